@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <sys/stat.h>
+#include <time.h>
+
+#include "fsal_convert.h"
+#include "attributes.h"
+
+/* libcephfs counts stx_blocks in units of 512 bytes, whatever stx_blksize. */
+#define STATX_BLOCK_BYTES 512
+
+#define NSEC_PER_SEC UINT64_C(1000000000)
+
+/* What comes with every ceph_statx, asked for or not. */
+#define ALWAYS_KNOWN (ATTR_TYPE | ATTR_FSID | ATTR_FILEID | ATTR_RAWDEV)
+
+const attrmask_t casync_supported_attributes = ATTRS_POSIX | ATTR_CREATION;
+
+const attrmask_t casync_settable_attributes =
+	ATTR_SIZE | ATTR_MODE | ATTR_OWNER | ATTR_GROUP | ATTRS_SET_TIME |
+	ATTR_CTIME | ATTR_CREATION;
+
+/*
+ * Which statx bits each attribute needs.  An attribute is valid only when
+ * libcephfs filled in all of them.
+ */
+static const struct {
+	attrmask_t attr;
+	unsigned int statx;
+} attr_sources[] = {
+	{ATTR_MODE, CEPH_STATX_MODE},
+	{ATTR_NUMLINKS, CEPH_STATX_NLINK},
+	{ATTR_OWNER, CEPH_STATX_UID},
+	{ATTR_GROUP, CEPH_STATX_GID},
+	{ATTR_SIZE, CEPH_STATX_SIZE},
+	{ATTR_SPACEUSED, CEPH_STATX_BLOCKS},
+	{ATTR_ATIME, CEPH_STATX_ATIME},
+	{ATTR_MTIME, CEPH_STATX_MTIME},
+	{ATTR_CTIME, CEPH_STATX_CTIME},
+	{ATTR_CREATION, CEPH_STATX_BTIME},
+	{ATTR_CHANGE, CEPH_STATX_CTIME | CEPH_STATX_VERSION},
+};
+
+#define N_ATTR_SOURCES (sizeof(attr_sources) / sizeof(attr_sources[0]))
+
+uint64_t casync_change_attr(const struct ceph_statx *stx)
+{
+	return (uint64_t)stx->stx_ctime.tv_sec * NSEC_PER_SEC +
+	       (uint64_t)stx->stx_ctime.tv_nsec + stx->stx_version;
+}
+
+unsigned int casync_statx_wanted(attrmask_t mask)
+{
+	/* The type bits of stx_mode need no asking; CEPH_STATX_MODE would
+	 * ask for the permissions too, and those cost a capability. */
+	unsigned int wanted = CEPH_STATX_INO | CEPH_STATX_RDEV;
+	size_t i;
+
+	for (i = 0; i < N_ATTR_SOURCES; i++) {
+		if (FSAL_TEST_MASK(mask, attr_sources[i].attr))
+			wanted |= attr_sources[i].statx;
+	}
+
+	return wanted;
+}
+
+static attrmask_t attrs_in_statx(unsigned int stx_mask)
+{
+	attrmask_t valid = ALWAYS_KNOWN;
+	size_t i;
+
+	for (i = 0; i < N_ATTR_SOURCES; i++) {
+		unsigned int needed = attr_sources[i].statx;
+
+		if ((stx_mask & needed) == needed)
+			valid |= attr_sources[i].attr;
+	}
+
+	return valid;
+}
+
+void casync_statx_to_attrs(const struct ceph_statx *stx,
+			   struct fsal_attrlist *attrs)
+{
+	attrs->supported = casync_supported_attributes;
+
+	/* Values without their bit in valid_mask are nobody's business, so
+	 * all are copied.  fsid is FSAL_CEPH's (stx_dev is the snapshot id):
+	 * clients must not see another file system after a change of FSAL. */
+	attrs->type = posix2fsal_type(stx->stx_mode);
+	attrs->fsid = posix2fsal_fsid(stx->stx_dev);
+	attrs->fileid = stx->stx_ino;
+	attrs->rawdev = posix2fsal_devt(stx->stx_rdev);
+	attrs->mode = unix2fsal_mode(stx->stx_mode);
+	attrs->numlinks = stx->stx_nlink;
+	attrs->owner = stx->stx_uid;
+	attrs->group = stx->stx_gid;
+	attrs->filesize = stx->stx_size;
+	attrs->spaceused = stx->stx_blocks * STATX_BLOCK_BYTES;
+	attrs->atime = stx->stx_atime;
+	attrs->mtime = stx->stx_mtime;
+	attrs->ctime = stx->stx_ctime;
+	attrs->creation = stx->stx_btime;
+	attrs->change = casync_change_attr(stx);
+
+	FSAL_SET_MASK(attrs->valid_mask, attrs_in_statx(stx->stx_mask));
+}
+
+/* The _NOW bits make libcephfs accept a writer who is not the owner; it does
+ * not look at a clock itself, so the time goes along. */
+static int times_to_statx(const struct fsal_attrlist *attrs,
+			  struct ceph_statx *stx)
+{
+	struct timespec now;
+	int mask = 0;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+
+	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ATIME_SERVER)) {
+		stx->stx_atime = now;
+		mask |= CEPH_SETATTR_ATIME | CEPH_SETATTR_ATIME_NOW;
+	} else if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ATIME)) {
+		stx->stx_atime = attrs->atime;
+		mask |= CEPH_SETATTR_ATIME;
+	}
+
+	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_MTIME_SERVER)) {
+		stx->stx_mtime = now;
+		mask |= CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW;
+	} else if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_MTIME)) {
+		stx->stx_mtime = attrs->mtime;
+		mask |= CEPH_SETATTR_MTIME;
+	}
+
+	return mask;
+}
+
+int casync_attrs_to_statx(const struct fsal_attrlist *attrs, mode_t umask,
+			  struct ceph_statx *stx)
+{
+	static const struct {
+		attrmask_t attr;
+		int setattr;
+	} plain[] = {
+		{ATTR_SIZE, CEPH_SETATTR_SIZE},
+		{ATTR_MODE, CEPH_SETATTR_MODE},
+		{ATTR_OWNER, CEPH_SETATTR_UID},
+		{ATTR_GROUP, CEPH_SETATTR_GID},
+		{ATTR_CTIME, CEPH_SETATTR_CTIME},
+		{ATTR_CREATION, CEPH_SETATTR_BTIME},
+	};
+	int mask = 0;
+	size_t i;
+
+	*stx = (struct ceph_statx){
+		.stx_size = attrs->filesize,
+		.stx_mode = (uint16_t)(fsal2unix_mode(attrs->mode) & ~umask),
+		.stx_uid = (uint32_t)attrs->owner,
+		.stx_gid = (uint32_t)attrs->group,
+		.stx_ctime = attrs->ctime,
+		.stx_btime = attrs->creation,
+	};
+
+	for (i = 0; i < sizeof(plain) / sizeof(plain[0]); i++) {
+		if (FSAL_TEST_MASK(attrs->valid_mask, plain[i].attr))
+			mask |= plain[i].setattr;
+	}
+
+	return mask | times_to_statx(attrs, stx);
+}

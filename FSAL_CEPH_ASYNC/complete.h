@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file complete.h
+ * @brief From libcephfs' threads to ours: a lock-free list and its takers.
+ *
+ * casync_complete_queue() runs on a libcephfs thread under client_lock.  It
+ * pushes the op with one compare-and-swap and wakes a completion thread only
+ * if the list was empty and one sleeps: one wake-up for many completions.
+ * A completion thread takes the whole list, oldest first, and holds no lock
+ * of ours or of libcephfs while it answers.
+ */
+#ifndef CASYNC_COMPLETE_H
+#define CASYNC_COMPLETE_H
+
+#include <stdbool.h>
+
+struct casync_op;
+
+/**
+ * Completion threads.  Two: when one is held up in an answer (dropping the
+ * last reference on an object can close a file), the other goes on.
+ */
+#define CASYNC_COMPLETERS 2
+
+/** Hand a completed op over.  Async-safe towards libcephfs: see above. */
+void casync_complete_queue(struct casync_op *op);
+
+/** Is this a completion thread?  Then it must not wait for Ceph. */
+bool casync_complete_on_thread(void);
+
+/** @return 0 or a negative errno. */
+int casync_complete_start(void);
+
+/** Answer what is queued, then end the threads. */
+void casync_complete_stop(void);
+
+#endif /* CASYNC_COMPLETE_H */

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file config_keys.h
+ * @brief The CEPH_ASYNC { } and EXPORT { FSAL { } } keys as plain structs.
+ */
+#ifndef CASYNC_CONFIG_KEYS_H
+#define CASYNC_CONFIG_KEYS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "config_parsing.h"
+#include "fsal_api.h"
+
+/** Keys that both blocks take; the export's value wins. */
+struct casync_tuning {
+	uint32_t stable_write; /**< enum casync_stable_write */
+	bool promote_unstable;
+	uint32_t max_inflight; /**< requests */
+	uint64_t max_inflight_bytes;
+	uint32_t mount_timeout;	  /**< seconds, per step of a mount */
+	uint32_t session_timeout; /**< seconds */
+	uint32_t drain_timeout;	  /**< seconds */
+};
+
+/** CEPH_ASYNC { } */
+struct casync_module_keys {
+	char *ceph_conf;
+	uint32_t umask;
+	bool client_oc;
+	bool async;
+	bool zerocopy;
+	bool use_old_uuid;
+	bool register_service;
+	char *nodeid;
+	struct casync_tuning tuning;
+};
+
+/** EXPORT { FSAL { } } */
+struct casync_export_keys {
+	char *user_id;
+	char *filesystem;
+	char *cmount_path;
+	char *secret;
+	char *sec_label_xattr;
+	struct casync_tuning tuning;
+};
+
+/** m_ops.init_config: read CEPH_ASYNC { }. */
+fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
+				   config_file_t config,
+				   struct config_error_type *err_type);
+
+/**
+ * Read EXPORT { FSAL { } }.
+ *
+ * @param[in]  node      Parse tree node of the block.
+ * @param[in]  defaults  The module's tuning.
+ * @param[out] keys      Zeroed by the caller.
+ *
+ * @return ERR_FSAL_INVAL when a key is wrong; it has been logged.
+ */
+fsal_status_t casync_config_export(void *node,
+				   const struct casync_tuning *defaults,
+				   struct casync_export_keys *keys,
+				   struct config_error_type *err_type);
+
+/** Free the strings. */
+void casync_config_export_free(struct casync_export_keys *keys);
+
+#endif /* CASYNC_CONFIG_KEYS_H */

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file cred.h
+ * @brief Ganesha's user_cred as libcephfs' UserPerm.
+ */
+#ifndef CASYNC_CRED_H
+#define CASYNC_CRED_H
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal_types.h"
+
+/**
+ * Make a UserPerm of the requester's credentials.
+ *
+ * The group array is borrowed, not copied: the UserPerm must go before the
+ * credentials do.  Release with ceph_userperm_destroy().
+ *
+ * @param[in] cred  Credentials after Ganesha's squashing.
+ *
+ * @return A new UserPerm; NULL only when memory is exhausted.
+ */
+UserPerm *casync_userperm(const struct user_cred *cred);
+
+#endif /* CASYNC_CRED_H */

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <sys/statvfs.h>
+
+#include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
+
+#include "attributes.h"
+#include "complete.h"
+#include "errors.h"
+#include "export.h"
+#include "module.h"
+#include "object.h"
+#include "ops.h"
+
+#define MS_PER_S 1000
+
+static struct casync_export *export_of(struct fsal_export *exp_hdl)
+{
+	return container_of(exp_hdl, struct casync_export, export);
+}
+
+struct casync_export *casync_export_current(void)
+{
+	return export_of(op_ctx->fsal_export);
+}
+
+static void export_free(struct casync_export *exp)
+{
+	if (exp->mount != NULL)
+		casync_mount_put(exp->mount, exp);
+	if (exp->root_perms != NULL)
+		ceph_userperm_destroy(exp->root_perms);
+	casync_inflight_destroy(&exp->inflight);
+	casync_config_export_free(&exp->keys);
+	free_export_ops(&exp->export);
+	gsh_free(exp);
+}
+
+static void teardown(struct casync_work *work)
+{
+	export_free(container_of(work, struct casync_export, teardown));
+}
+
+/* Let requests in flight end; returns how many did not. */
+static uint64_t drain(struct casync_export *exp)
+{
+	uint32_t timeout_s = exp->keys.tuning.drain_timeout;
+	uint64_t left;
+
+	left = casync_inflight_drain(&exp->inflight, timeout_s * MS_PER_S);
+	if (left != 0)
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": %" PRIu64
+			" requests did not end within %" PRIu32
+			" s (Drain_Timeout)",
+			exp->export.export_id, left, timeout_s);
+	return left;
+}
+
+static void prepare_unexport(struct fsal_export *exp_hdl)
+{
+	(void)drain(export_of(exp_hdl));
+}
+
+static void release(struct fsal_export *exp_hdl)
+{
+	struct casync_export *exp = export_of(exp_hdl);
+
+	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
+
+	if (casync_inflight_drain(&exp->inflight, 0) != 0) {
+		/* libcephfs would free Fhs that it still writes to. */
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16
+			": requests are still in flight, so its CephFS session stays until this process ends",
+			exp_hdl->export_id);
+		return;
+	}
+
+	/* The last reference may go in an answer, where nothing may wait. */
+	if (casync_complete_on_thread()) {
+		exp->teardown.run = teardown;
+		casync_work_submit(&exp->teardown);
+	} else {
+		export_free(exp);
+	}
+}
+
+/*
+ * The rest of `path` below the mount's root, or NULL if it is not below it.
+ * "/exp" is not a parent of "/exp10".
+ */
+static const char *below_mount(const char *root, const char *path)
+{
+	size_t len = strlen(root);
+
+	if (len != 0 && root[len - 1] == '/')
+		len--;
+	if (strncmp(path, root, len) != 0)
+		return NULL;
+	if (path[len] == '\0')
+		return "/";
+	return path[len] == '/' ? path + len : NULL;
+}
+
+static fsal_status_t lookup_path(struct fsal_export *exp_hdl, const char *path,
+				 struct fsal_obj_handle **handle,
+				 struct fsal_attrlist *attrs_out)
+{
+	struct casync_export *exp = export_of(exp_hdl);
+	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
+	const char *below = below_mount(casync_mount_path(exp->mount), path);
+	struct ceph_statx stx;
+	struct Inode *inode;
+	int rc;
+
+	if (below == NULL) {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": path '%s' is not below '%s'",
+			exp_hdl->export_id, path,
+			casync_mount_path(exp->mount));
+		return fsalstat(ERR_FSAL_NOENT, ENOENT);
+	}
+
+	rc = ceph_ll_walk(exp->ceph, below, &inode, &stx,
+			  casync_statx_wanted(mask), 0, exp->root_perms);
+	if (rc < 0) {
+		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": path '%s': %s",
+			exp_hdl->export_id, path, strerror(-rc));
+		return casync_status(rc);
+	}
+	casync_object_out(inode, &stx, handle, attrs_out);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+/* The host form is the wire form: little-endian everywhere. */
+static fsal_status_t wire_to_host(struct fsal_export *exp_hdl,
+				  fsal_digesttype_t in_type,
+				  struct gsh_buffdesc *fh_desc, int flags)
+{
+	struct casync_fileid id;
+
+	(void)in_type;
+	(void)flags;
+	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
+		return fsalstat(ERR_FSAL_BADHANDLE, 0);
+	/* The same inode number in another file system is another file. */
+	if (id.fscid != casync_mount_fscid(export_of(exp_hdl)->mount))
+		return fsalstat(ERR_FSAL_STALE, 0);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static fsal_status_t host_to_key(struct fsal_export *exp_hdl,
+				 struct gsh_buffdesc *fh_desc)
+{
+	struct casync_fileid id;
+
+	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
+		return fsalstat(ERR_FSAL_BADHANDLE, 0);
+	/* Ganesha leaves FSAL_KEY_EXTRA_BYTES of room. */
+	casync_key_encode(&id, exp_hdl->export_id, fh_desc->addr);
+	fh_desc->len = CASYNC_KEY_BYTES;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static fsal_status_t create_handle(struct fsal_export *exp_hdl,
+				   struct gsh_buffdesc *fh_desc,
+				   struct fsal_obj_handle **handle,
+				   struct fsal_attrlist *attrs_out)
+{
+	struct casync_export *exp = export_of(exp_hdl);
+	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
+	struct casync_fileid id;
+	struct ceph_statx stx;
+	struct Inode *inode;
+	vinodeno_t vino;
+	int rc;
+
+	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
+		return fsalstat(ERR_FSAL_BADHANDLE, 0);
+
+	vino.ino.val = id.ino;
+	vino.snapid.val = id.snapid;
+	rc = ceph_ll_lookup_vino(exp->ceph, vino, &inode);
+	if (rc < 0) /* nothing has that number (any more) */
+		return rc == -ENOENT || rc == -EINVAL
+			       ? fsalstat(ERR_FSAL_STALE, -rc)
+			       : casync_status(rc);
+
+	rc = ceph_ll_getattr(exp->ceph, inode, &stx, casync_statx_wanted(mask),
+			     0, exp->root_perms);
+	if (rc < 0) {
+		ceph_ll_put(exp->ceph, inode);
+		return rc == -ENOENT ? fsalstat(ERR_FSAL_STALE, ENOENT)
+				     : casync_status(rc);
+	}
+	casync_object_out(inode, &stx, handle, attrs_out);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static void get_fsal_obj_hdl(struct fsal_export *exp_hdl, struct fsal_fd *fd,
+			     struct fsal_obj_handle **handle)
+{
+	(void)exp_hdl;
+	*handle =
+		&container_of(casync_fd_of(fd), struct casync_object, global_fd)
+			 ->handle;
+}
+
+static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,
+					 struct fsal_obj_handle *obj_hdl,
+					 fsal_dynamicfsinfo_t *info)
+{
+	struct statvfs vfs;
+	int rc;
+
+	/* By inode: below a quota CephFS answers for the quota's realm. */
+	rc = ceph_ll_statfs(export_of(exp_hdl)->ceph,
+			    casync_object_of(obj_hdl)->inode, &vfs);
+	if (rc < 0)
+		return casync_status(rc);
+
+	memset(info, 0, sizeof(*info));
+	info->total_bytes = vfs.f_frsize * vfs.f_blocks;
+	info->free_bytes = vfs.f_frsize * vfs.f_bfree;
+	info->avail_bytes = vfs.f_frsize * vfs.f_bavail;
+	info->total_files = vfs.f_files;
+	info->free_files = vfs.f_ffree;
+	info->avail_files = vfs.f_favail;
+	info->time_delta.tv_nsec = 1;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static void set_export_ops(struct export_ops *ops)
+{
+	ops->prepare_unexport = prepare_unexport;
+	ops->release = release;
+	ops->lookup_path = lookup_path;
+	ops->wire_to_host = wire_to_host;
+	ops->host_to_key = host_to_key;
+	ops->create_handle = create_handle;
+	ops->get_fsal_obj_hdl = get_fsal_obj_hdl;
+	ops->get_fs_dynamic_info = get_fs_dynamic_info;
+	ops->alloc_state = casync_state_alloc;
+}
+
+static int mount_export(struct casync_export *exp,
+			const struct casync_module_keys *module_keys)
+{
+	const struct casync_export_keys *keys = &exp->keys;
+	/* Without cmount_path each export's own path is the mount's root. */
+	struct casync_mount_key key = {
+		.user_id = keys->user_id,
+		.filesystem = keys->filesystem,
+		.path = keys->cmount_path != NULL ? keys->cmount_path
+						  : CTX_FULLPATH(op_ctx),
+		.secret = keys->secret,
+	};
+	struct casync_mount_params params = {
+		.ceph_conf = module_keys->ceph_conf,
+		.use_old_uuid = module_keys->use_old_uuid,
+		.export_id = exp->export.export_id,
+		.timeout_s = keys->tuning.mount_timeout,
+		.session_timeout_s = keys->tuning.session_timeout,
+	};
+	int rc = casync_mount_get(&key, &params, exp, &exp->mount);
+
+	if (rc == 0)
+		exp->ceph = casync_mount_ceph(exp->mount);
+	return rc;
+}
+
+static fsal_status_t set_up(struct casync_export *exp,
+			    struct casync_module *module, void *parse_node,
+			    struct config_error_type *err_type)
+{
+	fsal_status_t status;
+	int rc;
+
+	status = casync_config_export(parse_node, &module->keys.tuning,
+				      &exp->keys, err_type);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	exp->inflight.max_ops = exp->keys.tuning.max_inflight;
+	exp->inflight.max_bytes = exp->keys.tuning.max_inflight_bytes;
+	exp->root_perms = ceph_userperm_new(0, 0, 0, NULL);
+	if (exp->root_perms == NULL)
+		return casync_status(-ENOMEM);
+
+	rc = mount_export(exp, &module->keys);
+	if (rc != 0)
+		return casync_status(rc);
+
+	rc = fsal_attach_export(&module->fsal, &exp->export.exports);
+	return casync_status(-rc);
+}
+
+fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
+				   void *parse_node,
+				   struct config_error_type *err_type,
+				   const struct fsal_up_vector *up_ops)
+{
+	struct casync_export *exp = gsh_calloc(1, sizeof(*exp));
+	fsal_status_t status;
+
+	casync_inflight_init(&exp->inflight, 0, 0);
+	fsal_export_init(&exp->export);
+	set_export_ops(&exp->export.exp_ops);
+	exp->export.fsal = fsal_hdl;
+	exp->export.up_ops = up_ops;
+
+	status = set_up(exp, casync_module_of(fsal_hdl), parse_node, err_type);
+	if (FSAL_IS_ERROR(status)) {
+		export_free(exp);
+		return status;
+	}
+
+	op_ctx->fsal_export = &exp->export;
+	return status;
+}

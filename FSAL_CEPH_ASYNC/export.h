@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file export.h
+ * @brief An EXPORT of ours: its mount, its settings, its I/O in flight.
+ */
+#ifndef CASYNC_EXPORT_H
+#define CASYNC_EXPORT_H
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal_api.h"
+#include "config_keys.h"
+#include "inflight.h"
+#include "mount.h"
+#include "workers.h"
+
+struct casync_export {
+	struct fsal_export export;    /**< Ganesha's part. */
+	struct casync_mount *mount;   /**< Held until release. */
+	struct ceph_mount_info *ceph; /**< casync_mount_ceph(mount). */
+	/** What files are opened with: Ganesha has checked access, and a file
+	 * of mode 0444 must stay writable for the one who created it. */
+	UserPerm *root_perms;
+	struct casync_export_keys keys;	 /**< As configured. */
+	struct casync_inflight inflight; /**< Ops submitted, not done. */
+	struct glist_head mount_link;	 /**< In the mount's list, its lock. */
+	struct casync_work teardown;	 /**< Release that must not block. */
+};
+
+/** The export the current request (op_ctx) works on. */
+struct casync_export *casync_export_current(void);
+
+/** m_ops.create_export. */
+fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
+				   void *parse_node,
+				   struct config_error_type *err_type,
+				   const struct fsal_up_vector *up_ops);
+
+#endif /* CASYNC_EXPORT_H */

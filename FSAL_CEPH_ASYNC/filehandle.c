@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <endian.h>
+#include <string.h>
+
+#include "filehandle.h"
+
+_Static_assert(CASYNC_WIRE_BYTES == 3 * sizeof(uint64_t),
+	       "the wire handle is FSAL_CEPH's, byte for byte");
+
+void casync_wire_encode(const struct casync_fileid *id, void *wire)
+{
+	uint64_t words[3] = {
+		htole64(id->ino),
+		htole64(id->snapid),
+		htole64((uint64_t)id->fscid),
+	};
+
+	memcpy(wire, words, sizeof(words));
+}
+
+bool casync_wire_decode(const void *wire, size_t len_bytes,
+			struct casync_fileid *id)
+{
+	uint64_t words[3];
+	int64_t fscid;
+
+	if (len_bytes != CASYNC_WIRE_BYTES)
+		return false;
+
+	memcpy(words, wire, sizeof(words));
+	fscid = (int64_t)le64toh(words[2]);
+
+	/* CephFS numbers inodes from 1 and file systems from 1 (0 on an
+	 * upgraded single-fs cluster); -1 is "none" in the FSMap. */
+	if (le64toh(words[0]) == 0 || fscid < 0)
+		return false;
+
+	id->ino = le64toh(words[0]);
+	id->snapid = le64toh(words[1]);
+	id->fscid = fscid;
+	return true;
+}
+
+void casync_key_encode(const struct casync_fileid *id, uint16_t export_id,
+		       void *key)
+{
+	casync_wire_encode(id, key);
+	memcpy((char *)key + CASYNC_WIRE_BYTES, &export_id, sizeof(export_id));
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file filehandle.h
+ * @brief The wire handle and the cache key.  No I/O, no state.
+ *
+ * Wire form: 24 bytes, little-endian on every machine, identical to
+ * FSAL_CEPH's, so that changing the export's FSAL name keeps clients' mounts:
+ *
+ *	offset 0  u64 inode number
+ *	offset 8  u64 snapshot id
+ *	offset 16 i64 file system cluster id (fscid)
+ *
+ * Key: the same 24 bytes followed by the u16 export id in host order; two
+ * exports of one file are two cache entries.
+ */
+#ifndef CASYNC_FILEHANDLE_H
+#define CASYNC_FILEHANDLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CASYNC_WIRE_BYTES 24
+#define CASYNC_KEY_BYTES (CASYNC_WIRE_BYTES + sizeof(uint16_t))
+
+/** Which object of which file system: what a handle means. */
+struct casync_fileid {
+	uint64_t ino;
+	uint64_t snapid;
+	int64_t fscid;
+};
+
+/**
+ * Encode a file id.
+ *
+ * @param[in]  id    What to encode.
+ * @param[out] wire  CASYNC_WIRE_BYTES bytes.
+ */
+void casync_wire_encode(const struct casync_fileid *id, void *wire);
+
+/**
+ * Decode a handle that came from a client, and so may be anything.
+ *
+ * @param[in]  wire       Bytes as received.
+ * @param[in]  len_bytes  Their number.
+ * @param[out] id         What they mean.
+ *
+ * @retval true   Right length, a possible inode number and fscid.
+ * @retval false  Not a handle of ours; @p id is untouched.
+ */
+bool casync_wire_decode(const void *wire, size_t len_bytes,
+			struct casync_fileid *id);
+
+/**
+ * Build the cache key.
+ *
+ * @param[in]  id         Object.
+ * @param[in]  export_id  Ganesha's Export_Id.
+ * @param[out] key        CASYNC_KEY_BYTES bytes.
+ */
+void casync_key_encode(const struct casync_fileid *id, uint16_t export_id,
+		       void *key);
+
+#endif /* CASYNC_FILEHANDLE_H */

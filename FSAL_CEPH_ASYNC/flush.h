@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file flush.h
+ * @brief Metadata flushes of one inode, coalesced.
+ *
+ * One flush (ceph_ll_sync_inode) is in the air per inode; callers that come
+ * meanwhile wait for the next one, which covers all of them.  The result of a
+ * flush reaches exactly the callers that were there before it started: only
+ * their writes are known to be in it.
+ */
+#ifndef CASYNC_FLUSH_H
+#define CASYNC_FLUSH_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gsh_list.h"
+#include "workers.h"
+
+struct casync_object;
+
+/** Somebody who waits for a flush. */
+struct casync_flush_waiter {
+	struct glist_head link;
+	/**
+	 * Called once, on a worker, no lock held; @p rc is 0 or a negative
+	 * errno.  The waiter may be gone when it returns.
+	 */
+	void (*done)(struct casync_flush_waiter *waiter, int rc);
+};
+
+struct casync_flush {
+	struct casync_work work;   /**< Queued while `running`. */
+	pthread_mutex_t lock;	   /**< A leaf. */
+	struct glist_head waiters; /**< For the next flush. */
+	bool running;		   /**< A leader is at work. */
+	/** Size the MDS has journaled, as far as we know (atomic). */
+	uint64_t flushed_size;
+};
+
+/** "Nothing known": every write then counts as having grown the file. */
+#define CASYNC_FLUSHED_UNKNOWN 0
+
+void casync_flush_init(struct casync_flush *flush);
+void casync_flush_destroy(struct casync_flush *flush);
+
+/**
+ * Have the inode flushed.
+ *
+ * The waiter's request keeps the object alive until done().
+ */
+void casync_flush_request(struct casync_object *obj,
+			  struct casync_flush_waiter *waiter);
+
+/** The same for a caller that may block.  @return 0 or a negative errno. */
+int casync_flush_wait(struct casync_object *obj);
+
+/** The size was set: what is written past it again has grown the file. */
+void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes);
+
+/** Has the file grown past what the MDS has journaled? */
+bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes);
+
+#endif /* CASYNC_FLUSH_H */

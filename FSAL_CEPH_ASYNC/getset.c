@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * GETATTR and SETATTR.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
+#include "attributes.h"
+#include "cred.h"
+#include "errors.h"
+#include "export.h"
+#include "object.h"
+#include "ops.h"
+
+/* An operation on a handle has no name that could be missing; ENOENT then
+ * means that the inode is gone, and only STALE makes the caller forget it. */
+static fsal_status_t handle_status(int rc)
+{
+	return casync_status(rc == -ENOENT ? -ESTALE : rc);
+}
+
+static int get_statx(struct casync_object *obj, attrmask_t mask,
+		     struct ceph_statx *stx)
+{
+	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	int rc;
+
+	if (perms == NULL)
+		return -ENOMEM;
+
+	/* Flags 0: what the capabilities we hold cover comes from memory. */
+	rc = ceph_ll_getattr(casync_export_current()->ceph, obj->inode, stx,
+			     casync_statx_wanted(mask), 0, perms);
+	ceph_userperm_destroy(perms);
+	return rc;
+}
+
+fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
+			      struct fsal_attrlist *attrs_out)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct ceph_statx stx;
+	int rc;
+
+	rc = get_statx(obj, attrs_out->request_mask, &stx);
+	if (rc < 0) {
+		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
+			attrs_out->valid_mask = ATTR_RDATTR_ERR;
+		return handle_status(rc);
+	}
+
+	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
+		casync_object_size_seen(obj, stx.stx_size);
+
+	casync_statx_to_attrs(&stx, attrs_out);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static int set_statx(struct casync_object *obj, const struct ceph_statx *stx,
+		     int mask, const UserPerm *perms)
+{
+	/* libcephfs writes the attributes that result into its argument. */
+	struct ceph_statx scratch = *stx;
+	int rc;
+
+	rc = ceph_ll_setattr(casync_export_current()->ceph, obj->inode,
+			     &scratch, mask, perms);
+	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
+		casync_object_size_seen(obj, stx->stx_size);
+		casync_flush_truncated(obj, stx->stx_size);
+	}
+	return rc;
+}
+
+/*
+ * The owner may truncate a file whose mode denies him to write: a client
+ * that created it with mode 0444 holds it open for writing, which libcephfs
+ * cannot know.  Ganesha has allowed it by the same rule, but on attributes
+ * that may be old, so the owner is asked for anew.
+ */
+static int set_size_as_owner(struct casync_object *obj,
+			     const struct ceph_statx *stx)
+{
+	struct ceph_statx current;
+	UserPerm *root;
+	int rc;
+
+	rc = get_statx(obj, ATTR_OWNER, &current);
+	if (rc < 0)
+		return rc;
+
+	if (current.stx_uid != op_ctx->creds.caller_uid)
+		return -EACCES;
+
+	root = ceph_userperm_new(0, 0, 0, NULL);
+	if (root == NULL)
+		return -ENOMEM;
+
+	rc = set_statx(obj, stx, CEPH_SETATTR_SIZE, root);
+	ceph_userperm_destroy(root);
+	return rc;
+}
+
+static int set_as_requester(struct casync_object *obj,
+			    const struct ceph_statx *stx, int mask)
+{
+	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	int rc;
+
+	if (perms == NULL)
+		return -ENOMEM;
+
+	rc = set_statx(obj, stx, mask, perms);
+	if (rc == -EACCES && (mask & CEPH_SETATTR_SIZE)) {
+		rc = set_size_as_owner(obj, stx);
+		mask &= ~CEPH_SETATTR_SIZE;
+		/* An empty mask is not nothing: it bumps ctime. */
+		if (rc == 0 && mask != 0)
+			rc = set_statx(obj, stx, mask, perms);
+	}
+
+	ceph_userperm_destroy(perms);
+	return rc;
+}
+
+static fsal_status_t set_stable(struct casync_object *obj,
+				const struct ceph_statx *stx, int mask)
+{
+	int rc = set_as_requester(obj, stx, mask);
+
+	/* The client forgets the change once we answer, so it has to survive
+	 * us: libcephfs may have made it in its capabilities only. */
+	if (rc == 0)
+		rc = ceph_ll_sync_inode(casync_export_current()->ceph,
+					obj->inode, 0);
+
+	return handle_status(rc);
+}
+
+/* A size change is a write: it takes the share reservation and keeps the fd
+ * that it counts on open. */
+static fsal_status_t set_with_size(struct casync_object *obj, bool bypass,
+				   struct state_t *state,
+				   const struct ceph_statx *stx, int mask)
+{
+	struct casync_fd temp_fd = {.fsal_fd = FSAL_FD_INIT};
+	struct fsal_fd *out_fd;
+	fsal_status_t status;
+	fsal_status_t completed;
+
+	status = fsal_start_io(&out_fd, &obj->handle, &obj->global_fd.fsal_fd,
+			       &temp_fd.fsal_fd, state, FSAL_O_WRITE, false,
+			       NULL, bypass, &obj->share);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	status = set_stable(obj, stx, mask);
+
+	completed = fsal_complete_io(&obj->handle, out_fd);
+	if (FSAL_IS_ERROR(completed))
+		LogDebug(COMPONENT_FSAL, "fileid %" PRIu64 ": %s after SETATTR",
+			 obj->handle.fileid, fsal_err_txt(completed));
+
+	if (state == NULL)
+		update_share_counters_locked(&obj->handle, &obj->share,
+					     FSAL_O_WRITE, FSAL_O_CLOSED);
+
+	return status;
+}
+
+fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
+			      struct state_t *state,
+			      struct fsal_attrlist *attrib_set)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	attrmask_t wanted = attrib_set->valid_mask;
+	struct ceph_statx stx;
+	int mask;
+
+	if (wanted & ~casync_settable_attributes) {
+		LogDebug(COMPONENT_FSAL, "cannot set attributes %#" PRIx64,
+			 wanted & ~casync_settable_attributes);
+		return fsalstat(ERR_FSAL_INVAL, EINVAL);
+	}
+
+	/* No umask: a SETATTR means the mode that it says. */
+	mask = casync_attrs_to_statx(attrib_set, 0, &stx);
+	if (mask == 0)
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+
+	if (!(mask & CEPH_SETATTR_SIZE))
+		return set_stable(obj, &stx, mask);
+
+	if (obj_hdl->type != REGULAR_FILE)
+		return fsalstat(ERR_FSAL_INVAL, EINVAL);
+
+	return set_with_size(obj, bypass, state, &stx, mask);
+}

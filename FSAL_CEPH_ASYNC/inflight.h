@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file inflight.h
+ * @brief What an export has in flight: counted, capped, listed, drained.
+ *
+ * The only limit there is: Ganesha does not throttle requests, and the
+ * Objecter's budget does not bite on libcephfs' non-blocking path.
+ *
+ * The lock is a leaf: nothing is called with it held.
+ */
+#ifndef CASYNC_INFLIGHT_H
+#define CASYNC_INFLIGHT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gsh_list.h"
+
+/** One member of the set; embedded in the op. */
+struct casync_inflight_entry {
+	struct glist_head link;
+	uint64_t bytes;	   /**< Counted against Max_Inflight_Bytes. */
+	uint64_t since_ns; /**< CLOCK_MONOTONIC at entry. */
+	bool reported;	   /**< The watchdog has logged it as slow. */
+};
+
+struct casync_inflight {
+	pthread_mutex_t lock;
+	pthread_cond_t changed;	   /**< CLOCK_MONOTONIC. */
+	struct glist_head entries; /**< Oldest first. */
+	uint64_t ops;
+	uint64_t bytes;
+	uint64_t max_ops;
+	uint64_t max_bytes;
+	unsigned int waiting; /**< Workers held back by a limit. */
+	bool closed;	      /**< Draining: nothing new is let in. */
+};
+
+/**
+ * How many workers may wait for room at once, and for how long.  Ganesha has
+ * 200 by default (RPC_Ioq_ThrdMax); past this many, or this long, the client
+ * is told to come again (NFS4ERR_DELAY, NFS3ERR_JUKEBOX), so that the rest
+ * keeps answering metadata.
+ */
+#define CASYNC_MAX_WAITING 64
+#define CASYNC_MAX_WAIT_MS 5000
+
+void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
+			  uint64_t max_bytes);
+void casync_inflight_destroy(struct casync_inflight *set);
+
+/**
+ * Let an entry in, waiting for room.
+ *
+ * An entry larger than max_bytes is let in when the set is empty.
+ *
+ * @return 0; -EAGAIN when there was no room in time; -ESHUTDOWN when closed.
+ */
+int casync_inflight_enter(struct casync_inflight *set,
+			  struct casync_inflight_entry *entry, uint64_t bytes);
+
+/** Let an entry out.  The set may be destroyed as soon as it is empty. */
+void casync_inflight_leave(struct casync_inflight *set,
+			   struct casync_inflight_entry *entry);
+
+/**
+ * Let nothing in any more and wait until the set is empty.
+ *
+ * @param[in] timeout_ms  Longest wait; 0 only looks.
+ *
+ * @return Entries that are left.
+ */
+uint64_t casync_inflight_drain(struct casync_inflight *set,
+			       uint32_t timeout_ms);
+
+/** CLOCK_MONOTONIC in nanoseconds. */
+uint64_t casync_now_ns(void);
+
+#endif /* CASYNC_INFLIGHT_H */

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <limits.h>
+
+#include "fsal.h"
+#include "FSAL/fsal_init.h"
+#include "FSAL/fsal_commonlib.h"
+
+#include "attributes.h"
+#include "complete.h"
+#include "export.h"
+#include "module.h"
+#include "object.h"
+#include "workers.h"
+
+/* The name decides the file Ganesha loads: libfsalceph_async.so. */
+#define CASYNC_FSAL_NAME "CEPH_ASYNC"
+
+/*
+ * Ganesha checks the API's major and minor only; these catch a config.h that
+ * was not generated as the daemon's was (DEBUG_SAL moves what follows
+ * state_t, ENABLE_QOS moves gsh_export).  Sizes of 9.14 on 64-bit Linux.
+ */
+_Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
+_Static_assert(sizeof(struct fsal_fd) == 200, "not Ganesha 9.14's headers");
+_Static_assert(sizeof(struct req_op_context) == 256,
+	       "not Ganesha 9.14's headers");
+_Static_assert(sizeof(struct fsal_io_arg) == 96, "not Ganesha 9.14's headers");
+
+struct casync_module casync_module = {
+	.fsal =
+		{
+			.fs_info =
+				{
+					.maxfilesize = INT64_MAX,
+					.maxlink = 1024,
+					.maxnamelen = NAME_MAX,
+					.maxpathlen = PATH_MAX,
+					.no_trunc = true,
+					.chown_restricted = true,
+					.case_preserving = true,
+					.link_support = true,
+					.symlink_support = true,
+					/* Locks live in Ganesha until lock_op2 is there. */
+					.lock_support = false,
+					.unique_handles = true,
+					.cansettime = true,
+					.homogenous = true,
+					.maxread = FSAL_MAXIOSIZE,
+					.maxwrite = FSAL_MAXIOSIZE,
+					.delegations =
+						FSAL_OPTION_NO_DELEGATIONS,
+					.readdir_plus = true,
+					.expire_time_parent = -1,
+					.compliant_eof_behavior = true,
+					.readdir_mode = FSAL_RDDIR_CHUNK_NEVER,
+				},
+		},
+};
+
+int casync_module_start(struct casync_module *module)
+{
+	int major, minor, patch;
+	int rc;
+
+	(void)ceph_version(&major, &minor, &patch);
+	LogEvent(
+		COMPONENT_FSAL,
+		"FSAL %s %s: FSAL API %d.%d, built for Ganesha %s, libcephfs %d.%d.%d",
+		module->fsal.name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
+		FSAL_MINOR_VERSION, GANESHA_VERSION, major, minor, patch);
+
+	rc = casync_workers_start();
+	if (rc != 0)
+		return rc;
+	return casync_complete_start();
+}
+
+/*
+ * Called once the constructor runs, at dlopen.  No threads yet: they start
+ * with the configuration, when a failure can still be reported.
+ */
+MODULE_INIT void casync_module_init(void)
+{
+	struct fsal_module *fsal = &casync_module.fsal;
+
+	casync_module.fsal.fs_info.supported_attrs =
+		casync_supported_attributes;
+
+	if (register_fsal(fsal, CASYNC_FSAL_NAME, FSAL_MAJOR_VERSION,
+			  FSAL_MINOR_VERSION, FSAL_ID_NO_PNFS) != 0) {
+		LogCrit(COMPONENT_FSAL, "FSAL %s could not be registered",
+			CASYNC_FSAL_NAME);
+		return;
+	}
+
+	/* register_fsal has put in the defaults: ours come after it. */
+	fsal->m_ops.init_config = casync_config_module;
+	fsal->m_ops.create_export = casync_export_create;
+	casync_object_ops_init(&casync_module.obj_ops);
+}
+
+MODULE_FINI void casync_module_fini(void)
+{
+	/* Exports are gone: what is still queued frees their last pieces. */
+	casync_complete_stop();
+	casync_workers_stop();
+
+	if (unregister_fsal(&casync_module.fsal) != 0)
+		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",
+			CASYNC_FSAL_NAME);
+	gsh_free(casync_module.keys.ceph_conf);
+	gsh_free(casync_module.keys.nodeid);
+}

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file module.h
+ * @brief The FSAL as Ganesha sees it: one static object.
+ */
+#ifndef CASYNC_MODULE_H
+#define CASYNC_MODULE_H
+
+#include "fsal_api.h"
+#include "config_keys.h"
+
+struct casync_module {
+	struct fsal_module fsal;
+	struct fsal_obj_ops obj_ops;
+	struct casync_module_keys keys;
+};
+
+extern struct casync_module casync_module;
+
+static inline struct casync_module *
+casync_module_of(struct fsal_module *fsal_hdl)
+{
+	return container_of(fsal_hdl, struct casync_module, fsal);
+}
+
+/** Start the threads, once.  @return 0 or a negative errno. */
+int casync_module_start(struct casync_module *module);
+
+#endif /* CASYNC_MODULE_H */

@@ -1,0 +1,376 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdarg.h>
+
+#include "fsal.h"
+#include "sal_functions.h"
+
+#include "export.h"
+#include "identity.h"
+#include "mount.h"
+
+enum mount_state { BUILDING, READY, FAILED, CLOSING };
+
+struct casync_mount {
+	struct glist_head link; /* in `mounts` */
+	enum mount_state state; /* under mounts_lock */
+	int error;		/* why FAILED */
+	unsigned int users;	/* exports and waiters, under mounts_lock */
+
+	char *user_id;
+	char *filesystem;
+	char *path;
+	char *secret;
+
+	struct ceph_mount_info *ceph;
+	int64_t fscid;
+
+	pthread_mutex_t exports_lock; /* a leaf */
+	struct glist_head exports;
+};
+
+/*
+ * The registry.  A mount is in it from before it is built until after it is
+ * gone, so that two of one identity never exist at once: the second would
+ * evict the first one's session.
+ */
+static pthread_mutex_t mounts_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t mount_changed = PTHREAD_COND_INITIALIZER;
+static GLIST_HEAD(mounts);
+
+struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount)
+{
+	return mount->ceph;
+}
+
+int64_t casync_mount_fscid(const struct casync_mount *mount)
+{
+	return mount->fscid;
+}
+
+const char *casync_mount_path(const struct casync_mount *mount)
+{
+	return mount->path;
+}
+
+static char *dup_or_null(const char *text)
+{
+	return text != NULL ? gsh_strdup(text) : NULL;
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static const char *shown(const char *text, const char *otherwise)
+{
+	return text != NULL ? text : otherwise;
+}
+
+/* What libcephfs' errors mean; the first two are not errnos. */
+static const char *reason(int rc)
+{
+	switch (-rc) {
+	case CEPHFS_ERROR_MON_MAP_BUILD:
+		return "no monitor is configured (mon_host in ceph.conf)";
+	case CEPHFS_ERROR_NEW_CLIENT:
+	case CEPHFS_ERROR_MESSENGER_START:
+		return "libcephfs could not start";
+	case ETIMEDOUT:
+		return "no answer from the cluster in time (Mount_Timeout)";
+	default:
+		return strerror(-rc);
+	}
+}
+
+/* One line that names key, value and reason. */
+static int failed(const struct casync_mount_params *params, int rc,
+		  const char *format, ...)
+{
+	char what[1024];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s (error %d)",
+		params->export_id, what, reason(rc), rc);
+	return rc;
+}
+
+static int set_option(struct casync_mount *mount,
+		      const struct casync_mount_params *params,
+		      const char *option, const char *value)
+{
+	int rc = ceph_conf_set(mount->ceph, option, value);
+
+	if (rc < 0) /* the value is not shown: it may be the secret */
+		return failed(params, rc, "setting Ceph option '%s'", option);
+	return 0;
+}
+
+static int configure(struct casync_mount *mount,
+		     const struct casync_mount_params *params)
+{
+	int rc;
+
+	rc = ceph_conf_read_file(mount->ceph, params->ceph_conf);
+	if (rc < 0)
+		return failed(params, rc, "Ceph_Conf '%s'",
+			      shown(params->ceph_conf, "/etc/ceph/ceph.conf"));
+
+	/* The root is chosen by ceph_mount, not by the configuration. */
+	rc = set_option(mount, params, "client_mountpoint", "/");
+	if (rc == 0)
+		rc = set_option(mount, params, "client_acl_type", "posix_acl");
+	/* The durability contract needs write acks to be commits. */
+	if (rc == 0)
+		rc = set_option(mount, params, "client_oc", "false");
+	if (rc == 0 && mount->secret != NULL)
+		rc = set_option(mount, params, "key", mount->secret);
+	if (rc == 0)
+		(void)ceph_set_mount_timeout(mount->ceph, params->timeout_s);
+	return rc;
+}
+
+/* Does FSAL_CEPH share the process with us? */
+static bool fsal_ceph_is_loaded(void)
+{
+	struct fsal_module *other = lookup_fsal("CEPH");
+
+	if (other == NULL)
+		return false;
+	fsal_put(other);
+	return true;
+}
+
+/* Take over the session of our former self, if it has one. */
+static int reclaim(struct casync_mount *mount,
+		   const struct casync_mount_params *params)
+{
+	struct casync_identity id = {
+		.user_id = mount->user_id,
+		.filesystem = mount->filesystem,
+		.path = mount->path,
+		.export_id = params->export_id,
+		.old_form = params->use_old_uuid,
+		.distinct = fsal_ceph_is_loaded(),
+	};
+	char uuid[CASYNC_UUID_BYTES];
+	char *nodeid;
+	int rc;
+
+	rc = nfs_recovery_get_nodeid(&nodeid);
+	if (rc != 0)
+		return failed(params, rc, "asking for this node's id");
+	id.nodeid = nodeid;
+	casync_identity_uuid(&id, uuid, sizeof(uuid));
+	gsh_free(nodeid);
+
+	/* Long enough for a restart: state must not go before we are back. */
+	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
+	rc = ceph_start_reclaim(mount->ceph, uuid, CEPH_RECLAIM_RESET);
+	if (rc != 0 && rc != -ENOENT)
+		return failed(params, rc,
+			      "User_Id '%s', taking over session '%s'",
+			      shown(mount->user_id, "admin"), uuid);
+	ceph_finish_reclaim(mount->ceph);
+	ceph_set_uuid(mount->ceph, uuid);
+	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
+		 params->export_id, uuid,
+		 rc == 0 ? ", taken over from a former run" : "",
+		 id.distinct ? " (FSAL CEPH is loaded too)" : "");
+	return 0;
+}
+
+static int connect_and_mount(struct casync_mount *mount,
+			     const struct casync_mount_params *params)
+{
+	int rc;
+
+	rc = ceph_init(mount->ceph);
+	if (rc < 0)
+		return failed(params, rc, "User_Id '%s', starting libcephfs",
+			      shown(mount->user_id, "admin"));
+
+	if (mount->filesystem != NULL) {
+		rc = ceph_select_filesystem(mount->ceph, mount->filesystem);
+		if (rc < 0)
+			return failed(params, rc, "Filesystem '%s'",
+				      mount->filesystem);
+	}
+
+	rc = reclaim(mount, params);
+	if (rc < 0)
+		return rc;
+
+	rc = ceph_mount(mount->ceph, mount->path);
+	if (rc < 0)
+		return failed(
+			params, rc, "User_Id '%s', Filesystem '%s', path '%s'",
+			shown(mount->user_id, "admin"),
+			shown(mount->filesystem, "(default)"), mount->path);
+
+	mount->fscid = ceph_get_fs_cid(mount->ceph);
+	return 0;
+}
+
+static int build(struct casync_mount *mount,
+		 const struct casync_mount_params *params)
+{
+	int rc = ceph_create(&mount->ceph, mount->user_id);
+
+	if (rc < 0) {
+		mount->ceph = NULL;
+		return failed(params, rc, "User_Id '%s'",
+			      shown(mount->user_id, "admin"));
+	}
+
+	rc = configure(mount, params);
+	if (rc == 0)
+		rc = connect_and_mount(mount, params);
+	return rc;
+}
+
+static struct casync_mount *mount_new(const struct casync_mount_key *key)
+{
+	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
+
+	mount->user_id = dup_or_null(key->user_id);
+	mount->filesystem = dup_or_null(key->filesystem);
+	mount->path = gsh_strdup(key->path);
+	mount->secret = dup_or_null(key->secret);
+	mount->state = BUILDING;
+	pthread_mutex_init(&mount->exports_lock, NULL);
+	glist_init(&mount->exports);
+	return mount;
+}
+
+/* Teardown, written once: of a mount that was, or that was not to be. */
+static void mount_free(struct casync_mount *mount)
+{
+	if (mount->ceph != NULL) {
+		if (ceph_is_mounted(mount->ceph))
+			(void)ceph_unmount(mount->ceph);
+		(void)ceph_release(mount->ceph);
+	}
+	pthread_mutex_destroy(&mount->exports_lock);
+	gsh_free(mount->user_id);
+	gsh_free(mount->filesystem);
+	gsh_free(mount->path);
+	gsh_free(mount->secret);
+	gsh_free(mount);
+}
+
+static struct casync_mount *find_locked(const struct casync_mount_key *key)
+{
+	struct casync_mount *mount;
+	struct glist_head *node;
+
+	glist_for_each (node, &mounts) {
+		mount = glist_entry(node, struct casync_mount, link);
+		if (same(mount->user_id, key->user_id) &&
+		    same(mount->filesystem, key->filesystem) &&
+		    same(mount->path, key->path) &&
+		    same(mount->secret, key->secret))
+			return mount;
+	}
+	return NULL;
+}
+
+static void drop_locked(struct casync_mount *mount)
+{
+	if (--mount->users != 0)
+		return;
+
+	/* Still registered, so that its successor waits for it to be gone. */
+	mount->state = CLOSING;
+	pthread_mutex_unlock(&mounts_lock);
+	if (mount->ceph != NULL && ceph_is_mounted(mount->ceph))
+		(void)ceph_unmount(mount->ceph);
+	pthread_mutex_lock(&mounts_lock);
+	glist_del(&mount->link);
+	pthread_cond_broadcast(&mount_changed);
+	mount_free(mount);
+}
+
+/* The mount of that identity, with one more user; built if need be. */
+static struct casync_mount *
+join_or_build_locked(const struct casync_mount_key *key,
+		     const struct casync_mount_params *params)
+{
+	struct casync_mount *mount;
+	int rc;
+
+	while ((mount = find_locked(key)) != NULL && mount->state == CLOSING)
+		pthread_cond_wait(&mount_changed, &mounts_lock);
+
+	if (mount != NULL) {
+		mount->users++;
+		while (mount->state == BUILDING)
+			pthread_cond_wait(&mount_changed, &mounts_lock);
+		return mount;
+	}
+
+	mount = mount_new(key);
+	mount->users = 1;
+	glist_add_tail(&mounts, &mount->link);
+	pthread_mutex_unlock(&mounts_lock);
+	rc = build(mount, params);
+	pthread_mutex_lock(&mounts_lock);
+	mount->state = rc == 0 ? READY : FAILED;
+	mount->error = rc;
+	pthread_cond_broadcast(&mount_changed);
+	return mount;
+}
+
+int casync_mount_get(const struct casync_mount_key *key,
+		     const struct casync_mount_params *params,
+		     struct casync_export *exp, struct casync_mount **mount)
+{
+	struct casync_mount *found;
+	int rc;
+
+	pthread_mutex_lock(&mounts_lock);
+	found = join_or_build_locked(key, params);
+	rc = found->error;
+	if (rc != 0)
+		drop_locked(found);
+	pthread_mutex_unlock(&mounts_lock);
+	if (rc != 0)
+		return rc;
+
+	pthread_mutex_lock(&found->exports_lock);
+	glist_add_tail(&found->exports, &exp->mount_link);
+	pthread_mutex_unlock(&found->exports_lock);
+	*mount = found;
+	return 0;
+}
+
+void casync_mount_put(struct casync_mount *mount, struct casync_export *exp)
+{
+	pthread_mutex_lock(&mount->exports_lock);
+	glist_del(&exp->mount_link);
+	pthread_mutex_unlock(&mount->exports_lock);
+
+	pthread_mutex_lock(&mounts_lock);
+	drop_locked(mount);
+	pthread_mutex_unlock(&mounts_lock);
+}
+
+void casync_mount_for_each_export(struct casync_mount *mount,
+				  void (*fn)(struct casync_export *exp,
+					     void *arg),
+				  void *arg)
+{
+	struct glist_head *node;
+
+	pthread_mutex_lock(&mount->exports_lock);
+	glist_for_each (node, &mount->exports)
+		fn(glist_entry(node, struct casync_export, mount_link), arg);
+	pthread_mutex_unlock(&mount->exports_lock);
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include "fsal.h"
+#include "fsal_convert.h"
+#include "FSAL/fsal_commonlib.h"
+
+#include "attributes.h"
+#include "export.h"
+#include "module.h"
+#include "object.h"
+#include "ops.h"
+
+struct casync_object *casync_object_new(struct casync_export *exp,
+					struct Inode *inode,
+					const struct ceph_statx *stx)
+{
+	struct casync_object *obj = gsh_calloc(1, sizeof(*obj));
+
+	obj->exp = exp;
+	obj->inode = inode;
+	obj->id.ino = stx->stx_ino;
+	/* libcephfs reports the snapshot as the device. */
+	obj->id.snapid = stx->stx_dev;
+	obj->id.fscid = casync_mount_fscid(exp->mount);
+	casync_key_encode(&obj->id, exp->export.export_id, obj->key);
+
+	/* Not in the module's list: its lock would serialise every create,
+	 * and destroy_fsals would release objects with no op_ctx. */
+	fsal_obj_handle_init(&obj->handle, &exp->export,
+			     posix2fsal_type(stx->stx_mode), false);
+	obj->handle.obj_ops = &casync_module.obj_ops;
+	obj->handle.fsid = posix2fsal_fsid(stx->stx_dev);
+	obj->handle.fileid = stx->stx_ino;
+
+	casync_flush_init(&obj->flush);
+	init_fsal_fd(&obj->global_fd.fsal_fd, FSAL_FD_GLOBAL, &exp->export);
+	if (obj->handle.type == REGULAR_FILE)
+		casync_object_size_seen(obj, stx->stx_size);
+	return obj;
+}
+
+void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
+		       struct fsal_obj_handle **handle,
+		       struct fsal_attrlist *attrs)
+{
+	struct casync_object *obj =
+		casync_object_new(casync_export_current(), inode, stx);
+
+	*handle = &obj->handle;
+	if (attrs != NULL)
+		casync_statx_to_attrs(stx, attrs);
+}
+
+void casync_object_release(struct fsal_obj_handle *obj_hdl)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+
+	if (obj_hdl->type == REGULAR_FILE)
+		(void)close_fsal_fd(obj_hdl, &obj->global_fd.fsal_fd, false);
+
+	destroy_fsal_fd(&obj->global_fd.fsal_fd);
+	casync_flush_destroy(&obj->flush);
+	fsal_obj_handle_fini(obj_hdl, false);
+	ceph_ll_put(obj->exp->ceph, obj->inode);
+	gsh_free(obj);
+}
+
+fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
+				  struct fsal_obj_handle *dupe_hdl)
+{
+	if (orig_hdl->type != REGULAR_FILE || dupe_hdl->type != REGULAR_FILE)
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+
+	return merge_share(orig_hdl, &casync_object_of(orig_hdl)->share,
+			   &casync_object_of(dupe_hdl)->share);
+}
+
+static fsal_status_t handle_to_wire(const struct fsal_obj_handle *obj_hdl,
+				    fsal_digesttype_t output_type,
+				    struct gsh_buffdesc *fh_desc)
+{
+	const struct casync_object *obj =
+		container_of(obj_hdl, const struct casync_object, handle);
+
+	(void)output_type; /* NFSv3 and NFSv4 get the same bytes */
+	if (fh_desc->len < CASYNC_WIRE_BYTES)
+		return fsalstat(ERR_FSAL_TOOSMALL, 0);
+	casync_wire_encode(&obj->id, fh_desc->addr);
+	fh_desc->len = CASYNC_WIRE_BYTES;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static void handle_to_key(struct fsal_obj_handle *obj_hdl,
+			  struct gsh_buffdesc *fh_desc)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+
+	fh_desc->addr = obj->key;
+	fh_desc->len = sizeof(obj->key);
+}
+
+void casync_object_ops_init(struct fsal_obj_ops *ops)
+{
+	fsal_default_obj_ops_init(ops);
+
+	ops->release = casync_object_release;
+	ops->merge = casync_object_merge;
+	ops->handle_to_wire = handle_to_wire;
+	ops->handle_to_key = handle_to_key;
+
+	ops->lookup = casync_lookup;
+	ops->mkdir = casync_mkdir;
+	ops->mknode = casync_mknode;
+	ops->symlink = casync_symlink;
+	ops->readlink = casync_readlink;
+	ops->link = casync_link;
+	ops->rename = casync_rename;
+	ops->unlink = casync_unlink;
+	ops->readdir = casync_readdir;
+	ops->getattrs = casync_getattrs;
+	ops->setattr2 = casync_setattr2;
+
+	ops->open2 = casync_open2;
+	ops->reopen2 = casync_reopen2;
+	ops->status2 = casync_status2;
+	ops->close = casync_close;
+	ops->close2 = casync_close2;
+	ops->close_func = casync_fd_close;
+	ops->reopen_func = casync_fd_reopen;
+
+	ops->read2 = casync_read2;
+	ops->write2 = casync_write2;
+	ops->commit2 = casync_commit2;
+}
+
+void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes)
+{
+	uint64_t seen = __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
+
+	while (seen < size_bytes &&
+	       !__atomic_compare_exchange_n(&obj->size_hint, &seen, size_bytes,
+					    true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		; /* seen is fresh */
+}
+
+void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes)
+{
+	__atomic_store_n(&obj->size_hint, size_bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t casync_object_size_hint(const struct casync_object *obj)
+{
+	return __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
+}

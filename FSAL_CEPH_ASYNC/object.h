@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file object.h
+ * @brief One file, directory, symlink or device: a reference on an Inode.
+ *
+ * Life: casync_object_new() -> MDCACHE owns it -> obj_ops.release, once.
+ * MDCACHE counts references; nobody else may free an object.  It outlives
+ * every op on it, because the request that started the op holds it until
+ * done_cb.
+ */
+#ifndef CASYNC_OBJECT_H
+#define CASYNC_OBJECT_H
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal_api.h"
+#include "fd.h"
+#include "filehandle.h"
+#include "flush.h"
+
+struct casync_export;
+
+struct casync_object {
+	struct fsal_obj_handle handle; /**< Ganesha's part. */
+	struct casync_export *exp;     /**< Outlives the object. */
+	struct Inode *inode;	       /**< Our reference on it. */
+	struct casync_fileid id;       /**< Wire identity. */
+	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
+
+	/* Regular files only. */
+	struct fsal_share share;    /**< Under handle.obj_lock. */
+	struct casync_fd global_fd; /**< For I/O without state. */
+	struct casync_flush flush;  /**< Metadata flush, one leader. */
+
+	/**
+	 * A size the file is known to have had.  A read that got all it
+	 * asked for and ends below it is not at EOF, so the common case
+	 * needs no getattr.  Atomic, relaxed.  Another client's truncate can
+	 * leave it too large; then a read that ends exactly at the new end
+	 * says "not EOF", and the next one says it.  A short read never
+	 * trusts it.
+	 */
+	uint64_t size_hint;
+	/** casync_parts_span() of the file's layout; 0 unknown (atomic). */
+	uint64_t object_span;
+};
+
+static inline struct casync_object *
+casync_object_of(struct fsal_obj_handle *handle)
+{
+	return container_of(handle, struct casync_object, handle);
+}
+
+/**
+ * Make an object of an Inode.
+ *
+ * @param[in] exp    Export it is seen through.
+ * @param[in] inode  A reference, which the object takes over.
+ * @param[in] stx    At least type, inode number and device.
+ *
+ * @return The object; never NULL (Ganesha's allocator aborts).
+ */
+struct casync_object *casync_object_new(struct casync_export *exp,
+					struct Inode *inode,
+					const struct ceph_statx *stx);
+
+/** obj_ops.release: close what is open, drop the Inode, free. */
+void casync_object_release(struct fsal_obj_handle *obj_hdl);
+
+/** obj_ops.merge: move the share reservation of a duplicate. */
+fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
+				  struct fsal_obj_handle *dupe_hdl);
+
+/** Fill in the operations that object.c and its siblings implement. */
+void casync_object_ops_init(struct fsal_obj_ops *ops);
+
+/** Raise the size known of the file to at least @p size_bytes. */
+void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes);
+
+/** Set the size known of the file (fresh attributes, truncate). */
+void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes);
+
+/** The size hint. */
+uint64_t casync_object_size_hint(const struct casync_object *obj);
+
+#endif /* CASYNC_OBJECT_H */

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+
+#include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
+#include "export_mgr.h"
+
+#include "errors.h"
+#include "export.h"
+#include "object.h"
+#include "op.h"
+#include "parts.h"
+
+/* The request may be gone while done_cb still runs, and its groups with it. */
+static void copy_creds(struct casync_op *op, const struct user_cred *from)
+{
+	gid_t *groups = op->groups;
+
+	if (from->caller_glen > CASYNC_OP_GROUPS)
+		groups = gsh_calloc(from->caller_glen, sizeof(*groups));
+	if (from->caller_glen != 0)
+		memcpy(groups, from->caller_garray,
+		       from->caller_glen * sizeof(*groups));
+
+	op->creds = *from;
+	op->creds.caller_garray = groups;
+}
+
+struct casync_op *casync_op_new(enum casync_op_kind kind,
+				struct fsal_obj_handle *obj_hdl,
+				struct fsal_io_arg *arg, fsal_async_cb done_cb,
+				void *caller_arg)
+{
+	struct casync_op *op = gsh_calloc(1, sizeof(*op));
+
+	op->kind = kind;
+	op->state = CASYNC_OP_NEW;
+	op->obj = casync_object_of(obj_hdl);
+	op->exp = casync_export_current();
+	op->gsh_export = op_ctx->ctx_export;
+	copy_creds(op, &op_ctx->creds);
+
+	op->arg = arg;
+	op->done_cb = done_cb;
+	op->caller_arg = caller_arg;
+	op->offset = arg->offset;
+	op->length_bytes = casync_parts_length(arg);
+	init_fsal_fd(&op->temp_fd.fsal_fd, FSAL_FD_TEMP, &op->exp->export);
+	return op;
+}
+
+static void op_free(struct casync_op *op)
+{
+	casync_op_set_state(op, CASYNC_OP_DONE);
+	if (op->creds.caller_garray != op->groups)
+		gsh_free(op->creds.caller_garray);
+	if (op->parts != &op->first_part)
+		gsh_free(op->parts);
+	gsh_free(op->iovs);
+	gsh_free(op);
+}
+
+static fsal_openflags_t op_openflags(const struct casync_op *op)
+{
+	return op->kind == CASYNC_OP_READ ? FSAL_O_READ : FSAL_O_WRITE;
+}
+
+static struct casync_durability decide_durability(const struct casync_op *op)
+{
+	const struct casync_tuning *tuning = &op->exp->keys.tuning;
+	struct casync_durability_in in = {
+		.mode = tuning->stable_write,
+		.stable_wanted = op->arg->fsal_stable,
+		.promote_unstable = tuning->promote_unstable,
+		.object_cache = false, /* refused in config.c */
+		.grown = casync_flush_grown(op->obj,
+					    op->offset + op->length_bytes),
+	};
+
+	return casync_durability_of_write(&in);
+}
+
+fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
+{
+	struct casync_object *obj = op->obj;
+	struct state_t *state = op->arg->state;
+	fsal_status_t status;
+	int rc;
+
+	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
+				   op->length_bytes);
+	if (rc != 0)
+		return fsalstat(ERR_FSAL_DELAY, -rc);
+
+	status = fsal_start_io(&op->fsal_fd, &obj->handle,
+			       &obj->global_fd.fsal_fd, &op->temp_fd.fsal_fd,
+			       state, op_openflags(op), false, NULL, bypass,
+			       &obj->share);
+	if (FSAL_IS_ERROR(status)) {
+		op->fsal_fd = NULL;
+		casync_inflight_leave(&op->exp->inflight, &op->entry);
+		return status;
+	}
+
+	/* fsal_start_io takes a reservation only where no state has one. */
+	op->share_held = state == NULL;
+	if (op->kind == CASYNC_OP_WRITE)
+		op->durability = decide_durability(op);
+	casync_parts_lay_out(op);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+void casync_op_fail(struct casync_op *op, fsal_status_t status)
+{
+	op->arg->io_amount = 0;
+	op->done_cb(&op->obj->handle, status, op->arg, op->caller_arg);
+	op_free(op);
+}
+
+static void release_fd(struct casync_op *op)
+{
+	fsal_status_t status;
+
+	status = fsal_complete_io(&op->obj->handle, op->fsal_fd);
+	if (FSAL_IS_ERROR(status))
+		LogWarn(COMPONENT_FSAL,
+			"closing the temporary fd of inode 0x%" PRIx64
+			": %s; the I/O itself is not affected",
+			op->obj->id.ino, fsal_err_txt(status));
+
+	if (op->share_held)
+		update_share_counters_locked(&op->obj->handle, &op->obj->share,
+					     op_openflags(op), FSAL_O_CLOSED);
+}
+
+static void store_outcome(const struct casync_op *op)
+{
+	struct fsal_io_arg *arg = op->arg;
+
+	arg->io_amount = op->amount_bytes;
+	if (op->kind == CASYNC_OP_READ)
+		arg->end_of_file = op->end_of_file;
+	else
+		arg->fsal_stable = op->durability.stable_answer;
+}
+
+void casync_op_end(struct casync_op *op)
+{
+	struct req_op_context ctx;
+
+	get_gsh_export_ref(op->gsh_export);
+	init_op_context_simple(&ctx, op->gsh_export, &op->exp->export);
+	/* A simple context is root's; access checks in done_cb are not. */
+	ctx.creds = op->creds;
+
+	release_fd(op);
+	casync_inflight_leave(&op->exp->inflight, &op->entry);
+	store_outcome(op);
+	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
+	release_op_context();
+	op_free(op);
+}

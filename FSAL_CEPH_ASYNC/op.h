@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file op.h
+ * @brief One READ or WRITE, from the NFS request to its done callback.
+ *
+ *	 casync_op_new()        casync_submit()          the last part's
+ *	      |                      |                   result is stored
+ *	      v                      v                          |
+ *	    NEW ---- start ok --> SUBMITTED ------------------> QUEUED
+ *	      |                                                 |
+ *	 casync_op_fail()                          completion thread takes it
+ *	      |                                                 v
+ *	      |      BLOCKING <-- repair, flush, close --- FINISHING
+ *	      |          |                                      |
+ *	      +--> DONE <+------------ casync_op_end() ---------+
+ *
+ * Owner: the worker until casync_submit() returns its hold; then libcephfs;
+ * then whichever of our threads has taken it.  One owner at a time, so only
+ * `state` and `parts_left` are atomic.
+ *
+ * Exactly once: every op that casync_op_new() returned ends in
+ * casync_op_end() or casync_op_fail(), each of which calls done_cb and frees
+ * the op; a part's second completion is counted and dropped (submit.h).
+ *
+ * Until done_cb the request keeps alive: the object, the export, `arg`, its
+ * buffers and the state; io_work keeps the Fh open.
+ */
+#ifndef CASYNC_OP_H
+#define CASYNC_OP_H
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal_api.h"
+#include "durability.h"
+#include "fd.h"
+#include "flush.h"
+#include "inflight.h"
+#include "workers.h"
+
+struct casync_export;
+struct casync_object;
+
+enum casync_op_kind { CASYNC_OP_READ, CASYNC_OP_WRITE };
+
+enum casync_op_state {
+	CASYNC_OP_NEW,
+	CASYNC_OP_SUBMITTED,
+	CASYNC_OP_QUEUED,
+	CASYNC_OP_FINISHING,
+	CASYNC_OP_BLOCKING,
+	CASYNC_OP_DONE,
+};
+
+/** What one call of libcephfs transfers: at most one RADOS object's worth. */
+struct casync_part {
+	struct ceph_ll_io_info io; /**< First: the callback gets it. */
+	struct casync_op *op;
+	size_t asked_bytes;
+	bool completed; /**< Atomic; the exactly-once guard. */
+};
+
+/** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
+#define CASYNC_OP_GROUPS 16
+
+struct casync_op {
+	struct casync_op *next;	 /**< In the completion list. */
+	struct casync_work work; /**< On a worker that may block. */
+	struct casync_inflight_entry entry;
+	struct casync_flush_waiter flush_waiter;
+
+	enum casync_op_kind kind;
+	int state; /**< enum casync_op_state, atomic. */
+
+	struct casync_object *obj;
+	struct casync_export *exp;
+	struct gsh_export *gsh_export;
+	struct user_cred creds; /**< The requester's, copied. */
+	gid_t groups[CASYNC_OP_GROUPS];
+
+	struct fsal_io_arg *arg;
+	fsal_async_cb done_cb;
+	void *caller_arg;
+
+	struct fsal_fd *fsal_fd;  /**< I/O started on it; NULL before. */
+	struct casync_fd temp_fd; /**< Where fsal_fd may point. */
+	bool share_held;	  /**< A temporary share reservation. */
+
+	uint64_t offset;
+	size_t length_bytes; /**< What is asked of libcephfs in all. */
+	struct casync_durability durability; /**< Writes only. */
+
+	unsigned int part_count;
+	int parts_left; /**< Atomic; one more while submitting. */
+	struct casync_part *parts;
+	struct casync_part first_part; /**< The usual case needs no array. */
+	struct iovec *iovs; /**< Slices of arg->iov; NULL if unsliced. */
+
+	/* The outcome. */
+	fsal_status_t status;
+	size_t amount_bytes;
+	bool end_of_file;
+};
+
+/**
+ * Make an op of a read2 or write2 call.  Needs op_ctx.
+ *
+ * @return The op, NEW; never NULL (Ganesha's allocator aborts).
+ */
+struct casync_op *casync_op_new(enum casync_op_kind kind,
+				struct fsal_obj_handle *obj_hdl,
+				struct fsal_io_arg *arg, fsal_async_cb done_cb,
+				void *caller_arg);
+
+/**
+ * Get a limit slot and a usable Fh, and lay out the parts.
+ *
+ * May block (limits, opening the file).
+ *
+ * @param[in] bypass  Bypass non-mandatory share denials.
+ *
+ * @return On error nothing is held; the caller goes on to casync_op_fail().
+ */
+fsal_status_t casync_op_start(struct casync_op *op, bool bypass);
+
+/**
+ * Answer an op that was never submitted, in the request's own thread.
+ *
+ * @param[in] status  May be success (nothing to transfer).
+ */
+void casync_op_fail(struct casync_op *op, fsal_status_t status);
+
+/**
+ * Answer an op whose outcome is settled, on a thread of ours.
+ *
+ * Order, and why: the op_ctx first, because closing an fd and done_cb need
+ * one; fsal_complete_io before done_cb, because unexport waits for it under
+ * locks that done_cb takes, and because the object may be gone afterwards;
+ * out of the in-flight set before done_cb, because releasing the op_ctx may
+ * drop the last export reference, whose release waits for that set.
+ */
+void casync_op_end(struct casync_op *op);
+
+/** Was the fd opened for this op alone?  Then ending it calls libcephfs. */
+static inline bool casync_op_closes_fd(const struct casync_op *op)
+{
+	return op->fsal_fd != NULL && op->fsal_fd->close_on_complete;
+}
+
+/** Move on; states only go forward. */
+static inline void casync_op_set_state(struct casync_op *op,
+				       enum casync_op_state state)
+{
+	__atomic_store_n(&op->state, state, __ATOMIC_RELEASE);
+}
+
+#endif /* CASYNC_OP_H */

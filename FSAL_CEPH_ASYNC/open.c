@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * OPEN, in two halves: an object that is known (open_object), and a name that
+ * may have to be created (open_name).
+ *
+ * Share reservations are taken before the file is opened and given back if
+ * that fails, so that handle.obj_lock is never held across a libcephfs call.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "fsal.h"
+#include "fsal_convert.h"
+#include "FSAL/fsal_commonlib.h"
+
+#include "attributes.h"
+#include "cred.h"
+#include "errors.h"
+#include "export.h"
+#include "object.h"
+#include "ops.h"
+
+/* Lookups of a name that is there and then is not, before we give up. */
+#define NAME_RACES_MAX 8
+
+/* What the parameters of open2 say, for the functions below. */
+struct open_request {
+	struct state_t *state;
+	fsal_openflags_t openflags;
+	enum fsal_create_mode createmode;
+	struct fsal_attrlist *attrs_in;
+	char *verifier;
+	struct fsal_attrlist *attrs_out;
+};
+
+static const fsal_status_t success = {ERR_FSAL_NO_ERROR, 0};
+
+static struct casync_fd *fd_for(struct casync_object *obj,
+				struct state_t *state)
+{
+	return state != NULL ? casync_state_fd(state) : &obj->global_fd;
+}
+
+/* (Re)open with the fd to ourselves and the reservation taken. */
+static fsal_status_t open_fd_locked(struct casync_object *obj,
+				    struct fsal_fd *fd,
+				    fsal_openflags_t openflags)
+{
+	fsal_openflags_t old = fd->openflags;
+	fsal_status_t status;
+
+	/* Open in that way already; creation looks at more than flags. */
+	if (FSAL_O_NFS_FLAGS(openflags) == FSAL_O_NFS_FLAGS(old) &&
+	    !(openflags & FSAL_O_TRUNC))
+		return success;
+
+	status = casync_fd_reopen(&obj->handle, openflags, fd);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	if (old == FSAL_O_CLOSED)
+		insert_fd_lru(fd);
+	else
+		bump_fd_lru(fd);
+	return success;
+}
+
+static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
+			     fsal_openflags_t openflags)
+{
+	struct fsal_fd *fd = &fd_for(obj, state)->fsal_fd;
+	fsal_openflags_t old;
+	fsal_status_t status = success;
+
+	fsal_start_fd_work_no_reclaim(fd);
+	old = fd->openflags;
+
+	/* Without a state (NFSv3 CREATE) there is nothing to reserve. */
+	if (state != NULL)
+		status = check_share_conflict_and_update_locked(
+			&obj->handle, &obj->share, old, openflags, false);
+	if (!FSAL_IS_ERROR(status)) {
+		status = open_fd_locked(obj, fd, openflags);
+		if (FSAL_IS_ERROR(status) && state != NULL)
+			update_share_counters_locked(&obj->handle, &obj->share,
+						     openflags, old);
+	}
+
+	fsal_complete_fd_work(fd);
+	return status;
+}
+
+static bool is_exclusive(enum fsal_create_mode createmode)
+{
+	return createmode >= FSAL_EXCLUSIVE && createmode != FSAL_EXCLUSIVE_9P;
+}
+
+static fsal_status_t check_type(const struct fsal_obj_handle *obj_hdl)
+{
+	switch (obj_hdl->type) {
+	case REGULAR_FILE:
+		return success;
+	case DIRECTORY:
+		return fsalstat(ERR_FSAL_ISDIR, 0);
+	case SYMBOLIC_LINK:
+		return fsalstat(ERR_FSAL_SYMLINK, 0);
+	default:
+		return fsalstat(ERR_FSAL_BADTYPE, 0);
+	}
+}
+
+static fsal_status_t open_object(struct casync_object *obj,
+				 const struct open_request *req)
+{
+	struct fsal_obj_handle *handle = &obj->handle;
+	fsal_status_t status = check_type(handle);
+
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	/* A replayed exclusive create finds its own file; anybody else's is
+	 * in the way.  Asked before a truncation could destroy it. */
+	if (is_exclusive(req->createmode) &&
+	    !handle->obj_ops->check_verifier(handle, req->verifier))
+		return fsalstat(ERR_FSAL_EXIST, EEXIST);
+
+	status = open_fd(obj, req->state, req->openflags);
+	if (FSAL_IS_ERROR(status) || req->attrs_out == NULL)
+		return status;
+
+	/* What the caller knows of the file may have changed by this. */
+	if (req->createmode != FSAL_NO_CREATE ||
+	    (req->openflags & FSAL_O_TRUNC))
+		(void)casync_getattrs(handle, req->attrs_out);
+	else if (req->attrs_out->request_mask & ATTR_RDATTR_ERR)
+		req->attrs_out->valid_mask = ATTR_RDATTR_ERR;
+	return status;
+}
+
+/* Open a file that is there, by name. */
+static fsal_status_t open_existing(struct casync_object *dir, const char *name,
+				   const struct open_request *req,
+				   struct fsal_obj_handle **new_obj)
+{
+	struct open_request by_handle = *req;
+	struct fsal_obj_handle *found;
+	fsal_status_t status;
+
+	status = casync_lookup(&dir->handle, name, &found, req->attrs_out);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	/* The lookup has filled in the attributes. */
+	if (!(req->openflags & FSAL_O_TRUNC))
+		by_handle.attrs_out = NULL;
+	status = open_object(casync_object_of(found), &by_handle);
+	if (FSAL_IS_ERROR(status))
+		found->obj_ops->release(found);
+	else
+		*new_obj = found;
+	return status;
+}
+
+static int create_file(struct casync_object *dir, const char *name,
+		       const struct open_request *req, struct Inode **inode,
+		       struct Fh **fh, struct ceph_statx *stx)
+{
+	struct fsal_export *exp = op_ctx->fsal_export;
+	attrmask_t mask = req->attrs_out ? req->attrs_out->request_mask : 0;
+	mode_t mode = fsal2unix_mode(req->attrs_in->mode) &
+		      ~exp->exp_ops.fs_umask(exp);
+	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	int posix_flags = 0;
+	int rc;
+
+	if (perms == NULL)
+		return -ENOMEM;
+
+	fsal2posix_openflags(req->openflags, &posix_flags);
+	rc = ceph_ll_create(casync_export_current()->ceph, dir->inode, name,
+			    mode, posix_flags | O_CREAT | O_EXCL, inode, fh,
+			    stx, casync_statx_wanted(mask), 0, perms);
+	ceph_userperm_destroy(perms);
+	return rc;
+}
+
+/* Nobody else knows the object yet: no lock, no conflict. */
+static void adopt_fh(struct casync_object *obj, struct Fh *fh,
+		     const struct open_request *req)
+{
+	struct casync_fd *fd = fd_for(obj, req->state);
+
+	casync_fd_opened(obj, fd, fh, req->openflags);
+	insert_fd_lru(&fd->fsal_fd);
+	if (req->state != NULL)
+		update_share_counters(&obj->share, FSAL_O_CLOSED,
+				      fd->fsal_fd.openflags);
+}
+
+/* The attributes that create could not set: owner, times, verifier, size. */
+static fsal_status_t set_remaining(struct casync_object *obj,
+				   const struct open_request *req)
+{
+	struct fsal_attrlist *attrs = req->attrs_in;
+	attrmask_t asked = attrs->valid_mask;
+	fsal_status_t status = success;
+
+	FSAL_UNSET_MASK(attrs->valid_mask, ATTR_MODE);
+	if (attrs->valid_mask != 0)
+		status =
+			casync_setattr2(&obj->handle, false, req->state, attrs);
+	if (!FSAL_IS_ERROR(status) && attrs->valid_mask != 0 &&
+	    req->attrs_out != NULL)
+		status = casync_getattrs(&obj->handle, req->attrs_out);
+	attrs->valid_mask = asked;
+	return status;
+}
+
+static void undo_create(struct casync_object *dir, const char *name,
+			struct casync_object *obj, struct state_t *state)
+{
+	int rc;
+
+	if (state != NULL)
+		(void)casync_close2(&obj->handle, state);
+	casync_object_release(&obj->handle);
+
+	/* As root: the requester may create here and not remove. */
+	rc = ceph_ll_unlink(dir->exp->ceph, dir->inode, name,
+			    dir->exp->root_perms);
+	if (rc < 0)
+		LogWarn(COMPONENT_FSAL,
+			"an unfinished create leaves '%s' behind: %s", name,
+			strerror(-rc));
+}
+
+static fsal_status_t create_name(struct casync_object *dir, const char *name,
+				 const struct open_request *req,
+				 struct fsal_obj_handle **new_obj)
+{
+	struct fsal_obj_handle *created;
+	struct casync_object *obj;
+	struct ceph_statx stx;
+	struct Inode *inode;
+	fsal_status_t status;
+	struct Fh *fh;
+	int rc;
+
+	rc = create_file(dir, name, req, &inode, &fh, &stx);
+	if (rc < 0)
+		return casync_status(rc);
+
+	casync_object_out(inode, &stx, &created, req->attrs_out);
+	obj = casync_object_of(created);
+	adopt_fh(obj, fh, req);
+
+	status = set_remaining(obj, req);
+	if (FSAL_IS_ERROR(status))
+		undo_create(dir, name, obj, req->state);
+	else
+		*new_obj = created;
+	return status;
+}
+
+static fsal_status_t open_name(struct casync_object *dir, const char *name,
+			       const struct open_request *req,
+			       struct fsal_obj_handle **new_obj, bool *created)
+{
+	fsal_status_t status;
+	int tries;
+
+	*created = false;
+	if (req->createmode == FSAL_NO_CREATE)
+		return open_existing(dir, name, req, new_obj);
+
+	/* The name may come and go between create and lookup. */
+	for (tries = 0; tries < NAME_RACES_MAX; tries++) {
+		status = create_name(dir, name, req, new_obj);
+		*created = !FSAL_IS_ERROR(status);
+		if (status.major != ERR_FSAL_EXIST ||
+		    req->createmode == FSAL_GUARDED)
+			return status;
+
+		status = open_existing(dir, name, req, new_obj);
+		if (status.major != ERR_FSAL_NOENT)
+			return status;
+	}
+	return fsalstat(ERR_FSAL_DELAY, EAGAIN);
+}
+
+fsal_status_t
+casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
+	     fsal_openflags_t openflags, enum fsal_create_mode createmode,
+	     const char *name, struct fsal_attrlist *attrs_in,
+	     fsal_verifier_t verifier, struct fsal_obj_handle **new_obj,
+	     struct fsal_attrlist *attrs_out, bool *caller_perm_check,
+	     struct fsal_attrlist *parent_pre,
+	     struct fsal_attrlist *parent_post)
+{
+	struct open_request req = {
+		.state = state,
+		.openflags = openflags,
+		.createmode = createmode,
+		.attrs_in = attrs_in,
+		.verifier = verifier,
+		.attrs_out = attrs_out,
+	};
+	fsal_status_t status;
+	bool created;
+
+	(void)parent_pre;
+	(void)parent_post;
+
+	/* The verifier is kept in atime and mtime. */
+	if (is_exclusive(createmode))
+		set_common_verifier(attrs_in, verifier, false);
+
+	if (name == NULL) {
+		status = open_object(casync_object_of(obj_hdl), &req);
+		*caller_perm_check = !FSAL_IS_ERROR(status);
+		return status;
+	}
+
+	status = open_name(casync_object_of(obj_hdl), name, &req, new_obj,
+			   &created);
+	/* Who creates a file may open it, whatever its mode. */
+	*caller_perm_check = !created;
+	return status;
+}
+
+fsal_status_t casync_reopen2(struct fsal_obj_handle *obj_hdl,
+			     struct state_t *state, fsal_openflags_t openflags)
+{
+	return open_fd(casync_object_of(obj_hdl), state, openflags);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file ops.h
+ * @brief The object operations, by the file that implements them.
+ *
+ * Contracts: fsal_api.h of Ganesha.  All run on a Ganesha worker with op_ctx
+ * set and may block; none but read2 and write2 is asynchronous.
+ *
+ * parent_pre and parent_post are left alone throughout: filled in, they mean
+ * "atomic with the change" (change_info4), which libcephfs cannot promise;
+ * left empty, Ganesha asks by itself and says that it is not atomic.
+ */
+#ifndef CASYNC_OPS_H
+#define CASYNC_OPS_H
+
+#include "fsal_api.h"
+
+/* namespace.c */
+fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
+			    struct fsal_obj_handle **handle,
+			    struct fsal_attrlist *attrs_out);
+fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
+			   struct fsal_attrlist *attrs_in,
+			   struct fsal_obj_handle **new_obj,
+			   struct fsal_attrlist *attrs_out,
+			   struct fsal_attrlist *parent_pre,
+			   struct fsal_attrlist *parent_post);
+fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
+			    object_file_type_t nodetype,
+			    struct fsal_attrlist *attrs_in,
+			    struct fsal_obj_handle **new_obj,
+			    struct fsal_attrlist *attrs_out,
+			    struct fsal_attrlist *parent_pre,
+			    struct fsal_attrlist *parent_post);
+fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
+			     const char *link_path,
+			     struct fsal_attrlist *attrs_in,
+			     struct fsal_obj_handle **new_obj,
+			     struct fsal_attrlist *attrs_out,
+			     struct fsal_attrlist *parent_pre,
+			     struct fsal_attrlist *parent_post);
+fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
+			      utf8string *link_content, bool refresh);
+fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
+			  struct fsal_obj_handle *destdir_hdl, const char *name,
+			  struct fsal_attrlist *destdir_pre,
+			  struct fsal_attrlist *destdir_post);
+fsal_status_t casync_rename(
+	struct fsal_obj_handle *obj_hdl, struct fsal_obj_handle *olddir_hdl,
+	const char *old_name, struct fsal_obj_handle *newdir_hdl,
+	const char *new_name, struct fsal_attrlist *olddir_pre,
+	struct fsal_attrlist *olddir_post, struct fsal_attrlist *newdir_pre,
+	struct fsal_attrlist *newdir_post);
+fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
+			    struct fsal_obj_handle *obj_hdl, const char *name,
+			    struct fsal_attrlist *parent_pre,
+			    struct fsal_attrlist *parent_post);
+
+/* readdir.c */
+fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
+			     fsal_cookie_t *whence, void *dir_state,
+			     fsal_readdir_cb cb, attrmask_t attrmask,
+			     bool *eof);
+
+/* getset.c */
+fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
+			      struct fsal_attrlist *attrs_out);
+fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
+			      struct state_t *state,
+			      struct fsal_attrlist *attrib_set);
+
+/* open.c */
+fsal_status_t
+casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
+	     fsal_openflags_t openflags, enum fsal_create_mode createmode,
+	     const char *name, struct fsal_attrlist *attrs_in,
+	     fsal_verifier_t verifier, struct fsal_obj_handle **new_obj,
+	     struct fsal_attrlist *attrs_out, bool *caller_perm_check,
+	     struct fsal_attrlist *parent_pre,
+	     struct fsal_attrlist *parent_post);
+fsal_status_t casync_reopen2(struct fsal_obj_handle *obj_hdl,
+			     struct state_t *state, fsal_openflags_t openflags);
+
+/* rw.c */
+void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
+		  fsal_async_cb done_cb, struct fsal_io_arg *read_arg,
+		  void *caller_arg);
+void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
+		   fsal_async_cb done_cb, struct fsal_io_arg *write_arg,
+		   void *caller_arg);
+fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
+			     size_t len);
+
+/* Shared by namespace.c, readdir.c and open.c; in object.c. */
+
+/**
+ * Make an object of a freshly looked-up Inode and fill in attributes.
+ *
+ * @param[in]     inode   Our reference; handed over in any case.
+ * @param[in]     stx     As wanted by casync_statx_wanted().
+ * @param[out]    handle  The new object.
+ * @param[in,out] attrs   May be NULL.
+ */
+void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
+		       struct fsal_obj_handle **handle,
+		       struct fsal_attrlist *attrs);
+
+#endif /* CASYNC_OPS_H */

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include "fsal.h"
+
+#include "object.h"
+#include "parts.h"
+#include "submit.h"
+
+uint64_t casync_parts_span(const struct ceph_file_layout *layout)
+{
+	/* Striped over one object at a time, stripe units are consecutive. */
+	return layout->fl_stripe_count <= 1 ? layout->fl_object_size
+					    : layout->fl_stripe_unit;
+}
+
+size_t casync_parts_length(const struct fsal_io_arg *arg)
+{
+	size_t length_bytes = 0;
+	int i;
+
+	for (i = 0; i < arg->iov_count; i++)
+		length_bytes += arg->iov[i].iov_len;
+	if (length_bytes > arg->io_request)
+		length_bytes = arg->io_request;
+	if (length_bytes > CASYNC_PART_MAX_BYTES)
+		length_bytes = CASYNC_PART_MAX_BYTES;
+	return length_bytes;
+}
+
+/* A position in the caller's buffers. */
+struct cursor {
+	const struct iovec *iov;
+	size_t done_bytes; /* of iov[0] */
+};
+
+/* Slice the next `length` bytes off; returns the number of iovecs written. */
+static int slice(struct cursor *from, size_t length, struct iovec *to)
+{
+	int count = 0;
+
+	while (length != 0) {
+		size_t left = from->iov->iov_len - from->done_bytes;
+		size_t take = left < length ? left : length;
+
+		if (take != 0) {
+			to[count].iov_base =
+				(char *)from->iov->iov_base + from->done_bytes;
+			to[count].iov_len = take;
+			count++;
+		}
+		length -= take;
+		from->done_bytes += take;
+		if (from->done_bytes == from->iov->iov_len) {
+			from->iov++;
+			from->done_bytes = 0;
+		}
+	}
+	return count;
+}
+
+static unsigned int count_parts(const struct casync_op *op, uint64_t span)
+{
+	if (span == 0)
+		return 1;
+	return (unsigned int)((op->offset + op->length_bytes - 1) / span -
+			      op->offset / span + 1);
+}
+
+static void init_part(struct casync_op *op, struct casync_part *part,
+		      uint64_t offset, size_t length_bytes)
+{
+	part->op = op;
+	part->asked_bytes = length_bytes;
+	part->io.callback = casync_submit_callback;
+	part->io.fh = casync_fd_of(op->fsal_fd)->fh;
+	part->io.off = (int64_t)offset;
+	part->io.write = op->kind == CASYNC_OP_WRITE;
+	part->io.fsync = part->io.write && op->durability.fsync;
+	/* Never a full fsync on this path: it can abort the process
+	 * (nfs-ganesha issue 1323) and costs an MDS journal event. */
+	part->io.syncdataonly = true;
+}
+
+void casync_parts_lay_out(struct casync_op *op)
+{
+	uint64_t span = op->kind == CASYNC_OP_READ
+				? __atomic_load_n(&op->obj->object_span,
+						  __ATOMIC_RELAXED)
+				: 0;
+	uint64_t offset = op->offset;
+	size_t left = op->length_bytes;
+	struct cursor cursor = {.iov = op->arg->iov};
+	struct iovec *iov;
+	unsigned int i;
+
+	op->part_count = count_parts(op, span);
+	op->parts = &op->first_part;
+	if (op->part_count > 1)
+		op->parts = gsh_calloc(op->part_count, sizeof(*op->parts));
+	/* Each cut adds at most one iovec. */
+	op->iovs = gsh_calloc((size_t)op->arg->iov_count + op->part_count,
+			      sizeof(*op->iovs));
+
+	iov = op->iovs;
+	for (i = 0; i < op->part_count; i++) {
+		size_t length = left;
+
+		if (span != 0 && span - offset % span < length)
+			length = span - offset % span;
+		init_part(op, &op->parts[i], offset, length);
+		op->parts[i].io.iov = iov;
+		op->parts[i].io.iovcnt = slice(&cursor, length, iov);
+		iov += op->parts[i].io.iovcnt;
+		offset += length;
+		left -= length;
+	}
+}

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * READ, WRITE and COMMIT as Ganesha calls them: what libcephfs must never be
+ * asked for is answered here, the rest becomes an op.
+ *
+ * fsal_resume is written, never read: we do not ask to be resumed, and 9P
+ * hands in an argument that it has not initialised.
+ */
+#include "config.h"
+
+#include <errno.h>
+
+#include "fsal.h"
+
+#include "errors.h"
+#include "export.h"
+#include "object.h"
+#include "op.h"
+#include "ops.h"
+#include "submit.h"
+
+static void start(struct casync_op *op, bool bypass)
+{
+	fsal_status_t status;
+
+	/* libcephfs refuses empty writes and loses empty reads. */
+	if (op->length_bytes == 0) {
+		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+		return;
+	}
+
+	status = casync_op_start(op, bypass);
+	if (FSAL_IS_ERROR(status))
+		casync_op_fail(op, status);
+	else
+		casync_submit(op);
+}
+
+/* Does the request end past what a signed offset can say? */
+static bool past_last_offset(const struct casync_op *op)
+{
+	return op->offset > INT64_MAX ||
+	       op->length_bytes > INT64_MAX - op->offset;
+}
+
+void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
+		  fsal_async_cb done_cb, struct fsal_io_arg *read_arg,
+		  void *caller_arg)
+{
+	struct casync_op *op;
+
+	read_arg->fsal_resume = FSAL_NORESUME;
+	op = casync_op_new(CASYNC_OP_READ, obj_hdl, read_arg, done_cb,
+			   caller_arg);
+
+	/*
+	 * READ_PLUS keeps `info` on the caller's stack, which is gone when an
+	 * asynchronous read ends; RFC 7862 makes the operation optional.
+	 */
+	if (read_arg->info != NULL) {
+		casync_op_fail(op, fsalstat(ERR_FSAL_NOTSUPP, 0));
+		return;
+	}
+
+	read_arg->end_of_file = false;
+	if (past_last_offset(op)) {
+		/* No file reaches that far. */
+		read_arg->end_of_file = true;
+		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+		return;
+	}
+	start(op, bypass);
+}
+
+void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
+		   fsal_async_cb done_cb, struct fsal_io_arg *write_arg,
+		   void *caller_arg)
+{
+	struct casync_op *op;
+
+	write_arg->fsal_resume = FSAL_NORESUME;
+	op = casync_op_new(CASYNC_OP_WRITE, obj_hdl, write_arg, done_cb,
+			   caller_arg);
+
+	/* libcephfs asserts on a write to a snapshot. */
+	if (op->obj->id.snapid != CEPH_NOSNAP)
+		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));
+	else if (past_last_offset(op))
+		casync_op_fail(op, fsalstat(ERR_FSAL_FBIG, EFBIG));
+	else
+		start(op, bypass);
+}
+
+fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
+			     size_t len)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	const struct casync_tuning *tuning =
+		&casync_export_current()->keys.tuning;
+
+	/* A flush is of the inode; there is no range to it. */
+	(void)offset;
+	(void)len;
+
+	if (!casync_durability_commit_flushes(
+		    tuning->stable_write, false,
+		    casync_flush_grown(obj, casync_object_size_hint(obj))))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+
+	return casync_status(casync_flush_wait(obj));
+}

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "fsal_types.h"
+#include "fsal_convert.h"
+#include "errors.h"
+
+/*
+ * Ganesha's table, as far as it is needed here.  EBADF and ENOTCONN are in it
+ * with Ganesha's answers, so that a case that expects ours proves who gave it.
+ */
+fsal_errors_t posix2fsal_error(int posix_errorcode)
+{
+	switch (posix_errorcode) {
+	case EPERM:
+		return ERR_FSAL_PERM;
+	case EACCES:
+		return ERR_FSAL_ACCESS;
+	case EEXIST:
+		return ERR_FSAL_EXIST;
+	case EINVAL:
+		return ERR_FSAL_INVAL;
+	case EISDIR:
+		return ERR_FSAL_ISDIR;
+	case ENOTDIR:
+		return ERR_FSAL_NOTDIR;
+	case ENOTEMPTY:
+		return ERR_FSAL_NOTEMPTY;
+	case ENAMETOOLONG:
+		return ERR_FSAL_NAMETOOLONG;
+	case EXDEV:
+		return ERR_FSAL_XDEV;
+	case EIO:
+		return ERR_FSAL_IO;
+	case EBADF:
+		return ERR_FSAL_NOT_OPENED;
+	default:
+		return ERR_FSAL_SERVERFAULT;
+	}
+}
+
+struct status_case {
+	const char *name;
+	int64_t rc;
+	fsal_errors_t major;
+	int minor;
+};
+
+static const struct status_case cases[] = {
+	{ "zero_is_success", 0, ERR_FSAL_NO_ERROR, 0 },
+	{ "byte_count_is_success", 4096, ERR_FSAL_NO_ERROR, 0 },
+	{ "byte_count_past_int_is_success", INT64_C(1) << 40,
+	  ERR_FSAL_NO_ERROR, 0 },
+	/* Lost sessions: an error the client reports, not one it retries. */
+	{ "blocklisted_is_io", -CASYNC_EBLOCKLISTED, ERR_FSAL_IO, ESHUTDOWN },
+	{ "not_connected_is_io", -ENOTCONN, ERR_FSAL_IO, ENOTCONN },
+	{ "unknown_fh_is_io_not_not_opened", -EBADF, ERR_FSAL_IO, EBADF },
+	{ "stale_inode_is_stale", -ESTALE, ERR_FSAL_STALE, ESTALE },
+	{ "missing_name_is_noent", -ENOENT, ERR_FSAL_NOENT, ENOENT },
+	{ "snapshot_write_is_rofs", -EROFS, ERR_FSAL_ROFS, EROFS },
+	{ "quota_is_dquot", -EDQUOT, ERR_FSAL_DQUOT, EDQUOT },
+	{ "full_pool_is_nospc", -ENOSPC, ERR_FSAL_NOSPC, ENOSPC },
+	{ "too_large_file_is_fbig", -EFBIG, ERR_FSAL_FBIG, EFBIG },
+	{ "unsupported_is_notsupp", -EOPNOTSUPP, ERR_FSAL_NOTSUPP, EOPNOTSUPP },
+	/* Left to Ganesha. */
+	{ "non_empty_directory_is_notempty", -ENOTEMPTY, ERR_FSAL_NOTEMPTY,
+	  ENOTEMPTY },
+	{ "existing_name_is_exist", -EEXIST, ERR_FSAL_EXIST, EEXIST },
+	{ "mode_denial_is_access", -EACCES, ERR_FSAL_ACCESS, EACCES },
+	{ "ownership_denial_is_perm", -EPERM, ERR_FSAL_PERM, EPERM },
+	{ "lookup_in_file_is_notdir", -ENOTDIR, ERR_FSAL_NOTDIR, ENOTDIR },
+	{ "rename_across_quota_is_xdev", -EXDEV, ERR_FSAL_XDEV, EXDEV },
+	{ "long_name_is_nametoolong", -ENAMETOOLONG, ERR_FSAL_NAMETOOLONG,
+	  ENAMETOOLONG },
+	{ "unknown_errno_is_serverfault_and_keeps_minor", -ENOTRECOVERABLE,
+	  ERR_FSAL_SERVERFAULT, ENOTRECOVERABLE },
+};
+
+#define N_CASES (sizeof(cases) / sizeof(cases[0]))
+
+static void check_status(void **state)
+{
+	const struct status_case *c = *state;
+	fsal_status_t status = casync_status(c->rc);
+
+	assert_int_equal(status.major, c->major);
+	assert_int_equal(status.minor, c->minor);
+}
+
+/* Ceph's number is written down in errors.h; Linux has to agree. */
+static void blocklisted_is_eshutdown_on_this_system(void **state)
+{
+	(void)state;
+
+	assert_int_equal(CASYNC_EBLOCKLISTED, ESHUTDOWN);
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[N_CASES + 1] = {
+		cmocka_unit_test(blocklisted_is_eshutdown_on_this_system),
+	};
+	size_t i;
+
+	for (i = 0; i < N_CASES; i++) {
+		tests[i + 1] = (struct CMUnitTest){
+			.name = cases[i].name,
+			.test_func = check_status,
+			.initial_state = (void *)&cases[i],
+		};
+	}
+
+	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
+}
