@@ -11,6 +11,8 @@
 
 #include "fsal.h"
 
+#include "export_mgr.h"
+
 #include "config_keys.h"
 #include "durability.h"
 #include "errors.h"
@@ -86,6 +88,26 @@ static bool refused(const char *key, const char *why)
 	return true;
 }
 
+/*
+ * Ganesha reports an unknown key or token, calls it bogus and goes on with the
+ * default.  Where a slip of the pen in Stable_Write decides what a crash
+ * costs, that will not do.
+ */
+static bool bogus_refused(struct config_error_type *err_type, bool bogus_before,
+			  const char *where)
+{
+	bool refuse = err_type->bogus;
+
+	err_type->bogus |= bogus_before;
+	if (!refuse)
+		return false;
+	LogCrit(COMPONENT_CONFIG,
+		"%s is refused: it has an unknown key or value, which Ganesha names with file and line when it ends reading the configuration",
+		where);
+	err_type->validate = true;
+	return true;
+}
+
 /* Keys that FSAL_CEPH has and that would be unsafe or untrue here. */
 static bool module_keys_refused(const struct casync_module_keys *keys)
 {
@@ -121,11 +143,14 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 				   struct config_error_type *err_type)
 {
 	struct casync_module *module = casync_module_of(fsal_hdl);
+	bool bogus_before = err_type->bogus;
 	int rc;
 
+	err_type->bogus = false;
 	(void)load_config_from_parse(config, &module_block, &module->keys, true,
 				     err_type);
-	if (!config_error_is_harmless(err_type))
+	if (!config_error_is_harmless(err_type) ||
+	    bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }"))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	if (module_keys_refused(&module->keys)) {
 		err_type->validate = true;
@@ -187,13 +212,19 @@ fsal_status_t casync_config_export(void *node,
 		.blk_desc.u.blk.params = items,
 		.blk_desc.u.blk.commit = noop_conf_commit,
 	};
+	bool bogus_before = err_type->bogus;
+	char where[64];
 	size_t i;
 
 	memcpy(items, export_items, sizeof(items));
 	for (i = 0; i < EXPORT_ITEM_COUNT; i++)
 		set_default(&items[i], defaults);
 
-	if (load_config_from_node(node, &block, keys, true, err_type) != 0)
+	(void)snprintf(where, sizeof(where), "export %" PRIu16 ": FSAL { }",
+		       op_ctx->ctx_export->export_id);
+	err_type->bogus = false;
+	if (load_config_from_node(node, &block, keys, true, err_type) != 0 ||
+	    bogus_refused(err_type, bogus_before, where))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
