@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# Builds the lab image, fsal-ceph-async/lab: a container engine first, a base
+# image then, and ci/Containerfile on it.  What is there already is kept, so
+# a second run takes seconds.
+#
+#   GANESHA_FROM=auto|package|source   where Ganesha's daemon comes from
+#   BASE_IMAGE=debian:forky            a base of one's own, not bootstrapped
+#   IMAGE=name                         another tag than fsal-ceph-async/lab
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=ci/lib.sh
+. "$top/ci/lib.sh"
+
+logs=$top/build/logs
+mkdir -p "$logs"
+
+have_image()
+{
+	"$ENGINE" image inspect "$1" > /dev/null 2>&1
+}
+
+bootstrap()
+{
+	mmdebstrap --variant=minbase --include=ca-certificates \
+		--aptopt='Acquire::Check-Valid-Until "false"' \
+		"$SUITE" "$logs/base.tar"
+}
+
+# Sets $base to an image of the suite, made here when nobody named one.
+ensure_base()
+{
+	base=${BASE_IMAGE:-}
+	[ -z "$base" ] || return 0
+	base=fsal-ceph-async/base:$SUITE
+	if have_image "$base"; then
+		return 0
+	fi
+	if ! command -v mmdebstrap > /dev/null; then
+		if [ "$(id -u)" != 0 ] || ! command -v apt-get > /dev/null; then
+			base=docker.io/library/debian:$SUITE
+			say "no mmdebstrap here: the base image is $base"
+			return 0
+		fi
+		say "installing mmdebstrap"
+		{ apt-get update -q && apt-get install -q -y mmdebstrap; } \
+			> "$logs/apt.log" 2>&1 ||
+			die "mmdebstrap cannot be installed, see $logs/apt.log"
+	fi
+	say "base image: Debian $SUITE by mmdebstrap (log: $logs/base.log)"
+	watched "$logs/base.log" '^I: |^E: ' bootstrap ||
+		die "mmdebstrap failed, see $logs/base.log (SUITE is set in" \
+		    "ci/versions.env; BASE_IMAGE names another base)"
+	"$ENGINE" import "$logs/base.tar" "$base" > /dev/null
+	rm -f "$logs/base.tar"
+}
+
+build()
+{
+	set -- -f "$top/ci/Containerfile" -t "$IMAGE" \
+		--build-arg "BASE=$base" \
+		--build-arg "GANESHA_FROM=${GANESHA_FROM:-auto}" "$top"
+	if [ "$ENGINE" = podman ]; then
+		podman build --layers "$@"
+	elif docker buildx version > /dev/null 2>&1; then
+		docker buildx build --progress plain --load "$@"
+	else
+		DOCKER_BUILDKIT=0 docker build "$@"
+	fi
+}
+
+case ${GANESHA_FROM:-auto} in
+auto | package | source) ;;
+*) die "GANESHA_FROM=$GANESHA_FROM: auto, package or source" ;;
+esac
+
+ensure_engine
+ensure_base
+say "building $IMAGE with $ENGINE (log: $logs/image.log)"
+watched "$logs/image.log" '^(Step|STEP|#[0-9]+ \[) ?[0-9]|image: |plugin: ' \
+	build || {
+	grep -v '^ *$' "$logs/image.log" | tail -n 25 >&2
+	die "the image was not built; the whole log is $logs/image.log"
+}
+say "$IMAGE is ready"

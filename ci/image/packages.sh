@@ -1,0 +1,67 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# First layer of the lab image: everything that comes as a package.
+#
+# Leaves /etc/casync-lab/ganesha.from saying "package" or "source", so that
+# ganesha.sh knows whether the daemon has to be built.
+set -eu
+
+. /opt/image/versions.env
+export DEBIAN_FRONTEND=noninteractive SYSTEMD_OFFLINE=1
+
+die()
+{
+	echo "image: $*" >&2
+	exit 1
+}
+
+candidate()
+{
+	apt-cache policy "$1" | sed -n 's/^  Candidate: //p'
+}
+
+apt-get update -q
+
+ceph=$(candidate ceph-mon)
+case "$ceph" in
+"$CEPH_TESTED"+* | "$CEPH_TESTED"-*) ;;
+"$CEPH_RELEASE".*)
+	echo "image: Ceph $ceph instead of the tested $CEPH_TESTED" ;;
+*)
+	die "Ceph $CEPH_RELEASE is wanted, the distribution has" \
+	    "'${ceph:-none}': see CEPH_RELEASE in ci/versions.env" ;;
+esac
+
+ganesha=$(candidate nfs-ganesha)
+case "${GANESHA_FROM:-auto}:$ganesha" in
+auto:"$GANESHA_VERSION"-* | package:"$GANESHA_VERSION"-*)
+	from=package
+	daemon="nfs-ganesha nfs-ganesha-ceph" ;;
+package:*)
+	die "NFS-Ganesha $GANESHA_VERSION is wanted as a package, the" \
+	    "distribution has '${ganesha:-none}'" ;;
+auto:* | source:*)
+	from=source
+	daemon="" ;;
+*)
+	die "GANESHA_FROM=$GANESHA_FROM: auto, package or source" ;;
+esac
+echo "image: NFS-Ganesha $GANESHA_VERSION from $from" \
+     "(the distribution has '${ganesha:-none}'), Ceph $ceph"
+
+# shellcheck disable=SC2086 # $daemon is a list
+apt-get install -q -y --no-install-recommends $daemon \
+	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse \
+	libcephfs-dev librados-dev python3-cephfs \
+	build-essential cmake ninja-build bison flex pkgconf dpkg-dev \
+	prometheus-cpp-lite libkrb5-dev libnfsidmap-dev libblkid-dev libdbus-1-dev libacl1-dev \
+	liburcu-dev uuid-dev libcap-dev libwbclient-dev \
+	clang clang-tidy clang-format cppcheck lcov libcmocka-dev shellcheck \
+	gdb strace linux-perf valgrind \
+	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
+	dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
+	python3-pytest python3-pytest-timeout python3-dbus
+
+mkdir -p /etc/casync-lab
+echo "$from" > /etc/casync-lab/ganesha.from

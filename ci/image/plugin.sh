@@ -1,0 +1,17 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# Last layer: the plugin from the checkout, built with its unit tests in
+# /build/plugin and installed; and `lab` on the PATH.
+set -eu
+
+src=/src/fsal-ceph-async
+
+echo "plugin: configure"
+cmake -S "$src" -B /build/plugin -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo
+echo "plugin: build"
+cmake --build /build/plugin
+echo "plugin: install"
+cmake --install /build/plugin
+
+ln -sf "$src/ci/lab/lab" /usr/local/bin/lab

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Trouble on purpose: dead daemons, a slow backend, an evicted session."""
+from __future__ import annotations
+
+import signal
+
+from . import asok, cluster
+from .util import LabError, say, stop_pid, wait_until
+
+
+def _named(kind: str, which: str | None) -> str:
+    """osd.0, or the active metadata server, unless one is named."""
+    if which is None:
+        if kind == "osd":
+            return "osd.0"
+        try:
+            return cluster.active_mds()
+        except LabError:
+            return "mds.a"
+    name = f"{kind}.{which}"
+    if name not in cluster.daemons():
+        raise LabError(f"no daemon {name}; there are: "
+                       f"{', '.join(cluster.daemons())}")
+    return name
+
+
+def kill9(kind: str, which: str | None) -> None:
+    name = _named(kind, which)
+    pid = cluster.daemon_pid(name)
+    if not pid:
+        raise LabError(f"{name} is not running")
+    if not stop_pid(pid, signal.SIGKILL, 15):
+        raise LabError(f"{name} (pid {pid}) does not die")
+    say(f"{name} killed")
+
+
+def start(kind: str, which: str | None) -> None:
+    """Start it and wait until it serves again."""
+    name = _named(kind, which)
+    if cluster.daemon_pid(name):
+        raise LabError(f"{name} runs already")
+    if kind == "osd" and cluster.known()["store"] == "memstore":
+        raise LabError(f"{name} had its data in memory (--store memstore): "
+                       "they died with it.  `lab down`, then "
+                       "`lab up --store bluestore` for crash tests")
+    cluster.start_daemon(name)
+    cluster.wait_daemon(name)
+    if kind == "osd":
+        wait_until(lambda: _osd_active(name), f"{name} to become active", 60)
+    else:
+        wait_until(cluster.mds_active, f"{name} to become active", 90)
+    say(f"{name} serves again")
+
+
+def _osd_active(name: str) -> bool:
+    """Its own word; a young OSD does not know the question yet."""
+    try:
+        return asok.ask(cluster.socket_of(name), "status")["state"] \
+            == "active"
+    except (LabError, KeyError):
+        return False
+
+
+def slow(ms: float) -> None:
+    """Delay every OSD operation by 0 to MS milliseconds; 0 = off."""
+    if ms < 0 or ms > 60000:
+        raise LabError(f"lab slow {ms:g}: 0 to 60000 milliseconds")
+    values = [("ms_inject_delay_type", "client" if ms else ""),
+              ("ms_inject_delay_max", f"{ms / 1000:g}"),
+              ("ms_inject_delay_probability", "1" if ms else "0"),
+              ("osd_client_message_cap", "4096" if ms else "256")]
+    for key, value in values:
+        cluster.ceph("config", "set", "osd", key, value)
+    say(f"OSD operations are delayed by 0 to {ms:g} ms" if ms
+        else "OSD operations are no longer delayed")
+
+
+def evict() -> int:
+    """Evict every CephFS session that Ganesha holds; how many it were."""
+    mds = cluster.socket_of(cluster.active_mds())
+    count = 0
+    for session in asok.ask(mds, "session ls"):
+        about = session.get("client_metadata", {})
+        if is_ganesha(about):
+            asok.ask(mds, "session evict", timeout=60,
+                     client_id=str(session["id"]))
+            count += 1
+    say(f"{count} session{'s' * (count != 1)} evicted")
+    return count
+
+
+def is_ganesha(about: dict) -> bool:
+    """A library client that calls itself ganesha, not kcephfs or a tool."""
+    text = " ".join(str(value) for value in about.values()).lower()
+    return "ganesha" in text
