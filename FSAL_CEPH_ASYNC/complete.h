@@ -6,8 +6,11 @@
  * casync_complete_queue() runs on a libcephfs thread under client_lock.  It
  * pushes the op with one compare-and-swap and wakes a completion thread only
  * if the list was empty and one sleeps: one wake-up for many completions.
- * A completion thread takes the whole list, oldest first, and holds no lock
- * of ours or of libcephfs while it answers.
+ * The completion threads answer oldest first and hold no lock of ours or of
+ * libcephfs while they do.  An answer that is held up (dropping the last
+ * reference on an object can close a file; a lock of Ganesha's can be taken)
+ * holds up nothing else for more than a tenth of a second: then another
+ * thread is woken, or started.
  */
 #ifndef CASYNC_COMPLETE_H
 #define CASYNC_COMPLETE_H
@@ -16,11 +19,11 @@
 
 struct casync_op;
 
-/**
- * Completion threads.  Two: when one is held up in an answer (dropping the
- * last reference on an object can close a file), the other goes on.
- */
+/** Completion threads that are always there. */
 #define CASYNC_COMPLETERS 2
+
+/** And the most there are while answers are held up. */
+#define CASYNC_COMPLETERS_MAX 64
 
 /** Hand a completed op over.  Async-safe towards libcephfs: see above. */
 void casync_complete_queue(struct casync_op *op);

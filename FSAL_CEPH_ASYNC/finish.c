@@ -17,8 +17,8 @@ static int64_t first_error(const struct casync_op *op)
 	unsigned int i;
 
 	for (i = 0; i < op->part_count; i++) {
-		if (op->parts[i].io.result < 0)
-			return op->parts[i].io.result;
+		if (op->parts[i].result < 0)
+			return op->parts[i].result;
 	}
 	return 0;
 }
@@ -28,7 +28,7 @@ static bool all_parts_full(const struct casync_op *op)
 	unsigned int i;
 
 	for (i = 0; i < op->part_count; i++) {
-		if ((size_t)op->parts[i].io.result != op->parts[i].asked_bytes)
+		if ((size_t)op->parts[i].result != op->parts[i].asked_bytes)
 			return false;
 	}
 	return true;
@@ -64,7 +64,7 @@ static bool read_settled(struct casync_op *op)
  */
 static int64_t repair_part(struct casync_op *op, struct casync_part *part)
 {
-	size_t have = (size_t)part->io.result;
+	size_t have = (size_t)part->result;
 	const struct iovec *iov = part->io.iov;
 	size_t skip = have;
 	int64_t rc = 0;
@@ -86,8 +86,11 @@ static int64_t repair_part(struct casync_op *op, struct casync_part *part)
 	return rc < 0 ? rc : (int64_t)have;
 }
 
-/* Does the file end where the read does?  Zero or a negative errno. */
-static int check_end_of_file(struct casync_op *op)
+/*
+ * Does the file end where the read does?  All bytes are there, so if nobody
+ * can tell, "not yet" is the answer: the client's next read finds out.
+ */
+static void check_end_of_file(struct casync_op *op)
 {
 	struct ceph_statx stx;
 	int rc;
@@ -95,10 +98,10 @@ static int check_end_of_file(struct casync_op *op)
 	rc = ceph_ll_getattr(op->exp->ceph, op->obj->inode, &stx,
 			     CEPH_STATX_SIZE, 0, op->exp->root_perms);
 	if (rc != 0)
-		return rc;
+		return;
 	casync_object_size_seen(op->obj, stx.stx_size);
+	casync_flush_size_seen(op->obj, stx.stx_size);
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
-	return 0;
 }
 
 static void read_repair(struct casync_op *op)
@@ -120,19 +123,18 @@ static void read_repair(struct casync_op *op)
 			return;
 		}
 	}
-	have = check_end_of_file(op);
-	if (have < 0)
-		op->status = casync_status(have);
+	check_end_of_file(op);
 }
 
 static void write_settle(struct casync_op *op)
 {
-	int64_t result = op->first_part.io.result;
+	int64_t result = op->first_part.result;
 
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;
 		casync_object_size_grown(op->obj,
 					 op->offset + op->amount_bytes);
+		casync_flush_written(op->obj, op->offset + op->amount_bytes);
 	} else {
 		/* Nothing written and no error would be an endless retry. */
 		op->status = casync_status(result < 0 ? result : -EIO);
@@ -144,7 +146,7 @@ static void finish_blocking(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	if (op->kind == CASYNC_OP_READ && first_error(op) == 0)
+	if (op->kind == CASYNC_OP_READ && !read_settled(op))
 		read_repair(op);
 	casync_op_end(op);
 }
@@ -155,10 +157,8 @@ static void flushed(struct casync_flush_waiter *waiter, int rc)
 		container_of(waiter, struct casync_op, flush_waiter);
 
 	/* The data are there, what was promised is not: not acknowledged. */
-	if (rc < 0) {
+	if (rc < 0)
 		op->status = casync_status(rc);
-		op->amount_bytes = 0;
-	}
 	casync_op_end(op);
 }
 

@@ -11,7 +11,9 @@ void casync_flush_init(struct casync_flush *flush)
 	pthread_mutex_init(&flush->lock, NULL);
 	glist_init(&flush->waiters);
 	flush->running = false;
+	flush->truncated = false;
 	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
+	flush->written_end = 0;
 }
 
 void casync_flush_destroy(struct casync_flush *flush)
@@ -19,15 +21,38 @@ void casync_flush_destroy(struct casync_flush *flush)
 	pthread_mutex_destroy(&flush->lock);
 }
 
+/* The end of the file as far as we know, and of what we have written: a
+ * getattr under way can take the size hint back below a write. */
+static uint64_t known_end(struct casync_object *obj)
+{
+	uint64_t size = casync_object_size_hint(obj);
+	uint64_t written =
+		__atomic_load_n(&obj->flush.written_end, __ATOMIC_ACQUIRE);
+
+	return size > written ? size : written;
+}
+
+/*
+ * What grows while the flush is in the air is not covered by it, and what is
+ * cut off and grows again is not either.
+ */
 static int sync_inode(struct casync_object *obj)
 {
-	/* Read before the flush: what grows meanwhile is not covered. */
-	uint64_t size = casync_object_size_hint(obj);
-	int rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
+	struct casync_flush *flush = &obj->flush;
+	uint64_t size;
+	int rc;
 
-	if (rc == 0)
-		__atomic_store_n(&obj->flush.flushed_size, size,
-				 __ATOMIC_RELEASE);
+	pthread_mutex_lock(&flush->lock);
+	flush->truncated = false;
+	size = known_end(obj);
+	pthread_mutex_unlock(&flush->lock);
+
+	rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
+
+	pthread_mutex_lock(&flush->lock);
+	if (rc == 0 && !flush->truncated && size > flush->flushed_size)
+		__atomic_store_n(&flush->flushed_size, size, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&flush->lock);
 	return rc;
 }
 
@@ -126,11 +151,37 @@ bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes)
 
 void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes)
 {
-	uint64_t *flushed = &obj->flush.flushed_size;
-	uint64_t seen = __atomic_load_n(flushed, __ATOMIC_RELAXED);
+	struct casync_flush *flush = &obj->flush;
 
-	while (seen > size_bytes &&
-	       !__atomic_compare_exchange_n(flushed, &seen, size_bytes, true,
+	pthread_mutex_lock(&flush->lock);
+	flush->truncated = true;
+	__atomic_store_n(&flush->written_end, 0, __ATOMIC_RELEASE);
+	if (flush->flushed_size > size_bytes)
+		__atomic_store_n(&flush->flushed_size, size_bytes,
+				 __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&flush->lock);
+}
+
+void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes)
+{
+	if (size_bytes <
+	    __atomic_load_n(&obj->flush.flushed_size, __ATOMIC_ACQUIRE))
+		casync_flush_truncated(obj, size_bytes);
+}
+
+void casync_flush_written(struct casync_object *obj, uint64_t end_bytes)
+{
+	uint64_t *end = &obj->flush.written_end;
+	uint64_t seen = __atomic_load_n(end, __ATOMIC_RELAXED);
+
+	while (seen < end_bytes &&
+	       !__atomic_compare_exchange_n(end, &seen, end_bytes, true,
 					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		; /* seen is fresh */
+}
+
+bool casync_flush_pending(struct casync_object *obj)
+{
+	/* Also what was written before this object came into the cache. */
+	return casync_flush_grown(obj, known_end(obj));
 }

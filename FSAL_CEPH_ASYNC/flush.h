@@ -35,8 +35,11 @@ struct casync_flush {
 	pthread_mutex_t lock;	   /**< A leaf. */
 	struct glist_head waiters; /**< For the next flush. */
 	bool running;		   /**< A leader is at work. */
+	bool truncated;		   /**< Since the flush in the air began. */
 	/** Size the MDS has journaled, as far as we know (atomic). */
 	uint64_t flushed_size;
+	/** End of what we have written past that (atomic). */
+	uint64_t written_end;
 };
 
 /** "Nothing known": every write then counts as having grown the file. */
@@ -61,5 +64,14 @@ void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes);
 
 /** Has the file grown past what the MDS has journaled? */
 bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes);
+
+/** The same, if a fresh size shows that somebody else has done it. */
+void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes);
+
+/** A write up to there was done; a COMMIT has to cover it. */
+void casync_flush_written(struct casync_object *obj, uint64_t end_bytes);
+
+/** Has anything grown the file since its last flush? */
+bool casync_flush_pending(struct casync_object *obj);
 
 #endif /* CASYNC_FLUSH_H */

@@ -52,8 +52,10 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 		return handle_status(rc);
 	}
 
-	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
+	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE)) {
 		casync_object_size_seen(obj, stx.stx_size);
+		casync_flush_size_seen(obj, stx.stx_size);
+	}
 
 	casync_statx_to_attrs(&stx, attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);

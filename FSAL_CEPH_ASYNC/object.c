@@ -132,6 +132,7 @@ void casync_object_ops_init(struct fsal_obj_ops *ops)
 	ops->read2 = casync_read2;
 	ops->write2 = casync_write2;
 	ops->commit2 = casync_commit2;
+	ops->fallocate = casync_fallocate;
 }
 
 void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes)

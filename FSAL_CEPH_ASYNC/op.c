@@ -139,7 +139,8 @@ static void store_outcome(const struct casync_op *op)
 {
 	struct fsal_io_arg *arg = op->arg;
 
-	arg->io_amount = op->amount_bytes;
+	/* What was transferred before an error is not offered. */
+	arg->io_amount = FSAL_IS_ERROR(op->status) ? 0 : op->amount_bytes;
 	if (op->kind == CASYNC_OP_READ)
 		arg->end_of_file = op->end_of_file;
 	else

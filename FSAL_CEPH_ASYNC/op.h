@@ -56,6 +56,8 @@ struct casync_part {
 	struct ceph_ll_io_info io; /**< First: the callback gets it. */
 	struct casync_op *op;
 	size_t asked_bytes;
+	int64_t result; /**< Of the first completion; io.result is
+			     libcephfs' to write to. */
 	bool completed; /**< Atomic; the exactly-once guard. */
 };
 

@@ -91,6 +91,11 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 			     size_t len);
 
+/* space.c */
+fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
+			       struct state_t *state, uint64_t offset,
+			       uint64_t length, bool allocate);
+
 /* Shared by namespace.c, readdir.c and open.c; in object.c. */
 
 /**

@@ -102,9 +102,8 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	(void)offset;
 	(void)len;
 
-	if (!casync_durability_commit_flushes(
-		    tuning->stable_write, false,
-		    casync_flush_grown(obj, casync_object_size_hint(obj))))
+	if (!casync_durability_commit_flushes(tuning->stable_write, false,
+					      casync_flush_pending(obj)))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
 	return casync_status(casync_flush_wait(obj));

@@ -33,7 +33,7 @@ static void part_completed(struct casync_part *part, int64_t result)
 #endif
 		return;
 	}
-	part->io.result = result;
+	part->result = result;
 	put_part(part->op);
 }
 

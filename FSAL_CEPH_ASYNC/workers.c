@@ -19,8 +19,9 @@ static pthread_cond_t work_queued = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
 static struct casync_work *head;
 static struct casync_work **tail = &head;
+static unsigned int queued;
 static unsigned int threads;
-static unsigned int idle;
+static unsigned int idle; /* waiting, woken or not */
 static bool stopping;
 
 static struct casync_work *dequeue_locked(void)
@@ -32,6 +33,7 @@ static struct casync_work *dequeue_locked(void)
 	head = work->next;
 	if (head == NULL)
 		tail = &head;
+	queued--;
 	return work;
 }
 
@@ -93,11 +95,12 @@ void casync_work_submit(struct casync_work *work)
 	work->next = NULL;
 	*tail = work;
 	tail = &work->next;
-	/* A thread that cannot be had is no error: another one is there. */
-	if (idle == 0 && threads < CASYNC_WORKERS_MAX)
+	queued++;
+	/* One thread for each job that waits.  One that cannot be had is no
+	 * error: another one is there. */
+	if (queued > idle && threads < CASYNC_WORKERS_MAX)
 		(void)add_thread_locked();
-	else
-		pthread_cond_signal(&work_queued);
+	pthread_cond_signal(&work_queued);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file fake_libcephfs.h
+ * @brief libcephfs as the data path sees it, answering on command.
+ *
+ * One file, cut into RADOS objects of which some may be missing; results are
+ * what the real library gives for them:
+ *
+ *	- a non-blocking read within one object gives 0 if it is missing;
+ *	- one that spans several gives zeros for the missing ones, success;
+ *	- ceph_ll_read() zero-fills up to the size.
+ *
+ * Callbacks run with client_lock held, as the real ones do.  A call made from
+ * within one is counted (fake.calls_in_callback) and fails with -EDEADLK.
+ */
+#ifndef FAKE_LIBCEPHFS_H
+#define FAKE_LIBCEPHFS_H
+
+#include <cephfs/libcephfs.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define FAKE_MAX_OBJECTS 64
+#define FAKE_MAX_CALLS 256
+
+/** When a non-blocking call is answered. */
+enum fake_when {
+	FAKE_BEFORE_RETURN, /**< By callback, in the caller's thread. */
+	FAKE_LATER, /**< By callback, from fake_complete*(). */
+	FAKE_ON_THREAD, /**< By callback, on a thread of its own. */
+	FAKE_RETURNED, /**< By the return value; no callback comes. */
+};
+
+/** Do the I/O and report what came of it. */
+#define FAKE_TRUE_RESULT INT64_MIN
+
+struct fake_plan {
+	enum fake_when when;
+	/** Negative: no I/O, this errno.  Else at most so many bytes. */
+	int64_t result;
+	bool twice; /**< The callback comes a second time. */
+	int64_t second_result; /**< What it says then. */
+};
+
+/** A ceph_ll_nonblocking_readv_writev() as it was made. */
+struct fake_call {
+	struct ceph_ll_io_info *io;
+	struct ceph_ll_io_info asked; /**< A copy. */
+	size_t length_bytes; /**< Sum of the iovecs. */
+	struct fake_plan plan;
+	bool pending;
+};
+
+enum fake_blocking {
+	FAKE_READ,
+	FAKE_GETATTR,
+	FAKE_SYNC_INODE,
+	FAKE_OPEN,
+	FAKE_CLOSE,
+	FAKE_BLOCKING_CALLS,
+};
+
+struct fake {
+	/* The file; set up by the test. */
+	uint64_t size_bytes;
+	uint64_t object_size_bytes;
+	uint8_t *objects[FAKE_MAX_OBJECTS]; /**< NULL: missing. */
+	struct ceph_file_layout layout;
+
+	/* How calls are answered; set up by the test. */
+	struct fake_plan plan; /**< Where there is no special one. */
+	struct fake_plan special[FAKE_MAX_CALLS];
+	bool is_special[FAKE_MAX_CALLS];
+	int blocking_result[FAKE_BLOCKING_CALLS]; /**< Negative: fails. */
+	/** Runs in each blocking call, no lock held, before it acts. */
+	void (*hook)(enum fake_blocking which);
+
+	/* What happened. */
+	struct fake_call calls[FAKE_MAX_CALLS];
+	unsigned int call_count;
+	unsigned int blocking_calls[FAKE_BLOCKING_CALLS];
+	unsigned int calls_in_callback;
+	int open_fhs;
+};
+
+extern struct fake fake;
+
+/** A file of @p size_bytes, every object there, of fake_byte()s. */
+void fake_setup(uint64_t size_bytes, uint64_t object_size_bytes);
+
+/** Join threads and free the objects. */
+void fake_teardown(void);
+
+/** What fake_setup() puts at an offset; never 0. */
+uint8_t fake_byte(uint64_t offset);
+
+/** What a reader should see at an offset: zero in a hole. */
+uint8_t fake_content(uint64_t offset);
+
+/** Have the Nth non-blocking call answered differently. */
+void fake_special(unsigned int call, struct fake_plan plan);
+
+/** Lose an object. */
+void fake_punch(unsigned int object);
+
+/** Answer a call that is pending. */
+void fake_complete(unsigned int call);
+
+/** Answer all that are pending, in this thread. */
+void fake_complete_in_order(void);
+void fake_complete_reversed(void);
+
+/** Wait for the threads of FAKE_ON_THREAD. */
+void fake_join(void);
+
+/** The counter, read atomically. */
+unsigned int fake_blocking_count(enum fake_blocking which);
+
+#endif /* FAKE_LIBCEPHFS_H */

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file rig.h
+ * @brief An export, a file on it and a request's op_ctx, for the data path.
+ */
+#ifndef RIG_H
+#define RIG_H
+
+#include <semaphore.h>
+
+#include "fsal.h"
+#include "export_mgr.h"
+
+#include "export.h"
+#include "fake_libcephfs.h"
+#include "fd.h"
+#include "object.h"
+#include "stub_ganesha.h"
+
+/** Longest wait for anything; passing tests never get near it. */
+#define RIG_TIMEOUT_S 10
+
+struct rig {
+	struct gsh_export gsh_export;
+	struct casync_export exp;
+	struct casync_object *obj;
+	struct casync_state state;
+	struct req_op_context request; /**< op_ctx of the test thread. */
+};
+
+extern struct rig rig;
+
+/** cmocka setup: a file of four objects of RIG_OBJECT bytes, all there. */
+#define RIG_OBJECT 4096U
+#define RIG_OBJECTS 4U
+int rig_up(void **state);
+
+/** cmocka teardown. */
+int rig_down(void **state);
+
+/** sem_wait() that gives up. */
+bool rig_wait(sem_t *sem);
+
+/** Until *counter >= value; false if that does not come about. */
+bool rig_wait_count(const int *counter, int value);
+
+#endif /* RIG_H */

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fsal.h"
+#include "fsal_convert.h"
+#include "FSAL/fsal_commonlib.h"
+#include "export_mgr.h"
+
+#include "fd.h"
+#include "object.h"
+#include "stub_ganesha.h"
+
+struct stub stub;
+
+__thread struct req_op_context *op_ctx;
+
+/* Logging: only that a line was written is of interest. */
+static log_levels_t levels[COMPONENT_COUNT];
+log_levels_t *component_log_level = levels;
+log_levels_t *conditional_component_log_level = levels;
+bool conditional_logging_configured;
+pthread_mutexattr_t default_mutex_attr;
+
+static void add(int *counter, int by)
+{
+	__atomic_add_fetch(counter, by, __ATOMIC_ACQ_REL);
+}
+
+void stub_reset(void)
+{
+	int i;
+
+	memset(&stub, 0, sizeof(stub));
+	for (i = 0; i < COMPONENT_COUNT; i++)
+		levels[i] = NIV_WARN;
+	pthread_mutexattr_init(&default_mutex_attr);
+}
+
+int stub_ios_completed(void)
+{
+	return __atomic_load_n(&stub.ios_completed, __ATOMIC_ACQUIRE);
+}
+
+bool is_op_context_conditional_flag_set(void)
+{
+	return false;
+}
+
+void DisplayLogComponentLevel(log_components_t component, const char *file,
+			      int line, const char *function,
+			      log_levels_t level, const char *format, ...)
+{
+	(void)component;
+	(void)file;
+	(void)line;
+	(void)function;
+	(void)format;
+	if (level <= NIV_WARN)
+		add(&stub.warnings, 1);
+}
+
+void SetNameFunction(const char *nom)
+{
+	(void)nom;
+}
+
+const char *msg_fsal_err(fsal_errors_t fsal_err)
+{
+	(void)fsal_err;
+	return "stub";
+}
+
+fsal_errors_t posix2fsal_error(int posix_errorcode)
+{
+	return posix_errorcode == EIO ? ERR_FSAL_IO : ERR_FSAL_SERVERFAULT;
+}
+
+void _get_gsh_export_ref(struct gsh_export *a_export, char *file, int line,
+			 char *function)
+{
+	(void)a_export;
+	(void)file;
+	(void)line;
+	(void)function;
+	add(&stub.export_refs, 1);
+}
+
+void init_op_context(struct req_op_context *ctx, struct gsh_export *exp,
+		     struct fsal_export *fsal_exp, nfs_request_t *nfs_reqdata,
+		     sockaddr_t *caller_data, uint32_t nfs_vers,
+		     uint32_t nfs_minorvers, enum request_type req_type)
+{
+	memset(ctx, 0, sizeof(*ctx));
+	ctx->nfs_reqdata = nfs_reqdata;
+	ctx->caller_addr = caller_data;
+	ctx->nfs_vers = nfs_vers;
+	ctx->nfs_minorvers = nfs_minorvers;
+	ctx->req_type = req_type;
+	ctx->ctx_export = exp;
+	ctx->fsal_export = fsal_exp;
+	ctx->saved_op_ctx = op_ctx;
+	op_ctx = ctx;
+	add(&stub.op_contexts, 1);
+}
+
+void release_op_context(void)
+{
+	struct req_op_context *ctx = op_ctx;
+
+	if (ctx->ctx_export != NULL)
+		add(&stub.export_refs, -1);
+	op_ctx = ctx->saved_op_ctx;
+	ctx->ctx_export = NULL;
+	ctx->fsal_export = NULL;
+	ctx->saved_op_ctx = NULL;
+	add(&stub.op_contexts, -1);
+}
+
+void update_share_counters(struct fsal_share *share,
+			   fsal_openflags_t old_openflags,
+			   fsal_openflags_t new_openflags)
+{
+	(void)share;
+	add(&stub.reservations, (int)(new_openflags != FSAL_O_CLOSED) -
+					(int)(old_openflags != FSAL_O_CLOSED));
+	add(&stub.reservation_changes, 1);
+}
+
+static struct fsal_fd *choose_fd(struct fsal_fd *global, struct fsal_fd *temp,
+				 struct state_t *state)
+{
+	if (state != NULL)
+		return &casync_state_fd(state)->fsal_fd;
+	temp->close_on_complete = stub.global_fd_busy;
+	return stub.global_fd_busy ? temp : global;
+}
+
+/* Reservation, fd, io_work: in the order of Ganesha's. */
+fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
+			    struct fsal_obj_handle *obj_hdl,
+			    struct fsal_fd *obj_fd, struct fsal_fd *tmp_fd,
+			    struct state_t *state, fsal_openflags_t openflags,
+			    bool open_for_locks, bool *reusing_open_state_fd,
+			    bool bypass, struct fsal_share *share)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_fd *fd;
+	int rc = 0;
+
+	(void)open_for_locks;
+	(void)reusing_open_state_fd;
+	(void)bypass;
+	*out_fd = NULL;
+	if (FSAL_IS_ERROR(stub.start_status))
+		return stub.start_status;
+
+	fd = casync_fd_of(choose_fd(obj_fd, tmp_fd, state));
+	if (fd->fh == NULL)
+		rc = ceph_ll_open(NULL, obj->inode, (int)openflags, &fd->fh,
+				  NULL);
+	if (rc != 0)
+		return posix2fsal_status(-rc);
+
+	if (state == NULL)
+		update_share_counters_locked(obj_hdl, share, FSAL_O_CLOSED,
+					     openflags);
+	fd->fsal_fd.openflags = openflags;
+	__atomic_add_fetch(&fd->fsal_fd.io_work, 1, __ATOMIC_ACQ_REL);
+	add(&stub.ios_started, 1);
+	*out_fd = &fd->fsal_fd;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+fsal_status_t fsal_complete_io(struct fsal_obj_handle *obj_hdl,
+			       struct fsal_fd *fsal_fd)
+{
+	struct casync_fd *fd = casync_fd_of(fsal_fd);
+
+	(void)obj_hdl;
+	if (op_ctx == NULL)
+		add(&stub.ios_without_op_ctx, 1);
+	__atomic_sub_fetch(&fsal_fd->io_work, 1, __ATOMIC_ACQ_REL);
+	if (fsal_fd->close_on_complete) {
+		(void)ceph_ll_close(NULL, fd->fh);
+		fd->fh = NULL;
+	}
+	if (stub.on_complete_io != NULL)
+		stub.on_complete_io();
+	add(&stub.ios_completed, 1);
+	return stub.complete_status;
+}

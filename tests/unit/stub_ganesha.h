@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file stub_ganesha.h
+ * @brief The smallest Ganesha that the data path runs in.
+ *
+ * Counts what has to balance.  Everything is atomic: the plugin calls from
+ * its own threads, tests look from theirs.
+ */
+#ifndef STUB_GANESHA_H
+#define STUB_GANESHA_H
+
+#include "fsal_api.h"
+
+struct stub {
+	/* Set up by the test. */
+	bool global_fd_busy; /**< I/O without state gets a temporary fd. */
+	fsal_status_t start_status; /**< fsal_start_io()'s. */
+	fsal_status_t complete_status; /**< fsal_complete_io()'s. */
+	void (*on_complete_io)(void); /**< Runs in fsal_complete_io(). */
+
+	/* Counted. */
+	int ios_started;
+	int ios_completed;
+	int ios_without_op_ctx; /**< Completed, that is. */
+	int reservations; /**< Shares held: 0 when idle. */
+	int reservation_changes; /**< Both ways. */
+	int export_refs; /**< Over the test's own. */
+	int op_contexts; /**< Initialised, not released. */
+	int warnings; /**< LogWarn and worse. */
+};
+
+extern struct stub stub;
+
+/** Zero everything. */
+void stub_reset(void);
+
+int stub_ios_completed(void);
+
+#endif /* STUB_GANESHA_H */

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * The hand-over from libcephfs' threads to ours; finish.c is stood in for.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "complete.h"
+#include "finish.h"
+#include "op.h"
+
+#define PRODUCERS 4
+#define OPS_EACH 5000
+#define TIMEOUT_S 10
+
+void SetNameFunction(const char *nom)
+{
+	(void)nom;
+}
+
+/* An op as this test knows it. */
+struct numbered {
+	struct casync_op op;
+	unsigned int finished; /* times; atomic */
+	unsigned int sequence; /* of finishing; atomic */
+	pthread_t finisher;
+	bool on_completer;
+	sem_t *hold; /* finishing waits for it */
+	sem_t *told; /* posted when finishing begins */
+};
+
+static unsigned int finished_total;
+static unsigned int next_sequence;
+
+void casync_finish(struct casync_op *op)
+{
+	struct numbered *n = container_of(op, struct numbered, op);
+	sem_t *hold = n->hold;
+	struct timespec deadline;
+
+	n->sequence =
+		__atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
+	n->finisher = pthread_self();
+	n->on_completer = casync_complete_on_thread();
+	if (n->told != NULL)
+		sem_post(n->told);
+	if (hold != NULL) {
+		clock_gettime(CLOCK_REALTIME, &deadline);
+		deadline.tv_sec += TIMEOUT_S;
+		while (sem_timedwait(hold, &deadline) != 0 && errno == EINTR)
+			;
+	}
+	__atomic_add_fetch(&n->finished, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&finished_total, 1, __ATOMIC_ACQ_REL);
+}
+
+static bool await_finished(unsigned int count)
+{
+	const struct timespec pause = { .tv_nsec = 200000 };
+	int tries;
+
+	for (tries = 0; tries < TIMEOUT_S * 5000; tries++) {
+		if (__atomic_load_n(&finished_total, __ATOMIC_ACQUIRE) >=
+		    count)
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static bool await(sem_t *sem, int seconds)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += seconds;
+	while (sem_timedwait(sem, &deadline) != 0) {
+		if (errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+static int up(void **state)
+{
+	(void)state;
+	finished_total = 0;
+	next_sequence = 0;
+	return 0;
+}
+
+static void one_op_is_finished_on_completion_thread(void **state)
+{
+	struct numbered n = { 0 };
+
+	(void)state;
+	assert_int_equal(casync_complete_start(), 0);
+	casync_complete_queue(&n.op);
+	assert_true(await_finished(1));
+	casync_complete_stop();
+	assert_int_equal(n.finished, 1);
+	assert_true(n.on_completer);
+	assert_false(casync_complete_on_thread());
+	assert_false(pthread_equal(n.finisher, pthread_self()));
+}
+
+/* Long enough between ops that the threads are asleep most of the time. */
+static void sleeping_thread_is_woken_each_time(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 300000 };
+	static struct numbered n[200];
+	unsigned int i;
+
+	(void)state;
+	memset(n, 0, sizeof(n));
+	assert_int_equal(casync_complete_start(), 0);
+	for (i = 0; i < 200; i++) {
+		casync_complete_queue(&n[i].op);
+		assert_true(await_finished(i + 1));
+		nanosleep(&pause, NULL);
+	}
+	casync_complete_stop();
+	for (i = 0; i < 200; i++)
+		assert_int_equal(n[i].finished, 1);
+}
+
+/* No pause at all: hits the instant at which a thread goes to sleep. */
+static void wake_up_is_not_lost_at_the_edge_of_sleep(void **state)
+{
+	const int rounds = 20000;
+	static struct numbered n;
+	int i;
+
+	(void)state;
+	memset(&n, 0, sizeof(n));
+	assert_int_equal(casync_complete_start(), 0);
+	for (i = 1; i <= rounds; i++) {
+		uint64_t give_up = 0;
+
+		casync_complete_queue(&n.op);
+		while (__atomic_load_n(&n.finished, __ATOMIC_ACQUIRE) !=
+		       (unsigned int)i) {
+			/* Spin first: sleeping would hide the edge. */
+			if (++give_up > 1000 && await_finished((unsigned)i))
+				break;
+		}
+		if (n.finished != (unsigned int)i)
+			break;
+	}
+	casync_complete_stop();
+	assert_int_equal(n.finished, rounds);
+}
+
+struct producer {
+	pthread_t thread;
+	struct numbered *ops;
+};
+
+static void *produce(void *arg)
+{
+	struct producer *producer = arg;
+	int i;
+
+	for (i = 0; i < OPS_EACH; i++)
+		casync_complete_queue(&producer->ops[i].op);
+	return NULL;
+}
+
+static void start_producers(struct producer *producers)
+{
+	int i;
+
+	for (i = 0; i < PRODUCERS; i++) {
+		producers[i].ops = calloc(OPS_EACH, sizeof(struct numbered));
+		assert_non_null(producers[i].ops);
+	}
+	for (i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_create(&producers[i].thread, NULL,
+						produce, &producers[i]),
+				 0);
+}
+
+static void check_once_each(struct producer *producers)
+{
+	int i, j;
+
+	for (i = 0; i < PRODUCERS; i++) {
+		for (j = 0; j < OPS_EACH; j++) {
+			assert_int_equal(producers[i].ops[j].finished, 1);
+			assert_true(producers[i].ops[j].on_completer);
+		}
+		free(producers[i].ops);
+	}
+}
+
+static void many_producers_have_each_op_finished_once(void **state)
+{
+	struct producer producers[PRODUCERS];
+	int i;
+
+	(void)state;
+	assert_int_equal(casync_complete_start(), 0);
+	start_producers(producers);
+	for (i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_join(producers[i].thread, NULL), 0);
+	assert_true(await_finished(PRODUCERS * OPS_EACH));
+	casync_complete_stop();
+	check_once_each(producers);
+}
+
+/* What was queued before stop is answered by it. */
+static void stop_finishes_what_is_queued(void **state)
+{
+	struct producer producers[PRODUCERS];
+	int i;
+
+	(void)state;
+	assert_int_equal(casync_complete_start(), 0);
+	start_producers(producers);
+	for (i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_join(producers[i].thread, NULL), 0);
+	casync_complete_stop();
+	assert_int_equal(finished_total, PRODUCERS * OPS_EACH);
+	check_once_each(producers);
+}
+
+/* Before the first start as at dlopen, where no thread runs yet. */
+static void op_queued_before_start_is_finished(void **state)
+{
+	struct numbered n = { 0 };
+
+	(void)state;
+	casync_complete_queue(&n.op);
+	assert_int_equal(casync_complete_start(), 0);
+	assert_true(await_finished(1));
+	casync_complete_stop();
+	assert_int_equal(n.finished, 1);
+}
+
+static void start_after_stop_works(void **state)
+{
+	struct numbered n[3];
+	int i;
+
+	(void)state;
+	memset(n, 0, sizeof(n));
+	for (i = 0; i < 3; i++) {
+		assert_int_equal(casync_complete_start(), 0);
+		casync_complete_queue(&n[i].op);
+		assert_true(await_finished((unsigned)i + 1));
+		casync_complete_stop();
+	}
+	for (i = 0; i < 3; i++)
+		assert_int_equal(n[i].finished, 1);
+}
+
+/* A batch that one thread takes is finished oldest first. */
+static void batch_is_finished_in_order_of_queueing(void **state)
+{
+	static struct numbered n[100];
+	unsigned int i;
+
+	(void)state;
+	memset(n, 0, sizeof(n));
+	for (i = 0; i < 100; i++)
+		casync_complete_queue(&n[i].op);
+	assert_int_equal(casync_complete_start(), 0);
+	assert_true(await_finished(100));
+	casync_complete_stop();
+	for (i = 0; i < 100; i++)
+		assert_int_equal(n[i].sequence, i);
+}
+
+static void held_up_answer_leaves_other_thread_to_go_on(void **state)
+{
+	struct numbered held = { 0 };
+	struct numbered next = { 0 };
+	sem_t hold, told;
+	bool went_on;
+
+	(void)state;
+	sem_init(&hold, 0, 0);
+	sem_init(&told, 0, 0);
+	held.hold = &hold;
+	held.told = &told;
+	assert_int_equal(casync_complete_start(), 0);
+	casync_complete_queue(&held.op);
+	assert_true(await(&told, TIMEOUT_S));
+	casync_complete_queue(&next.op);
+	went_on = await_finished(1);
+	sem_post(&hold);
+	casync_complete_stop();
+	assert_true(went_on);
+	assert_int_equal(next.finished, 1);
+	assert_int_equal(held.finished, 1);
+	sem_destroy(&hold);
+	sem_destroy(&told);
+}
+
+/*
+ * complete.h: "when one is held up in an answer, the other goes on".  Not
+ * with what the held-up one has taken: two ops queued together are in one
+ * batch, and the second waits for the first while the other thread sleeps.
+ */
+static void held_up_answer_does_not_hold_up_its_batch(void **state)
+{
+	struct numbered held = { 0 };
+	struct numbered behind = { 0 };
+	sem_t hold, told_held, told_behind;
+	bool went_on;
+
+	(void)state;
+	sem_init(&hold, 0, 0);
+	sem_init(&told_held, 0, 0);
+	sem_init(&told_behind, 0, 0);
+	held.hold = &hold;
+	held.told = &told_held;
+	behind.told = &told_behind;
+
+	casync_complete_queue(&held.op);
+	casync_complete_queue(&behind.op);
+	assert_int_equal(casync_complete_start(), 0);
+	assert_true(await(&told_held, TIMEOUT_S));
+	went_on = await(&told_behind, 1);
+	sem_post(&hold);
+	casync_complete_stop();
+	sem_destroy(&hold);
+	sem_destroy(&told_held);
+	sem_destroy(&told_behind);
+	assert_true(went_on);
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(one_op_is_finished_on_completion_thread),
+		CASE(sleeping_thread_is_woken_each_time),
+		CASE(wake_up_is_not_lost_at_the_edge_of_sleep),
+		CASE(many_producers_have_each_op_finished_once),
+		CASE(stop_finishes_what_is_queued),
+		CASE(op_queued_before_start_is_finished),
+		CASE(start_after_stop_works),
+		CASE(batch_is_finished_in_order_of_queueing),
+		CASE(held_up_answer_leaves_other_thread_to_go_on),
+		CASE(held_up_answer_does_not_hold_up_its_batch),
+	};
+
+	return cmocka_run_group_tests_name("complete", tests, NULL, NULL);
+}

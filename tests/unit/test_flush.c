@@ -1,0 +1,447 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "flush.h"
+#include "rig.h"
+
+#define WAITERS 8
+
+struct waiter {
+	struct casync_flush_waiter waiter;
+	int answers; /* atomic */
+	int rc;
+	bool frees; /* the object, as the last request on it may */
+	bool asks_again;
+};
+
+static struct waiter waiters[WAITERS];
+
+/* A flush stops at the gate: the test sees it begin, and lets it through. */
+static bool gated;
+static sem_t begun;
+static sem_t gate;
+static bool gate_timed_out;
+/* Atomic: more than one flush in the air at once would show. */
+static int in_the_air;
+static int most_in_the_air;
+static void (*in_flush)(void);
+
+static void free_object(void)
+{
+	struct casync_object *obj = rig.obj;
+
+	rig.obj = NULL;
+	casync_flush_destroy(&obj->flush);
+	destroy_fsal_fd(&obj->global_fd.fsal_fd);
+	pthread_rwlock_destroy(&obj->handle.obj_lock);
+	memset(obj, 0xa5, sizeof(*obj));
+	free(obj);
+}
+
+static void answered(struct casync_flush_waiter *waiter, int rc)
+{
+	struct waiter *w = container_of(waiter, struct waiter, waiter);
+
+	w->rc = rc;
+	if (w->frees)
+		free_object();
+	if (w->asks_again) {
+		w->asks_again = false;
+		casync_flush_request(rig.obj, waiter);
+	}
+	__atomic_add_fetch(&w->answers, 1, __ATOMIC_ACQ_REL);
+}
+
+static void hook(enum fake_blocking which)
+{
+	int now;
+
+	if (which != FAKE_SYNC_INODE)
+		return;
+	now = __atomic_add_fetch(&in_the_air, 1, __ATOMIC_ACQ_REL);
+	if (now > __atomic_load_n(&most_in_the_air, __ATOMIC_ACQUIRE))
+		__atomic_store_n(&most_in_the_air, now, __ATOMIC_RELEASE);
+	if (in_flush != NULL)
+		in_flush();
+	sem_post(&begun);
+	if (__atomic_load_n(&gated, __ATOMIC_ACQUIRE) && !rig_wait(&gate))
+		__atomic_store_n(&gate_timed_out, true, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&in_the_air, 1, __ATOMIC_ACQ_REL);
+}
+
+static int up(void **state)
+{
+	unsigned int i;
+
+	rig_up(state);
+	memset(waiters, 0, sizeof(waiters));
+	for (i = 0; i < WAITERS; i++)
+		waiters[i].waiter.done = answered;
+	gated = true;
+	gate_timed_out = false;
+	in_flush = NULL;
+	in_the_air = 0;
+	most_in_the_air = 0;
+	sem_init(&begun, 0, 0);
+	sem_init(&gate, 0, 0);
+	fake.hook = hook;
+	return casync_workers_start();
+}
+
+static int down(void **state)
+{
+	casync_workers_stop();
+	rig_down(state);
+	sem_destroy(&begun);
+	sem_destroy(&gate);
+	return gate_timed_out ? -1 : 0;
+}
+
+static void request(unsigned int i)
+{
+	casync_flush_request(rig.obj, &waiters[i].waiter);
+}
+
+static void await_begun(void)
+{
+	assert_true(rig_wait(&begun));
+}
+
+static void let_through(void)
+{
+	sem_post(&gate);
+}
+
+static void check_answered(unsigned int i, int rc)
+{
+	assert_true(rig_wait_count(&waiters[i].answers, 1));
+	assert_int_equal(waiters[i].rc, rc);
+}
+
+/* Results for the flushes to come, one after the other. */
+static void next_result(int rc)
+{
+	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], rc,
+			 __ATOMIC_RELEASE);
+}
+
+static void ungate(void)
+{
+	__atomic_store_n(&gated, false, __ATOMIC_RELEASE);
+}
+
+static void one_request_is_one_flush(void **state)
+{
+	(void)state;
+	request(0);
+	await_begun();
+	assert_int_equal(__atomic_load_n(&waiters[0].answers,
+					 __ATOMIC_ACQUIRE), 0);
+	let_through();
+	check_answered(0, 0);
+	casync_workers_stop();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	assert_int_equal(waiters[0].answers, 1);
+}
+
+static void later_callers_share_the_next_flush(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	request(0);
+	await_begun();
+	for (i = 1; i < WAITERS; i++)
+		request(i);
+	let_through();
+	check_answered(0, 0);
+	await_begun();
+	for (i = 1; i < WAITERS; i++)
+		assert_int_equal(__atomic_load_n(&waiters[i].answers,
+						 __ATOMIC_ACQUIRE), 0);
+	let_through();
+	for (i = 1; i < WAITERS; i++)
+		check_answered(i, 0);
+	casync_workers_stop();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+	assert_int_equal(most_in_the_air, 1);
+	for (i = 0; i < WAITERS; i++)
+		assert_int_equal(waiters[i].answers, 1);
+}
+
+static void error_reaches_exactly_those_covered(void **state)
+{
+	(void)state;
+	next_result(-EDQUOT);
+	request(0);
+	await_begun();
+	request(1);
+	request(2);
+	let_through();
+	check_answered(0, -EDQUOT);
+	await_begun();
+	next_result(0);
+	let_through();
+	check_answered(1, 0);
+	check_answered(2, 0);
+}
+
+static void error_of_second_flush_spares_the_first(void **state)
+{
+	(void)state;
+	request(0);
+	await_begun();
+	request(1);
+	let_through();
+	check_answered(0, 0);
+	await_begun();
+	next_result(-EIO);
+	let_through();
+	check_answered(1, -EIO);
+	assert_int_equal(waiters[0].rc, 0);
+}
+
+static void flush_after_all_ended_starts_anew(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	ungate();
+	for (i = 0; i < 3; i++) {
+		request(i);
+		check_answered(i, 0);
+	}
+	casync_workers_stop();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 3);
+}
+
+static void waiter_may_ask_again_in_done(void **state)
+{
+	(void)state;
+	ungate();
+	waiters[0].asks_again = true;
+	request(0);
+	assert_true(rig_wait_count(&waiters[0].answers, 2));
+	casync_workers_stop();
+	assert_int_equal(waiters[0].answers, 2);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+}
+
+static void object_may_be_freed_in_last_done(void **state)
+{
+	(void)state;
+	waiters[1].frees = true;
+	request(0);
+	await_begun();
+	request(1);
+	let_through();
+	await_begun();
+	let_through();
+	check_answered(0, 0);
+	check_answered(1, 0);
+	casync_workers_stop();
+	assert_null(rig.obj);
+}
+
+static void object_may_be_freed_in_last_of_a_batch(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	request(0);
+	await_begun();
+	for (i = 1; i < WAITERS; i++)
+		request(i);
+	waiters[WAITERS - 1].frees = true;
+	let_through();
+	await_begun();
+	let_through();
+	for (i = 0; i < WAITERS; i++)
+		check_answered(i, 0);
+	casync_workers_stop();
+	assert_null(rig.obj);
+}
+
+static void object_may_be_freed_after_failed_flush(void **state)
+{
+	(void)state;
+	next_result(-EIO);
+	waiters[0].frees = true;
+	request(0);
+	let_through();
+	check_answered(0, -EIO);
+	casync_workers_stop();
+	assert_null(rig.obj);
+}
+
+static void wait_returns_result_of_its_flush(void **state)
+{
+	(void)state;
+	ungate();
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	next_result(-ENOSPC);
+	assert_int_equal(casync_flush_wait(rig.obj), -ENOSPC);
+}
+
+static void nothing_is_known_at_first_so_all_has_grown(void **state)
+{
+	(void)state;
+	assert_true(casync_flush_grown(rig.obj, 1));
+	/* A file that ends at 0 has nothing to journal. */
+	assert_false(casync_flush_grown(rig.obj, 0));
+}
+
+static void flush_makes_known_size_not_grown(void **state)
+{
+	(void)state;
+	ungate();
+	casync_object_size_seen(rig.obj, 1000);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_false(casync_flush_grown(rig.obj, 1000));
+	assert_true(casync_flush_grown(rig.obj, 1001));
+}
+
+static void failed_flush_leaves_it_grown(void **state)
+{
+	(void)state;
+	ungate();
+	casync_object_size_seen(rig.obj, 1000);
+	next_result(-EIO);
+	assert_int_equal(casync_flush_wait(rig.obj), -EIO);
+	assert_true(casync_flush_grown(rig.obj, 1000));
+}
+
+static void growth_during_flush_is_not_covered(void **state)
+{
+	(void)state;
+	casync_object_size_seen(rig.obj, 1000);
+	request(0);
+	await_begun();
+	casync_object_size_grown(rig.obj, 2000);
+	let_through();
+	check_answered(0, 0);
+	assert_false(casync_flush_grown(rig.obj, 1000));
+	assert_true(casync_flush_grown(rig.obj, 2000));
+}
+
+static void truncated_file_grows_again_from_there(void **state)
+{
+	(void)state;
+	ungate();
+	casync_object_size_seen(rig.obj, 1000);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	casync_flush_truncated(rig.obj, 400);
+	assert_false(casync_flush_grown(rig.obj, 400));
+	assert_true(casync_flush_grown(rig.obj, 401));
+}
+
+static void truncate_upwards_flushes_nothing(void **state)
+{
+	(void)state;
+	ungate();
+	casync_object_size_seen(rig.obj, 1000);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	casync_flush_truncated(rig.obj, 5000);
+	assert_true(casync_flush_grown(rig.obj, 1001));
+}
+
+static void truncate_now(void)
+{
+	casync_object_size_seen(rig.obj, 0);
+	casync_flush_truncated(rig.obj, 0);
+}
+
+/*
+ * The leader stores the size it read before the flush, over what a truncate
+ * has set meanwhile: the next stable writes up to the old size then count as
+ * not grown, and are acknowledged without their flush (Stable_Write =
+ * fdatasync).
+ */
+static void truncate_during_flush_is_not_forgotten(void **state)
+{
+	(void)state;
+	ungate();
+	casync_object_size_seen(rig.obj, 1000);
+	in_flush = truncate_now;
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_true(casync_flush_grown(rig.obj, 500));
+}
+
+struct caller {
+	pthread_t thread;
+	int failures;
+};
+
+#define CALLERS 8
+#define FLUSHES_EACH 300
+
+static void *call_repeatedly(void *arg)
+{
+	struct caller *caller = arg;
+	int i;
+
+	for (i = 0; i < FLUSHES_EACH; i++) {
+		if (casync_flush_wait(rig.obj) != 0)
+			caller->failures++;
+	}
+	return NULL;
+}
+
+static void many_callers_never_have_two_flushes_in_the_air(void **state)
+{
+	struct caller callers[CALLERS] = { 0 };
+	unsigned int i;
+
+	(void)state;
+	ungate();
+	for (i = 0; i < CALLERS; i++)
+		assert_int_equal(pthread_create(&callers[i].thread, NULL,
+						call_repeatedly, &callers[i]),
+				 0);
+	for (i = 0; i < CALLERS; i++) {
+		assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+		assert_int_equal(callers[i].failures, 0);
+	}
+	casync_workers_stop();
+	assert_int_equal(most_in_the_air, 1);
+	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <=
+		    CALLERS * FLUSHES_EACH);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(one_request_is_one_flush),
+		CASE(later_callers_share_the_next_flush),
+		CASE(error_reaches_exactly_those_covered),
+		CASE(error_of_second_flush_spares_the_first),
+		CASE(flush_after_all_ended_starts_anew),
+		CASE(waiter_may_ask_again_in_done),
+		CASE(object_may_be_freed_in_last_done),
+		CASE(object_may_be_freed_in_last_of_a_batch),
+		CASE(object_may_be_freed_after_failed_flush),
+		CASE(wait_returns_result_of_its_flush),
+		CASE(nothing_is_known_at_first_so_all_has_grown),
+		CASE(flush_makes_known_size_not_grown),
+		CASE(failed_flush_leaves_it_grown),
+		CASE(growth_during_flush_is_not_covered),
+		CASE(truncated_file_grows_again_from_there),
+		CASE(truncate_upwards_flushes_nothing),
+		CASE(truncate_during_flush_is_not_forgotten),
+		CASE(many_callers_never_have_two_flushes_in_the_air),
+	};
+
+	return cmocka_run_group_tests_name("flush", tests, NULL, NULL);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * The uuid has to be FSAL_CEPH's, byte for byte: what goes into the hash is
+ * spelled out, the hash itself is Ganesha's and stood in for.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "city.h"
+#include "identity.h"
+
+static char hashed[16384];
+static size_t hashed_bytes;
+
+uint64 CityHash64(const char *buf, size_t len)
+{
+	hashed_bytes = len;
+	if (len < sizeof(hashed)) {
+		memcpy(hashed, buf, len);
+		hashed[len] = '\0';
+	}
+	return UINT64_C(0x00bad5eedc0ffee1);
+}
+
+struct uuid_case {
+	const char *name;
+	struct casync_identity id;
+	const char *hashed; /* NULL: nothing is */
+	const char *uuid;
+};
+
+static const struct uuid_case cases[] = {
+	{ "all_set_is_hashed_in_order",
+	  { .nodeid = "node7", .user_id = "ganesha", .filesystem = "cephfs",
+	    .path = "/a/b", .export_id = 3 },
+	  "node7ganeshacephfs/a/b", "ganesha-0xbad5eedc0ffee1" },
+	{ "unset_user_is_hashed_as_null_text",
+	  { .nodeid = "n", .filesystem = "fs", .path = "/" },
+	  "n(null)fs/", "ganesha-0xbad5eedc0ffee1" },
+	{ "unset_filesystem_is_hashed_as_null_text",
+	  { .nodeid = "n", .user_id = "u", .path = "/" },
+	  "nu(null)/", "ganesha-0xbad5eedc0ffee1" },
+	{ "nothing_but_node_and_path_has_both_null_texts",
+	  { .nodeid = "n", .path = "/" },
+	  "n(null)(null)/", "ganesha-0xbad5eedc0ffee1" },
+	{ "export_id_is_not_hashed",
+	  { .nodeid = "n", .path = "/", .export_id = 77 },
+	  "n(null)(null)/", "ganesha-0xbad5eedc0ffee1" },
+	{ "distinct_gets_suffix_after_hash",
+	  { .nodeid = "n", .path = "/", .distinct = true },
+	  "n(null)(null)/", "ganesha-0xbad5eedc0ffee1-async" },
+	{ "old_form_is_node_and_padded_hex_export",
+	  { .nodeid = "node7", .user_id = "u", .path = "/", .export_id = 0x2a,
+	    .old_form = true },
+	  NULL, "ganesha-node7-002a" },
+	{ "old_form_of_largest_export_fits",
+	  { .nodeid = "n", .path = "/", .export_id = 0xffff,
+	    .old_form = true },
+	  NULL, "ganesha-n-ffff" },
+	{ "old_form_distinct_gets_suffix",
+	  { .nodeid = "n", .path = "/", .export_id = 1, .old_form = true,
+	    .distinct = true },
+	  NULL, "ganesha-n-0001-async" },
+};
+
+#define N_CASES (sizeof(cases) / sizeof(cases[0]))
+
+static void check_uuid(void **state)
+{
+	const struct uuid_case *c = *state;
+	char uuid[CASYNC_UUID_BYTES];
+
+	hashed_bytes = 0;
+	casync_identity_uuid(&c->id, uuid, sizeof(uuid));
+	assert_string_equal(uuid, c->uuid);
+	if (c->hashed != NULL)
+		assert_string_equal(hashed, c->hashed);
+	else
+		assert_int_equal(hashed_bytes, 0);
+}
+
+static void longest_node_id_keeps_suffix_in_old_form(void **state)
+{
+	char nodeid[256]; /* MAXNAMLEN and the end */
+	const struct casync_identity id = { .nodeid = nodeid, .path = "/",
+					    .export_id = 1, .old_form = true,
+					    .distinct = true };
+	char uuid[CASYNC_UUID_BYTES];
+
+	(void)state;
+	memset(nodeid, 'x', sizeof(nodeid) - 1);
+	nodeid[sizeof(nodeid) - 1] = '\0';
+	casync_identity_uuid(&id, uuid, sizeof(uuid));
+	assert_int_equal(strlen(uuid), strlen("ganesha-") + 255 +
+					       strlen("-0001-async"));
+	assert_string_equal(uuid + strlen(uuid) - 11, "-0001-async");
+}
+
+static void overlong_path_is_cut_not_overrun(void **state)
+{
+	static char path[12000];
+	const struct casync_identity id = { .nodeid = "n", .user_id = "u",
+					    .filesystem = "f", .path = path };
+	char uuid[CASYNC_UUID_BYTES];
+
+	(void)state;
+	memset(path, '/', sizeof(path) - 1);
+	casync_identity_uuid(&id, uuid, sizeof(uuid));
+	assert_int_equal(hashed_bytes, 8191);
+	assert_memory_equal(hashed, "nuf///", 6);
+}
+
+static void small_buffer_is_terminated(void **state)
+{
+	const struct casync_identity id = { .nodeid = "n", .path = "/" };
+	char uuid[9] = "XXXXXXXX";
+
+	(void)state;
+	casync_identity_uuid(&id, uuid, 8);
+	assert_string_equal(uuid, "ganesha");
+	assert_int_equal(uuid[8], '\0');
+}
+
+int main(void)
+{
+	struct CMUnitTest tests[N_CASES + 3] = {
+		cmocka_unit_test(longest_node_id_keeps_suffix_in_old_form),
+		cmocka_unit_test(overlong_path_is_cut_not_overrun),
+		cmocka_unit_test(small_buffer_is_terminated),
+	};
+	size_t i;
+
+	for (i = 0; i < N_CASES; i++) {
+		tests[i + 3] = (struct CMUnitTest){
+			.name = cases[i].name,
+			.test_func = check_uuid,
+			.initial_state = (void *)&cases[i],
+		};
+	}
+
+	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
+}

@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "inflight.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define MAX_OPS 3
+#define MAX_BYTES 1000
+
+static struct casync_inflight set;
+static struct casync_inflight_entry entries[8];
+
+static int up(void **state)
+{
+	(void)state;
+	memset(entries, 0, sizeof(entries));
+	casync_inflight_init(&set, MAX_OPS, MAX_BYTES);
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	casync_inflight_destroy(&set);
+	return 0;
+}
+
+static void enter(unsigned int i, uint64_t bytes)
+{
+	assert_int_equal(casync_inflight_enter(&set, &entries[i], bytes), 0);
+}
+
+static void leave(unsigned int i)
+{
+	casync_inflight_leave(&set, &entries[i]);
+}
+
+/* Somebody who asks to be let in, on a thread of his own. */
+struct guest {
+	pthread_t thread;
+	struct casync_inflight_entry entry;
+	uint64_t bytes;
+	bool stays; /* else leaves as soon as he is in */
+	int rc;
+	uint64_t waited_ns;
+};
+
+static void *visit(void *arg)
+{
+	struct guest *guest = arg;
+	uint64_t start_ns = casync_now_ns();
+
+	guest->rc = casync_inflight_enter(&set, &guest->entry, guest->bytes);
+	guest->waited_ns = casync_now_ns() - start_ns;
+	if (guest->rc == 0 && !guest->stays)
+		casync_inflight_leave(&set, &guest->entry);
+	return NULL;
+}
+
+static void send(struct guest *guest)
+{
+	assert_int_equal(pthread_create(&guest->thread, NULL, visit, guest),
+			 0);
+}
+
+static void await(struct guest *guest)
+{
+	assert_int_equal(pthread_join(guest->thread, NULL), 0);
+}
+
+static void await_waiting(unsigned int count)
+{
+	const struct timespec pause = { .tv_nsec = 200000 };
+	uint64_t give_up_ns = casync_now_ns() + 5000 * NS_PER_MS;
+	unsigned int waiting;
+
+	do {
+		pthread_mutex_lock(&set.lock);
+		waiting = set.waiting;
+		pthread_mutex_unlock(&set.lock);
+		if (waiting != count)
+			nanosleep(&pause, NULL);
+	} while (waiting != count && casync_now_ns() < give_up_ns);
+	assert_int_equal(waiting, count);
+}
+
+static void entries_are_counted_and_listed_in_order(void **state)
+{
+	(void)state;
+	enter(0, 10);
+	enter(1, 20);
+	assert_int_equal(set.ops, 2);
+	assert_int_equal(set.bytes, 30);
+	assert_ptr_equal(glist_first_entry(&set.entries,
+					   struct casync_inflight_entry, link),
+			 &entries[0]);
+	assert_true(entries[0].since_ns <= entries[1].since_ns);
+	assert_int_not_equal(entries[0].since_ns, 0);
+	leave(0);
+	assert_int_equal(set.bytes, 20);
+	leave(1);
+	assert_int_equal(set.ops, 0);
+	assert_int_equal(set.bytes, 0);
+	assert_true(glist_empty(&set.entries));
+}
+
+static void entry_is_fresh_when_used_again(void **state)
+{
+	(void)state;
+	entries[0].reported = true;
+	enter(0, 1);
+	assert_false(entries[0].reported);
+	leave(0);
+}
+
+static void full_by_ops_lets_in_when_one_leaves(void **state)
+{
+	struct guest guest = { .bytes = 1 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < MAX_OPS; i++)
+		enter(i, 1);
+	send(&guest);
+	await_waiting(1);
+	assert_int_equal(set.ops, MAX_OPS);
+	leave(1);
+	await(&guest);
+	assert_int_equal(guest.rc, 0);
+	leave(0);
+	leave(2);
+	assert_int_equal(set.ops, 0);
+}
+
+static void full_by_bytes_lets_in_when_they_leave(void **state)
+{
+	struct guest guest = { .bytes = 401 };
+
+	(void)state;
+	enter(0, 600);
+	send(&guest);
+	await_waiting(1);
+	leave(0);
+	await(&guest);
+	assert_int_equal(guest.rc, 0);
+	assert_int_equal(set.bytes, 0);
+}
+
+static void bytes_up_to_limit_enter_at_once(void **state)
+{
+	(void)state;
+	enter(0, 600);
+	enter(1, 400);
+	assert_int_equal(set.bytes, MAX_BYTES);
+	leave(0);
+	leave(1);
+}
+
+static void larger_than_limit_enters_empty_set(void **state)
+{
+	(void)state;
+	enter(0, MAX_BYTES * 10);
+	assert_int_equal(set.bytes, MAX_BYTES * 10);
+	leave(0);
+}
+
+static void larger_than_limit_waits_until_alone(void **state)
+{
+	struct guest guest = { .bytes = MAX_BYTES * 10 };
+
+	(void)state;
+	enter(0, 1);
+	enter(1, 1);
+	send(&guest);
+	await_waiting(1);
+	leave(0);
+	await_waiting(1);
+	leave(1);
+	await(&guest);
+	assert_int_equal(guest.rc, 0);
+}
+
+static void wait_for_room_is_bounded(void **state)
+{
+	struct guest guest = { .bytes = MAX_BYTES };
+
+	(void)state;
+	enter(0, MAX_BYTES);
+	send(&guest);
+	await(&guest);
+	assert_int_equal(guest.rc, -EAGAIN);
+	assert_true(guest.waited_ns >= (CASYNC_MAX_WAIT_MS - 100) * NS_PER_MS);
+	assert_true(guest.waited_ns <= (CASYNC_MAX_WAIT_MS + 5000) * NS_PER_MS);
+	/* Nothing of it stays behind. */
+	assert_int_equal(set.ops, 1);
+	assert_int_equal(set.waiting, 0);
+	leave(0);
+}
+
+static void one_more_than_may_wait_is_turned_away_at_once(void **state)
+{
+	static struct guest guests[CASYNC_MAX_WAITING];
+	struct guest late = { .bytes = 1 };
+	unsigned int i;
+
+	(void)state;
+	memset(guests, 0, sizeof(guests));
+	enter(0, MAX_BYTES);
+	for (i = 0; i < CASYNC_MAX_WAITING; i++) {
+		guests[i].bytes = 1;
+		send(&guests[i]);
+	}
+	await_waiting(CASYNC_MAX_WAITING);
+	send(&late);
+	await(&late);
+	assert_int_equal(late.rc, -EAGAIN);
+	assert_true(late.waited_ns < 2000 * NS_PER_MS);
+
+	leave(0);
+	for (i = 0; i < CASYNC_MAX_WAITING; i++) {
+		await(&guests[i]);
+		assert_int_equal(guests[i].rc, 0);
+	}
+	assert_int_equal(set.ops, 0);
+}
+
+static void closed_set_refuses(void **state)
+{
+	(void)state;
+	assert_int_equal(casync_inflight_drain(&set, 0), 0);
+	assert_int_equal(casync_inflight_enter(&set, &entries[0], 1),
+			 -ESHUTDOWN);
+	assert_int_equal(set.ops, 0);
+}
+
+static void closing_wakes_those_who_wait(void **state)
+{
+	struct guest guest = { .bytes = 1 };
+
+	(void)state;
+	enter(0, MAX_BYTES);
+	send(&guest);
+	await_waiting(1);
+	assert_int_equal(casync_inflight_drain(&set, 0), 1);
+	await(&guest);
+	assert_int_equal(guest.rc, -ESHUTDOWN);
+	leave(0);
+}
+
+static void drain_times_out_with_what_is_left(void **state)
+{
+	uint64_t start_ns = casync_now_ns();
+	uint64_t took_ns;
+
+	(void)state;
+	enter(0, 1);
+	enter(1, 1);
+	assert_int_equal(casync_inflight_drain(&set, 50), 2);
+	took_ns = casync_now_ns() - start_ns;
+	assert_true(took_ns >= 50 * NS_PER_MS);
+	assert_true(took_ns <= 5000 * NS_PER_MS);
+	leave(0);
+	leave(1);
+	assert_int_equal(casync_inflight_drain(&set, 0), 0);
+}
+
+struct drainer {
+	pthread_t thread;
+	uint64_t left;
+};
+
+static void *drain(void *arg)
+{
+	struct drainer *drainer = arg;
+
+	drainer->left = casync_inflight_drain(&set, 10000);
+	return NULL;
+}
+
+static void await_closed(void)
+{
+	const struct timespec pause = { .tv_nsec = 200000 };
+	uint64_t give_up_ns = casync_now_ns() + 5000 * NS_PER_MS;
+	bool closed;
+
+	do {
+		pthread_mutex_lock(&set.lock);
+		closed = set.closed;
+		pthread_mutex_unlock(&set.lock);
+		if (!closed)
+			nanosleep(&pause, NULL);
+	} while (!closed && casync_now_ns() < give_up_ns);
+	assert_true(closed);
+}
+
+static void drain_waits_for_last_to_leave(void **state)
+{
+	struct drainer drainer = { .left = 99 };
+
+	(void)state;
+	enter(0, 1);
+	enter(1, 1);
+	assert_int_equal(pthread_create(&drainer.thread, NULL, drain,
+					&drainer),
+			 0);
+	await_closed();
+	leave(0);
+	leave(1);
+	assert_int_equal(pthread_join(drainer.thread, NULL), 0);
+	assert_int_equal(drainer.left, 0);
+}
+
+#define RACERS 4
+#define ROUNDS 2000
+
+static void *race(void *arg)
+{
+	struct guest *guest = arg;
+	int i;
+
+	for (i = 0; i < ROUNDS && guest->rc == 0; i++) {
+		guest->rc = casync_inflight_enter(&set, &guest->entry,
+						  guest->bytes);
+		if (guest->rc == 0)
+			casync_inflight_leave(&set, &guest->entry);
+	}
+	return NULL;
+}
+
+static void many_come_and_go_and_nothing_is_left(void **state)
+{
+	struct guest racers[RACERS] = { 0 };
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < RACERS; i++) {
+		racers[i].bytes = 200 + 150 * i;
+		assert_int_equal(pthread_create(&racers[i].thread, NULL, race,
+						&racers[i]),
+				 0);
+	}
+	for (i = 0; i < RACERS; i++)
+		await(&racers[i]);
+	for (i = 0; i < RACERS; i++)
+		assert_int_equal(racers[i].rc, 0);
+	assert_int_equal(set.ops, 0);
+	assert_int_equal(set.bytes, 0);
+	assert_int_equal(set.waiting, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(entries_are_counted_and_listed_in_order),
+		CASE(entry_is_fresh_when_used_again),
+		CASE(full_by_ops_lets_in_when_one_leaves),
+		CASE(full_by_bytes_lets_in_when_they_leave),
+		CASE(bytes_up_to_limit_enter_at_once),
+		CASE(larger_than_limit_enters_empty_set),
+		CASE(larger_than_limit_waits_until_alone),
+		CASE(wait_for_room_is_bounded),
+		CASE(one_more_than_may_wait_is_turned_away_at_once),
+		CASE(closed_set_refuses),
+		CASE(closing_wakes_those_who_wait),
+		CASE(drain_times_out_with_what_is_left),
+		CASE(drain_waits_for_last_to_leave),
+		CASE(many_come_and_go_and_nothing_is_left),
+	};
+
+	return cmocka_run_group_tests_name("inflight", tests, NULL, NULL);
+}
