@@ -17,8 +17,6 @@
 
 /* Milliseconds without an answer after which what is queued gets help. */
 #define STALL_MS 100
-/* Seconds that a thread which came to help waits for more. */
-#define IDLE_S 2
 
 /* Newest first; emptied with one exchange. */
 static struct casync_op *completed;
@@ -39,10 +37,13 @@ static int sleepers;
 static bool stopping;
 static __thread bool on_thread;
 
-/* The threads, and the one that watches them. */
+/* The threads, and the one that watches them.  All are joined: their text
+ * must not be unmapped under them. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t threads_changed = PTHREAD_COND_INITIALIZER;
-static unsigned int threads;
+static pthread_cond_t stop_watching = PTHREAD_COND_INITIALIZER;
+static pthread_t threads[CASYNC_COMPLETERS_MAX];
+static unsigned int thread_count;
+static pthread_t watcher_thread;
 static bool watching;
 
 bool casync_complete_on_thread(void)
@@ -50,14 +51,9 @@ bool casync_complete_on_thread(void)
 	return on_thread;
 }
 
-/* True when it was the time that ended the wait. */
-static bool futex_wait(uint32_t *word, uint32_t seen)
+static void futex_wait(uint32_t *word, uint32_t seen)
 {
-	struct timespec timeout = {.tv_sec = IDLE_S};
-
-	return syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, &timeout,
-		       NULL, 0) != 0 &&
-	       errno == ETIMEDOUT;
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
 }
 
 static void futex_wake(uint32_t *word, int count)
@@ -117,26 +113,6 @@ static struct casync_op *take_one(void)
 	return op;
 }
 
-/* Nothing to do: wait, or leave.  False: leave. */
-static bool sleep_until_filled(uint32_t seen)
-{
-	bool timed_out;
-	bool leave;
-
-	__atomic_add_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
-	timed_out = futex_wait(&filled, seen);
-	__atomic_sub_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
-	if (!timed_out)
-		return true;
-
-	pthread_mutex_lock(&threads_lock);
-	leave = threads > CASYNC_COMPLETERS;
-	if (leave)
-		threads--;
-	pthread_mutex_unlock(&threads_lock);
-	return !leave;
-}
-
 static void *completer(void *unused)
 {
 	(void)unused;
@@ -147,28 +123,24 @@ static void *completer(void *unused)
 		uint32_t seen = __atomic_load_n(&filled, __ATOMIC_SEQ_CST);
 		struct casync_op *op = take_one();
 
-		if (op != NULL)
+		if (op != NULL) {
 			casync_finish(op);
-		else if (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
-			break;
-		else if (!sleep_until_filled(seen))
+			continue;
+		}
+		if (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
 			return NULL;
+		__atomic_add_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
+		futex_wait(&filled, seen);
+		__atomic_sub_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
 	}
-
-	pthread_mutex_lock(&threads_lock);
-	threads--;
-	pthread_cond_broadcast(&threads_changed);
-	pthread_mutex_unlock(&threads_lock);
-	return NULL;
 }
 
-static int start_locked(void *(*run)(void *))
+static int add_thread_locked(void)
 {
-	pthread_t thread;
-	int rc = pthread_create(&thread, NULL, run, NULL);
+	int rc = pthread_create(&threads[thread_count], NULL, completer, NULL);
 
 	if (rc == 0)
-		pthread_detach(thread);
+		thread_count++;
 	return -rc;
 }
 
@@ -189,9 +161,8 @@ static void help_locked(void)
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST) != 0)
 		futex_wake(&filled, 1);
-	else if (threads < CASYNC_COMPLETERS_MAX &&
-		 start_locked(completer) == 0)
-		threads++;
+	else if (thread_count < CASYNC_COMPLETERS_MAX)
+		(void)add_thread_locked();
 }
 
 /*
@@ -213,15 +184,13 @@ static void *watcher(void *unused)
 		deadline.tv_nsec += STALL_MS * 1000000L;
 		deadline.tv_sec += deadline.tv_nsec / 1000000000L;
 		deadline.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&threads_changed, &threads_lock,
+		(void)pthread_cond_timedwait(&stop_watching, &threads_lock,
 					     &deadline);
 		now = __atomic_load_n(&answered, __ATOMIC_RELAXED);
 		if (now == before && something_queued())
 			help_locked();
 		before = now;
 	}
-	watching = false;
-	pthread_cond_broadcast(&threads_changed);
 	pthread_mutex_unlock(&threads_lock);
 	return NULL;
 }
@@ -232,13 +201,10 @@ int casync_complete_start(void)
 
 	pthread_mutex_lock(&threads_lock);
 	__atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
-	while (threads < CASYNC_COMPLETERS && rc == 0) {
-		rc = start_locked(completer);
-		if (rc == 0)
-			threads++;
-	}
+	while (thread_count < CASYNC_COMPLETERS && rc == 0)
+		rc = add_thread_locked();
 	if (rc == 0 && !watching) {
-		rc = start_locked(watcher);
+		rc = -pthread_create(&watcher_thread, NULL, watcher, NULL);
 		watching = rc == 0;
 	}
 	pthread_mutex_unlock(&threads_lock);
@@ -249,10 +215,15 @@ void casync_complete_stop(void)
 {
 	pthread_mutex_lock(&threads_lock);
 	__atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
+	pthread_cond_signal(&stop_watching);
+	pthread_mutex_unlock(&threads_lock);
+
+	/* The watcher first: it is who adds threads. */
+	if (watching)
+		pthread_join(watcher_thread, NULL);
+	watching = false;
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	futex_wake(&filled, INT_MAX);
-	pthread_cond_broadcast(&threads_changed);
-	while (threads != 0 || watching)
-		pthread_cond_wait(&threads_changed, &threads_lock);
-	pthread_mutex_unlock(&threads_lock);
+	while (thread_count != 0)
+		pthread_join(threads[--thread_count], NULL);
 }

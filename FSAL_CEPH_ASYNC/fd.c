@@ -81,10 +81,8 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	if (rc < 0)
 		return casync_status(rc);
 
-	if (openflags & FSAL_O_TRUNC) {
-		casync_object_size_seen(obj, 0);
+	if (openflags & FSAL_O_TRUNC)
 		casync_flush_truncated(obj, 0);
-	}
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new one is in place: trouble with the old one is only logged. */
 	if (old != NULL)

@@ -92,15 +92,13 @@ static int64_t repair_part(struct casync_op *op, struct casync_part *part)
  */
 static void check_end_of_file(struct casync_op *op)
 {
+	uint64_t generation = casync_flush_generation(op->obj);
 	struct ceph_statx stx;
-	int rc;
 
-	rc = ceph_ll_getattr(op->exp->ceph, op->obj->inode, &stx,
-			     CEPH_STATX_SIZE, 0, op->exp->root_perms);
-	if (rc != 0)
+	if (ceph_ll_getattr(op->exp->ceph, op->obj->inode, &stx,
+			    CEPH_STATX_SIZE, 0, op->exp->root_perms) != 0)
 		return;
-	casync_object_size_seen(op->obj, stx.stx_size);
-	casync_flush_size_seen(op->obj, stx.stx_size);
+	casync_flush_size_seen(op->obj, stx.stx_size, generation);
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 
@@ -132,8 +130,6 @@ static void write_settle(struct casync_op *op)
 
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;
-		casync_object_size_grown(op->obj,
-					 op->offset + op->amount_bytes);
 		casync_flush_written(op->obj, op->offset + op->amount_bytes);
 	} else {
 		/* Nothing written and no error would be an endless retry. */

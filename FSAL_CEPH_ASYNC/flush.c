@@ -14,6 +14,7 @@ void casync_flush_init(struct casync_flush *flush)
 	flush->truncated = false;
 	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
 	flush->written_end = 0;
+	flush->generation = 0;
 }
 
 void casync_flush_destroy(struct casync_flush *flush)
@@ -21,15 +22,12 @@ void casync_flush_destroy(struct casync_flush *flush)
 	pthread_mutex_destroy(&flush->lock);
 }
 
-/* The end of the file as far as we know, and of what we have written: a
- * getattr under way can take the size hint back below a write. */
-static uint64_t known_end(struct casync_object *obj)
+/* The end of the file as far as we know, and of what we have written. */
+static uint64_t known_end_locked(struct casync_object *obj)
 {
 	uint64_t size = casync_object_size_hint(obj);
-	uint64_t written =
-		__atomic_load_n(&obj->flush.written_end, __ATOMIC_ACQUIRE);
 
-	return size > written ? size : written;
+	return size > obj->flush.written_end ? size : obj->flush.written_end;
 }
 
 /*
@@ -44,7 +42,7 @@ static int sync_inode(struct casync_object *obj)
 
 	pthread_mutex_lock(&flush->lock);
 	flush->truncated = false;
-	size = known_end(obj);
+	size = known_end_locked(obj);
 	pthread_mutex_unlock(&flush->lock);
 
 	rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
@@ -149,39 +147,73 @@ bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes)
 	       __atomic_load_n(&obj->flush.flushed_size, __ATOMIC_ACQUIRE);
 }
 
+static void lower_locked(struct casync_flush *flush, uint64_t size_bytes)
+{
+	if (flush->flushed_size > size_bytes)
+		__atomic_store_n(&flush->flushed_size, size_bytes,
+				 __ATOMIC_RELEASE);
+	if (flush->written_end > size_bytes)
+		flush->written_end = size_bytes;
+}
+
 void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes)
 {
 	struct casync_flush *flush = &obj->flush;
 
 	pthread_mutex_lock(&flush->lock);
 	flush->truncated = true;
-	__atomic_store_n(&flush->written_end, 0, __ATOMIC_RELEASE);
-	if (flush->flushed_size > size_bytes)
-		__atomic_store_n(&flush->flushed_size, size_bytes,
-				 __ATOMIC_RELEASE);
+	flush->generation++;
+	casync_object_size_seen(obj, size_bytes);
+	lower_locked(flush, size_bytes);
 	pthread_mutex_unlock(&flush->lock);
 }
 
-void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes)
+uint64_t casync_flush_generation(struct casync_object *obj)
 {
-	if (size_bytes <
-	    __atomic_load_n(&obj->flush.flushed_size, __ATOMIC_ACQUIRE))
-		casync_flush_truncated(obj, size_bytes);
+	struct casync_flush *flush = &obj->flush;
+	uint64_t generation;
+
+	pthread_mutex_lock(&flush->lock);
+	generation = flush->generation;
+	pthread_mutex_unlock(&flush->lock);
+	return generation;
+}
+
+void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes,
+			    uint64_t generation)
+{
+	struct casync_flush *flush = &obj->flush;
+
+	pthread_mutex_lock(&flush->lock);
+	if (generation == flush->generation) {
+		if (size_bytes < flush->flushed_size)
+			flush->truncated = true;
+		casync_object_size_seen(obj, size_bytes);
+		lower_locked(flush, size_bytes);
+	}
+	pthread_mutex_unlock(&flush->lock);
 }
 
 void casync_flush_written(struct casync_object *obj, uint64_t end_bytes)
 {
-	uint64_t *end = &obj->flush.written_end;
-	uint64_t seen = __atomic_load_n(end, __ATOMIC_RELAXED);
+	struct casync_flush *flush = &obj->flush;
 
-	while (seen < end_bytes &&
-	       !__atomic_compare_exchange_n(end, &seen, end_bytes, true,
-					    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		; /* seen is fresh */
+	pthread_mutex_lock(&flush->lock);
+	flush->generation++;
+	if (flush->written_end < end_bytes)
+		flush->written_end = end_bytes;
+	casync_object_size_grown(obj, end_bytes);
+	pthread_mutex_unlock(&flush->lock);
 }
 
 bool casync_flush_pending(struct casync_object *obj)
 {
+	struct casync_flush *flush = &obj->flush;
+	uint64_t end;
+
 	/* Also what was written before this object came into the cache. */
-	return casync_flush_grown(obj, known_end(obj));
+	pthread_mutex_lock(&flush->lock);
+	end = known_end_locked(obj);
+	pthread_mutex_unlock(&flush->lock);
+	return casync_flush_grown(obj, end);
 }

@@ -38,8 +38,10 @@ struct casync_flush {
 	bool truncated;		   /**< Since the flush in the air began. */
 	/** Size the MDS has journaled, as far as we know (atomic). */
 	uint64_t flushed_size;
-	/** End of what we have written past that (atomic). */
-	uint64_t written_end;
+	uint64_t written_end; /**< End of what we have written. */
+	/** Counts writes and truncates: a size that was asked for before one
+	 * of them and arrives after it is old. */
+	uint64_t generation;
 };
 
 /** "Nothing known": every write then counts as having grown the file. */
@@ -62,14 +64,22 @@ int casync_flush_wait(struct casync_object *obj);
 /** The size was set: what is written past it again has grown the file. */
 void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes);
 
+/** To be taken before a size is asked for. */
+uint64_t casync_flush_generation(struct casync_object *obj);
+
+/**
+ * A size came from Ceph: remember it, unless a write or truncate has made it
+ * old.  Smaller than what is known, it shows somebody else's truncate.
+ */
+void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes,
+			    uint64_t generation);
+
+/** A write up to there was done: the file is that long, and a COMMIT has to
+ * cover it. */
+void casync_flush_written(struct casync_object *obj, uint64_t end_bytes);
+
 /** Has the file grown past what the MDS has journaled? */
 bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes);
-
-/** The same, if a fresh size shows that somebody else has done it. */
-void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes);
-
-/** A write up to there was done; a COMMIT has to cover it. */
-void casync_flush_written(struct casync_object *obj, uint64_t end_bytes);
 
 /** Has anything grown the file since its last flush? */
 bool casync_flush_pending(struct casync_object *obj);

@@ -42,6 +42,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_attrlist *attrs_out)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	uint64_t generation = casync_flush_generation(obj);
 	struct ceph_statx stx;
 	int rc;
 
@@ -52,10 +53,8 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 		return handle_status(rc);
 	}
 
-	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE)) {
-		casync_object_size_seen(obj, stx.stx_size);
-		casync_flush_size_seen(obj, stx.stx_size);
-	}
+	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
+		casync_flush_size_seen(obj, stx.stx_size, generation);
 
 	casync_statx_to_attrs(&stx, attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
@@ -71,7 +70,6 @@ static int set_statx(struct casync_object *obj, const struct ceph_statx *stx,
 	rc = ceph_ll_setattr(casync_export_current()->ceph, obj->inode,
 			     &scratch, mask, perms);
 	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
-		casync_object_size_seen(obj, stx->stx_size);
 		casync_flush_truncated(obj, stx->stx_size);
 	}
 	return rc;

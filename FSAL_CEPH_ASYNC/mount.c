@@ -271,7 +271,7 @@ static struct casync_mount *find_locked(const struct casync_mount_key *key)
 	struct casync_mount *mount;
 	struct glist_head *node;
 
-	glist_for_each (node, &mounts) {
+	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
 		if (same(mount->user_id, key->user_id) &&
 		    same(mount->filesystem, key->filesystem) &&
@@ -370,7 +370,7 @@ void casync_mount_for_each_export(struct casync_mount *mount,
 	struct glist_head *node;
 
 	pthread_mutex_lock(&mount->exports_lock);
-	glist_for_each (node, &mount->exports)
+	glist_for_each(node, &mount->exports)
 		fn(glist_entry(node, struct casync_export, mount_link), arg);
 	pthread_mutex_unlock(&mount->exports_lock);
 }

@@ -20,7 +20,8 @@
  *
  * Exactly once: every op that casync_op_new() returned ends in
  * casync_op_end() or casync_op_fail(), each of which calls done_cb and frees
- * the op; a part's second completion is counted and dropped (submit.h).
+ * the op; a part's second completion is counted and dropped, as long as the
+ * op lives (submit.h).
  *
  * Until done_cb the request keeps alive: the object, the export, `arg`, its
  * buffers and the state; io_work keeps the Fh open.

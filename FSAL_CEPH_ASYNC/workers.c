@@ -10,17 +10,15 @@
 #include "log.h"
 #include "workers.h"
 
-/* Seconds after which a worker with nothing to do ends (not the last one). */
-#define IDLE_S 30
-
 /* Everything below is under `lock`, a leaf: no job runs with it held. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t work_queued = PTHREAD_COND_INITIALIZER;
-static pthread_cond_t thread_ended = PTHREAD_COND_INITIALIZER;
 static struct casync_work *head;
 static struct casync_work **tail = &head;
 static unsigned int queued;
-static unsigned int threads;
+/* All are joined: their text must not be unmapped under them. */
+static pthread_t threads[CASYNC_WORKERS_MAX];
+static unsigned int thread_count;
 static unsigned int idle; /* waiting, woken or not */
 static bool stopping;
 
@@ -37,25 +35,6 @@ static struct casync_work *dequeue_locked(void)
 	return work;
 }
 
-/* Wait for a job; false when this thread is to end. */
-static bool wait_for_work_locked(void)
-{
-	struct timespec deadline;
-	int rc = 0;
-
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += IDLE_S;
-
-	idle++;
-	while (head == NULL && !stopping && rc == 0)
-		rc = pthread_cond_timedwait(&work_queued, &lock, &deadline);
-	idle--;
-
-	if (head != NULL)
-		return true;
-	return !stopping && threads == 1;
-}
-
 static void *worker(void *unused)
 {
 	struct casync_work *work;
@@ -64,29 +43,29 @@ static void *worker(void *unused)
 	SetNameFunction("casync_work");
 
 	pthread_mutex_lock(&lock);
-	while (wait_for_work_locked()) {
+	for (;;) {
 		while ((work = dequeue_locked()) != NULL) {
 			pthread_mutex_unlock(&lock);
 			work->run(work);
 			pthread_mutex_lock(&lock);
 		}
+		if (stopping)
+			break;
+		idle++;
+		pthread_cond_wait(&work_queued, &lock);
+		idle--;
 	}
-	threads--;
-	pthread_cond_signal(&thread_ended);
 	pthread_mutex_unlock(&lock);
 	return NULL;
 }
 
 static int add_thread_locked(void)
 {
-	pthread_t thread;
-	int rc = pthread_create(&thread, NULL, worker, NULL);
+	int rc = pthread_create(&threads[thread_count], NULL, worker, NULL);
 
-	if (rc != 0)
-		return -rc;
-	pthread_detach(thread);
-	threads++;
-	return 0;
+	if (rc == 0)
+		thread_count++;
+	return -rc;
 }
 
 void casync_work_submit(struct casync_work *work)
@@ -98,7 +77,7 @@ void casync_work_submit(struct casync_work *work)
 	queued++;
 	/* One thread for each job that waits.  One that cannot be had is no
 	 * error: another one is there. */
-	if (queued > idle && threads < CASYNC_WORKERS_MAX)
+	if (queued > idle && thread_count < CASYNC_WORKERS_MAX)
 		(void)add_thread_locked();
 	pthread_cond_signal(&work_queued);
 	pthread_mutex_unlock(&lock);
@@ -110,17 +89,24 @@ int casync_workers_start(void)
 
 	pthread_mutex_lock(&lock);
 	stopping = false;
-	rc = threads == 0 ? add_thread_locked() : 0;
+	rc = thread_count == 0 ? add_thread_locked() : 0;
 	pthread_mutex_unlock(&lock);
 	return rc;
 }
 
 void casync_workers_stop(void)
 {
+	pthread_t ended;
+
 	pthread_mutex_lock(&lock);
 	stopping = true;
 	pthread_cond_broadcast(&work_queued);
-	while (threads != 0)
-		pthread_cond_wait(&thread_ended, &lock);
+	/* A job may add a thread while we wait for another. */
+	while (thread_count != 0) {
+		ended = threads[--thread_count];
+		pthread_mutex_unlock(&lock);
+		pthread_join(ended, NULL);
+		pthread_mutex_lock(&lock);
+	}
 	pthread_mutex_unlock(&lock);
 }

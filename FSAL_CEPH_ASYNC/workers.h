@@ -17,10 +17,8 @@ struct casync_work {
 	void (*run)(struct casync_work *work);
 };
 
-/**
- * Most threads at once.  They come on demand and leave after being idle for a
- * while; each waits for one Ceph call at a time.
- */
+/** Most threads.  They come on demand and stay; each waits for one Ceph call
+ * at a time. */
 #define CASYNC_WORKERS_MAX 32
 
 /** Queue a job.  Never blocks, never fails: one worker always exists. */

@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -177,6 +178,30 @@ static void later_callers_share_the_next_flush(void **state)
 	assert_int_equal(most_in_the_air, 1);
 	for (i = 0; i < WAITERS; i++)
 		assert_int_equal(waiters[i].answers, 1);
+}
+
+static void leader_that_goes_on_is_not_joined_by_another(void **state)
+{
+	/* Time for a second leader, if there were one, to show. */
+	const struct timespec pause = { .tv_nsec = 20000000 };
+	int shown = -1;
+
+	(void)state;
+	request(0);
+	await_begun();
+	request(1);
+	let_through();
+	await_begun(); /* the same leader's second */
+	request(2);
+	nanosleep(&pause, NULL);
+	sem_getvalue(&begun, &shown);
+	let_through();
+	let_through();
+	check_answered(0, 0);
+	check_answered(1, 0);
+	check_answered(2, 0);
+	assert_int_equal(shown, 0);
+	assert_int_equal(most_in_the_air, 1);
 }
 
 static void error_reaches_exactly_those_covered(void **state)
@@ -425,6 +450,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(one_request_is_one_flush),
 		CASE(later_callers_share_the_next_flush),
+		CASE(leader_that_goes_on_is_not_joined_by_another),
 		CASE(error_reaches_exactly_those_covered),
 		CASE(error_of_second_flush_spares_the_first),
 		CASE(flush_after_all_ended_starts_anew),

@@ -1237,7 +1237,7 @@ static void crowd_is_answered_once_each(void **state)
 	assert_int_equal(casync_submit_duplicates(), duplicates_before);
 }
 
-/* ---------------------------------------------------------- known defects */
+/* ---------------------------------------------------- defects that were */
 
 /*
  * A settled read that only has to close its temporary fd goes through
@@ -1355,6 +1355,70 @@ static void answers_held_up_leave_io_of_others_to_end(void **state)
 	assert_true(ended);
 }
 
+static struct io *second_grower;
+
+static void grow_flush_and_grow(enum fake_blocking which)
+{
+	if (which != FAKE_GETATTR || grower == NULL)
+		return;
+	fake_complete(0);
+	(void)rig_wait(&grower->came);
+	(void)casync_flush_wait(rig.obj);
+	fake_complete(1);
+	(void)rig_wait(&second_grower->came);
+}
+
+/* The size that getattr brings is older than a flush, too: the write after
+ * the flush still has to be covered by COMMIT. */
+static void commit_after_getattr_older_than_flush_still_flushes(void **state)
+{
+	const struct fake_plan later = { FAKE_LATER, FAKE_TRUE_RESULT, 0, 0 };
+	struct io *reader = new_io(3 * OBJ, OBJ);
+	unsigned int flushes;
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	commit(ERR_FSAL_NO_ERROR); /* the MDS knows all there is */
+	grower = new_io(4 * OBJ, 100);
+	second_grower = new_io(5 * OBJ, 100);
+	fake_special(0, later);
+	fake_special(1, later);
+	start_write(grower, false);
+	start_write(second_grower, false);
+	in_blocking = grow_flush_and_grow;
+	start_read(reader);
+	assert_true(rig_wait(&reader->came));
+	flushes = fake_blocking_count(FAKE_SYNC_INODE);
+	commit(ERR_FSAL_NO_ERROR);
+	stop_threads();
+	free_io(grower);
+	grower = NULL;
+	free_io(second_grower);
+	free_io(reader);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), flushes + 1);
+}
+
+/* Another client truncates and a getattr tells us: what we had written does
+ * not count as journaled by the next flush. */
+static void flush_after_foreign_truncate_forgets_old_end(void **state)
+{
+	struct io *reader;
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	write_and_settle(4 * OBJ, false, false);
+	fake.size_bytes = 100;
+	rig.obj->size_hint = 0; /* so that the read asks */
+	reader = new_io(0, 50);
+	start_read(reader);
+	settle(reader);
+	free_io(reader);
+	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(casync_complete_start(), 0);
+	commit(ERR_FSAL_NO_ERROR);
+	assert_true(casync_flush_grown(rig.obj, 500));
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 static const struct CMUnitTest plain[] = {
@@ -1406,6 +1470,8 @@ static const struct CMUnitTest plain[] = {
 	CASE(failing_repair_of_later_part_counts_no_bytes),
 	CASE(commit_after_racing_getattr_still_flushes),
 	CASE(answers_held_up_leave_io_of_others_to_end),
+	CASE(commit_after_getattr_older_than_flush_still_flushes),
+	CASE(flush_after_foreign_truncate_forgets_old_end),
 };
 
 #define PLAIN (sizeof(plain) / sizeof(plain[0]))
