@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Directories, small and large."""
+import errno
+import os
+import shutil
+
+from registry import case, drop_caches, equal, refused
+
+MANY = 10_000
+
+
+@case()
+def make_and_remove_directories(d):
+    os.mkdir(d / "sub", 0o750)
+    drop_caches()
+    equal(oct(os.stat(d / "sub").st_mode), oct(0o40750), "mode")
+    refused(errno.EEXIST, os.mkdir, d / "sub")
+    (d / "sub" / "file").touch()
+    refused(errno.ENOTEMPTY, os.rmdir, d / "sub")
+    refused(errno.ENOTDIR, os.rmdir, d / "sub" / "file")
+    refused(errno.EISDIR, os.open, d / "sub", os.O_WRONLY)
+    os.unlink(d / "sub" / "file")
+    os.rmdir(d / "sub")
+    equal(os.listdir(d), [], "names")
+    refused(errno.ENOENT, os.rmdir, d / "sub")
+
+
+@case()
+def rename_directory(d):
+    (d / "a" / "deep").mkdir(parents=True)
+    (d / "a" / "deep" / "file").write_bytes(b"content")
+    (d / "empty").mkdir()
+    (d / "full" / "x").mkdir(parents=True)
+    # POSIX allows either, and the NFS versions differ
+    refused((errno.ENOTEMPTY, errno.EEXIST), os.rename, d / "a", d / "full")
+    os.rename(d / "a", d / "empty")
+    drop_caches()
+    equal(sorted(os.listdir(d)), ["empty", "full"], "names")
+    equal((d / "empty" / "deep" / "file").read_bytes(), b"content", "content")
+    os.rename(d / "empty" / "deep", d / "full" / "x" / "moved")
+    drop_caches()
+    equal((d / "full" / "x" / "moved" / "file").read_bytes(), b"content",
+          "content after the second move")
+    equal(os.stat(d / "full" / "x" / "moved" / "..").st_ino,
+          os.stat(d / "full" / "x").st_ino, "the new parent")
+    refused(errno.EINVAL, os.rename, d / "full", d / "full" / "x" / "y")
+
+
+@case()
+def deep_tree(d):
+    path = d
+    for level in range(40):
+        path = path / f"level{level}"
+        path.mkdir()
+        (path / "file").write_text(str(level))
+    drop_caches()
+    equal((path / "file").read_text(), "39", "content at the bottom")
+    equal(sum(len(files) for _, _, files in os.walk(d)), 40, "files found")
+    shutil.rmtree(d / "level0")
+    equal(os.listdir(d), [], "names")
+
+
+@case()
+def listing_has_types_and_inodes(d):
+    (d / "file").touch()
+    (d / "dir").mkdir()
+    os.symlink("file", d / "link")
+    drop_caches()
+    with os.scandir(d) as entries:
+        seen = {e.name: (e.is_dir(follow_symlinks=False), e.is_symlink(),
+                         e.inode()) for e in entries}
+    equal(seen, {"file": (False, False, os.stat(d / "file").st_ino),
+                 "dir": (True, False, os.stat(d / "dir").st_ino),
+                 "link": (False, True, os.lstat(d / "link").st_ino)},
+          "entries")
+
+
+@case()
+def listing_of_a_directory_that_changes(d):
+    names = [f"file-{n:04}" for n in range(800)]
+    for name in names:
+        (d / name).touch()
+    drop_caches()
+    seen = []
+    with os.scandir(d) as entries:
+        for entry in entries:
+            seen.append(entry.name)
+            if entry.name.endswith("1"):
+                os.unlink(entry.path)
+    equal(len(seen), len(set(seen)), "names that are seen once")
+    stay = {name for name in names if not name.endswith("1")}
+    equal(stay - set(seen), set(), "names that were never seen")
+    drop_caches()
+    equal(set(os.listdir(d)), stay, "names at last")
+
+
+@case(versions=("3", "4.2"), seconds=150)
+def ten_thousand_entries(d):
+    names = [f"an-entry-of-some-length-{n:05}" for n in range(MANY)]
+    for name in names:
+        os.mknod(d / name, 0o644)
+    drop_caches()
+    equal(sorted(os.listdir(d)), names, "names, each once")
+    for name in names[::2]:
+        os.unlink(d / name)
+    drop_caches()
+    equal(sorted(os.listdir(d)), names[1::2], "names of the other half")

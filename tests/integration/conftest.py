@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The lab, started once; evidence for every failure."""
+import sys
+from pathlib import Path
+
+import pytest
+
+from lab import LOGS, Lab
+
+sys.path.insert(0, str(Path(__file__).parent / "client"))
+
+THE_LAB = Lab()
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    """A running lab; it stays up, for a second run or a look."""
+    THE_LAB.up()
+    return THE_LAB
+
+
+@pytest.fixture
+def lab(cluster):
+    """The lab with Ganesha "a" running CEPH_ASYNC with default keys."""
+    cluster.ensure_default()
+    return cluster
+
+
+@pytest.fixture
+def second(cluster):
+    """Starts a second Ganesha, "b", by second(…); it ends with the test."""
+    yield cluster.start_second
+    cluster.stop_second()
+
+
+@pytest.fixture
+def record(capsys):
+    """Says a line to whoever watches the run and keeps it in its log."""
+    def say(line):
+        with capsys.disabled():
+            print(f"\n    {line}", flush=True)
+        with open(LOGS / "measured.txt", "a", encoding="utf-8") as file:
+            file.write(line + "\n")
+    return say
+
+
+def pytest_collection_modifyitems(items):
+    """The look at the logs comes last, whatever the folder's order."""
+    items.sort(key=lambda item: item.path.name == "test_logs.py")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    if report.failed and THE_LAB.started:
+        report.sections.append(("end of Ganesha's logs", THE_LAB.tails()))
+    return report

@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The lab as the tests see it: the `lab` program, and Ganesha's logs."""
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+LOGS = Path("/var/log/casync-lab")
+CLIENT_SCRIPTS = Path(__file__).parent / "client"
+SECOND_PORT = 12049
+SECOND_PSEUDO = "/second"
+
+
+class Log:
+    """A log file from now on."""
+
+    def __init__(self, path):
+        self.path = path
+        self.start = path.stat().st_size if path.exists() else 0
+
+    def text(self):
+        if not self.path.exists():
+            return ""
+        with open(self.path, "rb") as file:
+            file.seek(self.start)
+            return file.read().decode("utf-8", "replace")
+
+    def matching(self, pattern):
+        return [line for line in self.text().splitlines()
+                if re.search(pattern, line)]
+
+
+class Lab:
+    scripts = CLIENT_SCRIPTS
+
+    def __init__(self):
+        self.began = time.time()
+        self.started = False
+        self.altered = False
+        self.expected = []      # patterns of log lines that tests provoke
+        self.whole_logs = []
+
+    # --- the lab program
+
+    def run(self, *args, timeout=120, check=True):
+        """`lab ARGS`; a failure shows what it said."""
+        done = subprocess.run(
+            ["lab", *map(str, args)], stdin=subprocess.DEVNULL, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace",
+            timeout=timeout, check=False)
+        if check and done.returncode != 0:
+            raise AssertionError(f"lab {' '.join(map(str, args))}: status "
+                                 f"{done.returncode}\n{done.stdout}"
+                                 f"{done.stderr}")
+        return done
+
+    def up(self):
+        self.whole_logs = [Log(LOGS / f"ganesha-{name}.{kind}")
+                           for name in "ab" for kind in ("log", "out")]
+        self.run("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "",
+                 timeout=180)
+        self.started = True
+
+    def ganesha(self, action, *options, timeout=120, check=True):
+        """Anything but a plain restart leaves "a" altered."""
+        self.altered = True
+        return self.run("ganesha", action, *options, timeout=timeout,
+                        check=check)
+
+    def ensure_default(self):
+        """ "a" runs CEPH_ASYNC with default keys."""
+        if self.altered or not self._pid("a"):
+            self.run("ganesha", "restart", "--fsal", "CEPH_ASYNC",
+                     "--export", "", "--block", "")
+            self.altered = False
+
+    def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
+                     timeout=120, check=True):
+        """Start Ganesha "b"; its log from here on, and how it went."""
+        log = Log(LOGS / "ganesha-b.log")
+        options = [f"--append={text}" for text in append or [""]]
+        began = time.monotonic()
+        done = self.run("ganesha", "start", "--name", "b", "--port",
+                        SECOND_PORT, "--pseudo", SECOND_PSEUDO, "--fsal",
+                        fsal, "--export", "", "--block", block, *options,
+                        timeout=timeout, check=check)
+        return SimpleNamespace(
+            log=log, status=done.returncode, words=done.stderr,
+            seconds=time.monotonic() - began, pid=self._pid("b"))
+
+    def stop_second(self):
+        """It ends; FSAL_CEPH leaves its session behind, whose capabilities
+        would keep everyone waiting until the session times out."""
+        pid = self._pid("b")
+        if pid:
+            self.run("ganesha", "stop", "--name", "b")
+            if self.stat()["ganesha"]["b"]["fsal"] == "CEPH":
+                for session in self.sessions(pid):
+                    subprocess.run(
+                        ["ceph", "tell", "mds.0", "client", "evict",
+                         f"id={session['id']}"], check=True, timeout=60,
+                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                        stderr=subprocess.DEVNULL)
+
+    def _pid(self, name):
+        return self.stat()["ganesha"].get(name, {}).get("pid")
+
+    @staticmethod
+    def exported(pseudo, port=SECOND_PORT):
+        """Does that Ganesha let a client mount it?"""
+        done = subprocess.run(
+            ["timeout", "10", "nfs-ls",
+             f"nfs://127.0.0.1{pseudo}?version=4&nfsport={port}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, check=False)
+        return done.returncode == 0
+
+    # --- what it shows
+
+    def stat(self):
+        return json.loads(self.run("stat").stdout)
+
+    def journal_events(self):
+        return self.stat()["mds"]["journal_events"]
+
+    def sessions(self, pid):
+        """The CephFS sessions of one process."""
+        return [s for s in self.stat()["mds"]["sessions"]
+                if s["metadata"].get("pid") == str(pid)]
+
+    def tails(self, lines=40):
+        """The end of what Ganesha logged in this run."""
+        parts = []
+        for log in self.whole_logs:
+            text = log.text()
+            if text:
+                end = "\n".join(text.splitlines()[-lines:])
+                parts.append(f"--- {log.path}\n{end}")
+        return "\n".join(parts) or "(they are empty)"
+
+    def stacks(self):
+        """Every Ganesha's stacks, into the folder of logs."""
+        for name, about in self.stat()["ganesha"].items():
+            if about["pid"]:
+                self.run("ganesha", "stacks", "--name", name, timeout=180,
+                         check=False)
+
+    # --- the kernel client
+
+    def start_client(self, *cmd, vers="4.2", name="a", seconds=120):
+        """A command in a kernel client, running beside the test."""
+        return subprocess.Popen(
+            ["lab", "client", "--name", name, "--vers", vers, "--timeout",
+             str(seconds + 3), "--", *map(str, cmd)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, errors="replace")
+
+    def end_client(self, process, seconds=120):
+        """Its output; whoever takes longer than SECONDS is a hang."""
+        try:
+            output, _ = process.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            self.stacks()
+            output, _ = process.communicate(timeout=60)
+            raise AssertionError(
+                f"no end within {seconds} s: Ganesha's stacks and the "
+                f"client kernel's tasks are in {LOGS}\n{output}") from None
+        assert process.returncode == 0, \
+            f"status {process.returncode}:\n{output}"
+        return output
+
+    def client(self, *cmd, vers="4.2", name="a", seconds=120):
+        """Run a command in a kernel client; it must succeed."""
+        return self.end_client(
+            self.start_client(*cmd, vers=vers, name=name, seconds=seconds),
+            seconds)
+
+    def script(self, script, *args, **options):
+        """A Python file of client/ in the kernel client."""
+        return self.client("python3", "-B", CLIENT_SCRIPTS / script, *args,
+                           **options)

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Every case of client/, over every version of NFS.
+
+One client boot runs all cases of a version; each is a test of its own.
+"""
+import pytest
+
+import all_cases  # noqa: F401  (registers the cases)
+from batch import Batch
+from registry import CASES, VERSIONS
+
+PAIRS = [(version, name) for version in VERSIONS
+         for name, one in CASES.items() if version in one.versions]
+
+
+@pytest.fixture(scope="session")
+def batches(cluster, request):
+    """The results of each version, from a client that runs when asked."""
+    wanted = {}
+    for item in request.session.items:
+        version, name = getattr(item, "callspec", None) and \
+            item.callspec.params.get("pair") or (None, None)
+        wanted.setdefault(version, []).append(name)
+    cluster.ensure_default()
+    return {version: Batch(cluster, version, wanted.get(version, []))
+            for version in VERSIONS}
+
+
+@pytest.mark.parametrize("pair", PAIRS,
+                         ids=lambda pair: f"v{pair[0]}-{pair[1]}")
+def test_case(batches, pair):
+    version, name = pair
+    outcome = batches[version].outcome(name)
+    assert outcome is None, f"over NFS {version}:\n{outcome}"

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Runs last: what the daemons wrote, and what is left of them."""
+import re
+import time
+
+from lab import LOGS
+
+# What Ganesha says at every start in a container.
+ALWAYS = (r"gss_principal_init", r"PR_SET_IO_FLUSHER")
+BAD = re.compile(r":(FATAL|CRIT|MAJ|EMER|ALERT) ?:|[Aa]ssert|"
+                 r"Caught signal|SIGSEGV|stack smashing|double free|"
+                 r"corrupted|Segmentation", re.M)
+
+
+def test_no_bad_line_that_no_test_expects(lab):
+    known = re.compile("|".join([*ALWAYS, *lab.expected]))
+    lines = [f"{log.path.name}: {line}" for log in lab.whole_logs
+             for line in log.matching(BAD) if not known.search(line)]
+    assert not lines, "\n".join(lines[:40])
+
+
+def test_no_daemon_dumped_core(cluster):
+    """Daemons run in the folder of logs, which is where a core goes."""
+    cores = [path for path in LOGS.glob("core*")
+             if path.stat().st_mtime >= cluster.began]
+    assert not cores, f"{cores}: gdb knows more"
+
+
+def test_every_orderly_end_came_to_its_end(lab):
+    """A crash while the plugin is unloaded leaves no other trace."""
+    for log in lab.whole_logs:
+        begun = log.matching("Unloading FSAL CEPH_ASYNC")
+        ended = log.matching("FSAL CEPH_ASYNC unloaded")
+        assert len(ended) == len(begun), log.path
+
+
+def test_every_daemon_is_alive(lab):
+    now = lab.stat()
+    assert now["mds"], "the metadata server does not answer"
+    assert all(now["osd"]["each"].values()), "an OSD does not answer"
+    assert now["ganesha"]["a"]["pid"]
+    assert lab.exported("/ceph", port=2049)
+
+
+def test_nothing_is_left_in_flight(lab):
+    for _ in range(20):
+        left = lab.stat()["ganesha"]["a"]["in_flight"]
+        if left == {"osd": 0, "mds": 0}:
+            break
+        time.sleep(0.5)
+    assert left == {"osd": 0, "mds": 0}
+
+
+def test_one_session_and_no_more(lab):
+    pid = lab.stat()["ganesha"]["a"]["pid"]
+    assert len(lab.sessions(pid)) == 1

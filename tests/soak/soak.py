@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Mixed load in the kernel client, and what must be true after it.
+
+    soak.py [--fsal CEPH_ASYNC] [--no-up] MINUTES
+
+Exit status 0 when every check holds; each failed one is a line on stderr.
+Short enough a run (2 minutes) checks the same things, its memory limit
+only being a coarser one.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LOAD = Path(__file__).with_name("load.sh")
+LOG = Path("/var/log/casync-lab/ganesha-a.log")
+OUT = Path("/var/log/casync-lab/ganesha-a.out")
+SAMPLE_S = 15
+# Growth that a run may show between its middle and its end: the allocator
+# and Ganesha's caches breathe by this much with the load unchanged.
+GROWTH_KIB = 24 * 1024
+GROWTH_PART = 0.08
+BAD = re.compile(r":(FATAL|CRIT|MAJ)\b|[Aa]ssert|FAILED ceph_assert|"
+                 r"\*\*\* Caught signal|stack smashing|double free")
+# What every start of Ganesha says in a container without Kerberos.
+KNOWN = re.compile(r"gss_principal_init|PR_SET_IO_FLUSHER")
+
+
+def stat() -> dict:
+    done = subprocess.run(["lab", "stat"], check=True, text=True,
+                          stdout=subprocess.PIPE)
+    return json.loads(done.stdout)["ganesha"]["a"]
+
+
+def watch(minutes: int, load: subprocess.Popen) -> list[dict]:
+    """Sample Ganesha until the load has ended."""
+    samples: list[dict] = []
+    begin = time.monotonic()
+    limit = minutes * 60 + 600
+    while True:
+        try:
+            load.wait(SAMPLE_S)
+            return samples
+        except subprocess.TimeoutExpired:
+            pass
+        now = time.monotonic() - begin
+        if now > limit:
+            load.terminate()
+            raise SystemExit(f"soak: the load did not end in {limit} s")
+        samples.append({"at": now, **stat()})
+        last = samples[-1]
+        print(f"soak: {now / 60:5.1f} min  rss {last['rss_kib'] / 1024:.0f} "
+              f"MiB  threads {last['threads']}  fds {last['fds']}  "
+              f"cpu {last['cpu_s']:.0f} s  in flight {last['in_flight']}",
+              flush=True)
+
+
+def growth(samples: list[dict], key: str) -> tuple[float, float]:
+    """Means of the second and of the last quarter: the first is warm-up."""
+    values = [s[key] for s in samples if s.get(key) is not None]
+    quarter = max(1, len(values) // 4)
+    early = values[quarter:2 * quarter] or values[:1]
+    late = values[-quarter:]
+    return sum(early) / len(early), sum(late) / len(late)
+
+
+def quiet_in_flight() -> dict | None:
+    """What is still in flight once the client is gone, waited for 30 s."""
+    for _ in range(30):
+        left = stat()["in_flight"]
+        if left is not None and not any(left.values()):
+            return None
+        time.sleep(1)
+    return left
+
+
+def bad_lines(offsets: dict[Path, int]) -> list[str]:
+    found = []
+    for path, offset in offsets.items():
+        if path.exists():
+            with open(path, "rb") as log:
+                log.seek(offset)
+                text = log.read().decode("utf-8", "replace")
+            found += [line for line in text.splitlines()
+                      if BAD.search(line) and not KNOWN.search(line)]
+    return found
+
+
+def checks(first: dict, samples: list[dict], status: int,
+           offsets: dict[Path, int]) -> list[str]:
+    """Every complaint; none is a pass."""
+    complaints = []
+    if status:
+        complaints.append(f"the load failed with status {status}")
+    last = stat()
+    if last["pid"] != first["pid"]:
+        complaints.append(f"ganesha.nfsd was pid {first['pid']} and is "
+                          f"{last['pid']}")
+    for line in bad_lines(offsets)[:20]:
+        complaints.append(f"log: {line}")
+    left = quiet_in_flight() if last["pid"] else None
+    if left:
+        complaints.append(f"still in flight after the load: {left}")
+    if len(samples) >= 4:
+        early, late = growth(samples, "rss_kib")
+        print(f"soak: rss {early / 1024:.0f} MiB in the second quarter, "
+              f"{late / 1024:.0f} MiB in the last")
+        if late - early > max(GROWTH_KIB, GROWTH_PART * early):
+            complaints.append(f"Ganesha's memory grew from {early:.0f} to "
+                              f"{late:.0f} KiB")
+        early, late = growth(samples, "fds")
+        if late > early + 200:
+            complaints.append(f"its open files grew from {early:.0f} to "
+                              f"{late:.0f}")
+    return complaints
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--fsal", default="CEPH_ASYNC")
+    parser.add_argument("--vers", default="4.2")
+    parser.add_argument("--no-up", action="store_true",
+                        help="use the lab that runs")
+    parser.add_argument("minutes", type=int)
+    args = parser.parse_args()
+    if not args.no_up:
+        subprocess.run(["lab", "up", "--fsal", args.fsal], check=True)
+    offsets = {path: path.stat().st_size if path.exists() else 0
+               for path in (LOG, OUT)}
+    first = stat()
+    load = subprocess.Popen(
+        ["lab", "client", "--vers", args.vers, "--timeout",
+         str(args.minutes * 60 + 500), "--", "bash", str(LOAD),
+         str(args.minutes * 60)], stdin=subprocess.DEVNULL)
+    samples = watch(args.minutes, load)
+    complaints = checks(first, samples, load.returncode, offsets)
+    for complaint in complaints:
+        print(f"soak: FAILED: {complaint}", file=sys.stderr)
+    print(f"soak: {args.minutes} min of mixed load on {args.fsal}: "
+          f"{'FAILED' if complaints else 'passed'}")
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
