@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * One table of tuning keys serves both blocks: the module's block takes the
- * defaults that stand here, an export's block takes the module's values.
+ * Both blocks, their own keys and the tuning keys of tuning.c: the module's
+ * block starts from the table's defaults, an export's from the module's
+ * values.
  */
 #include "config.h"
 
@@ -14,7 +15,6 @@
 #include "export_mgr.h"
 
 #include "config_keys.h"
-#include "durability.h"
 #include "errors.h"
 #include "module.h"
 
@@ -22,34 +22,7 @@
 #define MAX_USER_LEN 1024
 #define MAX_SECRET_LEN 1024
 
-#define MIB (1ULL << 20)
-#define GIB (1ULL << 30)
-
-static struct config_item_list stable_write_tokens[] = {
-	CONFIG_LIST_TOK("data", CASYNC_STABLE_DATA),
-	CONFIG_LIST_TOK("fdatasync", CASYNC_STABLE_FDATASYNC),
-	CONFIG_LIST_TOK("full", CASYNC_STABLE_FULL), CONFIG_LIST_EOL};
-
-/* The keys of struct casync_tuning, at `member` of `type`. */
-/* clang-format off */
-#define TUNING_ITEMS(type, member)                                           \
-	CONF_ITEM_TOKEN("stable_write", CASYNC_STABLE_DATA,                  \
-			stable_write_tokens, type, member.stable_write),     \
-	CONF_ITEM_BOOL("promote_unstable", true, type,                       \
-		       member.promote_unstable),                             \
-	CONF_ITEM_UI32("max_inflight", 1, 1048576, 8192, type,               \
-		       member.max_inflight),                                 \
-	CONF_ITEM_UI64("max_inflight_bytes", MIB, 1024 * GIB, GIB, type,     \
-		       member.max_inflight_bytes),                           \
-	CONF_ITEM_UI32("mount_timeout", 1, 3600, 60, type,                   \
-		       member.mount_timeout),                                \
-	CONF_ITEM_UI32("session_timeout", 30, 86400, 300, type,              \
-		       member.session_timeout),                              \
-	CONF_ITEM_UI32("drain_timeout", 1, 3600, 30, type,                   \
-		       member.drain_timeout)
-/* clang-format on */
-
-static struct config_item module_items[] = {
+static const struct config_item module_items[] = {
 	CONF_ITEM_PATH("ceph_conf", 1, MAXPATHLEN, NULL, casync_module_keys,
 		       ceph_conf),
 	CONF_ITEM_MODE("umask", 0, casync_module_keys, umask),
@@ -61,8 +34,7 @@ static struct config_item module_items[] = {
 		       register_service),
 	CONF_ITEM_STR("nodeid", 1, MAXPATHLEN, NULL, casync_module_keys,
 		      nodeid),
-	TUNING_ITEMS(casync_module_keys, tuning),
-	CONFIG_EOL};
+};
 
 static const struct config_item export_items[] = {
 	CONF_ITEM_NOOP("name"),
@@ -76,10 +48,14 @@ static const struct config_item export_items[] = {
 		      casync_export_keys, secret),
 	CONF_ITEM_STR("sec_label_xattr", 0, 256, "security.selinux",
 		      casync_export_keys, sec_label_xattr),
-	TUNING_ITEMS(casync_export_keys, tuning),
-	CONFIG_EOL};
+};
 
-#define EXPORT_ITEM_COUNT (sizeof(export_items) / sizeof(export_items[0]))
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+/* A block's own keys, the tuning keys, and the end: CONFIG_EOL is a name that
+ * is NULL. */
+#define MODULE_ITEMS (COUNT(module_items) + CASYNC_TUNING_KEYS + 1)
+#define EXPORT_ITEMS (COUNT(export_items) + CASYNC_TUNING_KEYS + 1)
 
 static bool refused(const char *key, const char *why)
 {
@@ -128,29 +104,35 @@ static bool module_keys_refused(const struct casync_module_keys *keys)
 	return bad;
 }
 
-static struct config_block module_block = {
-	.dbus_interface_name = "org.ganesha.nfsd.config.fsal.ceph_async",
-	.blk_desc.name = "CEPH_ASYNC",
-	.blk_desc.type = CONFIG_BLOCK,
-	.blk_desc.flags = CONFIG_UNIQUE,
-	.blk_desc.u.blk.init = noop_conf_init,
-	.blk_desc.u.blk.params = module_items,
-	.blk_desc.u.blk.commit = noop_conf_commit,
-};
-
 fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 				   config_file_t config,
 				   struct config_error_type *err_type)
 {
 	struct casync_module *module = casync_module_of(fsal_hdl);
+	struct config_item items[MODULE_ITEMS] = {0};
+	struct config_block block = {
+		.dbus_interface_name =
+			"org.ganesha.nfsd.config.fsal.ceph_async",
+		.blk_desc.name = "CEPH_ASYNC",
+		.blk_desc.type = CONFIG_BLOCK,
+		.blk_desc.flags = CONFIG_UNIQUE,
+		.blk_desc.u.blk.init = noop_conf_init,
+		.blk_desc.u.blk.params = items,
+		.blk_desc.u.blk.commit = noop_conf_commit,
+	};
 	bool bogus_before = err_type->bogus;
 	int rc;
 
+	memcpy(items, module_items, sizeof(module_items));
+	casync_tuning_items(&items[COUNT(module_items)],
+			    offsetof(struct casync_module_keys, tuning));
+	casync_tuning_defaults(&module->keys.tuning);
+
 	err_type->bogus = false;
-	(void)load_config_from_parse(config, &module_block, &module->keys, true,
+	(void)load_config_from_parse(config, &block, &module->keys, true,
 				     err_type);
-	if (!config_error_is_harmless(err_type) ||
-	    bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }"))
+	if (bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }") ||
+	    !config_error_is_harmless(err_type))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	if (module_keys_refused(&module->keys)) {
 		err_type->validate = true;
@@ -169,40 +151,12 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/* Give each tuning item of an export's table the module's value. */
-static void set_default(struct config_item *item,
-			const struct casync_tuning *defaults)
-{
-	size_t base = offsetof(struct casync_export_keys, tuning);
-	const char *value = (const char *)defaults + (item->off - base);
-
-	if (item->name == NULL || item->off < base)
-		return;
-
-	switch (item->type) {
-	case CONFIG_TOKEN:
-		item->u.lst.def = *(const uint32_t *)value;
-		break;
-	case CONFIG_BOOL:
-		item->u.b.def = *(const bool *)value;
-		break;
-	case CONFIG_UINT32:
-		item->u.ui32.def = *(const uint32_t *)value;
-		break;
-	case CONFIG_UINT64:
-		item->u.ui64.def = *(const uint64_t *)value;
-		break;
-	default:
-		break;
-	}
-}
-
 fsal_status_t casync_config_export(void *node,
 				   const struct casync_tuning *defaults,
 				   struct casync_export_keys *keys,
 				   struct config_error_type *err_type)
 {
-	struct config_item items[EXPORT_ITEM_COUNT];
+	struct config_item items[EXPORT_ITEMS] = {0};
 	struct config_block block = {
 		.dbus_interface_name =
 			"org.ganesha.nfsd.config.fsal.ceph_async-export%d",
@@ -214,11 +168,11 @@ fsal_status_t casync_config_export(void *node,
 	};
 	bool bogus_before = err_type->bogus;
 	char where[64];
-	size_t i;
 
-	memcpy(items, export_items, sizeof(items));
-	for (i = 0; i < EXPORT_ITEM_COUNT; i++)
-		set_default(&items[i], defaults);
+	memcpy(items, export_items, sizeof(export_items));
+	casync_tuning_items(&items[COUNT(export_items)],
+			    offsetof(struct casync_export_keys, tuning));
+	keys->tuning = *defaults;
 
 	(void)snprintf(where, sizeof(where), "export %" PRIu16 ": FSAL { }",
 		       op_ctx->ctx_export->export_id);

@@ -11,17 +11,7 @@
 
 #include "config_parsing.h"
 #include "fsal_api.h"
-
-/** Keys that both blocks take; the export's value wins. */
-struct casync_tuning {
-	uint32_t stable_write; /**< enum casync_stable_write */
-	bool promote_unstable;
-	uint32_t max_inflight; /**< requests */
-	uint64_t max_inflight_bytes;
-	uint32_t mount_timeout;	  /**< seconds, per step of a mount */
-	uint32_t session_timeout; /**< seconds */
-	uint32_t drain_timeout;	  /**< seconds */
-};
+#include "tuning.h"
 
 /** CEPH_ASYNC { } */
 struct casync_module_keys {

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 #include <sys/statvfs.h>
 
 #include "fsal.h"
@@ -273,6 +274,30 @@ static int mount_export(struct casync_export *exp,
 	return rc;
 }
 
+/* Ganesha would accept a file as an export, and fail each lookup in it. */
+static int check_is_directory(struct casync_export *exp)
+{
+	const char *path = CTX_FULLPATH(op_ctx);
+	const char *below = below_mount(casync_mount_path(exp->mount), path);
+	struct ceph_statx stx;
+	struct Inode *inode;
+	int rc = -ENOENT;
+
+	if (below != NULL)
+		rc = ceph_ll_walk(exp->ceph, below, &inode, &stx,
+				  CEPH_STATX_MODE, 0, exp->root_perms);
+	if (rc == 0) {
+		ceph_ll_put(exp->ceph, inode);
+		rc = S_ISDIR(stx.stx_mode) ? 0 : -ENOTDIR;
+	}
+	if (rc != 0)
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": path '%s' (mounted: '%s'): %s",
+			exp->export.export_id, path,
+			casync_mount_path(exp->mount), strerror(-rc));
+	return rc;
+}
+
 static fsal_status_t set_up(struct casync_export *exp,
 			    struct casync_module *module, void *parse_node,
 			    struct config_error_type *err_type)
@@ -292,6 +317,8 @@ static fsal_status_t set_up(struct casync_export *exp,
 		return casync_status(-ENOMEM);
 
 	rc = mount_export(exp, &module->keys);
+	if (rc == 0)
+		rc = check_is_directory(exp);
 	if (rc != 0)
 		return casync_status(rc);
 
