@@ -31,7 +31,7 @@ struct casync_export *casync_export_current(void)
 static void export_free(struct casync_export *exp)
 {
 	if (exp->mount != NULL)
-		casync_mount_put(exp->mount, exp);
+		casync_mount_put(exp->mount);
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
 	casync_inflight_destroy(&exp->inflight);
@@ -267,7 +267,7 @@ static int mount_export(struct casync_export *exp,
 		.timeout_s = keys->tuning.mount_timeout,
 		.session_timeout_s = keys->tuning.session_timeout,
 	};
-	int rc = casync_mount_get(&key, &params, exp, &exp->mount);
+	int rc = casync_mount_get(&key, &params, &exp->mount);
 
 	if (rc == 0)
 		exp->ceph = casync_mount_ceph(exp->mount);

@@ -23,7 +23,6 @@ struct casync_export {
 	UserPerm *root_perms;
 	struct casync_export_keys keys;	 /**< As configured. */
 	struct casync_inflight inflight; /**< Ops submitted, not done. */
-	struct glist_head mount_link;	 /**< In the mount's list, its lock. */
 	struct casync_work teardown;	 /**< Release that must not block. */
 };
 

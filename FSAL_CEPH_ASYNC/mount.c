@@ -8,7 +8,8 @@
 #include "fsal.h"
 #include "sal_functions.h"
 
-#include "export.h"
+#include "gsh_list.h"
+
 #include "identity.h"
 #include "mount.h"
 
@@ -27,9 +28,6 @@ struct casync_mount {
 
 	struct ceph_mount_info *ceph;
 	int64_t fscid;
-
-	pthread_mutex_t exports_lock; /* a leaf */
-	struct glist_head exports;
 };
 
 /*
@@ -245,8 +243,6 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key)
 	mount->path = gsh_strdup(key->path);
 	mount->secret = dup_or_null(key->secret);
 	mount->state = BUILDING;
-	pthread_mutex_init(&mount->exports_lock, NULL);
-	glist_init(&mount->exports);
 	return mount;
 }
 
@@ -258,7 +254,6 @@ static void mount_free(struct casync_mount *mount)
 			(void)ceph_unmount(mount->ceph);
 		(void)ceph_release(mount->ceph);
 	}
-	pthread_mutex_destroy(&mount->exports_lock);
 	gsh_free(mount->user_id);
 	gsh_free(mount->filesystem);
 	gsh_free(mount->path);
@@ -330,7 +325,7 @@ join_or_build_locked(const struct casync_mount_key *key,
 
 int casync_mount_get(const struct casync_mount_key *key,
 		     const struct casync_mount_params *params,
-		     struct casync_export *exp, struct casync_mount **mount)
+		     struct casync_mount **mount)
 {
 	struct casync_mount *found;
 	int rc;
@@ -344,33 +339,13 @@ int casync_mount_get(const struct casync_mount_key *key,
 	if (rc != 0)
 		return rc;
 
-	pthread_mutex_lock(&found->exports_lock);
-	glist_add_tail(&found->exports, &exp->mount_link);
-	pthread_mutex_unlock(&found->exports_lock);
 	*mount = found;
 	return 0;
 }
 
-void casync_mount_put(struct casync_mount *mount, struct casync_export *exp)
+void casync_mount_put(struct casync_mount *mount)
 {
-	pthread_mutex_lock(&mount->exports_lock);
-	glist_del(&exp->mount_link);
-	pthread_mutex_unlock(&mount->exports_lock);
-
 	pthread_mutex_lock(&mounts_lock);
 	drop_locked(mount);
 	pthread_mutex_unlock(&mounts_lock);
-}
-
-void casync_mount_for_each_export(struct casync_mount *mount,
-				  void (*fn)(struct casync_export *exp,
-					     void *arg),
-				  void *arg)
-{
-	struct glist_head *node;
-
-	pthread_mutex_lock(&mount->exports_lock);
-	glist_for_each(node, &mount->exports)
-		fn(glist_entry(node, struct casync_export, mount_link), arg);
-	pthread_mutex_unlock(&mount->exports_lock);
 }

@@ -11,13 +11,10 @@
 #ifndef CASYNC_MOUNT_H
 #define CASYNC_MOUNT_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <cephfs/libcephfs.h>
-
-#include "gsh_list.h"
-
-struct casync_export;
 
 /** What makes two exports share a mount.  Strings may be NULL (unset). */
 struct casync_mount_key {
@@ -30,7 +27,6 @@ struct casync_mount_key {
 /** How to build a mount; consulted only by the export that comes first. */
 struct casync_mount_params {
 	const char *ceph_conf;
-	const char *nodeid;
 	bool use_old_uuid;
 	uint16_t export_id;
 	uint32_t timeout_s;
@@ -40,7 +36,7 @@ struct casync_mount_params {
 struct casync_mount;
 
 /**
- * Find or build a mount and attach an export to it.
+ * Find or build a mount.
  *
  * Blocks for as long as the cluster takes, at most @p params->timeout_s per
  * step.  On failure one line has been logged that names the key or path, its
@@ -48,22 +44,21 @@ struct casync_mount;
  *
  * @param[in]  key     Identity; copied.
  * @param[in]  params  How to build it.
- * @param[in]  exp     The export, for upcalls.
  * @param[out] mount   The mount, referenced.
  *
  * @return 0 or a negative errno.
  */
 int casync_mount_get(const struct casync_mount_key *key,
 		     const struct casync_mount_params *params,
-		     struct casync_export *exp, struct casync_mount **mount);
+		     struct casync_mount **mount);
 
 /**
- * Detach an export; the last one unmounts.
+ * Give a mount back; the last export unmounts.
  *
  * May block in ceph_unmount.  The caller has drained its I/O: libcephfs frees
  * open Fhs under it otherwise.
  */
-void casync_mount_put(struct casync_mount *mount, struct casync_export *exp);
+void casync_mount_put(struct casync_mount *mount);
 
 /** The libcephfs handle, valid while the caller holds the mount. */
 struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount);
@@ -73,14 +68,5 @@ int64_t casync_mount_fscid(const struct casync_mount *mount);
 
 /** The path this mount is rooted at ("/" unless cmount_path says else). */
 const char *casync_mount_path(const struct casync_mount *mount);
-
-/**
- * Call @p fn for every export of the mount, under the mount's export lock,
- * which nobody holds across a libcephfs call.
- */
-void casync_mount_for_each_export(struct casync_mount *mount,
-				  void (*fn)(struct casync_export *exp,
-					     void *arg),
-				  void *arg);
 
 #endif /* CASYNC_MOUNT_H */

@@ -36,7 +36,7 @@ static const struct word boolean_words[] = {
 };
 
 struct key {
-	char *name; /* as struct config_item has it */
+	char *name;		  /* as struct config_item has it */
 	const struct word *words; /* NULL: a number */
 	uint64_t min, max, preset;
 	size_t offset, bytes; /* in struct casync_tuning */
