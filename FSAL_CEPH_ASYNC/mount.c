@@ -246,14 +246,19 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key)
 	return mount;
 }
 
-/* Teardown, written once: of a mount that was, or that was not to be. */
+/* Teardown, written once: of a mount that was, or that was not to be.  Waits
+ * for Ceph. */
+static void disconnect(struct casync_mount *mount)
+{
+	if (mount->ceph == NULL)
+		return;
+	if (ceph_is_mounted(mount->ceph))
+		(void)ceph_unmount(mount->ceph);
+	(void)ceph_release(mount->ceph);
+}
+
 static void mount_free(struct casync_mount *mount)
 {
-	if (mount->ceph != NULL) {
-		if (ceph_is_mounted(mount->ceph))
-			(void)ceph_unmount(mount->ceph);
-		(void)ceph_release(mount->ceph);
-	}
 	gsh_free(mount->user_id);
 	gsh_free(mount->filesystem);
 	gsh_free(mount->path);
@@ -285,8 +290,7 @@ static void drop_locked(struct casync_mount *mount)
 	/* Still registered, so that its successor waits for it to be gone. */
 	mount->state = CLOSING;
 	pthread_mutex_unlock(&mounts_lock);
-	if (mount->ceph != NULL && ceph_is_mounted(mount->ceph))
-		(void)ceph_unmount(mount->ceph);
+	disconnect(mount);
 	pthread_mutex_lock(&mounts_lock);
 	glist_del(&mount->link);
 	pthread_cond_broadcast(&mount_changed);
