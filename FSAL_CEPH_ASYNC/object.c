@@ -69,11 +69,18 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 				  struct fsal_obj_handle *dupe_hdl)
 {
+	struct casync_object *orig = casync_object_of(orig_hdl);
+	struct casync_object *dupe = casync_object_of(dupe_hdl);
+
 	if (orig_hdl->type != REGULAR_FILE || dupe_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
-	return merge_share(orig_hdl, &casync_object_of(orig_hdl)->share,
-			   &casync_object_of(dupe_hdl)->share);
+	/* A state's fd may have been opened through the duplicate only:
+	 * without the layout its reads would not be cut at object borders. */
+	if (dupe->object_span != 0)
+		__atomic_store_n(&orig->object_span, dupe->object_span,
+				 __ATOMIC_RELAXED);
+	return merge_share(orig_hdl, &orig->share, &dupe->share);
 }
 
 static fsal_status_t handle_to_wire(const struct fsal_obj_handle *obj_hdl,
