@@ -127,6 +127,11 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	casync_tuning_items(&items[COUNT(module_items)],
 			    offsetof(struct casync_module_keys, tuning));
 	casync_tuning_defaults(&module->keys.tuning);
+	/* A block that was refused is read again for the next export. */
+	gsh_free(module->keys.ceph_conf);
+	gsh_free(module->keys.nodeid);
+	module->keys.ceph_conf = NULL;
+	module->keys.nodeid = NULL;
 
 	err_type->bogus = false;
 	(void)load_config_from_parse(config, &block, &module->keys, true,
