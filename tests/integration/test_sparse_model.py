@@ -48,13 +48,12 @@ def test_a_hole_of_whole_objects_is_zeros(lab):
     assert lab.client("bash", "-c", READ.format(path)).startswith(digest())
 
 
-@pytest.mark.evidence
-def test_ceph_with_async_and_a_hole_of_whole_objects(lab, second, record):
+def test_ceph_with_async_fails_a_hole_of_whole_objects(lab, second, record):
+    """What docs/evidence.md says of FSAL_CEPH; should it be mended one day,
+    the document is to be."""
     second(fsal="CEPH", block="async = true;")
     path = "/mnt/nfs/hole-ceph"
     lab.client("bash", "-c", MAKE.format(path), name="b")
     said = lab.client("bash", "-c", READ.format(path), name="b").strip()
-    right = said.startswith(digest())
-    record(f"a hole of whole objects, CEPH with async = true: "
-           f"{'right' if right else said}")
-    assert right or "unreadable" in said or "  -" in said
+    record(f"a hole of whole objects, CEPH with async = true: {said}")
+    assert said.endswith("unreadable")
