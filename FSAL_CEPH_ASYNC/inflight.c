@@ -9,6 +9,14 @@
 #define NS_PER_S 1000000000ULL
 #define NS_PER_MS 1000000ULL
 
+/* A caller in line, on its own stack; all of it under the set's lock. */
+struct waiter {
+	struct glist_head link;
+	struct casync_inflight_entry *entry;
+	pthread_cond_t called;
+	bool let_in;
+};
+
 uint64_t casync_now_ns(void)
 {
 	struct timespec now;
@@ -26,18 +34,24 @@ static struct timespec deadline_after(uint32_t timeout_ms)
 	return ts;
 }
 
-void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
-			  uint64_t max_bytes)
+static void init_cond(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_mutex_init(&set->lock, NULL);
-	pthread_cond_init(&set->changed, &attr);
+	pthread_cond_init(cond, &attr);
 	pthread_condattr_destroy(&attr);
+}
 
+void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
+			  uint64_t max_bytes)
+{
+	pthread_mutex_init(&set->lock, NULL);
+	init_cond(&set->emptied);
 	glist_init(&set->entries);
+	glist_init(&set->overdue);
+	glist_init(&set->line);
 	set->ops = 0;
 	set->bytes = 0;
 	set->max_ops = max_ops;
@@ -51,7 +65,7 @@ void casync_inflight_destroy(struct casync_inflight *set)
 	/* The thread that let the last entry out may still hold the lock. */
 	pthread_mutex_lock(&set->lock);
 	pthread_mutex_unlock(&set->lock);
-	pthread_cond_destroy(&set->changed);
+	pthread_cond_destroy(&set->emptied);
 	pthread_mutex_destroy(&set->lock);
 }
 
@@ -61,28 +75,78 @@ static bool has_room_locked(const struct casync_inflight *set, uint64_t bytes)
 				 set->bytes + bytes <= set->max_bytes);
 }
 
-/* 0, -EAGAIN or -ESHUTDOWN. */
-static int wait_for_room_locked(struct casync_inflight *set, uint64_t bytes)
+static void add_locked(struct casync_inflight *set,
+		       struct casync_inflight_entry *entry)
 {
-	struct timespec deadline;
+	entry->since_ns = casync_now_ns();
+	glist_add_tail(&set->entries, &entry->link);
+	set->ops++;
+	set->bytes += entry->bytes;
+}
+
+static void leave_line_locked(struct casync_inflight *set,
+			      struct waiter *waiter)
+{
+	glist_del(&waiter->link);
+	set->waiting--;
+}
+
+/* Give the room there is to those who wait, in the order they came. */
+static void serve_line_locked(struct casync_inflight *set)
+{
+	struct waiter *first;
+
+	while ((first = glist_first_entry(&set->line, struct waiter, link)) !=
+	       NULL) {
+		if (!set->closed && !has_room_locked(set, first->entry->bytes))
+			return;
+		leave_line_locked(set, first);
+		first->let_in = !set->closed;
+		if (first->let_in)
+			add_locked(set, first->entry);
+		pthread_cond_signal(&first->called);
+	}
+}
+
+/* 0, -EAGAIN or -ESHUTDOWN. */
+static int wait_in_line_locked(struct casync_inflight *set,
+			       struct casync_inflight_entry *entry)
+{
+	struct timespec deadline = deadline_after(CASYNC_MAX_WAIT_MS);
+	struct waiter self = {.entry = entry};
 	int rc = 0;
 
-	if (has_room_locked(set, bytes) && !set->closed)
-		return 0;
-
-	if (set->waiting >= CASYNC_MAX_WAITING)
-		return -EAGAIN;
-
-	deadline = deadline_after(CASYNC_MAX_WAIT_MS);
+	init_cond(&self.called);
+	glist_add_tail(&set->line, &self.link);
 	set->waiting++;
-	while (!set->closed && !has_room_locked(set, bytes) && rc == 0)
-		rc = pthread_cond_timedwait(&set->changed, &set->lock,
+	while (!self.let_in && !set->closed && rc == 0)
+		rc = pthread_cond_timedwait(&self.called, &set->lock,
 					    &deadline);
-	set->waiting--;
+	/* Whoever let us in, or closed the set, has taken us out of line. */
+	if (!self.let_in && !set->closed) {
+		leave_line_locked(set, &self);
+		/* The one behind may need less room. */
+		serve_line_locked(set);
+	}
+	pthread_cond_destroy(&self.called);
 
+	if (self.let_in)
+		return 0;
+	return set->closed ? -ESHUTDOWN : -EAGAIN;
+}
+
+static int enter_locked(struct casync_inflight *set,
+			struct casync_inflight_entry *entry)
+{
 	if (set->closed)
 		return -ESHUTDOWN;
-	return has_room_locked(set, bytes) ? 0 : -EAGAIN;
+	if (set->waiting == 0 && has_room_locked(set, entry->bytes)) {
+		add_locked(set, entry);
+		return 0;
+	}
+	if (set->waiting >= CASYNC_MAX_WAITING)
+		return -EAGAIN;
+	return wait_in_line_locked(set, entry);
 }
 
 int casync_inflight_enter(struct casync_inflight *set,
@@ -91,16 +155,10 @@ int casync_inflight_enter(struct casync_inflight *set,
 	int rc;
 
 	entry->bytes = bytes;
-	entry->since_ns = casync_now_ns();
 	entry->reported = false;
 
 	pthread_mutex_lock(&set->lock);
-	rc = wait_for_room_locked(set, bytes);
-	if (rc == 0) {
-		glist_add_tail(&set->entries, &entry->link);
-		set->ops++;
-		set->bytes += bytes;
-	}
+	rc = enter_locked(set, entry);
 	pthread_mutex_unlock(&set->lock);
 	return rc;
 }
@@ -112,8 +170,9 @@ void casync_inflight_leave(struct casync_inflight *set,
 	glist_del(&entry->link);
 	set->ops--;
 	set->bytes -= entry->bytes;
-	if (set->waiting != 0 || (set->closed && set->ops == 0))
-		pthread_cond_broadcast(&set->changed);
+	serve_line_locked(set);
+	if (set->closed && set->ops == 0)
+		pthread_cond_broadcast(&set->emptied);
 	pthread_mutex_unlock(&set->lock);
 }
 
@@ -125,11 +184,48 @@ uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
 
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
-	pthread_cond_broadcast(&set->changed);
+	serve_line_locked(set);
 	while (set->ops != 0 && rc == 0)
-		rc = pthread_cond_timedwait(&set->changed, &set->lock,
+		rc = pthread_cond_timedwait(&set->emptied, &set->lock,
 					    &deadline);
 	left = set->ops;
 	pthread_mutex_unlock(&set->lock);
 	return left;
+}
+
+void casync_inflight_visit_overdue(struct casync_inflight *set,
+				   uint64_t before_ns,
+				   casync_inflight_visitor *visit, void *arg)
+{
+	struct casync_inflight_entry *entry;
+
+	pthread_mutex_lock(&set->lock);
+	while ((entry = glist_first_entry(&set->entries,
+					  struct casync_inflight_entry,
+					  link)) != NULL &&
+	       entry->since_ns < before_ns) {
+		glist_del(&entry->link);
+		glist_add_tail(&set->overdue, &entry->link);
+		visit(entry, arg);
+	}
+	pthread_mutex_unlock(&set->lock);
+}
+
+static void visit_list(struct glist_head *list, casync_inflight_visitor *visit,
+		       void *arg)
+{
+	struct glist_head *node;
+
+	glist_for_each(node, list)
+		visit(glist_entry(node, struct casync_inflight_entry, link),
+		      arg);
+}
+
+void casync_inflight_visit_all(struct casync_inflight *set,
+			       casync_inflight_visitor *visit, void *arg)
+{
+	pthread_mutex_lock(&set->lock);
+	visit_list(&set->overdue, visit, arg);
+	visit_list(&set->entries, visit, arg);
+	pthread_mutex_unlock(&set->lock);
 }

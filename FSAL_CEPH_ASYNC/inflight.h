@@ -6,7 +6,11 @@
  * The only limit there is: Ganesha does not throttle requests, and the
  * Objecter's budget does not bite on libcephfs' non-blocking path.
  *
- * The lock is a leaf: nothing is called with it held.
+ * Over a limit the callers wait in line: who comes later does not overtake,
+ * and each entry that leaves wakes exactly those that its room is given to.
+ *
+ * The lock is a leaf: nothing is called with it held but a visitor, which
+ * only copies.
  */
 #ifndef CASYNC_INFLIGHT_H
 #define CASYNC_INFLIGHT_H
@@ -21,19 +25,21 @@
 struct casync_inflight_entry {
 	struct glist_head link;
 	uint64_t bytes;	   /**< Counted against Max_Inflight_Bytes. */
-	uint64_t since_ns; /**< CLOCK_MONOTONIC at entry. */
-	bool reported;	   /**< The watchdog has logged it as slow. */
+	uint64_t since_ns; /**< CLOCK_MONOTONIC when it was let in. */
+	bool reported;	   /**< The visitor's to set; the owner's once out. */
 };
 
 struct casync_inflight {
 	pthread_mutex_t lock;
-	pthread_cond_t changed;	   /**< CLOCK_MONOTONIC. */
-	struct glist_head entries; /**< Oldest first. */
+	pthread_cond_t emptied;	   /**< While closed.  CLOCK_MONOTONIC. */
+	struct glist_head entries; /**< Not overdue yet; oldest first. */
+	struct glist_head overdue; /**< Visited as such; oldest first. */
+	struct glist_head line;	   /**< Callers held back by a limit. */
 	uint64_t ops;
 	uint64_t bytes;
 	uint64_t max_ops;
 	uint64_t max_bytes;
-	unsigned int waiting; /**< Workers held back by a limit. */
+	unsigned int waiting; /**< Length of `line`. */
 	bool closed;	      /**< Draining: nothing new is let in. */
 };
 
@@ -73,6 +79,25 @@ void casync_inflight_leave(struct casync_inflight *set,
  */
 uint64_t casync_inflight_drain(struct casync_inflight *set,
 			       uint32_t timeout_ms);
+
+/**
+ * Looks at an entry, under the set's lock: it copies what it wants and calls
+ * nothing.
+ */
+typedef void casync_inflight_visitor(struct casync_inflight_entry *entry,
+				     void *arg);
+
+/**
+ * Visit each entry that was let in before @p before_ns and has not been
+ * visited by this function before.
+ */
+void casync_inflight_visit_overdue(struct casync_inflight *set,
+				   uint64_t before_ns,
+				   casync_inflight_visitor *visit, void *arg);
+
+/** Visit all entries, the oldest first. */
+void casync_inflight_visit_all(struct casync_inflight *set,
+			       casync_inflight_visitor *visit, void *arg);
 
 /** CLOCK_MONOTONIC in nanoseconds. */
 uint64_t casync_now_ns(void);

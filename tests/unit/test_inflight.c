@@ -359,6 +359,94 @@ static void many_come_and_go_and_nothing_is_left(void **state)
 	assert_int_equal(set.waiting, 0);
 }
 
+/* Room for a small one is not given past a large one that was there first. */
+static void nobody_overtakes(void **state)
+{
+	struct guest large = { .bytes = 900, .stays = true };
+	struct guest small = { .bytes = 1, .stays = true };
+
+	(void)state;
+	enter(0, 200);
+	enter(1, 1);
+	send(&large);
+	await_waiting(1);
+	send(&small);
+	await_waiting(2);
+	leave(1);
+	await_waiting(2);
+	leave(0);
+	await(&large);
+	await(&small);
+	assert_int_equal(large.rc, 0);
+	assert_int_equal(small.rc, 0);
+	assert_true(large.entry.since_ns <= small.entry.since_ns);
+	casync_inflight_leave(&set, &large.entry);
+	casync_inflight_leave(&set, &small.entry);
+	assert_int_equal(set.ops, 0);
+	assert_int_equal(set.bytes, 0);
+}
+
+/* Who gives up does not stand in the way of who came behind him. */
+static void giving_up_lets_the_next_one_in(void **state)
+{
+	struct guest large = { .bytes = 900 };
+	struct guest small = { .bytes = 1 };
+	const struct timespec later = { .tv_nsec = 300000000 };
+
+	(void)state;
+	enter(0, 200);
+	send(&large);
+	await_waiting(1);
+	nanosleep(&later, NULL);
+	send(&small);
+	await_waiting(2);
+	await(&large);
+	await(&small);
+	assert_int_equal(large.rc, -EAGAIN);
+	assert_int_equal(small.rc, 0);
+	assert_true(small.waited_ns < CASYNC_MAX_WAIT_MS * NS_PER_MS);
+	leave(0);
+}
+
+static void note(struct casync_inflight_entry *entry, void *arg)
+{
+	struct casync_inflight_entry ***next = arg;
+
+	*(*next)++ = entry;
+}
+
+static void overdue_entries_are_visited_once_and_all_any_time(void **state)
+{
+	struct casync_inflight_entry *seen[8];
+	struct casync_inflight_entry **next = seen;
+	uint64_t between_ns;
+	unsigned int i;
+
+	(void)state;
+	enter(0, 1);
+	enter(1, 1);
+	between_ns = casync_now_ns() + 1;
+	while (casync_now_ns() <= between_ns)
+		;
+	enter(2, 1);
+	casync_inflight_visit_overdue(&set, between_ns, note, &next);
+	assert_int_equal(next - seen, 2);
+	assert_ptr_equal(seen[0], &entries[0]);
+	assert_ptr_equal(seen[1], &entries[1]);
+	casync_inflight_visit_overdue(&set, between_ns, note, &next);
+	assert_int_equal(next - seen, 2);
+
+	next = seen;
+	casync_inflight_visit_all(&set, note, &next);
+	assert_int_equal(next - seen, 3);
+	for (i = 0; i < 3; i++) {
+		assert_ptr_equal(seen[i], &entries[i]);
+		leave(i);
+	}
+	assert_true(glist_empty(&set.overdue));
+	assert_int_equal(set.ops, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -377,6 +465,9 @@ int main(void)
 		CASE(closing_wakes_those_who_wait),
 		CASE(drain_times_out_with_what_is_left),
 		CASE(drain_waits_for_last_to_leave),
+		CASE(nobody_overtakes),
+		CASE(giving_up_lets_the_next_one_in),
+		CASE(overdue_entries_are_visited_once_and_all_any_time),
 		CASE(many_come_and_go_and_nothing_is_left),
 	};
 
