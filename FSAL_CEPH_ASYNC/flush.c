@@ -66,9 +66,9 @@ static void answer(struct glist_head *waiters, int rc)
 }
 
 /*
- * The leader.  Once the last waiter has been answered the object may be gone,
- * so whether there is more to do is settled before anybody is answered; if
- * there is, those who wait for it keep the object.
+ * The leader.  Who came meanwhile has a leader of his own before anybody is
+ * answered: an answer may be held up, and once the last waiter has its answer
+ * the object may be gone.
  */
 static void flush_run(struct casync_work *work)
 {
@@ -76,24 +76,24 @@ static void flush_run(struct casync_work *work)
 		container_of(work, struct casync_object, flush.work);
 	struct casync_flush *flush = &obj->flush;
 	struct glist_head covered;
-	bool more = true;
+	bool more;
 	int rc;
 
-	while (more) {
-		glist_init(&covered);
-		pthread_mutex_lock(&flush->lock);
-		glist_splice_tail(&covered, &flush->waiters);
-		pthread_mutex_unlock(&flush->lock);
+	glist_init(&covered);
+	pthread_mutex_lock(&flush->lock);
+	glist_splice_tail(&covered, &flush->waiters);
+	pthread_mutex_unlock(&flush->lock);
 
-		rc = sync_inode(obj);
+	rc = sync_inode(obj);
 
-		pthread_mutex_lock(&flush->lock);
-		more = !glist_empty(&flush->waiters);
-		flush->running = more;
-		pthread_mutex_unlock(&flush->lock);
+	pthread_mutex_lock(&flush->lock);
+	more = !glist_empty(&flush->waiters);
+	flush->running = more;
+	pthread_mutex_unlock(&flush->lock);
 
-		answer(&covered, rc);
-	}
+	if (more)
+		casync_work_submit(&flush->work);
+	answer(&covered, rc);
 }
 
 void casync_flush_request(struct casync_object *obj,
