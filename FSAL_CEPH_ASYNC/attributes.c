@@ -44,10 +44,12 @@ static const struct {
 
 #define N_ATTR_SOURCES (sizeof(attr_sources) / sizeof(attr_sources[0]))
 
-uint64_t casync_change_attr(const struct ceph_statx *stx)
+uint64_t casync_change_attr(const struct ceph_statx *stx, uint64_t floor_ns)
 {
-	return (uint64_t)stx->stx_ctime.tv_sec * NSEC_PER_SEC +
-	       (uint64_t)stx->stx_ctime.tv_nsec + stx->stx_version;
+	uint64_t ctime_ns = (uint64_t)stx->stx_ctime.tv_sec * NSEC_PER_SEC +
+			    (uint64_t)stx->stx_ctime.tv_nsec;
+
+	return (ctime_ns > floor_ns ? ctime_ns : floor_ns) + stx->stx_version;
 }
 
 unsigned int casync_statx_wanted(attrmask_t mask)
@@ -80,7 +82,7 @@ static attrmask_t attrs_in_statx(unsigned int stx_mask)
 	return valid;
 }
 
-void casync_statx_to_attrs(const struct ceph_statx *stx,
+void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 			   struct fsal_attrlist *attrs)
 {
 	attrs->supported = casync_supported_attributes;
@@ -102,7 +104,7 @@ void casync_statx_to_attrs(const struct ceph_statx *stx,
 	attrs->mtime = stx->stx_mtime;
 	attrs->ctime = stx->stx_ctime;
 	attrs->creation = stx->stx_btime;
-	attrs->change = casync_change_attr(stx);
+	attrs->change = casync_change_attr(stx, floor_ns);
 
 	FSAL_SET_MASK(attrs->valid_mask, attrs_in_statx(stx->stx_mask));
 }

@@ -17,14 +17,19 @@ extern const attrmask_t casync_supported_attributes;
 extern const attrmask_t casync_settable_attributes;
 
 /**
- * The NFSv4 change attribute.
+ * The NFSv4 change attribute: max(ctime, floor) in nanoseconds plus CephFS'
+ * own counter (stx_version), as knfsd mixes them.
  *
- * CephFS' own counter (stx_version) is not recovered when a client dies with
- * data-only writes, ctime is; so both go in, as knfsd does it: ctime in
- * nanoseconds plus the counter.  Forward while the server runs, because each
- * part is; see docs/durability.md for what holds across a crash.
+ * Forward while the server runs, because each part is.  When a client of
+ * CephFS dies with data-only writes, the MDS recovers ctime from the objects'
+ * mtimes, which are older than what the dead client had shown by the latency
+ * of the last write, and does not recover the counter; the floor, which is
+ * when its successor mounted, lifts the attribute above all that was shown.
+ * Proof and cost: docs/durability.md.
+ *
+ * @param[in] floor_ns  casync_mount_time_ns()
  */
-uint64_t casync_change_attr(const struct ceph_statx *stx);
+uint64_t casync_change_attr(const struct ceph_statx *stx, uint64_t floor_ns);
 
 /** CEPH_STATX_* wanted for a mask of ATTR_*; always type, ino and device. */
 unsigned int casync_statx_wanted(attrmask_t mask);
@@ -32,11 +37,12 @@ unsigned int casync_statx_wanted(attrmask_t mask);
 /**
  * Fill an attribute list.
  *
- * @param[in]     stx    What libcephfs returned.
- * @param[in,out] attrs  valid_mask and supported are set; ATTR_ACL is left to
- *                       the caller.
+ * @param[in]     stx       What libcephfs returned.
+ * @param[in]     floor_ns  For the change attribute.
+ * @param[in,out] attrs     valid_mask and supported are set; ATTR_ACL is left
+ *                          to the caller.
  */
-void casync_statx_to_attrs(const struct ceph_statx *stx,
+void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 			   struct fsal_attrlist *attrs);
 
 /**

@@ -56,7 +56,8 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
 		casync_flush_size_seen(obj, stx.stx_size, generation);
 
-	casync_statx_to_attrs(&stx, attrs_out);
+	casync_statx_to_attrs(&stx, casync_mount_time_ns(obj->exp->mount),
+			      attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 

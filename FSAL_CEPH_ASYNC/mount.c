@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "fsal.h"
 #include "sal_functions.h"
@@ -12,6 +14,11 @@
 
 #include "identity.h"
 #include "mount.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* Ceph's default of client_max_inline_size. */
+#define CEPH_INLINE_MAX_BYTES 4096
 
 enum mount_state { BUILDING, READY, FAILED, CLOSING };
 
@@ -28,6 +35,8 @@ struct casync_mount {
 
 	struct ceph_mount_info *ceph;
 	int64_t fscid;
+	uint64_t mounted_ns;	   /* CLOCK_REALTIME */
+	uint64_t inline_max_bytes; /* of a file's inline data */
 };
 
 /*
@@ -47,6 +56,16 @@ struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount)
 int64_t casync_mount_fscid(const struct casync_mount *mount)
 {
 	return mount->fscid;
+}
+
+uint64_t casync_mount_time_ns(const struct casync_mount *mount)
+{
+	return mount->mounted_ns;
+}
+
+uint64_t casync_mount_inline_max(const struct casync_mount *mount)
+{
+	return mount->inline_max_bytes;
 }
 
 const char *casync_mount_path(const struct casync_mount *mount)
@@ -185,9 +204,20 @@ static int reclaim(struct casync_mount *mount,
 	return 0;
 }
 
+static uint64_t inline_max(struct ceph_mount_info *ceph)
+{
+	char text[32];
+
+	if (ceph_conf_get(ceph, "client_max_inline_size", text, sizeof(text)) <
+	    0)
+		return CEPH_INLINE_MAX_BYTES;
+	return strtoull(text, NULL, 10);
+}
+
 static int connect_and_mount(struct casync_mount *mount,
 			     const struct casync_mount_params *params)
 {
+	struct timespec now;
 	int rc;
 
 	rc = ceph_init(mount->ceph);
@@ -213,7 +243,12 @@ static int connect_and_mount(struct casync_mount *mount,
 			shown(mount->user_id, "admin"),
 			shown(mount->filesystem, "(default)"), mount->path);
 
+	/* Now that a former self, if there was one, writes no more. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	mount->mounted_ns =
+		(uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
+	mount->inline_max_bytes = inline_max(mount->ceph);
 	return 0;
 }
 

@@ -44,12 +44,12 @@ void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 		       struct fsal_obj_handle **handle,
 		       struct fsal_attrlist *attrs)
 {
-	struct casync_object *obj =
-		casync_object_new(casync_export_current(), inode, stx);
+	struct casync_export *exp = casync_export_current();
 
-	*handle = &obj->handle;
+	*handle = &casync_object_new(exp, inode, stx)->handle;
 	if (attrs != NULL)
-		casync_statx_to_attrs(stx, attrs);
+		casync_statx_to_attrs(stx, casync_mount_time_ns(exp->mount),
+				      attrs);
 }
 
 void casync_object_release(struct fsal_obj_handle *obj_hdl)
