@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <errno.h>
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "fsal.h"
@@ -14,9 +12,6 @@
 #include "complete.h"
 #include "finish.h"
 #include "op.h"
-
-/* Milliseconds without an answer after which what is queued gets help. */
-#define STALL_MS 100
 
 /* Newest first; emptied with one exchange. */
 static struct casync_op *completed;
@@ -37,14 +32,10 @@ static int sleepers;
 static bool stopping;
 static __thread bool on_thread;
 
-/* The threads, and the one that watches them.  All are joined: their text
- * must not be unmapped under them. */
+/* All are joined: their text must not be unmapped under them. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t stop_watching = PTHREAD_COND_INITIALIZER;
 static pthread_t threads[CASYNC_COMPLETERS_MAX];
 static unsigned int thread_count;
-static pthread_t watcher_thread;
-static bool watching;
 
 bool casync_complete_on_thread(void)
 {
@@ -170,29 +161,17 @@ static void help_locked(void)
  * on another file to end: with every thread held up so, that end would never
  * come.  So what is queued and gets no answer for a while gets a thread.
  */
-static void *watcher(void *unused)
+void casync_complete_help(void)
 {
-	struct timespec deadline;
-	uint64_t before = 0;
-	uint64_t now;
+	static uint64_t before; /* the caller's: one thread */
+	uint64_t now = __atomic_load_n(&answered, __ATOMIC_RELAXED);
 
-	(void)unused;
-	SetNameFunction("casync_watch");
-	pthread_mutex_lock(&threads_lock);
-	while (!stopping) {
-		clock_gettime(CLOCK_REALTIME, &deadline);
-		deadline.tv_nsec += STALL_MS * 1000000L;
-		deadline.tv_sec += deadline.tv_nsec / 1000000000L;
-		deadline.tv_nsec %= 1000000000L;
-		(void)pthread_cond_timedwait(&stop_watching, &threads_lock,
-					     &deadline);
-		now = __atomic_load_n(&answered, __ATOMIC_RELAXED);
-		if (now == before && something_queued())
-			help_locked();
-		before = now;
+	if (now == before && something_queued()) {
+		pthread_mutex_lock(&threads_lock);
+		help_locked();
+		pthread_mutex_unlock(&threads_lock);
 	}
-	pthread_mutex_unlock(&threads_lock);
-	return NULL;
+	before = now;
 }
 
 int casync_complete_start(void)
@@ -203,25 +182,13 @@ int casync_complete_start(void)
 	__atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
 	while (thread_count < CASYNC_COMPLETERS && rc == 0)
 		rc = add_thread_locked();
-	if (rc == 0 && !watching) {
-		rc = -pthread_create(&watcher_thread, NULL, watcher, NULL);
-		watching = rc == 0;
-	}
 	pthread_mutex_unlock(&threads_lock);
 	return rc;
 }
 
 void casync_complete_stop(void)
 {
-	pthread_mutex_lock(&threads_lock);
 	__atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
-	pthread_cond_signal(&stop_watching);
-	pthread_mutex_unlock(&threads_lock);
-
-	/* The watcher first: it is who adds threads. */
-	if (watching)
-		pthread_join(watcher_thread, NULL);
-	watching = false;
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	futex_wake(&filled, INT_MAX);
 	while (thread_count != 0)

@@ -9,7 +9,7 @@
  * The completion threads answer oldest first and hold no lock of ours or of
  * libcephfs while they do.  An answer that is held up (dropping the last
  * reference on an object can close a file; a lock of Ganesha's can be taken)
- * holds up nothing else for more than a tenth of a second: then another
+ * holds up nothing else for more than two ticks of the watchdog: then another
  * thread is woken, or started.
  */
 #ifndef CASYNC_COMPLETE_H
@@ -31,10 +31,16 @@ void casync_complete_queue(struct casync_op *op);
 /** Is this a completion thread?  Then it must not wait for Ceph. */
 bool casync_complete_on_thread(void);
 
+/**
+ * Wake or add a thread if something is queued and nothing was answered since
+ * the last call.  The watchdog's, ten times a second.
+ */
+void casync_complete_help(void);
+
 /** @return 0 or a negative errno. */
 int casync_complete_start(void);
 
-/** Answer what is queued, then end the threads. */
+/** Answer what is queued, then end the threads.  The watchdog has ended. */
 void casync_complete_stop(void);
 
 #endif /* CASYNC_COMPLETE_H */

@@ -30,11 +30,13 @@ struct casync_export *casync_export_current(void)
 
 static void export_free(struct casync_export *exp)
 {
+	casync_watchdog_remove(exp);
 	if (exp->mount != NULL)
 		casync_mount_put(exp->mount);
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
 	casync_inflight_destroy(&exp->inflight);
+	casync_pool_destroy(&exp->pool);
 	casync_config_export_free(&exp->keys);
 	free_export_ops(&exp->export);
 	gsh_free(exp);
@@ -45,25 +47,26 @@ static void teardown(struct casync_work *work)
 	export_free(container_of(work, struct casync_export, teardown));
 }
 
-/* Let requests in flight end; returns how many did not. */
-static uint64_t drain(struct casync_export *exp)
+/* Let requests in flight end; say which did not. */
+static void drain(struct casync_export *exp)
 {
 	uint32_t timeout_s = exp->keys.tuning.drain_timeout;
 	uint64_t left;
 
 	left = casync_inflight_drain(&exp->inflight, timeout_s * MS_PER_S);
-	if (left != 0)
-		LogCrit(COMPONENT_FSAL,
-			"export %" PRIu16 ": %" PRIu64
-			" requests did not end within %" PRIu32
-			" s (Drain_Timeout)",
-			exp->export.export_id, left, timeout_s);
-	return left;
+	if (left == 0)
+		return;
+	LogCrit(COMPONENT_FSAL,
+		"export %" PRIu16 ": %" PRIu64
+		" requests did not end within %" PRIu32
+		" s (Drain_Timeout); the oldest:",
+		exp->export.export_id, left, timeout_s);
+	casync_watchdog_list(exp, "did not end");
 }
 
 static void prepare_unexport(struct fsal_export *exp_hdl)
 {
-	(void)drain(export_of(exp_hdl));
+	drain(export_of(exp_hdl));
 }
 
 static void release(struct fsal_export *exp_hdl)
@@ -78,6 +81,7 @@ static void release(struct fsal_export *exp_hdl)
 			"export %" PRIu16
 			": requests are still in flight, so its CephFS session stays until this process ends",
 			exp_hdl->export_id);
+		casync_module_stay();
 		return;
 	}
 
@@ -269,9 +273,11 @@ static int mount_export(struct casync_export *exp,
 	};
 	int rc = casync_mount_get(&key, &params, &exp->mount);
 
-	if (rc == 0)
-		exp->ceph = casync_mount_ceph(exp->mount);
-	return rc;
+	if (rc != 0)
+		return rc;
+	exp->ceph = casync_mount_ceph(exp->mount);
+	exp->inline_max_bytes = casync_mount_inline_max(exp->mount);
+	return 0;
 }
 
 /* Ganesha would accept a file as an export, and fail each lookup in it. */
@@ -335,6 +341,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	fsal_status_t status;
 
 	casync_inflight_init(&exp->inflight, 0, 0);
+	casync_pool_init(&exp->pool);
 	fsal_export_init(&exp->export);
 	set_export_ops(&exp->export.exp_ops);
 	exp->export.fsal = fsal_hdl;
@@ -346,6 +353,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 		return status;
 	}
 
+	casync_watchdog_add(exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;
 }

@@ -12,18 +12,23 @@
 #include "config_keys.h"
 #include "inflight.h"
 #include "mount.h"
+#include "pool.h"
+#include "watchdog.h"
 #include "workers.h"
 
 struct casync_export {
 	struct fsal_export export;    /**< Ganesha's part. */
 	struct casync_mount *mount;   /**< Held until release. */
 	struct ceph_mount_info *ceph; /**< casync_mount_ceph(mount). */
+	uint64_t inline_max_bytes;    /**< casync_mount_inline_max(mount). */
 	/** What files are opened with: Ganesha has checked access, and a file
 	 * of mode 0444 must stay writable for the one who created it. */
 	UserPerm *root_perms;
 	struct casync_export_keys keys;	 /**< As configured. */
 	struct casync_inflight inflight; /**< Ops submitted, not done. */
-	struct casync_work teardown;	 /**< Release that must not block. */
+	struct casync_pool pool;	 /**< Where ops come from. */
+	struct casync_watched watched;
+	struct casync_work teardown; /**< Release that must not block. */
 };
 
 /** The export the current request (op_ctx) works on. */

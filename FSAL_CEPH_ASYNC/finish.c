@@ -126,7 +126,7 @@ static void read_repair(struct casync_op *op)
 
 static void write_settle(struct casync_op *op)
 {
-	int64_t result = op->first_part.result;
+	int64_t result = op->parts[0].result;
 
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;
@@ -145,6 +145,19 @@ static void finish_blocking(struct casync_work *work)
 	if (op->kind == CASYNC_OP_READ && !read_settled(op))
 		read_repair(op);
 	casync_op_end(op);
+}
+
+static void go_blocking(struct casync_op *op)
+{
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	op->work.run = finish_blocking;
+	casync_work_submit(&op->work);
+}
+
+void casync_finish_blocking_read(struct casync_op *op)
+{
+	/* Its parts have a result of 0: all of it is yet to be fetched. */
+	go_blocking(op);
 }
 
 static void flushed(struct casync_flush_waiter *waiter, int rc)
@@ -175,11 +188,8 @@ void casync_finish(struct casync_op *op)
 		}
 	}
 
-	if (settled && !casync_op_closes_fd(op)) {
+	if (settled && !casync_op_closes_fd(op))
 		casync_op_end(op);
-		return;
-	}
-	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = finish_blocking;
-	casync_work_submit(&op->work);
+	else
+		go_blocking(op);
 }

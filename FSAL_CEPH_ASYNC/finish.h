@@ -16,4 +16,10 @@ struct casync_op;
 /** Finish an op that all results are in for.  On a completion thread. */
 void casync_finish(struct casync_op *op);
 
+/**
+ * Carry out a read that was started, by the blocking call on a worker, and
+ * finish it.
+ */
+void casync_finish_blocking_read(struct casync_op *op);
+
 #endif /* CASYNC_FINISH_H */

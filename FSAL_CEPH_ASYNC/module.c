@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 
 #include "fsal.h"
@@ -12,6 +13,7 @@
 #include "export.h"
 #include "module.h"
 #include "object.h"
+#include "watchdog.h"
 #include "workers.h"
 
 /* The name decides the file Ganesha loads: libfsalceph_async.so. */
@@ -59,6 +61,8 @@ struct casync_module casync_module = {
 		},
 };
 
+static bool staying;
+
 int casync_module_start(struct casync_module *module)
 {
 	int major, minor, patch;
@@ -72,9 +76,22 @@ int casync_module_start(struct casync_module *module)
 		FSAL_MINOR_VERSION, GANESHA_VERSION, major, minor, patch);
 
 	rc = casync_workers_start();
-	if (rc != 0)
-		return rc;
-	return casync_complete_start();
+	if (rc == 0)
+		rc = casync_complete_start();
+	if (rc == 0)
+		rc = casync_watchdog_start();
+	return rc;
+}
+
+void casync_module_stay(void)
+{
+	Dl_info self;
+
+	if (dladdr(&casync_module, &self) == 0 ||
+	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
+		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
+			CASYNC_FSAL_NAME, dlerror());
+	staying = true;
 }
 
 /*
@@ -103,7 +120,12 @@ MODULE_INIT void casync_module_init(void)
 
 MODULE_FINI void casync_module_fini(void)
 {
+	/* A thread of ours may wait for ever for what libcephfs owes us. */
+	if (staying)
+		return;
+
 	/* Exports are gone: what is still queued frees their last pieces. */
+	casync_watchdog_stop();
 	casync_complete_stop();
 	casync_workers_stop();
 

@@ -26,4 +26,10 @@ casync_module_of(struct fsal_module *fsal_hdl)
 /** Start the threads, once.  @return 0 or a negative errno. */
 int casync_module_start(struct casync_module *module);
 
+/**
+ * Keep our text mapped until the process ends, for callbacks that may come
+ * after Ganesha has unloaded us.
+ */
+void casync_module_stay(void);
+
 #endif /* CASYNC_MODULE_H */

@@ -12,6 +12,8 @@
 #include "object.h"
 #include "op.h"
 #include "parts.h"
+#include "pool.h"
+#include "watchdog.h"
 
 /* The request may be gone while done_cb still runs, and its groups with it. */
 static void copy_creds(struct casync_op *op, const struct user_cred *from)
@@ -33,12 +35,13 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 				struct fsal_io_arg *arg, fsal_async_cb done_cb,
 				void *caller_arg)
 {
-	struct casync_op *op = gsh_calloc(1, sizeof(*op));
+	struct casync_export *exp = casync_export_current();
+	struct casync_op *op = casync_pool_get(&exp->pool);
 
 	op->kind = kind;
-	op->state = CASYNC_OP_NEW;
+	op->exp = exp;
 	op->obj = casync_object_of(obj_hdl);
-	op->exp = casync_export_current();
+	op->ino = op->obj->id.ino;
 	op->gsh_export = op_ctx->ctx_export;
 	copy_creds(op, &op_ctx->creds);
 
@@ -56,10 +59,7 @@ static void op_free(struct casync_op *op)
 	casync_op_set_state(op, CASYNC_OP_DONE);
 	if (op->creds.caller_garray != op->groups)
 		gsh_free(op->creds.caller_garray);
-	if (op->parts != &op->first_part)
-		gsh_free(op->parts);
-	gsh_free(op->iovs);
-	gsh_free(op);
+	casync_pool_put(&op->exp->pool, op);
 }
 
 static fsal_openflags_t op_openflags(const struct casync_op *op)
@@ -114,9 +114,15 @@ fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
 
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
 {
-	op->arg->io_amount = 0;
-	op->done_cb(&op->obj->handle, status, op->arg, op->caller_arg);
+	struct fsal_obj_handle *handle = &op->obj->handle;
+	fsal_async_cb done_cb = op->done_cb;
+	struct fsal_io_arg *arg = op->arg;
+	void *caller_arg = op->caller_arg;
+
+	/* First: nobody keeps the export for us once the answer is out. */
 	op_free(op);
+	arg->io_amount = 0;
+	done_cb(handle, status, arg, caller_arg);
 }
 
 static void release_fd(struct casync_op *op)
@@ -160,6 +166,9 @@ void casync_op_end(struct casync_op *op)
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
 	store_outcome(op);
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
-	release_op_context();
+	if (op->entry.reported)
+		casync_watchdog_ended(op);
+	/* Before the context goes, and the export and its pool with it. */
 	op_free(op);
+	release_op_context();
 }

@@ -7,21 +7,25 @@
  *	      |                      |                   result is stored
  *	      v                      v                          |
  *	    NEW ---- start ok --> SUBMITTED ------------------> QUEUED
- *	      |                                                 |
- *	 casync_op_fail()                          completion thread takes it
- *	      |                                                 v
- *	      |      BLOCKING <-- repair, flush, close --- FINISHING
- *	      |          |                                      |
- *	      +--> DONE <+------------ casync_op_end() ---------+
+ *	     |  |                                               |
+ *	     | casync_finish_blocking_read()           completion thread takes it
+ *	     |  |                                               v
+ *	     |  +--> BLOCKING <-- repair, flush, close --- FINISHING
+ *	     |           |                                      |
+ *	casync_op_fail() |                                      |
+ *	     |           |                                      |
+ *	     +--> DONE <-+------------ casync_op_end() ---------+
+ *	           |
+ *	     back in the export's pool, where it waits its turn to be NEW
  *
  * Owner: the worker until casync_submit() returns its hold; then libcephfs;
  * then whichever of our threads has taken it.  One owner at a time, so only
- * `state` and `parts_left` are atomic.
+ * `state`, `parts_left` and each part's `armed` are atomic.
  *
  * Exactly once: every op that casync_op_new() returned ends in
- * casync_op_end() or casync_op_fail(), each of which calls done_cb and frees
- * the op; a part's second completion is counted and dropped, as long as the
- * op lives (submit.h).
+ * casync_op_end() or casync_op_fail(), each of which calls done_cb and puts
+ * the op back; a part's second completion finds it disarmed, is recorded,
+ * logged by the watchdog and else ignored (aborts in debug builds).
  *
  * Until done_cb the request keeps alive: the object, the export, `arg`, its
  * buffers and the state; io_work keeps the Fh open.
@@ -59,14 +63,36 @@ struct casync_part {
 	size_t asked_bytes;
 	int64_t result; /**< Of the first completion; io.result is
 			     libcephfs' to write to. */
-	bool completed; /**< Atomic; the exactly-once guard. */
+	bool armed;	/**< Atomic; submitted and not completed. */
 };
 
 /** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
 #define CASYNC_OP_GROUPS 16
 
+/** A read over one object border; more parts are allocated, and kept. */
+#define CASYNC_OP_PARTS 2
+
+/** Ganesha has one buffer per request up to 1 MiB; each cut adds one. */
+#define CASYNC_OP_IOVS 4
+
+/**
+ * Most that an op takes, checked when compiled: 8192 in flight (Max_Inflight's
+ * default) are 8 MiB.  Parts and iovecs beyond the usual come on top.
+ */
+#define CASYNC_OP_MAX_BYTES 1024
+
 struct casync_op {
-	struct casync_op *next;	 /**< In the completion list. */
+	struct casync_op *next; /**< Completed, or free in the pool. */
+
+	/* Kept from request to request. */
+	struct casync_part *parts;
+	unsigned int parts_room;
+	unsigned int iovs_room;
+	struct iovec *iovs; /**< Slices of arg->iov. */
+	struct casync_part own_parts[CASYNC_OP_PARTS];
+	struct iovec own_iovs[CASYNC_OP_IOVS];
+
+	/* From here on each request's own; zero in a fresh op. */
 	struct casync_work work; /**< On a worker that may block. */
 	struct casync_inflight_entry entry;
 	struct casync_flush_waiter flush_waiter;
@@ -88,21 +114,22 @@ struct casync_op {
 	struct casync_fd temp_fd; /**< Where fsal_fd may point. */
 	bool share_held;	  /**< A temporary share reservation. */
 
+	uint64_t ino; /**< For the log: obj may be gone by then. */
 	uint64_t offset;
 	size_t length_bytes; /**< What is asked of libcephfs in all. */
 	struct casync_durability durability; /**< Writes only. */
 
 	unsigned int part_count;
 	int parts_left; /**< Atomic; one more while submitting. */
-	struct casync_part *parts;
-	struct casync_part first_part; /**< The usual case needs no array. */
-	struct iovec *iovs; /**< Slices of arg->iov; NULL if unsliced. */
 
 	/* The outcome. */
 	fsal_status_t status;
 	size_t amount_bytes;
 	bool end_of_file;
 };
+
+_Static_assert(sizeof(struct casync_op) <= CASYNC_OP_MAX_BYTES,
+	       "an op takes more memory than is promised");
 
 /**
  * Make an op of a read2 or write2 call.  Needs op_ctx.

@@ -5,6 +5,7 @@
 
 #include "object.h"
 #include "parts.h"
+#include "pool.h"
 #include "submit.h"
 
 uint64_t casync_parts_span(const struct ceph_file_layout *layout)
@@ -72,6 +73,7 @@ static void init_part(struct casync_op *op, struct casync_part *part,
 {
 	part->op = op;
 	part->asked_bytes = length_bytes;
+	part->result = 0;
 	part->io.callback = casync_submit_callback;
 	part->io.fh = casync_fd_of(op->fsal_fd)->fh;
 	part->io.off = (int64_t)offset;
@@ -95,12 +97,10 @@ void casync_parts_lay_out(struct casync_op *op)
 	unsigned int i;
 
 	op->part_count = count_parts(op, span);
-	op->parts = &op->first_part;
-	if (op->part_count > 1)
-		op->parts = gsh_calloc(op->part_count, sizeof(*op->parts));
 	/* Each cut adds at most one iovec. */
-	op->iovs = gsh_calloc((size_t)op->arg->iov_count + op->part_count,
-			      sizeof(*op->iovs));
+	casync_pool_make_room(op, op->part_count,
+			      (unsigned int)op->arg->iov_count +
+				      op->part_count);
 
 	iov = op->iovs;
 	for (i = 0; i < op->part_count; i++) {

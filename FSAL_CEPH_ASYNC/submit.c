@@ -10,11 +10,59 @@
 #include "op.h"
 #include "submit.h"
 
+/*
+ * Duplicates that the watchdog has not logged yet.  A callback may not lock
+ * or allocate, so it takes one of a few slots; where none is free the
+ * duplicate is only counted.
+ */
+#define DUPLICATE_SLOTS 16
+
+enum slot_state { FREE, FILLING, FULL };
+
+static struct {
+	int state; /* enum slot_state, atomic */
+	struct casync_duplicate duplicate;
+} slots[DUPLICATE_SLOTS];
+
 static uint64_t duplicates;
 
 uint64_t casync_submit_duplicates(void)
 {
 	return __atomic_load_n(&duplicates, __ATOMIC_RELAXED);
+}
+
+static void record_duplicate(const struct casync_part *part)
+{
+	unsigned int i;
+
+	__atomic_add_fetch(&duplicates, 1, __ATOMIC_RELAXED);
+	for (i = 0; i < DUPLICATE_SLOTS; i++) {
+		int expected = FREE;
+
+		if (!__atomic_compare_exchange_n(
+			    &slots[i].state, &expected, FILLING, false,
+			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+			continue;
+		casync_dump_take(part->op, &slots[i].duplicate.op);
+		slots[i].duplicate.part_offset = (uint64_t)part->io.off;
+		slots[i].duplicate.result = part->io.result;
+		__atomic_store_n(&slots[i].state, FULL, __ATOMIC_RELEASE);
+		return;
+	}
+}
+
+bool casync_submit_next_duplicate(struct casync_duplicate *duplicate)
+{
+	unsigned int i;
+
+	for (i = 0; i < DUPLICATE_SLOTS; i++) {
+		if (__atomic_load_n(&slots[i].state, __ATOMIC_ACQUIRE) != FULL)
+			continue;
+		*duplicate = slots[i].duplicate;
+		__atomic_store_n(&slots[i].state, FREE, __ATOMIC_RELEASE);
+		return true;
+	}
+	return false;
 }
 
 /* One hold less; the last one hands the op over. */
@@ -26,8 +74,10 @@ static void put_part(struct casync_op *op)
 
 static void part_completed(struct casync_part *part, int64_t result)
 {
-	if (__atomic_exchange_n(&part->completed, true, __ATOMIC_ACQ_REL)) {
-		__atomic_add_fetch(&duplicates, 1, __ATOMIC_RELAXED);
+	/* The exactly-once guard.  It also holds for an op that was answered
+	 * and waits in the pool: its parts are not armed. */
+	if (!__atomic_exchange_n(&part->armed, false, __ATOMIC_ACQ_REL)) {
+		record_duplicate(part);
 #ifdef CASYNC_DEBUG
 		abort();
 #endif
@@ -44,19 +94,21 @@ void casync_submit_callback(struct ceph_ll_io_info *io)
 
 void casync_submit(struct casync_op *op)
 {
-	struct ceph_ll_io_info *io;
 	unsigned int i;
 	int64_t rc;
 
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
 	/* The extra hold keeps the op alive until the loop is done with it. */
-	op->parts_left = (int)op->part_count + 1;
+	__atomic_store_n(&op->parts_left, (int)op->part_count + 1,
+			 __ATOMIC_RELAXED);
 
 	for (i = 0; i < op->part_count; i++) {
-		io = &op->parts[i].io;
-		rc = ceph_ll_nonblocking_readv_writev(op->exp->ceph, io);
+		struct casync_part *part = &op->parts[i];
+
+		__atomic_store_n(&part->armed, true, __ATOMIC_RELEASE);
+		rc = ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
 		if (rc != 0)
-			part_completed(&op->parts[i], rc);
+			part_completed(part, rc);
 	}
 	put_part(op);
 }

@@ -17,14 +17,29 @@
  * hands over: it calls nothing of libcephfs, takes no lock, does not log, does
  * not allocate.
  *
- * Not absorbed: a read at EOF of a file with inline data returns 0 and never
- * calls back.  Inline data is off unless somebody turned it on for the file
- * system in spite of its deprecation; see docs/limits.md.
+ * What libcephfs must not be given, and who sees to it:
+ *
+ *	zero bytes (a read loses its callback)		rw.c, start()
+ *	more than INT_MAX (clamped in silence)		casync_parts_length()
+ *	a read over several objects (errors become
+ *	zeros)						casync_parts_lay_out()
+ *	fsync without syncdataonly (may abort)		parts.c, init_part()
+ *	a write to a snapshot (asserts)			rw.c, casync_write2()
+ *	a read at EOF of a file that may have inline
+ *	data (0, and no callback ever)			rw.c, start()
+ *	NULL buffers (it copies from them)		Ganesha allocates them
+ *
+ * The number of iovecs has no limit: libcephfs puts them into a bufferlist and
+ * never into readv().  A client that is unmounted or evicted answers by the
+ * callback (3); what was in flight at the time may never be answered, which
+ * is why an export drains first (export.c).
  */
 #ifndef CASYNC_SUBMIT_H
 #define CASYNC_SUBMIT_H
 
 #include <cephfs/libcephfs.h>
+
+#include "dump.h"
 
 struct casync_op;
 
@@ -32,14 +47,28 @@ struct casync_op;
  * Hand an op to libcephfs.
  *
  * Blocks only where libcephfs does: for client_lock and in get_caps.  The op
- * must not be touched afterwards: it may be answered and freed already.
+ * must not be touched afterwards: it may be answered and used again already.
  */
 void casync_submit(struct casync_op *op);
 
 /** ceph_ll_io_info.callback of every part. */
 void casync_submit_callback(struct ceph_ll_io_info *io);
 
-/** Completions of parts that had completed before; always 0 but for bugs. */
+/** A part that was completed a second time. */
+struct casync_duplicate {
+	struct casync_dump op; /**< When that happened. */
+	uint64_t part_offset;
+	int64_t result; /**< Of the second completion. */
+};
+
+/**
+ * The next duplicate to be logged.  For one caller at a time.
+ *
+ * @return Whether there was one.
+ */
+bool casync_submit_next_duplicate(struct casync_duplicate *duplicate);
+
+/** Duplicates in all, logged or not; always 0 but for bugs. */
 uint64_t casync_submit_duplicates(void);
 
 #endif /* CASYNC_SUBMIT_H */

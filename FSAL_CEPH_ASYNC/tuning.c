@@ -56,6 +56,8 @@ static const struct key keys[CASYNC_TUNING_KEYS] = {
 	{ "Mount_Timeout", NULL, 1, 3600, 60, AT(mount_timeout) },
 	{ "Session_Timeout", NULL, 30, 86400, 300, AT(session_timeout) },
 	{ "Drain_Timeout", NULL, 1, 3600, 30, AT(drain_timeout) },
+	/* A third of Ceph's osd_op_complaint_time (30 s). */
+	{ "Slow_Op_Warn", NULL, 0, 3600000, 10000, AT(slow_op_warn) },
 };
 /* clang-format on */
 

@@ -23,11 +23,12 @@ struct casync_tuning {
 	uint32_t mount_timeout;	   /**< seconds, per step of a mount */
 	uint32_t session_timeout;  /**< seconds */
 	uint32_t drain_timeout;	   /**< seconds */
+	uint32_t slow_op_warn;	   /**< milliseconds; 0 is off */
 	uint64_t max_inflight_bytes;
 };
 
 /** Number of keys. */
-#define CASYNC_TUNING_KEYS 7
+#define CASYNC_TUNING_KEYS 8
 
 /** The defaults of the table. */
 void casync_tuning_defaults(struct casync_tuning *tuning);

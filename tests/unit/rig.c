@@ -73,6 +73,7 @@ int rig_up(void **state)
 	fake_setup(RIG_OBJECT * RIG_OBJECTS, RIG_OBJECT);
 	memset(&rig, 0, sizeof(rig));
 	casync_inflight_init(&rig.exp.inflight, 64, 1U << 30);
+	casync_pool_init(&rig.exp.pool);
 	rig.obj = new_object();
 	init_fsal_fd(&rig.state.fd.fsal_fd, FSAL_FD_STATE, &rig.exp.export);
 
@@ -96,6 +97,7 @@ int rig_down(void **state)
 	}
 	close_fd(&rig.state.fd);
 	casync_inflight_destroy(&rig.exp.inflight);
+	casync_pool_destroy(&rig.exp.pool);
 	op_ctx = NULL;
 	fake_teardown();
 	return 0;

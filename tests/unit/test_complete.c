@@ -94,6 +94,38 @@ static bool await(sem_t *sem, int seconds)
 	return true;
 }
 
+/* What the watchdog does. */
+static pthread_t ticker_thread;
+static bool ticking; /* atomic */
+
+static void *ticker(void *unused)
+{
+	const struct timespec pause = { .tv_nsec = 100000000 };
+
+	(void)unused;
+	while (__atomic_load_n(&ticking, __ATOMIC_ACQUIRE)) {
+		casync_complete_help();
+		nanosleep(&pause, NULL);
+	}
+	return NULL;
+}
+
+static int start_threads(void)
+{
+	int rc = casync_complete_start();
+
+	ticking = true;
+	return rc != 0 ? rc :
+			 -pthread_create(&ticker_thread, NULL, ticker, NULL);
+}
+
+static void stop_threads(void)
+{
+	__atomic_store_n(&ticking, false, __ATOMIC_RELEASE);
+	pthread_join(ticker_thread, NULL);
+	casync_complete_stop();
+}
+
 static int up(void **state)
 {
 	(void)state;
@@ -107,10 +139,10 @@ static void one_op_is_finished_on_completion_thread(void **state)
 	struct numbered n = { 0 };
 
 	(void)state;
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	casync_complete_queue(&n.op);
 	assert_true(await_finished(1));
-	casync_complete_stop();
+	stop_threads();
 	assert_int_equal(n.finished, 1);
 	assert_true(n.on_completer);
 	assert_false(casync_complete_on_thread());
@@ -126,13 +158,13 @@ static void sleeping_thread_is_woken_each_time(void **state)
 
 	(void)state;
 	memset(n, 0, sizeof(n));
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	for (i = 0; i < 200; i++) {
 		casync_complete_queue(&n[i].op);
 		assert_true(await_finished(i + 1));
 		nanosleep(&pause, NULL);
 	}
-	casync_complete_stop();
+	stop_threads();
 	for (i = 0; i < 200; i++)
 		assert_int_equal(n[i].finished, 1);
 }
@@ -146,7 +178,7 @@ static void wake_up_is_not_lost_at_the_edge_of_sleep(void **state)
 
 	(void)state;
 	memset(&n, 0, sizeof(n));
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	for (i = 1; i <= rounds; i++) {
 		uint64_t give_up = 0;
 
@@ -160,7 +192,7 @@ static void wake_up_is_not_lost_at_the_edge_of_sleep(void **state)
 		if (n.finished != (unsigned int)i)
 			break;
 	}
-	casync_complete_stop();
+	stop_threads();
 	assert_int_equal(n.finished, rounds);
 }
 
@@ -212,12 +244,12 @@ static void many_producers_have_each_op_finished_once(void **state)
 	int i;
 
 	(void)state;
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	start_producers(producers);
 	for (i = 0; i < PRODUCERS; i++)
 		assert_int_equal(pthread_join(producers[i].thread, NULL), 0);
 	assert_true(await_finished(PRODUCERS * OPS_EACH));
-	casync_complete_stop();
+	stop_threads();
 	check_once_each(producers);
 }
 
@@ -228,11 +260,11 @@ static void stop_finishes_what_is_queued(void **state)
 	int i;
 
 	(void)state;
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	start_producers(producers);
 	for (i = 0; i < PRODUCERS; i++)
 		assert_int_equal(pthread_join(producers[i].thread, NULL), 0);
-	casync_complete_stop();
+	stop_threads();
 	assert_int_equal(finished_total, PRODUCERS * OPS_EACH);
 	check_once_each(producers);
 }
@@ -244,9 +276,9 @@ static void op_queued_before_start_is_finished(void **state)
 
 	(void)state;
 	casync_complete_queue(&n.op);
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	assert_true(await_finished(1));
-	casync_complete_stop();
+	stop_threads();
 	assert_int_equal(n.finished, 1);
 }
 
@@ -258,10 +290,10 @@ static void start_after_stop_works(void **state)
 	(void)state;
 	memset(n, 0, sizeof(n));
 	for (i = 0; i < 3; i++) {
-		assert_int_equal(casync_complete_start(), 0);
+		assert_int_equal(start_threads(), 0);
 		casync_complete_queue(&n[i].op);
 		assert_true(await_finished((unsigned)i + 1));
-		casync_complete_stop();
+		stop_threads();
 	}
 	for (i = 0; i < 3; i++)
 		assert_int_equal(n[i].finished, 1);
@@ -277,9 +309,9 @@ static void ops_are_taken_in_order_of_queueing(void **state)
 	memset(n, 0, sizeof(n));
 	for (i = 0; i < 100; i++)
 		casync_complete_queue(&n[i].op);
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	assert_true(await_finished(100));
-	casync_complete_stop();
+	stop_threads();
 	for (i = 0; i < 100; i++) {
 		for (j = i + 1; j < 100; j++) {
 			if (pthread_equal(n[i].finisher, n[j].finisher))
@@ -300,13 +332,13 @@ static void held_up_answer_leaves_other_thread_to_go_on(void **state)
 	sem_init(&told, 0, 0);
 	held.hold = &hold;
 	held.told = &told;
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	casync_complete_queue(&held.op);
 	assert_true(await(&told, TIMEOUT_S));
 	casync_complete_queue(&next.op);
 	went_on = await_finished(1);
 	sem_post(&hold);
-	casync_complete_stop();
+	stop_threads();
 	assert_true(went_on);
 	assert_int_equal(next.finished, 1);
 	assert_int_equal(held.finished, 1);
@@ -336,11 +368,11 @@ static void held_up_answer_does_not_hold_up_its_batch(void **state)
 
 	casync_complete_queue(&held.op);
 	casync_complete_queue(&behind.op);
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(start_threads(), 0);
 	assert_true(await(&told_held, TIMEOUT_S));
 	went_on = await(&told_behind, 1);
 	sem_post(&hold);
-	casync_complete_stop();
+	stop_threads();
 	sem_destroy(&hold);
 	sem_destroy(&told_held);
 	sem_destroy(&told_behind);

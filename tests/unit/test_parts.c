@@ -15,6 +15,7 @@
 #include "object.h"
 #include "op.h"
 #include "parts.h"
+#include "pool.h"
 #include "submit.h"
 
 #define KIB 1024UL
@@ -101,13 +102,16 @@ static void check_length(void **state)
 	assert_true(CASYNC_PART_MAX_BYTES <= INT32_MAX);
 }
 
+/* Used again from test to test, as from request to request. */
+static struct casync_pool pool;
+
 /* One op with everything that parts.c looks at. */
 struct bench {
 	struct casync_object obj;
 	struct casync_fd fd;
 	struct fsal_io_arg arg;
 	struct iovec iov[MAX_IOVS];
-	struct casync_op op;
+	struct casync_op *op;
 	uint8_t *base; /* where the buffers begin; never touched */
 };
 
@@ -119,6 +123,7 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 	int i;
 
 	memset(bench, 0, sizeof(*bench));
+	bench->op = casync_pool_get(&pool);
 	bench->base = (uint8_t *)0x100000;
 	bench->obj.object_span = span;
 	bench->fd.fh = (struct Fh *)0x1234;
@@ -131,20 +136,18 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 		gap += iov_lens[i] + 16;
 	}
 	bench->arg.iov_count = i;
-	bench->op.kind = kind;
-	bench->op.obj = &bench->obj;
-	bench->op.fsal_fd = &bench->fd.fsal_fd;
-	bench->op.arg = &bench->arg;
-	bench->op.offset = offset;
-	bench->op.length_bytes = casync_parts_length(&bench->arg);
-	casync_parts_lay_out(&bench->op);
+	bench->op->kind = kind;
+	bench->op->obj = &bench->obj;
+	bench->op->fsal_fd = &bench->fd.fsal_fd;
+	bench->op->arg = &bench->arg;
+	bench->op->offset = offset;
+	bench->op->length_bytes = casync_parts_length(&bench->arg);
+	casync_parts_lay_out(bench->op);
 }
 
 static void clean_up(struct bench *bench)
 {
-	if (bench->op.parts != &bench->op.first_part)
-		gsh_free(bench->op.parts);
-	gsh_free(bench->op.iovs);
+	casync_pool_put(&pool, bench->op);
 }
 
 /* The buffer position of byte `at` of the request. */
@@ -162,7 +165,7 @@ static uint8_t *buffer_at(const struct bench *bench, size_t at)
 /* What holds for any layout: parts tile the request, slices its buffers. */
 static void check_tiling(const struct bench *bench, uint64_t span)
 {
-	const struct casync_op *op = &bench->op;
+	const struct casync_op *op = bench->op;
 	size_t at = 0;
 	unsigned int i;
 	int v;
@@ -174,7 +177,7 @@ static void check_tiling(const struct bench *bench, uint64_t span)
 		assert_ptr_equal(part->op, op);
 		assert_ptr_equal(part->io.fh, bench->fd.fh);
 		assert_ptr_equal(part->io.callback, casync_submit_callback);
-		assert_false(part->completed);
+		assert_false(part->armed);
 		assert_int_equal(part->io.off, op->offset + at);
 		assert_true(part->asked_bytes > 0);
 		if (span != 0 && op->kind == CASYNC_OP_READ)
@@ -256,13 +259,13 @@ static void check_cut(void **state)
 
 	prepare(&bench, CASYNC_OP_READ, c->span, c->offset, c->request,
 		c->iov_lens);
-	assert_int_equal(bench.op.part_count, c->count);
+	assert_int_equal(bench.op->part_count, c->count);
 	for (i = 0; i < c->count; i++) {
-		assert_int_equal(bench.op.parts[i].asked_bytes,
+		assert_int_equal(bench.op->parts[i].asked_bytes,
 				 c->part_bytes[i]);
-		assert_false(bench.op.parts[i].io.write);
-		assert_false(bench.op.parts[i].io.fsync);
-		assert_true(bench.op.parts[i].io.syncdataonly);
+		assert_false(bench.op->parts[i].io.write);
+		assert_false(bench.op->parts[i].io.fsync);
+		assert_true(bench.op->parts[i].io.syncdataonly);
 	}
 	check_tiling(&bench, c->span);
 	clean_up(&bench);
@@ -297,10 +300,9 @@ static void write_over_objects_stays_whole(void **state)
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 60 * KIB, 200 * KIB, lens);
-	assert_int_equal(bench.op.part_count, 1);
-	assert_ptr_equal(bench.op.parts, &bench.op.first_part);
-	assert_true(bench.op.first_part.io.write);
-	assert_int_equal(bench.op.first_part.io.iovcnt, 2);
+	assert_int_equal(bench.op->part_count, 1);
+	assert_true(bench.op->parts[0].io.write);
+	assert_int_equal(bench.op->parts[0].io.iovcnt, 2);
 	check_tiling(&bench, 64 * KIB);
 	clean_up(&bench);
 }
@@ -313,9 +315,9 @@ static void trimmed_write_ends_inside_its_buffers(void **state)
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 0, 1500, lens);
-	assert_int_equal(bench.op.first_part.asked_bytes, 1500);
-	assert_int_equal(bench.op.first_part.io.iovcnt, 2);
-	assert_int_equal(bench.op.first_part.io.iov[1].iov_len, 500);
+	assert_int_equal(bench.op->parts[0].asked_bytes, 1500);
+	assert_int_equal(bench.op->parts[0].io.iovcnt, 2);
+	assert_int_equal(bench.op->parts[0].io.iov[1].iov_len, 500);
 	/* The caller's own are not touched. */
 	assert_int_equal(bench.iov[1].iov_len, 1000);
 	check_tiling(&bench, 0);
@@ -329,8 +331,8 @@ static void huge_request_is_clamped_to_what_an_int_holds(void **state)
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 0, 0, 3UL << 30, lens);
-	assert_int_equal(bench.op.part_count, 1);
-	assert_int_equal(bench.op.first_part.asked_bytes,
+	assert_int_equal(bench.op->part_count, 1);
+	assert_int_equal(bench.op->parts[0].asked_bytes,
 			 CASYNC_PART_MAX_BYTES);
 	check_tiling(&bench, 0);
 	clean_up(&bench);
@@ -349,15 +351,29 @@ static void fsync_always_goes_with_syncdataonly(void **state)
 
 			prepare(&bench, (enum casync_op_kind)kind, 0, 0, 4096,
 				lens);
-			clean_up(&bench);
-			bench.op.durability.fsync = fsync;
-			casync_parts_lay_out(&bench.op);
-			assert_true(bench.op.first_part.io.syncdataonly);
-			assert_int_equal(bench.op.first_part.io.fsync,
+			bench.op->durability.fsync = fsync;
+			casync_parts_lay_out(bench.op);
+			assert_true(bench.op->parts[0].io.syncdataonly);
+			assert_int_equal(bench.op->parts[0].io.fsync,
 					 fsync && kind == CASYNC_OP_WRITE);
 			clean_up(&bench);
 		}
 	}
+}
+
+static int pool_up(void **state)
+{
+	(void)state;
+	casync_pool_init(&pool);
+	return 0;
+}
+
+static int pool_down(void **state)
+{
+	(void)state;
+	assert_int_equal(casync_pool_in_use(&pool), 0);
+	casync_pool_destroy(&pool);
+	return 0;
 }
 
 #define TABLE(cases, count, function)                                \
@@ -383,5 +399,5 @@ int main(void)
 	TABLE(length_cases, LENGTH_CASES, check_length);
 	TABLE(cut_cases, CUT_CASES, check_cut);
 
-	return cmocka_run_group_tests_name("parts", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("parts", tests, pool_up, pool_down);
 }

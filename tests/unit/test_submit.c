@@ -25,6 +25,7 @@
 #include "ops.h"
 #include "rig.h"
 #include "submit.h"
+#include "watchdog.h"
 
 #define UNTOUCHED 0xEE
 #define BUFFER_BYTES (RIG_OBJECT * RIG_OBJECTS)
@@ -91,12 +92,13 @@ static int up(void **state)
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_DATA;
 	if (casync_workers_start() != 0)
 		return -1;
-	return casync_complete_start();
+	return casync_complete_start() != 0 || casync_watchdog_start() != 0;
 }
 
 static void stop_threads(void)
 {
 	fake_join();
+	casync_watchdog_stop();
 	casync_complete_stop();
 	casync_workers_stop();
 }

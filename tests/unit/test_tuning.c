@@ -32,6 +32,7 @@ static void defaults_are_the_documented_ones(void **state)
 	assert_int_equal(tuning.mount_timeout, 60);
 	assert_int_equal(tuning.session_timeout, 300);
 	assert_int_equal(tuning.drain_timeout, 30);
+	assert_int_equal(tuning.slow_op_warn, 10000);
 }
 
 static const struct {
@@ -45,6 +46,8 @@ static const struct {
 	{"Session_Timeout", "30", "86400", "29", "86401",
 	 "a number from 30 to 86400"},
 	{"Drain_Timeout", "1", "3600", "0", "3601", "a number from 1 to 3600"},
+	{"Slow_Op_Warn", "0", "3600000", "-2", "3600001",
+	 "a number from 0 to 3600000"},
 };
 
 static void numbers_are_taken_in_range_and_refused_beyond(void **state)
@@ -72,6 +75,7 @@ static void numbers_are_taken_in_range_and_refused_beyond(void **state)
 	assert_int_equal(tuning.mount_timeout, 3600);
 	assert_int_equal(tuning.session_timeout, 86400);
 	assert_int_equal(tuning.drain_timeout, 3600);
+	assert_int_equal(tuning.slow_op_warn, 3600000);
 }
 
 static void words_are_taken_in_any_case_and_others_refused(void **state)

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file pool.h
+ * @brief Ops of an export: allocated in slabs, used again, freed with it.
+ *
+ * Two reasons.  A READ or WRITE costs no malloc once the export is warm.  And
+ * an op's memory stays an op: should libcephfs call back for a part a second
+ * time, even after the request was answered, the callback finds the part
+ * disarmed (submit.c) instead of freed memory.  So that it stays so for as
+ * long as possible, the op that was put back first is used again first.
+ *
+ * The pool grows to what was in flight at once, at most Max_Inflight and the
+ * number of Ganesha's workers, and never shrinks.  CASYNC_OP_MAX_BYTES (op.h)
+ * says what one op takes.
+ *
+ * The lock is a leaf.
+ */
+#ifndef CASYNC_POOL_H
+#define CASYNC_POOL_H
+
+#include <pthread.h>
+#include <stdint.h>
+
+struct casync_op;
+struct casync_slab;
+
+struct casync_pool {
+	pthread_mutex_t lock;
+	struct casync_op *oldest; /**< Free ops; the first to be used. */
+	struct casync_op *newest;
+	struct casync_slab *slabs;
+	uint64_t in_use;
+};
+
+void casync_pool_init(struct casync_pool *pool);
+
+/** Free all ops.  None may be in use. */
+void casync_pool_destroy(struct casync_pool *pool);
+
+/**
+ * Take an op.
+ *
+ * @return A NEW op of no request; never NULL (Ganesha's allocator aborts).
+ */
+struct casync_op *casync_pool_get(struct casync_pool *pool);
+
+/** Put it back.  The pool may be destroyed as soon as none is in use. */
+void casync_pool_put(struct casync_pool *pool, struct casync_op *op);
+
+/** Make room for so many parts and iovecs of an op in use; both may move. */
+void casync_pool_make_room(struct casync_op *op, unsigned int parts,
+			   unsigned int iovs);
+
+/** Ops that were taken and not put back. */
+uint64_t casync_pool_in_use(struct casync_pool *pool);
+
+#endif /* CASYNC_POOL_H */

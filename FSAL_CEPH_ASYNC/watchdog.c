@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <pthread.h>
+#include <time.h>
+
+#include "fsal.h"
+
+#include "complete.h"
+#include "dump.h"
+#include "export.h"
+#include "op.h"
+#include "submit.h"
+#include "watchdog.h"
+
+#define TICK_MS 100
+#define NS_PER_MS 1000000ULL
+
+/* Taken outermost: an export's in-flight lock may be taken under it, and
+ * lines are logged under it; nothing of libcephfs is called. */
+static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
+static GLIST_HEAD(watched);
+
+static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t stop_running = PTHREAD_COND_INITIALIZER;
+static pthread_t thread;
+static bool running;
+
+/* What a visit of the in-flight set brings back. */
+struct harvest {
+	struct casync_dump dumps[CASYNC_WATCHDOG_LINES];
+	unsigned int taken;
+	uint64_t seen;
+};
+
+static bool gather(const struct casync_inflight_entry *entry,
+		   struct harvest *harvest)
+{
+	harvest->seen++;
+	if (harvest->taken == CASYNC_WATCHDOG_LINES)
+		return false;
+	casync_dump_take(container_of(entry, const struct casync_op, entry),
+			 &harvest->dumps[harvest->taken++]);
+	return true;
+}
+
+static void gather_slow(struct casync_inflight_entry *entry, void *arg)
+{
+	/* Not listed now, then not when it ends either. */
+	entry->reported = gather(entry, arg);
+}
+
+static void gather_any(struct casync_inflight_entry *entry, void *arg)
+{
+	(void)gather(entry, arg);
+}
+
+static void look_for_slow_ops(struct casync_export *exp)
+{
+	uint64_t limit_ns = (uint64_t)exp->keys.tuning.slow_op_warn * NS_PER_MS;
+	struct harvest harvest = {.taken = 0};
+	char line[CASYNC_DUMP_LINE];
+	unsigned int i;
+
+	if (limit_ns == 0)
+		return;
+	casync_inflight_visit_overdue(&exp->inflight,
+				      casync_now_ns() - limit_ns, gather_slow,
+				      &harvest);
+	for (i = 0; i < harvest.taken; i++)
+		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow: %s",
+			exp->export.export_id,
+			casync_dump_format(&harvest.dumps[i], line,
+					   sizeof(line)));
+	if (harvest.seen > harvest.taken)
+		LogWarn(COMPONENT_FSAL,
+			"export %" PRIu16 ": and %" PRIu64
+			" more requests are slow (Slow_Op_Warn = %" PRIu32
+			" ms)",
+			exp->export.export_id, harvest.seen - harvest.taken,
+			exp->keys.tuning.slow_op_warn);
+}
+
+void casync_watchdog_ended(const struct casync_op *op)
+{
+	struct casync_dump dump;
+	char line[CASYNC_DUMP_LINE];
+
+	casync_dump_take(op, &dump);
+	LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow, has ended: %s: %s",
+		op->exp->export.export_id,
+		casync_dump_format(&dump, line, sizeof(line)),
+		fsal_err_txt(op->status));
+}
+
+void casync_watchdog_list(struct casync_export *exp, const char *why)
+{
+	struct harvest harvest = {.taken = 0};
+	char line[CASYNC_DUMP_LINE];
+	unsigned int i;
+
+	casync_inflight_visit_all(&exp->inflight, gather_any, &harvest);
+	for (i = 0; i < harvest.taken; i++)
+		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s",
+			exp->export.export_id, why,
+			casync_dump_format(&harvest.dumps[i], line,
+					   sizeof(line)));
+}
+
+static void look_for_duplicates(void)
+{
+	struct casync_duplicate duplicate;
+	char line[CASYNC_DUMP_LINE];
+
+	while (casync_submit_next_duplicate(&duplicate))
+		LogCrit(COMPONENT_FSAL,
+			"libcephfs: a second completion, ignored: result %" PRIi64
+			" for the part at %" PRIu64 " of %s",
+			duplicate.result, duplicate.part_offset,
+			casync_dump_format(&duplicate.op, line, sizeof(line)));
+}
+
+static void look_at_exports(void)
+{
+	struct glist_head *node;
+
+	pthread_mutex_lock(&watched_lock);
+	glist_for_each(node, &watched)
+		look_for_slow_ops(
+			glist_entry(node, struct casync_export, watched.link));
+	pthread_mutex_unlock(&watched_lock);
+}
+
+static void wait_a_tick_locked(void)
+{
+	struct timespec deadline;
+
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_nsec += TICK_MS * 1000000L;
+	deadline.tv_sec += deadline.tv_nsec / 1000000000L;
+	deadline.tv_nsec %= 1000000000L;
+	(void)pthread_cond_timedwait(&stop_running, &run_lock, &deadline);
+}
+
+static void *watch(void *unused)
+{
+	(void)unused;
+	SetNameFunction("casync_watch");
+
+	pthread_mutex_lock(&run_lock);
+	while (running) {
+		wait_a_tick_locked();
+		pthread_mutex_unlock(&run_lock);
+		/* First: what is logged may wait for a disk. */
+		casync_complete_help();
+		look_for_duplicates();
+		look_at_exports();
+		pthread_mutex_lock(&run_lock);
+	}
+	pthread_mutex_unlock(&run_lock);
+	return NULL;
+}
+
+int casync_watchdog_start(void)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&run_lock);
+	if (!running) {
+		rc = -pthread_create(&thread, NULL, watch, NULL);
+		running = rc == 0;
+	}
+	pthread_mutex_unlock(&run_lock);
+	return rc;
+}
+
+void casync_watchdog_stop(void)
+{
+	bool was_running;
+
+	pthread_mutex_lock(&run_lock);
+	was_running = running;
+	running = false;
+	pthread_cond_signal(&stop_running);
+	pthread_mutex_unlock(&run_lock);
+	if (was_running)
+		pthread_join(thread, NULL);
+}
+
+void casync_watchdog_add(struct casync_export *exp)
+{
+	pthread_mutex_lock(&watched_lock);
+	glist_add_tail(&watched, &exp->watched.link);
+	exp->watched.listed = true;
+	pthread_mutex_unlock(&watched_lock);
+}
+
+void casync_watchdog_remove(struct casync_export *exp)
+{
+	pthread_mutex_lock(&watched_lock);
+	if (exp->watched.listed)
+		glist_del(&exp->watched.link);
+	exp->watched.listed = false;
+	pthread_mutex_unlock(&watched_lock);
+}

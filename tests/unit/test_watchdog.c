@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What the watchdog logs, and that it does so once.  Exports here have no op
+ * in flight but those that the tests put there.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "complete.h"
+#include "export.h"
+#include "op.h"
+#include "submit.h"
+#include "watchdog.h"
+
+#define LINES 32
+#define LINE_BYTES 400
+
+/* --- what the watchdog calls */
+
+static pthread_mutex_t lines_lock = PTHREAD_MUTEX_INITIALIZER;
+static char lines[LINES][LINE_BYTES];
+static unsigned int line_count;
+static int helped; /* atomic */
+static struct casync_duplicate duplicates[2];
+static int duplicates_left; /* atomic */
+
+static log_levels_t levels[COMPONENT_COUNT];
+log_levels_t *component_log_level = levels;
+log_levels_t *conditional_component_log_level = levels;
+bool conditional_logging_configured;
+
+bool is_op_context_conditional_flag_set(void)
+{
+	return false;
+}
+
+void DisplayLogComponentLevel(log_components_t component, const char *file,
+			      int line, const char *function,
+			      log_levels_t level, const char *format, ...)
+{
+	va_list args;
+
+	(void)component;
+	(void)file;
+	(void)line;
+	(void)function;
+	(void)level;
+	pthread_mutex_lock(&lines_lock);
+	assert_true(line_count < LINES);
+	va_start(args, format);
+	(void)vsnprintf(lines[line_count++], LINE_BYTES, format, args);
+	va_end(args);
+	pthread_mutex_unlock(&lines_lock);
+}
+
+void SetNameFunction(const char *nom)
+{
+	(void)nom;
+}
+
+const char *msg_fsal_err(fsal_errors_t fsal_err)
+{
+	return fsal_err == ERR_FSAL_IO ? "I/O error" : "No error";
+}
+
+void casync_complete_help(void)
+{
+	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);
+}
+
+bool casync_submit_next_duplicate(struct casync_duplicate *duplicate)
+{
+	int left = __atomic_load_n(&duplicates_left, __ATOMIC_ACQUIRE);
+
+	if (left == 0)
+		return false;
+	*duplicate = duplicates[left - 1];
+	__atomic_store_n(&duplicates_left, left - 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+/* --- an export and its ops */
+
+static struct casync_export exp;
+static struct casync_op ops[2 * CASYNC_WATCHDOG_LINES];
+
+static int up(void **state)
+{
+	(void)state;
+	memset(ops, 0, sizeof(ops));
+	memset(&exp, 0, sizeof(exp));
+	memset(lines, 0, sizeof(lines));
+	line_count = 0;
+	helped = 0;
+	levels[COMPONENT_FSAL] = NIV_WARN;
+	exp.export.export_id = 7;
+	exp.keys.tuning.slow_op_warn = 1;
+	casync_inflight_init(&exp.inflight, 1000, 1U << 30);
+	casync_watchdog_add(&exp);
+	return casync_watchdog_start();
+}
+
+static int down(void **state)
+{
+	(void)state;
+	casync_watchdog_remove(&exp);
+	casync_watchdog_stop();
+	casync_inflight_destroy(&exp.inflight);
+	return 0;
+}
+
+static void enter(unsigned int i)
+{
+	ops[i].kind = CASYNC_OP_WRITE;
+	ops[i].state = CASYNC_OP_SUBMITTED;
+	ops[i].exp = &exp;
+	ops[i].ino = 0x1000 + i;
+	ops[i].offset = 4096 * i;
+	ops[i].length_bytes = 512;
+	ops[i].parts_left = 1;
+	assert_int_equal(
+		casync_inflight_enter(&exp.inflight, &ops[i].entry, 512), 0);
+}
+
+static void leave(unsigned int i)
+{
+	casync_inflight_leave(&exp.inflight, &ops[i].entry);
+}
+
+/* Until the watchdog has looked at everything at least once from now on. */
+static void two_looks(void)
+{
+	const struct timespec pause = { .tv_nsec = 10000000 };
+	int seen = __atomic_load_n(&helped, __ATOMIC_ACQUIRE);
+	int tries;
+
+	for (tries = 0; tries < 1000; tries++) {
+		if (__atomic_load_n(&helped, __ATOMIC_ACQUIRE) >= seen + 3)
+			return;
+		nanosleep(&pause, NULL);
+	}
+	fail_msg("the watchdog does not look");
+}
+
+static unsigned int lines_with(const char *text)
+{
+	unsigned int count = 0;
+	unsigned int i;
+
+	pthread_mutex_lock(&lines_lock);
+	for (i = 0; i < line_count; i++)
+		count += strstr(lines[i], text) != NULL;
+	pthread_mutex_unlock(&lines_lock);
+	return count;
+}
+
+static void slow_request_is_logged_once(void **state)
+{
+	(void)state;
+	enter(3);
+	two_looks();
+	two_looks();
+	assert_int_equal(line_count, 1);
+	assert_int_equal(lines_with("export 7: slow: WRITE inode 0x1003 "
+				    "offset 12288 length 512 age "),
+			 1);
+	assert_int_equal(lines_with("SUBMITTED"), 1);
+	assert_true(ops[3].entry.reported);
+	leave(3);
+}
+
+static void its_end_is_logged_with_the_outcome(void **state)
+{
+	(void)state;
+	enter(0);
+	two_looks();
+	leave(0);
+	ops[0].status.major = ERR_FSAL_IO;
+	casync_watchdog_ended(&ops[0]);
+	assert_int_equal(lines_with("slow, has ended: WRITE inode 0x1000"), 1);
+	assert_int_equal(lines_with("I/O error"), 1);
+}
+
+static void fast_request_is_not_logged(void **state)
+{
+	(void)state;
+	exp.keys.tuning.slow_op_warn = 60000;
+	enter(0);
+	two_looks();
+	assert_int_equal(line_count, 0);
+	assert_false(ops[0].entry.reported);
+	leave(0);
+}
+
+static void zero_turns_it_off(void **state)
+{
+	(void)state;
+	exp.keys.tuning.slow_op_warn = 0;
+	enter(0);
+	two_looks();
+	assert_int_equal(line_count, 0);
+	leave(0);
+}
+
+static void export_that_is_removed_is_not_looked_at(void **state)
+{
+	(void)state;
+	casync_watchdog_remove(&exp);
+	enter(0);
+	two_looks();
+	assert_int_equal(line_count, 0);
+	leave(0);
+}
+
+static void many_slow_requests_are_listed_in_part_and_counted(void **state)
+{
+	unsigned int i, reported = 0;
+
+	(void)state;
+	exp.keys.tuning.slow_op_warn = 200;
+	for (i = 0; i < 2 * CASYNC_WATCHDOG_LINES; i++)
+		enter(i);
+	two_looks();
+	two_looks();
+	assert_int_equal(lines_with("slow: WRITE"), CASYNC_WATCHDOG_LINES);
+	assert_int_equal(lines_with("and 8 more requests are slow"), 1);
+	for (i = 0; i < 2 * CASYNC_WATCHDOG_LINES; i++) {
+		leave(i);
+		reported += ops[i].entry.reported;
+	}
+	/* Only those have their end logged too. */
+	assert_int_equal(reported, CASYNC_WATCHDOG_LINES);
+}
+
+static void list_names_what_did_not_end(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	exp.keys.tuning.slow_op_warn = 0;
+	for (i = 0; i < CASYNC_WATCHDOG_LINES + 2; i++)
+		enter(i);
+	casync_watchdog_list(&exp, "did not end");
+	assert_int_equal(lines_with("export 7: did not end: WRITE inode"),
+			 CASYNC_WATCHDOG_LINES);
+	assert_int_equal(lines_with("inode 0x1000 "), 1);
+	for (i = 0; i < CASYNC_WATCHDOG_LINES + 2; i++)
+		leave(i);
+}
+
+static void second_completion_is_logged_with_the_op(void **state)
+{
+	(void)state;
+	duplicates[0] = (struct casync_duplicate){
+		.op = { .ino = 0xabc, .offset = 5, .length_bytes = 6,
+			.kind = CASYNC_OP_READ, .state = CASYNC_OP_DONE },
+		.part_offset = 5,
+		.result = -5,
+	};
+	__atomic_store_n(&duplicates_left, 1, __ATOMIC_RELEASE);
+	two_looks();
+	assert_int_equal(line_count, 1);
+	assert_int_equal(lines_with("a second completion, ignored: result -5 "
+				    "for the part at 5 of READ inode 0xabc "),
+			 1);
+}
+
+static void answers_get_their_help(void **state)
+{
+	(void)state;
+	two_looks();
+	assert_true(helped >= 3);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(slow_request_is_logged_once),
+		CASE(its_end_is_logged_with_the_outcome),
+		CASE(fast_request_is_not_logged),
+		CASE(zero_turns_it_off),
+		CASE(export_that_is_removed_is_not_looked_at),
+		CASE(many_slow_requests_are_listed_in_part_and_counted),
+		CASE(list_names_what_did_not_end),
+		CASE(second_completion_is_logged_with_the_op),
+		CASE(answers_get_their_help),
+	};
+
+	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
+}
