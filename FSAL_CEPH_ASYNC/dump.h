@@ -25,7 +25,7 @@ struct casync_dump {
 };
 
 /** Room for any line that casync_dump_format() writes. */
-#define CASYNC_DUMP_LINE 192
+#define CASYNC_DUMP_LINE 256
 
 /** Copy what is of interest.  Takes no lock; on any thread. */
 void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);

@@ -17,6 +17,7 @@
 #include "fd.h"
 #include "filehandle.h"
 #include "flush.h"
+#include "gate.h"
 
 struct casync_export;
 
@@ -31,6 +32,7 @@ struct casync_object {
 	struct fsal_share share;    /**< Under handle.obj_lock. */
 	struct casync_fd global_fd; /**< For I/O without state. */
 	struct casync_flush flush;  /**< Metadata flush, one leader. */
+	struct casync_gate gate;    /**< Before the submission. */
 
 	/**
 	 * A size the file is known to have had.  A read that got all it

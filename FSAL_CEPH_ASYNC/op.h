@@ -6,7 +6,7 @@
  *	 casync_op_new()        casync_submit()          the last part's
  *	      |                      |                   result is stored
  *	      v                      v                          |
- *	    NEW ---- start ok --> SUBMITTED ------------------> QUEUED
+ *	    NEW -> (HELD, gate.h) -> SUBMITTED ---------------> QUEUED
  *	     |  |                                               |
  *	     | casync_finish_blocking_read()           completion thread takes it
  *	     |  |                                               v
@@ -18,7 +18,8 @@
  *	           |
  *	     back in the export's pool, where it waits its turn to be NEW
  *
- * Owner: the worker until casync_submit() returns its hold; then libcephfs;
+ * Owner: the worker until casync_submit() gives up its hold, or another one
+ * that takes it along from the gate; then libcephfs;
  * then whichever of our threads has taken it.  One owner at a time, so only
  * `state`, `parts_left` and each part's `armed` are atomic.
  *
@@ -49,6 +50,7 @@ enum casync_op_kind { CASYNC_OP_READ, CASYNC_OP_WRITE };
 
 enum casync_op_state {
 	CASYNC_OP_NEW,
+	CASYNC_OP_HELD,
 	CASYNC_OP_SUBMITTED,
 	CASYNC_OP_QUEUED,
 	CASYNC_OP_FINISHING,
@@ -82,7 +84,7 @@ struct casync_part {
 #define CASYNC_OP_MAX_BYTES 1024
 
 struct casync_op {
-	struct casync_op *next; /**< Completed, or free in the pool. */
+	struct casync_op *next; /**< Held, completed, or free in the pool. */
 
 	/* Kept from request to request. */
 	struct casync_part *parts;

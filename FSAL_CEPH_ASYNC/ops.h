@@ -13,6 +13,8 @@
 #ifndef CASYNC_OPS_H
 #define CASYNC_OPS_H
 
+#include <cephfs/libcephfs.h>
+
 #include "fsal_api.h"
 
 /* namespace.c */

@@ -7,6 +7,7 @@
 
 #include "complete.h"
 #include "export.h"
+#include "object.h"
 #include "op.h"
 #include "submit.h"
 
@@ -92,13 +93,13 @@ void casync_submit_callback(struct ceph_ll_io_info *io)
 	part_completed((struct casync_part *)io, io->result);
 }
 
-void casync_submit(struct casync_op *op)
+static void submit_parts(struct casync_op *op)
 {
 	unsigned int i;
 	int64_t rc;
 
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
-	/* The extra hold keeps the op alive until the loop is done with it. */
+	/* The extra hold keeps the op alive until its thread is done with it. */
 	__atomic_store_n(&op->parts_left, (int)op->part_count + 1,
 			 __ATOMIC_RELAXED);
 
@@ -110,5 +111,19 @@ void casync_submit(struct casync_op *op)
 		if (rc != 0)
 			part_completed(part, rc);
 	}
-	put_part(op);
+}
+
+void casync_submit(struct casync_op *op)
+{
+	struct casync_gate *gate = &op->obj->gate;
+	struct casync_op *next;
+
+	if (!casync_gate_enter(gate, op))
+		return;
+	/* The gate is the object's, and the op in hand keeps the object. */
+	for (; op != NULL; op = next) {
+		submit_parts(op);
+		next = casync_gate_next(gate);
+		put_part(op);
+	}
 }

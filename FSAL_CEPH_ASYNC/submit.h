@@ -46,8 +46,10 @@ struct casync_op;
 /**
  * Hand an op to libcephfs.
  *
- * Blocks only where libcephfs does: for client_lock and in get_caps.  The op
- * must not be touched afterwards: it may be answered and used again already.
+ * Blocks only where libcephfs does: for client_lock and in get_caps, with at
+ * most CASYNC_GATE_THREADS threads for one file.  May submit other ops of the
+ * same file on the way.  The op must not be touched afterwards: it may be
+ * answered and used again already.
  */
 void casync_submit(struct casync_op *op);
 

@@ -57,16 +57,17 @@ static void gather_any(struct casync_inflight_entry *entry, void *arg)
 
 static void look_for_slow_ops(struct casync_export *exp)
 {
-	uint64_t limit_ns = (uint64_t)exp->keys.tuning.slow_op_warn * NS_PER_MS;
+	uint32_t limit_ms = __atomic_load_n(&exp->keys.tuning.slow_op_warn,
+					    __ATOMIC_RELAXED);
 	struct harvest harvest = {.taken = 0};
 	char line[CASYNC_DUMP_LINE];
 	unsigned int i;
 
-	if (limit_ns == 0)
+	if (limit_ms == 0)
 		return;
 	casync_inflight_visit_overdue(&exp->inflight,
-				      casync_now_ns() - limit_ns, gather_slow,
-				      &harvest);
+				      casync_now_ns() - limit_ms * NS_PER_MS,
+				      gather_slow, &harvest);
 	for (i = 0; i < harvest.taken; i++)
 		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow: %s",
 			exp->export.export_id,
@@ -78,7 +79,7 @@ static void look_for_slow_ops(struct casync_export *exp)
 			" more requests are slow (Slow_Op_Warn = %" PRIu32
 			" ms)",
 			exp->export.export_id, harvest.seen - harvest.taken,
-			exp->keys.tuning.slow_op_warn);
+			limit_ms);
 }
 
 void casync_watchdog_ended(const struct casync_op *op)

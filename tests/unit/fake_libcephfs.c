@@ -220,6 +220,8 @@ int64_t ceph_ll_nonblocking_readv_writev(struct ceph_mount_info *cmount,
 	int64_t rc = 0;
 
 	(void)cmount;
+	if (fake.submission != NULL)
+		fake.submission();
 	if (!lock_client())
 		return -EDEADLK;
 	if (fake.call_count == FAKE_MAX_CALLS)

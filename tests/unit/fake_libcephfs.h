@@ -75,6 +75,8 @@ struct fake {
 	int blocking_result[FAKE_BLOCKING_CALLS]; /**< Negative: fails. */
 	/** Runs in each blocking call, no lock held, before it acts. */
 	void (*hook)(enum fake_blocking which);
+	/** Runs in each submission, no lock held, as get_caps would block. */
+	void (*submission)(void);
 
 	/* What happened. */
 	struct fake_call calls[FAKE_MAX_CALLS];

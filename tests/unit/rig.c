@@ -50,6 +50,7 @@ static struct casync_object *new_object(void)
 	obj->handle.type = REGULAR_FILE;
 	pthread_rwlock_init(&obj->handle.obj_lock, NULL);
 	casync_flush_init(&obj->flush);
+	casync_gate_init(&obj->gate);
 	init_fsal_fd(&obj->global_fd.fsal_fd, FSAL_FD_GLOBAL,
 		     &rig.exp.export);
 	obj->size_hint = fake.size_bytes;
@@ -92,6 +93,7 @@ int rig_down(void **state)
 	if (rig.obj != NULL) {
 		close_fd(&rig.obj->global_fd);
 		casync_flush_destroy(&rig.obj->flush);
+		casync_gate_destroy(&rig.obj->gate);
 		pthread_rwlock_destroy(&rig.obj->handle.obj_lock);
 		free(rig.obj);
 	}

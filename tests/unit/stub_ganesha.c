@@ -138,6 +138,9 @@ static struct fsal_fd *choose_fd(struct fsal_fd *global, struct fsal_fd *temp,
 	return stub.global_fd_busy ? temp : global;
 }
 
+/* Stands for each fd's work_mutex. */
+static pthread_mutex_t fd_work = PTHREAD_MUTEX_INITIALIZER;
+
 /* Reservation, fd, io_work: in the order of Ganesha's. */
 fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 			    struct fsal_obj_handle *obj_hdl,
@@ -158,16 +161,19 @@ fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 		return stub.start_status;
 
 	fd = casync_fd_of(choose_fd(obj_fd, tmp_fd, state));
+	pthread_mutex_lock(&fd_work);
 	if (fd->fh == NULL)
 		rc = ceph_ll_open(NULL, obj->inode, (int)openflags, &fd->fh,
 				  NULL);
+	if (rc == 0)
+		fd->fsal_fd.openflags = openflags;
+	pthread_mutex_unlock(&fd_work);
 	if (rc != 0)
 		return posix2fsal_status(-rc);
 
 	if (state == NULL)
 		update_share_counters_locked(obj_hdl, share, FSAL_O_CLOSED,
 					     openflags);
-	fd->fsal_fd.openflags = openflags;
 	__atomic_add_fetch(&fd->fsal_fd.io_work, 1, __ATOMIC_ACQ_REL);
 	add(&stub.ios_started, 1);
 	*out_fd = &fd->fsal_fd;

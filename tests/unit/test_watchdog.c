@@ -166,6 +166,12 @@ static unsigned int lines_with(const char *text)
 	return count;
 }
 
+static void set_limit(uint32_t limit_ms)
+{
+	__atomic_store_n(&exp.keys.tuning.slow_op_warn, limit_ms,
+			 __ATOMIC_RELAXED);
+}
+
 static void slow_request_is_logged_once(void **state)
 {
 	(void)state;
@@ -196,7 +202,7 @@ static void its_end_is_logged_with_the_outcome(void **state)
 static void fast_request_is_not_logged(void **state)
 {
 	(void)state;
-	exp.keys.tuning.slow_op_warn = 60000;
+	set_limit(60000);
 	enter(0);
 	two_looks();
 	assert_int_equal(line_count, 0);
@@ -207,7 +213,7 @@ static void fast_request_is_not_logged(void **state)
 static void zero_turns_it_off(void **state)
 {
 	(void)state;
-	exp.keys.tuning.slow_op_warn = 0;
+	set_limit(0);
 	enter(0);
 	two_looks();
 	assert_int_equal(line_count, 0);
@@ -229,7 +235,7 @@ static void many_slow_requests_are_listed_in_part_and_counted(void **state)
 	unsigned int i, reported = 0;
 
 	(void)state;
-	exp.keys.tuning.slow_op_warn = 200;
+	set_limit(200);
 	for (i = 0; i < 2 * CASYNC_WATCHDOG_LINES; i++)
 		enter(i);
 	two_looks();
@@ -249,7 +255,7 @@ static void list_names_what_did_not_end(void **state)
 	unsigned int i;
 
 	(void)state;
-	exp.keys.tuning.slow_op_warn = 0;
+	set_limit(0);
 	for (i = 0; i < CASYNC_WATCHDOG_LINES + 2; i++)
 		enter(i);
 	casync_watchdog_list(&exp, "did not end");
