@@ -2,15 +2,13 @@
 #include "config.h"
 
 #include <limits.h>
-#include <linux/futex.h>
 #include <pthread.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "fsal.h"
 
 #include "complete.h"
 #include "finish.h"
+#include "futex.h"
 #include "op.h"
 
 /* Newest first; emptied with one exchange. */
@@ -42,16 +40,6 @@ bool casync_complete_on_thread(void)
 	return on_thread;
 }
 
-static void futex_wait(uint32_t *word, uint32_t seen)
-{
-	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0);
-}
-
-static void futex_wake(uint32_t *word, int count)
-{
-	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
-}
-
 void casync_complete_queue(struct casync_op *op)
 {
 	struct casync_op *head = __atomic_load_n(&completed, __ATOMIC_RELAXED);
@@ -68,7 +56,7 @@ void casync_complete_queue(struct casync_op *op)
 		return;
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST) != 0)
-		futex_wake(&filled, 1);
+		casync_futex_wake(&filled, 1);
 }
 
 /* All that is queued, oldest first. */
@@ -121,7 +109,7 @@ static void *completer(void *unused)
 		if (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
 			return NULL;
 		__atomic_add_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
-		futex_wait(&filled, seen);
+		casync_futex_wait(&filled, seen, 0);
 		__atomic_sub_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
 	}
 }
@@ -151,7 +139,7 @@ static void help_locked(void)
 {
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST) != 0)
-		futex_wake(&filled, 1);
+		casync_futex_wake(&filled, 1);
 	else if (thread_count < CASYNC_COMPLETERS_MAX)
 		(void)add_thread_locked();
 }
@@ -190,7 +178,7 @@ void casync_complete_stop(void)
 {
 	__atomic_store_n(&stopping, true, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
-	futex_wake(&filled, INT_MAX);
+	casync_futex_wake(&filled, INT_MAX);
 	while (thread_count != 0)
 		pthread_join(threads[--thread_count], NULL);
 }

@@ -8,7 +8,9 @@
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
+#include "nfs_core.h"
 #include "attributes.h"
+#include "complete.h"
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
@@ -38,6 +40,29 @@ static int get_statx(struct casync_object *obj, attrmask_t mask,
 	return rc;
 }
 
+/*
+ * -EAGAIN, a delay for the client, where others wait in vain already.  A file
+ * may have a quarter of Ganesha's workers, so that it takes several to be in
+ * everybody's way, and of the completion threads as many as there always are.
+ */
+static int get_statx_unless_stuck(struct casync_object *obj, attrmask_t mask,
+				  struct ceph_statx *stx)
+{
+	bool on_completer = casync_complete_on_thread();
+	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
+					     : CASYNC_LANE_WORKER;
+	uint32_t room = on_completer
+				? CASYNC_COMPLETERS
+				: nfs_param.core_param.rpc.ioq_thrd_max / 4 + 1;
+	int rc;
+
+	if (!casync_breaker_enter(&obj->getattr, lane, room))
+		return -EAGAIN;
+	rc = get_statx(obj, mask, stx);
+	casync_breaker_leave(&obj->getattr, lane);
+	return rc;
+}
+
 fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_attrlist *attrs_out)
 {
@@ -46,7 +71,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	struct ceph_statx stx;
 	int rc;
 
-	rc = get_statx(obj, attrs_out->request_mask, &stx);
+	rc = get_statx_unless_stuck(obj, attrs_out->request_mask, &stx);
 	if (rc < 0) {
 		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
 			attrs_out->valid_mask = ATTR_RDATTR_ERR;

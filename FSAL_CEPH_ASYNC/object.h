@@ -14,6 +14,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+#include "breaker.h"
 #include "fd.h"
 #include "filehandle.h"
 #include "flush.h"
@@ -27,6 +28,8 @@ struct casync_object {
 	struct Inode *inode;	       /**< Our reference on it. */
 	struct casync_fileid id;       /**< Wire identity. */
 	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
+
+	struct casync_breaker getattr; /**< Those who wait for attributes. */
 
 	/* Regular files only. */
 	struct fsal_share share;    /**< Under handle.obj_lock. */

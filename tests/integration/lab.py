@@ -73,7 +73,7 @@ class Lab:
         """ "a" runs CEPH_ASYNC with default keys."""
         if self.altered or not self._pid("a"):
             self.run("ganesha", "restart", "--fsal", "CEPH_ASYNC",
-                     "--export", "", "--block", "")
+                     "--export", "", "--block", "", "--core", "")
             self.altered = False
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),

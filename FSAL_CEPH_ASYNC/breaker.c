@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <time.h>
+
+#include "breaker.h"
+#include "futex.h"
+#include "inflight.h"
+
+#define NS_PER_MS 1000000ULL
+
+static const uint64_t patience_ns[CASYNC_LANES] = {
+	[CASYNC_LANE_WORKER] = CASYNC_BREAKER_WORKER_MS * NS_PER_MS,
+	[CASYNC_LANE_COMPLETER] = CASYNC_BREAKER_COMPLETER_MS * NS_PER_MS,
+};
+
+static bool take_room(struct casync_breaker *breaker, enum casync_lane lane,
+		      uint32_t room)
+{
+	uint32_t *word = &breaker->lanes[lane].inside;
+	uint32_t inside = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+
+	while (inside < room) {
+		if (!__atomic_compare_exchange_n(word, &inside, inside + 1,
+						 false, __ATOMIC_SEQ_CST,
+						 __ATOMIC_SEQ_CST))
+			continue;
+		/* A pause is not a lack of progress. */
+		if (inside == 0)
+			__atomic_store_n(&breaker->progress_ns, casync_now_ns(),
+					 __ATOMIC_SEQ_CST);
+		return true;
+	}
+	return false;
+}
+
+bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
+			  uint32_t room)
+{
+	uint32_t *left_word = &breaker->lanes[lane].left;
+	uint32_t *sleepers = &breaker->lanes[lane].sleepers;
+	uint64_t give_up_ns, now_ns;
+	uint32_t left;
+
+	for (;;) {
+		left = __atomic_load_n(left_word, __ATOMIC_SEQ_CST);
+		if (take_room(breaker, lane, room))
+			return true;
+		now_ns = casync_now_ns();
+		give_up_ns = patience_ns[lane] +
+			     __atomic_load_n(&breaker->progress_ns,
+					     __ATOMIC_SEQ_CST);
+		if (now_ns >= give_up_ns)
+			return false;
+
+		__atomic_add_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
+		casync_futex_wait(left_word, left, give_up_ns - now_ns);
+		__atomic_sub_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
+	}
+}
+
+void casync_breaker_leave(struct casync_breaker *breaker, enum casync_lane lane)
+{
+	__atomic_store_n(&breaker->progress_ns, casync_now_ns(),
+			 __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(&breaker->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&breaker->lanes[lane].left, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&breaker->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
+	    0)
+		casync_futex_wake(&breaker->lanes[lane].left, 1);
+}

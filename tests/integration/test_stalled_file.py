@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""One file's requests wait for capabilities; everybody else is served.
+
+Another client of CephFS has the file open for writing and is stopped; a
+third one truncates the file, for which the MDS takes back everybody's
+capabilities and waits for the stopped one for ever.  Writes through the
+gateway wait for theirs meanwhile, inside libcephfs.
+"""
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from lab import LOGS, Log
+
+HOLD = """
+import cephfs, os, sys
+fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+fs.mount()
+fd = fs.open(sys.argv[1], os.O_WRONLY, 0o644)
+fs.write(fd, b"held", 0)
+print("held", flush=True)
+sys.stdin.read()
+"""
+TRUNCATE = """
+import cephfs, sys
+fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+fs.mount()
+fs.truncate(sys.argv[1], 1 << 20)
+"""
+WORKERS = 32
+IN_FLIGHT = 128
+SLOW = "slow: WRITE"
+
+
+def python(code, path):
+    return subprocess.Popen([sys.executable, "-c", code, path],
+                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                            text=True)
+
+
+def wait_for(what, condition, seconds=30):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, f"no {what} within {seconds} s"
+        time.sleep(0.2)
+
+
+@pytest.mark.parametrize("vers", ("3", "4.1"))
+def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
+    lab.ganesha("restart", "--core", f"RPC_Ioq_ThrdMax = {WORKERS};",
+                "--export", "Slow_Op_Warn = 500;")
+    log = Log(LOGS / "ganesha-a.log")
+    top = f"stalled-{time.time_ns()}"
+    name = f"{top}/file"
+    writer = lab.start_client(
+        "sh", "-c", f"mkdir -p /mnt/nfs/{top}/other && exec fio "
+        f"--name=stalled --filename=/mnt/nfs/{name} --size=8m "
+        "--rw=randwrite --bs=4k --ioengine=libaio --direct=1 "
+        f"--iodepth={IN_FLIGHT} --time_based --runtime=20",
+        vers=vers, seconds=100)
+    holder = cutter = None
+    try:
+        wait_for("file", lambda: size_of(name) == 8 << 20)
+        holder = python(HOLD, f"/{name}")
+        assert holder.stdout.readline() == "held\n"
+        holder.send_signal(signal.SIGSTOP)
+        cutter = python(TRUNCATE, f"/{name}")
+        wait_for("stall", lambda: log.matching(SLOW))
+        time.sleep(1)
+
+        longest = 0
+        for _ in range(5):
+            began = time.monotonic()
+            assert lab.exported(f"/ceph/{top}/other", port=2049)
+            longest = max(longest, time.monotonic() - began)
+        assert cutter.poll() is None, "the file was not stalled"
+        record(f"NFSv{vers}, {IN_FLIGHT} writes to a stalled file, {WORKERS} workers: "
+               f"another client mounts and lists within {longest:.2f} s")
+        assert longest < 3
+    finally:
+        if holder:
+            holder.send_signal(signal.SIGCONT)
+            holder.communicate(timeout=60)
+        if cutter:
+            cutter.communicate(timeout=60)
+        output = lab.end_client(writer, seconds=100)
+    assert cutter.returncode == 0
+    assert "err= 0" in output, output
+
+
+def size_of(name):
+    """As CephFS has it; None while there is no such file."""
+    done = subprocess.run(
+        [sys.executable, "-c",
+         "import cephfs, sys\n"
+         "fs = cephfs.LibCephFS(conffile='/etc/ceph/ceph.conf')\n"
+         "fs.mount()\n"
+         "print(fs.stat('/' + sys.argv[1]).st_size)\n", name],
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        check=False, timeout=60)
+    return int(done.stdout) if done.returncode == 0 else None
