@@ -6,7 +6,7 @@
 #include "op.h"
 #include "pool.h"
 
-/* Ops per allocation: 32 KiB. */
+/* Ops per allocation: 25 KiB. */
 #define SLAB_OPS 32
 
 struct casync_slab {
