@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
 # Last layer: the plugin from the checkout, built with its unit tests in
-# /build/plugin and installed; and `lab` on the PATH.
+# /build/plugin and installed, beside it the one with faults; and `lab` on the
+# PATH.
 set -eu
 
 src=/src/fsal-ceph-async
@@ -13,5 +14,6 @@ echo "plugin: build"
 cmake --build /build/plugin
 echo "plugin: install"
 cmake --install /build/plugin
+cmake --install /build/plugin --component faults
 
 ln -sf "$src/ci/lab/lab" /usr/local/bin/lab

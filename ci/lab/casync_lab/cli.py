@@ -38,6 +38,9 @@ def _ganesha_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--log-level", metavar="NIV_…")
     parser.add_argument("--wrapper", metavar="CMD",
                         help="run ganesha.nfsd under CMD (e.g. valgrind)")
+    parser.add_argument("--faults", action="store_true",
+                        help="the plugin that injects faults "
+                        "(tests/faults/README.md); not kept between commands")
     parser.add_argument("--timeout", type=float, default=60,
                         help="seconds to wait for a mount, or for an end")
     parser.add_argument("--no-wait", action="store_true",
@@ -47,7 +50,8 @@ def _ganesha_options(parser: argparse.ArgumentParser) -> None:
 def _given(args: argparse.Namespace) -> dict[str, Any]:
     """The instance options that were given, None for the others."""
     given = {key: getattr(args, key) for key in
-             ("fsal", "port", "pseudo", "conf", "log_level", "wrapper")}
+             ("fsal", "port", "pseudo", "conf", "log_level", "wrapper",
+              "faults")}
     for key in LIST_KEYS:
         values = getattr(args, key)
         given[key] = None if values is None else [v for v in values if v]

@@ -9,6 +9,7 @@ from typing import Any
 from .util import LabError
 
 FSALS = ("CEPH_ASYNC", "CEPH")
+FAULTS = Path("/usr/lib/casync-faults")     # tests/faults/CMakeLists.txt
 
 
 def parse_keys(items: list[str]) -> list[tuple[str, str]]:
@@ -54,6 +55,8 @@ def render(spec: dict[str, Any], state: Path) -> str:
     if not first:
         core["Dbus_Name_Prefix"] = spec["name"]
         core["Monitoring_Port"] = spec["port"] + 4
+    if spec["faults"]:
+        core["Plugins_Dir"] = f'"{FAULTS}"'
     nfsv4 = {"Graceless": "true", "Minor_Versions": "0,1,2",
              "RecoveryRoot": f'"{state / "recovery"}"'}
     export = {"Export_Id": spec["export_id"], "Path": '"/"',

@@ -25,7 +25,7 @@ DIR = STATE / "ganesha"
 DEFAULTS: dict[str, Any] = {
     "fsal": "CEPH_ASYNC", "port": 2049, "pseudo": "/ceph", "export": [],
     "block": [], "core": [], "nfsv4": [], "export_block": [], "append": [],
-    "conf": None, "log_level": "NIV_EVENT", "wrapper": "",
+    "conf": None, "log_level": "NIV_EVENT", "wrapper": "", "faults": False,
 }
 
 
@@ -133,6 +133,9 @@ def _launch(name: str, spec: dict[str, Any], path: Path) -> None:
               "-p", str(DIR / name / "ganesha.pid")]
     if spec["wrapper"]:
         daemon = spec["wrapper"].split() + daemon
+    env = None
+    if spec["faults"]:
+        env = {**os.environ, "CASYNC_FAULTS_DIR": str(_faults_dir(name))}
     if name != "a":
         run_dir = DIR / name / "run"
         (run_dir / "dbus").mkdir(parents=True, exist_ok=True)
@@ -141,8 +144,19 @@ def _launch(name: str, spec: dict[str, Any], path: Path) -> None:
                   'shift 2; exec "$@"')
         daemon = ["unshare", "--mount", "--uts", "sh", "-c", script, "sh",
                   f"{os.uname().nodename}-{name}", str(run_dir), *daemon]
-    proc = spawn(daemon, out_path(name))
+    proc = spawn(daemon, out_path(name), env=env)
     (DIR / name / "pid").write_text(f"{proc.pid}\n")
+
+
+def _faults_dir(name: str) -> Path:
+    """Where the shim finds its rules (none at first) and keeps its events."""
+    if not (conf.FAULTS / "libfsalceph_async.so").exists():
+        raise LabError(f"--faults: no plugin in {conf.FAULTS}: `cmake "
+                       "--install /build/plugin --component faults`")
+    where = DIR / name / "faults"
+    where.mkdir(parents=True, exist_ok=True)
+    (where / "rules").unlink(missing_ok=True)
+    return where
 
 
 def answers(spec: dict[str, Any]) -> str | None:
