@@ -8,21 +8,10 @@ for "go", then uses every descriptor and every name again.
 import os
 import random
 import sys
-import time
 from pathlib import Path
 
 from registry import (MIB, OBJECT, cold, drop_caches, equal, opened,
-                      read_all, write_at)
-
-PATIENCE = 100
-
-
-def wait_for(path):
-    end = time.monotonic() + PATIENCE
-    while not path.exists():
-        if time.monotonic() > end:
-            raise SystemExit(f"no {path.name} within {PATIENCE} s")
-        time.sleep(0.05)
+                      read_all, wait_for, write_at)
 
 
 def grow_stably(fd, seed, rounds=60):

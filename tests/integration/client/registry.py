@@ -6,6 +6,7 @@ passes when it returns.  pytest imports these modules too, for the names.
 """
 import os
 import sys
+import time
 from pathlib import Path
 
 VERSIONS = ("3", "4.0", "4.1", "4.2")
@@ -94,6 +95,15 @@ def write_at(fd, data, offset):
     done = 0
     while done < len(data):
         done += os.pwrite(fd, data[done:], offset + done)
+
+
+def wait_for(path, patience=100):
+    """Until whoever started us has made that file."""
+    end = time.monotonic() + patience
+    while not path.exists():
+        if time.monotonic() > end:
+            raise SystemExit(f"no {path.name} within {patience} s")
+        time.sleep(0.05)
 
 
 class opened:

@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The calls of libcephfs that a READ or WRITE becomes, as (kind, offset,
+length): tests use it on both sides to tell which one a fault has hit."""
+
+OBJECT = 128 << 10      # of the folders that faults.small_objects() makes
+
+
+def calls_of(kind, offset, length, size=OBJECT):
+    """A READ is cut where an object ends, a WRITE is not."""
+    end = offset + length
+    borders = [] if kind == "write" else range(
+        (offset // size + 1) * size, end, size)
+    edges = [offset, *borders, end]
+    return [(kind, a, b - a) for a, b in zip(edges, edges[1:])]
+
+
+def all_calls_of(kind, offset, length):
+    """And those for the rest of a WRITE that was halved, and halved again."""
+    calls = calls_of(kind, offset, length)
+    while kind == "write" and length > 1:
+        offset += (length + 1) // 2
+        length //= 2
+        calls.append((kind, offset, length))
+    return calls
