@@ -59,10 +59,10 @@ class Faults:
             time.sleep(0.02)
 
 
-def start(lab, export=""):
+def start(lab, export="", append=""):
     """Ganesha "a" with the shim and no rules."""
-    lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC",
-                "--export", export, "--block", "")
+    lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC", "--export",
+                export, "--block", "", "--append", append)
     return Faults()
 
 

@@ -3,6 +3,13 @@
 length): tests use it on both sides to tell which one a fault has hit."""
 
 OBJECT = 128 << 10      # of the folders that faults.small_objects() makes
+CHUNK = 1 << 20         # what one READ asks for
+BLOCK = 4096
+
+# Where the functions of errors.py begin, so that one's rules do not concern
+# another's file; those for reads past all that the others read.
+PLACES = {"writes": 0, "stale": 2 << 20, "buffered": 3 << 20,
+          "reads": 64 << 20}
 
 
 def calls_of(kind, offset, length, size=OBJECT):
