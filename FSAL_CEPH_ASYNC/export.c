@@ -56,6 +56,7 @@ static void drain(struct casync_export *exp)
 	left = casync_inflight_drain(&exp->inflight, timeout_s * MS_PER_S);
 	if (left == 0)
 		return;
+	__atomic_store_n(&exp->abandoned, true, __ATOMIC_RELEASE);
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16 ": %" PRIu64
 		" requests did not end within %" PRIu32

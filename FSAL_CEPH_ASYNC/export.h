@@ -28,6 +28,9 @@ struct casync_export {
 	struct casync_inflight inflight; /**< Ops submitted, not done. */
 	struct casync_pool pool;	 /**< Where ops come from. */
 	struct casync_watched watched;
+	/** The drain has given up on requests in flight: nobody waits for
+	 * them any more, and what they use is never freed.  Atomic. */
+	bool abandoned;
 	struct casync_work teardown; /**< Release that must not block. */
 };
 

@@ -12,8 +12,21 @@
 #include "object.h"
 #include "parts.h"
 
+bool casync_fd_abandoned(const struct casync_export *exp,
+			 const struct casync_fd *fd)
+{
+	return __atomic_load_n(&exp->abandoned, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&fd->fsal_fd.io_work, __ATOMIC_ACQUIRE) != 0;
+}
+
 static void state_free(struct state_t *state)
 {
+	struct casync_fd *fd = casync_state_fd(state);
+	const struct casync_export *exp = container_of(
+		fd->fsal_fd.fsal_export, struct casync_export, export);
+
+	if (casync_fd_abandoned(exp, fd))
+		return;
 	destroy_fsal_fd(&casync_state_fd(state)->fsal_fd);
 	gsh_free(container_of(state, struct casync_state, state));
 }
@@ -108,6 +121,8 @@ fsal_status_t casync_close(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 
+	if (casync_fd_abandoned(obj->exp, &obj->global_fd))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	return close_fsal_fd(obj_hdl, &obj->global_fd.fsal_fd, false);
 }
 
@@ -125,6 +140,8 @@ fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 					     fd->fsal_fd.openflags,
 					     FSAL_O_CLOSED);
 
+	if (casync_fd_abandoned(obj->exp, fd))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	return close_fsal_fd(obj_hdl, &fd->fsal_fd, false);
 }
 

@@ -17,6 +17,7 @@
 #include "fsal_api.h"
 #include "sal_data.h"
 
+struct casync_export;
 struct casync_object;
 
 struct casync_fd {
@@ -56,6 +57,13 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 /** obj_ops.close_func. */
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fd);
+
+/**
+ * Is a request that is never answered still at work on this fd?  Then closing
+ * it would wait for ever, and freeing it would be premature.
+ */
+bool casync_fd_abandoned(const struct casync_export *exp,
+			 const struct casync_fd *fd);
 
 /** obj_ops.close: the global fd. */
 fsal_status_t casync_close(struct fsal_obj_handle *obj_hdl);

@@ -57,6 +57,8 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 
+	if (casync_fd_abandoned(obj->exp, &obj->global_fd))
+		return;
 	if (obj_hdl->type == REGULAR_FILE)
 		(void)close_fsal_fd(obj_hdl, &obj->global_fd.fsal_fd, false);
 
