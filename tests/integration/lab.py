@@ -13,6 +13,10 @@ SECOND_PORT = 12049
 SECOND_PSEUDO = "/second"
 
 
+class Hang(AssertionError):
+    """No end within the time that was given."""
+
+
 class Log:
     """A log file from now on."""
 
@@ -73,7 +77,8 @@ class Lab:
         """ "a" runs CEPH_ASYNC with default keys."""
         if self.altered or not self._pid("a"):
             self.run("ganesha", "restart", "--fsal", "CEPH_ASYNC",
-                     "--export", "", "--block", "", "--core", "")
+                     "--export", "", "--block", "", "--core", "",
+                     "--export-block", "", "--append", "")
             self.altered = False
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
@@ -103,6 +108,18 @@ class Lab:
                          f"id={session['id']}"], check=True, timeout=60,
                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                         stderr=subprocess.DEVNULL)
+
+    def evict_all_but_a(self):
+        """What a killed daemon or client holds would keep everyone waiting."""
+        state = self.stat()
+        for session in state["mds"]["sessions"]:
+            if session["metadata"].get("pid") != \
+                    str(state["ganesha"]["a"]["pid"]):
+                subprocess.run(
+                    ["ceph", "tell", "mds.0", "client", "evict",
+                     f"id={session['id']}"], check=True, timeout=60,
+                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL)
 
     def _pid(self, name):
         return self.stat()["ganesha"].get(name, {}).get("pid")
@@ -164,7 +181,7 @@ class Lab:
         except subprocess.TimeoutExpired:
             self.stacks()
             output, _ = process.communicate(timeout=60)
-            raise AssertionError(
+            raise Hang(
                 f"no end within {seconds} s: Ganesha's stacks and the "
                 f"client kernel's tasks are in {LOGS}\n{output}") from None
         assert process.returncode == 0, \
