@@ -1,14 +1,18 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Importing this registers every case."""
+import case_access
 import case_attributes
 import case_data
 import case_directories
 import case_eof
+import case_errors
 import case_files
+import case_layouts
 import case_links
 import case_names
 import case_sharing
 import case_work
 
 MODULES = (case_files, case_links, case_names, case_attributes,
-           case_directories, case_data, case_eof, case_sharing, case_work)
+           case_directories, case_data, case_eof, case_sharing, case_work,
+           case_layouts, case_errors, case_access)

@@ -5,7 +5,7 @@ import subprocess
 
 from registry import MIB, OBJECT, case, drop_caches, equal, opened
 
-SIZES = (0, 1, 4095, 4096, 4097, MIB, OBJECT, OBJECT + 1)
+SIZES = (0, 1, 4095, 4096, 4097, MIB, OBJECT, OBJECT + 1, 10 * MIB - 1)
 
 
 def reads_around(fd, data, how):
@@ -49,6 +49,19 @@ def end_of_file_for_cat(d):
         done = subprocess.run(["cat", d / "file"], stdout=subprocess.PIPE,
                               check=True)
         equal(done.stdout, data, f"cat of {size} bytes")
+
+
+@case()
+def end_of_file_in_a_hole(d):
+    """The last objects do not exist."""
+    for size in (4097, OBJECT + 1, 10 * MIB - 1):
+        with opened(d / "file", os.O_RDWR | os.O_CREAT | os.O_TRUNC) as fd:
+            os.write(fd, b"begin")
+            os.ftruncate(fd, size)
+        drop_caches()
+        done = subprocess.run(["cat", d / "file"], stdout=subprocess.PIPE,
+                              check=True)
+        equal(done.stdout, b"begin" + bytes(size - 5), f"cat of {size} bytes")
 
 
 @case()
