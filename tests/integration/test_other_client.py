@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Another CephFS client truncates and extends a file while it is read.
+
+Where this goes wrong the whole CephFS mount hangs, so it runs on a Ganesha
+of its own.
+"""
+import time
+
+import pytest
+
+from lab import Hang
+
+SECONDS = 40
+HANGS = ("libcephfs asks the MDS for the size in the completion of a read "
+         "that came back short (C_Read_Sync_NonBlocking::finish), on a "
+         "messenger thread and with the read's capability held; the MDS "
+         "waits for that capability")
+
+
+@pytest.fixture
+def victim(cluster, second):
+    """Starts Ganesha "b", which may hang for good, and the client with it."""
+    yield second
+    cluster.run("ganesha", "kill9", "--name", "b")
+    cluster.evict_all_but_a()
+
+
+def beside_another_client(cluster, layout, vers):
+    return cluster.script(
+        "other_client.py", f"/mnt/nfs/other-{time.time_ns()}", layout,
+        vers=vers, name="b", seconds=SECONDS)
+
+
+@pytest.mark.xfail(strict=True, raises=Hang, reason=HANGS)
+@pytest.mark.parametrize("layout, vers", [
+    ("object_4m", "3"), ("unit_64k_times_4", "4.2")])
+def test_reads_are_states_of_the_file(cluster, victim, record, layout, vers):
+    victim()
+    said = beside_another_client(cluster, layout, vers)
+    record(f"beside another client, {layout}, v{vers}: {said.strip()}")
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("block", ("", "async = true;"))
+def test_ceph_is_compared(cluster, victim, record, block):
+    """FSAL_CEPH, blocking and asynchronous: the recorded line says how it
+    went."""
+    victim(fsal="CEPH", block=block)
+    try:
+        said = beside_another_client(cluster, "object_4m", "4.2").strip()
+    except AssertionError as err:
+        said = str(err).splitlines()[0]
+    record(f"beside another client, CEPH {block or 'as it is'}: {said}")
+    assert said
