@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""An orderly end with thousands of writes in flight."""
+import itertools
+import threading
+import time
+
+import cephfs
+import pytest
+
+import nfs3
+
+BLOCK = 4096
+FILES = 8
+CONNECTIONS = 4
+WINDOW = 2000           # requests that we keep unanswered
+IN_FLIGHT = 1000        # of which so many at least wait for Ceph
+SLOW_MS = 1500
+DRAIN_S = 10
+MORE_S = 15             # for all else that an end takes
+
+
+def content(number):
+    return f"{number:16d}".encode() * (BLOCK // 16)
+
+
+class Writers:
+    """Keep WINDOW stable writes unanswered until the connections end."""
+
+    def __init__(self, name):
+        root = nfs3.root_of("/ceph", 2050)
+        self.connections = [nfs3.Connection(2049)
+                            for _ in range(CONNECTIONS)]
+        self.names = [f"{name}-{i}" for i in range(FILES)]
+        self.handles = [nfs3.create(self.connections[0], root, each)
+                        for each in self.names]
+        self.numbers = itertools.count()
+        self.room = threading.Semaphore(WINDOW)
+        self.acknowledged = []
+        self.refused = []
+        self.threads = [threading.Thread(target=self._send, args=(one,),
+                                         daemon=True)
+                        for one in self.connections]
+        for thread in self.threads:
+            thread.start()
+
+    def _send(self, connection):
+        try:
+            while self.room.acquire(timeout=60):
+                self._one(connection, next(self.numbers))
+        except OSError:
+            return
+
+    def _one(self, connection, number):
+        def answered(reply):
+            status, count, stable = nfs3.write_result(reply)
+            if status == 0 and count == BLOCK and stable == nfs3.FILE_SYNC:
+                self.acknowledged.append(number)
+            else:
+                self.refused.append((number, status, count, stable))
+            self.room.release()
+        connection.send(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
+            self.handles[number % FILES], number // FILES * BLOCK,
+            content(number)), answered)
+
+    def end(self):
+        for connection in self.connections:
+            connection.close()
+        for _ in self.threads:
+            self.room.release()
+        for thread in self.threads:
+            thread.join(30)
+
+
+def missing(names, acknowledged):
+    """Acknowledged blocks that another CephFS client does not find."""
+    fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+    fs.mount()
+    try:
+        data = []
+        for name in names:
+            fd = fs.open(f"/{name}", "r", 0)
+            data.append(fs.read(fd, 0, fs.fstat(fd).st_size))
+            fs.close(fd)
+    finally:
+        fs.shutdown()
+    return [number for number in acknowledged
+            if data[number % FILES][number // FILES * BLOCK:][:BLOCK]
+            != content(number)]
+
+
+@pytest.fixture
+def slow(lab):
+    lab.run("slow", SLOW_MS)
+    yield
+    lab.run("slow", 0)
+
+
+def in_flight(lab):
+    return (lab.stat()["ganesha"]["a"]["in_flight"] or {"osd": 0})["osd"]
+
+
+def test_sigterm_with_writes_in_flight(lab, slow, record):
+    lab.expected.append(r"Extra fsal references \(\d+\) hanging around")
+    lab.ganesha("restart", "--block", f"Drain_Timeout = {DRAIN_S};")
+    writers = Writers(f"sigterm-{time.time_ns()}")
+    try:
+        end = time.monotonic() + 60
+        while (most := in_flight(lab)) < IN_FLIGHT:
+            assert time.monotonic() < end, f"only {most} are in flight"
+        before = len(writers.acknowledged)
+        begun = time.monotonic()
+        lab.ganesha("stop", "--timeout", DRAIN_S + MORE_S)
+        seconds = time.monotonic() - begun
+    finally:
+        writers.end()
+    acknowledged = sorted(writers.acknowledged)
+    record(f"SIGTERM with {most} writes in flight: ended after "
+           f"{seconds:.1f} s, {len(acknowledged)} were acknowledged, "
+           f"{len(acknowledged) - before} of them after the signal")
+    assert not writers.refused, writers.refused[:5]
+    assert seconds < DRAIN_S + MORE_S
+    assert missing(writers.names, acknowledged) == []
+
+    lab.run("slow", 0)
+    lab.ganesha("start")
+    reader = nfs3.Connection(2049)
+    for number in acknowledged[::37]:
+        assert nfs3.read(reader, writers.handles[number % FILES],
+                         number // FILES * BLOCK, BLOCK) == content(number)
+    reader.close()
