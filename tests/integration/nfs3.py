@@ -8,7 +8,8 @@ import struct
 import threading
 
 MOUNT, NFS = 100005, 100003
-MNT, LOOKUP, READ, WRITE, CREATE = 1, 3, 6, 7, 8
+MNT, SETATTR, READ, WRITE, CREATE = 1, 2, 6, 7, 8
+ACCESS_DENIED = 13
 UNSTABLE, DATA_SYNC, FILE_SYNC = 0, 1, 2
 LAST_FRAGMENT = 1 << 31
 POST_OP_ATTR_BYTES = 84
@@ -83,7 +84,7 @@ class Connection:
             raise AssertionError(f"procedure {procedure}: no answer")
         status = replies[0].number()
         if status:
-            raise AssertionError(f"procedure {procedure}: status {status}")
+            raise Refused(procedure, status)
         return replies[0]
 
     def _collect(self):
@@ -152,9 +153,26 @@ def write_result(reply):
     return status, reply.number(), reply.number()
 
 
+def give(connection, handle, uid, mode):
+    """A new owner, group of the same number, and mode."""
+    connection.call(NFS, SETATTR, opaque(handle) + struct.pack(
+        ">IIIIII", 1, mode, 1, uid, 1, uid) + bytes(16))
+
+
+class Refused(AssertionError):
+    """The server's answer is an error."""
+
+    def __init__(self, procedure, status):
+        super().__init__(f"procedure {procedure}: status {status}")
+        self.status = status
+
+
+def read_arguments(handle, offset, count):
+    return opaque(handle) + struct.pack(">QI", offset, count)
+
+
 def read(connection, handle, offset, count):
-    reply = connection.call(NFS, READ, opaque(handle) +
-                            struct.pack(">QI", offset, count))
+    reply = connection.call(NFS, READ, read_arguments(handle, offset, count))
     reply.skip_attributes()
     reply.skip(8)               # count, eof
     return reply.opaque()

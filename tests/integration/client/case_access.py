@@ -30,7 +30,9 @@ def signals(d):
     yield d / "marks"
 
 
-@case()
+# Not NFSv3: there Linux goes on reading, with FSAL_CEPH too, what the server
+# refuses to a client that asks as that user (test_access.py).
+@case(versions=("4.0", "4.1", "4.2"))
 def reading_is_refused_to_who_lost_the_file(d):
     """An open file is given to another user: who has it open reads no more,
     the other does, at the same time and never mixed up."""
