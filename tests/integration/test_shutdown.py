@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""An orderly end with thousands of writes in flight."""
+"""Orderly ends: with thousands of writes in flight, after refused opens."""
 import itertools
 import threading
 import time
@@ -7,7 +7,10 @@ import time
 import cephfs
 import pytest
 
+import all_cases  # noqa: F401  (registers the cases)
 import nfs3
+from batch import Batch
+from lab import LOGS, Log
 
 BLOCK = 4096
 FILES = 8
@@ -93,6 +96,17 @@ def slow(lab):
     lab.run("slow", SLOW_MS)
     yield
     lab.run("slow", 0)
+
+
+def test_refused_opens_do_not_spoil_the_end(lab):
+    """libcephfs remembers what ceph_ll_open leaves in its argument even when
+    it fails, and closes it at the unmount."""
+    for vers in ("3", "4.2"):
+        batch = Batch(lab, vers, ["errors_of_a_snapshot"])
+        assert batch.outcome("errors_of_a_snapshot") is None
+    log = Log(LOGS / "ganesha-a.log")
+    lab.ganesha("stop")
+    assert log.matching("regular exit"), log.text()
 
 
 def in_flight(lab):
