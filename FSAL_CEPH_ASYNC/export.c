@@ -277,7 +277,6 @@ static int mount_export(struct casync_export *exp,
 	if (rc != 0)
 		return rc;
 	exp->ceph = casync_mount_ceph(exp->mount);
-	exp->inline_max_bytes = casync_mount_inline_max(exp->mount);
 	return 0;
 }
 

@@ -20,7 +20,6 @@ struct casync_export {
 	struct fsal_export export;    /**< Ganesha's part. */
 	struct casync_mount *mount;   /**< Held until release. */
 	struct ceph_mount_info *ceph; /**< casync_mount_ceph(mount). */
-	uint64_t inline_max_bytes;    /**< casync_mount_inline_max(mount). */
 	/** What files are opened with: Ganesha has checked access, and a file
 	 * of mode 0444 must stay writable for the one who created it. */
 	UserPerm *root_perms;

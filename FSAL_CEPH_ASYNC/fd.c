@@ -82,7 +82,8 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	struct Fh *old = fd->fh;
-	struct Fh *fh;
+	/* libcephfs remembers what was there before when it fails. */
+	struct Fh *fh = NULL;
 	int posix_flags = 0;
 	int rc;
 

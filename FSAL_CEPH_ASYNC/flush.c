@@ -4,7 +4,13 @@
 #include <semaphore.h>
 
 #include "export.h"
+#include "inflight.h"
 #include "object.h"
+
+#define NS_PER_MS 1000000ULL
+
+/* How long a truncate by somebody else is taken for one of many. */
+#define SHRUNK_MS 60000
 
 void casync_flush_init(struct casync_flush *flush)
 {
@@ -15,6 +21,7 @@ void casync_flush_init(struct casync_flush *flush)
 	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
 	flush->written_end = 0;
 	flush->generation = 0;
+	flush->shrunk_ns = 0;
 }
 
 void casync_flush_destroy(struct casync_flush *flush)
@@ -188,10 +195,22 @@ void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes,
 	if (generation == flush->generation) {
 		if (size_bytes < flush->flushed_size)
 			flush->truncated = true;
+		if (size_bytes < known_end_locked(obj))
+			__atomic_store_n(&flush->shrunk_ns, casync_now_ns(),
+					 __ATOMIC_RELAXED);
 		casync_object_size_seen(obj, size_bytes);
 		lower_locked(flush, size_bytes);
 	}
 	pthread_mutex_unlock(&flush->lock);
+}
+
+bool casync_flush_shrunk(struct casync_object *obj)
+{
+	uint64_t shrunk_ns =
+		__atomic_load_n(&obj->flush.shrunk_ns, __ATOMIC_RELAXED);
+
+	return shrunk_ns != 0 &&
+	       casync_now_ns() - shrunk_ns < SHRUNK_MS * NS_PER_MS;
 }
 
 void casync_flush_written(struct casync_object *obj, uint64_t end_bytes)

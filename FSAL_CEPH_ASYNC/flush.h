@@ -39,6 +39,9 @@ struct casync_flush {
 	/** Size the MDS has journaled, as far as we know (atomic). */
 	uint64_t flushed_size;
 	uint64_t written_end; /**< End of what we have written. */
+	/** When somebody else was last seen to have made the file shorter;
+	 * CLOCK_MONOTONIC, 0 never (atomic). */
+	uint64_t shrunk_ns;
 	/** Counts writes and truncates: a size that was asked for before one
 	 * of them and arrives after it is old. */
 	uint64_t generation;
@@ -73,6 +76,12 @@ uint64_t casync_flush_generation(struct casync_object *obj);
  */
 void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes,
 			    uint64_t generation);
+
+/**
+ * Has somebody else made the file shorter of late?  Then it is likely to
+ * happen again, and a size known is not one to rely on.
+ */
+bool casync_flush_shrunk(struct casync_object *obj);
 
 /** A write up to there was done: the file is that long, and a COMMIT has to
  * cover it. */

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdarg.h>
-#include <stdlib.h>
 #include <time.h>
 
 #include "fsal.h"
@@ -16,9 +15,6 @@
 #include "mount.h"
 
 #define NS_PER_S UINT64_C(1000000000)
-
-/* Ceph's default of client_max_inline_size. */
-#define CEPH_INLINE_MAX_BYTES 4096
 
 enum mount_state { BUILDING, READY, FAILED, CLOSING };
 
@@ -35,8 +31,7 @@ struct casync_mount {
 
 	struct ceph_mount_info *ceph;
 	int64_t fscid;
-	uint64_t mounted_ns;	   /* CLOCK_REALTIME */
-	uint64_t inline_max_bytes; /* of a file's inline data */
+	uint64_t mounted_ns; /* CLOCK_REALTIME */
 };
 
 /*
@@ -61,11 +56,6 @@ int64_t casync_mount_fscid(const struct casync_mount *mount)
 uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 {
 	return mount->mounted_ns;
-}
-
-uint64_t casync_mount_inline_max(const struct casync_mount *mount)
-{
-	return mount->inline_max_bytes;
 }
 
 const char *casync_mount_path(const struct casync_mount *mount)
@@ -204,16 +194,6 @@ static int reclaim(struct casync_mount *mount,
 	return 0;
 }
 
-static uint64_t inline_max(struct ceph_mount_info *ceph)
-{
-	char text[32];
-
-	if (ceph_conf_get(ceph, "client_max_inline_size", text, sizeof(text)) <
-	    0)
-		return CEPH_INLINE_MAX_BYTES;
-	return strtoull(text, NULL, 10);
-}
-
 static int connect_and_mount(struct casync_mount *mount,
 			     const struct casync_mount_params *params)
 {
@@ -248,7 +228,6 @@ static int connect_and_mount(struct casync_mount *mount,
 	mount->mounted_ns =
 		(uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
-	mount->inline_max_bytes = inline_max(mount->ceph);
 	return 0;
 }
 

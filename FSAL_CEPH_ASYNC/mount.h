@@ -69,9 +69,6 @@ int64_t casync_mount_fscid(const struct casync_mount *mount);
 /** When it was mounted, CLOCK_REALTIME in nanoseconds. */
 uint64_t casync_mount_time_ns(const struct casync_mount *mount);
 
-/** The longest file that can have inline data (client_max_inline_size). */
-uint64_t casync_mount_inline_max(const struct casync_mount *mount);
-
 /** The path this mount is rooted at ("/" unless cmount_path says else). */
 const char *casync_mount_path(const struct casync_mount *mount);
 

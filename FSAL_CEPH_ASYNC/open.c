@@ -245,7 +245,7 @@ static fsal_status_t create_name(struct casync_object *dir, const char *name,
 	struct ceph_statx stx;
 	struct Inode *inode;
 	fsal_status_t status;
-	struct Fh *fh;
+	struct Fh *fh = NULL; /* as in casync_fd_reopen() */
 	int rc;
 
 	rc = create_file(dir, name, req, &inode, &fh, &stx);

@@ -21,21 +21,30 @@
 #include "submit.h"
 
 /*
- * A read at the end of a file whose data are inline in its inode is answered
- * by nobody: libcephfs returns 0 and never calls back.  Nothing tells such a
- * file from another, but it is small; and who reads at the end of a small
- * file does not mind the blocking call.
+ * Only what lies within the file may be asked for without blocking.  Past its
+ * end libcephfs does one of two things to us.  Where the data are inline in
+ * the inode, it returns 0 and never calls back.  Elsewhere it asks the MDS
+ * for the size from within the completion, on a messenger thread and with the
+ * read capability in its hand, which a truncate by another client waits for
+ * while it keeps that answer back: the mount is stuck for good.
+ *
+ * False where nothing of the request lies within, and where somebody else
+ * makes the file shorter: then what we know of its size is not enough.
  */
-static bool may_be_inline(const struct casync_op *op)
+static bool clamp_to_size(struct casync_op *op)
 {
 	uint64_t size = casync_object_size_hint(op->obj);
 
-	return op->kind == CASYNC_OP_READ && op->offset >= size &&
-	       size <= op->exp->inline_max_bytes;
+	if (op->offset >= size || casync_flush_shrunk(op->obj))
+		return false;
+	if (op->length_bytes > size - op->offset)
+		op->length_bytes = size - op->offset;
+	return true;
 }
 
 static void start(struct casync_op *op, bool bypass)
 {
+	bool blocking = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
 	fsal_status_t status;
 
 	/* libcephfs refuses empty writes and loses empty reads. */
@@ -47,7 +56,7 @@ static void start(struct casync_op *op, bool bypass)
 	status = casync_op_start(op, bypass);
 	if (FSAL_IS_ERROR(status))
 		casync_op_fail(op, status);
-	else if (may_be_inline(op))
+	else if (blocking)
 		casync_finish_blocking_read(op);
 	else
 		casync_submit(op);

@@ -25,8 +25,9 @@
  *	zeros)						casync_parts_lay_out()
  *	fsync without syncdataonly (may abort)		parts.c, init_part()
  *	a write to a snapshot (asserts)			rw.c, casync_write2()
- *	a read at EOF of a file that may have inline
- *	data (0, and no callback ever)			rw.c, start()
+ *	a read past the end of the file (no callback
+ *	for inline data, else a blocking getattr in
+ *	the completion)					rw.c, clamp_to_size()
  *	NULL buffers (it copies from them)		Ganesha allocates them
  *
  * The number of iovecs has no limit: libcephfs puts them into a bufferlist and

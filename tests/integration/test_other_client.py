@@ -31,7 +31,6 @@ def beside_another_client(cluster, layout, vers):
         vers=vers, name="b", seconds=SECONDS)
 
 
-@pytest.mark.xfail(strict=True, raises=Hang, reason=HANGS)
 @pytest.mark.parametrize("layout, vers", [
     ("object_4m", "3"), ("unit_64k_times_4", "4.2")])
 def test_reads_are_states_of_the_file(cluster, victim, record, layout, vers):
