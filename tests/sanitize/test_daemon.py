@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The real daemon, the plugin in it instrumented: real load, an unexport
+and an end in the midst of it, and no report.
+
+The tests of a sanitizer share a daemon and depend on each other's order.
+"""
+import pytest
+
+import all_cases  # noqa: F401  (registers the cases)
+from batch import Batch
+from registry import CASES
+
+SLOW_MS = 20        # so that requests are in flight when something happens
+UNEXPORT_S = 40     # longer than Drain_Timeout
+END_S = 60
+
+
+@pytest.fixture
+def loaded(daemon):
+    """Load over an NFS with and one without states, and in flight I/O."""
+    clients = daemon.start_load("4.2", "3")
+    try:
+        daemon.wait_for_io(20)
+        daemon.run("slow", SLOW_MS)
+        daemon.wait_for_io(1)
+        yield
+    finally:
+        daemon.run("slow", 0)
+        for client in clients:
+            client.terminate()
+        for client in clients:
+            client.wait(60)
+
+
+def no_report(daemon):
+    found = daemon.reports()
+    assert not found.counting, "\n".join(found.counting)[:20000]
+
+
+def test_cases(daemon):
+    """Everything else than load, over NFSv4.2."""
+    names = [name for name, one in CASES.items() if "4.2" in one.versions]
+    batch = Batch(daemon, "4.2", names)
+    wrong = {name: batch.outcome(name) for name in names
+             if batch.outcome(name)}
+    assert not wrong, "\n".join(f"{name}: {why}"
+                                for name, why in wrong.items())
+    no_report(daemon)
+
+
+def test_unexport_under_load(daemon, loaded):
+    pid = daemon.pid()
+    daemon.unexport(UNEXPORT_S)
+    assert not daemon.exported("/ceph", port=2049)
+    assert not daemon.log.matching("did not end within")
+    daemon.export_again(UNEXPORT_S)
+    assert daemon.exported("/ceph", port=2049)
+    assert daemon.pid() == pid
+    no_report(daemon)
+
+
+def test_end_at_rest(daemon, say):
+    """Leaks are looked for when the process exits."""
+    daemon.stop(END_S)
+    no_report(daemon)
+    assert not daemon.reports().ganeshas_leaks
+    tell(daemon, say)
+
+
+@pytest.fixture
+def started_again(daemon):
+    daemon.start()
+
+
+def test_end_under_load(daemon, started_again, loaded, say):
+    """SIGTERM in the midst of it."""
+    daemon.stop(END_S)
+    no_report(daemon)
+    tell(daemon, say)
+
+
+def tell(daemon, say):
+    found = daemon.reports()
+    if found.others:
+        say(f"{len(found.others)} reports about code that is not "
+            f"instrumented, kept in {daemon.prefix}.*")
+    if found.ganeshas_leaks:
+        say(f"{len(found.ganeshas_leaks)} kinds of memory that Ganesha left "
+            f"behind, kept in {daemon.prefix}.*")
