@@ -1,0 +1,60 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# The plugin under gcc's sanitizers, in the lab container:
+#
+#   ci/sanitize.sh                        all of this
+#   ci/sanitize.sh unit [CTEST ARGS]      the unit tests
+#   ci/sanitize.sh daemon [PYTEST ARGS]   a real ganesha.nfsd under load,
+#                                         unexported and ended in its midst
+#
+# Each under AddressSanitizer, LeakSanitizer and UBSan, and then under
+# ThreadSanitizer.  Only the plugin is instrumented; tests/sanitize/reports.py
+# tells which reports count.
+#
+# Exit status 0 only when everything that ran passed.  Logs of the runners
+# and of all daemons are kept in build/sanitize-logs/<time>.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=ci/lib.sh
+. "$top/ci/lib.sh"
+
+UNIT_LIMIT=${UNIT_LIMIT:-600}
+INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-2400}
+
+logs=$top/build/sanitize-logs/$(date +%Y%m%d-%H%M%S)
+lab=casync-sanitize-$$
+# shellcheck source=ci/runner.sh
+. "$top/ci/runner.sh"
+
+daemon()
+{
+	set -- -c tests/integration/pytest.ini --rootdir . tests/sanitize "$@"
+	for sanitizers in address,undefined thread; do
+		build_sanitized "$sanitizers" || continue
+		which=${sanitizers%%,*}
+		say "ganesha.nfsd under -fsanitize=$sanitizers"
+		pytest_as "daemon-$which" "--$which-build=/build/$which" "$@"
+	done
+}
+
+part=all
+if [ "$#" -gt 0 ]; then
+	part=$1
+	shift
+fi
+case $part in
+all | unit | daemon) ;;
+*) die "'$part': unit, daemon or nothing" ;;
+esac
+
+begin
+case $part in
+unit) unit_sanitized "$@" ;;
+daemon) daemon "$@" ;;
+all)
+	unit_sanitized
+	daemon
+	;;
+esac
