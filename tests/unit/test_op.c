@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What an op holds while it is under way: fd, share, groups, buffers.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "request.h"
+
+static void temporary_fd_of_read_is_closed_on_worker(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	stub.global_fd_busy = true;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_false(io->on_completer);
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 1);
+	assert_int_equal(fake.open_fhs, 0);
+	free_io(io);
+}
+
+static void temporary_fd_of_write_is_closed_on_worker(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	stub.global_fd_busy = true;
+	start_write(io, true);
+	settle(io);
+	check_ok(io, 100);
+	assert_false(io->on_completer);
+	assert_int_equal(fake.open_fhs, 0);
+	free_io(io);
+}
+
+static void temporary_fd_of_failed_io_is_closed(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	stub.global_fd_busy = true;
+	fake.plan.result = -EIO;
+	start_read(io);
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	assert_int_equal(fake.open_fhs, 0);
+	free_io(io);
+}
+
+static void failing_close_is_logged_and_io_stands(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	stub.global_fd_busy = true;
+	stub.complete_status = fsalstat(ERR_FSAL_IO, EIO);
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(stub.warnings, 1);
+	free_io(io);
+}
+
+static void stateless_io_releases_its_reservation_once(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	start_write(io, true);
+	assert_int_equal(stub.reservations, 1);
+	fake_complete_in_order();
+	settle(io);
+	assert_int_equal(stub.reservation_changes, 2);
+	free_io(io);
+}
+
+static void io_with_state_takes_no_reservation(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	io->arg.state = &rig.state.state;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(stub.reservation_changes, 0);
+	assert_ptr_equal(fake.calls[0].asked.fh, rig.state.fd.fh);
+	assert_int_equal(rig.state.fd.fsal_fd.io_work, 0);
+	free_io(io);
+}
+
+struct groups_case {
+	const char *name;
+	unsigned int count;
+};
+
+static const struct groups_case groups_cases[] = {
+	{"requester_without_groups_keeps_none", 0},
+	{"requester_with_one_group_keeps_it", 1},
+	{"requester_with_16_groups_keeps_them", 16},
+	{"requester_with_17_groups_keeps_them", 17},
+	{"requester_with_20_groups_keeps_them", 20},
+};
+
+#define GROUPS_CASES (sizeof(groups_cases) / sizeof(groups_cases[0]))
+
+static void check_groups(void **state)
+{
+	const struct groups_case *c = *state;
+	gid_t groups[GROUPS] = {0};
+	struct io *io = new_io(0, 100);
+
+	set_creds(groups, c->count);
+	if (c->count == 0)
+		rig.request.creds.caller_garray = NULL;
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	memset(groups, 0, sizeof(groups));
+	fake_complete_in_order();
+	settle(io);
+	check_answer_context(io, c->count);
+	free_io(io);
+}
+
+static void trimmed_write_writes_only_what_was_asked(void **state)
+{
+	struct io *io = new_io(0, 3000);
+
+	(void)state;
+	io->arg.io_request = 1500; /* the buffers hold 3000 */
+	start_write(io, true);
+	settle(io);
+	check_ok(io, 1500);
+	check_bytes_written(io, 1500);
+	assert_int_equal(fake_content(1500), fake_byte(1500));
+	free_io(io);
+}
+
+static void reads_are_counted_while_they_are_in_flight(void **state)
+{
+	struct io *io = new_io(0, 2 * RIG_OBJECT);
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_int_equal(rig.exp.inflight.ops, 1);
+	assert_int_equal(rig.exp.inflight.bytes, 2 * RIG_OBJECT);
+	fake_complete(0);
+	assert_int_equal(rig.exp.inflight.ops, 1);
+	fake_complete(1);
+	settle(io);
+	free_io(io);
+}
+
+static const struct CMUnitTest plain[] = {
+	CASE(temporary_fd_of_read_is_closed_on_worker),
+	CASE(temporary_fd_of_write_is_closed_on_worker),
+	CASE(temporary_fd_of_failed_io_is_closed),
+	CASE(failing_close_is_logged_and_io_stands),
+	CASE(stateless_io_releases_its_reservation_once),
+	CASE(io_with_state_takes_no_reservation),
+	CASE(trimmed_write_writes_only_what_was_asked),
+	CASE(reads_are_counted_while_they_are_in_flight),
+};
+
+#define PLAIN (sizeof(plain) / sizeof(plain[0]))
+
+int main(void)
+{
+	static struct CMUnitTest tests[GROUPS_CASES + PLAIN];
+	size_t n = 0;
+	size_t i;
+
+	for (i = 0; i < GROUPS_CASES; i++)
+		tests[n++] = (struct CMUnitTest)ROW_CASE(check_groups,
+							 &groups_cases[i]);
+	memcpy(tests + n, plain, sizeof(plain));
+
+	return cmocka_run_group_tests_name("op", tests, NULL, NULL);
+}

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Which WRITEs and COMMITs flush the file's metadata, as the keys have it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "complete.h"
+#include "ops.h"
+#include "request.h"
+#include "workers.h"
+
+static void full_mode_flushes_before_the_answer(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	start_write(io, true);
+	settle(io);
+	check_ok(io, 100);
+	assert_true(io->arg.fsal_stable);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	assert_false(io->on_completer);
+	assert_false(fake.calls[0].asked.fsync);
+	free_io(io);
+}
+
+static void failing_flush_is_not_acknowledged(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	fake.blocking_result[FAKE_SYNC_INODE] = -ENOSPC;
+	start_write(io, true);
+	settle(io);
+	check_error(io, ERR_FSAL_NOSPC);
+	free_io(io);
+}
+
+static void failed_write_is_not_flushed(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	fake.plan.result = -EDQUOT;
+	start_write(io, true);
+	settle(io);
+	check_error(io, ERR_FSAL_DQUOT);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	free_io(io);
+}
+
+static void full_mode_closes_temporary_fd_after_flush(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	stub.global_fd_busy = true;
+	start_write(io, true);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(fake.open_fhs, 0);
+	free_io(io);
+}
+
+static void write_and_settle(uint64_t offset, bool stable, bool says_stable)
+{
+	struct io *io = new_io(offset, 100);
+
+	start_write(io, stable);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(io->arg.fsal_stable, says_stable);
+	free_io(io);
+	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(casync_complete_start(), 0);
+}
+
+static void fdatasync_mode_flushes_growth_only(void **state)
+{
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	write_and_settle(0, true, true); /* nothing known: flushes all */
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	write_and_settle(200, true, true);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	write_and_settle(4 * OBJ, true, true);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+	write_and_settle(4 * OBJ, true, true);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+}
+
+static void unstable_write_is_promoted_where_that_is_free(void **state)
+{
+	(void)state;
+	rig.exp.keys.tuning.promote_unstable = true;
+	write_and_settle(0, false, true);
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	write_and_settle(0, false, false);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+}
+
+static void commit(fsal_errors_t major)
+{
+	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major, major);
+}
+
+static void commit_flushes_as_the_mode_says(void **state)
+{
+	(void)state;
+	commit(ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	commit(ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	commit(ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	write_and_settle(4 * OBJ, false, false);
+	commit(ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+}
+
+static void commit_reports_failing_flush(void **state)
+{
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	fake.blocking_result[FAKE_SYNC_INODE] = -EDQUOT;
+	commit(ERR_FSAL_DQUOT);
+	fake.blocking_result[FAKE_SYNC_INODE] = 0;
+	commit(ERR_FSAL_NO_ERROR);
+}
+
+static struct io *grower;
+
+static void grow_during_getattr(enum fake_blocking which)
+{
+	if (which != FAKE_GETATTR || grower == NULL)
+		return;
+	/* The getattr has the old size; the write is answered before it. */
+	fake_complete_in_order();
+	(void)rig_wait(&grower->came);
+}
+
+/*
+ * A size that getattr brings may be older than a write that was answered
+ * while it was under way; storing it lowers the hint below that write, and
+ * COMMIT (fdatasync) then finds nothing grown and flushes nothing.
+ */
+static void commit_after_racing_getattr_still_flushes(void **state)
+{
+	struct io *reader;
+	unsigned int flushes;
+
+	(void)state;
+	reader = new_io(3 * OBJ, OBJ);
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	commit(ERR_FSAL_NO_ERROR); /* the MDS knows all there is */
+	flushes = fake_blocking_count(FAKE_SYNC_INODE);
+	assert_int_equal(flushes, 1);
+
+	grower = new_io(4 * OBJ, 100);
+	fake_special(0, (struct fake_plan){FAKE_LATER, FAKE_TRUE_RESULT, 0, 0});
+	start_write(grower, false);
+	in_blocking = grow_during_getattr;
+	start_read(reader);
+	assert_true(rig_wait(&reader->came));
+	commit(ERR_FSAL_NO_ERROR);
+	stop_threads();
+	assert_int_equal(grower->calls, 1);
+	free_io(grower);
+	grower = NULL;
+	free_io(reader);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), flushes + 1);
+}
+
+static struct io *second_grower;
+
+static void grow_flush_and_grow(enum fake_blocking which)
+{
+	if (which != FAKE_GETATTR || grower == NULL)
+		return;
+	fake_complete(0);
+	(void)rig_wait(&grower->came);
+	(void)casync_flush_wait(rig.obj);
+	fake_complete(1);
+	(void)rig_wait(&second_grower->came);
+}
+
+/* The size that getattr brings is older than a flush, too: the write after
+ * the flush still has to be covered by COMMIT. */
+static void commit_after_getattr_older_than_flush_still_flushes(void **state)
+{
+	const struct fake_plan later = {FAKE_LATER, FAKE_TRUE_RESULT, 0, 0};
+	struct io *reader = new_io(3 * OBJ, OBJ);
+	unsigned int flushes;
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	commit(ERR_FSAL_NO_ERROR); /* the MDS knows all there is */
+	grower = new_io(4 * OBJ, 100);
+	second_grower = new_io(5 * OBJ, 100);
+	fake_special(0, later);
+	fake_special(1, later);
+	start_write(grower, false);
+	start_write(second_grower, false);
+	in_blocking = grow_flush_and_grow;
+	start_read(reader);
+	assert_true(rig_wait(&reader->came));
+	flushes = fake_blocking_count(FAKE_SYNC_INODE);
+	commit(ERR_FSAL_NO_ERROR);
+	stop_threads();
+	free_io(grower);
+	grower = NULL;
+	free_io(second_grower);
+	free_io(reader);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), flushes + 1);
+}
+
+/* Another client truncates and a getattr tells us: what we had written does
+ * not count as journaled by the next flush. */
+static void flush_after_foreign_truncate_forgets_old_end(void **state)
+{
+	struct io *reader;
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	write_and_settle(4 * OBJ, false, false);
+	fake.size_bytes = 100;
+	rig.obj->size_hint = 0; /* so that the read asks */
+	reader = new_io(0, 50);
+	start_read(reader);
+	settle(reader);
+	free_io(reader);
+	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(casync_complete_start(), 0);
+	commit(ERR_FSAL_NO_ERROR);
+	assert_true(casync_flush_grown(rig.obj, 500));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(full_mode_flushes_before_the_answer),
+		CASE(failing_flush_is_not_acknowledged),
+		CASE(failed_write_is_not_flushed),
+		CASE(full_mode_closes_temporary_fd_after_flush),
+		CASE(fdatasync_mode_flushes_growth_only),
+		CASE(unstable_write_is_promoted_where_that_is_free),
+		CASE(commit_flushes_as_the_mode_says),
+		CASE(commit_reports_failing_flush),
+		CASE(commit_after_racing_getattr_still_flushes),
+		CASE(commit_after_getattr_older_than_flush_still_flushes),
+		CASE(flush_after_foreign_truncate_forgets_old_end),
+	};
+
+	return cmocka_run_group_tests_name("stability", tests, NULL, NULL);
+}
