@@ -186,6 +186,7 @@ static void answer_locked(struct fake_call *call)
 	struct fake_plan plan = call->plan;
 
 	call->pending = false;
+	call->unanswered = false;
 	io->result = transfer_locked(call);
 	io->callback(io);
 	if (plan.twice) {
@@ -211,6 +212,7 @@ static void remember_locked(struct fake_call *call, unsigned int number,
 	call->length_bytes = iov_bytes(io->iov, io->iovcnt);
 	call->plan = fake.is_special[number] ? fake.special[number] :
 					       fake.plan;
+	call->unanswered = true;
 }
 
 int64_t ceph_ll_nonblocking_readv_writev(struct ceph_mount_info *cmount,
@@ -242,6 +244,7 @@ int64_t ceph_ll_nonblocking_readv_writev(struct ceph_mount_info *cmount,
 			abort();
 		break;
 	case FAKE_RETURNED:
+		call->unanswered = false;
 		rc = transfer_locked(call);
 		break;
 	}
@@ -255,6 +258,17 @@ void fake_complete(unsigned int call)
 		return;
 	if (fake.calls[call].pending)
 		answer_locked(&fake.calls[call]);
+	unlock_client();
+}
+
+void fake_complete_again(unsigned int call, int64_t result)
+{
+	struct ceph_ll_io_info *io = fake.calls[call].io;
+
+	if (!lock_client())
+		return;
+	io->result = result;
+	io->callback(io);
 	unlock_client();
 }
 
@@ -374,6 +388,16 @@ int ceph_ll_open(struct ceph_mount_info *cmount, struct Inode *in, int flags,
 	return 0;
 }
 
+static void see_whether_in_use_locked(const struct Fh *fh)
+{
+	unsigned int i;
+
+	for (i = 0; i < fake.call_count; i++) {
+		if (fake.calls[i].unanswered && fake.calls[i].asked.fh == fh)
+			fake.closed_in_use++;
+	}
+}
+
 int ceph_ll_close(struct ceph_mount_info *cmount, struct Fh *filehandle)
 {
 	int rc = begin(FAKE_CLOSE);
@@ -382,6 +406,7 @@ int ceph_ll_close(struct ceph_mount_info *cmount, struct Fh *filehandle)
 	/* Even a close that reports an error has closed. */
 	if (rc != 0 && !lock_client())
 		return rc;
+	see_whether_in_use_locked(filehandle);
 	free(filehandle);
 	fake.open_fhs--;
 	unlock_client();

@@ -49,7 +49,8 @@ struct fake_call {
 	struct ceph_ll_io_info asked; /**< A copy. */
 	size_t length_bytes; /**< Sum of the iovecs. */
 	struct fake_plan plan;
-	bool pending;
+	bool pending; /**< Until fake_complete*(). */
+	bool unanswered; /**< Its Fh and buffers are in use. */
 };
 
 enum fake_blocking {
@@ -83,6 +84,7 @@ struct fake {
 	unsigned int call_count;
 	unsigned int blocking_calls[FAKE_BLOCKING_CALLS];
 	unsigned int calls_in_callback;
+	unsigned int closed_in_use; /**< Fhs, while calls were unanswered. */
 	int open_fhs;
 };
 
@@ -108,6 +110,9 @@ void fake_punch(unsigned int object);
 
 /** Answer a call that is pending. */
 void fake_complete(unsigned int call);
+
+/** Call back once more for a call that was answered, as a bug would. */
+void fake_complete_again(unsigned int call, int64_t result);
 
 /** Answer all that are pending, in this thread. */
 void fake_complete_in_order(void);

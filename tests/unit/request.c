@@ -45,6 +45,8 @@ void set_creds(gid_t *groups, unsigned int count)
 
 int request_up(void **state)
 {
+	struct casync_duplicate earlier;
+
 	rig_up(state);
 	test_thread = pthread_self();
 	duplicates_before = casync_submit_duplicates();
@@ -52,6 +54,9 @@ int request_up(void **state)
 	in_blocking = NULL;
 	fake.hook = hook;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_DATA;
+	/* What an earlier test completed twice is not to be logged now. */
+	while (casync_submit_next_duplicate(&earlier))
+		;
 	if (casync_workers_start() != 0)
 		return -1;
 	return casync_complete_start() != 0 || casync_watchdog_start() != 0;
@@ -79,6 +84,7 @@ static void free_object(void)
 	if (obj->global_fd.fh != NULL)
 		(void)ceph_ll_close(NULL, obj->global_fd.fh);
 	casync_flush_destroy(&obj->flush);
+	casync_gate_destroy(&obj->gate);
 	destroy_fsal_fd(&obj->global_fd.fsal_fd);
 	pthread_rwlock_destroy(&obj->handle.obj_lock);
 	memset(obj, 0xa5, sizeof(*obj));
@@ -89,6 +95,7 @@ static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 		 void *obj_data, void *caller_data)
 {
 	struct io *io = caller_data;
+	sem_t *hold = io->hold;
 
 	(void)obj;
 	(void)obj_data;
@@ -109,12 +116,15 @@ static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 	io->ios_completed = stub_ios_completed();
 	io->on_completer = casync_complete_on_thread();
 	io->in_caller = pthread_equal(pthread_self(), test_thread);
+	if (io->in_done != NULL)
+		io->in_done();
 	if (io->frees_object)
 		free_object();
 	__atomic_add_fetch(&io->calls, 1, __ATOMIC_ACQ_REL);
+	/* From here on the test may free it. */
 	sem_post(&io->came);
-	if (io->hold != NULL)
-		(void)rig_wait(io->hold);
+	if (hold != NULL)
+		(void)rig_wait(hold);
 }
 
 struct io *new_io(uint64_t offset, size_t length)
@@ -181,6 +191,7 @@ void settle(struct io *io)
 	assert_true(glist_empty(&rig.exp.inflight.entries));
 	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
 	assert_int_equal(fake.calls_in_callback, 0);
+	assert_int_equal(fake.closed_in_use, 0);
 	assert_int_equal(blocking_on_completer, 0);
 	assert_int_equal(io->arg.fsal_resume, FSAL_NORESUME);
 }
@@ -218,15 +229,15 @@ void check_bytes_written(const struct io *io, size_t amount)
 				 written_byte(i));
 }
 
-/* What every answer from a thread of ours has to have. */
-void check_answer_context(const struct io *io, unsigned int groups)
+void check_answer_context(const struct io *io, unsigned int groups,
+			  unsigned int others)
 {
 	unsigned int i;
 
 	assert_true(io->own_export);
 	assert_false(io->in_caller);
-	assert_int_equal(io->inflight_ops, 0);
-	assert_int_equal(io->ios_completed, 1);
+	assert_in_range(io->inflight_ops, 0, others);
+	assert_in_range(io->ios_completed, 1, 1 + others);
 	assert_int_equal(io->creds.caller_uid, 1001);
 	assert_int_equal(io->creds.caller_gid, 1002);
 	assert_int_equal(io->creds.caller_glen, groups);

@@ -31,6 +31,7 @@ struct io {
 	/* Set before: what done does. */
 	sem_t *hold;	   /* wait for it */
 	bool frees_object; /* as the last request on it may */
+	void (*in_done)(void); /* call it */
 
 	/* Set in done. */
 	sem_t came;
@@ -86,8 +87,12 @@ void check_error(const struct io *io, fsal_errors_t major);
 void check_bytes_read(const struct io *io, size_t amount);
 void check_bytes_written(const struct io *io, size_t amount);
 
-/** What every answer from a thread of ours has to have. */
-void check_answer_context(const struct io *io, unsigned int groups);
+/**
+ * What every answer from a thread of ours has to have; @p others were under
+ * way beside it.
+ */
+void check_answer_context(const struct io *io, unsigned int groups,
+			  unsigned int others);
 
 void check_nothing_asked(const struct io *io);
 

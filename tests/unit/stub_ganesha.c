@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "fsal.h"
@@ -17,7 +19,8 @@ struct stub stub;
 
 __thread struct req_op_context *op_ctx;
 
-/* Logging: only that a line was written is of interest. */
+/* Logging: warnings are counted, the last one kept. */
+static pthread_mutex_t warning_lock = PTHREAD_MUTEX_INITIALIZER;
 static log_levels_t levels[COMPONENT_COUNT];
 log_levels_t *component_log_level = levels;
 log_levels_t *conditional_component_log_level = levels;
@@ -53,13 +56,31 @@ void DisplayLogComponentLevel(log_components_t component, const char *file,
 			      int line, const char *function,
 			      log_levels_t level, const char *format, ...)
 {
+	va_list args;
+
 	(void)component;
 	(void)file;
 	(void)line;
 	(void)function;
-	(void)format;
-	if (level <= NIV_WARN)
-		add(&stub.warnings, 1);
+	if (level > NIV_WARN)
+		return;
+	add(&stub.warnings, 1);
+	va_start(args, format);
+	pthread_mutex_lock(&warning_lock);
+	(void)vsnprintf(stub.last_warning, sizeof(stub.last_warning), format,
+			args);
+	pthread_mutex_unlock(&warning_lock);
+	va_end(args);
+}
+
+bool stub_warned(const char *text)
+{
+	bool warned;
+
+	pthread_mutex_lock(&warning_lock);
+	warned = strstr(stub.last_warning, text) != NULL;
+	pthread_mutex_unlock(&warning_lock);
+	return warned;
 }
 
 void SetNameFunction(const char *nom)
@@ -112,6 +133,8 @@ void release_op_context(void)
 
 	if (ctx->ctx_export != NULL)
 		add(&stub.export_refs, -1);
+	if (stub.on_release != NULL)
+		stub.on_release();
 	op_ctx = ctx->saved_op_ctx;
 	ctx->ctx_export = NULL;
 	ctx->fsal_export = NULL;

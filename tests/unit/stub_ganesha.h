@@ -17,6 +17,8 @@ struct stub {
 	fsal_status_t start_status; /**< fsal_start_io()'s. */
 	fsal_status_t complete_status; /**< fsal_complete_io()'s. */
 	void (*on_complete_io)(void); /**< Runs in fsal_complete_io(). */
+	void (*on_release)(void); /**< In release_op_context(): the export
+				       may go. */
 
 	/* Counted. */
 	int ios_started;
@@ -27,6 +29,7 @@ struct stub {
 	int export_refs; /**< Over the test's own. */
 	int op_contexts; /**< Initialised, not released. */
 	int warnings; /**< LogWarn and worse. */
+	char last_warning[256]; /**< Under a lock: stub_warned(). */
 };
 
 extern struct stub stub;
@@ -35,5 +38,8 @@ extern struct stub stub;
 void stub_reset(void);
 
 int stub_ios_completed(void);
+
+/** Does the last of the warnings contain @p text? */
+bool stub_warned(const char *text);
 
 #endif /* STUB_GANESHA_H */

@@ -131,7 +131,7 @@ static void check_groups(void **state)
 	memset(groups, 0, sizeof(groups));
 	fake_complete_in_order();
 	settle(io);
-	check_answer_context(io, c->count);
+	check_answer_context(io, c->count, 0);
 	free_io(io);
 }
 
