@@ -198,6 +198,22 @@ static void failing_repair_is_error(void **state)
 	free_io(io);
 }
 
+static void failing_repair_asks_for_nothing_more(void **state)
+{
+	struct io *io = new_io(0, 2 * RIG_OBJECT);
+
+	(void)state;
+	fake_punch(0);
+	fake_punch(1);
+	fake.blocking_result[FAKE_READ] = -EIO;
+	start_read(io);
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 0);
+	free_io(io);
+}
+
 /* All bytes are there: not knowing whether more follow is no error. */
 static void failing_size_lookup_leaves_a_full_read(void **state)
 {
@@ -255,6 +271,7 @@ static const struct CMUnitTest plain[] = {
 	CASE(hole_beside_failing_part_is_error),
 	CASE(first_failing_part_in_file_order_is_the_answer),
 	CASE(failing_repair_is_error),
+	CASE(failing_repair_asks_for_nothing_more),
 	CASE(failing_size_lookup_leaves_a_full_read),
 	CASE(settled_read_with_temporary_fd_asks_nothing_more),
 	CASE(failing_repair_of_later_part_counts_no_bytes),

@@ -402,6 +402,52 @@ static void truncate_during_flush_is_not_forgotten(void **state)
 	assert_true(casync_flush_grown(rig.obj, 500));
 }
 
+static void foreign_truncate_now(void)
+{
+	casync_flush_size_seen(rig.obj, 100, casync_flush_generation(rig.obj));
+}
+
+/* The same when it is somebody else's and a getattr shows it. */
+static void foreign_truncate_during_flush_is_not_forgotten(void **state)
+{
+	(void)state;
+	ungate();
+	casync_object_size_seen(rig.obj, 1000);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	in_flush = foreign_truncate_now;
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_true(casync_flush_grown(rig.obj, 500));
+}
+
+static void flush_after_truncate_counts_again(void **state)
+{
+	(void)state;
+	ungate();
+	casync_flush_truncated(rig.obj, 2000);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_false(casync_flush_grown(rig.obj, 2000));
+}
+
+static void size_asked_for_before_truncate_is_old(void **state)
+{
+	uint64_t generation = casync_flush_generation(rig.obj);
+
+	(void)state;
+	casync_flush_truncated(rig.obj, 5000);
+	casync_flush_size_seen(rig.obj, 1000, generation);
+	assert_int_equal(casync_object_size_hint(rig.obj), 5000);
+}
+
+static void write_makes_the_file_as_long_as_it_reaches(void **state)
+{
+	(void)state;
+	casync_object_size_seen(rig.obj, 1000);
+	casync_flush_written(rig.obj, 5000);
+	assert_int_equal(casync_object_size_hint(rig.obj), 5000);
+	casync_flush_written(rig.obj, 3000);
+	assert_int_equal(casync_object_size_hint(rig.obj), 5000);
+}
+
 struct caller {
 	pthread_t thread;
 	int failures;
@@ -466,6 +512,10 @@ int main(void)
 		CASE(truncated_file_grows_again_from_there),
 		CASE(truncate_upwards_flushes_nothing),
 		CASE(truncate_during_flush_is_not_forgotten),
+		CASE(foreign_truncate_during_flush_is_not_forgotten),
+		CASE(flush_after_truncate_counts_again),
+		CASE(size_asked_for_before_truncate_is_old),
+		CASE(write_makes_the_file_as_long_as_it_reaches),
 		CASE(many_callers_never_have_two_flushes_in_the_air),
 	};
 

@@ -10,10 +10,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "inflight.h"
+#include "pool.h"
 #include "request.h"
+#include "watchdog.h"
 
 static void temporary_fd_of_read_is_closed_on_worker(void **state)
 {
@@ -165,6 +169,104 @@ static void reads_are_counted_while_they_are_in_flight(void **state)
 	free_io(io);
 }
 
+static void fd_is_opened_for_what_is_done_on_it(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	start_read(io);
+	assert_int_equal(rig.obj->global_fd.fsal_fd.openflags, FSAL_O_READ);
+	assert_true(rig_wait(&io->came));
+	free_io(io);
+	io = new_io(0, 100);
+	start_write(io, true);
+	assert_int_equal(rig.obj->global_fd.fsal_fd.openflags, FSAL_O_WRITE);
+	settle(io);
+	free_io(io);
+}
+
+static void nothing_of_the_export_is_in_use(void)
+{
+	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
+}
+
+/* The answer's op_ctx may hold the last reference. */
+static void export_may_go_when_the_answer_is_out(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	stub.on_release = nothing_of_the_export_is_in_use;
+	fake_complete_in_order();
+	settle(io);
+	free_io(io);
+}
+
+static void op_is_in_use(void)
+{
+	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 1);
+}
+
+/* done and what is logged after it are of this request, not of the next. */
+static void op_is_kept_until_it_is_answered(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	io->in_done = op_is_in_use;
+	start_read(io);
+	settle(io);
+	free_io(io);
+}
+
+/* Where nothing was asked of Ceph nobody keeps the export in done. */
+static void failed_request_is_no_longer_the_exports(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
+	io->in_done = nothing_of_the_export_is_in_use;
+	start_read(io);
+	settle(io);
+	check_error(io, ERR_FSAL_DELAY);
+	free_io(io);
+}
+
+static bool warned(const char *text)
+{
+	const struct timespec pause = { .tv_nsec = 1000000 };
+	unsigned int i;
+
+	for (i = 0; i < RIG_TIMEOUT_S * 1000; i++) {
+		if (stub_warned(text))
+			return true;
+		nanosleep(&pause, NULL);
+	}
+	return false;
+}
+
+static void slow_request_is_logged_and_so_is_its_end(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	rig.exp.keys.tuning.slow_op_warn = 1;
+	casync_watchdog_add(&rig.exp);
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_true(warned("slow: READ inode 0x10000000001"));
+	assert_true(stub_warned("state SUBMITTED"));
+	fake_complete_in_order();
+	settle(io);
+	casync_watchdog_remove(&rig.exp);
+	assert_true(stub_warned("slow, has ended: READ inode 0x10000000001"));
+	free_io(io);
+}
+
 static const struct CMUnitTest plain[] = {
 	CASE(temporary_fd_of_read_is_closed_on_worker),
 	CASE(temporary_fd_of_write_is_closed_on_worker),
@@ -174,6 +276,11 @@ static const struct CMUnitTest plain[] = {
 	CASE(io_with_state_takes_no_reservation),
 	CASE(trimmed_write_writes_only_what_was_asked),
 	CASE(reads_are_counted_while_they_are_in_flight),
+	CASE(fd_is_opened_for_what_is_done_on_it),
+	CASE(export_may_go_when_the_answer_is_out),
+	CASE(op_is_kept_until_it_is_answered),
+	CASE(failed_request_is_no_longer_the_exports),
+	CASE(slow_request_is_logged_and_so_is_its_end),
 };
 
 #define PLAIN (sizeof(plain) / sizeof(plain[0]))

@@ -5,6 +5,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -19,8 +20,10 @@
 #include <cmocka.h>
 
 #include "complete.h"
+#include "op.h"
 #include "request.h"
 #include "submit.h"
+#include "watchdog.h"
 
 static void answer_twice(void)
 {
@@ -100,6 +103,58 @@ static void second_completion_leaves_first_result(void **state)
 	check_error(io, ERR_FSAL_IO);
 	free_io(io);
 }
+
+static void complete_twice(uint64_t offset, int64_t second_result)
+{
+	unsigned int call = fake.call_count;
+	struct io *io = new_io(offset, RIG_OBJECT);
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	fake_complete(call);
+	assert_true(rig_wait(&io->came));
+	fake_complete_again(call, second_result);
+	free_io(io);
+}
+
+/* What the watchdog logs; it has ended, so that it does not take them. */
+static void second_completion_is_recorded(void **state)
+{
+	struct casync_duplicate seen;
+
+	(void)state;
+	casync_watchdog_stop();
+	complete_twice(OBJ, -EIO);
+	assert_true(casync_submit_next_duplicate(&seen));
+	assert_int_equal(seen.result, -EIO);
+	assert_int_equal(seen.part_offset, OBJ);
+	assert_int_equal(seen.op.ino, 0x10000000001);
+	assert_int_equal(seen.op.offset, OBJ);
+	assert_int_equal(seen.op.length_bytes, RIG_OBJECT);
+	assert_int_equal(seen.op.kind, CASYNC_OP_READ);
+	assert_false(casync_submit_next_duplicate(&seen));
+}
+
+/* More than there is room for are counted, and room is used again. */
+static void many_second_completions_are_recorded_as_room_is(void **state)
+{
+	const unsigned int many = 40;
+	struct casync_duplicate seen;
+	unsigned int round, i, recorded;
+
+	(void)state;
+	casync_watchdog_stop();
+	for (round = 0; round < 2; round++) {
+		for (i = 0; i < many; i++)
+			complete_twice(0, 7);
+		for (recorded = 0; casync_submit_next_duplicate(&seen);
+		     recorded++)
+			assert_int_equal(seen.result, 7);
+		assert_in_range(recorded, 1, many);
+	}
+	assert_int_equal(casync_submit_duplicates() - duplicates_before,
+			 2 * many);
+}
 #endif
 
 static void completion_and_return_both_are_one_answer(void **state)
@@ -137,6 +192,79 @@ static void object_may_go_in_done(void **state)
 	check_ok(io, 100);
 	assert_null(rig.obj);
 	free_io(io);
+}
+
+/* And with it the gate, which the submitting thread has yet to leave. */
+static void object_may_go_while_it_is_being_submitted(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_ON_THREAD;
+	fake.hook = NULL;
+	io->frees_object = true;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_null(rig.obj);
+	free_io(io);
+}
+
+/* Somebody else is at the gate of the file. */
+static sem_t gate_taken;
+static sem_t gate_free;
+
+static void *take_gate(void *unused)
+{
+	pthread_mutex_lock(&rig.obj->gate.lock);
+	sem_post(&gate_taken); /* for the submitter */
+	sem_post(&gate_taken); /* and the test */
+	(void)rig_wait(&gate_free);
+	pthread_mutex_unlock(&rig.obj->gate.lock);
+	return unused;
+}
+
+static pthread_t taker;
+
+static void have_gate_taken(void)
+{
+	fake.submission = NULL;
+	assert_int_equal(pthread_create(&taker, NULL, take_gate, NULL), 0);
+	assert_true(rig_wait(&gate_taken));
+}
+
+static void *submit(void *io)
+{
+	op_ctx = &rig.request;
+	start_read(io);
+	return NULL;
+}
+
+/* The answer may take the file away: it waits until the thread is out. */
+static void answer_waits_for_the_thread_at_the_gate(void **state)
+{
+	const struct timespec pause = { .tv_nsec = 50000000 };
+	struct io *io = new_io(0, 100);
+	pthread_t submitter;
+
+	(void)state;
+	sem_init(&gate_taken, 0, 0);
+	sem_init(&gate_free, 0, 0);
+	fake.submission = have_gate_taken;
+	fake.hook = NULL;
+	io->frees_object = true;
+	assert_int_equal(pthread_create(&submitter, NULL, submit, io), 0);
+	assert_true(rig_wait(&gate_taken));
+	nanosleep(&pause, NULL);
+	assert_int_equal(__atomic_load_n(&io->calls, __ATOMIC_ACQUIRE), 0);
+	sem_post(&gate_free);
+	pthread_join(submitter, NULL);
+	pthread_join(taker, NULL);
+	settle(io);
+	check_ok(io, 100);
+	free_io(io);
+	sem_destroy(&gate_taken);
+	sem_destroy(&gate_free);
 }
 
 static void object_may_go_in_done_after_flush(void **state)
@@ -247,9 +375,13 @@ int main(void)
 		CASE(second_completion_is_counted_and_ignored),
 		CASE(second_completion_of_part_does_not_stand_for_other),
 		CASE(second_completion_leaves_first_result),
+		CASE(second_completion_is_recorded),
+		CASE(many_second_completions_are_recorded_as_room_is),
 #endif
 		CASE(completion_and_return_both_are_one_answer),
 		CASE(object_may_go_in_done),
+		CASE(answer_waits_for_the_thread_at_the_gate),
+		CASE(object_may_go_while_it_is_being_submitted),
 		CASE(object_may_go_in_done_after_flush),
 		CASE(object_may_go_in_done_with_temporary_fd),
 		CASE(crowd_is_answered_once_each),
