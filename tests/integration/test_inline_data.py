@@ -14,8 +14,8 @@ from backstage import remove_tree
 from lab import Hang
 
 SECONDS = 25
-WHY = ("libcephfs answers a read of inline data without the callback "
-       "(docs/limits.md)")
+WHY = ("libcephfs never answers the write that moves inline data out of the "
+       "inode (docs/limits.md)")
 
 
 def set_inline(value):

@@ -1,20 +1,14 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Another CephFS client truncates and extends a file while it is read.
 
-Where this goes wrong the whole CephFS mount hangs, so it runs on a Ganesha
-of its own.
+A read past the end of the file, truncated meanwhile, hangs libcephfs and with
+it the mount (rw.c, clamp_to_size), so it runs on a Ganesha of its own.
 """
 import time
 
 import pytest
 
-from lab import Hang
-
 SECONDS = 40
-HANGS = ("libcephfs asks the MDS for the size in the completion of a read "
-         "that came back short (C_Read_Sync_NonBlocking::finish), on a "
-         "messenger thread and with the read's capability held; the MDS "
-         "waits for that capability")
 
 
 @pytest.fixture
