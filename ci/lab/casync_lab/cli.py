@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import client, cluster, conf, faults, ganesha, services, stat, vstart
+from . import (client, cluster, conf, crash, faults, ganesha, services, stat,
+               vstart)
 from .util import LOGS, STATE, LabError, locked, say, tail
 
 LIST_KEYS = ("export", "block", "core", "nfsv4", "export_block", "append")
@@ -129,6 +130,14 @@ def cmd_daemon(args: argparse.Namespace) -> None:
     action(args.command, args.which)
 
 
+def cmd_crash(args: argparse.Namespace) -> None:
+    crash.crash(args.name, args.storage)
+
+
+def cmd_recover(args: argparse.Namespace) -> None:
+    crash.recover(args.name)
+
+
 def cmd_slow(args: argparse.Namespace) -> None:
     faults.slow(args.ms)
 
@@ -219,6 +228,13 @@ def _parser() -> argparse.ArgumentParser:
         one = add(kind, cmd_daemon, f"kill or start an {kind.upper()}")
         one.add_argument("action", choices=("kill9", "start"))
         one.add_argument("which", nargs="?", help="default: the first")
+    one = add("crash", cmd_crash, "SIGKILL Ganesha; with --storage all OSDs "
+              "and metadata servers in the same moment")
+    one.add_argument("--name", default="a", help="which Ganesha (default a)")
+    one.add_argument("--storage", action="store_true")
+    one = add("recover", cmd_recover, "start all that is dead, at once, and "
+              "wait for a mount")
+    one.add_argument("--name", default="a", help="which Ganesha (default a)")
     one = add("slow", cmd_slow, "delay each OSD operation by 0 to MS "
               "milliseconds; 0 = off")
     one.add_argument("ms", type=float)

@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What a power cut does to processes, and the way back from it."""
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import time
+
+from . import cluster, ganesha
+from .util import LabError, alive, say, stop_pid, wait_until
+
+
+def _storage() -> list[str]:
+    """The OSDs and metadata servers, in the order they start."""
+    return [name for name in cluster.daemons()
+            if name.startswith(("osd.", "mds."))]
+
+
+def crash(name: str, storage: bool) -> None:
+    """SIGKILL Ganesha NAME and, with STORAGE, all OSDs and MDSs, at once."""
+    if storage and cluster.known()["store"] == "memstore":
+        raise LabError("the OSDs have their data in memory: they would die "
+                       "with them.  `lab down`, then `lab up --store "
+                       "bluestore`")
+    pids = [ganesha.pid(name)]
+    if storage:
+        pids += [cluster.daemon_pid(daemon) for daemon in _storage()]
+    if None in pids:
+        raise LabError("not all of the victims are running")
+    for pid in pids:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    for pid in pids:
+        stop_pid(pid, signal.SIGKILL, 15)
+        if alive(pid):
+            raise LabError(f"process {pid} does not die")
+    say(f"{len(pids)} processes killed at once")
+
+
+def recover(name: str, timeout: float = 120) -> None:
+    """Start whatever is dead, all at once as a booting machine does, and
+    wait until Ganesha NAME answers a mount."""
+    begin = time.monotonic()
+    dead = [daemon for daemon in _storage() if not cluster.daemon_pid(daemon)]
+    for daemon in dead:
+        cluster.start_daemon(daemon)
+    for daemon in dead:
+        cluster.wait_daemon(daemon)
+    ganesha.start(name, {}, timeout)
+    wait_until(cluster.mds_active, "a metadata server to become active", 90)
+    say(f"recovered in {time.monotonic() - begin:.1f} s")
