@@ -1,0 +1,219 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Writes with several requests in flight, until the server is gone."""
+import select
+from types import SimpleNamespace
+
+import rpc
+from ledger import BLOCK, Blocks, Tail
+
+MOST_BLOCKS = 4
+LONGEST_APPEND = 24 << 10
+COMMIT_EVERY = 12       # unstable writes of a file
+LOOK_EVERY = 4          # acknowledged writes between two looks at `change`
+
+
+class File:
+    """One file of the run, with all that was seen of it."""
+
+    def __init__(self, name, ledger, handle, handle4):
+        self.name = name
+        self.ledger = ledger
+        self.handle = handle
+        self.handle4 = handle4
+        self.change = 0         # the greatest that was seen
+        self.ctimes = set()     # all that were seen over NFSv3
+        self.busy = set()
+        self.stamp = 0
+
+    def next(self, rng):
+        """The next write: offset, data and the ledger's entry."""
+        ledger = self.ledger
+        if isinstance(ledger, Tail):
+            one = ledger.sent(rng.randint(1, LONGEST_APPEND))
+            return one.start, ledger.data(one), one
+        while True:     # two writes of a block in flight have no order
+            blocks = rng.randint(1, MOST_BLOCKS)
+            block = rng.randrange(ledger.count - blocks + 1)
+            span = set(range(block, block + blocks))
+            if not span & self.busy:
+                break
+        self.busy |= span
+        self.stamp += 1
+        one = ledger.sent(block, blocks, self.stamp)
+        return block * BLOCK, ledger.data(one), one
+
+    def answered(self, one, reply):
+        self.ledger.answered(one, reply)
+        if reply.attrs:
+            self.ctimes.add(reply.attrs.ctime)
+        if isinstance(self.ledger, Blocks):
+            self.busy -= set(range(one.block, one.block + one.blocks))
+
+    def saw(self, change):
+        """A complaint if the change attribute went backwards."""
+        back = self.change - change
+        self.change = max(self.change, change)
+        if back > 0:
+            return [f"{self.name}: change went back by {back} while the "
+                    "server ran"]
+        return []
+
+    def server_died(self):
+        self.busy.clear()
+
+
+class Load:
+    """One connection writes, another one looks at the change attribute."""
+
+    def __init__(self, port, files, rng, depth, unstable):
+        self.conn = rpc.Connection(port)
+        self.looker = rpc.Connection(port)
+        self.files = files
+        self.rng = rng
+        self.depth = depth
+        self.unstable = unstable
+        self.waiting = {}       # id -> what to do with the reply
+        self.looking = {}
+        self.since_look = 0
+        self.looks = 0
+        self.complaints = []
+        self.counts = dict.fromkeys(("stable", "unstable", "commits"), 0)
+
+    def run(self, begun):
+        """Until the server is gone; BEGUN is called at the first answer."""
+        try:
+            while True:
+                while len(self.waiting) < self.depth:
+                    self._send(self.rng.choice(self.files))
+                self._replies()
+                if begun and sum(self.counts.values()):
+                    begun()
+                    begun = None
+        except rpc.Gone:
+            self._rest()
+        for file in self.files:
+            file.server_died()
+
+    def _rest(self):
+        """Answers that had arrived already count."""
+        for conn, waiting in ((self.conn, self.waiting),
+                              (self.looker, self.looking)):
+            try:
+                while waiting:
+                    self._one(conn, waiting)
+            except rpc.Gone:
+                pass
+            conn.close()
+
+    def _replies(self):
+        ready, _, _ = select.select([self.conn, self.looker], [], [], 60)
+        if not ready:
+            raise TimeoutError("no answer for 60 s")
+        for conn, waiting in ((self.looker, self.looking),
+                              (self.conn, self.waiting)):
+            if conn in ready:
+                self._one(conn, waiting)
+                while conn.pending():
+                    self._one(conn, waiting)
+
+    @staticmethod
+    def _one(conn, waiting):
+        xid, reader = conn.receive()
+        waiting.pop(xid)(reader)
+
+    def _send(self, file):
+        offset, data, one = file.next(self.rng)
+        stable = rpc.UNSTABLE if self.unstable else \
+            self.rng.choices((rpc.FILE_SYNC, rpc.DATA_SYNC), (4, 1))[0]
+        xid = self.conn.send(rpc.WRITE, rpc.write_body(
+            file.handle, offset, data, stable))
+        self.waiting[xid] = lambda reader: self._written(file, one, reader)
+
+    def _written(self, file, one, reader):
+        reply = rpc.written(reader)
+        file.answered(one, reply)
+        self.counts["stable" if reply.committed else "unstable"] += 1
+        if len(file.ledger.unstable) >= COMMIT_EVERY:
+            covered = file.ledger.commit_sent()
+            xid = self.conn.send(rpc.COMMIT, rpc.commit_body(file.handle))
+            self.waiting[xid] = lambda reader: self._committed(
+                file, covered, reader)
+        self.since_look += 1
+        if self.since_look >= LOOK_EVERY and not self.looking:
+            self.since_look = 0
+            xid = self.looker.send(rpc.COMPOUND, rpc.change_body(
+                file.handle4), version=4)
+            self.looking[xid] = lambda reader: self._looked(file, reader)
+
+    def _committed(self, file, covered, reader):
+        again = file.ledger.committed(covered, rpc.committed(reader))
+        self.counts["commits"] += 1
+        if again:
+            self.complaints.append(
+                f"{file.name}: the write verifier changed between {again} "
+                "writes and their COMMIT, and the server had not died")
+
+    def _looked(self, file, reader):
+        self.looks += 1
+        self.complaints += file.saw(rpc.change(reader).change)
+
+
+def settle(conn, conn4, file):
+    """What a new client finds, and what one more write changes.
+
+    Returns complaints and figures: how far change and ctime moved.
+    """
+    wrong = []
+    before, seen = file.change, set(file.ctimes)
+    now = rpc.get_change(conn4, file.handle4)
+    attrs = rpc.getattr3(conn, file.handle)
+    if now.change <= before:
+        wrong.append(f"change is {now.change} after the crash, "
+                     f"{(before - now.change) / 1e6:.3f} ms less than "
+                     f"{before}, which was seen before it")
+    data = rpc.read_all(conn, file.handle)
+    if len(data) != attrs.size or attrs.size != now.size:
+        wrong.append(f"{len(data)} bytes were read, NFSv3 says {attrs.size},"
+                     f" NFSv4 {now.size}")
+    wrong += file.ledger.check(data)
+    figures = SimpleNamespace(
+        change_ms=(now.change - before) / 1e6 if before else None,
+        ctime_ms=(attrs.ctime - max(seen)) / 1e6 if seen else None,
+        mtime_ms=(attrs.mtime - max(seen)) / 1e6 if seen else None,
+        same_ctime=attrs.ctime in seen)
+    wrong += _one_more(conn, conn4, file, now, {*seen, attrs.ctime})
+    return [f"{file.name}: {what}" for what in wrong], figures
+
+
+def _one_more(conn, conn4, file, now, ctimes):
+    """A stable write after the crash moves change forward and ctime away."""
+    wrong = []
+    offset, data, one = file.next(_First())
+    reply = rpc.write(conn, file.handle, offset, data)
+    old = set(file.ledger.verifiers)
+    file.answered(one, reply)
+    if reply.verifier in old:
+        wrong.append("the write verifier is the one from before the crash")
+    file.ledger.verifiers = {reply.verifier}
+    later = rpc.get_change(conn4, file.handle4)
+    if later.change <= max(now.change, file.change):
+        wrong.append(f"change is {later.change} after one more write, not "
+                     f"above {max(now.change, file.change)}")
+    file.change = max(file.change, later.change)
+    ctime = rpc.getattr3(conn, file.handle).ctime
+    if ctime in ctimes:
+        wrong.append("one more write gave a ctime that was seen before")
+    file.ctimes = {ctime}
+    return wrong
+
+
+class _First:
+    """In place of a random generator: the smallest of everything."""
+
+    @staticmethod
+    def randint(least, _most):
+        return least
+
+    @staticmethod
+    def randrange(_stop):
+        return 0
