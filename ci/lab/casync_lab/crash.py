@@ -38,15 +38,28 @@ def crash(name: str, storage: bool) -> None:
     say(f"{len(pids)} processes killed at once")
 
 
+def _rank_taken() -> bool:
+    """An MDS of ours knows from its own map that rank 0 is its."""
+    with contextlib.suppress(LabError):
+        return bool(cluster.active_mds())
+    return False
+
+
 def recover(name: str, timeout: float = 120) -> None:
-    """Start whatever is dead, all at once as a booting machine does, and
-    wait until Ganesha NAME answers a mount."""
+    """Start whatever is dead and wait until Ganesha NAME answers a mount.
+
+    Ganesha comes up beside the others, which may need its takeover of its
+    old session to get on; but not before the metadata server has its rank:
+    until then that drops requests, and libcephfs waits for an answer for
+    ever (Ceph 20.2.4, ceph_start_reclaim).
+    """
     begin = time.monotonic()
     dead = [daemon for daemon in _storage() if not cluster.daemon_pid(daemon)]
     for daemon in dead:
         cluster.start_daemon(daemon)
     for daemon in dead:
         cluster.wait_daemon(daemon)
+    wait_until(_rank_taken, "a metadata server to take rank 0", 90)
     ganesha.start(name, {}, timeout)
     wait_until(cluster.mds_active, "a metadata server to become active", 90)
     say(f"recovered in {time.monotonic() - begin:.1f} s")
