@@ -1,0 +1,366 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What a write costs the metadata server, and what its events consist of.
+
+    journal.py writes      events, bytes and counters per write, each mode,
+                           FSAL_CEPH and ceph-fuse beside it
+    journal.py anatomy     the parts of an EUpdate `cap update`, by depth of
+                           the path and length of the name
+    journal.py recovery    how size and times come back after a crash
+
+Needs a running lab; `anatomy` takes its file system down for a moment, for
+cephfs-journal-tool reads no journal that an MDS is writing.
+"""
+import json
+import mmap
+import os
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+import rpc  # noqa: E402
+
+PORT, MOUNT_PORT, PSEUDO = 2049, 2050, "/ceph"
+BLOCK = 4096
+WRITES = 1000
+FILE_BLOCKS = 512
+# column: where in the MDS' perf dump
+COUNTERS = {
+    "events": ("mds_log", "evadd"),
+    "bytes": ("mds_log", "wrpos"),
+    "caps_dirty": ("mds", "handle_client_caps_dirty"),
+    "flush_ack": ("mds", "ceph_cap_op_flush_ack"),
+    "requests": ("mds_server", "handle_client_request"),
+    "mds.request": ("mds", "request"),
+    "mds.reply": ("mds", "reply"),
+    "osd writes": ("objecter", "op_w"),
+}
+
+
+def tool(*args, timeout=120, check=True):
+    done = subprocess.run(
+        args, stdin=subprocess.DEVNULL, text=True, timeout=timeout,
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+    if check and done.returncode:
+        raise SystemExit(f"{' '.join(args)}: status {done.returncode}\n"
+                         f"{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def perf():
+    return json.loads(tool("ceph", "tell", "mds.0", "perf", "dump"))
+
+
+def counters():
+    dump = perf()
+    return {name: dump[a][b] for name, (a, b) in COUNTERS.items()}
+
+
+def measured(work):
+    """What the counters grew by while WORK ran, and how long that was."""
+    time.sleep(1)
+    before = counters()
+    began = time.monotonic()
+    work()
+    seconds = time.monotonic() - began
+    after = counters()
+    return {name: after[name] - before[name] for name in COUNTERS}, seconds
+
+
+# --- writes
+
+class Gateway:
+    """A file behind the gateway."""
+
+    def __init__(self, name):
+        self.conn = rpc.Connection(PORT)
+        root = rpc.mount(MOUNT_PORT, PSEUDO)
+        self.handle = rpc.make(self.conn, rpc.CREATE, root,
+                               f"{name}-{time.time_ns()}")
+        self.end = 0
+
+    def stable(self, offsets, depth):
+        """FILE_SYNC writes of a block, DEPTH in flight."""
+        waiting = 0
+        for offset in offsets:
+            if waiting == depth:
+                self.answer()
+                waiting -= 1
+            self.conn.send(rpc.WRITE, rpc.write_body(
+                self.handle, offset, bytes(BLOCK), rpc.FILE_SYNC))
+            waiting += 1
+        for _ in range(waiting):
+            self.answer()
+
+    def answer(self):
+        reply = rpc.written(self.conn.receive()[1])
+        assert reply.count == BLOCK and reply.committed
+
+
+def overwrites():
+    return [n * 7 % FILE_BLOCKS * BLOCK for n in range(WRITES)]
+
+
+def growths(start):
+    return [start + n * BLOCK for n in range(WRITES)]
+
+
+def print_row(what, seconds, row):
+    cells = " | ".join(f"{row[name] / WRITES:.3f}" if name != "bytes" else
+                       f"{row[name] / WRITES:.0f}" for name in COUNTERS)
+    print(f"| {what} | {cells} | {WRITES / seconds:.0f} |", flush=True)
+
+
+def gateway_rows(label):
+    for depth in (1, 16):
+        file = Gateway("journal")
+        row, seconds = measured(lambda: file.stable(growths(0), depth))
+        print_row(f"{label}, growth, {depth} in flight", seconds, row)
+        row, seconds = measured(lambda: file.stable(overwrites(), depth))
+        print_row(f"{label}, overwrite, {depth} in flight", seconds, row)
+
+
+def fuse_rows():
+    """ceph-fuse, the same writes by O_DIRECT with each kind of sync."""
+    with tempfile.TemporaryDirectory() as top:
+        tool("ceph-fuse", top)
+        try:
+            for name, sync in (("O_DIRECT", None),
+                               ("O_DIRECT, fdatasync", os.fdatasync),
+                               ("O_DIRECT, fsync", os.fsync)):
+                fuse_file(top, name, sync)
+        finally:
+            tool("umount", top)
+
+
+def fuse_file(top, name, sync):
+    buffer = mmap.mmap(-1, BLOCK)
+    fd = os.open(f"{top}/fuse-{time.time_ns()}",
+                 os.O_RDWR | os.O_CREAT | os.O_DIRECT)
+
+    def write(offsets):
+        for offset in offsets:
+            assert os.pwrite(fd, buffer, offset) == BLOCK
+            if sync:
+                sync(fd)
+    row, seconds = measured(lambda: write(growths(0)))
+    print_row(f"ceph-fuse, {name}, growth", seconds, row)
+    row, seconds = measured(lambda: write(overwrites()))
+    print_row(f"ceph-fuse, {name}, overwrite", seconds, row)
+    os.close(fd)
+
+
+def writes():
+    print(f"| per 4 KiB write | {' | '.join(COUNTERS)} | IOPS |")
+    print(f"|---|{'---|' * (len(COUNTERS) + 1)}")
+    for mode in ("data", "fdatasync", "full"):
+        tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+             f"Stable_Write = {mode};")
+        gateway_rows(mode)
+    tool("lab", "ganesha", "restart", "--fsal", "CEPH", "--export", "")
+    gateway_rows("FSAL_CEPH")
+    tool("lab", "ganesha", "stop")
+    subprocess.run(["lab", "evict"], check=False)   # FSAL_CEPH's stays
+    fuse_rows()
+    tool("lab", "ganesha", "start", "--fsal", "CEPH_ASYNC", "--export", "")
+
+
+# --- anatomy
+
+class Decoder:
+    """Ceph's encoding, as far as lengths go."""
+
+    def __init__(self, data):
+        self.data = data
+        self.at = 0
+
+    def take(self, form):
+        value, = struct.unpack_from("<" + form, self.data, self.at)
+        self.at += struct.calcsize("<" + form)
+        return value
+
+    def skip(self, count):
+        self.at += count
+        return count
+
+    def string(self):
+        count = self.take("I")
+        self.at += count
+        return self.data[self.at - count:self.at].decode()
+
+    def framed(self):
+        """Past version, compat and length: where the struct ends."""
+        self.skip(2)
+        count = self.take("I")
+        return self.at + count
+
+
+def fullbit(decoder, parts, what):
+    """One dentry with its inode: EMetaBlob::fullbit."""
+    begin = decoder.at
+    end = decoder.framed()
+    name = decoder.string()
+    decoder.skip(24)            # first and last snapshot, version
+    inode_begin = decoder.at
+    inode = decoder.framed() - inode_begin
+    parts[f"{what}: inode"] += inode
+    parts[f"{what}: name"] += len(name)
+    parts[f"{what}: dentry, xattrs, snapshots"] += \
+        end - begin - inode - len(name)
+    decoder.at = end
+    return name
+
+
+def anatomy_of(data):
+    """The parts of one EUpdate, in bytes; and whose dentries it has."""
+    decoder = Decoder(data)
+    parts = Counter()
+    names = []
+    end = decoder.framed()
+    decoder.skip(8)
+    kind = decoder.string()
+    blob_end = decoder.framed()
+    decoder.skip(12 * decoder.take("I"))
+    lumps = decoder.take("I")
+    for number in range(lumps):
+        what = "the file" if number == lumps - 1 else "directories above"
+        decoder.skip(12)
+        decoder.framed()
+        fnode_end = decoder.framed()
+        parts["statistics of directories (fnode)"] += \
+            fnode_end - decoder.at + 6
+        decoder.at = fnode_end + 4
+        full, _remote, _null = (decoder.take("I") for _ in range(3))
+        bits_end = decoder.take("I") + decoder.at
+        if full:
+            for _ in range(decoder.take("I")):
+                names.append(fullbit(decoder, parts, what))
+        decoder.at = bits_end
+    for _ in range(decoder.take("I")):
+        names.append(fullbit(decoder, parts, "root") or "/")
+    assert decoder.at <= blob_end <= end == len(data), kind
+    parts["frame"] = len(data) - sum(parts.values())
+    return kind, lumps, names, parts
+
+
+CASES = (("depth 1", "", "f"), ("depth 3", "d/d", "f"),
+         ("depth 8", "/".join("d" * 7), "f"),
+         ("depth 1, name of 200", "", "n" * 200),
+         ("depth 8, names of 100", "/".join(["d" * 100] * 7), "n" * 100))
+
+
+def anatomy():
+    tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+         "Stable_Write = full;")
+    conn = rpc.Connection(PORT)
+    top = f"anatomy-{time.time_ns()}"
+    inodes = {}
+    for case, folders, name in CASES:
+        folder = rpc.mount(MOUNT_PORT, PSEUDO)
+        # depth 1 is a file in the file system's root
+        for part in folders and [top + folders[:1] + str(len(inodes)),
+                                 *folders.split("/")[1:]]:
+            folder = rpc.make(conn, rpc.MKDIR, folder, part)
+        name += str(len(inodes)) if folders else str(time.time_ns())
+        handle = rpc.make(conn, rpc.CREATE, folder, name)
+        for _ in range(20):
+            rpc.write(conn, handle, 0, bytes(BLOCK))
+            time.sleep(0.1)     # some longer apart than statistics wait
+        inodes[case] = name
+    with tempfile.TemporaryDirectory() as where:
+        dump_journal(where)
+        show(where, inodes)
+
+
+def dump_journal(where):
+    """The events as files; the MDS is away for as long."""
+    tool("ceph", "fs", "fail", "cephfs")
+    try:
+        print(tool("cephfs-journal-tool", "--rank=cephfs:0", "event", "get",
+                   "summary"))
+        tool("cephfs-journal-tool", "--rank=cephfs:0", "event", "get",
+             "binary", "--path", f"{where}/events")
+    finally:
+        tool("ceph", "fs", "set", "cephfs", "joinable", "true")
+
+
+def show(where, inodes):
+    events = []
+    for path in Path(f"{where}/events").glob("*_UPDATE.bin"):
+        event = anatomy_of(path.read_bytes())
+        if event[0] == "cap update":
+            events.append((event, path.stat().st_size))
+    for case, name in inodes.items():
+        mine = [(e, size) for e, size in events if name in e[2]]
+        sizes = Counter(size for _, size in mine)
+        print(f"{case}: {len(mine)} cap updates, bytes x times: "
+              f"{dict(sorted(sizes.items()))}")
+        for size in (min(sizes), max(sizes)):
+            (_, lumps, names, parts), _ = next(
+                one for one in mine if one[1] == size)
+            print(f"  {size} bytes: {lumps} directories, "
+                  f"{len(names)} inodes")
+            for part, count in sorted(parts.items()):
+                print(f"    {count:6} {part}")
+
+
+# --- recovery
+
+def recovery():
+    """Acknowledged appends in data mode, the gateway killed, and back."""
+    tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+         "Stable_Write = data;")
+    folder = rpc.mount(MOUNT_PORT, PSEUDO)
+    rows = []
+    for run in range(10):
+        conn = rpc.Connection(PORT)
+        before = perf()
+        handle = rpc.make(conn, rpc.CREATE, folder,
+                          f"recovery-{time.time_ns()}")
+        for number in range(50 + run):
+            reply = rpc.write(conn, handle, number * BLOCK, bytes(BLOCK))
+        last = rpc.getattr3(conn, handle)
+        assert reply.committed
+        inode = inode_in_mds(conn, handle)
+        tool("lab", "ganesha", "kill9")
+        tool("lab", "ganesha", "start")
+        now = rpc.getattr3(rpc.Connection(PORT), handle)
+        after = perf()
+        grew = {f"{a}.{b}": after[a][b] - before[a][b] for a, b in (
+            ("mds_cache", "recovery_started"),
+            ("mds_cache", "recovery_completed"), ("mds_log", "evadd"))}
+        rows.append((now.mtime - last.mtime, now.ctime - last.ctime))
+        print(f"client saw size {last.size}; MDS had size {inode['size']}, "
+              f"client_ranges {inode['client_ranges']}; after the crash "
+              f"size {now.size}, mtime {rows[-1][0] / 1e6:+.3f} ms, ctime "
+              f"{rows[-1][1] / 1e6:+.3f} ms; {grew}", flush=True)
+        assert now.size == last.size
+    for what, values in zip(("mtime", "ctime"), zip(*rows)):
+        print(f"{what} after recovery: {min(values) / 1e6:+.3f} to "
+              f"{max(values) / 1e6:+.3f} ms")
+
+
+def inode_in_mds(conn, handle):
+    """What the MDS has of it, before anybody gives capabilities back."""
+    reader = conn.call(rpc.GETATTR, rpc.opaque(handle))
+    rpc.status(reader)
+    number = reader.take("IIIIIQQIIQQ")[-1]
+    return json.loads(tool("ceph", "tell", "mds.0", "dump", "inode",
+                           str(number)))
+
+
+def main():
+    parts = {"writes": writes, "anatomy": anatomy, "recovery": recovery}
+    if len(sys.argv) != 2 or sys.argv[1] not in parts:
+        raise SystemExit(__doc__)
+    parts[sys.argv[1]]()
+
+
+if __name__ == "__main__":
+    main()
