@@ -10,8 +10,9 @@ OSDs and metadata servers with it), starts what was killed, and checks
 through a new connection every acknowledged byte, sizes, and that the NFSv4
 change attribute moved forward.  Needs a lab on bluestore for --storage.
 
-Every fifth cycle Linux's own client does the writing, every third one
-writes UNSTABLE and sends COMMITs.  Exit status 0 when nothing is wrong.
+Of five cycles one has Linux's own client write, two write UNSTABLE and send
+COMMITs; each mode starts at another of the five.  Exit status 0 when nothing
+is wrong.
 """
 from __future__ import annotations
 
@@ -36,6 +37,7 @@ from load import File, Load, settle  # noqa: E402
 
 PORT, MOUNT_PORT, PSEUDO = 2049, 2050, "/ceph"
 MODES = ("data", "fdatasync", "full")
+KINDS = ("stable", "unstable", "stable", "linux", "unstable")
 BLOCKS = 2048           # 8 MiB, two objects
 DEPTH = 12
 SHOWN = 12              # complaints of a cycle
@@ -95,8 +97,9 @@ class Run:
 
     def cycle(self, storage):
         self.number += 1
-        complaints = self._kernel(storage) if self.number % 5 == 0 else \
-            self._raw(storage, unstable=self.number % 3 == 0)
+        kind = KINDS[(self.number - 1 + MODES.index(self.mode)) % len(KINDS)]
+        complaints = self._kernel(storage) if kind == "linux" else \
+            self._raw(storage, unstable=kind == "unstable")
         self.totals.cycles += 1
         self.totals.complaints += [f"{self.mode}, cycle {self.number}: {c}"
                                    for c in complaints]

@@ -17,8 +17,7 @@ def bluestore(cluster):
     cluster.run("up", "--store", "bluestore", timeout=180)
     yield cluster
     cluster.run("down")
-    cluster.up()
-    cluster.altered = False
+    cluster.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
 
 
 @pytest.mark.parametrize("mode", ("data", "fdatasync", "full"))
