@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import time
 import uuid
 from pathlib import Path
 from typing import Any
@@ -149,10 +148,17 @@ def start_daemon(name: str) -> None:
     (RUN / f"{name}.pid").write_text(f"{proc.pid}\n")
 
 
+def _ended(name: str) -> bool:
+    """True when the process that we started is gone.  One that is there but
+    bears our own name has not come to its exec yet."""
+    return not daemon_pid(name) and \
+        not alive(int((RUN / f"{name}.pid").read_text()))
+
+
 def wait_daemon(name: str, timeout: float = 30) -> None:
     """Until its admin socket answers; a death is told at once."""
     def up() -> bool:
-        if not daemon_pid(name):
+        if _ended(name):
             raise LabError(f"ceph-{name.replace('.', ' ')} died at start; "
                            f"end of its output and log:\n"
                            f"{tail(LOGS / f'ceph-{name}.out', 10)}\n"
@@ -161,8 +167,6 @@ def wait_daemon(name: str, timeout: float = 30) -> None:
             return bool(asok.ask(socket_of(name), "version", timeout=5))
         except LabError:
             return False
-    # exec takes a moment: until then the process bears our own name
-    time.sleep(0.05)
     wait_until(up, f"admin socket of {name}", timeout, every=0.05)
 
 
