@@ -150,9 +150,10 @@ def start_daemon(name: str) -> None:
 
 def _ended(name: str) -> bool:
     """True when the process that we started is gone.  One that is there but
-    bears our own name has not come to its exec yet."""
-    return not daemon_pid(name) and \
-        not alive(int((RUN / f"{name}.pid").read_text()))
+    bears our own name has not come to its exec yet; and the file is empty
+    for a moment when the daemon writes its pid itself."""
+    pid = (RUN / f"{name}.pid").read_text().strip()
+    return pid.isdigit() and not daemon_pid(name) and not alive(int(pid))
 
 
 def wait_daemon(name: str, timeout: float = 30) -> None:
