@@ -4,12 +4,14 @@ import select
 from types import SimpleNamespace
 
 import rpc
-from ledger import BLOCK, Blocks, Tail
+from ledger import BLOCK, Blocks, Tail, describe, stamped
 
 MOST_BLOCKS = 4
 LONGEST_APPEND = 24 << 10
 COMMIT_EVERY = 12       # unstable writes of a file
 LOOK_EVERY = 4          # acknowledged writes between two looks at `change`
+BEAR_EVERY = 25         # acknowledged writes for each new file
+NEWBORN = 1 << 20       # file numbers from here on
 
 
 class File:
@@ -65,15 +67,19 @@ class File:
 class Load:
     """One connection writes, another one looks at the change attribute."""
 
-    def __init__(self, port, files, rng, depth, unstable):
+    def __init__(self, port, files, rng, depth, unstable, nursery):
         self.conn = rpc.Connection(port)
         self.looker = rpc.Connection(port)
         self.files = files
         self.rng = rng
         self.depth = depth
         self.unstable = unstable
+        self.nursery = nursery  # the folder of files born under load
+        self.births = 0
+        self.born = []          # those with an acknowledged stable block
         self.waiting = {}       # id -> what to do with the reply
         self.looking = {}
+        self.dead = False
         self.since_look = 0
         self.looks = 0
         self.complaints = []
@@ -94,8 +100,14 @@ class Load:
         for file in self.files:
             file.server_died()
 
+    def _ask(self, conn, waiting, then, *request, **version):
+        """A request, and what to do with its reply."""
+        if not self.dead:
+            waiting[conn.send(*request, **version)] = then
+
     def _rest(self):
         """Answers that had arrived already count."""
+        self.dead = True
         for conn, waiting in ((self.conn, self.waiting),
                               (self.looker, self.looking)):
             try:
@@ -103,7 +115,8 @@ class Load:
                     self._one(conn, waiting)
             except rpc.Gone:
                 pass
-            conn.close()
+        self.conn.close()
+        self.looker.close()
 
     def _replies(self):
         ready, _, _ = select.select([self.conn, self.looker], [], [], 60)
@@ -125,9 +138,9 @@ class Load:
         offset, data, one = file.next(self.rng)
         stable = rpc.UNSTABLE if self.unstable else \
             self.rng.choices((rpc.FILE_SYNC, rpc.DATA_SYNC), (4, 1))[0]
-        xid = self.conn.send(rpc.WRITE, rpc.write_body(
-            file.handle, offset, data, stable))
-        self.waiting[xid] = lambda reader: self._written(file, one, reader)
+        self._ask(self.conn, self.waiting,
+                  lambda reader: self._written(file, one, reader), rpc.WRITE,
+                  rpc.write_body(file.handle, offset, data, stable))
 
     def _written(self, file, one, reader):
         reply = rpc.written(reader)
@@ -135,15 +148,35 @@ class Load:
         self.counts["stable" if reply.committed else "unstable"] += 1
         if len(file.ledger.unstable) >= COMMIT_EVERY:
             covered = file.ledger.commit_sent()
-            xid = self.conn.send(rpc.COMMIT, rpc.commit_body(file.handle))
-            self.waiting[xid] = lambda reader: self._committed(
-                file, covered, reader)
+            self._ask(self.conn, self.waiting,
+                      lambda reader: self._committed(file, covered, reader),
+                      rpc.COMMIT, rpc.commit_body(file.handle))
+        if sum(self.counts.values()) % BEAR_EVERY == 0:
+            self._bear()
         self.since_look += 1
         if self.since_look >= LOOK_EVERY and not self.looking:
             self.since_look = 0
-            xid = self.looker.send(rpc.COMPOUND, rpc.change_body(
-                file.handle4), version=4)
-            self.looking[xid] = lambda reader: self._looked(file, reader)
+            self._ask(self.looker, self.looking,
+                      lambda reader: self._looked(file, reader),
+                      rpc.COMPOUND, rpc.change_body(file.handle4), version=4)
+
+    def _bear(self):
+        """A new file and, when it is there, one stable block in it: the
+        youngest will be milliseconds old when the server dies."""
+        self.births += 1
+        name, number = f"born-{self.births}", NEWBORN + self.births
+
+        def created(reader):
+            self._ask(self.conn, self.waiting, written, rpc.WRITE,
+                      rpc.write_body(rpc.made(reader), 0,
+                                     stamped(number, 0, 1), rpc.FILE_SYNC))
+
+        def written(reader):
+            reply = rpc.written(reader)
+            assert (reply.count, reply.committed) == (BLOCK, rpc.FILE_SYNC)
+            self.born.append((name, number))
+        self._ask(self.conn, self.waiting, created, rpc.CREATE,
+                  rpc.make_body(rpc.CREATE, self.nursery, name))
 
     def _committed(self, file, covered, reader):
         again = file.ledger.committed(covered, rpc.committed(reader))
@@ -156,6 +189,21 @@ class Load:
     def _looked(self, file, reader):
         self.looks += 1
         self.complaints += file.saw(rpc.change(reader).change)
+
+
+def settle_born(conn, load):
+    """Every file whose block was acknowledged is there, with its block."""
+    wrong = []
+    for name, number in load.born:
+        try:
+            data = rpc.read_all(conn, rpc.lookup(conn, load.nursery, name))
+        except rpc.Refused as err:
+            wrong.append(f"{name} of {load.births}: a new file with an "
+                         f"acknowledged block: {err}")
+            continue
+        if data != stamped(number, 0, 1):
+            wrong.append(f"{name} of {load.births}: {describe(data)}")
+    return wrong
 
 
 def settle(conn, conn4, file):

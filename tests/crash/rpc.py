@@ -195,14 +195,27 @@ def mount(port, pseudo):
     return reader.opaque()
 
 
-def make(conn, procedure, folder, name):
-    """CREATE (unchecked) or MKDIR, with default attributes but the mode;
-    the new handle."""
+def make_body(procedure, folder, name):
+    """CREATE (unchecked) or MKDIR, with default attributes but the mode."""
     how = struct.pack(">I", 0) if procedure == CREATE else b""
-    reader = conn.call(procedure, opaque(folder) + opaque(name.encode()) +
-                       how + struct.pack(">IIIIIII", 1, 0o755, 0, 0, 0, 0, 0))
+    return opaque(folder) + opaque(name.encode()) + how + \
+        struct.pack(">IIIIIII", 1, 0o755, 0, 0, 0, 0, 0)
+
+
+def made(reader):
+    """The new handle."""
     status(reader)
     assert reader.take("I"), "no handle came back"
+    return reader.opaque()
+
+
+def make(conn, procedure, folder, name):
+    return made(conn.call(procedure, make_body(procedure, folder, name)))
+
+
+def lookup(conn, folder, name):
+    reader = conn.call(LOOKUP, opaque(folder) + opaque(name.encode()))
+    status(reader)
     return reader.opaque()
 
 
