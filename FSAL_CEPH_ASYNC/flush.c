@@ -18,6 +18,7 @@ void casync_flush_init(struct casync_flush *flush)
 	glist_init(&flush->waiters);
 	flush->running = false;
 	flush->truncated = false;
+	flush->unjournaled = false;
 	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
 	flush->written_end = 0;
 	flush->generation = 0;
@@ -55,6 +56,8 @@ static int sync_inode(struct casync_object *obj)
 	rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
 
 	pthread_mutex_lock(&flush->lock);
+	if (rc == 0)
+		__atomic_store_n(&flush->unjournaled, false, __ATOMIC_RELEASE);
 	if (rc == 0 && !flush->truncated && size > flush->flushed_size)
 		__atomic_store_n(&flush->flushed_size, size, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&flush->lock);
@@ -146,6 +149,16 @@ int casync_flush_wait(struct casync_object *obj)
 		; /* EINTR */
 	sem_destroy(&blocked.answered);
 	return blocked.rc;
+}
+
+void casync_flush_born(struct casync_object *obj)
+{
+	__atomic_store_n(&obj->flush.unjournaled, true, __ATOMIC_RELEASE);
+}
+
+bool casync_flush_before_data(struct casync_object *obj)
+{
+	return __atomic_load_n(&obj->flush.unjournaled, __ATOMIC_ACQUIRE);
 }
 
 bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes)

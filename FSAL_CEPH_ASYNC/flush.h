@@ -36,6 +36,8 @@ struct casync_flush {
 	struct glist_head waiters; /**< For the next flush. */
 	bool running;		   /**< A leader is at work. */
 	bool truncated;		   /**< Since the flush in the air began. */
+	/** The MDS may not have the file itself on disk yet (atomic). */
+	bool unjournaled;
 	/** Size the MDS has journaled, as far as we know (atomic). */
 	uint64_t flushed_size;
 	uint64_t written_end; /**< End of what we have written. */
@@ -86,6 +88,21 @@ bool casync_flush_shrunk(struct casync_object *obj);
 /** A write up to there was done: the file is that long, and a COMMIT has to
  * cover it. */
 void casync_flush_written(struct casync_object *obj, uint64_t end_bytes);
+
+/**
+ * The file may be younger than the MDS' journal on disk: an MDS answers a
+ * create at once and writes its journal every few seconds.
+ */
+void casync_flush_born(struct casync_object *obj);
+
+/**
+ * Must the file be flushed before it takes data?
+ *
+ * If gateway and MDS died now, the MDS would have forgotten the file; the
+ * data would be lost, and shown as another file's by the next one to get the
+ * inode number.
+ */
+bool casync_flush_before_data(struct casync_object *obj);
 
 /** Has the file grown past what the MDS has journaled? */
 bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <time.h>
+
 #include "fsal.h"
 #include "fsal_convert.h"
 #include "FSAL/fsal_commonlib.h"
@@ -10,6 +12,18 @@
 #include "module.h"
 #include "object.h"
 #include "ops.h"
+
+/*
+ * Younger than this, a file may not be in the MDS' journal on disk: that is
+ * written every mds_tick_interval (5 s), and the clocks of clients differ.
+ */
+#define YOUNG_S 60
+
+static bool may_be_unjournaled(const struct ceph_statx *stx)
+{
+	return !(stx->stx_mask & CEPH_STATX_BTIME) ||
+	       time(NULL) - stx->stx_btime.tv_sec < YOUNG_S;
+}
 
 struct casync_object *casync_object_new(struct casync_export *exp,
 					struct Inode *inode,
@@ -38,6 +52,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	init_fsal_fd(&obj->global_fd.fsal_fd, FSAL_FD_GLOBAL, &exp->export);
 	if (obj->handle.type == REGULAR_FILE)
 		casync_object_size_seen(obj, stx->stx_size);
+	if (obj->handle.type == REGULAR_FILE && may_be_unjournaled(stx))
+		casync_flush_born(obj);
 	return obj;
 }
 

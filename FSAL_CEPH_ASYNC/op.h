@@ -6,7 +6,7 @@
  *	 casync_op_new()        casync_submit()          the last part's
  *	      |                      |                   result is stored
  *	      v                      v                          |
- *	    NEW -> (HELD, gate.h) -> SUBMITTED ---------------> QUEUED
+ *	    NEW -> (JOURNALING) -> (HELD) -> SUBMITTED -------> QUEUED
  *	     |  |                                               |
  *	     | casync_finish_blocking_read()           completion thread takes it
  *	     |  |                                               v
@@ -17,6 +17,8 @@
  *	     +--> DONE <-+------------ casync_op_end() ---------+
  *	           |
  *	     back in the export's pool, where it waits its turn to be NEW
+ *
+ * JOURNALING: the first write of a new file, flush.h.  HELD: gate.h.
  *
  * Owner: the worker until casync_submit() gives up its hold, or another one
  * that takes it along from the gate; then libcephfs;
@@ -50,6 +52,7 @@ enum casync_op_kind { CASYNC_OP_READ, CASYNC_OP_WRITE };
 
 enum casync_op_state {
 	CASYNC_OP_NEW,
+	CASYNC_OP_JOURNALING,
 	CASYNC_OP_HELD,
 	CASYNC_OP_SUBMITTED,
 	CASYNC_OP_QUEUED,

@@ -42,6 +42,26 @@ static bool clamp_to_size(struct casync_op *op)
 	return true;
 }
 
+static void journaled(struct casync_flush_waiter *waiter, int rc)
+{
+	struct casync_op *op =
+		container_of(waiter, struct casync_op, flush_waiter);
+
+	if (rc == 0) {
+		casync_submit(op);
+	} else {
+		op->status = casync_status(rc);
+		casync_op_end(op);
+	}
+}
+
+static void submit_after_journal(struct casync_op *op)
+{
+	casync_op_set_state(op, CASYNC_OP_JOURNALING);
+	op->flush_waiter.done = journaled;
+	casync_flush_request(op->obj, &op->flush_waiter);
+}
+
 static void start(struct casync_op *op, bool bypass)
 {
 	bool blocking = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
@@ -58,6 +78,9 @@ static void start(struct casync_op *op, bool bypass)
 		casync_op_fail(op, status);
 	else if (blocking)
 		casync_finish_blocking_read(op);
+	else if (op->kind == CASYNC_OP_WRITE &&
+		 casync_flush_before_data(op->obj))
+		submit_after_journal(op);
 	else
 		casync_submit(op);
 }

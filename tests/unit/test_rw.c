@@ -104,7 +104,7 @@ static void read_up_to_last_offset_is_asked_for(void **state)
 	settle(io);
 	check_ok(io, 0);
 	assert_true(io->arg.end_of_file);
-	assert_true(fake.call_count != 0);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
 	free_io(io);
 }
 

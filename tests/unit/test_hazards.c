@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What is kept from libcephfs' non-blocking call: reads past the end of the
+ * file, and data of a file that the MDS may forget.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "object.h"
+#include "request.h"
+
+#define SIZE (OBJ * RIG_OBJECTS)
+
+static uint64_t asked_up_to(void)
+{
+	uint64_t end = 0;
+	unsigned int i;
+
+	for (i = 0; i < fake.call_count; i++) {
+		uint64_t call_end = (uint64_t)fake.calls[i].asked.off +
+				    fake.calls[i].length_bytes;
+
+		if (end < call_end)
+			end = call_end;
+	}
+	return end;
+}
+
+static void read_across_the_end_asks_for_what_there_is(void **state)
+{
+	struct io *io = new_io(SIZE - 100, OBJ);
+
+	(void)state;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_true(io->arg.end_of_file);
+	assert_int_equal(asked_up_to(), SIZE);
+	free_io(io);
+}
+
+static void read_past_the_end_blocks_a_worker_instead(void **state)
+{
+	struct io *io = new_io(SIZE, 100);
+
+	(void)state;
+	start_read(io);
+	settle(io);
+	check_ok(io, 0);
+	assert_true(io->arg.end_of_file);
+	assert_int_equal(fake.call_count, 0);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
+	free_io(io);
+}
+
+/* Somebody else has written there since: it is found, not called EOF. */
+static void read_past_an_old_end_gets_what_has_grown(void **state)
+{
+	struct io *io = new_io(SIZE - 100, 100);
+
+	(void)state;
+	rig.obj->size_hint = SIZE - 100;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	free_io(io);
+}
+
+static void read_up_to_an_old_end_is_not_end_of_file(void **state)
+{
+	struct io *io = new_io(0, 2 * OBJ);
+
+	(void)state;
+	rig.obj->size_hint = 100;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_false(io->arg.end_of_file);
+	free_io(io);
+}
+
+/* A shorter size from Ceph that no truncate of ours explains. */
+static void after_a_truncate_by_others_reads_block(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_flush_size_seen(rig.obj, SIZE - 1,
+			       casync_flush_generation(rig.obj));
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_int_equal(fake.call_count, 0);
+	free_io(io);
+}
+
+static void growth_by_others_and_own_truncates_do_not(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_flush_size_seen(rig.obj, SIZE + 1,
+			       casync_flush_generation(rig.obj));
+	casync_flush_truncated(rig.obj, SIZE);
+	casync_flush_size_seen(rig.obj, SIZE,
+			       casync_flush_generation(rig.obj));
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(fake.call_count, 1);
+	free_io(io);
+}
+
+/* --- new files */
+
+static unsigned int calls_at_sync; /* atomic */
+
+static void look(enum fake_blocking which)
+{
+	if (which == FAKE_SYNC_INODE)
+		__atomic_store_n(&calls_at_sync, fake.call_count,
+				 __ATOMIC_RELEASE);
+}
+
+static void check_new_file(bool stable)
+{
+	struct io *io = new_io(0, 100);
+
+	casync_flush_born(rig.obj);
+	calls_at_sync = 99;
+	in_blocking = look;
+	start_write(io, stable);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_written(io, 100);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	assert_int_equal(calls_at_sync, 0);
+	assert_false(casync_flush_before_data(rig.obj));
+	free_io(io);
+}
+
+static void new_file_is_journaled_before_stable_data(void **state)
+{
+	(void)state;
+	check_new_file(true);
+}
+
+/* They would be shown by the next file of that inode number as well. */
+static void new_file_is_journaled_before_unstable_data(void **state)
+{
+	(void)state;
+	check_new_file(false);
+}
+
+static void known_file_is_not(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	start_write(io, true);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	free_io(io);
+}
+
+static void reading_a_new_file_journals_nothing(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_flush_born(rig.obj);
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	free_io(io);
+}
+
+/* No data go anywhere, and the next write tries again. */
+static void file_that_cannot_be_journaled_takes_no_data(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_flush_born(rig.obj);
+	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
+	start_write(io, true);
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	assert_int_equal(fake.call_count, 0);
+	assert_true(casync_flush_before_data(rig.obj));
+	free_io(io);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(read_across_the_end_asks_for_what_there_is),
+		CASE(read_past_the_end_blocks_a_worker_instead),
+		CASE(read_past_an_old_end_gets_what_has_grown),
+		CASE(read_up_to_an_old_end_is_not_end_of_file),
+		CASE(after_a_truncate_by_others_reads_block),
+		CASE(growth_by_others_and_own_truncates_do_not),
+		CASE(new_file_is_journaled_before_stable_data),
+		CASE(new_file_is_journaled_before_unstable_data),
+		CASE(known_file_is_not),
+		CASE(reading_a_new_file_journals_nothing),
+		CASE(file_that_cannot_be_journaled_takes_no_data),
+	};
+
+	return cmocka_run_group_tests_name("hazards", tests, NULL, NULL);
+}
