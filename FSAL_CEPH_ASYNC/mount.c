@@ -13,8 +13,12 @@
 
 #include "identity.h"
 #include "mount.h"
+#include "takeover.h"
 
 #define NS_PER_S UINT64_C(1000000000)
+
+/* Not an errno: the handle is spent, another one will do. */
+#define TAKE_OVER_AGAIN 1
 
 enum mount_state { BUILDING, READY, FAILED, CLOSING };
 
@@ -28,10 +32,13 @@ struct casync_mount {
 	char *filesystem;
 	char *path;
 	char *secret;
+	uint16_t export_id; /* of the one that came first */
+	bool use_old_uuid;
 
 	struct ceph_mount_info *ceph;
+	bool stuck; /* a call on it does not return: it is left behind */
 	int64_t fscid;
-	uint64_t mounted_ns; /* CLOCK_REALTIME */
+	uint64_t mounted_ns; /* CLOCK_REALTIME; atomic */
 };
 
 /*
@@ -55,7 +62,7 @@ int64_t casync_mount_fscid(const struct casync_mount *mount)
 
 uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 {
-	return mount->mounted_ns;
+	return __atomic_load_n(&mount->mounted_ns, __ATOMIC_RELAXED);
 }
 
 const char *casync_mount_path(const struct casync_mount *mount)
@@ -155,18 +162,34 @@ static bool fsal_ceph_is_loaded(void)
 	return true;
 }
 
-/* Take over the session of our former self, if it has one. */
-static int reclaim(struct casync_mount *mount,
-		   const struct casync_mount_params *params)
+static void session_uuid(const struct casync_mount *mount, const char *nodeid,
+			 char *uuid, size_t size)
 {
 	struct casync_identity id = {
+		.nodeid = nodeid,
 		.user_id = mount->user_id,
 		.filesystem = mount->filesystem,
 		.path = mount->path,
-		.export_id = params->export_id,
-		.old_form = params->use_old_uuid,
+		.export_id = mount->export_id,
+		.old_form = mount->use_old_uuid,
 		.distinct = fsal_ceph_is_loaded(),
 	};
+
+	casync_identity_uuid(&id, uuid, size);
+}
+
+/*
+ * Take over the session of our former self, if it has one.
+ *
+ * An MDS that was restarted does not know whose a session is that it replayed
+ * from its journal: it answers EPERM to whoever takes that over, and evicts
+ * it all the same (Ceph 20.2.4; ceph pull request 69037).  libcephfs keeps
+ * that answer for the life of its handle; the next handle finds no session
+ * and goes on.  So EPERM is news the first time and an error the second time.
+ */
+static int reclaim(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
+{
 	char uuid[CASYNC_UUID_BYTES];
 	char *nodeid;
 	int rc;
@@ -174,30 +197,50 @@ static int reclaim(struct casync_mount *mount,
 	rc = nfs_recovery_get_nodeid(&nodeid);
 	if (rc != 0)
 		return failed(params, rc, "asking for this node's id");
-	id.nodeid = nodeid;
-	casync_identity_uuid(&id, uuid, sizeof(uuid));
+	session_uuid(mount, nodeid, uuid, sizeof(uuid));
 	gsh_free(nodeid);
 
 	/* Long enough for a restart: state must not go before we are back. */
 	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
-	rc = ceph_start_reclaim(mount->ceph, uuid, CEPH_RECLAIM_RESET);
+	rc = casync_takeover_session(mount->ceph, uuid, params->timeout_s);
+	if (rc == -EPERM && first) {
+		LogEvent(
+			COMPONENT_FSAL,
+			"export %" PRIu16
+			": session '%s' is from before a restart of the MDS, taking it over once more",
+			params->export_id, uuid);
+		return TAKE_OVER_AGAIN;
+	}
+	if (rc == -ETIMEDOUT)
+		mount->stuck = true;
 	if (rc != 0 && rc != -ENOENT)
 		return failed(params, rc,
 			      "User_Id '%s', taking over session '%s'",
 			      shown(mount->user_id, "admin"), uuid);
-	ceph_finish_reclaim(mount->ceph);
 	ceph_set_uuid(mount->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
 		 rc == 0 ? ", taken over from a former run" : "",
-		 id.distinct ? " (FSAL CEPH is loaded too)" : "");
+		 fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)" : "");
 	return 0;
 }
 
-static int connect_and_mount(struct casync_mount *mount,
-			     const struct casync_mount_params *params)
+/* From now on what we show is later than what a session that is gone showed. */
+static void set_mount_time(struct casync_mount *mount)
 {
 	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	__atomic_store_n(&mount->mounted_ns,
+			 (uint64_t)now.tv_sec * NS_PER_S +
+				 (uint64_t)now.tv_nsec,
+			 __ATOMIC_RELAXED);
+}
+
+static int connect_and_mount(struct casync_mount *mount,
+			     const struct casync_mount_params *params,
+			     bool first)
+{
 	int rc;
 
 	rc = ceph_init(mount->ceph);
@@ -212,8 +255,8 @@ static int connect_and_mount(struct casync_mount *mount,
 				      mount->filesystem);
 	}
 
-	rc = reclaim(mount, params);
-	if (rc < 0)
+	rc = reclaim(mount, params, first);
+	if (rc != 0)
 		return rc;
 
 	rc = ceph_mount(mount->ceph, mount->path);
@@ -224,15 +267,24 @@ static int connect_and_mount(struct casync_mount *mount,
 			shown(mount->filesystem, "(default)"), mount->path);
 
 	/* Now that a former self, if there was one, writes no more. */
-	clock_gettime(CLOCK_REALTIME, &now);
-	mount->mounted_ns =
-		(uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
+	set_mount_time(mount);
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
 	return 0;
 }
 
-static int build(struct casync_mount *mount,
-		 const struct casync_mount_params *params)
+/* Teardown, written once: of a mount that was, or that was not to be.  Waits
+ * for Ceph. */
+static void disconnect(struct casync_mount *mount)
+{
+	if (mount->ceph == NULL || mount->stuck)
+		return;
+	if (ceph_is_mounted(mount->ceph))
+		(void)ceph_unmount(mount->ceph);
+	(void)ceph_release(mount->ceph);
+}
+
+static int attempt(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
 {
 	int rc = ceph_create(&mount->ceph, mount->user_id);
 
@@ -244,11 +296,24 @@ static int build(struct casync_mount *mount,
 
 	rc = configure(mount, params);
 	if (rc == 0)
-		rc = connect_and_mount(mount, params);
+		rc = connect_and_mount(mount, params, first);
 	return rc;
 }
 
-static struct casync_mount *mount_new(const struct casync_mount_key *key)
+static int build(struct casync_mount *mount,
+		 const struct casync_mount_params *params)
+{
+	int rc = attempt(mount, params, true);
+
+	if (rc == TAKE_OVER_AGAIN) {
+		disconnect(mount);
+		rc = attempt(mount, params, false);
+	}
+	return rc;
+}
+
+static struct casync_mount *mount_new(const struct casync_mount_key *key,
+				      const struct casync_mount_params *params)
 {
 	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
 
@@ -256,19 +321,10 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key)
 	mount->filesystem = dup_or_null(key->filesystem);
 	mount->path = gsh_strdup(key->path);
 	mount->secret = dup_or_null(key->secret);
+	mount->export_id = params->export_id;
+	mount->use_old_uuid = params->use_old_uuid;
 	mount->state = BUILDING;
 	return mount;
-}
-
-/* Teardown, written once: of a mount that was, or that was not to be.  Waits
- * for Ceph. */
-static void disconnect(struct casync_mount *mount)
-{
-	if (mount->ceph == NULL)
-		return;
-	if (ceph_is_mounted(mount->ceph))
-		(void)ceph_unmount(mount->ceph);
-	(void)ceph_release(mount->ceph);
 }
 
 static void mount_free(struct casync_mount *mount)
@@ -329,7 +385,7 @@ join_or_build_locked(const struct casync_mount_key *key,
 		return mount;
 	}
 
-	mount = mount_new(key);
+	mount = mount_new(key, params);
 	mount->users = 1;
 	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
