@@ -58,10 +58,10 @@ int main(int argc, char **argv)
 		const char *name;
 		void (*run)(void);
 	} wrongs[] = {
-		{ "leak", leak },
-		{ "use_after_free", use_after_free },
-		{ "overflow", overflow },
-		{ "race", race },
+		{"leak", leak},
+		{"use_after_free", use_after_free},
+		{"overflow", overflow},
+		{"race", race},
 	};
 	size_t i;
 

@@ -29,8 +29,8 @@ struct io {
 	uint8_t buffer[BUFFER_BYTES];
 
 	/* Set before: what done does. */
-	sem_t *hold;	   /* wait for it */
-	bool frees_object; /* as the last request on it may */
+	sem_t *hold;	       /* wait for it */
+	bool frees_object;     /* as the last request on it may */
 	void (*in_done)(void); /* call it */
 
 	/* Set in done. */

@@ -23,7 +23,7 @@
 #define REQUESTS 20
 
 static int threads_left = NO_LIMIT; /* atomic */
-static int refused; /* atomic */
+static int refused;		    /* atomic */
 
 int __real_pthread_create(pthread_t *thread, const pthread_attr_t *attr,
 			  void *(*start)(void *), void *arg);

@@ -238,7 +238,7 @@ static void failed_request_is_no_longer_the_exports(void **state)
 
 static bool warned(const char *text)
 {
-	const struct timespec pause = { .tv_nsec = 1000000 };
+	const struct timespec pause = {.tv_nsec = 1000000};
 	unsigned int i;
 
 	for (i = 0; i < RIG_TIMEOUT_S * 1000; i++) {

@@ -243,7 +243,7 @@ static void *submit(void *io)
 /* The answer may take the file away: it waits until the thread is out. */
 static void answer_waits_for_the_thread_at_the_gate(void **state)
 {
-	const struct timespec pause = { .tv_nsec = 50000000 };
+	const struct timespec pause = {.tv_nsec = 50000000};
 	struct io *io = new_io(0, 100);
 	pthread_t submitter;
 
