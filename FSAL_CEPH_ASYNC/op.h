@@ -71,6 +71,12 @@ struct casync_part {
 	bool armed;	/**< Atomic; submitted and not completed. */
 };
 
+/** Parts beyond an op's own; pool.c's. */
+struct casync_part_array {
+	struct casync_part_array *older;
+	struct casync_part parts[];
+};
+
 /** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
 #define CASYNC_OP_GROUPS 16
 
@@ -90,6 +96,7 @@ struct casync_op {
 	struct casync_op *next; /**< Held, completed, or free in the pool. */
 
 	/* Kept from request to request. */
+	struct casync_part_array *part_arrays; /**< Newest first. */
 	struct casync_part *parts;
 	unsigned int parts_room;
 	unsigned int iovs_room;

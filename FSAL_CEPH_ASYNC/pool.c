@@ -25,8 +25,12 @@ static void init_op(struct casync_op *op)
 
 static void fini_op(struct casync_op *op)
 {
-	if (op->parts != op->own_parts)
-		gsh_free(op->parts);
+	struct casync_part_array *array;
+
+	while ((array = op->part_arrays) != NULL) {
+		op->part_arrays = array->older;
+		gsh_free(array);
+	}
 	if (op->iovs != op->own_iovs)
 		gsh_free(op->iovs);
 }
@@ -127,10 +131,15 @@ uint64_t casync_pool_in_use(struct casync_pool *pool)
 void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 			   unsigned int iovs)
 {
+	struct casync_part_array *array;
+
 	if (parts > op->parts_room) {
-		if (op->parts != op->own_parts)
-			gsh_free(op->parts);
-		op->parts = gsh_calloc(parts, sizeof(*op->parts));
+		/* The old ones stay: a late duplicate may come for them. */
+		array = gsh_calloc(1, sizeof(*array) +
+					      parts * sizeof(array->parts[0]));
+		array->older = op->part_arrays;
+		op->part_arrays = array;
+		op->parts = array->parts;
 		op->parts_room = parts;
 	}
 	if (iovs > op->iovs_room) {

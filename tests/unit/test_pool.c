@@ -129,6 +129,23 @@ static void room_for_large_request_is_kept(void **state)
 	casync_pool_put(&pool, op);
 }
 
+/* The sanitizer sees whether a part outlives the room it was in. */
+static void part_of_an_earlier_request_stays_a_part(void **state)
+{
+	struct casync_op *op = casync_pool_get(&pool);
+	struct casync_part *early;
+
+	(void)state;
+	casync_pool_make_room(op, 3, 1);
+	early = &op->parts[2];
+	early->op = op;
+	casync_pool_make_room(op, 30, 1);
+	assert_ptr_not_equal(&op->parts[2], early);
+	assert_ptr_equal(early->op, op);
+	assert_false(early->armed);
+	casync_pool_put(&pool, op);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 int main(void)
@@ -139,6 +156,7 @@ int main(void)
 		CASE(used_op_knows_nothing_of_its_last_request),
 		CASE(usual_request_allocates_nothing),
 		CASE(room_for_large_request_is_kept),
+		CASE(part_of_an_earlier_request_stays_a_part),
 	};
 
 	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
