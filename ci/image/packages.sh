@@ -60,6 +60,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	clang clang-tidy clang-format cppcheck lcov libcmocka-dev shellcheck \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
+	libhdr-histogram-dev libjson-c-dev \
 	dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
 	python3-pytest python3-pytest-timeout python3-dbus
 

@@ -15,5 +15,7 @@ cmake --build /build/plugin
 echo "plugin: install"
 cmake --install /build/plugin
 cmake --install /build/plugin --component faults
+# The load generator is the lab's, not the product's.
+cmake --install /build/plugin --component lab
 
 ln -sf "$src/ci/lab/lab" /usr/local/bin/lab
