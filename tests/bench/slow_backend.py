@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""FSAL_CEPH beside CEPH_ASYNC when every OSD operation takes 0 to 100 ms.
+
+    slow_backend.py [--no-up] [--rounds N] [--seconds S] [--json FILE]
+
+Two Ganeshas on one CephFS take turns, so that what else the machine does
+hits both.  Exit status 0 when every bound holds.  With --no-up, the
+Ganeshas of the two FSALs that run are measured; they must have been started
+after `lab slow`, which an OSD connection obeys from its beginning or never.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from bench import Others, lab, nfsload, show, spread
+
+SLOW_MS = 100
+PROBE_MS = 5
+WARMUP_S = 2
+FILE_SIZE = "64M"
+# Connections and requests in flight on each.
+DEEP = (16, 128)
+MEDIUM = (4, 32)
+
+# (name, which Ganesha, shape, stable_how)
+RUNS = (
+    ("deep", "CEPH_ASYNC", DEEP, "file_sync"),
+    ("deep", "CEPH", DEEP, "file_sync"),
+    ("stable", "CEPH_ASYNC", MEDIUM, "file_sync"),
+    ("stable", "CEPH", MEDIUM, "file_sync"),
+    ("unstable", "CEPH_ASYNC", MEDIUM, "unstable"),
+)
+
+# What must hold of the medians: (what, where it stands, relation, bound).
+BOUNDS = (
+    ("GETATTR p99 beside 2048 stable writes, CEPH_ASYNC, ms",
+     "getattr_p99_ms", "<", 30),
+    # Else the load was none, and the line above says nothing.
+    ("GETATTR p99 beside 2048 stable writes, CEPH, ms",
+     "getattr_p99_ms_ceph", ">=", 100),
+    ("stable writes, 128 in flight: CEPH_ASYNC / CEPH",
+     "stable_to_ceph", ">=", 6),
+    ("stable / unstable writes, 128 in flight, CEPH_ASYNC",
+     "stable_to_unstable", ">=", 0.95),
+)
+
+
+def start_lab() -> None:
+    lab("cluster")
+    lab("slow", str(SLOW_MS))
+    lab("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "")
+    lab("ganesha", "start", "--name", "b", "--fsal", "CEPH", "--port", "12049",
+        "--pseudo", "/ceph-b")
+
+
+def servers() -> dict[str, list[str]]:
+    """FSAL → the options that lead nfsload to it."""
+    ganesha = json.loads(lab("stat"))["ganesha"]
+    found = {about["fsal"]: ["--port", str(about["port"]),
+                             "--export", about["pseudo"],
+                             "--name", f"slow-{name}",
+                             "--file-size", FILE_SIZE]
+             for name, about in ganesha.items() if about["pid"]}
+    if set(found) != {"CEPH", "CEPH_ASYNC"}:
+        raise SystemExit("slow_backend: one Ganesha of each FSAL is wanted, "
+                         f"there are {list(found)}")
+    return found
+
+
+def prepare(server: list[str]) -> None:
+    """Its file, made and filled; and is the backend slow to it?"""
+    one = nfsload(*server, "--connections", 1, "--depth", 2, "--count", 100)
+    mean_ms = one["ops"]["write"]["latency_us"]["mean"] / 1000
+    if mean_ms < SLOW_MS / 4:
+        raise SystemExit(f"slow_backend: a write to {server} takes "
+                         f"{mean_ms:.1f} ms, not about {SLOW_MS / 2:.0f}: "
+                         "`lab slow` first, then (re)start Ganesha")
+
+
+def measure(server: list[str], shape: tuple[int, int], stable: str,
+            seconds: float, seed: int) -> dict[str, Any]:
+    """One run of stable or unstable 4 KiB random writes, and the probe."""
+    connections, depth = shape
+    result = nfsload(*server, "--connections", connections, "--depth", depth,
+                     "--stable", stable, "--seconds", seconds, "--warmup",
+                     WARMUP_S, "--probe", PROBE_MS, "--seed", seed,
+                     "--drain", 120)
+    write, probe = result["ops"]["write"], result["probe"]
+    return {
+        "iops": write["per_s"],
+        "write_p50_ms": write["latency_us"]["p50"] / 1000,
+        "write_p99_ms": write["latency_us"]["p99"] / 1000,
+        "probes": probe["answered"],
+        "getattr_p99_ms": probe["latency_us"]["p99"] / 1000,
+        "getattr_p99_corrected_ms":
+            probe["corrected_latency_us"]["p99"] / 1000,
+        "getattr_max_ms": probe["latency_us"]["max"] / 1000,
+    }
+
+
+def rounds(count: int, seconds: float) -> dict[str, dict[str, list[Any]]]:
+    """name → FSAL → one result a round."""
+    where = servers()
+    found: dict[str, dict[str, list[Any]]] = {}
+    for server in where.values():
+        prepare(server)
+    for number in range(count):
+        # Turned round every time: nobody is always the first.
+        for name, fsal, shape, stable in RUNS[::-1 if number % 2 else 1]:
+            others = Others()
+            one = measure(where[fsal], shape, stable, seconds, number + 1)
+            one["others_cpus"] = others.cpus()
+            found.setdefault(name, {}).setdefault(fsal, []).append(one)
+            print(f"round {number + 1}  {name:<9}{fsal:<11}"
+                  f"{one['iops']:5.0f} IOPS  write ms p50 "
+                  f"{one['write_p50_ms']:.0f} p99 {one['write_p99_ms']:.0f}"
+                  f"  GETATTR ms p99 {one['getattr_p99_ms']:.1f} (corrected "
+                  f"{one['getattr_p99_corrected_ms']:.1f}) max "
+                  f"{one['getattr_max_ms']:.0f}  others "
+                  f"{one['others_cpus']:.2f} CPUs", flush=True)
+    return found
+
+
+def pairs(over: list[Any], under: list[Any]) -> dict[str, Any]:
+    """Ratios of IOPS within each round."""
+    return spread([a["iops"] / b["iops"] for a, b in zip(over, under)])
+
+
+def conclude(found: dict[str, dict[str, list[Any]]]) -> dict[str, Any]:
+    """What the bounds are about."""
+    deep, stable = found["deep"], found["stable"]
+    p99_ms = {fsal: spread([one["getattr_p99_ms"] for one in results])
+              for fsal, results in deep.items()}
+    return {
+        "getattr_p99_ms": p99_ms["CEPH_ASYNC"],
+        "getattr_p99_ms_ceph": p99_ms["CEPH"],
+        "stable_to_ceph": pairs(stable["CEPH_ASYNC"], stable["CEPH"]),
+        "stable_to_unstable": pairs(stable["CEPH_ASYNC"],
+                                    found["unstable"]["CEPH_ASYNC"]),
+    }
+
+
+def judge(values: dict[str, Any]) -> list[dict[str, Any]]:
+    verdicts = []
+    for what, key, relation, bound in BOUNDS:
+        value = values[key]["median"]
+        verdicts.append({
+            "what": what, "key": key, "value": value,
+            "wanted": f"{relation} {bound}",
+            "holds": value < bound if relation == "<" else value >= bound})
+    return verdicts
+
+
+def tell(found: dict[str, dict[str, list[Any]]], values: dict[str, Any],
+         verdicts: list[dict[str, Any]]) -> None:
+    print(f"\n{'4 KiB writes':<23}{'FSAL':<12}{'IOPS':>20}"
+          f"{'GETATTR p99 ms':>22}{'corrected':>22}")
+    for name, fsal, shape, stable in RUNS:
+        results = found[name][fsal]
+        columns = [spread([one[key] for one in results]) for key in
+                   ("iops", "getattr_p99_ms", "getattr_p99_corrected_ms")]
+        print(f"{stable + ', ' + str(shape[0] * shape[1]):<23}{fsal:<12}"
+              f"{show(columns[0]):>20}{show(columns[1], 1):>22}"
+              f"{show(columns[2], 1):>22}")
+    print()
+    for verdict in verdicts:
+        print(f"{'holds ' if verdict['holds'] else 'MISSED'}  "
+              f"{verdict['what']}: {show(values[verdict['key']], 2)}, "
+              f"wanted {verdict['wanted']}")
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--no-up", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    args = parser.parse_args()
+    if not args.no_up:
+        start_lab()
+    others = Others()
+    found = rounds(args.rounds, args.seconds)
+    values = conclude(found)
+    verdicts = judge(values)
+    busy = others.cpus()
+    tell(found, values, verdicts)
+    print(f"\nmeanwhile others used {busy:.2f} of {os.cpu_count()} CPUs; "
+          f"load average {os.getloadavg()[0]:.1f}")
+    if args.json:
+        args.json.write_text(json.dumps(
+            {"slow_ms": SLOW_MS, "seconds": args.seconds,
+             "others_cpus": busy, "cpus": os.cpu_count(), "runs": found,
+             "values": values, "bounds": verdicts}, indent=1) + "\n",
+            encoding="utf-8")
+    return 0 if all(verdict["holds"] for verdict in verdicts) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

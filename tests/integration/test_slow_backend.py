@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Every OSD operation takes 0 to 100 ms: whom does that slow down?
+
+The short form of ci/slow-backend.sh: one round, the same bounds.
+"""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+BENCH = Path(__file__).resolve().parents[1] / "bench"
+sys.path.insert(0, str(BENCH))
+import slow_backend  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def verdicts(cluster, tmp_path_factory):
+    """Bound → verdict, of one measurement."""
+    report = tmp_path_factory.mktemp("slow") / "report.json"
+    cluster.run("slow", slow_backend.SLOW_MS)
+    try:
+        # Connections to the OSD are slow or fast from their beginning on.
+        cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                        "--block", "")
+        cluster.start_second("CEPH")
+        done = subprocess.run(
+            [sys.executable, "-B", BENCH / "slow_backend.py", "--no-up",
+             "--rounds", "1", "--seconds", "6", "--json", report],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, timeout=400, check=False)
+    finally:
+        cluster.run("slow", 0)
+        cluster.stop_second()
+    assert report.exists(), done.stdout
+    print(done.stdout)
+    return {verdict["key"]: verdict for verdict in
+            json.loads(report.read_text())["bounds"]}
+
+
+@pytest.mark.parametrize("key", [bound[1] for bound in slow_backend.BOUNDS])
+def test_bound(verdicts, record, key):
+    verdict = verdicts[key]
+    line = (f"{verdict['what']}: {verdict['value']:.2f}, "
+            f"wanted {verdict['wanted']}")
+    record(line)
+    assert verdict["holds"], line
