@@ -19,8 +19,11 @@
 
 struct casync_op;
 
-/** Completion threads that are always there. */
+/** Completion threads that are always there (measured by
+ * tests/bench/threads.py, which sets it). */
+#ifndef CASYNC_COMPLETERS
 #define CASYNC_COMPLETERS 2
+#endif
 
 /** And the most there are while answers are held up. */
 #define CASYNC_COMPLETERS_MAX 64
