@@ -236,7 +236,8 @@ def _parser() -> argparse.ArgumentParser:
               "wait for a mount")
     one.add_argument("--name", default="a", help="which Ganesha (default a)")
     one = add("slow", cmd_slow, "delay each OSD operation by 0 to MS "
-              "milliseconds; 0 = off")
+              "milliseconds; 0 = off.  Connections begun before stay fast: "
+              "(re)start Ganesha")
     one.add_argument("ms", type=float)
     add("stat", cmd_stat, "counters as JSON")
     add("evict", cmd_evict, "evict Ganesha's CephFS sessions")

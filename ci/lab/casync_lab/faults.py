@@ -62,7 +62,10 @@ def _osd_active(name: str) -> bool:
 
 
 def slow(ms: float) -> None:
-    """Delay every OSD operation by 0 to MS milliseconds; 0 = off."""
+    """Delay every OSD operation by 0 to MS milliseconds; 0 = off.
+
+    An OSD decides when a connection begins whether it can be delayed.
+    """
     if ms < 0 or ms > 60000:
         raise LabError(f"lab slow {ms:g}: 0 to 60000 milliseconds")
     values = [("ms_inject_delay_type", "client" if ms else ""),
@@ -71,7 +74,8 @@ def slow(ms: float) -> None:
               ("osd_client_message_cap", "4096" if ms else "256")]
     for key, value in values:
         cluster.ceph("config", "set", "osd", key, value)
-    say(f"OSD operations are delayed by 0 to {ms:g} ms" if ms
+    say(f"OSD operations are delayed by 0 to {ms:g} ms, for connections that "
+        "begin now: restart Ganesha" if ms
         else "OSD operations are no longer delayed")
 
 
