@@ -27,7 +27,7 @@ def verdicts(cluster, tmp_path_factory):
         cluster.start_second("CEPH")
         done = subprocess.run(
             [sys.executable, "-B", BENCH / "slow_backend.py", "--no-up",
-             "--rounds", "1", "--seconds", "6", "--json", report],
+             "--rounds", "1", "--seconds", "5", "--json", report],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, timeout=400, check=False)
     finally:
