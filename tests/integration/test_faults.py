@@ -248,11 +248,13 @@ def keyed(cluster, request):
 @pytest.mark.parametrize("vers", VERSIONS)
 def test_a_flush_fails_what_it_covers(cluster, keyed, vers):
     """Writes that share it, and a COMMIT; no write before or after."""
-    keyed.set("flush nth=1 delay=1500", "flush nth=1 error=EIO",
-             "flush nth=2 error=EIO", "flush delay=1")
+    # Each file's first write has a flush before its data and one after.
+    keyed.set("flush count=2 delay=1", "flush nth=1 delay=1500",
+              "flush nth=1 error=EIO", "flush count=3 delay=1",
+              "flush nth=1 error=EIO", "flush delay=1")
     errors(cluster, vers, "flush", "commit")
     assert [hit["errno"] for hit in keyed.hits(kind="flush")] == [
-        0, errno.EIO, 0, errno.EIO, 0]
+        0, 0, 0, errno.EIO, 0, 0, 0, errno.EIO, 0]
 
 
 @pytest.mark.parametrize("keyed", ["Slow_Op_Warn = 500;"], indirect=True)

@@ -91,6 +91,8 @@ def flush(path):
     """The first write's flush is slow; those that come meanwhile share the
     next one, which fails; then all is well."""
     outcomes = [None] * 5
+    with direct(path, os.O_SYNC) as fd:
+        write_at(fd, b"p" * BLOCK, 0)   # a new file is flushed for itself
 
     def write(at):
         try:
@@ -112,6 +114,8 @@ def flush(path):
 def commit(path):
     """Many unstable writes and a COMMIT whose flush fails, then again."""
     with opened(path, os.O_RDWR | os.O_CREAT) as fd:
+        os.pwrite(fd, b"p", 0)
+        os.fsync(fd)
         os.pwrite(fd, b"c" * (8 << 20), 0)
         refused(errno.EIO, os.fsync, fd)
         os.pwrite(fd, b"d" * (8 << 20), 0)
