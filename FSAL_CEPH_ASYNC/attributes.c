@@ -15,11 +15,12 @@
 /* What comes with every ceph_statx, asked for or not. */
 #define ALWAYS_KNOWN (ATTR_TYPE | ATTR_FSID | ATTR_FILEID | ATTR_RAWDEV)
 
-const attrmask_t casync_supported_attributes = ATTRS_POSIX | ATTR_CREATION;
+const attrmask_t casync_supported_attributes =
+	ATTRS_POSIX | ATTR_CREATION | ATTR4_XATTR | ATTR_ACL | ATTR4_SEC_LABEL;
 
 const attrmask_t casync_settable_attributes =
 	ATTR_SIZE | ATTR_MODE | ATTR_OWNER | ATTR_GROUP | ATTRS_SET_TIME |
-	ATTR_CTIME | ATTR_CREATION;
+	ATTR_CTIME | ATTR_CREATION | ATTR_ACL | ATTR4_SEC_LABEL;
 
 /*
  * Which statx bits each attribute needs.  An attribute is valid only when

@@ -7,7 +7,9 @@
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
+#include "FSAL/fsal_config.h"
 
+#include "acl.h"
 #include "attributes.h"
 #include "complete.h"
 #include "errors.h"
@@ -31,8 +33,10 @@ struct casync_export *casync_export_current(void)
 static void export_free(struct casync_export *exp)
 {
 	casync_watchdog_remove(exp);
-	if (exp->mount != NULL)
+	if (exp->mount != NULL) {
+		casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
 		casync_mount_put(exp->mount);
+	}
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
 	casync_inflight_destroy(&exp->inflight);
@@ -67,7 +71,10 @@ static void drain(struct casync_export *exp)
 
 static void prepare_unexport(struct fsal_export *exp_hdl)
 {
-	drain(export_of(exp_hdl));
+	struct casync_export *exp = export_of(exp_hdl);
+
+	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+	drain(exp);
 }
 
 static void release(struct fsal_export *exp_hdl)
@@ -75,6 +82,7 @@ static void release(struct fsal_export *exp_hdl)
 	struct casync_export *exp = export_of(exp_hdl);
 
 	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
+	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
 
 	if (casync_inflight_drain(&exp->inflight, 0) != 0) {
 		/* libcephfs would free Fhs that it still writes to. */
@@ -86,8 +94,9 @@ static void release(struct fsal_export *exp_hdl)
 		return;
 	}
 
-	/* The last reference may go in an answer, where nothing may wait. */
-	if (casync_complete_on_thread()) {
+	/* The last reference may go in an answer, where nothing may wait, or
+	 * in an upcall, which the unmount waits for. */
+	if (casync_complete_on_thread() || casync_upcalls_on_thread()) {
 		exp->teardown.run = teardown;
 		casync_work_submit(&exp->teardown);
 	} else {
@@ -240,6 +249,23 @@ static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+static attrmask_t fs_supported_attrs(struct fsal_export *exp_hdl)
+{
+	attrmask_t mask = fsal_supported_attrs(&exp_hdl->fsal->fs_info);
+
+	if (!casync_acl_offered())
+		FSAL_UNSET_MASK(mask, ATTR_ACL);
+	if (!casync_label_offered())
+		FSAL_UNSET_MASK(mask, ATTR4_SEC_LABEL);
+	return mask;
+}
+
+static fsal_aclsupp_t fs_acl_support(struct fsal_export *exp_hdl)
+{
+	return casync_acl_offered() ? fsal_acl_support(&exp_hdl->fsal->fs_info)
+				    : 0;
+}
+
 static void set_export_ops(struct export_ops *ops)
 {
 	ops->prepare_unexport = prepare_unexport;
@@ -250,6 +276,8 @@ static void set_export_ops(struct export_ops *ops)
 	ops->create_handle = create_handle;
 	ops->get_fsal_obj_hdl = get_fsal_obj_hdl;
 	ops->get_fs_dynamic_info = get_fs_dynamic_info;
+	ops->fs_supported_attrs = fs_supported_attrs;
+	ops->fs_acl_support = fs_acl_support;
 	ops->alloc_state = casync_state_alloc;
 }
 
@@ -277,6 +305,7 @@ static int mount_export(struct casync_export *exp,
 	if (rc != 0)
 		return rc;
 	exp->ceph = casync_mount_ceph(exp->mount);
+	exp->delegations = casync_mount_delegations(exp->mount);
 	return 0;
 }
 
@@ -354,6 +383,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	}
 
 	casync_watchdog_add(exp);
+	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;
 }

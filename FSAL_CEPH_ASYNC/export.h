@@ -20,6 +20,7 @@ struct casync_export {
 	struct fsal_export export;    /**< Ganesha's part. */
 	struct casync_mount *mount;   /**< Held until release. */
 	struct ceph_mount_info *ceph; /**< casync_mount_ceph(mount). */
+	bool delegations;	      /**< casync_mount_delegations(mount). */
 	/** What files are opened with: Ganesha has checked access, and a file
 	 * of mode 0444 must stay writable for the one who created it. */
 	UserPerm *root_perms;
@@ -27,6 +28,7 @@ struct casync_export {
 	struct casync_inflight inflight; /**< Ops submitted, not done. */
 	struct casync_pool pool;	 /**< Where ops come from. */
 	struct casync_watched watched;
+	struct casync_upcalls_entry upcalls;
 	/** The drain has given up on requests in flight: nobody waits for
 	 * them any more, and what they use is never freed.  Atomic. */
 	bool abandoned;

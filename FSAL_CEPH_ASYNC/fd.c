@@ -21,14 +21,16 @@ bool casync_fd_abandoned(const struct casync_export *exp,
 
 static void state_free(struct state_t *state)
 {
-	struct casync_fd *fd = casync_state_fd(state);
+	struct casync_state *st =
+		container_of(state, struct casync_state, state);
 	const struct casync_export *exp = container_of(
-		fd->fsal_fd.fsal_export, struct casync_export, export);
+		st->fd.fsal_fd.fsal_export, struct casync_export, export);
 
-	if (casync_fd_abandoned(exp, fd))
+	if (casync_fd_abandoned(exp, &st->fd))
 		return;
-	destroy_fsal_fd(&casync_state_fd(state)->fsal_fd);
-	gsh_free(container_of(state, struct casync_state, state));
+	casync_lease_give_back(&st->lease);
+	destroy_fsal_fd(&st->fd.fsal_fd);
+	gsh_free(st);
 }
 
 struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
@@ -81,9 +83,9 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
-	struct Fh *old = fd->fh;
 	/* libcephfs remembers what was there before when it fails. */
 	struct Fh *fh = NULL;
+	struct Fh *old;
 	int posix_flags = 0;
 	int rc;
 
@@ -97,6 +99,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 
 	if (openflags & FSAL_O_TRUNC)
 		casync_flush_truncated(obj, 0);
+	old = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new one is in place: trouble with the old one is only logged. */
 	if (old != NULL)
@@ -115,6 +118,8 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 
 	fd->fh = NULL;
 	fsal_fd->openflags = FSAL_O_CLOSED;
+	if (casync_lease_keeps_fh(fd))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	return casync_status(close_fh(casync_object_of(obj_hdl), fh));
 }
 
@@ -151,4 +156,35 @@ fsal_openflags_t casync_status2(struct fsal_obj_handle *obj_hdl,
 {
 	(void)obj_hdl;
 	return casync_state_fd(state)->fsal_fd.openflags;
+}
+
+fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
+			       struct casync_object *obj, struct state_t *state,
+			       fsal_openflags_t openflags, bool for_lock,
+			       bool bypass)
+{
+	borrowed->obj = obj;
+	borrowed->openflags = openflags;
+	/* fsal_start_io takes a reservation only where no state has one. */
+	borrowed->share_held = state == NULL;
+	borrowed->temp_fd = (struct casync_fd){.fsal_fd = FSAL_FD_INIT};
+	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
+			     &obj->global_fd.fsal_fd,
+			     &borrowed->temp_fd.fsal_fd, state, openflags,
+			     for_lock, NULL, bypass, &obj->share);
+}
+
+void casync_fd_give_back(struct casync_borrowed *borrowed)
+{
+	struct casync_object *obj = borrowed->obj;
+	fsal_status_t status;
+
+	status = fsal_complete_io(&obj->handle, borrowed->fsal_fd);
+	if (FSAL_IS_ERROR(status))
+		LogDebug(COMPONENT_FSAL, "inode 0x%" PRIx64 ": %s", obj->id.ino,
+			 fsal_err_txt(status));
+	if (borrowed->share_held)
+		update_share_counters_locked(&obj->handle, &obj->share,
+					     borrowed->openflags,
+					     FSAL_O_CLOSED);
 }

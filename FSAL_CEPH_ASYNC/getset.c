@@ -5,10 +5,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <sys/stat.h>
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
 #include "nfs_core.h"
+#include "acl.h"
 #include "attributes.h"
 #include "complete.h"
 #include "cred.h"
@@ -63,26 +65,48 @@ static int get_statx_unless_stuck(struct casync_object *obj, attrmask_t mask,
 	return rc;
 }
 
+/* What CephFS keeps in extended attributes.  As root: it is metadata, which
+ * who may ask for attributes may see. */
+static int get_extras(struct casync_object *obj, const struct ceph_statx *stx,
+		      struct fsal_attrlist *attrs)
+{
+	const UserPerm *perms = obj->exp->root_perms;
+	int rc = 0;
+
+	if (FSAL_TEST_MASK(attrs->request_mask, ATTR_ACL) &&
+	    casync_acl_offered())
+		rc = casync_acl_get(obj, stx, perms, attrs);
+	if (rc == 0 && FSAL_TEST_MASK(attrs->request_mask, ATTR4_SEC_LABEL) &&
+	    casync_label_offered())
+		rc = casync_label_get(obj, perms, attrs);
+	return rc;
+}
+
 fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_attrlist *attrs_out)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	uint64_t generation = casync_flush_generation(obj);
+	attrmask_t mask = attrs_out->request_mask;
 	struct ceph_statx stx;
 	int rc;
 
-	rc = get_statx_unless_stuck(obj, attrs_out->request_mask, &stx);
+	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made of the mode */
+		FSAL_SET_MASK(mask, ATTR_MODE);
+	rc = get_statx_unless_stuck(obj, mask, &stx);
+	if (rc == 0) {
+		casync_attrs_out(obj->exp, &stx, attrs_out);
+		rc = get_extras(obj, &stx, attrs_out);
+	}
 	if (rc < 0) {
 		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
 			attrs_out->valid_mask = ATTR_RDATTR_ERR;
 		return handle_status(rc);
 	}
 
+	casync_object_mode_seen(obj, &stx);
 	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
 		casync_flush_size_seen(obj, stx.stx_size, generation);
-
-	casync_statx_to_attrs(&stx, casync_mount_time_ns(obj->exp->mount),
-			      attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
@@ -152,10 +176,36 @@ static int set_as_requester(struct casync_object *obj,
 	return rc;
 }
 
-static fsal_status_t set_stable(struct casync_object *obj,
-				const struct ceph_statx *stx, int mask)
+static int set_extras(struct casync_object *obj,
+		      const struct fsal_attrlist *attrs)
 {
-	int rc = set_as_requester(obj, stx, mask);
+	UserPerm *perms;
+	int rc = 0;
+
+	if (!FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL))
+		return 0;
+	perms = casync_userperm(&op_ctx->creds);
+	if (perms == NULL)
+		return -ENOMEM;
+	/* After the mode, which an ACL implies (RFC 8881, 6.4.1.3). */
+	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL))
+		rc = casync_acl_set(obj, perms, attrs);
+	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
+		rc = casync_label_set(obj, perms, attrs);
+	ceph_userperm_destroy(perms);
+	return rc;
+}
+
+static fsal_status_t set_stable(struct casync_object *obj,
+				const struct ceph_statx *stx, int mask,
+				const struct fsal_attrlist *attrs)
+{
+	int rc = mask != 0 ? set_as_requester(obj, stx, mask) : 0;
+
+	if (rc == 0)
+		rc = set_extras(obj, attrs);
+	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
+		casync_object_may_be_privileged(obj);
 
 	/* The client forgets the change once we answer, so it has to survive
 	 * us: libcephfs may have made it in its capabilities only. */
@@ -170,30 +220,17 @@ static fsal_status_t set_stable(struct casync_object *obj,
  * that it counts on open. */
 static fsal_status_t set_with_size(struct casync_object *obj, bool bypass,
 				   struct state_t *state,
-				   const struct ceph_statx *stx, int mask)
+				   const struct ceph_statx *stx, int mask,
+				   const struct fsal_attrlist *attrs)
 {
-	struct casync_fd temp_fd = {.fsal_fd = FSAL_FD_INIT};
-	struct fsal_fd *out_fd;
+	struct casync_borrowed fd;
 	fsal_status_t status;
-	fsal_status_t completed;
 
-	status = fsal_start_io(&out_fd, &obj->handle, &obj->global_fd.fsal_fd,
-			       &temp_fd.fsal_fd, state, FSAL_O_WRITE, false,
-			       NULL, bypass, &obj->share);
+	status = casync_fd_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
 	if (FSAL_IS_ERROR(status))
 		return status;
-
-	status = set_stable(obj, stx, mask);
-
-	completed = fsal_complete_io(&obj->handle, out_fd);
-	if (FSAL_IS_ERROR(completed))
-		LogDebug(COMPONENT_FSAL, "fileid %" PRIu64 ": %s after SETATTR",
-			 obj->handle.fileid, fsal_err_txt(completed));
-
-	if (state == NULL)
-		update_share_counters_locked(&obj->handle, &obj->share,
-					     FSAL_O_WRITE, FSAL_O_CLOSED);
-
+	status = set_stable(obj, stx, mask, attrs);
+	casync_fd_give_back(&fd);
 	return status;
 }
 
@@ -214,14 +251,45 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 
 	/* No umask: a SETATTR means the mode that it says. */
 	mask = casync_attrs_to_statx(attrib_set, 0, &stx);
-	if (mask == 0)
+	if (mask == 0 && !FSAL_TEST_MASK(wanted, ATTR_ACL | ATTR4_SEC_LABEL))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
 	if (!(mask & CEPH_SETATTR_SIZE))
-		return set_stable(obj, &stx, mask);
+		return set_stable(obj, &stx, mask, attrib_set);
 
 	if (obj_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 
-	return set_with_size(obj, bypass, state, &stx, mask);
+	return set_with_size(obj, bypass, state, &stx, mask, attrib_set);
+}
+
+/* As the kernel does it: setgid without group execute marks mandatory locks
+ * and stays. */
+static uint16_t without_privileges(uint16_t mode)
+{
+	mode &= (uint16_t)~S_ISUID;
+	if (mode & S_IXGRP)
+		mode &= (uint16_t)~S_ISGID;
+	return mode;
+}
+
+int casync_drop_privileges(struct casync_object *obj)
+{
+	struct ceph_statx stx;
+	uint16_t mode;
+	int rc;
+
+	rc = ceph_ll_getattr(obj->exp->ceph, obj->inode, &stx, CEPH_STATX_MODE,
+			     0, obj->exp->root_perms);
+	if (rc < 0)
+		return rc;
+	mode = without_privileges(stx.stx_mode);
+	if (mode != stx.stx_mode) {
+		stx.stx_mode = mode;
+		rc = ceph_ll_setattr(obj->exp->ceph, obj->inode, &stx,
+				     CEPH_SETATTR_MODE, obj->exp->root_perms);
+	} else {
+		casync_object_mode_seen(obj, &stx);
+	}
+	return rc;
 }

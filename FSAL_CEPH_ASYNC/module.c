@@ -13,6 +13,7 @@
 #include "export.h"
 #include "module.h"
 #include "object.h"
+#include "service.h"
 #include "watchdog.h"
 #include "workers.h"
 
@@ -44,15 +45,17 @@ struct casync_module casync_module = {
 					.case_preserving = true,
 					.link_support = true,
 					.symlink_support = true,
-					/* Locks live in Ganesha until lock_op2 is there. */
-					.lock_support = false,
+					.lock_support = true,
+					.xattr_support = true,
+					.acl_support = FSAL_ACLSUPPORT_ALLOW |
+						       FSAL_ACLSUPPORT_DENY,
 					.unique_handles = true,
 					.cansettime = true,
 					.homogenous = true,
 					.maxread = FSAL_MAXIOSIZE,
 					.maxwrite = FSAL_MAXIOSIZE,
 					.delegations =
-						FSAL_OPTION_NO_DELEGATIONS,
+						FSAL_OPTION_FILE_DELEGATIONS,
 					.readdir_plus = true,
 					.expire_time_parent = -1,
 					.compliant_eof_behavior = true,
@@ -115,6 +118,8 @@ MODULE_INIT void casync_module_init(void)
 	/* register_fsal has put in the defaults: ours come after it. */
 	fsal->m_ops.init_config = casync_config_module;
 	fsal->m_ops.create_export = casync_export_create;
+	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
+	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
 	casync_object_ops_init(&casync_module.obj_ops);
 }
 

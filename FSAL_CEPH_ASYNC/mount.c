@@ -12,6 +12,7 @@
 #include "gsh_list.h"
 
 #include "identity.h"
+#include "leases.h"
 #include "mount.h"
 #include "takeover.h"
 
@@ -38,6 +39,8 @@ struct casync_mount {
 	struct ceph_mount_info *ceph;
 	bool stuck; /* a call on it does not return: it is left behind */
 	int64_t fscid;
+	struct casync_upcalls upcalls;
+	bool delegations;    /* libcephfs grants them */
 	uint64_t mounted_ns; /* CLOCK_REALTIME; atomic */
 };
 
@@ -63,6 +66,16 @@ int64_t casync_mount_fscid(const struct casync_mount *mount)
 uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 {
 	return __atomic_load_n(&mount->mounted_ns, __ATOMIC_RELAXED);
+}
+
+bool casync_mount_delegations(const struct casync_mount *mount)
+{
+	return mount->delegations;
+}
+
+struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount)
+{
+	return &mount->upcalls;
 }
 
 const char *casync_mount_path(const struct casync_mount *mount)
@@ -259,6 +272,10 @@ static int connect_and_mount(struct casync_mount *mount,
 	if (rc != 0)
 		return rc;
 
+	rc = casync_upcalls_register(&mount->upcalls, mount->ceph);
+	if (rc < 0)
+		return failed(params, rc, "registering for upcalls");
+
 	rc = ceph_mount(mount->ceph, mount->path);
 	if (rc < 0)
 		return failed(
@@ -269,6 +286,8 @@ static int connect_and_mount(struct casync_mount *mount,
 	/* Now that a former self, if there was one, writes no more. */
 	set_mount_time(mount);
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
+	mount->upcalls.fscid = mount->fscid;
+	mount->delegations = casync_lease_enable(mount->ceph);
 	return 0;
 }
 
@@ -324,11 +343,13 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->export_id = params->export_id;
 	mount->use_old_uuid = params->use_old_uuid;
 	mount->state = BUILDING;
+	casync_upcalls_init(&mount->upcalls);
 	return mount;
 }
 
 static void mount_free(struct casync_mount *mount)
 {
+	casync_upcalls_destroy(&mount->upcalls);
 	gsh_free(mount->user_id);
 	gsh_free(mount->filesystem);
 	gsh_free(mount->path);
@@ -422,4 +443,62 @@ void casync_mount_put(struct casync_mount *mount)
 	pthread_mutex_lock(&mounts_lock);
 	drop_locked(mount);
 	pthread_mutex_unlock(&mounts_lock);
+}
+
+/* One mount's part of a take-over; the mount is held. */
+static int take_over(struct casync_mount *mount, const char *nodeid,
+		     uint32_t timeout_s)
+{
+	char uuid[CASYNC_UUID_BYTES];
+	int rc;
+
+	session_uuid(mount, nodeid, uuid, sizeof(uuid));
+	rc = casync_takeover_session(mount->ceph, uuid, timeout_s);
+	if (rc == -ENOENT) /* that node did not serve this one */
+		return 0;
+	if (rc == 0)
+		set_mount_time(mount);
+	LogEvent(COMPONENT_FSAL, "take-over of node '%s', session '%s': %s",
+		 nodeid, uuid, rc == 0 ? "its session is ended" : reason(rc));
+	return rc;
+}
+
+/* All that serve, each with one more user; frees with gsh_free(). */
+static struct casync_mount **hold_all_locked(size_t *count)
+{
+	struct casync_mount **held;
+	struct casync_mount *mount;
+	struct glist_head *node;
+
+	held = gsh_calloc(glist_length(&mounts) + 1, sizeof(*held));
+	*count = 0;
+	glist_for_each(node, &mounts) {
+		mount = glist_entry(node, struct casync_mount, link);
+		if (mount->state == READY) {
+			mount->users++;
+			held[(*count)++] = mount;
+		}
+	}
+	return held;
+}
+
+int casync_mount_take_over(const char *nodeid, uint32_t timeout_s)
+{
+	struct casync_mount **held;
+	int first_error = 0;
+	size_t count, i;
+	int rc;
+
+	pthread_mutex_lock(&mounts_lock);
+	held = hold_all_locked(&count);
+	pthread_mutex_unlock(&mounts_lock);
+
+	for (i = 0; i < count; i++) {
+		rc = take_over(held[i], nodeid, timeout_s);
+		if (first_error == 0)
+			first_error = rc;
+		casync_mount_put(held[i]);
+	}
+	gsh_free(held);
+	return first_error;
 }

@@ -16,6 +16,8 @@
 
 #include <cephfs/libcephfs.h>
 
+#include "upcalls.h"
+
 /** What makes two exports share a mount.  Strings may be NULL (unset). */
 struct casync_mount_key {
 	const char *user_id;
@@ -69,7 +71,24 @@ int64_t casync_mount_fscid(const struct casync_mount *mount);
 /** When it was mounted, CLOCK_REALTIME in nanoseconds. */
 uint64_t casync_mount_time_ns(const struct casync_mount *mount);
 
+/** Does libcephfs grant delegations on it? */
+bool casync_mount_delegations(const struct casync_mount *mount);
+
+/** Where its exports get their upcalls from. */
+struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount);
+
 /** The path this mount is rooted at ("/" unless cmount_path says else). */
 const char *casync_mount_path(const struct casync_mount *mount);
+
+/**
+ * End the CephFS sessions of another node, whose clients now come here.
+ *
+ * @param[in] nodeid     As Ganesha's recovery backend names it.
+ * @param[in] timeout_s  Longest wait for each mount.
+ *
+ * @return 0 or the first negative errno; the other mounts are tried all the
+ *         same.
+ */
+int casync_mount_take_over(const char *nodeid, uint32_t timeout_s);
 
 #endif /* CASYNC_MOUNT_H */

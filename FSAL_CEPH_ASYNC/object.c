@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <sys/stat.h>
 #include <time.h>
 
 #include "fsal.h"
@@ -9,6 +10,7 @@
 
 #include "attributes.h"
 #include "export.h"
+#include "leases.h"
 #include "module.h"
 #include "object.h"
 #include "ops.h"
@@ -54,7 +56,16 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 		casync_object_size_seen(obj, stx->stx_size);
 	if (obj->handle.type == REGULAR_FILE && may_be_unjournaled(stx))
 		casync_flush_born(obj);
+	casync_object_mode_seen(obj, stx);
 	return obj;
+}
+
+void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
+		      struct fsal_attrlist *attrs)
+{
+	casync_statx_to_attrs(stx, casync_mount_time_ns(exp->mount), attrs);
+	/* What the client is told: not all exports offer ACLs and labels. */
+	attrs->supported = exp->export.exp_ops.fs_supported_attrs(&exp->export);
 }
 
 void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
@@ -65,8 +76,7 @@ void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 
 	*handle = &casync_object_new(exp, inode, stx)->handle;
 	if (attrs != NULL)
-		casync_statx_to_attrs(stx, casync_mount_time_ns(exp->mount),
-				      attrs);
+		casync_attrs_out(exp, stx, attrs);
 }
 
 void casync_object_release(struct fsal_obj_handle *obj_hdl)
@@ -160,6 +170,15 @@ void casync_object_ops_init(struct fsal_obj_ops *ops)
 	ops->write2 = casync_write2;
 	ops->commit2 = casync_commit2;
 	ops->fallocate = casync_fallocate;
+	ops->seek2 = casync_seek2;
+	ops->io_advise2 = casync_io_advise2;
+	ops->lock_op2 = casync_lock_op2;
+	ops->lease_op2 = casync_lease_op2;
+
+	ops->getxattrs = casync_getxattrs;
+	ops->setxattrs = casync_setxattrs;
+	ops->removexattrs = casync_removexattrs;
+	ops->listxattrs = casync_listxattrs;
 }
 
 void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes)
@@ -181,4 +200,23 @@ void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes)
 uint64_t casync_object_size_hint(const struct casync_object *obj)
 {
 	return __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
+}
+
+void casync_object_mode_seen(struct casync_object *obj,
+			     const struct ceph_statx *stx)
+{
+	if (stx->stx_mask & CEPH_STATX_MODE)
+		__atomic_store_n(&obj->privileged,
+				 (stx->stx_mode & (S_ISUID | S_ISGID)) != 0,
+				 __ATOMIC_RELAXED);
+}
+
+void casync_object_may_be_privileged(struct casync_object *obj)
+{
+	__atomic_store_n(&obj->privileged, true, __ATOMIC_RELAXED);
+}
+
+bool casync_object_privileged(const struct casync_object *obj)
+{
+	return __atomic_load_n(&obj->privileged, __ATOMIC_RELAXED);
 }

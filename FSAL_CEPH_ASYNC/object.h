@@ -46,6 +46,9 @@ struct casync_object {
 	 * trusts it.
 	 */
 	uint64_t size_hint;
+	/** The file had a setuid or setgid bit when its mode was last seen:
+	 * a write by somebody else has to clear it.  Atomic, relaxed. */
+	bool privileged;
 	/** casync_parts_span() of the file's layout; 0 unknown (atomic). */
 	uint64_t object_span;
 };
@@ -78,6 +81,16 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 
 /** Fill in the operations that object.c and its siblings implement. */
 void casync_object_ops_init(struct fsal_obj_ops *ops);
+
+/** Remember whether the file is setuid or setgid, if @p stx says. */
+void casync_object_mode_seen(struct casync_object *obj,
+			     const struct ceph_statx *stx);
+
+/** Its mode has been set: the next write has to look. */
+void casync_object_may_be_privileged(struct casync_object *obj);
+
+/** May it be setuid or setgid? */
+bool casync_object_privileged(const struct casync_object *obj);
 
 /** Raise the size known of the file to at least @p size_bytes. */
 void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes);

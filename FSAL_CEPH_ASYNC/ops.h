@@ -71,6 +71,15 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			      struct state_t *state,
 			      struct fsal_attrlist *attrib_set);
 
+/**
+ * Clear setuid and setgid, as a write by somebody who is not root does.
+ * libcephfs would, but for the root credentials that files are opened with.
+ *
+ * @return 0 or a negative errno.
+ */
+struct casync_object;
+int casync_drop_privileges(struct casync_object *obj);
+
 /* open.c */
 fsal_status_t
 casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
@@ -98,6 +107,30 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 			       struct state_t *state, uint64_t offset,
 			       uint64_t length, bool allocate);
 
+fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
+			   struct state_t *state, struct io_info *info);
+fsal_status_t casync_io_advise2(struct fsal_obj_handle *obj_hdl,
+				struct state_t *state, struct io_hints *hints);
+
+/* locks.c */
+fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
+			      struct state_t *state, void *owner,
+			      fsal_lock_op_t lock_op,
+			      fsal_lock_param_t *request_lock,
+			      fsal_lock_param_t *conflicting_lock);
+
+/* xattr.c */
+fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
+			       xattrkey4 *xa_name, xattrvalue4 *xa_value);
+fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
+			       setxattr_option4 option, xattrkey4 *xa_name,
+			       xattrvalue4 *xa_value);
+fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
+				  xattrkey4 *xa_name);
+fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
+				count4 la_maxcount, nfs_cookie4 *la_cookie,
+				bool_t *lr_eof, xattrlist4 *lr_names);
+
 /* Shared by namespace.c, readdir.c and open.c; in object.c. */
 
 /**
@@ -111,5 +144,10 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 		       struct fsal_obj_handle **handle,
 		       struct fsal_attrlist *attrs);
+
+/** Fill in attributes as an export shows them. */
+struct casync_export;
+void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
+		      struct fsal_attrlist *attrs);
 
 #endif /* CASYNC_OPS_H */

@@ -121,11 +121,20 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	start(op, bypass);
 }
 
+/* 0, or why the bits that a write has to clear are still there. */
+static int clear_privileges(const struct casync_op *op)
+{
+	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
+		return 0;
+	return casync_drop_privileges(op->obj);
+}
+
 void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		   fsal_async_cb done_cb, struct fsal_io_arg *write_arg,
 		   void *caller_arg)
 {
 	struct casync_op *op;
+	int rc = 0;
 
 	write_arg->fsal_resume = FSAL_NORESUME;
 	op = casync_op_new(CASYNC_OP_WRITE, obj_hdl, write_arg, done_cb,
@@ -136,6 +145,8 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));
 	else if (past_last_offset(op))
 		casync_op_fail(op, fsalstat(ERR_FSAL_FBIG, EFBIG));
+	else if ((rc = clear_privileges(op)) < 0)
+		casync_op_fail(op, casync_status(rc));
 	else
 		start(op, bypass);
 }

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What a file's space is made of: holes punched, and looked for.
+ */
 #include "config.h"
 
 #include <errno.h>
 
 #include "fsal.h"
-#include "FSAL/fsal_commonlib.h"
 
 #include "errors.h"
 #include "export.h"
@@ -21,32 +23,63 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 			       uint64_t length, bool allocate)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_fd temp_fd = {.fsal_fd = FSAL_FD_INIT};
-	struct fsal_fd *fd;
-	fsal_status_t status, completed;
+	struct casync_borrowed fd;
+	fsal_status_t status;
 
 	if (allocate)
 		return fsalstat(ERR_FSAL_NOTSUPP, EOPNOTSUPP);
 	if (offset > INT64_MAX || length > INT64_MAX - offset)
 		return fsalstat(ERR_FSAL_FBIG, EFBIG);
 
-	status = fsal_start_io(&fd, obj_hdl, &obj->global_fd.fsal_fd,
-			       &temp_fd.fsal_fd, state, FSAL_O_WRITE, false,
-			       NULL, false, &obj->share);
+	status = casync_fd_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
 	if (FSAL_IS_ERROR(status))
 		return status;
-
 	status = casync_status(
-		ceph_ll_fallocate(obj->exp->ceph, casync_fd_of(fd)->fh,
+		ceph_ll_fallocate(obj->exp->ceph, casync_fd_borrowed(&fd),
 				  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 				  (int64_t)offset, (int64_t)length));
-
-	completed = fsal_complete_io(obj_hdl, fd);
-	if (FSAL_IS_ERROR(completed))
-		LogDebug(COMPONENT_FSAL, "inode 0x%" PRIx64 ": %s", obj->id.ino,
-			 fsal_err_txt(completed));
-	if (state == NULL)
-		update_share_counters_locked(obj_hdl, &obj->share, FSAL_O_WRITE,
-					     FSAL_O_CLOSED);
+	casync_fd_give_back(&fd);
 	return status;
+}
+
+/*
+ * SEEK.  CephFS keeps no map of a file's holes, and to ask for each object of
+ * a large file would cost a round trip each.  So all of a file is data and
+ * the hole is at its end, which is what RFC 7862 (15.11.3) has servers answer
+ * that do not know better.
+ */
+fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
+			   struct state_t *state, struct io_info *info)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	uint64_t offset = info->io_content.hole.di_offset;
+	bool hole = info->io_content.what == NFS4_CONTENT_HOLE;
+	struct ceph_statx stx;
+	int rc;
+
+	(void)state;
+	if (!hole && info->io_content.what != NFS4_CONTENT_DATA)
+		return fsalstat(ERR_FSAL_UNION_NOTSUPP, 0);
+
+	rc = ceph_ll_getattr(obj->exp->ceph, obj->inode, &stx, CEPH_STATX_SIZE,
+			     0, obj->exp->root_perms);
+	if (rc < 0)
+		return casync_status(rc);
+	if (offset >= stx.stx_size)
+		return fsalstat(ERR_FSAL_NXIO, ENXIO);
+
+	if (hole)
+		info->io_content.hole.di_offset = stx.stx_size;
+	info->io_eof = hole;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+/* Accepted, and none of the hints is of use to CephFS. */
+fsal_status_t casync_io_advise2(struct fsal_obj_handle *obj_hdl,
+				struct state_t *state, struct io_hints *hints)
+{
+	(void)obj_hdl;
+	(void)state;
+	hints->hints = 0;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }

@@ -8,6 +8,7 @@
 
 #include "parts.h"
 #include "rig.h"
+#include "ops.h"
 
 struct rig rig;
 
@@ -37,6 +38,19 @@ void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes)
 uint64_t casync_object_size_hint(const struct casync_object *obj)
 {
 	return __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
+}
+
+bool casync_object_privileged(const struct casync_object *obj)
+{
+	return obj->privileged;
+}
+
+int casync_drop_privileges(struct casync_object *obj)
+{
+	rig.privileges_dropped++;
+	if (rig.drop_privileges_rc == 0)
+		obj->privileged = false;
+	return rig.drop_privileges_rc;
 }
 
 static struct casync_object *new_object(void)

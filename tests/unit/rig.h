@@ -26,6 +26,8 @@ struct rig {
 	struct casync_object *obj;
 	struct casync_state state;
 	struct req_op_context request; /**< op_ctx of the test thread. */
+	int privileges_dropped; /**< Calls of casync_drop_privileges(). */
+	int drop_privileges_rc; /**< What it returns. */
 };
 
 extern struct rig rig;

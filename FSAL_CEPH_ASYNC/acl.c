@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <acl/libacl.h>
+#include <errno.h>
+#include <sys/acl.h>
+
+#include "fsal.h"
+#include "export_mgr.h"
+#include "nfs_exports.h"
+#include "nfs4_acls.h"
+#include "posix_acls.h"
+
+#include <cephfs/libcephfs.h>
+
+#include "acl.h"
+#include "export.h"
+#include "object.h"
+
+/* The MDS holds all extended attributes of an inode to 64 KiB. */
+#define XATTR_BYTES_MAX 65536
+
+bool casync_acl_offered(void)
+{
+	return !op_ctx_export_has_option(EXPORT_OPTION_DISABLE_ACL);
+}
+
+bool casync_label_offered(void)
+{
+	return op_ctx_export_has_option(EXPORT_OPTION_SECLABEL_SET);
+}
+
+/* A value of unknown size, in fresh memory.  Its size or a negative errno. */
+static int get_value(struct casync_object *obj, const UserPerm *perms,
+		     const char *name, void **value)
+{
+	int rc;
+
+	*value = NULL;
+	do {
+		rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name, NULL, 0,
+				      perms);
+		if (rc <= 0)
+			return rc;
+		gsh_free(*value);
+		*value = gsh_malloc((size_t)rc);
+		rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name, *value,
+				      (size_t)rc, perms);
+		/* It has grown in between. */
+	} while (rc == -ERANGE);
+	return rc;
+}
+
+/* The ACL of that name; *acl is NULL if there is none. */
+static int read_acl(struct casync_object *obj, const UserPerm *perms,
+		    const char *name, acl_t *acl)
+{
+	void *value;
+	int rc = get_value(obj, perms, name, &value);
+
+	*acl = NULL;
+	if (rc > 0) {
+		*acl = xattr_2_posix_acl(value, (size_t)rc);
+		rc = *acl != NULL ? 0 : -EIO;
+	}
+	gsh_free(value);
+	return rc == -ENODATA || rc == -EOPNOTSUPP ? 0 : rc;
+}
+
+static int entries_of(acl_t acl)
+{
+	int count = acl != NULL ? acl_entries(acl) : 0;
+
+	return count > 0 ? count : 0;
+}
+
+static int to_nfs4(acl_t access, acl_t inherited, bool is_dir,
+		   struct fsal_attrlist *attrs)
+{
+	fsal_acl_status_t status;
+	fsal_acl_data_t data;
+	fsal_ace_t *next;
+	int count;
+
+	/* One that allows and one that denies for each. */
+	data.aces = nfs4_ace_alloc(
+		2 * (entries_of(access) + entries_of(inherited)));
+	next = data.aces;
+	count = posix_acl_2_fsal_acl(access, is_dir, false, ACL_FOR_V4, &next);
+	if (inherited != NULL && count >= 0)
+		count += posix_acl_2_fsal_acl(inherited, true, true, ACL_FOR_V4,
+					      &next);
+	if (count <= 0) {
+		nfs4_ace_free(data.aces);
+		return -EIO;
+	}
+	data.naces = (unsigned int)count;
+
+	/* Takes the entries over, or frees them. */
+	attrs->acl = nfs4_acl_new_entry(&data, &status);
+	if (attrs->acl == NULL)
+		return -EIO;
+	FSAL_SET_MASK(attrs->valid_mask, ATTR_ACL);
+	return 0;
+}
+
+int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
+		   const UserPerm *perms, struct fsal_attrlist *attrs)
+{
+	bool is_dir = obj->handle.type == DIRECTORY;
+	acl_t access = NULL, inherited = NULL;
+	int rc = 0;
+
+	if (obj->handle.type != SYMBOLIC_LINK)
+		rc = read_acl(obj, perms, ACL_EA_ACCESS, &access);
+	if (rc == 0 && access == NULL)
+		access = acl_from_mode(stx->stx_mode);
+	if (rc == 0 && is_dir)
+		rc = read_acl(obj, perms, ACL_EA_DEFAULT, &inherited);
+	if (rc == 0)
+		rc = access != NULL ? to_nfs4(access, inherited, is_dir, attrs)
+				    : -ENOMEM;
+	if (access != NULL)
+		acl_free(access);
+	if (inherited != NULL)
+		acl_free(inherited);
+	return rc;
+}
+
+static int write_acl(struct casync_object *obj, const UserPerm *perms,
+		     const char *name, acl_t acl)
+{
+	char value[posix_acl_xattr_size(acl_entries(acl))];
+	int size = posix_acl_2_xattr(acl, value, sizeof(value));
+
+	if (size <= 0)
+		return -EINVAL;
+	return ceph_ll_setxattr(obj->exp->ceph, obj->inode, name, value,
+				(size_t)size, 0, perms);
+}
+
+static int set_access(struct casync_object *obj, const UserPerm *perms,
+		      fsal_acl_t *nfs4)
+{
+	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_ACCESS);
+	int rc;
+
+	if (acl == NULL)
+		return -EINVAL;
+	rc = acl_valid(acl) == 0 ? write_acl(obj, perms, ACL_EA_ACCESS, acl)
+				 : -EINVAL;
+	acl_free(acl);
+	return rc;
+}
+
+static int set_default(struct casync_object *obj, const UserPerm *perms,
+		       fsal_acl_t *nfs4)
+{
+	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_DEFAULT);
+	int rc;
+
+	if (acl == NULL) { /* nothing is inherited */
+		rc = ceph_ll_removexattr(obj->exp->ceph, obj->inode,
+					 ACL_EA_DEFAULT, perms);
+		return rc == -ENODATA ? 0 : rc;
+	}
+	rc = acl_valid(acl) == 0 ? write_acl(obj, perms, ACL_EA_DEFAULT, acl)
+				 : -EINVAL;
+	acl_free(acl);
+	return rc;
+}
+
+int casync_acl_set(struct casync_object *obj, const UserPerm *perms,
+		   const struct fsal_attrlist *attrs)
+{
+	int rc;
+
+	if (attrs->acl == NULL || obj->handle.type == SYMBOLIC_LINK)
+		return -EINVAL;
+	/* The default ACL first: if it is refused nothing has changed. */
+	if (obj->handle.type == DIRECTORY) {
+		rc = set_default(obj, perms, attrs->acl);
+		if (rc != 0)
+			return rc;
+	}
+	return set_access(obj, perms, attrs->acl);
+}
+
+int casync_label_get(struct casync_object *obj, const UserPerm *perms,
+		     struct fsal_attrlist *attrs)
+{
+	void *value;
+	int rc = get_value(obj, perms, obj->exp->keys.sec_label_xattr, &value);
+
+	if (rc < 0) {
+		gsh_free(value);
+		value = NULL;
+	}
+	if (rc < 0 && rc != -ENODATA)
+		return rc;
+	gsh_free(attrs->sec_label.slai_data.slai_data_val);
+	attrs->sec_label.slai_data.slai_data_val = value;
+	attrs->sec_label.slai_data.slai_data_len = rc > 0 ? (u_int)rc : 0;
+	if (rc > 0)
+		FSAL_SET_MASK(attrs->valid_mask, ATTR4_SEC_LABEL);
+	return 0;
+}
+
+int casync_label_set(struct casync_object *obj, const UserPerm *perms,
+		     const struct fsal_attrlist *attrs)
+{
+	u_int length = attrs->sec_label.slai_data.slai_data_len;
+
+	if (length > XATTR_BYTES_MAX)
+		return -E2BIG;
+	return ceph_ll_setxattr(
+		obj->exp->ceph, obj->inode, obj->exp->keys.sec_label_xattr,
+		attrs->sec_label.slai_data.slai_data_val, length, 0, perms);
+}

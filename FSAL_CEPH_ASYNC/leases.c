@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+
+#include "fsal.h"
+#include "nfs_core.h"
+
+#include "errors.h"
+#include "export.h"
+#include "fd.h"
+#include "leases.h"
+#include "object.h"
+
+/*
+ * Seconds beyond the two lease periods after which Ganesha revokes a
+ * delegation whose recall is not answered.  libcephfs gives up the whole
+ * mount when its own timeout passes first.
+ */
+#define REVOKE_MARGIN_S 5
+
+/* Guards casync_fd.lease and casync_lease.fd.  Held across libcephfs calls;
+ * the recall does not take it. */
+static pthread_mutex_t leases_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Under client_lock. */
+static void recalled(struct Fh *fh, void *priv)
+{
+	struct casync_lease *lease = priv;
+
+	(void)fh;
+	casync_upcalls_recall(casync_mount_upcalls(lease->exp->mount),
+			      lease->exp, lease->ino, lease->snapid);
+}
+
+static int grant(struct casync_lease *lease, struct casync_object *obj,
+		 struct Fh *fh, unsigned int command)
+{
+	int rc;
+
+	lease->exp = obj->exp;
+	lease->ino = obj->id.ino;
+	lease->snapid = obj->id.snapid;
+	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, recalled, lease);
+	if (rc == 0)
+		lease->fh = fh;
+	return rc;
+}
+
+static fsal_status_t grant_read(struct casync_lease *lease,
+				struct casync_object *obj)
+{
+	struct Fh *fh;
+	int rc;
+
+	rc = ceph_ll_open(obj->exp->ceph, obj->inode, O_RDONLY, &fh,
+			  obj->exp->root_perms);
+	if (rc < 0)
+		return casync_status(rc);
+	rc = grant(lease, obj, fh, CEPH_DELEGATION_RD);
+	if (rc != 0)
+		(void)ceph_ll_close(obj->exp->ceph, fh);
+	return casync_status(rc);
+}
+
+static fsal_status_t grant_write(struct casync_lease *lease,
+				 struct casync_object *obj,
+				 struct state_t *state)
+{
+	struct casync_borrowed borrowed;
+	struct casync_fd *fd;
+	fsal_status_t status;
+	int rc;
+
+	/* Ganesha hands out the open state's fd. */
+	status = casync_fd_borrow(&borrowed, obj, state, FSAL_O_ANY, false,
+				  false);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	fd = casync_fd_of(borrowed.fsal_fd);
+
+	pthread_mutex_lock(&leases_lock);
+	rc = fd == &borrowed.temp_fd || fd->lease != NULL
+		     ? -EAGAIN
+		     : grant(lease, obj, fd->fh, CEPH_DELEGATION_WR);
+	if (rc == 0) {
+		lease->fd = fd;
+		fd->lease = lease;
+	}
+	pthread_mutex_unlock(&leases_lock);
+
+	casync_fd_give_back(&borrowed);
+	return casync_status(rc);
+}
+
+void casync_lease_give_back(struct casync_lease *lease)
+{
+	struct ceph_mount_info *ceph;
+
+	pthread_mutex_lock(&leases_lock);
+	if (lease->fh != NULL) {
+		ceph = lease->exp->ceph;
+		(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
+					 recalled, lease);
+		if (lease->fd != NULL)
+			lease->fd->lease = NULL;
+		else
+			(void)ceph_ll_close(ceph, lease->fh);
+		lease->fd = NULL;
+		lease->fh = NULL;
+	}
+	pthread_mutex_unlock(&leases_lock);
+}
+
+fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
+			       struct state_t *state, void *owner,
+			       fsal_deleg_t deleg)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_lease *lease =
+		&container_of(state, struct casync_state, state)->lease;
+
+	(void)owner;
+	if (deleg == FSAL_DELEG_NONE) {
+		casync_lease_give_back(lease);
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	}
+	if (!obj->exp->delegations || lease->fh != NULL)
+		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	return deleg == FSAL_DELEG_RD ? grant_read(lease, obj)
+				      : grant_write(lease, obj, state);
+}
+
+bool casync_lease_keeps_fh(struct casync_fd *fd)
+{
+	bool kept;
+
+	pthread_mutex_lock(&leases_lock);
+	kept = fd->lease != NULL;
+	if (kept) {
+		fd->lease->fd = NULL;
+		fd->lease = NULL;
+	}
+	pthread_mutex_unlock(&leases_lock);
+	return kept;
+}
+
+bool casync_lease_enable(struct ceph_mount_info *ceph)
+{
+	uint32_t timeout_s =
+		nfs_param.nfsv4_param.lease_lifetime * 2 + REVOKE_MARGIN_S;
+	int rc;
+
+	if (!nfs_param.nfsv4_param.allow_delegations)
+		return false;
+	rc = ceph_set_deleg_timeout(ceph, timeout_s);
+	if (rc != 0)
+		LogWarn(COMPONENT_FSAL,
+			"no delegations: NFSv4 Lease_Lifetime = %" PRIu32
+			" s wants them back within %" PRIu32
+			" s, Ceph within %" PRIu32
+			" s (session_timeout of the file system): %s",
+			nfs_param.nfsv4_param.lease_lifetime, timeout_s,
+			ceph_get_cap_return_timeout(ceph), strerror(-rc));
+	return rc == 0;
+}

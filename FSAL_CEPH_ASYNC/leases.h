@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file leases.h
+ * @brief What stands behind an NFSv4 delegation: libcephfs' own.
+ *
+ * A delegation of libcephfs belongs to an Fh and goes with it.  A read
+ * delegation has an Fh of its own.  A write delegation is granted only to the
+ * one Fh that is open, which is the open state's; when that is closed or
+ * reopened while the delegation is held, the delegation keeps it.
+ *
+ * A recall comes under client_lock: it is queued like any upcall.  The
+ * delegation is given back when the client has returned it, or Ganesha has
+ * revoked it.
+ */
+#ifndef CASYNC_LEASES_H
+#define CASYNC_LEASES_H
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal_api.h"
+
+struct casync_export;
+struct casync_fd;
+
+/** Embedded in every state; used by delegations. */
+struct casync_lease {
+	struct Fh *fh;		   /**< NULL: nothing is held. */
+	struct casync_fd *fd;	   /**< Whose Fh it is; NULL: ours to close. */
+	struct casync_export *exp; /**< Outlives the state. */
+	uint64_t ino;
+	uint64_t snapid;
+};
+
+/** obj_ops.lease_op2 */
+fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
+			       struct state_t *state, void *owner,
+			       fsal_deleg_t deleg);
+
+/**
+ * An fd is about to close its Fh.
+ *
+ * @return Whether a lease has taken the Fh over: then it stays open.
+ */
+bool casync_lease_keeps_fh(struct casync_fd *fd);
+
+/** Give a delegation back to libcephfs, if one is held. */
+void casync_lease_give_back(struct casync_lease *lease);
+
+/**
+ * Let libcephfs grant delegations on a mount, if Ganesha is configured to.
+ *
+ * @return Whether it does.
+ */
+bool casync_lease_enable(struct ceph_mount_info *ceph);
+
+#endif /* CASYNC_LEASES_H */

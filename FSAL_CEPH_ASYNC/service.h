@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file service.h
+ * @brief Our part in a cluster of gateways.
+ */
+#ifndef CASYNC_SERVICE_H
+#define CASYNC_SERVICE_H
+
+#include "fsal_api.h"
+
+/** m_ops.fsal_reclaim_client: another node is dead and we take over. */
+fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
+				       char *nodeid);
+
+/** m_ops.fsal_register_nfs_service: Register_Service, NodeId. */
+void casync_service_register(void);
+
+#endif /* CASYNC_SERVICE_H */

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file upcalls.h
+ * @brief From libcephfs to Ganesha's cache: let go of this, forget that.
+ *
+ * libcephfs calls on finisher threads of its own, and an unmount waits for
+ * them.  So a callback only queues; a worker carries the events to every
+ * export that shares the mount, each by its own cache key.
+ *
+ * An export hears nothing before Ganesha has set it up, and nothing after
+ * casync_upcalls_leave().
+ */
+#ifndef CASYNC_UPCALLS_H
+#define CASYNC_UPCALLS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <cephfs/libcephfs.h>
+
+#include "gsh_list.h"
+#include "workers.h"
+
+struct casync_export;
+
+/** Embedded in the mount. */
+struct casync_upcalls {
+	pthread_mutex_t lock; /**< A leaf. */
+	pthread_cond_t idle;  /**< An upcall or the worker's job has ended. */
+	struct glist_head exports;
+	struct glist_head events;
+	uint32_t event_count;
+	bool running; /**< The job is queued or at work. */
+	struct casync_work work;
+	int64_t fscid;
+	uint64_t released; /**< Requests to let go of an inode, in all. */
+	uint64_t invalidated;
+};
+
+/** An export's place in it; embedded in the export. */
+struct casync_upcalls_entry {
+	struct glist_head link;
+	bool listed;
+	unsigned int busy; /**< Upcalls on their way. */
+};
+
+/**
+ * Requests to release an inode that may wait.  The MDS repeats itself, so
+ * what is beyond is dropped; invalidations never are.
+ */
+#define CASYNC_UPCALLS_RELEASES_MAX 65536
+
+void casync_upcalls_init(struct casync_upcalls *upcalls);
+
+/** Waits for the job; libcephfs calls no more. */
+void casync_upcalls_destroy(struct casync_upcalls *upcalls);
+
+/** Register the callbacks.  Before ceph_mount.  @return 0 or an errno. */
+int casync_upcalls_register(struct casync_upcalls *upcalls,
+			    struct ceph_mount_info *ceph);
+
+/** Have upcalls for an export. */
+void casync_upcalls_join(struct casync_upcalls *upcalls,
+			 struct casync_export *exp);
+
+/** No more of them; waits for those on their way.  May be repeated. */
+void casync_upcalls_leave(struct casync_upcalls *upcalls,
+			  struct casync_export *exp);
+
+/** Have an export's clients return the delegations of a file.  May be called
+ * under client_lock. */
+void casync_upcalls_recall(struct casync_upcalls *upcalls,
+			   struct casync_export *exp, uint64_t ino,
+			   uint64_t snapid);
+
+/** Is this thread in an upcall?  It may drop the export's last reference. */
+bool casync_upcalls_on_thread(void);
+
+#endif /* CASYNC_UPCALLS_H */

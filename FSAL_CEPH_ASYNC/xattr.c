@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Extended attributes of NFSv4.2 (RFC 8276): the "user." name space, whose
+ * prefix is not on the wire.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <linux/limits.h>
+#include <sys/xattr.h>
+
+#include "fsal.h"
+
+#include "cred.h"
+#include "errors.h"
+#include "export.h"
+#include "object.h"
+#include "ops.h"
+
+#define PREFIX "user."
+
+static fsal_status_t xattr_status(int rc)
+{
+	switch (-rc) {
+	case ENODATA:
+		return fsalstat(ERR_FSAL_NOXATTR, ENODATA);
+	case ERANGE: /* the buffer is too small */
+	case E2BIG:
+		return fsalstat(ERR_FSAL_XATTR2BIG, -rc);
+	default:
+		return casync_status(rc);
+	}
+}
+
+/* "user." and the name, 0-terminated. */
+static int local_name(const xattrkey4 *key, char *name)
+{
+	size_t prefix = sizeof(PREFIX) - 1;
+
+	if (key->utf8string_len == 0)
+		return -EINVAL;
+	if (prefix + key->utf8string_len > XATTR_NAME_MAX)
+		return -ENAMETOOLONG;
+	memcpy(name, PREFIX, prefix);
+	memcpy(name + prefix, key->utf8string_val, key->utf8string_len);
+	name[prefix + key->utf8string_len] = '\0';
+	return 0;
+}
+
+fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
+			       xattrkey4 *xa_name, xattrvalue4 *xa_value)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	char name[XATTR_NAME_MAX + 1];
+	UserPerm *perms;
+	int rc = local_name(xa_name, name);
+
+	if (rc < 0)
+		return casync_status(rc);
+	perms = casync_userperm(&op_ctx->creds);
+	if (perms == NULL)
+		return casync_status(-ENOMEM);
+
+	/* A length of 0 asks for the size. */
+	rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name,
+			      xa_value->utf8string_val,
+			      xa_value->utf8string_len, perms);
+	ceph_userperm_destroy(perms);
+	if (rc < 0)
+		return xattr_status(rc);
+	xa_value->utf8string_len = (unsigned int)rc;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
+			       setxattr_option4 option, xattrkey4 *xa_name,
+			       xattrvalue4 *xa_value)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	char name[XATTR_NAME_MAX + 1];
+	UserPerm *perms;
+	int flags = 0;
+	int rc = local_name(xa_name, name);
+
+	if (rc < 0)
+		return casync_status(rc);
+	if (option == SETXATTR4_CREATE)
+		flags = XATTR_CREATE;
+	else if (option == SETXATTR4_REPLACE)
+		flags = XATTR_REPLACE;
+
+	perms = casync_userperm(&op_ctx->creds);
+	if (perms == NULL)
+		return casync_status(-ENOMEM);
+	/* libcephfs takes "no value" for "remove". */
+	rc = ceph_ll_setxattr(
+		obj->exp->ceph, obj->inode, name,
+		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
+		xa_value->utf8string_len, flags, perms);
+	ceph_userperm_destroy(perms);
+	return xattr_status(rc);
+}
+
+fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
+				  xattrkey4 *xa_name)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	char name[XATTR_NAME_MAX + 1];
+	UserPerm *perms;
+	int rc = local_name(xa_name, name);
+
+	if (rc < 0)
+		return casync_status(rc);
+	perms = casync_userperm(&op_ctx->creds);
+	if (perms == NULL)
+		return casync_status(-ENOMEM);
+	rc = ceph_ll_removexattr(obj->exp->ceph, obj->inode, name, perms);
+	ceph_userperm_destroy(perms);
+	return xattr_status(rc);
+}
+
+/* All names, 0-terminated each, in fresh memory; their length or an errno. */
+static int list_names(struct casync_object *obj, UserPerm *perms, char **names)
+{
+	size_t room = 0, length = 0;
+	int rc;
+
+	*names = NULL;
+	do {
+		gsh_free(*names);
+		room = length;
+		*names = room != 0 ? gsh_malloc(room) : NULL;
+		rc = ceph_ll_listxattr(obj->exp->ceph, obj->inode, *names, room,
+				       &length, perms);
+		/* Asked for the size, or more have come since. */
+	} while (rc == -ERANGE || (rc == 0 && length > room));
+	return rc < 0 ? rc : (int)length;
+}
+
+fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
+				count4 la_maxcount, nfs_cookie4 *la_cookie,
+				bool_t *lr_eof, xattrlist4 *lr_names)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	fsal_status_t status;
+	char *names;
+	int length;
+
+	if (perms == NULL)
+		return casync_status(-ENOMEM);
+	length = list_names(obj, perms, &names);
+	ceph_userperm_destroy(perms);
+
+	if (length < 0)
+		status = xattr_status(length);
+	else
+		status = fsal_listxattr_helper(names, (size_t)length,
+					       la_maxcount, la_cookie, lr_eof,
+					       lr_names);
+	gsh_free(names);
+	return status;
+}
