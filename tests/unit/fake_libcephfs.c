@@ -49,6 +49,7 @@ void fake_setup(uint64_t size_bytes, uint64_t object_size_bytes)
 	fake.layout.fl_stripe_unit = (uint32_t)object_size_bytes;
 	fake.layout.fl_stripe_count = 1;
 	fake.plan.result = FAKE_TRUE_RESULT;
+	fake.others_lock.l_type = F_UNLCK;
 
 	pthread_mutexattr_init(&attr);
 	pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ERRORCHECK);
@@ -411,4 +412,67 @@ int ceph_ll_close(struct ceph_mount_info *cmount, struct Fh *filehandle)
 	fake.open_fhs--;
 	unlock_client();
 	return rc;
+}
+
+int ceph_ll_register_callbacks2(struct ceph_mount_info *cmount,
+				struct ceph_client_callback_args *args)
+{
+	(void)cmount;
+	fake.callbacks = *args;
+	return 0;
+}
+
+/* Past the last byte; a length of 0 is to the end of the file. */
+static uint64_t lock_end(const struct flock *fl)
+{
+	return fl->l_len == 0 ? UINT64_MAX :
+				(uint64_t)fl->l_start + (uint64_t)fl->l_len;
+}
+
+static bool in_the_way_locked(const struct flock *fl)
+{
+	const struct flock *other = &fake.others_lock;
+
+	if (other->l_type == F_UNLCK || fl->l_type == F_UNLCK)
+		return false;
+	if (other->l_type == F_RDLCK && fl->l_type == F_RDLCK)
+		return false;
+	return (uint64_t)fl->l_start < lock_end(other) &&
+	       (uint64_t)other->l_start < lock_end(fl);
+}
+
+int ceph_ll_setlk(struct ceph_mount_info *cmount, Fh *fh, struct flock *fl,
+		  uint64_t owner, int sleep)
+{
+	int rc = begin(FAKE_SETLK);
+
+	(void)cmount;
+	(void)fh;
+	if (rc != 0)
+		return rc;
+	fake.asked_lock = *fl;
+	fake.asked_owner = owner;
+	fake.asked_to_wait = sleep != 0;
+	rc = in_the_way_locked(fl) ? -EAGAIN : 0;
+	unlock_client();
+	return rc;
+}
+
+int ceph_ll_getlk(struct ceph_mount_info *cmount, Fh *fh, struct flock *fl,
+		  uint64_t owner)
+{
+	int rc = begin(FAKE_GETLK);
+
+	(void)cmount;
+	(void)fh;
+	if (rc != 0)
+		return rc;
+	fake.asked_lock = *fl;
+	fake.asked_owner = owner;
+	if (in_the_way_locked(fl))
+		*fl = fake.others_lock;
+	else
+		fl->l_type = F_UNLCK;
+	unlock_client();
+	return 0;
 }

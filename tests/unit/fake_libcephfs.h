@@ -17,6 +17,7 @@
 #define FAKE_LIBCEPHFS_H
 
 #include <cephfs/libcephfs.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -59,6 +60,8 @@ enum fake_blocking {
 	FAKE_SYNC_INODE,
 	FAKE_OPEN,
 	FAKE_CLOSE,
+	FAKE_SETLK,
+	FAKE_GETLK,
 	FAKE_BLOCKING_CALLS,
 };
 
@@ -79,7 +82,14 @@ struct fake {
 	/** Runs in each submission, no lock held, as get_caps would block. */
 	void (*submission)(void);
 
+	/** Somebody else's lock; F_UNLCK: none.  The hook may change it. */
+	struct flock others_lock;
+
 	/* What happened. */
+	struct ceph_client_callback_args callbacks; /**< As registered. */
+	struct flock asked_lock; /**< The last one, and its owner. */
+	uint64_t asked_owner;
+	bool asked_to_wait;
 	struct fake_call calls[FAKE_MAX_CALLS];
 	unsigned int call_count;
 	unsigned int blocking_calls[FAKE_BLOCKING_CALLS];

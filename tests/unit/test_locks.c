@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "ops.h"
+#include "rig.h"
+
+static int owner;
+
+/* What the lock asked for an Fh, and how the loan ends. */
+static struct {
+	int borrowed;
+	int given_back;
+	fsal_openflags_t openflags;
+	bool for_lock;
+	bool bypass;
+	fsal_status_t status;
+} loan;
+
+/* From fd.c, which is the integration tests' business. */
+
+fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
+			       struct casync_object *obj, struct state_t *state,
+			       fsal_openflags_t openflags, bool for_lock,
+			       bool bypass)
+{
+	(void)obj;
+	(void)state;
+	if (FSAL_IS_ERROR(loan.status))
+		return loan.status;
+	loan.borrowed++;
+	loan.openflags = openflags;
+	loan.for_lock = for_lock;
+	loan.bypass = bypass;
+	borrowed->fsal_fd = &rig.state.fd.fsal_fd;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+void casync_fd_give_back(struct casync_borrowed *borrowed)
+{
+	(void)borrowed;
+	loan.given_back++;
+}
+
+static int up(void **state)
+{
+	memset(&loan, 0, sizeof(loan));
+	return rig_up(state);
+}
+
+static void others_lock(short type, off_t start, off_t length)
+{
+	fake.others_lock = (struct flock){
+		.l_type = type,
+		.l_whence = SEEK_SET,
+		.l_start = start,
+		.l_len = length,
+	};
+}
+
+static fsal_status_t lock_op(fsal_lock_op_t op, fsal_lock_t type,
+			     uint64_t start, uint64_t length,
+			     fsal_lock_param_t *conflict)
+{
+	fsal_lock_param_t wanted = {
+		.lock_sle_type = FSAL_POSIX_LOCK,
+		.lock_type = type,
+		.lock_start = start,
+		.lock_length = length,
+	};
+
+	return casync_lock_op2(&rig.obj->handle, &rig.state.state, &owner, op,
+			       &wanted, conflict);
+}
+
+static void check_loan_ended(void)
+{
+	assert_int_equal(loan.borrowed, loan.given_back);
+}
+
+/* --- ranges */
+
+struct range_case {
+	const char *name;
+	uint64_t start;
+	uint64_t length;
+	bool good;
+};
+
+#define MAX_OFFSET ((uint64_t)INT64_MAX)
+
+static const struct range_case range_cases[] = {
+	{"whole_file_is_locked", 0, 0, true},
+	{"one_byte_is_locked", 0, 1, true},
+	{"last_byte_of_a_file_is_locked", MAX_OFFSET - 1, 1, true},
+	{"range_up_to_the_last_offset_is_locked", 0, MAX_OFFSET, true},
+	{"from_the_last_offset_to_the_end_is_locked", MAX_OFFSET, 0, true},
+	{"one_byte_past_the_last_offset_is_refused", MAX_OFFSET, 1, false},
+	{"range_that_ends_past_it_is_refused", 1, MAX_OFFSET, false},
+	{"range_beyond_is_refused", MAX_OFFSET + 1, 0, false},
+	{"length_of_all_ones_is_refused", 0, UINT64_MAX, false},
+	{"start_of_all_ones_is_refused", UINT64_MAX, 0, false},
+	{"range_that_wraps_round_is_refused", UINT64_MAX, UINT64_MAX, false},
+};
+
+static void check_range(void **state)
+{
+	static const struct {
+		fsal_lock_op_t op;
+		enum fake_blocking call;
+	} ways[] = {
+		{FSAL_OP_LOCK, FAKE_SETLK},
+		{FSAL_OP_UNLOCK, FAKE_SETLK},
+		{FSAL_OP_LOCKT, FAKE_GETLK},
+	};
+	const struct range_case *c = *state;
+	unsigned int before;
+	fsal_status_t status;
+	size_t i;
+
+	for (i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		before = fake_blocking_count(ways[i].call);
+		status = lock_op(ways[i].op, FSAL_LOCK_W, c->start, c->length,
+				 NULL);
+		assert_int_equal(status.major, c->good ? ERR_FSAL_NO_ERROR
+						       : ERR_FSAL_BAD_RANGE);
+		assert_int_equal(fake_blocking_count(ways[i].call),
+				 before + c->good);
+		if (!c->good)
+			continue;
+		assert_true(fake.asked_lock.l_start == (off_t)c->start);
+		assert_true(fake.asked_lock.l_len == (off_t)c->length);
+		assert_int_equal(fake.asked_lock.l_whence, SEEK_SET);
+	}
+	assert_int_equal(loan.borrowed, c->good ? 3 : 0);
+	check_loan_ended();
+}
+
+/* --- what libcephfs is asked */
+
+struct type_case {
+	const char *name;
+	fsal_lock_op_t op;
+	fsal_lock_t type;
+	short asked;
+	fsal_openflags_t openflags;
+	bool bypass;
+};
+
+static const struct type_case type_cases[] = {
+	{"read_lock_wants_an_fh_to_read", FSAL_OP_LOCK, FSAL_LOCK_R, F_RDLCK,
+	 FSAL_O_READ, false},
+	{"write_lock_wants_an_fh_to_write", FSAL_OP_LOCK, FSAL_LOCK_W, F_WRLCK,
+	 FSAL_O_WRITE, false},
+	{"unlock_wants_any_fh", FSAL_OP_UNLOCK, FSAL_LOCK_W, F_UNLCK,
+	 FSAL_O_ANY, false},
+	{"unlock_of_a_read_lock_wants_any_fh", FSAL_OP_UNLOCK, FSAL_LOCK_R,
+	 F_UNLCK, FSAL_O_ANY, false},
+	{"test_wants_any_fh_past_denials", FSAL_OP_LOCKT, FSAL_LOCK_W, F_WRLCK,
+	 FSAL_O_ANY, true},
+};
+
+static void check_type(void **state)
+{
+	const struct type_case *c = *state;
+
+	assert_int_equal(lock_op(c->op, c->type, 10, 20, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake.asked_lock.l_type, c->asked);
+	assert_true(fake.asked_owner == (uintptr_t)&owner);
+	assert_false(fake.asked_to_wait);
+	assert_int_equal(loan.openflags, c->openflags);
+	assert_int_equal(loan.bypass, c->bypass);
+	assert_true(loan.for_lock);
+	check_loan_ended();
+}
+
+static void waiting_is_refused(void **state)
+{
+	(void)state;
+	assert_int_equal(lock_op(FSAL_OP_LOCKB, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NOTSUPP);
+	assert_int_equal(lock_op(FSAL_OP_CANCEL, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NOTSUPP);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
+	assert_int_equal(loan.borrowed, 0);
+}
+
+/* --- conflicts */
+
+struct conflict_case {
+	const char *name;
+	fsal_lock_op_t op;
+	short others_type;
+	off_t others_start, others_length;
+	fsal_lock_t type;
+};
+
+static const struct conflict_case conflict_cases[] = {
+	{"lock_reports_a_write_lock", FSAL_OP_LOCK, F_WRLCK, 5, 10,
+	 FSAL_LOCK_W},
+	{"lock_reports_a_read_lock", FSAL_OP_LOCK, F_RDLCK, 5, 10, FSAL_LOCK_R},
+	{"lock_reports_a_lock_to_the_end", FSAL_OP_LOCK, F_WRLCK, 7, 0,
+	 FSAL_LOCK_W},
+	{"test_reports_a_write_lock", FSAL_OP_LOCKT, F_WRLCK, 5, 10,
+	 FSAL_LOCK_W},
+	{"test_reports_a_lock_to_the_last_offset", FSAL_OP_LOCKT, F_RDLCK, 0,
+	 INT64_MAX, FSAL_LOCK_R},
+};
+
+static void check_conflict(void **state)
+{
+	const struct conflict_case *c = *state;
+	fsal_lock_param_t conflict;
+	fsal_status_t status;
+
+	memset(&conflict, 0xa5, sizeof(conflict));
+	others_lock(c->others_type, c->others_start, c->others_length);
+	status = lock_op(c->op, FSAL_LOCK_W, 0, 100, &conflict);
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+	assert_int_equal(conflict.lock_sle_type, FSAL_POSIX_LOCK);
+	assert_int_equal(conflict.lock_type, c->type);
+	assert_true(conflict.lock_start == (uint64_t)c->others_start);
+	assert_true(conflict.lock_length == (uint64_t)c->others_length);
+	check_loan_ended();
+}
+
+static void conflict_nobody_asks_for_is_not_reported(void **state)
+{
+	(void)state;
+	others_lock(F_WRLCK, 0, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_R, 0, 1, NULL).major,
+			 ERR_FSAL_DELAY);
+	assert_int_equal(lock_op(FSAL_OP_LOCKT, FSAL_LOCK_R, 0, 1, NULL).major,
+			 ERR_FSAL_DELAY);
+	check_loan_ended();
+}
+
+static void two_read_locks_are_no_conflict(void **state)
+{
+	(void)state;
+	others_lock(F_RDLCK, 0, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_R, 0, 1, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_GETLK), 0);
+}
+
+/* --- the other one unlocks after setlk has failed */
+
+static unsigned int gone_after; /* getlks */
+
+static void unlock_before_getlk(enum fake_blocking which)
+{
+	if (which == FAKE_GETLK &&
+	    fake_blocking_count(FAKE_GETLK) == gone_after)
+		fake.others_lock.l_type = F_UNLCK;
+}
+
+static void conflict_that_is_gone_is_tried_again(void **state)
+{
+	(void)state;
+	others_lock(F_WRLCK, 0, 0);
+	gone_after = 1;
+	fake.hook = unlock_before_getlk;
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 3, 4, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 2);
+	assert_int_equal(fake_blocking_count(FAKE_GETLK), 1);
+	/* What was wanted, not what getlk left in its place. */
+	assert_int_equal(fake.asked_lock.l_type, F_WRLCK);
+	assert_true(fake.asked_lock.l_start == 3);
+	assert_true(fake.asked_lock.l_len == 4);
+	check_loan_ended();
+}
+
+/* Comes back whenever it is tried, goes whenever it is looked for. */
+static void come_and_go(enum fake_blocking which)
+{
+	fake.others_lock.l_type = which == FAKE_GETLK ? F_UNLCK : F_WRLCK;
+}
+
+static void conflict_that_comes_and_goes_ends(void **state)
+{
+	fsal_lock_param_t conflict;
+
+	(void)state;
+	memset(&conflict, 0xa5, sizeof(conflict));
+	others_lock(F_WRLCK, 0, 0);
+	fake.hook = come_and_go;
+	assert_int_equal(
+		lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 3, 4, &conflict).major,
+		ERR_FSAL_DELAY);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 4);
+	/* Nobody's: the range itself, so that it is tried again. */
+	assert_true(conflict.lock_start == 3);
+	assert_true(conflict.lock_length == 4);
+	assert_int_equal(conflict.lock_type, FSAL_LOCK_W);
+	check_loan_ended();
+}
+
+/* --- errors */
+
+static void error_of_setlk_passes(void **state)
+{
+	fsal_status_t status;
+
+	(void)state;
+	fake.blocking_result[FAKE_SETLK] = -ENOLCK;
+	status = lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL);
+	assert_int_equal(status.minor, ENOLCK);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
+	assert_int_equal(fake_blocking_count(FAKE_GETLK), 0);
+	check_loan_ended();
+}
+
+static void eacces_of_setlk_is_a_conflict(void **state)
+{
+	fsal_lock_param_t conflict = {0};
+
+	(void)state;
+	fake.blocking_result[FAKE_SETLK] = -EACCES;
+	others_lock(F_WRLCK, 2, 3);
+	assert_int_equal(
+		lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, &conflict).major,
+		ERR_FSAL_DELAY);
+	assert_true(conflict.lock_start == 2);
+	check_loan_ended();
+}
+
+static void error_of_getlk_passes(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_GETLK] = -EIO;
+	others_lock(F_WRLCK, 0, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL).minor,
+			 EIO);
+	assert_int_equal(lock_op(FSAL_OP_LOCKT, FSAL_LOCK_W, 0, 0, NULL).minor,
+			 EIO);
+	check_loan_ended();
+}
+
+static void without_an_fh_nothing_is_locked(void **state)
+{
+	(void)state;
+	loan.status = fsalstat(ERR_FSAL_SHARE_DENIED, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_SHARE_DENIED);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
+	assert_int_equal(loan.given_back, 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, rig_down)
+
+static const struct CMUnitTest plain_tests[] = {
+	CASE(waiting_is_refused),
+	CASE(conflict_nobody_asks_for_is_not_reported),
+	CASE(two_read_locks_are_no_conflict),
+	CASE(conflict_that_is_gone_is_tried_again),
+	CASE(conflict_that_comes_and_goes_ends),
+	CASE(error_of_setlk_passes),
+	CASE(eacces_of_setlk_is_a_conflict),
+	CASE(error_of_getlk_passes),
+	CASE(without_an_fh_nothing_is_locked),
+};
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(range_cases) +
+			       COUNT(type_cases) + COUNT(conflict_cases)];
+
+#define ADD_TABLE(next, table, function)                                \
+	do {                                                            \
+		size_t row;                                             \
+		for (row = 0; row < COUNT(table); row++)                \
+			*(next)++ = (struct CMUnitTest){                \
+				.name = (table)[row].name,              \
+				.test_func = (function),                \
+				.setup_func = up,                       \
+				.teardown_func = rig_down,              \
+				.initial_state = (void *)&(table)[row], \
+			};                                              \
+	} while (0)
+
+int main(void)
+{
+	struct CMUnitTest *next = tests + COUNT(plain_tests);
+
+	memcpy(tests, plain_tests, sizeof(plain_tests));
+	ADD_TABLE(next, range_cases, check_range);
+	ADD_TABLE(next, type_cases, check_type);
+	ADD_TABLE(next, conflict_cases, check_conflict);
+
+	return cmocka_run_group_tests_name("locks", tests, NULL, NULL);
+}

@@ -1,0 +1,519 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "fsal_up.h"
+
+#include "filehandle.h"
+#include "rig.h"
+#include "upcalls.h"
+
+#define FSCID 7
+#define INO 0x10000000123
+#define EXPORTS 2
+
+enum heard_kind { TRY_RELEASE, INVALIDATE, DELEGRECALL, KINDS };
+
+/* What an export's cache was told; all by the worker, one after the other. */
+struct listener {
+	struct casync_export exp;
+	struct fsal_up_vector up;
+	int heard[KINDS]; /* atomic */
+	struct casync_fileid last;
+	uint16_t last_export_id;
+	uint32_t last_flags;
+	bool on_thread; /* casync_upcalls_on_thread(), the last time */
+};
+
+static struct listener listeners[EXPORTS];
+static struct casync_upcalls upcalls;
+
+/* An upcall stops here when gated. */
+static bool gated; /* atomic */
+static sem_t begun;
+static sem_t gate;
+static bool gate_timed_out;
+static int bad_handles;
+static int ready_waits; /* atomic */
+static void (*in_upcall)(void);
+
+void up_ready_wait(struct fsal_up_vector *up_ops)
+{
+	(void)up_ops;
+	__atomic_add_fetch(&ready_waits, 1, __ATOMIC_ACQ_REL);
+}
+
+static void heard(const struct fsal_up_vector *up, enum heard_kind kind,
+		  const struct gsh_buffdesc *handle, uint32_t flags)
+{
+	struct listener *to = container_of(up, struct listener, up);
+
+	/* Not an assert_: those jump, and this is a worker. */
+	if (handle->len != (kind == DELEGRECALL ? CASYNC_WIRE_BYTES
+						: CASYNC_KEY_BYTES) ||
+	    !casync_wire_decode(handle->addr, CASYNC_WIRE_BYTES, &to->last))
+		bad_handles++;
+	if (kind != DELEGRECALL)
+		memcpy(&to->last_export_id,
+		       (char *)handle->addr + CASYNC_WIRE_BYTES,
+		       sizeof(to->last_export_id));
+	to->last_flags = flags;
+	to->on_thread = casync_upcalls_on_thread();
+	if (__atomic_load_n(&gated, __ATOMIC_ACQUIRE)) {
+		sem_post(&begun);
+		if (!rig_wait(&gate))
+			gate_timed_out = true;
+	}
+	if (in_upcall != NULL)
+		in_upcall();
+	__atomic_add_fetch(&to->heard[kind], 1, __ATOMIC_ACQ_REL);
+}
+
+static fsal_status_t try_release(const struct fsal_up_vector *vec,
+				 struct gsh_buffdesc *obj, uint32_t flags)
+{
+	heard(vec, TRY_RELEASE, obj, flags);
+	return fsalstat(ERR_FSAL_STILL_IN_USE, 0);
+}
+
+static fsal_status_t invalidate(const struct fsal_up_vector *vec,
+				struct gsh_buffdesc *obj, uint32_t flags)
+{
+	heard(vec, INVALIDATE, obj, flags);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static state_status_t delegrecall(const struct fsal_up_vector *vec,
+				  struct gsh_buffdesc *handle)
+{
+	heard(vec, DELEGRECALL, handle, 0);
+	return STATE_SUCCESS;
+}
+
+static void set_up(struct listener *listener, uint16_t export_id)
+{
+	memset(listener, 0, sizeof(*listener));
+	listener->up.try_release = try_release;
+	listener->up.invalidate = invalidate;
+	listener->up.delegrecall = delegrecall;
+	listener->exp.export.up_ops = &listener->up;
+	listener->exp.export.export_id = export_id;
+	casync_upcalls_join(&upcalls, &listener->exp);
+}
+
+static int up(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	stub_reset();
+	fake_setup(0, RIG_OBJECT);
+	gated = false;
+	gate_timed_out = false;
+	bad_handles = 0;
+	in_upcall = NULL;
+	ready_waits = 0;
+	sem_init(&begun, 0, 0);
+	sem_init(&gate, 0, 0);
+	memset(&upcalls, 0, sizeof(upcalls));
+	casync_upcalls_init(&upcalls);
+	upcalls.fscid = FSCID;
+	for (i = 0; i < EXPORTS; i++)
+		set_up(&listeners[i], (uint16_t)(77 + i));
+	if (casync_upcalls_register(&upcalls, NULL) != 0)
+		return -1;
+	return casync_workers_start();
+}
+
+static int down(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < EXPORTS; i++)
+		casync_upcalls_leave(&upcalls, &listeners[i].exp);
+	casync_upcalls_destroy(&upcalls);
+	casync_workers_stop();
+	fake_teardown();
+	sem_destroy(&begun);
+	sem_destroy(&gate);
+	return gate_timed_out || bad_handles != 0 ? -1 : 0;
+}
+
+/* --- libcephfs calls, on a thread of its own */
+
+static vinodeno_t vino_of(uint64_t ino)
+{
+	vinodeno_t vino;
+
+	memset(&vino, 0, sizeof(vino));
+	vino.ino.val = ino;
+	vino.snapid.val = CEPH_NOSNAP;
+	return vino;
+}
+
+struct calls {
+	void (*call)(uint64_t ino);
+	unsigned int count;
+};
+
+static void *call_on_thread(void *arg)
+{
+	const struct calls *calls = arg;
+	unsigned int i;
+
+	for (i = 0; i < calls->count; i++)
+		calls->call(INO + i);
+	return NULL;
+}
+
+static void libcephfs_calls(void (*call)(uint64_t ino), unsigned int count)
+{
+	struct calls calls = {.call = call, .count = count};
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, call_on_thread, &calls),
+			 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void release_inode(uint64_t ino)
+{
+	fake.callbacks.ino_release_cb(fake.callbacks.handle, vino_of(ino));
+}
+
+static void invalidate_inode(uint64_t ino)
+{
+	fake.callbacks.ino_cb(fake.callbacks.handle, vino_of(ino), 0, 0);
+}
+
+static void invalidate_dentry(uint64_t ino)
+{
+	fake.callbacks.dentry_cb(fake.callbacks.handle, vino_of(ino),
+				 vino_of(INO + 99), "name", 4);
+}
+
+static void check_heard(unsigned int listener, enum heard_kind kind, int count)
+{
+	assert_int_equal(__atomic_load_n(&listeners[listener].heard[kind],
+					 __ATOMIC_ACQUIRE),
+			 count);
+}
+
+static void close_gate(void)
+{
+	__atomic_store_n(&gated, true, __ATOMIC_RELEASE);
+}
+
+static void open_gate(void)
+{
+	__atomic_store_n(&gated, false, __ATOMIC_RELEASE);
+	sem_post(&gate);
+}
+
+/* Everything queued has been carried: the job is at its end. */
+static void settle(void)
+{
+	pthread_mutex_lock(&upcalls.lock);
+	while (upcalls.running)
+		pthread_cond_wait(&upcalls.idle, &upcalls.lock);
+	pthread_mutex_unlock(&upcalls.lock);
+}
+
+/* --- what comes of each */
+
+struct kind_case {
+	const char *name;
+	void (*call)(uint64_t ino);
+	enum heard_kind kind;
+	bool flags_known; /* the constants are variables in C */
+	bool directory;
+};
+
+static const struct kind_case kind_cases[] = {
+	{"release_is_told_to_every_export", release_inode, TRY_RELEASE, false,
+	 false},
+	{"invalid_inode_is_told_to_every_export", invalidate_inode, INVALIDATE,
+	 true, false},
+	{"invalid_name_is_told_of_its_directory", invalidate_dentry, INVALIDATE,
+	 true, true},
+};
+
+#define N_KIND_CASES (sizeof(kind_cases) / sizeof(kind_cases[0]))
+
+static void check_kind(void **state)
+{
+	const struct kind_case *c = *state;
+	uint32_t flags = c->directory ? FSAL_UP_INVALIDATE_DIR_POPULATED |
+						FSAL_UP_INVALIDATE_DIR_CHUNKS
+				      : FSAL_UP_INVALIDATE_CACHE;
+	unsigned int i, kind;
+
+	libcephfs_calls(c->call, 1);
+	settle();
+	for (i = 0; i < EXPORTS; i++) {
+		for (kind = 0; kind < KINDS; kind++)
+			check_heard(i, kind, kind == c->kind);
+		assert_true(listeners[i].last.ino == INO);
+		assert_true(listeners[i].last.snapid == CEPH_NOSNAP);
+		assert_int_equal(listeners[i].last.fscid, FSCID);
+		assert_int_equal(listeners[i].last_export_id, 77 + i);
+		assert_true(listeners[i].on_thread);
+		if (c->flags_known)
+			assert_int_equal(listeners[i].last_flags, flags);
+	}
+	assert_false(casync_upcalls_on_thread());
+	/* None before Ganesha has set the export up. */
+	assert_int_equal(ready_waits, EXPORTS);
+}
+
+static void recall_is_told_to_its_export_alone(void **state)
+{
+	(void)state;
+	casync_upcalls_recall(&upcalls, &listeners[1].exp, INO, CEPH_NOSNAP);
+	settle();
+	check_heard(0, DELEGRECALL, 0);
+	check_heard(1, DELEGRECALL, 1);
+	assert_true(listeners[1].last.ino == INO);
+	assert_int_equal(listeners[1].last.fscid, FSCID);
+}
+
+/* libcephfs' threads must get away while an upcall takes its time. */
+static void callback_does_not_wait_for_an_upcall(void **state)
+{
+	(void)state;
+	close_gate();
+	libcephfs_calls(invalidate_inode, 1);
+	assert_true(rig_wait(&begun));
+	libcephfs_calls(invalidate_inode, 100);
+	check_heard(0, INVALIDATE, 0);
+	open_gate();
+	settle();
+	check_heard(0, INVALIDATE, 101);
+	check_heard(1, INVALIDATE, 101);
+}
+
+static void events_are_told_in_their_order(void **state)
+{
+	(void)state;
+	close_gate();
+	libcephfs_calls(release_inode, 1);
+	assert_true(rig_wait(&begun));
+	libcephfs_calls(invalidate_inode, 5);
+	open_gate();
+	settle();
+	assert_true(listeners[0].last.ino == INO + 4);
+}
+
+/* --- too many */
+
+static void releases_beyond_the_limit_are_dropped(void **state)
+{
+	const int beyond = 1000;
+	const int limit = CASYNC_UPCALLS_RELEASES_MAX;
+
+	(void)state;
+	close_gate();
+	libcephfs_calls(release_inode, 1);
+	assert_true(rig_wait(&begun));
+	/* The first is off the queue. */
+	libcephfs_calls(release_inode, (unsigned int)(limit + beyond));
+	assert_int_equal(upcalls.event_count, limit);
+	open_gate();
+	settle();
+	check_heard(0, TRY_RELEASE, limit + 1);
+	assert_true(upcalls.released == (uint64_t)(limit + beyond + 1));
+	assert_int_equal(upcalls.event_count, 0);
+}
+
+static void invalidations_are_never_dropped(void **state)
+{
+	const int limit = CASYNC_UPCALLS_RELEASES_MAX;
+
+	(void)state;
+	close_gate();
+	libcephfs_calls(release_inode, 1);
+	assert_true(rig_wait(&begun));
+	libcephfs_calls(release_inode, CASYNC_UPCALLS_RELEASES_MAX);
+	libcephfs_calls(invalidate_inode, 10);
+	libcephfs_calls(invalidate_dentry, 10);
+	casync_upcalls_recall(&upcalls, &listeners[0].exp, INO, CEPH_NOSNAP);
+	libcephfs_calls(release_inode, 10);
+	open_gate();
+	settle();
+	check_heard(0, TRY_RELEASE, limit + 1);
+	check_heard(0, INVALIDATE, 20);
+	check_heard(0, DELEGRECALL, 1);
+	assert_true(upcalls.invalidated == 20);
+}
+
+/* --- leaving */
+
+struct leaver {
+	pthread_t thread;
+	int left; /* atomic */
+};
+
+static void *leave(void *arg)
+{
+	struct leaver *leaver = arg;
+
+	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	__atomic_store_n(&leaver->left, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void await_unlisted(void)
+{
+	const struct timespec pause = {.tv_nsec = 200000};
+	bool listed = true;
+	int tries;
+
+	for (tries = 0; listed && tries < RIG_TIMEOUT_S * 5000; tries++) {
+		pthread_mutex_lock(&upcalls.lock);
+		listed = listeners[0].exp.upcalls.listed;
+		pthread_mutex_unlock(&upcalls.lock);
+		nanosleep(&pause, NULL);
+	}
+	assert_false(listed);
+}
+
+static void leave_waits_for_an_upcall_on_its_way(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	struct leaver leaver = {.left = 0};
+
+	(void)state;
+	close_gate();
+	libcephfs_calls(invalidate_inode, 1);
+	assert_true(rig_wait(&begun));
+	assert_int_equal(pthread_create(&leaver.thread, NULL, leave, &leaver),
+			 0);
+	await_unlisted();
+	nanosleep(&pause, NULL);
+	assert_false(__atomic_load_n(&leaver.left, __ATOMIC_ACQUIRE));
+	open_gate();
+	assert_true(rig_wait_count(&leaver.left, 1));
+	assert_int_equal(pthread_join(leaver.thread, NULL), 0);
+	check_heard(0, INVALIDATE, 1);
+}
+
+static void who_has_left_hears_nothing(void **state)
+{
+	(void)state;
+	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	libcephfs_calls(invalidate_inode, 3);
+	settle();
+	check_heard(0, INVALIDATE, 0);
+	check_heard(1, INVALIDATE, 3);
+}
+
+static void recall_for_who_has_left_is_told_to_nobody(void **state)
+{
+	(void)state;
+	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	casync_upcalls_recall(&upcalls, &listeners[0].exp, INO, CEPH_NOSNAP);
+	settle();
+	check_heard(0, DELEGRECALL, 0);
+	check_heard(1, DELEGRECALL, 0);
+}
+
+/* Events queued before it left, but not on their way yet. */
+static void who_leaves_hears_nothing_of_what_is_queued(void **state)
+{
+	struct leaver leaver = {.left = 0};
+
+	(void)state;
+	close_gate();
+	libcephfs_calls(invalidate_inode, 1);
+	assert_true(rig_wait(&begun));
+	libcephfs_calls(invalidate_inode, 10);
+	assert_int_equal(pthread_create(&leaver.thread, NULL, leave, &leaver),
+			 0);
+	await_unlisted();
+	open_gate();
+	assert_true(rig_wait_count(&leaver.left, 1));
+	assert_int_equal(pthread_join(leaver.thread, NULL), 0);
+	settle();
+	check_heard(0, INVALIDATE, 1);
+	check_heard(1, INVALIDATE, 11);
+}
+
+static void leave_itself(void)
+{
+	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+}
+
+/* An upcall may drop the last reference to an export. */
+static void leave_in_an_upcall_does_not_wait_for_it(void **state)
+{
+	(void)state;
+	in_upcall = leave_itself;
+	libcephfs_calls(invalidate_inode, 2);
+	settle();
+	check_heard(0, INVALIDATE, 1);
+	check_heard(1, INVALIDATE, 2);
+}
+
+static void destroy_waits_for_the_job(void **state)
+{
+	(void)state;
+	libcephfs_calls(invalidate_inode, 1000);
+	casync_upcalls_destroy(&upcalls);
+	check_heard(0, INVALIDATE, 1000);
+	casync_upcalls_init(&upcalls);
+	listeners[0].exp.upcalls.listed = false;
+	listeners[1].exp.upcalls.listed = false;
+}
+
+static void modes_are_not_masked_again(void **state)
+{
+	(void)state;
+	assert_int_equal(fake.callbacks.umask_cb(fake.callbacks.handle), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+static const struct CMUnitTest plain_tests[] = {
+	CASE(recall_is_told_to_its_export_alone),
+	CASE(callback_does_not_wait_for_an_upcall),
+	CASE(events_are_told_in_their_order),
+	CASE(releases_beyond_the_limit_are_dropped),
+	CASE(invalidations_are_never_dropped),
+	CASE(leave_waits_for_an_upcall_on_its_way),
+	CASE(who_has_left_hears_nothing),
+	CASE(recall_for_who_has_left_is_told_to_nobody),
+	CASE(who_leaves_hears_nothing_of_what_is_queued),
+	CASE(leave_in_an_upcall_does_not_wait_for_it),
+	CASE(destroy_waits_for_the_job),
+	CASE(modes_are_not_masked_again),
+};
+
+#define N_PLAIN_TESTS (sizeof(plain_tests) / sizeof(plain_tests[0]))
+
+static struct CMUnitTest tests[N_PLAIN_TESTS + N_KIND_CASES];
+
+int main(void)
+{
+	size_t i;
+
+	memcpy(tests, plain_tests, sizeof(plain_tests));
+	for (i = 0; i < N_KIND_CASES; i++)
+		tests[N_PLAIN_TESTS + i] = (struct CMUnitTest){
+			.name = kind_cases[i].name,
+			.test_func = check_kind,
+			.setup_func = up,
+			.teardown_func = down,
+			.initial_state = (void *)&kind_cases[i],
+		};
+	return cmocka_run_group_tests_name("upcalls", tests, NULL, NULL);
+}
