@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Keys and values of a configuration file: whatever they are, what is taken
+ * is in its range and goes to its own member, what is refused changes
+ * nothing and says what was wanted.
+ *
+ * Input: how large the message may be (a byte), the key (a byte's number, or
+ * text for the highest numbers), a NUL, the value.
+ */
+#include "config.h"
+
+#include <stdbool.h>
+#include <strings.h>
+
+#include "tuning.h"
+#include "fuzz.h"
+
+#define MIB ((uint64_t)1 << 20)
+
+struct key {
+	const char *name;
+	uint64_t min, max;
+	size_t offset, bytes;
+	bool words; /* not a number */
+};
+
+#define MEMBER(member)                          \
+	offsetof(struct casync_tuning, member), \
+		sizeof(((struct casync_tuning *)0)->member)
+
+/* What the documentation promises, not what tuning.c has. */
+static const struct key keys[CASYNC_TUNING_KEYS] = {
+	{"Stable_Write", 0, 2, MEMBER(stable_write), true},
+	{"Promote_Unstable", 0, 1, MEMBER(promote_unstable), true},
+	{"Max_Inflight", 1, 1048576, MEMBER(max_inflight), false},
+	{"Max_Inflight_Bytes", MIB, MIB << 20, MEMBER(max_inflight_bytes),
+	 false},
+	{"Mount_Timeout", 1, 3600, MEMBER(mount_timeout), false},
+	{"Session_Timeout", 30, 86400, MEMBER(session_timeout), false},
+	{"Drain_Timeout", 1, 3600, MEMBER(drain_timeout), false},
+	{"Slow_Op_Warn", 0, 3600000, MEMBER(slow_op_warn), false},
+};
+
+static uint64_t value_of(const struct casync_tuning *tuning,
+			 const struct key *key)
+{
+	const char *at = (const char *)tuning + key->offset;
+	uint32_t narrow;
+	uint64_t wide;
+
+	if (key->bytes == sizeof(narrow)) {
+		memcpy(&narrow, at, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, at, sizeof(wide));
+	return wide;
+}
+
+static const struct key *known(const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < CASYNC_TUNING_KEYS; i++) {
+		if (strcasecmp(keys[i].name, name) == 0)
+			return &keys[i];
+	}
+	return NULL;
+}
+
+/* A number has no sign and is what its digits say; 0 and 0x are C's. */
+static void check_number(const char *text, uint64_t value)
+{
+	uint64_t digits = 0;
+
+	FUZZ_CHECK(text[0] >= '0' && text[0] <= '9');
+	if (text[0] == '0')
+		return;
+	for (; *text != '\0'; text++) {
+		FUZZ_CHECK(*text >= '0' && *text <= '9');
+		digits = digits * 10 + (uint64_t)(*text - '0');
+	}
+	FUZZ_CHECK(digits == value);
+}
+
+/* Everything but the key's own member is as it was. */
+static void check_others(const struct casync_tuning *before,
+			 const struct casync_tuning *after,
+			 const struct key *taken)
+{
+	size_t i;
+
+	for (i = 0; i < CASYNC_TUNING_KEYS; i++) {
+		if (&keys[i] != taken)
+			FUZZ_CHECK(value_of(before, &keys[i]) ==
+				   value_of(after, &keys[i]));
+	}
+}
+
+static void set(const char *name, const char *text, size_t room)
+{
+	const struct key *key = known(name);
+	struct casync_tuning before, after;
+	char *wanted = malloc(room);
+	uint64_t value;
+
+	FUZZ_CHECK(wanted != NULL || room == 0);
+	/* Values that no key may have: what is not set shows. */
+	memset(&before, 0xff, sizeof(before));
+	after = before;
+	if (casync_tuning_set(name, text, &after, wanted, room)) {
+		FUZZ_CHECK(key != NULL);
+		value = value_of(&after, key);
+		FUZZ_CHECK(value >= key->min && value <= key->max);
+		if (!key->words)
+			check_number(text, value);
+		check_others(&before, &after, key);
+	} else {
+		check_others(&before, &after, NULL);
+		if (room != 0)
+			FUZZ_CHECK(memchr(wanted, '\0', room) != NULL);
+		if (room > 1)
+			FUZZ_CHECK(wanted[0] != '\0');
+	}
+	free(wanted);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct fuzz_input input = {data, size};
+	uint8_t room, number;
+	char *rest, *name, *text;
+
+	fuzz_take(&input, &room, sizeof(room));
+	fuzz_take(&input, &number, sizeof(number));
+	rest = malloc(input.left + 1);
+	FUZZ_CHECK(rest != NULL);
+	memcpy(rest, input.data, input.left);
+	rest[input.left] = '\0';
+
+	if (number < 0xc0) {
+		set(keys[number % CASYNC_TUNING_KEYS].name, rest, room);
+	} else {
+		name = strdup(rest);
+		text = memchr(rest, '\0', input.left);
+		text = strdup(text != NULL ? text + 1 : "");
+		FUZZ_CHECK(name != NULL && text != NULL);
+		set(name, text, room);
+		free(name);
+		free(text);
+	}
+	free(rest);
+	return 0;
+}
