@@ -469,12 +469,14 @@ static struct casync_mount **hold_all_locked(size_t *count)
 	struct casync_mount **held;
 	struct casync_mount *mount;
 	struct glist_head *node;
+	size_t room;
 
-	held = gsh_calloc(glist_length(&mounts) + 1, sizeof(*held));
+	room = glist_length(&mounts);
+	held = gsh_calloc(room + 1, sizeof(*held));
 	*count = 0;
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (mount->state == READY) {
+		if (mount->state == READY && *count < room) {
 			mount->users++;
 			held[(*count)++] = mount;
 		}

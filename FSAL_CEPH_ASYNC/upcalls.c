@@ -130,15 +130,19 @@ static void carry(struct casync_work *work)
 {
 	struct casync_upcalls *upcalls =
 		container_of(work, struct casync_upcalls, work);
+	struct glist_head batch, *node, *next;
 	struct event *event;
 
 	pthread_mutex_lock(&upcalls->lock);
-	while ((event = glist_first_entry(&upcalls->events, struct event,
-					  link)) != NULL) {
-		glist_del(&event->link);
-		upcalls->event_count--;
-		tell_all_locked(upcalls, event);
-		gsh_free(event);
+	while (!glist_empty(&upcalls->events)) {
+		glist_init(&batch);
+		glist_splice_tail(&batch, &upcalls->events);
+		glist_for_each_safe(node, next, &batch) {
+			event = glist_entry(node, struct event, link);
+			upcalls->event_count--;
+			tell_all_locked(upcalls, event);
+			gsh_free(event);
+		}
 	}
 	upcalls->running = false;
 	pthread_cond_broadcast(&upcalls->idle);
