@@ -20,6 +20,10 @@
 
 #define MS_PER_S 1000
 
+/* CEPH_SNAPDIR of Ceph's ceph_fs.h, which libcephfs-dev leaves out: the
+ * snapid of a .snap folder. */
+#define SNAPDIR UINT64_MAX
+
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
 {
 	return container_of(exp_hdl, struct casync_export, export);
@@ -181,6 +185,25 @@ static fsal_status_t host_to_key(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/*
+ * Is there such a snapshot?  The MDS takes any number newer than the file, and
+ * libcephfs makes a snapshot folder of anything.  A read of such an inode is
+ * never answered, or ends the process: ceph_assert(in->inline_version > 0).
+ */
+static bool snapshot_exists(struct casync_export *exp, struct Inode *inode,
+			    uint64_t snapid, const struct ceph_statx *stx)
+{
+	char btime[64];
+
+	if (snapid == CEPH_NOSNAP)
+		return true;
+	if (snapid == SNAPDIR)
+		return S_ISDIR(stx->stx_mode);
+	/* Everything in a snapshot tells when that was made. */
+	return ceph_ll_getxattr(exp->ceph, inode, "ceph.snap.btime", btime,
+				sizeof(btime), exp->root_perms) > 0;
+}
+
 static fsal_status_t create_handle(struct fsal_export *exp_hdl,
 				   struct gsh_buffdesc *fh_desc,
 				   struct fsal_obj_handle **handle,
@@ -211,6 +234,10 @@ static fsal_status_t create_handle(struct fsal_export *exp_hdl,
 		ceph_ll_put(exp->ceph, inode);
 		return rc == -ENOENT ? fsalstat(ERR_FSAL_STALE, ENOENT)
 				     : casync_status(rc);
+	}
+	if (!snapshot_exists(exp, inode, id.snapid, &stx)) {
+		ceph_ll_put(exp->ceph, inode);
+		return fsalstat(ERR_FSAL_STALE, ENOENT);
 	}
 	casync_object_out(inode, &stx, handle, attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
