@@ -45,7 +45,7 @@ void casync_wire_encode(const struct casync_fileid *id, void *wire);
  * @param[in]  len_bytes  Their number.
  * @param[out] id         What they mean.
  *
- * @retval true   Right length, a possible inode number and fscid.
+ * @retval true   Right length, a possible inode number, snapid and fscid.
  * @retval false  Not a handle of ours; @p id is untouched.
  */
 bool casync_wire_decode(const void *wire, size_t len_bytes,

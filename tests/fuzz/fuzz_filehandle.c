@@ -23,7 +23,8 @@ static uint64_t word(const uint8_t *bytes)
 /* The format once more, from its description. */
 static bool is_handle(const uint8_t *data, size_t size)
 {
-	return size == 24 && word(data) != 0 && word(data + 16) >> 63 == 0;
+	return size == 24 && word(data) != 0 && word(data + 8) != 0 &&
+	       word(data + 16) >> 63 == 0;
 }
 
 static bool same(const struct casync_fileid *a, const struct casync_fileid *b)
@@ -65,12 +66,13 @@ static void decode_anything(const uint8_t *data, size_t size)
 
 static void encode_anything(const struct casync_fileid *id)
 {
+	bool possible = id->ino != 0 && id->snapid != 0 && id->fscid >= 0;
 	struct casync_fileid got = {0};
 	void *wire = encode(id);
 
 	FUZZ_CHECK(casync_wire_decode(wire, CASYNC_WIRE_BYTES, &got) ==
-		   (id->ino != 0 && id->fscid >= 0));
-	if (id->ino != 0 && id->fscid >= 0)
+		   possible);
+	if (possible)
 		FUZZ_CHECK(same(id, &got));
 	free(wire);
 }
