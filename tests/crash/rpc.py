@@ -27,7 +27,12 @@ class Gone(Exception):
 
 
 class Refused(Exception):
-    """The server answered with an error status."""
+    """The server answered with an error status; to the call XID, if it was
+    the RPC itself."""
+
+    def __init__(self, why, xid=None):
+        super().__init__(why)
+        self.xid = xid
 
 
 class Reader:
@@ -103,12 +108,12 @@ class Connection:
         xid, kind, denied = reader.take("III")
         assert kind == 1
         if denied:
-            raise Refused("the call was denied")
+            raise Refused("the call was denied", xid)
         reader.take("I")
         reader.opaque()
         status = reader.take("I")
         if status:
-            raise Refused(f"the call was not accepted: {status}")
+            raise Refused(f"the call was not accepted: {status}", xid)
         return xid, reader
 
     def pending(self):
