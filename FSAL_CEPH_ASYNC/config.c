@@ -17,6 +17,7 @@
 #include "config_keys.h"
 #include "errors.h"
 #include "module.h"
+#include "service.h"
 
 /* Longest user id and secret; cephx keys are 40 characters of base64. */
 #define MAX_USER_LEN 1024
@@ -144,6 +145,7 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}
 
+	casync_service_configure(err_type);
 	fsal_hdl->fs_info.umask = module->keys.umask;
 	display_fsinfo(fsal_hdl);
 

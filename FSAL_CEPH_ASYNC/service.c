@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 
 #include "fsal.h"
+#include "config_parsing.h"
 
 #include "errors.h"
 #include "module.h"
@@ -21,6 +22,47 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 		nodeid, casync_module.keys.tuning.mount_timeout));
 }
 
+/*
+ * Ganesha's library registers with the RADOS client that it has for
+ * configurations kept there.  It does not look whether it has one, and
+ * crashes; it does once a watch_url is set, without which cephadm and Rook
+ * set up nothing.
+ */
+static bool library_is_connected;
+
+struct rados_urls {
+	char *watch_url;
+};
+
+static struct config_item rados_urls_items[] = {
+	CONF_ITEM_NOOP("ceph_conf"),
+	CONF_ITEM_NOOP("userid"),
+	CONF_ITEM_STR("watch_url", 1, MAXPATHLEN, NULL, rados_urls, watch_url),
+	CONFIG_EOL,
+};
+
+static struct config_block rados_urls_block = {
+	.dbus_interface_name = "org.ganesha.nfsd.config.fsal.ceph_async.urls",
+	.blk_desc.name = "RADOS_URLS",
+	.blk_desc.type = CONFIG_BLOCK,
+	.blk_desc.flags = CONFIG_UNIQUE,
+	.blk_desc.u.blk.init = noop_conf_init,
+	.blk_desc.u.blk.params = rados_urls_items,
+	.blk_desc.u.blk.commit = noop_conf_commit,
+};
+
+void casync_service_configure(struct config_error_type *err_type)
+{
+	void *node = config_GetBlockNode(rados_urls_block.blk_desc.name);
+	struct rados_urls urls = {0};
+
+	if (node != NULL)
+		(void)load_config_from_node(node, &rados_urls_block, &urls,
+					    true, err_type);
+	library_is_connected = urls.watch_url != NULL;
+	gsh_free(urls.watch_url);
+}
+
 void casync_service_register(void)
 {
 	void (*register_service)(char *nodeid) = NULL;
@@ -28,6 +70,11 @@ void casync_service_register(void)
 
 	if (!casync_module.keys.register_service)
 		return;
+	if (!library_is_connected) {
+		LogCrit(COMPONENT_FSAL,
+			"Register_Service = true: no RADOS_URLS { watch_url }, with whose connection Ganesha registers; serving goes on unregistered");
+		return;
+	}
 
 	library = dlopen(RADOS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
 	if (library != NULL)

@@ -6,11 +6,15 @@
 #ifndef CASYNC_SERVICE_H
 #define CASYNC_SERVICE_H
 
+#include "config_parsing.h"
 #include "fsal_api.h"
 
 /** m_ops.fsal_reclaim_client: another node is dead and we take over. */
 fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 				       char *nodeid);
+
+/** While the configuration is read: what Register_Service will need. */
+void casync_service_configure(struct config_error_type *err_type);
 
 /** m_ops.fsal_register_nfs_service: Register_Service, NodeId. */
 void casync_service_register(void);
