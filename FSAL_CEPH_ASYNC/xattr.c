@@ -10,6 +10,7 @@
 #include <sys/xattr.h>
 
 #include "fsal.h"
+#include "gsh_rpc.h"
 
 #include "cred.h"
 #include "errors.h"
@@ -18,6 +19,10 @@
 #include "ops.h"
 
 #define PREFIX "user."
+
+/* What fits in an answer: Ganesha drops the connection over a longer value,
+ * and the client asks again for ever. */
+#define VALUE_BYTES_MAX XDR_STRING_MAXLEN
 
 static fsal_status_t xattr_status(int rc)
 {
@@ -66,6 +71,8 @@ fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 			      xa_value->utf8string_val,
 			      xa_value->utf8string_len, perms);
 	ceph_userperm_destroy(perms);
+	if (rc > VALUE_BYTES_MAX)
+		rc = -E2BIG;
 	if (rc < 0)
 		return xattr_status(rc);
 	xa_value->utf8string_len = (unsigned int)rc;
