@@ -276,6 +276,20 @@ static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/*
+ * What a client compares to see whether unstable writes were lost.  Ganesha's
+ * own counts seconds: two starts within one have the same.
+ */
+static void get_write_verifier(struct fsal_export *exp_hdl,
+			       struct gsh_buffdesc *verf_desc)
+{
+	uint64_t verifier = casync_mount_time_ns(export_of(exp_hdl)->mount);
+
+	memcpy(verf_desc->addr, &verifier,
+	       verf_desc->len < sizeof(verifier) ? verf_desc->len
+						 : sizeof(verifier));
+}
+
 static attrmask_t fs_supported_attrs(struct fsal_export *exp_hdl)
 {
 	attrmask_t mask = fsal_supported_attrs(&exp_hdl->fsal->fs_info);
@@ -303,6 +317,7 @@ static void set_export_ops(struct export_ops *ops)
 	ops->create_handle = create_handle;
 	ops->get_fsal_obj_hdl = get_fsal_obj_hdl;
 	ops->get_fs_dynamic_info = get_fs_dynamic_info;
+	ops->get_write_verifier = get_write_verifier;
 	ops->fs_supported_attrs = fs_supported_attrs;
 	ops->fs_acl_support = fs_acl_support;
 	ops->alloc_state = casync_state_alloc;
