@@ -313,6 +313,37 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	return casync_status(rc);
 }
 
+/* A directory that gets another parent is written to, its ".." (POSIX allows
+ * to ask for that right, Linux does); libcephfs does not look. */
+static fsal_status_t may_get_another_parent(struct fsal_obj_handle *obj_hdl)
+{
+	return obj_hdl->obj_ops->test_access(
+		obj_hdl,
+		FSAL_MODE_MASK_SET(FSAL_W_OK) |
+			FSAL_ACE4_MASK_SET(FSAL_ACE_PERM_ADD_SUBDIRECTORY),
+		NULL, NULL, false);
+}
+
+/*
+ * libcephfs learns nothing of the directory that a name leaves, and goes on
+ * answering with its old times and change attribute: other clients would list
+ * the name for ever.  To read this attribute is to ask the MDS, whatever
+ * capabilities we hold, and what it answers is taken over.
+ */
+static void refresh_left_directory(struct fsal_obj_handle *dir_hdl)
+{
+	struct casync_object *dir = casync_object_of(dir_hdl);
+	char entries[24];
+	int rc;
+
+	rc = ceph_ll_getxattr(dir->exp->ceph, dir->inode, "ceph.dir.entries",
+			      entries, sizeof(entries), dir->exp->root_perms);
+	if (rc < 0)
+		LogWarn(COMPONENT_FSAL,
+			"fileid %" PRIu64 " may look unchanged to clients: %s",
+			dir_hdl->fileid, strerror(-rc));
+}
+
 fsal_status_t casync_rename(
 	struct fsal_obj_handle *obj_hdl, struct fsal_obj_handle *olddir_hdl,
 	const char *old_name, struct fsal_obj_handle *newdir_hdl,
@@ -320,21 +351,32 @@ fsal_status_t casync_rename(
 	struct fsal_attrlist *olddir_post, struct fsal_attrlist *newdir_pre,
 	struct fsal_attrlist *newdir_post)
 {
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	bool moves = inode_of(olddir_hdl) != inode_of(newdir_hdl);
+	fsal_status_t status;
+	UserPerm *perms;
 	int rc;
 
-	(void)obj_hdl;
 	(void)olddir_pre;
 	(void)olddir_post;
 	(void)newdir_pre;
 	(void)newdir_post;
 
+	if (moves && obj_hdl->type == DIRECTORY) {
+		status = may_get_another_parent(obj_hdl);
+		if (FSAL_IS_ERROR(status))
+			return status;
+	}
+
+	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
 	rc = ceph_ll_rename(casync_export_current()->ceph, inode_of(olddir_hdl),
 			    old_name, inode_of(newdir_hdl), new_name, perms);
 	ceph_userperm_destroy(perms);
+
+	if (rc == 0 && moves)
+		refresh_left_directory(olddir_hdl);
 
 	/* RENAME onto a directory with entries is NFS4ERR_EXIST; NOTEMPTY is
 	 * not among its errors (RFC 8881, 18.26.3). */
