@@ -110,6 +110,27 @@ void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 	FSAL_SET_MASK(attrs->valid_mask, attrs_in_statx(stx->stx_mask));
 }
 
+/* CephFS keeps 32 bits of seconds and would wrap the others; the nearest it
+ * has is what its kernel client stores too. */
+static struct timespec storable(struct timespec time)
+{
+	if (time.tv_sec < 0)
+		return (struct timespec){0};
+	if (time.tv_sec > UINT32_MAX)
+		return (struct timespec){.tv_sec = UINT32_MAX};
+	return time;
+}
+
+/* truncate() marks the mtime, whether the file shrinks or grows (POSIX);
+ * libcephfs forgets it where it need not ask the MDS. */
+static bool mtime_is_now(attrmask_t valid)
+{
+	if (FSAL_TEST_MASK(valid, ATTR_MTIME_SERVER))
+		return true;
+	return FSAL_TEST_MASK(valid, ATTR_SIZE) &&
+	       !FSAL_TEST_MASK(valid, ATTR_MTIME);
+}
+
 /* The _NOW bits make libcephfs accept a writer who is not the owner; it does
  * not look at a clock itself, so the time goes along. */
 static int times_to_statx(const struct fsal_attrlist *attrs,
@@ -124,15 +145,15 @@ static int times_to_statx(const struct fsal_attrlist *attrs,
 		stx->stx_atime = now;
 		mask |= CEPH_SETATTR_ATIME | CEPH_SETATTR_ATIME_NOW;
 	} else if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ATIME)) {
-		stx->stx_atime = attrs->atime;
+		stx->stx_atime = storable(attrs->atime);
 		mask |= CEPH_SETATTR_ATIME;
 	}
 
-	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_MTIME_SERVER)) {
+	if (mtime_is_now(attrs->valid_mask)) {
 		stx->stx_mtime = now;
 		mask |= CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW;
 	} else if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_MTIME)) {
-		stx->stx_mtime = attrs->mtime;
+		stx->stx_mtime = storable(attrs->mtime);
 		mask |= CEPH_SETATTR_MTIME;
 	}
 

@@ -357,7 +357,10 @@ struct set_case {
 
 static const struct set_case set_cases[] = {
 	{ "nothing_set_gives_empty_mask", 0, 0 },
-	{ "size_set_gives_size", ATTR_SIZE, CEPH_SETATTR_SIZE },
+	{ "size_set_gives_size_and_the_mtime_of_now", ATTR_SIZE,
+	  CEPH_SETATTR_SIZE | CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW },
+	{ "size_and_mtime_set_is_not_now", ATTR_SIZE | ATTR_MTIME,
+	  CEPH_SETATTR_SIZE | CEPH_SETATTR_MTIME },
 	{ "mode_set_gives_mode", ATTR_MODE, CEPH_SETATTR_MODE },
 	{ "owner_and_group_set_give_uid_and_gid", ATTR_OWNER | ATTR_GROUP,
 	  CEPH_SETATTR_UID | CEPH_SETATTR_GID },
@@ -503,6 +506,39 @@ static void server_time_wins_over_a_given_one(void **state)
 	assert_true(stx.stx_mtime.tv_sec != 5);
 }
 
+static void times_past_32_bits_are_the_nearest_there_are(void **state)
+{
+	struct fsal_attrlist attrs = {
+		.valid_mask = ATTR_ATIME | ATTR_MTIME,
+		.atime = { -1, 5 },
+		.mtime = { (time_t)UINT32_MAX + 1, 5 },
+	};
+	struct ceph_statx stx;
+
+	(void)state;
+
+	casync_attrs_to_statx(&attrs, 0, &stx);
+	assert_int_equal(stx.stx_atime.tv_sec, 0);
+	assert_int_equal(stx.stx_atime.tv_nsec, 0);
+	assert_true(stx.stx_mtime.tv_sec == UINT32_MAX);
+	assert_int_equal(stx.stx_mtime.tv_nsec, 0);
+}
+
+static void the_last_time_of_32_bits_is_kept(void **state)
+{
+	struct fsal_attrlist attrs = {
+		.valid_mask = ATTR_MTIME,
+		.mtime = { UINT32_MAX, 999999999 },
+	};
+	struct ceph_statx stx;
+
+	(void)state;
+
+	casync_attrs_to_statx(&attrs, 0, &stx);
+	assert_true(stx.stx_mtime.tv_sec == UINT32_MAX);
+	assert_int_equal(stx.stx_mtime.tv_nsec, 999999999);
+}
+
 static const struct CMUnitTest plain_tests[] = {
 	cmocka_unit_test(everything_asked_wants_all_stats),
 	cmocka_unit_test(everything_got_is_all_supported_but_xattrs),
@@ -521,6 +557,8 @@ static const struct CMUnitTest plain_tests[] = {
 	cmocka_unit_test(server_times_carry_the_clock_themselves),
 	cmocka_unit_test(server_times_set_together_are_equal),
 	cmocka_unit_test(server_time_wins_over_a_given_one),
+	cmocka_unit_test(times_past_32_bits_are_the_nearest_there_are),
+	cmocka_unit_test(the_last_time_of_32_bits_is_kept),
 };
 
 #define N_PLAIN_TESTS (sizeof(plain_tests) / sizeof(plain_tests[0]))
