@@ -196,6 +196,15 @@ static int set_extras(struct casync_object *obj,
 	return rc;
 }
 
+/* A truncation is a write to what a set-id bit vouches for; Linux' client
+ * leaves the bits to us. */
+static int truncated_by(struct casync_object *obj, uid_t uid)
+{
+	if (uid == 0 || !casync_object_privileged(obj))
+		return 0;
+	return casync_drop_privileges(obj);
+}
+
 static fsal_status_t set_stable(struct casync_object *obj,
 				const struct ceph_statx *stx, int mask,
 				const struct fsal_attrlist *attrs)
@@ -206,6 +215,8 @@ static fsal_status_t set_stable(struct casync_object *obj,
 		rc = set_extras(obj, attrs);
 	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
 		casync_object_may_be_privileged(obj);
+	else if (rc == 0 && (mask & CEPH_SETATTR_SIZE))
+		rc = truncated_by(obj, op_ctx->creds.caller_uid);
 
 	/* The client forgets the change once we answer, so it has to survive
 	 * us: libcephfs may have made it in its capabilities only. */
