@@ -89,6 +89,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	int posix_flags = 0;
 	int rc;
 
+	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
 	rc = ceph_ll_open(obj->exp->ceph, obj->inode, posix_flags, &fh,
 			  obj->exp->root_perms);

@@ -20,8 +20,9 @@
  */
 #define REVOKE_MARGIN_S 5
 
-/* Guards casync_fd.lease and casync_lease.fd.  Held across libcephfs calls;
- * the recall does not take it. */
+/* Guards casync_fd.lease, all of casync_lease but what a recall reads, and the
+ * lists of leases.  Held across libcephfs calls; the recall does not take
+ * it. */
 static pthread_mutex_t leases_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under client_lock. */
@@ -34,8 +35,35 @@ static void recalled(struct Fh *fh, void *priv)
 			      lease->exp, lease->ino, lease->snapid);
 }
 
-static int grant(struct casync_lease *lease, struct casync_object *obj,
-		 struct Fh *fh, unsigned int command)
+void casync_leases_init(struct casync_leases *leases)
+{
+	glist_init(&leases->list);
+	leases->count = 0;
+}
+
+static void unlink_locked(struct casync_lease *lease)
+{
+	if (lease->obj == NULL)
+		return;
+	glist_del(&lease->link);
+	__atomic_sub_fetch(&lease->obj->leases.count, 1, __ATOMIC_RELAXED);
+	lease->obj = NULL;
+}
+
+void casync_leases_destroy(struct casync_leases *leases)
+{
+	struct glist_head *node, *next;
+
+	if (__atomic_load_n(&leases->count, __ATOMIC_RELAXED) == 0)
+		return;
+	pthread_mutex_lock(&leases_lock);
+	glist_for_each_safe(node, next, &leases->list)
+		unlink_locked(glist_entry(node, struct casync_lease, link));
+	pthread_mutex_unlock(&leases_lock);
+}
+
+static int grant_locked(struct casync_lease *lease, struct casync_object *obj,
+			struct Fh *fh, unsigned int command)
 {
 	int rc;
 
@@ -43,9 +71,14 @@ static int grant(struct casync_lease *lease, struct casync_object *obj,
 	lease->ino = obj->id.ino;
 	lease->snapid = obj->id.snapid;
 	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, recalled, lease);
-	if (rc == 0)
-		lease->fh = fh;
-	return rc;
+	if (rc != 0)
+		return rc;
+	lease->fh = fh;
+	lease->for_write = command == CEPH_DELEGATION_WR;
+	lease->obj = obj;
+	glist_add_tail(&obj->leases.list, &lease->link);
+	__atomic_add_fetch(&obj->leases.count, 1, __ATOMIC_RELAXED);
+	return 0;
 }
 
 static fsal_status_t grant_read(struct casync_lease *lease,
@@ -58,7 +91,9 @@ static fsal_status_t grant_read(struct casync_lease *lease,
 			  obj->exp->root_perms);
 	if (rc < 0)
 		return casync_status(rc);
-	rc = grant(lease, obj, fh, CEPH_DELEGATION_RD);
+	pthread_mutex_lock(&leases_lock);
+	rc = grant_locked(lease, obj, fh, CEPH_DELEGATION_RD);
+	pthread_mutex_unlock(&leases_lock);
 	if (rc != 0)
 		(void)ceph_ll_close(obj->exp->ceph, fh);
 	return casync_status(rc);
@@ -83,7 +118,7 @@ static fsal_status_t grant_write(struct casync_lease *lease,
 	pthread_mutex_lock(&leases_lock);
 	rc = fd == &borrowed.temp_fd || fd->lease != NULL
 		     ? -EAGAIN
-		     : grant(lease, obj, fd->fh, CEPH_DELEGATION_WR);
+		     : grant_locked(lease, obj, fd->fh, CEPH_DELEGATION_WR);
 	if (rc == 0) {
 		lease->fd = fd;
 		fd->lease = lease;
@@ -94,21 +129,47 @@ static fsal_status_t grant_write(struct casync_lease *lease,
 	return casync_status(rc);
 }
 
-void casync_lease_give_back(struct casync_lease *lease)
+static void give_back_locked(struct casync_lease *lease)
 {
 	struct ceph_mount_info *ceph;
 
+	unlink_locked(lease);
+	if (lease->fh == NULL)
+		return;
+	ceph = lease->exp->ceph;
+	(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
+				 recalled, lease);
+	if (lease->fd != NULL)
+		lease->fd->lease = NULL;
+	else
+		(void)ceph_ll_close(ceph, lease->fh);
+	lease->fd = NULL;
+	lease->fh = NULL;
+}
+
+void casync_lease_give_back(struct casync_lease *lease)
+{
 	pthread_mutex_lock(&leases_lock);
-	if (lease->fh != NULL) {
-		ceph = lease->exp->ceph;
-		(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
-					 recalled, lease);
-		if (lease->fd != NULL)
-			lease->fd->lease = NULL;
-		else
-			(void)ceph_ll_close(ceph, lease->fh);
-		lease->fd = NULL;
-		lease->fh = NULL;
+	give_back_locked(lease);
+	pthread_mutex_unlock(&leases_lock);
+}
+
+void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)
+{
+	bool writes = (openflags & (FSAL_O_WRITE | FSAL_O_TRUNC)) != 0;
+	struct glist_head *node, *next;
+	struct casync_lease *lease;
+
+	if (__atomic_load_n(&obj->leases.count, __ATOMIC_RELAXED) == 0)
+		return;
+	pthread_mutex_lock(&leases_lock);
+	glist_for_each_safe(node, next, &obj->leases.list) {
+		lease = glist_entry(node, struct casync_lease, link);
+		if (!writes && !lease->for_write)
+			continue;
+		casync_upcalls_recall(casync_mount_upcalls(lease->exp->mount),
+				      lease->exp, lease->ino, lease->snapid);
+		give_back_locked(lease);
 	}
 	pthread_mutex_unlock(&leases_lock);
 }
@@ -136,6 +197,9 @@ bool casync_lease_keeps_fh(struct casync_fd *fd)
 {
 	bool kept;
 
+	/* Nobody grants one on an fd that is being closed. */
+	if (__atomic_load_n(&fd->lease, __ATOMIC_ACQUIRE) == NULL)
+		return false;
 	pthread_mutex_lock(&leases_lock);
 	kept = fd->lease != NULL;
 	if (kept) {

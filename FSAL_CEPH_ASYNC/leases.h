@@ -11,6 +11,12 @@
  * A recall comes under client_lock: it is queued like any upcall.  The
  * delegation is given back when the client has returned it, or Ganesha has
  * revoked it.
+ *
+ * Or when its own holder opens the file once more: to libcephfs that is a
+ * conflict, for whose end the open would wait, while Ganesha holds the file's
+ * state lock, without which it can neither recall nor revoke.  In the end
+ * libcephfs would give up the mount.  Ganesha has made sure that nobody else's
+ * delegation is in the way.
  */
 #ifndef CASYNC_LEASES_H
 #define CASYNC_LEASES_H
@@ -18,9 +24,11 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+#include "gsh_list.h"
 
 struct casync_export;
 struct casync_fd;
+struct casync_object;
 
 /** Embedded in every state; used by delegations. */
 struct casync_lease {
@@ -29,7 +37,25 @@ struct casync_lease {
 	struct casync_export *exp; /**< Outlives the state. */
 	uint64_t ino;
 	uint64_t snapid;
+	struct casync_object *obj; /**< In whose list it is; NULL: in none. */
+	struct glist_head link;
+	bool for_write;
 };
+
+/** The delegations of a file; embedded in the object. */
+struct casync_leases {
+	struct glist_head list;
+	uint32_t count; /**< Atomic. */
+};
+
+void casync_leases_init(struct casync_leases *leases);
+
+/** The object goes; delegations, if there are any, stay with their states. */
+void casync_leases_destroy(struct casync_leases *leases);
+
+/** Through this gateway the file is about to be opened: recall delegations
+ * that are in the way, and give them back without waiting. */
+void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags);
 
 /** obj_ops.lease_op2 */
 fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,

@@ -51,6 +51,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
+	casync_leases_init(&obj->leases);
 	init_fsal_fd(&obj->global_fd.fsal_fd, FSAL_FD_GLOBAL, &exp->export);
 	if (obj->handle.type == REGULAR_FILE)
 		casync_object_size_seen(obj, stx->stx_size);
@@ -91,6 +92,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	destroy_fsal_fd(&obj->global_fd.fsal_fd);
 	casync_flush_destroy(&obj->flush);
 	casync_gate_destroy(&obj->gate);
+	casync_leases_destroy(&obj->leases);
 	fsal_obj_handle_fini(obj_hdl, false);
 	ceph_ll_put(obj->exp->ceph, obj->inode);
 	gsh_free(obj);

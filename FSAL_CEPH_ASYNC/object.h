@@ -19,6 +19,7 @@
 #include "filehandle.h"
 #include "flush.h"
 #include "gate.h"
+#include "leases.h"
 
 struct casync_export;
 
@@ -49,6 +50,8 @@ struct casync_object {
 	/** The file had a setuid or setgid bit when its mode was last seen:
 	 * a write by somebody else has to clear it.  Atomic, relaxed. */
 	bool privileged;
+	/** Delegations that its clients hold. */
+	struct casync_leases leases;
 	/** casync_parts_span() of the file's layout; 0 unknown (atomic). */
 	uint64_t object_span;
 };
