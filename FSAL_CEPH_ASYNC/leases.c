@@ -15,10 +15,12 @@
 
 /*
  * Seconds beyond the two lease periods after which Ganesha revokes a
- * delegation whose recall is not answered.  libcephfs gives up the whole
- * mount when its own timeout passes first.
+ * delegation whose recall is not answered: it looks after each attempt, which
+ * takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one begins 1 s
+ * later.  libcephfs gives up the whole mount when its own timeout passes
+ * first.
  */
-#define REVOKE_MARGIN_S 5
+#define REVOKE_MARGIN_S 10
 
 /* Guards casync_fd.lease, all of casync_lease but what a recall reads, and the
  * lists of leases.  Held across libcephfs calls; the recall does not take
