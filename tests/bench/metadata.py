@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import Others, lab, show, spread
+from bench import Others, cpu_s, lab, show, spread
 
 PHASES = ("create", "stat", "readdir", "rename", "unlink")
 # (NFS version, clients)
@@ -72,6 +72,15 @@ def measure(server: dict[str, Any], version: str, clients: int, files: int,
     return json.loads(lines[-1])["per_s"]
 
 
+def mds_requests() -> int:
+    """Requests of clients to the MDS: what the wall clock cannot blur."""
+    done = subprocess.run(["ceph", "daemon", "mds.a", "perf", "dump"],
+                          check=True, stdin=subprocess.DEVNULL,
+                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                          timeout=60)
+    return json.loads(done.stdout)["mds_server"]["handle_client_request"]
+
+
 def rounds(count: int, files: int,
            shapes: list[tuple[str, int]]) -> list[dict[str, Any]]:
     where = servers()
@@ -81,17 +90,37 @@ def rounds(count: int, files: int,
             # Turned round every time: nobody is always the first.
             for fsal in (OURS, THEIRS)[::-1 if number % 2 else 1]:
                 others = Others()
+                cpu, requests = cpu_s(where[fsal]["pid"]), mds_requests()
                 per_s = measure(where[fsal], version, clients, files,
                                 f"meta-{os.getpid()}-{number}")
+                cpu = cpu_s(where[fsal]["pid"]) - cpu
+                requests = mds_requests() - requests
                 one = {"fsal": fsal, "version": version, "clients": clients,
                        "round": number, "per_s": per_s,
+                       "cpu_us_per_file": cpu * 1e6 / files,
+                       "mds_requests_per_file": requests / files,
                        "others_cpus": others.cpus()}
                 found.append(one)
                 print(f"round {number + 1}  v{version:<4}{clients} "
                       f"{fsal:<11}" + "  ".join(
                           f"{phase} {per_s[phase]:.0f}" for phase in PHASES) +
+                      f"  Ganesha {one['cpu_us_per_file']:.0f} us a file"
+                      f"  MDS {one['mds_requests_per_file']:.2f} requests"
                       f"  others {one['others_cpus']:.2f} CPUs", flush=True)
     return found
+
+
+def costs(found: list[dict[str, Any]],
+          shapes: list[tuple[str, int]]) -> list[dict[str, Any]]:
+    """What a file costs, all phases together."""
+    return [{"version": version, "clients": clients, "what": what,
+             **{fsal: spread([one[what] for one in found
+                              if (one["fsal"], one["version"],
+                                  one["clients"]) ==
+                              (fsal, version, clients)])
+                for fsal in (OURS, THEIRS)}}
+            for version, clients in shapes
+            for what in ("cpu_us_per_file", "mds_requests_per_file")]
 
 
 def compare(found: list[dict[str, Any]],
@@ -147,11 +176,16 @@ def main() -> int:
               f"{show(line[OURS]):>24}{show(line[THEIRS]):>24}"
               f"{show(line['ratio'], 2):>20}" +
               ("" if line["ratio"]["median"] >= args.bound else "  MISSED"))
+    print()
+    cost = costs(found, shapes)
+    for line in cost:
+        print(f"{line['version']:<5}{line['clients']:<9}{line['what']:<24}"
+              f"{show(line[OURS], 2):>26}{show(line[THEIRS], 2):>26}")
     print(f"meanwhile others used {busy:.2f} of {os.cpu_count()} CPUs")
     if args.json:
         args.json.write_text(json.dumps(
             {"files": args.files, "rounds": args.rounds, "others_cpus": busy,
-             "runs": found, "compared": lines}, indent=1) + "\n",
+             "runs": found, "compared": lines, "costs": cost}, indent=1) + "\n",
             encoding="utf-8")
     return 0 if all(line["ratio"]["median"] >= args.bound
                     for line in lines) else 1
