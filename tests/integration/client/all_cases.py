@@ -10,9 +10,20 @@ import case_files
 import case_layouts
 import case_links
 import case_names
+import case_posix_data
+import case_posix_errors
+import case_posix_links
+import case_posix_locks
+import case_posix_permissions
+import case_posix_random
+import case_posix_readdir
+import case_posix_times
 import case_sharing
 import case_work
 
 MODULES = (case_files, case_links, case_names, case_attributes,
            case_directories, case_data, case_eof, case_sharing, case_work,
-           case_layouts, case_errors, case_access)
+           case_layouts, case_errors, case_access, case_posix_errors,
+           case_posix_permissions, case_posix_times, case_posix_links,
+           case_posix_data, case_posix_locks, case_posix_readdir,
+           case_posix_random)

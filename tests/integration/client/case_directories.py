@@ -4,6 +4,7 @@ import errno
 import os
 import shutil
 
+from posixly import meanwhile
 from registry import case, drop_caches, equal, refused
 
 MANY = 10_000
@@ -96,12 +97,28 @@ def listing_of_a_directory_that_changes(d):
 
 @case(versions=("3", "4.2"), seconds=150)
 def ten_thousand_entries(d):
+    """Listed, and listed again while some come and others go: who is there
+    all the time is seen, and once."""
+    top = d / "dir"
+    top.mkdir()
     names = [f"an-entry-of-some-length-{n:05}" for n in range(MANY)]
     for name in names:
-        os.mknod(d / name, 0o644)
+        os.mknod(top / name, 0o644)
     drop_caches()
-    equal(sorted(os.listdir(d)), names, "names, each once")
-    for name in names[::2]:
-        os.unlink(d / name)
+    equal(sorted(os.listdir(top)), names, "names, each once")
+
+    def change():
+        for n in range(0, MANY, 20):
+            os.unlink(top / names[n])
+            os.mknod(top / f"new-{n:05}", 0o644)
+        (d / "end").touch()
+    stay = {name for n, name in enumerate(names) if n % 20}
+    with meanwhile(change):
+        while not (d / "end").exists():
+            seen = os.listdir(top)
+            equal(len(seen), len(set(seen)), "names that are seen once")
+            equal(stay - set(seen), set(), "names that were not seen")
     drop_caches()
-    equal(sorted(os.listdir(d)), names[1::2], "names of the other half")
+    equal(set(os.listdir(top)),
+          stay | {f"new-{n:05}" for n in range(0, MANY, 20)},
+          "names at last")

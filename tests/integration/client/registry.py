@@ -4,6 +4,7 @@
 A case is a function of one argument, an empty directory on the mount.  It
 passes when it returns.  pytest imports these modules too, for the names.
 """
+import functools
 import os
 import sys
 import time
@@ -17,8 +18,9 @@ OBJECT = 4 * MIB        # CephFS' default object size
 
 
 class Case:
-    def __init__(self, run, versions, seconds):
+    def __init__(self, run, versions, seconds, module):
         self.run = run
+        self.module = module
         self.versions = versions
         self.seconds = seconds
 
@@ -26,11 +28,30 @@ class Case:
 def case(versions=VERSIONS, seconds=60):
     """Register a case for VERSIONS; SECONDS is the time it may take."""
     def register(run):
-        if run.__name__ in CASES:
-            raise ValueError(f"two cases are named {run.__name__}")
-        CASES[run.__name__] = Case(run, versions, seconds)
+        _add(run.__name__, run, versions, seconds, run.__module__)
         return run
     return register
+
+
+def each(table, versions=VERSIONS, seconds=60):
+    """One case of each row {name: arguments} of TABLE: the function gets
+    them after the directory."""
+    def register(run):
+        for name, arguments in table.items():
+            _add(name, functools.partial(_with, run, arguments), versions,
+                 seconds, run.__module__)
+        return run
+    return register
+
+
+def _with(run, arguments, d):
+    run(d, *arguments)
+
+
+def _add(name, run, versions, seconds, module):
+    if name in CASES:
+        raise ValueError(f"two cases are named {name}")
+    CASES[name] = Case(run, versions, seconds, module)
 
 
 def equal(got, wanted, what):
