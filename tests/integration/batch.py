@@ -17,11 +17,13 @@ MOST_BOOTS = 4
 
 class Batch:
     """The outcomes of NAMES over one NFS version, gathered when first
-    asked for."""
+    asked for; below TOP, with more OPTIONS of `lab client`."""
 
-    def __init__(self, lab, version, names):
+    def __init__(self, lab, version, names, top="/mnt/nfs", options=()):
         self.lab = lab
         self.version = version
+        self.top = top
+        self.options = options
         self.left = list(names)
         self.outcomes = None
         self.running = None
@@ -37,10 +39,11 @@ class Batch:
             name, f"did not run: {MOST_BOOTS} clients ended before it")
 
     def _boot(self, boot):
-        directory = f"/mnt/nfs/v{self.version}-{time.time_ns()}"
+        directory = f"{self.top}/v{self.version}-{time.time_ns()}"
         process = self.lab.start_client(
             "python3", "-B", CLIENT_SCRIPTS / "runner.py", directory,
-            *self.left, vers=self.version, seconds=900)
+            *self.left, vers=self.version, seconds=900,
+            options=self.options)
         lines = queue.Queue()
         threading.Thread(target=_read, args=(process.stdout, lines),
                          daemon=True).start()

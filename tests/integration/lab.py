@@ -166,11 +166,12 @@ class Lab:
 
     # --- the kernel client
 
-    def start_client(self, *cmd, vers="4.2", name="a", seconds=120):
+    def start_client(self, *cmd, vers="4.2", name="a", seconds=120,
+                     options=()):
         """A command in a kernel client, running beside the test."""
         return subprocess.Popen(
             ["lab", "client", "--name", name, "--vers", vers, "--timeout",
-             str(seconds + 3), "--", *map(str, cmd)],
+             str(seconds + 3), *options, "--", *map(str, cmd)],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace")
 
