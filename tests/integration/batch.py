@@ -26,6 +26,7 @@ class Batch:
         self.options = options
         self.left = list(names)
         self.outcomes = None
+        self.seconds = {}
         self.running = None
 
     def outcome(self, name):
@@ -81,6 +82,7 @@ class Batch:
     def _ended(self, event, words):
         name = event["end"]
         self.left.remove(name)
+        self.seconds[name] = event["seconds"]
         self.outcomes[name] = event["error"] and \
             event["error"] + "".join(words)
         self.running = None

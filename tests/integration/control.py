@@ -65,6 +65,9 @@ def run(lab, side, versions, names):
             f"{time.monotonic() - began:.0f} s")
         for name in failed:
             say(f"    {name}: {last_line(outcomes[name, version])}")
+        slow = sorted(batch.seconds, key=batch.seconds.get)[-3:]
+        say("    slowest: " + ", ".join(
+            f"{name} {batch.seconds[name]} s" for name in slow))
     return outcomes
 
 
