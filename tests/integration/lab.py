@@ -64,7 +64,8 @@ class Lab:
         self.whole_logs = [Log(LOGS / f"ganesha-{name}.{kind}")
                            for name in "ab" for kind in ("log", "out")]
         self.run("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "",
-                 timeout=180)
+                 "--core", "", "--nfsv4", "", "--export-block", "",
+                 "--append", "", timeout=180)
         self.started = True
 
     def ganesha(self, action, *options, timeout=120, check=True):
@@ -78,18 +79,20 @@ class Lab:
         if self.altered or not self._pid("a"):
             self.run("ganesha", "restart", "--fsal", "CEPH_ASYNC",
                      "--export", "", "--block", "", "--core", "",
-                     "--export-block", "", "--append", "")
+                     "--export-block", "", "--append", "", "--nfsv4", "")
             self.altered = False
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
-                     timeout=120, check=True):
+                     export_block="", nfsv4="", timeout=120, check=True):
         """Start Ganesha "b"; its log from here on, and how it went."""
         log = Log(LOGS / "ganesha-b.log")
         options = [f"--append={text}" for text in append or [""]]
         began = time.monotonic()
         done = self.run("ganesha", "start", "--name", "b", "--port",
                         SECOND_PORT, "--pseudo", SECOND_PSEUDO, "--fsal",
-                        fsal, "--export", "", "--block", block, *options,
+                        fsal, "--export", "", "--block", block,
+                        "--export-block", export_block, "--nfsv4", nfsv4,
+                        *options,
                         timeout=timeout, check=check)
         return SimpleNamespace(
             log=log, status=done.returncode, words=done.stderr,
@@ -102,12 +105,19 @@ class Lab:
         if pid:
             self.run("ganesha", "stop", "--name", "b")
             if self.stat()["ganesha"]["b"]["fsal"] == "CEPH":
-                for session in self.sessions(pid):
-                    subprocess.run(
-                        ["ceph", "tell", "mds.0", "client", "evict",
-                         f"id={session['id']}"], check=True, timeout=60,
-                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                        stderr=subprocess.DEVNULL)
+                self.evict(pid)
+
+    def evict(self, pid):
+        """End the CephFS sessions of one process."""
+        for session in self.sessions(pid):
+            self.evict_session(session["id"])
+
+    @staticmethod
+    def evict_session(number):
+        subprocess.run(
+            ["ceph", "tell", "mds.0", "client", "evict", f"id={number}"],
+            check=True, timeout=60, stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def evict_all_but_a(self):
         """What a killed daemon or client holds would keep everyone waiting."""
@@ -115,11 +125,7 @@ class Lab:
         for session in state["mds"]["sessions"]:
             if session["metadata"].get("pid") != \
                     str(state["ganesha"]["a"]["pid"]):
-                subprocess.run(
-                    ["ceph", "tell", "mds.0", "client", "evict",
-                     f"id={session['id']}"], check=True, timeout=60,
-                    stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL)
+                self.evict_session(session["id"])
 
     def _pid(self, name):
         return self.stat()["ganesha"].get(name, {}).get("pid")

@@ -1,0 +1,508 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Just enough of an NFSv4.2 client (RFC 8881, 7862, 8276) to be several
+clients in one test: each has a session of its own, may die without a word,
+and may leave a recall unanswered.
+"""
+import contextlib
+import itertools
+import os
+import queue
+import socket
+import struct
+import threading
+import time
+
+from nfs3 import LAST_FRAGMENT, Reply, opaque
+
+NFS, CALLBACK = 100003, 0x40000000
+READ_LOCK, WRITE_LOCK = 1, 2
+READ, WRITE, BOTH = 1, 2, 3
+NO_DELEG, READ_DELEG, WRITE_DELEG = 0, 1, 2
+DENIED, GRACE, EXPIRED, NO_GRACE = 10010, 10013, 10011, 10033
+SHARE_DENIED, DELAY, ADMIN_REVOKED = 10015, 10008, 10047
+DELEG_REVOKED, BAD_STATEID = 10087, 10025
+EXIST, NOENT, INVAL, NOTSUPP, NXIO = 17, 2, 22, 10004, 6
+STALE, BADHANDLE, IO, NAMETOOLONG, RECLAIM_BAD = 70, 10001, 5, 63, 10034
+NOXATTR, TOOSMALL = 10095, 10005
+TO_THE_END = (1 << 64) - 1
+WANT_NO_DELEG = 0x400
+ANONYMOUS = bytes(16)
+UNCHECKED, GUARDED, EXCLUSIVE = 0, 1, 3
+
+
+class Failed(AssertionError):
+    """An operation's status is an error."""
+
+    def __init__(self, operation, status, reply=None):
+        super().__init__(f"operation {operation}: status {status}")
+        self.operation = operation
+        self.status = status
+        self.reply = reply
+
+
+class Conflict(Failed):
+    """A lock is in the way: its range, type and owner."""
+
+    def __init__(self, operation, reply):
+        super().__init__(operation, DENIED)
+        self.offset, self.length = hyper(reply), hyper(reply)
+        self.type = reply.number()
+        self.clientid, self.owner = hyper(reply), reply.opaque()
+        self.found = (self.offset, self.length, self.type)
+
+
+def hyper(reply):
+    reply.skip(8)
+    return struct.unpack_from(">Q", reply.data, reply.at - 8)[0]
+
+
+def fixed(reply, size):
+    reply.skip(size)
+    return reply.data[reply.at - size:reply.at]
+
+
+def number(value):
+    return struct.pack(">I", value)
+
+
+def wide(value):
+    return struct.pack(">Q", value)
+
+
+def bitmap(*bits):
+    words = [0, 0, 0]
+    for bit in bits:
+        words[bit // 32] |= 1 << bit % 32
+    return struct.pack(">IIII", 3, *words)
+
+
+def attributes(**values):
+    """fattr4 of mode, size and ACL (a list of (type, flag, mask, who))."""
+    known = (("size", 4, wide), ("acl", 12, acl), ("mode", 33, number))
+    given = [(bit, encode(values[name])) for name, bit, encode in known
+             if name in values]
+    return bitmap(*(bit for bit, _ in given)) + opaque(
+        b"".join(value for _, value in given))
+
+
+def acl(entries):
+    return number(len(entries)) + b"".join(
+        struct.pack(">III", *entry[:3]) + opaque(entry[3].encode())
+        for entry in entries)
+
+
+class Client:
+    """One NFSv4.2 client: a connection, a client id and a session."""
+
+    def __init__(self, port, name, uid=0, pseudo=None, reclaim=False,
+                 answers_recalls=True, minor=2, verifier=None):
+        self.port, self.name, self.minor = port, name.encode(), minor
+        self.pseudo = pseudo or {2049: "/ceph"}.get(port, "/second")
+        self.answers_recalls = answers_recalls
+        self.recalls = queue.Queue()        # (when, stateid, handle)
+        self.xids = itertools.count(1)
+        self.replies = queue.Queue()
+        self.owners = itertools.count(1)
+        self.lock = threading.Lock()
+        self.credential = struct.pack(">II", 1, 24) + struct.pack(
+            ">II", 0, 3) + b"lab\0" + struct.pack(">III", uid, uid, 0)
+        self.verifier = verifier or os.urandom(8)
+        self.socket = None
+        self.gone = False
+        self.connect(reclaim)
+        threading.Thread(target=self._stay_alive, daemon=True).start()
+
+    # --- RPC
+
+    def connect(self, reclaim=False):
+        """A new connection and session; the same client, unless it forgot
+        its state, which a new verifier says."""
+        with self.lock:
+            if self.socket:
+                self.socket.close()
+            self.socket = socket.create_connection(
+                ("127.0.0.1", self.port), 30)
+            self.socket.settimeout(None)
+            self.replies = queue.Queue()
+            threading.Thread(target=self._collect, daemon=True,
+                             args=(self.socket, self.replies)).start()
+            self.clientid, self.sequence = self._call(
+                self._exchange_id())[0]
+            self.session = self._call(self._create_session())[0]
+            self.slot_sequence = itertools.count(1)
+        self.root = self._root()
+        if not reclaim:
+            self.reclaim_complete()
+
+    def _collect(self, sock, replies):
+        try:
+            while True:
+                size, = struct.unpack(">I", _exactly(sock, 4))
+                data = _exactly(sock, size & ~LAST_FRAGMENT)
+                if struct.unpack_from(">I", data, 4)[0]:
+                    replies.put(data)
+                else:
+                    self._called(sock, Reply(data))
+        except OSError:
+            replies.put(None)
+
+    def _called(self, sock, call):
+        """CB_NULL, or CB_COMPOUND of CB_SEQUENCE and CB_RECALL."""
+        xid = call.number()
+        call.skip(16)                       # call, version, program, version
+        procedure = call.number()
+        for _ in range(2):                  # credential, verifier
+            call.skip(4)
+            call.opaque()
+        body = self._recalled(call) if procedure else b""
+        if body is None:
+            return
+        answer = struct.pack(">IIIIII", xid, 1, 0, 0, 0, 0) + body
+        sock.sendall(number(LAST_FRAGMENT | len(answer)) + answer)
+
+    def _recalled(self, call):
+        tag = call.opaque()
+        call.skip(8)                        # minor version, callback ident
+        results = []
+        for _ in range(call.number()):
+            operation = call.number()
+            if operation == 11:             # CB_SEQUENCE
+                session = fixed(call, 16)
+                sequence, slot, _, _ = (call.number() for _ in range(4))
+                for _ in range(call.number()):
+                    call.skip(16)
+                    call.skip(8 * call.number())
+                results.append(struct.pack(">II", 11, 0) + session +
+                               struct.pack(">IIII", sequence, slot, 0, 0))
+            elif operation == 4:            # CB_RECALL
+                stateid = fixed(call, 16)
+                call.skip(4)
+                self.recalls.put((time.monotonic(), stateid, call.opaque()))
+                results.append(struct.pack(">II", 4, 0))
+            else:
+                raise AssertionError(f"callback operation {operation}")
+        if not self.answers_recalls:
+            return None
+        return number(0) + opaque(tag) + number(len(results)) + \
+            b"".join(results)
+
+    def _call(self, *operations, seconds=40):
+        """The decoded results of a COMPOUND."""
+        xid = next(self.xids)
+        body = opaque(b"") + number(self.minor) + number(len(operations)) + \
+            b"".join(number(op) + arguments for op, arguments, _ in operations)
+        call = struct.pack(">IIIIII", xid, 0, 2, NFS, 4, 1) + \
+            self.credential + struct.pack(">II", 0, 0) + body
+        self.socket.sendall(number(LAST_FRAGMENT | len(call)) + call)
+        try:
+            data = self.replies.get(timeout=seconds)
+        except queue.Empty:
+            raise TimeoutError(f"operations {[op[0] for op in operations]}: "
+                               f"no answer within {seconds} s") from None
+        if data is None:
+            raise ConnectionError("closed")
+        reply = Reply(data)
+        reply.skip(24)                      # xid … accepted, with a verifier
+        reply.number()
+        reply.opaque()
+        results = []
+        for _ in range(reply.number()):
+            operation, status = reply.number(), reply.number()
+            if status == DENIED and operation in (12, 13):
+                raise Conflict(operation, reply)
+            if status:
+                raise Failed(operation, status, reply)
+            decode = operations[len(results)][2]
+            results.append(decode(reply) if decode else None)
+        return results
+
+    def _exchange_id(self):
+        def decode(reply):
+            clientid, sequence = hyper(reply), reply.number()
+            return clientid, sequence
+        arguments = self.verifier + opaque(self.name) + number(0x10001) + \
+            number(0) + number(0)           # no state protection, no id
+        return 42, arguments, decode
+
+    def _create_session(self):
+        channel = struct.pack(">IIIIIII", 0, 1 << 21, 1 << 21, 1 << 16, 16,
+                              1, 0)
+        arguments = wide(self.clientid) + struct.pack(
+            ">II", self.sequence, 2) + channel + channel + number(
+                CALLBACK) + struct.pack(">II", 1, 0)
+        return 43, arguments, lambda reply: fixed(reply, 16)
+
+    def compound(self, *operations, seconds=40):
+        """The results of OPERATIONS in this session, on its one slot; a
+        delay is waited for."""
+        end = time.monotonic() + seconds
+        while True:
+            with self.lock:
+                sequence = (53, self.session + struct.pack(
+                    ">IIII", next(self.slot_sequence), 0, 0, 0),
+                    lambda reply: reply.skip(36))
+                try:
+                    return self._call(sequence, *operations,
+                                      seconds=seconds)[1:]
+                except Failed as err:
+                    if err.status != DELAY or time.monotonic() > end:
+                        raise
+            time.sleep(0.1)
+
+    def reclaim_complete(self):
+        self.compound((58, number(0), None))
+
+    def _stay_alive(self):
+        """Renew the lease, for as long as there is a session."""
+        while not self.gone:
+            with contextlib.suppress(OSError, Failed):
+                self.compound()
+            time.sleep(1)
+
+    def die(self):
+        """Without a word: no more is heard, no more answered."""
+        self.gone = True
+        self.answers_recalls = False
+        self.socket.close()
+
+    def leave(self):
+        """End session and client, as an orderly unmount."""
+        if not self.gone:
+            self.gone = True
+            with self.lock, contextlib.suppress(OSError, Failed):
+                self._call((44, self.session, None))
+                self._call((57, wide(self.clientid), None))
+            self.socket.close()
+
+    # --- operations on files, by handle
+
+    def _root(self):
+        steps = [(15, opaque(name.encode()), None)
+                 for name in self.pseudo.strip("/").split("/")]
+        return self.compound((24, b"", None), *steps, GETFH)[-1]
+
+    def lookup(self, name, directory=None):
+        return self.compound(put(directory or self.root),
+                             (15, opaque(os.fsencode(name)), None),
+                             GETFH)[-1]
+
+    def open(self, name, access=BOTH, deny=0, create=None, directory=None,
+             mode=0o644, verifier=bytes(8), want=0, owner=None):
+        """An Open; CREATE is UNCHECKED, GUARDED, EXCLUSIVE (4.1) or None."""
+        if create is None:
+            how = number(0)
+        elif create == EXCLUSIVE:
+            how = struct.pack(">II", 1, create) + verifier + \
+                attributes(mode=mode)
+        else:
+            how = struct.pack(">II", 1, create) + attributes(mode=mode)
+        claim = number(0) + opaque(os.fsencode(name))
+        return self._open(directory or self.root, access, deny, how, claim,
+                          want, owner)
+
+    def reclaim_open(self, handle, access=BOTH, deny=0, owner=None,
+                     deleg=NO_DELEG):
+        """CLAIM_PREVIOUS."""
+        return self._open(handle, access, deny, number(0),
+                          struct.pack(">II", 1, deleg), 0, owner)
+
+    def _open(self, handle, access, deny, how, claim, want, owner):
+        owner = owner or b"open %d" % next(self.owners)
+        arguments = struct.pack(">III", 0, access | want, deny) + wide(
+            self.clientid) + opaque(owner) + how + claim
+        _, opened, handle = self.compound(
+            put(handle), (18, arguments, decode_open), GETFH)
+        return Open(self, handle, owner, *opened)
+
+    def read(self, handle, offset, count, stateid=ANONYMOUS):
+        return self.compound(put(handle), (
+            25, stateid + wide(offset) + number(count),
+            lambda reply: (reply.skip(4), reply.opaque())[1]))[-1]
+
+    def read_all(self, handle):
+        """To the end that the server tells."""
+        data, eof = b"", False
+        while not eof:
+            more, eof = self.compound(put(handle), (
+                25, ANONYMOUS + wide(len(data)) + number(1 << 20),
+                lambda reply: (bool(reply.number()), reply.opaque())[::-1]
+            ))[-1]
+            data += more
+        return data
+
+    def write(self, handle, offset, data, stateid=ANONYMOUS):
+        return self.compound(put(handle), (
+            38, stateid + wide(offset) + number(2) + opaque(data),
+            lambda reply: (reply.number(), reply.skip(12))[0]))[-1]
+
+    def test_lock(self, handle, kind, offset, length, owner=b"tester"):
+        """None, or the Conflict."""
+        try:
+            self.compound(put(handle), (
+                13, struct.pack(">IQQ", kind, offset, length) + wide(
+                    self.clientid) + opaque(owner), None))
+        except Conflict as conflict:
+            return conflict
+        return None
+
+    def test_lock_status(self, handle):
+        """The status of a LOCKT that is refused for other reasons."""
+        try:
+            self.test_lock(handle, WRITE_LOCK, 0, 1)
+        except Failed as err:
+            return err.status
+        return 0
+
+    def remove(self, name, directory=None):
+        self.compound(put(directory or self.root),
+                      (28, opaque(os.fsencode(name)),
+                       lambda reply: reply.skip(20)))
+
+    def rename(self, source, name, target, new_name):
+        self.compound(put(source), (32, b"", None), put(target), (
+            29, opaque(os.fsencode(name)) + opaque(os.fsencode(new_name)),
+            lambda reply: reply.skip(40)))
+
+    def set(self, handle, stateid=ANONYMOUS, **values):
+        self.compound(put(handle), (
+            34, stateid + attributes(**values), skip_bitmap))
+
+    def get(self, handle, *bits):
+        """The values of attributes, undecoded, and which there are."""
+        def decode(reply):
+            there = [reply.number() for _ in range(reply.number())]
+            return reply.opaque(), there
+        return self.compound(put(handle), (9, bitmap(*bits), decode))[-1]
+
+    def change_and_size(self, handle):
+        return struct.unpack(">QQ", self.get(handle, 3, 4)[0])
+
+    def return_delegation(self, handle, stateid):
+        self.compound(put(handle), (8, stateid, None))
+
+    def free_stateid(self, stateid):
+        self.compound((45, stateid, None))
+
+    def seek(self, handle, offset, what, stateid=ANONYMOUS):
+        return self.compound(put(handle), (
+            69, stateid + wide(offset) + number(what),
+            lambda reply: (bool(reply.number()), hyper(reply))))[-1]
+
+    def allocate(self, handle, offset, length, stateid=ANONYMOUS):
+        self.compound(put(handle),
+                      (59, stateid + wide(offset) + wide(length), None))
+
+    def deallocate(self, handle, offset, length, stateid=ANONYMOUS):
+        self.compound(put(handle),
+                      (62, stateid + wide(offset) + wide(length), None))
+
+    # --- extended attributes
+
+    def get_xattr(self, handle, name):
+        return self.compound(put(handle), (
+            72, opaque(name), lambda reply: reply.opaque()))[-1]
+
+    def set_xattr(self, handle, name, value, option=0):
+        self.compound(put(handle), (
+            73, number(option) + opaque(name) + opaque(value),
+            lambda reply: reply.skip(20)))
+
+    def list_xattrs(self, handle, cookie=0, most=1 << 16):
+        def decode(reply):
+            cookie = hyper(reply)
+            names = [reply.opaque() for _ in range(reply.number())]
+            return names, cookie, bool(reply.number())
+        return self.compound(put(handle), (
+            74, wide(cookie) + number(most), decode))[-1]
+
+    def remove_xattr(self, handle, name):
+        self.compound(put(handle), (
+            75, opaque(name), lambda reply: reply.skip(20)))
+
+
+def _exactly(sock, count):
+    data = b""
+    while len(data) < count:
+        more = sock.recv(count - len(data))
+        if not more:
+            raise ConnectionError("closed")
+        data += more
+    return data
+
+
+def put(handle):
+    return 22, opaque(handle), None
+
+
+GETFH = (10, b"", lambda reply: reply.opaque())
+
+
+def skip_bitmap(reply):
+    reply.skip(4 * reply.number())
+
+
+def decode_open(reply):
+    """The stateid, the kind of delegation and its stateid."""
+    stateid = fixed(reply, 16)
+    reply.skip(20 + 4)                      # change info, flags
+    skip_bitmap(reply)
+    kind = reply.number()
+    delegation = None
+    if kind in (READ_DELEG, WRITE_DELEG):
+        delegation = fixed(reply, 16)
+        reply.skip(4)                       # recall flag
+        if kind == WRITE_DELEG:
+            reply.skip(4 + 8)               # the limit of its space
+        reply.skip(12)
+        reply.opaque()                      # who
+    elif kind == 3:                         # none, and why
+        if reply.number() in (1, 2):
+            reply.skip(4)
+    return stateid, kind, delegation
+
+
+class Open:
+    """An open file: its stateid, its delegation, and locks by one owner."""
+
+    def __init__(self, client, handle, owner, stateid, kind, delegation):
+        self.client, self.handle, self.owner = client, handle, owner
+        self.stateid, self.kind, self.delegation = stateid, kind, delegation
+        self.lock_stateids = {}             # by lock owner
+
+    def close(self):
+        self.client.compound(put(self.handle), (
+            4, number(0) + self.stateid, lambda reply: fixed(reply, 16)))
+
+    def downgrade(self, access, deny=0):
+        self.stateid = self.client.compound(put(self.handle), (
+            21, self.stateid + struct.pack(">III", 0, access, deny),
+            lambda reply: fixed(reply, 16)))[-1]
+
+    def read(self, offset, count):
+        return self.client.read(self.handle, offset, count, self.stateid)
+
+    def write(self, offset, data):
+        return self.client.write(self.handle, offset, data, self.stateid)
+
+    def lock(self, kind, offset, length, owner=b"locker", reclaim=False):
+        """Raises Conflict."""
+        arguments = struct.pack(">IIQQ", kind, reclaim, offset, length)
+        if owner in self.lock_stateids:
+            arguments += number(0) + self.lock_stateids[owner] + number(0)
+        else:
+            arguments += number(1) + number(0) + self.stateid + number(0) + \
+                wide(self.client.clientid) + opaque(owner)
+        self.lock_stateids[owner] = self.client.compound(
+            put(self.handle),
+            (12, arguments, lambda reply: fixed(reply, 16)))[-1]
+
+    def unlock(self, offset, length, owner=b"locker"):
+        self.lock_stateids[owner] = self.client.compound(
+            put(self.handle),
+            (14, struct.pack(">II", READ_LOCK, 0) + self.lock_stateids[owner]
+             + wide(offset) + wide(length),
+             lambda reply: fixed(reply, 16)))[-1]
+
+    def return_delegation(self):
+        self.client.return_delegation(self.handle, self.delegation)
+        self.delegation = None
