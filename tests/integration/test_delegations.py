@@ -1,0 +1,316 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Delegations: granted, recalled by whoever comes, revoked from who does not
+answer; the data are right and the mount lives.
+
+The lease is short: libcephfs gives up the whole mount when a delegation is
+not back within two leases and five seconds (leases.c).
+"""
+import threading
+import time
+
+import pytest
+
+import nfs4
+from fuse import Fuse
+from lab import SECOND_PORT
+
+LEASE_S = 4
+REVOKED_WITHIN_S = 2 * LEASE_S + 10
+NFSV4 = f"Lease_Lifetime = {LEASE_S}; Delegations = true;"
+EXPORT = "Delegations = rw;"
+DATA = b"as it was at first"
+
+
+def start(cluster):
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                    "--block", "", "--core", "", "--append", "",
+                    "--export-block", EXPORT, "--nfsv4", NFSV4)
+
+
+# The lab's own look at a mount, by NFSv4.0, has no way back to it.
+TOLD = (r"Revoking delegation|Delegation will be revoked|"
+        r"nfs_rpc_get_chan failed|setclid confirm: Callback channel is down")
+
+
+@pytest.fixture(scope="module")
+def gateways(cluster):
+    cluster.expected.append(TOLD)
+    start(cluster)
+    cluster.start_second(nfsv4=NFSV4, export_block=EXPORT)
+    cluster.mount = Fuse()
+    yield cluster
+    cluster.mount.end()
+    cluster.stop_second()
+
+
+@pytest.fixture
+def path(gateways):
+    name = f"delegated-{time.time_ns()}"
+    (gateways.mount.folder / name).write_bytes(DATA)
+    return name
+
+
+@pytest.fixture
+def clients():
+    made = []
+
+    def make(port=2049, **options):
+        made.append(nfs4.Client(port, f"client-{port}-{time.time_ns()}",
+                                **options))
+        return made[-1]
+    yield make
+    for client in made:
+        client.leave()
+
+
+def delegated(client, path, access, kind, **options):
+    """An open with a delegation.  CephFS grants none while it has not back
+    what who wrote the file just now holds of it."""
+    end = time.monotonic() + 10
+    while (file := client.open(path, access=access, **options)).kind != kind:
+        file.close()
+        assert time.monotonic() < end, f"{file.kind} instead of {kind}"
+        time.sleep(0.2)
+    return file
+
+
+def recalled(client, file, seconds=20):
+    """The seconds until the recall came; a recall names what was given."""
+    began = time.monotonic()
+    when, stateid, handle = client.recalls.get(timeout=seconds)
+    assert (stateid[4:], handle) == (file.delegation[4:], file.handle)
+    return when - began
+
+
+class Beside(threading.Thread):
+    """A call that a delegation keeps waiting; `end` gives its result."""
+
+    def __init__(self, call, *args):
+        super().__init__(daemon=True)
+        self.call, self.args, self.result, self.error = call, args, None, None
+        self.began = time.monotonic()
+        self.seconds = None
+        self.start()
+
+    def run(self):
+        try:
+            self.result = self.call(*self.args)
+        except BaseException as err:    # told in `end`
+            self.error = err
+        self.seconds = time.monotonic() - self.began
+
+    def end(self, cluster, seconds=40):
+        self.join(seconds)
+        if self.is_alive():
+            cluster.stacks()
+            raise AssertionError(f"no end within {seconds} s; Ganesha's "
+                                 "stacks are in the folder of logs")
+        if self.error:
+            raise self.error
+        return self.result
+
+
+def writer(cluster, clients, kind, path):
+    """A function that overwrites the file as that kind of client."""
+    if kind == "ceph":
+        def write():
+            with open(cluster.mount.folder / path, "r+b") as file:
+                file.write(b"overwritten")
+        return write
+    client = clients(2049 if kind == "a" else SECOND_PORT)
+
+    def write():
+        file = client.open(path, access=nfs4.WRITE, want=nfs4.WANT_NO_DELEG)
+        file.write(0, b"overwritten")
+        file.close()
+    return write
+
+
+def reader(cluster, clients, kind, path):
+    if kind == "ceph":
+        return (cluster.mount.folder / path).read_bytes
+    client = clients(2049 if kind == "a" else SECOND_PORT)
+
+    def read():
+        file = client.open(path, access=nfs4.READ, want=nfs4.WANT_NO_DELEG)
+        data = file.read(0, 1000)
+        file.close()
+        return data
+    return read
+
+
+def test_off_by_default(lab, clients):
+    client = clients()
+    file = client.open(f"plain-{time.time_ns()}", create=nfs4.UNCHECKED)
+    file.close()
+    assert file.kind in (nfs4.NO_DELEG, 3)
+
+
+@pytest.mark.parametrize("kind", ("a", "b", "ceph"))
+def test_read_delegation_is_recalled_by_a_writer(
+        gateways, clients, path, record, kind):
+    holder = clients()
+    file = delegated(holder, path, nfs4.READ, nfs4.READ_DELEG)
+    # others may read
+    assert reader(gateways, clients, kind, path)() == DATA
+    assert holder.recalls.empty()
+    assert holder.read(file.handle, 0, 100, file.delegation) == DATA
+
+    change = Beside(writer(gateways, clients, kind, path))
+    recalled(holder, file)
+    assert change.is_alive()
+    file.return_delegation()
+    change.end(gateways)
+    record(f"a writer ({kind}) waited {change.seconds:.2f} s for a read "
+           "delegation that is returned at once")
+    assert file.read(0, 11) == b"overwritten"
+    file.close()
+
+
+@pytest.mark.parametrize("kind", ("a", "b", "ceph"))
+def test_write_delegation_is_recalled_by_a_reader(
+        gateways, clients, path, record, kind):
+    holder = clients()
+    file = delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
+    assert holder.write(file.handle, 0, b"AS", file.delegation) == 2
+    look = Beside(reader(gateways, clients, kind, path))
+    recalled(holder, file)
+    assert look.is_alive()
+    file.return_delegation()
+    assert look.end(gateways) == b"AS" + DATA[2:]
+    record(f"a reader ({kind}) waited {look.seconds:.2f} s for a write "
+           "delegation that is returned at once")
+    file.close()
+
+
+@pytest.mark.parametrize("kind", ("a", "b", "ceph"))
+def test_what_is_written_after_the_recall_is_not_lost(
+        gateways, clients, path, record, kind):
+    """A client that kept data back writes them when it hears the recall.
+    When it is the MDS who recalls, it has taken the right to write already:
+    the write waits until Ganesha revokes the delegation, a lease later."""
+    holder = clients()
+    file = delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
+    look = Beside(reader(gateways, clients, kind, path))
+    recalled(holder, file)
+    began = time.monotonic()
+    assert holder.write(file.handle, 0, b"AS", file.delegation) == 2
+    seconds = time.monotonic() - began
+    try:
+        file.return_delegation()
+    except nfs4.Failed as err:
+        assert err.status == nfs4.DELEG_REVOKED and kind != "a"
+        holder.free_stateid(file.delegation)
+    said = look.end(gateways)
+    record(f"a write after the recall by a reader ({kind}) took "
+           f"{seconds:.1f} s, the lease is {LEASE_S} s; the reader read "
+           f"{said[:2]}")
+    assert seconds < REVOKED_WITHIN_S
+    assert reader(gateways, clients, "b", path)() == b"AS" + DATA[2:]
+    file.close()
+
+
+def test_close_and_reopen_while_delegated(gateways, clients, path):
+    """The delegation stays when its open goes: it keeps the handle."""
+    holder = clients()
+    owner = b"an owner"
+    file = delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG, owner=owner)
+    file.close()
+    change = Beside(writer(gateways, clients, "b", path))
+    recalled(holder, file)
+    assert change.is_alive()
+    file.return_delegation()
+    change.end(gateways)
+
+    time.sleep(11)      # Ganesha delegates no file so soon after a recall
+    file = delegated(holder, path, nfs4.READ, nfs4.READ_DELEG, owner=owner)
+    file.close()
+    change = Beside(writer(gateways, clients, "ceph", path))
+    recalled(holder, file)
+    file.return_delegation()
+    change.end(gateways)
+
+
+@pytest.mark.parametrize("access", (nfs4.READ, nfs4.WRITE, nfs4.BOTH))
+def test_the_holder_opens_once_more(gateways, clients, path, access):
+    """What libcephfs takes for a conflict with itself."""
+    holder = clients()
+    file = delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
+    file.close()
+    began = time.monotonic()
+    again = holder.open(path, access=access, want=nfs4.WANT_NO_DELEG)
+    assert time.monotonic() - began < 2
+    recalled(holder, file)
+    file.return_delegation()
+    change = Beside(writer(gateways, clients, "b", path))
+    change.end(gateways, seconds=10)
+    again.close()
+
+
+@pytest.mark.parametrize("kind", ("b", "ceph"))
+def test_who_does_not_answer_is_revoked(gateways, clients, path, record,
+                                        kind):
+    """After its time, and the mount lives on: another file, and this one."""
+    holder, other = clients(), clients()
+    file = delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
+    holder.answers_recalls = False
+    change = Beside(writer(gateways, clients, kind, path))
+    recalled(holder, file)
+    while change.is_alive():
+        aside = other.open(f"{path}-aside", create=nfs4.UNCHECKED,
+                           want=nfs4.WANT_NO_DELEG)
+        assert aside.write(0, b"served") == 6
+        aside.close()
+        assert time.monotonic() - change.began < REVOKED_WITHIN_S + 20
+        time.sleep(0.5)
+    change.end(gateways)
+    record(f"a writer ({kind}) waited {change.seconds:.1f} s for a "
+           f"delegation that is not returned; the lease is {LEASE_S} s")
+    assert change.seconds < REVOKED_WITHIN_S
+    with pytest.raises(nfs4.Failed) as refusal:
+        holder.write(file.handle, 0, b"too late", file.delegation)
+    assert refusal.value.status in (
+        nfs4.DELEG_REVOKED, nfs4.BAD_STATEID, nfs4.EXPIRED,
+        nfs4.ADMIN_REVOKED)
+    after = other.open(path)
+    assert after.read(0, 11) == b"overwritten"
+    after.close()
+
+
+def test_a_dead_holder_keeps_nobody_waiting(gateways, clients, path, record):
+    holder = nfs4.Client(2049, "to die")
+    delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
+    holder.die()
+    change = Beside(writer(gateways, clients, "b", path))
+    change.end(gateways)
+    record(f"a writer waited {change.seconds:.1f} s for a delegation of a "
+           f"dead client; the lease is {LEASE_S} s")
+    assert change.seconds < REVOKED_WITHIN_S
+
+
+def test_the_end_with_delegations_outstanding(gateways, clients, path):
+    """SIGTERM: in time, nothing left behind that others would wait for."""
+    holder = nfs4.Client(2049, "keeps it")
+    delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
+    started = time.monotonic()
+    gateways.ganesha("stop", "--timeout", "30")
+    assert time.monotonic() - started < 20
+    holder.die()
+    change = Beside(writer(gateways, clients, "ceph", path))
+    change.end(gateways, seconds=10)
+    gateways.ganesha("start")
+
+
+def test_a_timeout_longer_than_cephs_is_told(cluster, second):
+    """Ceph ends a session that keeps capabilities so long: no delegations
+    then, and a line that says why."""
+    cluster.stop_second()
+    said = second(nfsv4="Lease_Lifetime = 180; Delegations = true;",
+                  export_block=EXPORT)
+    assert said.log.matching("no delegations: NFSv4 Lease_Lifetime = 180")
+    client = nfs4.Client(SECOND_PORT, "no luck")
+    file = client.open(f"refused-{time.time_ns()}", create=nfs4.UNCHECKED)
+    assert file.kind in (nfs4.NO_DELEG, 3)
+    assert file.write(0, b"as ever") == 7
+    file.close()
+    client.leave()
