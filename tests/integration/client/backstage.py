@@ -26,6 +26,7 @@ def ceph_client():
     """A mounted CephFS; no admin socket, whose name could be Ganesha's."""
     fs = cephfs.LibCephFS(conffile=CONF)
     fs.conf_set("admin_socket", "")
+    fs.conf_set("client_acl_type", "posix_acl")
     fs.mount()
     try:
         yield fs
