@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Opens as Linux does not ask for them: share reservations, exclusive
+creates sent twice; and handles of another file system.
+"""
+import subprocess
+import time
+
+import pytest
+
+import nfs4
+from nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
+
+SECOND_FS, MDS = "second", "z"
+
+
+@pytest.fixture
+def clients():
+    made = []
+
+    def make(port=2049, **options):
+        made.append(nfs4.Client(port, f"opener-{time.time_ns()}", **options))
+        return made[-1]
+    yield make
+    for client in made:
+        client.leave()
+
+
+def status_of(call, *args, **options):
+    with pytest.raises(nfs4.Failed) as refusal:
+        call(*args, **options)
+    return refusal.value.status
+
+
+def test_share_reservations(lab, clients):
+    """What one open denies, no other has; and the other way round."""
+    one, two = clients(), clients()
+    name = f"shared-{time.time_ns()}"
+    file = one.open(name, access=READ, create=UNCHECKED, owner=b"owner")
+    file.stateid = one.open(name, access=READ, deny=WRITE,
+                            owner=b"owner").stateid
+    for access in (WRITE, BOTH):
+        assert status_of(two.open, name, access=access) == nfs4.SHARE_DENIED
+    assert status_of(two.open, name, access=READ, deny=READ) \
+        == nfs4.SHARE_DENIED
+    other = two.open(name, access=READ, deny=WRITE)
+    assert status_of(two.set, file.handle, size=0) == nfs4.SHARE_DENIED
+    other.close()
+    file.downgrade(READ)
+    other = two.open(name, access=BOTH, deny=WRITE)
+    assert status_of(one.open, name, access=WRITE) == nfs4.SHARE_DENIED
+    other.write(0, b"mine alone")
+    other.close()
+    assert status_of(two.open, name, access=READ, deny=READ) \
+        == nfs4.SHARE_DENIED
+    file.close()
+    again = one.open(name, access=BOTH, deny=BOTH)
+    assert status_of(two.open, name, access=READ) == nfs4.SHARE_DENIED
+    again.close()
+    two.open(name, access=BOTH, deny=BOTH).close()
+
+
+def test_an_exclusive_create_sent_twice(lab, clients):
+    """The same verifier finds its file, another one does not; nor after it
+    was used."""
+    client = clients()
+    name = f"exclusive-{time.time_ns()}"
+    mine, other = b"verifier", b"REIFIREV"
+    file = client.open(name, create=EXCLUSIVE, verifier=mine)
+    again = client.open(name, create=EXCLUSIVE, verifier=mine)
+    assert again.handle == file.handle
+    assert status_of(client.open, name, create=EXCLUSIVE, verifier=other) \
+        == nfs4.EXIST
+    assert status_of(client.open, name, create=GUARDED) == nfs4.EXIST
+    assert client.open(name, create=UNCHECKED).handle == file.handle
+    file.write(0, b"content")
+    again.close()
+    file.close()
+
+
+def test_holes_and_space(lab, clients):
+    client = clients()
+    file = client.open(f"holes-{time.time_ns()}", create=UNCHECKED)
+    file.write(0, b"x" * 100)
+    assert status_of(client.allocate, file.handle, 0, 1000, file.stateid) \
+        == nfs4.NOTSUPP
+    client.deallocate(file.handle, 10, 20, file.stateid)
+    assert file.read(0, 200) == b"x" * 10 + bytes(20) + b"x" * 70
+    assert client.seek(file.handle, 0, 0, file.stateid)[1] == 0
+    assert client.seek(file.handle, 50, 1, file.stateid)[1] == 100
+    assert status_of(client.seek, file.handle, 100, 0, file.stateid) \
+        == nfs4.NXIO
+    assert client.change_and_size(file.handle)[1] == 100
+    file.close()
+
+
+def ceph(*args):
+    subprocess.run(["ceph", *args], check=True, timeout=60,
+                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                   stderr=subprocess.DEVNULL)
+
+
+def mds_state():
+    return subprocess.run(
+        ["ceph", "mds", "stat"], stdin=subprocess.DEVNULL, text=True,
+        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
+        check=True).stdout
+
+
+@pytest.fixture
+def second_fs(cluster, tmp_path):
+    """Another CephFS in the same cluster, with an MDS of its own."""
+    for pool in ("meta2", "data2"):
+        ceph("osd", "pool", "create", pool, "8")
+    ceph("fs", "flag", "set", "enable_multiple", "true")
+    ceph("fs", "new", SECOND_FS, "meta2", "data2")
+    keyring = tmp_path / "keyring"
+    ceph("auth", "get-or-create", f"mds.{MDS}", "mon", "allow profile mds",
+         "osd", "allow rwx", "mds", "allow", "-o", str(keyring))
+    data = tmp_path / "mds"
+    data.mkdir()
+    daemon = subprocess.Popen(
+        ["ceph-mds", "-f", "-i", MDS, "--keyring", str(keyring),
+         f"--mds_data={data}", "--admin_socket="],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL)
+    try:
+        wait_for_mds()
+        yield SECOND_FS
+    finally:
+        cluster.ensure_default()    # an unmount waits for the MDS
+        daemon.kill()
+        daemon.wait(30)
+        ceph("fs", "fail", SECOND_FS)
+        ceph("fs", "rm", SECOND_FS, "--yes-i-really-mean-it")
+        for pool in ("meta2", "data2"):
+            ceph("osd", "pool", "rm", pool, pool,
+                 "--yes-i-really-really-mean-it")
+
+
+def wait_for_mds():
+    end = time.monotonic() + 40
+    while f"{SECOND_FS}:0={MDS}=up:active" not in mds_state():
+        assert time.monotonic() < end, "the second MDS is not active"
+        time.sleep(0.2)
+
+
+def test_two_file_systems(cluster, second_fs, clients):
+    """Each its own files; a handle of one means nothing to the other."""
+    export = ("EXPORT { Export_Id = 9; Path = /; Pseudo = /other; "
+              "Protocols = 3,4; Access_Type = RW; Squash = none; "
+              "SecType = sys; Attr_Expiration_Time = 0; FSAL { "
+              f'Name = CEPH_ASYNC; Filesystem = "{second_fs}"; }} }}')
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                    "--block", "", "--core", "", "--export-block", "",
+                    "--nfsv4", "", "--append", export)
+    one, two = clients(), clients(pseudo="/other")
+    name = f"whose-{time.time_ns()}"
+    for client, data in ((one, b"the first's"), (two, b"the second's")):
+        file = client.open(name, create=GUARDED)
+        file.write(0, data)
+        file.close()
+    assert one.read(one.lookup(name), 0, 99) == b"the first's"
+    assert two.read(two.lookup(name), 0, 99) == b"the second's"
+    mine = one.lookup(name)
+    theirs = two.lookup(name)
+    assert one.root != two.root and mine != theirs
+    # the same handle with the other export's number in it
+    number = next(n for n in range(len(mine))
+                  if one.root[n:n + 2] == b"\0\1" and
+                  two.root[n:n + 2] == b"\0\x09")
+    forged = mine[:number] + b"\0\x09" + mine[number + 2:]
+    assert status_of(two.read, forged, 0, 9) in (nfs4.STALE, nfs4.BADHANDLE)
+    assert one.read(mine, 0, 99) == b"the first's"
