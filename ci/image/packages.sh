@@ -37,7 +37,7 @@ ganesha=$(candidate nfs-ganesha)
 case "${GANESHA_FROM:-auto}:$ganesha" in
 auto:"$GANESHA_VERSION"-* | package:"$GANESHA_VERSION"-*)
 	from=package
-	daemon="nfs-ganesha nfs-ganesha-ceph" ;;
+	daemon="nfs-ganesha nfs-ganesha-ceph nfs-ganesha-rados-grace" ;;
 package:*)
 	die "NFS-Ganesha $GANESHA_VERSION is wanted as a package, the" \
 	    "distribution has '${ganesha:-none}'" ;;

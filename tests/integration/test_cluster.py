@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Several gateways: one takes over from another that died, by way of
+Ganesha's own recovery database in RADOS; registration as a service.
+"""
+import fcntl
+import json
+import shutil
+import signal
+import subprocess
+import time
+
+import dbus
+import pytest
+
+import nfs4
+from fuse import Fuse
+from lab import SECOND_PORT
+
+CONF = "/etc/ceph/ceph.conf"
+POOL, NAMESPACE = "cephfs_metadata", "ganesha"
+TAKE_NODEID = 4         # Ganesha's event: "4:2" is "node2 is gone"
+GRACE_S = 8
+
+
+def backend(node):
+    return ("RecoveryBackend = rados_cluster; Graceless = false; "
+            f"Lease_Lifetime = 4; Grace_Period = {GRACE_S};",
+            f'RADOS_KV {{ nodeid = "{node}"; pool = "{POOL}"; '
+            f'namespace = "{NAMESPACE}"; }}')
+
+
+def grace_tool(*args):
+    """The tool crashes now and then, with signal 11, before it begins."""
+    for _ in range(4):
+        done = subprocess.run(
+            ["ganesha-rados-grace", "--cephconf", CONF, "--pool", POOL,
+             "--ns", NAMESPACE, *args], text=True, stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
+            check=False)
+        if done.returncode != -signal.SIGSEGV:
+            break
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def nodes(cluster, second):
+    """Two nodes of one cluster that serve the same export."""
+    if not shutil.which("ganesha-rados-grace"):
+        pytest.skip("ganesha-rados-grace comes with Ganesha's packages, and "
+                    "this Ganesha is from source")
+    # as Ganesha ends, when the database has news for it
+    cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
+    grace_tool("add", "node1", "node2")
+    for name, node in (("a", "node1"), ("b", "node2")):
+        nfsv4, rados = backend(node)
+        if name == "a":
+            cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
+                            "", "--block", "", "--core", "",
+                            "--export-block", "", "--nfsv4", nfsv4,
+                            "--append", rados, "--no-wait")
+        else:
+            second(nfsv4=nfsv4, append=[rados], export_block="Export_Id = 1;")
+    yield cluster
+    cluster.stop_second()
+    cluster.ensure_default()
+    subprocess.run(["rados", "--pool", POOL, "--namespace", NAMESPACE,
+                    "rm", "grace"], check=True, timeout=60,
+                   stdin=subprocess.DEVNULL)
+
+
+def until(probe, what, seconds):
+    end = time.monotonic() + seconds
+    while not probe():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(0.2)
+
+
+def opens(client, name):
+    try:
+        client.open(name, create=nfs4.UNCHECKED).close()
+    except nfs4.Failed as err:
+        assert err.status == nfs4.GRACE
+        return False
+    return True
+
+
+def test_the_session_of_a_dead_node_is_ended(nodes, record):
+    """Its locks and capabilities keep nobody waiting: no session timeout."""
+    victim = nodes.stat()["ganesha"]["b"]["pid"]
+    mount = Fuse()
+    name = f"taken-over-{time.time_ns()}"
+    dead = nfs4.Client(SECOND_PORT, "the dead node's")
+    until(lambda: opens(dead, name), "no grace", GRACE_S + 15)
+    file = dead.open(name)
+    file.write(0, b"acknowledged")
+    file.lock(nfs4.WRITE_LOCK, 0, 10)
+    assert len(nodes.sessions(victim)) == 1
+
+    nodes.ganesha("kill9", "--name", "b")
+    dead.die()
+    assert len(nodes.sessions(victim)) == 1, "it went by itself"
+    began = time.monotonic()
+    dbus.SystemBus().get_object(
+        "org.ganesha.nfsd", "/org/ganesha/nfsd/admin").get_dbus_method(
+            "grace", "org.ganesha.nfsd.admin")(f"{TAKE_NODEID}:2", timeout=60)
+    until(lambda: not nodes.sessions(victim), "the session is ended", 20)
+    record("the session of a dead node is ended "
+           f"{time.monotonic() - began:.1f} s after the take-over began")
+    assert (mount.folder / name).read_bytes() == b"acknowledged"
+
+    # The client comes over and has its lock again; nobody else may take it.
+    thief = nfs4.Client(2049, "the thief's", reclaim=True)
+    with pytest.raises(nfs4.Failed) as refusal:
+        thief.reclaim_open(file.handle)
+    assert refusal.value.status in (nfs4.NO_GRACE, nfs4.RECLAIM_BAD)
+    heir = nfs4.Client(2049, "the dead node's", reclaim=True,
+                       verifier=dead.verifier)
+    again = heir.reclaim_open(file.handle, owner=file.owner)
+    again.lock(nfs4.WRITE_LOCK, 0, 10, reclaim=True)
+    assert again.read(0, 100) == b"acknowledged"
+    with open(mount.folder / name, "r+b") as beside:
+        with pytest.raises(BlockingIOError):
+            fcntl.lockf(beside, fcntl.LOCK_EX | fcntl.LOCK_NB, 5, 0)
+        fcntl.lockf(beside, fcntl.LOCK_EX | fcntl.LOCK_NB, 5, 10)
+    mount.end()
+    again.unlock(0, 10)
+    again.close()
+    for client in (heir, thief):
+        client.leave()
+
+
+def test_registration_without_a_connection_goes_on(cluster, second):
+    """Ganesha's library would crash: one clear line, and serving goes on."""
+    cluster.ensure_default()
+    said = second(block='Register_Service = true; Nodeid = "node-b";')
+    assert len(said.log.matching("Register_Service = true: no RADOS_URLS")) \
+        == 1
+    cluster.expected.append("Register_Service = true: no RADOS_URLS")
+    client = nfs4.Client(SECOND_PORT, "served")
+    file = client.open(f"registered-{time.time_ns()}", create=nfs4.UNCHECKED)
+    assert file.write(0, b"as ever") == 7
+    file.close()
+    client.leave()
+
+
+def services():
+    done = subprocess.run(
+        ["ceph", "service", "dump", "--format", "json"], text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, timeout=60, check=True)
+    return json.loads(done.stdout)["services"].get(
+        "nfs-ganesha", {}).get("daemons", {})
+
+
+def test_registration_is_seen_by_the_manager(cluster, second):
+    """As cephadm configures it: with a watch on its configuration."""
+    subprocess.run(["rados", "--pool", POOL, "--namespace", NAMESPACE,
+                    "put", "conf-nfs", "/dev/null"], check=True, timeout=60,
+                   stdin=subprocess.DEVNULL)
+    said = second(block='Register_Service = true; Nodeid = "node-b";',
+                  append=[f'RADOS_URLS {{ ceph_conf = "{CONF}"; '
+                          f'watch_url = "rados://{POOL}/{NAMESPACE}/'
+                          'conf-nfs"; }'])
+    assert not said.log.matching("Register_Service = true:")
+    until(lambda: "nfs.node-b" in services(), "the manager knows it", 30)
+    # Ganesha 9.14 does not end once it is registered: it waits for the thread
+    # that keeps the registration, whose end it orders only afterwards.
+    cluster.ganesha("kill9", "--name", "b")
+    cluster.evict(said.pid)
