@@ -250,6 +250,25 @@ static void set_mount_time(struct casync_mount *mount)
 			 __ATOMIC_RELAXED);
 }
 
+/*
+ * libcephfs keeps its last messages in memory for a crash report, by default
+ * those of level 5 and below: a quarter of Ganesha's time per request
+ * (docs/performance.md).  Whoever set the option to something else, in
+ * ceph.conf or in the monitors' configuration, which has come with
+ * ceph_init(), gets that.
+ */
+static int quieten(struct casync_mount *mount,
+		   const struct casync_mount_params *params)
+{
+	char level[16];
+
+	if (ceph_conf_get(mount->ceph, "debug_client", level, sizeof(level)) <
+		    0 ||
+	    strcmp(level, "0/5") != 0)
+		return 0;
+	return set_option(mount, params, "debug_client", "0/0");
+}
+
 static int connect_and_mount(struct casync_mount *mount,
 			     const struct casync_mount_params *params,
 			     bool first)
@@ -260,6 +279,9 @@ static int connect_and_mount(struct casync_mount *mount,
 	if (rc < 0)
 		return failed(params, rc, "User_Id '%s', starting libcephfs",
 			      shown(mount->user_id, "admin"));
+	rc = quieten(mount, params);
+	if (rc < 0)
+		return rc;
 
 	if (mount->filesystem != NULL) {
 		rc = ceph_select_filesystem(mount->ceph, mount->filesystem);
