@@ -39,12 +39,14 @@ static void export_free(struct casync_export *exp)
 	casync_watchdog_remove(exp);
 	if (exp->mount != NULL) {
 		casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+		casync_listings_drop(&exp->listings, exp->ceph);
 		casync_mount_put(exp->mount);
 	}
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
 	casync_inflight_destroy(&exp->inflight);
 	casync_pool_destroy(&exp->pool);
+	casync_listings_destroy(&exp->listings);
 	casync_config_export_free(&exp->keys);
 	free_export_ops(&exp->export);
 	gsh_free(exp);
@@ -413,6 +415,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 
 	casync_inflight_init(&exp->inflight, 0, 0);
 	casync_pool_init(&exp->pool);
+	casync_listings_init(&exp->listings);
 	fsal_export_init(&exp->export);
 	set_export_ops(&exp->export.exp_ops);
 	exp->export.fsal = fsal_hdl;

@@ -11,6 +11,7 @@
 #include "fsal_api.h"
 #include "config_keys.h"
 #include "inflight.h"
+#include "listing.h"
 #include "mount.h"
 #include "pool.h"
 #include "watchdog.h"
@@ -27,6 +28,7 @@ struct casync_export {
 	struct casync_export_keys keys;	 /**< As configured. */
 	struct casync_inflight inflight; /**< Ops submitted, not done. */
 	struct casync_pool pool;	 /**< Where ops come from. */
+	struct casync_listings listings; /**< That stopped half-way. */
 	struct casync_watched watched;
 	struct casync_upcalls_entry upcalls;
 	/** The drain has given up on requests in flight: nobody waits for

@@ -7,6 +7,9 @@
  * stays good across opens and while entries come and go.  Positions up to 2
  * are taken by "." and "..", which keeps clear of the cookies that NFS
  * reserves.
+ *
+ * Where the caller stops before the end, the handle is kept for the READDIR
+ * that goes on (listing.h).
  */
 #include "config.h"
 
@@ -19,17 +22,21 @@
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
+#include "listing.h"
 #include "object.h"
 #include "ops.h"
 
 /* One READDIR under way. */
 struct walk {
-	struct ceph_mount_info *ceph;
-	struct ceph_dir_result *dirp;
+	struct casync_export *exp;
+	struct casync_object *dir;
 	attrmask_t attrmask;
 	fsal_readdir_cb cb;
 	void *dir_state;
 	bool handed_out; /**< The caller has got an entry. */
+	/** The one that ended the last READDIR comes first in this one. */
+	bool last_again;
+	struct casync_listing listing;
 };
 
 /* One entry of it. */
@@ -39,48 +46,93 @@ struct entry {
 	struct Inode *inode;
 };
 
-static int open_dir(struct fsal_obj_handle *dir_hdl, fsal_cookie_t whence,
-		    struct walk *walk)
+static int open_dir_as(struct walk *walk, fsal_cookie_t whence,
+		       const UserPerm *perms)
+{
+	struct ceph_mount_info *ceph = walk->exp->ceph;
+	struct Inode *dir = walk->dir->inode;
+	struct ceph_statx stx;
+	int rc;
+
+	/* From the start without a seek, not even past "." and "..": a seek
+	 * keeps libcephfs from remembering that it has seen everything. */
+	if (whence == 0)
+		return ceph_ll_opendir(ceph, dir, &walk->listing.dirp, perms);
+
+	/* Before anything is read: what changes from here on shows. */
+	rc = ceph_ll_getattr(ceph, dir, &stx,
+			     CEPH_STATX_CTIME | CEPH_STATX_VERSION, 0, perms);
+	if (rc < 0)
+		return rc;
+	walk->listing.stamp = casync_listing_stamp(&stx);
+	if (casync_listing_take(&walk->exp->listings, &walk->listing)) {
+		walk->last_again = walk->listing.position != whence;
+		return 0;
+	}
+
+	rc = ceph_ll_opendir(ceph, dir, &walk->listing.dirp, perms);
+	if (rc == 0)
+		ceph_seekdir(ceph, walk->listing.dirp, (int64_t)whence);
+	return rc;
+}
+
+static int open_dir(struct walk *walk, fsal_cookie_t whence)
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	int rc;
 
 	if (perms == NULL)
 		return -ENOMEM;
-
-	rc = ceph_ll_opendir(walk->ceph, casync_object_of(dir_hdl)->inode,
-			     &walk->dirp, perms);
+	walk->listing.id = walk->dir->id;
+	walk->listing.position = whence;
+	walk->listing.uid = op_ctx->creds.caller_uid;
+	walk->listing.gid = op_ctx->creds.caller_gid;
+	rc = open_dir_as(walk, whence, perms);
 	ceph_userperm_destroy(perms);
-	if (rc < 0)
-		return rc;
+	return rc;
+}
 
-	/* From the start without a seek, not even past "." and "..": a seek
-	 * keeps libcephfs from remembering that it has seen everything. */
-	if (whence != 0)
-		ceph_seekdir(walk->ceph, walk->dirp, (int64_t)whence);
-	return 0;
+/* The end of a READDIR: kept, if it may go on. */
+static void close_dir(struct walk *walk, bool goes_on)
+{
+	struct casync_listing unwanted = walk->listing;
+
+	if (goes_on && walk->listing.stamp.known)
+		casync_listing_keep(&walk->exp->listings, &walk->listing,
+				    &unwanted);
+	if (unwanted.dirp != NULL)
+		ceph_ll_releasedir(walk->exp->ceph, unwanted.dirp);
+}
+
+static bool is_self(const char *name)
+{
+	return strcmp(name, ".") == 0;
 }
 
 static bool is_self_or_parent(const char *name)
 {
-	return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+	return is_self(name) || strcmp(name, "..") == 0;
 }
 
 /* 1 for an entry with its Inode referenced, 0 at the end, else an errno. */
-static int next_entry(const struct walk *walk, struct entry *entry)
+static int next_entry(struct walk *walk, struct entry *entry)
 {
+	struct ceph_mount_info *ceph = walk->exp->ceph;
 	int rc;
 
 	for (;;) {
 		entry->inode = NULL;
 		rc = ceph_readdirplus_r(
-			walk->ceph, walk->dirp, &entry->de, &entry->stx,
+			ceph, walk->listing.dirp, &entry->de, &entry->stx,
 			casync_statx_wanted(walk->attrmask), 0, &entry->inode);
 		if (rc <= 0 || !is_self_or_parent(entry->de.d_name))
 			return rc;
 
+		/* The first of all, before libcephfs has read anything. */
+		if (is_self(entry->de.d_name))
+			walk->listing.stamp = casync_listing_stamp(&entry->stx);
 		/* These come with a reference like any other. */
-		ceph_ll_put(walk->ceph, entry->inode);
+		ceph_ll_put(ceph, entry->inode);
 	}
 }
 
@@ -100,9 +152,37 @@ static bool hand_out(struct walk *walk, const struct entry *entry)
 	fsal_release_attrs(&attrs);
 
 	walk->handed_out = true;
-
+	walk->listing.before = walk->listing.position;
+	walk->listing.position = (uint64_t)entry->de.d_off;
 	/* DIR_READAHEAD is for a cache of entries, and there is none. */
-	return result == DIR_CONTINUE;
+	if (result == DIR_CONTINUE)
+		return true;
+	(void)snprintf(walk->listing.last, sizeof(walk->listing.last), "%s",
+		       entry->de.d_name);
+	return false;
+}
+
+/*
+ * The entry that ended the last READDIR, by its name: libcephfs is past it,
+ * and would read everything anew to go back.  As next_entry(); 0 if it is
+ * gone.
+ */
+static int last_entry(struct walk *walk, struct entry *entry)
+{
+	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	int rc;
+
+	if (perms == NULL)
+		return -ENOMEM;
+	entry->de.d_off = (off_t)walk->listing.position;
+	walk->listing.position = walk->listing.before;
+	(void)snprintf(entry->de.d_name, sizeof(entry->de.d_name), "%s",
+		       walk->listing.last);
+	rc = ceph_ll_lookup(walk->exp->ceph, walk->dir->inode, entry->de.d_name,
+			    &entry->inode, &entry->stx,
+			    casync_statx_wanted(walk->attrmask), 0, perms);
+	ceph_userperm_destroy(perms);
+	return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
 }
 
 static int walk_dir(struct walk *walk, bool *eof)
@@ -110,6 +190,11 @@ static int walk_dir(struct walk *walk, bool *eof)
 	struct entry entry;
 	int rc;
 
+	if (walk->last_again) {
+		rc = last_entry(walk, &entry);
+		if (rc < 0 || (rc == 1 && !hand_out(walk, &entry)))
+			return rc < 0 ? rc : 0;
+	}
 	do {
 		rc = next_entry(walk, &entry);
 		if (rc == 0)
@@ -126,7 +211,8 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 			     fsal_readdir_cb cb, attrmask_t attrmask, bool *eof)
 {
 	struct walk walk = {
-		.ceph = casync_export_current()->ceph,
+		.exp = casync_export_current(),
+		.dir = casync_object_of(dir_hdl),
 		.attrmask = attrmask,
 		.cb = cb,
 		.dir_state = dir_state,
@@ -135,12 +221,12 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 
 	*eof = false;
 
-	rc = open_dir(dir_hdl, whence == NULL ? 0 : *whence, &walk);
+	rc = open_dir(&walk, whence == NULL ? 0 : *whence);
 	if (rc < 0)
 		return casync_status(rc);
 
 	rc = walk_dir(&walk, eof);
-	ceph_ll_releasedir(walk.ceph, walk.dirp);
+	close_dir(&walk, rc >= 0 && !*eof);
 
 	/* A file that goes away between libcephfs' fetch of a batch and our
 	 * reading it fails that entry, and libcephfs cannot step over it.

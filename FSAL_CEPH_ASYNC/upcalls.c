@@ -61,6 +61,8 @@ static void tell(const struct casync_upcalls *upcalls,
 	in_upcall = true;
 	switch (event->kind) {
 	case RELEASE:
+		/* What is read ahead holds inodes, too. */
+		casync_listings_drop(&exp->listings, exp->ceph);
 		/* Fails where somebody uses the object; fine. */
 		(void)up->try_release(up, &handle, 0);
 		break;

@@ -62,6 +62,7 @@ enum fake_blocking {
 	FAKE_CLOSE,
 	FAKE_SETLK,
 	FAKE_GETLK,
+	FAKE_RELEASEDIR,
 	FAKE_BLOCKING_CALLS,
 };
 
@@ -96,6 +97,7 @@ struct fake {
 	unsigned int calls_in_callback;
 	unsigned int closed_in_use; /**< Fhs, while calls were unanswered. */
 	int open_fhs;
+	struct ceph_dir_result *released; /**< The last directory handle. */
 };
 
 extern struct fake fake;
