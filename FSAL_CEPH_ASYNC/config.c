@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Both blocks, their own keys and the tuning keys of tuning.c: the module's
- * block starts from the table's defaults, an export's from the module's
- * values.
+ * Both blocks, by the table of keys.  Values are parsed here and not by
+ * Ganesha's typed items, whose messages name the value and the line but
+ * neither the key nor what it may be.
  */
 #include "config.h"
-
-#include <limits.h>
 
 #include <cephfs/libcephfs.h>
 
@@ -15,54 +13,102 @@
 #include "export_mgr.h"
 
 #include "config_keys.h"
+#include "config_node.h"
 #include "errors.h"
+#include "keys.h"
 #include "module.h"
 #include "service.h"
 
-/* Longest user id and secret; cephx keys are 40 characters of base64. */
-#define MAX_USER_LEN 1024
-#define MAX_SECRET_LEN 1024
+/* More than there are, and one for the end. */
+#define ITEMS_MAX 64
 
-static const struct config_item module_items[] = {
-	CONF_ITEM_PATH("ceph_conf", 1, MAXPATHLEN, NULL, casync_module_keys,
-		       ceph_conf),
-	CONF_ITEM_MODE("umask", 0, casync_module_keys, umask),
-	CONF_ITEM_BOOL("client_oc", false, casync_module_keys, client_oc),
-	CONF_ITEM_BOOL("async", true, casync_module_keys, async),
-	CONF_ITEM_BOOL("zerocopy", false, casync_module_keys, zerocopy),
-	CONF_ITEM_BOOL("use_old_uuid", false, casync_module_keys, use_old_uuid),
-	CONF_ITEM_BOOL("register_service", false, casync_module_keys,
-		       register_service),
-	CONF_ITEM_STR("nodeid", 1, MAXPATHLEN, NULL, casync_module_keys,
-		      nodeid),
-};
+/* Longest part of a value, and longest reason, in a message. */
+#define SHOWN_MAX 256
+#define WHY_MAX 512
 
-static const struct config_item export_items[] = {
-	CONF_ITEM_NOOP("name"),
-	CONF_ITEM_STR("user_id", 0, MAX_USER_LEN, NULL, casync_export_keys,
-		      user_id),
-	CONF_ITEM_STR("filesystem", 0, NAME_MAX, NULL, casync_export_keys,
-		      filesystem),
-	CONF_ITEM_PATH("cmount_path", 1, MAXPATHLEN, NULL, casync_export_keys,
-		       cmount_path),
-	CONF_ITEM_STR("secret_access_key", 0, MAX_SECRET_LEN, NULL,
-		      casync_export_keys, secret),
-	CONF_ITEM_STR("sec_label_xattr", 0, 256, "security.selinux",
-		      casync_export_keys, sec_label_xattr),
-};
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
-
-/* A block's own keys, the tuning keys, and the end: CONFIG_EOL is a name that
- * is NULL. */
-#define MODULE_ITEMS (COUNT(module_items) + CASYNC_TUNING_KEYS + 1)
-#define EXPORT_ITEMS (COUNT(export_items) + CASYNC_TUNING_KEYS + 1)
-
-static bool refused(const char *key, const char *why)
+/* Does Ceph know the option?  Asked of a client that is never connected. */
+static bool ceph_has_option(const char *text, char *why, size_t size)
 {
-	LogCrit(COMPONENT_CONFIG, "CEPH_ASYNC { %s; } is refused: %s", key,
-		why);
-	return true;
+	char line[CASYNC_CEPH_OPTION_MAX + 2];
+	struct ceph_mount_info *ceph;
+	int rc;
+
+	if (!casync_ceph_option_parse(text, line, why, size))
+		return false;
+	rc = ceph_create(&ceph, NULL);
+	if (rc < 0)
+		return true; /* the mount will tell */
+	rc = casync_ceph_options_set(ceph, line, why, size);
+	(void)ceph_release(ceph);
+	return rc >= 0;
+}
+
+static bool is_right(const struct casync_key *key, const char *token,
+		     void *member, const void *cnode, char *why, size_t size)
+{
+	if (casync_config_node_sign(cnode)[0] != '\0') {
+		(void)snprintf(why, size, "it must be ");
+		casync_key_wanted(key, why + strlen(why), size - strlen(why));
+		return false;
+	}
+	if (key->type == CASYNC_KEY_OPTION) {
+		if (!ceph_has_option(token, why, size))
+			return false;
+	} else if (!casync_config_node_alone(cnode)) {
+		(void)snprintf(why, size, "it must be one value");
+		return false;
+	}
+	return casync_key_set(key, token, member, why, size);
+}
+
+static int handle(const char *token, enum term_type type_hint,
+		  struct config_item *item, void *param_addr, void *cnode,
+		  struct config_error_type *err_type)
+{
+	const struct casync_key *key = casync_key_find(item->name);
+	char why[WHY_MAX];
+
+	(void)type_hint;
+	if (is_right(key, token, param_addr, cnode, why, sizeof(why)))
+		return 0;
+
+	LogCrit(COMPONENT_CONFIG, "%s:%d: %s = %s%.*s is refused: %s",
+		casync_config_node_file(cnode), casync_config_node_line(cnode),
+		key->name, casync_config_node_sign(cnode), SHOWN_MAX,
+		key->secret ? "(not shown)" : token, why);
+	err_type->invalid = true;
+	return 1;
+}
+
+/* The value is preset; nothing is to be initialised. */
+static void *keep(void *link_mem, void *self_struct)
+{
+	(void)link_mem;
+	return self_struct;
+}
+
+/* CONFIG_EOL is a name that is NULL, as in what is left of the array. */
+static void fill_items(enum casync_block block, struct config_item *items)
+{
+	const struct casync_key *key;
+	size_t count = 0;
+
+	for (key = casync_keys; key->name != NULL; key++) {
+		if (!casync_key_in(key, block) || count == ITEMS_MAX - 1)
+			continue;
+		items[count] = (struct config_item){
+			.name = (char *)key->name,
+			.off = key->at[block],
+		};
+		if (key->type != CASYNC_KEY_GANESHA) {
+			items[count].type = CONFIG_PROC;
+			items[count].u.proc.init = keep;
+			items[count].u.proc.handler = handle;
+		}
+		if (key->type != CASYNC_KEY_OPTION)
+			items[count].flags = CONFIG_UNIQUE;
+		count++;
+	}
 }
 
 /*
@@ -73,10 +119,10 @@ static bool refused(const char *key, const char *why)
 static bool bogus_refused(struct config_error_type *err_type, bool bogus_before,
 			  const char *where)
 {
-	bool refuse = err_type->bogus;
+	bool refuse_it = err_type->bogus;
 
 	err_type->bogus |= bogus_before;
-	if (!refuse)
+	if (!refuse_it)
 		return false;
 	LogCrit(COMPONENT_CONFIG,
 		"%s is refused: it has an unknown key or value, which Ganesha names with file and line when it ends reading the configuration",
@@ -85,24 +131,46 @@ static bool bogus_refused(struct config_error_type *err_type, bool bogus_before,
 	return true;
 }
 
-/* Keys that FSAL_CEPH has and that would be unsafe or untrue here. */
-static bool module_keys_refused(const struct casync_module_keys *keys)
+/* Values that are right each, and wrong together. */
+static int check(const void *node, const struct casync_tuning *tuning,
+		 struct config_error_type *err_type)
 {
-	bool bad = false;
+	char why[WHY_MAX];
 
-	if (keys->client_oc)
-		bad = refused(
-			"Client_OC = true",
-			"libcephfs hides write-back errors of its object cache from COMMIT, so acknowledged data could be lost unnoticed; remove the key or set it to false");
-	if (!keys->async)
-		bad = refused(
-			"Async = false",
-			"this FSAL has no blocking data path; use FSAL CEPH for that, or remove the key");
+	if (casync_keys_agree(tuning, why, sizeof(why)))
+		return 0;
+	LogCrit(COMPONENT_CONFIG, "%s:%d: this block is refused: %s",
+		casync_config_node_file(node), casync_config_node_line(node),
+		why);
+	err_type->invalid = true;
+	err_type->errors++;
+	return 1;
+}
+
+static int commit_module(void *node, void *link_mem, void *self_struct,
+			 struct config_error_type *err_type)
+{
+	const struct casync_module_keys *keys = self_struct;
+	struct casync_tuning tuning = keys->tuning;
+
+	(void)link_mem;
 	if (keys->zerocopy)
 		LogWarn(COMPONENT_CONFIG,
 			"CEPH_ASYNC { Zerocopy = true; } has no effect: libcephfs %s offers no zero-copy reads",
 			ceph_version(NULL, NULL, NULL));
-	return bad;
+	/* What is not set stays so, for the exports to set. */
+	casync_keys_resolve(&tuning);
+	return check(node, &tuning, err_type);
+}
+
+static int commit_export(void *node, void *link_mem, void *self_struct,
+			 struct config_error_type *err_type)
+{
+	struct casync_export_keys *keys = self_struct;
+
+	(void)link_mem;
+	casync_keys_resolve(&keys->tuning);
+	return check(node, &keys->tuning, err_type);
 }
 
 fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
@@ -110,7 +178,7 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 				   struct config_error_type *err_type)
 {
 	struct casync_module *module = casync_module_of(fsal_hdl);
-	struct config_item items[MODULE_ITEMS] = {0};
+	struct config_item items[ITEMS_MAX] = {0};
 	struct config_block block = {
 		.dbus_interface_name =
 			"org.ganesha.nfsd.config.fsal.ceph_async",
@@ -119,31 +187,23 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 		.blk_desc.flags = CONFIG_UNIQUE,
 		.blk_desc.u.blk.init = noop_conf_init,
 		.blk_desc.u.blk.params = items,
-		.blk_desc.u.blk.commit = noop_conf_commit,
+		.blk_desc.u.blk.commit = commit_module,
 	};
+	uint32_t errors_before = err_type->errors;
 	bool bogus_before = err_type->bogus;
 	int rc;
 
-	memcpy(items, module_items, sizeof(module_items));
-	casync_tuning_items(&items[COUNT(module_items)],
-			    offsetof(struct casync_module_keys, tuning));
-	casync_tuning_defaults(&module->keys.tuning);
+	fill_items(CASYNC_IN_MODULE, items);
 	/* A block that was refused is read again for the next export. */
-	gsh_free(module->keys.ceph_conf);
-	gsh_free(module->keys.nodeid);
-	module->keys.ceph_conf = NULL;
-	module->keys.nodeid = NULL;
+	casync_keys_free(CASYNC_IN_MODULE, &module->keys);
+	casync_keys_defaults(CASYNC_IN_MODULE, &module->keys);
 
 	err_type->bogus = false;
 	(void)load_config_from_parse(config, &block, &module->keys, true,
 				     err_type);
 	if (bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }") ||
-	    !config_error_is_harmless(err_type))
+	    err_type->errors != errors_before)
 		return fsalstat(ERR_FSAL_INVAL, 0);
-	if (module_keys_refused(&module->keys)) {
-		err_type->validate = true;
-		return fsalstat(ERR_FSAL_INVAL, 0);
-	}
 
 	casync_service_configure(err_type);
 	fsal_hdl->fs_info.umask = module->keys.umask;
@@ -159,11 +219,11 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 }
 
 fsal_status_t casync_config_export(void *node,
-				   const struct casync_tuning *defaults,
+				   const struct casync_module_keys *module,
 				   struct casync_export_keys *keys,
 				   struct config_error_type *err_type)
 {
-	struct config_item items[EXPORT_ITEMS] = {0};
+	struct config_item items[ITEMS_MAX] = {0};
 	struct config_block block = {
 		.dbus_interface_name =
 			"org.ganesha.nfsd.config.fsal.ceph_async-export%d",
@@ -171,15 +231,14 @@ fsal_status_t casync_config_export(void *node,
 		.blk_desc.type = CONFIG_BLOCK,
 		.blk_desc.u.blk.init = noop_conf_init,
 		.blk_desc.u.blk.params = items,
-		.blk_desc.u.blk.commit = noop_conf_commit,
+		.blk_desc.u.blk.commit = commit_export,
 	};
 	bool bogus_before = err_type->bogus;
 	char where[64];
 
-	memcpy(items, export_items, sizeof(export_items));
-	casync_tuning_items(&items[COUNT(export_items)],
-			    offsetof(struct casync_export_keys, tuning));
-	keys->tuning = *defaults;
+	fill_items(CASYNC_IN_EXPORT, items);
+	casync_keys_defaults(CASYNC_IN_EXPORT, keys);
+	casync_keys_inherit(keys, module);
 
 	(void)snprintf(where, sizeof(where), "export %" PRIu16 ": FSAL { }",
 		       op_ctx->ctx_export->export_id);
@@ -188,13 +247,4 @@ fsal_status_t casync_config_export(void *node,
 	    bogus_refused(err_type, bogus_before, where))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-void casync_config_export_free(struct casync_export_keys *keys)
-{
-	gsh_free(keys->user_id);
-	gsh_free(keys->filesystem);
-	gsh_free(keys->cmount_path);
-	gsh_free(keys->secret);
-	gsh_free(keys->sec_label_xattr);
 }

@@ -23,6 +23,8 @@ struct casync_module_keys {
 	bool use_old_uuid;
 	bool register_service;
 	char *nodeid;
+	char *data_pool;
+	char *ceph_options; /**< Of ceph_options.h. */
 	struct casync_tuning tuning;
 };
 
@@ -33,6 +35,8 @@ struct casync_export_keys {
 	char *cmount_path;
 	char *secret;
 	char *sec_label_xattr;
+	char *data_pool;    /**< NULL or "": as the folder says. */
+	char *ceph_options; /**< The module's, then its own. */
 	struct casync_tuning tuning;
 };
 
@@ -44,18 +48,15 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 /**
  * Read EXPORT { FSAL { } }.
  *
- * @param[in]  node      Parse tree node of the block.
- * @param[in]  defaults  The module's tuning.
- * @param[out] keys      Zeroed by the caller.
+ * @param[in]  node    Parse tree node of the block.
+ * @param[in]  module  What holds where the block says nothing.
+ * @param[out] keys    Zeroed by the caller; casync_keys_free() frees.
  *
  * @return ERR_FSAL_INVAL when a key is wrong; it has been logged.
  */
 fsal_status_t casync_config_export(void *node,
-				   const struct casync_tuning *defaults,
+				   const struct casync_module_keys *module,
 				   struct casync_export_keys *keys,
 				   struct config_error_type *err_type);
-
-/** Free the strings. */
-void casync_config_export_free(struct casync_export_keys *keys);
 
 #endif /* CASYNC_CONFIG_KEYS_H */

@@ -14,6 +14,7 @@
 #include "complete.h"
 #include "errors.h"
 #include "export.h"
+#include "keys.h"
 #include "module.h"
 #include "object.h"
 #include "ops.h"
@@ -47,7 +48,8 @@ static void export_free(struct casync_export *exp)
 	casync_inflight_destroy(&exp->inflight);
 	casync_pool_destroy(&exp->pool);
 	casync_listings_destroy(&exp->listings);
-	casync_config_export_free(&exp->keys);
+	casync_layout_destroy(&exp->layout);
+	casync_keys_free(CASYNC_IN_EXPORT, &exp->keys);
 	free_export_ops(&exp->export);
 	gsh_free(exp);
 }
@@ -309,6 +311,16 @@ static fsal_aclsupp_t fs_acl_support(struct fsal_export *exp_hdl)
 				    : 0;
 }
 
+static uint32_t fs_maxread(struct fsal_export *exp_hdl)
+{
+	return export_of(exp_hdl)->keys.tuning.max_read;
+}
+
+static uint32_t fs_maxwrite(struct fsal_export *exp_hdl)
+{
+	return export_of(exp_hdl)->keys.tuning.max_write;
+}
+
 static void set_export_ops(struct export_ops *ops)
 {
 	ops->prepare_unexport = prepare_unexport;
@@ -322,6 +334,8 @@ static void set_export_ops(struct export_ops *ops)
 	ops->get_write_verifier = get_write_verifier;
 	ops->fs_supported_attrs = fs_supported_attrs;
 	ops->fs_acl_support = fs_acl_support;
+	ops->fs_maxread = fs_maxread;
+	ops->fs_maxwrite = fs_maxwrite;
 	ops->alloc_state = casync_state_alloc;
 }
 
@@ -339,6 +353,7 @@ static int mount_export(struct casync_export *exp,
 	};
 	struct casync_mount_params params = {
 		.ceph_conf = module_keys->ceph_conf,
+		.ceph_options = keys->ceph_options,
 		.use_old_uuid = module_keys->use_old_uuid,
 		.export_id = exp->export.export_id,
 		.timeout_s = keys->tuning.mount_timeout,
@@ -384,8 +399,8 @@ static fsal_status_t set_up(struct casync_export *exp,
 	fsal_status_t status;
 	int rc;
 
-	status = casync_config_export(parse_node, &module->keys.tuning,
-				      &exp->keys, err_type);
+	status = casync_config_export(parse_node, &module->keys, &exp->keys,
+				      err_type);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
@@ -398,6 +413,8 @@ static fsal_status_t set_up(struct casync_export *exp,
 	rc = mount_export(exp, &module->keys);
 	if (rc == 0)
 		rc = check_is_directory(exp);
+	if (rc == 0)
+		rc = casync_layout_init(exp);
 	if (rc != 0)
 		return casync_status(rc);
 

@@ -11,6 +11,7 @@
 #include "fsal_api.h"
 #include "config_keys.h"
 #include "inflight.h"
+#include "layout.h"
 #include "listing.h"
 #include "mount.h"
 #include "pool.h"
@@ -29,6 +30,7 @@ struct casync_export {
 	struct casync_inflight inflight; /**< Ops submitted, not done. */
 	struct casync_pool pool;	 /**< Where ops come from. */
 	struct casync_listings listings; /**< That stopped half-way. */
+	struct casync_layout layout;	 /**< Of new files. */
 	struct casync_watched watched;
 	struct casync_upcalls_entry upcalls;
 	/** The drain has given up on requests in flight: nobody waits for

@@ -50,7 +50,7 @@ struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
 }
 
 /* The layout is fixed once a file has data; reading it is local. */
-static void learn_layout(struct casync_object *obj)
+void casync_fd_learn_layout(struct casync_object *obj)
 {
 	struct ceph_file_layout layout = {0};
 
@@ -74,7 +74,7 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 {
 	fd->fh = fh;
 	fd->fsal_fd.openflags = FSAL_O_NFS_FLAGS(openflags);
-	learn_layout(obj);
+	casync_fd_learn_layout(obj);
 }
 
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,

@@ -57,6 +57,9 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 			       fsal_openflags_t openflags, struct fsal_fd *fd);
 
+/** How the file lies in RADOS has changed: look again. */
+void casync_fd_learn_layout(struct casync_object *obj);
+
 /** obj_ops.close_func. */
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fd);

@@ -11,6 +11,7 @@
 #include "attributes.h"
 #include "complete.h"
 #include "export.h"
+#include "keys.h"
 #include "module.h"
 #include "object.h"
 #include "service.h"
@@ -137,6 +138,5 @@ MODULE_FINI void casync_module_fini(void)
 	if (unregister_fsal(&casync_module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",
 			CASYNC_FSAL_NAME);
-	gsh_free(casync_module.keys.ceph_conf);
-	gsh_free(casync_module.keys.nodeid);
+	casync_keys_free(CASYNC_IN_MODULE, &casync_module.keys);
 }

@@ -11,6 +11,7 @@
 
 #include "gsh_list.h"
 
+#include "ceph_options.h"
 #include "identity.h"
 #include "leases.h"
 #include "mount.h"
@@ -33,6 +34,7 @@ struct casync_mount {
 	char *filesystem;
 	char *path;
 	char *secret;
+	char *ceph_options;
 	uint16_t export_id; /* of the one that came first */
 	bool use_old_uuid;
 
@@ -143,12 +145,17 @@ static int set_option(struct casync_mount *mount,
 static int configure(struct casync_mount *mount,
 		     const struct casync_mount_params *params)
 {
+	char why[CASYNC_CEPH_OPTION_MAX + 256];
 	int rc;
 
 	rc = ceph_conf_read_file(mount->ceph, params->ceph_conf);
 	if (rc < 0)
 		return failed(params, rc, "Ceph_Conf '%s'",
 			      shown(params->ceph_conf, "/etc/ceph/ceph.conf"));
+	rc = casync_ceph_options_set(mount->ceph, mount->ceph_options, why,
+				     sizeof(why));
+	if (rc < 0)
+		return failed(params, rc, "Ceph_Option: %s", why);
 
 	/* The root is chosen by ceph_mount, not by the configuration. */
 	rc = set_option(mount, params, "client_mountpoint", "/");
@@ -255,14 +262,15 @@ static void set_mount_time(struct casync_mount *mount)
  * those of level 5 and below: a quarter of Ganesha's time per request
  * (docs/performance.md).  Whoever set the option to something else, in
  * ceph.conf or in the monitors' configuration, which has come with
- * ceph_init(), gets that.
+ * ceph_init(), or here in Ceph_Option, gets that.
  */
 static int quieten(struct casync_mount *mount,
 		   const struct casync_mount_params *params)
 {
 	char level[16];
 
-	if (ceph_conf_get(mount->ceph, "debug_client", level, sizeof(level)) <
+	if (casync_ceph_options_have(mount->ceph_options, "debug_client") ||
+	    ceph_conf_get(mount->ceph, "debug_client", level, sizeof(level)) <
 		    0 ||
 	    strcmp(level, "0/5") != 0)
 		return 0;
@@ -362,6 +370,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->filesystem = dup_or_null(key->filesystem);
 	mount->path = gsh_strdup(key->path);
 	mount->secret = dup_or_null(key->secret);
+	mount->ceph_options = dup_or_null(params->ceph_options);
 	mount->export_id = params->export_id;
 	mount->use_old_uuid = params->use_old_uuid;
 	mount->state = BUILDING;
@@ -376,6 +385,7 @@ static void mount_free(struct casync_mount *mount)
 	gsh_free(mount->filesystem);
 	gsh_free(mount->path);
 	gsh_free(mount->secret);
+	gsh_free(mount->ceph_options);
 	gsh_free(mount);
 }
 
@@ -440,6 +450,19 @@ join_or_build_locked(const struct casync_mount_key *key,
 	return mount;
 }
 
+/* A mount has one set of options, so its exports must want the same. */
+static int check_options(const struct casync_mount *mount,
+			 const struct casync_mount_params *params)
+{
+	if (same(mount->ceph_options, params->ceph_options))
+		return 0;
+	return failed(
+		params, -EINVAL,
+		"Ceph_Option: not those of export %" PRIu16
+		", with which it shares the mount of '%s'; make them the same, or give it a Cmount_Path or User_Id of its own",
+		mount->export_id, mount->path);
+}
+
 int casync_mount_get(const struct casync_mount_key *key,
 		     const struct casync_mount_params *params,
 		     struct casync_mount **mount)
@@ -450,6 +473,8 @@ int casync_mount_get(const struct casync_mount_key *key,
 	pthread_mutex_lock(&mounts_lock);
 	found = join_or_build_locked(key, params);
 	rc = found->error;
+	if (rc == 0)
+		rc = check_options(found, params);
 	if (rc != 0)
 		drop_locked(found);
 	pthread_mutex_unlock(&mounts_lock);

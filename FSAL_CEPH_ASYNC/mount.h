@@ -26,9 +26,13 @@ struct casync_mount_key {
 	const char *secret;
 };
 
-/** How to build a mount; consulted only by the export that comes first. */
+/**
+ * How to build a mount; consulted only by the export that comes first, but
+ * for the options, which all its exports must agree on.
+ */
 struct casync_mount_params {
 	const char *ceph_conf;
+	const char *ceph_options; /**< Of ceph_options.h; or NULL. */
 	bool use_old_uuid;
 	uint16_t export_id;
 	uint32_t timeout_s;

@@ -19,6 +19,7 @@
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
+#include "layout.h"
 #include "object.h"
 #include "ops.h"
 
@@ -218,6 +219,25 @@ static fsal_status_t set_remaining(struct casync_object *obj,
 	return status;
 }
 
+/* Before the first byte: the layout is fixed from then on. */
+static fsal_status_t set_layout(struct casync_object *dir,
+				struct casync_object *obj,
+				const struct open_request *req)
+{
+	bool changed;
+	int rc = casync_layout_apply(dir, obj, &changed);
+
+	if (rc < 0)
+		return casync_status(rc);
+	if (!changed)
+		return success;
+	casync_fd_learn_layout(obj);
+	/* It has marked what cannot be read again. */
+	if (req->attrs_out != NULL)
+		(void)casync_getattrs(&obj->handle, req->attrs_out);
+	return success;
+}
+
 static void undo_create(struct casync_object *dir, const char *name,
 			struct casync_object *obj, struct state_t *state)
 {
@@ -256,7 +276,9 @@ static fsal_status_t create_name(struct casync_object *dir, const char *name,
 	obj = casync_object_of(created);
 	adopt_fh(obj, fh, req);
 
-	status = set_remaining(obj, req);
+	status = set_layout(dir, obj, req);
+	if (!FSAL_IS_ERROR(status))
+		status = set_remaining(obj, req);
 	if (FSAL_IS_ERROR(status))
 		undo_create(dir, name, obj, req->state);
 	else

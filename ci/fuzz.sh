@@ -4,7 +4,7 @@
 # The fuzzers, in the lab container:  ci/fuzz.sh [MINUTES [FUZZER…]]
 #
 # Each of them for MINUTES (10), one after the other, under AddressSanitizer and
-# UBSan: filehandle, tuning and parts by libFuzzer, and network, which sends
+# UBSan: filehandle, keys and parts by libFuzzer, and network, which sends
 # handles to a ganesha.nfsd that runs the instrumented plugin.
 #
 # Exit status 0 only when nothing was found.  Logs, what libFuzzer added to
@@ -20,7 +20,7 @@ minutes=${1:-10}
 case $minutes in
 '' | *[!0-9]* | 0) die "'$minutes' is not a number of minutes" ;;
 esac
-[ "$#" -gt 0 ] || set -- filehandle tuning parts network
+[ "$#" -gt 0 ] || set -- filehandle keys parts network
 
 UNIT_LIMIT=${UNIT_LIMIT:-600}
 INTEGRATION_LIMIT=$((minutes * 60 + 900))
@@ -72,9 +72,9 @@ network()
 targets=""
 for name in "$@"; do
 	case $name in
-	filehandle | tuning | parts) targets="$targets fuzz_$name" ;;
+	filehandle | keys | parts) targets="$targets fuzz_$name" ;;
 	network) ;;
-	*) die "'$name': filehandle, tuning, parts or network" ;;
+	*) die "'$name': filehandle, keys, parts or network" ;;
 	esac
 done
 

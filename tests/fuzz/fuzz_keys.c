@@ -12,7 +12,9 @@
 #include <stdbool.h>
 #include <strings.h>
 
-#include "tuning.h"
+#include "fsal.h"
+
+#include "keys.h"
 #include "fuzz.h"
 
 #define MIB ((uint64_t)1 << 20)
@@ -24,12 +26,14 @@ struct key {
 	bool words; /* not a number */
 };
 
+#define KEYS (sizeof(keys) / sizeof(keys[0]))
+
 #define MEMBER(member)                          \
 	offsetof(struct casync_tuning, member), \
 		sizeof(((struct casync_tuning *)0)->member)
 
-/* What the documentation promises, not what tuning.c has. */
-static const struct key keys[CASYNC_TUNING_KEYS] = {
+/* What the documentation promises, not what keys.c has. */
+static const struct key keys[] = {
 	{"Stable_Write", 0, 2, MEMBER(stable_write), true},
 	{"Promote_Unstable", 0, 1, MEMBER(promote_unstable), true},
 	{"Max_Inflight", 1, 1048576, MEMBER(max_inflight), false},
@@ -39,6 +43,11 @@ static const struct key keys[CASYNC_TUNING_KEYS] = {
 	{"Session_Timeout", 30, 86400, MEMBER(session_timeout), false},
 	{"Drain_Timeout", 1, 3600, MEMBER(drain_timeout), false},
 	{"Slow_Op_Warn", 0, 3600000, MEMBER(slow_op_warn), false},
+	{"Max_Read", 0, MIB << 6, MEMBER(max_read), false},
+	{"Max_Write", 0, MIB << 6, MEMBER(max_write), false},
+	{"Object_Size", 0, MIB << 7, MEMBER(object_size), false},
+	{"Stripe_Unit", 0, MIB << 7, MEMBER(stripe_unit), false},
+	{"Stripe_Count", 0, 1024, MEMBER(stripe_count), false},
 };
 
 static uint64_t value_of(const struct casync_tuning *tuning,
@@ -60,7 +69,7 @@ static const struct key *known(const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < CASYNC_TUNING_KEYS; i++) {
+	for (i = 0; i < KEYS; i++) {
 		if (strcasecmp(keys[i].name, name) == 0)
 			return &keys[i];
 	}
@@ -89,26 +98,32 @@ static void check_others(const struct casync_tuning *before,
 {
 	size_t i;
 
-	for (i = 0; i < CASYNC_TUNING_KEYS; i++) {
+	for (i = 0; i < KEYS; i++) {
 		if (&keys[i] != taken)
 			FUZZ_CHECK(value_of(before, &keys[i]) ==
 				   value_of(after, &keys[i]));
 	}
 }
 
-static void set(const char *name, const char *text, size_t room)
+static void check_said(const char *why, size_t room)
 {
-	const struct key *key = known(name);
+	if (room != 0)
+		FUZZ_CHECK(memchr(why, '\0', room) != NULL);
+	if (room > 1)
+		FUZZ_CHECK(why[0] != '\0');
+}
+
+static void set_number(const struct key *key, const char *text, char *why,
+		       size_t room)
+{
 	struct casync_tuning before, after;
-	char *wanted = malloc(room);
 	uint64_t value;
 
-	FUZZ_CHECK(wanted != NULL || room == 0);
 	/* Values that no key may have: what is not set shows. */
 	memset(&before, 0xff, sizeof(before));
 	after = before;
-	if (casync_tuning_set(name, text, &after, wanted, room)) {
-		FUZZ_CHECK(key != NULL);
+	if (casync_key_set(casync_key_find(key->name), text,
+			   (char *)&after + key->offset, why, room)) {
 		value = value_of(&after, key);
 		FUZZ_CHECK(value >= key->min && value <= key->max);
 		if (!key->words)
@@ -116,12 +131,45 @@ static void set(const char *name, const char *text, size_t room)
 		check_others(&before, &after, key);
 	} else {
 		check_others(&before, &after, NULL);
-		if (room != 0)
-			FUZZ_CHECK(memchr(wanted, '\0', room) != NULL);
-		if (room > 1)
-			FUZZ_CHECK(wanted[0] != '\0');
+		check_said(why, room);
 	}
-	free(wanted);
+}
+
+/* What is taken of a string is the string; a list only grows. */
+static void set_text(const struct casync_key *key, const char *text, char *why,
+		     size_t room)
+{
+	char *member = NULL;
+
+	if (!casync_key_set(key, text, &member, why, room)) {
+		FUZZ_CHECK(member == NULL);
+		check_said(why, room);
+		return;
+	}
+	FUZZ_CHECK(member != NULL);
+	if (key->type == CASYNC_KEY_OPTION)
+		FUZZ_CHECK(member[strlen(member) - 1] == '\n' &&
+			   strchr(member, '=') != NULL);
+	else
+		FUZZ_CHECK(strcmp(member, text) == 0);
+	gsh_free(member);
+}
+
+static void set(const char *name, const char *text, size_t room)
+{
+	const struct casync_key *key = casync_key_find(name);
+	const struct key *number = known(name);
+	char *why = malloc(room);
+
+	FUZZ_CHECK(why != NULL || room == 0);
+	FUZZ_CHECK(key != NULL || number == NULL);
+	if (number != NULL)
+		set_number(number, text, why, room);
+	else if (key != NULL && key->words == NULL &&
+		 key->type >= CASYNC_KEY_STRING &&
+		 key->type != CASYNC_KEY_GANESHA)
+		set_text(key, text, why, room);
+	free(why);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -138,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	rest[input.left] = '\0';
 
 	if (number < 0xc0) {
-		set(keys[number % CASYNC_TUNING_KEYS].name, rest, room);
+		set(keys[number % KEYS].name, rest, room);
 	} else {
 		name = strdup(rest);
 		text = memchr(rest, '\0', input.left);

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file config_node.h
+ * @brief What Ganesha's parser knows of a value and does not tell handlers.
+ *
+ * Its handlers get "5" for -5, and for "5, 6" two calls of which the last one
+ * wins; and the function that says where in a file something is wrong is not
+ * exported to FSALs.  The nodes tell, by a header that Ganesha keeps to itself;
+ * it comes with the source tree that the FSAL is built against.
+ */
+#ifndef CASYNC_CONFIG_NODE_H
+#define CASYNC_CONFIG_NODE_H
+
+#include <stdbool.h>
+
+/** Which file it is in. */
+const char *casync_config_node_file(const void *cnode);
+
+/** And on which line. */
+int casync_config_node_line(const void *cnode);
+
+/** What stands before the number: "-", "~" or "". */
+const char *casync_config_node_sign(const void *cnode);
+
+/** Is it the statement's only value? */
+bool casync_config_node_alone(const void *cnode);
+
+#endif /* CASYNC_CONFIG_NODE_H */

@@ -1,0 +1,331 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * From text to values and back, by the table of keys.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "fsal.h"
+
+#include "ceph_options.h"
+#include "keys.h"
+
+/* Ceph's, where a layout says nothing. */
+#define DEFAULT_OBJECT_SIZE (4U << 20)
+
+static void *member_of(const struct casync_key *key, enum casync_block block,
+		       void *values)
+{
+	return (char *)values + key->at[block];
+}
+
+static bool is_text(const struct casync_key *key)
+{
+	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
+	       key->type == CASYNC_KEY_OPTION;
+}
+
+static bool is_read(const struct casync_key *key, enum casync_block block)
+{
+	return casync_key_in(key, block) && key->type != CASYNC_KEY_GANESHA;
+}
+
+static void store(const struct casync_key *key, uint64_t value, void *member)
+{
+	uint32_t narrow = (uint32_t)value;
+	bool truth = value != 0;
+
+	if (key->bytes == sizeof(truth))
+		memcpy(member, &truth, sizeof(truth));
+	else if (key->bytes == sizeof(narrow))
+		memcpy(member, &narrow, sizeof(narrow));
+	else
+		memcpy(member, &value, sizeof(value));
+}
+
+static char *copy_of(const char *text)
+{
+	return text != NULL ? gsh_strdup(text) : NULL;
+}
+
+void casync_keys_defaults(enum casync_block block, void *values)
+{
+	const struct casync_key *key;
+	char *text;
+
+	for (key = casync_keys; key->name != NULL; key++) {
+		if (!is_read(key, block))
+			continue;
+		if (is_text(key)) {
+			text = copy_of(key->preset_string);
+			memcpy(member_of(key, block, values), &text,
+			       sizeof(text));
+		} else {
+			store(key, key->preset, member_of(key, block, values));
+		}
+	}
+}
+
+void casync_keys_free(enum casync_block block, void *values)
+{
+	const struct casync_key *key;
+	char **text;
+
+	for (key = casync_keys; key->name != NULL; key++) {
+		if (!is_read(key, block) || !is_text(key))
+			continue;
+		text = member_of(key, block, values);
+		gsh_free(*text);
+		*text = NULL;
+	}
+}
+
+void casync_keys_inherit(struct casync_export_keys *keys,
+			 const struct casync_module_keys *module)
+{
+	const struct casync_key *key;
+
+	keys->tuning = module->tuning;
+	for (key = casync_keys; key->name != NULL; key++) {
+		char *const *from;
+		char **to;
+
+		if (!is_text(key) || !is_read(key, CASYNC_IN_MODULE) ||
+		    !is_read(key, CASYNC_IN_EXPORT))
+			continue;
+		from = (char *const *)((const char *)module +
+				       key->at[CASYNC_IN_MODULE]);
+		to = member_of(key, CASYNC_IN_EXPORT, keys);
+		gsh_free(*to);
+		*to = copy_of(*from);
+	}
+}
+
+static bool parse_word(const struct casync_key *key, const char *text,
+		       uint64_t *value)
+{
+	const struct casync_word *word;
+
+	for (word = key->words; word->word != NULL; word++) {
+		if (strcasecmp(word->word, text) == 0) {
+			*value = word->value;
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool parse_number(const struct casync_key *key, const char *text,
+			 uint64_t *value)
+{
+	char *end;
+
+	/* strtoull takes a sign; a number of requests has none. */
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 0);
+	if (errno != 0 || *end != '\0')
+		return false;
+	if (key->or_zero && *value == 0)
+		return true;
+	return *value >= key->min && *value <= key->max &&
+	       (key->multiple == 0 || *value % key->multiple == 0);
+}
+
+static size_t describe_words(const struct casync_key *key, char *wanted,
+			     size_t size)
+{
+	const struct casync_word *word;
+	size_t used = 0;
+
+	for (word = key->words; word->word != NULL && used < size; word++)
+		used += (size_t)snprintf(wanted + used, size - used, "%s%s",
+					 used == 0 ? "one of " : ", ",
+					 word->word);
+	return used;
+}
+
+static void describe_number(const struct casync_key *key, char *wanted,
+			    size_t size)
+{
+	char multiple[64] = "";
+
+	if (key->multiple != 0)
+		(void)snprintf(multiple, sizeof(multiple),
+			       ", a multiple of %" PRIu64, key->multiple);
+	(void)snprintf(wanted, size,
+		       "a number%s%s from %" PRIu64 " to %" PRIu64 "%s%s",
+		       key->unit != NULL ? " of " : "",
+		       key->unit != NULL ? key->unit : "", key->min, key->max,
+		       multiple, key->or_zero ? ", or 0" : "");
+}
+
+void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size)
+{
+	switch (key->type) {
+	case CASYNC_KEY_NUMBER:
+		describe_number(key, wanted, size);
+		break;
+	case CASYNC_KEY_OCTAL:
+		(void)snprintf(wanted, size,
+			       "an octal number from 0 to 0%" PRIo64, key->max);
+		break;
+	case CASYNC_KEY_BOOLEAN:
+	case CASYNC_KEY_WORD:
+		(void)describe_words(key, wanted, size);
+		break;
+	case CASYNC_KEY_PATH:
+		(void)snprintf(wanted, size,
+			       "a path that begins with /, of at most %" PRIu64
+			       " characters",
+			       key->max);
+		break;
+	case CASYNC_KEY_OPTION:
+		(void)snprintf(wanted, size,
+			       "\"name = value\" of at most %" PRIu64
+			       " characters",
+			       key->max);
+		break;
+	case CASYNC_KEY_STRING:
+	case CASYNC_KEY_GANESHA:
+		(void)snprintf(wanted, size,
+			       "a text of %" PRIu64 " to %" PRIu64
+			       " characters",
+			       key->min, key->max);
+		break;
+	}
+}
+
+static bool refuse(const struct casync_key *key, char *why, size_t size)
+{
+	static const char must[] = "it must be ";
+
+	(void)snprintf(why, size, "%s", must);
+	if (size > sizeof(must))
+		casync_key_wanted(key, why + sizeof(must) - 1,
+				  size - sizeof(must) + 1);
+	return false;
+}
+
+static bool set_number(const struct casync_key *key, const char *text,
+		       void *member, char *why, size_t size)
+{
+	uint64_t value = 0;
+	bool good = key->words != NULL ? parse_word(key, text, &value)
+				       : parse_number(key, text, &value);
+
+	if (!good)
+		return refuse(key, why, size);
+	if (key->only != NULL && value != key->preset) {
+		(void)snprintf(why, size, "%s", key->only);
+		return false;
+	}
+	store(key, value, member);
+	return true;
+}
+
+static bool set_string(const struct casync_key *key, const char *text,
+		       char **member, char *why, size_t size)
+{
+	size_t length = strlen(text);
+
+	if (length < key->min || length > key->max ||
+	    (key->type == CASYNC_KEY_PATH && text[0] != '/'))
+		return refuse(key, why, size);
+	gsh_free(*member);
+	*member = gsh_strdup(text);
+	return true;
+}
+
+/* One more line of the list. */
+static bool add_option(const struct casync_key *key, const char *text,
+		       char **member, char *why, size_t size)
+{
+	char line[CASYNC_CEPH_OPTION_MAX + 2];
+	size_t length;
+	char *longer;
+
+	if (strlen(text) > key->max)
+		return refuse(key, why, size);
+	if (!casync_ceph_option_parse(text, line, why, size))
+		return false;
+	length = *member != NULL ? strlen(*member) : 0;
+	longer = gsh_malloc(length + strlen(line) + 1);
+	if (length != 0)
+		memcpy(longer, *member, length);
+	strcpy(longer + length, line);
+	gsh_free(*member);
+	*member = longer;
+	return true;
+}
+
+bool casync_key_set(const struct casync_key *key, const char *text,
+		    void *member, char *why, size_t size)
+{
+	if (key->type == CASYNC_KEY_OPTION)
+		return add_option(key, text, member, why, size);
+	if (is_text(key))
+		return set_string(key, text, member, why, size);
+	if (key->type == CASYNC_KEY_GANESHA)
+		return true;
+	return set_number(key, text, member, why, size);
+}
+
+void casync_keys_resolve(struct casync_tuning *tuning)
+{
+	uint32_t most = FSAL_MAXIOSIZE;
+
+	if (tuning->max_inflight_bytes < most)
+		most = (uint32_t)tuning->max_inflight_bytes;
+	if (tuning->max_read == 0)
+		tuning->max_read = most;
+	if (tuning->max_write == 0)
+		tuning->max_write = most;
+
+	if (tuning->object_size == 0 && tuning->stripe_unit == 0 &&
+	    tuning->stripe_count == 0)
+		return;
+	if (tuning->object_size == 0)
+		tuning->object_size = DEFAULT_OBJECT_SIZE;
+	if (tuning->stripe_unit == 0)
+		tuning->stripe_unit = tuning->object_size;
+	if (tuning->stripe_count == 0)
+		tuning->stripe_count = 1;
+}
+
+/* A request that is larger than the limit on all of them. */
+static bool fits(const char *name, uint32_t bytes,
+		 const struct casync_tuning *tuning, char *why, size_t size)
+{
+	if (bytes <= tuning->max_inflight_bytes)
+		return true;
+	(void)snprintf(
+		why, size,
+		"%s = %" PRIu32 " with Max_Inflight_Bytes = %" PRIu64
+		": one request would be over the limit on all of them; lower the first or raise the second",
+		name, bytes, tuning->max_inflight_bytes);
+	return false;
+}
+
+bool casync_keys_agree(const struct casync_tuning *tuning, char *why,
+		       size_t size)
+{
+	if (!fits("Max_Read", tuning->max_read, tuning, why, size) ||
+	    !fits("Max_Write", tuning->max_write, tuning, why, size))
+		return false;
+	if (tuning->object_size == 0 ||
+	    tuning->object_size % tuning->stripe_unit == 0)
+		return true;
+	(void)snprintf(
+		why, size,
+		"Object_Size = %" PRIu32 " with Stripe_Unit = %" PRIu32
+		": an object holds whole stripe units only; make the first a multiple of the second",
+		tuning->object_size, tuning->stripe_unit);
+	return false;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "fsal.h"
+
+#include "export.h"
+#include "inflight.h"
+#include "layout.h"
+#include "object.h"
+
+#define FILE_LAYOUT "ceph.file.layout"
+#define DIR_LAYOUT "ceph.dir.layout"
+
+/* Longest value, with the names of a pool and of a namespace in it. */
+#define LAYOUT_BYTES 1024
+
+/* What the MDS gives a file where no folder has a layout. */
+#define PRESET "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool="
+
+#define NS_PER_S UINT64_C(1000000000)
+#define COMPLAIN_EVERY_S 60
+
+static bool is_wanted(const struct casync_export_keys *keys)
+{
+	return keys->tuning.object_size != 0 ||
+	       (keys->data_pool != NULL && keys->data_pool[0] != '\0');
+}
+
+static void write_wanted(const struct casync_export_keys *keys, char *value,
+			 size_t size)
+{
+	const struct casync_tuning *tuning = &keys->tuning;
+	int used = 0;
+
+	if (tuning->object_size != 0)
+		used = snprintf(value, size,
+				"stripe_unit=%" PRIu32 " stripe_count=%" PRIu32
+				" object_size=%" PRIu32,
+				tuning->stripe_unit, tuning->stripe_count,
+				tuning->object_size);
+	if (keys->data_pool != NULL && keys->data_pool[0] != '\0')
+		(void)snprintf(value + used, size - (size_t)used, "%spool=%s",
+			       used != 0 ? " " : "", keys->data_pool);
+}
+
+static int failed(const struct casync_export *exp, int rc, const char *what,
+		  const char *value)
+{
+	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s '%s': %s",
+		exp->export.export_id, what, value,
+		rc == -ENOENT ? "Ceph has no pool of that name"
+			      : strerror(-rc));
+	return rc;
+}
+
+int casync_layout_init(struct casync_export *exp)
+{
+	const char *pool = exp->keys.data_pool;
+	char value[LAYOUT_BYTES];
+	int rc;
+
+	if (!is_wanted(&exp->keys))
+		return 0;
+	if (pool != NULL && pool[0] != '\0') {
+		rc = ceph_get_pool_id(exp->ceph, pool);
+		if (rc < 0)
+			return failed(exp, rc, "Data_Pool", pool);
+	}
+
+	strcpy(value, PRESET);
+	rc = ceph_get_default_data_pool_name(exp->ceph,
+					     value + sizeof(PRESET) - 1,
+					     sizeof(value) - sizeof(PRESET));
+	if (rc < 0)
+		return failed(exp, rc, "asking for the data pool of",
+			      casync_mount_path(exp->mount));
+	/* libcephfs gives the length, and no NUL. */
+	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
+	exp->layout.preset = gsh_strdup(value);
+
+	write_wanted(&exp->keys, value, sizeof(value));
+	exp->layout.wanted = gsh_strdup(value);
+	return 0;
+}
+
+void casync_layout_destroy(struct casync_layout *layout)
+{
+	gsh_free(layout->wanted);
+	gsh_free(layout->preset);
+}
+
+/*
+ * Has somebody given a layout to the folder, or to one above?  The MDS has
+ * just made the file by it.  A layout that says what is the default anyway
+ * shows only on the folder that has it.  All of this is in memory.
+ */
+static bool folder_decides(const struct casync_object *dir,
+			   const struct casync_object *file)
+{
+	const struct casync_export *exp = dir->exp;
+	char value[LAYOUT_BYTES];
+	int rc;
+
+	rc = ceph_ll_getxattr(exp->ceph, file->inode, FILE_LAYOUT, value,
+			      sizeof(value) - 1, exp->root_perms);
+	if (rc < 0)
+		return false;
+	value[rc] = '\0';
+	if (strcmp(value, exp->layout.preset) != 0)
+		return true;
+	return ceph_ll_getxattr(exp->ceph, dir->inode, DIR_LAYOUT, value,
+				sizeof(value), exp->root_perms) >= 0;
+}
+
+/* A reason that says what is to be done. */
+static const char *reason(int rc)
+{
+	switch (-rc) {
+	case EPERM:
+	case EACCES:
+		return "User_Id lacks the MDS capability p (ceph fs authorize ... rwp)";
+	case EINVAL:
+		return "the pool is none of this file system's (ceph fs add_data_pool), or the MDS refuses the sizes";
+	default:
+		return strerror(-rc);
+	}
+}
+
+static void complain(const struct casync_export *exp, int rc)
+{
+	static uint64_t next_ns; /* atomic; of all exports */
+	uint64_t now_ns = casync_now_ns();
+	uint64_t due_ns = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
+
+	if (now_ns < due_ns ||
+	    !__atomic_compare_exchange_n(
+		    &next_ns, &due_ns, now_ns + COMPLAIN_EVERY_S * NS_PER_S,
+		    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	LogCrit(COMPONENT_FSAL,
+		"export %" PRIu16
+		": files cannot be created, layout '%s' is refused: %s",
+		exp->export.export_id, exp->layout.wanted, reason(rc));
+}
+
+int casync_layout_apply(const struct casync_object *dir,
+			const struct casync_object *file, bool *changed)
+{
+	const struct casync_export *exp = dir->exp;
+	int rc;
+
+	*changed = false;
+	if (exp->layout.wanted == NULL || folder_decides(dir, file))
+		return 0;
+	rc = ceph_ll_setxattr(exp->ceph, file->inode, FILE_LAYOUT,
+			      exp->layout.wanted, strlen(exp->layout.wanted), 0,
+			      exp->root_perms);
+	if (rc < 0)
+		complain(exp, rc);
+	else
+		*changed = true;
+	return rc;
+}
