@@ -61,7 +61,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
 	libhdr-histogram-dev libjson-c-dev \
-	dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
+	mandoc dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
 	python3-pytest python3-pytest-timeout python3-dbus
 
 mkdir -p /etc/casync-lab
