@@ -35,11 +35,17 @@ struct casync_export *casync_export_current(void)
 	return export_of(op_ctx->fsal_export);
 }
 
+static void leave_upcalls(struct casync_export *exp)
+{
+	casync_recalls_leave(exp);
+	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+}
+
 static void export_free(struct casync_export *exp)
 {
 	casync_watchdog_remove(exp);
 	if (exp->mount != NULL) {
-		casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+		leave_upcalls(exp);
 		casync_listings_drop(&exp->listings, exp->ceph);
 		casync_mount_put(exp->mount);
 	}
@@ -81,7 +87,7 @@ static void prepare_unexport(struct fsal_export *exp_hdl)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 
-	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+	leave_upcalls(exp);
 	drain(exp);
 }
 
@@ -90,7 +96,7 @@ static void release(struct fsal_export *exp_hdl)
 	struct casync_export *exp = export_of(exp_hdl);
 
 	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
-	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+	leave_upcalls(exp);
 
 	if (casync_inflight_drain(&exp->inflight, 0) != 0) {
 		/* libcephfs would free Fhs that it still writes to. */
@@ -446,6 +452,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 
 	casync_watchdog_add(exp);
 	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
+	casync_recalls_join(exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;
 }

@@ -15,6 +15,7 @@
 #include "listing.h"
 #include "mount.h"
 #include "pool.h"
+#include "recalls.h"
 #include "watchdog.h"
 #include "workers.h"
 
@@ -33,6 +34,7 @@ struct casync_export {
 	struct casync_layout layout;	 /**< Of new files. */
 	struct casync_watched watched;
 	struct casync_upcalls_entry upcalls;
+	struct casync_recalls_entry recalls;
 	/** The drain has given up on requests in flight: nobody waits for
 	 * them any more, and what they use is never freed.  Atomic. */
 	bool abandoned;

@@ -22,8 +22,8 @@
  */
 #define REVOKE_MARGIN_S 10
 
-/* Guards casync_fd.lease, all of casync_lease but what a recall reads, and the
- * lists of leases.  Held across libcephfs calls; the recall does not take
+/* Guards casync_fd.lease, all of casync_lease but `recall`, and the lists of
+ * leases.  Held across libcephfs calls; the recall does not take
  * it. */
 static pthread_mutex_t leases_lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -33,8 +33,7 @@ static void recalled(struct Fh *fh, void *priv)
 	struct casync_lease *lease = priv;
 
 	(void)fh;
-	casync_upcalls_recall(casync_mount_upcalls(lease->exp->mount),
-			      lease->exp, lease->ino, lease->snapid);
+	casync_recall(&lease->recall);
 }
 
 void casync_leases_init(struct casync_leases *leases)
@@ -69,9 +68,8 @@ static int grant_locked(struct casync_lease *lease, struct casync_object *obj,
 {
 	int rc;
 
-	lease->exp = obj->exp;
-	lease->ino = obj->id.ino;
-	lease->snapid = obj->id.snapid;
+	lease->recall.exp = obj->exp;
+	lease->recall.id = obj->id;
 	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, recalled, lease);
 	if (rc != 0)
 		return rc;
@@ -138,7 +136,7 @@ static void give_back_locked(struct casync_lease *lease)
 	unlink_locked(lease);
 	if (lease->fh == NULL)
 		return;
-	ceph = lease->exp->ceph;
+	ceph = lease->recall.exp->ceph;
 	(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
 				 recalled, lease);
 	if (lease->fd != NULL)
@@ -154,6 +152,8 @@ void casync_lease_give_back(struct casync_lease *lease)
 	pthread_mutex_lock(&leases_lock);
 	give_back_locked(lease);
 	pthread_mutex_unlock(&leases_lock);
+	/* libcephfs recalls it no more. */
+	casync_recall_forget(&lease->recall);
 }
 
 void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)
@@ -169,8 +169,7 @@ void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)
 		lease = glist_entry(node, struct casync_lease, link);
 		if (!writes && !lease->for_write)
 			continue;
-		casync_upcalls_recall(casync_mount_upcalls(lease->exp->mount),
-				      lease->exp, lease->ino, lease->snapid);
+		casync_recall(&lease->recall);
 		give_back_locked(lease);
 	}
 	pthread_mutex_unlock(&leases_lock);

@@ -8,8 +8,8 @@
  * one Fh that is open, which is the open state's; when that is closed or
  * reopened while the delegation is held, the delegation keeps it.
  *
- * A recall comes under client_lock: it is queued like any upcall.  The
- * delegation is given back when the client has returned it, or Ganesha has
+ * A recall comes under client_lock: it is queued (recalls.h).  The delegation
+ * is given back when the client has returned it, or Ganesha has
  * revoked it.
  *
  * Or when its own holder opens the file once more: to libcephfs that is a
@@ -25,6 +25,7 @@
 
 #include "fsal_api.h"
 #include "gsh_list.h"
+#include "recalls.h"
 
 struct casync_export;
 struct casync_fd;
@@ -34,9 +35,7 @@ struct casync_object;
 struct casync_lease {
 	struct Fh *fh;		   /**< NULL: nothing is held. */
 	struct casync_fd *fd;	   /**< Whose Fh it is; NULL: ours to close. */
-	struct casync_export *exp; /**< Outlives the state. */
-	uint64_t ino;
-	uint64_t snapid;
+	struct casync_recall recall;
 	struct casync_object *obj; /**< In whose list it is; NULL: in none. */
 	struct glist_head link;
 	bool for_write;

@@ -14,6 +14,7 @@
 #include "keys.h"
 #include "module.h"
 #include "object.h"
+#include "recalls.h"
 #include "service.h"
 #include "watchdog.h"
 #include "workers.h"
@@ -81,6 +82,8 @@ int casync_module_start(struct casync_module *module)
 
 	rc = casync_workers_start();
 	if (rc == 0)
+		rc = casync_recalls_start();
+	if (rc == 0)
 		rc = casync_complete_start();
 	if (rc == 0)
 		rc = casync_watchdog_start();
@@ -132,6 +135,7 @@ MODULE_FINI void casync_module_fini(void)
 
 	/* Exports are gone: what is still queued frees their last pieces. */
 	casync_watchdog_stop();
+	casync_recalls_stop();
 	casync_complete_stop();
 	casync_workers_stop();
 

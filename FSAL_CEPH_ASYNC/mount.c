@@ -80,6 +80,11 @@ struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount)
 	return &mount->upcalls;
 }
 
+struct casync_roll *casync_mount_roll(struct casync_mount *mount)
+{
+	return &mount->upcalls.roll;
+}
+
 const char *casync_mount_path(const struct casync_mount *mount)
 {
 	return mount->path;

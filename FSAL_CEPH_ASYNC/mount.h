@@ -81,6 +81,9 @@ bool casync_mount_delegations(const struct casync_mount *mount);
 /** Where its exports get their upcalls from. */
 struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount);
 
+/** The objects of its exports. */
+struct casync_roll *casync_mount_roll(struct casync_mount *mount);
+
 /** The path this mount is rooted at ("/" unless cmount_path says else). */
 const char *casync_mount_path(const struct casync_mount *mount);
 

@@ -58,6 +58,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	if (obj->handle.type == REGULAR_FILE && may_be_unjournaled(stx))
 		casync_flush_born(obj);
 	casync_object_mode_seen(obj, stx);
+	if (casync_roll_enter(casync_mount_roll(exp->mount), obj))
+		ceph_ll_put(exp->ceph, inode);
 	return obj;
 }
 
@@ -94,7 +96,8 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	casync_gate_destroy(&obj->gate);
 	casync_leases_destroy(&obj->leases);
 	fsal_obj_handle_fini(obj_hdl, false);
-	ceph_ll_put(obj->exp->ceph, obj->inode);
+	if (casync_roll_leave(casync_mount_roll(obj->exp->mount), obj))
+		ceph_ll_put(obj->exp->ceph, obj->inode);
 	gsh_free(obj);
 }
 

@@ -26,9 +26,11 @@ struct casync_export;
 struct casync_object {
 	struct fsal_obj_handle handle; /**< Ganesha's part. */
 	struct casync_export *exp;     /**< Outlives the object. */
-	struct Inode *inode;	       /**< Our reference on it. */
-	struct casync_fileid id;       /**< Wire identity. */
+	struct Inode *inode;	 /**< One reference for all its objects. */
+	struct casync_fileid id; /**< Wire identity. */
 	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
+
+	struct casync_object *next_on_roll; /**< The roll's. */
 
 	struct casync_breaker getattr; /**< Those who wait for attributes. */
 
@@ -66,7 +68,7 @@ casync_object_of(struct fsal_obj_handle *handle)
  * Make an object of an Inode.
  *
  * @param[in] exp    Export it is seen through.
- * @param[in] inode  A reference, which the object takes over.
+ * @param[in] inode  A reference, which is taken over.  May call libcephfs.
  * @param[in] stx    At least type, inode number and device.
  *
  * @return The object; never NULL (Ganesha's allocator aborts).

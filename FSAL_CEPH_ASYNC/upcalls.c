@@ -8,17 +8,19 @@
 #include "filehandle.h"
 #include "upcalls.h"
 
-enum event_kind { RELEASE, INVALIDATE, INVALIDATE_DIRECTORY, RECALL };
-
-struct event {
-	struct glist_head link;
-	enum event_kind kind;
-	uint64_t ino;
-	uint64_t snapid;
-	const struct casync_export *only; /* NULL: for all; not followed */
-};
+enum event_kind { RELEASE, INVALIDATE, INVALIDATE_DIRECTORY, ALL };
 
 static __thread bool in_upcall;
+
+void casync_upcalls_enter(void)
+{
+	in_upcall = true;
+}
+
+void casync_upcalls_exit(void)
+{
+	in_upcall = false;
+}
 
 bool casync_upcalls_on_thread(void)
 {
@@ -30,7 +32,9 @@ void casync_upcalls_init(struct casync_upcalls *upcalls)
 	pthread_mutex_init(&upcalls->lock, NULL);
 	pthread_cond_init(&upcalls->idle, NULL);
 	glist_init(&upcalls->exports);
-	glist_init(&upcalls->events);
+	upcalls->events =
+		gsh_calloc(CASYNC_UPCALLS_MAX, sizeof(*upcalls->events));
+	casync_roll_init(&upcalls->roll);
 }
 
 void casync_upcalls_destroy(struct casync_upcalls *upcalls)
@@ -39,12 +43,41 @@ void casync_upcalls_destroy(struct casync_upcalls *upcalls)
 	while (upcalls->running)
 		pthread_cond_wait(&upcalls->idle, &upcalls->lock);
 	pthread_mutex_unlock(&upcalls->lock);
+	casync_roll_destroy(&upcalls->roll);
+	gsh_free(upcalls->events);
 	pthread_cond_destroy(&upcalls->idle);
 	pthread_mutex_destroy(&upcalls->lock);
 }
 
-static void tell(const struct casync_upcalls *upcalls,
-		 struct casync_export *exp, const struct event *event)
+static void invalidate(const struct fsal_up_vector *up, void *key,
+		       uint32_t flags)
+{
+	struct gsh_buffdesc handle = {.addr = key, .len = CASYNC_KEY_BYTES};
+
+	(void)up->invalidate(up, &handle, flags);
+}
+
+static void invalidate_one_of_all(void *up, const void *key)
+{
+	uint8_t copy[CASYNC_KEY_BYTES];
+
+	memcpy(copy, key, sizeof(copy));
+	invalidate(up, copy, FSAL_UP_INVALIDATE_CACHE);
+}
+
+static void invalidate_all(struct casync_upcalls *upcalls,
+			   struct casync_export *exp)
+{
+	LogWarn(COMPONENT_FSAL,
+		"export %" PRIu16
+		": more changes by others than could be queued; everything cached is invalidated",
+		exp->export.export_id);
+	casync_roll_visit(&upcalls->roll, exp, invalidate_one_of_all,
+			  (void *)exp->export.up_ops);
+}
+
+static void tell(struct casync_upcalls *upcalls, struct casync_export *exp,
+		 const struct casync_upcall *event)
 {
 	const struct fsal_up_vector *up = exp->export.up_ops;
 	struct casync_fileid id = {
@@ -58,7 +91,7 @@ static void tell(const struct casync_upcalls *upcalls,
 	casync_key_encode(&id, exp->export.export_id, key);
 	/* MDCACHE is on top of us only after create_export has returned. */
 	up_ready_wait((struct fsal_up_vector *)up);
-	in_upcall = true;
+	casync_upcalls_enter();
 	switch (event->kind) {
 	case RELEASE:
 		/* What is read ahead holds inodes, too. */
@@ -67,42 +100,23 @@ static void tell(const struct casync_upcalls *upcalls,
 		(void)up->try_release(up, &handle, 0);
 		break;
 	case INVALIDATE:
-		(void)up->invalidate(up, &handle, FSAL_UP_INVALIDATE_CACHE);
+		invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
 		break;
 	case INVALIDATE_DIRECTORY:
-		(void)up->invalidate(up, &handle,
-				     FSAL_UP_INVALIDATE_DIR_POPULATED |
-					     FSAL_UP_INVALIDATE_DIR_CHUNKS);
+		invalidate(up, key,
+			   FSAL_UP_INVALIDATE_DIR_POPULATED |
+				   FSAL_UP_INVALIDATE_DIR_CHUNKS);
 		break;
-	case RECALL:
-		break; /* recall() */
+	case ALL:
+		invalidate_all(upcalls, exp);
+		break;
 	}
-	in_upcall = false;
-}
-
-/* A recall names the object as a client does, by its handle. */
-static void recall(const struct casync_upcalls *upcalls,
-		   struct casync_export *exp, const struct event *event)
-{
-	const struct fsal_up_vector *up = exp->export.up_ops;
-	struct casync_fileid id = {
-		.ino = event->ino,
-		.snapid = event->snapid,
-		.fscid = upcalls->fscid,
-	};
-	uint8_t wire[CASYNC_WIRE_BYTES];
-	struct gsh_buffdesc handle = {.addr = wire, .len = sizeof(wire)};
-
-	casync_wire_encode(&id, wire);
-	up_ready_wait((struct fsal_up_vector *)up);
-	in_upcall = true;
-	(void)up->delegrecall(up, &handle);
-	in_upcall = false;
+	casync_upcalls_exit();
 }
 
 /* While an upcall is on its way its export stays in the list. */
-static void tell_all_locked(struct casync_upcalls *upcalls,
-			    const struct event *event)
+static void tell_exports_locked(struct casync_upcalls *upcalls,
+				const struct casync_upcall *event)
 {
 	struct casync_upcalls_entry *entry;
 	struct casync_export *exp;
@@ -111,14 +125,9 @@ static void tell_all_locked(struct casync_upcalls *upcalls,
 	glist_for_each_safe(node, next, &upcalls->exports) {
 		entry = glist_entry(node, struct casync_upcalls_entry, link);
 		exp = container_of(entry, struct casync_export, upcalls);
-		if (event->only != NULL && event->only != exp)
-			continue;
 		entry->busy++;
 		pthread_mutex_unlock(&upcalls->lock);
-		if (event->kind == RECALL)
-			recall(upcalls, exp, event);
-		else
-			tell(upcalls, exp, event);
+		tell(upcalls, exp, event);
 		pthread_mutex_lock(&upcalls->lock);
 		entry->busy--;
 		next = node->next;
@@ -128,80 +137,78 @@ static void tell_all_locked(struct casync_upcalls *upcalls,
 	}
 }
 
+static bool next_locked(struct casync_upcalls *upcalls,
+			struct casync_upcall *event)
+{
+	if (upcalls->overflown) {
+		/* Later than all that is queued, and covers it. */
+		upcalls->overflown = false;
+		*event = (struct casync_upcall){.kind = ALL};
+		return true;
+	}
+	if (upcalls->event_count == 0)
+		return false;
+	*event = upcalls->events[upcalls->first++];
+	/* From the start again: only so much memory is touched as was
+	 * needed at once. */
+	if (--upcalls->event_count == 0)
+		upcalls->first = 0;
+	upcalls->first %= CASYNC_UPCALLS_MAX;
+	return true;
+}
+
 static void carry(struct casync_work *work)
 {
 	struct casync_upcalls *upcalls =
 		container_of(work, struct casync_upcalls, work);
-	struct glist_head batch, *node, *next;
-	struct event *event;
+	struct casync_upcall event;
 
 	pthread_mutex_lock(&upcalls->lock);
-	while (!glist_empty(&upcalls->events)) {
-		glist_init(&batch);
-		glist_splice_tail(&batch, &upcalls->events);
-		glist_for_each_safe(node, next, &batch) {
-			event = glist_entry(node, struct event, link);
-			upcalls->event_count--;
-			tell_all_locked(upcalls, event);
-			gsh_free(event);
-		}
-	}
+	while (next_locked(upcalls, &event))
+		tell_exports_locked(upcalls, &event);
 	upcalls->running = false;
 	pthread_cond_broadcast(&upcalls->idle);
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
-static void queue(struct casync_upcalls *upcalls, const struct event *what)
+/* False where nothing needs to be carried for it. */
+static bool put_locked(struct casync_upcalls *upcalls, enum event_kind kind,
+		       vinodeno_t vino)
 {
-	struct event *event;
-	bool start;
+	uint32_t last;
 
-	pthread_mutex_lock(&upcalls->lock);
-	if (what->kind == RELEASE) {
+	if (kind == RELEASE) {
 		upcalls->released++;
-		if (upcalls->event_count >= CASYNC_UPCALLS_RELEASES_MAX) {
-			pthread_mutex_unlock(&upcalls->lock);
-			return;
-		}
-	} else if (what->kind != RECALL) {
+		if (upcalls->event_count >= CASYNC_UPCALLS_RELEASES_MAX)
+			return false;
+	} else {
 		upcalls->invalidated++;
+		if (upcalls->event_count == CASYNC_UPCALLS_MAX) {
+			upcalls->overflown = true;
+			return true;
+		}
 	}
-	event = gsh_calloc(1, sizeof(*event));
-	*event = *what;
-	glist_add_tail(&upcalls->events, &event->link);
-	upcalls->event_count++;
-	start = !upcalls->running;
-	upcalls->running = true;
-	pthread_mutex_unlock(&upcalls->lock);
-
-	if (start)
-		casync_work_submit(&upcalls->work);
+	last = (upcalls->first + upcalls->event_count++) % CASYNC_UPCALLS_MAX;
+	upcalls->events[last] = (struct casync_upcall){
+		.ino = vino.ino.val,
+		.snapid = vino.snapid.val,
+		.kind = kind,
+	};
+	return true;
 }
 
 static void queue_inode(struct casync_upcalls *upcalls, enum event_kind kind,
 			vinodeno_t vino)
 {
-	const struct event event = {
-		.kind = kind,
-		.ino = vino.ino.val,
-		.snapid = vino.snapid.val,
-	};
+	bool start;
 
-	queue(upcalls, &event);
-}
+	pthread_mutex_lock(&upcalls->lock);
+	start = put_locked(upcalls, kind, vino) && !upcalls->running;
+	upcalls->running |= start;
+	pthread_mutex_unlock(&upcalls->lock);
 
-void casync_upcalls_recall(struct casync_upcalls *upcalls,
-			   struct casync_export *exp, uint64_t ino,
-			   uint64_t snapid)
-{
-	const struct event event = {
-		.kind = RECALL,
-		.ino = ino,
-		.snapid = snapid,
-		.only = exp,
-	};
-
-	queue(upcalls, &event);
+	if (start)
+		casync_work_submit(&upcalls->work);
 }
 
 static void inode_released(void *handle, vinodeno_t vino)

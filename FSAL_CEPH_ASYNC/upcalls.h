@@ -4,8 +4,9 @@
  * @brief From libcephfs to Ganesha's cache: let go of this, forget that.
  *
  * libcephfs calls on finisher threads of its own, and an unmount waits for
- * them.  So a callback only queues; a worker carries the events to every
- * export that shares the mount, each by its own cache key.
+ * them.  So a callback only queues, in memory that is there already; a worker
+ * carries the events to every export that shares the mount, each by its own
+ * cache key.
  *
  * An export hears nothing before Ganesha has set it up, and nothing after
  * casync_upcalls_leave().
@@ -20,22 +21,43 @@
 #include <cephfs/libcephfs.h>
 
 #include "gsh_list.h"
+#include "roll.h"
 #include "workers.h"
 
 struct casync_export;
+
+/** What libcephfs said; upcalls.c's. */
+struct casync_upcall {
+	uint64_t ino;
+	uint64_t snapid;
+	uint32_t kind;
+};
+
+/** Events that may wait, 24 bytes each. */
+#define CASYNC_UPCALLS_MAX 32768
+
+/**
+ * Beyond so many, requests to release an inode are dropped: the MDS repeats
+ * itself.  Invalidations never are: one that finds no room has everything
+ * invalidated.
+ */
+#define CASYNC_UPCALLS_RELEASES_MAX 24576
 
 /** Embedded in the mount. */
 struct casync_upcalls {
 	pthread_mutex_t lock; /**< A leaf. */
 	pthread_cond_t idle;  /**< An upcall or the worker's job has ended. */
 	struct glist_head exports;
-	struct glist_head events;
+	struct casync_upcall *events; /**< A ring. */
+	uint32_t first;
 	uint32_t event_count;
-	bool running; /**< The job is queued or at work. */
+	bool overflown; /**< Invalidations found no room. */
+	bool running;	/**< The job is queued or at work. */
 	struct casync_work work;
 	int64_t fscid;
 	uint64_t released; /**< Requests to let go of an inode, in all. */
 	uint64_t invalidated;
+	struct casync_roll roll; /**< Its exports' objects. */
 };
 
 /** An export's place in it; embedded in the export. */
@@ -44,12 +66,6 @@ struct casync_upcalls_entry {
 	bool listed;
 	unsigned int busy; /**< Upcalls on their way. */
 };
-
-/**
- * Requests to release an inode that may wait.  The MDS repeats itself, so
- * what is beyond is dropped; invalidations never are.
- */
-#define CASYNC_UPCALLS_RELEASES_MAX 65536
 
 void casync_upcalls_init(struct casync_upcalls *upcalls);
 
@@ -68,11 +84,9 @@ void casync_upcalls_join(struct casync_upcalls *upcalls,
 void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp);
 
-/** Have an export's clients return the delegations of a file.  May be called
- * under client_lock. */
-void casync_upcalls_recall(struct casync_upcalls *upcalls,
-			   struct casync_export *exp, uint64_t ino,
-			   uint64_t snapid);
+/** Around each upcall. */
+void casync_upcalls_enter(void);
+void casync_upcalls_exit(void);
 
 /** Is this thread in an upcall?  It may drop the export's last reference. */
 bool casync_upcalls_on_thread(void);

@@ -18,8 +18,9 @@ static struct casync_work **tail = &head;
 static unsigned int queued;
 /* All are joined: their text must not be unmapped under them. */
 static pthread_t threads[CASYNC_WORKERS_MAX];
-static unsigned int thread_count;
-static unsigned int idle; /* waiting, woken or not */
+static unsigned int thread_count; /* not joined */
+static unsigned int alive;	  /* threads that have not ended */
+static unsigned int busy;	  /* of these: run a job */
 static bool stopping;
 
 static struct casync_work *dequeue_locked(void)
@@ -35,6 +36,30 @@ static struct casync_work *dequeue_locked(void)
 	return work;
 }
 
+static void *worker(void *unused);
+
+static int add_thread_locked(void)
+{
+	int rc = pthread_create(&threads[thread_count], NULL, worker, NULL);
+
+	if (rc == 0) {
+		thread_count++;
+		alive++;
+	}
+	return -rc;
+}
+
+/*
+ * One thread for each job that waits, and one for the next that comes: who
+ * queues it may be a thread of libcephfs', and starts none.  One that cannot
+ * be had is no error: another one is there.
+ */
+static void keep_one_spare_locked(void)
+{
+	if (alive - busy <= queued && thread_count < CASYNC_WORKERS_MAX)
+		(void)add_thread_locked();
+}
+
 static void *worker(void *unused)
 {
 	struct casync_work *work;
@@ -45,27 +70,20 @@ static void *worker(void *unused)
 	pthread_mutex_lock(&lock);
 	for (;;) {
 		while ((work = dequeue_locked()) != NULL) {
+			busy++;
+			keep_one_spare_locked();
 			pthread_mutex_unlock(&lock);
 			work->run(work);
 			pthread_mutex_lock(&lock);
+			busy--;
 		}
 		if (stopping)
 			break;
-		idle++;
 		pthread_cond_wait(&work_queued, &lock);
-		idle--;
 	}
+	alive--;
 	pthread_mutex_unlock(&lock);
 	return NULL;
-}
-
-static int add_thread_locked(void)
-{
-	int rc = pthread_create(&threads[thread_count], NULL, worker, NULL);
-
-	if (rc == 0)
-		thread_count++;
-	return -rc;
 }
 
 void casync_work_submit(struct casync_work *work)
@@ -75,10 +93,6 @@ void casync_work_submit(struct casync_work *work)
 	*tail = work;
 	tail = &work->next;
 	queued++;
-	/* One thread for each job that waits.  One that cannot be had is no
-	 * error: another one is there. */
-	if (queued > idle && thread_count < CASYNC_WORKERS_MAX)
-		(void)add_thread_locked();
 	pthread_cond_signal(&work_queued);
 	pthread_mutex_unlock(&lock);
 }

@@ -18,10 +18,11 @@ struct casync_work {
 };
 
 /** Most threads.  They come on demand and stay; each waits for one Ceph call
- * at a time. */
+ * at a time.  One more than there are jobs, for the next job. */
 #define CASYNC_WORKERS_MAX 32
 
-/** Queue a job.  Never blocks, never fails: one worker always exists. */
+/** Queue a job.  Never blocks, never fails, starts no thread: one worker always
+ * exists. */
 void casync_work_submit(struct casync_work *work);
 
 /** @return 0 or a negative errno when the first thread cannot be started. */

@@ -13,14 +13,16 @@
 #include "fsal_up.h"
 
 #include "filehandle.h"
+#include "object.h"
 #include "rig.h"
+#include "strict.h"
 #include "upcalls.h"
 
 #define FSCID 7
 #define INO 0x10000000123
 #define EXPORTS 2
 
-enum heard_kind { TRY_RELEASE, INVALIDATE, DELEGRECALL, KINDS };
+enum heard_kind { TRY_RELEASE, INVALIDATE, KINDS };
 
 /* What an export's cache was told; all by the worker, one after the other. */
 struct listener {
@@ -57,14 +59,11 @@ static void heard(const struct fsal_up_vector *up, enum heard_kind kind,
 	struct listener *to = container_of(up, struct listener, up);
 
 	/* Not an assert_: those jump, and this is a worker. */
-	if (handle->len != (kind == DELEGRECALL ? CASYNC_WIRE_BYTES
-						: CASYNC_KEY_BYTES) ||
+	if (handle->len != CASYNC_KEY_BYTES ||
 	    !casync_wire_decode(handle->addr, CASYNC_WIRE_BYTES, &to->last))
 		bad_handles++;
-	if (kind != DELEGRECALL)
-		memcpy(&to->last_export_id,
-		       (char *)handle->addr + CASYNC_WIRE_BYTES,
-		       sizeof(to->last_export_id));
+	memcpy(&to->last_export_id, (char *)handle->addr + CASYNC_WIRE_BYTES,
+	       sizeof(to->last_export_id));
 	to->last_flags = flags;
 	to->on_thread = casync_upcalls_on_thread();
 	if (__atomic_load_n(&gated, __ATOMIC_ACQUIRE)) {
@@ -91,19 +90,11 @@ static fsal_status_t invalidate(const struct fsal_up_vector *vec,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static state_status_t delegrecall(const struct fsal_up_vector *vec,
-				  struct gsh_buffdesc *handle)
-{
-	heard(vec, DELEGRECALL, handle, 0);
-	return STATE_SUCCESS;
-}
-
 static void set_up(struct listener *listener, uint16_t export_id)
 {
 	memset(listener, 0, sizeof(*listener));
 	listener->up.try_release = try_release;
 	listener->up.invalidate = invalidate;
-	listener->up.delegrecall = delegrecall;
 	listener->exp.export.up_ops = &listener->up;
 	listener->exp.export.export_id = export_id;
 	casync_upcalls_join(&upcalls, &listener->exp);
@@ -145,7 +136,8 @@ static int down(void **state)
 	fake_teardown();
 	sem_destroy(&begun);
 	sem_destroy(&gate);
-	return gate_timed_out || bad_handles != 0 ? -1 : 0;
+	return gate_timed_out || bad_handles != 0 || strict_offences() != 0 ? -1
+									    : 0;
 }
 
 /* --- libcephfs calls, on a thread of its own */
@@ -170,8 +162,10 @@ static void *call_on_thread(void *arg)
 	const struct calls *calls = arg;
 	unsigned int i;
 
+	strict_begin();
 	for (i = 0; i < calls->count; i++)
 		calls->call(INO + i);
+	strict_end();
 	return NULL;
 }
 
@@ -275,17 +269,6 @@ static void check_kind(void **state)
 	assert_int_equal(ready_waits, EXPORTS);
 }
 
-static void recall_is_told_to_its_export_alone(void **state)
-{
-	(void)state;
-	casync_upcalls_recall(&upcalls, &listeners[1].exp, INO, CEPH_NOSNAP);
-	settle();
-	check_heard(0, DELEGRECALL, 0);
-	check_heard(1, DELEGRECALL, 1);
-	assert_true(listeners[1].last.ino == INO);
-	assert_int_equal(listeners[1].last.fscid, FSCID);
-}
-
 /* libcephfs' threads must get away while an upcall takes its time. */
 static void callback_does_not_wait_for_an_upcall(void **state)
 {
@@ -345,14 +328,78 @@ static void invalidations_are_never_dropped(void **state)
 	libcephfs_calls(release_inode, CASYNC_UPCALLS_RELEASES_MAX);
 	libcephfs_calls(invalidate_inode, 10);
 	libcephfs_calls(invalidate_dentry, 10);
-	casync_upcalls_recall(&upcalls, &listeners[0].exp, INO, CEPH_NOSNAP);
 	libcephfs_calls(release_inode, 10);
 	open_gate();
 	settle();
 	check_heard(0, TRY_RELEASE, limit + 1);
 	check_heard(0, INVALIDATE, 20);
-	check_heard(0, DELEGRECALL, 1);
 	assert_true(upcalls.invalidated == 20);
+}
+
+static void set_up_object(struct casync_object *obj, struct listener *listener,
+			  uint64_t ino)
+{
+	memset(obj, 0, sizeof(*obj));
+	obj->exp = &listener->exp;
+	obj->inode = (struct Inode *)(uintptr_t)ino;
+	obj->id.ino = ino;
+	obj->id.snapid = CEPH_NOSNAP;
+	obj->id.fscid = FSCID;
+	casync_key_encode(&obj->id, listener->exp.export.export_id, obj->key);
+	assert_false(casync_roll_enter(&upcalls.roll, obj));
+}
+
+/* What finds no room is not lost: each object is invalidated. */
+static void more_invalidations_than_room_are_for_everything(void **state)
+{
+	static struct casync_object objs[100];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++)
+		set_up_object(&objs[i], &listeners[i < 60 ? 0 : 1], INO + i);
+	close_gate();
+	libcephfs_calls(invalidate_inode, 1);
+	assert_true(rig_wait(&begun));
+	libcephfs_calls(invalidate_dentry, CASYNC_UPCALLS_MAX);
+	assert_int_equal(stub.warnings, 0);
+	libcephfs_calls(invalidate_inode, 5);
+	open_gate();
+	settle();
+	check_heard(0, INVALIDATE, 1 + CASYNC_UPCALLS_MAX + 60);
+	check_heard(1, INVALIDATE, 1 + CASYNC_UPCALLS_MAX + 40);
+	assert_int_equal(stub.warnings, EXPORTS);
+	assert_true(stub_warned("more changes by others"));
+	assert_true(upcalls.invalidated == CASYNC_UPCALLS_MAX + 6);
+
+	/* And it goes on as before. */
+	libcephfs_calls(invalidate_inode, 3);
+	settle();
+	check_heard(0, INVALIDATE, 4 + CASYNC_UPCALLS_MAX + 60);
+	for (i = 0; i < 100; i++)
+		assert_true(casync_roll_leave(&upcalls.roll, &objs[i]));
+}
+
+static void events_keep_their_order_past_the_end_of_the_ring(void **state)
+{
+	int i;
+
+	(void)state;
+	close_gate();
+	libcephfs_calls(invalidate_inode, 1);
+	assert_true(rig_wait(&begun));
+	pthread_mutex_lock(&upcalls.lock);
+	upcalls.first = CASYNC_UPCALLS_MAX - 10;
+	pthread_mutex_unlock(&upcalls.lock);
+	for (i = 0; i < 10; i++)
+		libcephfs_calls(invalidate_inode, 2);
+	libcephfs_calls(release_inode, 5);
+	open_gate();
+	settle();
+	assert_true(listeners[0].last.ino == INO + 4);
+	check_heard(1, INVALIDATE, 21);
+	check_heard(1, TRY_RELEASE, 5);
+	assert_int_equal(bad_handles, 0);
 }
 
 /* --- leaving */
@@ -417,16 +464,6 @@ static void who_has_left_hears_nothing(void **state)
 	check_heard(1, INVALIDATE, 3);
 }
 
-static void recall_for_who_has_left_is_told_to_nobody(void **state)
-{
-	(void)state;
-	casync_upcalls_leave(&upcalls, &listeners[0].exp);
-	casync_upcalls_recall(&upcalls, &listeners[0].exp, INO, CEPH_NOSNAP);
-	settle();
-	check_heard(0, DELEGRECALL, 0);
-	check_heard(1, DELEGRECALL, 0);
-}
-
 /* Events queued before it left, but not on their way yet. */
 static void who_leaves_hears_nothing_of_what_is_queued(void **state)
 {
@@ -484,14 +521,14 @@ static void modes_are_not_masked_again(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 static const struct CMUnitTest plain_tests[] = {
-	CASE(recall_is_told_to_its_export_alone),
 	CASE(callback_does_not_wait_for_an_upcall),
 	CASE(events_are_told_in_their_order),
 	CASE(releases_beyond_the_limit_are_dropped),
 	CASE(invalidations_are_never_dropped),
+	CASE(more_invalidations_than_room_are_for_everything),
+	CASE(events_keep_their_order_past_the_end_of_the_ring),
 	CASE(leave_waits_for_an_upcall_on_its_way),
 	CASE(who_has_left_hears_nothing),
-	CASE(recall_for_who_has_left_is_told_to_nobody),
 	CASE(who_leaves_hears_nothing_of_what_is_queued),
 	CASE(leave_in_an_upcall_does_not_wait_for_it),
 	CASE(destroy_waits_for_the_job),

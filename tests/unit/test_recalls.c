@@ -1,0 +1,370 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "fsal_up.h"
+
+#include "filehandle.h"
+#include "recalls.h"
+#include "rig.h"
+#include "strict.h"
+#include "upcalls.h"
+
+#define FSCID 7
+#define INO 0x10000000123
+#define EXPORTS 2
+#define RECALLS (CASYNC_RECALLS_THREADS + 4)
+
+/* What an export's Ganesha was told. */
+struct listener {
+	struct casync_export exp;
+	struct fsal_up_vector up;
+	int heard; /* atomic */
+	struct casync_fileid last;
+	bool on_thread;
+};
+
+static struct listener listeners[EXPORTS];
+static struct casync_recall recalls[RECALLS];
+static struct casync_upcalls upcalls;
+
+/* Inodes below `gated_inos` stop in their recall. */
+static uint64_t gated_inos; /* atomic */
+static sem_t begun;
+static sem_t gate;
+static sem_t upcall_gate;
+static bool timed_out;
+static int bad_handles;
+static void (*in_recall)(void);
+
+void up_ready_wait(struct fsal_up_vector *up_ops)
+{
+	(void)up_ops;
+}
+
+static state_status_t delegrecall(const struct fsal_up_vector *vec,
+				  struct gsh_buffdesc *handle)
+{
+	struct listener *to = container_of(vec, struct listener, up);
+	struct casync_fileid id = {.ino = 0};
+
+	/* Not an assert_: those jump, and this is another thread. */
+	if (!casync_wire_decode(handle->addr, handle->len, &id))
+		__atomic_add_fetch(&bad_handles, 1, __ATOMIC_ACQ_REL);
+	if (id.ino < __atomic_load_n(&gated_inos, __ATOMIC_ACQUIRE)) {
+		sem_post(&begun);
+		if (!rig_wait(&gate))
+			timed_out = true;
+	} else {
+		to->last = id;
+		to->on_thread = casync_upcalls_on_thread();
+	}
+	if (in_recall != NULL)
+		in_recall();
+	__atomic_add_fetch(&to->heard, 1, __ATOMIC_ACQ_REL);
+	return STATE_SUCCESS;
+}
+
+/* Waits, as for the lock of an object. */
+static fsal_status_t invalidate(const struct fsal_up_vector *vec,
+				struct gsh_buffdesc *obj, uint32_t flags)
+{
+	(void)vec;
+	(void)obj;
+	(void)flags;
+	sem_post(&begun);
+	if (!rig_wait(&upcall_gate))
+		timed_out = true;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static void set_up(struct listener *listener, uint16_t export_id)
+{
+	memset(listener, 0, sizeof(*listener));
+	listener->up.delegrecall = delegrecall;
+	listener->up.invalidate = invalidate;
+	listener->exp.export.up_ops = &listener->up;
+	listener->exp.export.export_id = export_id;
+	casync_upcalls_join(&upcalls, &listener->exp);
+	casync_recalls_join(&listener->exp);
+}
+
+static int up(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	stub_reset();
+	fake_setup(0, RIG_OBJECT);
+	gated_inos = 0;
+	timed_out = false;
+	bad_handles = 0;
+	in_recall = NULL;
+	sem_init(&begun, 0, 0);
+	sem_init(&gate, 0, 0);
+	sem_init(&upcall_gate, 0, 0);
+	memset(&upcalls, 0, sizeof(upcalls));
+	casync_upcalls_init(&upcalls);
+	for (i = 0; i < EXPORTS; i++)
+		set_up(&listeners[i], (uint16_t)(77 + i));
+	memset(recalls, 0, sizeof(recalls));
+	for (i = 0; i < RECALLS; i++) {
+		recalls[i].exp = &listeners[1].exp;
+		recalls[i].id = (struct casync_fileid){
+			.ino = INO + i, .snapid = CEPH_NOSNAP, .fscid = FSCID};
+	}
+	if (casync_upcalls_register(&upcalls, NULL) != 0)
+		return -1;
+	return casync_workers_start() == 0 ? casync_recalls_start() : -1;
+}
+
+static int down(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < EXPORTS; i++) {
+		casync_recalls_leave(&listeners[i].exp);
+		casync_upcalls_leave(&upcalls, &listeners[i].exp);
+	}
+	casync_upcalls_destroy(&upcalls);
+	casync_recalls_stop();
+	casync_workers_stop();
+	fake_teardown();
+	sem_destroy(&begun);
+	sem_destroy(&gate);
+	sem_destroy(&upcall_gate);
+	return timed_out || bad_handles != 0 || strict_offences() != 0 ? -1 : 0;
+}
+
+/* --- libcephfs calls, on a thread of its own */
+
+static void *call_on_thread(void *arg)
+{
+	strict_begin();
+	casync_recall(arg);
+	strict_end();
+	return NULL;
+}
+
+static void libcephfs_recalls(struct casync_recall *recall)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, call_on_thread, recall),
+			 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+}
+
+static void libcephfs_invalidates(void)
+{
+	vinodeno_t vino;
+
+	memset(&vino, 0, sizeof(vino));
+	vino.ino.val = INO;
+	vino.snapid.val = CEPH_NOSNAP;
+	fake.callbacks.ino_cb(fake.callbacks.handle, vino, 0, 0);
+}
+
+static void check_heard(unsigned int listener, int count)
+{
+	assert_true(rig_wait_count(&listeners[listener].heard, count));
+	assert_int_equal(
+		__atomic_load_n(&listeners[listener].heard, __ATOMIC_ACQUIRE),
+		count);
+}
+
+/* So many recalls, each waiting in Ganesha; those behind them do not. */
+static void hold(unsigned int count)
+{
+	unsigned int i;
+
+	__atomic_store_n(&gated_inos, INO + count, __ATOMIC_RELEASE);
+	for (i = 0; i < count; i++)
+		libcephfs_recalls(&recalls[i]);
+	for (i = 0; i < count; i++)
+		assert_true(rig_wait(&begun));
+}
+
+static void let_go(unsigned int count)
+{
+	while (count-- > 0)
+		sem_post(&gate);
+}
+
+static void recall_is_told_to_its_export_alone(void **state)
+{
+	(void)state;
+	libcephfs_recalls(&recalls[0]);
+	check_heard(1, 1);
+	check_heard(0, 0);
+	assert_true(listeners[1].last.ino == INO);
+	assert_true(listeners[1].last.snapid == CEPH_NOSNAP);
+	assert_int_equal(listeners[1].last.fscid, FSCID);
+	assert_true(listeners[1].on_thread);
+	assert_false(casync_upcalls_on_thread());
+}
+
+/* The object whose lock an invalidation wants may be in the hands of an
+ * operation that waits for this very delegation. */
+static void recall_is_not_behind_an_invalidation_that_waits(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	libcephfs_invalidates();
+	assert_true(rig_wait(&begun));
+	for (i = 0; i < 100; i++)
+		libcephfs_invalidates();
+	libcephfs_recalls(&recalls[0]);
+	check_heard(1, 1);
+	for (i = 0; i < 101 * EXPORTS; i++)
+		sem_post(&upcall_gate);
+}
+
+static void recall_is_not_behind_one_that_waits(void **state)
+{
+	const unsigned int held = CASYNC_RECALLS_THREADS - 1;
+
+	(void)state;
+	hold(held);
+	libcephfs_recalls(&recalls[held]);
+	check_heard(1, 1);
+	let_go(held);
+	check_heard(1, CASYNC_RECALLS_THREADS);
+}
+
+static void all_are_told_in_the_end(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	hold(CASYNC_RECALLS_THREADS);
+	for (i = CASYNC_RECALLS_THREADS; i < RECALLS; i++)
+		libcephfs_recalls(&recalls[i]);
+	check_heard(1, 0);
+	let_go(CASYNC_RECALLS_THREADS);
+	check_heard(1, RECALLS);
+}
+
+static void recall_that_is_queued_is_not_queued_twice(void **state)
+{
+	(void)state;
+	hold(CASYNC_RECALLS_THREADS);
+	libcephfs_recalls(&recalls[RECALLS - 1]);
+	libcephfs_recalls(&recalls[RECALLS - 1]);
+	let_go(CASYNC_RECALLS_THREADS);
+	casync_recalls_stop();
+	check_heard(1, CASYNC_RECALLS_THREADS + 1);
+}
+
+static void recall_may_come_again(void **state)
+{
+	(void)state;
+	libcephfs_recalls(&recalls[0]);
+	check_heard(1, 1);
+	libcephfs_recalls(&recalls[0]);
+	check_heard(1, 2);
+}
+
+/* Its memory goes. */
+static void forgotten_recall_is_told_to_nobody(void **state)
+{
+	struct casync_recall *recall = malloc(sizeof(*recall));
+
+	(void)state;
+	hold(CASYNC_RECALLS_THREADS);
+	*recall = recalls[RECALLS - 1];
+	libcephfs_recalls(recall);
+	casync_recall_forget(recall);
+	casync_recall_forget(recall);
+	free(recall);
+	let_go(CASYNC_RECALLS_THREADS);
+	casync_recalls_stop();
+	check_heard(1, CASYNC_RECALLS_THREADS);
+}
+
+/* --- leaving */
+
+static void who_has_left_hears_nothing(void **state)
+{
+	(void)state;
+	casync_recalls_leave(&listeners[1].exp);
+	casync_recalls_leave(&listeners[1].exp);
+	libcephfs_recalls(&recalls[0]);
+	casync_recalls_stop();
+	check_heard(0, 0);
+	check_heard(1, 0);
+}
+
+static int left; /* atomic */
+
+static void *leave(void *unused)
+{
+	(void)unused;
+	casync_recalls_leave(&listeners[1].exp);
+	__atomic_store_n(&left, 1, __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void leave_waits_for_a_recall_on_its_way(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	pthread_t thread;
+
+	(void)state;
+	left = 0;
+	hold(1);
+	assert_int_equal(pthread_create(&thread, NULL, leave, NULL), 0);
+	nanosleep(&pause, NULL);
+	assert_false(__atomic_load_n(&left, __ATOMIC_ACQUIRE));
+	let_go(1);
+	assert_true(rig_wait_count(&left, 1));
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	check_heard(1, 1);
+}
+
+static void leave_itself(void)
+{
+	casync_recalls_leave(&listeners[1].exp);
+}
+
+/* A recall may drop the last reference to an export. */
+static void leave_in_a_recall_does_not_wait_for_it(void **state)
+{
+	(void)state;
+	in_recall = leave_itself;
+	libcephfs_recalls(&recalls[0]);
+	check_heard(1, 1);
+	libcephfs_recalls(&recalls[1]);
+	casync_recalls_stop();
+	check_heard(1, 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(recall_is_told_to_its_export_alone),
+		CASE(recall_is_not_behind_an_invalidation_that_waits),
+		CASE(recall_is_not_behind_one_that_waits),
+		CASE(all_are_told_in_the_end),
+		CASE(recall_that_is_queued_is_not_queued_twice),
+		CASE(recall_may_come_again),
+		CASE(forgotten_recall_is_told_to_nobody),
+		CASE(who_has_left_hears_nothing),
+		CASE(leave_waits_for_a_recall_on_its_way),
+		CASE(leave_in_a_recall_does_not_wait_for_it),
+	};
+
+	return cmocka_run_group_tests_name("recalls", tests, NULL, NULL);
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "object.h"
+#include "rig.h"
+#include "roll.h"
+
+#define OBJECTS 2000
+#define INODES 500
+#define THREADS 4
+
+static struct casync_roll roll;
+static struct casync_export exports[2];
+static struct casync_object objs[OBJECTS];
+
+/* Objects 0, INODES, 2 * INODES… are of one Inode. */
+static int up(void **state)
+{
+	uint32_t i;
+
+	(void)state;
+	casync_roll_init(&roll);
+	memset(objs, 0, sizeof(objs));
+	for (i = 0; i < OBJECTS; i++) {
+		objs[i].exp = &exports[i % 2];
+		objs[i].inode =
+			(struct Inode *)(uintptr_t)(4096 + i % INODES * 64);
+		memcpy(objs[i].key, &i, sizeof(i));
+	}
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	casync_roll_destroy(&roll);
+	return 0;
+}
+
+static void objects_of_an_inode_share_one_reference(void **state)
+{
+	(void)state;
+	assert_false(casync_roll_enter(&roll, &objs[0]));
+	assert_true(casync_roll_enter(&roll, &objs[INODES]));
+	assert_false(casync_roll_enter(&roll, &objs[1]));
+	/* Whoever came first may go first. */
+	assert_false(casync_roll_leave(&roll, &objs[0]));
+	assert_true(casync_roll_enter(&roll, &objs[2 * INODES]));
+	assert_false(casync_roll_leave(&roll, &objs[INODES]));
+	assert_true(casync_roll_leave(&roll, &objs[2 * INODES]));
+	assert_true(casync_roll_leave(&roll, &objs[1]));
+	assert_false(casync_roll_enter(&roll, &objs[0]));
+	assert_true(casync_roll_leave(&roll, &objs[0]));
+}
+
+static unsigned int seen[OBJECTS];
+
+static void see(void *arg, const void *key)
+{
+	uint32_t i;
+
+	memcpy(&i, key, sizeof(i));
+	seen[i]++;
+	/* No lock is held. */
+	if (arg != NULL && !casync_roll_leave(&roll, &objs[i]))
+		(void)casync_roll_enter(&roll, &objs[i]);
+}
+
+static void visit_has_each_object_of_the_export_once(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	for (i = 0; i < OBJECTS; i++)
+		(void)casync_roll_enter(&roll, &objs[i]);
+	casync_roll_visit(&roll, &exports[1], see, NULL);
+	for (i = 0; i < OBJECTS; i++)
+		assert_int_equal(seen[i], i % 2);
+}
+
+static void visit_may_change_the_roll(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	memset(seen, 0, sizeof(seen));
+	for (i = 0; i < INODES; i++)
+		(void)casync_roll_enter(&roll, &objs[i]);
+	casync_roll_visit(&roll, &exports[0], see, &roll);
+	for (i = 0; i < INODES; i++)
+		assert_int_equal(seen[i], 1 - i % 2);
+	memset(seen, 0, sizeof(seen));
+	casync_roll_visit(&roll, &exports[0], see, NULL);
+	for (i = 0; i < INODES; i++)
+		assert_int_equal(seen[i], 0);
+}
+
+/* References as libcephfs would count them: each object comes with one. */
+static int refs[INODES];
+
+static void *come_and_go(void *arg)
+{
+	const unsigned int first = (unsigned int)(uintptr_t)arg * INODES;
+	unsigned int i, round;
+
+	for (round = 0; round < 200; round++) {
+		for (i = 0; i < INODES; i++) {
+			__atomic_add_fetch(&refs[i], 1, __ATOMIC_ACQ_REL);
+			if (casync_roll_enter(&roll, &objs[first + i]))
+				__atomic_sub_fetch(&refs[i], 1,
+						   __ATOMIC_ACQ_REL);
+		}
+		for (i = 0; i < INODES; i++) {
+			if (casync_roll_leave(&roll, &objs[first + i]))
+				__atomic_sub_fetch(&refs[i], 1,
+						   __ATOMIC_ACQ_REL);
+		}
+	}
+	return NULL;
+}
+
+static void references_add_up_whoever_comes_and_goes(void **state)
+{
+	pthread_t threads[THREADS];
+	unsigned int i;
+
+	(void)state;
+	memset(refs, 0, sizeof(refs));
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go,
+						(void *)(uintptr_t)i),
+				 0);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	for (i = 0; i < INODES; i++)
+		assert_int_equal(refs[i], 0);
+}
+
+_Static_assert(THREADS *INODES == OBJECTS, "each thread has its own");
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(objects_of_an_inode_share_one_reference),
+		CASE(visit_has_each_object_of_the_export_once),
+		CASE(visit_may_change_the_roll),
+		CASE(references_add_up_whoever_comes_and_goes),
+	};
+
+	return cmocka_run_group_tests_name("roll", tests, NULL, NULL);
+}
