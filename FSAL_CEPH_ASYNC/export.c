@@ -21,8 +21,7 @@
 
 #define MS_PER_S 1000
 
-/* CEPH_SNAPDIR of Ceph's ceph_fs.h, which libcephfs-dev leaves out: the
- * snapid of a .snap folder. */
+/* The snapid of a .snap folder; libcephfs.h has CEPH_NOSNAP only. */
 #define SNAPDIR UINT64_MAX
 
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
@@ -196,9 +195,10 @@ static fsal_status_t host_to_key(struct fsal_export *exp_hdl,
 }
 
 /*
- * Is there such a snapshot?  The MDS takes any number newer than the file, and
- * libcephfs makes a snapshot folder of anything.  A read of such an inode is
- * never answered, or ends the process: ceph_assert(in->inline_version > 0).
+ * Is there such a snapshot?  ceph_ll_lookup_vino finds an inode for snapids
+ * that there are not.  A read of it was never answered, and one with the
+ * snapid of a .snap folder for a regular file ended the process (20.2.4,
+ * tests/fuzz/handles.py).
  */
 static bool snapshot_exists(struct casync_export *exp, struct Inode *inode,
 			    uint64_t snapid, const struct ceph_statx *stx)

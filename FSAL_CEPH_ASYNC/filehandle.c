@@ -31,8 +31,8 @@ bool casync_wire_decode(const void *wire, size_t len_bytes,
 	fscid = (int64_t)le64toh(words[2]);
 
 	/* CephFS numbers inodes from 1 and file systems from 1 (0 on an
-	 * upgraded single-fs cluster); -1 is "none" in the FSMap.  The MDS
-	 * takes snapshot 0 for none, and libcephfs asserts on its answer. */
+	 * upgraded single-fs cluster); -1 is "none" in the FSMap.  Asked for
+	 * snapshot 0, libcephfs ends the process: a ceph_assert (20.2.4). */
 	if (le64toh(words[0]) == 0 || le64toh(words[1]) == 0 || fscid < 0)
 		return false;
 
