@@ -265,6 +265,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	if (mask == 0 && !FSAL_TEST_MASK(wanted, ATTR_ACL | ATTR4_SEC_LABEL))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
+	casync_lease_let_go(obj);
 	if (!(mask & CEPH_SETATTR_SIZE))
 		return set_stable(obj, &stx, mask, attrib_set);
 

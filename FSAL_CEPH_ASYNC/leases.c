@@ -33,6 +33,7 @@ static void recalled(struct Fh *fh, void *priv)
 	struct casync_lease *lease = priv;
 
 	(void)fh;
+	__atomic_store_n(&lease->recalled, true, __ATOMIC_RELEASE);
 	casync_recall(&lease->recall);
 }
 
@@ -70,6 +71,7 @@ static int grant_locked(struct casync_lease *lease, struct casync_object *obj,
 
 	lease->recall.exp = obj->exp;
 	lease->recall.id = obj->id;
+	__atomic_store_n(&lease->recalled, false, __ATOMIC_RELEASE);
 	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, recalled, lease);
 	if (rc != 0)
 		return rc;
@@ -171,6 +173,22 @@ void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)
 			continue;
 		casync_recall(&lease->recall);
 		give_back_locked(lease);
+	}
+	pthread_mutex_unlock(&leases_lock);
+}
+
+void casync_lease_let_go(struct casync_object *obj)
+{
+	struct glist_head *node, *next;
+	struct casync_lease *lease;
+
+	if (__atomic_load_n(&obj->leases.count, __ATOMIC_RELAXED) == 0)
+		return;
+	pthread_mutex_lock(&leases_lock);
+	glist_for_each_safe(node, next, &obj->leases.list) {
+		lease = glist_entry(node, struct casync_lease, link);
+		if (__atomic_load_n(&lease->recalled, __ATOMIC_ACQUIRE))
+			give_back_locked(lease);
 	}
 	pthread_mutex_unlock(&leases_lock);
 }

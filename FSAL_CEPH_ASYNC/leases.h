@@ -17,6 +17,11 @@
  * state lock, without which it can neither recall nor revoke.  In the end
  * libcephfs would give up the mount.  Ganesha has made sure that nobody else's
  * delegation is in the way.
+ *
+ * Or when its holder works on after the recall: what it needs for that
+ * is what the MDS wants back, and it would wait until it is revoked.  So who
+ * caused the recall may come first, and see the file without what its holder
+ * sends last.
  */
 #ifndef CASYNC_LEASES_H
 #define CASYNC_LEASES_H
@@ -33,12 +38,13 @@ struct casync_object;
 
 /** Embedded in every state; used by delegations. */
 struct casync_lease {
-	struct Fh *fh;		   /**< NULL: nothing is held. */
-	struct casync_fd *fd;	   /**< Whose Fh it is; NULL: ours to close. */
+	struct Fh *fh;	      /**< NULL: nothing is held. */
+	struct casync_fd *fd; /**< Whose Fh it is; NULL: ours to close. */
 	struct casync_recall recall;
 	struct casync_object *obj; /**< In whose list it is; NULL: in none. */
 	struct glist_head link;
 	bool for_write;
+	bool recalled; /**< By libcephfs; atomic. */
 };
 
 /** The delegations of a file; embedded in the object. */
@@ -55,6 +61,10 @@ void casync_leases_destroy(struct casync_leases *leases);
 /** Through this gateway the file is about to be opened: recall delegations
  * that are in the way, and give them back without waiting. */
 void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags);
+
+/** One of its clients wants to read, write or set attributes: give back what
+ * libcephfs has recalled.  It would wait for that. */
+void casync_lease_let_go(struct casync_object *obj);
 
 /** obj_ops.lease_op2 */
 fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,

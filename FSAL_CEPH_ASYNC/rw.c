@@ -15,6 +15,7 @@
 #include "errors.h"
 #include "export.h"
 #include "finish.h"
+#include "leases.h"
 #include "object.h"
 #include "op.h"
 #include "ops.h"
@@ -118,6 +119,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 		return;
 	}
+	casync_lease_let_go(op->obj);
 	start(op, bypass);
 }
 
@@ -140,6 +142,7 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	op = casync_op_new(CASYNC_OP_WRITE, obj_hdl, write_arg, done_cb,
 			   caller_arg);
 
+	casync_lease_let_go(op->obj);
 	/* libcephfs asserts on a write to a snapshot. */
 	if (op->obj->id.snapid != CEPH_NOSNAP)
 		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "fsal_up.h"
+#include "nfs_core.h"
+
+#include "export.h"
+#include "fake_libcephfs.h"
+#include "fd.h"
+#include "leases.h"
+#include "object.h"
+#include "recalls.h"
+#include "strict.h"
+#include "stub_ganesha.h"
+
+#define INO 0x10000000123
+#define TIMEOUT_S 10
+
+nfs_parameter_t nfs_param;
+
+/* What libcephfs has of a delegation. */
+static struct {
+	ceph_deleg_cb_t recall;
+	void *priv;
+	unsigned int command;
+	int refusal; /* negative: what a request is answered with */
+} delegation;
+
+static struct casync_export exp;
+static struct fsal_up_vector up_ops;
+static struct casync_object *obj;
+static struct casync_state open_state, state;
+#define OPEN_FH ((struct Fh *)&open_state)
+static sem_t told;
+static int recalls_told; /* atomic */
+
+int ceph_ll_delegation(struct ceph_mount_info *cmount, Fh *fh, unsigned int cmd,
+		       ceph_deleg_cb_t cb, void *priv)
+{
+	(void)cmount;
+	(void)fh;
+	if (cmd != CEPH_DELEGATION_NONE && delegation.refusal != 0)
+		return delegation.refusal;
+	delegation.command = cmd;
+	delegation.recall = cb;
+	delegation.priv = priv;
+	return 0;
+}
+
+int ceph_set_deleg_timeout(struct ceph_mount_info *cmount, uint32_t timeout)
+{
+	(void)cmount;
+	(void)timeout;
+	return 0;
+}
+
+uint32_t ceph_get_cap_return_timeout(struct ceph_mount_info *cmount)
+{
+	(void)cmount;
+	return 60;
+}
+
+fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
+			       struct casync_object *of, struct state_t *by,
+			       fsal_openflags_t openflags, bool for_lock,
+			       bool bypass)
+{
+	(void)of;
+	(void)by;
+	(void)openflags;
+	(void)for_lock;
+	(void)bypass;
+	borrowed->fsal_fd = &open_state.fd.fsal_fd;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+void casync_fd_give_back(struct casync_borrowed *borrowed)
+{
+	(void)borrowed;
+}
+
+void up_ready_wait(struct fsal_up_vector *vec)
+{
+	(void)vec;
+}
+
+static state_status_t delegrecall(const struct fsal_up_vector *vec,
+				  struct gsh_buffdesc *handle)
+{
+	(void)vec;
+	(void)handle;
+	__atomic_add_fetch(&recalls_told, 1, __ATOMIC_ACQ_REL);
+	sem_post(&told);
+	return STATE_SUCCESS;
+}
+
+static int up(void **unused)
+{
+	(void)unused;
+	stub_reset();
+	fake_setup(0, 4096);
+	memset(&delegation, 0, sizeof(delegation));
+	memset(&exp, 0, sizeof(exp));
+	memset(&state, 0, sizeof(state));
+	memset(&open_state, 0, sizeof(open_state));
+	open_state.fd.fh = OPEN_FH;
+	recalls_told = 0;
+	sem_init(&told, 0, 0);
+	up_ops.delegrecall = delegrecall;
+	exp.export.up_ops = &up_ops;
+	exp.delegations = true;
+	casync_recalls_join(&exp);
+	obj = calloc(1, sizeof(*obj));
+	obj->exp = &exp;
+	obj->id.ino = INO;
+	casync_leases_init(&obj->leases);
+	return casync_recalls_start();
+}
+
+static int down(void **unused)
+{
+	(void)unused;
+	casync_lease_give_back(&state.lease);
+	casync_leases_destroy(&obj->leases);
+	free(obj);
+	casync_recalls_leave(&exp);
+	casync_recalls_stop();
+	fake_teardown();
+	sem_destroy(&told);
+	return strict_offences() != 0 ? -1 : 0;
+}
+
+static void grant(fsal_deleg_t kind)
+{
+	fsal_status_t status;
+
+	status = casync_lease_op2(&obj->handle, &state.state, NULL, kind);
+	assert_int_equal(status.major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(delegation.command, kind == FSAL_DELEG_WR
+						     ? CEPH_DELEGATION_WR
+						     : CEPH_DELEGATION_RD);
+}
+
+static void *call_on_thread(void *unused)
+{
+	(void)unused;
+	strict_begin();
+	delegation.recall(OPEN_FH, delegation.priv);
+	strict_end();
+	return NULL;
+}
+
+static void libcephfs_recalls(void)
+{
+	struct timespec deadline;
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, call_on_thread, NULL),
+			 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	clock_gettime(CLOCK_REALTIME, &deadline);
+	deadline.tv_sec += TIMEOUT_S;
+	assert_int_equal(sem_timedwait(&told, &deadline), 0);
+}
+
+static void assert_held(bool held)
+{
+	assert_int_equal(delegation.command != CEPH_DELEGATION_NONE, held);
+	assert_int_equal(__atomic_load_n(&obj->leases.count, __ATOMIC_ACQUIRE),
+			 held ? 1 : 0);
+}
+
+static void recall_is_told_and_the_delegation_stays(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	libcephfs_recalls();
+	assert_int_equal(recalls_told, 1);
+	assert_held(true);
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	assert_held(false);
+}
+
+static void holder_that_works_on_keeps_it(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	casync_lease_let_go(obj);
+	assert_held(true);
+	assert_int_equal(recalls_told, 0);
+}
+
+/* Else what it asks for waits until the delegation is revoked. */
+static void holder_that_works_on_after_the_recall_gives_it_up(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	libcephfs_recalls();
+	casync_lease_let_go(obj);
+	assert_held(false);
+	assert_int_equal(open_state.fd.lease == NULL, true);
+	/* The client's own return comes later. */
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	assert_int_equal(recalls_told, 1);
+}
+
+static void next_delegation_is_not_recalled_yet(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_RD);
+	libcephfs_recalls();
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	grant(FSAL_DELEG_WR);
+	casync_lease_let_go(obj);
+	assert_held(true);
+}
+
+static void refused_delegation_leaves_nothing(void **unused)
+{
+	fsal_status_t status;
+
+	(void)unused;
+	delegation.refusal = -EAGAIN;
+	status = casync_lease_op2(&obj->handle, &state.state, NULL,
+				  FSAL_DELEG_RD);
+	assert_true(FSAL_IS_ERROR(status));
+	assert_held(false);
+	assert_int_equal(fake.open_fhs, 0);
+}
+
+static void holder_that_opens_again_is_recalled_and_gives_it_up(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	casync_lease_yield(obj, FSAL_O_READ);
+	assert_held(false);
+	assert_int_equal(sem_wait(&told), 0);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(recall_is_told_and_the_delegation_stays),
+		CASE(holder_that_works_on_keeps_it),
+		CASE(holder_that_works_on_after_the_recall_gives_it_up),
+		CASE(next_delegation_is_not_recalled_yet),
+		CASE(refused_delegation_leaves_nothing),
+		CASE(holder_that_opens_again_is_recalled_and_gives_it_up),
+	};
+
+	return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
+}
