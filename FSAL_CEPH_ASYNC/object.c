@@ -176,7 +176,7 @@ void casync_object_ops_init(struct fsal_obj_ops *ops)
 	ops->commit2 = casync_commit2;
 	ops->fallocate = casync_fallocate;
 	ops->seek2 = casync_seek2;
-	ops->io_advise2 = casync_io_advise2;
+	ops->io_advise = casync_io_advise;
 	ops->lock_op2 = casync_lock_op2;
 	ops->lease_op2 = casync_lease_op2;
 

@@ -109,8 +109,8 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 
 fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 			   struct state_t *state, struct io_info *info);
-fsal_status_t casync_io_advise2(struct fsal_obj_handle *obj_hdl,
-				struct state_t *state, struct io_hints *hints);
+fsal_status_t casync_io_advise(struct fsal_obj_handle *obj_hdl,
+			       struct io_hints *hints);
 
 /* locks.c */
 fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,

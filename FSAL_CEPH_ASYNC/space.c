@@ -74,12 +74,16 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/* Accepted, and none of the hints is of use to CephFS. */
-fsal_status_t casync_io_advise2(struct fsal_obj_handle *obj_hdl,
-				struct state_t *state, struct io_hints *hints)
+/*
+ * IO_ADVISE is refused, although CephFS could well ignore a hint.  Ganesha
+ * 9.14 keeps what we accept in state_data.io_advise, a member of the union that
+ * holds the open's list of locks: nfs4_op_io_advise() writes over its head, and
+ * the CLOSE that follows ends the process.
+ */
+fsal_status_t casync_io_advise(struct fsal_obj_handle *obj_hdl,
+			       struct io_hints *hints)
 {
 	(void)obj_hdl;
-	(void)state;
-	hints->hints = 0;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	(void)hints;
+	return fsalstat(ERR_FSAL_NOTSUPP, 0);
 }

@@ -3,13 +3,16 @@
 requests in flight, and to know which of them were answered.
 """
 import itertools
+import os
 import socket
 import struct
 import threading
 
 MOUNT, NFS = 100005, 100003
 MNT, SETATTR, READ, WRITE, CREATE = 1, 2, 6, 7, 8
-ACCESS_DENIED = 13
+GETATTR, LOOKUP, MKDIR, REMOVE, RMDIR, RENAME = 1, 3, 9, 12, 13, 14
+READDIR, READDIRPLUS, FSINFO, PATHCONF = 16, 17, 19, 20
+ACCESS_DENIED, READ_ONLY = 13, 30
 UNSTABLE, DATA_SYNC, FILE_SYNC = 0, 1, 2
 LAST_FRAGMENT = 1 << 31
 POST_OP_ATTR_BYTES = 84
@@ -138,6 +141,60 @@ def create(connection, directory, name):
     return reply.opaque()
 
 
+def named(directory, name):
+    """diropargs3."""
+    return opaque(directory) + opaque(os.fsencode(name))
+
+
+def lookup(connection, directory, name):
+    return connection.call(NFS, LOOKUP, named(directory, name)).opaque()
+
+
+def make_directory(connection, directory, name, mode=0o755):
+    reply = connection.call(NFS, MKDIR, named(directory, name) + struct.pack(
+        ">IIIIIII", 1, mode, 0, 0, 0, 0, 0))
+    assert reply.number(), "no handle in the answer"
+    return reply.opaque()
+
+
+def remove(connection, directory, name, procedure=REMOVE):
+    connection.call(NFS, procedure, named(directory, name))
+
+
+def mode_of(connection, handle):
+    reply = connection.call(NFS, GETATTR, opaque(handle))
+    reply.skip(4)               # its type
+    return reply.number()
+
+
+def _entries(reply, of_each):
+    while reply.number():
+        reply.skip(8)           # fileid
+        name = reply.opaque()
+        reply.skip(8)
+        cookie, = struct.unpack_from(">Q", reply.data, reply.at - 8)
+        of_each(reply)
+        yield name, cookie
+
+
+def readdir(connection, directory, cookie=0, verifier=bytes(8), most=8192,
+            plus=False):
+    """[(name, cookie)], is it the end, and the verifier."""
+    def attributes_and_handle(reply):
+        reply.skip_attributes()
+        if reply.number():
+            reply.opaque()
+    arguments = opaque(directory) + struct.pack(">Q", cookie) + verifier + \
+        struct.pack(">I", most) * (1 + plus)
+    reply = connection.call(NFS, READDIRPLUS if plus else READDIR, arguments)
+    reply.skip_attributes()
+    reply.skip(8)
+    verifier = reply.data[reply.at - 8:reply.at]
+    entries = list(_entries(
+        reply, attributes_and_handle if plus else lambda _: None))
+    return entries, bool(reply.number()), verifier
+
+
 def write_arguments(handle, offset, data, stable=FILE_SYNC):
     return opaque(handle) + struct.pack(
         ">QII", offset, len(data), stable) + opaque(data)
@@ -157,6 +214,12 @@ def give(connection, handle, uid, mode):
     """A new owner, group of the same number, and mode."""
     connection.call(NFS, SETATTR, opaque(handle) + struct.pack(
         ">IIIIII", 1, mode, 1, uid, 1, uid) + bytes(16))
+
+
+def truncation(handle, size=0):
+    """The arguments of a SETATTR."""
+    return opaque(handle) + struct.pack(">IIIIQIII", 0, 0, 0, 1, size, 0, 0,
+                                        0)
 
 
 class Refused(AssertionError):

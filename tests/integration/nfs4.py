@@ -24,9 +24,13 @@ DELEG_REVOKED, BAD_STATEID = 10087, 10025
 EXIST, NOENT, INVAL, NOTSUPP, NXIO = 17, 2, 22, 10004, 6
 STALE, BADHANDLE, IO, NAMETOOLONG, RECLAIM_BAD = 70, 10001, 5, 63, 10034
 NOXATTR, TOOSMALL = 10095, 10005
+ISDIR, ROFS, OPENMODE, ATTRNOTSUPP = 21, 30, 10038, 10032
+LOCKED, STALE_STATEID, OLD_STATEID = 10012, 10023, 10024
 TO_THE_END = (1 << 64) - 1
 WANT_NO_DELEG = 0x400
-ANONYMOUS = bytes(16)
+ANONYMOUS, BYPASS = bytes(16), b"\xff" * 16
+CURRENT = b"\0\0\0\1" + bytes(12)
+DIRECTORY, SYMLINK, FIFO = 2, 5, 7
 UNCHECKED, GUARDED, EXCLUSIVE = 0, 1, 3
 
 
@@ -77,8 +81,10 @@ def bitmap(*bits):
 
 
 def attributes(**values):
-    """fattr4 of mode, size and ACL (a list of (type, flag, mask, who))."""
-    known = (("size", 4, wide), ("acl", 12, acl), ("mode", 33, number))
+    """fattr4 of size, ACL (a list of (type, flag, mask, who)), mode and
+    security label."""
+    known = (("size", 4, wide), ("acl", 12, acl), ("mode", 33, number),
+             ("label", 80, label))
     given = [(bit, encode(values[name])) for name, bit, encode in known
              if name in values]
     return bitmap(*(bit for bit, _ in given)) + opaque(
@@ -89,6 +95,11 @@ def acl(entries):
     return number(len(entries)) + b"".join(
         struct.pack(">III", *entry[:3]) + opaque(entry[3].encode())
         for entry in entries)
+
+
+def label(data):
+    """sec_label4; of no format that anybody has registered."""
+    return struct.pack(">II", 0, 0) + opaque(data)
 
 
 class Client:
@@ -349,6 +360,36 @@ class Client:
         """The status of a LOCKT that is refused for other reasons."""
         try:
             self.test_lock(handle, WRITE_LOCK, 0, 1)
+        except Failed as err:
+            return err.status
+        return 0
+
+    def create(self, kind, name, directory=None, mode=0o755, target=b""):
+        """What is no file: its handle."""
+        how = number(kind) + (opaque(target) if kind == SYMLINK else b"")
+        return self.compound(
+            put(directory or self.root),
+            (6, how + opaque(os.fsencode(name)) + attributes(mode=mode),
+             lambda reply: (reply.skip(20), skip_bitmap(reply))), GETFH)[-1]
+
+    def readdir(self, directory, cookie=0, verifier=bytes(8), most=8192):
+        """[(name, cookie)], is it the end, and the verifier."""
+        def decode(reply):
+            verifier, entries = fixed(reply, 8), []
+            while reply.number():
+                cookie, name = hyper(reply), reply.opaque()
+                skip_bitmap(reply)
+                reply.opaque()
+                entries.append((name, cookie))
+            return entries, bool(reply.number()), verifier
+        return self.compound(put(directory), (
+            26, wide(cookie) + verifier + number(most) + number(most) +
+            bitmap(20), decode))[-1]
+
+    def status_of(self, *operations):
+        """Of a COMPOUND that may be refused: 0, or whose what."""
+        try:
+            self.compound(*operations)
         except Failed as err:
             return err.status
         return 0
