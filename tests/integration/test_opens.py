@@ -2,6 +2,7 @@
 """Opens as Linux does not ask for them: share reservations, exclusive
 creates sent twice; and handles of another file system.
 """
+import struct
 import subprocess
 import time
 
@@ -75,6 +76,131 @@ def test_an_exclusive_create_sent_twice(lab, clients):
     file.write(0, b"content")
     again.close()
     file.close()
+
+
+def test_an_open_grows_and_shrinks(lab, clients):
+    """Upgrade by a second OPEN of the same owner, downgrade: one stateid,
+    whose access is what it was given last."""
+    for minor in (1, 2):
+        client = clients(minor=minor)
+        name, owner = f"grows-{time.time_ns()}", b"owner"
+        file = client.open(name, access=READ, create=UNCHECKED, owner=owner)
+        assert status_of(file.write, 0, b"no") == nfs4.OPENMODE
+        grown = client.open(name, access=WRITE, owner=owner)
+        assert grown.stateid[4:] == file.stateid[4:]
+        assert grown.stateid[:4] > file.stateid[:4]
+        assert status_of(file.write, 0, b"no") == nfs4.OLD_STATEID
+        file.stateid = grown.stateid
+        assert file.write(0, b"content") == 7
+        assert file.read(0, 100) == b"content"
+
+        stranger = clients(minor=minor)
+        held = stranger.open(name, access=BOTH)
+        file.downgrade(READ)
+        assert file.read(0, 100) == b"content"
+        held.close()
+        # Not that a WRITE by it is refused: Ganesha's core keeps the access
+        # that the open had (nfs4_do_open_downgrade).  The FSAL has given it
+        # back, and what it never denied it is not given by a downgrade.
+        assert status_of(file.downgrade, READ, READ) == nfs4.INVAL
+        sole = stranger.open(name, access=READ, deny=WRITE)
+        assert status_of(client.open, name, access=WRITE, owner=owner) \
+            == nfs4.SHARE_DENIED
+        assert file.read(0, 100) == b"content"
+        sole.close()
+        file.close()
+        stranger.open(name, access=BOTH, deny=BOTH).close()
+
+
+def test_special_stateids(lab, clients):
+    """All zeros and all ones are for I/O without an open; in between there
+    is nothing; zeros with a one are the compound's own."""
+    for minor in (1, 2):
+        client = clients(minor=minor)
+        name = f"special-{time.time_ns()}"
+        file = client.open(name, create=UNCHECKED)
+        for stateid, data in ((nfs4.ANONYMOUS, b"zeros"),
+                              (nfs4.BYPASS, b"-ones")):
+            assert client.write(file.handle, 0, data, stateid) == 5
+            assert client.read(file.handle, 0, 9, stateid) == data
+            client.set(file.handle, stateid, size=3)
+            assert client.read(file.handle, 0, 9, stateid) == data[:3]
+            client.set(file.handle, stateid, size=0)
+        for other in (b"\0" * 3 + b"\x05" + b"\0" * 12,
+                      b"\0" * 4 + b"\xff" * 12,
+                      b"\xff" * 4 + b"\0" * 12, nfs4.CURRENT):
+            assert status_of(client.read, file.handle, 0, 9, other) \
+                == nfs4.BAD_STATEID, other
+            assert status_of(client.write, file.handle, 0, b"x", other) \
+                == nfs4.BAD_STATEID, other
+            assert status_of(client.set, file.handle, other, size=0) \
+                == nfs4.BAD_STATEID, other
+        forged = file.stateid[:4] + bytes(b ^ 0x55 for b in file.stateid[4:])
+        assert status_of(client.write, file.handle, 0, b"x", forged) in (
+            nfs4.BAD_STATEID, nfs4.STALE_STATEID, nfs4.EXPIRED)
+        file.write(0, b"content")
+        assert current_stateid_reads(client, name) == b"content"
+        file.close()
+        assert status_of(file.write, 0, b"x") in (
+            nfs4.BAD_STATEID, nfs4.EXPIRED, nfs4.OLD_STATEID)
+
+
+def current_stateid_reads(client, name):
+    """OPEN and READ in one COMPOUND (RFC 8881, 16.2.3.1.2)."""
+    arguments = struct.pack(">III", 0, READ, 0) + nfs4.wide(
+        client.clientid) + nfs4.opaque(b"current") + nfs4.number(0) + \
+        nfs4.number(0) + nfs4.opaque(name.encode())
+    return client.compound(
+        nfs4.put(client.root), (18, arguments, nfs4.decode_open),
+        (25, nfs4.CURRENT + nfs4.wide(0) + nfs4.number(100),
+         lambda reply: (reply.skip(4), reply.opaque())[1]),
+        (4, nfs4.number(0) + nfs4.CURRENT,
+         lambda reply: nfs4.fixed(reply, 16)))[2]
+
+
+def test_special_stateids_and_denials(lab, clients):
+    """An open that denies is not got around without one."""
+    one, two = clients(), clients()
+    name = f"denied-{time.time_ns()}"
+    file = one.open(name, access=BOTH, create=UNCHECKED, deny=WRITE)
+    file.write(0, b"content")
+    for stateid in (nfs4.ANONYMOUS, nfs4.BYPASS):
+        assert status_of(two.write, file.handle, 0, b"x", stateid) in (
+            nfs4.LOCKED, nfs4.SHARE_DENIED)
+        assert status_of(two.set, file.handle, stateid, size=0) in (
+            nfs4.LOCKED, nfs4.SHARE_DENIED)
+    assert two.read(file.handle, 0, 99) == b"content"
+    file.close()
+    file = one.open(name, access=BOTH, deny=BOTH)
+    assert status_of(two.read, file.handle, 0, 99) in (
+        nfs4.LOCKED, nfs4.SHARE_DENIED)
+    assert file.read(0, 99) == b"content"
+    file.close()
+    assert two.write(file.handle, 0, b"CON") == 3
+    assert two.read(file.handle, 0, 99) == b"CONtent"
+
+
+def test_sizes_of_open_and_unopened_files(lab, clients):
+    """SETATTR of the size asks for WRITE: by the open's stateid, or by
+    none."""
+    client = clients()
+    name = f"sized-{time.time_ns()}"
+    file = client.open(name, create=UNCHECKED)
+    file.write(0, b"c" * 1000)
+    client.set(file.handle, file.stateid, size=10)
+    assert file.read(0, 2000) == b"c" * 10
+    client.set(file.handle, file.stateid, size=20)
+    assert file.read(0, 2000) == b"c" * 10 + bytes(10)
+    reading = client.open(name, access=READ)
+    assert status_of(client.set, file.handle, reading.stateid, size=0) \
+        == nfs4.OPENMODE
+    reading.close()
+    file.close()
+    client.set(file.handle, size=5)
+    assert client.read(file.handle, 0, 99) == b"c" * 5
+    assert client.change_and_size(file.handle)[1] == 5
+    top = client.create(nfs4.DIRECTORY, name + "-dir")
+    assert status_of(client.set, top, size=0) in (nfs4.ISDIR, nfs4.INVAL)
 
 
 def test_holes_and_space(lab, clients):
