@@ -18,11 +18,9 @@
 #include "module.h"
 #include "object.h"
 #include "ops.h"
+#include "snapshot.h"
 
 #define MS_PER_S 1000
-
-/* The snapid of a .snap folder; libcephfs.h has CEPH_NOSNAP only. */
-#define SNAPDIR UINT64_MAX
 
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
 {
@@ -194,26 +192,6 @@ static fsal_status_t host_to_key(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/*
- * Is there such a snapshot?  ceph_ll_lookup_vino finds an inode for snapids
- * that there are not.  A read of it was never answered, and one with the
- * snapid of a .snap folder for a regular file ended the process (20.2.4,
- * tests/fuzz/handles.py).
- */
-static bool snapshot_exists(struct casync_export *exp, struct Inode *inode,
-			    uint64_t snapid, const struct ceph_statx *stx)
-{
-	char btime[64];
-
-	if (snapid == CEPH_NOSNAP)
-		return true;
-	if (snapid == SNAPDIR)
-		return S_ISDIR(stx->stx_mode);
-	/* Everything in a snapshot tells when that was made. */
-	return ceph_ll_getxattr(exp->ceph, inode, "ceph.snap.btime", btime,
-				sizeof(btime), exp->root_perms) > 0;
-}
-
 static fsal_status_t create_handle(struct fsal_export *exp_hdl,
 				   struct gsh_buffdesc *fh_desc,
 				   struct fsal_obj_handle **handle,
@@ -240,14 +218,13 @@ static fsal_status_t create_handle(struct fsal_export *exp_hdl,
 
 	rc = ceph_ll_getattr(exp->ceph, inode, &stx, casync_statx_wanted(mask),
 			     0, exp->root_perms);
+	if (rc == 0)
+		rc = casync_snapshot_settle(exp->ceph, inode, &id, &stx,
+					    exp->root_perms);
 	if (rc < 0) {
 		ceph_ll_put(exp->ceph, inode);
 		return rc == -ENOENT ? fsalstat(ERR_FSAL_STALE, ENOENT)
 				     : casync_status(rc);
-	}
-	if (!snapshot_exists(exp, inode, id.snapid, &stx)) {
-		ceph_ll_put(exp->ceph, inode);
-		return fsalstat(ERR_FSAL_STALE, ENOENT);
 	}
 	casync_object_out(inode, &stx, handle, attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file snapshot.h
+ * @brief Handles of what is in a snapshot.
+ */
+#ifndef CASYNC_SNAPSHOT_H
+#define CASYNC_SNAPSHOT_H
+
+#include <cephfs/libcephfs.h>
+
+#include "filehandle.h"
+
+/**
+ * Make an inode that was found by its number fit for use, if it is in a
+ * snapshot.
+ *
+ * @param[in] stx  Its attributes.
+ * @return 0; -ESTALE if there is no such snapshot (any more) or no way to the
+ *         folder; another negative errno.
+ */
+int casync_snapshot_settle(struct ceph_mount_info *ceph, struct Inode *inode,
+			   const struct casync_fileid *id,
+			   const struct ceph_statx *stx, const UserPerm *root);
+
+#endif /* CASYNC_SNAPSHOT_H */
