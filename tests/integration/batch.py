@@ -90,9 +90,15 @@ class Batch:
 
     def _lost(self, why, words):
         """The client is no use any more; who is to blame does not run
-        again."""
-        name = self.running or self.left[0]
-        self.left.remove(name)
+        again.  After the last case that is the unmount, and ours to answer
+        for where it is of NFS."""
+        if not self.left:
+            if self.options:
+                return
+            name = list(self.outcomes)[-1]
+        else:
+            name = self.running or self.left[0]
+            self.left.remove(name)
         self.outcomes[name] = f"{why}\n{''.join(words)}"
 
 
