@@ -341,6 +341,7 @@ static int mount_export(struct casync_export *exp,
 		.export_id = exp->export.export_id,
 		.timeout_s = keys->tuning.mount_timeout,
 		.session_timeout_s = keys->tuning.session_timeout,
+		.unmount_timeout_s = keys->tuning.drain_timeout,
 	};
 	int rc = casync_mount_get(&key, &params, &exp->mount);
 

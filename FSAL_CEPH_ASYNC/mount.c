@@ -11,13 +11,20 @@
 
 #include "gsh_list.h"
 
+#include "bounded.h"
 #include "ceph_options.h"
 #include "identity.h"
 #include "leases.h"
+#include "module.h"
 #include "mount.h"
 #include "takeover.h"
 
 #define NS_PER_S UINT64_C(1000000000)
+
+/* How long an unmount may take when another one was given up less than so long
+ * ago: the MDS is gone, and all exports together have to end in time. */
+#define NEXT_UNMOUNT_S 1
+#define GIVEN_UP_RECENTLY_S 60
 
 /* Not an errno: the handle is spent, another one will do. */
 #define TAKE_OVER_AGAIN 1
@@ -35,7 +42,9 @@ struct casync_mount {
 	char *path;
 	char *secret;
 	char *ceph_options;
-	uint16_t export_id; /* of the one that came first */
+	/* Of the one that came first. */
+	uint16_t export_id;
+	uint32_t unmount_timeout_s;
 	bool use_old_uuid;
 
 	struct ceph_mount_info *ceph;
@@ -54,6 +63,10 @@ struct casync_mount {
 static pthread_mutex_t mounts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t mount_changed = PTHREAD_COND_INITIALIZER;
 static GLIST_HEAD(mounts);
+
+/* Those whose unmount does not come back.  libcephfs may call into them. */
+static GLIST_HEAD(left_behind);
+static time_t last_given_up_s; /* CLOCK_MONOTONIC; 0: never */
 
 struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount)
 {
@@ -326,15 +339,87 @@ static int connect_and_mount(struct casync_mount *mount,
 	return 0;
 }
 
-/* Teardown, written once: of a mount that was, or that was not to be.  Waits
- * for Ceph. */
-static void disconnect(struct casync_mount *mount)
+struct teardown {
+	struct casync_bounded call;
+	struct ceph_mount_info *ceph;
+};
+
+static int unmount(struct casync_bounded *call)
 {
-	if (mount->ceph == NULL || mount->stuck)
-		return;
-	if (ceph_is_mounted(mount->ceph))
-		(void)ceph_unmount(mount->ceph);
-	(void)ceph_release(mount->ceph);
+	struct ceph_mount_info *ceph =
+		container_of(call, struct teardown, call)->ceph;
+
+	if (ceph_is_mounted(ceph))
+		(void)ceph_unmount(ceph);
+	(void)ceph_release(ceph);
+	return 0;
+}
+
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+static uint32_t unmount_time_s(const struct casync_mount *mount)
+{
+	bool recently;
+
+	pthread_mutex_lock(&mounts_lock);
+	recently = last_given_up_s != 0 &&
+		   now_s() - last_given_up_s < GIVEN_UP_RECENTLY_S;
+	pthread_mutex_unlock(&mounts_lock);
+	return recently ? NEXT_UNMOUNT_S : mount->unmount_timeout_s;
+}
+
+static void give_up(struct casync_mount *mount, uint32_t timeout_s)
+{
+	LogCrit(COMPONENT_FSAL,
+		"export %" PRIu16
+		": unmounting '%s' of file system '%s' did not end within %" PRIu32
+		" s; its CephFS session is left behind",
+		mount->export_id, mount->path,
+		shown(mount->filesystem, "(default)"), timeout_s);
+	mount->stuck = true;
+	pthread_mutex_lock(&mounts_lock);
+	last_given_up_s = now_s();
+	pthread_mutex_unlock(&mounts_lock);
+}
+
+/*
+ * Teardown, written once: of a mount that was, or that was not to be.  Waits
+ * for Ceph, which itself waits for its MDS without a timeout.
+ *
+ * False if it did not end: then the mount must stay as it is, for good.
+ */
+static bool disconnect(struct casync_mount *mount, uint32_t timeout_s)
+{
+	struct teardown *teardown;
+	int rc;
+
+	if (mount->ceph == NULL)
+		return true;
+	if (mount->stuck)
+		return false;
+
+	teardown = gsh_calloc(1, sizeof(*teardown));
+	teardown->call.run = unmount;
+	teardown->ceph = mount->ceph;
+	rc = casync_bounded_call(&teardown->call, timeout_s);
+	if (rc == 0)
+		return true;
+	if (rc == -ETIMEDOUT) {
+		give_up(mount, timeout_s);
+	} else {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": no thread to unmount: %s",
+			mount->export_id, strerror(-rc));
+		mount->stuck = true;
+		casync_module_stay();
+	}
+	return false;
 }
 
 static int attempt(struct casync_mount *mount,
@@ -359,10 +444,10 @@ static int build(struct casync_mount *mount,
 {
 	int rc = attempt(mount, params, true);
 
-	if (rc == TAKE_OVER_AGAIN) {
-		disconnect(mount);
-		rc = attempt(mount, params, false);
-	}
+	if (rc == TAKE_OVER_AGAIN)
+		rc = disconnect(mount, params->timeout_s)
+			     ? attempt(mount, params, false)
+			     : -ETIMEDOUT;
 	return rc;
 }
 
@@ -377,6 +462,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->secret = dup_or_null(key->secret);
 	mount->ceph_options = dup_or_null(params->ceph_options);
 	mount->export_id = params->export_id;
+	mount->unmount_timeout_s = params->unmount_timeout_s;
 	mount->use_old_uuid = params->use_old_uuid;
 	mount->state = BUILDING;
 	casync_upcalls_init(&mount->upcalls);
@@ -412,17 +498,22 @@ static struct casync_mount *find_locked(const struct casync_mount_key *key)
 
 static void drop_locked(struct casync_mount *mount)
 {
+	bool gone;
+
 	if (--mount->users != 0)
 		return;
 
 	/* Still registered, so that its successor waits for it to be gone. */
 	mount->state = CLOSING;
 	pthread_mutex_unlock(&mounts_lock);
-	disconnect(mount);
+	gone = disconnect(mount, unmount_time_s(mount));
 	pthread_mutex_lock(&mounts_lock);
 	glist_del(&mount->link);
 	pthread_cond_broadcast(&mount_changed);
-	mount_free(mount);
+	if (gone)
+		mount_free(mount);
+	else
+		glist_add_tail(&left_behind, &mount->link);
 }
 
 /* The mount of that identity, with one more user; built if need be. */

@@ -37,6 +37,7 @@ struct casync_mount_params {
 	uint16_t export_id;
 	uint32_t timeout_s;
 	uint32_t session_timeout_s;
+	uint32_t unmount_timeout_s;
 };
 
 struct casync_mount;
@@ -61,7 +62,8 @@ int casync_mount_get(const struct casync_mount_key *key,
 /**
  * Give a mount back; the last export unmounts.
  *
- * May block in ceph_unmount.  The caller has drained its I/O: libcephfs frees
+ * May block in ceph_unmount, for the time that was given: the MDS may be gone.
+ * What did not end by then is left behind, and never freed.  The caller has drained its I/O: libcephfs frees
  * open Fhs under it otherwise.
  */
 void casync_mount_put(struct casync_mount *mount);

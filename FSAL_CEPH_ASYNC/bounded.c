@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include "fsal.h"
+
+#include "bounded.h"
+#include "module.h"
+
+static void call_init(struct casync_bounded *call)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&call->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&call->done_cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void call_free(struct casync_bounded *call)
+{
+	pthread_cond_destroy(&call->done_cond);
+	pthread_mutex_destroy(&call->lock);
+	gsh_free(call);
+}
+
+static void *run(void *arg)
+{
+	struct casync_bounded *call = arg;
+	bool given_up;
+	int rc = call->run(call);
+
+	pthread_mutex_lock(&call->lock);
+	call->rc = rc;
+	call->done = true;
+	given_up = call->given_up;
+	pthread_cond_signal(&call->done_cond);
+	pthread_mutex_unlock(&call->lock);
+	if (given_up)
+		call_free(call);
+	return NULL;
+}
+
+static bool await(struct casync_bounded *call, uint32_t timeout_s)
+{
+	struct timespec deadline;
+	int rc = 0;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += timeout_s;
+	pthread_mutex_lock(&call->lock);
+	while (!call->done && rc == 0)
+		rc = pthread_cond_timedwait(&call->done_cond, &call->lock,
+					    &deadline);
+	call->given_up = !call->done;
+	pthread_mutex_unlock(&call->lock);
+	return !call->given_up;
+}
+
+int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s)
+{
+	pthread_t thread;
+	int rc;
+
+	call_init(call);
+	rc = pthread_create(&thread, NULL, run, call);
+	if (rc != 0) {
+		call_free(call);
+		return -rc;
+	}
+	/* Before it may end by itself: it comes back into our text. */
+	if (!await(call, timeout_s)) {
+		pthread_detach(thread);
+		casync_module_stay();
+		return -ETIMEDOUT;
+	}
+	pthread_join(thread, NULL);
+	rc = call->rc;
+	call_free(call);
+	return rc;
+}

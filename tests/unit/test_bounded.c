@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "bounded.h"
+#include "module.h"
+#include "rig.h"
+
+struct call {
+	struct casync_bounded bounded;
+	sem_t *hold; /* waited for, if there is one */
+	int rc;
+};
+
+static int stays;
+static int ended; /* atomic */
+
+void casync_module_stay(void)
+{
+	stays++;
+}
+
+static int run(struct casync_bounded *bounded)
+{
+	struct call *call = container_of(bounded, struct call, bounded);
+
+	if (call->hold != NULL && !rig_wait(call->hold))
+		return -EIO;
+	__atomic_add_fetch(&ended, 1, __ATOMIC_ACQ_REL);
+	return call->rc;
+}
+
+/* The call frees itself: a sanitizer sees it if not. */
+static int make_call(sem_t *hold, int rc, uint32_t timeout_s)
+{
+	struct call *call = gsh_calloc(1, sizeof(*call));
+
+	call->bounded.run = run;
+	call->hold = hold;
+	call->rc = rc;
+	return casync_bounded_call(&call->bounded, timeout_s);
+}
+
+static int up(void **state)
+{
+	(void)state;
+	stays = 0;
+	ended = 0;
+	return 0;
+}
+
+static void result_is_the_calls(void **state)
+{
+	(void)state;
+	assert_int_equal(make_call(NULL, 0, 10), 0);
+	assert_int_equal(make_call(NULL, -EPERM, 10), -EPERM);
+	assert_int_equal(make_call(NULL, 7, 10), 7);
+	assert_int_equal(ended, 3);
+	assert_int_equal(stays, 0);
+}
+
+static void call_that_does_not_end_is_left_behind(void **state)
+{
+	struct timespec began, now;
+	sem_t hold;
+
+	(void)state;
+	sem_init(&hold, 0, 0);
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	assert_int_equal(make_call(&hold, 0, 1), -ETIMEDOUT);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	assert_in_range(now.tv_sec - began.tv_sec, 1, 5);
+	/* Its text must stay for it. */
+	assert_int_equal(stays, 1);
+	assert_int_equal(__atomic_load_n(&ended, __ATOMIC_ACQUIRE), 0);
+
+	/* It comes back all the same. */
+	sem_post(&hold);
+	assert_true(rig_wait_count(&ended, 1));
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	sem_destroy(&hold);
+}
+
+static void others_do_not_wait_for_the_one_left_behind(void **state)
+{
+	sem_t hold;
+
+	(void)state;
+	sem_init(&hold, 0, 0);
+	assert_int_equal(make_call(&hold, 0, 1), -ETIMEDOUT);
+	assert_int_equal(make_call(NULL, 0, 10), 0);
+	sem_post(&hold);
+	assert_true(rig_wait_count(&ended, 2));
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	sem_destroy(&hold);
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(result_is_the_calls),
+		CASE(call_that_does_not_end_is_left_behind),
+		CASE(others_do_not_wait_for_the_one_left_behind),
+	};
+
+	return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);
+}
