@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Orderly ends: with thousands of writes in flight, after refused opens."""
 import itertools
+import json
+import subprocess
 import threading
 import time
 
@@ -141,4 +143,68 @@ def test_sigterm_with_writes_in_flight(lab, slow, record):
     for number in acknowledged[::37]:
         assert nfs3.read(reader, writers.handles[number % FILES],
                          number // FILES * BLOCK, BLOCK) == content(number)
+    reader.close()
+
+
+@pytest.fixture
+def quick_reconnect(lab):
+    """An MDS that starts waits 5 s for its clients, not 45."""
+    command = ["ceph", "config", "set", "mds", "mds_reconnect_timeout"]
+    subprocess.run([*command, "5"], check=True, timeout=30)
+    yield
+    subprocess.run([*command, "45"], check=True, timeout=30)
+
+
+def start_mds():
+    """Without the sessions that were left behind: the MDS would wait for a
+    gateway that takes them over."""
+    def tell(*words):
+        return subprocess.run(
+            ["ceph", "tell", "mds.a", *words], text=True, timeout=60,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, check=False).stdout
+    mds = subprocess.Popen(["lab", "mds", "start"], stdin=subprocess.DEVNULL)
+    while mds.poll() is None:
+        time.sleep(1)
+        for session in json.loads(tell("session", "ls") or "[]"):
+            if "uuid" in session["client_metadata"]:
+                tell("client", "evict", f"id={session['id']}")
+    assert mds.returncode == 0
+
+
+def test_sigterm_with_the_mds_gone(lab, quick_reconnect, record):
+    """libcephfs waits for it without a timeout; we do not.  One mount of
+    several waits for Drain_Timeout, the others 1 s each."""
+    lab.expected.append(r"unmounting '.*' of file system '.*' did not end")
+    folders = ["/gone-1", "/gone-2"]
+    fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+    fs.mount()
+    for folder in folders:
+        fs.mkdirs(folder, 0o755)
+    fs.shutdown()
+    lab.ganesha("restart", "--block", f"Drain_Timeout = {DRAIN_S};",
+                "--append", "\n".join(
+                    f"EXPORT {{ Export_Id = {40 + number}; Path = {folder}; "
+                    f"Pseudo = {folder}; Protocols = 3,4; Access_Type = RW; "
+                    "SecType = sys; FSAL { Name = CEPH_ASYNC; } }"
+                    for number, folder in enumerate(folders)))
+    root = nfs3.root_of("/ceph", 2050)
+    connection = nfs3.Connection(2049)
+    handle = nfs3.create(connection, root, f"mds-gone-{time.time_ns()}")
+    connection.call(nfs3.NFS, nfs3.WRITE,
+                    nfs3.write_arguments(handle, 0, content(1)))
+    lab.run("mds", "kill9")
+    try:
+        began = time.monotonic()
+        lab.ganesha("stop", "--timeout", DRAIN_S + MORE_S)
+        seconds = time.monotonic() - began
+    finally:
+        connection.close()
+        start_mds()
+    record(f"SIGTERM with the MDS killed, {1 + len(folders)} mounts: ended "
+           f"after {seconds:.1f} s, Drain_Timeout = {DRAIN_S} s")
+    assert DRAIN_S <= seconds < DRAIN_S + len(folders) + 5
+    lab.ganesha("start")
+    reader = nfs3.Connection(2049)
+    assert nfs3.read(reader, handle, 0, BLOCK) == content(1)
     reader.close()
