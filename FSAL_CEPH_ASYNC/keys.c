@@ -156,7 +156,7 @@ const struct casync_key casync_keys[] = {
 	  .change = CASYNC_KEY_LIVE,
 	  .unset = "what Ganesha can carry, 64 MiB, or Max_Inflight_Bytes where that is less",
 	  .summary = "Largest READ that clients are told of (rsize).",
-	  .text = "64 MiB is the most that Ganesha 9 can carry (FSAL_MAXIOSIZE). A Linux client asks for 1 MiB at most. EXPORT { MaxRead } of Ganesha holds as well: the smaller one counts. After a reload clients keep what they have agreed on until they mount again; what is longer is cut short, which they are used to.",
+	  .text = "64 MiB is the most that Ganesha 9 can carry (FSAL_MAXIOSIZE). A Linux client asks for 1 MiB at most. EXPORT { MaxRead } of Ganesha holds as well: the smaller one counts. After a reload clients keep what they have agreed on until they mount again.",
 	  IN_BOTH(tuning.max_read) },
 	{ .name = "Max_Write", .type = CASYNC_KEY_NUMBER, .min = 4 * KIB,
 	  .max = FSAL_MAXIOSIZE, .or_zero = true, .unit = "bytes",

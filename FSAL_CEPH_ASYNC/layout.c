@@ -16,6 +16,9 @@
 #define FILE_LAYOUT "ceph.file.layout"
 #define DIR_LAYOUT "ceph.dir.layout"
 
+/* CEPH_INO_ROOT of Ceph's ceph_fs.h, which libcephfs-dev leaves out. */
+#define ROOT_INO 1
+
 /* Longest value, with the names of a pool and of a namespace in it. */
 #define LAYOUT_BYTES 1024
 
@@ -113,6 +116,9 @@ static bool folder_decides(const struct casync_object *dir,
 	value[rc] = '\0';
 	if (strcmp(value, exp->layout.preset) != 0)
 		return true;
+	/* The root has one from the start. */
+	if (dir->id.ino == ROOT_INO)
+		return false;
 	return ceph_ll_getxattr(exp->ceph, dir->inode, DIR_LAYOUT, value,
 				sizeof(value), exp->root_perms) >= 0;
 }
