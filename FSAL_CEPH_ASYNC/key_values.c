@@ -144,7 +144,8 @@ static size_t describe_words(const struct casync_key *key, char *wanted,
 	const struct casync_word *word;
 	size_t used = 0;
 
-	for (word = key->words; word->word != NULL && used < size; word++)
+	for (word = key->words;
+	     word != NULL && word->word != NULL && used < size; word++)
 		used += (size_t)snprintf(wanted + used, size - used, "%s%s",
 					 used == 0 ? "one of " : ", ",
 					 word->word);
@@ -248,7 +249,7 @@ static bool add_option(const struct casync_key *key, const char *text,
 		       char **member, char *why, size_t size)
 {
 	char line[CASYNC_CEPH_OPTION_MAX + 2];
-	size_t length;
+	size_t length, more;
 	char *longer;
 
 	if (strlen(text) > key->max)
@@ -256,10 +257,11 @@ static bool add_option(const struct casync_key *key, const char *text,
 	if (!casync_ceph_option_parse(text, line, why, size))
 		return false;
 	length = *member != NULL ? strlen(*member) : 0;
-	longer = gsh_malloc(length + strlen(line) + 1);
+	more = strlen(line) + 1;
+	longer = gsh_malloc(length + more);
 	if (length != 0)
 		memcpy(longer, *member, length);
-	strcpy(longer + length, line);
+	memcpy(longer + length, line, more);
 	gsh_free(*member);
 	*member = longer;
 	return true;

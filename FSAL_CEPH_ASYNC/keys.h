@@ -49,20 +49,20 @@ enum casync_block { CASYNC_IN_MODULE, CASYNC_IN_EXPORT, CASYNC_BLOCKS };
 
 struct casync_key {
 	const char *name;
-	enum casync_key_type type;
 	const struct casync_word *words; /**< Of booleans and words. */
 	uint64_t min, max;	   /**< Of numbers; of a string's length. */
 	uint64_t multiple;	   /**< Numbers: of this, unless it is 0. */
-	bool or_zero;		   /**< 0 is taken, too: as if not set. */
 	uint64_t preset;	   /**< Default of numbers and words. */
 	const char *preset_string; /**< Default of strings, or NULL. */
 	const char *unset;	   /**< What holds while it is not set. */
 	const char *unit;	   /**< Of numbers, or NULL. */
+	const char *only;	   /**< Why nothing but the default is taken. */
+	const char *summary;	   /**< One sentence, for tables. */
+	const char *text;	   /**< More; paragraphs end with "\n\n". */
+	enum casync_key_type type;
 	enum casync_key_change change;
+	bool or_zero;		  /**< 0 is taken, too: as if not set. */
 	bool secret;		  /**< The value is not logged. */
-	const char *only;	  /**< Why nothing but the default is taken. */
-	const char *summary;	  /**< One sentence, for tables. */
-	const char *text;	  /**< More; paragraphs end with "\n\n". */
 	size_t at[CASYNC_BLOCKS]; /**< In the block's struct. */
 	size_t bytes;		  /**< Of the member. */
 };
