@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Keys of the configuration that no other test turns."""
+"""Options of block and export as clients see them, and who they make us to
+the MDS.
+"""
 import subprocess
 import threading
 import time

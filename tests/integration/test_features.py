@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""docs/features.md names tests: each must exist, and each key have a row."""
+import re
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import all_cases  # noqa: F401  (registers the cases)
+from registry import CASES
+
+TOP = Path(__file__).resolve().parents[2]
+TEXT = (TOP / "docs/features.md").read_text(encoding="utf-8")
+
+
+def names_in(file):
+    if file.startswith("case_"):
+        return [name for name, case in CASES.items() if case.module == file]
+    if file.endswith(".py"):
+        text = (TOP / "tests/integration" / file).read_text(encoding="utf-8")
+        return re.findall(r"^def (test_\w+)", text, re.M)
+    text = (TOP / "tests/unit" / file).read_text(encoding="utf-8")
+    return re.findall(r"^static void (\w+)\(\s*void \*\*", text, re.M)
+
+
+def test_each_test_that_is_named_exists():
+    named = re.findall(r"`((?:case|test)_\w+(?:\.\w+)?)::([\w*]+)`", TEXT)
+    assert len(named) > 150
+    missing = [f"{file}::{name}" for file, name in named
+               if not any(fnmatchcase(there, name)
+                          for there in names_in(file))]
+    assert not missing, missing
+
+
+def test_each_key_has_a_row():
+    keys = (TOP / "docs/configuration.md").read_text(encoding="utf-8")
+    rows = [line.split("|")[1] for line in keys.splitlines()
+            if re.match(r"\| `\w+` \| (block|export|both) ", line)]
+    found = [key for row in rows for key in re.findall(r"`(\w+)`", row)]
+    assert len(found) > 15
+    assert not [key for key in found if f"`{key}`" not in TEXT]
+
+
+def test_no_cell_is_empty():
+    for line in TEXT.splitlines():
+        if line.startswith("|") and not line.startswith("| |"):
+            assert all(cell.strip() for cell in line.split("|")[1:-1]), line
