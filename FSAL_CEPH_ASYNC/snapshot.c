@@ -61,8 +61,8 @@ static int pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
 /*
  * libcephfs asks the MDS about a folder by the way that led to it.  To one that
  * was found by its number none did; it leaves the snapshot out then, and the
- * MDS lists, and changes, the folder as it is today.  Its entry in the
- * folder's own .snap is a way, and stays for as long as somebody holds the
+ * MDS lists the folder, and looks names up in it, as it is today.  Its entry in
+ * the folder's own .snap is a way, and stays for as long as somebody holds the
  * inode (Dentry::link).
  */
 static int find_way(struct ceph_mount_info *ceph,
