@@ -41,6 +41,7 @@ static void leave_upcalls(struct casync_export *exp)
 static void export_free(struct casync_export *exp)
 {
 	casync_watchdog_remove(exp);
+	casync_publish_remove(exp);
 	if (exp->mount != NULL) {
 		leave_upcalls(exp);
 		casync_listings_drop(&exp->listings, exp->ceph);
@@ -93,6 +94,7 @@ static void release(struct fsal_export *exp_hdl)
 	struct casync_export *exp = export_of(exp_hdl);
 
 	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
+	casync_publish_remove(exp);
 	leave_upcalls(exp);
 
 	if (casync_inflight_drain(&exp->inflight, 0) != 0) {
@@ -429,6 +431,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	}
 
 	casync_watchdog_add(exp);
+	casync_publish_add(exp);
 	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
 	casync_recalls_join(exp);
 	op_ctx->fsal_export = &exp->export;

@@ -13,8 +13,10 @@
 #include "inflight.h"
 #include "layout.h"
 #include "listing.h"
+#include "metrics.h"
 #include "mount.h"
 #include "pool.h"
+#include "publish.h"
 #include "recalls.h"
 #include "watchdog.h"
 #include "workers.h"
@@ -32,7 +34,9 @@ struct casync_export {
 	struct casync_pool pool;	 /**< Where ops come from. */
 	struct casync_listings listings; /**< That stopped half-way. */
 	struct casync_layout layout;	 /**< Of new files. */
+	struct casync_metrics metrics;	 /**< What was done. */
 	struct casync_watched watched;
+	struct casync_published published;
 	struct casync_upcalls_entry upcalls;
 	struct casync_recalls_entry recalls;
 	/** The drain has given up on requests in flight: nobody waits for

@@ -11,6 +11,11 @@
 #include "object.h"
 #include "op.h"
 
+static void count(struct casync_op *op, enum casync_counter counter)
+{
+	casync_count(casync_metrics_shard(&op->exp->metrics), counter, 1);
+}
+
 /* The first error in file order; a part that failed fails the request. */
 static int64_t first_error(const struct casync_op *op)
 {
@@ -107,6 +112,8 @@ static void read_repair(struct casync_op *op)
 	unsigned int i;
 	int64_t have;
 
+	count(op, all_parts_full(op) ? CASYNC_C_SIZE_CHECKS
+				     : CASYNC_C_REPAIRED_READS);
 	op->amount_bytes = 0;
 	for (i = 0; i < op->part_count; i++) {
 		have = repair_part(op, &op->parts[i]);
@@ -157,6 +164,7 @@ static void go_blocking(struct casync_op *op)
 void casync_finish_blocking_read(struct casync_op *op)
 {
 	/* Its parts have a result of 0: all of it is yet to be fetched. */
+	count(op, CASYNC_C_BLOCKING_READS);
 	go_blocking(op);
 }
 
@@ -176,6 +184,8 @@ void casync_finish(struct casync_op *op)
 	bool settled = true;
 
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
+	if (CASYNC_METRICS_ON)
+		op->taken_ns = casync_now_ns();
 	if (op->kind == CASYNC_OP_READ) {
 		settled = read_settled(op);
 	} else {

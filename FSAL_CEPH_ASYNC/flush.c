@@ -38,6 +38,18 @@ static uint64_t known_end_locked(struct casync_object *obj)
 	return size > obj->flush.written_end ? size : obj->flush.written_end;
 }
 
+static void count_flush(struct casync_export *exp, int rc, uint64_t began_ns)
+{
+	struct casync_metrics_shard *shard =
+		casync_metrics_shard(&exp->metrics);
+
+	if (!CASYNC_METRICS_ON)
+		return;
+	casync_observe(shard, CASYNC_H_FLUSH, casync_now_ns() - began_ns);
+	if (rc < 0)
+		casync_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
+}
+
 /*
  * What grows while the flush is in the air is not covered by it, and what is
  * cut off and grows again is not either.
@@ -45,6 +57,7 @@ static uint64_t known_end_locked(struct casync_object *obj)
 static int sync_inode(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
+	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
 	uint64_t size;
 	int rc;
 
@@ -54,6 +67,7 @@ static int sync_inode(struct casync_object *obj)
 	pthread_mutex_unlock(&flush->lock);
 
 	rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
+	count_flush(obj->exp, rc, began_ns);
 
 	pthread_mutex_lock(&flush->lock);
 	if (rc == 0)
@@ -112,6 +126,8 @@ void casync_flush_request(struct casync_object *obj,
 	struct casync_flush *flush = &obj->flush;
 	bool lead;
 
+	casync_count(casync_metrics_shard(&obj->exp->metrics),
+		     CASYNC_C_FLUSH_REQUESTS, 1);
 	pthread_mutex_lock(&flush->lock);
 	glist_add_tail(&flush->waiters, &waiter->link);
 	lead = !flush->running;

@@ -3,6 +3,7 @@
 
 #include "fsal.h"
 
+#include "export.h"
 #include "gate.h"
 #include "op.h"
 
@@ -31,6 +32,9 @@ bool casync_gate_enter(struct casync_gate *gate, struct casync_op *op)
 	if (let_in) {
 		gate->inside++;
 	} else {
+		/* Now: without the lock it is not the caller's any more. */
+		casync_count(casync_metrics_shard(&op->exp->metrics),
+			     CASYNC_C_HELD, 1);
 		casync_op_set_state(op, CASYNC_OP_HELD);
 		op->next = NULL;
 		if (gate->newest != NULL)

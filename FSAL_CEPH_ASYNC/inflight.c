@@ -54,6 +54,7 @@ void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 	glist_init(&set->line);
 	set->ops = 0;
 	set->bytes = 0;
+	set->peak_ops = 0;
 	set->max_ops = max_ops;
 	set->max_bytes = max_bytes;
 	set->waiting = 0;
@@ -81,6 +82,8 @@ static void add_locked(struct casync_inflight *set,
 	entry->since_ns = casync_now_ns();
 	glist_add_tail(&set->entries, &entry->link);
 	set->ops++;
+	if (set->peak_ops < set->ops)
+		set->peak_ops = set->ops;
 	set->bytes += entry->bytes;
 }
 
@@ -114,6 +117,7 @@ static int wait_in_line_locked(struct casync_inflight *set,
 {
 	struct timespec deadline = deadline_after(CASYNC_MAX_WAIT_MS);
 	struct waiter self = {.entry = entry};
+	uint64_t began_ns = casync_now_ns();
 	int rc = 0;
 
 	init_cond(&self.called);
@@ -129,6 +133,7 @@ static int wait_in_line_locked(struct casync_inflight *set,
 		serve_line_locked(set);
 	}
 	pthread_cond_destroy(&self.called);
+	entry->waited_ns = casync_now_ns() - began_ns;
 
 	if (self.let_in)
 		return 0;
@@ -155,6 +160,7 @@ int casync_inflight_enter(struct casync_inflight *set,
 	int rc;
 
 	entry->bytes = bytes;
+	entry->waited_ns = 0;
 	entry->reported = false;
 
 	pthread_mutex_lock(&set->lock);
@@ -209,6 +215,30 @@ void casync_inflight_visit_overdue(struct casync_inflight *set,
 		visit(entry, arg);
 	}
 	pthread_mutex_unlock(&set->lock);
+}
+
+static uint64_t oldest_since_locked(struct casync_inflight *set)
+{
+	struct casync_inflight_entry *entry = glist_first_entry(
+		glist_empty(&set->overdue) ? &set->entries : &set->overdue,
+		struct casync_inflight_entry, link);
+
+	return entry != NULL ? entry->since_ns : 0;
+}
+
+void casync_inflight_look(struct casync_inflight *set,
+			  struct casync_inflight_look *look)
+{
+	uint64_t since_ns;
+
+	pthread_mutex_lock(&set->lock);
+	look->ops = set->ops;
+	look->bytes = set->bytes;
+	look->peak_ops = set->peak_ops;
+	look->waiting = set->waiting;
+	since_ns = oldest_since_locked(set);
+	pthread_mutex_unlock(&set->lock);
+	look->oldest_ns = since_ns != 0 ? casync_now_ns() - since_ns : 0;
 }
 
 static void visit_list(struct glist_head *list, casync_inflight_visitor *visit,

@@ -24,9 +24,10 @@
 /** One member of the set; embedded in the op. */
 struct casync_inflight_entry {
 	struct glist_head link;
-	uint64_t bytes;	   /**< Counted against Max_Inflight_Bytes. */
-	uint64_t since_ns; /**< CLOCK_MONOTONIC when it was let in. */
-	bool reported;	   /**< The visitor's to set; the owner's once out. */
+	uint64_t bytes;	    /**< Counted against Max_Inflight_Bytes. */
+	uint64_t since_ns;  /**< CLOCK_MONOTONIC when it was let in. */
+	uint64_t waited_ns; /**< In line before; also when it was in vain. */
+	bool reported;	    /**< The visitor's to set; the owner's once out. */
 };
 
 struct casync_inflight {
@@ -37,6 +38,7 @@ struct casync_inflight {
 	struct glist_head line;	   /**< Callers held back by a limit. */
 	uint64_t ops;
 	uint64_t bytes;
+	uint64_t peak_ops; /**< Most there ever were. */
 	uint64_t max_ops;
 	uint64_t max_bytes;
 	unsigned int waiting; /**< Length of `line`. */
@@ -98,6 +100,18 @@ void casync_inflight_visit_overdue(struct casync_inflight *set,
 /** Visit all entries, the oldest first. */
 void casync_inflight_visit_all(struct casync_inflight *set,
 			       casync_inflight_visitor *visit, void *arg);
+
+/** The set at one moment. */
+struct casync_inflight_look {
+	uint64_t ops;
+	uint64_t bytes;
+	uint64_t peak_ops;
+	uint64_t waiting;
+	uint64_t oldest_ns; /**< Age of the oldest; 0 if there is none. */
+};
+
+void casync_inflight_look(struct casync_inflight *set,
+			  struct casync_inflight_look *look);
 
 /** CLOCK_MONOTONIC in nanoseconds. */
 uint64_t casync_now_ns(void);

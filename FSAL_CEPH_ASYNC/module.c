@@ -14,6 +14,7 @@
 #include "keys.h"
 #include "module.h"
 #include "object.h"
+#include "prometheus.h"
 #include "recalls.h"
 #include "service.h"
 #include "watchdog.h"
@@ -138,6 +139,7 @@ MODULE_FINI void casync_module_fini(void)
 	casync_recalls_stop();
 	casync_complete_stop();
 	casync_workers_stop();
+	casync_prometheus_free();
 
 	if (unregister_fsal(&casync_module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",

@@ -91,6 +91,9 @@ fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
 
 	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
 				   op->length_bytes);
+	if (op->entry.waited_ns != 0)
+		casync_observe(casync_metrics_shard(&op->exp->metrics),
+			       CASYNC_H_THROTTLE, op->entry.waited_ns);
 	if (rc != 0)
 		return fsalstat(ERR_FSAL_DELAY, -rc);
 
@@ -112,6 +115,65 @@ fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+static enum casync_metric_op metric_op(const struct casync_op *op)
+{
+	return op->kind == CASYNC_OP_READ ? CASYNC_METRIC_READ
+					  : CASYNC_METRIC_WRITE;
+}
+
+/* Only now is it known whether it was. */
+static void count_stability(const struct casync_op *op,
+			    struct casync_metrics_shard *shard)
+{
+	if (!op->durability.stable_answer)
+		return;
+	/* Until store_outcome() it says what was asked for. */
+	casync_count(shard,
+		     op->arg->fsal_stable
+			     ? CASYNC_C_STABLE +
+				       op->exp->keys.tuning.stable_write
+			     : CASYNC_C_PROMOTED,
+		     1);
+	if (!op->durability.flush)
+		casync_count(shard, CASYNC_C_FLUSH_FREE, 1);
+}
+
+/* What never was with libcephfs has no stages but the total. */
+static void observe_stages(const struct casync_op *op,
+			   struct casync_metrics_shard *shard)
+{
+	unsigned int h = CASYNC_H_STAGES + metric_op(op) * CASYNC_STAGES;
+	uint64_t began_ns = op->entry.since_ns - op->entry.waited_ns;
+	uint64_t now_ns = casync_now_ns();
+
+	casync_observe(shard, h + CASYNC_STAGE_TOTAL, now_ns - began_ns);
+	if (op->taken_ns == 0)
+		return;
+	casync_observe(shard, h + CASYNC_STAGE_QUEUED,
+		       op->submitted_ns - began_ns);
+	casync_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
+		       op->answered_ns - op->submitted_ns);
+	casync_observe(shard, h + CASYNC_STAGE_HANDOVER,
+		       op->taken_ns - op->answered_ns);
+	casync_observe(shard, h + CASYNC_STAGE_FINISH, now_ns - op->taken_ns);
+}
+
+static void count_op(const struct casync_op *op)
+{
+	struct casync_metrics_shard *shard =
+		casync_metrics_shard(&op->exp->metrics);
+
+	if (!CASYNC_METRICS_ON)
+		return;
+	casync_count_answer(shard, metric_op(op), op->status);
+	observe_stages(op, shard);
+	if (FSAL_IS_ERROR(op->status))
+		return;
+	casync_count(shard, CASYNC_C_BYTES + metric_op(op), op->amount_bytes);
+	if (op->kind == CASYNC_OP_WRITE)
+		count_stability(op, shard);
+}
+
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
 {
 	struct fsal_obj_handle *handle = &op->obj->handle;
@@ -119,6 +181,8 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	struct fsal_io_arg *arg = op->arg;
 	void *caller_arg = op->caller_arg;
 
+	casync_count_answer(casync_metrics_shard(&op->exp->metrics),
+			    metric_op(op), status);
 	/* First: nobody keeps the export for us once the answer is out. */
 	op_free(op);
 	arg->io_amount = 0;
@@ -164,6 +228,8 @@ void casync_op_end(struct casync_op *op)
 
 	release_fd(op);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
+	/* Before the answer: who has it finds it counted. */
+	count_op(op);
 	store_outcome(op);
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)

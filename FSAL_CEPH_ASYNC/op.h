@@ -131,6 +131,11 @@ struct casync_op {
 	size_t length_bytes; /**< What is asked of libcephfs in all. */
 	struct casync_durability durability; /**< Writes only. */
 
+	/* For the metrics; 0: it never got there. */
+	uint64_t submitted_ns;
+	uint64_t answered_ns; /**< Atomic; libcephfs' last answer. */
+	uint64_t taken_ns;    /**< By a completion thread. */
+
 	unsigned int part_count;
 	int parts_left; /**< Atomic; one more while submitting. */
 

@@ -43,6 +43,11 @@ static bool clamp_to_size(struct casync_op *op)
 	return true;
 }
 
+static void count(struct casync_export *exp, enum casync_counter counter)
+{
+	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
+}
+
 static void journaled(struct casync_flush_waiter *waiter, int rc)
 {
 	struct casync_op *op =
@@ -58,6 +63,7 @@ static void journaled(struct casync_flush_waiter *waiter, int rc)
 
 static void submit_after_journal(struct casync_op *op)
 {
+	count(op->exp, CASYNC_C_JOURNALED_FIRST);
 	casync_op_set_state(op, CASYNC_OP_JOURNALING);
 	op->flush_waiter.done = journaled;
 	casync_flush_request(op->obj, &op->flush_waiter);
@@ -154,20 +160,37 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		start(op, bypass);
 }
 
+static void count_commit(struct casync_export *exp, fsal_status_t status,
+			 uint64_t began_ns)
+{
+	struct casync_metrics_shard *shard =
+		casync_metrics_shard(&exp->metrics);
+
+	if (!CASYNC_METRICS_ON)
+		return;
+	casync_count_answer(shard, CASYNC_METRIC_COMMIT, status);
+	casync_observe(shard, CASYNC_H_COMMIT, casync_now_ns() - began_ns);
+}
+
 fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 			     size_t len)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	const struct casync_tuning *tuning =
-		&casync_export_current()->keys.tuning;
+	struct casync_export *exp = casync_export_current();
+	const struct casync_tuning *tuning = &exp->keys.tuning;
+	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
+	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
 	/* A flush is of the inode; there is no range to it. */
 	(void)offset;
 	(void)len;
 
-	if (!casync_durability_commit_flushes(tuning->stable_write, false,
-					      casync_flush_pending(obj)))
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	if (casync_durability_commit_flushes(tuning->stable_write, false,
+					     casync_flush_pending(obj)))
+		status = casync_status(casync_flush_wait(obj));
+	else
+		count(exp, CASYNC_C_COMMIT_FREE);
 
-	return casync_status(casync_flush_wait(obj));
+	count_commit(exp, status, began_ns);
+	return status;
 }

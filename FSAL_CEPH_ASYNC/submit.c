@@ -85,6 +85,9 @@ static void part_completed(struct casync_part *part, int64_t result)
 		return;
 	}
 	part->result = result;
+	if (CASYNC_METRICS_ON)
+		__atomic_store_n(&part->op->answered_ns, casync_now_ns(),
+				 __ATOMIC_RELAXED);
 	put_part(part->op);
 }
 
@@ -99,6 +102,8 @@ static void submit_parts(struct casync_op *op)
 	int64_t rc;
 
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
+	if (CASYNC_METRICS_ON)
+		op->submitted_ns = casync_now_ns();
 	/* The extra hold keeps the op alive until its thread is done with it. */
 	__atomic_store_n(&op->parts_left, (int)op->part_count + 1,
 			 __ATOMIC_RELAXED);

@@ -10,6 +10,7 @@
 #include "dump.h"
 #include "export.h"
 #include "op.h"
+#include "publish.h"
 #include "submit.h"
 #include "watchdog.h"
 
@@ -68,6 +69,9 @@ static void look_for_slow_ops(struct casync_export *exp)
 	casync_inflight_visit_overdue(&exp->inflight,
 				      casync_now_ns() - limit_ms * NS_PER_MS,
 				      gather_slow, &harvest);
+	if (harvest.seen != 0)
+		casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW,
+			     harvest.seen);
 	for (i = 0; i < harvest.taken; i++)
 		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow: %s",
 			exp->export.export_id,
@@ -156,6 +160,7 @@ static void *watch(void *unused)
 		casync_complete_help();
 		look_for_duplicates();
 		look_at_exports();
+		casync_publish_tick();
 		pthread_mutex_lock(&run_lock);
 	}
 	pthread_mutex_unlock(&run_lock);

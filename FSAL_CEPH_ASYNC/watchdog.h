@@ -6,7 +6,8 @@
  * Ten times a second it
  *	- gives help to answers that are held up (complete.h),
  *	- logs requests older than the export's Slow_Op_Warn, once,
- *	- logs what libcephfs completed twice (submit.h).
+ *	- logs what libcephfs completed twice (submit.h),
+ *	- brings the metrics up to date (publish.h).
  */
 #ifndef CASYNC_WATCHDOG_H
 #define CASYNC_WATCHDOG_H

@@ -12,6 +12,7 @@
 
 #include "fsal.h"
 
+#include "export.h"
 #include "gate.h"
 #include "op.h"
 
@@ -19,12 +20,18 @@
 #define OPS_EACH 500
 
 static struct casync_gate gate;
+static struct casync_export exp;
 static struct casync_op ops[CASYNC_GATE_THREADS + 3];
 
 static int up(void **state)
 {
+	unsigned int i;
+
 	(void)state;
 	memset(ops, 0, sizeof(ops));
+	memset(&exp.metrics, 0, sizeof(exp.metrics));
+	for (i = 0; i < CASYNC_GATE_THREADS + 3; i++)
+		ops[i].exp = &exp;
 	casync_gate_init(&gate);
 	return 0;
 }
@@ -39,6 +46,8 @@ static int down(void **state)
 	return 0;
 }
 
+static struct casync_totals totals;
+
 static void so_many_are_let_in_and_the_rest_is_held(void **state)
 {
 	unsigned int i;
@@ -52,6 +61,8 @@ static void so_many_are_let_in_and_the_rest_is_held(void **state)
 		assert_false(casync_gate_enter(&gate, &ops[i]));
 		assert_int_equal(ops[i].state, CASYNC_OP_HELD);
 	}
+	casync_metrics_add_up(&exp.metrics, &totals);
+	assert_int_equal(totals.counters[CASYNC_C_HELD], 3);
 	/* In the order they came, whoever asks. */
 	for (i = CASYNC_GATE_THREADS; i < CASYNC_GATE_THREADS + 3; i++)
 		assert_ptr_equal(casync_gate_next(&gate), &ops[i]);
@@ -104,6 +115,10 @@ static void each_of_many_is_submitted_once(void **state)
 	unsigned int t, i;
 
 	(void)state;
+	for (t = 0; t < THREADS; t++) {
+		for (i = 0; i < OPS_EACH; i++)
+			crowd[t][i].exp = &exp;
+	}
 	for (t = 0; t < THREADS; t++)
 		assert_int_equal(pthread_create(&threads[t], NULL, submit_many,
 						crowd[t]),

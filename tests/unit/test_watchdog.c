@@ -75,6 +75,10 @@ const char *msg_fsal_err(fsal_errors_t fsal_err)
 	return fsal_err == ERR_FSAL_IO ? "I/O error" : "No error";
 }
 
+void casync_publish_tick(void)
+{
+}
+
 void casync_complete_help(void)
 {
 	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);

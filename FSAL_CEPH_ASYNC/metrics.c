@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <sched.h>
+
+#include "errors.h"
+#include "metrics.h"
+
+#define NS_PER_US 1000
+
+struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of)
+{
+	int cpu = sched_getcpu();
+
+	return &of->shards[cpu < 0 ? 0 : cpu % CASYNC_METRICS_SHARDS];
+}
+
+unsigned int casync_bucket(uint64_t us)
+{
+	unsigned int bucket;
+
+	if (us <= casync_bucket_us(0))
+		return 0;
+	bucket = 64 - (unsigned int)__builtin_clzll(us - 1) -
+		 CASYNC_FIRST_BUCKET;
+	return bucket < CASYNC_BUCKETS - 1 ? bucket : CASYNC_BUCKETS - 1;
+}
+
+/* Rarely written, so looked at first. */
+static void raise_to(uint64_t *most, uint64_t value)
+{
+	uint64_t seen = __atomic_load_n(most, __ATOMIC_RELAXED);
+
+	while (seen < value &&
+	       !__atomic_compare_exchange_n(most, &seen, value, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		; /* seen is fresh */
+}
+
+static void lower_to(uint64_t *least, uint64_t value)
+{
+	uint64_t seen = __atomic_load_n(least, __ATOMIC_RELAXED);
+
+	while ((seen == 0 || seen > value) &&
+	       !__atomic_compare_exchange_n(least, &seen, value, true,
+					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		; /* seen is fresh */
+}
+
+void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
+		    uint64_t ns)
+{
+	struct casync_histogram_shard *to = &shard->histograms[histogram];
+	uint64_t us = (ns + NS_PER_US / 2) / NS_PER_US;
+	unsigned int bucket = casync_bucket(us);
+
+	if (!CASYNC_METRICS_ON)
+		return;
+	/* The count last: who sees it sees the sum too. */
+	__atomic_fetch_add(&to->sum_us[bucket], us, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&to->count[bucket], 1, __ATOMIC_RELEASE);
+	raise_to(&to->max_us, us);
+	lower_to(&to->min_us_and_1, us + 1);
+}
+
+static enum casync_error_class class_of(fsal_status_t status)
+{
+	switch (status.major) {
+	case ERR_FSAL_DELAY:
+		return CASYNC_ERROR_DELAY;
+	case ERR_FSAL_NOSPC:
+	case ERR_FSAL_DQUOT:
+		return CASYNC_ERROR_SPACE;
+	case ERR_FSAL_IO:
+		return status.minor == CASYNC_EBLOCKLISTED ||
+				       status.minor == ENOTCONN
+			       ? CASYNC_ERROR_SESSION
+			       : CASYNC_ERROR_IO;
+	default:
+		return CASYNC_ERROR_OTHER;
+	}
+}
+
+void casync_count_answer(struct casync_metrics_shard *shard,
+			 enum casync_metric_op op, fsal_status_t status)
+{
+	casync_count(shard, CASYNC_C_REQUESTS + op, 1);
+	if (FSAL_IS_ERROR(status))
+		casync_count(shard,
+			     CASYNC_C_ERRORS + op * CASYNC_ERROR_CLASSES +
+				     class_of(status),
+			     1);
+}
+
+static void add_histogram(struct casync_histogram_shard *to,
+			  const struct casync_histogram_shard *from)
+{
+	uint64_t most = __atomic_load_n(&from->max_us, __ATOMIC_RELAXED);
+	uint64_t least = __atomic_load_n(&from->min_us_and_1, __ATOMIC_RELAXED);
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_BUCKETS; i++) {
+		to->count[i] +=
+			__atomic_load_n(&from->count[i], __ATOMIC_ACQUIRE);
+		to->sum_us[i] +=
+			__atomic_load_n(&from->sum_us[i], __ATOMIC_RELAXED);
+	}
+	if (to->max_us < most)
+		to->max_us = most;
+	if (least != 0 && (to->min_us_and_1 == 0 || to->min_us_and_1 > least))
+		to->min_us_and_1 = least;
+}
+
+void casync_metrics_add_up(struct casync_metrics *metrics,
+			   struct casync_totals *totals)
+{
+	unsigned int s, i;
+
+	memset(totals, 0, sizeof(*totals));
+	for (s = 0; s < CASYNC_METRICS_SHARDS; s++) {
+		struct casync_metrics_shard *shard = &metrics->shards[s];
+
+		for (i = 0; i < CASYNC_COUNTERS; i++)
+			totals->counters[i] += __atomic_load_n(
+				&shard->counters[i], __ATOMIC_RELAXED);
+		for (i = 0; i < CASYNC_HISTOGRAMS; i++)
+			add_histogram(&totals->histograms[i],
+				      &shard->histograms[i]);
+	}
+}
+
+void casync_totals_since(struct casync_totals *totals,
+			 const struct casync_totals *before)
+{
+	unsigned int h, i;
+
+	for (i = 0; i < CASYNC_COUNTERS; i++)
+		totals->counters[i] -= before->counters[i];
+	for (h = 0; h < CASYNC_HISTOGRAMS; h++) {
+		for (i = 0; i < CASYNC_BUCKETS; i++) {
+			totals->histograms[h].count[i] -=
+				before->histograms[h].count[i];
+			totals->histograms[h].sum_us[i] -=
+				before->histograms[h].sum_us[i];
+		}
+	}
+}
+
+void casync_metrics_forget_extremes(struct casync_metrics *metrics)
+{
+	unsigned int s, i;
+
+	for (s = 0; s < CASYNC_METRICS_SHARDS; s++) {
+		for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
+			struct casync_histogram_shard *of =
+				&metrics->shards[s].histograms[i];
+
+			__atomic_store_n(&of->max_us, 0, __ATOMIC_RELAXED);
+			__atomic_store_n(&of->min_us_and_1, 0,
+					 __ATOMIC_RELAXED);
+		}
+	}
+}
+
+uint64_t casync_histogram_count(const struct casync_histogram_shard *of)
+{
+	uint64_t count = 0;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_BUCKETS; i++)
+		count += of->count[i];
+	return count;
+}
+
+uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of)
+{
+	uint64_t sum_us = 0;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_BUCKETS; i++)
+		sum_us += of->sum_us[i];
+	return sum_us;
+}
+
+uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
+					unsigned int percent)
+{
+	uint64_t count = casync_histogram_count(of);
+	uint64_t below = 0;
+	unsigned int i;
+
+	if (count == 0)
+		return 0;
+	for (i = 0; i < CASYNC_BUCKETS - 1; i++) {
+		below += of->count[i];
+		if (below * 100 >= count * percent)
+			return casync_bucket_us(i);
+	}
+	return of->max_us;
+}
+
+/* --- names */
+
+#define REQUESTS(row, op)                                             \
+	{                                                             \
+		"requests_total", "READ, WRITE and COMMIT answered.", \
+			row " requests", {"op"},                      \
+		{                                                     \
+			op                                            \
+		}                                                     \
+	}
+#define BYTES(row, op)                                                     \
+	{                                                                  \
+		"bytes_total", "Bytes transferred.", row " bytes", {"op"}, \
+		{                                                          \
+			op                                                 \
+		}                                                          \
+	}
+#define ERRORS_HELP "Requests answered with an error."
+#define ERRORS(row, op)                                          \
+	{"errors_total",                                         \
+	 ERRORS_HELP,                                            \
+	 row " delay",                                           \
+	 {"op", "class"},                                        \
+	 {op, "delay"}},                                         \
+		{"errors_total",                                 \
+		 ERRORS_HELP,                                    \
+		 row " io error",                                \
+		 {"op", "class"},                                \
+		 {op, "io"}},                                    \
+		{"errors_total",                                 \
+		 ERRORS_HELP,                                    \
+		 row " no space",                                \
+		 {"op", "class"},                                \
+		 {op, "space"}},                                 \
+		{"errors_total",                                 \
+		 ERRORS_HELP,                                    \
+		 row " session lost",                            \
+		 {"op", "class"},                                \
+		 {op, "session"}},                               \
+	{                                                        \
+		"errors_total", ERRORS_HELP, row " other error", \
+			{"op", "class"}, {op, "other"}           \
+	}
+#define STABLE(mode)                                              \
+	{                                                         \
+		"stable_writes_total",                            \
+			"WRITEs answered as stable, by the mode " \
+			"(promoted: none was asked for).",        \
+			"WRITE stable " mode, {"mode"},           \
+		{                                                 \
+			mode                                      \
+		}                                                 \
+	}
+#define PLAIN(name, help, row)           \
+	{                                \
+		name, help, row, {NULL}, \
+		{                        \
+			NULL             \
+		}                        \
+	}
+
+/* clang-format off */
+const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
+	REQUESTS("READ", "read"),
+	REQUESTS("WRITE", "write"),
+	REQUESTS("COMMIT", "commit"),
+	BYTES("READ", "read"),
+	BYTES("WRITE", "write"),
+	ERRORS("READ", "read"),
+	ERRORS("WRITE", "write"),
+	ERRORS("COMMIT", "commit"),
+	STABLE("data"),
+	STABLE("fdatasync"),
+	STABLE("full"),
+	STABLE("promoted"),
+	PLAIN("flushes_avoided_total",
+	      "Stable WRITEs that needed nothing of the MDS.",
+	      "WRITE without flush"),
+	PLAIN("commits_free_total",
+	      "COMMITs that needed nothing of the MDS.",
+	      "COMMIT without flush"),
+	PLAIN("flush_requests_total",
+	      "Requests that waited for a metadata flush; several share one.",
+	      "flush requests"),
+	PLAIN("flush_errors_total", "Metadata flushes that failed.",
+	      "flush errors"),
+	PLAIN("journaled_first_total",
+	      "WRITEs that waited until the MDS had the new file on disk.",
+	      "WRITE journaled first"),
+	PLAIN("held_total",
+	      "Requests queued because others of their file were being "
+	      "submitted.", "held"),
+	PLAIN("blocking_reads_total",
+	      "READs past the known end of a file, done by a blocking call.",
+	      "READ blocking"),
+	PLAIN("repaired_reads_total",
+	      "READs that came back short: hole, end of file or truncate.",
+	      "READ repaired"),
+	PLAIN("size_checks_total",
+	      "READs up to the known end, which asked for the size.",
+	      "READ size checks"),
+	PLAIN("slow_requests_total", "Requests older than Slow_Op_Warn.",
+	      "slow"),
+};
+
+#define STAGE(row, op, stage)                                              \
+	{"latency_us", "Time that requests spend in each stage.",          \
+	 row " " stage, {"op", "stage"}, {op, stage}}
+#define ALL_STAGES(row, op)                                                \
+	STAGE(row, op, "queued"), STAGE(row, op, "libcephfs"),             \
+		STAGE(row, op, "handover"), STAGE(row, op, "finish"),      \
+		STAGE(row, op, "total")
+
+const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
+	ALL_STAGES("READ", "read"),
+	ALL_STAGES("WRITE", "write"),
+	STAGE("COMMIT", "commit", "total"),
+	PLAIN("flush_us", "Time of metadata flushes (ceph_ll_sync_inode).",
+	      "flush"),
+	PLAIN("throttle_us",
+	      "Time that requests waited for room below Max_Inflight.",
+	      "throttled"),
+};
+/* clang-format on */

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file metrics.h
+ * @brief What an export has done, counted where it is done.
+ *
+ * Counters and histograms are sharded by CPU: a request costs a few atomic
+ * additions to lines that no other CPU writes to, four looks at the clock, no
+ * lock and no allocation.  Whoever wants to know adds the shards up.
+ *
+ * A request's stages, from the call to the answer:
+ *
+ *	queued		read2/write2 -> libcephfs is called
+ *	libcephfs	-> it has answered
+ *	handover	-> a thread of ours takes the answer
+ *	finish		-> done_cb: repair, flush, closing a file
+ *
+ * The names and texts that all doors (publish.h) show are here too.
+ */
+#ifndef CASYNC_METRICS_H
+#define CASYNC_METRICS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fsal_types.h"
+
+/** ci/metrics-cost.sh builds without, to compare; nobody else. */
+#ifdef CASYNC_NO_METRICS
+#define CASYNC_METRICS_ON false
+#else
+#define CASYNC_METRICS_ON true
+#endif
+
+enum casync_stage {
+	CASYNC_STAGE_QUEUED,
+	CASYNC_STAGE_LIBCEPHFS,
+	CASYNC_STAGE_HANDOVER,
+	CASYNC_STAGE_FINISH,
+	CASYNC_STAGE_TOTAL, /**< All of them; of every request let in. */
+	CASYNC_STAGES,
+};
+
+/** As a metric's label; the first two are enum casync_op_kind. */
+enum casync_metric_op {
+	CASYNC_METRIC_READ,
+	CASYNC_METRIC_WRITE,
+	CASYNC_METRIC_COMMIT,
+	CASYNC_METRIC_OPS,
+};
+
+enum casync_histogram {
+	/** And READ's other stages, then WRITE's. */
+	CASYNC_H_STAGES,
+	CASYNC_H_COMMIT = CASYNC_H_STAGES + 2 * CASYNC_STAGES,
+	CASYNC_H_FLUSH,
+	CASYNC_H_THROTTLE,
+	CASYNC_HISTOGRAMS,
+};
+
+/** Kinds of errors. */
+enum casync_error_class {
+	CASYNC_ERROR_DELAY, /**< Told to come again. */
+	CASYNC_ERROR_IO,
+	CASYNC_ERROR_SPACE,   /**< File system or quota full. */
+	CASYNC_ERROR_SESSION, /**< Blocklisted, not connected. */
+	CASYNC_ERROR_OTHER,
+	CASYNC_ERROR_CLASSES,
+};
+
+enum casync_counter {
+	/** One for each enum casync_metric_op. */
+	CASYNC_C_REQUESTS,
+	CASYNC_C_BYTES = CASYNC_C_REQUESTS + CASYNC_METRIC_OPS,
+	/** Classes of READ, of WRITE, of COMMIT. */
+	CASYNC_C_ERRORS = CASYNC_C_BYTES + 2,
+	/** One for each enum casync_stable_write. */
+	CASYNC_C_STABLE =
+		CASYNC_C_ERRORS + CASYNC_METRIC_OPS * CASYNC_ERROR_CLASSES,
+	CASYNC_C_PROMOTED = CASYNC_C_STABLE + 3,
+	CASYNC_C_FLUSH_FREE,
+	CASYNC_C_COMMIT_FREE,
+	CASYNC_C_FLUSH_REQUESTS,
+	CASYNC_C_FLUSH_ERRORS,
+	CASYNC_C_JOURNALED_FIRST,
+	CASYNC_C_HELD,
+	CASYNC_C_BLOCKING_READS,
+	CASYNC_C_REPAIRED_READS,
+	CASYNC_C_SIZE_CHECKS,
+	CASYNC_C_SLOW,
+	CASYNC_COUNTERS,
+};
+
+/**
+ * Bucket i has what took up to 2^(i + CASYNC_FIRST_BUCKET) µs: 8 µs to 16.8 s,
+ * and the last one everything longer.
+ */
+#define CASYNC_FIRST_BUCKET 3
+#define CASYNC_BUCKETS 23
+
+struct casync_histogram_shard {
+	uint64_t count[CASYNC_BUCKETS];
+	uint64_t sum_us[CASYNC_BUCKETS];
+	uint64_t max_us;
+	uint64_t min_us_and_1; /**< 0: none. */
+};
+
+/** All atomic.  Padded, not aligned: an export comes from calloc. */
+struct casync_metrics_shard {
+	uint64_t counters[CASYNC_COUNTERS];
+	struct casync_histogram_shard histograms[CASYNC_HISTOGRAMS];
+	char pad[64];
+};
+
+/** A power of two.  All shards of an export are 43 KiB. */
+#define CASYNC_METRICS_SHARDS 8
+
+/** An export's; zero at first. */
+struct casync_metrics {
+	struct casync_metrics_shard shards[CASYNC_METRICS_SHARDS];
+};
+
+/** Where the caller counts. */
+struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of);
+
+static inline void casync_count(struct casync_metrics_shard *shard,
+				unsigned int counter, uint64_t by)
+{
+	if (CASYNC_METRICS_ON)
+		__atomic_fetch_add(&shard->counters[counter], by,
+				   __ATOMIC_RELAXED);
+}
+
+/** Add what took so long to a histogram. */
+void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
+		    uint64_t ns);
+
+/** A request was answered so. */
+void casync_count_answer(struct casync_metrics_shard *shard,
+			 enum casync_metric_op op, fsal_status_t status);
+
+/** The bucket for a latency. */
+unsigned int casync_bucket(uint64_t us);
+
+/** Upper bound of a bucket but the last. */
+static inline uint64_t casync_bucket_us(unsigned int bucket)
+{
+	return UINT64_C(1) << (bucket + CASYNC_FIRST_BUCKET);
+}
+
+/** All shards of an export, added up; or the difference of two such. */
+struct casync_totals {
+	uint64_t counters[CASYNC_COUNTERS];
+	struct casync_histogram_shard histograms[CASYNC_HISTOGRAMS];
+};
+
+void casync_metrics_add_up(struct casync_metrics *metrics,
+			   struct casync_totals *totals);
+
+/** Subtract what was before; maximum and minimum stay. */
+void casync_totals_since(struct casync_totals *totals,
+			 const struct casync_totals *before);
+
+/** Forget maxima and minima; counts are never lost. */
+void casync_metrics_forget_extremes(struct casync_metrics *metrics);
+
+uint64_t casync_histogram_count(const struct casync_histogram_shard *of);
+uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of);
+
+/** Least bound that so many percent are not above; 0 if there is none. */
+uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
+					unsigned int percent);
+
+/** What a counter or histogram is called. */
+struct casync_metric_name {
+	const char *name; /**< Without "ceph_async__". */
+	const char *help;
+	const char *row;      /**< DBus' name for it. */
+	const char *label[2]; /**< "op", "mode", …; NULL: no more. */
+	const char *value[2];
+};
+
+extern const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS];
+extern const struct casync_metric_name
+	casync_histogram_names[CASYNC_HISTOGRAMS];
+
+#endif /* CASYNC_METRICS_H */

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal.h"
+#include "monitoring.h"
+
+#include "prometheus.h"
+#include "publish.h"
+#include "submit.h"
+
+#define PREFIX "ceph_async__"
+#define MAX_LABELS 3
+#define NS_PER_MS 1000000
+
+enum gauge {
+	IN_FLIGHT,
+	IN_FLIGHT_BYTES,
+	IN_FLIGHT_PEAK,
+	WAITING,
+	OLDEST_MS,
+	GAUGES,
+};
+
+static const struct {
+	const char *name;
+	const char *help;
+} gauge_names[GAUGES] = {
+	[IN_FLIGHT] = {"in_flight", "Requests in flight."},
+	[IN_FLIGHT_BYTES] = {"in_flight_bytes", "Bytes of them."},
+	[IN_FLIGHT_PEAK] = {"in_flight_peak",
+			    "Most requests ever in flight at once."},
+	[WAITING] = {"waiting", "Requests that wait for room below "
+				"Max_Inflight."},
+	[OLDEST_MS] = {"oldest_in_flight_ms",
+		       "Age of the oldest request in flight."},
+};
+
+struct casync_prometheus {
+	struct casync_prometheus *next;
+	uint16_t export_id;
+	bool in_use;
+	counter_metric_handle_t counters[CASYNC_COUNTERS];
+	histogram_metric_handle_t histograms[CASYNC_HISTOGRAMS];
+	gauge_metric_handle_t gauges[GAUGES];
+	/** Of the export that is there now. */
+	struct casync_totals shown;
+};
+
+static struct casync_prometheus *all;
+
+/* Of Ganesha; NULL where it has no monitoring. */
+static struct {
+	__typeof__(&monitoring__register_counter) register_counter;
+	__typeof__(&monitoring__register_gauge) register_gauge;
+	__typeof__(&monitoring__register_histogram) register_histogram;
+	__typeof__(&monitoring__counter_inc) counter_inc;
+	__typeof__(&monitoring__gauge_set) gauge_set;
+	__typeof__(&monitoring__histogram_observe) histogram_observe;
+} registry;
+
+static bool looked_up;
+static counter_metric_handle_t duplicates;
+static uint64_t duplicates_shown;
+
+static bool find(void *to, const char *name)
+{
+	void *found = dlsym(RTLD_DEFAULT, name);
+
+	memcpy(to, &found, sizeof(found));
+	return found != NULL;
+}
+
+static bool find_all(void)
+{
+	return find(&registry.register_counter,
+		    "monitoring__register_counter") &&
+	       find(&registry.register_gauge, "monitoring__register_gauge") &&
+	       find(&registry.register_histogram,
+		    "monitoring__register_histogram") &&
+	       find(&registry.counter_inc, "monitoring__counter_inc") &&
+	       find(&registry.gauge_set, "monitoring__gauge_set") &&
+	       find(&registry.histogram_observe,
+		    "monitoring__histogram_observe");
+}
+
+/* What is not of one export. */
+static void register_module(void)
+{
+	char libcephfs[32];
+	int major, minor, patch;
+	metric_label_t labels[2];
+	gauge_metric_handle_t build_info;
+
+	(void)ceph_version(&major, &minor, &patch);
+	(void)snprintf(libcephfs, sizeof(libcephfs), "%d.%d.%d", major, minor,
+		       patch);
+	labels[0] = METRIC_LABEL("version", CASYNC_VERSION);
+	labels[1] = METRIC_LABEL("libcephfs", libcephfs);
+	build_info = registry.register_gauge(
+		PREFIX "build_info",
+		METRIC_METADATA("Always 1.", METRIC_UNIT_NONE), labels, 2);
+	registry.gauge_set(build_info, 1);
+	duplicates = registry.register_counter(
+		PREFIX "duplicate_completions_total",
+		METRIC_METADATA("Second completions of libcephfs, ignored.",
+				METRIC_UNIT_NONE),
+		NULL, 0);
+}
+
+static bool available(void)
+{
+	if (!looked_up) {
+		looked_up = true;
+		if (find_all()) {
+			register_module();
+		} else {
+			registry.register_counter = NULL;
+			LogInfo(COMPONENT_FSAL,
+				"this Ganesha has no monitoring: no metrics for Prometheus");
+		}
+	}
+	return registry.register_counter != NULL;
+}
+
+static uint16_t fill_labels(metric_label_t *labels, const char *export_id,
+			    const struct casync_metric_name *name)
+{
+	uint16_t count = 0;
+	unsigned int i;
+
+	labels[count++] = METRIC_LABEL("export", export_id);
+	for (i = 0; i < 2 && name->label[i] != NULL; i++)
+		labels[count++] = METRIC_LABEL(name->label[i], name->value[i]);
+	return count;
+}
+
+static const char *prefixed(const char *name)
+{
+	static char whole[64];
+
+	(void)snprintf(whole, sizeof(whole), PREFIX "%s", name);
+	return whole;
+}
+
+static void register_counters(struct casync_prometheus *of, const char *id)
+{
+	metric_label_t labels[MAX_LABELS];
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_COUNTERS; i++) {
+		const struct casync_metric_name *name =
+			&casync_counter_names[i];
+		uint16_t count = fill_labels(labels, id, name);
+
+		of->counters[i] = registry.register_counter(
+			prefixed(name->name),
+			METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels,
+			count);
+	}
+}
+
+static void register_histograms(struct casync_prometheus *of, const char *id)
+{
+	metric_label_t labels[MAX_LABELS];
+	int64_t bounds[CASYNC_BUCKETS - 1];
+	histogram_buckets_t buckets = {bounds, CASYNC_BUCKETS - 1};
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_BUCKETS - 1; i++)
+		bounds[i] = (int64_t)casync_bucket_us(i);
+	for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
+		const struct casync_metric_name *name =
+			&casync_histogram_names[i];
+		uint16_t count = fill_labels(labels, id, name);
+
+		of->histograms[i] = registry.register_histogram(
+			prefixed(name->name),
+			METRIC_METADATA(name->help, METRIC_UNIT_MICROSECOND),
+			labels, count, buckets);
+	}
+}
+
+static void register_gauges(struct casync_prometheus *of, const char *id)
+{
+	metric_label_t label = METRIC_LABEL("export", id);
+	unsigned int i;
+
+	for (i = 0; i < GAUGES; i++)
+		of->gauges[i] = registry.register_gauge(
+			prefixed(gauge_names[i].name),
+			METRIC_METADATA(gauge_names[i].help, METRIC_UNIT_NONE),
+			&label, 1);
+}
+
+static struct casync_prometheus *register_export(uint16_t export_id)
+{
+	struct casync_prometheus *of = gsh_calloc(1, sizeof(*of));
+	char id[8];
+
+	(void)snprintf(id, sizeof(id), "%" PRIu16, export_id);
+	of->export_id = export_id;
+	register_counters(of, id);
+	register_histograms(of, id);
+	register_gauges(of, id);
+	of->next = all;
+	all = of;
+	return of;
+}
+
+struct casync_prometheus *casync_prometheus_get(uint16_t export_id)
+{
+	struct casync_prometheus *of;
+
+	if (!available())
+		return NULL;
+	for (of = all; of != NULL && of->export_id != export_id; of = of->next)
+		;
+	if (of == NULL)
+		of = register_export(export_id);
+	else if (of->in_use)
+		return NULL;
+	of->in_use = true;
+	memset(&of->shown, 0, sizeof(of->shown));
+	return of;
+}
+
+void casync_prometheus_put(struct casync_prometheus *of)
+{
+	if (of != NULL)
+		of->in_use = false;
+}
+
+static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
+{
+	if (value < least)
+		return least;
+	return value > most ? most : value;
+}
+
+/*
+ * The registry takes one observation at a time: as many as there were in the
+ * bucket, of its mean.  So counts and sums are what they are here.  Should a
+ * sum that is just being added to not fit its bucket, the rest comes later.
+ */
+static void show_bucket(struct casync_prometheus *of, unsigned int h,
+			unsigned int b, uint64_t count, uint64_t sum_us)
+{
+	uint64_t *shown_us = &of->shown.histograms[h].sum_us[b];
+	uint64_t least = b == 0 ? 0 : casync_bucket_us(b - 1) + 1;
+	uint64_t most = b == CASYNC_BUCKETS - 1 ? INT64_MAX
+						: casync_bucket_us(b);
+
+	for (; count != 0; count--) {
+		uint64_t left_us = sum_us > *shown_us ? sum_us - *shown_us : 0;
+		uint64_t us = clamp(left_us / count, least, most);
+
+		registry.histogram_observe(of->histograms[h], (int64_t)us);
+		*shown_us += us;
+	}
+}
+
+static void show_histogram(struct casync_prometheus *of, unsigned int h,
+			   const struct casync_histogram_shard *now)
+{
+	unsigned int b;
+
+	for (b = 0; b < CASYNC_BUCKETS; b++) {
+		uint64_t *shown = &of->shown.histograms[h].count[b];
+
+		show_bucket(of, h, b, now->count[b] - *shown, now->sum_us[b]);
+		*shown = now->count[b];
+	}
+}
+
+static void show_gauges(struct casync_prometheus *of,
+			const struct casync_inflight_look *look)
+{
+	const uint64_t values[GAUGES] = {
+		[IN_FLIGHT] = look->ops,
+		[IN_FLIGHT_BYTES] = look->bytes,
+		[IN_FLIGHT_PEAK] = look->peak_ops,
+		[WAITING] = look->waiting,
+		[OLDEST_MS] = look->oldest_ns / NS_PER_MS,
+	};
+	unsigned int i;
+
+	for (i = 0; i < GAUGES; i++)
+		registry.gauge_set(of->gauges[i], (int64_t)values[i]);
+}
+
+static void show_duplicates(void)
+{
+	uint64_t now = casync_submit_duplicates();
+
+	registry.counter_inc(duplicates, (int64_t)(now - duplicates_shown));
+	duplicates_shown = now;
+}
+
+void casync_prometheus_update(struct casync_prometheus *of,
+			      const struct casync_view *view)
+{
+	unsigned int i;
+
+	if (of == NULL)
+		return;
+	for (i = 0; i < CASYNC_COUNTERS; i++) {
+		uint64_t now = view->totals.counters[i];
+
+		registry.counter_inc(of->counters[i],
+				     (int64_t)(now - of->shown.counters[i]));
+		of->shown.counters[i] = now;
+	}
+	for (i = 0; i < CASYNC_HISTOGRAMS; i++)
+		show_histogram(of, i, &view->totals.histograms[i]);
+	show_gauges(of, &view->inflight);
+	show_duplicates();
+}
+
+void casync_prometheus_free(void)
+{
+	struct casync_prometheus *of;
+
+	while ((of = all) != NULL) {
+		all = of->next;
+		gsh_free(of);
+	}
+	looked_up = false;
+	duplicates_shown = 0;
+}

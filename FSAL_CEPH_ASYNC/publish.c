@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "fsal.h"
+
+#include "export.h"
+#include "prometheus.h"
+#include "publish.h"
+
+#define NS_PER_S 1000000000ULL
+
+/* Taken before an export's in-flight lock; nothing of libcephfs or of the
+ * data path is called under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static GLIST_HEAD(published);
+static uint64_t next_look_ns; /* the watchdog's */
+
+/* 30 KiB: under the lock, rather than on a stack. */
+static struct casync_view view;
+
+static void look_locked(struct casync_export *exp)
+{
+	view.export_id = exp->export.export_id;
+	casync_metrics_add_up(&exp->metrics, &view.totals);
+	casync_inflight_look(&exp->inflight, &view.inflight);
+}
+
+void casync_publish_add(struct casync_export *exp)
+{
+	struct casync_published *mine = &exp->published;
+
+	pthread_mutex_lock(&lock);
+	mine->prometheus = casync_prometheus_get(exp->export.export_id);
+	glist_add_tail(&published, &mine->link);
+	mine->listed = true;
+	pthread_mutex_unlock(&lock);
+}
+
+void casync_publish_remove(struct casync_export *exp)
+{
+	struct casync_published *mine = &exp->published;
+
+	pthread_mutex_lock(&lock);
+	if (mine->listed) {
+		glist_del(&mine->link);
+		look_locked(exp);
+		/* Nobody waits for what did not end; a gauge would stay. */
+		memset(&view.inflight, 0, sizeof(view.inflight));
+		casync_prometheus_update(mine->prometheus, &view);
+		casync_prometheus_put(mine->prometheus);
+	}
+	mine->listed = false;
+	pthread_mutex_unlock(&lock);
+}
+
+static void show_locked(struct casync_export *exp)
+{
+	struct casync_published *mine = &exp->published;
+
+	/* One that takes another's place finds that still there at first. */
+	if (mine->prometheus == NULL)
+		mine->prometheus = casync_prometheus_get(exp->export.export_id);
+	look_locked(exp);
+	casync_prometheus_update(mine->prometheus, &view);
+}
+
+void casync_publish_tick(void)
+{
+	uint64_t now_ns = casync_now_ns();
+	struct glist_head *node;
+
+	if (now_ns < next_look_ns)
+		return;
+	next_look_ns = now_ns + NS_PER_S;
+
+	pthread_mutex_lock(&lock);
+	glist_for_each(node, &published)
+		show_locked(glist_entry(node, struct casync_export,
+					published.link));
+	pthread_mutex_unlock(&lock);
+}
+
+void casync_publish_visit(casync_view_visitor *visit, void *arg)
+{
+	struct glist_head *node;
+
+	pthread_mutex_lock(&lock);
+	glist_for_each(node, &published) {
+		struct casync_export *exp =
+			glist_entry(node, struct casync_export, published.link);
+
+		look_locked(exp);
+		casync_totals_since(&view.totals, &exp->published.before_reset);
+		visit(&view, arg);
+	}
+	pthread_mutex_unlock(&lock);
+}
+
+void casync_publish_reset(void)
+{
+	struct glist_head *node;
+
+	pthread_mutex_lock(&lock);
+	glist_for_each(node, &published) {
+		struct casync_export *exp =
+			glist_entry(node, struct casync_export, published.link);
+
+		casync_metrics_add_up(&exp->metrics,
+				      &exp->published.before_reset);
+		casync_metrics_forget_extremes(&exp->metrics);
+	}
+	pthread_mutex_unlock(&lock);
+}

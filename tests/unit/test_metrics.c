@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal_types.h"
+
+#include "errors.h"
+#include "metrics.h"
+
+#define NS_PER_US 1000
+#define LAST (CASYNC_BUCKETS - 1)
+#define THREADS 8
+#define EACH 20000
+
+static struct casync_metrics metrics;
+static struct casync_totals totals;
+
+static int up(void **state)
+{
+	(void)state;
+	memset(&metrics, 0, sizeof(metrics));
+	return 0;
+}
+
+static struct casync_metrics_shard *here(void)
+{
+	return casync_metrics_shard(&metrics);
+}
+
+static void add_up(void)
+{
+	casync_metrics_add_up(&metrics, &totals);
+}
+
+/* A bound belongs to its bucket, as Prometheus' "le" has it. */
+static void each_bucket_ends_at_its_bound(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(casync_bucket(0), 0);
+	assert_int_equal(casync_bucket_us(0), 8);
+	assert_int_equal(casync_bucket_us(LAST - 1), 16777216);
+	for (i = 0; i < LAST; i++) {
+		assert_int_equal(casync_bucket(casync_bucket_us(i)), i);
+		assert_int_equal(casync_bucket(casync_bucket_us(i) + 1), i + 1);
+	}
+	assert_int_equal(casync_bucket(UINT64_MAX / NS_PER_US), LAST);
+}
+
+static void observation_is_counted_summed_and_bounded(void **state)
+{
+	const struct casync_histogram_shard *flush =
+		&totals.histograms[CASYNC_H_FLUSH];
+
+	(void)state;
+	casync_observe(here(), CASYNC_H_FLUSH, 3 * NS_PER_US);
+	casync_observe(here(), CASYNC_H_FLUSH, 100 * NS_PER_US);
+	casync_observe(here(), CASYNC_H_FLUSH, 120 * NS_PER_US);
+	casync_observe(here(), CASYNC_H_FLUSH, 20000000ULL * NS_PER_US);
+	add_up();
+	assert_int_equal(casync_histogram_count(flush), 4);
+	assert_int_equal(casync_histogram_sum_us(flush), 20000223);
+	assert_int_equal(flush->count[0], 1);
+	assert_int_equal(flush->count[casync_bucket(128)], 2);
+	assert_int_equal(flush->sum_us[casync_bucket(128)], 220);
+	assert_int_equal(flush->count[LAST], 1);
+	assert_int_equal(flush->max_us, 20000000);
+	assert_int_equal(flush->min_us_and_1, 3 + 1);
+	assert_int_equal(casync_histogram_count(
+				 &totals.histograms[CASYNC_H_THROTTLE]),
+			 0);
+}
+
+/* To the nearest, so that sums of short stages are not too low. */
+static void nanoseconds_are_rounded(void **state)
+{
+	(void)state;
+	casync_observe(here(), CASYNC_H_FLUSH, 499);
+	casync_observe(here(), CASYNC_H_FLUSH, 500);
+	casync_observe(here(), CASYNC_H_FLUSH, 1499);
+	add_up();
+	assert_int_equal(casync_histogram_sum_us(
+				 &totals.histograms[CASYNC_H_FLUSH]),
+			 2);
+}
+
+static void percentile_is_the_bound_that_so_many_keep(void **state)
+{
+	const struct casync_histogram_shard *flush =
+		&totals.histograms[CASYNC_H_FLUSH];
+	unsigned int i;
+
+	(void)state;
+	add_up();
+	assert_int_equal(casync_histogram_percentile_us(flush, 99), 0);
+	for (i = 0; i < 99; i++)
+		casync_observe(here(), CASYNC_H_FLUSH, 20 * NS_PER_US);
+	casync_observe(here(), CASYNC_H_FLUSH, 70000 * NS_PER_US);
+	add_up();
+	assert_int_equal(casync_histogram_percentile_us(flush, 50), 32);
+	assert_int_equal(casync_histogram_percentile_us(flush, 99), 32);
+	assert_int_equal(casync_histogram_percentile_us(flush, 100), 131072);
+	/* Above the last bound, the longest there was. */
+	casync_observe(here(), CASYNC_H_FLUSH, 30000000ULL * NS_PER_US);
+	add_up();
+	assert_int_equal(casync_histogram_percentile_us(flush, 100), 30000000);
+}
+
+struct answer {
+	fsal_errors_t major;
+	int minor;
+	enum casync_error_class class;
+};
+
+static void errors_have_their_class(void **state)
+{
+	static const struct answer answers[] = {
+		{ERR_FSAL_DELAY, EAGAIN, CASYNC_ERROR_DELAY},
+		{ERR_FSAL_IO, EIO, CASYNC_ERROR_IO},
+		{ERR_FSAL_NOSPC, ENOSPC, CASYNC_ERROR_SPACE},
+		{ERR_FSAL_DQUOT, EDQUOT, CASYNC_ERROR_SPACE},
+		{ERR_FSAL_IO, CASYNC_EBLOCKLISTED, CASYNC_ERROR_SESSION},
+		{ERR_FSAL_IO, ENOTCONN, CASYNC_ERROR_SESSION},
+		{ERR_FSAL_ROFS, EROFS, CASYNC_ERROR_OTHER},
+	};
+	static const uint64_t wanted[CASYNC_ERROR_CLASSES] = {1, 1, 2, 2, 1};
+	unsigned int op, i;
+
+	(void)state;
+	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
+		for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
+			casync_count_answer(here(), op,
+					    fsalstat(answers[i].major,
+						     answers[i].minor));
+		casync_count_answer(here(), op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+	}
+	add_up();
+	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
+		assert_int_equal(totals.counters[CASYNC_C_REQUESTS + op], 8);
+		for (i = 0; i < CASYNC_ERROR_CLASSES; i++)
+			assert_int_equal(
+				totals.counters[CASYNC_C_ERRORS +
+						op * CASYNC_ERROR_CLASSES + i],
+				wanted[i]);
+	}
+}
+
+static void difference_is_what_came_since(void **state)
+{
+	struct casync_totals before;
+
+	(void)state;
+	casync_count(here(), CASYNC_C_BYTES, 4096);
+	casync_observe(here(), CASYNC_H_COMMIT, 5 * NS_PER_US);
+	casync_metrics_add_up(&metrics, &before);
+	casync_count(here(), CASYNC_C_BYTES, 10);
+	casync_observe(here(), CASYNC_H_COMMIT, 900 * NS_PER_US);
+	add_up();
+	casync_totals_since(&totals, &before);
+	assert_int_equal(totals.counters[CASYNC_C_BYTES], 10);
+	assert_int_equal(casync_histogram_count(
+				 &totals.histograms[CASYNC_H_COMMIT]),
+			 1);
+	assert_int_equal(casync_histogram_sum_us(
+				 &totals.histograms[CASYNC_H_COMMIT]),
+			 900);
+}
+
+static void extremes_are_forgotten_and_nothing_else(void **state)
+{
+	const struct casync_histogram_shard *flush =
+		&totals.histograms[CASYNC_H_FLUSH];
+
+	(void)state;
+	casync_observe(here(), CASYNC_H_FLUSH, 1000 * NS_PER_US);
+	casync_metrics_forget_extremes(&metrics);
+	casync_observe(here(), CASYNC_H_FLUSH, 50 * NS_PER_US);
+	add_up();
+	assert_int_equal(casync_histogram_count(flush), 2);
+	assert_int_equal(flush->max_us, 50);
+	assert_int_equal(flush->min_us_and_1, 51);
+}
+
+static void *load(void *unused)
+{
+	unsigned int i;
+
+	(void)unused;
+	for (i = 1; i <= EACH; i++) {
+		casync_count(here(), CASYNC_C_BYTES, 3);
+		casync_observe(here(), CASYNC_H_FLUSH, i * NS_PER_US);
+	}
+	return NULL;
+}
+
+/* While threads count, what is added up only grows; in the end all is there. */
+static void nothing_is_lost_among_threads(void **state)
+{
+	const struct casync_histogram_shard *flush =
+		&totals.histograms[CASYNC_H_FLUSH];
+	pthread_t threads[THREADS];
+	uint64_t before = 0;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, load, NULL),
+				 0);
+	while (before < (uint64_t)THREADS * EACH) {
+		add_up();
+		assert_true(casync_histogram_count(flush) >= before);
+		assert_true(casync_histogram_sum_us(flush) >=
+			    casync_histogram_count(flush));
+		before = casync_histogram_count(flush);
+	}
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	add_up();
+	assert_int_equal(totals.counters[CASYNC_C_BYTES],
+			 3ULL * THREADS * EACH);
+	assert_int_equal(casync_histogram_count(flush), THREADS * EACH);
+	assert_int_equal(casync_histogram_sum_us(flush),
+			 (uint64_t)THREADS * EACH * (EACH + 1) / 2);
+	assert_int_equal(flush->max_us, EACH);
+	assert_int_equal(flush->min_us_and_1, 1 + 1);
+}
+
+static bool same(const char *a, const char *b)
+{
+	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static void check_names(const struct casync_metric_name *names,
+			unsigned int count)
+{
+	unsigned int i, j;
+
+	for (i = 0; i < count; i++) {
+		assert_non_null(names[i].name);
+		assert_non_null(names[i].help);
+		assert_non_null(names[i].row);
+		for (j = 0; j < i; j++) {
+			assert_string_not_equal(names[i].row, names[j].row);
+			if (strcmp(names[i].name, names[j].name) != 0)
+				continue;
+			/* One family: same text, same labels, other values. */
+			assert_string_equal(names[i].help, names[j].help);
+			assert_true(same(names[i].label[0],
+					 names[j].label[0]));
+			assert_true(!same(names[i].value[0],
+					  names[j].value[0]) ||
+				    !same(names[i].value[1],
+					  names[j].value[1]));
+		}
+	}
+}
+
+static void everything_has_a_name_of_its_own(void **state)
+{
+	(void)state;
+	check_names(casync_counter_names, CASYNC_COUNTERS);
+	check_names(casync_histogram_names, CASYNC_HISTOGRAMS);
+	assert_string_equal(
+		casync_counter_names[CASYNC_C_BYTES + CASYNC_METRIC_WRITE].row,
+		"WRITE bytes");
+	assert_string_equal(casync_counter_names[CASYNC_C_ERRORS +
+						 CASYNC_METRIC_COMMIT *
+							 CASYNC_ERROR_CLASSES]
+				    .row,
+			    "COMMIT delay");
+	assert_string_equal(casync_counter_names[CASYNC_C_PROMOTED].row,
+			    "WRITE stable promoted");
+	assert_string_equal(casync_counter_names[CASYNC_C_SLOW].row, "slow");
+	assert_string_equal(casync_histogram_names[CASYNC_H_STAGES +
+						   CASYNC_STAGES +
+						   CASYNC_STAGE_HANDOVER]
+				    .row,
+			    "WRITE handover");
+	assert_string_equal(casync_histogram_names[CASYNC_H_COMMIT].row,
+			    "COMMIT total");
+}
+
+#define CASE(test) cmocka_unit_test_setup(test, up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(each_bucket_ends_at_its_bound),
+		CASE(observation_is_counted_summed_and_bounded),
+		CASE(nanoseconds_are_rounded),
+		CASE(percentile_is_the_bound_that_so_many_keep),
+		CASE(errors_have_their_class),
+		CASE(difference_is_what_came_since),
+		CASE(extremes_are_forgotten_and_nothing_else),
+		CASE(nothing_is_lost_among_threads),
+		CASE(everything_has_a_name_of_its_own),
+	};
+
+	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
+}

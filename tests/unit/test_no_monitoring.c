@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * In a Ganesha without monitoring, as this program is one: no symbol is
+ * missing, nothing is shown, everything else goes on.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "export.h"
+#include "prometheus.h"
+#include "publish.h"
+#include "submit.h"
+
+static log_levels_t levels[COMPONENT_COUNT];
+log_levels_t *component_log_level = levels;
+log_levels_t *conditional_component_log_level = levels;
+bool conditional_logging_configured;
+static unsigned int lines;
+
+bool is_op_context_conditional_flag_set(void)
+{
+	return false;
+}
+
+void DisplayLogComponentLevel(log_components_t component, const char *file,
+			      int line, const char *function,
+			      log_levels_t level, const char *format, ...)
+{
+	(void)component;
+	(void)file;
+	(void)line;
+	(void)function;
+	(void)level;
+	lines += strstr(format, "no monitoring") != NULL;
+}
+
+const char *ceph_version(int *major, int *minor, int *patch)
+{
+	*major = *minor = *patch = 0;
+	return "";
+}
+
+uint64_t casync_submit_duplicates(void)
+{
+	return 0;
+}
+
+static uint64_t slow;
+
+static void look(const struct casync_view *view, void *arg)
+{
+	(void)arg;
+	slow = view->totals.counters[CASYNC_C_SLOW];
+}
+
+static void other_doors_stay_open(void **state)
+{
+	struct casync_export *exp = calloc(1, sizeof(*exp));
+
+	(void)state;
+	levels[COMPONENT_FSAL] = NIV_INFO;
+	assert_non_null(exp);
+	casync_inflight_init(&exp->inflight, 100, 1U << 30);
+	assert_null(casync_prometheus_get(1));
+	casync_publish_add(exp);
+	casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW, 9);
+	casync_publish_tick();
+	casync_publish_visit(look, NULL);
+	assert_int_equal(slow, 9);
+	casync_publish_remove(exp);
+	casync_prometheus_put(NULL);
+	casync_prometheus_free();
+	assert_int_equal(lines, 1);
+	casync_inflight_destroy(&exp->inflight);
+	free(exp);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(other_doors_stay_open),
+	};
+
+	return cmocka_run_group_tests_name("no monitoring", tests, NULL, NULL);
+}

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What the doors get to see.  The registry of Ganesha's monitoring is here, in
+ * the test program, which exports it as libntirpcmonitoring does.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "monitoring.h"
+
+#include "export.h"
+#include "prometheus.h"
+#include "publish.h"
+#include "submit.h"
+
+#define NS_PER_US 1000
+#define SERIES 512
+#define NAME_BYTES 160
+
+/* --- Ganesha */
+
+static log_levels_t levels[COMPONENT_COUNT];
+log_levels_t *component_log_level = levels;
+log_levels_t *conditional_component_log_level = levels;
+bool conditional_logging_configured;
+
+bool is_op_context_conditional_flag_set(void)
+{
+	return false;
+}
+
+void DisplayLogComponentLevel(log_components_t component, const char *file,
+			      int line, const char *function,
+			      log_levels_t level, const char *format, ...)
+{
+	(void)component;
+	(void)file;
+	(void)line;
+	(void)function;
+	(void)level;
+	(void)format;
+}
+
+const char *ceph_version(int *major, int *minor, int *patch)
+{
+	*major = 20;
+	*minor = 2;
+	*patch = 4;
+	return "20.2.4";
+}
+
+static uint64_t duplicates;
+
+uint64_t casync_submit_duplicates(void)
+{
+	return duplicates;
+}
+
+/* --- its monitoring */
+
+struct series {
+	char name[NAME_BYTES]; /* name{label=value,…} */
+	char kind;
+	int64_t value; /* of a histogram: the sum */
+	int64_t count;
+	int64_t bounds[CASYNC_BUCKETS];
+	uint16_t bound_count;
+	int64_t buckets[CASYNC_BUCKETS];
+};
+
+static struct series series[SERIES];
+static unsigned int series_count;
+
+static struct series *add(char kind, const char *name,
+			  const metric_label_t *labels, uint16_t label_count)
+{
+	struct series *found = &series[series_count];
+	int used = snprintf(found->name, NAME_BYTES, "%s{", name);
+	unsigned int i;
+
+	for (i = 0; i < label_count; i++)
+		used += snprintf(found->name + used,
+				 (size_t)(NAME_BYTES - used), "%s%s=%s",
+				 i == 0 ? "" : ",", labels[i].key,
+				 labels[i].value);
+	(void)snprintf(found->name + used, (size_t)(NAME_BYTES - used), "}");
+	/* As the real one: what is there already is returned. */
+	for (i = 0; i < series_count; i++) {
+		if (strcmp(series[i].name, found->name) == 0)
+			return &series[i];
+	}
+	series_count++;
+	assert_true(series_count < SERIES);
+	found->kind = kind;
+	return found;
+}
+
+counter_metric_handle_t
+monitoring__register_counter(const char *name, metric_metadata_t metadata,
+			     const metric_label_t *labels, uint16_t num_labels)
+{
+	counter_metric_handle_t handle = {add('c', name, labels, num_labels)};
+
+	assert_non_null(metadata.description);
+	return handle;
+}
+
+gauge_metric_handle_t monitoring__register_gauge(const char *name,
+						 metric_metadata_t metadata,
+						 const metric_label_t *labels,
+						 uint16_t num_labels)
+{
+	gauge_metric_handle_t handle = {add('g', name, labels, num_labels)};
+
+	assert_non_null(metadata.description);
+	return handle;
+}
+
+histogram_metric_handle_t
+monitoring__register_histogram(const char *name, metric_metadata_t metadata,
+			       const metric_label_t *labels,
+			       uint16_t num_labels,
+			       histogram_buckets_t buckets)
+{
+	histogram_metric_handle_t handle = {add('h', name, labels, num_labels)};
+	struct series *new = handle.metric;
+
+	assert_string_equal(metadata.unit, "us");
+	assert_int_equal(buckets.count, CASYNC_BUCKETS - 1);
+	memcpy(new->bounds, buckets.buckets,
+	       buckets.count * sizeof(buckets.buckets[0]));
+	new->bound_count = buckets.count;
+	return handle;
+}
+
+void monitoring__counter_inc(counter_metric_handle_t handle, int64_t val)
+{
+	struct series *to = handle.metric;
+
+	assert_int_equal(to->kind, 'c');
+	assert_true(val >= 0);
+	to->value += val;
+}
+
+void monitoring__gauge_set(gauge_metric_handle_t handle, int64_t val)
+{
+	struct series *to = handle.metric;
+
+	assert_int_equal(to->kind, 'g');
+	to->value = val;
+}
+
+void monitoring__histogram_observe(histogram_metric_handle_t handle,
+				   int64_t val)
+{
+	struct series *to = handle.metric;
+	unsigned int i;
+
+	assert_int_equal(to->kind, 'h');
+	for (i = 0; i < to->bound_count && to->bounds[i] < val; i++)
+		;
+	to->buckets[i]++;
+	to->count++;
+	to->value += val;
+}
+
+static struct series *find(const char *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < series_count; i++) {
+		if (strcmp(series[i].name, name) == 0)
+			return &series[i];
+	}
+	fail_msg("no series %s", name);
+	return NULL;
+}
+
+static int64_t value_of(const char *name)
+{
+	return find(name)->value;
+}
+
+/* --- exports */
+
+static struct casync_export *exp;
+
+static struct casync_export *new_export(uint16_t id)
+{
+	struct casync_export *new = calloc(1, sizeof(*new));
+
+	assert_non_null(new);
+	new->export.export_id = id;
+	casync_inflight_init(&new->inflight, 100, 1U << 30);
+	return new;
+}
+
+static void free_export(struct casync_export *old)
+{
+	casync_publish_remove(old);
+	casync_inflight_destroy(&old->inflight);
+	free(old);
+}
+
+static int up(void **state)
+{
+	(void)state;
+	memset(series, 0, sizeof(series));
+	series_count = 0;
+	duplicates = 0;
+	exp = new_export(7);
+	casync_publish_add(exp);
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	free_export(exp);
+	casync_prometheus_free();
+	return 0;
+}
+
+static struct casync_metrics_shard *here(void)
+{
+	return casync_metrics_shard(&exp->metrics);
+}
+
+/* A second after the last one at the latest a tick is due. */
+static void tick(void)
+{
+	const struct timespec pause = {.tv_nsec = 110000000};
+	unsigned int i;
+
+	for (i = 0; i < 11; i++) {
+		casync_publish_tick();
+		nanosleep(&pause, NULL);
+	}
+}
+
+static const char read_total[] =
+	"ceph_async__latency_us{export=7,op=read,stage=total}";
+
+static void counters_are_added(void **state)
+{
+	(void)state;
+	casync_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_WRITE, 4096);
+	casync_count_answer(here(), CASYNC_METRIC_WRITE,
+			    fsalstat(ERR_FSAL_DELAY, 0));
+	duplicates = 2;
+	casync_publish_remove(exp);
+	assert_int_equal(value_of("ceph_async__bytes_total{export=7,op=write}"),
+			 4096);
+	assert_int_equal(
+		value_of("ceph_async__requests_total{export=7,op=write}"), 1);
+	assert_int_equal(value_of("ceph_async__errors_total{export=7,op=write,"
+				  "class=delay}"),
+			 1);
+	assert_int_equal(value_of("ceph_async__bytes_total{export=7,op=read}"),
+			 0);
+	assert_int_equal(value_of("ceph_async__duplicate_completions_total{}"),
+			 2);
+	assert_int_equal(value_of("ceph_async__build_info{version="
+				  CASYNC_VERSION ",libcephfs=20.2.4}"),
+			 1);
+}
+
+/* Counts and sums as they are, each in its bucket. */
+static void histograms_are_exact(void **state)
+{
+	static const uint64_t us[] = {1,  3,   8,   9,	 15,	16,
+				      17, 100, 127, 128, 20000, 30000000};
+	const struct series *shown;
+	int64_t sum = 0;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
+		casync_observe(here(), CASYNC_H_STAGES + CASYNC_STAGE_TOTAL,
+			       us[i] * NS_PER_US);
+		sum += (int64_t)us[i];
+	}
+	casync_publish_remove(exp);
+	shown = find(read_total);
+	assert_int_equal(shown->count, sizeof(us) / sizeof(us[0]));
+	assert_int_equal(shown->value, sum);
+	assert_int_equal(shown->buckets[0], 3);
+	assert_int_equal(shown->buckets[1], 3);
+	assert_int_equal(shown->buckets[2], 1);
+	assert_int_equal(shown->buckets[casync_bucket(128)], 3);
+	assert_int_equal(shown->buckets[casync_bucket(20000)], 1);
+	assert_int_equal(shown->buckets[CASYNC_BUCKETS - 1], 1);
+}
+
+/* An export that goes and comes back continues its series. */
+static void counters_never_go_down(void **state)
+{
+	(void)state;
+	casync_count(here(), CASYNC_C_SLOW, 5);
+	free_export(exp);
+	exp = new_export(7);
+	casync_publish_add(exp);
+	casync_count(here(), CASYNC_C_SLOW, 1);
+	casync_publish_remove(exp);
+	assert_int_equal(
+		value_of("ceph_async__slow_requests_total{export=7}"), 6);
+}
+
+/* As when an update of the configuration puts one in another's place. */
+static void successor_waits_for_its_predecessor(void **state)
+{
+	struct casync_export *next = new_export(7);
+
+	(void)state;
+	casync_publish_add(next);
+	casync_count(casync_metrics_shard(&next->metrics), CASYNC_C_SLOW, 3);
+	assert_null(next->published.prometheus);
+	casync_publish_remove(exp);
+	tick();
+	assert_non_null(next->published.prometheus);
+	assert_int_equal(
+		value_of("ceph_async__slow_requests_total{export=7}"), 3);
+	free_export(next);
+}
+
+static void gauges_are_those_of_the_moment(void **state)
+{
+	struct casync_inflight_entry entries[3];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 3; i++)
+		assert_int_equal(casync_inflight_enter(&exp->inflight,
+						       &entries[i], 1000),
+				 0);
+	casync_inflight_leave(&exp->inflight, &entries[0]);
+	tick();
+	assert_int_equal(value_of("ceph_async__in_flight{export=7}"), 2);
+	assert_int_equal(value_of("ceph_async__in_flight_bytes{export=7}"),
+			 2000);
+	assert_int_equal(value_of("ceph_async__in_flight_peak{export=7}"), 3);
+	casync_publish_remove(exp);
+	assert_int_equal(value_of("ceph_async__in_flight{export=7}"), 0);
+	for (i = 1; i < 3; i++)
+		casync_inflight_leave(&exp->inflight, &entries[i]);
+}
+
+struct seen {
+	unsigned int exports;
+	uint64_t slow;
+	uint64_t flushes;
+	uint64_t most_us;
+};
+
+static void look(const struct casync_view *view, void *arg)
+{
+	const struct casync_histogram_shard *flush =
+		&view->totals.histograms[CASYNC_H_FLUSH];
+	struct seen *seen = arg;
+
+	seen->exports++;
+	seen->slow += view->totals.counters[CASYNC_C_SLOW];
+	seen->flushes += casync_histogram_count(flush);
+	seen->most_us = flush->max_us;
+}
+
+/* DBus begins anew, Prometheus' counters go on. */
+static void reset_is_for_visitors_only(void **state)
+{
+	struct casync_export *other = new_export(8);
+	struct seen seen = {0};
+
+	(void)state;
+	casync_publish_add(other);
+	casync_count(here(), CASYNC_C_SLOW, 4);
+	casync_observe(here(), CASYNC_H_FLUSH, 900 * NS_PER_US);
+	casync_publish_visit(look, &seen);
+	assert_int_equal(seen.exports, 2);
+	assert_int_equal(seen.slow, 4);
+	assert_int_equal(seen.flushes, 1);
+
+	casync_publish_reset();
+	casync_count(here(), CASYNC_C_SLOW, 1);
+	casync_observe(here(), CASYNC_H_FLUSH, 10 * NS_PER_US);
+	memset(&seen, 0, sizeof(seen));
+	casync_publish_visit(look, &seen);
+	assert_int_equal(seen.slow, 1);
+	assert_int_equal(seen.flushes, 1);
+	free_export(other);
+	casync_publish_remove(exp);
+	assert_int_equal(
+		value_of("ceph_async__slow_requests_total{export=7}"), 5);
+	assert_int_equal(find("ceph_async__flush_us{export=7}")->count, 2);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(counters_are_added),
+		CASE(histograms_are_exact),
+		CASE(counters_never_go_down),
+		CASE(successor_waits_for_its_predecessor),
+		CASE(gauges_are_those_of_the_moment),
+		CASE(reset_is_for_visitors_only),
+	};
+
+	return cmocka_run_group_tests_name("publish", tests, NULL, NULL);
+}
