@@ -17,6 +17,7 @@
 #include "prometheus.h"
 #include "recalls.h"
 #include "service.h"
+#include "statistics.h"
 #include "watchdog.h"
 #include "workers.h"
 
@@ -125,6 +126,7 @@ MODULE_INIT void casync_module_init(void)
 	fsal->m_ops.create_export = casync_export_create;
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
+	casync_statistics_init(fsal);
 	casync_object_ops_init(&casync_module.obj_ops);
 }
 
