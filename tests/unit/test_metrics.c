@@ -77,9 +77,9 @@ static void observation_is_counted_summed_and_bounded(void **state)
 	assert_int_equal(flush->count[LAST], 1);
 	assert_int_equal(flush->max_us, 20000000);
 	assert_int_equal(flush->min_us_and_1, 3 + 1);
-	assert_int_equal(casync_histogram_count(
-				 &totals.histograms[CASYNC_H_THROTTLE]),
-			 0);
+	assert_int_equal(
+		casync_histogram_count(&totals.histograms[CASYNC_H_THROTTLE]),
+		0);
 }
 
 /* To the nearest, so that sums of short stages are not too low. */
@@ -90,9 +90,8 @@ static void nanoseconds_are_rounded(void **state)
 	casync_observe(here(), CASYNC_H_FLUSH, 500);
 	casync_observe(here(), CASYNC_H_FLUSH, 1499);
 	add_up();
-	assert_int_equal(casync_histogram_sum_us(
-				 &totals.histograms[CASYNC_H_FLUSH]),
-			 2);
+	assert_int_equal(
+		casync_histogram_sum_us(&totals.histograms[CASYNC_H_FLUSH]), 2);
 }
 
 static void percentile_is_the_bound_that_so_many_keep(void **state)
@@ -140,9 +139,9 @@ static void errors_have_their_class(void **state)
 	(void)state;
 	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
 		for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
-			casync_count_answer(here(), op,
-					    fsalstat(answers[i].major,
-						     answers[i].minor));
+			casync_count_answer(
+				here(), op,
+				fsalstat(answers[i].major, answers[i].minor));
 		casync_count_answer(here(), op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 	}
 	add_up();
@@ -169,12 +168,11 @@ static void difference_is_what_came_since(void **state)
 	add_up();
 	casync_totals_since(&totals, &before);
 	assert_int_equal(totals.counters[CASYNC_C_BYTES], 10);
-	assert_int_equal(casync_histogram_count(
-				 &totals.histograms[CASYNC_H_COMMIT]),
-			 1);
-	assert_int_equal(casync_histogram_sum_us(
-				 &totals.histograms[CASYNC_H_COMMIT]),
-			 900);
+	assert_int_equal(
+		casync_histogram_count(&totals.histograms[CASYNC_H_COMMIT]), 1);
+	assert_int_equal(
+		casync_histogram_sum_us(&totals.histograms[CASYNC_H_COMMIT]),
+		900);
 }
 
 static void extremes_are_forgotten_and_nothing_else(void **state)
@@ -256,12 +254,10 @@ static void check_names(const struct casync_metric_name *names,
 				continue;
 			/* One family: same text, same labels, other values. */
 			assert_string_equal(names[i].help, names[j].help);
-			assert_true(same(names[i].label[0],
-					 names[j].label[0]));
-			assert_true(!same(names[i].value[0],
-					  names[j].value[0]) ||
-				    !same(names[i].value[1],
-					  names[j].value[1]));
+			assert_true(same(names[i].label[0], names[j].label[0]));
+			assert_true(
+				!same(names[i].value[0], names[j].value[0]) ||
+				!same(names[i].value[1], names[j].value[1]));
 		}
 	}
 }
@@ -282,11 +278,11 @@ static void everything_has_a_name_of_its_own(void **state)
 	assert_string_equal(casync_counter_names[CASYNC_C_PROMOTED].row,
 			    "WRITE stable promoted");
 	assert_string_equal(casync_counter_names[CASYNC_C_SLOW].row, "slow");
-	assert_string_equal(casync_histogram_names[CASYNC_H_STAGES +
-						   CASYNC_STAGES +
-						   CASYNC_STAGE_HANDOVER]
-				    .row,
-			    "WRITE handover");
+	assert_string_equal(
+		casync_histogram_names[CASYNC_H_STAGES + CASYNC_STAGES +
+				       CASYNC_STAGE_HANDOVER]
+			.row,
+		"WRITE handover");
 	assert_string_equal(casync_histogram_names[CASYNC_H_COMMIT].row,
 			    "COMMIT total");
 }

@@ -131,8 +131,7 @@ gauge_metric_handle_t monitoring__register_gauge(const char *name,
 histogram_metric_handle_t
 monitoring__register_histogram(const char *name, metric_metadata_t metadata,
 			       const metric_label_t *labels,
-			       uint16_t num_labels,
-			       histogram_buckets_t buckets)
+			       uint16_t num_labels, histogram_buckets_t buckets)
 {
 	histogram_metric_handle_t handle = {add('h', name, labels, num_labels)};
 	struct series *new = handle.metric;
@@ -272,9 +271,10 @@ static void counters_are_added(void **state)
 			 0);
 	assert_int_equal(value_of("ceph_async__duplicate_completions_total{}"),
 			 2);
-	assert_int_equal(value_of("ceph_async__build_info{version="
-				  CASYNC_VERSION ",libcephfs=20.2.4}"),
-			 1);
+	assert_int_equal(
+		value_of("ceph_async__build_info{version=" CASYNC_VERSION
+			 ",libcephfs=20.2.4}"),
+		1);
 }
 
 /* Counts and sums as they are, each in its bucket. */
@@ -314,8 +314,8 @@ static void counters_never_go_down(void **state)
 	casync_publish_add(exp);
 	casync_count(here(), CASYNC_C_SLOW, 1);
 	casync_publish_remove(exp);
-	assert_int_equal(
-		value_of("ceph_async__slow_requests_total{export=7}"), 6);
+	assert_int_equal(value_of("ceph_async__slow_requests_total{export=7}"),
+			 6);
 }
 
 /* As when an update of the configuration puts one in another's place. */
@@ -330,8 +330,8 @@ static void successor_waits_for_its_predecessor(void **state)
 	casync_publish_remove(exp);
 	tick();
 	assert_non_null(next->published.prometheus);
-	assert_int_equal(
-		value_of("ceph_async__slow_requests_total{export=7}"), 3);
+	assert_int_equal(value_of("ceph_async__slow_requests_total{export=7}"),
+			 3);
 	free_export(next);
 }
 
@@ -400,8 +400,8 @@ static void reset_is_for_visitors_only(void **state)
 	assert_int_equal(seen.flushes, 1);
 	free_export(other);
 	casync_publish_remove(exp);
-	assert_int_equal(
-		value_of("ceph_async__slow_requests_total{export=7}"), 5);
+	assert_int_equal(value_of("ceph_async__slow_requests_total{export=7}"),
+			 5);
 	assert_int_equal(find("ceph_async__flush_us{export=7}")->count, 2);
 }
 

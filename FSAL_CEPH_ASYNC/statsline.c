@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "publish.h"
+#include "statsline.h"
+
+/* A line that grows; what is too much is cut off. */
+struct text {
+	char *line;
+	size_t size;
+	size_t used;
+};
+
+static void append(struct text *text, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void append(struct text *text, const char *format, ...)
+{
+	va_list args;
+	int length;
+
+	va_start(args, format);
+	length = vsnprintf(text->line + text->used, text->size - text->used,
+			   format, args);
+	va_end(args);
+	if (length < 0)
+		return;
+	text->used += (size_t)length;
+	if (text->used >= text->size)
+		text->used = text->size - 1;
+}
+
+static uint64_t mean_us(const struct casync_histogram_shard *of)
+{
+	uint64_t count = casync_histogram_count(of);
+
+	return count == 0 ? 0 : casync_histogram_sum_us(of) / count;
+}
+
+static uint64_t errors_of(const struct casync_totals *totals,
+			  enum casync_metric_op op)
+{
+	const uint64_t *classes =
+		&totals->counters[CASYNC_C_ERRORS + op * CASYNC_ERROR_CLASSES];
+	uint64_t errors = 0;
+	unsigned int i;
+
+	/* To come again is no error; it has its own place in the line. */
+	for (i = CASYNC_ERROR_DELAY + 1; i < CASYNC_ERROR_CLASSES; i++)
+		errors += classes[i];
+	return errors;
+}
+
+static uint64_t delays(const struct casync_totals *totals)
+{
+	uint64_t count = 0;
+	unsigned int op;
+
+	for (op = 0; op < CASYNC_METRIC_OPS; op++)
+		count += totals->counters[CASYNC_C_ERRORS +
+					  op * CASYNC_ERROR_CLASSES +
+					  CASYNC_ERROR_DELAY];
+	return count;
+}
+
+static void append_transfers(struct text *text, const char *name,
+			     const struct casync_totals *totals,
+			     enum casync_metric_op op)
+{
+	const struct casync_histogram_shard *stages =
+		&totals->histograms[CASYNC_H_STAGES + op * CASYNC_STAGES];
+
+	append(text, "%s %" PRIu64 " of %" PRIu64 " bytes", name,
+	       totals->counters[CASYNC_C_REQUESTS + op],
+	       totals->counters[CASYNC_C_BYTES + op]);
+	append(text,
+	       ", mean us queued %" PRIu64 " libcephfs %" PRIu64
+	       " handover %" PRIu64 " finish %" PRIu64
+	       ", total p99 <= %" PRIu64,
+	       mean_us(&stages[CASYNC_STAGE_QUEUED]),
+	       mean_us(&stages[CASYNC_STAGE_LIBCEPHFS]),
+	       mean_us(&stages[CASYNC_STAGE_HANDOVER]),
+	       mean_us(&stages[CASYNC_STAGE_FINISH]),
+	       casync_histogram_percentile_us(&stages[CASYNC_STAGE_TOTAL], 99));
+	append(text, ", errors %" PRIu64 "; ", errors_of(totals, op));
+}
+
+const char *casync_statsline_format(const struct casync_view *view,
+				    uint64_t seconds, char *line, size_t size)
+{
+	const struct casync_totals *totals = &view->totals;
+	const struct casync_histogram_shard *flush =
+		&totals->histograms[CASYNC_H_FLUSH];
+	struct text text = {.line = line, .size = size};
+
+	append(&text, "%" PRIu64 " s: ", seconds);
+	append_transfers(&text, "READ", totals, CASYNC_METRIC_READ);
+	append_transfers(&text, "WRITE", totals, CASYNC_METRIC_WRITE);
+	append(&text, "COMMIT %" PRIu64 ", errors %" PRIu64,
+	       totals->counters[CASYNC_C_REQUESTS + CASYNC_METRIC_COMMIT],
+	       errors_of(totals, CASYNC_METRIC_COMMIT));
+	append(&text, "; flushes %" PRIu64 ", mean us %" PRIu64,
+	       casync_histogram_count(flush), mean_us(flush));
+	append(&text,
+	       "; in flight %" PRIu64 " (peak %" PRIu64 "), waiting %" PRIu64
+	       ", told to come again %" PRIu64 ", slow %" PRIu64,
+	       view->inflight.ops, view->inflight.peak_ops,
+	       view->inflight.waiting, delays(totals),
+	       totals->counters[CASYNC_C_SLOW]);
+	return line;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file statsline.h
+ * @brief What an export did in some seconds, as one line of the log.
+ */
+#ifndef CASYNC_STATSLINE_H
+#define CASYNC_STATSLINE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct casync_view;
+
+/** Room for any line. */
+#define CASYNC_STATSLINE_BYTES 1024
+
+/**
+ * "10 s: READ 8120 of 33259520 bytes, mean us queued 9 libcephfs 402 handover
+ * 21 finish 4, total p99 <= 1024, errors 0; WRITE …; COMMIT 3; …".
+ *
+ * @param[in] view  With the difference since the last line.
+ *
+ * @return @p line
+ */
+const char *casync_statsline_format(const struct casync_view *view,
+				    uint64_t seconds, char *line, size_t size);
+
+#endif /* CASYNC_STATSLINE_H */

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "publish.h"
+#include "statsline.h"
+
+#define NS_PER_US 1000
+
+static struct casync_metrics metrics;
+static struct casync_view view;
+static char line[CASYNC_STATSLINE_BYTES];
+
+static int up(void **state)
+{
+	(void)state;
+	memset(&metrics, 0, sizeof(metrics));
+	memset(&view, 0, sizeof(view));
+	return 0;
+}
+
+static struct casync_metrics_shard *here(void)
+{
+	return casync_metrics_shard(&metrics);
+}
+
+static void observe(enum casync_metric_op op, enum casync_stage stage,
+		    uint64_t us)
+{
+	casync_observe(here(), CASYNC_H_STAGES + op * CASYNC_STAGES + stage,
+		       us * NS_PER_US);
+}
+
+static void idle_export_has_zeros(void **state)
+{
+	(void)state;
+	assert_string_equal(
+		casync_statsline_format(&view, 10, line, sizeof(line)),
+		"10 s: READ 0 of 0 bytes, mean us queued 0 libcephfs 0 "
+		"handover 0 finish 0, total p99 <= 0, errors 0; "
+		"WRITE 0 of 0 bytes, mean us queued 0 libcephfs 0 "
+		"handover 0 finish 0, total p99 <= 0, errors 0; "
+		"COMMIT 0, errors 0; flushes 0, mean us 0; "
+		"in flight 0 (peak 0), waiting 0, told to come again 0, "
+		"slow 0");
+}
+
+static void everything_is_in_its_place(void **state)
+{
+	(void)state;
+	casync_count_answer(here(), CASYNC_METRIC_READ,
+			    fsalstat(ERR_FSAL_NO_ERROR, 0));
+	casync_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_READ, 4096);
+	observe(CASYNC_METRIC_READ, CASYNC_STAGE_QUEUED, 2);
+	observe(CASYNC_METRIC_READ, CASYNC_STAGE_LIBCEPHFS, 300);
+	observe(CASYNC_METRIC_READ, CASYNC_STAGE_HANDOVER, 20);
+	observe(CASYNC_METRIC_READ, CASYNC_STAGE_FINISH, 5);
+	observe(CASYNC_METRIC_READ, CASYNC_STAGE_TOTAL, 327);
+	casync_count_answer(here(), CASYNC_METRIC_WRITE,
+			    fsalstat(ERR_FSAL_NOSPC, 28));
+	casync_count_answer(here(), CASYNC_METRIC_WRITE,
+			    fsalstat(ERR_FSAL_DELAY, 11));
+	casync_count_answer(here(), CASYNC_METRIC_COMMIT,
+			    fsalstat(ERR_FSAL_IO, 5));
+	casync_observe(here(), CASYNC_H_FLUSH, 1000 * NS_PER_US);
+	casync_observe(here(), CASYNC_H_FLUSH, 3000 * NS_PER_US);
+	casync_count(here(), CASYNC_C_SLOW, 6);
+	casync_metrics_add_up(&metrics, &view.totals);
+	view.inflight = (struct casync_inflight_look){
+		.ops = 3, .peak_ops = 9, .waiting = 4};
+	assert_string_equal(
+		casync_statsline_format(&view, 60, line, sizeof(line)),
+		"60 s: READ 1 of 4096 bytes, mean us queued 2 libcephfs 300 "
+		"handover 20 finish 5, total p99 <= 512, errors 0; "
+		"WRITE 2 of 0 bytes, mean us queued 0 libcephfs 0 "
+		"handover 0 finish 0, total p99 <= 0, errors 1; "
+		"COMMIT 1, errors 1; flushes 2, mean us 2000; "
+		"in flight 3 (peak 9), waiting 4, told to come again 1, "
+		"slow 6");
+}
+
+/* Whatever the numbers, a line is within its room, and may be cut. */
+static void largest_numbers_fit(void **state)
+{
+	char small[40];
+
+	(void)state;
+	memset(&view, 0xff, sizeof(view));
+	casync_statsline_format(&view, UINT64_MAX, line, sizeof(line));
+	assert_true(strlen(line) < sizeof(line) - 1);
+	assert_non_null(strstr(line, "slow 18446744073709551615"));
+	casync_statsline_format(&view, 10, small, sizeof(small));
+	assert_int_equal(strlen(small), sizeof(small) - 1);
+}
+
+#define CASE(test) cmocka_unit_test_setup(test, up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(idle_export_has_zeros),
+		CASE(everything_is_in_its_place),
+		CASE(largest_numbers_fit),
+	};
+
+	return cmocka_run_group_tests_name("statsline", tests, NULL, NULL);
+}
