@@ -8,6 +8,7 @@
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "statsline.h"
 
 #define NS_PER_S 1000000000ULL
 
@@ -35,6 +36,7 @@ void casync_publish_add(struct casync_export *exp)
 	mine->prometheus = casync_prometheus_get(exp->export.export_id);
 	glist_add_tail(&published, &mine->link);
 	mine->listed = true;
+	mine->line_ns = casync_now_ns();
 	pthread_mutex_unlock(&lock);
 }
 
@@ -55,7 +57,27 @@ void casync_publish_remove(struct casync_export *exp)
 	pthread_mutex_unlock(&lock);
 }
 
-static void show_locked(struct casync_export *exp)
+/* What was done since the last line, when one is due. */
+static void log_line_locked(struct casync_export *exp, uint64_t now_ns)
+{
+	uint32_t interval_s = __atomic_load_n(&exp->keys.tuning.stats_interval,
+					      __ATOMIC_RELAXED);
+	struct casync_published *mine = &exp->published;
+	static struct casync_totals totals;
+	char line[CASYNC_STATSLINE_BYTES];
+	uint64_t seconds = (now_ns - mine->line_ns) / NS_PER_S;
+
+	if (interval_s == 0 || seconds < interval_s)
+		return;
+	totals = view.totals;
+	casync_totals_since(&view.totals, &mine->before_line);
+	mine->before_line = totals;
+	mine->line_ns = now_ns;
+	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
+		 casync_statsline_format(&view, seconds, line, sizeof(line)));
+}
+
+static void show_locked(struct casync_export *exp, uint64_t now_ns)
 {
 	struct casync_published *mine = &exp->published;
 
@@ -64,6 +86,7 @@ static void show_locked(struct casync_export *exp)
 		mine->prometheus = casync_prometheus_get(exp->export.export_id);
 	look_locked(exp);
 	casync_prometheus_update(mine->prometheus, &view);
+	log_line_locked(exp, now_ns);
 }
 
 void casync_publish_tick(void)
@@ -77,8 +100,9 @@ void casync_publish_tick(void)
 
 	pthread_mutex_lock(&lock);
 	glist_for_each(node, &published)
-		show_locked(glist_entry(node, struct casync_export,
-					published.link));
+		show_locked(
+			glist_entry(node, struct casync_export, published.link),
+			now_ns);
 	pthread_mutex_unlock(&lock);
 }
 

@@ -19,6 +19,7 @@ struct casync_tuning {
 	uint32_t session_timeout;  /**< seconds */
 	uint32_t drain_timeout;	   /**< seconds */
 	uint32_t slow_op_warn;	   /**< milliseconds; 0 is off */
+	uint32_t stats_interval;   /**< seconds; 0 is off */
 	uint32_t object_size;	   /**< bytes; 0 is not set */
 	uint32_t stripe_unit;	   /**< bytes; 0 is not set */
 	uint32_t stripe_count;	   /**< objects; 0 is not set */

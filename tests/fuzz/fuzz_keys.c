@@ -43,6 +43,7 @@ static const struct key keys[] = {
 	{"Session_Timeout", 30, 86400, MEMBER(session_timeout), false},
 	{"Drain_Timeout", 1, 3600, MEMBER(drain_timeout), false},
 	{"Slow_Op_Warn", 0, 3600000, MEMBER(slow_op_warn), false},
+	{"Stats_Interval", 0, 86400, MEMBER(stats_interval), false},
 	{"Max_Read", 0, MIB << 6, MEMBER(max_read), false},
 	{"Max_Write", 0, MIB << 6, MEMBER(max_write), false},
 	{"Object_Size", 0, MIB << 7, MEMBER(object_size), false},

@@ -87,6 +87,8 @@ static const struct number_case numbers[] = {
 	 "it must be a number of seconds from 1 to 3600"},
 	{"Slow_Op_Warn", 10000, "0", "3600000", "-2", "3600001",
 	 "it must be a number of milliseconds from 0 to 3600000"},
+	{"Stats_Interval", 0, "0", "86400", "-1", "86401",
+	 "it must be a number of seconds from 0 to 86400"},
 };
 
 static const char *const no_numbers[] = {
@@ -441,6 +443,7 @@ static void module_starts_from_the_defaults(void **state)
 	assert_int_equal(keys.tuning.session_timeout, 300);
 	assert_int_equal(keys.tuning.drain_timeout, 30);
 	assert_int_equal(keys.tuning.slow_op_warn, 10000);
+	assert_int_equal(keys.tuning.stats_interval, 0);
 	casync_keys_free(CASYNC_IN_MODULE, &keys);
 }
 
