@@ -2,13 +2,16 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """What counting costs: the plugin with and without its metrics.
 
-    metrics_cost.py [--rounds N] [--seconds S] [--bound PERCENT] [--json FILE]
+    metrics_cost.py [--rounds N] [--seconds S] [--bound PERCENT] [--quiet CPUS]
+                    [--json FILE]
 
 4 KiB stable writes and reads over NFSv3 on a memstore OSD, 128 in flight.
 The two builds take turns in every round, Ganesha's endpoint is on in both and
-is scraped each second.  Exit status 0 when the median of the rounds' ratios of
-CPU time per request is below the bound in all of them together.  Runs in the
-lab.
+is scraped each second.  A round beside which others used more than QUIET CPUs
+says nothing: its noise is ten times what is to be measured.  Exit status 0
+when the median of the other rounds' ratios of CPU time per request is below
+the bound, 2 when too few are left to tell.  Beside it stands what counting
+takes in a loop (metrics_ns).  Runs in the lab.
 """
 from __future__ import annotations
 
@@ -28,6 +31,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 LIBRARY = "libfsalceph_async.so"
 FLAGS = {"on": "", "off": "-DCASYNC_NO_METRICS"}
 CASES = {"write": "write=100", "read": "read=100"}
+ENOUGH = 8      # pairs
 ENDPOINT = "http://127.0.0.1:9587/metrics"
 
 
@@ -37,10 +41,18 @@ def build(variant: str) -> Path:
     for cmd in (["cmake", "-S", SOURCE, "-B", where, "-G", "Ninja",
                  "-DCMAKE_BUILD_TYPE=RelWithDebInfo", "-DBUILD_TESTING=OFF",
                  f"-DCMAKE_C_FLAGS={FLAGS[variant]}"],
-                ["ninja", "-C", where, "fsalceph_async"]):
+                ["ninja", "-C", where, "fsalceph_async", "metrics_ns"]):
         subprocess.run(list(map(str, cmd)), check=True, timeout=600,
                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     return next(where.rglob(LIBRARY)).parent
+
+
+def in_a_loop() -> float:
+    """µs of CPU that counting a WRITE takes, and nothing else."""
+    program = next(Path("/build/metrics-on").rglob("metrics_ns/metrics_ns"))
+    done = subprocess.run([program, "2"], check=True, text=True, timeout=60,
+                          stdout=subprocess.PIPE)
+    return float(done.stdout) / 1000
 
 
 def scrape() -> str:
@@ -110,11 +122,33 @@ def rounds(folders: dict[str, Path], count: int,
     return found
 
 
+def ratios(found: dict[str, dict[str, list[Any]]],
+           quiet: float) -> list[float]:
+    """Percent that the metrics cost, of each pair that nobody disturbed."""
+    return [(on["cpu_us"] / off["cpu_us"] - 1) * 100
+            for each in found.values()
+            for on, off in zip(each["on"], each["off"])
+            if max(on["others_cpus"], off["others_cpus"]) <= quiet]
+
+
+def judge(percent: list[float], bound: float) -> int:
+    if len(percent) < ENOUGH:
+        print(f"{len(percent)} undisturbed pairs are too few to tell")
+        return 2
+    cost = spread(percent)
+    holds = cost["median"] < bound
+    print(f"{'holds ' if holds else 'MISSED'}  counting costs "
+          f"{show(cost, 2)} % of Ganesha's CPU time ({len(percent)} pairs), "
+          f"wanted < {bound} %")
+    return 0 if holds else 1
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=10)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--bound", type=float, default=1.0, metavar="PERCENT")
+    parser.add_argument("--quiet", type=float, default=0.3, metavar="CPUS")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     folders = {variant: build(variant) for variant in FLAGS}
@@ -123,28 +157,27 @@ def main() -> int:
     others = Others()
     found = rounds(folders, args.rounds, args.seconds)
     lab("ganesha", "restart", "--core", "")
-    percent = {case: [(on["cpu_us"] / off["cpu_us"] - 1) * 100 for on, off in
-                      zip(found[case]["on"], found[case]["off"])]
-               for case in CASES}
+    percent = ratios(found, args.quiet)
     print()
     for case in CASES:
         for variant in FLAGS:
             print(f"{case:<6}{variant:<4}µs of CPU a request "
                   + show(spread([one["cpu_us"] for one in
                                  found[case][variant]]), 2))
-        print(f"{case:<6}cost in percent    "
-              + show(spread(percent[case]), 2))
-    cost = spread([value for each in percent.values() for value in each])
-    holds = cost["median"] < args.bound
-    print(f"{'holds ' if holds else 'MISSED'}  counting costs "
-          f"{show(cost, 2)} % of Ganesha's CPU time, wanted < {args.bound} %")
+    loop_us = in_a_loop()
+    least_us = min(one["cpu_us"] for case in CASES
+                   for one in found[case]["off"])
+    print(f"in a loop, counting a WRITE takes {loop_us:.3f} µs: at most "
+          f"{loop_us / least_us * 100:.2f} %")
     print(f"meanwhile others used {others.cpus():.2f} of {os.cpu_count()} "
           "CPUs")
+    status = judge(percent, args.bound)
     if args.json:
         args.json.write_text(json.dumps(
-            {"cost_percent": cost, "runs": found}, indent=1) + "\n",
+            {"cost_percent": percent, "loop_us": loop_us, "runs": found},
+            indent=1) + "\n",
             encoding="utf-8")
-    return 0 if holds else 1
+    return status
 
 
 if __name__ == "__main__":
