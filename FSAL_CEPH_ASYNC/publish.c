@@ -18,7 +18,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(published);
 static uint64_t next_look_ns; /* the watchdog's */
 
-/* 30 KiB: under the lock, rather than on a stack. */
+/* Under the lock; 5 KiB, rather not on a stack. */
 static struct casync_view view;
 
 static void look_locked(struct casync_export *exp)
