@@ -62,6 +62,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
 	libhdr-histogram-dev libjson-c-dev \
 	mandoc dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
+	promtool \
 	python3-pytest python3-pytest-timeout python3-dbus
 
 mkdir -p /etc/casync-lab

@@ -22,6 +22,7 @@ from bench import lab, nfsload
 
 ENDPOINT = "http://127.0.0.1:9587/metrics"
 SERIES = re.compile(r'^ceph_async__latency_us_(sum|count)\{(.*)\} (\S+)$')
+LICENSE = "<!-- SPDX-License-Identifier: LGPL-3.0-or-later -->"
 STAGES = ("queued", "libcephfs", "handover", "finish")
 # (what, Stable_Write of the export, nfsload's options)
 PHASES = (
@@ -105,6 +106,10 @@ def draw(phases: list[dict[str, Any]], picture: Path) -> None:
                  verticalalignment="bottom")
     figure.tight_layout()
     figure.savefig(picture, metadata={"Date": None})
+    if picture.suffix == ".svg":
+        text = picture.read_text(encoding="utf-8")
+        picture.write_text(text.replace("?>\n", f"?>\n{LICENSE}\n", 1),
+                           encoding="utf-8")
 
 
 def table(phases: list[dict[str, Any]]) -> None:

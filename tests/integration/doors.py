@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The metrics of Ganesha "a", as each door shows them."""
+import re
+import subprocess
+import urllib.request
+
+import dbus
+
+ENDPOINT = "http://127.0.0.1:9587/metrics"
+SERIES = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
+LINE = re.compile(r"export (\d+): (\d+) s: "
+                  r"READ (\d+) of (\d+) bytes, .* errors (\d+); "
+                  r"WRITE (\d+) of (\d+) bytes, .* errors (\d+); "
+                  r"COMMIT (\d+), errors (\d+)")
+
+
+def scrape():
+    """What Prometheus would get, as text."""
+    with urllib.request.urlopen(ENDPOINT, timeout=10) as answer:
+        return answer.read().decode()
+
+
+def families(text):
+    """Name → type, of ours."""
+    return dict(re.findall(r"^# TYPE (ceph_async__\w+) (\w+)$", text, re.M))
+
+
+def prometheus(name, **labels):
+    """The sum of the series that have these labels."""
+    total = 0.0
+    for line in scrape().splitlines():
+        match = SERIES.match(line)
+        if match and match[1] == f"ceph_async__{name}":
+            found = dict(re.findall(r'(\w+)="([^"]*)"', match[2] or ""))
+            if labels.items() <= found.items():
+                total += float(match[3])
+    return total
+
+
+def _statistics(method, *args):
+    manager = dbus.SystemBus().get_object("org.ganesha.nfsd",
+                                          "/org/ganesha/nfsd/ExportMgr")
+    return manager.get_dbus_method(
+        method, "org.ganesha.nfsd.exportstats")(*args)
+
+
+def enable_statistics():
+    assert _statistics("EnableStats", "fsal")[0]
+
+
+def reset_statistics():
+    assert _statistics("ResetStats")[0]
+
+
+def rows():
+    """DBus: row → (count, mean, least, most), times in ms."""
+    answer = _statistics("GetFSALStats", "CEPH_ASYNC")
+    assert answer[0], answer[1]
+    assert (answer[3], answer[5]) == ("CEPH_ASYNC", "OK")
+    flat = answer[4]
+    return {str(flat[i]): tuple(map(float, flat[i + 1:i + 5]))
+            for i in range(0, len(flat), 5)}
+
+
+def log_lines(log):
+    """The sums of all lines in a log: read, write, commit, bytes, errors."""
+    total = {"read": 0, "write": 0, "commit": 0, "read_bytes": 0,
+             "write_bytes": 0, "errors": 0, "lines": 0}
+    for line in log.matching(LINE.pattern):
+        found = list(map(int, LINE.search(line).groups()))
+        total["read"] += found[2]
+        total["read_bytes"] += found[3]
+        total["write"] += found[5]
+        total["write_bytes"] += found[6]
+        total["commit"] += found[8]
+        total["errors"] += found[4] + found[7] + found[9]
+        total["lines"] += 1
+    return total
+
+
+def promtool(*args, text=None):
+    """Prometheus' own tool; its output, and whether it was content."""
+    done = subprocess.run(["promtool", *map(str, args)], input=text, text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                          timeout=60, check=False)
+    return done.stdout, done.returncode == 0

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Prometheus, DBus and the log agree with what the clients counted."""
+import json
+import re
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import doors
+from lab import LOGS, Log
+
+SOURCE = Path(__file__).resolve().parents[2]
+MONITORING = SOURCE / "config" / "monitoring"
+NAME = re.compile(r"ceph_async__\w+")
+# A tick of the metrics, and one of the log's line.
+SETTLE_S = 2.5
+BLOCK = 4096
+STAGES = ("queued", "libcephfs", "handover", "finish")
+# promtool wants seconds; Ganesha's registry has integers only.
+KNOWN_LINT = "metric names should not contain abbreviated units"
+
+
+@pytest.fixture(scope="module")
+def counted(cluster):
+    """Ganesha with all doors open."""
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
+                    "Stats_Interval = 1; Promote_Unstable = false;", "--core",
+                    "Enable_Metrics = true;")
+    doors.enable_statistics()
+    return cluster
+
+
+class Watch:
+    """What all doors say came to pass since it was made."""
+
+    def __init__(self):
+        time.sleep(SETTLE_S)
+        self.log = Log(LOGS / "ganesha-a.log")
+        self.before = self._now()
+
+    @staticmethod
+    def _now():
+        rows = doors.rows()
+        return {
+            f"{door} {op}{what}": value
+            for op in ("read", "write")
+            for what in ("", "_bytes")
+            for door, value in (
+                ("prometheus", doors.prometheus(
+                    "bytes_total" if what else "requests_total", op=op)),
+                ("dbus", sum(row[0] for name, row in rows.items()
+                             if name.endswith(
+                                 f" {op.upper()} "
+                                 + ("bytes" if what else "requests")))))}
+
+    def since(self):
+        time.sleep(SETTLE_S)
+        since = {key: value - self.before[key]
+                 for key, value in self._now().items()}
+        lines = doors.log_lines(self.log)
+        assert lines["lines"] >= 2, "no line in the log"
+        assert lines["errors"] == 0
+        for key in ("read", "write", "read_bytes", "write_bytes"):
+            since[f"log {key}"] = lines[key]
+        return since
+
+
+def near(wanted):
+    return pytest.approx(wanted, rel=0.01)
+
+
+def check(since, wanted):
+    """Every door, within 1 %."""
+    for what, value in wanted.items():
+        assert value > 1000, f"too little to compare: {wanted}"
+        for door in ("prometheus", "dbus", "log"):
+            assert since[f"{door} {what}"] == near(value), \
+                f"{door} {what}: {since}, wanted {wanted}"
+
+
+def fio(lab, vers, *options):
+    output = lab.client(
+        "fio", "--name=counted", "--directory=/mnt/nfs", "--size=16M",
+        "--bs=4k", "--rw=randrw", "--ioengine=psync", "--direct=1",
+        "--output-format=json", *options, vers=vers)
+    return json.loads(output[output.index("{"):output.rindex("}") + 1])
+
+
+@pytest.mark.parametrize("vers", ("3", "4.1"))
+def test_all_doors_agree_with_fio(counted, record, vers):
+    fio(counted, vers, "--create_only=1")
+    watch = Watch()
+    done = fio(counted, vers, "--time_based", "--runtime=8")["jobs"][0]
+    since = watch.since()
+    assert done["error"] == 0
+    wanted = {"read": done["read"]["total_ios"],
+              "write": done["write"]["total_ios"],
+              "read_bytes": done["read"]["io_bytes"],
+              "write_bytes": done["write"]["io_bytes"]}
+    record(f"NFSv{vers}: fio counted {wanted}, the doors {since}")
+    check(since, wanted)
+
+
+def nfsload(*args):
+    done = subprocess.run(["nfsload", "--name", "counted", *args], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def stage_us(op, what):
+    """stage → count or sum."""
+    return {stage: doors.prometheus(f"latency_us_{what}", op=op, stage=stage)
+            for stage in (*STAGES, "total")}
+
+
+@pytest.mark.parametrize("op", ("read", "write"))
+def test_stages_are_the_whole_latency(counted, record, op):
+    """And less than the client's, which has the network on top."""
+    nfsload("--count", "1")
+    watch = Watch()
+    counts, sums = stage_us(op, "count"), stage_us(op, "sum")
+    load = nfsload("--mix", f"{op}=100", "--connections", "2", "--depth", "4",
+                   "--seconds", "4")
+    since = watch.since()
+    counts = {stage: value - counts[stage]
+              for stage, value in stage_us(op, "count").items()}
+    sums = {stage: value - sums[stage]
+            for stage, value in stage_us(op, "sum").items()}
+    check(since, {op: load["sent"], f"{op}_bytes": load["sent"] * BLOCK})
+    for stage, count in counts.items():
+        # A read of the last block asks for the size, on a worker.
+        assert count == near(load["sent"]), stage
+    assert sum(sums[stage] for stage in STAGES) == near(sums["total"])
+    means = {stage: sums[stage] / counts[stage] for stage in sums}
+    client_us = load["ops"][op]["latency_us"]["mean"]
+    record(f"{op}: client {client_us:.0f} us; " + ", ".join(
+        f"{stage} {value:.1f}" for stage, value in means.items()))
+    assert means["total"] < client_us
+    assert means["libcephfs"] > means["queued"]
+
+
+def test_reset_is_for_dbus_only(counted):
+    nfsload("--mix", "write=100", "--count", "2000")
+    time.sleep(SETTLE_S)
+    before = doors.prometheus("requests_total", op="write")
+    assert doors.rows()["export 1 WRITE requests"][0] >= 2000
+    doors.reset_statistics()
+    rows = doors.rows()
+    assert rows["export 1 WRITE requests"][0] == 0
+    assert "export 1 WRITE total" not in rows
+    nfsload("--mix", "write=100", "--count", "300")
+    time.sleep(SETTLE_S)
+    count, mean, least, most = doors.rows()["export 1 WRITE total"]
+    assert count == doors.rows()["export 1 WRITE requests"][0]
+    assert 300 <= count < 330
+    assert 0 < least <= mean <= most
+    assert doors.prometheus("requests_total", op="write") - before == count
+
+
+def test_unstable_writes_and_their_commit(counted):
+    def now():
+        return {
+            "stable_writes_total": doors.prometheus("stable_writes_total"),
+            "commits_free_total": doors.prometheus("commits_free_total"),
+            "commits": doors.prometheus("requests_total", op="commit"),
+            "timed": doors.prometheus("latency_us_count", op="commit"),
+            "bytes": doors.prometheus("bytes_total", op="write")}
+    before = now()
+    counted.client("dd", "if=/dev/zero", "of=/mnt/nfs/committed", "bs=1M",
+                   "count=4", "conv=fsync")
+    time.sleep(SETTLE_S)
+    came = {name: value - before[name] for name, value in now().items()}
+    assert came["bytes"] == 4 << 20
+    assert came["commits"] >= 1
+    assert came["timed"] == came["commits"]
+    # Stable_Write = data: the data are committed, nothing is left to do.
+    assert came["commits_free_total"] == came["commits"]
+    # Promote_Unstable = false: what was written unstable stays so.
+    assert came["stable_writes_total"] == 0
+
+
+def test_scrape_passes_promtool(counted):
+    said, _ = doors.promtool("check", "metrics", text=doors.scrape())
+    ours = [line for line in said.splitlines()
+            if line.startswith("ceph_async__") and KNOWN_LINT not in line]
+    assert not ours, said
+
+
+def known(counted):
+    """Every name that a query may use."""
+    names = set()
+    for name, kind in doors.families(doors.scrape()).items():
+        names |= {f"{name}_bucket", f"{name}_sum", f"{name}_count"} \
+            if kind == "histogram" else {name}
+    assert len(names) > 20
+    return names
+
+
+def test_alert_rules_are_valid_and_of_metrics_that_are(counted):
+    rules = MONITORING / "alerts.yml"
+    said, good = doors.promtool("check", "rules", rules)
+    assert good, said
+    used = set(NAME.findall(rules.read_text()))
+    assert used and used <= known(counted), used - known(counted)
+
+
+def test_dashboard_is_of_metrics_that_are(counted):
+    dashboard = json.loads(
+        (MONITORING / "grafana-dashboard.json").read_text())
+    panels = dashboard["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    queries = [target["expr"] for panel in panels
+               for target in panel["targets"]]
+    queries += [variable["query"] for variable in
+                dashboard["templating"]["list"]]
+    used = set(NAME.findall("\n".join(queries)))
+    assert used <= known(counted), used - known(counted)
+    for query in queries:
+        if "ceph_async__" not in query or query.startswith("label_values"):
+            continue
+        for old, new in (("$__rate_interval", "1m"), ("$instance", ".*"),
+                         ("$export", ".*")):
+            query = query.replace(old, new)
+        said, good = doors.promtool("--experimental", "promql", "format",
+                                    query)
+        assert good, f"{query}: {said}"
+
+
+def test_every_metric_is_documented(counted):
+    text = (SOURCE / "docs" / "metrics.md").read_text()
+    for name in doors.families(doors.scrape()):
+        assert f"`{name.removeprefix('ceph_async__')}" in text, name
