@@ -15,6 +15,7 @@
 #include "config_keys.h"
 #include "config_node.h"
 #include "errors.h"
+#include "former.h"
 #include "keys.h"
 #include "module.h"
 #include "service.h"
@@ -205,6 +206,7 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	    err_type->errors != errors_before)
 		return fsalstat(ERR_FSAL_INVAL, 0);
 
+	casync_former_note(config, module->keys.use_old_uuid);
 	casync_service_configure(err_type);
 	fsal_hdl->fs_info.umask = module->keys.umask;
 	display_fsinfo(fsal_hdl);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <strings.h>
+
 #include "config_parsing.h"
 #include "../config_parsing/analyse.h"
 
@@ -33,4 +35,42 @@ bool casync_config_node_alone(const void *cnode)
 
 	/* In a ring with the statement's head only. */
 	return node->node.next == node->node.prev;
+}
+
+/* A file's root comes first in it (struct config_root). */
+static struct config_node *below(const void *parent, enum node_type type,
+				 const char *name, const void *after)
+{
+	const struct config_node *block = parent;
+	struct config_node *node;
+	bool passed = after == NULL;
+	struct glist_head *link;
+
+	glist_for_each(link, &block->u.nterm.sub_nodes) {
+		node = glist_entry(link, struct config_node, node);
+		if (node == after)
+			passed = true;
+		else if (passed && node->type == type &&
+			 strcasecmp(node->u.nterm.name, name) == 0)
+			return node;
+	}
+	return NULL;
+}
+
+const void *casync_config_node_block(const void *parent, const char *name,
+				     const void *after)
+{
+	return below(parent, TYPE_BLOCK, name, after);
+}
+
+const char *casync_config_node_value(const void *block, const char *key)
+{
+	struct config_node *statement = below(block, TYPE_STMT, key, NULL);
+	struct config_node *term;
+
+	if (statement == NULL)
+		return NULL;
+	term = glist_first_entry(&statement->u.nterm.sub_nodes,
+				 struct config_node, node);
+	return term != NULL ? term->u.term.varvalue : NULL;
 }

@@ -25,4 +25,19 @@ const char *casync_config_node_sign(const void *cnode);
 /** Is it the statement's only value? */
 bool casync_config_node_alone(const void *cnode);
 
+/**
+ * The next block of a name within a block, or within a whole file
+ * (config_file_t).
+ *
+ * @param[in] after  The one before; NULL: the first.
+ *
+ * @return NULL: no more.
+ */
+const void *casync_config_node_block(const void *parent, const char *name,
+				     const void *after);
+
+/** The value of a key in a block, the first one if it has several; NULL:
+ * none. */
+const char *casync_config_node_value(const void *block, const char *key);
+
 #endif /* CASYNC_CONFIG_NODE_H */

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <time.h>
+
+#include "fsal.h"
+#include "sal_functions.h"
+
+#include "bounded.h"
+#include "ceph_options.h"
+#include "connect.h"
+#include "former.h"
+#include "identity.h"
+#include "leases.h"
+#include "module.h"
+#include "takeover.h"
+
+#define NS_PER_S UINT64_C(1000000000)
+
+/* How long an unmount may take when another one was given up less than so long
+ * ago: the MDS is gone, and all exports together have to end in time. */
+#define NEXT_UNMOUNT_S 1
+#define GIVEN_UP_RECENTLY_S 60
+
+/* Not an errno: the handle is spent, another one will do. */
+#define TAKE_OVER_AGAIN 1
+
+static time_t last_given_up_s; /* CLOCK_MONOTONIC; 0: never; atomic */
+
+static const char *shown(const char *text, const char *otherwise)
+{
+	return text != NULL ? text : otherwise;
+}
+
+/* What libcephfs' errors mean; the first two are not errnos. */
+const char *casync_connect_reason(int rc)
+{
+	switch (-rc) {
+	case CEPHFS_ERROR_MON_MAP_BUILD:
+		return "no monitor is configured (mon_host in ceph.conf)";
+	case CEPHFS_ERROR_NEW_CLIENT:
+	case CEPHFS_ERROR_MESSENGER_START:
+		return "libcephfs could not start";
+	case ETIMEDOUT:
+		return "no answer from the cluster in time (Mount_Timeout)";
+	default:
+		return strerror(-rc);
+	}
+}
+
+int casync_connect_failed(const struct casync_mount_params *params, int rc,
+			  const char *format, ...)
+{
+	char what[1024];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s (error %d)",
+		params->export_id, what, casync_connect_reason(rc), rc);
+	return rc;
+}
+
+static int set_option(struct casync_mount *mount,
+		      const struct casync_mount_params *params,
+		      const char *option, const char *value)
+{
+	int rc = ceph_conf_set(mount->ceph, option, value);
+
+	if (rc < 0) /* the value is not shown: it may be the secret */
+		return casync_connect_failed(
+			params, rc, "setting Ceph option '%s'", option);
+	return 0;
+}
+
+static int configure(struct casync_mount *mount,
+		     const struct casync_mount_params *params)
+{
+	char why[CASYNC_CEPH_OPTION_MAX + 256];
+	int rc;
+
+	rc = ceph_conf_read_file(mount->ceph, params->ceph_conf);
+	if (rc < 0)
+		return casync_connect_failed(
+			params, rc, "Ceph_Conf '%s'",
+			shown(params->ceph_conf, "/etc/ceph/ceph.conf"));
+	rc = casync_ceph_options_set(mount->ceph, mount->ceph_options, why,
+				     sizeof(why));
+	if (rc < 0)
+		return casync_connect_failed(params, rc, "Ceph_Option: %s",
+					     why);
+
+	/* The root is chosen by ceph_mount, not by the configuration. */
+	rc = set_option(mount, params, "client_mountpoint", "/");
+	if (rc == 0)
+		rc = set_option(mount, params, "client_acl_type", "posix_acl");
+	/* The durability contract needs write acks to be commits. */
+	if (rc == 0)
+		rc = set_option(mount, params, "client_oc", "false");
+	if (rc == 0 && mount->secret != NULL)
+		rc = set_option(mount, params, "key", mount->secret);
+	if (rc == 0)
+		(void)ceph_set_mount_timeout(mount->ceph, params->timeout_s);
+	return rc;
+}
+
+/* Does FSAL_CEPH share the process with us? */
+static bool fsal_ceph_is_loaded(void)
+{
+	struct fsal_module *other = lookup_fsal("CEPH");
+
+	if (other == NULL)
+		return false;
+	fsal_put(other);
+	return true;
+}
+
+void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
+			 char *uuid, size_t size)
+{
+	struct casync_identity id = {
+		.nodeid = nodeid,
+		.user_id = mount->user_id,
+		.filesystem = mount->filesystem,
+		.path = mount->path,
+		.export_id = mount->export_id,
+		.old_form = mount->use_old_uuid,
+		.distinct = fsal_ceph_is_loaded(),
+	};
+
+	casync_identity_uuid(&id, uuid, size);
+}
+
+static int own_uuid(const struct casync_mount *mount, char *uuid, size_t size)
+{
+	char *nodeid;
+	int rc = nfs_recovery_get_nodeid(&nodeid);
+
+	if (rc != 0)
+		return rc;
+	casync_connect_uuid(mount, nodeid, uuid, size);
+	gsh_free(nodeid);
+	return 0;
+}
+
+/*
+ * Take over the session of our former self, if it has one.
+ *
+ * An MDS that was restarted does not know whose a session is that it replayed
+ * from its journal: it answers EPERM to whoever takes that over, and evicts
+ * it all the same (Ceph 20.2.4; ceph pull request 69037).  libcephfs keeps
+ * that answer for the life of its handle; the next handle finds no session
+ * and goes on.  So EPERM is news the first time and an error the second time.
+ */
+static int reclaim(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
+{
+	char uuid[CASYNC_UUID_BYTES];
+	int rc;
+
+	rc = own_uuid(mount, uuid, sizeof(uuid));
+	if (rc != 0)
+		return casync_connect_failed(params, rc,
+					     "asking for this node's id");
+
+	/* Long enough for a restart: state must not go before we are back. */
+	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
+	rc = casync_takeover_session(mount->ceph, uuid, params->timeout_s);
+	if (rc == -EPERM && first) {
+		LogEvent(
+			COMPONENT_FSAL,
+			"export %" PRIu16
+			": session '%s' is from before a restart of the MDS, taking it over once more",
+			params->export_id, uuid);
+		casync_former_end_all(params);
+		return TAKE_OVER_AGAIN;
+	}
+	if (rc == -ETIMEDOUT)
+		mount->stuck = true;
+	if (rc != 0 && rc != -ENOENT)
+		return casync_connect_failed(
+			params, rc, "User_Id '%s', taking over session '%s'",
+			shown(mount->user_id, "admin"), uuid);
+	ceph_set_uuid(mount->ceph, uuid);
+	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
+		 params->export_id, uuid,
+		 rc == 0 ? ", taken over from a former run" : "",
+		 fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)" : "");
+	return 0;
+}
+
+void casync_connect_set_time(struct casync_mount *mount)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	__atomic_store_n(&mount->mounted_ns,
+			 (uint64_t)now.tv_sec * NS_PER_S +
+				 (uint64_t)now.tv_nsec,
+			 __ATOMIC_RELAXED);
+}
+
+/*
+ * libcephfs keeps its last messages in memory for a crash report, by default
+ * those of level 5 and below: a quarter of Ganesha's time per request
+ * (docs/performance.md).  Whoever set the option to something else, in
+ * ceph.conf or in the monitors' configuration, which has come with
+ * ceph_init(), or here in Ceph_Option, gets that.
+ */
+static int quieten(struct casync_mount *mount,
+		   const struct casync_mount_params *params)
+{
+	char level[16];
+
+	if (casync_ceph_options_have(mount->ceph_options, "debug_client") ||
+	    ceph_conf_get(mount->ceph, "debug_client", level, sizeof(level)) <
+		    0 ||
+	    strcmp(level, "0/5") != 0)
+		return 0;
+	return set_option(mount, params, "debug_client", "0/0");
+}
+
+/* A handle that talks to the monitors; nothing is mounted. */
+static int start(struct casync_mount *mount,
+		 const struct casync_mount_params *params)
+{
+	int rc = ceph_create(&mount->ceph, mount->user_id);
+
+	if (rc < 0) {
+		mount->ceph = NULL;
+		return casync_connect_failed(params, rc, "User_Id '%s'",
+					     shown(mount->user_id, "admin"));
+	}
+	rc = configure(mount, params);
+	if (rc < 0)
+		return rc;
+	rc = ceph_init(mount->ceph);
+	if (rc < 0)
+		return casync_connect_failed(params, rc,
+					     "User_Id '%s', starting libcephfs",
+					     shown(mount->user_id, "admin"));
+	rc = quieten(mount, params);
+	if (rc < 0 || mount->filesystem == NULL)
+		return rc;
+	rc = ceph_select_filesystem(mount->ceph, mount->filesystem);
+	if (rc < 0)
+		return casync_connect_failed(params, rc, "Filesystem '%s'",
+					     mount->filesystem);
+	return 0;
+}
+
+static int attempt(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
+{
+	int rc;
+
+	rc = start(mount, params);
+	if (rc == 0)
+		rc = reclaim(mount, params, first);
+	if (rc != 0)
+		return rc;
+
+	rc = casync_upcalls_register(&mount->upcalls, mount->ceph);
+	if (rc < 0)
+		return casync_connect_failed(params, rc,
+					     "registering for upcalls");
+
+	rc = ceph_mount(mount->ceph, mount->path);
+	if (rc < 0)
+		return casync_connect_failed(
+			params, rc, "User_Id '%s', Filesystem '%s', path '%s'",
+			shown(mount->user_id, "admin"),
+			shown(mount->filesystem, "(default)"), mount->path);
+
+	casync_former_forget();
+	/* Now that a former self, if there was one, writes no more. */
+	casync_connect_set_time(mount);
+	mount->fscid = ceph_get_fs_cid(mount->ceph);
+	mount->upcalls.fscid = mount->fscid;
+	mount->delegations = casync_lease_enable(mount->ceph);
+	return 0;
+}
+
+int casync_connect_end_session(struct casync_mount *mount,
+			       const struct casync_mount_params *params)
+{
+	char uuid[CASYNC_UUID_BYTES];
+	int rc = start(mount, params);
+
+	if (rc == 0)
+		rc = own_uuid(mount, uuid, sizeof(uuid));
+	if (rc == 0)
+		rc = casync_takeover_session(mount->ceph, uuid,
+					     params->timeout_s);
+	if (rc == -ETIMEDOUT)
+		mount->stuck = true;
+	return rc == -EPERM || rc == -ENOENT ? 0 : rc;
+}
+
+struct teardown {
+	struct casync_bounded call;
+	struct ceph_mount_info *ceph;
+};
+
+static int unmount(struct casync_bounded *call)
+{
+	struct ceph_mount_info *ceph =
+		container_of(call, struct teardown, call)->ceph;
+
+	if (ceph_is_mounted(ceph))
+		(void)ceph_unmount(ceph);
+	(void)ceph_release(ceph);
+	return 0;
+}
+
+static time_t now_s(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec;
+}
+
+uint32_t casync_connect_end_time_s(const struct casync_mount *mount)
+{
+	time_t last_s = __atomic_load_n(&last_given_up_s, __ATOMIC_RELAXED);
+
+	return last_s != 0 && now_s() - last_s < GIVEN_UP_RECENTLY_S
+		       ? NEXT_UNMOUNT_S
+		       : mount->unmount_timeout_s;
+}
+
+static void give_up(struct casync_mount *mount, uint32_t timeout_s)
+{
+	LogCrit(COMPONENT_FSAL,
+		"export %" PRIu16
+		": unmounting '%s' of file system '%s' did not end within %" PRIu32
+		" s; its CephFS session is left behind",
+		mount->export_id, mount->path,
+		shown(mount->filesystem, "(default)"), timeout_s);
+	mount->stuck = true;
+	__atomic_store_n(&last_given_up_s, now_s(), __ATOMIC_RELAXED);
+}
+
+/*
+ * Teardown, written once: of a mount that was, or that was not to be.  Waits
+ * for Ceph, which itself waits for its MDS without a timeout.
+ *
+ * False if it did not end: then the mount must stay as it is, for good.
+ */
+bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s)
+{
+	struct teardown *teardown;
+	int rc;
+
+	if (mount->ceph == NULL)
+		return true;
+	if (mount->stuck)
+		return false;
+
+	teardown = gsh_calloc(1, sizeof(*teardown));
+	teardown->call.run = unmount;
+	teardown->ceph = mount->ceph;
+	rc = casync_bounded_call(&teardown->call, timeout_s);
+	if (rc == 0)
+		return true;
+	if (rc == -ETIMEDOUT) {
+		give_up(mount, timeout_s);
+	} else {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": no thread to unmount: %s",
+			mount->export_id, strerror(-rc));
+		mount->stuck = true;
+		casync_module_stay();
+	}
+	return false;
+}
+
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params)
+{
+	int rc = attempt(mount, params, true);
+
+	if (rc == TAKE_OVER_AGAIN)
+		rc = casync_disconnect(mount, params->timeout_s)
+			     ? attempt(mount, params, false)
+			     : -ETIMEDOUT;
+	return rc;
+}

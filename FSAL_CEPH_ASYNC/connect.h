@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file connect.h
+ * @brief A mount, from its identity to a mounted libcephfs client and back.
+ *
+ * For mount.c, which shares and counts them, and former.c.  Everything here
+ * may wait for Ceph, within the times in the parameters; no lock is held.
+ */
+#ifndef CASYNC_CONNECT_H
+#define CASYNC_CONNECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "gsh_list.h"
+#include "mount.h"
+
+enum casync_mount_state { BUILDING, READY, FAILED, CLOSING };
+
+struct casync_mount {
+	struct glist_head link;	       /**< In mount.c's registry. */
+	enum casync_mount_state state; /**< Under its lock. */
+	int error;		       /**< Why FAILED. */
+	unsigned int users; /**< Exports and waiters; under its lock. */
+
+	char *user_id;
+	char *filesystem;
+	char *path;
+	char *secret;
+	char *ceph_options;
+	/* Of the export that came first. */
+	uint16_t export_id;
+	uint32_t unmount_timeout_s;
+	bool use_old_uuid;
+
+	struct ceph_mount_info *ceph;
+	bool stuck; /**< A call does not return: left behind. */
+	int64_t fscid;
+	struct casync_upcalls upcalls;
+	bool delegations;    /**< libcephfs grants them. */
+	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
+};
+
+/**
+ * Create, configure and mount.
+ *
+ * @return 0, or a negative errno that has been logged with the key that is to
+ *         blame; casync_disconnect() is due in either case.
+ */
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params);
+
+/**
+ * Have the MDS end the session that a former self of this mount had, and no
+ * more: nothing is mounted.  casync_disconnect() is due in any case.
+ *
+ * @return 0, also when there was none.
+ */
+int casync_connect_end_session(struct casync_mount *mount,
+			       const struct casync_mount_params *params);
+
+/**
+ * Unmount, if it was mounted, and release the handle.
+ *
+ * @return False if that did not end in time: then the mount must stay as it
+ *         is, for good.
+ */
+bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s);
+
+/** How long a disconnect may take: less where another one has just not ended,
+ * since all exports together have to end in time. */
+uint32_t casync_connect_end_time_s(const struct casync_mount *mount);
+
+/** The session uuid that this mount has, or had, on that node. */
+void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
+			 char *uuid, size_t size);
+
+/** From now on what we show is later than what a session that is gone
+ * showed. */
+void casync_connect_set_time(struct casync_mount *mount);
+
+/** What an error of libcephfs means. */
+const char *casync_connect_reason(int rc);
+
+/** Log one line that names key, value and reason.  @return @p rc. */
+int casync_connect_failed(const struct casync_mount_params *params, int rc,
+			  const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+#endif /* CASYNC_CONNECT_H */
