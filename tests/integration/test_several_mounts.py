@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""A gateway whose exports have a mount each, after a failure of gateway and
+MDS together: the MDS waits for every former session, and each export for
+the MDS.
+"""
+import subprocess
+import time
+
+import nfs3
+import pytest
+
+NAMES = ("one", "two", "three")
+# The MDS waits so long for its clients; 45 s by default.
+RECONNECT_S = 5
+BACK_S = 60
+
+EXPORT = """EXPORT {{
+    Export_Id = {number}; Path = /mounts/{name}; Pseudo = /{name};
+    Protocols = 3,4; Access_Type = RW; Squash = none; SecType = sys;
+    Transports = TCP; FSAL {{ Name = CEPH_ASYNC; }}
+}}"""
+
+
+@pytest.fixture
+def quick_reconnect(lab):
+    command = ["ceph", "config", "set", "mds", "mds_reconnect_timeout"]
+    subprocess.run([*command, str(RECONNECT_S)], check=True, timeout=30)
+    yield
+    subprocess.run([*command, "45"], check=True, timeout=30)
+
+
+def content(name):
+    return f"{name}, acknowledged".encode() * 100
+
+
+def test_all_are_back_after_gateway_and_mds_died(lab, quick_reconnect, record):
+    lab.client("mkdir", "-p", *(f"/mnt/nfs/mounts/{name}" for name in NAMES))
+    lab.ganesha("restart", "--append", "\n".join(
+        EXPORT.format(number=10 + i, name=name)
+        for i, name in enumerate(NAMES)))
+    assert len(lab.sessions(lab.stat()["ganesha"]["a"]["pid"])) == 4
+    connection = nfs3.Connection(2049)
+    handles = {}
+    for name in NAMES:
+        root = nfs3.root_of(f"/{name}", 2050)
+        handles[name] = nfs3.create(connection, root, f"{time.time_ns()}")
+        answer = connection.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
+            handles[name], 0, content(name)))
+        assert nfs3.write_result(answer)[0] == 0
+    connection.close()
+
+    lab.ganesha("kill9")
+    lab.run("mds", "kill9")
+    begun = time.monotonic()
+    mds = subprocess.Popen(["lab", "mds", "start"], stdin=subprocess.DEVNULL)
+    try:
+        lab.ganesha("start", "--timeout", BACK_S)
+    finally:
+        mds.wait(BACK_S)
+    seconds = time.monotonic() - begun
+    record(f"four mounts after gateway and MDS died: all serve again after "
+           f"{seconds:.1f} s; the MDS waited {RECONNECT_S} s for clients")
+    assert seconds < BACK_S
+    connection = nfs3.Connection(2049)
+    for name in NAMES:
+        assert nfs3.read(connection, handles[name], 0,
+                         len(content(name))) == content(name)
+    connection.close()
