@@ -6,6 +6,8 @@
  */
 #include "config.h"
 
+#include <pthread.h>
+
 #include <cephfs/libcephfs.h>
 
 #include "fsal.h"
@@ -26,6 +28,9 @@
 /* Longest part of a value, and longest reason, in a message. */
 #define SHOWN_MAX 256
 #define WHY_MAX 512
+
+/* Of casync_module.keys, once there are exports. */
+static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Does Ceph know the option?  Asked of a client that is never connected. */
 static bool ceph_has_option(const char *text, char *why, size_t size)
@@ -174,11 +179,20 @@ static int commit_export(void *node, void *link_mem, void *self_struct,
 	return check(node, &keys->tuning, err_type);
 }
 
-fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
-				   config_file_t config,
-				   struct config_error_type *err_type)
+void casync_config_lock(void)
 {
-	struct casync_module *module = casync_module_of(fsal_hdl);
+	pthread_mutex_lock(&keys_lock);
+}
+
+void casync_config_unlock(void)
+{
+	pthread_mutex_unlock(&keys_lock);
+}
+
+bool casync_config_read_module(config_file_t config,
+			       struct casync_module_keys *keys,
+			       struct config_error_type *err_type)
+{
 	struct config_item items[ITEMS_MAX] = {0};
 	struct config_block block = {
 		.dbus_interface_name =
@@ -192,19 +206,33 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	};
 	uint32_t errors_before = err_type->errors;
 	bool bogus_before = err_type->bogus;
-	int rc;
 
 	fill_items(CASYNC_IN_MODULE, items);
-	/* A block that was refused is read again for the next export. */
-	casync_keys_free(CASYNC_IN_MODULE, &module->keys);
-	casync_keys_defaults(CASYNC_IN_MODULE, &module->keys);
+	casync_keys_defaults(CASYNC_IN_MODULE, keys);
 
 	err_type->bogus = false;
-	(void)load_config_from_parse(config, &block, &module->keys, true,
-				     err_type);
-	if (bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }") ||
-	    err_type->errors != errors_before)
+	(void)load_config_from_parse(config, &block, keys, true, err_type);
+	return !bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }") &&
+	       err_type->errors == errors_before;
+}
+
+fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
+				   config_file_t config,
+				   struct config_error_type *err_type)
+{
+	struct casync_module *module = casync_module_of(fsal_hdl);
+	struct casync_module_keys keys = {0};
+	int rc;
+
+	module->generation = casync_config_generation(config);
+	if (!casync_config_read_module(config, &keys, err_type)) {
+		casync_keys_free(CASYNC_IN_MODULE, &keys);
 		return fsalstat(ERR_FSAL_INVAL, 0);
+	}
+	casync_config_lock();
+	casync_keys_free(CASYNC_IN_MODULE, &module->keys);
+	module->keys = keys;
+	casync_config_unlock();
 
 	casync_former_note(config, module->keys.use_old_uuid);
 	casync_service_configure(err_type);
@@ -217,12 +245,11 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 			strerror(-rc));
 		return casync_status(rc);
 	}
+	module->ready = true;
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-fsal_status_t casync_config_export(void *node,
-				   const struct casync_module_keys *module,
-				   struct casync_export_keys *keys,
+fsal_status_t casync_config_export(void *node, struct casync_export_keys *keys,
 				   struct config_error_type *err_type)
 {
 	struct config_item items[ITEMS_MAX] = {0};
@@ -240,7 +267,9 @@ fsal_status_t casync_config_export(void *node,
 
 	fill_items(CASYNC_IN_EXPORT, items);
 	casync_keys_defaults(CASYNC_IN_EXPORT, keys);
-	casync_keys_inherit(keys, module);
+	casync_config_lock();
+	casync_keys_inherit(keys, &casync_module.keys);
+	casync_config_unlock();
 
 	(void)snprintf(where, sizeof(where), "export %" PRIu16 ": FSAL { }",
 		       op_ctx->ctx_export->export_id);

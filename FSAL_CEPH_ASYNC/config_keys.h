@@ -40,23 +40,38 @@ struct casync_export_keys {
 	struct casync_tuning tuning;
 };
 
-/** m_ops.init_config: read CEPH_ASYNC { }. */
+/**
+ * Around changes of the module's values: an export that is added reads them
+ * meanwhile.  A leaf.
+ */
+void casync_config_lock(void);
+void casync_config_unlock(void);
+
+/**
+ * Read CEPH_ASYNC { }.
+ *
+ * @param[out] keys  Zeroed by the caller; casync_keys_free() frees.
+ *
+ * @return Whether all of it is right; else it has been logged.
+ */
+bool casync_config_read_module(config_file_t config,
+			       struct casync_module_keys *keys,
+			       struct config_error_type *err_type);
+
+/** m_ops.init_config: read CEPH_ASYNC { } and start. */
 fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 				   config_file_t config,
 				   struct config_error_type *err_type);
 
 /**
- * Read EXPORT { FSAL { } }.
+ * Read EXPORT { FSAL { } }; where it says nothing, the module's values hold.
  *
- * @param[in]  node    Parse tree node of the block.
- * @param[in]  module  What holds where the block says nothing.
- * @param[out] keys    Zeroed by the caller; casync_keys_free() frees.
+ * @param[in]  node  Parse tree node of the block.
+ * @param[out] keys  Zeroed by the caller; casync_keys_free() frees.
  *
  * @return ERR_FSAL_INVAL when a key is wrong; it has been logged.
  */
-fsal_status_t casync_config_export(void *node,
-				   const struct casync_module_keys *module,
-				   struct casync_export_keys *keys,
+fsal_status_t casync_config_export(void *node, struct casync_export_keys *keys,
 				   struct config_error_type *err_type);
 
 #endif /* CASYNC_CONFIG_KEYS_H */

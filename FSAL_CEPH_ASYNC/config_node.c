@@ -74,3 +74,25 @@ const char *casync_config_node_value(const void *block, const char *key)
 				 struct config_node, node);
 	return term != NULL ? term->u.term.varvalue : NULL;
 }
+
+uint64_t casync_config_node_generation(const void *cnode)
+{
+	const struct config_node *node = cnode;
+
+	while (node->parent != NULL)
+		node = node->parent;
+	return casync_config_generation(
+		container_of(node, struct config_root, root));
+}
+
+uint64_t casync_config_generation(const void *file)
+{
+	const struct config_root *root = file;
+
+	return root->generation;
+}
+
+bool casync_config_has_block(const void *file, const char *name)
+{
+	return casync_config_node_block(file, name, NULL) != NULL;
+}

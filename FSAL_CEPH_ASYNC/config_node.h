@@ -12,6 +12,7 @@
 #define CASYNC_CONFIG_NODE_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 /** Which file it is in. */
 const char *casync_config_node_file(const void *cnode);
@@ -39,5 +40,14 @@ const void *casync_config_node_block(const void *parent, const char *name,
 /** The value of a key in a block, the first one if it has several; NULL:
  * none. */
 const char *casync_config_node_value(const void *block, const char *key);
+
+/** Which reading of the configuration it is of; later ones have higher ones. */
+uint64_t casync_config_node_generation(const void *cnode);
+
+/** The same of a whole file (config_file_t). */
+uint64_t casync_config_generation(const void *file);
+
+/** Has that file a block of that name? */
+bool casync_config_has_block(const void *file, const char *name);
 
 #endif /* CASYNC_CONFIG_NODE_H */

@@ -66,7 +66,7 @@ static void teardown(struct casync_work *work)
 /* Let requests in flight end; say which did not. */
 static void drain(struct casync_export *exp)
 {
-	uint32_t timeout_s = exp->keys.tuning.drain_timeout;
+	uint32_t timeout_s = casync_tuned(&exp->keys.tuning.drain_timeout);
 	uint64_t left;
 
 	left = casync_inflight_drain(&exp->inflight, timeout_s * MS_PER_S);
@@ -298,12 +298,12 @@ static fsal_aclsupp_t fs_acl_support(struct fsal_export *exp_hdl)
 
 static uint32_t fs_maxread(struct fsal_export *exp_hdl)
 {
-	return export_of(exp_hdl)->keys.tuning.max_read;
+	return casync_tuned(&export_of(exp_hdl)->keys.tuning.max_read);
 }
 
 static uint32_t fs_maxwrite(struct fsal_export *exp_hdl)
 {
-	return export_of(exp_hdl)->keys.tuning.max_write;
+	return casync_tuned(&export_of(exp_hdl)->keys.tuning.max_write);
 }
 
 static void set_export_ops(struct export_ops *ops)
@@ -382,16 +382,16 @@ static fsal_status_t set_up(struct casync_export *exp,
 			    struct casync_module *module, void *parse_node,
 			    struct config_error_type *err_type)
 {
+	struct casync_layout_texts *texts;
 	fsal_status_t status;
 	int rc;
 
-	status = casync_config_export(parse_node, &module->keys, &exp->keys,
-				      err_type);
+	status = casync_config_export(parse_node, &exp->keys, err_type);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
-	exp->inflight.max_ops = exp->keys.tuning.max_inflight;
-	exp->inflight.max_bytes = exp->keys.tuning.max_inflight_bytes;
+	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
+			      exp->keys.tuning.max_inflight_bytes);
 	exp->root_perms = ceph_userperm_new(0, 0, 0, NULL);
 	if (exp->root_perms == NULL)
 		return casync_status(-ENOMEM);
@@ -400,9 +400,10 @@ static fsal_status_t set_up(struct casync_export *exp,
 	if (rc == 0)
 		rc = check_is_directory(exp);
 	if (rc == 0)
-		rc = casync_layout_init(exp);
+		rc = casync_layout_prepare(exp, &exp->keys, &texts);
 	if (rc != 0)
 		return casync_status(rc);
+	casync_layout_replace(&exp->layout, texts);
 
 	rc = fsal_attach_export(&module->fsal, &exp->export.exports);
 	return casync_status(-rc);
@@ -413,12 +414,22 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 				   struct config_error_type *err_type,
 				   const struct fsal_up_vector *up_ops)
 {
-	struct casync_export *exp = gsh_calloc(1, sizeof(*exp));
+	struct casync_export *exp;
 	fsal_status_t status;
 
+	/* Ganesha goes on with the next export of the file. */
+	if (!casync_module_of(fsal_hdl)->ready) {
+		LogCrit(COMPONENT_CONFIG,
+			"export %" PRIu16
+			" is refused: CEPH_ASYNC { } was refused",
+			op_ctx->ctx_export->export_id);
+		return fsalstat(ERR_FSAL_INVAL, 0);
+	}
+	exp = gsh_calloc(1, sizeof(*exp));
 	casync_inflight_init(&exp->inflight, 0, 0);
 	casync_pool_init(&exp->pool);
 	casync_listings_init(&exp->listings);
+	casync_layout_init(&exp->layout);
 	fsal_export_init(&exp->export);
 	set_export_ops(&exp->export.exp_ops);
 	exp->export.fsal = fsal_hdl;

@@ -111,6 +111,16 @@ static void serve_line_locked(struct casync_inflight *set)
 	}
 }
 
+void casync_inflight_limit(struct casync_inflight *set, uint64_t max_ops,
+			   uint64_t max_bytes)
+{
+	pthread_mutex_lock(&set->lock);
+	set->max_ops = max_ops;
+	set->max_bytes = max_bytes;
+	serve_line_locked(set);
+	pthread_mutex_unlock(&set->lock);
+}
+
 /* 0, -EAGAIN or -ESHUTDOWN. */
 static int wait_in_line_locked(struct casync_inflight *set,
 			       struct casync_inflight_entry *entry)

@@ -59,6 +59,13 @@ void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 void casync_inflight_destroy(struct casync_inflight *set);
 
 /**
+ * Other limits, from now on.  What is in flight stays, also over a lower one;
+ * who waits is let in as far as a higher one goes.
+ */
+void casync_inflight_limit(struct casync_inflight *set, uint64_t max_ops,
+			   uint64_t max_bytes);
+
+/**
  * Let an entry in, waiting for room.
  *
  * An entry larger than max_bytes is let in when the set is empty.

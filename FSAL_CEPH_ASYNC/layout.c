@@ -28,6 +28,13 @@
 #define NS_PER_S UINT64_C(1000000000)
 #define COMPLAIN_EVERY_S 60
 
+/* What is in force, and what creates are under way with. */
+struct casync_layout_texts {
+	unsigned int users;	   /* under the layout's lock */
+	char wanted[LAYOUT_BYTES]; /* value of ceph.file.layout */
+	char preset[LAYOUT_BYTES]; /* of a file nobody has said anything of */
+};
+
 static bool is_wanted(const struct casync_export_keys *keys)
 {
 	return keys->tuning.object_size != 0 ||
@@ -61,13 +68,32 @@ static int failed(const struct casync_export *exp, int rc, const char *what,
 	return rc;
 }
 
-int casync_layout_init(struct casync_export *exp)
+static int write_preset(const struct casync_export *exp, char *value,
+			size_t size)
 {
-	const char *pool = exp->keys.data_pool;
-	char value[LAYOUT_BYTES];
 	int rc;
 
-	if (!is_wanted(&exp->keys))
+	strcpy(value, PRESET);
+	rc = ceph_get_default_data_pool_name(
+		exp->ceph, value + sizeof(PRESET) - 1, size - sizeof(PRESET));
+	if (rc < 0)
+		return failed(exp, rc, "asking for the data pool of",
+			      casync_mount_path(exp->mount));
+	/* libcephfs gives the length, and no NUL. */
+	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
+	return 0;
+}
+
+int casync_layout_prepare(const struct casync_export *exp,
+			  const struct casync_export_keys *keys,
+			  struct casync_layout_texts **texts)
+{
+	const char *pool = keys->data_pool;
+	struct casync_layout_texts *made;
+	int rc;
+
+	*texts = NULL;
+	if (!is_wanted(keys))
 		return 0;
 	if (pool != NULL && pool[0] != '\0') {
 		rc = ceph_get_pool_id(exp->ceph, pool);
@@ -75,26 +101,73 @@ int casync_layout_init(struct casync_export *exp)
 			return failed(exp, rc, "Data_Pool", pool);
 	}
 
-	strcpy(value, PRESET);
-	rc = ceph_get_default_data_pool_name(exp->ceph,
-					     value + sizeof(PRESET) - 1,
-					     sizeof(value) - sizeof(PRESET));
-	if (rc < 0)
-		return failed(exp, rc, "asking for the data pool of",
-			      casync_mount_path(exp->mount));
-	/* libcephfs gives the length, and no NUL. */
-	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
-	exp->layout.preset = gsh_strdup(value);
-
-	write_wanted(&exp->keys, value, sizeof(value));
-	exp->layout.wanted = gsh_strdup(value);
+	made = gsh_calloc(1, sizeof(*made));
+	made->users = 1;
+	rc = write_preset(exp, made->preset, sizeof(made->preset));
+	if (rc < 0) {
+		gsh_free(made);
+		return rc;
+	}
+	write_wanted(keys, made->wanted, sizeof(made->wanted));
+	*texts = made;
 	return 0;
+}
+
+void casync_layout_free(struct casync_layout_texts *texts)
+{
+	gsh_free(texts);
+}
+
+void casync_layout_init(struct casync_layout *layout)
+{
+	pthread_mutex_init(&layout->lock, NULL);
+	layout->texts = NULL;
 }
 
 void casync_layout_destroy(struct casync_layout *layout)
 {
-	gsh_free(layout->wanted);
-	gsh_free(layout->preset);
+	gsh_free(layout->texts);
+	pthread_mutex_destroy(&layout->lock);
+}
+
+static struct casync_layout_texts *hold(struct casync_layout *layout)
+{
+	struct casync_layout_texts *texts;
+
+	if (__atomic_load_n(&layout->texts, __ATOMIC_RELAXED) == NULL)
+		return NULL;
+	pthread_mutex_lock(&layout->lock);
+	texts = layout->texts;
+	if (texts != NULL)
+		texts->users++;
+	pthread_mutex_unlock(&layout->lock);
+	return texts;
+}
+
+static void let_go(struct casync_layout *layout,
+		   struct casync_layout_texts *texts)
+{
+	bool last = false;
+
+	if (texts == NULL)
+		return;
+	pthread_mutex_lock(&layout->lock);
+	last = --texts->users == 0;
+	pthread_mutex_unlock(&layout->lock);
+	if (last)
+		gsh_free(texts);
+}
+
+void casync_layout_replace(struct casync_layout *layout,
+			   struct casync_layout_texts *texts)
+{
+	struct casync_layout_texts *old;
+
+	pthread_mutex_lock(&layout->lock);
+	old = layout->texts;
+	__atomic_store_n(&layout->texts, texts, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&layout->lock);
+	let_go(layout, old);
 }
 
 /*
@@ -103,7 +176,8 @@ void casync_layout_destroy(struct casync_layout *layout)
  * shows only on the folder that has it.  All of this is in memory.
  */
 static bool folder_decides(const struct casync_object *dir,
-			   const struct casync_object *file)
+			   const struct casync_object *file,
+			   const struct casync_layout_texts *texts)
 {
 	const struct casync_export *exp = dir->exp;
 	char value[LAYOUT_BYTES];
@@ -114,7 +188,7 @@ static bool folder_decides(const struct casync_object *dir,
 	if (rc < 0)
 		return false;
 	value[rc] = '\0';
-	if (strcmp(value, exp->layout.preset) != 0)
+	if (strcmp(value, texts->preset) != 0)
 		return true;
 	/* The root has one from the start. */
 	if (dir->id.ino == ROOT_INO)
@@ -137,7 +211,8 @@ static const char *reason(int rc)
 	}
 }
 
-static void complain(const struct casync_export *exp, int rc)
+static void complain(const struct casync_export *exp, const char *wanted,
+		     int rc)
 {
 	static uint64_t next_ns; /* atomic; of all exports */
 	uint64_t now_ns = casync_now_ns();
@@ -151,24 +226,36 @@ static void complain(const struct casync_export *exp, int rc)
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
 		": files cannot be created, layout '%s' is refused: %s",
-		exp->export.export_id, exp->layout.wanted, reason(rc));
+		exp->export.export_id, wanted, reason(rc));
+}
+
+static int set(const struct casync_object *file,
+	       const struct casync_layout_texts *texts)
+{
+	const struct casync_export *exp = file->exp;
+	int rc = ceph_ll_setxattr(exp->ceph, file->inode, FILE_LAYOUT,
+				  texts->wanted, strlen(texts->wanted), 0,
+				  exp->root_perms);
+
+	if (rc < 0)
+		complain(exp, texts->wanted, rc);
+	return rc;
 }
 
 int casync_layout_apply(const struct casync_object *dir,
 			const struct casync_object *file, bool *changed)
 {
-	const struct casync_export *exp = dir->exp;
-	int rc;
+	struct casync_layout *layout = &dir->exp->layout;
+	struct casync_layout_texts *texts = hold(layout);
+	int rc = 0;
 
 	*changed = false;
-	if (exp->layout.wanted == NULL || folder_decides(dir, file))
+	if (texts == NULL)
 		return 0;
-	rc = ceph_ll_setxattr(exp->ceph, file->inode, FILE_LAYOUT,
-			      exp->layout.wanted, strlen(exp->layout.wanted), 0,
-			      exp->root_perms);
-	if (rc < 0)
-		complain(exp, rc);
-	else
-		*changed = true;
+	if (!folder_decides(dir, file, texts)) {
+		rc = set(file, texts);
+		*changed = rc >= 0;
+	}
+	let_go(layout, texts);
 	return rc;
 }

@@ -11,22 +11,42 @@
 #ifndef CASYNC_LAYOUT_H
 #define CASYNC_LAYOUT_H
 
+#include <pthread.h>
+#include <stdbool.h>
+
 struct casync_export;
 struct casync_object;
 
+struct casync_export_keys;
+struct casync_layout_texts;
+
 struct casync_layout {
-	char *wanted; /**< Value of ceph.file.layout; NULL: none is wanted. */
-	char *preset; /**< The same of a file nobody has said anything of. */
+	pthread_mutex_t lock; /**< Of the texts' users; a leaf. */
+	/** NULL: none is wanted.  Atomic: that is seen without the lock. */
+	struct casync_layout_texts *texts;
 };
 
+void casync_layout_init(struct casync_layout *layout);
+void casync_layout_destroy(struct casync_layout *layout);
+
 /**
- * Prepare an export that is mounted.
+ * What keys ask for, of an export that is mounted.
+ *
+ * @param[out] texts  NULL if none is wanted; for casync_layout_replace() or
+ *                    casync_layout_free().
  *
  * @return 0, or a negative errno when the keys cannot be had; logged.
  */
-int casync_layout_init(struct casync_export *exp);
+int casync_layout_prepare(const struct casync_export *exp,
+			  const struct casync_export_keys *keys,
+			  struct casync_layout_texts **texts);
 
-void casync_layout_destroy(struct casync_layout *layout);
+/** From now on files get these; who creates one now ends with the old. */
+void casync_layout_replace(struct casync_layout *layout,
+			   struct casync_layout_texts *texts);
+
+/** Texts that were not used. */
+void casync_layout_free(struct casync_layout_texts *texts);
 
 /**
  * Set the layout of a file that was created just now and is empty.

@@ -16,6 +16,7 @@
 #include "object.h"
 #include "prometheus.h"
 #include "recalls.h"
+#include "reload.h"
 #include "service.h"
 #include "statistics.h"
 #include "watchdog.h"
@@ -123,7 +124,9 @@ MODULE_INIT void casync_module_init(void)
 
 	/* register_fsal has put in the defaults: ours come after it. */
 	fsal->m_ops.init_config = casync_config_module;
+	fsal->m_ops.update_config = casync_reload_module;
 	fsal->m_ops.create_export = casync_export_create;
+	fsal->m_ops.update_export = casync_reload_export;
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
 	casync_statistics_init(fsal);

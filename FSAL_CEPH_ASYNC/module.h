@@ -13,6 +13,8 @@ struct casync_module {
 	struct fsal_module fsal;
 	struct fsal_obj_ops obj_ops;
 	struct casync_module_keys keys;
+	uint64_t generation; /**< Of the file that was read last. */
+	bool ready;	     /**< Its block was right, threads run. */
 };
 
 extern struct casync_module casync_module;

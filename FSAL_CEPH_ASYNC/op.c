@@ -71,9 +71,9 @@ static struct casync_durability decide_durability(const struct casync_op *op)
 {
 	const struct casync_tuning *tuning = &op->exp->keys.tuning;
 	struct casync_durability_in in = {
-		.mode = tuning->stable_write,
+		.mode = casync_tuned(&tuning->stable_write),
 		.stable_wanted = op->arg->fsal_stable,
-		.promote_unstable = tuning->promote_unstable,
+		.promote_unstable = casync_tuned(&tuning->promote_unstable),
 		.object_cache = false, /* refused in config.c */
 		.grown = casync_flush_grown(op->obj,
 					    op->offset + op->length_bytes),

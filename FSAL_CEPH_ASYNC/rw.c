@@ -185,8 +185,9 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	(void)offset;
 	(void)len;
 
-	if (casync_durability_commit_flushes(tuning->stable_write, false,
-					     casync_flush_pending(obj)))
+	if (casync_durability_commit_flushes(
+		    casync_tuned(&tuning->stable_write), false,
+		    casync_flush_pending(obj)))
 		status = casync_status(casync_flush_wait(obj));
 	else
 		count(exp, CASYNC_C_COMMIT_FREE);

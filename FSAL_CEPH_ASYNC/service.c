@@ -19,7 +19,8 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 {
 	(void)fsal_hdl;
 	return casync_status(casync_mount_take_over(
-		nodeid, casync_module.keys.tuning.mount_timeout));
+		nodeid,
+		casync_tuned(&casync_module.keys.tuning.mount_timeout)));
 }
 
 /*

@@ -8,7 +8,12 @@
 
 #include <stdint.h>
 
-/** Of CEPH_ASYNC { } and of EXPORT { FSAL { } }; the export's win. */
+/**
+ * Of CEPH_ASYNC { } and of EXPORT { FSAL { } }; the export's win.
+ *
+ * A reload stores into an export's while requests read it: each is read by
+ * casync_tuned(), once for what has to hold together.
+ */
 struct casync_tuning {
 	uint32_t stable_write;	   /**< enum casync_stable_write */
 	uint32_t promote_unstable; /**< boolean */
@@ -25,5 +30,11 @@ struct casync_tuning {
 	uint32_t stripe_count;	   /**< objects; 0 is not set */
 	uint64_t max_inflight_bytes;
 };
+
+/** What a member is now; a reload may change it. */
+static inline uint32_t casync_tuned(const uint32_t *member)
+{
+	return __atomic_load_n(member, __ATOMIC_RELAXED);
+}
 
 #endif /* CASYNC_TUNING_H */

@@ -58,8 +58,7 @@ static void gather_any(struct casync_inflight_entry *entry, void *arg)
 
 static void look_for_slow_ops(struct casync_export *exp)
 {
-	uint32_t limit_ms = __atomic_load_n(&exp->keys.tuning.slow_op_warn,
-					    __ATOMIC_RELAXED);
+	uint32_t limit_ms = casync_tuned(&exp->keys.tuning.slow_op_warn);
 	struct harvest harvest = {.taken = 0};
 	char line[CASYNC_DUMP_LINE];
 	unsigned int i;

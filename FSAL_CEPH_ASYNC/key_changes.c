@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "key_changes.h"
+
+static bool is_text(const struct casync_key *key)
+{
+	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
+	       key->type == CASYNC_KEY_OPTION;
+}
+
+static const void *member_of(const struct casync_key *key,
+			     enum casync_block block, const void *values)
+{
+	return (const char *)values + key->at[block];
+}
+
+static const char *text_of(const void *member)
+{
+	return *(char *const *)member;
+}
+
+static uint64_t number_of(const struct casync_key *key, const void *member)
+{
+	uint32_t narrow;
+	uint64_t wide;
+	bool truth;
+
+	if (key->bytes == sizeof(truth)) {
+		memcpy(&truth, member, sizeof(truth));
+		return truth;
+	}
+	if (key->bytes == sizeof(narrow)) {
+		memcpy(&narrow, member, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, member, sizeof(wide));
+	return wide;
+}
+
+static bool same(const struct casync_key *key, const void *a, const void *b)
+{
+	const char *text_a, *text_b;
+
+	if (!is_text(key))
+		return memcmp(a, b, key->bytes) == 0;
+	text_a = text_of(a);
+	text_b = text_of(b);
+	return text_a == text_b || (text_a != NULL && text_b != NULL &&
+				    strcmp(text_a, text_b) == 0);
+}
+
+const struct casync_key *casync_key_changed(enum casync_block block,
+					    const void *now, const void *fresh,
+					    const struct casync_key *after)
+{
+	const struct casync_key *key = after != NULL ? after + 1 : casync_keys;
+
+	for (; key->name != NULL; key++) {
+		if (casync_key_in(key, block) &&
+		    key->type != CASYNC_KEY_GANESHA &&
+		    !same(key, member_of(key, block, now),
+			  member_of(key, block, fresh)))
+			return key;
+	}
+	return NULL;
+}
+
+bool casync_key_reloads(const struct casync_key *key, enum casync_block block)
+{
+	if (key->change == CASYNC_KEY_IDENTITY)
+		return block == CASYNC_IN_MODULE;
+	return key->change == CASYNC_KEY_LIVE;
+}
+
+static const char *word_of(const struct casync_key *key, uint64_t value)
+{
+	const struct casync_word *word;
+
+	for (word = key->words; word->word != NULL; word++) {
+		if (word->value == value)
+			return word->word;
+	}
+	return "?";
+}
+
+/* Those of Ceph_Option are lines: "name=value; name=value". */
+static void show_text(const char *value, char *text, size_t size)
+{
+	size_t used = 0;
+
+	while (value[0] != '\0' && used < size) {
+		int length = (int)strcspn(value, "\n");
+
+		used += (size_t)snprintf(text + used, size - used, "%s%.*s",
+					 used != 0 ? "; " : "\"", length,
+					 value);
+		value += length + (value[length] != '\0');
+	}
+	if (used < size)
+		(void)snprintf(text + used, size - used,
+			       used != 0 ? "\"" : "\"\"");
+}
+
+static void show(const struct casync_key *key, const void *member, char *text,
+		 size_t size)
+{
+	if (is_text(key) && text_of(member) == NULL)
+		(void)snprintf(text, size, "not set");
+	else if (is_text(key))
+		show_text(text_of(member), text, size);
+	else if (key->words != NULL)
+		(void)snprintf(text, size, "%s",
+			       word_of(key, number_of(key, member)));
+	else if (key->type == CASYNC_KEY_OCTAL)
+		(void)snprintf(text, size, "%#" PRIo64, number_of(key, member));
+	else
+		(void)snprintf(text, size, "%" PRIu64, number_of(key, member));
+}
+
+void casync_key_change_show(const struct casync_key *key,
+			    enum casync_block block, const void *now,
+			    const void *fresh, char *text, size_t size)
+{
+	char was[CASYNC_SHOWN_BYTES];
+	char is[CASYNC_SHOWN_BYTES];
+
+	if (key->secret) {
+		(void)snprintf(text, size, "%s (not shown)", key->name);
+		return;
+	}
+	show(key, member_of(key, block, now), was, sizeof(was));
+	show(key, member_of(key, block, fresh), is, sizeof(is));
+	(void)snprintf(text, size, "%s = %s (was %s)", key->name, is, was);
+}
+
+bool casync_keys_fixed(enum casync_block block, const void *now,
+		       const void *fresh, char *text, size_t size)
+{
+	const struct casync_key *key = NULL;
+	char one[CASYNC_CHANGE_BYTES];
+	size_t used = 0;
+
+	while ((key = casync_key_changed(block, now, fresh, key)) != NULL) {
+		if (casync_key_reloads(key, block))
+			continue;
+		casync_key_change_show(key, block, now, fresh, one,
+				       sizeof(one));
+		if (used < size)
+			used += (size_t)snprintf(text + used, size - used,
+						 "%s%s", used != 0 ? ", " : "",
+						 one);
+	}
+	return used != 0;
+}
+
+static void store(const struct casync_key *key, void *now, const void *fresh)
+{
+	uint64_t value = number_of(key, fresh);
+
+	if (key->bytes == sizeof(bool))
+		__atomic_store_n((bool *)now, value != 0, __ATOMIC_RELAXED);
+	else if (key->bytes == sizeof(uint32_t))
+		__atomic_store_n((uint32_t *)now, (uint32_t)value,
+				 __ATOMIC_RELAXED);
+	else
+		__atomic_store_n((uint64_t *)now, value, __ATOMIC_RELAXED);
+}
+
+static void swap(char **now, char **fresh)
+{
+	char *old = *now;
+
+	*now = *fresh;
+	*fresh = old;
+}
+
+void casync_keys_adopt(enum casync_block block, void *now, void *fresh)
+{
+	const struct casync_key *key = NULL;
+
+	while ((key = casync_key_changed(block, now, fresh, key)) != NULL) {
+		void *to = (char *)now + key->at[block];
+		void *from = (char *)fresh + key->at[block];
+
+		if (is_text(key))
+			swap(to, from);
+		else
+			store(key, to, from);
+	}
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "fsal.h"
+
+#include "export_mgr.h"
+#include "FSAL/fsal_commonlib.h"
+
+#include "config_node.h"
+#include "errors.h"
+#include "export.h"
+#include "inflight.h"
+#include "key_changes.h"
+#include "layout.h"
+#include "module.h"
+#include "reload.h"
+
+#define LIST_BYTES 2048
+
+/* One at a time: SIGHUP and DBus come on different threads.  Outermost. */
+static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void log_changes(const char *of, enum casync_block block,
+			const void *now, const void *fresh)
+{
+	const struct casync_key *key = NULL;
+	char text[CASYNC_CHANGE_BYTES];
+
+	while ((key = casync_key_changed(block, now, fresh, key)) != NULL) {
+		casync_key_change_show(key, block, now, fresh, text,
+				       sizeof(text));
+		LogEvent(COMPONENT_FSAL, "%s: %s", of, text);
+	}
+}
+
+/* --- CEPH_ASYNC { } */
+
+static bool takes_restart(const struct casync_module *module,
+			  const struct casync_module_keys *fresh,
+			  struct config_error_type *err_type)
+{
+	char list[LIST_BYTES];
+
+	if (!casync_keys_fixed(CASYNC_IN_MODULE, &module->keys, fresh, list,
+			       sizeof(list)))
+		return false;
+	LogCrit(COMPONENT_CONFIG,
+		"CEPH_ASYNC { }: reload refused, all its old values stay; these take a restart of Ganesha: %s",
+		list);
+	err_type->invalid = true;
+	return true;
+}
+
+static void reload_module_locked(struct casync_module *module,
+				 config_file_t config,
+				 struct config_error_type *err_type)
+{
+	struct casync_module_keys fresh = {0};
+	uint32_t errors_before = err_type->errors;
+
+	if (casync_config_read_module(config, &fresh, err_type) &&
+	    !takes_restart(module, &fresh, err_type)) {
+		log_changes("CEPH_ASYNC { }, for exports read from now on",
+			    CASYNC_IN_MODULE, &module->keys, &fresh);
+		casync_config_lock();
+		casync_keys_adopt(CASYNC_IN_MODULE, &module->keys, &fresh);
+		casync_config_unlock();
+	}
+	casync_keys_free(CASYNC_IN_MODULE, &fresh);
+	/* Logged; counted, they would void the export that is read next. */
+	err_type->errors = errors_before;
+}
+
+fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
+				   config_file_t config,
+				   struct config_error_type *err_type)
+{
+	struct casync_module *module = casync_module_of(fsal_hdl);
+	uint64_t generation = casync_config_generation(config);
+	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+
+	pthread_mutex_lock(&reload_lock);
+	/* Ganesha asks for each export of the file. */
+	if (module->generation == generation) {
+		pthread_mutex_unlock(&reload_lock);
+		return status;
+	}
+	module->generation = generation;
+	if (!module->ready)
+		status = casync_config_module(fsal_hdl, config, err_type);
+	else if (casync_config_has_block(config, fsal_hdl->name))
+		reload_module_locked(module, config, err_type);
+	pthread_mutex_unlock(&reload_lock);
+	return status;
+}
+
+/* --- EXPORT { FSAL { } } */
+
+static bool takes_remount(const struct casync_export *exp,
+			  const struct casync_export_keys *fresh,
+			  struct config_error_type *err_type)
+{
+	char list[LIST_BYTES];
+
+	if (!casync_keys_fixed(CASYNC_IN_EXPORT, &exp->keys, fresh, list,
+			       sizeof(list)))
+		return false;
+	LogCrit(COMPONENT_CONFIG,
+		"export %" PRIu16
+		": reload refused, all its old values stay; these take a new mount: %s; put them back, or remove the export and add it again",
+		exp->export.export_id, list);
+	err_type->invalid = true;
+	return true;
+}
+
+static void adopt(struct casync_export *exp, struct casync_export_keys *fresh,
+		  struct casync_layout_texts *texts)
+{
+	char of[32];
+
+	(void)snprintf(of, sizeof(of), "export %" PRIu16,
+		       exp->export.export_id);
+	log_changes(of, CASYNC_IN_EXPORT, &exp->keys, fresh);
+	casync_keys_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
+	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
+			      exp->keys.tuning.max_inflight_bytes);
+	casync_layout_replace(&exp->layout, texts);
+}
+
+/* All that can fail comes first. */
+static fsal_status_t reload_export_locked(struct casync_export *exp,
+					  void *parse_node,
+					  struct config_error_type *err_type)
+{
+	struct casync_export_keys fresh = {0};
+	struct casync_layout_texts *texts;
+	fsal_status_t status;
+	int rc;
+
+	status = casync_config_export(parse_node, &fresh, err_type);
+	if (!FSAL_IS_ERROR(status) && takes_remount(exp, &fresh, err_type))
+		status = fsalstat(ERR_FSAL_INVAL, 0);
+	if (!FSAL_IS_ERROR(status)) {
+		rc = casync_layout_prepare(exp, &fresh, &texts);
+		if (rc == 0)
+			adopt(exp, &fresh, texts);
+		status = casync_status(rc);
+	}
+	casync_keys_free(CASYNC_IN_EXPORT, &fresh);
+	return status;
+}
+
+/*
+ * After a SIGHUP Ganesha removes the exports that are not in the file any
+ * more, which it takes those for that could not be updated.  This one is in
+ * it, and a mistake in the file is no reason to take it from its clients.
+ */
+static void keep_export(const void *parse_node)
+{
+	op_ctx->ctx_export->config_gen =
+		casync_config_node_generation(parse_node);
+}
+
+fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
+				   void *parse_node,
+				   struct config_error_type *err_type,
+				   struct fsal_export *original,
+				   struct fsal_module *updated_super)
+{
+	fsal_status_t status;
+
+	keep_export(parse_node);
+	/* Ganesha's: is it this FSAL's export at all? */
+	status = update_export(fsal_hdl, parse_node, err_type, original,
+			       updated_super);
+	if (!FSAL_IS_ERROR(status)) {
+		pthread_mutex_lock(&reload_lock);
+		status = reload_export_locked(
+			container_of(original, struct casync_export, export),
+			parse_node, err_type);
+		pthread_mutex_unlock(&reload_lock);
+	}
+	return status;
+}
