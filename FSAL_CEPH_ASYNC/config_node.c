@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <string.h>
 #include <strings.h>
 
 #include "config_parsing.h"
+#include "nfs_core.h"
 #include "../config_parsing/analyse.h"
 
 #include "config_node.h"
@@ -95,4 +97,17 @@ uint64_t casync_config_generation(const void *file)
 bool casync_config_has_block(const void *file, const char *name)
 {
 	return casync_config_node_block(file, name, NULL) != NULL;
+}
+
+bool casync_config_is_main(const void *file)
+{
+	const struct config_root *root = file;
+	const struct file_list *part;
+
+	/* Which may be an included one, too. */
+	for (part = root->files; part != NULL; part = part->next) {
+		if (strcmp(part->pathname, nfs_config_path) == 0)
+			return true;
+	}
+	return false;
 }

@@ -50,4 +50,7 @@ uint64_t casync_config_generation(const void *file);
 /** Has that file a block of that name? */
 bool casync_config_has_block(const void *file, const char *name);
 
+/** Is it the one that Ganesha was started with, and reads after a SIGHUP? */
+bool casync_config_is_main(const void *file);
+
 #endif /* CASYNC_CONFIG_NODE_H */

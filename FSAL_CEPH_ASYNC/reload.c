@@ -90,7 +90,8 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 	module->generation = generation;
 	if (!module->ready)
 		status = casync_config_module(fsal_hdl, config, err_type);
-	else if (casync_config_has_block(config, fsal_hdl->name))
+	else if (casync_config_has_block(config, fsal_hdl->name) ||
+		 casync_config_is_main(config))
 		reload_module_locked(module, config, err_type);
 	pthread_mutex_unlock(&reload_lock);
 	return status;

@@ -19,8 +19,9 @@
 /**
  * m_ops.update_config: read CEPH_ASYNC { } again, once per file.
  *
- * What it gives holds for exports read after that.  A file without the block,
- * as UpdateExport's and AddExport's often are, changes nothing.
+ * What it gives holds for exports read after that.  Ganesha's own file without
+ * the block brings the defaults back; any other, as UpdateExport's and
+ * AddExport's are, changes nothing then.
  */
 fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 				   config_file_t config,

@@ -447,6 +447,115 @@ static void overdue_entries_are_visited_once_and_all_any_time(void **state)
 	assert_int_equal(set.ops, 0);
 }
 
+/* --- limits that change */
+
+static void lower_limit_leaves_what_is_in_and_holds_for_the_next(void **state)
+{
+	struct guest guest = {.bytes = 1};
+
+	(void)state;
+	enter(0, 1);
+	enter(1, 1);
+	enter(2, 1);
+	casync_inflight_limit(&set, 1, MAX_BYTES);
+	send(&guest);
+	await_waiting(1);
+	leave(0);
+	leave(1);
+	await_waiting(1);
+	leave(2);
+	await(&guest);
+	assert_int_equal(guest.rc, 0);
+	assert_int_equal(set.ops, 0);
+}
+
+static void higher_limit_wakes_those_who_wait(void **state)
+{
+	struct guest guests[3] = {{.bytes = 1}, {.bytes = 1}, {.bytes = 1}};
+	unsigned int i;
+
+	(void)state;
+	casync_inflight_limit(&set, 1, MAX_BYTES);
+	enter(0, 1);
+	for (i = 0; i < 3; i++) {
+		guests[i].stays = true;
+		send(&guests[i]);
+		await_waiting(i + 1);
+	}
+	casync_inflight_limit(&set, 3, MAX_BYTES);
+	await_waiting(1);
+	casync_inflight_limit(&set, 1000, MAX_BYTES);
+	for (i = 0; i < 3; i++) {
+		await(&guests[i]);
+		assert_int_equal(guests[i].rc, 0);
+		assert_true(guests[i].waited_ns <
+			    CASYNC_MAX_WAIT_MS * NS_PER_MS);
+		casync_inflight_leave(&set, &guests[i].entry);
+	}
+	leave(0);
+	assert_int_equal(set.ops, 0);
+}
+
+static void limit_of_bytes_changes_too(void **state)
+{
+	struct guest guest = {.bytes = MAX_BYTES};
+
+	(void)state;
+	enter(0, MAX_BYTES);
+	send(&guest);
+	await_waiting(1);
+	casync_inflight_limit(&set, MAX_OPS, 2 * MAX_BYTES);
+	await(&guest);
+	assert_int_equal(guest.rc, 0);
+	leave(0);
+}
+
+static void *turn_limits(void *arg)
+{
+	unsigned int i;
+
+	(void)arg;
+	for (i = 0; i < 2000; i++)
+		casync_inflight_limit(&set, i % 7 + 1, MAX_BYTES >> i % 9);
+	casync_inflight_limit(&set, MAX_OPS, MAX_BYTES);
+	return NULL;
+}
+
+static void *come_and_go(void *arg)
+{
+	struct casync_inflight_entry entry;
+	unsigned int i;
+
+	(void)arg;
+	for (i = 0; i < 5000; i++) {
+		if (casync_inflight_enter(&set, &entry, i % 200) != 0)
+			return "turned away";
+		casync_inflight_leave(&set, &entry);
+	}
+	return NULL;
+}
+
+static void limits_change_while_many_come_and_go(void **state)
+{
+	pthread_t threads[5];
+	unsigned int i;
+	void *wrong;
+
+	(void)state;
+	for (i = 0; i < 5; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL,
+				       i == 0 ? turn_limits : come_and_go,
+				       NULL),
+			0);
+	for (i = 0; i < 5; i++) {
+		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		assert_null(wrong);
+	}
+	assert_int_equal(set.ops, 0);
+	assert_int_equal(set.waiting, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -469,6 +578,10 @@ int main(void)
 		CASE(giving_up_lets_the_next_one_in),
 		CASE(overdue_entries_are_visited_once_and_all_any_time),
 		CASE(many_come_and_go_and_nothing_is_left),
+		CASE(lower_limit_leaves_what_is_in_and_holds_for_the_next),
+		CASE(higher_limit_wakes_those_who_wait),
+		CASE(limit_of_bytes_changes_too),
+		CASE(limits_change_while_many_come_and_go),
 	};
 
 	return cmocka_run_group_tests_name("inflight", tests, NULL, NULL);

@@ -111,6 +111,50 @@ static void unstable_write_is_promoted_where_that_is_free(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 }
 
+/* A reload while writes are in flight: each keeps what it began with. */
+static void mode_that_changes_holds_for_writes_to_come(void **state)
+{
+	struct io *before = new_io(0, 100);
+	struct io *after = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	start_write(before, true);
+	__atomic_store_n(&rig.exp.keys.tuning.stable_write, CASYNC_STABLE_FULL,
+			 __ATOMIC_RELAXED);
+	start_write(after, true);
+	fake_complete(0);
+	assert_int_equal(sem_wait(&before->came), 0);
+	assert_int_equal(sem_post(&before->came), 0);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	fake_complete(1);
+	settle(after);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	check_ok(before, 100);
+	check_ok(after, 100);
+	assert_true(before->arg.fsal_stable);
+	assert_true(after->arg.fsal_stable);
+	free_io(before);
+	free_io(after);
+}
+
+static void mode_that_is_lowered_leaves_writes_their_flush(void **state)
+{
+	struct io *before = new_io(0, 100);
+
+	(void)state;
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
+	fake.plan.when = FAKE_LATER;
+	start_write(before, true);
+	__atomic_store_n(&rig.exp.keys.tuning.stable_write, CASYNC_STABLE_DATA,
+			 __ATOMIC_RELAXED);
+	fake_complete(0);
+	settle(before);
+	check_ok(before, 100);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	free_io(before);
+}
+
 static void commit(fsal_errors_t major)
 {
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major, major);
@@ -260,6 +304,8 @@ int main(void)
 		CASE(full_mode_closes_temporary_fd_after_flush),
 		CASE(fdatasync_mode_flushes_growth_only),
 		CASE(unstable_write_is_promoted_where_that_is_free),
+		CASE(mode_that_changes_holds_for_writes_to_come),
+		CASE(mode_that_is_lowered_leaves_writes_their_flush),
 		CASE(commit_flushes_as_the_mode_says),
 		CASE(commit_reports_failing_flush),
 		CASE(commit_after_racing_getattr_still_flushes),

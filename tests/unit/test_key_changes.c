@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What a reload may change, for every key of the table; how it is told; and
+ * that values are taken over while they are read.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "durability.h"
+#include "key_changes.h"
+
+#define ROUNDS 20000
+
+static struct casync_export_keys running, fresh;
+static struct casync_module_keys module_running, module_fresh;
+static char text[2048];
+
+static int up(void **state)
+{
+	(void)state;
+	casync_keys_defaults(CASYNC_IN_EXPORT, &running);
+	casync_keys_defaults(CASYNC_IN_EXPORT, &fresh);
+	casync_keys_defaults(CASYNC_IN_MODULE, &module_running);
+	casync_keys_defaults(CASYNC_IN_MODULE, &module_fresh);
+	memset(text, 0, sizeof(text));
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	casync_keys_free(CASYNC_IN_EXPORT, &running);
+	casync_keys_free(CASYNC_IN_EXPORT, &fresh);
+	casync_keys_free(CASYNC_IN_MODULE, &module_running);
+	casync_keys_free(CASYNC_IN_MODULE, &module_fresh);
+	return 0;
+}
+
+static const struct casync_key *find(const char *name)
+{
+	const struct casync_key *key = casync_key_find(name);
+
+	assert_non_null(key);
+	return key;
+}
+
+static void set(enum casync_block block, void *values, const char *name,
+		const char *value)
+{
+	const struct casync_key *key = find(name);
+	char why[512];
+
+	assert_true(casync_key_set(key, value, (char *)values + key->at[block],
+				   why, sizeof(why)));
+}
+
+static void set_fresh(const char *name, const char *value)
+{
+	set(CASYNC_IN_EXPORT, &fresh, name, value);
+}
+
+static void set_fresh_block(const char *name, const char *value)
+{
+	set(CASYNC_IN_MODULE, &module_fresh, name, value);
+}
+
+static const char *fixed(void)
+{
+	return casync_keys_fixed(CASYNC_IN_EXPORT, &running, &fresh, text,
+				 sizeof(text))
+		       ? text
+		       : NULL;
+}
+
+static const char *fixed_block(void)
+{
+	return casync_keys_fixed(CASYNC_IN_MODULE, &module_running,
+				 &module_fresh, text, sizeof(text))
+		       ? text
+		       : NULL;
+}
+
+struct change {
+	const char *name, *value;
+	const char *said;
+};
+
+static const struct change live[] = {
+	{"Stable_Write", "full", "Stable_Write = full (was data)"},
+	{"Promote_Unstable", "no", "Promote_Unstable = false (was true)"},
+	{"Max_Inflight", "5", "Max_Inflight = 5 (was 8192)"},
+	{"Max_Inflight_Bytes", "1048576",
+	 "Max_Inflight_Bytes = 1048576 (was 1073741824)"},
+	{"Max_Read", "4096", "Max_Read = 4096 (was 0)"},
+	{"Max_Write", "8192", "Max_Write = 8192 (was 0)"},
+	{"Object_Size", "65536", "Object_Size = 65536 (was 0)"},
+	{"Stripe_Unit", "65536", "Stripe_Unit = 65536 (was 0)"},
+	{"Stripe_Count", "2", "Stripe_Count = 2 (was 0)"},
+	{"Data_Pool", "fast", "Data_Pool = \"fast\" (was not set)"},
+	{"Drain_Timeout", "3", "Drain_Timeout = 3 (was 30)"},
+	{"Slow_Op_Warn", "0", "Slow_Op_Warn = 0 (was 10000)"},
+};
+
+static const struct change identity[] = {
+	{"User_Id", "joe", "User_Id = \"joe\" (was not set)"},
+	{"Secret_Access_Key", "abc", "Secret_Access_Key (not shown)"},
+	{"Filesystem", "other", "Filesystem = \"other\" (was not set)"},
+	{"Cmount_Path", "/", "Cmount_Path = \"/\" (was not set)"},
+	{"Sec_Label_Xattr", "user.label",
+	 "Sec_Label_Xattr = \"user.label\" (was \"security.selinux\")"},
+	{"Mount_Timeout", "61", "Mount_Timeout = 61 (was 60)"},
+	{"Session_Timeout", "61", "Session_Timeout = 61 (was 300)"},
+	{"Ceph_Option", "a = b", "Ceph_Option = \"a=b\" (was not set)"},
+};
+
+static const struct change restart[] = {
+	{"Ceph_Conf", "/x", "Ceph_Conf = \"/x\" (was not set)"},
+	{"Umask", "022", "Umask = 022 (was 0)"},
+	{"Zerocopy", "true", "Zerocopy = true (was false)"},
+	{"Use_Old_Uuid", "true", "Use_Old_Uuid = true (was false)"},
+	{"Register_Service", "on", "Register_Service = true (was false)"},
+	{"NodeId", "a", "NodeId = \"a\" (was not set)"},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
+
+static bool is_in(const struct change *changes, size_t count, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (strcmp(changes[i].name, name) == 0)
+			return true;
+	}
+	return false;
+}
+
+/* A key that is added to the table is to be added here. */
+static void every_key_is_tried(void **state)
+{
+	const struct casync_key *key;
+
+	(void)state;
+	for (key = casync_keys; key->name != NULL; key++) {
+		/* With one value only, or Ganesha's. */
+		if (key->only != NULL || key->type == CASYNC_KEY_GANESHA)
+			continue;
+		if (!is_in(live, COUNT(live), key->name) &&
+		    !is_in(identity, COUNT(identity), key->name) &&
+		    !is_in(restart, COUNT(restart), key->name))
+			fail_msg("%s is not tried", key->name);
+	}
+}
+
+static void nothing_new_is_no_change(void **state)
+{
+	(void)state;
+	assert_null(
+		casync_key_changed(CASYNC_IN_EXPORT, &running, &fresh, NULL));
+	assert_null(casync_key_changed(CASYNC_IN_MODULE, &module_running,
+				       &module_fresh, NULL));
+	assert_null(fixed());
+	assert_null(fixed_block());
+}
+
+static void live_keys_are_taken_over(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(live); i++) {
+		const struct casync_key *key = find(live[i].name);
+
+		set_fresh(live[i].name, live[i].value);
+		assert_ptr_equal(casync_key_changed(CASYNC_IN_EXPORT, &running,
+						    &fresh, NULL),
+				 key);
+		assert_null(casync_key_changed(CASYNC_IN_EXPORT, &running,
+					       &fresh, key));
+		casync_key_change_show(key, CASYNC_IN_EXPORT, &running, &fresh,
+				       text, sizeof(text));
+		assert_string_equal(text, live[i].said);
+		assert_null(fixed());
+
+		casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+		down(state);
+		up(state);
+	}
+	/* All of them, in one go. */
+	for (i = 0; i < COUNT(live); i++)
+		set_fresh(live[i].name, live[i].value);
+	casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+	assert_int_equal(running.tuning.stable_write, CASYNC_STABLE_FULL);
+	assert_int_equal(running.tuning.promote_unstable, 0);
+	assert_int_equal(running.tuning.max_inflight, 5);
+	assert_int_equal(running.tuning.max_inflight_bytes, 1 << 20);
+	assert_int_equal(running.tuning.max_read, 4096);
+	assert_int_equal(running.tuning.max_write, 8192);
+	assert_int_equal(running.tuning.object_size, 65536);
+	assert_int_equal(running.tuning.stripe_unit, 65536);
+	assert_int_equal(running.tuning.stripe_count, 2);
+	assert_int_equal(running.tuning.drain_timeout, 3);
+	assert_int_equal(running.tuning.slow_op_warn, 0);
+	assert_string_equal(running.data_pool, "fast");
+	assert_null(fresh.data_pool);
+}
+
+static void keys_of_the_mount_are_refused_each(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(identity); i++) {
+		set_fresh("Max_Inflight", "5");
+		set_fresh(identity[i].name, identity[i].value);
+		assert_non_null(fixed());
+		assert_string_equal(text, identity[i].said);
+		down(state);
+		up(state);
+	}
+}
+
+static void all_that_is_refused_is_one_list(void **state)
+{
+	(void)state;
+	set_fresh("User_Id", "joe");
+	set_fresh("Secret_Access_Key", "hush");
+	set_fresh("Stable_Write", "full");
+	set_fresh("Ceph_Option", "a = b");
+	set_fresh("Ceph_Option", "c = d");
+	assert_string_equal(
+		fixed(),
+		"User_Id = \"joe\" (was not set), Secret_Access_Key (not shown), Ceph_Option = \"a=b; c=d\" (was not set)");
+}
+
+static void a_list_too_long_is_cut(void **state)
+{
+	char little[24];
+
+	(void)state;
+	set_fresh("User_Id", "somebody");
+	set_fresh("Filesystem", "somewhere");
+	memset(little, 'x', sizeof(little));
+	assert_true(casync_keys_fixed(CASYNC_IN_EXPORT, &running, &fresh,
+				      little, sizeof(little) - 1));
+	assert_string_equal(little, "User_Id = \"somebody\" (");
+	assert_int_equal(little[sizeof(little) - 1], 'x');
+}
+
+static void text_that_comes_and_goes_is_a_change(void **state)
+{
+	(void)state;
+	set_fresh("Data_Pool", "");
+	assert_non_null(
+		casync_key_changed(CASYNC_IN_EXPORT, &running, &fresh, NULL));
+	casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+	assert_string_equal(running.data_pool, "");
+	/* What was there before is ours to free. */
+	assert_null(fresh.data_pool);
+	casync_key_change_show(find("Data_Pool"), CASYNC_IN_EXPORT, &running,
+			       &fresh, text, sizeof(text));
+	assert_string_equal(text, "Data_Pool = not set (was \"\")");
+}
+
+static void keys_of_a_start_are_refused_in_the_block(void **state)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(restart); i++) {
+		set_fresh_block(restart[i].name, restart[i].value);
+		assert_non_null(fixed_block());
+		assert_string_equal(text, restart[i].said);
+		down(state);
+		up(state);
+	}
+}
+
+/* Defaults of exports to come. */
+static void the_rest_of_the_block_is_taken_over(void **state)
+{
+	(void)state;
+	set_fresh_block("Max_Inflight", "5");
+	set_fresh_block("Mount_Timeout", "61");
+	set_fresh_block("Ceph_Option", "a = b");
+	assert_null(fixed_block());
+	casync_keys_adopt(CASYNC_IN_MODULE, &module_running, &module_fresh);
+	assert_int_equal(module_running.tuning.max_inflight, 5);
+	assert_int_equal(module_running.tuning.mount_timeout, 61);
+	assert_string_equal(module_running.ceph_options, "a=b\n");
+
+	/* One that inherits them cannot follow. */
+	casync_keys_inherit(&fresh, &module_running);
+	assert_string_equal(
+		fixed(),
+		"Mount_Timeout = 61 (was 60), Ceph_Option = \"a=b\" (was not set)");
+}
+
+/* --- while they are read */
+
+static bool ended;
+
+static void *read_on(void *arg)
+{
+	uint64_t *wrong = arg;
+
+	while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
+		uint32_t mode = casync_tuned(&running.tuning.stable_write);
+		uint32_t most = casync_tuned(&running.tuning.max_write);
+		uint32_t slow = casync_tuned(&running.tuning.slow_op_warn);
+
+		*wrong += mode != CASYNC_STABLE_DATA &&
+			  mode != CASYNC_STABLE_FULL;
+		*wrong += most != 4096 && most != 65536 && most != 0;
+		*wrong += slow != 10000 && slow != 7;
+	}
+	return NULL;
+}
+
+static void values_are_read_while_they_change(void **state)
+{
+	uint64_t wrong[2] = {0};
+	pthread_t readers[2];
+	unsigned int i;
+
+	(void)state;
+	ended = false;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(
+			pthread_create(&readers[i], NULL, read_on, &wrong[i]),
+			0);
+	for (i = 0; i < ROUNDS; i++) {
+		set_fresh("Stable_Write", i % 2 ? "full" : "data");
+		set_fresh("Max_Write", i % 3 ? "4096" : "65536");
+		set_fresh("Slow_Op_Warn", i % 2 ? "7" : "10000");
+		set_fresh("Data_Pool", i % 2 ? "a" : "b");
+		casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+	}
+	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
+	for (i = 0; i < 2; i++) {
+		assert_int_equal(pthread_join(readers[i], NULL), 0);
+		assert_int_equal(wrong[i], 0);
+	}
+	assert_int_equal(running.tuning.stable_write, CASYNC_STABLE_FULL);
+	assert_string_equal(running.data_pool, "a");
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(every_key_is_tried),
+		CASE(nothing_new_is_no_change),
+		CASE(live_keys_are_taken_over),
+		CASE(keys_of_the_mount_are_refused_each),
+		CASE(all_that_is_refused_is_one_list),
+		CASE(a_list_too_long_is_cut),
+		CASE(text_that_comes_and_goes_is_a_change),
+		CASE(keys_of_a_start_are_refused_in_the_block),
+		CASE(the_rest_of_the_block_is_taken_over),
+		CASE(values_are_read_while_they_change),
+	};
+
+	return cmocka_run_group_tests_name("key_changes", tests, NULL, NULL);
+}
