@@ -100,8 +100,7 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 /* --- EXPORT { FSAL { } } */
 
 static bool takes_remount(const struct casync_export *exp,
-			  const struct casync_export_keys *fresh,
-			  struct config_error_type *err_type)
+			  const struct casync_export_keys *fresh)
 {
 	char list[LIST_BYTES];
 
@@ -112,7 +111,6 @@ static bool takes_remount(const struct casync_export *exp,
 		"export %" PRIu16
 		": reload refused, all its old values stay; these take a new mount: %s; put them back, or remove the export and add it again",
 		exp->export.export_id, list);
-	err_type->invalid = true;
 	return true;
 }
 
@@ -141,7 +139,7 @@ static fsal_status_t reload_export_locked(struct casync_export *exp,
 	int rc;
 
 	status = casync_config_export(parse_node, &fresh, err_type);
-	if (!FSAL_IS_ERROR(status) && takes_remount(exp, &fresh, err_type))
+	if (!FSAL_IS_ERROR(status) && takes_remount(exp, &fresh))
 		status = fsalstat(ERR_FSAL_INVAL, 0);
 	if (!FSAL_IS_ERROR(status)) {
 		rc = casync_layout_prepare(exp, &fresh, &texts);
@@ -182,6 +180,12 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 			container_of(original, struct casync_export, export),
 			parse_node, err_type);
 		pthread_mutex_unlock(&reload_lock);
+	}
+	if (FSAL_IS_ERROR(status)) {
+		/* Not counted, Ganesha would take over the rest of EXPORT { }
+		 * and say that all went well. */
+		err_type->invalid = true;
+		err_type->errors++;
 	}
 	return status;
 }
