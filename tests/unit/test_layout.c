@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Layouts of new files: what keys ask for, and that it changes while files
+ * are created.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "export.h"
+#include "layout.h"
+#include "object.h"
+
+#define ROUNDS 5000
+#define CREATORS 3
+
+#define DEFAULT_LAYOUT \
+	"stripe_unit=4194304 stripe_count=1 object_size=4194304 pool=data"
+#define SMALL "stripe_unit=65536 stripe_count=1 object_size=65536"
+#define FAST SMALL " pool=fast"
+
+static struct casync_export exp_of_ours;
+static struct casync_object dir, file;
+
+/* The fake's, of all threads; atomic. */
+static const char *has; /* the layout that the MDS gave the file */
+static bool folder_has; /* the folder has one of its own */
+static int set_rc;
+static unsigned int sets_small, sets_fast, sets_else;
+
+int ceph_get_pool_id(struct ceph_mount_info *cmount, const char *pool_name)
+{
+	(void)cmount;
+	return strcmp(pool_name, "fast") == 0 ? 7 : -ENOENT;
+}
+
+int ceph_get_default_data_pool_name(struct ceph_mount_info *cmount, char *buf,
+				    size_t buflen)
+{
+	(void)cmount;
+	assert_true(buflen > 4);
+	memcpy(buf, "data", 4);
+	return 4;
+}
+
+int ceph_ll_getxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		     const char *name, void *value, size_t size,
+		     const UserPerm *perms)
+{
+	(void)cmount;
+	(void)in;
+	(void)perms;
+	if (strcmp(name, "ceph.dir.layout") == 0)
+		return folder_has ? 1 : -ENODATA;
+	assert_true(strlen(has) < size);
+	memcpy(value, has, strlen(has));
+	return (int)strlen(has);
+}
+
+int ceph_ll_setxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		     const char *name, const void *value, size_t size,
+		     int flags, const UserPerm *perms)
+{
+	unsigned int *count = &sets_else;
+
+	(void)cmount;
+	(void)in;
+	(void)flags;
+	(void)perms;
+	assert_string_equal(name, "ceph.file.layout");
+	if (size == strlen(SMALL) && memcmp(value, SMALL, size) == 0)
+		count = &sets_small;
+	else if (size == strlen(FAST) && memcmp(value, FAST, size) == 0)
+		count = &sets_fast;
+	(void)__atomic_fetch_add(count, 1, __ATOMIC_RELAXED);
+	return set_rc;
+}
+
+const char *casync_mount_path(const struct casync_mount *mount)
+{
+	(void)mount;
+	return "/";
+}
+
+static int up(void **state)
+{
+	(void)state;
+	memset(&exp_of_ours, 0, sizeof(exp_of_ours));
+	casync_layout_init(&exp_of_ours.layout);
+	dir.exp = &exp_of_ours;
+	dir.id.ino = 0x10000000000;
+	file.exp = &exp_of_ours;
+	has = DEFAULT_LAYOUT;
+	folder_has = false;
+	set_rc = 0;
+	sets_small = sets_fast = sets_else = 0;
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	casync_layout_destroy(&exp_of_ours.layout);
+	return 0;
+}
+
+/* 0, or why the keys are refused. */
+static int configure(uint32_t object_size, const char *pool)
+{
+	struct casync_export_keys keys = {
+		.data_pool = (char *)pool,
+		.tuning = {.object_size = object_size,
+			   .stripe_unit = object_size,
+			   .stripe_count = object_size != 0},
+	};
+	struct casync_layout_texts *texts;
+	int rc = casync_layout_prepare(&exp_of_ours, &keys, &texts);
+
+	if (rc == 0)
+		casync_layout_replace(&exp_of_ours.layout, texts);
+	else
+		assert_null(texts);
+	return rc;
+}
+
+static int create(bool wants_change)
+{
+	bool changed;
+	int rc = casync_layout_apply(&dir, &file, &changed);
+
+	assert_int_equal(changed, wants_change);
+	return rc;
+}
+
+static void nothing_is_set_unless_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(create(false), 0);
+	assert_int_equal(configure(0, NULL), 0);
+	assert_int_equal(create(false), 0);
+	assert_int_equal(configure(0, ""), 0);
+	assert_int_equal(create(false), 0);
+	assert_int_equal(sets_small + sets_fast + sets_else, 0);
+}
+
+static void a_new_layout_holds_for_the_next_file(void **state)
+{
+	(void)state;
+	assert_int_equal(configure(65536, NULL), 0);
+	assert_int_equal(create(true), 0);
+	assert_int_equal(sets_small, 1);
+	assert_int_equal(configure(65536, "fast"), 0);
+	assert_int_equal(create(true), 0);
+	assert_int_equal(sets_fast, 1);
+	assert_int_equal(configure(0, NULL), 0);
+	assert_int_equal(create(false), 0);
+	assert_int_equal(sets_small + sets_fast + sets_else, 2);
+}
+
+static void a_pool_that_is_not_there_leaves_the_old_layout(void **state)
+{
+	(void)state;
+	assert_int_equal(configure(65536, NULL), 0);
+	assert_int_equal(configure(65536, "nowhere"), -ENOENT);
+	assert_int_equal(create(true), 0);
+	assert_int_equal(sets_small, 1);
+}
+
+static void the_folders_word_counts(void **state)
+{
+	(void)state;
+	assert_int_equal(configure(65536, NULL), 0);
+	folder_has = true;
+	assert_int_equal(create(false), 0);
+	folder_has = false;
+	has = "stripe_unit=65536 stripe_count=1 object_size=65536 pool=data";
+	assert_int_equal(create(false), 0);
+	assert_int_equal(sets_small, 0);
+}
+
+static void what_the_mds_refuses_fails_the_create(void **state)
+{
+	(void)state;
+	assert_int_equal(configure(65536, NULL), 0);
+	set_rc = -EPERM;
+	assert_int_equal(create(false), -EPERM);
+}
+
+static void *create_on(void *arg)
+{
+	unsigned int i;
+	bool changed;
+
+	(void)arg;
+	for (i = 0; i < ROUNDS; i++) {
+		if (casync_layout_apply(&dir, &file, &changed) != 0)
+			return "failed";
+	}
+	return NULL;
+}
+
+static void layouts_change_while_files_are_created(void **state)
+{
+	pthread_t creators[CREATORS];
+	unsigned int i;
+	void *wrong;
+
+	(void)state;
+	for (i = 0; i < CREATORS; i++)
+		assert_int_equal(
+			pthread_create(&creators[i], NULL, create_on, NULL), 0);
+	for (i = 0; i < ROUNDS; i++)
+		assert_int_equal(configure(i % 3 ? 65536 : 0,
+					   i % 3 == 2 ? "fast" : NULL),
+				 0);
+	for (i = 0; i < CREATORS; i++) {
+		assert_int_equal(pthread_join(creators[i], &wrong), 0);
+		assert_null(wrong);
+	}
+	assert_int_equal(sets_else, 0);
+	assert_true(sets_small + sets_fast <= CREATORS * ROUNDS);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(nothing_is_set_unless_asked_for),
+		CASE(a_new_layout_holds_for_the_next_file),
+		CASE(a_pool_that_is_not_there_leaves_the_old_layout),
+		CASE(the_folders_word_counts),
+		CASE(what_the_mds_refuses_fails_the_create),
+		CASE(layouts_change_while_files_are_created),
+	};
+
+	return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
+}
