@@ -4,15 +4,19 @@ and an end in the midst of it, and no report.
 
 The tests of a sanitizer share a daemon and depend on each other's order.
 """
+import time
+
 import pytest
 
 import all_cases  # noqa: F401  (registers the cases)
 from batch import Batch
+from lab import Log
 from registry import CASES
 
 SLOW_MS = 20        # so that requests are in flight when something happens
 UNEXPORT_S = 40     # longer than Drain_Timeout
 END_S = 60
+RELOADS = 20
 
 
 @pytest.fixture
@@ -56,6 +60,26 @@ def test_unexport_under_load(daemon, loaded):
     daemon.export_again(UNEXPORT_S)
     assert daemon.exported("/ceph", port=2049)
     assert daemon.pid() == pid
+    no_report(daemon)
+
+
+def test_reloads_under_load(daemon, loaded):
+    """All that a reload changes, while requests read it."""
+    for turn in range(RELOADS):
+        number = turn % 2
+        log = Log(daemon.log.path)
+        daemon.run("ganesha", "reload", "--export",
+                   f"Stable_Write = {('full', 'data')[number]}; "
+                   f"Promote_Unstable = {('false', 'true')[number]}; "
+                   f"Max_Inflight = {(2, 64, 8192)[turn % 3]}; "
+                   f"Max_Write = {(65536, 1048576)[number]}; "
+                   f"Object_Size = {(1048576, 0, 65536)[turn % 3]}; "
+                   f"Slow_Op_Warn = {(20000, 30000)[number]};")
+        end = time.monotonic() + UNEXPORT_S
+        while not log.matching(r"export 1: Slow_Op_Warn = "):
+            assert time.monotonic() < end, log.text()
+            time.sleep(0.1)
+    daemon.run("ganesha", "reload", "--export", "")
     no_report(daemon)
 
 
