@@ -60,8 +60,7 @@ void casync_publish_remove(struct casync_export *exp)
 /* What was done since the last line, when one is due. */
 static void log_line_locked(struct casync_export *exp, uint64_t now_ns)
 {
-	uint32_t interval_s = __atomic_load_n(&exp->keys.tuning.stats_interval,
-					      __ATOMIC_RELAXED);
+	uint32_t interval_s = casync_tuned(&exp->keys.tuning.stats_interval);
 	struct casync_published *mine = &exp->published;
 	static struct casync_totals totals;
 	char line[CASYNC_STATSLINE_BYTES];

@@ -58,6 +58,8 @@ REFUSED = [
     ("Drain_Timeout = 3601", "a number of seconds from 1 to 3600"),
     ("Slow_Op_Warn = 3600001", "a number of milliseconds from 0 to 3600000"),
     ("Slow_Op_Warn = soon", "a number of milliseconds from 0 to 3600000"),
+    ("Stats_Interval = 86401", "a number of seconds from 0 to 86400"),
+    ("Stats_Interval = often", "a number of seconds from 0 to 86400"),
     (f'User_Id = "{"x" * 1025}"', "a text of 0 to 1024 characters"),
     (f'Filesystem = "{"x" * 256}"', "a text of 0 to 255 characters"),
     (f'Sec_Label_Xattr = "{"x" * 257}"', "a text of 0 to 256 characters"),
@@ -105,6 +107,7 @@ ACCEPTED = [
     'Data_Pool = "";', "Mount_Timeout = 1;", "Mount_Timeout = 3600;",
     "Session_Timeout = 30;", "Session_Timeout = 86400;", "Drain_Timeout = 1;",
     "Drain_Timeout = 3600;", "Slow_Op_Warn = 0;", "Slow_Op_Warn = 3600000;",
+    "Stats_Interval = 0;", "Stats_Interval = 86400;",
     'User_Id = "admin"; Filesystem = "cephfs"; Cmount_Path = "/";',
     'Sec_Label_Xattr = "user.label";',
 ]

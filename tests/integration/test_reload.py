@@ -44,6 +44,7 @@ LIVE = (
     ("Data_Pool", "POOL", '"POOL" (was not set)'),
     ("Drain_Timeout", "7", "7 (was 30)"),
     ("Slow_Op_Warn", "1234", "1234 (was 10000)"),
+    ("Stats_Interval", "3600", "3600 (was 0)"),
 )
 
 IDENTITY = (

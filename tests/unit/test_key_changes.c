@@ -110,6 +110,7 @@ static const struct change live[] = {
 	{"Data_Pool", "fast", "Data_Pool = \"fast\" (was not set)"},
 	{"Drain_Timeout", "3", "Drain_Timeout = 3 (was 30)"},
 	{"Slow_Op_Warn", "0", "Slow_Op_Warn = 0 (was 10000)"},
+	{"Stats_Interval", "60", "Stats_Interval = 60 (was 0)"},
 };
 
 static const struct change identity[] = {
