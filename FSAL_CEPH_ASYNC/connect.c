@@ -16,6 +16,7 @@
 #include "leases.h"
 #include "module.h"
 #include "takeover.h"
+#include "tuning.h"
 
 #define NS_PER_S UINT64_C(1000000000)
 
@@ -330,7 +331,7 @@ uint32_t casync_connect_end_time_s(const struct casync_mount *mount)
 
 	return last_s != 0 && now_s() - last_s < GIVEN_UP_RECENTLY_S
 		       ? NEXT_UNMOUNT_S
-		       : mount->unmount_timeout_s;
+		       : casync_tuned(&mount->unmount_timeout_s);
 }
 
 static void give_up(struct casync_mount *mount, uint32_t timeout_s)

@@ -30,7 +30,7 @@ struct casync_mount {
 	char *ceph_options;
 	/* Of the export that came first. */
 	uint16_t export_id;
-	uint32_t unmount_timeout_s;
+	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
 	bool use_old_uuid;
 
 	struct ceph_mount_info *ceph;

@@ -53,6 +53,14 @@ struct casync_roll *casync_mount_roll(struct casync_mount *mount)
 	return &mount->upcalls.roll;
 }
 
+void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
+		       uint32_t unmount_timeout_s)
+{
+	if (export_id == mount->export_id)
+		__atomic_store_n(&mount->unmount_timeout_s, unmount_timeout_s,
+				 __ATOMIC_RELAXED);
+}
+
 const char *casync_mount_path(const struct casync_mount *mount)
 {
 	return mount->path;

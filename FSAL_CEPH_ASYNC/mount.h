@@ -86,6 +86,10 @@ struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount);
 /** The objects of its exports. */
 struct casync_roll *casync_mount_roll(struct casync_mount *mount);
 
+/** After a reload: how long the unmount may take.  The first export's holds. */
+void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
+		       uint32_t unmount_timeout_s);
+
 /** The path this mount is rooted at ("/" unless cmount_path says else). */
 const char *casync_mount_path(const struct casync_mount *mount);
 

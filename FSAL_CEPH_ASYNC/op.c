@@ -67,7 +67,7 @@ static fsal_openflags_t op_openflags(const struct casync_op *op)
 	return op->kind == CASYNC_OP_READ ? FSAL_O_READ : FSAL_O_WRITE;
 }
 
-static struct casync_durability decide_durability(const struct casync_op *op)
+static struct casync_durability decide_durability(struct casync_op *op)
 {
 	const struct casync_tuning *tuning = &op->exp->keys.tuning;
 	struct casync_durability_in in = {
@@ -79,6 +79,7 @@ static struct casync_durability decide_durability(const struct casync_op *op)
 					    op->offset + op->length_bytes),
 	};
 
+	op->stable_write = in.mode;
 	return casync_durability_of_write(&in);
 }
 
@@ -129,10 +130,8 @@ static void count_stability(const struct casync_op *op,
 		return;
 	/* Until store_outcome() it says what was asked for. */
 	casync_count(shard,
-		     op->arg->fsal_stable
-			     ? CASYNC_C_STABLE +
-				       op->exp->keys.tuning.stable_write
-			     : CASYNC_C_PROMOTED,
+		     op->arg->fsal_stable ? CASYNC_C_STABLE + op->stable_write
+					  : CASYNC_C_PROMOTED,
 		     1);
 	if (!op->durability.flush)
 		casync_count(shard, CASYNC_C_FLUSH_FREE, 1);

@@ -130,6 +130,7 @@ struct casync_op {
 	uint64_t offset;
 	size_t length_bytes; /**< What is asked of libcephfs in all. */
 	struct casync_durability durability; /**< Writes only. */
+	uint32_t stable_write;		     /**< And the mode it is of. */
 
 	/* For the metrics; 0: it never got there. */
 	uint64_t submitted_ns;

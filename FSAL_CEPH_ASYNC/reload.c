@@ -125,6 +125,8 @@ static void adopt(struct casync_export *exp, struct casync_export_keys *fresh,
 	casync_keys_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);
+	casync_mount_tune(exp->mount, exp->export.export_id,
+			  exp->keys.tuning.drain_timeout);
 	casync_layout_replace(&exp->layout, texts);
 }
 
