@@ -45,6 +45,7 @@ TURNS = {
     "Stripe_Count": ("1", "2", "3"),
     "Drain_Timeout": ("31", "32"),
     "Slow_Op_Warn": ("20000", "30000"),
+    "Stats_Interval": ("5", "0"),
 }
 
 # What every fifth reload has besides, and what is said then.
