@@ -4,7 +4,8 @@ import re
 import subprocess
 import urllib.request
 
-import dbus
+import bus
+
 
 ENDPOINT = "http://127.0.0.1:9587/metrics"
 SERIES = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
@@ -38,10 +39,7 @@ def prometheus(name, **labels):
 
 
 def _statistics(method, *args):
-    manager = dbus.SystemBus().get_object("org.ganesha.nfsd",
-                                          "/org/ganesha/nfsd/ExportMgr")
-    return manager.get_dbus_method(
-        method, "org.ganesha.nfsd.exportstats")(*args)
+    return bus.call(method, "exportstats", *args)
 
 
 def enable_statistics():

@@ -9,9 +9,9 @@ import signal
 import subprocess
 import time
 
-import dbus
 import pytest
 
+import bus
 import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
@@ -100,9 +100,7 @@ def test_the_session_of_a_dead_node_is_ended(nodes, record):
     dead.die()
     assert len(nodes.sessions(victim)) == 1, "it went by itself"
     began = time.monotonic()
-    dbus.SystemBus().get_object(
-        "org.ganesha.nfsd", "/org/ganesha/nfsd/admin").get_dbus_method(
-            "grace", "org.ganesha.nfsd.admin")(f"{TAKE_NODEID}:2", timeout=60)
+    bus.call("grace", "admin", f"{TAKE_NODEID}:2", of="admin")
     until(lambda: not nodes.sessions(victim), "the session is ended", 20)
     record("the session of a dead node is ended "
            f"{time.monotonic() - began:.1f} s after the take-over began")

@@ -11,6 +11,7 @@ import time
 import dbus
 import pytest
 
+import bus
 import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
@@ -334,12 +335,8 @@ def test_an_export_goes_with_delegations_outstanding(
         gateways, clients, path, tmp_path, record, answers):
     """RemoveExport, one of them being recalled: in time, and others get at
     the file."""
-    manager = dbus.SystemBus().get_object(
-        "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr")
-
     def call(name, *args):
-        manager.get_dbus_method(name, "org.ganesha.nfsd.exportmgr")(
-            *args, timeout=60)
+        bus.call(name, "exportmgr", *args)
     conf = tmp_path / "export.conf"
     conf.write_text(
         f"EXPORT {{ Export_Id = {OTHER}; Path = /; Pseudo = /other; "

@@ -9,6 +9,7 @@ import time
 import dbus
 import pytest
 
+import bus
 import nfs3
 import nfs4
 
@@ -20,9 +21,7 @@ PAST_THE_LARGEST = 1 << 41      # CephFS' max_file_size is 1 TiB
 
 def descriptors():
     """How many are open for objects rather than states."""
-    answer = dbus.SystemBus().get_object(
-        "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr").get_dbus_method(
-            "ShowFDUsage", "org.ganesha.nfsd.exportstats")(timeout=30)
+    answer = bus.call("ShowFDUsage", "exportstats")
     words = [str(word) for part in answer if isinstance(part, dbus.Struct)
              for word in part]
     return int(words[words.index("FSAL opened Global FD count") + 1])

@@ -15,6 +15,7 @@ from pathlib import Path
 import dbus
 import pytest
 
+import bus
 import nfs4
 from fuse import Fuse
 from lab import LOGS, SECOND_PORT, SECOND_PSEUDO, Log
@@ -349,10 +350,8 @@ def test_exports_come_and_go_with_keys_that_change(reloaded, client):
 
 
 def update_export(file, number):
-    return str(dbus.SystemBus().get_object(
-        "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr").get_dbus_method(
-            "UpdateExport", "org.ganesha.nfsd.exportmgr")(
-                str(file), f"EXPORT(Export_Id={number})", timeout=60))
+    return str(bus.call("UpdateExport", "exportmgr", str(file),
+                        f"EXPORT(Export_Id={number})"))
 
 
 def test_update_export_by_dbus(lab, tmp_path):

@@ -12,6 +12,7 @@ import time
 import dbus
 import pytest
 
+import bus
 import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
@@ -150,12 +151,8 @@ def test_cache_pressure_frees_capabilities(cluster, exports, record):
 def test_an_export_goes_while_capabilities_are_asked_for(cluster, exports,
                                                          folder, tmp_path):
     """And comes back: upcalls on their way know it no more."""
-    manager = dbus.SystemBus().get_object(
-        "org.ganesha.nfsd", "/org/ganesha/nfsd/ExportMgr")
-
     def call(name, *args):
-        manager.get_dbus_method(name, "org.ganesha.nfsd.exportmgr")(
-            *args, timeout=60)
+        bus.call(name, "exportmgr", *args)
     conf = tmp_path / "export.conf"
     conf.write_text(other_export(exports), encoding="ascii")
     worker = Worker("/ceph", "upcalls")
