@@ -10,7 +10,8 @@ from registry import CASES, VERSIONS
 
 EOF = [name for name in CASES if name.startswith("end_of_file")]
 ERRORS = [name for name in CASES if name.startswith("errors_of")]
-READING = [name for name in CASES if name.startswith("reading_")]
+READING = [name for name, one in CASES.items() if
+           name.startswith("reading_") and one.module == "case_access"]
 
 
 def run(lab, version, names, *options):
