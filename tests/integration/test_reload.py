@@ -357,7 +357,8 @@ def update_export(file, number):
 
 def test_update_export_by_dbus(lab, tmp_path):
     """On "a", which has the bus' name."""
-    lab.expected += REFUSED
+    lab.expected += [*REFUSED, r"gsh_export_update_export :EXPORT :CRIT :",
+                     r"Method \(UpdateExport\) .* failed: "]
     lab.ganesha("restart", "--append", export(pseudo="/second"))
     log = Log(LOGS / "ganesha-a.log")
     file = tmp_path / "conf"
