@@ -60,17 +60,23 @@ static bool await(struct casync_bounded *call, uint32_t timeout_s)
 	return !call->given_up;
 }
 
-int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s)
+int casync_bounded_begin(struct casync_bounded *call)
 {
-	pthread_t thread;
 	int rc;
 
 	call_init(call);
-	rc = pthread_create(&thread, NULL, run, call);
-	if (rc != 0) {
+	rc = pthread_create(&call->thread, NULL, run, call);
+	if (rc != 0)
 		call_free(call);
-		return -rc;
-	}
+	return -rc;
+}
+
+int casync_bounded_end(struct casync_bounded *call, uint32_t timeout_s)
+{
+	/* The call is not ours any more once it has been given up. */
+	pthread_t thread = call->thread;
+	int rc;
+
 	/* Before it may end by itself: it comes back into our text. */
 	if (!await(call, timeout_s)) {
 		pthread_detach(thread);
@@ -81,4 +87,11 @@ int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s)
 	rc = call->rc;
 	call_free(call);
 	return rc;
+}
+
+int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s)
+{
+	int rc = casync_bounded_begin(call);
+
+	return rc == 0 ? casync_bounded_end(call, timeout_s) : rc;
 }

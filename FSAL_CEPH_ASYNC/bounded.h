@@ -17,6 +17,7 @@
 /** The first member of what a call needs, allocated by gsh_calloc(). */
 struct casync_bounded {
 	int (*run)(struct casync_bounded *call);
+	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t done_cond;
 	bool done;
@@ -34,5 +35,16 @@ struct casync_bounded {
  *         negative errno of a thread that could not be started.
  */
 int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s);
+
+/**
+ * Its first half, for calls that are to run side by side.
+ *
+ * @return 0, and casync_bounded_end() is due; or the negative errno of a
+ *         thread that could not be started, and the call is freed.
+ */
+int casync_bounded_begin(struct casync_bounded *call);
+
+/** Its second half.  @return As casync_bounded_call(). */
+int casync_bounded_end(struct casync_bounded *call, uint32_t timeout_s);
 
 #endif /* CASYNC_BOUNDED_H */

@@ -348,36 +348,43 @@ static void give_up(struct casync_mount *mount, uint32_t timeout_s)
 
 /*
  * Teardown, written once: of a mount that was, or that was not to be.  Waits
- * for Ceph, which itself waits for its MDS without a timeout.
- *
- * False if it did not end: then the mount must stay as it is, for good.
+ * for Ceph: for its MDS without a timeout when it was mounted, else up to
+ * client_shutdown_timeout, 30 s.
  */
-bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s)
+void casync_disconnect_begin(struct casync_mount *mount)
 {
 	struct teardown *teardown;
 	int rc;
 
-	if (mount->ceph == NULL)
-		return true;
-	if (mount->stuck)
-		return false;
-
+	if (mount->ceph == NULL || mount->stuck)
+		return;
 	teardown = gsh_calloc(1, sizeof(*teardown));
 	teardown->call.run = unmount;
 	teardown->ceph = mount->ceph;
-	rc = casync_bounded_call(&teardown->call, timeout_s);
-	if (rc == 0)
-		return true;
-	if (rc == -ETIMEDOUT) {
-		give_up(mount, timeout_s);
-	} else {
-		LogCrit(COMPONENT_FSAL,
-			"export %" PRIu16 ": no thread to unmount: %s",
-			mount->export_id, strerror(-rc));
-		mount->stuck = true;
-		casync_module_stay();
+	rc = casync_bounded_begin(&teardown->call);
+	if (rc == 0) {
+		mount->ending = &teardown->call;
+		return;
 	}
-	return false;
+	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": no thread to unmount: %s",
+		mount->export_id, strerror(-rc));
+	mount->stuck = true;
+	casync_module_stay();
+}
+
+bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s)
+{
+	if (mount->ending != NULL &&
+	    casync_bounded_end(mount->ending, timeout_s) == -ETIMEDOUT)
+		give_up(mount, timeout_s);
+	mount->ending = NULL;
+	return !mount->stuck;
+}
+
+bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s)
+{
+	casync_disconnect_begin(mount);
+	return casync_disconnect_end(mount, timeout_s);
 }
 
 int casync_connect(struct casync_mount *mount,

@@ -35,6 +35,8 @@ struct casync_mount {
 
 	struct ceph_mount_info *ceph;
 	bool stuck; /**< A call does not return: left behind. */
+	struct casync_bounded
+		*ending; /**< Between the halves of a disconnect. */
 	int64_t fscid;
 	struct casync_upcalls upcalls;
 	bool delegations;    /**< libcephfs grants them. */
@@ -66,6 +68,10 @@ int casync_connect_end_session(struct casync_mount *mount,
  *         is, for good.
  */
 bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s);
+
+/** Its two halves: several can end side by side. */
+void casync_disconnect_begin(struct casync_mount *mount);
+bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s);
 
 /** How long a disconnect may take: less where another one has just not ended,
  * since all exports together have to end in time. */

@@ -41,14 +41,19 @@ static int run(struct casync_bounded *bounded)
 }
 
 /* The call frees itself: a sanitizer sees it if not. */
-static int make_call(sem_t *hold, int rc, uint32_t timeout_s)
+static struct casync_bounded *new_call(sem_t *hold, int rc)
 {
 	struct call *call = gsh_calloc(1, sizeof(*call));
 
 	call->bounded.run = run;
 	call->hold = hold;
 	call->rc = rc;
-	return casync_bounded_call(&call->bounded, timeout_s);
+	return &call->bounded;
+}
+
+static int make_call(sem_t *hold, int rc, uint32_t timeout_s)
+{
+	return casync_bounded_call(new_call(hold, rc), timeout_s);
 }
 
 static int up(void **state)
@@ -105,6 +110,26 @@ static void others_do_not_wait_for_the_one_left_behind(void **state)
 	sem_destroy(&hold);
 }
 
+static void calls_run_side_by_side(void **state)
+{
+	struct casync_bounded *first, *second;
+	sem_t hold;
+
+	(void)state;
+	sem_init(&hold, 0, 0);
+	first = new_call(&hold, -EIO);
+	second = new_call(NULL, 7);
+	assert_int_equal(casync_bounded_begin(first), 0);
+	assert_int_equal(casync_bounded_begin(second), 0);
+	/* The second one comes to its end while the first one does not. */
+	assert_true(rig_wait_count(&ended, 1));
+	sem_post(&hold);
+	assert_int_equal(casync_bounded_end(first, 10), -EIO);
+	assert_int_equal(casync_bounded_end(second, 10), 7);
+	assert_int_equal(stays, 0);
+	sem_destroy(&hold);
+}
+
 #define CASE(name) cmocka_unit_test_setup(name, up)
 
 int main(void)
@@ -113,6 +138,7 @@ int main(void)
 		CASE(result_is_the_calls),
 		CASE(call_that_does_not_end_is_left_behind),
 		CASE(others_do_not_wait_for_the_one_left_behind),
+		CASE(calls_run_side_by_side),
 	};
 
 	return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);
