@@ -14,6 +14,7 @@
 
 #include "gsh_list.h"
 #include "mount.h"
+#include "session.h"
 
 enum casync_mount_state { BUILDING, READY, FAILED, CLOSING };
 
@@ -39,6 +40,7 @@ struct casync_mount {
 		*ending; /**< Between the halves of a disconnect. */
 	int64_t fscid;
 	struct casync_upcalls upcalls;
+	struct casync_session session;
 	bool delegations;    /**< libcephfs grants them. */
 	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
 };

@@ -351,6 +351,7 @@ static int mount_export(struct casync_export *exp,
 		return rc;
 	exp->ceph = casync_mount_ceph(exp->mount);
 	exp->delegations = casync_mount_delegations(exp->mount);
+	exp->session = casync_mount_session(exp->mount);
 	return 0;
 }
 

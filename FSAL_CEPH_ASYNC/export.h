@@ -18,6 +18,7 @@
 #include "pool.h"
 #include "publish.h"
 #include "recalls.h"
+#include "session.h"
 #include "watchdog.h"
 #include "workers.h"
 
@@ -39,6 +40,8 @@ struct casync_export {
 	struct casync_published published;
 	struct casync_upcalls_entry upcalls;
 	struct casync_recalls_entry recalls;
+	/** casync_mount_session(mount). */
+	struct casync_session *session;
 	/** The drain has given up on requests in flight: nobody waits for
 	 * them any more, and what they use is never freed.  Atomic. */
 	bool abandoned;

@@ -93,6 +93,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	fsal2posix_openflags(openflags, &posix_flags);
 	rc = ceph_ll_open(obj->exp->ceph, obj->inode, posix_flags, &fh,
 			  obj->exp->root_perms);
+	casync_session_heard(obj->exp->session, -rc);
 	if (rc == -ENOENT) /* by handle: the file is gone, not the name */
 		return fsalstat(ERR_FSAL_STALE, ENOENT);
 	if (rc < 0)

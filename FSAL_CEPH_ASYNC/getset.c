@@ -98,6 +98,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 		casync_attrs_out(obj->exp, &stx, attrs_out);
 		rc = get_extras(obj, &stx, attrs_out);
 	}
+	casync_session_heard(obj->exp->session, rc < 0 ? -rc : 0);
 	if (rc < 0) {
 		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
 			attrs_out->valid_mask = ATTR_RDATTR_ERR;

@@ -303,6 +303,23 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	      "READ size checks"),
 	PLAIN("slow_requests_total", "Requests older than Slow_Op_Warn.",
 	      "slow"),
+	PLAIN("eof_reads_total", "READs answered with end of file.",
+	      "READ end of file"),
+	PLAIN("completed_inline_total",
+	      "READs and WRITEs that libcephfs called back for before its call "
+	      "returned.", "completed inline"),
+	PLAIN("deferred_close_total",
+	      "READs and WRITEs after which a worker closed a temporary fd.",
+	      "deferred close"),
+	PLAIN("caps_released_total",
+	      "Inodes that the cache let go of when the MDS asked.",
+	      "caps released"),
+	PLAIN("caps_kept_total",
+	      "Inodes that the MDS asked for and that were in use.",
+	      "caps kept"),
+	PLAIN("invalidates_total",
+	      "Invalidations of the cache that libcephfs asked for.",
+	      "invalidates"),
 };
 
 #define STAGE(row, op, stage)                                              \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 
 #include "fsal.h"
 
@@ -53,6 +54,11 @@ struct casync_roll *casync_mount_roll(struct casync_mount *mount)
 	return &mount->upcalls.roll;
 }
 
+struct casync_session *casync_mount_session(struct casync_mount *mount)
+{
+	return &mount->session;
+}
+
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       uint32_t unmount_timeout_s)
 {
@@ -76,6 +82,24 @@ static bool same(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+static const char *shown(const char *text, const char *otherwise)
+{
+	return text != NULL ? text : otherwise;
+}
+
+/* Of the metrics; freed with gsh_free(). */
+static char *client_name(const struct casync_mount_key *key)
+{
+	const char *user = shown(key->user_id, "admin");
+	const char *filesystem = shown(key->filesystem, "(default)");
+	size_t size = strlen(user) + strlen(filesystem) + strlen(key->path) +
+		      sizeof("@:");
+	char *name = gsh_malloc(size);
+
+	(void)snprintf(name, size, "%s@%s:%s", user, filesystem, key->path);
+	return name;
+}
+
 static struct casync_mount *mount_new(const struct casync_mount_key *key,
 				      const struct casync_mount_params *params)
 {
@@ -89,6 +113,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->export_id = params->export_id;
 	mount->unmount_timeout_s = params->unmount_timeout_s;
 	mount->use_old_uuid = params->use_old_uuid;
+	mount->session.client = client_name(key);
 	mount->state = BUILDING;
 	casync_upcalls_init(&mount->upcalls);
 	return mount;
@@ -102,6 +127,7 @@ static void mount_free(struct casync_mount *mount)
 	gsh_free(mount->path);
 	gsh_free(mount->secret);
 	gsh_free(mount->ceph_options);
+	gsh_free(mount->session.client);
 	gsh_free(mount);
 }
 

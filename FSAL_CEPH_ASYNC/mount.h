@@ -41,6 +41,7 @@ struct casync_mount_params {
 };
 
 struct casync_mount;
+struct casync_session;
 
 /**
  * Find or build a mount.
@@ -89,6 +90,9 @@ struct casync_roll *casync_mount_roll(struct casync_mount *mount);
 /** After a reload: how long the unmount may take.  The first export's holds. */
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       uint32_t unmount_timeout_s);
+
+/** Whether it is still there; valid while the caller holds the mount. */
+struct casync_session *casync_mount_session(struct casync_mount *mount);
 
 /** The path this mount is rooted at ("/" unless cmount_path says else). */
 const char *casync_mount_path(const struct casync_mount *mount);

@@ -165,12 +165,15 @@ static void count_op(const struct casync_op *op)
 	if (!CASYNC_METRICS_ON)
 		return;
 	casync_count_answer(shard, metric_op(op), op->status);
+	casync_session_heard(op->exp->session, op->status.minor);
 	observe_stages(op, shard);
 	if (FSAL_IS_ERROR(op->status))
 		return;
 	casync_count(shard, CASYNC_C_BYTES + metric_op(op), op->amount_bytes);
 	if (op->kind == CASYNC_OP_WRITE)
 		count_stability(op, shard);
+	else if (op->end_of_file)
+		casync_count(shard, CASYNC_C_EOF_READS, 1);
 }
 
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
@@ -192,6 +195,9 @@ static void release_fd(struct casync_op *op)
 {
 	fsal_status_t status;
 
+	if (casync_op_closes_fd(op))
+		casync_count(casync_metrics_shard(&op->exp->metrics),
+			     CASYNC_C_DEFERRED_CLOSE, 1);
 	status = fsal_complete_io(&op->obj->handle, op->fsal_fd);
 	if (FSAL_IS_ERROR(status))
 		LogWarn(COMPONENT_FSAL,

@@ -47,6 +47,7 @@ struct casync_prometheus {
 	counter_metric_handle_t counters[CASYNC_COUNTERS];
 	histogram_metric_handle_t histograms[CASYNC_HISTOGRAMS];
 	gauge_metric_handle_t gauges[GAUGES];
+	gauge_metric_handle_t session;
 	/** Of the export that is there now. */
 	struct casync_totals shown;
 };
@@ -197,12 +198,26 @@ static void register_gauges(struct casync_prometheus *of, const char *id)
 			&label, 1);
 }
 
-static struct casync_prometheus *register_export(uint16_t export_id)
+static void register_session(struct casync_prometheus *of, const char *id,
+			     const char *client)
+{
+	metric_label_t labels[2];
+
+	labels[0] = METRIC_LABEL("export", id);
+	labels[1] = METRIC_LABEL("client", client);
+	of->session = registry.register_gauge(
+		PREFIX "session_state",
+		METRIC_METADATA("The export's CephFS session: 1 serves, 2 "
+				"lost, 0 the export is gone.",
+				METRIC_UNIT_NONE),
+		labels, 2);
+}
+
+static struct casync_prometheus *register_export(uint16_t export_id,
+						 const char *id)
 {
 	struct casync_prometheus *of = gsh_calloc(1, sizeof(*of));
-	char id[8];
 
-	(void)snprintf(id, sizeof(id), "%" PRIu16, export_id);
 	of->export_id = export_id;
 	register_counters(of, id);
 	register_histograms(of, id);
@@ -212,18 +227,22 @@ static struct casync_prometheus *register_export(uint16_t export_id)
 	return of;
 }
 
-struct casync_prometheus *casync_prometheus_get(uint16_t export_id)
+struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
+						const char *client)
 {
 	struct casync_prometheus *of;
+	char id[8];
 
 	if (!available())
 		return NULL;
 	for (of = all; of != NULL && of->export_id != export_id; of = of->next)
 		;
-	if (of == NULL)
-		of = register_export(export_id);
-	else if (of->in_use)
+	if (of != NULL && of->in_use)
 		return NULL;
+	(void)snprintf(id, sizeof(id), "%" PRIu16, export_id);
+	if (of == NULL)
+		of = register_export(export_id, id);
+	register_session(of, id, client);
 	of->in_use = true;
 	memset(&of->shown, 0, sizeof(of->shown));
 	return of;
@@ -318,6 +337,7 @@ void casync_prometheus_update(struct casync_prometheus *of,
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++)
 		show_histogram(of, i, &view->totals.histograms[i]);
 	show_gauges(of, &view->inflight);
+	registry.gauge_set(of->session, view->session);
 	show_duplicates();
 }
 

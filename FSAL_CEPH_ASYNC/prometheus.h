@@ -23,10 +23,13 @@ struct casync_view;
 /**
  * What is registered for an export id.
  *
+ * @param[in] client  Whose session it has; may be another one each time.
+ *
  * @return NULL where there is no registry, and while the id is in use: one
  *         export may take another's place before that is gone.
  */
-struct casync_prometheus *casync_prometheus_get(uint16_t export_id);
+struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
+						const char *client);
 
 /** The export is gone.  NULL is allowed. */
 void casync_prometheus_put(struct casync_prometheus *of);

@@ -26,6 +26,7 @@ static void look_locked(struct casync_export *exp)
 	view.export_id = exp->export.export_id;
 	casync_metrics_add_up(&exp->metrics, &view.totals);
 	casync_inflight_look(&exp->inflight, &view.inflight);
+	view.session = casync_session_state(exp->session);
 }
 
 void casync_publish_add(struct casync_export *exp)
@@ -33,7 +34,8 @@ void casync_publish_add(struct casync_export *exp)
 	struct casync_published *mine = &exp->published;
 
 	pthread_mutex_lock(&lock);
-	mine->prometheus = casync_prometheus_get(exp->export.export_id);
+	mine->prometheus = casync_prometheus_get(exp->export.export_id,
+						 exp->session->client);
 	glist_add_tail(&published, &mine->link);
 	mine->listed = true;
 	mine->line_ns = casync_now_ns();
@@ -50,6 +52,7 @@ void casync_publish_remove(struct casync_export *exp)
 		look_locked(exp);
 		/* Nobody waits for what did not end; a gauge would stay. */
 		memset(&view.inflight, 0, sizeof(view.inflight));
+		view.session = CASYNC_SESSION_NONE;
 		casync_prometheus_update(mine->prometheus, &view);
 		casync_prometheus_put(mine->prometheus);
 	}
@@ -82,7 +85,8 @@ static void show_locked(struct casync_export *exp, uint64_t now_ns)
 
 	/* One that takes another's place finds that still there at first. */
 	if (mine->prometheus == NULL)
-		mine->prometheus = casync_prometheus_get(exp->export.export_id);
+		mine->prometheus = casync_prometheus_get(exp->export.export_id,
+							 exp->session->client);
 	look_locked(exp);
 	casync_prometheus_update(mine->prometheus, &view);
 	log_line_locked(exp, now_ns);

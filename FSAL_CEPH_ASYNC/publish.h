@@ -17,6 +17,7 @@
 #include "gsh_list.h"
 #include "inflight.h"
 #include "metrics.h"
+#include "session.h"
 
 struct casync_export;
 struct casync_prometheus;
@@ -36,6 +37,7 @@ struct casync_view {
 	uint16_t export_id;
 	struct casync_totals totals;
 	struct casync_inflight_look inflight;
+	enum casync_session_state session;
 };
 
 /** Show an export until casync_publish_remove(). */

@@ -103,6 +103,7 @@ static void append_view(const struct casync_view *view, void *arg)
 	append_count(arg, view->export_id, "in flight peak",
 		     view->inflight.peak_ops);
 	append_count(arg, view->export_id, "waiting", view->inflight.waiting);
+	append_count(arg, view->export_id, "session state", view->session);
 }
 
 static void extract(struct fsal_module *const fsal, void *iter)

@@ -89,6 +89,21 @@ static void append_transfers(struct text *text, const char *name,
 	append(text, ", errors %" PRIu64 "; ", errors_of(totals, op));
 }
 
+/* What Ceph had us do in Ganesha's cache, and what went another way. */
+static void append_cache(struct text *text, const struct casync_totals *totals)
+{
+	append(text,
+	       "; completed inline %" PRIu64 ", deferred closes %" PRIu64
+	       ", ends of file %" PRIu64 ", caps released %" PRIu64
+	       " kept %" PRIu64 ", invalidates %" PRIu64,
+	       totals->counters[CASYNC_C_INLINE],
+	       totals->counters[CASYNC_C_DEFERRED_CLOSE],
+	       totals->counters[CASYNC_C_EOF_READS],
+	       totals->counters[CASYNC_C_CAPS_RELEASED],
+	       totals->counters[CASYNC_C_CAPS_KEPT],
+	       totals->counters[CASYNC_C_INVALIDATES]);
+}
+
 const char *casync_statsline_format(const struct casync_view *view,
 				    uint64_t seconds, char *line, size_t size)
 {
@@ -111,5 +126,8 @@ const char *casync_statsline_format(const struct casync_view *view,
 	       view->inflight.ops, view->inflight.peak_ops,
 	       view->inflight.waiting, delays(totals),
 	       totals->counters[CASYNC_C_SLOW]);
+	append_cache(&text, totals);
+	append(&text, "; session %s",
+	       view->session == CASYNC_SESSION_LOST ? "lost" : "serves");
 	return line;
 }

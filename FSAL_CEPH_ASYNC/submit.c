@@ -98,6 +98,7 @@ void casync_submit_callback(struct ceph_ll_io_info *io)
 
 static void submit_parts(struct casync_op *op)
 {
+	unsigned int called_back = 0;
 	unsigned int i;
 	int64_t rc;
 
@@ -115,7 +116,12 @@ static void submit_parts(struct casync_op *op)
 		rc = ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
 		if (rc != 0)
 			part_completed(part, rc);
+		else if (!__atomic_load_n(&part->armed, __ATOMIC_RELAXED))
+			called_back++;
 	}
+	if (called_back == op->part_count)
+		casync_count(casync_metrics_shard(&op->exp->metrics),
+			     CASYNC_C_INLINE, 1);
 }
 
 void casync_submit(struct casync_op *op)

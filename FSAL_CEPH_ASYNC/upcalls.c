@@ -76,6 +76,21 @@ static void invalidate_all(struct casync_upcalls *upcalls,
 			  (void *)exp->export.up_ops);
 }
 
+static void count(struct casync_export *exp, enum casync_counter counter)
+{
+	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
+}
+
+/* It fails where somebody uses the object, and where this export's cache has
+ * not got it: fine, but only the first is news. */
+static void count_release(struct casync_export *exp, fsal_status_t status)
+{
+	if (!FSAL_IS_ERROR(status))
+		count(exp, CASYNC_C_CAPS_RELEASED);
+	else if (status.major == ERR_FSAL_STILL_IN_USE)
+		count(exp, CASYNC_C_CAPS_KEPT);
+}
+
 static void tell(struct casync_upcalls *upcalls, struct casync_export *exp,
 		 const struct casync_upcall *event)
 {
@@ -96,19 +111,21 @@ static void tell(struct casync_upcalls *upcalls, struct casync_export *exp,
 	case RELEASE:
 		/* What is read ahead holds inodes, too. */
 		casync_listings_drop(&exp->listings, exp->ceph);
-		/* Fails where somebody uses the object; fine. */
-		(void)up->try_release(up, &handle, 0);
+		count_release(exp, up->try_release(up, &handle, 0));
 		break;
 	case INVALIDATE:
 		invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
+		count(exp, CASYNC_C_INVALIDATES);
 		break;
 	case INVALIDATE_DIRECTORY:
 		invalidate(up, key,
 			   FSAL_UP_INVALIDATE_DIR_POPULATED |
 				   FSAL_UP_INVALIDATE_DIR_CHUNKS);
+		count(exp, CASYNC_C_INVALIDATES);
 		break;
 	case ALL:
 		invalidate_all(upcalls, exp);
+		count(exp, CASYNC_C_INVALIDATES);
 		break;
 	}
 	casync_upcalls_exit();

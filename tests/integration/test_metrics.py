@@ -25,6 +25,7 @@ KNOWN_LINT = "metric names should not contain abbreviated units"
 @pytest.fixture(scope="module")
 def counted(cluster):
     """Ganesha with all doors open."""
+    cluster.expected.append(doors.LEAVES)
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
                     "Stats_Interval = 1; Promote_Unstable = false;", "--core",
                     "Enable_Metrics = true;")

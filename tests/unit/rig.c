@@ -98,6 +98,7 @@ int rig_up(void **state)
 	stub_reset();
 	fake_setup(RIG_OBJECT * RIG_OBJECTS, RIG_OBJECT);
 	memset(&rig, 0, sizeof(rig));
+	rig.exp.session = &rig.session;
 	casync_inflight_init(&rig.exp.inflight, 64, 1U << 30);
 	casync_pool_init(&rig.exp.pool);
 	rig.obj = new_object();

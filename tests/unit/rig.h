@@ -23,6 +23,7 @@
 struct rig {
 	struct gsh_export gsh_export;
 	struct casync_export exp;
+	struct casync_session session; /**< The export's. */
 	struct casync_object *obj;
 	struct casync_state state;
 	struct req_op_context request; /**< op_ctx of the test thread. */

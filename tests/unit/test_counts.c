@@ -210,6 +210,104 @@ static void commit_that_needs_nothing(void **state)
 	assert_int_equal(observed(CASYNC_H_FLUSH), 0);
 }
 
+static void read_to_the_end_says_so(void **state)
+{
+	(void)state;
+	run_read(OBJ * (RIG_OBJECTS - 1), OBJ);
+	assert_int_equal(count_of(CASYNC_C_EOF_READS), 1);
+}
+
+static void read_before_the_end_does_not(void **state)
+{
+	(void)state;
+	run_read(0, 100);
+	assert_int_equal(count_of(CASYNC_C_EOF_READS), 0);
+}
+
+/* All its parts: two objects. */
+static void callback_before_the_call_returns_is_inline(void **state)
+{
+	(void)state;
+	fake.plan.when = FAKE_BEFORE_RETURN;
+	run_read(OBJ - 10, 100);
+	assert_int_equal(count_of(CASYNC_C_INLINE), 1);
+}
+
+static void callback_after_the_call_is_not_inline(void **state)
+{
+	struct io *io = new_io(OBJ - 10, 100);
+
+	(void)state;
+	fake_special(1, (struct fake_plan){.when = FAKE_LATER,
+					   .result = FAKE_TRUE_RESULT});
+	start_read(io);
+	fake_complete_in_order();
+	settle(io);
+	assert_int_equal(count_of(CASYNC_C_INLINE), 0);
+	free_io(io);
+}
+
+/* No callback came. */
+static void refused_call_is_not_inline(void **state)
+{
+	(void)state;
+	fake_special(0,
+		     (struct fake_plan){.when = FAKE_RETURNED, .result = -EIO});
+	run_write(500, true);
+	assert_int_equal(count_of(CASYNC_C_INLINE), 0);
+	assert_int_equal(count_of(error(CASYNC_METRIC_WRITE, CASYNC_ERROR_IO)),
+			 1);
+}
+
+static void temporary_fd_is_a_deferred_close(void **state)
+{
+	(void)state;
+	stub.global_fd_busy = true;
+	run_write(500, true);
+	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSE), 1);
+}
+
+static void fd_that_stays_open_is_none(void **state)
+{
+	(void)state;
+	run_write(500, true);
+	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSE), 0);
+}
+
+static void lost_session_is_heard_of(void **state)
+{
+	(void)state;
+	assert_int_equal(casync_session_state(&rig.session),
+			 CASYNC_SESSION_SERVES);
+	fake_special(0, (struct fake_plan){.when = FAKE_ON_THREAD,
+					   .result = -CASYNC_EBLOCKLISTED});
+	run_write(500, true);
+	assert_int_equal(casync_session_state(&rig.session),
+			 CASYNC_SESSION_LOST);
+	assert_int_equal(
+		count_of(error(CASYNC_METRIC_WRITE, CASYNC_ERROR_SESSION)), 1);
+}
+
+static void session_that_answers_again_serves(void **state)
+{
+	(void)state;
+	casync_session_heard(&rig.session, ENOTCONN);
+	run_write(500, true);
+	assert_int_equal(casync_session_state(&rig.session),
+			 CASYNC_SESSION_SERVES);
+}
+
+/* A COMMIT without a flush asks nobody. */
+static void answer_that_is_ours_tells_nothing(void **state)
+{
+	(void)state;
+	casync_session_heard(&rig.session, CASYNC_EBLOCKLISTED);
+	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(casync_session_state(&rig.session),
+			 CASYNC_SESSION_LOST);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -226,6 +324,16 @@ int main(void)
 		CASE(new_file_is_journaled_first),
 		CASE(failed_flush_is_counted),
 		CASE(commit_that_needs_nothing),
+		CASE(read_to_the_end_says_so),
+		CASE(read_before_the_end_does_not),
+		CASE(callback_before_the_call_returns_is_inline),
+		CASE(callback_after_the_call_is_not_inline),
+		CASE(refused_call_is_not_inline),
+		CASE(temporary_fd_is_a_deferred_close),
+		CASE(fd_that_stays_open_is_none),
+		CASE(lost_session_is_heard_of),
+		CASE(session_that_answers_again_serves),
+		CASE(answer_that_is_ours_tells_nothing),
 	};
 
 	return cmocka_run_group_tests_name("counts", tests, NULL, NULL);

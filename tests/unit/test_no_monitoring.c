@@ -66,12 +66,14 @@ static void look(const struct casync_view *view, void *arg)
 static void other_doors_stay_open(void **state)
 {
 	struct casync_export *exp = calloc(1, sizeof(*exp));
+	struct casync_session session = {.client = "admin@fs:/"};
 
 	(void)state;
 	levels[COMPONENT_FSAL] = NIV_INFO;
 	assert_non_null(exp);
 	casync_inflight_init(&exp->inflight, 100, 1U << 30);
-	assert_null(casync_prometheus_get(1));
+	exp->session = &session;
+	assert_null(casync_prometheus_get(1, session.client));
 	casync_publish_add(exp);
 	casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW, 9);
 	casync_publish_tick();

@@ -195,6 +195,7 @@ static int64_t value_of(const char *name)
 /* --- exports */
 
 static struct casync_export *exp;
+static struct casync_session session;
 
 static struct casync_export *new_export(uint16_t id)
 {
@@ -202,6 +203,7 @@ static struct casync_export *new_export(uint16_t id)
 
 	assert_non_null(new);
 	new->export.export_id = id;
+	new->session = &session;
 	casync_inflight_init(&new->inflight, 100, 1U << 30);
 	return new;
 }
@@ -219,6 +221,7 @@ static int up(void **state)
 	memset(series, 0, sizeof(series));
 	series_count = 0;
 	duplicates = 0;
+	session = (struct casync_session){.client = "admin@fs:/"};
 	exp = new_export(7);
 	casync_publish_add(exp);
 	return 0;
@@ -357,6 +360,55 @@ static void gauges_are_those_of_the_moment(void **state)
 		casync_inflight_leave(&exp->inflight, &entries[i]);
 }
 
+/* By the answers; 0 once the export is gone. */
+static void session_is_as_answers_tell(void **state)
+{
+	static const char name[] =
+		"ceph_async__session_state{export=7,client=admin@fs:/}";
+
+	(void)state;
+	tick();
+	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
+	casync_session_heard(exp->session, ENOSPC);
+	tick();
+	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
+	casync_session_heard(exp->session, CASYNC_EBLOCKLISTED);
+	casync_session_heard(exp->session, EIO);
+	tick();
+	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
+	casync_session_heard(exp->session, 0);
+	tick();
+	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
+	casync_session_heard(exp->session, ENOTCONN);
+	tick();
+	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
+	casync_publish_remove(exp);
+	assert_int_equal(value_of(name), CASYNC_SESSION_NONE);
+}
+
+/* An export that comes back with another user has another session. */
+static void session_is_the_client_s(void **state)
+{
+	struct casync_session other = {.client = "other@fs:/a"};
+
+	(void)state;
+	free_export(exp);
+	exp = new_export(7);
+	exp->session = &other;
+	casync_publish_add(exp);
+	tick();
+	assert_int_equal(
+		value_of("ceph_async__session_state{export=7,client=other@fs:/"
+			 "a}"),
+		CASYNC_SESSION_SERVES);
+	assert_int_equal(
+		value_of("ceph_async__session_state{export=7,client=admin@fs:/"
+			 "}"),
+		CASYNC_SESSION_NONE);
+	casync_publish_remove(exp);
+	exp->session = &session;
+}
+
 struct seen {
 	unsigned int exports;
 	uint64_t slow;
@@ -415,6 +467,8 @@ int main(void)
 		CASE(counters_never_go_down),
 		CASE(successor_waits_for_its_predecessor),
 		CASE(gauges_are_those_of_the_moment),
+		CASE(session_is_as_answers_tell),
+		CASE(session_is_the_client_s),
 		CASE(reset_is_for_visitors_only),
 	};
 

@@ -23,6 +23,7 @@ static int up(void **state)
 	(void)state;
 	memset(&metrics, 0, sizeof(metrics));
 	memset(&view, 0, sizeof(view));
+	view.session = CASYNC_SESSION_SERVES;
 	return 0;
 }
 
@@ -49,7 +50,8 @@ static void idle_export_has_zeros(void **state)
 		"handover 0 finish 0, total p99 <= 0, errors 0; "
 		"COMMIT 0, errors 0; flushes 0, mean us 0; "
 		"in flight 0 (peak 0), waiting 0, told to come again 0, "
-		"slow 0");
+		"slow 0; completed inline 0, deferred closes 0, ends of file 0, "
+		"caps released 0 kept 0, invalidates 0; session serves");
 }
 
 static void everything_is_in_its_place(void **state)
@@ -72,6 +74,13 @@ static void everything_is_in_its_place(void **state)
 	casync_observe(here(), CASYNC_H_FLUSH, 1000 * NS_PER_US);
 	casync_observe(here(), CASYNC_H_FLUSH, 3000 * NS_PER_US);
 	casync_count(here(), CASYNC_C_SLOW, 6);
+	casync_count(here(), CASYNC_C_INLINE, 7);
+	casync_count(here(), CASYNC_C_DEFERRED_CLOSE, 8);
+	casync_count(here(), CASYNC_C_EOF_READS, 9);
+	casync_count(here(), CASYNC_C_CAPS_RELEASED, 10);
+	casync_count(here(), CASYNC_C_CAPS_KEPT, 11);
+	casync_count(here(), CASYNC_C_INVALIDATES, 12);
+	view.session = CASYNC_SESSION_LOST;
 	casync_metrics_add_up(&metrics, &view.totals);
 	view.inflight = (struct casync_inflight_look){
 		.ops = 3, .peak_ops = 9, .waiting = 4};
@@ -83,7 +92,8 @@ static void everything_is_in_its_place(void **state)
 		"handover 0 finish 0, total p99 <= 0, errors 1; "
 		"COMMIT 1, errors 1; flushes 2, mean us 2000; "
 		"in flight 3 (peak 9), waiting 4, told to come again 1, "
-		"slow 6");
+		"slow 6; completed inline 7, deferred closes 8, ends of file 9, "
+		"caps released 10 kept 11, invalidates 12; session lost");
 }
 
 /* Whatever the numbers, a line is within its room, and may be cut. */
@@ -95,7 +105,7 @@ static void largest_numbers_fit(void **state)
 	memset(&view, 0xff, sizeof(view));
 	casync_statsline_format(&view, UINT64_MAX, line, sizeof(line));
 	assert_true(strlen(line) < sizeof(line) - 1);
-	assert_non_null(strstr(line, "slow 18446744073709551615"));
+	assert_non_null(strstr(line, "invalidates 18446744073709551615"));
 	casync_statsline_format(&view, 10, small, sizeof(small));
 	assert_int_equal(strlen(small), sizeof(small) - 1);
 }

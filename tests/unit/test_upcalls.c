@@ -43,6 +43,7 @@ static bool gated; /* atomic */
 static sem_t begun;
 static sem_t gate;
 static bool gate_timed_out;
+static fsal_errors_t release_status;
 static int bad_handles;
 static int ready_waits; /* atomic */
 static void (*in_upcall)(void);
@@ -80,7 +81,7 @@ static fsal_status_t try_release(const struct fsal_up_vector *vec,
 				 struct gsh_buffdesc *obj, uint32_t flags)
 {
 	heard(vec, TRY_RELEASE, obj, flags);
-	return fsalstat(ERR_FSAL_STILL_IN_USE, 0);
+	return fsalstat(release_status, 0);
 }
 
 static fsal_status_t invalidate(const struct fsal_up_vector *vec,
@@ -109,6 +110,7 @@ static int up(void **state)
 	fake_setup(0, RIG_OBJECT);
 	gated = false;
 	gate_timed_out = false;
+	release_status = ERR_FSAL_STILL_IN_USE;
 	bad_handles = 0;
 	in_upcall = NULL;
 	ready_waits = 0;
@@ -294,6 +296,49 @@ static void events_are_told_in_their_order(void **state)
 	open_gate();
 	settle();
 	assert_true(listeners[0].last.ino == INO + 4);
+}
+
+/* --- what is counted */
+
+static void check_counted(enum casync_counter counter, uint64_t first,
+			  uint64_t second)
+{
+	static struct casync_totals totals;
+
+	casync_metrics_add_up(&listeners[0].exp.metrics, &totals);
+	assert_int_equal(totals.counters[counter], first);
+	casync_metrics_add_up(&listeners[1].exp.metrics, &totals);
+	assert_int_equal(totals.counters[counter], second);
+}
+
+static void releases_are_counted_by_what_came_of_them(void **state)
+{
+	(void)state;
+	libcephfs_calls(release_inode, 3);
+	settle();
+	release_status = ERR_FSAL_NO_ERROR;
+	libcephfs_calls(release_inode, 2);
+	settle();
+	/* Not in that export's cache. */
+	release_status = ERR_FSAL_STALE;
+	libcephfs_calls(release_inode, 5);
+	settle();
+	check_counted(CASYNC_C_CAPS_KEPT, 3, 3);
+	check_counted(CASYNC_C_CAPS_RELEASED, 2, 2);
+	check_counted(CASYNC_C_INVALIDATES, 0, 0);
+}
+
+static void invalidations_are_counted(void **state)
+{
+	(void)state;
+	libcephfs_calls(invalidate_inode, 3);
+	settle();
+	casync_upcalls_leave(&upcalls, &listeners[1].exp);
+	libcephfs_calls(invalidate_dentry, 4);
+	settle();
+	check_counted(CASYNC_C_INVALIDATES, 7, 3);
+	check_counted(CASYNC_C_CAPS_KEPT, 0, 0);
+	check_counted(CASYNC_C_CAPS_RELEASED, 0, 0);
 }
 
 /* --- too many */
@@ -523,6 +568,8 @@ static void modes_are_not_masked_again(void **state)
 static const struct CMUnitTest plain_tests[] = {
 	CASE(callback_does_not_wait_for_an_upcall),
 	CASE(events_are_told_in_their_order),
+	CASE(releases_are_counted_by_what_came_of_them),
+	CASE(invalidations_are_counted),
 	CASE(releases_beyond_the_limit_are_dropped),
 	CASE(invalidations_are_never_dropped),
 	CASE(more_invalidations_than_room_are_for_everything),

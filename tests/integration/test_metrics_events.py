@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What is counted besides plain reads and writes, made to happen for real;
+Prometheus, DBus and the log tell the same number.
+"""
+import os
+import re
+import subprocess
+import time
+
+import pytest
+
+import doors
+import nfs4
+from faults import Faults
+from fuse import Fuse
+from lab import LOGS, Log
+
+# A tick of the metrics, and one of the log's line.
+SETTLE_S = 2.5
+BLOCK = 4096
+DQUOT = 69
+# So that no callback can come before its call has returned.
+LATER = "any delay=20"
+
+# Metric: DBus' row, and what is before the number in the log's line.
+NAMES = {
+    "eof_reads_total": ("READ end of file", "ends of file"),
+    "completed_inline_total": ("completed inline", "completed inline"),
+    "deferred_close_total": ("deferred close", "deferred closes"),
+    "caps_released_total": ("caps released", "caps released"),
+    "caps_kept_total": ("caps kept", r"caps released \d+ kept"),
+    "invalidates_total": ("invalidates", "invalidates"),
+}
+
+
+@pytest.fixture(scope="module")
+def counted(cluster):
+    """All doors open, faults to inject; files without a state of NFSv4 are
+    opened for each request alone."""
+    cluster.expected += [r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error",
+                         doors.LEAVES]
+    cluster.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC", "--export",
+                    "Stats_Interval = 1;", "--block", "", "--core",
+                    "Enable_Metrics = true;", "--append",
+                    "MDCACHE { Close_Fast = true; }")
+    doors.enable_statistics()
+    return cluster
+
+
+@pytest.fixture
+def faults(counted):
+    shim = Faults()
+    yield shim
+    shim.clear()
+
+
+@pytest.fixture
+def fuse():
+    mount = Fuse()
+    yield mount
+    mount.end()
+
+
+@pytest.fixture
+def client(counted):
+    client = nfs4.Client(2049, f"events-{time.time_ns()}")
+    yield client
+    client.leave()
+
+
+@pytest.fixture
+def full(fuse):
+    """A folder that has room for two blocks."""
+    name = f"full-{time.time_ns()}"
+    folder = fuse.folder / name
+    folder.mkdir(mode=0o777)
+    os.setxattr(folder, "ceph.quota.max_bytes", str(2 * BLOCK).encode())
+    return name
+
+
+class Watch:
+    """What has been counted since it was made."""
+
+    def __init__(self):
+        time.sleep(SETTLE_S)
+        self.log = Log(LOGS / "ganesha-a.log")
+        self.before = self._now()
+
+    @staticmethod
+    def _now():
+        rows = doors.rows()
+        return {name: (doors.prometheus(name, export="1"),
+                       rows.get(f"export 1 {row}", (0,))[0])
+                for name, (row, _) in NAMES.items()}
+
+    def came(self):
+        """Name → number, the same at each door."""
+        time.sleep(SETTLE_S)
+        came = {}
+        now = self._now()
+        lines = "\n".join(self.log.matching("export 1: 1 s: "))
+        for name, (_, words) in NAMES.items():
+            prometheus, dbus = (new - old for new, old in
+                                zip(now[name], self.before[name]))
+            log = sum(map(int, re.findall(rf"{words} (\d+)", lines)))
+            assert prometheus == dbus == log, (name, prometheus, dbus, log)
+            came[name] = log
+        return came
+
+
+def new_file(client, blocks=1):
+    file = client.open(f"events-{time.time_ns()}", create=nfs4.UNCHECKED)
+    file.write(0, b"e" * blocks * BLOCK)
+    return file
+
+
+def test_end_of_file(client):
+    file = new_file(client, 4)
+    watch = Watch()
+    for _ in range(3):
+        assert len(file.read(0, BLOCK)) == BLOCK
+    for _ in range(5):
+        assert len(file.read(3 * BLOCK, 2 * BLOCK)) == BLOCK
+    assert watch.came()["eof_reads_total"] == 5
+    file.close()
+
+
+def test_callback_before_the_call_has_returned(client, faults, full):
+    """Who writes beyond a quota is told at once, without an OSD; what takes
+    its time is none of these."""
+    faults.set(LATER)
+    file = client.open("in", create=nfs4.UNCHECKED,
+                       directory=client.lookup(full))
+    watch = Watch()
+    for _ in range(10):
+        file.write(0, b"l" * BLOCK)
+    assert watch.came()["completed_inline_total"] == 0
+    faults.set()
+    watch = Watch()
+    for _ in range(7):
+        with pytest.raises(nfs4.Failed) as failed:
+            file.write(BLOCK, b"i" * 2 * BLOCK)
+        assert failed.value.status == DQUOT
+    assert watch.came()["completed_inline_total"] == 7
+    file.close()
+
+
+def test_close_by_a_worker(client):
+    """Reads without a state, as NFSv3's are: Close_Fast gives each of them
+    an fd of its own.  Those of an open file have its."""
+    file = new_file(client)
+    watch = Watch()
+    for _ in range(6):
+        assert len(client.read(file.handle, 0, BLOCK)) == BLOCK
+    for _ in range(9):
+        file.read(0, BLOCK)
+    assert watch.came()["deferred_close_total"] == 6
+    file.close()
+
+
+def test_what_the_mds_wants_back(client):
+    """It is given what nobody uses; an open file stays."""
+    file = new_file(client)     # first: the longest unused are wanted first
+    names = [f"caps-{time.time_ns()}-{number}" for number in range(150)]
+    for name in names:
+        client.open(name, create=nfs4.UNCHECKED).close()
+    watch = Watch()
+    subprocess.run(["ceph", "tell", "mds.0", "cache", "drop", "20"],
+                   check=True, timeout=60, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    came = watch.came()
+    # mds_min_caps_per_client is 100: so many may stay.
+    assert came["caps_released_total"] >= 50
+    assert came["caps_kept_total"] >= 1
+    assert file.read(0, BLOCK) == b"e" * BLOCK
+    file.close()
+
+
+def test_what_others_change(client, fuse):
+    """Each name that was listed here and that another client removes."""
+    name = f"others-{time.time_ns()}"
+    folder = fuse.folder / name
+    folder.mkdir(mode=0o777)
+    for number in range(40):
+        (folder / str(number)).touch()
+    assert len(client.readdir(client.lookup(name))[0]) == 40
+    watch = Watch()
+    for number in range(40):
+        (folder / str(number)).unlink()
+    # The first one takes the folder's capability back, and no more.
+    assert watch.came()["invalidates_total"] >= 39
+    assert not client.readdir(client.lookup(name))[0]
+
+
+# --- the session; last, since it ends
+
+def state():
+    """At each door."""
+    log = Log(LOGS / "ganesha-a.log")
+    time.sleep(SETTLE_S)
+    said = re.findall(r"session (\w+)$", "\n".join(
+        log.matching("export 1: 1 s: ")), re.M)
+    assert said, "no line in the log"
+    return (doors.prometheus("session_state", export="1"),
+            doors.rows()["export 1 session state"][0], said[-1])
+
+
+def ask():
+    """A client that does no more than look; did it work?"""
+    return subprocess.run(
+        ["timeout", "20", "nfs-ls", "nfs://127.0.0.1/ceph?version=4"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+def test_session_that_is_lost_and_comes_back(counted):
+    assert ask()
+    assert state() == (1, 1, "serves")
+    assert doors.prometheus("session_state",
+                            client="admin@(default):/") == 1
+    errors = doors.prometheus("errors_total")
+    counted.evict(counted.stat()["ganesha"]["a"]["pid"])
+    assert not ask()
+    assert state() == (2, 2, "lost")
+    # No READ and no WRITE came so far: nothing else tells of it.
+    assert doors.prometheus("errors_total") == errors
+    subprocess.run(["ceph", "osd", "blocklist", "clear"], check=True,
+                   timeout=60, stdin=subprocess.DEVNULL,
+                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + 30
+    while not ask():
+        assert time.monotonic() < end, "the session does not come back"
+        time.sleep(0.5)
+    assert state() == (1, 1, "serves")
