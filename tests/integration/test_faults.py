@@ -286,11 +286,11 @@ LAST_WORDS = (r"requests did not end within 2 s \(Drain_Timeout\)",
               r"Extra fsal references \(1\) hanging around")
 
 
-def left_waiting(cluster, tmp_path, action):
+def left_waiting(cluster, tmp_path, action, keys=NEVER):
     """Ganesha "a", a second export, and a WRITE that stays without answer;
     the shim and the log from here on."""
     cluster.expected += LAST_WORDS
-    shim = start(cluster, NEVER, append=OTHER)
+    shim = start(cluster, keys, append=OTHER)
     log = Log(LOGS / "ganesha-a.log")
     shim.set(f"write count=1 {action}")
     client = cluster.start_client(
@@ -310,6 +310,14 @@ def left_waiting(cluster, tmp_path, action):
 def lost(cluster, tmp_path):
     """A WRITE is never answered; the log."""
     for _, log in left_waiting(cluster, tmp_path, "never"):
+        yield log
+
+
+@pytest.fixture
+def patient(cluster, tmp_path):
+    """The same with more patience than any test here has; the log."""
+    for _, log in left_waiting(cluster, tmp_path, "never",
+                               "Drain_Timeout = 60;"):
         yield log
 
 
@@ -363,6 +371,32 @@ def test_removing_an_export_comes_to_an_end(lost):
     done = remove_export(6)
     assert told(lost), lost.text()
     assert done.returncode == 0, done.stdout
+
+
+def hurry(cluster, log):
+    """A reload while the WRITE is in flight."""
+    cluster.ganesha("reload", "--export", NEVER)
+    Faults.wait(lambda: log.matching(
+        r"export 1: Drain_Timeout = 2 \(was 60\)"), "the new Drain_Timeout")
+
+
+def test_removing_an_export_takes_the_time_of_a_reload(cluster, patient):
+    hurry(cluster, patient)
+    began = time.monotonic()
+    done = remove_export(20)
+    seconds = time.monotonic() - began
+    assert told(patient), patient.text()
+    assert patient.matching(r"1 requests did not end within 2 s")
+    assert done.returncode == 0, done.stdout
+    assert 2 <= seconds < 6
+
+
+def test_an_orderly_end_takes_the_time_of_a_reload(cluster, patient):
+    hurry(cluster, patient)
+    done = cluster.ganesha("stop", "--timeout", "6", check=False)
+    assert told(patient), patient.text()
+    assert patient.matching(r"1 requests did not end within 2 s")
+    assert done.returncode == 0, done.stderr
 
 
 def test_an_orderly_end_comes_to_an_end(cluster, lost):

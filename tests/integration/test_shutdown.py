@@ -174,7 +174,8 @@ def start_mds():
 
 def test_sigterm_with_the_mds_gone(lab, quick_reconnect, record):
     """libcephfs waits for it without a timeout; we do not.  One mount of
-    several waits for Drain_Timeout, the others 1 s each."""
+    several waits for Drain_Timeout, as a reload set it, the others 1 s
+    each."""
     lab.expected.append(r"unmounting '.*' of file system '.*' did not end")
     folders = ["/gone-1", "/gone-2"]
     fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
@@ -182,12 +183,18 @@ def test_sigterm_with_the_mds_gone(lab, quick_reconnect, record):
     for folder in folders:
         fs.mkdirs(folder, 0o755)
     fs.shutdown()
-    lab.ganesha("restart", "--block", f"Drain_Timeout = {DRAIN_S};",
+    lab.ganesha("restart", "--block", f"Drain_Timeout = {3 * DRAIN_S};",
                 "--append", "\n".join(
                     f"EXPORT {{ Export_Id = {40 + number}; Path = {folder}; "
                     f"Pseudo = {folder}; Protocols = 3,4; Access_Type = RW; "
                     "SecType = sys; FSAL { Name = CEPH_ASYNC; } }"
                     for number, folder in enumerate(folders)))
+    log = Log(LOGS / "ganesha-a.log")
+    lab.ganesha("reload", "--block", f"Drain_Timeout = {DRAIN_S};")
+    end = time.monotonic() + MORE_S
+    while len(log.matching(r"export \d+: Drain_Timeout = ")) < 3:
+        assert time.monotonic() < end, log.text()
+        time.sleep(0.1)
     root = nfs3.root_of("/ceph", 2050)
     connection = nfs3.Connection(2049)
     handle = nfs3.create(connection, root, f"mds-gone-{time.time_ns()}")
