@@ -59,6 +59,19 @@ void casync_complete_queue(struct casync_op *op)
 		casync_futex_wake(&filled, 1);
 }
 
+/* An op, those that were submitted with it, and then others. */
+static struct casync_op *with_members(struct casync_op *op,
+				      struct casync_op *others)
+{
+	struct casync_op *last = op;
+
+	op->next = casync_gather_scatter(op);
+	while (last->next != NULL)
+		last = last->next;
+	last->next = others;
+	return op;
+}
+
 /* All that is queued, oldest first. */
 static struct casync_op *take_all(void)
 {
@@ -69,8 +82,7 @@ static struct casync_op *take_all(void)
 	while (op != NULL) {
 		struct casync_op *next = op->next;
 
-		op->next = oldest;
-		oldest = op;
+		oldest = with_members(op, oldest);
 		op = next;
 	}
 	return oldest;

@@ -10,6 +10,7 @@
 #include "finish.h"
 #include "object.h"
 #include "op.h"
+#include "submit.h"
 
 static void count(struct casync_op *op, enum casync_counter counter)
 {
@@ -183,6 +184,11 @@ void casync_finish(struct casync_op *op)
 {
 	bool settled = true;
 
+	casync_submit_answered(op);
+	if (op->gather.alone) {
+		casync_submit_alone(op);
+		return;
+	}
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	if (CASYNC_METRICS_ON)
 		op->taken_ns = casync_now_ns();

@@ -5,14 +5,18 @@
 
 #include "export.h"
 #include "gate.h"
+#include "gather.h"
 #include "op.h"
+
+/* Hits from which on a stream is taken for one, and the most there are. */
+#define STREAM_HITS 4
+#define STREAM_MOST_HITS 16
 
 void casync_gate_init(struct casync_gate *gate)
 {
+	memset(gate, 0, sizeof(*gate));
 	pthread_mutex_init(&gate->lock, NULL);
-	gate->inside = 0;
-	gate->oldest = NULL;
-	gate->newest = NULL;
+	gate->end = &gate->oldest;
 }
 
 void casync_gate_destroy(struct casync_gate *gate)
@@ -23,28 +27,246 @@ void casync_gate_destroy(struct casync_gate *gate)
 	pthread_mutex_destroy(&gate->lock);
 }
 
-bool casync_gate_enter(struct casync_gate *gate, struct casync_op *op)
+/* --- streams */
+
+/* Of an op; NULL for one that has none, or whose stream has moved on. */
+static struct casync_stream *stream_of(struct casync_gate *gate,
+				       const struct casync_op *op)
 {
-	bool let_in;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_GATE_STREAMS && op->gather.stream != 0; i++) {
+		if (gate->streams[i].id == op->gather.stream)
+			return &gate->streams[i];
+	}
+	return NULL;
+}
+
+/* What is queued or in the air is not this stream's any more. */
+static void begin_stream(struct casync_gate *gate, struct casync_stream *stream,
+			 const struct casync_op *op)
+{
+	if (++gate->last_id == 0)
+		gate->last_id = 1;
+	stream->id = gate->last_id;
+	stream->piece = op->gather.piece;
+	stream->calls = 0;
+	stream->queued_bytes = 0;
+}
+
+/* The one that the op continues, goes on after a gap or comes late for. */
+static struct casync_stream *near_stream(struct casync_gate *gate,
+					 const struct casync_op *op)
+{
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_GATE_STREAMS; i++) {
+		struct casync_stream *stream = &gate->streams[i];
+
+		if (stream->id != 0 &&
+		    op->offset <= stream->next + op->gather.max_bytes &&
+		    op->offset + op->gather.max_bytes >= stream->next)
+			return stream;
+	}
+	return NULL;
+}
+
+/* Unused or older ones go first. */
+static bool is_worse(const struct casync_stream *a,
+		     const struct casync_stream *b)
+{
+	return a->hits != b->hits ? a->hits < b->hits : a->id < b->id;
+}
+
+/* A place for a new one; NULL as long as all others are in use. */
+static struct casync_stream *make_stream(struct casync_gate *gate,
+					 const struct casync_op *op)
+{
+	struct casync_stream *worst = &gate->streams[0];
+	unsigned int i;
+
+	for (i = 1; i < CASYNC_GATE_STREAMS; i++) {
+		if (is_worse(&gate->streams[i], worst))
+			worst = &gate->streams[i];
+	}
+	if (worst->hits != 0) {
+		worst->hits--;
+		return NULL;
+	}
+	begin_stream(gate, worst, op);
+	return worst;
+}
+
+/* Writes over and over the same place, or to and fro, are no stream. */
+static void judge(struct casync_stream *stream, const struct casync_op *op)
+{
+	if (op->offset == stream->next && stream->hits < STREAM_MOST_HITS)
+		stream->hits++;
+	else if (op->offset < stream->next && stream->hits != 0)
+		stream->hits--;
+}
+
+/* Find the stream of an op that comes, and move it on. */
+static void follow(struct casync_gate *gate, struct casync_op *op)
+{
+	uint64_t end = op->offset + op->length_bytes;
+	struct casync_stream *stream;
+
+	op->gather.stream = 0;
+	if (op->gather.max_bytes == 0)
+		return;
+	stream = near_stream(gate, op);
+	if (stream == NULL) {
+		stream = make_stream(gate, op);
+		if (stream == NULL)
+			return;
+		stream->next = end;
+	} else {
+		judge(stream, op);
+		if (op->offset >= stream->next &&
+		    op->gather.piece != stream->piece)
+			begin_stream(gate, stream, op);
+		if (stream->next < end)
+			stream->next = end;
+	}
+	if (op->gather.piece == stream->piece)
+		op->gather.stream = stream->id;
+}
+
+static bool must_wait(struct casync_gate *gate, const struct casync_op *op)
+{
+	const struct casync_stream *stream = stream_of(gate, op);
+
+	return stream != NULL && stream->hits >= STREAM_HITS &&
+	       stream->calls >= CASYNC_GATE_CALLS &&
+	       stream->queued_bytes < op->gather.max_bytes;
+}
+
+/* --- the queue */
+
+static void append(struct casync_gate *gate, struct casync_op *op)
+{
+	struct casync_stream *stream = stream_of(gate, op);
+
+	op->next = NULL;
+	op->gather.queued = true;
+	*gate->end = op;
+	gate->end = &op->next;
+	if (stream != NULL)
+		stream->queued_bytes += op->length_bytes;
+}
+
+/* Take out what hangs at a link. */
+static struct casync_op *take_at(struct casync_gate *gate,
+				 struct casync_op **link)
+{
+	struct casync_op *op = *link;
+	struct casync_stream *stream = stream_of(gate, op);
+
+	*link = op->next;
+	if (gate->end == &op->next)
+		gate->end = link;
+	op->next = NULL;
+	op->gather.queued = false;
+	if (stream != NULL)
+		stream->queued_bytes -= op->length_bytes;
+	return op;
+}
+
+static bool overlap(const struct casync_op *a, const struct casync_op *b)
+{
+	return a->offset < b->offset + b->length_bytes &&
+	       b->offset < a->offset + a->length_bytes;
+}
+
+/* The oldest one before op that overlaps it, or the link op itself hangs at. */
+static struct casync_op **first_overlap(struct casync_gate *gate,
+					const struct casync_op *op)
+{
+	struct casync_op **link = &gate->oldest;
+
+	while (*link != op && !overlap(*link, op))
+		link = &(*link)->next;
+	return link;
+}
+
+/*
+ * Those that go in one call with an op: until nothing is adjacent any more,
+ * but not for ever in a long queue.
+ */
+static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
+{
+	unsigned int looks = CASYNC_GATHER_LOOKS;
+	struct casync_gather_run run;
+	struct casync_op **link;
+	bool found;
+
+	casync_gather_begin(&run, op);
+	do {
+		found = false;
+		link = &gate->oldest;
+		while (*link != NULL && looks != 0) {
+			looks--;
+			if (!casync_gather_fits(&run, *link) ||
+			    first_overlap(gate, *link) != link) {
+				link = &(*link)->next;
+				continue;
+			}
+			casync_gather_add(&run, take_at(gate, link));
+			found = true;
+		}
+	} while (found && looks != 0);
+	return casync_gather_end(&run);
+}
+
+/* What is to be submitted now, or NULL. */
+static struct casync_op *take(struct casync_gate *gate)
+{
+	struct casync_op **link = &gate->oldest;
+	struct casync_stream *stream;
+	struct casync_op *op;
+
+	while (*link != NULL && must_wait(gate, *link))
+		link = &(*link)->next;
+	if (*link == NULL)
+		return NULL;
+
+	/* Not before what it overlaps, nor that before what that does. */
+	do {
+		op = *link;
+		link = first_overlap(gate, op);
+	} while (*link != op);
+	op = take_at(gate, link);
+	if (op->gather.max_bytes != 0)
+		op = gather(gate, op);
+	stream = stream_of(gate, op);
+	op->gather.counted = stream != NULL && stream->hits >= STREAM_HITS;
+	if (op->gather.counted)
+		stream->calls++;
+	return op;
+}
+
+/* --- */
+
+struct casync_op *casync_gate_enter(struct casync_gate *gate,
+				    struct casync_op *op)
+{
+	struct casync_op *now = NULL;
 
 	pthread_mutex_lock(&gate->lock);
-	let_in = gate->inside < CASYNC_GATE_THREADS;
-	if (let_in) {
+	follow(gate, op);
+	append(gate, op);
+	if (gate->inside < CASYNC_GATE_THREADS)
+		now = take(gate);
+	if (now != NULL)
 		gate->inside++;
-	} else {
-		/* Now: without the lock it is not the caller's any more. */
+	if (op->gather.queued) {
 		casync_count(casync_metrics_shard(&op->exp->metrics),
 			     CASYNC_C_HELD, 1);
 		casync_op_set_state(op, CASYNC_OP_HELD);
-		op->next = NULL;
-		if (gate->newest != NULL)
-			gate->newest->next = op;
-		else
-			gate->oldest = op;
-		gate->newest = op;
 	}
 	pthread_mutex_unlock(&gate->lock);
-	return let_in;
+	return now;
 }
 
 struct casync_op *casync_gate_next(struct casync_gate *gate)
@@ -52,13 +274,32 @@ struct casync_op *casync_gate_next(struct casync_gate *gate)
 	struct casync_op *op;
 
 	pthread_mutex_lock(&gate->lock);
-	op = gate->oldest;
+	op = take(gate);
 	if (op == NULL)
 		gate->inside--;
-	else
-		gate->oldest = op->next;
-	if (gate->oldest == NULL)
-		gate->newest = NULL;
 	pthread_mutex_unlock(&gate->lock);
 	return op;
+}
+
+struct casync_op *casync_gate_answered(struct casync_gate *gate,
+				       struct casync_op *op)
+{
+	struct casync_op *now = NULL;
+	struct casync_stream *stream;
+
+	if (!op->gather.counted)
+		return NULL;
+	op->gather.counted = false;
+
+	pthread_mutex_lock(&gate->lock);
+	stream = stream_of(gate, op);
+	if (stream != NULL)
+		stream->calls--;
+	/* Whoever is inside looks before it goes. */
+	if (gate->inside == 0)
+		now = take(gate);
+	if (now != NULL)
+		gate->inside++;
+	pthread_mutex_unlock(&gate->lock);
+	return now;
 }

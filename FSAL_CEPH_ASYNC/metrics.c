@@ -291,7 +291,12 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	      "WRITE journaled first"),
 	PLAIN("held_total",
 	      "Requests queued because others of their file were being "
-	      "submitted.", "held"),
+	      "submitted, or were in the air before them.", "held"),
+	PLAIN("gathered_total",
+	      "WRITEs that went to libcephfs in one call with others.",
+	      "WRITE gathered"),
+	PLAIN("gathered_calls_total", "Calls that such WRITEs went in.",
+	      "WRITE gathered calls"),
 	PLAIN("blocking_reads_total",
 	      "READs past the known end of a file, done by a blocking call.",
 	      "READ blocking"),

@@ -113,6 +113,7 @@ fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
 	if (op->kind == CASYNC_OP_WRITE)
 		op->durability = decide_durability(op);
 	casync_parts_lay_out(op);
+	casync_gather_prepare(op);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 

@@ -18,10 +18,13 @@
  *	           |
  *	     back in the export's pool, where it waits its turn to be NEW
  *
- * JOURNALING: the first write of a new file, flush.h.  HELD: gate.h.
+ * JOURNALING: the first write of a new file, flush.h.  HELD: gate.h.  From
+ * FINISHING a write that shared a call for which there was no room goes back
+ * to be submitted by itself, gather.h.
  *
  * Owner: the worker until casync_submit() gives up its hold, or another one
- * that takes it along from the gate; then libcephfs;
+ * that takes it along from the gate; then libcephfs (of ops that share a call
+ * it knows the first, whose owner is everybody's until the results are in);
  * then whichever of our threads has taken it.  One owner at a time, so only
  * `state`, `parts_left` and each part's `armed` are atomic.
  *
@@ -42,6 +45,7 @@
 #include "durability.h"
 #include "fd.h"
 #include "flush.h"
+#include "gather.h"
 #include "inflight.h"
 #include "workers.h"
 
@@ -108,6 +112,8 @@ struct casync_op {
 	struct casync_work work; /**< On a worker that may block. */
 	struct casync_inflight_entry entry;
 	struct casync_flush_waiter flush_waiter;
+	struct casync_gather gather;
+	struct casync_op *members; /**< In the same call, by offset. */
 
 	enum casync_op_kind kind;
 	int state; /**< enum casync_op_state, atomic. */

@@ -6,7 +6,7 @@
 #include "op.h"
 #include "pool.h"
 
-/* Ops per allocation: 25 KiB. */
+/* Ops per allocation: 28 KiB. */
 #define SLAB_OPS 32
 
 struct casync_slab {
@@ -128,6 +128,21 @@ uint64_t casync_pool_in_use(struct casync_pool *pool)
 	return in_use;
 }
 
+void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
+			   unsigned int iovs)
+{
+	struct iovec *more;
+
+	if (iovs <= op->iovs_room)
+		return;
+	more = gsh_calloc(iovs, sizeof(*more));
+	memcpy(more, op->iovs, kept * sizeof(*more));
+	if (op->iovs != op->own_iovs)
+		gsh_free(op->iovs);
+	op->iovs = more;
+	op->iovs_room = iovs;
+}
+
 void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 			   unsigned int iovs)
 {
@@ -142,10 +157,5 @@ void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 		op->parts = array->parts;
 		op->parts_room = parts;
 	}
-	if (iovs > op->iovs_room) {
-		if (op->iovs != op->own_iovs)
-			gsh_free(op->iovs);
-		op->iovs = gsh_calloc(iovs, sizeof(*op->iovs));
-		op->iovs_room = iovs;
-	}
+	casync_pool_keep_iovs(op, 0, iovs);
 }

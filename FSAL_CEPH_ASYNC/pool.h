@@ -51,6 +51,10 @@ void casync_pool_put(struct casync_pool *pool, struct casync_op *op);
 void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 			   unsigned int iovs);
 
+/** Make room for so many iovecs; the first @p kept stay what they are. */
+void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
+			   unsigned int iovs);
+
 /** Ops that were taken and not put back. */
 uint64_t casync_pool_in_use(struct casync_pool *pool);
 

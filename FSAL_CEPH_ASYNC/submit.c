@@ -9,6 +9,7 @@
 #include "export.h"
 #include "object.h"
 #include "op.h"
+#include "parts.h"
 #include "submit.h"
 
 /*
@@ -96,12 +97,27 @@ void casync_submit_callback(struct ceph_ll_io_info *io)
 	part_completed((struct casync_part *)io, io->result);
 }
 
+/* Those that go with an op see what it sees. */
+static void mark_members(struct casync_op *first)
+{
+	struct casync_op *op;
+
+	for (op = first->members; op != NULL; op = op->next) {
+		__atomic_store_n(&op->parts_left, 1, __ATOMIC_RELAXED);
+		casync_op_set_state(op, CASYNC_OP_SUBMITTED);
+	}
+}
+
 static void submit_parts(struct casync_op *op)
 {
 	unsigned int called_back = 0;
 	unsigned int i;
 	int64_t rc;
 
+	if (op->members != NULL) {
+		casync_gather_lay_out(op);
+		mark_members(op);
+	}
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_now_ns();
@@ -124,17 +140,56 @@ static void submit_parts(struct casync_op *op)
 			     CASYNC_C_INLINE, 1);
 }
 
-void casync_submit(struct casync_op *op)
+/* Submit what the gate let in, and what it lets in then. */
+static void submit_from(struct casync_gate *gate, struct casync_op *op)
 {
-	struct casync_gate *gate = &op->obj->gate;
 	struct casync_op *next;
 
-	if (!casync_gate_enter(gate, op))
-		return;
 	/* The gate is the object's, and the op in hand keeps the object. */
 	for (; op != NULL; op = next) {
 		submit_parts(op);
 		next = casync_gate_next(gate);
 		put_part(op);
 	}
+}
+
+void casync_submit(struct casync_op *op)
+{
+	struct casync_gate *gate = &op->obj->gate;
+
+	submit_from(gate, casync_gate_enter(gate, op));
+}
+
+static void submit_let_in(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+
+	submit_from(&op->obj->gate, op);
+}
+
+void casync_submit_answered(struct casync_op *op)
+{
+	struct casync_op *now = casync_gate_answered(&op->obj->gate, op);
+
+	if (now == NULL)
+		return;
+	/* Submission may wait for the MDS; who answers must not. */
+	now->work.run = submit_let_in;
+	casync_work_submit(&now->work);
+}
+
+static void submit_by_itself(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+
+	casync_gather_make_alone(op);
+	casync_parts_lay_out(op);
+	casync_submit(op);
+}
+
+void casync_submit_alone(struct casync_op *op)
+{
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	op->work.run = submit_by_itself;
+	casync_work_submit(&op->work);
 }

@@ -54,6 +54,18 @@ struct casync_op;
  */
 void casync_submit(struct casync_op *op);
 
+/**
+ * An op that was submitted has been answered: what has waited for that is
+ * submitted, on a worker.  Before anything is done that may free the op.
+ */
+void casync_submit_answered(struct casync_op *op);
+
+/**
+ * Submit an op once more, by itself: it got no share of the call that it was
+ * gathered into (gather.h).  On a worker.
+ */
+void casync_submit_alone(struct casync_op *op);
+
 /** ceph_ll_io_info.callback of every part. */
 void casync_submit_callback(struct ceph_ll_io_info *io);
 

@@ -28,6 +28,7 @@ struct casync_tuning {
 	uint32_t object_size;	   /**< bytes; 0 is not set */
 	uint32_t stripe_unit;	   /**< bytes; 0 is not set */
 	uint32_t stripe_count;	   /**< objects; 0 is not set */
+	uint32_t gather_bytes;	   /**< of one call; 0 is off */
 	uint64_t max_inflight_bytes;
 };
 

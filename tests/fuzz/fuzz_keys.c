@@ -46,6 +46,7 @@ static const struct key keys[] = {
 	{"Stats_Interval", 0, 86400, MEMBER(stats_interval), false},
 	{"Max_Read", 0, MIB << 6, MEMBER(max_read), false},
 	{"Max_Write", 0, MIB << 6, MEMBER(max_write), false},
+	{"Gather_Bytes", 0, MIB << 2, MEMBER(gather_bytes), false},
 	{"Object_Size", 0, MIB << 7, MEMBER(object_size), false},
 	{"Stripe_Unit", 0, MIB << 7, MEMBER(stripe_unit), false},
 	{"Stripe_Count", 0, 1024, MEMBER(stripe_count), false},

@@ -39,6 +39,7 @@ LIVE = (
     ("Max_Inflight_Bytes", "2097152", "2097152 (was 1073741824)"),
     ("Max_Read", "65536", "65536 (was 67108864)"),
     ("Max_Write", "131072", "131072 (was 67108864)"),
+    ("Gather_Bytes", "8192", "8192 (was 65536)"),
     ("Object_Size", "1048576", "1048576 (was 0)"),
     ("Stripe_Unit", "524288", "524288 (was 0)"),
     ("Stripe_Count", "2", "2 (was 0)"),

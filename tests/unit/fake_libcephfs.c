@@ -275,9 +275,10 @@ void fake_complete_again(unsigned int call, int64_t result)
 
 void fake_complete_in_order(void)
 {
+	unsigned int count = fake_call_count();
 	unsigned int i;
 
-	for (i = 0; i < fake.call_count; i++)
+	for (i = 0; i < count; i++)
 		fake_complete(i);
 }
 
@@ -285,8 +286,19 @@ void fake_complete_reversed(void)
 {
 	unsigned int i;
 
-	for (i = fake.call_count; i != 0; i--)
+	for (i = fake_call_count(); i != 0; i--)
 		fake_complete(i - 1);
+}
+
+unsigned int fake_call_count(void)
+{
+	unsigned int count;
+
+	if (!lock_client())
+		abort();
+	count = fake.call_count;
+	unlock_client();
+	return count;
 }
 
 unsigned int fake_blocking_count(enum fake_blocking which)

@@ -133,6 +133,9 @@ void fake_complete_reversed(void);
 /** Wait for the threads of FAKE_ON_THREAD. */
 void fake_join(void);
 
+/** fake.call_count, while calls may be made. */
+unsigned int fake_call_count(void);
+
 /** The counter, read atomically. */
 unsigned int fake_blocking_count(enum fake_blocking which);
 

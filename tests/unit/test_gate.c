@@ -41,7 +41,7 @@ static int down(void **state)
 	(void)state;
 	assert_int_equal(gate.inside, 0);
 	assert_null(gate.oldest);
-	assert_null(gate.newest);
+	assert_ptr_equal(gate.end, &gate.oldest);
 	casync_gate_destroy(&gate);
 	return 0;
 }
@@ -54,11 +54,11 @@ static void so_many_are_let_in_and_the_rest_is_held(void **state)
 
 	(void)state;
 	for (i = 0; i < CASYNC_GATE_THREADS; i++) {
-		assert_true(casync_gate_enter(&gate, &ops[i]));
+		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
 		assert_int_equal(ops[i].state, CASYNC_OP_NEW);
 	}
 	for (; i < CASYNC_GATE_THREADS + 3; i++) {
-		assert_false(casync_gate_enter(&gate, &ops[i]));
+		assert_null(casync_gate_enter(&gate, &ops[i]));
 		assert_int_equal(ops[i].state, CASYNC_OP_HELD);
 	}
 	casync_metrics_add_up(&exp.metrics, &totals);
@@ -76,9 +76,9 @@ static void place_that_is_free_again_is_given(void **state)
 
 	(void)state;
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
-		assert_true(casync_gate_enter(&gate, &ops[i]));
+		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
 	assert_null(casync_gate_next(&gate));
-	assert_true(casync_gate_enter(&gate, &ops[i]));
+	assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
 		assert_null(casync_gate_next(&gate));
 }
@@ -101,9 +101,8 @@ static void *submit_many(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < OPS_EACH; i++) {
-		if (!casync_gate_enter(&gate, &mine[i]))
-			continue;
-		for (op = &mine[i]; op != NULL; op = casync_gate_next(&gate))
+		for (op = casync_gate_enter(&gate, &mine[i]); op != NULL;
+		     op = casync_gate_next(&gate))
 			submit(op);
 	}
 	return NULL;

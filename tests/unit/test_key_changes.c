@@ -104,6 +104,7 @@ static const struct change live[] = {
 	 "Max_Inflight_Bytes = 1048576 (was 1073741824)"},
 	{"Max_Read", "4096", "Max_Read = 4096 (was 0)"},
 	{"Max_Write", "8192", "Max_Write = 8192 (was 0)"},
+	{"Gather_Bytes", "0", "Gather_Bytes = 0 (was 65536)"},
 	{"Object_Size", "65536", "Object_Size = 65536 (was 0)"},
 	{"Stripe_Unit", "65536", "Stripe_Unit = 65536 (was 0)"},
 	{"Stripe_Count", "2", "Stripe_Count = 2 (was 0)"},
@@ -207,6 +208,7 @@ static void live_keys_are_taken_over(void **state)
 	assert_int_equal(running.tuning.max_inflight_bytes, 1 << 20);
 	assert_int_equal(running.tuning.max_read, 4096);
 	assert_int_equal(running.tuning.max_write, 8192);
+	assert_int_equal(running.tuning.gather_bytes, 0);
 	assert_int_equal(running.tuning.object_size, 65536);
 	assert_int_equal(running.tuning.stripe_unit, 65536);
 	assert_int_equal(running.tuning.stripe_count, 2);

@@ -73,6 +73,8 @@ static const struct number_case numbers[] = {
 	 "it must be a number of bytes from 4096 to 67108864, or 0"},
 	{"Max_Write", 0, "4096", "67108864", "4095", "67108865",
 	 "it must be a number of bytes from 4096 to 67108864, or 0"},
+	{"Gather_Bytes", 65536, "0", "4194304", "-1", "4194305",
+	 "it must be a number of bytes from 0 to 4194304"},
 	{"Object_Size", 0, "65536", "134217728", "65535", "134217729",
 	 "it must be a number of bytes from 65536 to 134217728, a multiple of 65536, or 0"},
 	{"Stripe_Unit", 0, "65536", "134217728", "1", "134283264",
@@ -436,6 +438,7 @@ static void module_starts_from_the_defaults(void **state)
 	assert_int_equal(keys.tuning.max_inflight_bytes, 1ULL << 30);
 	assert_int_equal(keys.tuning.max_read, 0);
 	assert_int_equal(keys.tuning.max_write, 0);
+	assert_int_equal(keys.tuning.gather_bytes, 65536);
 	assert_int_equal(keys.tuning.object_size, 0);
 	assert_int_equal(keys.tuning.stripe_unit, 0);
 	assert_int_equal(keys.tuning.stripe_count, 0);

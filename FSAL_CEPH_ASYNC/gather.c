@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+
+#include "fsal.h"
+
+#include "export.h"
+#include "gather.h"
+#include "object.h"
+#include "op.h"
+#include "pool.h"
+
+void casync_gather_prepare(struct casync_op *op)
+{
+	uint32_t max_bytes = casync_tuned(&op->exp->keys.tuning.gather_bytes);
+	uint64_t span =
+		__atomic_load_n(&op->obj->object_span, __ATOMIC_RELAXED);
+
+	op->gather.max_bytes = 0;
+	/* One that leaves no room for another one of its kind goes as it is. */
+	if (op->kind != CASYNC_OP_WRITE || op->length_bytes > max_bytes / 2 ||
+	    span == 0)
+		return;
+	op->gather.piece = op->offset / span;
+	if ((op->offset + op->length_bytes - 1) / span == op->gather.piece)
+		op->gather.max_bytes = max_bytes;
+}
+
+static uint32_t iovs_of(const struct casync_op *op)
+{
+	return (uint32_t)op->parts[0].io.iovcnt;
+}
+
+void casync_gather_begin(struct casync_gather_run *run, struct casync_op *op)
+{
+	run->first = op;
+	run->last = op;
+	run->begin = op->offset;
+	run->end = op->offset + op->length_bytes;
+	run->count = 1;
+	run->iovs = iovs_of(op);
+}
+
+static bool wants_the_same(const struct casync_op *a, const struct casync_op *b)
+{
+	return a->gather.max_bytes == b->gather.max_bytes &&
+	       a->gather.piece == b->gather.piece &&
+	       a->parts[0].io.fh == b->parts[0].io.fh &&
+	       a->parts[0].io.fsync == b->parts[0].io.fsync &&
+	       a->durability.stable_answer == b->durability.stable_answer;
+}
+
+bool casync_gather_fits(const struct casync_gather_run *run,
+			const struct casync_op *op)
+{
+	if (op->gather.max_bytes == 0 ||
+	    (op->offset != run->end &&
+	     op->offset + op->length_bytes != run->begin))
+		return false;
+	return run->end - run->begin + op->length_bytes <=
+		       op->gather.max_bytes &&
+	       run->iovs + iovs_of(op) <= CASYNC_GATHER_IOVS &&
+	       wants_the_same(run->first, op);
+}
+
+void casync_gather_add(struct casync_gather_run *run, struct casync_op *op)
+{
+	if (op->offset == run->end) {
+		run->last->next = op;
+		run->last = op;
+	} else {
+		op->next = run->first;
+		run->first = op;
+		run->begin = op->offset;
+	}
+	run->end = run->last->offset + run->last->length_bytes;
+	run->count++;
+	run->iovs += iovs_of(op);
+}
+
+struct casync_op *casync_gather_end(const struct casync_gather_run *run)
+{
+	struct casync_op *first = run->first;
+	struct casync_metrics_shard *shard;
+
+	first->members = first->next;
+	first->next = NULL;
+	if (run->count > 1) {
+		shard = casync_metrics_shard(&first->exp->metrics);
+		casync_count(shard, CASYNC_C_GATHERED, run->count);
+		casync_count(shard, CASYNC_C_GATHERED_CALLS, 1);
+	}
+	return first;
+}
+
+void casync_gather_lay_out(struct casync_op *first)
+{
+	struct casync_part *part = &first->parts[0];
+	uint32_t own = iovs_of(first);
+	const struct casync_op *op;
+	struct iovec *to;
+	uint32_t iovs = own;
+
+	for (op = first->members; op != NULL; op = op->next)
+		iovs += iovs_of(op);
+	casync_pool_keep_iovs(first, own, iovs);
+	part->io.iov = first->iovs;
+	to = first->iovs + own;
+	for (op = first->members; op != NULL; op = op->next) {
+		memcpy(to, op->parts[0].io.iov, iovs_of(op) * sizeof(*to));
+		to += iovs_of(op);
+		part->asked_bytes += op->length_bytes;
+	}
+	part->io.iovcnt = (int)iovs;
+}
+
+/* Would it perhaps have been granted to a smaller call? */
+static bool wants_room(int64_t result)
+{
+	return result == -EDQUOT || result == -ENOSPC || result == -EFBIG;
+}
+
+static void give_share(struct casync_op *op, int64_t result, uint64_t before)
+{
+	int64_t share = result;
+
+	op->gather.alone = wants_room(result);
+	if (result > 0) {
+		share -= (int64_t)before;
+		op->gather.alone = share <= 0;
+		if (share > (int64_t)op->length_bytes)
+			share = (int64_t)op->length_bytes;
+	}
+	op->parts[0].result = share;
+}
+
+struct casync_op *casync_gather_scatter(struct casync_op *first)
+{
+	struct casync_op *members = first->members;
+	struct casync_op *op;
+	int64_t result;
+
+	if (members == NULL)
+		return NULL;
+	first->members = NULL;
+	result = first->parts[0].result;
+	give_share(first, result, 0);
+	for (op = members; op != NULL; op = op->next) {
+		give_share(op, result, op->offset - first->offset);
+		op->submitted_ns = first->submitted_ns;
+		op->answered_ns = first->answered_ns;
+		__atomic_store_n(&op->parts_left, 0, __ATOMIC_RELAXED);
+		casync_op_set_state(op, CASYNC_OP_QUEUED);
+	}
+	return members;
+}
+
+void casync_gather_make_alone(struct casync_op *op)
+{
+	op->gather.alone = false;
+	op->gather.max_bytes = 0;
+	/* Others: a late duplicate of the first call finds its own part. */
+	casync_pool_make_room(op, op->parts_room + 1, 0);
+}
