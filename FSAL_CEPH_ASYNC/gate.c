@@ -29,6 +29,12 @@ void casync_gate_destroy(struct casync_gate *gate)
 
 /* --- streams */
 
+/* How far apart writes may come that belong together. */
+static uint64_t window_of(const struct casync_op *op)
+{
+	return UINT64_C(4) * op->gather.max_bytes;
+}
+
 /* Of an op; NULL for one that has none, or whose stream has moved on. */
 static struct casync_stream *stream_of(struct casync_gate *gate,
 				       const struct casync_op *op)
@@ -54,18 +60,18 @@ static void begin_stream(struct casync_gate *gate, struct casync_stream *stream,
 	stream->queued_bytes = 0;
 }
 
-/* The one that the op continues, goes on after a gap or comes late for. */
+/* The one whose window the op is in. */
 static struct casync_stream *near_stream(struct casync_gate *gate,
 					 const struct casync_op *op)
 {
+	uint64_t window = window_of(op);
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_GATE_STREAMS; i++) {
 		struct casync_stream *stream = &gate->streams[i];
 
-		if (stream->id != 0 &&
-		    op->offset <= stream->next + op->gather.max_bytes &&
-		    op->offset + op->gather.max_bytes >= stream->next)
+		if (stream->id != 0 && op->offset <= stream->next + window &&
+		    op->offset + window >= stream->next)
 			return stream;
 	}
 	return NULL;
@@ -94,22 +100,47 @@ static struct casync_stream *make_stream(struct casync_gate *gate,
 		return NULL;
 	}
 	begin_stream(gate, worst, op);
+	worst->next = op->offset + op->length_bytes;
+	worst->gaps_bytes = 0;
 	return worst;
 }
 
-/* Writes over and over the same place, or to and fro, are no stream. */
+static void hit(struct casync_stream *stream)
+{
+	if (stream->hits < STREAM_MOST_HITS)
+		stream->hits++;
+}
+
+/*
+ * Move a stream on.  It leaves gaps, as its writes come on several
+ * connections and threads, and fills them.  Writes that fill none, or are
+ * over and over of the same place, make no stream.
+ */
 static void judge(struct casync_stream *stream, const struct casync_op *op)
 {
-	if (op->offset == stream->next && stream->hits < STREAM_MOST_HITS)
-		stream->hits++;
-	else if (op->offset < stream->next && stream->hits != 0)
-		stream->hits--;
+	if (op->offset < stream->next) {
+		if (op->length_bytes <= stream->gaps_bytes) {
+			stream->gaps_bytes -= op->length_bytes;
+			hit(stream);
+		} else {
+			stream->gaps_bytes = 0;
+			stream->hits /= 2;
+		}
+		return;
+	}
+	if (op->offset == stream->next)
+		hit(stream);
+	stream->gaps_bytes += op->offset - stream->next;
+	stream->next = op->offset + op->length_bytes;
+	if (stream->gaps_bytes > window_of(op)) {
+		stream->gaps_bytes = 0;
+		stream->hits = 0;
+	}
 }
 
 /* Find the stream of an op that comes, and move it on. */
 static void follow(struct casync_gate *gate, struct casync_op *op)
 {
-	uint64_t end = op->offset + op->length_bytes;
 	struct casync_stream *stream;
 
 	op->gather.stream = 0;
@@ -120,14 +151,11 @@ static void follow(struct casync_gate *gate, struct casync_op *op)
 		stream = make_stream(gate, op);
 		if (stream == NULL)
 			return;
-		stream->next = end;
 	} else {
-		judge(stream, op);
 		if (op->offset >= stream->next &&
 		    op->gather.piece != stream->piece)
 			begin_stream(gate, stream, op);
-		if (stream->next < end)
-			stream->next = end;
+		judge(stream, op);
 	}
 	if (op->gather.piece == stream->piece)
 		op->gather.stream = stream->id;

@@ -48,12 +48,13 @@ struct casync_op;
 
 /** Writes that go where a stream went; read by gate.c alone. */
 struct casync_stream {
-	uint64_t next;	/**< Where the furthest one has ended. */
+	uint64_t next;	/**< Where the furthest one ends. */
 	uint64_t piece; /**< Of the file, in one object; gather.h. */
 	uint32_t id;	/**< Never used again; 0: no stream. */
 	uint32_t calls; /**< In the air. */
 	uint64_t queued_bytes;
-	unsigned int hits; /**< How sure it is one. */
+	uint64_t gaps_bytes; /**< Left out before `next`. */
+	unsigned int hits;   /**< How sure it is one. */
 };
 
 /** Embedded in the object. */

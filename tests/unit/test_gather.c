@@ -318,6 +318,35 @@ static void order_of_arrival_does_not_matter(void **state)
 	check_all_written();
 }
 
+/* As from several connections, which are read in turns. */
+static void writes_that_come_jumbled_are_a_stream(void **state)
+{
+	static const unsigned int order[] = {2, 0, 3, 1};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 10 * 4; i++)
+		write_at((i / 4 * 4 + order[i % 4]) * STEP, STEP, true);
+	assert_in_range(fake_call_count(), AHEAD, 30);
+	settle_all();
+	check_all_written();
+	assert_in_range(counted(CASYNC_C_GATHERED), 15, 40);
+}
+
+/* Forward, but never what lies between. */
+static void writes_with_gaps_do_not_wait(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 50; i++)
+		write_at(i * 2 * STEP, STEP, true);
+	assert_int_equal(fake_call_count(), 50);
+	settle_all();
+	check_all_written();
+	assert_int_equal(counted(CASYNC_C_HELD), 0);
+}
+
 static void a_call_stays_in_one_object(void **state)
 {
 	unsigned int i;
@@ -748,6 +777,8 @@ int main(void)
 		GATHER_CASE(large_writes_do_not_wait),
 		GATHER_CASE(two_streams_are_told_apart),
 		GATHER_CASE(order_of_arrival_does_not_matter),
+		GATHER_CASE(writes_that_come_jumbled_are_a_stream),
+		GATHER_CASE(writes_with_gaps_do_not_wait),
 		GATHER_CASE(a_call_stays_in_one_object),
 		GATHER_CASE(one_across_a_border_goes_by_itself),
 		GATHER_CASE(without_a_layout_nothing_is_gathered),
