@@ -183,8 +183,11 @@ def _wait_ready(name: str, spec: dict[str, Any], offset: dict[Path, int],
         return LabError(f"ganesha {name}: {what}; end of "
                         f"{log_path(name)}:\n{_relevant(name, offset)}")
 
+    # Not pid(name): until its shell has come to the exec it has another name.
+    started = int((DIR / name / "pid").read_text())
+
     def probe() -> bool:
-        if time.monotonic() - begin > 0.5 and not pid(name):
+        if not alive(started):
             raise report("it ended at start")
         text = _since(log_path(name), offset)
         if "NFS SERVER INITIALIZED" not in text:
