@@ -28,7 +28,8 @@ def counted(cluster):
     cluster.expected.append(doors.LEAVES)
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
                     "Stats_Interval = 1; Promote_Unstable = false;", "--core",
-                    "Enable_Metrics = true;")
+                    "Enable_Metrics = true;", "--block", "", "--nfsv4", "",
+                    "--export-block", "", "--append=")
     doors.enable_statistics()
     return cluster
 
