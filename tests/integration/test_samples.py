@@ -56,9 +56,13 @@ def with_keys(text, block, keys):
 
 
 def to_start_here(text):
-    """Without waiting, as long as NFSv3 is served, for Grace_Period."""
+    """Without waiting, as long as NFSv3 is served, for Grace_Period; and not
+    on port 875 (RQUOTA), which any client of the last minute may have used as
+    its own reserved one."""
     text = with_keys(text, "NFS_CORE_PARAM",
                      "allow_set_io_flusher_fail = true;")
+    if "Enable_RQUOTA" not in text:
+        text = with_keys(text, "NFS_CORE_PARAM", "Enable_RQUOTA = false;")
     if "rados_cluster" in text:
         return text
     return with_keys(text, "NFSv4", "Graceless = true;")

@@ -56,4 +56,4 @@ def test_ceph_with_async_fails_a_hole_of_whole_objects(lab, second, record):
     lab.client("bash", "-c", MAKE.format(path), name="b")
     said = lab.client("bash", "-c", READ.format(path), name="b").strip()
     record(f"a hole of whole objects, CEPH with async = true: {said}")
-    assert said.endswith("unreadable")
+    assert "unreadable" in said     # md5sum's complaint comes beside it
