@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Each file in config/ serves: ganesha.nfsd is started with it as it is, and
-the Linux client writes and reads files on all its exports.
+the Linux client writes and reads files on all its exports, over NFSv4.2, and
+over NFSv3 where the sample serves that.
 
 What a sample needs is made as its comments say: users by `ceph fs authorize`,
 folders, a pool.  Changed are a second gateway's ports and node id, and the
@@ -32,6 +33,7 @@ EXPORTS = {
     "ab-pair.conf": ["/a,/b=RW"],
     "cephadm/userconf.conf": ["/async=RW"],
 }
+ONLY_4 = ("databases-and-vm-images.conf", "cephadm/userconf.conf")
 PLACEHOLDER = "AQBPUT@YOUR@KEY@HERE=="
 
 
@@ -127,9 +129,22 @@ def serve(lab, path, name="a", *options):
         time.sleep(0.1)
 
 
-def use(lab, exports, name="a"):
-    out = lab.script("sample_io.py", *exports, name=name, seconds=100)
-    assert "all well" in out
+def mounts_of_3(text):
+    """PSEUDO:NAME of each export that NFSv3's clients may mount, by Path or
+    by Pseudo."""
+    if re.search(r"^\s*Protocols = 4;", text, re.M):
+        return []
+    by_pseudo = re.search(r"^\s*mount_path_pseudo = true;", text, re.M)
+    return [f"{pseudo}:{pseudo if by_pseudo else path}"
+            for path, pseudo in re.findall(
+                r"^\tPath = (\S+);.*?^\tPseudo = (\S+);", text, re.M | re.S)]
+
+
+def use(lab, exports, name="a", by_3=()):
+    more = ["--nfs3", *by_3] if by_3 else []
+    out = lab.script("sample_io.py", *exports, *more, name=name, seconds=100)
+    assert "/mnt/nfs: all well" in out
+    assert ("/mnt/nfs3: all well" in out) is bool(by_3)
 
 
 def names():
@@ -138,8 +153,10 @@ def names():
 
 @pytest.mark.parametrize("name", names())
 def test_the_sample_serves(lab, prepared, name):
+    by_3 = mounts_of_3((CONFIG / name).read_text(encoding="utf-8"))
+    assert bool(by_3) is (name not in ONLY_4)
     serve(lab, prepared(name))
-    use(lab, EXPORTS[name])
+    use(lab, EXPORTS[name], by_3=by_3)
 
 
 def second_gateway(text):
