@@ -7,6 +7,7 @@ in one line, and the export goes on as it was.
 """
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -384,6 +385,39 @@ def test_update_export_by_dbus(lab, tmp_path):
     told(log, "export 77: Max_Inflight = 8192 (was 12)")
     told(log, "export 77: Slow_Op_Warn = 9 (was 10000)")
     assert not log.matching("export 1: ")
+
+
+# --- memory
+
+def resident_kib(pid):
+    text = Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1])
+
+
+def test_reloads_leave_no_memory_behind(reloaded, record):
+    """Ganesha's parser keeps some 300 bytes each time, whatever the FSAL."""
+    reloaded.keys(("Max_Inflight", "77"), ("Object_Size", "1048576"))
+    conf = Path("/var/lib/casync-lab/ganesha/b/ganesha.conf")
+    text = conf.read_text()
+    other = text.replace("= 77;", "= 78;").replace("= 1048576;",
+                                                   "= 2097152;")
+
+    def again(turns):
+        for turn in range(turns):
+            log = Log(reloaded.log.path)
+            conf.write_text(text if turn % 2 else other)
+            os.kill(reloaded.begun.pid, signal.SIGHUP)
+            until(lambda: log.matching("NSSwitch pwnam"), "it has been read",
+                  log)
+            told(log, "export 2: Max_Inflight = ")
+            told(log, "export 2: Object_Size = ")
+    again(50)
+    before = resident_kib(reloaded.begun.pid)
+    again(200)
+    grown = resident_kib(reloaded.begun.pid) - before
+    record(f"200 reloads with two other values each: {grown} KiB more")
+    assert grown < 1024
+    reloaded.serves()
 
 
 # --- under load
