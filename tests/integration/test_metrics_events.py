@@ -79,33 +79,45 @@ def full(fuse):
 
 
 class Watch:
-    """What has been counted since it was made."""
+    """What has been counted since it was made.
+
+    DBus tells what is, Prometheus and the log are up to a second late, and
+    what the MDS sends may be, too: they have to come to agree.
+    """
 
     def __init__(self):
         time.sleep(SETTLE_S)
+        self.before = agreed(self._now)
         self.log = Log(LOGS / "ganesha-a.log")
-        self.before = self._now()
 
     @staticmethod
     def _now():
         rows = doors.rows()
-        return {name: (doors.prometheus(name, export="1"),
-                       rows.get(f"export 1 {row}", (0,))[0])
+        return {name: {doors.prometheus(name, export="1"),
+                       rows.get(f"export 1 {row}", (0,))[0]}
                 for name, (row, _) in NAMES.items()}
+
+    def _came(self):
+        lines = "\n".join(self.log.matching("export 1: 1 s: "))
+        return {name: {value - self.before[name] for value in values} | {
+            sum(map(int, re.findall(rf"{NAMES[name][1]} (\d+)", lines)))}
+            for name, values in self._now().items()}
 
     def came(self):
         """Name → number, the same at each door."""
         time.sleep(SETTLE_S)
-        came = {}
-        now = self._now()
-        lines = "\n".join(self.log.matching("export 1: 1 s: "))
-        for name, (_, words) in NAMES.items():
-            prometheus, dbus = (new - old for new, old in
-                                zip(now[name], self.before[name]))
-            log = sum(map(int, re.findall(rf"{words} (\d+)", lines)))
-            assert prometheus == dbus == log, (name, prometheus, dbus, log)
-            came[name] = log
-        return came
+        return agreed(self._came)
+
+
+def agreed(look):
+    """Name → number, once no door tells another one."""
+    end = time.monotonic() + 10
+    seen = look()
+    while any(len(values) != 1 for values in seen.values()):
+        assert time.monotonic() < end, f"the doors do not agree: {seen}"
+        time.sleep(0.5)
+        seen = look()
+    return {name: values.pop() for name, values in seen.items()}
 
 
 def new_file(client, blocks=1):
