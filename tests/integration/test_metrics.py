@@ -210,6 +210,45 @@ def test_alert_rules_are_valid_and_of_metrics_that_are(counted):
     assert used and used <= known(counted), used - known(counted)
 
 
+# Three exports: one loses its session, one keeps it, one was removed; a
+# fourth has errors of READs only.
+SESSIONS = """
+rule_files: [RULES]
+tests:
+  - interval: 1m
+    input_series:
+      - series: ceph_async__session_state{instance="g",export="1",client="c"}
+        values: 1 1 2 2 2
+      - series: ceph_async__session_state{instance="g",export="2",client="c"}
+        values: 1 1 1 1 1
+      - series: ceph_async__session_state{instance="g",export="3",client="c"}
+        values: 1 1 0 0 0
+      - series: >-
+          ceph_async__errors_total{instance="g",export="4",op="read",class="session"}
+        values: 0 0 0 9 9
+    alert_rule_test:
+      - eval_time: 1m
+        alertname: CephAsyncSessionLost
+      - eval_time: 4m
+        alertname: CephAsyncSessionLost
+        exp_alerts:
+          - exp_labels: {severity: critical, instance: g, export: 1, client: c}
+            exp_annotations: {summary: "g export 1: WORDS"}
+          - exp_labels: {severity: critical, instance: g, export: 4}
+            exp_annotations: {summary: "g export 4: WORDS"}
+"""
+
+
+def test_alert_of_a_lost_session(tmp_path):
+    """By promtool's own evaluation of the rule."""
+    text = SESSIONS.replace("RULES", str(MONITORING / "alerts.yml")).replace(
+        "WORDS", "its CephFS session is gone (evicted, blocklisted)")
+    file = tmp_path / "sessions.yml"
+    file.write_text(text)
+    said, good = doors.promtool("test", "rules", file)
+    assert good, said
+
+
 def test_dashboard_is_of_metrics_that_are(counted):
     dashboard = json.loads(
         (MONITORING / "grafana-dashboard.json").read_text())
