@@ -168,7 +168,7 @@ const struct casync_key casync_keys[] = {
 	{ .name = "Gather_Bytes", .type = CASYNC_KEY_NUMBER, .max = 4 * MIB,
 	  .preset = 64 * KIB, .unit = "bytes", .change = CASYNC_KEY_LIVE,
 	  .summary = "Most bytes of small adjacent WRITEs that go to Ceph in one piece.",
-	  .text = "A WRITE that continues others of its file, four of which are on their way, is queued until one of them is done, and goes with those that came meanwhile; each has its own answer. With fewer on their way none waits. WRITEs larger than half of this go by themselves. 0 turns it off.",
+	  .text = "A WRITE that continues others of its file, eight of which are on their way, is queued until one of them is done, and goes with those that came meanwhile; each has its own answer. With fewer on their way none waits. WRITEs larger than half of this go by themselves. 0 turns it off.",
 	  IN_BOTH(tuning.gather_bytes) },
 	{ .name = "Object_Size", .type = CASYNC_KEY_NUMBER,
 	  .min = MIN_STRIPE_UNIT, .max = MAX_OBJECT_SIZE,
