@@ -68,6 +68,7 @@ mgr_data = {dir}/mgr
 [osd]
 osd_data = {dir}/osd$id
 osd_objectstore = {store}
+osd_class_dir = {classes}
 osd_memory_target = 1610612736
 osd_op_complaint_time = 120
 memstore_device_bytes = 6442450944
@@ -171,10 +172,18 @@ def wait_daemon(name: str, timeout: float = 30) -> None:
     wait_until(up, f"admin socket of {name}", timeout, every=0.05)
 
 
+def _classes() -> Path:
+    """Debian's 20.2.4 looks for object classes (RBD's) below its working
+    directory, so that none is found."""
+    found = list(Path("/usr/lib").glob("*/rados-classes"))
+    return found[0] if found else Path("/usr/lib/rados-classes")
+
+
 def _write_conf(now: dict[str, Any]) -> None:
     CONF.parent.mkdir(exist_ok=True)
     CONF.write_text(CONF_TEXT.format(dir=DIR, run=RUN, logs=LOGS,
-                                     keyring=KEYRING, **now))
+                                     keyring=KEYRING, classes=_classes(),
+                                     **now))
 
 
 def _make_keys(now: dict[str, Any]) -> None:
