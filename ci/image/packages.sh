@@ -60,6 +60,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	clang libclang-rt-dev clang-tidy clang-format cppcheck lcov libcmocka-dev shellcheck \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
+	nfs-kernel-server python3-matplotlib \
 	libhdr-histogram-dev libjson-c-dev \
 	mandoc dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
 	promtool \
