@@ -1,0 +1,75 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# CEPH_ASYNC side by side with every peer, in one run on one cluster:
+#
+#   ci/bench.sh [--quick] [--against RAW.JSON] [SCENARIO...]
+#
+# --quick takes what the targets are about and ends within 10 minutes once
+# the image is there; everything takes hours (--list says what, and how long).
+# Raw figures, report and pictures: results/DATE/.  Exit status 0 when every
+# measurement was made, whatever came out.  More options: --help.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=ci/lib.sh
+. "$top/ci/lib.sh"
+
+LIMIT=${LIMIT:-43200}
+
+# The files that are named are the host's: the container gets copies.
+against=
+here=
+expect=
+for word; do
+	shift
+	case $expect$word in
+	against:*) against=${word} word=/tmp/against.json ;;
+	esac
+	expect=
+	case $word in
+	--against) expect=against: ;;
+	--against=*)
+		against=${word#*=}
+		word=--against=/tmp/against.json
+		;;
+	--list | --help | -h) here=yes ;;
+	--report* | --output* | --no-up)
+		die "$word is for tests/bench/peers itself" ;;
+	esac
+	set -- "$@" "$word"
+done
+[ -z "$against" ] || [ -r "$against" ] ||
+	die "--against $against: no such file"
+
+"$top/ci/image.sh"
+ensure_engine
+lab=casync-bench-$$
+results=$top/results/$(date +%Y-%m-%d)
+for number in 2 3 4 5 6 7 8 9; do
+	[ -e "$results" ] || break
+	results=$top/results/$(date +%Y-%m-%d)-$number
+done
+commit=$(git -C "$top" describe --always --dirty 2> /dev/null || echo unknown)
+
+# shellcheck disable=SC2317,SC2329 # called by trap
+finish()
+{
+	mkdir -p "$results/logs"
+	"$ENGINE" cp "$lab:/tmp/results/." "$results" > /dev/null 2>&1 || :
+	"$ENGINE" exec "$lab" lab logs --collect /tmp/logs > /dev/null 2>&1 &&
+		"$ENGINE" cp "$lab:/tmp/logs/." "$results/logs" \
+			> /dev/null 2>&1 || :
+	end_lab "$lab"
+	say "figures, report and logs: $results"
+}
+[ -n "$here" ] || trap finish EXIT
+[ -z "$here" ] || trap 'end_lab "$lab"' EXIT
+trap 'exit 130' INT TERM
+start_lab "$lab" --env "CASYNC_COMMIT=$commit"
+
+[ -z "$against" ] || "$ENGINE" cp "$against" "$lab:/tmp/against.json" \
+	> /dev/null
+"$ENGINE" exec "$lab" timeout -k 60 "$LIMIT" \
+	python3 -u /src/fsal-ceph-async/tests/bench/peers \
+	--output /tmp/results "$@"

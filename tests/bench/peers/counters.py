@@ -1,0 +1,70 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What a load cost: counters of the daemons before and after it."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from bench import Others, cpu_s, lab
+
+
+def switches_of(pid: int) -> dict[str, int]:
+    """Thread -> its context switches, of both kinds."""
+    found = {}
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        try:
+            text = (task / "status").read_text(encoding="utf-8")
+        except OSError:
+            continue            # it has ended
+        found[task.name] = sum(
+            int(line.split(":")[1]) for line in text.splitlines()
+            if "ctxt_switches" in line)
+    return found
+
+
+def peak_mib(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    line = next(line for line in text.splitlines() if "VmHWM" in line)
+    return int(line.split()[1]) / 1024
+
+
+class Counters:
+    """Begin, let the load run, then costs(how many requests it made)."""
+
+    def __init__(self, pid: int | None) -> None:
+        self.pid = pid
+        if pid:                 # the peak shall be this load's
+            Path(f"/proc/{pid}/clear_refs").write_text("5", encoding="utf-8")
+        self.before = self._cluster()
+        self.switches = switches_of(pid) if pid else {}
+        self.cpu = cpu_s(pid) if pid else 0.0
+        self.others = Others()
+
+    @staticmethod
+    def _cluster() -> dict[str, Any]:
+        now = json.loads(lab("stat"))
+        return {"journal": now["mds"]["journal_events"],
+                **now["osd"]["total"]}
+
+    def costs(self, requests: int) -> dict[str, float]:
+        """Of one request; `requests` are all that were made since."""
+        others = self.others.cpus()
+        found: dict[str, float] = {"others_cpus": others}
+        if self.pid:
+            now = switches_of(self.pid)
+            found["cpu_us"] = (cpu_s(self.pid) - self.cpu) * 1e6 / requests
+            found["switches"] = sum(
+                count - self.switches.get(who, 0)
+                for who, count in now.items()) / requests
+            found["peak_mib"] = peak_mib(self.pid)
+        after = self._cluster()
+        delta = {key: after[key] - self.before[key] for key in after}
+        found["journal"] = delta["journal"] / requests
+        found["osd_ops"] = delta["op"] / requests
+        found["osd_bytes"] = (delta["op_in_bytes"] +
+                              delta["op_out_bytes"]) / requests
+        for way, of in (("op_in_bytes", "op_w"), ("op_out_bytes", "op_r")):
+            if delta[of] > requests / 100 and delta[way]:
+                found[f"bytes_per_osd_{of[3:]}"] = delta[way] / delta[of]
+        return found

@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What a scenario needs of the world around it."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Env:
+    store: str = "memstore"
+    slow_ms: float = -1         # -1: nobody touches it
+    metrics: bool = False       # Ganesha's endpoint is on

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The files under load, written by libcephfs itself: /bench/SYSTEM/NAME.N.
+
+The same program writes them for every system, whole and with the same
+content, and its session ends before anything is measured.
+"""
+from __future__ import annotations
+
+import contextlib
+import random
+from typing import Any, Iterable, Iterator
+
+import cephfs
+
+from peers.loads import MIB, Files
+
+CONTENT = random.Random(1).randbytes(4 * MIB)
+
+
+@contextlib.contextmanager
+def mounted() -> Iterator[Any]:
+    fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf", auth_id="admin")
+    fs.mount()
+    try:
+        yield fs
+    finally:
+        fs.shutdown()
+
+
+def folder_of(system: str, files: Files) -> str:
+    if files.object_size:
+        return f"/bench/{system}/objects-{files.object_size // MIB}M"
+    return f"/bench/{system}"
+
+
+def make(systems: Iterable[str], wanted: Iterable[Files]) -> None:
+    """Those that are missing or too short."""
+    with mounted() as fs:
+        for system in systems:
+            for files in wanted:
+                folder = folder_of(system, files)
+                fs.mkdirs(folder, 0o755)
+                if files.object_size:
+                    _lay_out(fs, folder, files.object_size)
+                for number in range(files.count):
+                    _fill(fs, f"{folder}/{files.name}.{number}", files.size)
+
+
+def _lay_out(fs: Any, folder: str, size: int) -> None:
+    for key, value in (("stripe_unit", MIB), ("object_size", size),
+                       ("stripe_unit", size)):
+        fs.setxattr(folder, f"ceph.dir.layout.{key}", str(value).encode(), 0)
+
+
+def _fill(fs: Any, path: str, size: int) -> None:
+    with contextlib.suppress(cephfs.ObjectNotFound):
+        if fs.stat(path).st_size >= size:
+            return
+    handle = fs.open(path, "w", 0o644)
+    try:
+        for at in range(0, size, len(CONTENT)):
+            fs.write(handle, CONTENT[:size - at], at)
+        fs.fsync(handle, 0)
+    finally:
+        fs.close(handle)
+
+
+def remove(systems: Iterable[str], wanted: Iterable[Files]) -> None:
+    with mounted() as fs:
+        for system in systems:
+            for files in wanted:
+                for number in range(files.count):
+                    with contextlib.suppress(cephfs.ObjectNotFound):
+                        fs.unlink(f"{folder_of(system, files)}/"
+                                  f"{files.name}.{number}")

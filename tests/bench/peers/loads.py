@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What can be asked of a system: plain descriptions, kept in raw.json."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+MIB = 1 << 20
+
+
+@dataclass(frozen=True)
+class Files:
+    """Files that are there, full, before anything is measured: each system
+    has its own, written by the same program with the same content."""
+    name: str
+    size: int
+    count: int = 1
+    object_size: int = 0        # 0: the file system's default, 4 MiB
+
+
+@dataclass(frozen=True)
+class Nfs:
+    """nfsload: NFSv3 by libnfs."""
+    files: Files
+    mix: str = "write=100"
+    block: str = "4k"
+    connections: int = 4
+    depth: int = 32
+    stable: str = "file_sync"
+    pattern: str = "random"
+    probe_ms: float = 0
+    probe_on: str = "file"
+    warmup_s: float = 0.5
+    stages: bool = False        # read the plugin's latency breakdown
+
+
+@dataclass(frozen=True)
+class Fio:
+    """fio: libaio on a mount, or its rbd engine."""
+    files: Files
+    rw: str
+    bs: str
+    depth: int
+    direct: bool = True
+    jobs: int = 1
+    more: tuple[str, ...] = ()
+    vers: str = "4.2"           # of NFS, where a mount is NFS
+    opts: str = ""
+    warm: bool = False          # the file is read into the page cache before
+
+
+@dataclass(frozen=True)
+class Rados:
+    """rados bench."""
+    what: str                   # write or rand
+    block: int
+    depth: int
+
+
+@dataclass(frozen=True)
+class Meta:
+    """nfsmeta: names are made, looked at, listed, renamed, removed."""
+    version: str                # 3 by libnfs, 4.1 in the kernel client
+    clients: int
+    files: int
+
+
+@dataclass(frozen=True)
+class Tree:
+    """untar, git checkout and rm -rf of many small files."""
+    files: int
+
+
+Load = Nfs | Fio | Rados | Meta | Tree

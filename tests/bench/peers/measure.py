@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""One load on one system: what came out, and what it cost."""
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import urllib.request
+from typing import Any
+
+import metadata
+from bench import nfsload
+from peers import tree
+from peers.counters import Counters
+from peers.files import folder_of
+from peers.loads import MIB, Fio, Load, Meta, Nfs, Rados, Tree
+from peers.systems import System
+from peers.world import FUSE, IMAGE, POOL, World
+
+STAGES = ("queued", "libcephfs", "handover", "finish")
+SERIES = re.compile(r'^ceph_async__latency_us_(sum|count)\{(.*)\} (\S+)$')
+
+
+def run(world: World, system: System, load: Load, seconds: float,
+        seed: int) -> dict[str, float]:
+    """Every figure of one measurement, costs included."""
+    prepare(world, system, load)
+    counters = Counters(world.pid(system))
+    figures, requests = RUN[type(load)](world, system, load, seconds, seed)
+    found = {**figures, **counters.costs(max(1, requests))}
+    if isinstance(load, Rados) and load.what == "write":
+        _local(["rados", "-p", POOL, "cleanup"])
+    return found
+
+
+def prepare(world: World, system: System, load: Load) -> None:
+    """What shall not be measured: a mount, a warm page cache."""
+    if isinstance(load, Fio) and system.kind not in ("fuse", "rbd"):
+        client, where = world.client(system, load.vers, load.opts)
+        if load.warm:
+            path = where + folder_of(system.name, load.files)
+            client.run(f"cat {path}/{load.files.name}.0 >/dev/null")
+    elif isinstance(load, Meta) and load.version != "3":
+        if system.kind != "fuse":
+            world.client(system, load.version, "actimeo=0")
+    elif isinstance(load, Tree):
+        tree.make_sources(load.files)
+        if system.kind != "fuse":
+            world.client(system, "4.2", "")
+    elif isinstance(load, Rados) and load.what == "rand":
+        _rados_objects(load)
+
+
+# nfsload
+
+def _nfs(world: World, system: System, load: Nfs, seconds: float,
+         seed: int) -> tuple[dict[str, float], int]:
+    at = world.nfs(system)
+    append = load.pattern == "append"
+    before = _stages(world, system) if load.stages else {}
+    result = nfsload(
+        "--server", at["server"], "--port", at["port"], "--mount-port",
+        at["mount_port"], "--export",
+        at["export"] + folder_of(system.name, load.files),
+        "--name", load.files.name, "--files", load.files.count,
+        "--file-size", 0 if append else load.files.size,
+        "--mix", load.mix, "--block-size", load.block, "--connections",
+        load.connections, "--depth", load.depth, "--stable", load.stable,
+        "--pattern", load.pattern, "--seed", seed, "--seconds", seconds,
+        "--warmup", load.warmup_s, "--drain", 120,
+        *(("--probe", load.probe_ms, "--probe-on", load.probe_on)
+          if load.probe_ms else ()))
+    figures = of_nfsload(result)
+    if before:
+        figures.update(_between(before, _stages(world, system)))
+    return figures, result["sent"]
+
+
+def of_nfsload(result: dict[str, Any]) -> dict[str, float]:
+    """Its report in our names; of a mix, all operations together."""
+    ops = result["ops"]
+    figures = {"per_s": sum(op["per_s"] for op in ops.values()),
+               "mib_s": sum(op["mib_per_s"] for op in ops.values())}
+    for name, op in ops.items():
+        prefix = "" if len(ops) == 1 else f"{name}_"
+        if len(ops) > 1:
+            figures[f"{name}_per_s"] = op["per_s"]
+        figures.update(_latency(prefix, op["latency_us"]))
+    if "probe" in result and result["probe"]["latency_us"]:
+        figures["getattrs"] = result["probe"]["answered"]
+        figures.update(_latency("getattr_", result["probe"]["latency_us"]))
+        figures["getattr_corrected_p99_us"] = \
+            result["probe"]["corrected_latency_us"]["p99"]
+    return figures
+
+
+def _latency(prefix: str, found: dict[str, float]) -> dict[str, float]:
+    return {f"{prefix}{key}_us": found[key]
+            for key in ("mean", "p50", "p99", "max") if key in found}
+
+
+def _stages(world: World, system: System) -> dict[str, float]:
+    """The plugin's own sums and counts; nothing of another FSAL."""
+    if system.fsal != "CEPH_ASYNC":
+        return {}
+    port = world.ganeshas[system.name]["port"] + 4
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
+                                timeout=10) as answer:
+        return parse_stages(answer.read().decode())
+
+
+def parse_stages(text: str) -> dict[str, float]:
+    """"sum libcephfs" -> µs, "count total" -> requests, of all operations."""
+    found: dict[str, float] = {"count total": 0}
+    for line in text.splitlines():
+        match = SERIES.match(line)
+        if match:
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+            key = f"{match[1]} {labels['stage']}"
+            found[key] = found.get(key, 0) + float(match[3])
+    return found
+
+
+def _between(before: dict[str, float],
+             after: dict[str, float]) -> dict[str, float]:
+    count = after["count total"] - before["count total"]
+    if count <= 0:
+        return {}
+    return {f"stage_{stage}_us":
+            (after.get(f"sum {stage}", 0) - before.get(f"sum {stage}", 0))
+            / count for stage in STAGES}
+
+
+# fio
+
+def _fio(world: World, system: System, load: Fio, seconds: float,
+         seed: int) -> tuple[dict[str, float], int]:
+    words = ["fio", "--name=job", f"--rw={load.rw}", f"--bs={load.bs}",
+             f"--iodepth={load.depth}", f"--randseed={seed}",
+             "--norandommap", "--time_based", f"--runtime={seconds:g}",
+             "--group_reporting", f"--numjobs={load.jobs}", *load.more,
+             "--output-format=json"]
+    if system.kind == "rbd":
+        return of_fio(_local([*words, "--ioengine=rbd", "--clientname=admin",
+                              f"--pool={POOL}", f"--rbdname={IMAGE}"]))
+    words += ["--thread", "--ioengine=libaio", "--fallocate=none",
+              "--invalidate=0", f"--size={load.files.size}",
+              f"--direct={load.direct:d}"]
+    path = f"{folder_of(system.name, load.files)}/{load.files.name}.0"
+    if system.kind == "fuse":
+        return of_fio(_local([*words, f"--filename={FUSE}{path}"]))
+    client, where = world.client(system, load.vers, load.opts)
+    out = client.run(" ".join([*words, f"--filename={where}{path}"]),
+                     seconds + 120)
+    return of_fio(out)
+
+
+def _local(words: list[str]) -> str:
+    done = subprocess.run(words, check=False, text=True, timeout=600,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE)
+    if done.returncode:
+        raise SystemExit(f"bench: {' '.join(words)}: status "
+                         f"{done.returncode}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def of_fio(text: str) -> tuple[dict[str, float], int]:
+    """fio's JSON, which may have lines of a library before it."""
+    job = json.loads(text[text.index("{\n"):])["jobs"][0]
+    if job["error"]:
+        raise SystemExit(f"bench: fio ended with error {job['error']}")
+    ways = [job[way] for way in ("read", "write") if job[way]["total_ios"]]
+    requests = sum(way["total_ios"] for way in ways)
+    seconds = max(way["runtime"] for way in ways) / 1000
+    figures = {"per_s": requests / seconds,
+               "mib_s": sum(way["io_bytes"] for way in ways) / seconds / MIB}
+    if len(ways) == 1:
+        took = ways[0]["clat_ns"]
+        figures["mean_us"] = took["mean"] / 1000
+        for key, name in (("50.000000", "p50_us"), ("99.000000", "p99_us")):
+            figures[name] = took["percentile"][key] / 1000
+    return figures, requests
+
+
+# rados bench
+
+def _rados_objects(load: Rados) -> None:
+    """Something to read, once."""
+    seen = _local(["rados", "-p", POOL, "ls", "-N", "peers"])
+    if not seen.strip():
+        _local(["rados", "bench", "-p", POOL, "-N", "peers", "2", "write",
+                "-b", str(load.block), "-t", "16", "--no-cleanup"])
+
+
+def _rados(_world: World, _system: System, load: Rados, seconds: float,
+           _seed: int) -> tuple[dict[str, float], int]:
+    words = ["rados", "bench", "-p", POOL, "-t", str(load.depth)]
+    if load.what == "write":
+        words += ["-b", str(load.block), "--no-cleanup"]
+    else:
+        words += ["-N", "peers"]
+    text = _local([*words, str(max(1, round(seconds))), load.what])
+    return of_rados(text, load.block)
+
+
+def of_rados(text: str, block: int) -> tuple[dict[str, float], int]:
+    def value(name: str) -> float:
+        match = re.search(rf"^{name}:\s+([\d.]+)", text, re.M)
+        if not match:
+            raise SystemExit(f"bench: rados bench said no '{name}':\n{text}")
+        return float(match[1])
+    made = int(value(r"Total (?:writes|reads) made"))
+    per_s = made / value("Total time run")
+    return {"per_s": per_s, "mib_s": per_s * block / MIB,
+            "mean_us": value(r"Average Latency\(s\)") * 1e6,
+            "max_us": value(r"Max latency\(s\)") * 1e6}, made
+
+
+# names
+
+def _meta(world: World, system: System, load: Meta, _seconds: float,
+          seed: int) -> tuple[dict[str, float], int]:
+    name = f"meta-{system.name}-{load.version}-{load.clients}-{seed}"
+    words = [name, str(load.clients), str(load.files)]
+    if load.version == "3":
+        at = world.nfs(system)
+        out = _local(["nfsmeta", f"nfs://{at['server']}{at['export']}"
+                      f"?version=3&nfsport={at['port']}"
+                      f"&mountport={at['mount_port']}", *words])
+    elif system.kind == "fuse":
+        out = _local(["nfsmeta", str(FUSE), *words])
+    else:
+        client, where = world.client(system, load.version, "actimeo=0")
+        out = client.run(f"nfsmeta {where} {' '.join(words)}", 600)
+    line = next(line for line in out.splitlines() if line.startswith("{"))
+    per_s = json.loads(line)["per_s"]
+    return ({f"{phase}_per_s": per_s[phase] for phase in metadata.PHASES},
+            load.files)
+
+
+def _tree(world: World, system: System, load: Tree, _seconds: float,
+          seed: int) -> tuple[dict[str, float], int]:
+    script = tree.script(f"tree-{system.name}-{seed}")
+    if system.kind == "fuse":
+        out = _local(["bash", "-c", script.format(where=FUSE)])
+    else:
+        client, where = world.client(system, "4.2", "")
+        out = client.run(script.format(where=where), 600)
+    took = json.loads(out.strip().splitlines()[-1])
+    return ({f"{what}_per_s": load.files / seconds
+             for what, seconds in took.items()}, load.files)
+
+
+RUN: dict[type, Any] = {Nfs: _nfs, Fio: _fio, Rados: _rados, Meta: _meta,
+                        Tree: _tree}

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What is demanded of the figures, and whether it is met; pure."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Callable
+
+from peers import figures
+from peers.figures import Run
+
+Value = Callable[[list[Run]], dict[str, float] | None]
+
+
+@dataclass(frozen=True)
+class Target:
+    what: str
+    relation: str               # >= or <=
+    bound: float
+    value: Value
+
+
+def _ratio(scenario: str, case: str, under: str, figure: str = "per_s",
+           over: str = "casync") -> Value:
+    return lambda runs: figures.ratio(
+        runs, (scenario, case, over), (scenario, case, under), figure)
+
+
+def _own(scenario: str, case: str, figure: str,
+         scale: float = 1) -> Value:
+    def value(runs: list[Run]) -> dict[str, float] | None:
+        found = figures.of(runs, (scenario, case, "casync"), figure)
+        return found and {key: one if key == "rounds" else one * scale
+                          for key, one in found.items()}
+    return value
+
+
+def _to_better(scenario: str, case: str, figure: str) -> Value:
+    """Against the better of FSAL_CEPH's two modes, round by round."""
+    def value(runs: list[Run]) -> dict[str, float] | None:
+        return figures.divided(
+            figures.by_round(runs, (scenario, case, "casync"), figure),
+            figures.better(runs, [(scenario, case, "ceph"),
+                                  (scenario, case, "cephasync")], figure))
+    return value
+
+
+_STABLE = "S2 stable 4 KiB random write, 128 in flight"
+_KERNEL = "S0 in the kernel client"
+
+TARGETS = (
+    Target(f"{_STABLE} / FSAL_CEPH blocking", ">=", 2.5,
+           _ratio("S2", "stable-write", "ceph")),
+    Target(f"{_STABLE} / FSAL_CEPH async", ">=", 1.9,
+           _ratio("S2", "stable-write", "cephasync")),
+    Target(f"{_STABLE} / rados bench", ">=", 0.35,
+           _ratio("S2", "stable-write", "rados")),
+    Target(f"{_STABLE}, BlueStore / FSAL_CEPH blocking", ">=", 2.6,
+           _ratio("bluestore", "stable-write", "ceph")),
+    Target(f"{_STABLE}, BlueStore / rados bench", ">=", 0.55,
+           _ratio("bluestore", "stable-write", "rados")),
+    Target("S2 MDS journal events per write", "<=", 0.005,
+           _own("S2", "stable-write", "journal")),
+    Target("4 KiB random read, 128 in flight / FSAL_CEPH blocking", ">=",
+           1.05, _ratio("S2", "read", "ceph")),
+    Target(f"{_KERNEL}: sequential write / kcephfs", ">=", 1.5,
+           _ratio("S0", "write", "kcephfs", "mib_s")),
+    Target(f"{_KERNEL}: sequential read / kcephfs", ">=", 1.5,
+           _ratio("S0", "read", "kcephfs", "mib_s")),
+    Target(f"{_KERNEL}: random write / kcephfs", ">=", 1.1,
+           _ratio("S0", "randwrite", "kcephfs")),
+    Target(f"{_KERNEL}: random read / kcephfs", ">=", 1.1,
+           _ratio("S0", "randread", "kcephfs")),
+    Target("1 MiB write / the better FSAL_CEPH mode", ">=", 1.05,
+           _to_better("large", "write", "mib_s")),
+    Target("1 MiB read / the better FSAL_CEPH mode", ">=", 1.05,
+           _to_better("large", "read", "mib_s")),
+    Target("stable sequential 4 KiB appends, 64 in flight on one file / "
+           "FSAL_CEPH blocking", ">=", 4, _ratio("append", "append", "ceph")),
+    Target("stable sequential 4 KiB overwrites, 64 in flight on one file / "
+           "FSAL_CEPH blocking", ">=", 4,
+           _ratio("append", "overwrite", "ceph")),
+    Target("slow backend 100 ms, 2,048 in flight: stable writes / FSAL_CEPH "
+           "blocking", ">=", 9, _ratio("slow-100", "write-2048", "ceph")),
+    Target("slow backend 100 ms, 2,048 in flight: GETATTR p99, ms", "<=", 30,
+           _own("slow-100", "write-2048", "getattr_p99_us", 0.001)),
+    Target("one at a time: stable 4 KiB write latency / FSAL_CEPH blocking",
+           "<=", 0.5, _ratio("one", "stable-write", "ceph", "mean_us")),
+    Target("one at a time: 4 KiB read latency / FSAL_CEPH blocking", "<=",
+           1.05, _ratio("one", "read", "ceph", "mean_us")),
+    Target("Ganesha CPU per stable 4 KiB write / FSAL_CEPH blocking", "<=",
+           0.5, _ratio("S2", "stable-write", "ceph", "cpu_us")),
+)
+
+
+def judge(runs: list[Run]) -> list[dict[str, Any]]:
+    """met: True, False, or None where there is no figure."""
+    verdicts = []
+    for target in TARGETS:
+        value = target.value(runs)
+        met = None
+        if value:
+            middle = value["median"]
+            met = middle >= target.bound if target.relation == ">=" \
+                else middle <= target.bound
+        verdicts.append({"what": target.what, "met": met, "value": value,
+                         "wanted": f"{target.relation} {target.bound:g}"})
+    return verdicts

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Many small files: an archive and a git repository, made once."""
+from __future__ import annotations
+
+import random
+import subprocess
+from pathlib import Path
+
+SOURCES = Path("/var/tmp/peers-sources")    # the kernel client's root has it
+
+
+def make_sources(count: int) -> None:
+    """COUNT files of 0.1 to 16 KiB in folders of 50; the same every time."""
+    if (SOURCES / f"done-{count}").exists():
+        return
+    subprocess.run(["rm", "-rf", str(SOURCES)], check=True, timeout=60)
+    work = SOURCES / "work"
+    chance = random.Random(7)
+    for number in range(count):
+        path = work / f"d{number // 50:03}" / f"f{number:05}.c"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(chance.randbytes(chance.randrange(100, 16384)))
+    git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org",
+           "-c", "gc.auto=0", "-C", str(work)]
+    for words in (["tar", "-cf", str(SOURCES / "files.tar"), "-C",
+                   str(work), "."],
+                  [*git, "init", "-q"], [*git, "add", "."],
+                  [*git, "commit", "-q", "-m", "all"]):
+        subprocess.run(words, check=True, stdin=subprocess.DEVNULL,
+                       timeout=120)
+    (SOURCES / f"done-{count}").touch()
+
+
+def script(name: str) -> str:
+    """Shell, for str.format(where=…); seconds of each as JSON, last.
+
+    What is written is on disk when the clock stops: sync -f.
+    """
+    return f"""
+set -e
+export HOME=/tmp GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory
+export GIT_CONFIG_VALUE_0='*'
+folder={{where}}/{name}
+mkdir -p $folder/tar
+cd $folder
+now() {{{{ date +%s.%N; }}}}
+a=$(now)
+tar -xf {SOURCES}/files.tar -C tar
+sync -f .
+b=$(now)
+git clone -q -n {SOURCES}/work git
+sync -f .
+c=$(now)
+git -C git checkout -q .
+sync -f .
+d=$(now)
+rm -rf tar
+e=$(now)
+cd /
+rm -rf $folder
+echo $a $b $c $d $e | awk '{{{{ printf "{{{{\\"untar\\": %f, \\"checkout\\": " \\
+"%f, \\"remove\\": %f}}}}\\n", $2 - $1, $4 - $3, $5 - $4 }}}}'
+"""

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The cluster, and every system on it, up and idle side by side."""
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any, Callable, Iterable
+
+from bench import lab
+from peers import files
+from peers.env import Env
+from peers.kernel_client import SLOTS, KernelClient
+from peers.knfsd import Knfsd
+from peers.systems import SYSTEMS, System, port_of, pseudo_of
+
+POOL = "peers"
+IMAGE = "image"
+IMAGE_MIB = 256
+FUSE = Path("/mnt/peer-fuse")
+# What the lab sets otherwise, for tests, is back to Ganesha's own default.
+GANESHA = ("--export-block", "Attr_Expiration_Time = 60;",
+           "--nfsv4", f"Slot_Table_Size = {SLOTS};")
+
+
+def ceph(*args: str) -> str:
+    return subprocess.run(["ceph", *args], check=True, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, timeout=60).stdout
+
+
+class World:
+    def __init__(self, keep_cluster: bool,
+                 say: Callable[[str], None]) -> None:
+        self.keep_cluster = keep_cluster
+        self.say = say
+        self.env: Env | None = None
+        self.ganeshas: dict[str, dict[str, Any]] = {}
+        self.clients: dict[str, KernelClient] = {}
+        self.fuse: subprocess.Popen | None = None
+        self.knfsd: Knfsd | None = None
+        self.pool = self.image = False
+
+    # What a scenario asks for.
+
+    def enter(self, env: Env, systems: Iterable[str]) -> None:
+        """That world, with these systems up; the others stay, idle."""
+        if env != self.env:
+            self.leave()
+            self._cluster(env)
+            self.env = env
+        for name in systems:
+            self.ensure(SYSTEMS[name])
+
+    def ensure(self, system: System) -> None:
+        if system.kind == "ganesha" and system.name not in self.ganeshas:
+            self._start_ganesha(system)
+        elif system.kind == "fuse" and not self.fuse:
+            self._start_fuse()
+        elif system.kind == "knfsd" and not self.knfsd:
+            self.knfsd = Knfsd()
+        elif system.kind in ("rados", "rbd"):
+            self._make_pool()
+            if system.kind == "rbd":
+                self._make_image()
+
+    def pid(self, system: System) -> int | None:
+        """The server's process, where the server is one of this machine."""
+        if system.kind == "ganesha":
+            return self.ganeshas[system.name]["pid"]
+        if system.kind == "fuse" and self.fuse:
+            return self.fuse.pid
+        return None
+
+    def nfs(self, system: System) -> dict[str, Any]:
+        """server, port, mount_port and export of an NFS system."""
+        if system.kind == "knfsd":
+            assert self.knfsd
+            return self.knfsd.address()
+        about = self.ganeshas[system.name]
+        return {"server": "127.0.0.1", "port": about["port"],
+                "mount_port": about["port"] + 1, "export": about["pseudo"]}
+
+    def client(self, system: System, vers: str,
+               opts: str) -> tuple[KernelClient, str]:
+        """A kernel client of that system, mounted so, and where."""
+        if system.name not in self.clients:
+            self.say(f"kernel client for {system.name}")
+            options = ["--fs", "ceph"] if system.kind != "ganesha" else \
+                ["--name", about_name(system)]
+            self.clients[system.name] = KernelClient(options)
+        client = self.clients[system.name]
+        if system.kind == "kcephfs":
+            return client, "/mnt/ceph"
+        where = self.nfs(system)
+        host = "lab" if where["server"] == "127.0.0.1" else where["server"]
+        # NFSv4 sees knfsd's export as the root.
+        path = "/" if system.kind == "knfsd" and vers[0] == "4" else \
+            where["export"]
+        client.mount_nfs(f"{host}:{path}", where["port"],
+                         where["mount_port"], vers, opts)
+        return client, "/mnt/nfs"
+
+    # How it comes and goes.
+
+    def forget(self, system: System) -> None:
+        """Its client may be broken: the next one who asks gets another."""
+        client = self.clients.pop(system.name, None)
+        if client:
+            client.kill()
+
+    def leave(self) -> None:
+        """Everything of ours ends, but the cluster."""
+        for client in self.clients.values():
+            client.close()
+        self.clients = {}
+        if self.knfsd:
+            self.knfsd.close()
+            self.knfsd = None
+        for name in self.ganeshas:
+            lab("ganesha", "stop", "--name", about_name(SYSTEMS[name]))
+        self.ganeshas = {}
+        self._stop_fuse()
+
+    def end(self) -> None:
+        self.leave()
+        if self.env and self.env.slow_ms >= 0:
+            lab("slow", "0")
+        if self.keep_cluster:
+            with contextlib.suppress(subprocess.CalledProcessError):
+                self._remove_pool()
+        else:
+            lab("down")
+
+    def _cluster(self, env: Env) -> None:
+        old = self.env
+        if not self.keep_cluster and (not old or old.store != env.store):
+            lab("down")
+            self.say(f"a cluster on {env.store}")
+            lab("cluster", f"--{env.store}")
+            self.pool = self.image = False
+        if env.slow_ms >= 0 or (old and old.slow_ms >= 0):
+            self.say(f"backend delayed by 0 to {max(env.slow_ms, 0):g} ms")
+            lab("slow", f"{max(env.slow_ms, 0):g}")
+
+    def _start_ganesha(self, system: System) -> None:
+        self.say(f"Ganesha {system.name}: {system.label}")
+        export = list(system.export)
+        if system.name.startswith("quiet"):
+            export.append(f'Secret_Access_Key = "{_quiet_user()}";')
+        options = list(GANESHA)
+        for kind, keys in (("--export", export), ("--block", system.block)):
+            for key in keys or ("",):
+                options += [kind, key]
+        metrics = self.env and self.env.metrics
+        options += ["--core", "Enable_Metrics = true;" if metrics else ""]
+        name = about_name(system)
+        lab("ganesha", "start", "--name", name, "--fsal", system.fsal,
+            "--port", str(port_of(system)), "--pseudo", pseudo_of(system),
+            *options)
+        about = json.loads(lab("stat"))["ganesha"][name]
+        self.ganeshas[system.name] = about
+
+    def _start_fuse(self) -> None:
+        FUSE.mkdir(exist_ok=True)
+        self.fuse = subprocess.Popen(
+            ["ceph-fuse", "-f", "-n", "client.admin", str(FUSE)],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        for _ in range(300):
+            if os.path.ismount(FUSE):
+                return
+            if self.fuse.poll() is not None:
+                break
+            time.sleep(0.1)
+        raise SystemExit("bench: ceph-fuse does not mount")
+
+    def _stop_fuse(self) -> None:
+        if not self.fuse:
+            return
+        subprocess.run(["umount", str(FUSE)], check=False, timeout=60,
+                       stdin=subprocess.DEVNULL)
+        try:
+            self.fuse.wait(20)
+        except subprocess.TimeoutExpired:
+            self.fuse.send_signal(signal.SIGKILL)
+            self.fuse.wait(20)
+        self.fuse = None
+
+    def _make_pool(self) -> None:
+        """For RADOS and RBD, with as many placement groups as CephFS has."""
+        if self.pool:
+            return
+        ceph("osd", "pool", "create", POOL, "8")
+        ceph("osd", "pool", "application", "enable", POOL, "rbd")
+        self.pool = True
+
+    def _make_image(self) -> None:
+        """Full, as the files are."""
+        if self.image:
+            return
+        subprocess.run(
+            ["rbd", "create", "--pool", POOL, "--size", str(IMAGE_MIB),
+             "--image-feature", "layering", IMAGE], check=True, timeout=60,
+            stdin=subprocess.DEVNULL)
+        subprocess.run(
+            ["fio", "--name=fill", "--ioengine=rbd", "--clientname=admin",
+             f"--pool={POOL}", f"--rbdname={IMAGE}", "--rw=write", "--bs=4m",
+             "--iodepth=4", "--output=/dev/null"], check=True, timeout=120,
+            stdin=subprocess.DEVNULL)
+        self.image = True
+
+    def _remove_pool(self) -> None:
+        if self.pool:
+            ceph("osd", "pool", "rm", POOL, POOL,
+                 "--yes-i-really-really-mean-it")
+            self.pool = self.image = False
+
+
+def about_name(system: System) -> str:
+    """The lab's name of its Ganesha."""
+    return f"peer{system.name}"
+
+
+def _quiet_user() -> str:
+    """A cephx user whose clients keep no debug messages; its key."""
+    ceph("config", "set", "client.quiet", "debug_client", "0/0")
+    return ceph("auth", "get-or-create-key", "client.quiet", "mon", "allow *",
+                "osd", "allow *", "mds", "allow *").strip()

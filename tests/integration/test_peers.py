@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""ci/bench.sh's harness: a very short run, and what it leaves behind."""
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PEERS = Path(__file__).resolve().parents[1] / "bench" / "peers"
+
+
+@pytest.fixture(scope="module")
+def result(cluster, tmp_path_factory):
+    """One round of two systems; (raw.json, its folder, what was said)."""
+    folder = tmp_path_factory.mktemp("peers")
+    done = subprocess.run(
+        [sys.executable, "-B", PEERS, "--no-up", "--rounds", "1",
+         "--seconds", "2", "--systems", "casync,ceph", "--cases",
+         "stable-write", "--output", folder, "S2"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+    return json.loads((folder / "raw.json").read_text()), folder, done.stdout
+
+
+def figures(result, system):
+    runs = [run for run in result[0]["runs"] if run["system"] == system]
+    assert len(runs) == 1, runs
+    return runs[0]["figures"]
+
+
+def test_every_measurement_is_there(result):
+    raw = result[0]
+    assert [(run["scenario"], run["case"], run["system"], run["round"])
+            for run in raw["runs"]] == [
+                ("S2", "stable-write", "casync", 0),
+                ("S2", "stable-write", "ceph", 0)]
+    assert raw["errors"] == [] and raw["skipped"] == []
+    assert raw["settings"] == {"rounds": 1, "seconds": 2.0, "quick": False}
+    case = raw["scenarios"][0]["cases"][0]
+    assert case["loads"]["ceph"]["stable"] == "file_sync"
+    assert case["loads"]["ceph"]["by"] == "nfs"
+
+
+@pytest.mark.parametrize("system", ["casync", "ceph"])
+def test_figures_make_sense(result, system):
+    found = figures(result, system)
+    assert found["per_s"] > 50
+    assert found["mib_s"] == pytest.approx(found["per_s"] / 256, rel=0.01)
+    assert 0 < found["p50_us"] <= found["p99_us"] <= found["max_us"]
+    # A 4 KiB write is one OSD write of 4 KiB, and what the MDS makes of it.
+    assert 0.95 < found["osd_ops"] < 3
+    assert 4096 * 0.95 < found["osd_bytes"] < 3 * 4096
+    assert 5 < found["cpu_us"] < 100000
+    assert found["switches"] > 0
+    assert 20 < found["peak_mib"] < 4096
+    assert found["others_cpus"] >= 0
+
+
+def test_journal_tells_the_two_apart(result, record):
+    ours, theirs = (figures(result, name)["journal"]
+                    for name in ("casync", "ceph"))
+    record(f"MDS journal events a stable write: CEPH_ASYNC {ours:.4f}, "
+           f"FSAL_CEPH {theirs:.4f}")
+    assert ours < 0.05 < 0.5 < theirs
+
+
+def test_report(result):
+    raw, folder, said = result
+    report = (folder / "report.md").read_text()
+    assert "## Targets" in report and "## S2" in report
+    assert "| `casync`" in report and "| `ceph`" in report
+    assert f"{figures(result, 'ceph')['per_s']:.0f}" in report
+    ratio = figures(result, "casync")["per_s"] / \
+        figures(result, "ceph")["per_s"]
+    assert f"/ FSAL_CEPH blocking | {ratio:.3f} | >= 2.5 |" in report
+    assert "left] S2 stable-write round 1" in said
+    assert "What failed" not in report and raw["machine"] in report
+
+
+def test_pictures(result):
+    pytest.importorskip("matplotlib", reason="python3-matplotlib is not in "
+                        "this image, ci/image/packages.sh has it")
+    svg = (result[1] / "S2-per_s.svg").read_text()
+    assert svg.startswith("<?xml") and "casync" in svg and "</svg>" in svg
+
+
+def test_nothing_of_it_is_left(result, cluster):
+    """Its Ganeshas are gone; the lab's own cluster is as it was."""
+    ganeshas = cluster.stat()["ganesha"]
+    assert {name for name, about in ganeshas.items()
+            if name.startswith("peer") and about["pid"]} == set()
+
+
+def test_report_again_and_against(result):
+    """Figures of the same run do not differ from themselves."""
+    folder = result[1]
+    before = (folder / "raw.json").read_text()
+    done = subprocess.run(
+        [sys.executable, "-B", PEERS, "--report", folder / "raw.json",
+         "--against", folder / "raw.json"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout
+    report = (folder / "report.md").read_text()
+    assert "## Against an older run" in report
+    assert "**changed**" not in report and "| 1.00 |" in report
+    assert (folder / "raw.json").read_text() == before

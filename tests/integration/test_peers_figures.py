@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What ci/bench.sh makes of figures: medians, ratios, --against.  No lab."""
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
+from peers import figures, report, targets  # noqa: E402
+from peers.kernel_client import AGENT  # noqa: E402
+
+
+def runs_of(scenario, case, **systems):
+    """system=[value of round 0, value of round 1, …]; None: it failed."""
+    return [{"scenario": scenario, "case": case, "system": system,
+             "round": number, "figures": {"per_s": value, "others_cpus": 0}}
+            for system, values in systems.items()
+            for number, value in enumerate(values) if value is not None]
+
+
+def key(system, case="stable-write", scenario="S2"):
+    return scenario, case, system
+
+
+def test_spread():
+    assert figures.spread([3, 1, 2]) == {
+        "median": 2, "min": 1, "max": 3, "rounds": 3}
+    assert figures.spread([4, 1, 3, 2])["median"] == 2.5
+    assert figures.spread([]) is None
+
+
+def test_ratio_is_of_each_round_and_not_of_medians():
+    runs = runs_of("S2", "stable-write", casync=[10, 20, 90],
+                   ceph=[5, 20, 10])
+    found = figures.ratio(runs, key("casync"), key("ceph"), "per_s")
+    # 2, 1, 9; the medians' ratio would be 20 / 10
+    assert found == {"median": 2, "min": 1, "max": 9, "rounds": 3}
+    runs = runs_of("S2", "stable-write", casync=[10, 40, 90],
+                   ceph=[5, 10, 10])
+    assert figures.ratio(runs, key("casync"), key("ceph"),
+                         "per_s")["median"] == 4
+
+
+def test_a_round_that_one_lacks_is_left_out():
+    runs = runs_of("S2", "stable-write", casync=[10, 10, 10],
+                   ceph=[1, None, 5])
+    assert figures.ratio(runs, key("casync"), key("ceph"), "per_s") == {
+        "median": 6, "min": 2, "max": 10, "rounds": 2}
+    assert figures.ratio(runs, key("casync"), key("fuse"), "per_s") is None
+
+
+def test_zero_divides_nothing():
+    runs = runs_of("S2", "stable-write", casync=[10], ceph=[0])
+    assert figures.ratio(runs, key("casync"), key("ceph"), "per_s") is None
+
+
+def test_better_is_the_better_one_of_each_round():
+    runs = runs_of("large", "read", ceph=[5, 1], cephasync=[3, 8])
+    assert figures.better(runs, [key("ceph", "read", "large"),
+                                 key("cephasync", "read", "large")],
+                          "per_s") == {0: 5, 1: 8}
+
+
+def test_disturbed_when_half_of_the_rounds_are():
+    runs = runs_of("S2", "stable-write", casync=[1, 1, 1])
+    for run, cpus in zip(runs, (0.0, 0.5, 0.5)):
+        run["figures"]["others_cpus"] = cpus
+    assert figures.disturbed(runs, *key("casync"))
+    runs[1]["figures"]["others_cpus"] = 0.0
+    assert not figures.disturbed(runs, *key("casync"))
+
+
+def test_against():
+    old = runs_of("S2", "stable-write", casync=[100, 110, 120],
+                  ceph=[50, 55, 60], fuse=[1])
+    new = runs_of("S2", "stable-write", casync=[130, 140, 150],
+                  ceph=[58, 60, 62], rbd=[7])
+    lines = figures.against(new, old, {("S2", "stable-write"): "per_s"})
+    assert [(line["key"][2], line["apart"]) for line in lines] == [
+        ("casync", True), ("ceph", False)]
+    assert lines[0]["ratio"] == pytest.approx(140 / 110)
+    # Of a case that is not shown there is nothing to say.
+    assert figures.against(new, old, {}) == []
+
+
+@pytest.mark.parametrize("ours, met", [([25, 26, 27], True),
+                                       ([24, 24.9, 30], False)])
+def test_targets_are_met_or_not(ours, met):
+    runs = runs_of("S2", "stable-write", casync=ours, ceph=[10, 10, 10])
+    verdicts = {one["what"]: one for one in targets.judge(runs)}
+    first = verdicts[targets.TARGETS[0].what]
+    assert first["met"] is met and first["wanted"] == ">= 2.5"
+    # What was not measured is neither.
+    assert sum(one["met"] is None for one in verdicts.values()) == \
+        len(targets.TARGETS) - 1
+
+
+def test_a_target_of_latency_wants_less():
+    for value, met in ((0.4, True), (0.6, False)):
+        runs = runs_of("one", "stable-write", casync=[0], ceph=[0])
+        for run, took in zip(runs, (value * 1000, 1000)):
+            run["figures"]["mean_us"] = took
+        what = "one at a time: stable 4 KiB write latency / FSAL_CEPH blocking"
+        assert next(one["met"] for one in targets.judge(runs)
+                    if one["what"] == what) is met
+
+
+def test_every_target_names_a_case_that_exists():
+    pytest.importorskip("cephfs")
+    from peers.scenarios import chosen
+    by_name = {scenario.name: {case.name: case for case in scenario.cases}
+               for scenario in chosen([], quick=True)}
+    for target in targets.TARGETS:
+        wanted = []
+
+        class Runs(list):
+            """Notes what is asked for."""
+            def __iter__(self):
+                return iter(())
+        asked = figures.by_round
+
+        def note(runs, one, figure):
+            wanted.append(one)
+            return asked(runs, one, figure)
+        figures.by_round = note
+        try:
+            target.value(Runs())
+        finally:
+            figures.by_round = asked
+        assert wanted, target.what
+        for scenario, case, system in wanted:
+            assert system in by_name[scenario][case].systems, target.what
+
+
+def test_number():
+    value = figures.spread([1, 2, 4])
+    assert report.number(value) == "2.00 (1.00–4.00)"
+    assert report.number(value, 1000, 0) == "2000 (1000–4000)"
+    assert report.number(figures.spread([2])) == "2.00"
+    assert report.number(None) == "–"
+
+
+def raw_of(runs):
+    names = list(dict.fromkeys(run["system"] for run in runs))
+    return {
+        "when": "today", "machine": "a machine", "versions": "versions",
+        "cpus": 2, "others_cpus": 0.1, "skipped": ["S9"],
+        "settings": {"rounds": 3, "seconds": 2.0, "quick": True},
+        "systems": {name: f"the {name}" for name in names},
+        "scenarios": [{"name": "S2", "title": "small", "cases": [
+            {"name": "stable-write", "title": "writes", "show": ["per_s"],
+             "systems": names}]}],
+        "runs": runs, "errors": [
+            {"scenario": "S2", "case": "stable-write", "system": "ceph",
+             "round": 1, "error": "nfsload: status 1\nmore"}]}
+
+
+def test_report_says_what_is_missing_and_what_failed():
+    runs = runs_of("S2", "stable-write", casync=[30, 30, 30],
+                   ceph=[10, 10, 10])
+    raw = json.loads(json.dumps(raw_of(runs)))
+    text = report.write(raw)
+    assert "**Not complete**, there was no time for: S9." in text
+    assert "- S2 stable-write `ceph` round 2: nfsload: status 1 more" in text
+    assert "| `ceph` | 10 (10–10) | 3.00 (3.00–3.00) |" in text
+    assert "| not measured |" in text
+    runs[0]["figures"]["others_cpus"] = runs[1]["figures"]["others_cpus"] = 1
+    assert "| `casync`* |" in report.write(raw_of(runs))
+
+
+def test_the_agent_is_where_the_kernel_client_looks():
+    assert AGENT.exists()
