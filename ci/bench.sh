@@ -50,18 +50,18 @@ for number in 2 3 4 5 6 7 8 9; do
 	[ -e "$results" ] || break
 	results=$top/results/$(date +%Y-%m-%d)-$number
 done
+logs=$top/build/bench-logs/$(date +%Y%m%d-%H%M%S)
 commit=$(git -C "$top" describe --always --dirty 2> /dev/null || echo unknown)
 
 # shellcheck disable=SC2317,SC2329 # called by trap
 finish()
 {
-	mkdir -p "$results/logs"
+	mkdir -p "$results" "$logs"
 	"$ENGINE" cp "$lab:/tmp/results/." "$results" > /dev/null 2>&1 || :
 	"$ENGINE" exec "$lab" lab logs --collect /tmp/logs > /dev/null 2>&1 &&
-		"$ENGINE" cp "$lab:/tmp/logs/." "$results/logs" \
-			> /dev/null 2>&1 || :
+		"$ENGINE" cp "$lab:/tmp/logs/." "$logs" > /dev/null 2>&1 || :
 	end_lab "$lab"
-	say "figures, report and logs: $results"
+	say "figures and report: $results, logs: $logs"
 }
 [ -n "$here" ] || trap finish EXIT
 [ -z "$here" ] || trap 'end_lab "$lab"' EXIT

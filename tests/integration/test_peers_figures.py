@@ -106,31 +106,25 @@ def test_a_target_of_latency_wants_less():
                     if one["what"] == what) is met
 
 
-def test_every_target_names_a_case_that_exists():
+def test_every_target_names_a_case_that_exists(monkeypatch):
+    """And one that --quick measures."""
     pytest.importorskip("cephfs")
     from peers.scenarios import chosen
-    by_name = {scenario.name: {case.name: case for case in scenario.cases}
-               for scenario in chosen([], quick=True)}
+    systems = {(scenario.name, case.name): case.systems
+               for scenario in chosen([], quick=True)
+               for case in scenario.cases}
+    asked = []
+
+    def note(_runs, one, _figure):
+        asked.append(one)
+        return {}
+    monkeypatch.setattr(figures, "by_round", note)
     for target in targets.TARGETS:
-        wanted = []
-
-        class Runs(list):
-            """Notes what is asked for."""
-            def __iter__(self):
-                return iter(())
-        asked = figures.by_round
-
-        def note(runs, one, figure):
-            wanted.append(one)
-            return asked(runs, one, figure)
-        figures.by_round = note
-        try:
-            target.value(Runs())
-        finally:
-            figures.by_round = asked
-        assert wanted, target.what
-        for scenario, case, system in wanted:
-            assert system in by_name[scenario][case].systems, target.what
+        asked.clear()
+        assert target.value([]) is None
+        assert asked, target.what
+        for scenario, case, system in asked:
+            assert system in systems[scenario, case], target.what
 
 
 def test_number():
@@ -148,7 +142,8 @@ def raw_of(runs):
         "cpus": 2, "others_cpus": 0.1, "skipped": ["S9"],
         "settings": {"rounds": 3, "seconds": 2.0, "quick": True},
         "systems": {name: f"the {name}" for name in names},
-        "scenarios": [{"name": "S2", "title": "small", "cases": [
+        "scenarios": [{"name": "S2", "title": "small",
+                       "overview": ["per_s"], "cases": [
             {"name": "stable-write", "title": "writes", "show": ["per_s"],
              "systems": names}]}],
         "runs": runs, "errors": [
@@ -165,6 +160,7 @@ def test_report_says_what_is_missing_and_what_failed():
     assert "- S2 stable-write `ceph` round 2: nfsload: status 1 more" in text
     assert "| `ceph` | 10 (10–10) | 3.00 (3.00–3.00) |" in text
     assert "| not measured |" in text
+    assert "| writes | 30 | 10 |" in text
     runs[0]["figures"]["others_cpus"] = runs[1]["figures"]["others_cpus"] = 1
     assert "| `casync`* |" in report.write(raw_of(runs))
 

@@ -140,7 +140,7 @@ def _raw(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
         "systems": {name: one.label for name, one in SYSTEMS.items()},
         "scenarios": [{
             "name": scenario.name, "title": scenario.title,
-            "env": asdict(scenario.env),
+            "env": asdict(scenario.env), "overview": scenario.overview,
             "cases": [{"name": case.name, "title": case.title,
                        "show": case.show, "systems": case.systems,
                        "loads": {name: {"by": type(case.load_of(name))

@@ -101,9 +101,29 @@ def _scenario(raw: dict[str, Any], scenario: dict[str, Any]) -> list[str]:
     if not any(run["scenario"] == scenario["name"] for run in raw["runs"]):
         return []
     lines = [f"## {scenario['name']}", "", scenario["title"] + ".", ""]
+    for figure in scenario["overview"]:
+        lines += _overview(raw["runs"], scenario, figure)
     for case in scenario["cases"]:
         lines += _case(raw["runs"], scenario["name"], case)
     return lines
+
+
+def _overview(runs: list[figures.Run], scenario: dict[str, Any],
+              figure: str) -> list[str]:
+    """All cases at one look: medians alone."""
+    heading, factor, digits = COLUMNS[figure]
+    systems = list(dict.fromkeys(system for case in scenario["cases"]
+                                 for system in case["systems"]))
+    rows = []
+    for case in scenario["cases"]:
+        row = [case["title"]]
+        for system in systems:
+            value = figures.of(runs, (scenario["name"], case["name"],
+                                      system), figure)
+            row.append(f"{value['median'] * factor:.{digits}f}"
+                       if value else "–")
+        rows.append(row)
+    return table([heading, *(f"`{system}`" for system in systems)], rows)
 
 
 def _case(runs: list[figures.Run], scenario: str,

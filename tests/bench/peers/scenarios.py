@@ -45,6 +45,7 @@ class Scenario:
     title: str
     cases: tuple[Case, ...]
     env: Env = Env()
+    overview: tuple[str, ...] = ()      # figures with a table of all cases
     remove: bool = False                # its files are large: they go
 
 
@@ -78,7 +79,8 @@ def _large_writes() -> Scenario:
                    f"sequential write, {bs[:-1]} MiB, {depth} in flight, "
                    "direct", CLIENTS, Fio(IO, "write", bs, depth),
                    show=("mib_s", "bytes_per_osd_w", "mean_us"))
-              for bs in ("1m", "4m") for depth in (1, 4)))
+              for bs in ("1m", "4m") for depth in (1, 4)),
+        overview=("mib_s", "bytes_per_osd_w"))
 
 
 def _small_writes(name: str, env: Env, store: str) -> Scenario:
@@ -118,7 +120,8 @@ def _sync_table() -> Scenario:
                   ("direct", "--direct=1", ()),
                   ("fsync", "--direct=1 --fsync=1", ("--fsync=1",)),
                   ("fdatasync", "--direct=1 --fdatasync=1",
-                   ("--fdatasync=1",)))))
+                   ("--fdatasync=1",)))),
+        overview=("per_s", "journal"))
 
 
 def _streams(object_mib: int) -> Scenario:
@@ -143,7 +146,7 @@ def _streams(object_mib: int) -> Scenario:
     return Scenario(
         f"S3-{object_mib}M", "Sequential streams, 1 MiB requests, objects "
         f"of {object_mib} MiB, with the stages of their latency",
-        tuple(cases), Env(metrics=True), remove=True)
+        tuple(cases), Env(metrics=True), overview=("mib_s",), remove=True)
 
 
 def _buffered() -> Scenario:
@@ -160,7 +163,8 @@ def _buffered() -> Scenario:
                         vers="3", opts=f"actimeo={actimeo}",
                         warm=not direct)))
     return Scenario("S4", "4 KiB random reads over NFSv3 of a file in the "
-                    "client's cache, 16 in flight a job", tuple(cases))
+                    "client's cache, 16 in flight a job", tuple(cases),
+                    overview=("per_s",))
 
 
 def _getattr() -> Scenario:
@@ -178,7 +182,8 @@ def _getattr() -> Scenario:
         tuple(Case(name, f"beside {title}", GATEWAYS, load,
                    show=("getattr_p99_us", "getattr_p50_us",
                          "getattr_corrected_p99_us", "per_s"))
-              for name, title, load in loads))
+              for name, title, load in loads),
+        overview=("getattr_p99_us",))
 
 
 def _slow(ms: int) -> Scenario:
@@ -195,7 +200,8 @@ def _slow(ms: int) -> Scenario:
                   "getattr_corrected_p99_us"),
             quick=("casync", "ceph") if (ms, flying) == (100, 2048) else ()))
     return Scenario(f"slow-{ms}", f"A backend that takes 0 to {ms} ms for "
-                    "each OSD operation", tuple(cases), Env(slow_ms=ms))
+                    "each OSD operation", tuple(cases), Env(slow_ms=ms),
+                    overview=("per_s", "getattr_p99_us"))
 
 
 def _large() -> Scenario:
@@ -260,7 +266,8 @@ def _names() -> Scenario:
                    GATEWAYS if version == "3" else
                    (*GATEWAYS, "kcephfs", "fuse"),
                    Meta(version, clients, 1000), show=phases)
-              for version in ("3", "4.1") for clients in (1, 8)))
+              for version in ("3", "4.1") for clients in (1, 8)),
+        overview=phases)
 
 
 def _small_files() -> Scenario:
