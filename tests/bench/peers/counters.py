@@ -64,7 +64,10 @@ class Counters:
         found["osd_ops"] = delta["op"] / requests
         found["osd_bytes"] = (delta["op_in_bytes"] +
                               delta["op_out_bytes"]) / requests
-        for way, of in (("op_in_bytes", "op_w"), ("op_out_bytes", "op_r")):
-            if delta[of] > requests / 100 and delta[way]:
-                found[f"bytes_per_osd_{of[3:]}"] = delta[way] / delta[of]
+        # An event of the MDS' journal is a small write of its own.
+        writes = delta["op_w"] - delta["journal"]
+        if writes > 0 and delta["op_in_bytes"]:
+            found["bytes_per_osd_w"] = delta["op_in_bytes"] / writes
+        if delta["op_r"] and delta["op_out_bytes"]:
+            found["bytes_per_osd_r"] = delta["op_out_bytes"] / delta["op_r"]
         return found

@@ -44,6 +44,7 @@ def make(systems: Iterable[str], wanted: Iterable[Files]) -> None:
                     _lay_out(fs, folder, files.object_size)
                 for number in range(files.count):
                     _fill(fs, f"{folder}/{files.name}.{number}", files.size)
+        fs.sync_fs()
 
 
 def _lay_out(fs: Any, folder: str, size: int) -> None:
@@ -60,7 +61,6 @@ def _fill(fs: Any, path: str, size: int) -> None:
     try:
         for at in range(0, size, len(CONTENT)):
             fs.write(handle, CONTENT[:size - at], at)
-        fs.fsync(handle, 0)
     finally:
         fs.close(handle)
 
@@ -70,6 +70,9 @@ def remove(systems: Iterable[str], wanted: Iterable[Files]) -> None:
         for system in systems:
             for files in wanted:
                 for number in range(files.count):
+                    path = (f"{folder_of(system, files)}/"
+                            f"{files.name}.{number}")
                     with contextlib.suppress(cephfs.ObjectNotFound):
-                        fs.unlink(f"{folder_of(system, files)}/"
-                                  f"{files.name}.{number}")
+                        # A file that a gateway still holds keeps its data.
+                        fs.truncate(path, 0)
+                        fs.unlink(path)

@@ -178,7 +178,7 @@ def _errors(raw: dict[str, Any]) -> list[str]:
         return []
     lines = ["## What failed", ""]
     for one in raw["errors"]:
-        first = one["error"].strip().splitlines()
+        said = " ".join(one["error"].split())
         lines.append(f"- {one['scenario']} {one['case']} `{one['system']}` "
-                     f"round {one['round'] + 1}: {' '.join(first)[:300]}")
+                     f"round {one['round'] + 1}: … {said[-300:]}")
     return [*lines, ""]

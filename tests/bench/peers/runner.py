@@ -45,17 +45,29 @@ class Runner:
         self.runs: list[dict[str, Any]] = []
         self.errors: list[dict[str, Any]] = []
         self.skipped: list[str] = []
-        self.done = 0
+        self.done: dict[tuple[str, str], int] = {}
         self.worlds: set[Env] = set()
+        self.made: dict[tuple[str, Files], set[str]] = {}
         self.began = time.monotonic()
 
     def left_s(self) -> float:
-        """By what measurements took until now; worlds are guessed."""
-        each = statistics.mean(run["took_s"] for run in self.runs) \
+        """By what measurements took, those of the same case where there are
+        some; worlds are guessed."""
+        took: dict[tuple[str, str], list[float]] = {}
+        for run in self.runs:
+            took.setdefault((run["scenario"], run["case"]),
+                            []).append(run["took_s"])
+        usual = statistics.median(run["took_s"] for run in self.runs) \
             if self.runs else self.plan.seconds + FIRST_GUESS_S
+        left = 0.0
+        for scenario in self.plan.scenarios:
+            for case in scenario.cases:
+                mine = took.get((scenario.name, case.name))
+                count = len(case.systems) * self.plan.rounds - \
+                    self.done.get((scenario.name, case.name), 0)
+                left += count * (statistics.mean(mine) if mine else usual)
         worlds = {scenario.env for scenario in self.plan.scenarios}
-        ahead = len(worlds - self.worlds)
-        return (self.plan.count() - self.done) * each + ahead * WORLD_S
+        return left + len(worlds - self.worlds) * WORLD_S
 
     def over(self) -> bool:
         return bool(self.plan.limit_s) and \
@@ -74,10 +86,7 @@ class Runner:
             name for case in scenario.cases for name in case.systems))
         self.worlds.add(scenario.env)
         self.world.enter(scenario.env, systems)
-        wanted = _files(scenario)
-        owners = [name for name in systems
-                  if SYSTEMS[name].kind not in ("rados", "rbd")]
-        files.make(owners, wanted)
+        self._make_files(scenario, systems)
         for number in range(self.plan.rounds):
             if self.over():
                 self.skipped.append(f"{scenario.name} from round "
@@ -86,14 +95,39 @@ class Runner:
             for case in scenario.cases:
                 self._round(scenario, case, number)
             self.keep(self.runs)
-        if scenario.remove or self.world.keep_cluster:
-            files.remove(owners, wanted)
+        self._remove_files(scenario)
+
+    def _make_files(self, scenario: Scenario, systems: list[str]) -> None:
+        owners = [name for name in systems
+                  if SYSTEMS[name].kind not in ("rados", "rbd")]
+        wanted = _files(scenario)
+        files.make(owners, wanted)
+        for one in wanted:
+            self.made.setdefault((scenario.env.store, one),
+                                 set()).update(owners)
+
+    def _remove_files(self, scenario: Scenario) -> None:
+        """What no later scenario needs: memstore is small."""
+        later = self.plan.scenarios[
+            self.plan.scenarios.index(scenario) + 1:]
+        needed = {(other.env.store, one) for other in later
+                  for one in _files(other)}
+        if not self.world.keep_cluster and not any(
+                other.env.store == scenario.env.store for other in later):
+            return              # the whole cluster goes
+        gone = [key for key in self.made
+                if key[0] == scenario.env.store and key not in needed]
+        for key in gone:
+            files.remove(self.made.pop(key), [key[1]])
+        if gone:
+            self.world.settle()
 
     def _round(self, scenario: Scenario, case: Case, number: int) -> None:
         # Another one begins each time: nobody always follows the same.
         turn = number % len(case.systems)
         for name in case.systems[turn:] + case.systems[:turn]:
-            self.done += 1
+            key = scenario.name, case.name
+            self.done[key] = self.done.get(key, 0) + 1
             if self._given_up(scenario, case, name):
                 continue
             self._one(scenario, case, name, number)
@@ -115,14 +149,16 @@ class Runner:
         except (SystemExit, OSError, ValueError, KeyError,
                 subprocess.SubprocessError) as error:
             self.errors.append({**run, "error": str(error)})
-            self.say(f"FAILED {scenario.name} {case.name} {name}: {error}")
+            last = str(error).strip().splitlines()[-1:] or ["?"]
+            self.say(f"FAILED {scenario.name} {case.name} {name}: {last[0]} "
+                     "(all of it is in raw.json)")
             self.world.forget(SYSTEMS[name])
             return
         self.runs.append({**run, "took_s": time.monotonic() - began,
                           "figures": found})
         shown = "  ".join(f"{key} {found[key]:.4g}" for key in
                           (*case.show, "cpu_us") if key in found)
-        self.say(f"[{self.done}/{self.plan.count()}, "
+        self.say(f"[{sum(self.done.values())}/{self.plan.count()}, "
                  f"{_minutes(self.left_s())} left] {scenario.name} "
                  f"{case.name} round {number + 1} {name}: {shown}"
                  f"  others {found['others_cpus']:.2f} CPUs")

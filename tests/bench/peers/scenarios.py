@@ -46,7 +46,6 @@ class Scenario:
     cases: tuple[Case, ...]
     env: Env = Env()
     overview: tuple[str, ...] = ()      # figures with a table of all cases
-    remove: bool = False                # its files are large: they go
 
 
 def _rados(what: str, depth: int = 64,
@@ -146,7 +145,7 @@ def _streams(object_mib: int) -> Scenario:
     return Scenario(
         f"S3-{object_mib}M", "Sequential streams, 1 MiB requests, objects "
         f"of {object_mib} MiB, with the stages of their latency",
-        tuple(cases), Env(metrics=True), overview=("mib_s",), remove=True)
+        tuple(cases), Env(metrics=True), overview=("mib_s",))
 
 
 def _buffered() -> Scenario:

@@ -51,7 +51,7 @@ b=$(now)
 git clone -q -n {SOURCES}/work git
 sync -f .
 c=$(now)
-git -C git checkout -q .
+git -C git checkout -q -f
 sync -f .
 d=$(now)
 rm -rf tar

@@ -22,6 +22,8 @@ from peers.systems import SYSTEMS, System, port_of, pseudo_of
 POOL = "peers"
 IMAGE = "image"
 IMAGE_MIB = 256
+SETTLE_LIMIT_S = 30
+QUIET_OPS = 20              # in half a second
 FUSE = Path("/mnt/peer-fuse")
 # What the lab sets otherwise, for tests, is back to Ganesha's own default.
 GANESHA = ("--export-block", "Attr_Expiration_Time = 60;",
@@ -107,6 +109,18 @@ class World:
         return client, "/mnt/nfs"
 
     # How it comes and goes.
+
+    def settle(self) -> None:
+        """Until the OSDs are quiet: purging what was removed is load, too."""
+        until = time.monotonic() + SETTLE_LIMIT_S
+        before = -1
+        while time.monotonic() < until:
+            now = json.loads(lab("stat"))["osd"]["total"]["op"]
+            if 0 <= now - before < QUIET_OPS:
+                return
+            before = now
+            time.sleep(0.5)
+        self.say(f"the OSDs are not quiet after {SETTLE_LIMIT_S} s")
 
     def forget(self, system: System) -> None:
         """Its client may be broken: the next one who asks gets another."""
