@@ -158,6 +158,7 @@ class World:
             self.say(f"a cluster on {env.store}")
             lab("cluster", f"--{env.store}")
             self.pool = self.image = False
+            old = None
         if env.slow_ms >= 0 or (old and old.slow_ms >= 0):
             self.say(f"backend delayed by 0 to {max(env.slow_ms, 0):g} ms")
             lab("slow", f"{max(env.slow_ms, 0):g}")
