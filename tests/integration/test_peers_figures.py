@@ -101,7 +101,8 @@ def test_a_target_of_latency_wants_less():
         runs = runs_of("one", "stable-write", casync=[0], ceph=[0])
         for run, took in zip(runs, (value * 1000, 1000)):
             run["figures"]["mean_us"] = took
-        what = "one at a time: stable 4 KiB write latency / FSAL_CEPH blocking"
+        what = ("one at a time: stable 4 KiB write latency / FSAL_CEPH "
+                "blocking")
         assert next(one["met"] for one in targets.judge(runs)
                     if one["what"] == what) is met
 
@@ -157,12 +158,57 @@ def test_report_says_what_is_missing_and_what_failed():
     raw = json.loads(json.dumps(raw_of(runs)))
     text = report.write(raw)
     assert "**Not complete**, there was no time for: S9." in text
-    assert "- S2 stable-write `ceph` round 2: … nfsload: status 1 more" in text
+    assert ("- S2 stable-write `ceph` round 2: … nfsload: status 1 more"
+            in text)
     assert "| `ceph` | 10 (10–10) | 3.00 (3.00–3.00) |" in text
     assert "| not measured |" in text
     assert "| writes | 30 | 10 |" in text
     runs[0]["figures"]["others_cpus"] = runs[1]["figures"]["others_cpus"] = 1
     assert "| `casync`* |" in report.write(raw_of(runs))
+
+
+RADOS = """\
+Total time run:         2.00156
+Total writes made:      8000
+Write size:             4096
+Average IOPS:           3996
+Average Latency(s):     0.00431
+Max latency(s):         0.0561
+"""
+FIO = """warning of a library {
+{
+  "fio version" : "fio-3.41",
+  "jobs" : [{"error" : 0,
+    "read" : {"total_ios" : 0},
+    "write" : {"total_ios" : 600, "io_bytes" : 2457600, "runtime" : 2000,
+      "clat_ns" : {"mean" : 5000.0, "percentile" : {
+        "50.000000" : 4000, "99.000000" : 9000}}}}]
+}
+"""
+
+
+def test_what_the_tools_say_is_understood():
+    pytest.importorskip("cephfs")
+    from peers import measure, tree
+    found, made = measure.of_rados(RADOS, 4096)
+    assert made == 8000 and found["per_s"] == pytest.approx(8000 / 2.00156)
+    assert found["mean_us"] == pytest.approx(4310)
+    with pytest.raises(SystemExit, match="Total"):
+        measure.of_rados("", 4096)
+    found, made = measure.of_fio(FIO)
+    assert made == 600 and found == {
+        "per_s": 300, "mib_s": pytest.approx(1.171875), "mean_us": 5,
+        "p50_us": 4, "p99_us": 9}
+    with pytest.raises(SystemExit, match="error 5"):
+        measure.of_fio(FIO.replace('"error" : 0', '"error" : 5'))
+    assert tree.rates("noise\n10.0 12.0 13.0 17.0 18.0\n", 100) == {
+        "untar_per_s": 50, "checkout_per_s": 25, "remove_per_s": 100}
+    assert measure.parse_stages("""
+ceph_async__latency_us_sum{export="1",op="read",stage="queued"} 5
+ceph_async__latency_us_sum{export="1",op="write",stage="queued"} 7
+ceph_async__latency_us_count{export="1",op="write",stage="total"} 3
+ceph_async__requests_total{op="write"} 9
+""") == {"sum queued": 12, "count total": 3}
 
 
 def test_the_agent_is_where_the_kernel_client_looks():

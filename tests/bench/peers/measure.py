@@ -167,7 +167,10 @@ def _local(words: list[str]) -> str:
 
 def of_fio(text: str) -> tuple[dict[str, float], int]:
     """fio's JSON, which may have lines of a library before it."""
-    job = json.loads(text[text.index("{\n"):])["jobs"][0]
+    begin = re.search(r"^\{$", text, re.M)
+    if not begin:
+        raise SystemExit(f"bench: fio gave no JSON:\n{text}")
+    job = json.loads(text[begin.start():])["jobs"][0]
     if job["error"]:
         raise SystemExit(f"bench: fio ended with error {job['error']}")
     ways = [job[way] for way in ("read", "write") if job[way]["total_ios"]]
@@ -241,15 +244,13 @@ def _meta(world: World, system: System, load: Meta, _seconds: float,
 
 def _tree(world: World, system: System, load: Tree, _seconds: float,
           seed: int) -> tuple[dict[str, float], int]:
-    script = tree.script(f"tree-{system.name}-{seed}")
+    name = f"tree-{system.name}-{seed}"
     if system.kind == "fuse":
-        out = _local(["bash", "-c", script.format(where=FUSE)])
+        out = _local(["bash", "-c", tree.script(f"{FUSE}/{name}")])
     else:
         client, where = world.client(system, "4.2", "")
-        out = client.run(script.format(where=where), 600)
-    took = json.loads(out.strip().splitlines()[-1])
-    return ({f"{what}_per_s": load.files / seconds
-             for what, seconds in took.items()}, load.files)
+        out = client.run(tree.script(f"{where}/{name}"), 600)
+    return tree.rates(out, load.files), load.files
 
 
 RUN: dict[type, Any] = {Nfs: _nfs, Fio: _fio, Rados: _rados, Meta: _meta,

@@ -123,6 +123,10 @@ def _sync_table() -> Scenario:
         overview=("per_s", "journal"))
 
 
+def _streams_word(count: int) -> str:
+    return "1 stream" if count == 1 else f"{count} streams"
+
+
 def _streams(object_mib: int) -> Scenario:
     cases = []
     for way in ("write", "read"):
@@ -137,7 +141,8 @@ def _streams(object_mib: int) -> Scenario:
                            stages=True)
                 cases.append(Case(
                     f"{way}-{streams}-{depth}",
-                    f"{way}, {streams} streams, {depth} in flight together",
+                    f"{way}, {_streams_word(streams)}, {depth} in flight "
+                    "together",
                     GATEWAYS, load,
                     show=("mib_s", "mean_us", "stage_queued_us",
                           "stage_libcephfs_us", "stage_handover_us",
@@ -156,7 +161,7 @@ def _buffered() -> Scenario:
                 kind = "direct" if direct else "buffered"
                 cases.append(Case(
                     f"{kind}-actimeo-{actimeo}-jobs-{jobs}",
-                    f"{kind}, actimeo={actimeo}, {jobs} jobs",
+                    f"{kind}, actimeo={actimeo}, jobs: {jobs}",
                     ("casync", "ceph"),
                     Fio(SLOW, "randread", "4k", 16, direct=direct, jobs=jobs,
                         vers="3", opts=f"actimeo={actimeo}",
@@ -259,9 +264,9 @@ def _names() -> Scenario:
         "metadata", "Files made, looked at, listed, renamed and removed, a "
         "second",
         tuple(Case(f"v{version}-{clients}",
-                   f"NFSv{version}, {clients} clients" if version == "3" else
+                   f"NFSv{version}, clients: {clients}" if version == "3" else
                    f"kernel client (NFSv4.1, actimeo=0, or CephFS), "
-                   f"{clients} clients",
+                   f"clients: {clients}",
                    GATEWAYS if version == "3" else
                    (*GATEWAYS, "kcephfs", "fuse"),
                    Meta(version, clients, 1000), show=phases)

@@ -31,33 +31,36 @@ def make_sources(count: int) -> None:
     (SOURCES / f"done-{count}").touch()
 
 
-def script(name: str) -> str:
-    """Shell, for str.format(where=…); seconds of each as JSON, last.
-
-    What is written is on disk when the clock stops: sync -f.
-    """
+def script(where: str) -> str:
+    """Shell that ends with five times; what was written is on disk then."""
     return f"""
 set -e
 export HOME=/tmp GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory
 export GIT_CONFIG_VALUE_0='*'
-folder={{where}}/{name}
-mkdir -p $folder/tar
-cd $folder
-now() {{{{ date +%s.%N; }}}}
-a=$(now)
+mkdir -p {where}/tar
+cd {where}
+a=$(date +%s.%N)
 tar -xf {SOURCES}/files.tar -C tar
 sync -f .
-b=$(now)
+b=$(date +%s.%N)
 git clone -q -n {SOURCES}/work git
 sync -f .
-c=$(now)
+c=$(date +%s.%N)
 git -C git checkout -q -f
 sync -f .
-d=$(now)
+d=$(date +%s.%N)
 rm -rf tar
-e=$(now)
+e=$(date +%s.%N)
 cd /
-rm -rf $folder
-echo $a $b $c $d $e | awk '{{{{ printf "{{{{\\"untar\\": %f, \\"checkout\\": " \\
-"%f, \\"remove\\": %f}}}}\\n", $2 - $1, $4 - $3, $5 - $4 }}}}'
+rm -rf {where}
+echo $a $b $c $d $e
 """
+
+
+def rates(out: str, count: int) -> dict[str, float]:
+    """Files a second, from the script's last line."""
+    begun, untarred, cloned, checked_out, removed = map(
+        float, out.strip().splitlines()[-1].split())
+    return {"untar_per_s": count / (untarred - begun),
+            "checkout_per_s": count / (checked_out - cloned),
+            "remove_per_s": count / (removed - checked_out)}
