@@ -167,6 +167,26 @@ def test_report_says_what_is_missing_and_what_failed():
     assert "| `casync`* |" in report.write(raw_of(runs))
 
 
+def test_a_late_run_makes_fewer_rounds_of_each():
+    pytest.importorskip("cephfs")
+    from peers.runner import Plan, Runner
+    from peers.scenarios import chosen
+    scenarios = chosen(["S2", "large"], quick=True)
+    each = [sum(len(case.systems) for case in scenario.cases)
+            for scenario in scenarios]
+    plan = Plan(scenarios, 3, 2.0, limit_s=1000)
+    runner = Runner(plan, None, print, print)
+    assert plan.count() == 3 * sum(each)
+    # The first one may have its share of 1000 s, the last one all.
+    share = 1000 * each[0] / sum(each)
+    runner.elapsed_s = lambda: share - 50
+    assert not runner.late(scenarios[0], 49)
+    assert runner.late(scenarios[0], 51)
+    assert not runner.late(scenarios[1], 51)
+    plan.limit_s = 0
+    assert not runner.late(scenarios[0], 10000)
+
+
 RADOS = """\
 Total time run:         2.00156
 Total writes made:      8000

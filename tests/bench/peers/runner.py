@@ -69,9 +69,23 @@ class Runner:
         worlds = {scenario.env for scenario in self.plan.scenarios}
         return left + len(worlds - self.worlds) * WORLD_S
 
+    def elapsed_s(self) -> float:
+        return time.monotonic() - self.began
+
     def over(self) -> bool:
         return bool(self.plan.limit_s) and \
-            time.monotonic() - self.began > self.plan.limit_s
+            self.elapsed_s() > self.plan.limit_s
+
+    def late(self, scenario: Scenario, round_s: float) -> bool:
+        """Would one more round take the time of the scenarios behind it?
+        Better fewer rounds of each than none of the last ones."""
+        if not self.plan.limit_s:
+            return False
+        until = self.plan.scenarios.index(scenario) + 1
+        counts = [sum(len(case.systems) for case in one.cases)
+                  for one in self.plan.scenarios]
+        share = sum(counts[:until]) / sum(counts)
+        return self.elapsed_s() + round_s > self.plan.limit_s * share
 
     def run(self) -> None:
         for scenario in self.plan.scenarios:
@@ -88,14 +102,25 @@ class Runner:
         self.world.enter(scenario.env, systems)
         self._make_files(scenario, systems)
         for number in range(self.plan.rounds):
-            if self.over():
-                self.skipped.append(f"{scenario.name} from round "
-                                    f"{number + 1} on")
-                break
+            began = time.monotonic()
             for case in scenario.cases:
                 self._round(scenario, case, number)
             self.keep(self.runs)
+            if number + 1 < self.plan.rounds and \
+                    self.late(scenario, time.monotonic() - began):
+                self._skip(scenario, number + 1)
+                break
         self._remove_files(scenario)
+
+    def _skip(self, scenario: Scenario, number: int) -> None:
+        """The rounds from NUMBER on are not made."""
+        left = self.plan.rounds - number
+        self.skipped.append(f"{scenario.name} (the last "
+                            f"{left} of {self.plan.rounds} rounds)")
+        self.say(f"late: {self.skipped[-1]} skipped")
+        for case in scenario.cases:
+            self.done[scenario.name, case.name] += \
+                left * len(case.systems)
 
     def _make_files(self, scenario: Scenario, systems: list[str]) -> None:
         owners = [name for name in systems
