@@ -136,10 +136,22 @@ class World:
         if self.knfsd:
             self.knfsd.close()
             self.knfsd = None
+        pids = {str(about["pid"]) for about in self.ganeshas.values()}
         for name in self.ganeshas:
             lab("ganesha", "stop", "--name", about_name(SYSTEMS[name]))
         self.ganeshas = {}
         self._stop_fuse()
+        self._evict(pids)
+
+    def _evict(self, pids: set[str]) -> None:
+        """FSAL_CEPH leaves its session behind, whose capabilities would keep
+        everyone waiting until it times out."""
+        if not self.env:
+            return
+        for session in json.loads(lab("stat"))["mds"]["sessions"]:
+            if session["metadata"].get("pid") in pids:
+                ceph("tell", "mds.0", "client", "evict",
+                     f"id={session['id']}")
 
     def end(self) -> None:
         self.leave()
