@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
-from peers import figures, report, targets  # noqa: E402
+from peers import figures, measure, report, targets, tree  # noqa: E402
 from peers.kernel_client import AGENT  # noqa: E402
+from peers.runner import Plan, Runner  # noqa: E402
+from peers.scenarios import chosen  # noqa: E402
 
 
 def runs_of(scenario, case, **systems):
@@ -109,8 +111,6 @@ def test_a_target_of_latency_wants_less():
 
 def test_every_target_names_a_case_that_exists(monkeypatch):
     """And one that --quick measures."""
-    pytest.importorskip("cephfs")
-    from peers.scenarios import chosen
     systems = {(scenario.name, case.name): case.systems
                for scenario in chosen([], quick=True)
                for case in scenario.cases}
@@ -168,9 +168,6 @@ def test_report_says_what_is_missing_and_what_failed():
 
 
 def test_a_late_run_makes_fewer_rounds_of_each():
-    pytest.importorskip("cephfs")
-    from peers.runner import Plan, Runner
-    from peers.scenarios import chosen
     scenarios = chosen(["S2", "large"], quick=True)
     each = [sum(len(case.systems) for case in scenario.cases)
             for scenario in scenarios]
@@ -208,8 +205,6 @@ FIO = """warning of a library {
 
 
 def test_what_the_tools_say_is_understood():
-    pytest.importorskip("cephfs")
-    from peers import measure, tree
     found, made = measure.of_rados(RADOS, 4096)
     assert made == 8000 and found["per_s"] == pytest.approx(8000 / 2.00156)
     assert found["mean_us"] == pytest.approx(4310)

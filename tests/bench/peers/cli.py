@@ -167,6 +167,10 @@ def _tell(raw: dict[str, Any], folder: Path, against: Path | None) -> None:
         say(f"no pictures: {error} (python3-matplotlib)")
     (folder / "report.md").write_text(report.write(raw, old, pictures),
                                       encoding="utf-8")
+    for line in report.changes(raw, old) if old else []:
+        if line["apart"]:
+            print(f"{'changed':<12} {' '.join(line['key'])}: "
+                  f"{line['ratio']:.2f} times")
     for one in targets.judge(raw["runs"]):
         if one["met"] is not None:
             print(f"{report.WORDS[one['met']].strip('*'):<12} {one['what']}: "

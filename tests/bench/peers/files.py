@@ -10,8 +10,6 @@ import contextlib
 import random
 from typing import Any, Iterable, Iterator
 
-import cephfs
-
 from peers.loads import MIB, Files
 
 CONTENT = random.Random(1).randbytes(4 * MIB)
@@ -19,6 +17,7 @@ CONTENT = random.Random(1).randbytes(4 * MIB)
 
 @contextlib.contextmanager
 def mounted() -> Iterator[Any]:
+    import cephfs           # not where figures are only looked at
     fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf", auth_id="admin")
     fs.mount()
     try:
@@ -53,8 +52,15 @@ def _lay_out(fs: Any, folder: str, size: int) -> None:
         fs.setxattr(folder, f"ceph.dir.layout.{key}", str(value).encode(), 0)
 
 
-def _fill(fs: Any, path: str, size: int) -> None:
+@contextlib.contextmanager
+def _may_be_missing() -> Iterator[None]:
+    import cephfs
     with contextlib.suppress(cephfs.ObjectNotFound):
+        yield
+
+
+def _fill(fs: Any, path: str, size: int) -> None:
+    with _may_be_missing():
         if fs.stat(path).st_size >= size:
             return
     handle = fs.open(path, "w", 0o644)
@@ -72,7 +78,7 @@ def remove(systems: Iterable[str], wanted: Iterable[Files]) -> None:
                 for number in range(files.count):
                     path = (f"{folder_of(system, files)}/"
                             f"{files.name}.{number}")
-                    with contextlib.suppress(cephfs.ObjectNotFound):
+                    with _may_be_missing():
                         # A file that a gateway still holds keeps its data.
                         fs.truncate(path, 0)
                         fs.unlink(path)

@@ -154,11 +154,17 @@ def _case(runs: list[figures.Run], scenario: str,
     return [f"### {case['title']}", "", *table(head, rows)]
 
 
-def _against(raw: dict[str, Any], old: dict[str, Any]) -> list[str]:
+def changes(raw: dict[str, Any],
+            old: dict[str, Any]) -> list[dict[str, Any]]:
+    """Each case by the figure that it is about."""
     shown = {(scenario["name"], case["name"]): case["show"][0]
              for scenario in raw["scenarios"] for case in scenario["cases"]}
+    return figures.against(raw["runs"], old["runs"], shown)
+
+
+def _against(raw: dict[str, Any], old: dict[str, Any]) -> list[str]:
     rows = []
-    for line in figures.against(raw["runs"], old["runs"], shown):
+    for line in changes(raw, old):
         name, factor, digits = COLUMNS[line["figure"]]
         rows.append([*line["key"], name,
                      number(line["then"], factor, digits),
@@ -166,7 +172,9 @@ def _against(raw: dict[str, Any], old: dict[str, Any]) -> list[str]:
                      f"{line['ratio']:.2f}",
                      "**changed**" if line["apart"] else ""])
     return ["## Against an older run", "",
-            f"Then: {old['when']}, {old['machine']}, {old['versions']}. "
+            f"Then: {old['when']}, {old['machine']}, {old['versions']}, "
+            f"{old['settings']['rounds']} rounds of "
+            f"{old['settings']['seconds']:g} s. "
             "Absolute figures of two runs differ by 15 % without a reason; "
             "*changed* are those whose ranges have nothing in common.", "",
             *table(["scenario", "case", "system", "figure", "then", "now",
