@@ -6,7 +6,7 @@
 #   ci/bench.sh [--quick] [--against RAW.JSON] [SCENARIO...]
 #
 # --quick takes what the targets are about and ends within 10 minutes once
-# the image is there; everything takes hours (--list says what, and how long).
+# the image is there; everything takes three hours (--list says what).
 # Raw figures, report and pictures: results/DATE/.  Exit status 0 when every
 # measurement was made, whatever came out.  More options: --help.
 set -eu

@@ -160,6 +160,7 @@ def test_report_says_what_is_missing_and_what_failed():
     assert "**Not complete**, there was no time for: S9." in text
     assert ("- S2 stable-write `ceph` round 2: … nfsload: status 1 more"
             in text)
+    assert "| `casync` | 30 (30–30) | 1 |" in text
     assert "| `ceph` | 10 (10–10) | 3.00 (3.00–3.00) |" in text
     assert "| not measured |" in text
     assert "| writes | 30 | 10 |" in text

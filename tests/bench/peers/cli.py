@@ -41,11 +41,12 @@ def _parser() -> argparse.ArgumentParser:
                         "targets are about, 3 rounds of 2 s, in 10 minutes")
     parser.add_argument("--rounds", type=int, help="default 5")
     parser.add_argument("--seconds", type=float, help="of each measurement, "
-                        "default 5")
+                        "default 4")
     parser.add_argument("--systems", metavar="A,B", help="only these")
     parser.add_argument("--cases", metavar="A,B", help="only these")
     parser.add_argument("--limit", type=float, metavar="MINUTES",
-                        help="begin no round after that")
+                        help="fewer rounds of each scenario, as many as "
+                        "that gives time for")
     parser.add_argument("--against", type=Path, metavar="RAW.JSON",
                         help="compare with a stored run")
     parser.add_argument("--output", type=Path, metavar="FOLDER",
@@ -74,7 +75,7 @@ def _plan(args: argparse.Namespace) -> Plan:
     rounds = args.rounds or (3 if args.quick else 5)
     limit = args.limit or (QUICK_LIMIT_MIN if args.quick else 0)
     return Plan(scenarios, rounds,
-                args.seconds or (2.0 if args.quick else 5.0), limit * 60)
+                args.seconds or (2.0 if args.quick else 4.0), limit * 60)
 
 
 def _only(scenarios: list[Scenario], what: str,

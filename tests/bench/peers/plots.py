@@ -10,9 +10,10 @@ from peers.report import COLUMNS
 
 LICENSE = "<!-- SPDX-License-Identifier: LGPL-3.0-or-later -->"
 COLORS = {"casync": "#0b5394", "fdatasync": "#6fa8dc", "full": "#9fc5e8",
-          "ceph": "#b45f06", "cephasync": "#f6b26b", "quiet": "#7f6000",
-          "quietasync": "#bf9000", "kcephfs": "#38761d", "fuse": "#93c47d",
-          "knfsd": "#674ea7", "rados": "#666666", "rbd": "#999999"}
+          "single": "#3d85c6", "ceph": "#b45f06", "cephasync": "#f6b26b",
+          "quiet": "#7f6000", "quietasync": "#bf9000", "kcephfs": "#38761d",
+          "fuse": "#93c47d", "knfsd": "#674ea7", "rados": "#666666",
+          "rbd": "#999999"}
 
 
 def draw(raw: dict[str, Any], folder: Path) -> list[str]:

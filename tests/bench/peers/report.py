@@ -142,9 +142,11 @@ def _case(runs: list[figures.Run], scenario: str,
         cells = [f"`{system}`{star}"]
         for figure in shown:
             _, factor, digits = COLUMNS[figure]
-            cells.append(number(figures.of(runs, key, figure), factor,
-                                digits))
-        cells.insert(2, number(figures.ratio(
+            value = figures.of(runs, key, figure)
+            if value and figure in COSTS:
+                value = {**value, "rounds": 1}      # the median will do
+            cells.append(number(value, factor, digits))
+        cells.insert(2, "1" if system == REFERENCE else number(figures.ratio(
             runs, (scenario, case["name"], REFERENCE), key, first)))
         rows.append(cells)
     if not rows:

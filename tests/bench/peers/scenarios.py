@@ -219,7 +219,7 @@ def _large() -> Scenario:
 
 
 def _log() -> Scenario:
-    who = (*EVERY_GATEWAY, "knfsd")
+    who = (*EVERY_GATEWAY, "single", "knfsd")
     return Scenario(
         "append", "A database's log: stable sequential 4 KiB writes, 64 in "
         "flight on one file, one connection",

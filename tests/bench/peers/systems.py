@@ -23,6 +23,8 @@ _ALL = (
            "CEPH_ASYNC", ("Stable_Write = fdatasync;",)),
     System("full", "CEPH_ASYNC, Stable_Write = full", "ganesha",
            "CEPH_ASYNC", ("Stable_Write = full;",)),
+    System("single", "CEPH_ASYNC, Gather_Bytes = 0: adjacent writes apart",
+           "ganesha", "CEPH_ASYNC", ("Gather_Bytes = 0;",)),
     System("ceph", "FSAL_CEPH, blocking (its default)", "ganesha", "CEPH"),
     System("cephasync", "FSAL_CEPH, async = true", "ganesha", "CEPH",
            block=("async = true;",)),
