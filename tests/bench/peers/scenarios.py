@@ -203,8 +203,9 @@ def _slow(ms: int) -> Scenario:
             show=("per_s", "p99_us", "getattr_p99_us",
                   "getattr_corrected_p99_us"),
             quick=("casync", "ceph") if (ms, flying) == (100, 2048) else ()))
-    return Scenario(f"slow-{ms}", f"A backend that takes 0 to {ms} ms for "
-                    "each OSD operation", tuple(cases), Env(slow_ms=ms),
+    title = f"A backend that takes 0 to {ms} ms for each OSD operation" \
+        if ms else "The same backend without a delay"
+    return Scenario(f"slow-{ms}", title, tuple(cases), Env(slow_ms=ms),
                     overview=("per_s", "getattr_p99_us"))
 
 
