@@ -164,6 +164,8 @@ def test_report_says_what_is_missing_and_what_failed():
     assert "| `ceph` | 10 (10–10) | 3.00 (3.00–3.00) |" in text
     assert "| not measured |" in text
     assert "| writes | 30 | 10 |" in text
+    text = report.write(raw, pictures=[("S2", "a.svg"), ("S2-sync", "b.svg")])
+    assert "![small](a.svg)" in text and "b.svg" not in text
     runs[0]["figures"]["others_cpus"] = runs[1]["figures"]["others_cpus"] = 1
     assert "| `casync`* |" in report.write(raw_of(runs))
 

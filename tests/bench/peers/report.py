@@ -56,15 +56,15 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 
 
 def write(raw: dict[str, Any], old: dict[str, Any] | None = None,
-          pictures: list[str] | None = None) -> str:
+          pictures: list[tuple[str, str]] | None = None) -> str:
     lines = ["# Side by side with every peer", "", *_about(raw),
              *_targets(raw)]
     if old:
         lines += _against(raw, old)
     for scenario in raw["scenarios"]:
         lines += _scenario(raw, scenario)
-        for picture in pictures or []:
-            if picture.startswith(scenario["name"] + "-"):
+        for owner, picture in pictures or []:
+            if owner == scenario["name"]:
                 lines += [f"![{scenario['title']}]({picture})", ""]
     return "\n".join(lines + _errors(raw)) + "\n"
 
