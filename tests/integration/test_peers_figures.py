@@ -73,6 +73,15 @@ def test_disturbed_when_half_of_the_rounds_are():
     assert not figures.disturbed(runs, *key("casync"))
 
 
+def test_others_are_weighed_by_time():
+    runs = runs_of("S2", "stable-write", casync=[1, 1])
+    for run, cpus, took in zip(runs, (1.0, 0.0), (1, 3)):
+        run["figures"]["others_cpus"] = cpus
+        run["took_s"] = took
+    assert figures.others(runs) == 0.25
+    assert figures.others([]) == 0
+
+
 def test_against():
     old = runs_of("S2", "stable-write", casync=[100, 110, 120],
                   ceph=[50, 55, 60], fuse=[1])

@@ -14,8 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
-from bench import Others
-from peers import plots, report, targets
+from peers import figures, plots, report, targets
 from peers.runner import Plan, Runner
 from peers.scenarios import SCENARIOS, Scenario, chosen
 from peers.systems import SYSTEMS
@@ -182,11 +181,10 @@ def _tell(raw: dict[str, Any], folder: Path, against: Path | None) -> None:
 
 def _measure(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     raw = _raw(plan, args)
-    others = Others()
     world = World(args.no_up, say)
 
-    def keep(_runs: list[dict[str, Any]]) -> None:
-        raw["others_cpus"] = others.cpus()
+    def keep(runs: list[dict[str, Any]]) -> None:
+        raw["others_cpus"] = figures.others(runs)
         _keep(raw, args.output)
     runner = Runner(plan, world, say, keep)
     raw.update(runs=runner.runs, errors=runner.errors,

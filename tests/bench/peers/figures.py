@@ -62,6 +62,13 @@ def disturbed(runs: list[Run], scenario: str, case: str,
         statistics.median(values.values()) > DISTURBED_CPUS
 
 
+def others(runs: list[Run]) -> float:
+    """How many CPUs others used while something was measured."""
+    seconds = sum(run["took_s"] for run in runs)
+    return sum(run["figures"]["others_cpus"] * run["took_s"]
+               for run in runs) / seconds if seconds else 0.0
+
+
 def keys_of(runs: list[Run]) -> list[Key]:
     return list(dict.fromkeys(
         (run["scenario"], run["case"], run["system"]) for run in runs))

@@ -79,8 +79,8 @@ def _about(raw: dict[str, Any]) -> list[str]:
         "the server's process and the cluster, for each request; `*` marks "
         f"lines where others used more than {figures.DISTURBED_CPUS} CPUs in "
         "half of the rounds or more.", "",
-        f"All in all others used {raw['others_cpus']:.2f} of "
-        f"{raw['cpus']} CPUs.", ""]
+        f"While something was measured others used {raw['others_cpus']:.2f} "
+        f"of {raw['cpus']} CPUs.", ""]
     if raw["skipped"]:
         lines += ["**Not complete**, there was no time for: "
                   + ", ".join(raw["skipped"]) + ".", ""]
