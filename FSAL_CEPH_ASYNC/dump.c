@@ -13,7 +13,7 @@
 static const char *const state_names[] = {
 	[CASYNC_OP_NEW] = "NEW (getting an open file)",
 	[CASYNC_OP_JOURNALING] = "JOURNALING (a new file, before its data)",
-	[CASYNC_OP_HELD] = "HELD (others of its file are being submitted)",
+	[CASYNC_OP_HELD] = "HELD (others of its file go first)",
 	[CASYNC_OP_SUBMITTED] = "SUBMITTED (with libcephfs)",
 	[CASYNC_OP_QUEUED] = "QUEUED (libcephfs has answered)",
 	[CASYNC_OP_FINISHING] = "FINISHING",
