@@ -20,6 +20,7 @@
 #include "former.h"
 #include "keys.h"
 #include "module.h"
+#include "name.h"
 #include "service.h"
 
 /* More than there are, and one for the end. */
@@ -67,6 +68,27 @@ static bool is_right(const struct casync_key *key, const char *token,
 	return casync_key_set(key, token, member, why, size);
 }
 
+/*
+ * Where we stand in for FSAL_CEPH nobody has chosen us in this file: what it
+ * asks of FSAL_CEPH alone, and we have not, is left out, not refused.
+ */
+static bool is_for_fsal_ceph(const struct casync_key *key, const char *token,
+			     const void *cnode)
+{
+	struct casync_key its = *key;
+	char why[WHY_MAX];
+	uint64_t unused;
+
+	its.only = NULL;
+	if (!casync_compat || key->only == NULL ||
+	    !is_right(&its, token, &unused, cnode, why, sizeof(why)))
+		return false;
+	LogWarn(COMPONENT_CONFIG, "%s:%d: %s = %s has no effect: %s",
+		casync_config_node_file(cnode), casync_config_node_line(cnode),
+		key->name, token, key->only);
+	return true;
+}
+
 static int handle(const char *token, enum term_type type_hint,
 		  struct config_item *item, void *param_addr, void *cnode,
 		  struct config_error_type *err_type)
@@ -75,7 +97,8 @@ static int handle(const char *token, enum term_type type_hint,
 	char why[WHY_MAX];
 
 	(void)type_hint;
-	if (is_right(key, token, param_addr, cnode, why, sizeof(why)))
+	if (is_right(key, token, param_addr, cnode, why, sizeof(why)) ||
+	    is_for_fsal_ceph(key, token, cnode))
 		return 0;
 
 	LogCrit(COMPONENT_CONFIG, "%s:%d: %s = %s%.*s is refused: %s",
@@ -162,8 +185,8 @@ static int commit_module(void *node, void *link_mem, void *self_struct,
 	(void)link_mem;
 	if (keys->zerocopy)
 		LogWarn(COMPONENT_CONFIG,
-			"CEPH_ASYNC { Zerocopy = true; } has no effect: libcephfs %s offers no zero-copy reads",
-			ceph_version(NULL, NULL, NULL));
+			"%s { Zerocopy = true; } has no effect: libcephfs %s offers no zero-copy reads",
+			casync_name, ceph_version(NULL, NULL, NULL));
 	/* What is not set stays so, for the exports to set. */
 	casync_keys_resolve(&tuning);
 	return check(node, &tuning, err_type);
@@ -197,7 +220,7 @@ bool casync_config_read_module(config_file_t config,
 	struct config_block block = {
 		.dbus_interface_name =
 			"org.ganesha.nfsd.config.fsal.ceph_async",
-		.blk_desc.name = "CEPH_ASYNC",
+		.blk_desc.name = (char *)casync_name,
 		.blk_desc.type = CONFIG_BLOCK,
 		.blk_desc.flags = CONFIG_UNIQUE,
 		.blk_desc.u.blk.init = noop_conf_init,
@@ -206,13 +229,15 @@ bool casync_config_read_module(config_file_t config,
 	};
 	uint32_t errors_before = err_type->errors;
 	bool bogus_before = err_type->bogus;
+	char where[64];
 
 	fill_items(CASYNC_IN_MODULE, items);
 	casync_keys_defaults(CASYNC_IN_MODULE, keys);
 
+	(void)snprintf(where, sizeof(where), "%s { }", casync_name);
 	err_type->bogus = false;
 	(void)load_config_from_parse(config, &block, keys, true, err_type);
-	return !bogus_refused(err_type, bogus_before, "CEPH_ASYNC { }") &&
+	return !bogus_refused(err_type, bogus_before, where) &&
 	       err_type->errors == errors_before;
 }
 
@@ -225,6 +250,8 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	int rc;
 
 	module->generation = casync_config_generation(config);
+	if (!casync_module_fits())
+		return fsalstat(ERR_FSAL_INVAL, 0);
 	if (!casync_config_read_module(config, &keys, err_type)) {
 		casync_keys_free(CASYNC_IN_MODULE, &keys);
 		return fsalstat(ERR_FSAL_INVAL, 0);
@@ -239,7 +266,7 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	fsal_hdl->fs_info.umask = module->keys.umask;
 	display_fsinfo(fsal_hdl);
 
-	rc = casync_module_start(module);
+	rc = casync_module_start();
 	if (rc != 0) {
 		LogCrit(COMPONENT_FSAL, "cannot start threads: %s",
 			strerror(-rc));

@@ -108,7 +108,7 @@ static int configure(struct casync_mount *mount,
 	return rc;
 }
 
-/* Does FSAL_CEPH share the process with us? */
+/* Does FSAL_CEPH share the process with us?  We may stand in for it. */
 static bool fsal_ceph_is_loaded(void)
 {
 	struct fsal_module *other = lookup_fsal("CEPH");
@@ -116,7 +116,7 @@ static bool fsal_ceph_is_loaded(void)
 	if (other == NULL)
 		return false;
 	fsal_put(other);
-	return true;
+	return other != &casync_module.fsal;
 }
 
 void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,

@@ -16,6 +16,7 @@
 #include "export.h"
 #include "keys.h"
 #include "module.h"
+#include "name.h"
 #include "object.h"
 #include "ops.h"
 #include "snapshot.h"
@@ -421,9 +422,8 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	/* Ganesha goes on with the next export of the file. */
 	if (!casync_module_of(fsal_hdl)->ready) {
 		LogCrit(COMPONENT_CONFIG,
-			"export %" PRIu16
-			" is refused: CEPH_ASYNC { } was refused",
-			op_ctx->ctx_export->export_id);
+			"export %" PRIu16 " is refused: %s { } was refused",
+			op_ctx->ctx_export->export_id, casync_name);
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}
 	exp = gsh_calloc(1, sizeof(*exp));

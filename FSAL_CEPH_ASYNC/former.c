@@ -10,6 +10,7 @@
 #include "config_node.h"
 #include "connect.h"
 #include "former.h"
+#include "name.h"
 
 /* Only what identifies a mount is filled in.  Under `lock`. */
 static GLIST_HEAD(sessions);
@@ -40,7 +41,7 @@ static void note_locked(const void *export, const void *fsal, bool use_old_uuid)
 
 	if (path == NULL)
 		path = casync_config_node_value(export, "Path");
-	if (name == NULL || strcasecmp(name, "CEPH_ASYNC") != 0 || path == NULL)
+	if (name == NULL || strcasecmp(name, casync_name) != 0 || path == NULL)
 		return;
 	session = gsh_calloc(1, sizeof(*session));
 	session->user_id = copy(casync_config_node_value(fsal, "User_Id"));

@@ -13,17 +13,16 @@
 #include "export.h"
 #include "keys.h"
 #include "module.h"
+#include "name.h"
 #include "object.h"
 #include "prometheus.h"
 #include "recalls.h"
 #include "reload.h"
 #include "service.h"
 #include "statistics.h"
+#include "versions.h"
 #include "watchdog.h"
 #include "workers.h"
-
-/* The name decides the file Ganesha loads: libfsalceph_async.so. */
-#define CASYNC_FSAL_NAME "CEPH_ASYNC"
 
 /*
  * Ganesha checks the API's major and minor only; these catch a config.h that
@@ -69,19 +68,38 @@ struct casync_module casync_module = {
 		},
 };
 
+static bool registered;
 static bool staying;
 
-int casync_module_start(struct casync_module *module)
+static const char *known(const char *version)
 {
-	int major, minor, patch;
-	int rc;
+	return version[0] != '\0' ? version : "(unknown)";
+}
 
-	(void)ceph_version(&major, &minor, &patch);
+bool casync_module_fits(void)
+{
+	const struct casync_versions *built = &casync_versions_built;
+	struct casync_versions running;
+	char why[256];
+
+	casync_versions_running(&running);
 	LogEvent(
 		COMPONENT_FSAL,
-		"FSAL %s %s: FSAL API %d.%d, built for Ganesha %s, libcephfs %d.%d.%d",
-		module->fsal.name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
-		FSAL_MINOR_VERSION, GANESHA_VERSION, major, minor, patch);
+		"FSAL %s %s: FSAL API %d.%d, Ganesha %s (built for %s), libcephfs %s (built with %s)",
+		casync_name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
+		FSAL_MINOR_VERSION, known(running.ganesha), built->ganesha,
+		running.ceph, known(built->ceph));
+	if (casync_versions_fit(built, &running, why, sizeof(why)))
+		return true;
+	LogCrit(COMPONENT_FSAL,
+		"FSAL %s is refused: it was built for Ganesha %s, %s",
+		casync_name, built->ganesha, why);
+	return false;
+}
+
+int casync_module_start(void)
+{
+	int rc;
 
 	rc = casync_workers_start();
 	if (rc == 0)
@@ -100,8 +118,21 @@ void casync_module_stay(void)
 	if (dladdr(&casync_module, &self) == 0 ||
 	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
 		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
-			CASYNC_FSAL_NAME, dlerror());
+			casync_name, dlerror());
 	staying = true;
+}
+
+/* Ganesha has just said which API it has. */
+static void refused(void)
+{
+	struct casync_versions running;
+
+	casync_versions_running(&running);
+	LogCrit(COMPONENT_FSAL,
+		"FSAL %s %s could not be registered: it was built for FSAL API %d.%d of Ganesha %s, this is Ganesha %s; install nfs-ganesha-ceph-async built for this one",
+		casync_name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
+		FSAL_MINOR_VERSION, casync_versions_built.ganesha,
+		known(running.ganesha));
 }
 
 /*
@@ -115,12 +146,12 @@ MODULE_INIT void casync_module_init(void)
 	casync_module.fsal.fs_info.supported_attrs =
 		casync_supported_attributes;
 
-	if (register_fsal(fsal, CASYNC_FSAL_NAME, FSAL_MAJOR_VERSION,
+	if (register_fsal(fsal, casync_name, FSAL_MAJOR_VERSION,
 			  FSAL_MINOR_VERSION, FSAL_ID_NO_PNFS) != 0) {
-		LogCrit(COMPONENT_FSAL, "FSAL %s could not be registered",
-			CASYNC_FSAL_NAME);
+		refused();
 		return;
 	}
+	registered = true;
 
 	/* register_fsal has put in the defaults: ours come after it. */
 	fsal->m_ops.init_config = casync_config_module;
@@ -135,8 +166,9 @@ MODULE_INIT void casync_module_init(void)
 
 MODULE_FINI void casync_module_fini(void)
 {
-	/* A thread of ours may wait for ever for what libcephfs owes us. */
-	if (staying)
+	/* A thread of ours may wait for ever for what libcephfs owes us; and
+	 * of whom Ganesha has refused it knows nothing. */
+	if (staying || !registered)
 		return;
 
 	/* Exports are gone: what is still queued frees their last pieces. */
@@ -148,6 +180,6 @@ MODULE_FINI void casync_module_fini(void)
 
 	if (unregister_fsal(&casync_module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",
-			CASYNC_FSAL_NAME);
+			casync_name);
 	casync_keys_free(CASYNC_IN_MODULE, &casync_module.keys);
 }

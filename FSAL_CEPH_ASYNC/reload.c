@@ -15,6 +15,7 @@
 #include "key_changes.h"
 #include "layout.h"
 #include "module.h"
+#include "name.h"
 #include "reload.h"
 
 #define LIST_BYTES 2048
@@ -35,7 +36,7 @@ static void log_changes(const char *of, enum casync_block block,
 	}
 }
 
-/* --- CEPH_ASYNC { } */
+/* --- The module's block */
 
 static bool takes_restart(const struct casync_module *module,
 			  const struct casync_module_keys *fresh,
@@ -47,8 +48,8 @@ static bool takes_restart(const struct casync_module *module,
 			       sizeof(list)))
 		return false;
 	LogCrit(COMPONENT_CONFIG,
-		"CEPH_ASYNC { }: reload refused, all its old values stay; these take a restart of Ganesha: %s",
-		list);
+		"%s { }: reload refused, all its old values stay; these take a restart of Ganesha: %s",
+		casync_name, list);
 	err_type->invalid = true;
 	return true;
 }
@@ -59,11 +60,14 @@ static void reload_module_locked(struct casync_module *module,
 {
 	struct casync_module_keys fresh = {0};
 	uint32_t errors_before = err_type->errors;
+	char of[64];
 
 	if (casync_config_read_module(config, &fresh, err_type) &&
 	    !takes_restart(module, &fresh, err_type)) {
-		log_changes("CEPH_ASYNC { }, for exports read from now on",
-			    CASYNC_IN_MODULE, &module->keys, &fresh);
+		(void)snprintf(of, sizeof(of),
+			       "%s { }, for exports read from now on",
+			       casync_name);
+		log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_lock();
 		casync_keys_adopt(CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_unlock();

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
 # libcephfs with ceph_ll_nonblocking_readv_writev (Ceph 19.2 and later).
-# Probed once, here.  Result: target CephFS::cephfs.
+# Probed once, here.  Result: target CephFS::cephfs, CEPHFS_VERSION.
 
 include(CheckCSourceCompiles)
 
@@ -22,6 +22,32 @@ int main(void)
 	struct ceph_ll_io_info io = { .fsync = true, .syncdataonly = true };
 	return (int)ceph_ll_nonblocking_readv_writev(0, &io);
 }" CEPHFS_HAS_NONBLOCKING_IO)
+# No header has Ceph's version (LIBCEPHFS_VER_* is the interface's), no .pc
+# file is installed: the library is asked.
+set(_ask "${CMAKE_CURRENT_BINARY_DIR}/ceph_version.c")
+file(WRITE "${_ask}" "
+#include <stdio.h>
+#include <cephfs/libcephfs.h>
+int main(void)
+{
+	int v[3];
+
+	ceph_version(&v[0], &v[1], &v[2]);
+	printf(\"%d.%d.%d\", v[0], v[1], v[2]);
+	return 0;
+}
+")
+if(NOT CEPHFS_VERSION AND NOT CMAKE_CROSSCOMPILING)
+	try_run(_ran _built "${CMAKE_CURRENT_BINARY_DIR}/ceph_version" "${_ask}"
+		CMAKE_FLAGS "-DINCLUDE_DIRECTORIES=${CEPHFS_INCLUDE_DIR}"
+		COMPILE_DEFINITIONS -D_FILE_OFFSET_BITS=64
+		LINK_LIBRARIES "${CEPHFS_LIBRARY}"
+		RUN_OUTPUT_VARIABLE _version)
+	if(_built AND _ran EQUAL 0)
+		set(CEPHFS_VERSION "${_version}" CACHE STRING
+			"The Ceph that libcephfs comes with")
+	endif()
+endif()
 unset(CMAKE_REQUIRED_INCLUDES)
 unset(CMAKE_REQUIRED_LIBRARIES)
 unset(CMAKE_REQUIRED_DEFINITIONS)

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "name.h"
+
+#ifdef CASYNC_COMPAT
+const char casync_name[] = "CEPH";
+const bool casync_compat = true;
+#else
+const char casync_name[] = "CEPH_ASYNC";
+const bool casync_compat = false;
+#endif

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cephfs/libcephfs.h>
+
+#include "fsal.h"
+#include "FSAL/fsal_init.h"
+
+#include "versions.h"
+
+const struct casync_versions casync_versions_built = {
+	.ganesha = GANESHA_VERSION,
+	.ceph = CASYNC_CEPH_BUILT,
+};
+
+void casync_versions_of_file(const char *path, char *version, size_t size)
+{
+	const char *name = strrchr(path, '/');
+	const char *end = strstr(name != NULL ? name : path, ".so.");
+
+	(void)snprintf(version, size, "%s",
+		       end != NULL ? end + strlen(".so.") : "");
+}
+
+/*
+ * No symbol of Ganesha tells its version; the file that is loaded does, for
+ * its soname is the whole version.
+ */
+static void running_ganesha(char *version, size_t size)
+{
+	char path[PATH_MAX];
+	Dl_info library;
+
+	version[0] = '\0';
+	if (dladdr((const void *)register_fsal, &library) != 0 &&
+	    realpath(library.dli_fname, path) != NULL)
+		casync_versions_of_file(path, version, size);
+}
+
+void casync_versions_running(struct casync_versions *running)
+{
+	int major, minor, patch;
+
+	running_ganesha(running->ganesha, sizeof(running->ganesha));
+	(void)ceph_version(&major, &minor, &patch);
+	(void)snprintf(running->ceph, sizeof(running->ceph), "%d.%d.%d", major,
+		       minor, patch);
+}
+
+static bool ceph_is_old(const char *version)
+{
+	int major = 0, minor = 0;
+
+	if (sscanf(version, "%d.%d", &major, &minor) != 2)
+		return false;
+	return major < CASYNC_CEPH_MAJOR_MIN ||
+	       (major == CASYNC_CEPH_MAJOR_MIN &&
+		minor < CASYNC_CEPH_MINOR_MIN);
+}
+
+bool casync_versions_fit(const struct casync_versions *built,
+			 const struct casync_versions *running, char *why,
+			 size_t size)
+{
+	if (running->ganesha[0] != '\0' &&
+	    strcmp(running->ganesha, built->ganesha) != 0) {
+		(void)snprintf(
+			why, size,
+			"this is Ganesha %s: install nfs-ganesha-ceph-async built for %s, or Ganesha %s",
+			running->ganesha, running->ganesha, built->ganesha);
+		return false;
+	}
+	if (ceph_is_old(running->ceph)) {
+		(void)snprintf(
+			why, size,
+			"libcephfs is %s: install libcephfs2 %d.%d or later",
+			running->ceph, CASYNC_CEPH_MAJOR_MIN,
+			CASYNC_CEPH_MINOR_MIN);
+		return false;
+	}
+	return true;
+}

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "config.h"
+#include "versions.h"
+
+/* Ganesha's, of which only the address is asked for; it is in this program,
+ * whose name has no version. */
+int register_fsal(void);
+int register_fsal(void)
+{
+	return 0;
+}
+
+struct fit_case {
+	const char *name;
+	struct casync_versions built, running;
+	const char *why; /* Words of the reason; NULL: it fits. */
+};
+
+static const struct fit_case fit_cases[] = {
+	{"the_same", {"9.14", "20.2.4"}, {"9.14", "20.2.4"}, NULL},
+	{"newer_libcephfs", {"9.14", "19.2.0"}, {"9.14", "20.2.4"}, NULL},
+	{"older_libcephfs", {"9.14", "20.2.4"}, {"9.14", "19.2.0"}, NULL},
+	{"libcephfs_of_next_century", {"9.14", ""}, {"9.14", "100.0.0"}, NULL},
+	{"ganesha_is_unknown", {"9.14", "20.2.4"}, {"", "20.2.4"}, NULL},
+	{"newer_ganesha",
+	 {"9.14", "20.2.4"},
+	 {"9.15", "20.2.4"},
+	 "this is Ganesha 9.15: install nfs-ganesha-ceph-async built for 9.15, or Ganesha 9.14"},
+	{"older_ganesha",
+	 {"9.14", "20.2.4"},
+	 {"9.1", "20.2.4"},
+	 "install nfs-ganesha-ceph-async built for 9.1,"},
+	{"point_release_of_ganesha",
+	 {"9.14", ""},
+	 {"9.14.1", "20.2.4"},
+	 "built for 9.14.1"},
+	{"libcephfs_without_nonblocking_io",
+	 {"9.14", "20.2.4"},
+	 {"9.14", "18.2.7"},
+	 "libcephfs is 18.2.7: install libcephfs2 19.2 or later"},
+	{"libcephfs_before_its_release",
+	 {"9.14", "20.2.4"},
+	 {"9.14", "19.1.9"},
+	 "19.2 or later"},
+};
+
+static void check_fit(void **state)
+{
+	const struct fit_case *c = *state;
+	char why[256] = "untouched";
+	bool fits =
+		casync_versions_fit(&c->built, &c->running, why, sizeof(why));
+
+	assert_int_equal(fits, c->why == NULL);
+	if (c->why != NULL)
+		assert_non_null(strstr(why, c->why));
+	else
+		assert_string_equal(why, "untouched");
+}
+
+static void version_is_what_follows_so(void **state)
+{
+	char version[32];
+
+	(void)state;
+	casync_versions_of_file("/usr/lib/ganesha/libganesha_nfsd.so.9.14",
+				version, sizeof(version));
+	assert_string_equal(version, "9.14");
+	casync_versions_of_file("libganesha_nfsd.so.10.2.1", version,
+				sizeof(version));
+	assert_string_equal(version, "10.2.1");
+	casync_versions_of_file("/opt/some.so.where/ganesha.nfsd", version,
+				sizeof(version));
+	assert_string_equal(version, "");
+	casync_versions_of_file("/usr/lib/libganesha_nfsd.so", version,
+				sizeof(version));
+	assert_string_equal(version, "");
+}
+
+static void a_long_one_is_cut(void **state)
+{
+	char version[5] = "full";
+
+	(void)state;
+	casync_versions_of_file("x.so.1234567", version, sizeof(version));
+	assert_string_equal(version, "1234");
+}
+
+static void running_libcephfs_is_that_of_the_build(void **state)
+{
+	struct casync_versions running;
+
+	(void)state;
+	casync_versions_running(&running);
+	assert_string_equal(running.ceph, casync_versions_built.ceph);
+	assert_string_equal(running.ganesha, "");
+	assert_string_equal(casync_versions_built.ganesha, GANESHA_VERSION);
+}
+
+#define FITS (sizeof(fit_cases) / sizeof(fit_cases[0]))
+
+int main(void)
+{
+	struct CMUnitTest fits[FITS];
+	const struct CMUnitTest rest[] = {
+		cmocka_unit_test(version_is_what_follows_so),
+		cmocka_unit_test(a_long_one_is_cut),
+		cmocka_unit_test(running_libcephfs_is_that_of_the_build),
+	};
+	size_t i;
+
+	for (i = 0; i < FITS; i++)
+		fits[i] = (struct CMUnitTest){
+			.name = fit_cases[i].name,
+			.test_func = check_fit,
+			.initial_state = (void *)&fit_cases[i],
+		};
+	return cmocka_run_group_tests_name("fit", fits, NULL, NULL) +
+	       cmocka_run_group_tests_name("versions", rest, NULL, NULL);
+}
