@@ -7,7 +7,8 @@
 #   GANESHA_SRC    .../nfs-ganesha/src            (has include/fsal_api.h)
 #   GANESHA_BUILD  its build tree                 (has include/config.h)
 #
-# Result: target Ganesha::nfsd, GANESHA_VERSION, GANESHA_LIB_DIR.
+# Result: targets Ganesha::headers and, where the library is there, Ganesha::nfsd;
+# GANESHA_VERSION, GANESHA_LIB_DIR.
 
 set(CASYNC_FSAL_MAJOR 14)
 
@@ -56,15 +57,11 @@ if(NOT NTIRPC_INCLUDE_DIR)
 		"pass -DNTIRPC_INCLUDE_DIR=...")
 endif()
 
-# The daemon's own library, installed or else from the build tree.
+# The daemon's own library, installed or else from the build tree; the plugin
+# itself is not linked with it (FSAL_CEPH_ASYNC/CMakeLists.txt).
 find_library(GANESHA_NFSD_LIBRARY ganesha_nfsd
 	HINTS "${_ganesha_LIB_INSTALL_DIR}" /usr/lib/ganesha
 		/usr/lib64/ganesha "${GANESHA_BUILD}/MainNFSD")
-if(NOT GANESHA_NFSD_LIBRARY)
-	message(FATAL_ERROR "libganesha_nfsd.so was not found; install "
-		"NFS-Ganesha ${GANESHA_VERSION} or pass "
-		"-DGANESHA_NFSD_LIBRARY=...")
-endif()
 get_filename_component(GANESHA_LIB_DIR "${GANESHA_NFSD_LIBRARY}" DIRECTORY)
 
 set(FSAL_DESTINATION "${_ganesha_FSAL_DESTINATION}" CACHE PATH
@@ -77,10 +74,12 @@ target_include_directories(Ganesha::headers SYSTEM INTERFACE
 target_compile_definitions(Ganesha::headers INTERFACE
 	_GNU_SOURCE _FILE_OFFSET_BITS=64 _LARGEFILE64_SOURCE)
 
-add_library(Ganesha::nfsd UNKNOWN IMPORTED)
-set_target_properties(Ganesha::nfsd PROPERTIES
-	IMPORTED_LOCATION "${GANESHA_NFSD_LIBRARY}")
-target_link_libraries(Ganesha::nfsd INTERFACE Ganesha::headers)
+if(GANESHA_NFSD_LIBRARY)
+	add_library(Ganesha::nfsd UNKNOWN IMPORTED)
+	set_target_properties(Ganesha::nfsd PROPERTIES
+		IMPORTED_LOCATION "${GANESHA_NFSD_LIBRARY}")
+	target_link_libraries(Ganesha::nfsd INTERFACE Ganesha::headers)
+endif()
 
 message(STATUS "NFS-Ganesha ${GANESHA_VERSION}, FSAL API ${_major}, "
 	"${GANESHA_NFSD_LIBRARY}")
