@@ -255,7 +255,19 @@ def test_rook_resource():
     assert re.fullmatch("NIV_[A-Z_]+", server["logLevel"])
 
 
-@pytest.mark.parametrize("name", ["cephadm/nfs.yaml", "rook/cephnfs.yaml"])
+def test_cephadm_specification_of_an_image():
+    """The service it names is the one that gets the image."""
+    text = (CONFIG / "cephadm/nfs-image.yaml").read_text(encoding="utf-8")
+    spec = yaml.safe_load(text)
+    assert spec["service_type"] == "nfs"
+    assert "extra_container_args" not in spec
+    for name in re.findall(r"client\.nfs\.(\w+)", text):
+        assert name == spec["service_id"]
+    assert isinstance(spec["spec"]["port"], int)
+
+
+@pytest.mark.parametrize("name", ["cephadm/nfs.yaml", "cephadm/nfs-image.yaml",
+                                  "rook/cephnfs.yaml"])
 def test_each_value_has_its_reason(name):
     """Of a specification: what is no name of its format has a comment."""
     text = (CONFIG / name).read_text(encoding="utf-8").splitlines()
