@@ -48,9 +48,8 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 tree=$work/$name
 mkdir -p "$tree" "$out"
-files | (cd "$top" && xargs -0 sh -c '
-	for file; do [ ! -e "$file" ] || printf "%s\0" "$file"; done' sh) |
-	(cd "$top" && tar -c --null --no-recursion -T -) | tar -x -C "$tree"
+files | (cd "$top" && tar -c --null --no-recursion --ignore-failed-read \
+	--warning=no-failed-read -T -) | tar -x -C "$tree"
 
 # The templates become what the tools read.
 fill()

@@ -1,0 +1,222 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# The packages, from the source tarball to their removal:
+#
+#   ci/package.sh          all of this, 5 minutes
+#   ci/package.sh short    without what is marked *, for ci/test.sh
+#   ci/package.sh build    the first line alone
+#
+# - RPM and DEB are built, listed, given to rpmlint and lintian, and built once
+#   more elsewhere: the bytes must be the same *
+# - the same version with a lower release is built, to upgrade from (RPM *)
+# - in a fresh container, with Ganesha and without compiler or sources, they
+#   are installed, serve a mount, are upgraded under clients that keep files
+#   open, take FSAL_CEPH's place and give it back, and are removed
+#   (tests/packages); the image of config/container/ is made of them
+# - a Ganesha with another FSAL API, and another version of Ganesha, refuse the
+#   plugin and serve the rest *
+#
+# IMAGE_READY=1: the lab image is there and fits, it is not looked at again.
+#
+# Packages stay in build/packages, logs in build/package-logs/<time>.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=ci/lib.sh
+. "$top/ci/lib.sh"
+
+LIMIT=${PACKAGE_LIMIT:-900}
+mode=${1:-all}
+case $mode in
+all | short | build) ;;
+*) die "'$mode': short, build or nothing" ;;
+esac
+
+packages=$top/build/packages
+logs=$top/build/package-logs/$(date +%Y%m%d-%H%M%S)
+builder=casync-package-build-$$
+user=casync-package-use-$$
+mkdir -p "$logs"
+rm -rf "$packages"
+mkdir -p "$packages"
+
+# shellcheck disable=SC2317,SC2329 # called by trap
+finish()
+{
+	result=$?
+	trap - EXIT
+	for name in "$builder" "$user"; do
+		"$ENGINE" cp "$name:/var/log/casync-lab/." "$logs/$name" \
+			> /dev/null 2>&1 || :
+		end_lab "$name"
+	done
+	say "logs: $logs"
+	[ "$result" = 0 ] || say "failed (status $result)"
+	exit "$result"
+}
+
+# An image of ci/package/Containerfile.$1, with $2 as the base.
+image()
+{
+	say "image fsal-ceph-async/package-$1 (log: $logs/image-$1.log)"
+	"$ENGINE" build -f "$top/ci/package/Containerfile.$1" \
+		-t "fsal-ceph-async/package-$1" --build-arg "BASE=$2" \
+		"$top/ci/package" > "$logs/image-$1.log" 2>&1 || {
+		tail -n 25 "$logs/image-$1.log" >&2
+		die "the image was not built"
+	}
+}
+
+# What ci/image.sh took, when nobody named one.
+lab_base()
+{
+	for base in "fsal-ceph-async/base:$SUITE" "docker.io/library/debian:$SUITE"
+	do
+		if "$ENGINE" image inspect "$base" > /dev/null 2>&1; then
+			echo "$base"
+			return 0
+		fi
+	done
+	die "no base image: see ci/image.sh"
+}
+
+# step NAME CONTAINER COMMAND...: its output to the logs, and its end to the
+# screen when it fails.
+step()
+{
+	log=$logs/$1.log
+	where=$2
+	shift 2
+	"$ENGINE" exec "$where" timeout -k 30 "$LIMIT" "$@" > "$log" 2>&1 || {
+		status=$?
+		tail -n 60 "$log" >&2
+		die "$(basename "$log" .log) failed (status $status), see $log"
+	}
+}
+
+# The tarball of release $1, in the builder as /tarballs/$1/.
+dist()
+{
+	PACKAGE_RELEASE=$1 "$top/ci/dist.sh" "$packages/source-$1" \
+		> "$logs/dist-$1.log"
+	tarball=/tarballs/$1/$(basename "$(cat "$logs/dist-$1.log")")
+	"$ENGINE" exec "$builder" mkdir -p "/tarballs/$1"
+	"$ENGINE" cp "$(cat "$logs/dist-$1.log")" "$builder:$tarball"
+}
+
+# build KIND RELEASE WHICH
+build()
+{
+	say "building $1, release $2"
+	step "build-$1-$3" "$builder" sh /opt/package/build.sh "$1" \
+		"$tarball" "/packages/$1/$3"
+}
+
+build_all()
+{
+	dist 0
+	build deb 0 previous
+	[ "$mode" = short ] || build rpm 0 previous
+	dist 1
+	for kind in deb rpm; do
+		build "$kind" 1 this
+		step "check-$kind" "$builder" sh /opt/package/check.sh "$kind" \
+			"/packages/$kind/this/out" /opt/package/rpmlint.toml
+		sed 's/^/    /' "$logs/check-$kind.log"
+	done
+	[ "$mode" != short ] || return 0
+	for kind in deb rpm; do
+		say "building $kind once more"
+		step "again-$kind" "$builder" sh /opt/package/again.sh "$kind" \
+			"$tarball" "/packages/$kind/this"
+		grep '^the same bytes' "$logs/again-$kind.log"
+	done
+}
+
+# What tests are made of; of the plugin nothing.
+put_tests()
+{
+	"$ENGINE" exec "$1" mkdir -p /opt/casync/ci /opt/casync/tests
+	"$ENGINE" cp "$top/ci/lab" "$1:/opt/casync/ci/lab"
+	"$ENGINE" cp "$top/tests/integration" "$1:/opt/casync/tests/integration"
+	"$ENGINE" cp "$top/tests/packages" "$1:/opt/casync/tests/packages"
+	"$ENGINE" exec "$1" ln -sf /opt/casync/ci/lab/lab /usr/local/bin/lab
+}
+
+pytest()
+{
+	where=$1
+	shift
+	{
+		"$ENGINE" exec -w /opt/casync/tests/packages "$where" \
+			timeout -k 30 "$LIMIT" python3 -B -m pytest -v -rs \
+			-p no:cacheprovider "$@" 2>&1 && echo 0 > "$logs/status" ||
+			echo $? > "$logs/status"
+	} | tee "$logs/use-$where.log"
+	[ "$(cat "$logs/status")" = 0 ] ||
+		die "tests failed, see $logs/use-$where.log"
+}
+
+# The image that users make, of the image that we have.
+overlay()
+{
+	say "an image of config/container/Containerfile"
+	for package in "" -compat; do
+		mkdir -p "$packages/overlay$package"
+		cp "$top/config/container/Containerfile" "$packages/overlay$package"
+	done
+	cp "$packages"/deb/this/out/nfs-ganesha-ceph-async_*.deb \
+		"$packages/overlay"
+	cp "$packages"/deb/this/out/nfs-ganesha-ceph-async_*.deb \
+		"$packages"/deb/this/out/nfs-ganesha-ceph-async-compat_*.deb \
+		"$packages/overlay-compat"
+	for package in "" -compat; do
+		"$ENGINE" build -t "fsal-ceph-async/overlay$package" --build-arg \
+			BASE=fsal-ceph-async/package-run "$packages/overlay$package" \
+			> "$logs/overlay$package.log" 2>&1 || {
+			tail -n 25 "$logs/overlay$package.log" >&2
+			die "the image was not built"
+		}
+	done
+	"$ENGINE" run --rm fsal-ceph-async/overlay sh -c \
+		'test -e /usr/lib/*/ganesha/libfsalceph_async.so'
+	"$ENGINE" run --rm fsal-ceph-async/overlay-compat sh -c \
+		'test -e /usr/lib/*/ganesha/libfsalceph.so.distrib'
+}
+
+[ -n "${IMAGE_READY-}" ] || "$top/ci/image.sh"
+ensure_engine
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+image build "$IMAGE"
+IMAGE=fsal-ceph-async/package-build
+start_lab "$builder"
+"$ENGINE" exec "$builder" mkdir -p /packages
+"$ENGINE" cp "$top/ci/package" "$builder:/opt/package"
+"$ENGINE" cp "$top/packaging/rpm/rpmlint.toml" "$builder:/opt/package/"
+build_all
+"$ENGINE" cp "$builder:/packages/." "$packages"
+say "packages: $packages"
+[ "$mode" != build ] || exit 0
+
+# Stand-ins for what an RPM distribution has; see there.
+step stand-ins "$builder" sh /opt/package/stand-ins.sh /packages/rpm/this/out \
+	/packages/rpm/stand-ins
+"$ENGINE" cp "$builder:/packages/rpm/stand-ins" "$packages/rpm/stand-ins"
+
+image run "${BASE_IMAGE:-$(lab_base)}"
+IMAGE=fsal-ceph-async/package-run
+start_lab "$user"
+put_tests "$user"
+"$ENGINE" cp "$packages" "$user:/packages"
+say "installing and using them"
+pytest "$user" test_deb.py test_rpm.py
+overlay
+
+[ "$mode" = all ] || exit 0
+say "Ganeshas that do not fit (log: $logs/wrong-ganesha.log)"
+step wrong-ganesha "$builder" sh /opt/package/wrong-ganesha.sh /wrong
+put_tests "$builder"
+pytest "$builder" test_wrong_ganesha.py

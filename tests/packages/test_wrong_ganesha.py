@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Ganeshas that the plugin is not built for refuse it, in words, and serve
+their other exports.  They are test builds, by ci/package/wrong-ganesha.sh."""
+import os
+import shutil
+import time
+from pathlib import Path
+
+import pytest
+
+from lab import LOGS, Log
+from machine import PACKAGES, command
+
+WRONG = Path("/wrong")
+OTHER_EXPORT = """EXPORT { Export_Id = 88; Path = "/mem"; Pseudo = "/mem";
+    Access_Type = RW; Squash = none; FSAL { Name = MEM; } }"""
+
+
+@pytest.fixture(scope="module")
+def plugin():
+    """Of the package, not of a build."""
+    where = WRONG / "package"
+    shutil.rmtree(where, ignore_errors=True)
+    package, = (PACKAGES / "deb/this/out").glob(
+        "nfs-ganesha-ceph-async_*.deb")
+    command("dpkg-deb", "-x", package, where)
+    found, = where.rglob("libfsalceph_async.so")
+    return found
+
+
+@pytest.fixture
+def serve(machine, plugin, monkeypatch):
+    """Starts that Ganesha with our export first; its log."""
+    def start(which):
+        shutil.copy(plugin, WRONG / which / "plugins")
+        monkeypatch.setenv("PATH", f"{WRONG / which / 'bin'}:"
+                                   f"{os.environ['PATH']}")
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(WRONG / which / "bin"))
+        log = Log(LOGS / "ganesha-a.log")
+        machine.run("ganesha", "restart", "--no-wait", "--fsal",
+                    "CEPH_ASYNC", "--core",
+                    f'Plugins_Dir = "{WRONG / which / "plugins"}";',
+                    "--append", OTHER_EXPORT)
+        end = time.monotonic() + 60
+        while not log.matching("NFS SERVER INITIALIZED"):
+            assert time.monotonic() < end, log.text()
+            time.sleep(0.1)
+        return log
+    yield start
+    monkeypatch.undo()
+    machine.run("ganesha", "stop")
+
+
+def said(log, pattern):
+    lines = log.matching(pattern)
+    assert lines, f"not in the log: {pattern}\n{log.text()}"
+    print(lines[0].partition(" :FSAL :")[2] or lines[0])
+
+
+def serves_the_other_alone(machine):
+    end = time.monotonic() + 30
+    while not machine.exported("/mem", 2049):
+        assert time.monotonic() < end, machine.log_end()
+        time.sleep(0.2)
+    assert not machine.exported("/ceph", 2049)
+
+
+def test_another_api(machine, serve):
+    log = serve("api")
+    said(log, r"version mismatch core = 99\.0, fsal = 14\.0")
+    said(log, r"FSAL CEPH_ASYNC \S+ could not be registered: it was built for "
+              r"FSAL API 14\.0 of Ganesha (\S+), this is Ganesha \1; install "
+              r"nfs-ganesha-ceph-async built for this one")
+    serves_the_other_alone(machine)
+
+
+def test_another_version_of_the_same_api(machine, serve):
+    log = serve("version")
+    said(log, r"FSAL CEPH_ASYNC \S+: FSAL API 14\.0, Ganesha 9\.99 \(built "
+              r"for 9\.14\)")
+    said(log, r"FSAL CEPH_ASYNC is refused: it was built for Ganesha 9\.14, "
+              r"this is Ganesha 9\.99: install nfs-ganesha-ceph-async built "
+              r"for 9\.99, or Ganesha 9\.14")
+    said(log, "export 1 is refused")
+    serves_the_other_alone(machine)
+
+
+def test_a_refused_one_ends_well(machine, serve):
+    """Nothing was started, so nothing is torn down; SIGTERM ends it."""
+    for which in ("api", "version"):
+        log = serve(which)
+        machine.run("ganesha", "stop", timeout=60)
+        assert not log.matching("could not be unregistered"), log.text()
