@@ -16,6 +16,7 @@ top=/usr/src/nfs-ganesha
 keep()
 {
 	mkdir -p "$out/$1/bin" "$out/$1/plugins"
+	rm -f "$top"/build/MainNFSD/libganesha_nfsd.so*
 	ninja -C "$top/build" ganesha.nfsd fsalmem
 	cp -a "$top"/build/MainNFSD/libganesha_nfsd.so* "$out/$1/bin/"
 	cp "$top/build/MainNFSD/ganesha.nfsd" "$out/$1/bin/" 2> /dev/null ||

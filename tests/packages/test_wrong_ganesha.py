@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Ganeshas that the plugin is not built for refuse it, in words, and serve
-their other exports.  They are test builds, by ci/package/wrong-ganesha.sh."""
+their other exports.  They are test builds, by ci/package/wrong-ganesha.sh.
+
+The other export comes first in the file: once an export has failed, whatever
+its FSAL, Ganesha 9.14 initialises no FSAL that it has not yet.
+"""
 import os
 import shutil
 import time
@@ -12,8 +16,17 @@ from lab import LOGS, Log
 from machine import PACKAGES, command
 
 WRONG = Path("/wrong")
-OTHER_EXPORT = """EXPORT { Export_Id = 88; Path = "/mem"; Pseudo = "/mem";
-    Access_Type = RW; Squash = none; FSAL { Name = MEM; } }"""
+CORE = """NFS_CORE_PARAM {
+    NFS_Port = 2049; MNT_Port = 2050; NLM_Port = 2051; Rquota_Port = 2052;
+    Protocols = 3,4; allow_set_io_flusher_fail = true;
+    Plugins_Dir = "%s"; }
+NFSv4 { Graceless = true; RecoveryRoot = "/var/lib/casync-wrong"; }
+"""
+EXPORT = """EXPORT { Export_Id = %d; Path = "%s"; Pseudo = "%s";
+    Protocols = 3,4; Access_Type = RW; Squash = none; FSAL { Name = %s; } }
+"""
+OURS = EXPORT % (1, "/", "/ceph", "CEPH_ASYNC")
+OTHER = EXPORT % (88, "/mem", "/mem", "MEM")
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +42,18 @@ def plugin():
 
 
 @pytest.fixture
-def serve(machine, plugin, monkeypatch):
-    """Starts that Ganesha with our export first; its log."""
-    def start(which):
-        shutil.copy(plugin, WRONG / which / "plugins")
-        monkeypatch.setenv("PATH", f"{WRONG / which / 'bin'}:"
-                                   f"{os.environ['PATH']}")
-        monkeypatch.setenv("LD_LIBRARY_PATH", str(WRONG / which / "bin"))
+def serve(machine, plugin, monkeypatch, tmp_path):
+    """Starts that Ganesha with those exports; its log."""
+    def start(which, *exports):
+        where = WRONG / which
+        shutil.copy(plugin, where / "plugins")
+        Path("/var/lib/casync-wrong").mkdir(exist_ok=True)
+        conf = tmp_path / "wrong.conf"
+        conf.write_text(CORE % (where / "plugins") + "".join(exports))
+        monkeypatch.setenv("PATH", f"{where / 'bin'}:{os.environ['PATH']}")
+        monkeypatch.setenv("LD_LIBRARY_PATH", str(where / "bin"))
         log = Log(LOGS / "ganesha-a.log")
-        machine.run("ganesha", "restart", "--no-wait", "--fsal",
-                    "CEPH_ASYNC", "--core",
-                    f'Plugins_Dir = "{WRONG / which / "plugins"}";',
-                    "--append", OTHER_EXPORT)
+        machine.run("ganesha", "restart", "--no-wait", "--conf", conf)
         end = time.monotonic() + 60
         while not log.matching("NFS SERVER INITIALIZED"):
             assert time.monotonic() < end, log.text()
@@ -66,7 +79,8 @@ def serves_the_other_alone(machine):
 
 
 def test_another_api(machine, serve):
-    log = serve("api")
+    """Ganesha itself refuses it."""
+    log = serve("api", OTHER, OURS)
     said(log, r"version mismatch core = 99\.0, fsal = 14\.0")
     said(log, r"FSAL CEPH_ASYNC \S+ could not be registered: it was built for "
               r"FSAL API 14\.0 of Ganesha (\S+), this is Ganesha \1; install "
@@ -75,19 +89,21 @@ def test_another_api(machine, serve):
 
 
 def test_another_version_of_the_same_api(machine, serve):
-    log = serve("version")
+    """We refuse it."""
+    log = serve("version", OTHER, OURS)
     said(log, r"FSAL CEPH_ASYNC \S+: FSAL API 14\.0, Ganesha 9\.99 \(built "
               r"for 9\.14\)")
     said(log, r"FSAL CEPH_ASYNC is refused: it was built for Ganesha 9\.14, "
               r"this is Ganesha 9\.99: install nfs-ganesha-ceph-async built "
               r"for 9\.99, or Ganesha 9\.14")
-    said(log, "export 1 is refused")
+    said(log, r"Failed to initialize FSAL \(CEPH_ASYNC\)")
     serves_the_other_alone(machine)
 
 
-def test_a_refused_one_ends_well(machine, serve):
+@pytest.mark.parametrize("which", ("api", "version"))
+def test_a_refused_one_ends_well(machine, serve, which):
     """Nothing was started, so nothing is torn down; SIGTERM ends it."""
-    for which in ("api", "version"):
-        log = serve(which)
-        machine.run("ganesha", "stop", timeout=60)
-        assert not log.matching("could not be unregistered"), log.text()
+    log = serve(which, OTHER, OURS)
+    machine.run("ganesha", "stop", timeout=60)
+    assert log.matching("NFS EXIT: regular exit"), log.text()
+    assert not log.matching("could not be unregistered"), log.text()
