@@ -3,7 +3,7 @@
 #
 # The packages, from the source tarball to their removal:
 #
-#   ci/package.sh          all of this, 5 minutes
+#   ci/package.sh          all of this
 #   ci/package.sh short    without what is marked *, for ci/test.sh
 #   ci/package.sh build    the first line alone
 #
@@ -59,13 +59,13 @@ finish()
 # An image of ci/package/Containerfile.$1, with $2 as the base.
 image()
 {
-	say "image fsal-ceph-async/package-$1 (log: $logs/image-$1.log)"
 	"$ENGINE" build -f "$top/ci/package/Containerfile.$1" \
 		-t "fsal-ceph-async/package-$1" --build-arg "BASE=$2" \
 		"$top/ci/package" > "$logs/image-$1.log" 2>&1 || {
 		tail -n 25 "$logs/image-$1.log" >&2
 		die "the image was not built"
 	}
+	say "image fsal-ceph-async/package-$1 is ready"
 }
 
 # What ci/image.sh took, when nobody named one.
@@ -150,12 +150,12 @@ pytest()
 	shift
 	{
 		"$ENGINE" exec -w /opt/casync/tests/packages "$where" \
-			timeout -k 30 "$LIMIT" python3 -B -m pytest -v -rs \
+			timeout -k 30 "$LIMIT" python3 -B -m pytest -v -rsP \
 			-p no:cacheprovider "$@" 2>&1 && echo 0 > "$logs/status" ||
 			echo $? > "$logs/status"
-	} | tee "$logs/use-$where.log"
+	} | tee "$logs/$1.log"
 	[ "$(cat "$logs/status")" = 0 ] ||
-		die "tests failed, see $logs/use-$where.log"
+		die "tests failed, see $logs/$1.log"
 }
 
 # The image that users make, of the image that we have.
@@ -172,9 +172,10 @@ overlay()
 		"$packages"/deb/this/out/nfs-ganesha-ceph-async-compat_*.deb \
 		"$packages/overlay-compat"
 	for package in "" -compat; do
-		"$ENGINE" build -t "fsal-ceph-async/overlay$package" --build-arg \
-			BASE=fsal-ceph-async/package-run "$packages/overlay$package" \
-			> "$logs/overlay$package.log" 2>&1 || {
+		"$ENGINE" build -t "fsal-ceph-async/overlay$package" \
+			-f "$packages/overlay$package/Containerfile" \
+			--build-arg BASE=fsal-ceph-async/package-run \
+			"$packages/overlay$package" > "$logs/overlay$package.log" 2>&1 || {
 			tail -n 25 "$logs/overlay$package.log" >&2
 			die "the image was not built"
 		}
@@ -190,6 +191,12 @@ ensure_engine
 trap finish EXIT
 trap 'exit 130' INT TERM
 
+# Side by side: the one waits for the network while the other unpacks.
+run_image=
+if [ "$mode" != build ]; then
+	image run "${BASE_IMAGE:-$(lab_base)}" &
+	run_image=$!
+fi
 image build "$IMAGE"
 IMAGE=fsal-ceph-async/package-build
 start_lab "$builder"
@@ -206,7 +213,7 @@ step stand-ins "$builder" sh /opt/package/stand-ins.sh /packages/rpm/this/out \
 	/packages/rpm/stand-ins
 "$ENGINE" cp "$builder:/packages/rpm/stand-ins" "$packages/rpm/stand-ins"
 
-image run "${BASE_IMAGE:-$(lab_base)}"
+wait "$run_image"
 IMAGE=fsal-ceph-async/package-run
 start_lab "$user"
 put_tests "$user"

@@ -19,13 +19,10 @@ deb()
 	find "$work" -maxdepth 1 -type f -exec mv -t "$work/out" {} +
 }
 
-# The umask: a source package has its spec file as it was unpacked.
-#
 # rpm's own database knows nothing of what dpkg has installed: --nodeps.  The
 # rest is what an RPM distribution's configuration of rpm says.
 rpm()
 {
-	umask 022
 	rpmbuild -ta --nodeps --define "_topdir $work" \
 		--define '_enable_debug_packages 1' \
 		--define '_docdir /usr/share/doc' \
