@@ -28,8 +28,9 @@ struct listener {
 	struct casync_export exp;
 	struct fsal_up_vector up;
 	int heard; /* atomic */
-	struct casync_fileid last;
-	bool on_thread;
+	pthread_mutex_t last_lock;
+	struct casync_fileid last; /* under last_lock while threads tell */
+	bool on_thread;		   /* as `last` */
 };
 
 static struct listener listeners[EXPORTS];
@@ -64,8 +65,10 @@ static state_status_t delegrecall(const struct fsal_up_vector *vec,
 		if (!rig_wait(&gate))
 			timed_out = true;
 	} else {
+		pthread_mutex_lock(&to->last_lock);
 		to->last = id;
 		to->on_thread = casync_upcalls_on_thread();
+		pthread_mutex_unlock(&to->last_lock);
 	}
 	if (in_recall != NULL)
 		in_recall();
@@ -89,6 +92,7 @@ static fsal_status_t invalidate(const struct fsal_up_vector *vec,
 static void set_up(struct listener *listener, uint16_t export_id)
 {
 	memset(listener, 0, sizeof(*listener));
+	pthread_mutex_init(&listener->last_lock, NULL);
 	listener->up.delegrecall = delegrecall;
 	listener->up.invalidate = invalidate;
 	listener->exp.export.up_ops = &listener->up;
@@ -138,6 +142,8 @@ static int down(void **state)
 	casync_upcalls_destroy(&upcalls);
 	casync_recalls_stop();
 	casync_workers_stop();
+	for (i = 0; i < EXPORTS; i++)
+		pthread_mutex_destroy(&listeners[i].last_lock);
 	fake_teardown();
 	sem_destroy(&begun);
 	sem_destroy(&gate);
