@@ -19,7 +19,7 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 . "$top/ci/lib.sh"
 
 UNIT_LIMIT=${UNIT_LIMIT:-600}
-INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-2400}
+INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-3000}
 
 logs=$top/build/test-logs/$(date +%Y%m%d-%H%M%S)
 lab=casync-test-$$
