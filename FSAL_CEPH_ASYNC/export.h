@@ -36,6 +36,7 @@ struct casync_export {
 	struct casync_listings listings; /**< That stopped half-way. */
 	struct casync_layout layout;	 /**< Of new files. */
 	struct casync_metrics metrics;	 /**< What was done. */
+	uint64_t await_not_before_ns;	 /**< Atomic; await.c's. */
 	struct casync_watched watched;
 	struct casync_published published;
 	struct casync_upcalls_entry upcalls;

@@ -81,6 +81,7 @@ static void add_locked(struct casync_inflight *set,
 {
 	entry->since_ns = casync_now_ns();
 	glist_add_tail(&set->entries, &entry->link);
+	entry->alone = set->ops == 0;
 	set->ops++;
 	if (set->peak_ops < set->ops)
 		set->peak_ops = set->ops;

@@ -27,6 +27,7 @@ struct casync_inflight_entry {
 	uint64_t bytes;	    /**< Counted against Max_Inflight_Bytes. */
 	uint64_t since_ns;  /**< CLOCK_MONOTONIC when it was let in. */
 	uint64_t waited_ns; /**< In line before; also when it was in vain. */
+	bool alone;	    /**< The only one when it was let in. */
 	bool reported;	    /**< The visitor's to set; the owner's once out. */
 };
 

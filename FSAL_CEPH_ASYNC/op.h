@@ -18,15 +18,17 @@
  *	           |
  *	     back in the export's pool, where it waits its turn to be NEW
  *
- * JOURNALING: the first write of a new file, flush.h.  HELD: gate.h.  From
+ * JOURNALING: the first write of a new file, flush.h.  HELD: gate.h.  A worker
+ * that waits for the answer takes it without QUEUED, await.h.  From
  * FINISHING a write that shared a call for which there was no room goes back
  * to be submitted by itself, gather.h.
  *
  * Owner: the worker until casync_submit() gives up its hold, or another one
  * that takes it along from the gate; then libcephfs (of ops that share a call
  * it knows the first, whose owner is everybody's until the results are in);
- * then whichever of our threads has taken it.  One owner at a time, so only
- * `state`, `parts_left` and each part's `armed` are atomic.
+ * then whichever of our threads has taken it, or the worker that waits.  One
+ * owner at a time, so only `state`, `parts_left`, `awaited` and each part's
+ * `armed` are atomic.
  *
  * Exactly once: every op that casync_op_new() returned ends in
  * casync_op_end() or casync_op_fail(), each of which calls done_cb and puts
@@ -144,7 +146,8 @@ struct casync_op {
 	uint64_t taken_ns;    /**< By a completion thread. */
 
 	unsigned int part_count;
-	int parts_left; /**< Atomic; one more while submitting. */
+	int parts_left;	  /**< Atomic; one more while submitting. */
+	uint32_t awaited; /**< Atomic; await.c's. */
 
 	/* The outcome. */
 	fsal_status_t status;

@@ -89,7 +89,7 @@ static void start(struct casync_op *op, bool bypass)
 		 casync_flush_before_data(op->obj))
 		submit_after_journal(op);
 	else
-		casync_submit(op);
+		casync_submit_and_await(op);
 }
 
 /* Does the request end past what a signed offset can say? */

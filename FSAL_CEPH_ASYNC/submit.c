@@ -5,6 +5,7 @@
 
 #include "fsal.h"
 
+#include "await.h"
 #include "complete.h"
 #include "export.h"
 #include "object.h"
@@ -70,7 +71,8 @@ bool casync_submit_next_duplicate(struct casync_duplicate *duplicate)
 /* One hold less; the last one hands the op over. */
 static void put_part(struct casync_op *op)
 {
-	if (__atomic_sub_fetch(&op->parts_left, 1, __ATOMIC_ACQ_REL) == 0)
+	if (__atomic_sub_fetch(&op->parts_left, 1, __ATOMIC_ACQ_REL) == 0 &&
+	    !casync_await_hand_over(op))
 		casync_complete_queue(op);
 }
 
@@ -158,6 +160,18 @@ void casync_submit(struct casync_op *op)
 	struct casync_gate *gate = &op->obj->gate;
 
 	submit_from(gate, casync_gate_enter(gate, op));
+}
+
+void casync_submit_and_await(struct casync_op *op)
+{
+	struct casync_gate *gate = &op->obj->gate;
+	struct casync_op *now = casync_gate_enter(gate, op);
+	/* What is answered with others is answered by a completion thread. */
+	bool await = now == op && op->members == NULL && casync_await_begin(op);
+
+	submit_from(gate, now);
+	if (await)
+		casync_await_end(op);
 }
 
 static void submit_let_in(struct casync_work *work)

@@ -55,6 +55,11 @@ struct casync_op;
 void casync_submit(struct casync_op *op);
 
 /**
+ * The same by a worker of Ganesha's, which may wait for the answer, await.h.
+ */
+void casync_submit_and_await(struct casync_op *op);
+
+/**
  * An op that was submitted has been answered: what has waited for that is
  * submitted, on a worker.  Before anything is done that may free the op.
  */

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include "fsal.h"
+
+#include "await.h"
+#include "complete.h"
+#include "export.h"
+#include "finish.h"
+#include "futex.h"
+#include "op.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+/* op->awaited; also the futex of the one who waits. */
+enum { NOBODY, AWAITED, ANSWERED };
+
+static unsigned int waiting; /* atomic */
+
+static bool worth_it(const struct casync_op *op)
+{
+	const uint64_t *until_ns = &op->exp->await_not_before_ns;
+
+	if (op->kind == CASYNC_OP_WRITE && !op->entry.alone)
+		return false;
+	/* A completion thread answers others, too. */
+	return !casync_complete_on_thread() &&
+	       op->entry.since_ns >=
+		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
+}
+
+bool casync_await_begin(struct casync_op *op)
+{
+	if (!worth_it(op))
+		return false;
+	if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) >
+	    CASYNC_AWAIT_MOST) {
+		__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+		return false;
+	}
+	__atomic_store_n(&op->awaited, AWAITED, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* From here on whoever answers the op queues it; false: it is answered. */
+static bool give_up(struct casync_op *op, uint64_t now_ns)
+{
+	uint32_t expected = AWAITED;
+
+	/* Before the op is given away, and the export with it. */
+	__atomic_store_n(&op->exp->await_not_before_ns,
+			 now_ns + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS,
+			 __ATOMIC_RELAXED);
+	return __atomic_compare_exchange_n(&op->awaited, &expected, NOBODY,
+					   false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+/* Is the op answered, and ours? */
+static bool await(struct casync_op *op)
+{
+	uint64_t now_ns = casync_now_ns();
+	uint64_t until_ns = now_ns + CASYNC_AWAIT_MS * NS_PER_MS;
+
+	while (__atomic_load_n(&op->awaited, __ATOMIC_ACQUIRE) == AWAITED) {
+		if (now_ns >= until_ns)
+			return !give_up(op, now_ns);
+		casync_futex_wait(&op->awaited, AWAITED, until_ns - now_ns);
+		now_ns = casync_now_ns();
+	}
+	return true;
+}
+
+void casync_await_end(struct casync_op *op)
+{
+	bool ours = await(op);
+
+	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+	if (ours)
+		casync_finish(op);
+}
+
+bool casync_await_hand_over(struct casync_op *op)
+{
+	uint32_t expected = AWAITED;
+
+	if (!__atomic_compare_exchange_n(&op->awaited, &expected, ANSWERED,
+					 false, __ATOMIC_ACQ_REL,
+					 __ATOMIC_RELAXED))
+		return false;
+	/*
+	 * It may have seen the answer and be done: then this wakes nobody, or
+	 * somebody who waits for another op in the same memory and looks
+	 * again; the call itself reads nothing there.
+	 */
+	casync_futex_wake(&op->awaited, 1);
+	return true;
+}

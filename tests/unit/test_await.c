@@ -1,0 +1,341 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Who submits waits a moment for the answer: when, how long, and that each
+ * request is answered once whoever comes first.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "await.h"
+#include "op.h"
+#include "request.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+#define NEVER UINT64_MAX
+#define RACES 200
+#define RACE_SPREAD_NS 400000
+
+static int up(void **state)
+{
+	int rc = request_up(state);
+
+	rig.exp.await_not_before_ns = 0;
+	return rc;
+}
+
+#define AWAIT_CASE(test) cmocka_unit_test_setup_teardown(test, up, request_down)
+
+/* Only a wait in vain moves it. */
+static bool waited_in_vain(void)
+{
+	return __atomic_load_n(&rig.exp.await_not_before_ns,
+			       __ATOMIC_RELAXED) != 0;
+}
+
+static void check_answered_here(struct io *io)
+{
+	assert_int_equal(io->calls, 1);
+	assert_true(io->in_caller);
+	assert_false(io->on_completer);
+	assert_true(io->own_export);
+	/* The request goes on with its own. */
+	assert_ptr_equal(op_ctx, &rig.request);
+	settle(io);
+	check_ok(io, 100);
+	assert_false(waited_in_vain());
+	free_io(io);
+}
+
+static void lone_read_is_answered_where_it_was_asked(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_ON_THREAD;
+	start_read(io);
+	check_bytes_read(io, 100);
+	check_answered_here(io);
+}
+
+static void lone_write_is_answered_where_it_was_asked(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_ON_THREAD;
+	start_write(io, true);
+	check_bytes_written(io, 100);
+	check_answered_here(io);
+}
+
+/* The callback in the submission itself, client_lock held: the answer comes
+ * when that has returned. */
+static void answer_within_the_submission(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan.when = FAKE_BEFORE_RETURN;
+	start_read(io);
+	check_answered_here(io);
+}
+
+static void error_is_answered_too(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake.plan = (struct fake_plan){FAKE_ON_THREAD, -EIO, false, 0};
+	start_read(io);
+	assert_true(io->in_caller);
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	free_io(io);
+}
+
+/* A short read has to ask again, which a worker of ours does. */
+static void repair_is_left_to_a_worker(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	fake_punch(0);
+	fake.plan.when = FAKE_ON_THREAD;
+	start_read(io);
+	settle(io);
+	assert_false(io->in_caller);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	free_io(io);
+}
+
+static void wait_ends_without_an_answer(void **state)
+{
+	struct io *io = new_io(0, 100);
+	uint64_t began_ns = casync_now_ns();
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_true(casync_now_ns() - began_ns >= CASYNC_AWAIT_MS * NS_PER_MS);
+	assert_int_equal(io->calls, 0);
+	assert_true(waited_in_vain());
+	fake_complete(0);
+	settle(io);
+	assert_true(io->on_completer);
+	check_ok(io, 100);
+	free_io(io);
+}
+
+/* A read, with an answer that comes after it has returned in any case. */
+static void read_later(struct io *io)
+{
+	unsigned int call = fake_call_count();
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	fake_complete(call);
+	assert_true(rig_wait(&io->came));
+	sem_post(&io->came);
+}
+
+static void nobody_waits_after_a_wait_in_vain(void **state)
+{
+	struct io *io = new_io(0, 100);
+	uint64_t until_ns;
+
+	(void)state;
+	/* A while from now: the machine may be slow. */
+	until_ns = casync_now_ns() + 3600 * 1000 * NS_PER_MS;
+	rig.exp.await_not_before_ns = until_ns;
+	read_later(io);
+	assert_true(rig.exp.await_not_before_ns == until_ns);
+	settle(io);
+	assert_true(io->on_completer);
+	free_io(io);
+}
+
+static void pause_has_an_end(void **state)
+{
+	struct io *io = new_io(0, 100);
+	uint64_t now_ns = casync_now_ns();
+
+	(void)state;
+	read_later(io);
+	assert_in_range(rig.exp.await_not_before_ns,
+			now_ns + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS,
+			casync_now_ns() + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS);
+	free_io(io);
+
+	rig.exp.await_not_before_ns = casync_now_ns();
+	io = new_io(0, 100);
+	fake.plan.when = FAKE_ON_THREAD;
+	start_read(io);
+	assert_true(io->in_caller);
+	settle(io);
+	free_io(io);
+}
+
+/* One that is in flight, and another one beside it. */
+static void with_another(struct io *other, struct io *io, bool write)
+{
+	fake.plan.when = FAKE_LATER;
+	rig.exp.await_not_before_ns = NEVER;
+	start_read(other);
+	rig.exp.await_not_before_ns = 0;
+	fake.plan.when = FAKE_ON_THREAD;
+	if (write)
+		start_write(io, true);
+	else
+		start_read(io);
+	assert_true(rig_wait(&io->came));
+	assert_false(waited_in_vain());
+	fake_complete(0);
+	settle(other);
+	check_ok(io, 100);
+}
+
+static void read_beside_others_waits(void **state)
+{
+	struct io *other = new_io(0, 100);
+	struct io *io = new_io(OBJ, 100);
+
+	(void)state;
+	with_another(other, io, false);
+	assert_true(io->in_caller);
+	free_io(io);
+	free_io(other);
+}
+
+static void write_beside_others_does_not(void **state)
+{
+	struct io *other = new_io(0, 100);
+	struct io *io = new_io(OBJ, 100);
+
+	(void)state;
+	with_another(other, io, true);
+	assert_true(io->on_completer);
+	free_io(io);
+	free_io(other);
+}
+
+static struct io *second;
+
+static void ask_again(void)
+{
+	fake.plan.when = FAKE_LATER;
+	rig.exp.await_not_before_ns = 0;
+	start_read(second);
+}
+
+static void completion_thread_does_not_wait(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	second = new_io(OBJ, 100);
+	rig.exp.await_not_before_ns = NEVER;
+	io->in_done = ask_again;
+	read_later(io);
+	assert_true(io->on_completer);
+	assert_false(waited_in_vain());
+	fake_complete(1);
+	settle(second);
+	check_ok(second, 100);
+	free_io(second);
+	free_io(io);
+}
+
+static void only_so_many_wait(void **state)
+{
+	static struct casync_op ops[CASYNC_AWAIT_MOST + 1];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i <= CASYNC_AWAIT_MOST; i++) {
+		ops[i].exp = &rig.exp;
+		ops[i].kind = CASYNC_OP_READ;
+		assert_int_equal(casync_await_begin(&ops[i]),
+				 i < CASYNC_AWAIT_MOST);
+	}
+	/* Nobody waits for it. */
+	assert_false(casync_await_hand_over(&ops[CASYNC_AWAIT_MOST]));
+	for (i = 0; i < CASYNC_AWAIT_MOST; i++)
+		casync_await_end(&ops[i]); /* in vain, but gives its place up */
+	rig.exp.await_not_before_ns = 0;
+	assert_true(casync_await_begin(&ops[0]));
+	casync_await_end(&ops[0]);
+}
+
+static void *answer_at_the_last_moment(void *arg)
+{
+	unsigned int call = *(unsigned int *)arg;
+	struct timespec pause = {
+		.tv_nsec = (long)(CASYNC_AWAIT_MS * NS_PER_MS -
+				  RACE_SPREAD_NS / 2 +
+				  call * RACE_SPREAD_NS / RACES),
+	};
+
+	while (fake_call_count() <= call)
+		;
+	nanosleep(&pause, NULL);
+	fake_complete(call);
+	return NULL;
+}
+
+static void answer_and_end_of_the_wait_at_once(void **state)
+{
+	struct io *io = NULL;
+	unsigned int in_time = 0;
+	pthread_t thread;
+	unsigned int i;
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	for (i = 0; i < RACES; i++) {
+		io = new_io(0, 100);
+		rig.exp.await_not_before_ns = 0;
+		assert_int_equal(pthread_create(&thread, NULL,
+						answer_at_the_last_moment, &i),
+				 0);
+		start_read(io);
+		pthread_join(thread, NULL);
+		assert_true(rig_wait(&io->came));
+		in_time += io->in_caller;
+		if (i != RACES - 1)
+			free_io(io);
+	}
+	print_message("%u of %d answers were in time\n", in_time, RACES);
+	sem_post(&io->came);
+	settle(io);
+	free_io(io);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		AWAIT_CASE(lone_read_is_answered_where_it_was_asked),
+		AWAIT_CASE(lone_write_is_answered_where_it_was_asked),
+		AWAIT_CASE(answer_within_the_submission),
+		AWAIT_CASE(error_is_answered_too),
+		AWAIT_CASE(repair_is_left_to_a_worker),
+		AWAIT_CASE(wait_ends_without_an_answer),
+		AWAIT_CASE(nobody_waits_after_a_wait_in_vain),
+		AWAIT_CASE(pause_has_an_end),
+		AWAIT_CASE(read_beside_others_waits),
+		AWAIT_CASE(write_beside_others_does_not),
+		AWAIT_CASE(completion_thread_does_not_wait),
+		AWAIT_CASE(only_so_many_wait),
+		AWAIT_CASE(answer_and_end_of_the_wait_at_once),
+	};
+
+	return cmocka_run_group_tests_name("await", tests, NULL, NULL);
+}
