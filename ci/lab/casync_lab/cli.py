@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -73,13 +74,17 @@ def cmd_up(args: argparse.Namespace) -> None:
 
 
 def _cluster_up(store: str | None, osds: int | None, auth: str | None,
-                mds: int = 1, mgr: int = 1) -> None:
+                mds: int = 1, mgr: int = 1,
+                options: list[str] | None = None) -> None:
     build = vstart.build_dir()
     if build and not cluster.state():
+        if options:
+            raise LabError("-o is for the lab's own clusters, not for the "
+                           "vstart.sh of CEPH_BUILD_DIR")
         vstart.start(build, store or "memstore", {
             "MON": 1, "OSD": osds or 1, "MDS": mds, "MGR": mgr})
         return
-    cluster.up(store, osds, auth, mds, mgr)
+    cluster.up(store, osds, auth, mds, mgr, options)
 
 
 def cmd_cluster(args: argparse.Namespace) -> None:
@@ -100,7 +105,7 @@ def cmd_cluster(args: argparse.Namespace) -> None:
     store = "bluestore" if args.bluestore else \
         "memstore" if args.memstore else None
     _cluster_up(store, count["OSD"] if "OSD" in os.environ else None, None,
-                count["MDS"], count["MGR"])
+                count["MDS"], count["MGR"], args.option)
 
 
 def cmd_ganesha(args: argparse.Namespace) -> None:
@@ -197,6 +202,12 @@ def cmd_client(args: argparse.Namespace) -> int:
         mem=args.mem, timeout=args.timeout)
 
 
+def _ceph_option(text: str) -> str:
+    if not re.fullmatch(r"\w[\w ]*\s*=\s*\S.*", text):
+        raise argparse.ArgumentTypeError(f"'{text}' is not KEY = VALUE")
+    return text
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="lab", description=__doc__)
     sub = parser.add_subparsers(dest="command", required=True)
@@ -219,6 +230,10 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("-d", "--debug", action="store_true", help="as vstart")
     one.add_argument("--bluestore", action="store_true")
     one.add_argument("--memstore", action="store_true")
+    one.add_argument("-o", dest="option", action="append",
+                     metavar="'KEY = VALUE'", type=_ceph_option,
+                     help="a line for ceph.conf's [global], as vstart's -o; "
+                     "may be given again")
     one = add("ganesha", cmd_ganesha, "one Ganesha; options not given stay "
               "as they were (another --fsal drops --export and --block)")
     one.add_argument("action", choices=("start", "stop", "restart", "kill9",

@@ -53,6 +53,7 @@ mon_allow_pool_delete = true
 mon_max_pg_per_osd = 1000
 mon_warn_on_pool_no_redundancy = false
 mon_warn_on_insecure_global_id_reclaim_allowed = false
+{options}
 
 [mon]
 mon_data = {dir}/mon
@@ -183,7 +184,8 @@ def _write_conf(now: dict[str, Any]) -> None:
     CONF.parent.mkdir(exist_ok=True)
     CONF.write_text(CONF_TEXT.format(dir=DIR, run=RUN, logs=LOGS,
                                      keyring=KEYRING, classes=_classes(),
-                                     **now))
+                                     **{**now, "options": "\n".join(
+                                         now["options"])}))
 
 
 def _make_keys(now: dict[str, Any]) -> None:
@@ -272,12 +274,13 @@ def running() -> bool:
 
 
 def up(store: str | None, osds: int | None, auth: str | None,
-       mds: int = 1, mgr: int = 1) -> None:
+       mds: int = 1, mgr: int = 1,
+       options: list[str] | None = None) -> None:
     """Start a cluster, or keep the one that runs if it is as wanted."""
     now = state()
     if now and running():
         for key, wanted in (("store", store), ("osds", osds),
-                            ("auth", auth)):
+                            ("auth", auth), ("options", options)):
             if wanted is not None and now[key] != wanted:
                 raise LabError(f"a cluster with {key} = {now[key]} is up, "
                                f"{wanted} is asked for: `lab down` first "
@@ -291,7 +294,8 @@ def up(store: str | None, osds: int | None, auth: str | None,
                        "`lab down` for a fresh one")
     _fresh({"store": store or "memstore", "osds": osds or 1, "mds": mds,
             "mgr": mgr, "auth": auth or "cephx", "fsid": str(uuid.uuid4()),
-            "addr": address(), "build_dir": None})
+            "addr": address(), "build_dir": None,
+            "options": options or []})
 
 
 def _fresh(now: dict[str, Any]) -> None:
