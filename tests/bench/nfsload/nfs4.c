@@ -14,55 +14,13 @@
 #include <nfsc/libnfs-raw-nfs4.h>
 
 #include "clock.h"
+#include "compound.h"
 #include "conn.h"
 #include "options.h"
 #include "request.h"
 
-#define MOST_OPS 24
-#define ATTRIBUTE(n) (1U << ((n) % 32))
-
-/* Room for a COMPOUND around its payload. */
-#define COMPOUND_BYTES 512
-
 static clientid4 client_id;
 static uint32_t open_seqid; /* of the one open-owner */
-
-struct compound {
-	nfs_argop4 ops[MOST_OPS];
-	unsigned int count;
-};
-
-static nfs_argop4 *add(struct compound *compound, nfs_opnum4 opnum)
-{
-	nfs_argop4 *op = &compound->ops[compound->count++];
-
-	memset(op, 0, sizeof(*op));
-	op->argop = opnum;
-	return op;
-}
-
-static void add_putfh(struct compound *compound, const struct handle *handle)
-{
-	PUTFH4args *args = &add(compound, OP_PUTFH)->nfs_argop4_u.opputfh;
-
-	args->object.nfs_fh4_len = handle->length;
-	args->object.nfs_fh4_val = (char *)handle->bytes;
-}
-
-static COMPOUND4args args_of(struct compound *compound)
-{
-	return (COMPOUND4args){
-		.argarray = {compound->count, compound->ops},
-	};
-}
-
-static stateid4 state_of(const struct file *file)
-{
-	stateid4 stateid = {.seqid = file->state_seqid};
-
-	memcpy(stateid.other, file->state_other, sizeof(stateid.other));
-	return stateid;
-}
 
 /* ---- set-up, waited for ---- */
 
@@ -105,23 +63,12 @@ static void answered(struct rpc_context *rpc, int status, void *data,
 static bool run(struct conn *conn, struct compound *compound,
 		struct waited *waited, const char *what)
 {
-	COMPOUND4args args = args_of(compound);
+	COMPOUND4args args = compound_args(compound);
 
 	waited->call = (struct call){0};
 	return rpc_nfs4_compound_async(conn->rpc, answered, &args, waited) ==
 		       0 &&
 	       conn_wait(conn, &waited->call, what);
-}
-
-static bool take_handle(struct handle *handle, const nfs_resop4 *op)
-{
-	const nfs_fh4 *fh = &op->nfs_resop4_u.opgetfh.GETFH4res_u.resok4.object;
-
-	if (fh->nfs_fh4_len > sizeof(handle->bytes))
-		return false;
-	handle->length = fh->nfs_fh4_len;
-	memcpy(handle->bytes, fh->nfs_fh4_val, fh->nfs_fh4_len);
-	return true;
 }
 
 static bool take_root(struct waited *waited, const nfs_resop4 *op)
@@ -143,7 +90,7 @@ static bool nfs4_mount(const struct options *options, struct conn *conn,
 		fprintf(stderr, "nfsload: the path is too long\n");
 		return false;
 	}
-	(void)add(&compound, OP_PUTROOTFH);
+	(void)compound_add(&compound, OP_PUTROOTFH);
 	while ((name = strsep(&rest, "/")) != NULL) {
 		LOOKUP4args *lookup;
 
@@ -153,11 +100,12 @@ static bool nfs4_mount(const struct options *options, struct conn *conn,
 			fprintf(stderr, "nfsload: the path is too deep\n");
 			return false;
 		}
-		lookup = &add(&compound, OP_LOOKUP)->nfs_argop4_u.oplookup;
+		lookup = &compound_add(&compound, OP_LOOKUP)
+				  ->nfs_argop4_u.oplookup;
 		lookup->objname.utf8string_len = (u_int)strlen(name);
 		lookup->objname.utf8string_val = name;
 	}
-	(void)add(&compound, OP_GETFH);
+	(void)compound_add(&compound, OP_GETFH);
 	return run(conn, &compound, &waited, "LOOKUP of the export");
 }
 
@@ -172,8 +120,8 @@ static bool nfs4_introduce(const struct options *options, struct conn *conn)
 {
 	struct waited waited = {.take = take_client};
 	struct compound compound = {.count = 0};
-	SETCLIENTID4args *set =
-		&add(&compound, OP_SETCLIENTID)->nfs_argop4_u.opsetclientid;
+	SETCLIENTID4args *set = &compound_add(&compound, OP_SETCLIENTID)
+					 ->nfs_argop4_u.opsetclientid;
 	SETCLIENTID_CONFIRM4args *confirm;
 	int64_t now = now_ns();
 	char id[64];
@@ -192,19 +140,13 @@ static bool nfs4_introduce(const struct options *options, struct conn *conn)
 
 	client_id = waited.client.clientid;
 	compound.count = 0;
-	confirm = &add(&compound, OP_SETCLIENTID_CONFIRM)
+	confirm = &compound_add(&compound, OP_SETCLIENTID_CONFIRM)
 			   ->nfs_argop4_u.opsetclientid_confirm;
 	confirm->clientid = client_id;
 	memcpy(confirm->setclientid_confirm, waited.client.setclientid_confirm,
 	       sizeof(confirm->setclientid_confirm));
 	waited.take = NULL;
 	return run(conn, &compound, &waited, "SETCLIENTID_CONFIRM");
-}
-
-static void take_state(struct file *file, const stateid4 *stateid)
-{
-	file->state_seqid = stateid->seqid;
-	memcpy(file->state_other, stateid->other, sizeof(file->state_other));
 }
 
 static bool take_size(struct file *file, const nfs_resop4 *op)
@@ -249,8 +191,9 @@ static bool confirm_open(struct conn *conn, struct waited *waited)
 	struct compound compound = {.count = 0};
 	OPEN_CONFIRM4args *confirm;
 
-	add_putfh(&compound, &waited->file->handle);
-	confirm = &add(&compound, OP_OPEN_CONFIRM)->nfs_argop4_u.opopen_confirm;
+	compound_putfh(&compound, &waited->file->handle);
+	confirm = &compound_add(&compound, OP_OPEN_CONFIRM)
+			   ->nfs_argop4_u.opopen_confirm;
 	confirm->open_stateid = state_of(waited->file);
 	confirm->seqid = open_seqid++;
 	return run(conn, &compound, waited, "OPEN_CONFIRM");
@@ -271,14 +214,9 @@ static bool nfs4_open(struct conn *conn, const struct handle *root,
 	OPEN4args *open;
 	fattr4 *set;
 
-	add_putfh(&compound, root);
-	open = &add(&compound, OP_OPEN)->nfs_argop4_u.opopen;
+	compound_putfh(&compound, root);
+	open = compound_open(&compound, client_id, "nfsload", name);
 	open->seqid = open_seqid++;
-	open->share_access = OPEN4_SHARE_ACCESS_BOTH;
-	open->owner.clientid = client_id;
-	open->owner.owner.owner_len = 7;
-	open->owner.owner.owner_val = (char *)"nfsload";
-	open->openhow.opentype = OPEN4_CREATE;
 	open->openhow.openflag4_u.how.mode = UNCHECKED4;
 	set = &open->openhow.openflag4_u.how.createhow4_u.createattrs;
 	set->attrmask.bitmap4_len = 2;
@@ -286,11 +224,8 @@ static bool nfs4_open(struct conn *conn, const struct handle *root,
 	set->attr_vals.attrlist4_len =
 		(u_int)(sizeof(values) - skipped * sizeof(values[0]));
 	set->attr_vals.attrlist4_val = (char *)(values + skipped);
-	open->claim.claim = CLAIM_NULL;
-	open->claim.open_claim4_u.file.utf8string_len = (u_int)strlen(name);
-	open->claim.open_claim4_u.file.utf8string_val = (char *)name;
-	(void)add(&compound, OP_GETFH);
-	getattr = &add(&compound, OP_GETATTR)->nfs_argop4_u.opgetattr;
+	(void)compound_add(&compound, OP_GETFH);
+	getattr = &compound_add(&compound, OP_GETATTR)->nfs_argop4_u.opgetattr;
 	getattr->attr_request.bitmap4_len = 1;
 	getattr->attr_request.bitmap4_val = &wanted;
 	return run(conn, &compound, &waited, "OPEN") &&
@@ -302,8 +237,8 @@ static bool nfs4_commit(struct conn *conn, const struct file *file)
 	struct waited waited = {0};
 	struct compound compound = {.count = 0};
 
-	add_putfh(&compound, &file->handle);
-	(void)add(&compound, OP_COMMIT);
+	compound_putfh(&compound, &file->handle);
+	(void)compound_add(&compound, OP_COMMIT);
 	return run(conn, &compound, &waited, "COMMIT");
 }
 
@@ -357,7 +292,7 @@ static void request_done(struct rpc_context *rpc, int status, void *data,
 
 static void add_read(struct compound *compound, const struct request *request)
 {
-	READ4args *args = &add(compound, OP_READ)->nfs_argop4_u.opread;
+	READ4args *args = &compound_add(compound, OP_READ)->nfs_argop4_u.opread;
 
 	args->stateid = state_of(request->file);
 	args->offset = request->offset;
@@ -366,7 +301,8 @@ static void add_read(struct compound *compound, const struct request *request)
 
 static void add_write(struct compound *compound, const struct request *request)
 {
-	WRITE4args *args = &add(compound, OP_WRITE)->nfs_argop4_u.opwrite;
+	WRITE4args *args =
+		&compound_add(compound, OP_WRITE)->nfs_argop4_u.opwrite;
 
 	args->stateid = state_of(request->file);
 	args->offset = request->offset;
@@ -389,7 +325,8 @@ static void add_getattr(struct compound *compound)
 			ATTRIBUTE(FATTR4_TIME_ACCESS) |
 			ATTRIBUTE(FATTR4_TIME_METADATA) |
 			ATTRIBUTE(FATTR4_TIME_MODIFY)};
-	GETATTR4args *args = &add(compound, OP_GETATTR)->nfs_argop4_u.opgetattr;
+	GETATTR4args *args =
+		&compound_add(compound, OP_GETATTR)->nfs_argop4_u.opgetattr;
 
 	args->attr_request.bitmap4_len = 2;
 	args->attr_request.bitmap4_val = wanted;
@@ -398,21 +335,18 @@ static void add_getattr(struct compound *compound)
 static bool nfs4_send(struct request *request)
 {
 	struct compound compound = {.count = 0};
-	COMPOUND4args args;
-	size_t payload = 0;
+	size_t payload_bytes = 0;
 
-	add_putfh(&compound, &request->file->handle);
+	compound_putfh(&compound, &request->file->handle);
 	if (request->kind == KIND_READ) {
 		add_read(&compound, request);
 	} else if (request->kind == KIND_WRITE) {
 		add_write(&compound, request);
-		payload = request->length_bytes;
+		payload_bytes = request->length_bytes;
 	} else {
 		add_getattr(&compound);
 	}
-	args = args_of(&compound);
-	return rpc_nfs4_compound_async2(request->conn->rpc, request_done, &args,
-					request, COMPOUND_BYTES + payload) == 0;
+	return compound_send(&compound, request, request_done, payload_bytes);
 }
 
 const struct protocol nfs4_protocol = {
