@@ -60,7 +60,7 @@ static bool fill(const struct options *options, struct conn *conn,
 struct file *files_open(const struct options *options, struct conn *conn,
 			const struct handle *root, char *data)
 {
-	struct file *files = calloc(options->files, sizeof(*files));
+	struct file *files = calloc(options->files + 1, sizeof(*files));
 	/* What earlier runs appended would be read, or be in the way. */
 	bool empty = options->pattern == PATTERN_APPEND;
 	char name[256];

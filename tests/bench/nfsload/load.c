@@ -7,6 +7,7 @@
 #include "conn.h"
 #include "files.h"
 #include "load.h"
+#include "names.h"
 #include "random.h"
 
 static bool wants_more(const struct load *load, int64_t now)
@@ -32,7 +33,10 @@ static enum op_kind choose_kind(struct load *load)
 static void issue(struct load *load, struct request *slot, int64_t now)
 {
 	slot->kind = choose_kind(load);
-	files_choose(load->options, load->files, &load->seed, slot);
+	if (slot->kind == KIND_CREATE)
+		names_choose(load->names, slot);
+	else
+		files_choose(load->options, load->files, &load->seed, slot);
 	slot->began_ns = now;
 	load->sent++;
 	if (!protocol_of(load->options)->send(slot)) {
@@ -50,6 +54,8 @@ static void slot_done(struct request *slot, const char *error, bool lost)
 
 	slot->in_flight = false;
 	load->in_flight--;
+	if (slot->kind == KIND_CREATE)
+		names_ended(load->names, slot, lost);
 	if (error != NULL)
 		tally_error(&load->tally[slot->kind], error, lost);
 	else if (now >= load->window.from_ns && now < load->window.to_ns)
@@ -100,6 +106,8 @@ static void count_lost(struct load *load)
 		if (!load->slots[i].in_flight)
 			continue;
 		load->slots[i].in_flight = false;
+		if (load->slots[i].kind == KIND_CREATE)
+			names_ended(load->names, &load->slots[i], true);
 		tally_error(&load->tally[load->slots[i].kind], "no answer",
 			    true);
 	}

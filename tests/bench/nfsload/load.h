@@ -11,6 +11,7 @@
 #include "tally.h"
 
 struct conn;
+struct names;
 
 /** What load and probe measure in; set before both start. */
 struct window {
@@ -21,6 +22,7 @@ struct window {
 struct load {
 	const struct options *options;
 	struct file *files;
+	struct names *names;
 	struct conn *conns; /**< options->connections of them, open. */
 	char *data;
 

@@ -10,6 +10,7 @@
 #include "conn.h"
 #include "files.h"
 #include "load.h"
+#include "names.h"
 #include "options.h"
 #include "probe.h"
 #include "random.h"
@@ -30,7 +31,7 @@ const struct protocol *protocol_of(const struct options *options)
 static void bound_time(const struct options *options)
 {
 	double most_s = SETUP_LIMIT_S + options->warmup_s + options->seconds +
-			2 * options->drain_s;
+			2 * options->drain_s + names_limit_s(options);
 
 	(void)alarm((unsigned int)most_s);
 }
@@ -81,6 +82,7 @@ static bool prepare(struct load *load, struct probe *probe)
 	    !protocol->mount(options, &load->conns[0], &root) ||
 	    !protocol->introduce(options, &load->conns[0]))
 		return false;
+	names_init(load->names, options, &root);
 	load->files = files_open(options, &load->conns[0], &root, load->data);
 	if (load->files == NULL)
 		return false;
@@ -109,15 +111,18 @@ static bool run(struct load *load, struct probe *probe)
 	return good;
 }
 
-/* Write-back left over would be in the next run's way. */
+/* Write-back or files left over would be in the next run's way. */
 static bool settle(struct load *load)
 {
 	const struct options *options = load->options;
+	bool good = true;
 
-	if (options->percent[KIND_WRITE] == 0 ||
-	    options->stable != STABLE_UNSTABLE)
-		return true;
-	return files_commit(options, load->conns, load->files);
+	if (options->percent[KIND_WRITE] != 0 &&
+	    options->stable == STABLE_UNSTABLE)
+		good = files_commit(options, load->conns, load->files);
+	if (options->percent[KIND_CREATE] != 0)
+		good = names_finish(load->names) && good;
+	return good;
 }
 
 static bool clean(const struct load *load, const struct probe *probe)
@@ -135,7 +140,8 @@ int main(int argc, char **argv)
 {
 	static struct options options;
 	static struct probe probe = {.options = &options};
-	static struct load load = {.options = &options};
+	static struct names names;
+	static struct load load = {.options = &options, .names = &names};
 	unsigned int i;
 	bool good;
 

@@ -206,14 +206,27 @@ static void write_done(struct rpc_context *rpc, int status, void *data,
 	request->done(request, error, false);
 }
 
-static void getattr_done(struct rpc_context *rpc, int status, void *data,
-			 void *private_data)
+/* Of what has no more to check than its status. */
+static void plain_done(struct rpc_context *rpc, int status, void *data,
+		       void *private_data)
 {
 	struct request *request = private_data;
 
 	(void)rpc;
 	if (!ended(request, status, data))
 		request->done(request, NULL, false);
+}
+
+static void create_done(struct rpc_context *rpc, int status, void *data,
+			void *private_data)
+{
+	struct request *request = private_data;
+
+	(void)rpc;
+	if (ended(request, status, data))
+		return;
+	request->made = true;
+	request->done(request, NULL, false);
 }
 
 static bool send_read(struct request *request)
@@ -242,8 +255,34 @@ static bool send_getattr(struct request *request)
 {
 	GETATTR3args args = {.object = wire(&request->file->handle)};
 
-	return rpc_nfs3_getattr_async(request->conn->rpc, getattr_done, &args,
+	return rpc_nfs3_getattr_async(request->conn->rpc, plain_done, &args,
 				      request) == 0;
+}
+
+static diropargs3 place_of(const struct request *request)
+{
+	return (diropargs3){wire(&request->file->handle),
+			    (char *)request->name};
+}
+
+static bool send_create(struct request *request)
+{
+	CREATE3args args = {.where = place_of(request)};
+	set_mode3 *mode = &args.how.createhow3_u.g_obj_attributes.mode;
+
+	args.how.mode = GUARDED;
+	mode->set_it = 1;
+	mode->set_mode3_u.mode = 0644;
+	return rpc_nfs3_create_async(request->conn->rpc, create_done, &args,
+				     request) == 0;
+}
+
+static bool nfs3_remove(struct request *request)
+{
+	REMOVE3args args = {.object = place_of(request)};
+
+	return rpc_nfs3_remove_async(request->conn->rpc, plain_done, &args,
+				     request) == 0;
 }
 
 static bool nfs3_send(struct request *request)
@@ -253,6 +292,8 @@ static bool nfs3_send(struct request *request)
 		return send_read(request);
 	case KIND_WRITE:
 		return send_write(request);
+	case KIND_CREATE:
+		return send_create(request);
 	default:
 		return send_getattr(request);
 	}
@@ -265,4 +306,5 @@ const struct protocol nfs3_protocol = {
 	.open = nfs3_open,
 	.commit = nfs3_commit,
 	.send = nfs3_send,
+	.remove = nfs3_remove,
 };

@@ -2,7 +2,7 @@
 /*
  * NFSv4.0, by COMPOUNDs.  libnfs 5 has no EXCHANGE_ID on the wire, so there
  * are no sessions and no NFSv4.1.  All connections are one client with one
- * open per file; READ and WRITE renew its lease.
+ * open per file; READ, WRITE and OPEN renew its lease.
  */
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -16,11 +16,12 @@
 #include "clock.h"
 #include "compound.h"
 #include "conn.h"
+#include "nfs4_names.h"
 #include "options.h"
 #include "request.h"
 
-static clientid4 client_id;
-static uint32_t open_seqid; /* of the one open-owner */
+clientid4 nfs4_client_id;
+static uint32_t open_seqid; /* of the one open-owner of the files */
 
 /* ---- set-up, waited for ---- */
 
@@ -138,11 +139,11 @@ static bool nfs4_introduce(const struct options *options, struct conn *conn)
 	if (!run(conn, &compound, &waited, "SETCLIENTID"))
 		return false;
 
-	client_id = waited.client.clientid;
+	nfs4_client_id = waited.client.clientid;
 	compound.count = 0;
 	confirm = &compound_add(&compound, OP_SETCLIENTID_CONFIRM)
 			   ->nfs_argop4_u.opsetclientid_confirm;
-	confirm->clientid = client_id;
+	confirm->clientid = nfs4_client_id;
 	memcpy(confirm->setclientid_confirm, waited.client.setclientid_confirm,
 	       sizeof(confirm->setclientid_confirm));
 	waited.take = NULL;
@@ -215,7 +216,7 @@ static bool nfs4_open(struct conn *conn, const struct handle *root,
 	fattr4 *set;
 
 	compound_putfh(&compound, root);
-	open = compound_open(&compound, client_id, "nfsload", name);
+	open = compound_open(&compound, nfs4_client_id, "nfsload", name);
 	open->seqid = open_seqid++;
 	open->openhow.openflag4_u.how.mode = UNCHECKED4;
 	set = &open->openhow.openflag4_u.how.createhow4_u.createattrs;
@@ -337,6 +338,8 @@ static bool nfs4_send(struct request *request)
 	struct compound compound = {.count = 0};
 	size_t payload_bytes = 0;
 
+	if (request->kind == KIND_CREATE)
+		return nfs4_create(request);
 	compound_putfh(&compound, &request->file->handle);
 	if (request->kind == KIND_READ) {
 		add_read(&compound, request);
@@ -356,4 +359,5 @@ const struct protocol nfs4_protocol = {
 	.open = nfs4_open,
 	.commit = nfs4_commit,
 	.send = nfs4_send,
+	.remove = nfs4_remove,
 };

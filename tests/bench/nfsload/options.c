@@ -25,6 +25,7 @@ enum {
 	KEY_WARMUP,
 	KEY_DRAIN,
 	KEY_PROBE_ON,
+	KEY_KEEP_CREATED,
 	KEY_ALLOW_ERRORS,
 	KEY_SEED,
 };
@@ -41,8 +42,10 @@ static const struct argp_option table[] = {
 	{ NULL, 0, NULL, 0, "Load:", 2 },
 	{ "connections", 'c', "N", 0, "default 4", 0 },
 	{ "depth", 'd', "N", 0, "in flight per connection, default 32", 0 },
-	{ "mix", 'm', "read=P,write=P,getattr=P", 0,
-	  "percent of each, 100 in all; default write=100", 0 },
+	{ "mix", 'm', "read=P,write=P,getattr=P,create=P", 0,
+	  "percent of each, 100 in all; default write=100.  A create makes an "
+	  "empty file NAME.c.*, which is removed at the end", 0 },
+	{ "keep-created", KEY_KEEP_CREATED, NULL, 0, "leave those files", 0 },
 	{ "block-size", 'b', "SIZE", 0, "of READ and WRITE, default 4k", 0 },
 	{ "stable", KEY_STABLE, "HOW", 0,
 	  "unstable, data_sync or file_sync (default)", 0 },
@@ -145,7 +148,7 @@ static int word(struct argp_state *state, const char *what, const char *text,
 static void parse_mix(struct argp_state *state, char *text,
 		      struct options *options)
 {
-	char *const kinds[] = {"read", "write", "getattr", NULL};
+	char *const kinds[] = {"read", "write", "getattr", "create", NULL};
 	unsigned int sum = 0;
 	char *value;
 	int kind;
@@ -154,7 +157,8 @@ static void parse_mix(struct argp_state *state, char *text,
 	while (*text != '\0') {
 		kind = getsubopt(&text, kinds, &value);
 		if (kind < 0 || value == NULL)
-			wrong(state, "mix: read=, write= or getattr=");
+			wrong(state, "mix: read=, write=, getattr= or "
+				     "create=");
 		options->percent[kind] =
 			(unsigned int)number(state, "mix", value, 0, 100);
 	}
@@ -174,6 +178,11 @@ static void check(struct argp_state *state, struct options *options)
 	if (options->file_bytes < options->block_bytes &&
 	    options->percent[KIND_READ] != 0)
 		wrong(state, "there is nothing to read in such files");
+	if (options->percent[KIND_CREATE] == 100)
+		options->files = 0; /* nobody needs one */
+	if (options->files == 0 && options->probe_ms != 0 &&
+	    options->probe_target == PROBE_FILE)
+		wrong(state, "creates only: there is no file to probe");
 	if (options->seconds == 0)
 		wrong(state, "no time to measure");
 	if (options->mount_port == 0)
@@ -264,6 +273,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case 'O':
 		options->output = arg;
+		break;
+	case KEY_KEEP_CREATED:
+		options->keep_created = true;
 		break;
 	case KEY_ALLOW_ERRORS:
 		options->allow_errors = true;

@@ -27,7 +27,7 @@ struct options {
 	unsigned int percent[KINDS];
 	uint32_t block_bytes;
 	enum stable_level stable;
-	unsigned int files;
+	unsigned int files; /**< 0: nothing but creates is asked for. */
 	uint64_t file_bytes;
 	enum pattern pattern;
 	uint64_t seed;
@@ -40,6 +40,7 @@ struct options {
 	double probe_ms; /**< Interval of the probe; 0 = none. */
 	enum probe_target probe_target;
 
+	bool keep_created;
 	bool allow_errors;
 	const char *output; /**< JSON goes there; NULL = stdout. */
 };

@@ -6,7 +6,8 @@
 
 #include "report.h"
 
-static const char *const op_names[KINDS] = {"read", "write", "getattr"};
+static const char *const op_names[KINDS] = {"read", "write", "getattr",
+					    "create"};
 
 static void put(struct json_object *to, const char *key,
 		struct json_object *value)

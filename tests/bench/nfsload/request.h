@@ -12,12 +12,15 @@
 struct conn;
 struct options;
 
-enum op_kind { KIND_READ, KIND_WRITE, KIND_GETATTR, KINDS };
+enum op_kind { KIND_READ, KIND_WRITE, KIND_GETATTR, KIND_CREATE, KINDS };
 
 /** As on the wire, in both versions. */
 enum stable_level { STABLE_UNSTABLE, STABLE_DATA_SYNC, STABLE_FILE_SYNC };
 
 #define MOST_HANDLE_BYTES 128
+
+/* The server, not we, shall refuse a name that is too long. */
+#define MOST_NAME_BYTES 512
 
 struct handle {
 	uint32_t length;
@@ -36,13 +39,24 @@ struct file {
 struct request {
 	struct conn *conn;
 	enum op_kind kind;
-	struct file *file;
+	struct file *file; /**< Of a CREATE or REMOVE: the directory. */
 	uint64_t offset;
 	uint32_t length_bytes;
 	enum stable_level stable;
 	char *data; /**< What a WRITE writes. */
 	int64_t began_ns;
 	bool in_flight;
+
+	/* Of a CREATE or REMOVE: the file in that directory. */
+	char name[MOST_NAME_BYTES];
+	uint64_t number; /**< Of that name, among all. */
+	bool made;	 /**< It was created, whatever came then. */
+
+	/* A CREATE by NFSv4.0: its open-owner, which is the slot's own, and
+	 * what that one has open. */
+	uint32_t open_owner; /**< 0: it has none yet. */
+	uint32_t open_seqid;
+	struct file opened;
 
 	/**
 	 * Called once, from conn_service() or conn_close().
@@ -54,7 +68,8 @@ struct request {
 	void *owner;
 };
 
-/** NFSv3 or NFSv4.0.  All but send() wait, and say what went wrong. */
+/** NFSv3 or NFSv4.0.  All but send() and remove() wait, and say what went
+ * wrong. */
 struct protocol {
 	int program_version;
 
@@ -74,6 +89,9 @@ struct protocol {
 
 	/** @return false if it cannot be sent: done() is not called then. */
 	bool (*send)(struct request *request);
+
+	/** Likewise; of the file `name` in the directory `file`. */
+	bool (*remove)(struct request *request);
 };
 
 extern const struct protocol nfs3_protocol;
