@@ -18,7 +18,8 @@ def result(cluster, tmp_path_factory):
     done = subprocess.run(
         [sys.executable, "-B", PEERS, "--no-up", "--rounds", "1",
          "--seconds", "2", "--systems", "casync,ceph", "--cases",
-         "stable-write,randwrite", "--output", folder, "S2", "S0"],
+         "stable-write,randwrite,names-and-data", "--output", folder, "S2",
+         "S0", "mixed"],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout
@@ -39,7 +40,9 @@ def test_every_measurement_is_there(result):
                 ("S2", "stable-write", "casync", 0),
                 ("S2", "stable-write", "ceph", 0),
                 ("S0", "randwrite", "casync", 0),
-                ("S0", "randwrite", "ceph", 0)]
+                ("S0", "randwrite", "ceph", 0),
+                ("mixed", "names-and-data", "casync", 0),
+                ("mixed", "names-and-data", "ceph", 0)]
     assert raw["errors"] == [] and raw["skipped"] == []
     assert raw["settings"] == {"rounds": 1, "seconds": 2.0, "quick": False}
     case = raw["scenarios"][0]["cases"][0]
@@ -70,6 +73,17 @@ def test_journal_tells_the_two_apart(result, record, scenario):
     record(f"{scenario}, MDS journal events a stable write: CEPH_ASYNC "
            f"{ours:.4f}, FSAL_CEPH {theirs:.4f}")
     assert ours < 0.05 < 0.5 < theirs
+
+
+@pytest.mark.parametrize("system", ["casync", "ceph"])
+def test_a_mix_with_creates(result, system):
+    found = figures(result, system, "mixed")
+    rates = {op: found[f"{op}_per_s"] for op in
+             ("read", "write", "getattr", "create")}
+    assert found["per_s"] == pytest.approx(sum(rates.values()))
+    # One in ten, drawn by lot.
+    assert 0.05 < rates["create"] / found["per_s"] < 0.15
+    assert 0 < found["create_p50_us"] <= found["create_p99_us"]
 
 
 def test_report(result):

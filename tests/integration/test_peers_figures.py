@@ -137,6 +137,12 @@ def test_every_target_names_a_case_that_exists(monkeypatch):
             assert system in systems[scenario, case], target.what
 
 
+def test_every_figure_shown_has_a_column():
+    shown = {figure for scenario in chosen([], quick=False)
+             for case in scenario.cases for figure in case.show}
+    assert shown <= report.COLUMNS.keys()
+
+
 def test_number():
     value = figures.spread([1, 2, 4])
     assert report.number(value) == "2.00 (1.00–4.00)"
@@ -236,6 +242,23 @@ ceph_async__latency_us_sum{export="1",op="write",stage="queued"} 7
 ceph_async__latency_us_count{export="1",op="write",stage="total"} 3
 ceph_async__requests_total{op="write"} 9
 """) == {"sum queued": 12, "count total": 3}
+
+
+def nfsload_op(per_s, mib_per_s, p99):
+    return {"per_s": per_s, "mib_per_s": mib_per_s,
+            "latency_us": {"mean": 2.5, "p50": 2, "p99": p99, "max": 99}}
+
+
+def test_nfsload_of_one_operation_and_of_a_mix():
+    write, create = nfsload_op(400, 1.5625, 20), nfsload_op(50, 0, 70)
+    found = measure.of_nfsload({"ops": {"write": write}})
+    assert found == {"per_s": 400, "mib_s": 1.5625, "mean_us": 2.5,
+                     "p50_us": 2, "p99_us": 20, "max_us": 99}
+    found = measure.of_nfsload({"ops": {"write": write, "create": create}})
+    assert found["per_s"] == 450 and found["mib_s"] == 1.5625
+    assert found["write_per_s"] == 400 and found["create_per_s"] == 50
+    assert found["write_p99_us"] == 20 and found["create_p99_us"] == 70
+    assert "p99_us" not in found
 
 
 def test_the_agent_is_where_the_kernel_client_looks():

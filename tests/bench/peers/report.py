@@ -13,6 +13,7 @@ COLUMNS = {
     "p50_us": ("p50, ms", .001, 2), "p99_us": ("p99, ms", .001, 2),
     "read_p99_us": ("READ p99, ms", .001, 2),
     "write_p99_us": ("WRITE p99, ms", .001, 2),
+    "create_p99_us": ("CREATE p99, ms", .001, 2),
     "getattr_p50_us": ("GETATTR p50, ms", .001, 2),
     "getattr_p99_us": ("GETATTR p99, ms", .001, 2),
     "getattr_corrected_p99_us": ("GETATTR p99 corrected, ms", .001, 2),

@@ -249,13 +249,17 @@ def _mixed() -> Scenario:
     show = ("per_s", "read_p99_us", "write_p99_us")
     return Scenario(
         "mixed", "70 % reads, 30 % stable writes, 4 KiB, 128 in flight; one "
-        "hot file against a thousand",
+        "hot file against a thousand; and names made beside the data",
         (Case("mixed", "mixed, one file of 256 MiB", (*GATEWAYS, "quiet"),
               mix, show=show),
          Case("hot", "mixed, one file of 64 MiB", GATEWAYS,
               replace(mix, files=HOT), show=show),
          Case("thousand", "mixed, 1,000 files of 64 KiB", GATEWAYS,
-              replace(mix, files=THOUSAND), show=show)))
+              replace(mix, files=THOUSAND), show=show),
+         Case("names-and-data", "40 % reads, 20 % stable writes, 30 % "
+              "GETATTR, 10 % CREATE, 4 KiB, 64 in flight", GATEWAYS,
+              Nfs(IO, mix="read=40,write=20,getattr=30,create=10", depth=16),
+              show=("per_s", "create_p99_us", "write_p99_us"))))
 
 
 def _names() -> Scenario:
