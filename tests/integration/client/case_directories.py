@@ -8,6 +8,7 @@ from posixly import meanwhile
 from registry import case, drop_caches, equal, refused
 
 MANY = 10_000
+CHANGED = 100         # one in so many; each waits for a listing's end
 
 
 @case()
@@ -108,11 +109,11 @@ def ten_thousand_entries(d):
     equal(sorted(os.listdir(top)), names, "names, each once")
 
     def change():
-        for n in range(0, MANY, 20):
+        for n in range(0, MANY, CHANGED):
             os.unlink(top / names[n])
             os.mknod(top / f"new-{n:05}", 0o644)
         (d / "end").touch()
-    stay = {name for n, name in enumerate(names) if n % 20}
+    stay = {name for n, name in enumerate(names) if n % CHANGED}
     with meanwhile(change):
         while not (d / "end").exists():
             seen = os.listdir(top)
@@ -120,5 +121,5 @@ def ten_thousand_entries(d):
             equal(stay - set(seen), set(), "names that were not seen")
     drop_caches()
     equal(set(os.listdir(top)),
-          stay | {f"new-{n:05}" for n in range(0, MANY, 20)},
+          stay | {f"new-{n:05}" for n in range(0, MANY, CHANGED)},
           "names at last")
