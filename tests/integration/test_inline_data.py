@@ -13,7 +13,7 @@ import pytest
 from backstage import remove_tree
 from lab import Hang
 
-SECONDS = 25
+SECONDS = 12
 WHY = ("libcephfs never answers the write that moves inline data out of the "
        "inode (docs/limits.md)")
 
