@@ -49,7 +49,8 @@ unit_of()
 	part=$1 tree=$2
 	shift 2
 	limited "$part" "$UNIT_LIMIT" \
-		ctest --test-dir "$tree" --output-on-failure "$@"
+		ctest --test-dir "$tree" --output-on-failure \
+		--parallel "$(nproc)" "$@"
 	in_lab cat "$tree/Testing/Temporary/LastTest.log" \
 		> "$logs/$part-cases.log" 2> /dev/null || :
 	closing="$closing
