@@ -11,15 +11,9 @@
 : "${casync_job:?}"
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 
-mount -t proc proc /proc
-mount -t sysfs sysfs /sys
-mount -t tmpfs -o mode=755 tmpfs /run
-mount -t tmpfs tmpfs /mnt
-mount -t tmpfs tmpfs /lib/modules
-mount -t devtmpfs devtmpfs /dev 2>/dev/null
-mkdir -p /dev/pts /dev/shm /run/lock
-mount -t devpts devpts /dev/pts
-mount -t tmpfs -o mode=1777 tmpfs /dev/shm
+# Each program that starts costs 30 ms here: as few as can be.
+mount -a -T "${0%/*}/uml-fstab"
+mkdir -p /run/lock
 ln -sf /proc/self/fd /dev/fd
 ln -s "/usr/lib/uml/modules/$(uname -r)" "/lib/modules/$(uname -r)"
 

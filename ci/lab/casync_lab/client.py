@@ -157,6 +157,9 @@ def _boot(number: int, job: Path, mem: str, log: Path
     args = [KERNEL, f"mem={mem}", f"umid=lab{number}",
             f"uml_dir={job}/uml/", "rootfstype=hostfs", "rootflags=/",
             "rw", f"init={INIT}", "quiet", "panic=1",
+            # Measuring for RAID takes 0.85 s of a boot's 3 (its older name
+            # and its newer one).
+            "initcall_blacklist=raid6_select_algo,raid6_init",
             f"vec0:transport=tap,ifname={tap},depth=64,gro=1",
             "con=null", "con0=null,fd:1", "ssl=null",
             *(f"ssl{n}=null,fd:{fd}" for n, fd in enumerate(fds)),
