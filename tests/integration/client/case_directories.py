@@ -104,7 +104,7 @@ def ten_thousand_entries(d):
     top.mkdir()
     names = [f"an-entry-of-some-length-{n:05}" for n in range(MANY)]
     for name in names:
-        os.mknod(top / name, 0o644)
+        os.mkfifo(top / name)       # 1 ms; a file is created and closed in 4
     drop_caches()
     equal(sorted(os.listdir(top)), names, "names, each once")
 
