@@ -59,7 +59,7 @@ def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
         "sh", "-c", f"mkdir -p /mnt/nfs/{top}/other && exec fio "
         f"--name=stalled --filename=/mnt/nfs/{name} --size=8m "
         "--rw=randwrite --bs=4k --ioengine=libaio --direct=1 "
-        f"--iodepth={IN_FLIGHT} --time_based --runtime=20",
+        f"--iodepth={IN_FLIGHT} --time_based --runtime=12",
         vers=vers, seconds=100)
     holder = cutter = None
     try:
