@@ -58,8 +58,7 @@ finish()
 {
 	mkdir -p "$results" "$logs"
 	"$ENGINE" cp "$lab:/tmp/results/." "$results" > /dev/null 2>&1 || :
-	"$ENGINE" exec "$lab" lab logs --collect /tmp/logs > /dev/null 2>&1 &&
-		"$ENGINE" cp "$lab:/tmp/logs/." "$logs" > /dev/null 2>&1 || :
+	keep_logs "$lab" "$logs"
 	end_lab "$lab"
 	say "figures and report: $results, logs: $logs"
 }

@@ -11,6 +11,8 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=ci/lib.sh
 . "$top/ci/lib.sh"
+# shellcheck source=ci/job.sh
+. "$top/ci/job.sh"
 
 cycles=${1:-50}
 [ "$#" = 0 ] || shift
@@ -22,26 +24,9 @@ for number in "$cycles" "$storage"; do
 	esac
 done
 
-"$top/ci/image.sh"
-ensure_engine
-lab=casync-crash-$$
-logs=$top/build/crash-logs/$(date +%Y%m%d-%H%M%S)
-mkdir -p "$logs"
-
-# shellcheck disable=SC2317,SC2329 # called by trap
-finish()
-{
-	"$ENGINE" exec "$lab" lab logs --collect /tmp/logs > /dev/null 2>&1 &&
-		"$ENGINE" cp "$lab:/tmp/logs/." "$logs" > /dev/null 2>&1 || :
-	end_lab "$lab"
-	say "logs: $logs"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-start_lab "$lab"
+begin_job crash
 
 "$ENGINE" exec "$lab" lab up --store bluestore
-"$ENGINE" exec -w /tmp "$lab" \
-	timeout -k 60 "$((600 + 3 * (cycles * 20 + storage * 60)))" \
+do_job "$((600 + 3 * (cycles * 20 + storage * 60)))" \
 	python3 -B -u /src/fsal-ceph-async/tests/crash/crash.py \
 	--cycles "$cycles" --storage "$storage" "$@"

@@ -134,6 +134,14 @@ start_lab()
 		> /dev/null || die "the container $name does not start"
 }
 
+# Copies the logs of the daemons in container $1 to folder $2.
+keep_logs()
+{
+	"$ENGINE" exec "$1" lab logs --collect /tmp/logs > /dev/null 2>&1 ||
+		return 0
+	"$ENGINE" cp "$1:/tmp/logs/." "$2" > /dev/null 2>&1 || :
+}
+
 end_lab()
 {
 	"$ENGINE" rm -f "$1" > /dev/null 2>&1 || :

@@ -14,28 +14,13 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=ci/lib.sh
 . "$top/ci/lib.sh"
+# shellcheck source=ci/job.sh
+. "$top/ci/job.sh"
 
 LIMIT=${LIMIT:-5400}
 
-"$top/ci/image.sh"
-ensure_engine
-lab=casync-metadata-$$
-logs=$top/build/metadata-logs/$(date +%Y%m%d-%H%M%S)
-mkdir -p "$logs"
+begin_job metadata /tmp/metadata.json
 
-# shellcheck disable=SC2317,SC2329 # called by trap
-finish()
-{
-	"$ENGINE" cp "$lab:/tmp/metadata.json" "$logs" > /dev/null 2>&1 || :
-	"$ENGINE" exec "$lab" lab logs --collect /tmp/logs > /dev/null 2>&1 &&
-		"$ENGINE" cp "$lab:/tmp/logs/." "$logs" > /dev/null 2>&1 || :
-	end_lab "$lab"
-	say "figures and logs: $logs"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-start_lab "$lab"
-
-"$ENGINE" exec "$lab" timeout -k 60 "$LIMIT" \
+do_job "$LIMIT" \
 	python3 -u /src/fsal-ceph-async/tests/bench/metadata.py \
 	--json /tmp/metadata.json "$@"

@@ -88,9 +88,7 @@ finish()
 {
 	result=$?
 	trap - EXIT
-	if in_lab lab logs --collect /tmp/logs > /dev/null 2>&1; then
-		"$ENGINE" cp "$lab:/tmp/logs/." "$logs/daemons" > /dev/null 2>&1 || :
-	fi
+	keep_logs "$lab" "$logs/daemons"
 	end_lab "$lab"
 	echo
 	say "logs: $logs"

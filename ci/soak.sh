@@ -11,6 +11,8 @@ set -eu
 top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=ci/lib.sh
 . "$top/ci/lib.sh"
+# shellcheck source=ci/job.sh
+. "$top/ci/job.sh"
 
 minutes=${1:-30}
 [ "$#" = 0 ] || shift
@@ -18,23 +20,7 @@ case $minutes in
 '' | *[!0-9]* | 0) die "'$minutes' is not a number of minutes" ;;
 esac
 
-"$top/ci/image.sh"
-ensure_engine
-lab=casync-soak-$$
-logs=$top/build/soak-logs/$(date +%Y%m%d-%H%M%S)
-mkdir -p "$logs"
+begin_job soak
 
-# shellcheck disable=SC2317,SC2329 # called by trap
-finish()
-{
-	"$ENGINE" exec "$lab" lab logs --collect /tmp/logs > /dev/null 2>&1 &&
-		"$ENGINE" cp "$lab:/tmp/logs/." "$logs" > /dev/null 2>&1 || :
-	end_lab "$lab"
-	say "logs: $logs"
-}
-trap finish EXIT
-trap 'exit 130' INT TERM
-start_lab "$lab"
-
-"$ENGINE" exec "$lab" timeout -k 60 "$((minutes * 60 + 900))" \
+do_job "$((minutes * 60 + 900))" \
 	python3 -u /src/fsal-ceph-async/tests/soak/soak.py "$@" "$minutes"
