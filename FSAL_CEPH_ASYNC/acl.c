@@ -20,6 +20,9 @@
 /* The MDS holds all extended attributes of an inode to 64 KiB. */
 #define XATTR_BYTES_MAX 65536
 
+/* Tries to fetch a value that others change meanwhile. */
+#define VALUE_TRIES 4
+
 bool casync_acl_offered(void)
 {
 	return !op_ctx_export_has_option(EXPORT_OPTION_DISABLE_ACL);
@@ -30,14 +33,17 @@ bool casync_label_offered(void)
 	return op_ctx_export_has_option(EXPORT_OPTION_SECLABEL_SET);
 }
 
-/* A value of unknown size, in fresh memory.  Its size or a negative errno. */
+/*
+ * A value of unknown size, in fresh memory.  Its size or a negative errno;
+ * -EAGAIN where it has grown each time before it could be fetched.
+ */
 static int get_value(struct casync_object *obj, const UserPerm *perms,
 		     const char *name, void **value)
 {
-	int rc;
+	int tries, rc;
 
 	*value = NULL;
-	do {
+	for (tries = 0; tries < VALUE_TRIES; tries++) {
 		rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name, NULL, 0,
 				      perms);
 		if (rc <= 0)
@@ -46,9 +52,10 @@ static int get_value(struct casync_object *obj, const UserPerm *perms,
 		*value = gsh_malloc((size_t)rc);
 		rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name, *value,
 				      (size_t)rc, perms);
-		/* It has grown in between. */
-	} while (rc == -ERANGE);
-	return rc;
+		if (rc != -ERANGE)
+			return rc;
+	}
+	return -EAGAIN;
 }
 
 /* The ACL of that name; *acl is NULL if there is none. */

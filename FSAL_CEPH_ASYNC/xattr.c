@@ -24,6 +24,9 @@
  * and the client asks again for ever. */
 #define VALUE_BYTES_MAX XDR_STRING_MAXLEN
 
+/* Tries to list names that others change meanwhile. */
+#define LIST_TRIES 4
+
 static fsal_status_t xattr_status(int rc)
 {
 	switch (-rc) {
@@ -126,22 +129,37 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	return xattr_status(rc);
 }
 
-/* All names, 0-terminated each, in fresh memory; their length or an errno. */
+/*
+ * All names, 0-terminated each, in fresh memory; their length or an errno.
+ *
+ * What Linux lets a file have fits at once; what CephFS does may be more
+ * (mds_max_xattr_pairs_size), and may grow between the question for the size
+ * and the question for the names.  So some tries, with room to spare; who is
+ * overtaken in all of them is told to come again.
+ */
 static int list_names(struct casync_object *obj, UserPerm *perms, char **names)
 {
-	size_t room = 0, length = 0;
-	int rc;
+	struct ceph_mount_info *ceph = obj->exp->ceph;
+	size_t room = XATTR_LIST_MAX;
+	size_t length = 0;
+	int tries, rc;
 
 	*names = NULL;
-	do {
+	for (tries = 0; tries < LIST_TRIES; tries++) {
 		gsh_free(*names);
-		room = length;
-		*names = room != 0 ? gsh_malloc(room) : NULL;
-		rc = ceph_ll_listxattr(obj->exp->ceph, obj->inode, *names, room,
-				       &length, perms);
-		/* Asked for the size, or more have come since. */
-	} while (rc == -ERANGE || (rc == 0 && length > room));
-	return rc < 0 ? rc : (int)length;
+		*names = gsh_malloc(room);
+		rc = ceph_ll_listxattr(ceph, obj->inode, *names, room, &length,
+				       perms);
+		if (rc != -ERANGE)
+			return rc < 0 ? rc : (int)length;
+		/* Without a buffer it tells the size. */
+		rc = ceph_ll_listxattr(ceph, obj->inode, NULL, 0, &length,
+				       perms);
+		if (rc < 0)
+			return rc;
+		room = 2 * length + 1;
+	}
+	return -EAGAIN;
 }
 
 fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
