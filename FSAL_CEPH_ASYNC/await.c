@@ -43,17 +43,22 @@ bool casync_await_begin(struct casync_op *op)
 }
 
 /* From here on whoever answers the op queues it; false: it is answered. */
-static bool give_up(struct casync_op *op, uint64_t now_ns)
+static bool give_away(struct casync_op *op)
 {
 	uint32_t expected = AWAITED;
 
+	return __atomic_compare_exchange_n(&op->awaited, &expected, NOBODY,
+					   false, __ATOMIC_ACQ_REL,
+					   __ATOMIC_ACQUIRE);
+}
+
+static bool give_up(struct casync_op *op, uint64_t now_ns)
+{
 	/* Before the op is given away, and the export with it. */
 	__atomic_store_n(&op->exp->await_not_before_ns,
 			 now_ns + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS,
 			 __ATOMIC_RELAXED);
-	return __atomic_compare_exchange_n(&op->awaited, &expected, NOBODY,
-					   false, __ATOMIC_ACQ_REL,
-					   __ATOMIC_ACQUIRE);
+	return give_away(op);
 }
 
 /* Is the op answered, and ours? */
@@ -77,6 +82,13 @@ void casync_await_end(struct casync_op *op)
 
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
 	if (ours)
+		casync_finish(op);
+}
+
+void casync_await_leave(struct casync_op *op)
+{
+	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+	if (!give_away(op))
 		casync_finish(op);
 }
 

@@ -40,8 +40,8 @@ struct casync_op;
  * May the calling thread wait for the answer to an op that it is about to
  * submit?
  *
- * @return true: the op is its own until casync_await_end(), which it must
- *	   call.
+ * @return true: the op is its own until casync_await_end() or
+ *	   casync_await_leave(), one of which it must call.
  */
 bool casync_await_begin(struct casync_op *op);
 
@@ -50,6 +50,12 @@ bool casync_await_begin(struct casync_op *op);
  * threads.  The op must not be touched afterwards.
  */
 void casync_await_end(struct casync_op *op);
+
+/**
+ * The caller has something else to do: the op is answered now, if it can be,
+ * or by the completion threads.  It must not be touched afterwards.
+ */
+void casync_await_leave(struct casync_op *op);
 
 /**
  * Hand an answered op to the thread that waits for it.  Async-safe towards

@@ -3,6 +3,8 @@
 
 #include <time.h>
 
+#include "nfs_core.h"
+
 #include "breaker.h"
 #include "futex.h"
 #include "inflight.h"
@@ -68,4 +70,9 @@ void casync_breaker_leave(struct casync_breaker *breaker, enum casync_lane lane)
 	if (__atomic_load_n(&breaker->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
 	    0)
 		casync_futex_wake(&breaker->lanes[lane].left, 1);
+}
+
+uint32_t casync_breaker_workers(void)
+{
+	return nfs_param.core_param.rpc.ioq_thrd_max / 4 + 1;
 }

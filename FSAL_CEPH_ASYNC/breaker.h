@@ -50,4 +50,8 @@ bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
 void casync_breaker_leave(struct casync_breaker *breaker,
 			  enum casync_lane lane);
 
+/** The room that a file has: a quarter of Ganesha's workers, so that it takes
+ * several to be in everybody's way. */
+uint32_t casync_breaker_workers(void);
+
 #endif /* CASYNC_BREAKER_H */

@@ -112,7 +112,7 @@ static void release(struct fsal_export *exp_hdl)
 	 * in an upcall, which the unmount waits for. */
 	if (casync_complete_on_thread() || casync_upcalls_on_thread()) {
 		exp->teardown.run = teardown;
-		casync_work_submit(&exp->teardown);
+		casync_work_submit(CASYNC_WORK_METADATA, &exp->teardown);
 	} else {
 		export_free(exp);
 	}
@@ -237,9 +237,7 @@ static void get_fsal_obj_hdl(struct fsal_export *exp_hdl, struct fsal_fd *fd,
 			     struct fsal_obj_handle **handle)
 {
 	(void)exp_hdl;
-	*handle =
-		&container_of(casync_fd_of(fd), struct casync_object, global_fd)
-			 ->handle;
+	*handle = &casync_fd_of(fd)->obj->handle;
 }
 
 static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,

@@ -72,9 +72,80 @@ static int close_fh(struct casync_object *obj, struct Fh *fh)
 void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 		      struct Fh *fh, fsal_openflags_t openflags)
 {
-	fd->fh = fh;
+	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
+	fd->fh_flags = openflags;
 	fd->fsal_fd.openflags = FSAL_O_NFS_FLAGS(openflags);
 	casync_fd_learn_layout(obj);
+}
+
+/* Nothing is in flight on it any more. */
+static void close_former(struct casync_object *obj, struct casync_fd *fd)
+{
+	struct Fh *fh = fd->former_fh;
+
+	fd->former_fh = NULL;
+	if (fh != NULL)
+		(void)close_fh(obj, fh);
+}
+
+static int open_fh(struct casync_object *obj, fsal_openflags_t openflags,
+		   struct Fh **fh)
+{
+	int posix_flags = 0;
+	int rc;
+
+	/* libcephfs remembers what was there before when it fails. */
+	*fh = NULL;
+	casync_lease_yield(obj, openflags);
+	fsal2posix_openflags(openflags, &posix_flags);
+	rc = ceph_ll_open(obj->exp->ceph, obj->inode, posix_flags, fh,
+			  obj->exp->root_perms);
+	casync_session_heard(obj->exp->session, -rc);
+	if (rc == 0 && (openflags & FSAL_O_TRUNC))
+		casync_flush_truncated(obj, 0);
+	return rc;
+}
+
+static fsal_status_t open_status(int rc)
+{
+	if (rc == -ENOENT) /* by handle: the file is gone, not the name */
+		return fsalstat(ERR_FSAL_STALE, ENOENT);
+	return casync_status(rc);
+}
+
+int casync_fd_truncate(struct casync_object *obj)
+{
+	struct Fh *fh;
+	int rc = open_fh(obj, FSAL_O_WRITE | FSAL_O_TRUNC, &fh);
+
+	if (rc == 0)
+		(void)close_fh(obj, fh);
+	return rc;
+}
+
+fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
+			       fsal_openflags_t openflags)
+{
+	fsal_openflags_t mode = openflags & FSAL_O_RDWR;
+	struct Fh *fh;
+	int rc = 0;
+
+	if (mode & ~fd->fh_flags) {
+		rc = open_fh(obj, openflags | (fd->fh_flags & FSAL_O_RDWR),
+			     &fh);
+		if (rc < 0)
+			return open_status(rc);
+		/* From one mode to both, so this happens once at most. */
+		fd->former_fh = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
+		casync_fd_opened(obj, fd, fh,
+				 openflags | (fd->fh_flags & FSAL_O_RDWR));
+	} else if (openflags & FSAL_O_TRUNC) {
+		rc = casync_fd_truncate(obj);
+	}
+	if (rc < 0)
+		return open_status(rc);
+	fd->fsal_fd.openflags = FSAL_O_NFS_FLAGS(openflags);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
@@ -83,29 +154,18 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
-	/* libcephfs remembers what was there before when it fails. */
-	struct Fh *fh = NULL;
-	struct Fh *old;
-	int posix_flags = 0;
-	int rc;
+	struct Fh *fh, *old;
+	int rc = open_fh(obj, openflags, &fh);
 
-	casync_lease_yield(obj, openflags);
-	fsal2posix_openflags(openflags, &posix_flags);
-	rc = ceph_ll_open(obj->exp->ceph, obj->inode, posix_flags, &fh,
-			  obj->exp->root_perms);
-	casync_session_heard(obj->exp->session, -rc);
-	if (rc == -ENOENT) /* by handle: the file is gone, not the name */
-		return fsalstat(ERR_FSAL_STALE, ENOENT);
 	if (rc < 0)
-		return casync_status(rc);
+		return open_status(rc);
 
-	if (openflags & FSAL_O_TRUNC)
-		casync_flush_truncated(obj, 0);
 	old = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new one is in place: trouble with the old one is only logged. */
 	if (old != NULL)
 		(void)close_fh(obj, old);
+	close_former(obj, fd);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
@@ -120,18 +180,27 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 
 	fd->fh = NULL;
 	fsal_fd->openflags = FSAL_O_CLOSED;
+	close_former(casync_object_of(obj_hdl), fd);
 	if (casync_lease_keeps_fh(fd))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	return casync_status(close_fh(casync_object_of(obj_hdl), fh));
 }
 
+static fsal_status_t close_global(struct casync_object *obj,
+				  struct casync_fd *fd)
+{
+	if (casync_fd_abandoned(obj->exp, fd))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	return close_fsal_fd(&obj->handle, &fd->fsal_fd, false);
+}
+
 fsal_status_t casync_close(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	fsal_status_t first = close_global(obj, &obj->read_fd);
+	fsal_status_t second = close_global(obj, &obj->write_fd);
 
-	if (casync_fd_abandoned(obj->exp, &obj->global_fd))
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	return close_fsal_fd(obj_hdl, &obj->global_fd.fsal_fd, false);
+	return FSAL_IS_ERROR(first) ? first : second;
 }
 
 fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
@@ -171,7 +240,7 @@ fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
 	borrowed->share_held = state == NULL;
 	borrowed->temp_fd = (struct casync_fd){.fsal_fd = FSAL_FD_INIT};
 	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
-			     &obj->global_fd.fsal_fd,
+			     &casync_global_fd(obj, openflags)->fsal_fd,
 			     &borrowed->temp_fd.fsal_fd, state, openflags,
 			     for_lock, NULL, bypass, &obj->share);
 }

@@ -5,6 +5,8 @@
 
 #include "fsal.h"
 
+#include "breaker.h"
+#include "complete.h"
 #include "errors.h"
 #include "export.h"
 #include "finish.h"
@@ -40,23 +42,29 @@ static bool all_parts_full(const struct casync_op *op)
 	return true;
 }
 
-/*
- * Settle a read without asking Ceph: an error, or all bytes there and more of
- * the file known to follow.  False: a worker has to look.
- */
-static bool read_settled(struct casync_op *op)
+/* What is left to be done for a read that all results are in for. */
+enum rest {
+	NOTHING,
+	ASK_SIZE, /* All bytes are there; is that the end of the file? */
+	REPAIR,
+};
+
+static enum rest rest_of_read(struct casync_op *op)
 {
 	int64_t error = first_error(op);
 
 	if (error != 0) {
 		op->status = casync_status(error);
-		return true;
+		return NOTHING;
 	}
 	if (!all_parts_full(op))
-		return false;
+		return REPAIR;
 
 	op->amount_bytes = op->length_bytes;
-	return casync_object_size_hint(op->obj) > op->offset + op->length_bytes;
+	if (casync_object_size_hint(op->obj) > op->offset + op->length_bytes)
+		return NOTHING;
+	/* Ganesha asks for it itself then: the same, in its own time. */
+	return op->caller_finds_end ? NOTHING : ASK_SIZE;
 }
 
 /*
@@ -108,28 +116,26 @@ static void check_end_of_file(struct casync_op *op)
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 
-static void read_repair(struct casync_op *op)
+static enum rest repair(struct casync_op *op)
 {
 	unsigned int i;
 	int64_t have;
 
-	count(op, all_parts_full(op) ? CASYNC_C_SIZE_CHECKS
-				     : CASYNC_C_REPAIRED_READS);
 	op->amount_bytes = 0;
 	for (i = 0; i < op->part_count; i++) {
 		have = repair_part(op, &op->parts[i]);
 		if (have < 0) {
 			op->status = casync_status(have);
-			return;
+			return NOTHING;
 		}
 		op->amount_bytes += (size_t)have;
 		/* The blocking call stops short only at the end. */
 		if ((size_t)have < op->parts[i].asked_bytes) {
 			op->end_of_file = true;
-			return;
+			return NOTHING;
 		}
 	}
-	check_end_of_file(op);
+	return op->caller_finds_end ? NOTHING : ASK_SIZE;
 }
 
 static void write_settle(struct casync_op *op)
@@ -145,28 +151,111 @@ static void write_settle(struct casync_op *op)
 	}
 }
 
-/* Temporary fds are closed, and reads repaired, where that may block. */
-static void finish_blocking(struct casync_work *work)
+static void run_end(struct casync_work *work)
+{
+	casync_op_end(container_of(work, struct casync_op, work));
+}
+
+static void run_look(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	if (op->kind == CASYNC_OP_READ && !read_settled(op))
-		read_repair(op);
+	check_end_of_file(op);
+	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
 	casync_op_end(op);
 }
 
-static void go_blocking(struct casync_op *op)
+/*
+ * The end, on a thread that may not wait for the MDS: asking for the size
+ * goes to one that may, if there is one free.
+ */
+static void end_or_look(struct casync_op *op, enum rest rest)
 {
-	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = finish_blocking;
-	casync_work_submit(&op->work);
+	if (rest == ASK_SIZE) {
+		op->work.run = run_look;
+		if (casync_work_try_shared(CASYNC_WORK_LOOK, &op->obj->look,
+					   &op->work))
+			return;
+	}
+	casync_op_end(op);
+}
+
+static void run_repair(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+	enum rest rest = repair(op);
+
+	casync_work_give_way(CASYNC_WORK_DATA, &op->obj->data);
+	end_or_look(op, rest);
+}
+
+static void run_blocking_read(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+
+	if (repair(op) == ASK_SIZE)
+		check_end_of_file(op);
+	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
+	casync_op_end(op);
 }
 
 void casync_finish_blocking_read(struct casync_op *op)
 {
 	/* Its parts have a result of 0: all of it is yet to be fetched. */
 	count(op, CASYNC_C_BLOCKING_READS);
-	go_blocking(op);
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	op->work.run = run_blocking_read;
+	casync_work_submit_shared(CASYNC_WORK_LOOK, &op->obj->look, &op->work);
+}
+
+/*
+ * A worker of Ganesha's that has waited for the answer asks for the size as a
+ * GETATTR would, and as few of them do for one file (breaker.h).
+ */
+static void look_here(struct casync_op *op)
+{
+	struct casync_breaker *breaker = &op->obj->getattr;
+
+	if (!casync_breaker_enter(breaker, CASYNC_LANE_WORKER,
+				  casync_breaker_workers()))
+		return;
+	check_end_of_file(op);
+	casync_breaker_leave(breaker, CASYNC_LANE_WORKER);
+}
+
+static void go_repair(struct casync_op *op)
+{
+	count(op, CASYNC_C_REPAIRED_READS);
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	op->work.run = run_repair;
+	casync_work_submit_shared(CASYNC_WORK_DATA, &op->obj->data, &op->work);
+}
+
+static void finish_read(struct casync_op *op)
+{
+	enum rest rest = rest_of_read(op);
+
+	if (rest == REPAIR) {
+		go_repair(op);
+		return;
+	}
+	if (rest == ASK_SIZE)
+		count(op, CASYNC_C_SIZE_CHECKS);
+	if (rest == ASK_SIZE && !casync_complete_on_thread()) {
+		look_here(op);
+		rest = NOTHING;
+	}
+	if (casync_op_closes_fd(op) && rest == NOTHING)
+		casync_finish_close(op);
+	else
+		end_or_look(op, rest);
+}
+
+void casync_finish_close(struct casync_op *op)
+{
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	op->work.run = run_end;
+	casync_work_submit(CASYNC_WORK_DATA, &op->work);
 }
 
 static void flushed(struct casync_flush_waiter *waiter, int rc)
@@ -180,32 +269,32 @@ static void flushed(struct casync_flush_waiter *waiter, int rc)
 	casync_op_end(op);
 }
 
+static void finish_write(struct casync_op *op)
+{
+	write_settle(op);
+	if (op->durability.flush && !FSAL_IS_ERROR(op->status)) {
+		casync_op_set_state(op, CASYNC_OP_BLOCKING);
+		op->flush_waiter.done = flushed;
+		casync_flush_request(op->obj, &op->flush_waiter);
+	} else if (casync_op_closes_fd(op)) {
+		casync_finish_close(op);
+	} else {
+		casync_op_end(op);
+	}
+}
+
 void casync_finish(struct casync_op *op)
 {
-	bool settled = true;
-
-	casync_submit_answered(op);
 	if (op->gather.alone) {
-		casync_submit_alone(op);
+		casync_submit_each_alone(op);
 		return;
 	}
+	casync_submit_answered(op);
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	if (CASYNC_METRICS_ON)
 		op->taken_ns = casync_now_ns();
-	if (op->kind == CASYNC_OP_READ) {
-		settled = read_settled(op);
-	} else {
-		write_settle(op);
-		if (op->durability.flush && !FSAL_IS_ERROR(op->status)) {
-			casync_op_set_state(op, CASYNC_OP_BLOCKING);
-			op->flush_waiter.done = flushed;
-			casync_flush_request(op->obj, &op->flush_waiter);
-			return;
-		}
-	}
-
-	if (settled && !casync_op_closes_fd(op))
-		casync_op_end(op);
+	if (op->kind == CASYNC_OP_READ)
+		finish_read(op);
 	else
-		go_blocking(op);
+		finish_write(op);
 }

@@ -3,11 +3,20 @@
 
 #include <semaphore.h>
 
+#include "errors.h"
 #include "export.h"
+#include "finish.h"
 #include "inflight.h"
 #include "object.h"
+#include "op.h"
+#include "submit.h"
 
 #define NS_PER_MS 1000000ULL
+
+/* The flushes whose files' writes are held, oldest first.  Gates' locks are
+ * taken under the lock. */
+static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
+static GLIST_HEAD(holds);
 
 /* How long a truncate by somebody else is taken for one of many. */
 #define SHRUNK_MS 60000
@@ -17,6 +26,7 @@ void casync_flush_init(struct casync_flush *flush)
 	pthread_mutex_init(&flush->lock, NULL);
 	glist_init(&flush->waiters);
 	flush->running = false;
+	flush->first = false;
 	flush->truncated = false;
 	flush->unjournaled = false;
 	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
@@ -27,6 +37,9 @@ void casync_flush_init(struct casync_flush *flush)
 
 void casync_flush_destroy(struct casync_flush *flush)
 {
+	/* Whoever let the last write go may still hold the lock. */
+	pthread_mutex_lock(&flush->lock);
+	pthread_mutex_unlock(&flush->lock);
 	pthread_mutex_destroy(&flush->lock);
 }
 
@@ -89,10 +102,120 @@ static void answer(struct glist_head *waiters, int rc)
 	}
 }
 
+/* --- holding writes back */
+
+/* Whether nothing is in flight that the flush would wait for. */
+static bool hold_writes(struct casync_object *obj)
+{
+	struct casync_flush *flush = &obj->flush;
+
+	pthread_mutex_lock(&holds_lock);
+	flush->held_since_ns = casync_now_ns();
+	glist_add_tail(&holds, &flush->hold);
+	pthread_mutex_unlock(&holds_lock);
+	return casync_gate_hold(&obj->gate);
+}
+
+static void forget_hold(struct casync_flush *flush)
+{
+	pthread_mutex_lock(&holds_lock);
+	if (flush->held_since_ns != 0)
+		glist_del(&flush->hold);
+	flush->held_since_ns = 0;
+	pthread_mutex_unlock(&holds_lock);
+}
+
+/* The first hold that is too old, let go; an op to be submitted, or NULL. */
+static bool let_go_one_locked(uint64_t now_ns, struct casync_op **op)
+{
+	struct casync_flush *flush =
+		glist_first_entry(&holds, struct casync_flush, hold);
+
+	if (flush == NULL ||
+	    now_ns - flush->held_since_ns < CASYNC_FLUSH_HOLD_MS * NS_PER_MS)
+		return false;
+	glist_del(&flush->hold);
+	flush->held_since_ns = 0;
+	/* As long as it was in the list its object is there. */
+	*op = casync_gate_release(
+		&container_of(flush, struct casync_object, flush)->gate, false);
+	return true;
+}
+
+void casync_flush_tick(void)
+{
+	uint64_t now_ns = casync_now_ns();
+	struct casync_op *op;
+	bool more;
+
+	do {
+		pthread_mutex_lock(&holds_lock);
+		more = let_go_one_locked(now_ns, &op);
+		pthread_mutex_unlock(&holds_lock);
+		if (more)
+			casync_submit_let_in(op);
+	} while (more);
+}
+
+/* --- flushing */
+
+static void fail_all(struct casync_op *op, int rc)
+{
+	struct casync_op *next;
+
+	for (; op != NULL; op = next) {
+		next = op->next;
+		op->status = casync_status(rc);
+		casync_finish_close(op);
+	}
+}
+
 /*
- * The leader.  Who came meanwhile has a leader of his own before anybody is
- * answered: an answer may be held up, and once the last waiter has its answer
- * the object may be gone.
+ * What the end of a flush means for the writes that were held: none is
+ * submitted to a file that the MDS may forget.  Whether others wait for the
+ * next flush.
+ */
+static bool end_hold(struct casync_object *obj, int rc)
+{
+	struct casync_flush *flush = &obj->flush;
+	struct casync_op *expelled = NULL;
+	struct casync_op *now;
+	bool more;
+
+	forget_hold(flush);
+	pthread_mutex_lock(&flush->lock);
+	if (flush->first && rc < 0)
+		expelled = casync_gate_expel(&obj->gate);
+	now = casync_gate_release(&obj->gate, flush->first);
+	flush->first = false;
+	more = !glist_empty(&flush->waiters);
+	flush->running = more;
+	pthread_mutex_unlock(&flush->lock);
+
+	/* Without waiters, from here on the object may be gone. */
+	casync_submit_let_in(now);
+	fail_all(expelled, rc);
+	return more;
+}
+
+static void flush_run(struct casync_work *work);
+
+/* Begin the next flush; true: it can be made at once. */
+static bool begin(struct casync_object *obj)
+{
+	obj->flush.work.run = flush_run;
+	return hold_writes(obj);
+}
+
+void casync_flush_drained(struct casync_object *obj)
+{
+	casync_work_submit(CASYNC_WORK_METADATA, &obj->flush.work);
+}
+
+/*
+ * Who came meanwhile has a flush under way before anybody is answered: an
+ * answer may be held up, and once the last waiter has its answer the object
+ * may be gone.
  */
 static void flush_run(struct casync_work *work)
 {
@@ -100,7 +223,6 @@ static void flush_run(struct casync_work *work)
 		container_of(work, struct casync_object, flush.work);
 	struct casync_flush *flush = &obj->flush;
 	struct glist_head covered;
-	bool more;
 	int rc;
 
 	glist_init(&covered);
@@ -109,19 +231,14 @@ static void flush_run(struct casync_work *work)
 	pthread_mutex_unlock(&flush->lock);
 
 	rc = sync_inode(obj);
-
-	pthread_mutex_lock(&flush->lock);
-	more = !glist_empty(&flush->waiters);
-	flush->running = more;
-	pthread_mutex_unlock(&flush->lock);
-
-	if (more)
-		casync_work_submit(&flush->work);
+	if (end_hold(obj, rc) && begin(obj))
+		casync_flush_drained(obj);
 	answer(&covered, rc);
 }
 
-void casync_flush_request(struct casync_object *obj,
-			  struct casync_flush_waiter *waiter)
+/* Whether the caller has to begin(). */
+static bool line_up(struct casync_object *obj,
+		    struct casync_flush_waiter *waiter)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool lead;
@@ -133,11 +250,14 @@ void casync_flush_request(struct casync_object *obj,
 	lead = !flush->running;
 	flush->running = true;
 	pthread_mutex_unlock(&flush->lock);
+	return lead;
+}
 
-	if (lead) {
-		flush->work.run = flush_run;
-		casync_work_submit(&flush->work);
-	}
+void casync_flush_request(struct casync_object *obj,
+			  struct casync_flush_waiter *waiter)
+{
+	if (line_up(obj, waiter) && begin(obj))
+		casync_flush_drained(obj);
 }
 
 struct blocked_waiter {
@@ -160,7 +280,8 @@ int casync_flush_wait(struct casync_object *obj)
 	struct blocked_waiter blocked = {.waiter.done = wake_blocked};
 
 	sem_init(&blocked.answered, 0, 0);
-	casync_flush_request(obj, &blocked.waiter);
+	if (line_up(obj, &blocked.waiter) && begin(obj))
+		flush_run(&obj->flush.work);
 	while (sem_wait(&blocked.answered) != 0)
 		; /* EINTR */
 	sem_destroy(&blocked.answered);
@@ -172,9 +293,32 @@ void casync_flush_born(struct casync_object *obj)
 	__atomic_store_n(&obj->flush.unjournaled, true, __ATOMIC_RELEASE);
 }
 
+static bool is_unjournaled(const struct casync_flush *flush)
+{
+	return __atomic_load_n(&flush->unjournaled, __ATOMIC_ACQUIRE);
+}
+
 bool casync_flush_before_data(struct casync_object *obj)
 {
-	return __atomic_load_n(&obj->flush.unjournaled, __ATOMIC_ACQUIRE);
+	struct casync_flush *flush = &obj->flush;
+	bool lead = false;
+	bool waits;
+
+	if (!is_unjournaled(flush))
+		return false;
+	pthread_mutex_lock(&flush->lock);
+	/* One that is under way does as well: it began after the create. */
+	waits = is_unjournaled(flush);
+	if (waits && !flush->first) {
+		flush->first = true;
+		casync_gate_hold_for_journal(&obj->gate);
+		lead = !flush->running;
+		flush->running = true;
+	}
+	pthread_mutex_unlock(&flush->lock);
+	if (lead && begin(obj))
+		casync_flush_drained(obj);
+	return waits;
 }
 
 bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes)

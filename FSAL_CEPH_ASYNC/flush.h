@@ -7,6 +7,16 @@
  * meanwhile wait for the next one, which covers all of them.  The result of a
  * flush reaches exactly the callers that were there before it started: only
  * their writes are known to be in it.
+ *
+ * libcephfs' fsync waits until no write of the inode is in flight.  So the
+ * gate holds those that come from then on (gate.h), and the flush begins when
+ * those before have been answered: no thread waits for an OSD, and the flush
+ * takes one write's time and what the MDS takes.  The writers of a file whose
+ * flush does not end are let go after CASYNC_FLUSH_HOLD_MS.
+ *
+ * And a new file's writes wait for its first flush: if gateway and MDS died
+ * without it, the MDS would have forgotten the file; the data would be lost,
+ * and shown as another file's by the next one to get the inode number.
  */
 #ifndef CASYNC_FLUSH_H
 #define CASYNC_FLUSH_H
@@ -31,10 +41,13 @@ struct casync_flush_waiter {
 };
 
 struct casync_flush {
-	struct casync_work work;   /**< Queued while `running`. */
-	pthread_mutex_t lock;	   /**< A leaf. */
+	struct casync_work work;
+	pthread_mutex_t lock;	   /**< The gate's is taken under it. */
 	struct glist_head waiters; /**< For the next flush. */
-	bool running;		   /**< A leader is at work. */
+	bool running;		   /**< One is under way, or about to be. */
+	bool first;		   /**< Writes wait for the one under way. */
+	struct glist_head hold;	   /**< Among those that hold writes. */
+	uint64_t held_since_ns;
 	bool truncated;		   /**< Since the flush in the air began. */
 	/** The MDS may not have the file itself on disk yet (atomic). */
 	bool unjournaled;
@@ -48,6 +61,9 @@ struct casync_flush {
 	 * of them and arrives after it is old. */
 	uint64_t generation;
 };
+
+/** Longest that a flush keeps writes of its file waiting. */
+#define CASYNC_FLUSH_HOLD_MS 1000
 
 /** "Nothing known": every write then counts as having grown the file. */
 #define CASYNC_FLUSHED_UNKNOWN 0
@@ -63,8 +79,16 @@ void casync_flush_destroy(struct casync_flush *flush);
 void casync_flush_request(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter);
 
-/** The same for a caller that may block.  @return 0 or a negative errno. */
+/** The same for a caller that may block; the flush may be made by it.
+ * @return 0 or a negative errno. */
 int casync_flush_wait(struct casync_object *obj);
+
+/** The writes that a flush has waited for are answered.  One of them keeps the
+ * object. */
+void casync_flush_drained(struct casync_object *obj);
+
+/** Let go the writes of flushes that take too long.  The watchdog's. */
+void casync_flush_tick(void);
 
 /** The size was set: what is written past it again has grown the file. */
 void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes);
@@ -96,11 +120,10 @@ void casync_flush_written(struct casync_object *obj, uint64_t end_bytes);
 void casync_flush_born(struct casync_object *obj);
 
 /**
- * Must the file be flushed before it takes data?
+ * A write is about to be submitted: if the file may be unknown to the MDS'
+ * journal, have it flushed, and the gate hold the write until then.
  *
- * If gateway and MDS died now, the MDS would have forgotten the file; the
- * data would be lost, and shown as another file's by the next one to get the
- * inode number.
+ * @return Whether it has to wait.
  */
 bool casync_flush_before_data(struct casync_object *obj);
 

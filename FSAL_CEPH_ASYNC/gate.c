@@ -8,6 +8,10 @@
 #include "gather.h"
 #include "op.h"
 
+/* What is in the way is looked past so often in one search; who is in the way
+ * has the search repeated. */
+#define BLOCKED_LOOKS 16
+
 /* Hits from which on a stream is taken for one, and the most there are. */
 #define STREAM_HITS 4
 #define STREAM_MOST_HITS 16
@@ -161,10 +165,21 @@ static void follow(struct casync_gate *gate, struct casync_op *op)
 		op->gather.stream = stream->id;
 }
 
+/* Does it wait for a flush? */
+static bool is_held(const struct casync_gate *gate, const struct casync_op *op)
+{
+	if (op->kind != CASYNC_OP_WRITE)
+		return false;
+	return gate->journaling ||
+	       (gate->held && op->gather.epoch == gate->epoch);
+}
+
 static bool must_wait(struct casync_gate *gate, const struct casync_op *op)
 {
 	const struct casync_stream *stream = stream_of(gate, op);
 
+	if (is_held(gate, op))
+		return true;
 	return stream != NULL && stream->hits >= STREAM_HITS &&
 	       stream->calls >= CASYNC_GATE_CALLS &&
 	       stream->queued_bytes < op->gather.max_bytes;
@@ -201,10 +216,44 @@ static struct casync_op *take_at(struct casync_gate *gate,
 	return op;
 }
 
+/* Does it matter which of the two comes first? */
 static bool overlap(const struct casync_op *a, const struct casync_op *b)
 {
+	if (a->kind != CASYNC_OP_WRITE && b->kind != CASYNC_OP_WRITE)
+		return false;
 	return a->offset < b->offset + b->length_bytes &&
 	       b->offset < a->offset + a->length_bytes;
+}
+
+/* Does it overlap a write that is on its way? */
+static bool is_in_the_way(const struct casync_gate *gate,
+			  const struct casync_op *op)
+{
+	const struct casync_op *first;
+
+	if (op->kind != CASYNC_OP_WRITE)
+		return false;
+	for (first = gate->in_sight; first != NULL;
+	     first = first->gather.next_in_sight) {
+		if (first->offset < op->offset + op->length_bytes &&
+		    op->offset < first->gather.end)
+			return true;
+	}
+	return false;
+}
+
+/* Whether it was. */
+static bool leave_sight(struct casync_gate *gate, struct casync_op *op)
+{
+	struct casync_op **link = &gate->in_sight;
+
+	if (!op->gather.in_sight)
+		return false;
+	while (*link != op)
+		link = &(*link)->gather.next_in_sight;
+	*link = op->gather.next_in_sight;
+	op->gather.in_sight = false;
+	return true;
 }
 
 /* The oldest one before op that overlaps it, or the link op itself hangs at. */
@@ -236,6 +285,7 @@ static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
 		while (*link != NULL && looks != 0) {
 			looks--;
 			if (!casync_gather_fits(&run, *link) ||
+			    is_held(gate, *link) || is_in_the_way(gate, *link) ||
 			    first_overlap(gate, *link) != link) {
 				link = &(*link)->next;
 				continue;
@@ -244,34 +294,96 @@ static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
 			found = true;
 		}
 	} while (found && looks != 0);
-	return casync_gather_end(&run);
+	op = casync_gather_end(&run);
+	op->gather.end = run.end;
+	return op;
 }
 
-/* What is to be submitted now, or NULL. */
-static struct casync_op *take(struct casync_gate *gate)
+/*
+ * What has to go before the op at a link does, in the end itself: what it
+ * overlaps, and before that what that does.  NULL: it cannot go now.
+ */
+static struct casync_op **first_to_go(struct casync_gate *gate,
+				      struct casync_op **link)
 {
-	struct casync_op **link = &gate->oldest;
-	struct casync_stream *stream;
-	struct casync_op *op;
+	const struct casync_op *wanted = *link;
+	const struct casync_op *op;
 
-	while (*link != NULL && must_wait(gate, *link))
-		link = &(*link)->next;
-	if (*link == NULL)
-		return NULL;
-
-	/* Not before what it overlaps, nor that before what that does. */
 	do {
 		op = *link;
 		link = first_overlap(gate, op);
 	} while (*link != op);
+	if (!is_held(gate, op) && !is_in_the_way(gate, op))
+		return link;
+	/* A read does not wait for what keeps a write waiting. */
+	if (wanted->kind == CASYNC_OP_WRITE)
+		return NULL;
+	for (link = &gate->oldest; *link != wanted; link = &(*link)->next)
+		;
+	return link;
+}
+
+static struct casync_op **find(struct casync_gate *gate)
+{
+	unsigned int blocked = BLOCKED_LOOKS;
+	struct casync_op **link, **go;
+
+	for (link = &gate->oldest; *link != NULL; link = &(*link)->next) {
+		if (must_wait(gate, *link))
+			continue;
+		go = first_to_go(gate, link);
+		if (go != NULL)
+			return go;
+		if (--blocked == 0)
+			break;
+	}
+	return NULL;
+}
+
+/* What is to be submitted now, or NULL; the caller is inside then. */
+static struct casync_op *take(struct casync_gate *gate)
+{
+	struct casync_op **link = find(gate);
+	struct casync_stream *stream;
+	struct casync_op *op;
+
+	if (link == NULL)
+		return NULL;
 	op = take_at(gate, link);
+	op->gather.end = op->offset + op->length_bytes;
 	if (op->gather.max_bytes != 0)
 		op = gather(gate, op);
 	stream = stream_of(gate, op);
 	op->gather.counted = stream != NULL && stream->hits >= STREAM_HITS;
 	if (op->gather.counted)
 		stream->calls++;
+	if (op->kind == CASYNC_OP_WRITE) {
+		op->gather.in_sight = true;
+		op->gather.next_in_sight = gate->in_sight;
+		gate->in_sight = op;
+	}
 	return op;
+}
+
+/* For whom nobody inside is going to look. */
+static struct casync_op *take_if_empty(struct casync_gate *gate)
+{
+	struct casync_op *op = gate->inside == 0 ? take(gate) : NULL;
+
+	if (op != NULL)
+		gate->inside++;
+	return op;
+}
+
+static void say_it_waits(const struct casync_gate *gate, struct casync_op *op)
+{
+	if (gate->journaling && op->kind == CASYNC_OP_WRITE) {
+		casync_op_set_state(op, CASYNC_OP_JOURNALING);
+		return;
+	}
+	casync_count(casync_metrics_shard(&op->exp->metrics), CASYNC_C_HELD,
+		     1);
+	casync_op_set_state(op, CASYNC_OP_HELD);
 }
 
 /* --- */
@@ -282,52 +394,133 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
 	struct casync_op *now = NULL;
 
 	pthread_mutex_lock(&gate->lock);
+	if (op->kind == CASYNC_OP_WRITE) {
+		op->gather.epoch = gate->epoch;
+		gate->flying[gate->epoch]++;
+	}
 	follow(gate, op);
 	append(gate, op);
 	if (gate->inside < CASYNC_GATE_THREADS)
 		now = take(gate);
 	if (now != NULL)
 		gate->inside++;
-	if (op->gather.queued) {
-		casync_count(casync_metrics_shard(&op->exp->metrics),
-			     CASYNC_C_HELD, 1);
-		casync_op_set_state(op, CASYNC_OP_HELD);
-	}
+	if (op->gather.queued)
+		say_it_waits(gate, op);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
 
-struct casync_op *casync_gate_next(struct casync_gate *gate)
+struct casync_op *casync_gate_next(struct casync_gate *gate,
+				   struct casync_op *op)
 {
-	struct casync_op *op;
+	struct casync_op *next;
 
 	pthread_mutex_lock(&gate->lock);
-	op = take(gate);
-	if (op == NULL)
+	/* A call of several may be refused yet. */
+	if (op->members == NULL)
+		(void)leave_sight(gate, op);
+	next = take(gate);
+	if (next == NULL)
 		gate->inside--;
 	pthread_mutex_unlock(&gate->lock);
-	return op;
+	return next;
 }
 
-struct casync_op *casync_gate_answered(struct casync_gate *gate,
-				       struct casync_op *op)
+/* Whether it was counted. */
+static bool uncount_call(struct casync_gate *gate, struct casync_op *op)
 {
-	struct casync_op *now = NULL;
 	struct casync_stream *stream;
 
 	if (!op->gather.counted)
-		return NULL;
+		return false;
 	op->gather.counted = false;
-
-	pthread_mutex_lock(&gate->lock);
 	stream = stream_of(gate, op);
 	if (stream != NULL)
 		stream->calls--;
-	/* Whoever is inside looks before it goes. */
-	if (gate->inside == 0)
-		now = take(gate);
-	if (now != NULL)
-		gate->inside++;
+	return true;
+}
+
+struct casync_op *casync_gate_answered(struct casync_gate *gate,
+				       struct casync_op *op, bool *drained)
+{
+	struct casync_op *now = NULL;
+	bool makes_way;
+
+	*drained = false;
+	if (op->kind != CASYNC_OP_WRITE)
+		return NULL;
+	pthread_mutex_lock(&gate->lock);
+	makes_way = uncount_call(gate, op);
+	makes_way |= leave_sight(gate, op);
+	gate->flying[op->gather.epoch]--;
+	if (gate->draining && gate->flying[gate->epoch ^ 1] == 0) {
+		gate->draining = false;
+		*drained = true;
+	}
+	if (makes_way)
+		now = take_if_empty(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
+}
+
+void casync_gate_refused(struct casync_gate *gate, struct casync_op *first)
+{
+	pthread_mutex_lock(&gate->lock);
+	(void)uncount_call(gate, first);
+	gate->inside++;
+	pthread_mutex_unlock(&gate->lock);
+}
+
+bool casync_gate_hold(struct casync_gate *gate)
+{
+	bool drained;
+
+	pthread_mutex_lock(&gate->lock);
+	drained = gate->flying[gate->epoch] == 0;
+	gate->epoch ^= 1;
+	gate->held = true;
+	gate->draining = !drained;
+	pthread_mutex_unlock(&gate->lock);
+	return drained;
+}
+
+struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled)
+{
+	struct casync_op *now;
+
+	pthread_mutex_lock(&gate->lock);
+	gate->held = false;
+	if (journaled)
+		gate->journaling = false;
+	now = take_if_empty(gate);
+	pthread_mutex_unlock(&gate->lock);
+	return now;
+}
+
+void casync_gate_hold_for_journal(struct casync_gate *gate)
+{
+	pthread_mutex_lock(&gate->lock);
+	gate->journaling = true;
+	pthread_mutex_unlock(&gate->lock);
+}
+
+struct casync_op *casync_gate_expel(struct casync_gate *gate)
+{
+	struct casync_op **link = &gate->oldest;
+	struct casync_op *expelled = NULL;
+	struct casync_op **end = &expelled;
+
+	pthread_mutex_lock(&gate->lock);
+	gate->journaling = false;
+	while (*link != NULL) {
+		if ((*link)->kind != CASYNC_OP_WRITE) {
+			link = &(*link)->next;
+			continue;
+		}
+		*end = take_at(gate, link);
+		gate->flying[(*end)->gather.epoch]--;
+		end = &(*end)->next;
+	}
+	pthread_mutex_unlock(&gate->lock);
+	return expelled;
 }

@@ -20,7 +20,19 @@
  * that has moved on to another object, or has a full call's worth queued,
  * waits for nothing.
  *
- * What overlaps is submitted in the order it came.
+ * Order.  WRITEs that overlap reach libcephfs in the order they came here.  An
+ * op is in sight from the moment it is queued until it has been submitted; a
+ * call of several, which may be refused and submitted once more, until it has
+ * been answered.  What overlaps something in sight waits.  (A READ that
+ * overlaps a WRITE in flight may see what was before or after it, so reads
+ * keep nothing waiting.)
+ *
+ * Flushes.  libcephfs' fsync waits until no write of the inode is in flight,
+ * which under load is never.  So a flush closes the gate to the writes that
+ * come from then on, waits for those before (no thread does), and opens it
+ * when it is done (flush.c).  An epoch is what came between two such moments;
+ * two are enough, as a flush begins when the one before has ended.  And all
+ * writes wait for a new file's first flush.
  */
 #ifndef CASYNC_GATE_H
 #define CASYNC_GATE_H
@@ -65,8 +77,14 @@ struct casync_gate {
 	pthread_mutex_t lock; /**< A leaf. */
 	unsigned int inside;  /**< Threads. */
 	uint32_t last_id;
-	struct casync_op *oldest; /**< Queued; oldest first. */
-	struct casync_op **end;	  /**< Where the next one is hung. */
+	struct casync_op *oldest;   /**< Queued; oldest first. */
+	struct casync_op **end;	    /**< Where the next one is hung. */
+	struct casync_op *in_sight; /**< Taken, not to be overtaken. */
+	uint32_t flying[2]; /**< Writes not answered, queued too, by epoch. */
+	uint8_t epoch;	    /**< Of the writes that come now: 0 or 1. */
+	bool held;	    /**< Those wait, for a flush. */
+	bool draining;	    /**< The flush waits for the other epoch's. */
+	bool journaling;    /**< All writes wait, for a first flush. */
 	struct casync_stream streams[CASYNC_GATE_STREAMS];
 };
 
@@ -86,15 +104,53 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
  * What to submit next, or NULL: then the caller is out.
  *
  * To be called while the last op is still held: it keeps the gate's object.
+ *
+ * @param[in] op  The last one, which has been submitted.
  */
-struct casync_op *casync_gate_next(struct casync_gate *gate);
+struct casync_op *casync_gate_next(struct casync_gate *gate,
+				   struct casync_op *op);
 
 /**
  * An op that was submitted has been answered.
  *
+ * @param[out] drained  It was the last one that a flush waits for.
+ *
  * @return As casync_gate_enter().
  */
 struct casync_op *casync_gate_answered(struct casync_gate *gate,
-				       struct casync_op *op);
+				       struct casync_op *op, bool *drained);
+
+/**
+ * A call was refused, and the caller, who is inside then, is going to submit
+ * each of its ops by itself.  They stay in sight until casync_gate_next().
+ */
+void casync_gate_refused(struct casync_gate *gate, struct casync_op *first);
+
+/**
+ * Begin a flush: hold what comes from now on.
+ *
+ * @return Whether nothing from before is in flight; else
+ *	   casync_gate_answered() tells when.
+ */
+bool casync_gate_hold(struct casync_gate *gate);
+
+/**
+ * Let go what a flush holds.
+ *
+ * @param[in] journaled  And what waits for the first flush.
+ *
+ * @return As casync_gate_enter().
+ */
+struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled);
+
+/** All writes wait from now on. */
+void casync_gate_hold_for_journal(struct casync_gate *gate);
+
+/**
+ * The first flush has failed.
+ *
+ * @return The writes that waited, linked by `next`: the caller's.
+ */
+struct casync_op *casync_gate_expel(struct casync_gate *gate);
 
 #endif /* CASYNC_GATE_H */

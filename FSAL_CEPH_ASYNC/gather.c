@@ -115,39 +115,34 @@ void casync_gather_lay_out(struct casync_op *first)
 	part->io.iovcnt = (int)iovs;
 }
 
-/* Would it perhaps have been granted to a smaller call? */
-static bool wants_room(int64_t result)
+/* Would each perhaps have been granted by itself? */
+static bool is_refused(const struct casync_part *part)
 {
-	return result == -EDQUOT || result == -ENOSPC || result == -EFBIG;
-}
+	int64_t result = part->result;
 
-static void give_share(struct casync_op *op, int64_t result, uint64_t before)
-{
-	int64_t share = result;
-
-	op->gather.alone = wants_room(result);
-	if (result > 0) {
-		share -= (int64_t)before;
-		op->gather.alone = share <= 0;
-		if (share > (int64_t)op->length_bytes)
-			share = (int64_t)op->length_bytes;
-	}
-	op->parts[0].result = share;
+	return result == -EDQUOT || result == -ENOSPC || result == -EFBIG ||
+	       (result > 0 && (size_t)result < part->asked_bytes);
 }
 
 struct casync_op *casync_gather_scatter(struct casync_op *first)
 {
 	struct casync_op *members = first->members;
+	int64_t result = first->parts[0].result;
 	struct casync_op *op;
-	int64_t result;
 
 	if (members == NULL)
 		return NULL;
+	if (is_refused(&first->parts[0])) {
+		first->gather.alone = true;
+		return NULL;
+	}
 	first->members = NULL;
-	result = first->parts[0].result;
-	give_share(first, result, 0);
+	/* All of it, or an error. */
+	if (result > 0)
+		first->parts[0].result = (int64_t)first->length_bytes;
 	for (op = members; op != NULL; op = op->next) {
-		give_share(op, result, op->offset - first->offset);
+		op->parts[0].result =
+			result > 0 ? (int64_t)op->length_bytes : result;
 		op->submitted_ns = first->submitted_ns;
 		op->answered_ns = first->answered_ns;
 		__atomic_store_n(&op->parts_left, 0, __ATOMIC_RELAXED);
@@ -160,6 +155,8 @@ void casync_gather_make_alone(struct casync_op *op)
 {
 	op->gather.alone = false;
 	op->gather.max_bytes = 0;
-	/* Others: a late duplicate of the first call finds its own part. */
-	casync_pool_make_room(op, op->parts_room + 1, 0);
+	/* The second of its own: a late duplicate of the first call finds the
+	 * part that was that one's. */
+	op->parts = &op->own_parts[1];
+	op->parts_room = 1;
 }

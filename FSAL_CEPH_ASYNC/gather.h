@@ -11,8 +11,9 @@
  * result, and from then on they have nothing to do with each other.
  *
  * A call that failed for want of room (space, quota, file size) could have
- * been refused for what others asked: then each op is submitted again, by
- * itself, and so are those that a short result has nothing for.  Any other
+ * been refused for what others asked, and a short result (libcephfs has none)
+ * leaves some with nothing: then all stay together, and are submitted again,
+ * each by itself, before anything that overlaps them (gate.h).  Any other
  * error is everybody's.
  */
 #ifndef CASYNC_GATHER_H
@@ -34,9 +35,13 @@ struct casync_gather {
 	uint32_t max_bytes; /**< Of a call with this op; 0: by itself. */
 	uint32_t stream;    /**< gate.c's, as all that follows. */
 	uint64_t piece;	    /**< Which one of the file's, each in one object. */
+	uint64_t end;	    /**< Where its call ends. */
+	struct casync_op *next_in_sight;
 	bool queued;
-	bool counted; /**< Among the calls of its stream in the air. */
-	bool alone;   /**< Its share of a call is none: submit it again. */
+	bool counted;  /**< Among the calls of its stream in the air. */
+	bool in_sight; /**< Not to be overtaken. */
+	bool alone;    /**< The call is refused: each once more by itself. */
+	uint8_t epoch; /**< Before or after a flush began. */
 };
 
 /** A call that is being put together. */
@@ -70,10 +75,12 @@ void casync_gather_lay_out(struct casync_op *first);
  * Give each op its share of the result.
  *
  * @return The members, linked by `next`; they are none of first's any more.
+ *	   NULL where there are none, or the call is refused: then it is
+ *	   `alone` and keeps them.
  */
 struct casync_op *casync_gather_scatter(struct casync_op *first);
 
-/** Make an op that is `alone` ready for casync_parts_lay_out().  May allocate. */
+/** Make an op of a refused call ready for casync_parts_lay_out(). */
 void casync_gather_make_alone(struct casync_op *op);
 
 #endif /* CASYNC_GATHER_H */

@@ -43,9 +43,8 @@ static int get_statx(struct casync_object *obj, attrmask_t mask,
 }
 
 /*
- * -EAGAIN, a delay for the client, where others wait in vain already.  A file
- * may have a quarter of Ganesha's workers, so that it takes several to be in
- * everybody's way, and of the completion threads as many as there always are.
+ * -EAGAIN, a delay for the client, where others wait in vain already.  Of the
+ * completion threads a file may have as many as there always are.
  */
 static int get_statx_unless_stuck(struct casync_object *obj, attrmask_t mask,
 				  struct ceph_statx *stx)
@@ -53,9 +52,8 @@ static int get_statx_unless_stuck(struct casync_object *obj, attrmask_t mask,
 	bool on_completer = casync_complete_on_thread();
 	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
 					     : CASYNC_LANE_WORKER;
-	uint32_t room = on_completer
-				? CASYNC_COMPLETERS
-				: nfs_param.core_param.rpc.ioq_thrd_max / 4 + 1;
+	uint32_t room = on_completer ? CASYNC_COMPLETERS
+				     : casync_breaker_workers();
 	int rc;
 
 	if (!casync_breaker_enter(&obj->getattr, lane, room))
@@ -222,10 +220,25 @@ static fsal_status_t set_stable(struct casync_object *obj,
 	/* The client forgets the change once we answer, so it has to survive
 	 * us: libcephfs may have made it in its capabilities only. */
 	if (rc == 0)
-		rc = ceph_ll_sync_inode(casync_export_current()->ceph,
-					obj->inode, 0);
+		rc = casync_flush_wait(obj);
 
 	return handle_status(rc);
+}
+
+/* The changes of one file wait for its MDS, its capabilities and the end of
+ * its writes: as with GETATTR, they get so many workers and no more. */
+static fsal_status_t set_unless_stuck(struct casync_object *obj,
+				      const struct ceph_statx *stx, int mask,
+				      const struct fsal_attrlist *attrs)
+{
+	fsal_status_t status;
+
+	if (!casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
+				  casync_breaker_workers()))
+		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	status = set_stable(obj, stx, mask, attrs);
+	casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
+	return status;
 }
 
 /* A size change is a write: it takes the share reservation and keeps the fd
@@ -241,7 +254,7 @@ static fsal_status_t set_with_size(struct casync_object *obj, bool bypass,
 	status = casync_fd_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = set_stable(obj, stx, mask, attrs);
+	status = set_unless_stuck(obj, stx, mask, attrs);
 	casync_fd_give_back(&fd);
 	return status;
 }
@@ -268,7 +281,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 
 	casync_lease_let_go(obj);
 	if (!(mask & CEPH_SETATTR_SIZE))
-		return set_stable(obj, &stx, mask, attrib_set);
+		return set_unless_stuck(obj, &stx, mask, attrib_set);
 
 	if (obj_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);

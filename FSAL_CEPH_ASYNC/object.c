@@ -27,6 +27,12 @@ static bool may_be_unjournaled(const struct ceph_statx *stx)
 	       time(NULL) - stx->stx_btime.tv_sec < YOUNG_S;
 }
 
+static void init_global_fd(struct casync_object *obj, struct casync_fd *fd)
+{
+	init_fsal_fd(&fd->fsal_fd, FSAL_FD_GLOBAL, &obj->exp->export);
+	fd->obj = obj;
+}
+
 struct casync_object *casync_object_new(struct casync_export *exp,
 					struct Inode *inode,
 					const struct ceph_statx *stx)
@@ -52,7 +58,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_leases_init(&obj->leases);
-	init_fsal_fd(&obj->global_fd.fsal_fd, FSAL_FD_GLOBAL, &exp->export);
+	init_global_fd(obj, &obj->read_fd);
+	init_global_fd(obj, &obj->write_fd);
 	if (obj->handle.type == REGULAR_FILE)
 		casync_object_size_seen(obj, stx->stx_size);
 	if (obj->handle.type == REGULAR_FILE && may_be_unjournaled(stx))
@@ -86,12 +93,14 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 
-	if (casync_fd_abandoned(obj->exp, &obj->global_fd))
+	if (casync_fd_abandoned(obj->exp, &obj->read_fd) ||
+	    casync_fd_abandoned(obj->exp, &obj->write_fd))
 		return;
 	if (obj_hdl->type == REGULAR_FILE)
-		(void)close_fsal_fd(obj_hdl, &obj->global_fd.fsal_fd, false);
+		(void)casync_close(obj_hdl);
 
-	destroy_fsal_fd(&obj->global_fd.fsal_fd);
+	destroy_fsal_fd(&obj->read_fd.fsal_fd);
+	destroy_fsal_fd(&obj->write_fd.fsal_fd);
 	casync_flush_destroy(&obj->flush);
 	casync_gate_destroy(&obj->gate);
 	casync_leases_destroy(&obj->leases);

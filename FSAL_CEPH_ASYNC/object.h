@@ -33,12 +33,21 @@ struct casync_object {
 	struct casync_object *next_on_roll; /**< The roll's. */
 
 	struct casync_breaker getattr; /**< Those who wait for attributes. */
+	struct casync_breaker change; /**< Who sets them, or commits. */
 
 	/* Regular files only. */
 	struct fsal_share share;    /**< Under handle.obj_lock. */
-	struct casync_fd global_fd; /**< For I/O without state. */
+	/**
+	 * For I/O without state.  Two, so that a WRITE need not wait until no
+	 * READ is in flight to have the fd reopened; and so that a file that
+	 * is only read is not open for writing, which would take the shared
+	 * capabilities from whoever else reads it.
+	 */
+	struct casync_fd read_fd, write_fd;
 	struct casync_flush flush;  /**< Metadata flush, one leader. */
 	struct casync_gate gate;    /**< Before the submission. */
+	/** Of the threads that ask for its size, and that repair reads. */
+	struct casync_work_share look, data;
 
 	/**
 	 * A size the file is known to have had.  A read that got all it
@@ -62,6 +71,13 @@ static inline struct casync_object *
 casync_object_of(struct fsal_obj_handle *handle)
 {
 	return container_of(handle, struct casync_object, handle);
+}
+
+/** The global fd that is for I/O of a kind. */
+static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
+						 fsal_openflags_t openflags)
+{
+	return openflags & FSAL_O_WRITE ? &obj->write_fd : &obj->read_fd;
 }
 
 /**

@@ -6,6 +6,7 @@
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
 #include "export_mgr.h"
+#include "nfs_core.h"
 
 #include "errors.h"
 #include "export.h"
@@ -44,6 +45,9 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 	op->ino = op->obj->id.ino;
 	op->gsh_export = op_ctx->ctx_export;
 	copy_creds(op, &op_ctx->creds);
+	/* Over NFSv3 Ganesha leaves the end to us: compliant_eof_behavior. */
+	op->caller_finds_end = op_ctx->nfs_vers == NFS_V4 &&
+			       nfs_param.core_param.getattrs_in_complete_read;
 
 	op->arg = arg;
 	op->done_cb = done_cb;
@@ -99,8 +103,8 @@ fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
 		return fsalstat(ERR_FSAL_DELAY, -rc);
 
 	status = fsal_start_io(&op->fsal_fd, &obj->handle,
-			       &obj->global_fd.fsal_fd, &op->temp_fd.fsal_fd,
-			       state, op_openflags(op), false, NULL, bypass,
+			       &casync_global_fd(obj, op_openflags(op))->fsal_fd,
+			       &op->temp_fd.fsal_fd, state, op_openflags(op), false, NULL, bypass,
 			       &obj->share);
 	if (FSAL_IS_ERROR(status)) {
 		op->fsal_fd = NULL;

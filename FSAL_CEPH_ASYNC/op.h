@@ -6,7 +6,7 @@
  *	 casync_op_new()        casync_submit()          the last part's
  *	      |                      |                   result is stored
  *	      v                      v                          |
- *	    NEW -> (JOURNALING) -> (HELD) -> SUBMITTED -------> QUEUED
+ *	    NEW -> (JOURNALING or HELD) -> SUBMITTED ---------> QUEUED
  *	     |  |                                               |
  *	     | casync_finish_blocking_read()           completion thread takes it
  *	     |  |                                               v
@@ -18,10 +18,10 @@
  *	           |
  *	     back in the export's pool, where it waits its turn to be NEW
  *
- * JOURNALING: the first write of a new file, flush.h.  HELD: gate.h.  A worker
- * that waits for the answer takes it without QUEUED, await.h.  From
- * FINISHING a write that shared a call for which there was no room goes back
- * to be submitted by itself, gather.h.
+ * JOURNALING: a new file's writes before its first flush; HELD; both gate.h.  A
+ * worker that waits for the answer takes it without QUEUED, await.h.  From
+ * QUEUED the writes of a call that was refused go back, over BLOCKING, to be
+ * submitted each by itself, gather.h.
  *
  * Owner: the worker until casync_submit() gives up its hold, or another one
  * that takes it along from the gate; then libcephfs (of ops that share a call
@@ -77,16 +77,18 @@ struct casync_part {
 	bool armed;	/**< Atomic; submitted and not completed. */
 };
 
-/** Parts beyond an op's own; pool.c's. */
+/** Parts of a read that has more than an op's own; pool.c's. */
 struct casync_part_array {
-	struct casync_part_array *older;
+	struct casync_part_array *next; /**< While nobody uses it. */
+	unsigned int size;		/**< 2^size parts. */
 	struct casync_part parts[];
 };
 
 /** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
 #define CASYNC_OP_GROUPS 16
 
-/** A read over one object border; more parts are allocated, and kept. */
+/** A read over one object border; or a write, and once more by itself
+ * (gather.h).  Longer reads take an array of the pool's. */
 #define CASYNC_OP_PARTS 2
 
 /** Ganesha has one buffer per request up to 1 MiB; each cut adds one. */
@@ -94,15 +96,15 @@ struct casync_part_array {
 
 /**
  * Most that an op takes, checked when compiled: 8192 in flight (Max_Inflight's
- * default) are 8 MiB.  Parts and iovecs beyond the usual come on top.
+ * default) are 8 MiB.  Parts and iovecs beyond the usual come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
 struct casync_op {
 	struct casync_op *next; /**< Held, completed, or free in the pool. */
 
-	/* Kept from request to request. */
-	struct casync_part_array *part_arrays; /**< Newest first. */
+	/* Kept from request to request, but the array. */
+	struct casync_part_array *part_array;
 	struct casync_part *parts;
 	unsigned int parts_room;
 	unsigned int iovs_room;
@@ -133,6 +135,8 @@ struct casync_op {
 	struct fsal_fd *fsal_fd;  /**< I/O started on it; NULL before. */
 	struct casync_fd temp_fd; /**< Where fsal_fd may point. */
 	bool share_held;	  /**< A temporary share reservation. */
+	/** A READ whose caller sees by itself whether it is at the end. */
+	bool caller_finds_end;
 
 	uint64_t ino; /**< For the log: obj may be gone by then. */
 	uint64_t offset;

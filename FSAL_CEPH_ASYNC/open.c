@@ -38,58 +38,57 @@ struct open_request {
 
 static const fsal_status_t success = {ERR_FSAL_NO_ERROR, 0};
 
-static struct casync_fd *fd_for(struct casync_object *obj,
-				struct state_t *state)
+/*
+ * (Re)open a state's fd, with the reservation taken.  One that is open is
+ * changed in place: OPEN comes with Ganesha's lock on the file's state, and
+ * must not wait for I/O in flight.
+ */
+static fsal_status_t open_state_fd(struct casync_object *obj,
+				   struct casync_fd *fd,
+				   fsal_openflags_t openflags)
 {
-	return state != NULL ? casync_state_fd(state) : &obj->global_fd;
-}
-
-/* (Re)open with the fd to ourselves and the reservation taken. */
-static fsal_status_t open_fd_locked(struct casync_object *obj,
-				    struct fsal_fd *fd,
-				    fsal_openflags_t openflags)
-{
-	fsal_openflags_t old = fd->openflags;
+	fsal_openflags_t old = fd->fsal_fd.openflags;
 	fsal_status_t status;
 
 	/* Open in that way already; creation looks at more than flags. */
 	if (FSAL_O_NFS_FLAGS(openflags) == FSAL_O_NFS_FLAGS(old) &&
 	    !(openflags & FSAL_O_TRUNC))
 		return success;
+	if (fd->fh != NULL)
+		return casync_fd_change(obj, fd, openflags);
 
-	status = casync_fd_reopen(&obj->handle, openflags, fd);
-	if (FSAL_IS_ERROR(status))
-		return status;
-
-	if (old == FSAL_O_CLOSED)
-		insert_fd_lru(fd);
-	else
-		bump_fd_lru(fd);
-	return success;
+	fsal_start_fd_work_no_reclaim(&fd->fsal_fd);
+	status = casync_fd_reopen(&obj->handle, openflags, &fd->fsal_fd);
+	if (!FSAL_IS_ERROR(status))
+		insert_fd_lru(&fd->fsal_fd);
+	fsal_complete_fd_work(&fd->fsal_fd);
+	return status;
 }
 
 static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
 			     fsal_openflags_t openflags)
 {
-	struct fsal_fd *fd = &fd_for(obj, state)->fsal_fd;
+	struct casync_fd *fd;
 	fsal_openflags_t old;
-	fsal_status_t status = success;
+	fsal_status_t status;
 
-	fsal_start_fd_work_no_reclaim(fd);
-	old = fd->openflags;
+	/* Without a state (NFSv3 CREATE) there is nothing to reserve, and I/O
+	 * opens the file when it comes. */
+	if (state == NULL)
+		return openflags & FSAL_O_TRUNC
+			       ? casync_status(casync_fd_truncate(obj))
+			       : success;
 
-	/* Without a state (NFSv3 CREATE) there is nothing to reserve. */
-	if (state != NULL)
-		status = check_share_conflict_and_update_locked(
-			&obj->handle, &obj->share, old, openflags, false);
-	if (!FSAL_IS_ERROR(status)) {
-		status = open_fd_locked(obj, fd, openflags);
-		if (FSAL_IS_ERROR(status) && state != NULL)
-			update_share_counters_locked(&obj->handle, &obj->share,
-						     openflags, old);
-	}
-
-	fsal_complete_fd_work(fd);
+	fd = casync_state_fd(state);
+	old = fd->fsal_fd.openflags;
+	status = check_share_conflict_and_update_locked(
+		&obj->handle, &obj->share, old, openflags, false);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	status = open_state_fd(obj, fd, openflags);
+	if (FSAL_IS_ERROR(status))
+		update_share_counters_locked(&obj->handle, &obj->share,
+					     openflags, old);
 	return status;
 }
 
@@ -191,7 +190,9 @@ static int create_file(struct casync_object *dir, const char *name,
 static void adopt_fh(struct casync_object *obj, struct Fh *fh,
 		     const struct open_request *req)
 {
-	struct casync_fd *fd = fd_for(obj, req->state);
+	struct casync_fd *fd = req->state != NULL
+				       ? casync_state_fd(req->state)
+				       : casync_global_fd(obj, req->openflags);
 
 	casync_fd_opened(obj, fd, fh, req->openflags);
 	insert_fd_lru(&fd->fsal_fd);

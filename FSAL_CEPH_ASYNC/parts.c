@@ -75,7 +75,7 @@ static void init_part(struct casync_op *op, struct casync_part *part,
 	part->asked_bytes = length_bytes;
 	part->result = 0;
 	part->io.callback = casync_submit_callback;
-	part->io.fh = casync_fd_of(op->fsal_fd)->fh;
+	part->io.fh = casync_fd_fh(casync_fd_of(op->fsal_fd));
 	part->io.off = (int64_t)offset;
 	part->io.write = op->kind == CASYNC_OP_WRITE;
 	part->io.fsync = part->io.write && op->durability.fsync;

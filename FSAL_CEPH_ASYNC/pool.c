@@ -3,6 +3,7 @@
 
 #include "fsal.h"
 
+#include "export.h"
 #include "op.h"
 #include "pool.h"
 
@@ -23,16 +24,19 @@ static void init_op(struct casync_op *op)
 	op->state = CASYNC_OP_DONE;
 }
 
-static void fini_op(struct casync_op *op)
+static void count_bytes(struct casync_pool *pool, int64_t change)
 {
-	struct casync_part_array *array;
+	__atomic_add_fetch(&pool->bytes, (uint64_t)change, __ATOMIC_RELAXED);
+}
 
-	while ((array = op->part_arrays) != NULL) {
-		op->part_arrays = array->older;
-		gsh_free(array);
-	}
-	if (op->iovs != op->own_iovs)
-		gsh_free(op->iovs);
+static void free_iovs(struct casync_pool *pool, struct casync_op *op)
+{
+	if (op->iovs == op->own_iovs)
+		return;
+	count_bytes(pool, -(int64_t)(op->iovs_room * sizeof(*op->iovs)));
+	gsh_free(op->iovs);
+	op->iovs = op->own_iovs;
+	op->iovs_room = CASYNC_OP_IOVS;
 }
 
 static void wipe_op(struct casync_op *op)
@@ -49,6 +53,65 @@ void casync_pool_init(struct casync_pool *pool)
 	pool->newest = NULL;
 	pool->slabs = NULL;
 	pool->in_use = 0;
+	pool->bytes = 0;
+	memset(pool->arrays, 0, sizeof(pool->arrays));
+}
+
+static size_t array_bytes(unsigned int size)
+{
+	return sizeof(struct casync_part_array) +
+	       ((size_t)1 << size) * sizeof(struct casync_part);
+}
+
+/* An array of 2^size parts, none of them armed. */
+static struct casync_part_array *take_array(struct casync_pool *pool,
+					    unsigned int size)
+{
+	struct casync_pool_arrays *arrays = &pool->arrays[size];
+	struct casync_part_array *array;
+
+	pthread_mutex_lock(&pool->lock);
+	array = arrays->oldest;
+	if (array != NULL)
+		arrays->oldest = array->next;
+	pthread_mutex_unlock(&pool->lock);
+	if (array != NULL)
+		return array;
+	array = gsh_calloc(1, array_bytes(size));
+	array->size = size;
+	count_bytes(pool, (int64_t)array_bytes(size));
+	return array;
+}
+
+/* A late duplicate finds the parts as they are until they are used again. */
+static void put_array_locked(struct casync_pool *pool, struct casync_op *op)
+{
+	struct casync_part_array *array = op->part_array;
+	struct casync_pool_arrays *arrays;
+
+	if (array == NULL)
+		return;
+	arrays = &pool->arrays[array->size];
+	array->next = NULL;
+	if (arrays->oldest != NULL)
+		arrays->newest->next = array;
+	else
+		arrays->oldest = array;
+	arrays->newest = array;
+	op->part_array = NULL;
+}
+
+static void free_arrays(struct casync_pool *pool)
+{
+	struct casync_part_array *array;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_POOL_SIZES; i++) {
+		while ((array = pool->arrays[i].oldest) != NULL) {
+			pool->arrays[i].oldest = array->next;
+			gsh_free(array);
+		}
+	}
 }
 
 void casync_pool_destroy(struct casync_pool *pool)
@@ -63,9 +126,10 @@ void casync_pool_destroy(struct casync_pool *pool)
 	while ((slab = pool->slabs) != NULL) {
 		pool->slabs = slab->next;
 		for (i = 0; i < SLAB_OPS; i++)
-			fini_op(&slab->ops[i]);
+			free_iovs(pool, &slab->ops[i]);
 		gsh_free(slab);
 	}
+	free_arrays(pool);
 	pthread_mutex_destroy(&pool->lock);
 }
 
@@ -84,6 +148,7 @@ static void grow_locked(struct casync_pool *pool)
 	struct casync_slab *slab = gsh_calloc(1, sizeof(*slab));
 	unsigned int i;
 
+	count_bytes(pool, (int64_t)sizeof(*slab));
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	for (i = 0; i < SLAB_OPS; i++) {
@@ -112,7 +177,13 @@ struct casync_op *casync_pool_get(struct casync_pool *pool)
 
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 {
+	if (op->iovs_room > CASYNC_POOL_IOVS)
+		free_iovs(pool, op);
+	op->parts = op->own_parts;
+	op->parts_room = CASYNC_OP_PARTS;
+
 	pthread_mutex_lock(&pool->lock);
+	put_array_locked(pool, op);
 	append_locked(pool, op);
 	pool->in_use--;
 	pthread_mutex_unlock(&pool->lock);
@@ -128,34 +199,45 @@ uint64_t casync_pool_in_use(struct casync_pool *pool)
 	return in_use;
 }
 
+uint64_t casync_pool_bytes(struct casync_pool *pool)
+{
+	return __atomic_load_n(&pool->bytes, __ATOMIC_RELAXED);
+}
+
 void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
 			   unsigned int iovs)
 {
+	struct casync_pool *pool = &op->exp->pool;
 	struct iovec *more;
 
 	if (iovs <= op->iovs_room)
 		return;
 	more = gsh_calloc(iovs, sizeof(*more));
+	count_bytes(pool, (int64_t)(iovs * sizeof(*more)));
 	memcpy(more, op->iovs, kept * sizeof(*more));
-	if (op->iovs != op->own_iovs)
-		gsh_free(op->iovs);
+	free_iovs(pool, op);
 	op->iovs = more;
 	op->iovs_room = iovs;
+}
+
+/* The least n for which 2^n is not less. */
+static unsigned int size_for(unsigned int parts)
+{
+	return parts <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(parts - 1);
 }
 
 void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 			   unsigned int iovs)
 {
-	struct casync_part_array *array;
+	struct casync_pool *pool = &op->exp->pool;
 
 	if (parts > op->parts_room) {
-		/* The old ones stay: a late duplicate may come for them. */
-		array = gsh_calloc(1, sizeof(*array) +
-					      parts * sizeof(array->parts[0]));
-		array->older = op->part_arrays;
-		op->part_arrays = array;
-		op->parts = array->parts;
-		op->parts_room = parts;
+		pthread_mutex_lock(&pool->lock);
+		put_array_locked(pool, op);
+		pthread_mutex_unlock(&pool->lock);
+		op->part_array = take_array(pool, size_for(parts));
+		op->parts = op->part_array->parts;
+		op->parts_room = 1U << op->part_array->size;
 	}
 	casync_pool_keep_iovs(op, 0, iovs);
 }

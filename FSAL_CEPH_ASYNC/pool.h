@@ -9,9 +9,17 @@
  * disarmed (submit.c) instead of freed memory.  So that it stays so for as
  * long as possible, the op that was put back first is used again first.
  *
- * The pool grows to what was in flight at once, at most Max_Inflight and the
- * number of Ganesha's workers, and never shrinks.  CASYNC_OP_MAX_BYTES (op.h)
- * says what one op takes.
+ * What a pool keeps is bounded, whatever was asked for in whatever order:
+ *
+ *	ops		as many as there were at once: Max_Inflight, what waits
+ *			for room (inflight.h) and Ganesha's workers at most;
+ *			CASYNC_OP_MAX_BYTES (op.h) each
+ *	iovecs		CASYNC_POOL_IOVS an op; more are freed with the request
+ *	arrays of	as many of each size as were used at once.  Sizes are
+ *	parts		powers of two, and an array is used only by a read
+ *			over as many objects, which Max_Inflight_Bytes bounds:
+ *			at most 3 KiB for each MiB of that (objects of 64 KiB,
+ *			the smallest that CephFS has)
  *
  * The lock is a leaf.
  */
@@ -22,14 +30,29 @@
 #include <stdint.h>
 
 struct casync_op;
+struct casync_part_array;
 struct casync_slab;
+
+/** Iovecs that an op keeps from request to request, 16 bytes each. */
+#define CASYNC_POOL_IOVS 64
+
+/** Sizes of arrays: 2^0 to 2^31 parts. */
+#define CASYNC_POOL_SIZES 32
+
+/** Arrays of one size that nobody uses; the oldest is used first. */
+struct casync_pool_arrays {
+	struct casync_part_array *oldest;
+	struct casync_part_array *newest;
+};
 
 struct casync_pool {
 	pthread_mutex_t lock;
+	struct casync_pool_arrays arrays[CASYNC_POOL_SIZES];
 	struct casync_op *oldest; /**< Free ops; the first to be used. */
 	struct casync_op *newest;
 	struct casync_slab *slabs;
 	uint64_t in_use;
+	uint64_t bytes; /**< Atomic. */
 };
 
 void casync_pool_init(struct casync_pool *pool);
@@ -47,7 +70,10 @@ struct casync_op *casync_pool_get(struct casync_pool *pool);
 /** Put it back.  The pool may be destroyed as soon as none is in use. */
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op);
 
-/** Make room for so many parts and iovecs of an op in use; both may move. */
+/**
+ * Make room for so many parts and iovecs of an op in use, before its parts are
+ * first filled in; both may move.
+ */
 void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 			   unsigned int iovs);
 
@@ -57,5 +83,8 @@ void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
 
 /** Ops that were taken and not put back. */
 uint64_t casync_pool_in_use(struct casync_pool *pool);
+
+/** All memory that the pool holds, used or not, in bytes. */
+uint64_t casync_pool_bytes(struct casync_pool *pool);
 
 #endif /* CASYNC_POOL_H */

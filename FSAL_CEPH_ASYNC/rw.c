@@ -48,27 +48,6 @@ static void count(struct casync_export *exp, enum casync_counter counter)
 	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
-static void journaled(struct casync_flush_waiter *waiter, int rc)
-{
-	struct casync_op *op =
-		container_of(waiter, struct casync_op, flush_waiter);
-
-	if (rc == 0) {
-		casync_submit(op);
-	} else {
-		op->status = casync_status(rc);
-		casync_op_end(op);
-	}
-}
-
-static void submit_after_journal(struct casync_op *op)
-{
-	count(op->exp, CASYNC_C_JOURNALED_FIRST);
-	casync_op_set_state(op, CASYNC_OP_JOURNALING);
-	op->flush_waiter.done = journaled;
-	casync_flush_request(op->obj, &op->flush_waiter);
-}
-
 static void start(struct casync_op *op, bool bypass)
 {
 	bool blocking = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
@@ -81,15 +60,17 @@ static void start(struct casync_op *op, bool bypass)
 	}
 
 	status = casync_op_start(op, bypass);
-	if (FSAL_IS_ERROR(status))
+	if (FSAL_IS_ERROR(status)) {
 		casync_op_fail(op, status);
-	else if (blocking)
+		return;
+	}
+	if (blocking) {
 		casync_finish_blocking_read(op);
-	else if (op->kind == CASYNC_OP_WRITE &&
-		 casync_flush_before_data(op->obj))
-		submit_after_journal(op);
-	else
-		casync_submit_and_await(op);
+		return;
+	}
+	if (op->kind == CASYNC_OP_WRITE && casync_flush_before_data(op->obj))
+		count(op->exp, CASYNC_C_JOURNALED_FIRST);
+	casync_submit_and_await(op);
 }
 
 /* Does the request end past what a signed offset can say? */
@@ -172,6 +153,19 @@ static void count_commit(struct casync_export *exp, fsal_status_t status,
 	casync_observe(shard, CASYNC_H_COMMIT, casync_now_ns() - began_ns);
 }
 
+/* As for SETATTR: one file's may have so many workers. */
+static int flush_unless_stuck(struct casync_object *obj)
+{
+	int rc;
+
+	if (!casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
+				  casync_breaker_workers()))
+		return -EAGAIN;
+	rc = casync_flush_wait(obj);
+	casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
+	return rc;
+}
+
 fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 			     size_t len)
 {
@@ -188,7 +182,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	if (casync_durability_commit_flushes(
 		    casync_tuned(&tuning->stable_write), false,
 		    casync_flush_pending(obj)))
-		status = casync_status(casync_flush_wait(obj));
+		status = casync_status(flush_unless_stuck(obj));
 	else
 		count(exp, CASYNC_C_COMMIT_FREE);
 

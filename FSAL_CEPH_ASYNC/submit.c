@@ -150,7 +150,7 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 	/* The gate is the object's, and the op in hand keeps the object. */
 	for (; op != NULL; op = next) {
 		submit_parts(op);
-		next = casync_gate_next(gate);
+		next = casync_gate_next(gate, op);
 		put_part(op);
 	}
 }
@@ -166,12 +166,23 @@ void casync_submit_and_await(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
 	struct casync_op *now = casync_gate_enter(gate, op);
-	/* What is answered with others is answered by a completion thread. */
-	bool await = now == op && op->members == NULL && casync_await_begin(op);
+	struct casync_op *next;
 
-	submit_from(gate, now);
-	if (await)
+	/* What is answered with others is answered by a completion thread. */
+	if (now != op || op->members != NULL || !casync_await_begin(op)) {
+		submit_from(gate, now);
+		return;
+	}
+	submit_parts(op);
+	next = casync_gate_next(gate, op);
+	put_part(op);
+	if (next == NULL) {
 		casync_await_end(op);
+		return;
+	}
+	/* There is more to do than to wait; the answer must not wait for it. */
+	casync_await_leave(op);
+	submit_from(gate, next);
 }
 
 static void submit_let_in(struct casync_work *work)
@@ -181,29 +192,56 @@ static void submit_let_in(struct casync_work *work)
 	submit_from(&op->obj->gate, op);
 }
 
+void casync_submit_let_in(struct casync_op *op)
+{
+	if (op == NULL)
+		return;
+	op->work.run = submit_let_in;
+	casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
+}
+
 void casync_submit_answered(struct casync_op *op)
 {
-	struct casync_op *now = casync_gate_answered(&op->obj->gate, op);
+	bool drained;
+	struct casync_op *now =
+		casync_gate_answered(&op->obj->gate, op, &drained);
 
-	if (now == NULL)
-		return;
-	/* Submission may wait for the MDS; who answers must not. */
-	now->work.run = submit_let_in;
-	casync_work_submit(&now->work);
+	if (drained)
+		casync_flush_drained(op->obj);
+	casync_submit_let_in(now);
 }
 
-static void submit_by_itself(struct casync_work *work)
-{
-	struct casync_op *op = container_of(work, struct casync_op, work);
-
-	casync_gather_make_alone(op);
-	casync_parts_lay_out(op);
-	casync_submit(op);
-}
-
-void casync_submit_alone(struct casync_op *op)
+static void submit_again(struct casync_op *op)
 {
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = submit_by_itself;
-	casync_work_submit(&op->work);
+	casync_gather_make_alone(op);
+	casync_parts_lay_out(op);
+	submit_parts(op);
+}
+
+/* The first one last: it keeps all of them in sight of the gate. */
+static void submit_each(struct casync_work *work)
+{
+	struct casync_op *first = container_of(work, struct casync_op, work);
+	struct casync_gate *gate = &first->obj->gate;
+	struct casync_op *op = first->members;
+	struct casync_op *next;
+
+	first->members = NULL;
+	for (; op != NULL; op = next) {
+		next = op->next;
+		submit_again(op);
+		put_part(op);
+	}
+	submit_again(first);
+	next = casync_gate_next(gate, first);
+	put_part(first);
+	submit_from(gate, next);
+}
+
+void casync_submit_each_alone(struct casync_op *first)
+{
+	casync_gate_refused(&first->obj->gate, first);
+	first->work.run = submit_each;
+	casync_work_submit(CASYNC_WORK_SUBMIT, &first->work);
 }

@@ -61,15 +61,22 @@ void casync_submit_and_await(struct casync_op *op);
 
 /**
  * An op that was submitted has been answered: what has waited for that is
- * submitted, on a worker.  Before anything is done that may free the op.
+ * submitted, or the file flushed, on a worker.  Before anything is done that
+ * may free the op.
  */
 void casync_submit_answered(struct casync_op *op);
 
 /**
- * Submit an op once more, by itself: it got no share of the call that it was
- * gathered into (gather.h).  On a worker.
+ * Submit what the gate has let in (or nothing), and what it lets in then, on
+ * a worker: submission may wait for the MDS.
  */
-void casync_submit_alone(struct casync_op *op);
+void casync_submit_let_in(struct casync_op *op);
+
+/**
+ * Submit an op and its members once more, each by itself: their call was
+ * refused (gather.h).  On a worker.
+ */
+void casync_submit_each_alone(struct casync_op *first);
 
 /** ceph_ll_io_info.callback of every part. */
 void casync_submit_callback(struct ceph_ll_io_info *io);

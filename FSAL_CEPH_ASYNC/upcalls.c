@@ -225,7 +225,7 @@ static void queue_inode(struct casync_upcalls *upcalls, enum event_kind kind,
 	pthread_mutex_unlock(&upcalls->lock);
 
 	if (start)
-		casync_work_submit(&upcalls->work);
+		casync_work_submit(CASYNC_WORK_UPCALL, &upcalls->work);
 }
 
 static void inode_released(void *handle, vinodeno_t vino)

@@ -23,7 +23,7 @@ static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(watched);
 
 static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t stop_running = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t stop_running; /* CLOCK_MONOTONIC */
 static pthread_t thread;
 static bool running;
 
@@ -135,11 +135,22 @@ static void look_at_exports(void)
 	pthread_mutex_unlock(&watched_lock);
 }
 
+/* Not by the clock of the day, which may be set back. */
+static void init_cond(void)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&stop_running, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
 static void wait_a_tick_locked(void)
 {
 	struct timespec deadline;
 
-	clock_gettime(CLOCK_REALTIME, &deadline);
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_nsec += TICK_MS * 1000000L;
 	deadline.tv_sec += deadline.tv_nsec / 1000000000L;
 	deadline.tv_nsec %= 1000000000L;
@@ -157,6 +168,7 @@ static void *watch(void *unused)
 		pthread_mutex_unlock(&run_lock);
 		/* First: what is logged may wait for a disk. */
 		casync_complete_help();
+		casync_flush_tick();
 		look_for_duplicates();
 		look_at_exports();
 		casync_publish_tick();
@@ -172,6 +184,7 @@ int casync_watchdog_start(void)
 
 	pthread_mutex_lock(&run_lock);
 	if (!running) {
+		init_cond();
 		rc = -pthread_create(&thread, NULL, watch, NULL);
 		running = rc == 0;
 	}
@@ -186,10 +199,13 @@ void casync_watchdog_stop(void)
 	pthread_mutex_lock(&run_lock);
 	was_running = running;
 	running = false;
-	pthread_cond_signal(&stop_running);
-	pthread_mutex_unlock(&run_lock);
 	if (was_running)
-		pthread_join(thread, NULL);
+		pthread_cond_signal(&stop_running);
+	pthread_mutex_unlock(&run_lock);
+	if (!was_running)
+		return;
+	pthread_join(thread, NULL);
+	pthread_cond_destroy(&stop_running);
 }
 
 void casync_watchdog_add(struct casync_export *exp)

@@ -10,41 +10,60 @@
 #include "log.h"
 #include "workers.h"
 
-/* Everything below is under `lock`, a leaf: no job runs with it held. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t work_queued = PTHREAD_COND_INITIALIZER;
-static struct casync_work *head;
-static struct casync_work **tail = &head;
-static unsigned int queued;
-/* All are joined: their text must not be unmapped under them. */
-static pthread_t threads[CASYNC_WORKERS_MAX];
-static unsigned int thread_count; /* not joined */
-static unsigned int alive;	  /* threads that have not ended */
-static unsigned int busy;	  /* of these: run a job */
-static bool stopping;
+/* All of it under `lock`, a leaf: no job runs with it held. */
+struct lane {
+	pthread_mutex_t lock;
+	pthread_cond_t work_queued;
+	struct casync_work *head;
+	struct casync_work *last;
+	unsigned int queued;
+	/* All are joined: their text must not be unmapped under them. */
+	pthread_t threads[CASYNC_WORKERS_MAX];
+	unsigned int thread_count; /* not joined */
+	unsigned int alive;	   /* threads that have not ended */
+	unsigned int busy;	   /* of these: run a job */
+};
 
-static struct casync_work *dequeue_locked(void)
+#define LANE                                                   \
+	{                                                      \
+		.lock = PTHREAD_MUTEX_INITIALIZER,             \
+		.work_queued = PTHREAD_COND_INITIALIZER,       \
+	}
+
+static struct lane lanes[CASYNC_WORK_LANES] = {LANE, LANE, LANE, LANE, LANE};
+
+static const char *const names[CASYNC_WORK_LANES] = {
+	[CASYNC_WORK_METADATA] = "casync_meta",
+	[CASYNC_WORK_LOOK] = "casync_look",
+	[CASYNC_WORK_DATA] = "casync_data",
+	[CASYNC_WORK_SUBMIT] = "casync_submit",
+	[CASYNC_WORK_UPCALL] = "casync_upcall",
+};
+
+/* Changed before a lane's lock is taken to tell its threads. */
+static bool stopping; /* atomic */
+
+static struct casync_work *dequeue_locked(struct lane *lane)
 {
-	struct casync_work *work = head;
+	struct casync_work *work = lane->head;
 
 	if (work == NULL)
 		return NULL;
-	head = work->next;
-	if (head == NULL)
-		tail = &head;
-	queued--;
+	lane->head = work->next;
+	lane->queued--;
 	return work;
 }
 
-static void *worker(void *unused);
+static void *worker(void *arg);
 
-static int add_thread_locked(void)
+static int add_thread_locked(struct lane *lane)
 {
-	int rc = pthread_create(&threads[thread_count], NULL, worker, NULL);
+	int rc = pthread_create(&lane->threads[lane->thread_count], NULL,
+				worker, lane);
 
 	if (rc == 0) {
-		thread_count++;
-		alive++;
+		lane->thread_count++;
+		lane->alive++;
 	}
 	return -rc;
 }
@@ -54,73 +73,178 @@ static int add_thread_locked(void)
  * queues it may be a thread of libcephfs', and starts none.  One that cannot
  * be had is no error: another one is there.
  */
-static void keep_one_spare_locked(void)
+static void keep_one_spare_locked(struct lane *lane)
 {
-	if (alive - busy <= queued && thread_count < CASYNC_WORKERS_MAX)
-		(void)add_thread_locked();
+	if (lane->alive - lane->busy <= lane->queued &&
+	    lane->thread_count < CASYNC_WORKERS_MAX)
+		(void)add_thread_locked(lane);
 }
 
-static void *worker(void *unused)
+static void *worker(void *arg)
 {
+	struct lane *lane = arg;
 	struct casync_work *work;
 
-	(void)unused;
-	SetNameFunction("casync_work");
+	SetNameFunction(names[lane - lanes]);
 
-	pthread_mutex_lock(&lock);
+	pthread_mutex_lock(&lane->lock);
 	for (;;) {
-		while ((work = dequeue_locked()) != NULL) {
-			busy++;
-			keep_one_spare_locked();
-			pthread_mutex_unlock(&lock);
+		while ((work = dequeue_locked(lane)) != NULL) {
+			lane->busy++;
+			keep_one_spare_locked(lane);
+			pthread_mutex_unlock(&lane->lock);
 			work->run(work);
-			pthread_mutex_lock(&lock);
-			busy--;
+			pthread_mutex_lock(&lane->lock);
+			lane->busy--;
 		}
-		if (stopping)
+		if (__atomic_load_n(&stopping, __ATOMIC_ACQUIRE))
 			break;
-		pthread_cond_wait(&work_queued, &lock);
+		pthread_cond_wait(&lane->work_queued, &lane->lock);
 	}
-	alive--;
-	pthread_mutex_unlock(&lock);
+	lane->alive--;
+	pthread_mutex_unlock(&lane->lock);
 	return NULL;
 }
 
-void casync_work_submit(struct casync_work *work)
+static void append_locked(struct lane *lane, struct casync_work *work)
 {
-	pthread_mutex_lock(&lock);
 	work->next = NULL;
-	*tail = work;
-	tail = &work->next;
-	queued++;
-	pthread_cond_signal(&work_queued);
-	pthread_mutex_unlock(&lock);
+	if (lane->head != NULL)
+		lane->last->next = work;
+	else
+		lane->head = work;
+	lane->last = work;
+	lane->queued++;
+	pthread_cond_signal(&lane->work_queued);
+}
+
+void casync_work_submit(enum casync_work_lane number, struct casync_work *work)
+{
+	struct lane *lane = &lanes[number];
+
+	pthread_mutex_lock(&lane->lock);
+	append_locked(lane, work);
+	pthread_mutex_unlock(&lane->lock);
+}
+
+void casync_work_submit_shared(enum casync_work_lane number,
+			       struct casync_work_share *share,
+			       struct casync_work *work)
+{
+	struct lane *lane = &lanes[number];
+
+	pthread_mutex_lock(&lane->lock);
+	if (share->at_work < CASYNC_WORK_SHARE) {
+		share->at_work++;
+		append_locked(lane, work);
+	} else {
+		work->next = NULL;
+		if (share->waiting != NULL)
+			share->last->next = work;
+		else
+			share->waiting = work;
+		share->last = work;
+	}
+	pthread_mutex_unlock(&lane->lock);
+}
+
+static bool has_free_thread_locked(const struct lane *lane)
+{
+	return lane->busy + lane->queued < CASYNC_WORKERS_MAX;
+}
+
+bool casync_work_try_shared(enum casync_work_lane number,
+			    struct casync_work_share *share,
+			    struct casync_work *work)
+{
+	struct lane *lane = &lanes[number];
+	bool taken;
+
+	pthread_mutex_lock(&lane->lock);
+	taken = share->at_work < CASYNC_WORK_SHARE &&
+		has_free_thread_locked(lane);
+	if (taken) {
+		share->at_work++;
+		append_locked(lane, work);
+	}
+	pthread_mutex_unlock(&lane->lock);
+	return taken;
+}
+
+void casync_work_give_way(enum casync_work_lane number,
+			  struct casync_work_share *share)
+{
+	struct lane *lane = &lanes[number];
+	struct casync_work *next;
+
+	pthread_mutex_lock(&lane->lock);
+	next = share->waiting;
+	if (next != NULL) {
+		share->waiting = next->next;
+		append_locked(lane, next);
+	} else {
+		share->at_work--;
+	}
+	pthread_mutex_unlock(&lane->lock);
 }
 
 int casync_workers_start(void)
 {
-	int rc;
+	unsigned int i;
+	int rc = 0;
 
-	pthread_mutex_lock(&lock);
-	stopping = false;
-	rc = thread_count == 0 ? add_thread_locked() : 0;
-	pthread_mutex_unlock(&lock);
+	__atomic_store_n(&stopping, false, __ATOMIC_RELEASE);
+	for (i = 0; i < CASYNC_WORK_LANES && rc == 0; i++) {
+		pthread_mutex_lock(&lanes[i].lock);
+		if (lanes[i].thread_count == 0)
+			rc = add_thread_locked(&lanes[i]);
+		pthread_mutex_unlock(&lanes[i].lock);
+	}
+	if (rc != 0)
+		casync_workers_stop();
 	return rc;
+}
+
+static void join_all(struct lane *lane)
+{
+	pthread_t ended;
+
+	pthread_mutex_lock(&lane->lock);
+	pthread_cond_broadcast(&lane->work_queued);
+	/* A job may add a thread while we wait for another. */
+	while (lane->thread_count != 0) {
+		ended = lane->threads[--lane->thread_count];
+		pthread_mutex_unlock(&lane->lock);
+		pthread_join(ended, NULL);
+		pthread_mutex_lock(&lane->lock);
+	}
+	pthread_mutex_unlock(&lane->lock);
+}
+
+/* What one lane's last job has queued in a lane whose threads had ended. */
+static bool run_left_over(struct lane *lane)
+{
+	struct casync_work *work;
+
+	pthread_mutex_lock(&lane->lock);
+	work = dequeue_locked(lane);
+	pthread_mutex_unlock(&lane->lock);
+	if (work != NULL)
+		work->run(work);
+	return work != NULL;
 }
 
 void casync_workers_stop(void)
 {
-	pthread_t ended;
+	unsigned int i;
+	bool more;
 
-	pthread_mutex_lock(&lock);
-	stopping = true;
-	pthread_cond_broadcast(&work_queued);
-	/* A job may add a thread while we wait for another. */
-	while (thread_count != 0) {
-		ended = threads[--thread_count];
-		pthread_mutex_unlock(&lock);
-		pthread_join(ended, NULL);
-		pthread_mutex_lock(&lock);
-	}
-	pthread_mutex_unlock(&lock);
+	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
+	for (i = 0; i < CASYNC_WORK_LANES; i++)
+		join_all(&lanes[i]);
+	do {
+		more = false;
+		for (i = 0; i < CASYNC_WORK_LANES; i++)
+			more |= run_left_over(&lanes[i]);
+	} while (more);
 }

@@ -7,6 +7,7 @@
 
 #include "fsal.h"
 
+#include "export.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
@@ -24,13 +25,14 @@ void casync_submit_callback(struct ceph_ll_io_info *io)
 	(void)io;
 }
 
-static struct casync_pool *pool(void)
+/* With a pool. */
+static struct casync_export *exported(void)
 {
-	static struct casync_pool one;
+	static struct casync_export one;
 	static bool there;
 
 	if (!there)
-		casync_pool_init(&one);
+		casync_pool_init(&one.pool);
 	there = true;
 	return &one;
 }
@@ -146,8 +148,9 @@ static void lay_out(const struct request *request, size_t length)
 {
 	struct casync_object obj = {.object_span = request->span};
 	struct casync_fd fd = {.fh = (struct Fh *)0x1234};
-	struct casync_op *op = casync_pool_get(pool());
+	struct casync_op *op = casync_pool_get(&exported()->pool);
 
+	op->exp = exported();
 	op->kind = request->kind;
 	op->obj = &obj;
 	op->fsal_fd = &fd.fsal_fd;
@@ -156,7 +159,7 @@ static void lay_out(const struct request *request, size_t length)
 	op->length_bytes = length;
 	casync_parts_lay_out(op);
 	check_tiling(request, op);
-	casync_pool_put(pool(), op);
+	casync_pool_put(&op->exp->pool, op);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

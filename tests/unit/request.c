@@ -81,11 +81,10 @@ static void free_object(void)
 	struct casync_object *obj = rig.obj;
 
 	rig.obj = NULL;
-	if (obj->global_fd.fh != NULL)
-		(void)ceph_ll_close(NULL, obj->global_fd.fh);
 	casync_flush_destroy(&obj->flush);
 	casync_gate_destroy(&obj->gate);
-	destroy_fsal_fd(&obj->global_fd.fsal_fd);
+	rig_close(&obj->read_fd);
+	rig_close(&obj->write_fd);
 	pthread_rwlock_destroy(&obj->handle.obj_lock);
 	memset(obj, 0xa5, sizeof(*obj));
 	free(obj);

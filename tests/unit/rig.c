@@ -76,14 +76,14 @@ static struct casync_object *new_object(void)
 	pthread_rwlock_init(&obj->handle.obj_lock, NULL);
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
-	init_fsal_fd(&obj->global_fd.fsal_fd, FSAL_FD_GLOBAL,
-		     &rig.exp.export);
+	init_fsal_fd(&obj->read_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
+	init_fsal_fd(&obj->write_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
 	obj->size_hint = fake.size_bytes;
 	obj->object_span = RIG_OBJECT;
 	return obj;
 }
 
-static void close_fd(struct casync_fd *fd)
+void rig_close(struct casync_fd *fd)
 {
 	if (fd->fh != NULL)
 		(void)ceph_ll_close(NULL, fd->fh);
@@ -119,13 +119,14 @@ int rig_down(void **state)
 	fake.hook = NULL;
 	memset(fake.blocking_result, 0, sizeof(fake.blocking_result));
 	if (rig.obj != NULL) {
-		close_fd(&rig.obj->global_fd);
+		rig_close(&rig.obj->read_fd);
+		rig_close(&rig.obj->write_fd);
 		casync_flush_destroy(&rig.obj->flush);
 		casync_gate_destroy(&rig.obj->gate);
 		pthread_rwlock_destroy(&rig.obj->handle.obj_lock);
 		free(rig.obj);
 	}
-	close_fd(&rig.state.fd);
+	rig_close(&rig.state.fd);
 	casync_inflight_destroy(&rig.exp.inflight);
 	casync_pool_destroy(&rig.exp.pool);
 	op_ctx = NULL;

@@ -41,6 +41,9 @@ int rig_up(void **state);
 /** cmocka teardown. */
 int rig_down(void **state);
 
+/** Close an fd and be done with it. */
+void rig_close(struct casync_fd *fd);
+
 /** sem_wait() that gives up. */
 bool rig_wait(sem_t *sem);
 

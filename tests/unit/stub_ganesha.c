@@ -10,6 +10,7 @@
 #include "fsal_convert.h"
 #include "FSAL/fsal_commonlib.h"
 #include "export_mgr.h"
+#include "nfs_core.h"
 
 #include "fd.h"
 #include "object.h"
@@ -18,6 +19,8 @@
 struct stub stub;
 
 __thread struct req_op_context *op_ctx;
+
+nfs_parameter_t nfs_param;
 
 /* Logging: warnings are counted, the last one kept. */
 static pthread_mutex_t warning_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -37,6 +40,8 @@ void stub_reset(void)
 	int i;
 
 	memset(&stub, 0, sizeof(stub));
+	memset(&nfs_param, 0, sizeof(nfs_param));
+	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 	for (i = 0; i < COMPONENT_COUNT; i++)
 		levels[i] = NIV_WARN;
 	pthread_mutexattr_init(&default_mutex_attr);

@@ -43,7 +43,9 @@ static void free_object(void)
 
 	rig.obj = NULL;
 	casync_flush_destroy(&obj->flush);
-	destroy_fsal_fd(&obj->global_fd.fsal_fd);
+	casync_gate_destroy(&obj->gate);
+	rig_close(&obj->read_fd);
+	rig_close(&obj->write_fd);
 	pthread_rwlock_destroy(&obj->handle.obj_lock);
 	memset(obj, 0xa5, sizeof(*obj));
 	free(obj);

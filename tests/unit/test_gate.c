@@ -21,7 +21,8 @@
 
 static struct casync_gate gate;
 static struct casync_export exp;
-static struct casync_op ops[CASYNC_GATE_THREADS + 3];
+#define OPS (CASYNC_GATE_THREADS + 3)
+static struct casync_op ops[OPS];
 
 static int up(void **state)
 {
@@ -30,10 +31,48 @@ static int up(void **state)
 	(void)state;
 	memset(ops, 0, sizeof(ops));
 	memset(&exp.metrics, 0, sizeof(exp.metrics));
-	for (i = 0; i < CASYNC_GATE_THREADS + 3; i++)
+	for (i = 0; i < OPS; i++)
 		ops[i].exp = &exp;
 	casync_gate_init(&gate);
 	return 0;
+}
+
+/* A write of 10 bytes. */
+static struct casync_op *write_at(unsigned int number, uint64_t offset)
+{
+	ops[number].kind = CASYNC_OP_WRITE;
+	ops[number].offset = offset;
+	ops[number].length_bytes = 10;
+	return &ops[number];
+}
+
+static struct casync_op *enter(struct casync_op *op)
+{
+	return casync_gate_enter(&gate, op);
+}
+
+static struct casync_op *next(struct casync_op *op)
+{
+	return casync_gate_next(&gate, op);
+}
+
+/* What the answer lets in; nothing is drained by it. */
+static struct casync_op *answer(struct casync_op *op)
+{
+	struct casync_op *now;
+	bool drained;
+
+	now = casync_gate_answered(&gate, op, &drained);
+	assert_false(drained);
+	return now;
+}
+
+static bool drains(struct casync_op *op)
+{
+	bool drained;
+
+	assert_null(casync_gate_answered(&gate, op, &drained));
+	return drained;
 }
 
 static int down(void **state)
@@ -41,6 +80,7 @@ static int down(void **state)
 	(void)state;
 	assert_int_equal(gate.inside, 0);
 	assert_null(gate.oldest);
+	assert_null(gate.in_sight);
 	assert_ptr_equal(gate.end, &gate.oldest);
 	casync_gate_destroy(&gate);
 	return 0;
@@ -65,9 +105,9 @@ static void so_many_are_let_in_and_the_rest_is_held(void **state)
 	assert_int_equal(totals.counters[CASYNC_C_HELD], 3);
 	/* In the order they came, whoever asks. */
 	for (i = CASYNC_GATE_THREADS; i < CASYNC_GATE_THREADS + 3; i++)
-		assert_ptr_equal(casync_gate_next(&gate), &ops[i]);
+		assert_ptr_equal(next(&ops[i - CASYNC_GATE_THREADS]), &ops[i]);
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
-		assert_null(casync_gate_next(&gate));
+		assert_null(next(&ops[i + 3]));
 }
 
 static void place_that_is_free_again_is_given(void **state)
@@ -77,10 +117,10 @@ static void place_that_is_free_again_is_given(void **state)
 	(void)state;
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
 		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
-	assert_null(casync_gate_next(&gate));
+	assert_null(next(&ops[0]));
 	assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
-		assert_null(casync_gate_next(&gate));
+		assert_null(next(&ops[i + 1]));
 }
 
 /* Many threads with many ops; each op is to be submitted once. */
@@ -102,7 +142,7 @@ static void *submit_many(void *arg)
 
 	for (i = 0; i < OPS_EACH; i++) {
 		for (op = casync_gate_enter(&gate, &mine[i]); op != NULL;
-		     op = casync_gate_next(&gate))
+		     op = casync_gate_next(&gate, op))
 			submit(op);
 	}
 	return NULL;
@@ -130,6 +170,207 @@ static void each_of_many_is_submitted_once(void **state)
 	}
 }
 
+/* --- order */
+
+/* The fault: the older one is taken, and not submitted yet, when the younger
+ * one comes. */
+static void younger_write_does_not_overtake_one_that_is_taken(void **state)
+{
+	struct casync_op *older = write_at(0, 100);
+	struct casync_op *younger = write_at(1, 105);
+
+	(void)state;
+	assert_ptr_equal(enter(older), older);
+	assert_null(enter(younger));
+	assert_int_equal(younger->state, CASYNC_OP_HELD);
+	/* Submitted: now it may come, and not before. */
+	assert_ptr_equal(next(older), younger);
+	assert_null(next(younger));
+	assert_null(answer(older));
+	assert_null(answer(younger));
+}
+
+/* The same where an answer has popped it and a worker is about to come. */
+static void nor_one_that_waits_for_a_worker(void **state)
+{
+	struct casync_op *older = write_at(0, 100);
+	struct casync_op *younger = write_at(1, 105);
+	struct casync_op *apart = write_at(2, 500);
+
+	(void)state;
+	assert_true(casync_gate_hold(&gate));
+	assert_null(enter(older));
+	assert_ptr_equal(casync_gate_release(&gate, false), older);
+	assert_null(enter(younger));
+	assert_ptr_equal(enter(apart), apart);
+	assert_null(next(apart));
+	assert_ptr_equal(next(older), younger);
+	assert_null(next(younger));
+	assert_null(answer(younger));
+	assert_null(answer(older));
+	assert_null(answer(apart));
+}
+
+static void reads_wait_for_no_write(void **state)
+{
+	struct casync_op *write = write_at(0, 100);
+
+	(void)state;
+	ops[1].offset = 100;
+	ops[1].length_bytes = 10;
+	ops[2] = ops[1];
+	assert_ptr_equal(enter(write), write);
+	assert_ptr_equal(enter(&ops[1]), &ops[1]);
+	assert_ptr_equal(enter(&ops[2]), &ops[2]);
+	assert_null(next(&ops[1]));
+	assert_null(next(&ops[2]));
+	assert_null(next(write));
+	assert_null(answer(write));
+}
+
+/* A call of several may be refused: then they go each by itself, and nothing
+ * has overtaken them. */
+static void call_of_several_stays_in_sight_until_it_is_answered(void **state)
+{
+	struct casync_op *first = write_at(0, 100);
+	struct casync_op *member = write_at(1, 110);
+	struct casync_op *younger = write_at(2, 115);
+	bool drained;
+
+	(void)state;
+	/* As gather() leaves it. */
+	assert_ptr_equal(enter(first), first);
+	first->members = member;
+	first->gather.end = 120;
+	gate.flying[0]++;
+	assert_null(enter(younger));
+	assert_null(next(first));
+
+	casync_gate_refused(&gate, first);
+	first->members = NULL;
+	assert_ptr_equal(next(first), younger);
+	assert_null(next(younger));
+	assert_null(answer(first));
+	assert_null(answer(member));
+	assert_null(casync_gate_answered(&gate, younger, &drained));
+}
+
+static void answered_call_makes_way(void **state)
+{
+	struct casync_op *first = write_at(0, 100);
+	struct casync_op *member = write_at(1, 110);
+	struct casync_op *younger = write_at(2, 115);
+
+	(void)state;
+	assert_ptr_equal(enter(first), first);
+	first->members = member;
+	first->gather.end = 120;
+	gate.flying[0]++;
+	assert_null(next(first));
+	assert_null(enter(younger));
+	first->members = NULL;
+	assert_ptr_equal(answer(first), younger);
+	assert_null(next(younger));
+	assert_null(answer(member));
+	assert_null(answer(younger));
+}
+
+/* --- flushes */
+
+static void nothing_in_flight_is_drained_at_once(void **state)
+{
+	(void)state;
+	assert_true(casync_gate_hold(&gate));
+	assert_null(casync_gate_release(&gate, false));
+	assert_true(casync_gate_hold(&gate));
+	assert_null(casync_gate_release(&gate, false));
+}
+
+static void writes_of_before_are_waited_for_and_others_held(void **state)
+{
+	struct casync_op *first = write_at(0, 0);
+	struct casync_op *second = write_at(1, 100);
+	struct casync_op *later = write_at(2, 200);
+
+	(void)state;
+	assert_ptr_equal(enter(first), first);
+	assert_ptr_equal(enter(second), second);
+	assert_null(next(first));
+	assert_null(next(second));
+	assert_false(casync_gate_hold(&gate));
+	assert_null(enter(later));
+	/* Reads are none of its business. */
+	assert_ptr_equal(enter(&ops[3]), &ops[3]);
+	assert_null(next(&ops[3]));
+	assert_false(drains(first));
+	assert_true(drains(second));
+	assert_ptr_equal(casync_gate_release(&gate, false), later);
+	assert_null(next(later));
+	assert_null(answer(later));
+}
+
+/* What was held for one flush is what the next one waits for: flush after
+ * flush, each write gets its turn. */
+static void held_writes_come_before_the_next_flush(void **state)
+{
+	struct casync_op *held = write_at(0, 0);
+	struct casync_op *also_held = write_at(1, 100);
+	struct casync_op *later = write_at(2, 200);
+
+	(void)state;
+	assert_true(casync_gate_hold(&gate));
+	assert_null(enter(held));
+	assert_null(enter(also_held));
+	assert_ptr_equal(casync_gate_release(&gate, false), held);
+	assert_false(casync_gate_hold(&gate));
+	/* There is a place inside: it goes to the one that is not held. */
+	assert_ptr_equal(enter(later), also_held);
+	assert_null(next(held));
+	assert_null(next(also_held));
+	assert_false(drains(held));
+	assert_true(drains(also_held));
+	assert_ptr_equal(casync_gate_release(&gate, false), later);
+	assert_null(next(later));
+	assert_null(answer(later));
+}
+
+static void all_writes_wait_for_the_journal(void **state)
+{
+	struct casync_op *first = write_at(0, 0);
+
+	(void)state;
+	casync_gate_hold_for_journal(&gate);
+	assert_null(enter(first));
+	assert_int_equal(first->state, CASYNC_OP_JOURNALING);
+	/* Not after a second of it either. */
+	assert_null(casync_gate_release(&gate, false));
+	assert_ptr_equal(casync_gate_release(&gate, true), first);
+	assert_null(next(first));
+	assert_null(answer(first));
+}
+
+static void failed_journal_expels_writes_alone(void **state)
+{
+	struct casync_op *first = write_at(0, 0);
+	struct casync_op *second = write_at(1, 5);
+	unsigned int i;
+
+	(void)state;
+	for (i = 2; i < 2 + CASYNC_GATE_THREADS; i++)
+		assert_ptr_equal(enter(&ops[i]), &ops[i]);
+	casync_gate_hold_for_journal(&gate);
+	assert_null(enter(first));
+	assert_null(enter(&ops[OPS - 1])); /* a read, for want of a place */
+	assert_null(enter(second));
+	assert_ptr_equal(casync_gate_expel(&gate), first);
+	assert_ptr_equal(first->next, second);
+	assert_null(second->next);
+	assert_int_equal(gate.flying[0], 0);
+	assert_ptr_equal(next(&ops[2]), &ops[OPS - 1]);
+	for (i = 3; i < 3 + CASYNC_GATE_THREADS; i++)
+		assert_null(next(&ops[i]));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 int main(void)
@@ -138,6 +379,16 @@ int main(void)
 		CASE(so_many_are_let_in_and_the_rest_is_held),
 		CASE(place_that_is_free_again_is_given),
 		CASE(each_of_many_is_submitted_once),
+		CASE(younger_write_does_not_overtake_one_that_is_taken),
+		CASE(nor_one_that_waits_for_a_worker),
+		CASE(reads_wait_for_no_write),
+		CASE(call_of_several_stays_in_sight_until_it_is_answered),
+		CASE(answered_call_makes_way),
+		CASE(nothing_in_flight_is_drained_at_once),
+		CASE(writes_of_before_are_waited_for_and_others_held),
+		CASE(held_writes_come_before_the_next_flush),
+		CASE(all_writes_wait_for_the_journal),
+		CASE(failed_journal_expels_writes_alone),
 	};
 
 	return cmocka_run_group_tests_name("gate", tests, NULL, NULL);

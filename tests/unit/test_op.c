@@ -175,12 +175,12 @@ static void fd_is_opened_for_what_is_done_on_it(void **state)
 
 	(void)state;
 	start_read(io);
-	assert_int_equal(rig.obj->global_fd.fsal_fd.openflags, FSAL_O_READ);
+	assert_int_equal(rig.obj->read_fd.fsal_fd.openflags, FSAL_O_READ);
 	assert_true(rig_wait(&io->came));
 	free_io(io);
 	io = new_io(0, 100);
 	start_write(io, true);
-	assert_int_equal(rig.obj->global_fd.fsal_fd.openflags, FSAL_O_WRITE);
+	assert_int_equal(rig.obj->write_fd.fsal_fd.openflags, FSAL_O_WRITE);
 	settle(io);
 	free_io(io);
 }

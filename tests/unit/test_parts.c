@@ -12,6 +12,7 @@
 
 #include "fsal.h"
 
+#include "export.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
@@ -103,7 +104,8 @@ static void check_length(void **state)
 }
 
 /* Used again from test to test, as from request to request. */
-static struct casync_pool pool;
+static struct casync_export exp;
+#define pool (exp.pool)
 
 /* One op with everything that parts.c looks at. */
 struct bench {
@@ -124,6 +126,7 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 
 	memset(bench, 0, sizeof(*bench));
 	bench->op = casync_pool_get(&pool);
+	bench->op->exp = &exp;
 	bench->base = (uint8_t *)0x100000;
 	bench->obj.object_span = span;
 	bench->fd.fh = (struct Fh *)0x1234;

@@ -11,13 +11,23 @@
 
 #include "fsal.h"
 
+#include "export.h"
 #include "op.h"
 #include "pool.h"
 
 /* More than one slab. */
 #define MANY 100
 
-static struct casync_pool pool;
+static struct casync_export exp;
+#define pool (exp.pool)
+
+static struct casync_op *get(void)
+{
+	struct casync_op *op = casync_pool_get(&pool);
+
+	op->exp = &exp;
+	return op;
+}
 
 static int up(void **state)
 {
@@ -41,7 +51,7 @@ static void ops_in_use_are_different_and_counted(void **state)
 
 	(void)state;
 	for (i = 0; i < MANY; i++) {
-		ops[i] = casync_pool_get(&pool);
+		ops[i] = get();
 		assert_int_equal(casync_pool_in_use(&pool), i + 1);
 		for (j = 0; j < i; j++)
 			assert_ptr_not_equal(ops[i], ops[j]);
@@ -60,11 +70,11 @@ static void op_put_back_first_is_used_again_first(void **state)
 	(void)state;
 	/* Until the pool is empty: each op has been used. */
 	for (i = 0; i < 32; i++)
-		ops[i] = casync_pool_get(&pool);
+		ops[i] = get();
 	for (i = 0; i < 32; i++)
 		casync_pool_put(&pool, ops[i]);
 	for (i = 0; i < 64; i++) {
-		again = casync_pool_get(&pool);
+		again = get();
 		assert_ptr_equal(again, ops[i % 32]);
 		casync_pool_put(&pool, again);
 	}
@@ -72,7 +82,7 @@ static void op_put_back_first_is_used_again_first(void **state)
 
 static void used_op_knows_nothing_of_its_last_request(void **state)
 {
-	struct casync_op *op = casync_pool_get(&pool);
+	struct casync_op *op = get();
 	struct casync_op *used = op;
 	unsigned int i;
 
@@ -86,7 +96,7 @@ static void used_op_knows_nothing_of_its_last_request(void **state)
 	op->entry.reported = true;
 	casync_pool_put(&pool, op);
 	for (i = 0; i < 32; i++) {
-		op = casync_pool_get(&pool);
+		op = get();
 		casync_pool_put(&pool, op);
 	}
 	assert_ptr_equal(op, used);
@@ -101,19 +111,21 @@ static void used_op_knows_nothing_of_its_last_request(void **state)
 
 static void usual_request_allocates_nothing(void **state)
 {
-	struct casync_op *op = casync_pool_get(&pool);
+	struct casync_op *op = get();
+	uint64_t bytes = casync_pool_bytes(&pool);
 
 	(void)state;
 	casync_pool_make_room(op, CASYNC_OP_PARTS, CASYNC_OP_IOVS);
 	assert_ptr_equal(op->parts, op->own_parts);
 	assert_ptr_equal(op->iovs, op->own_iovs);
+	assert_int_equal(casync_pool_bytes(&pool), bytes);
 	casync_pool_put(&pool, op);
 }
 
 /* The sanitizers see whether it is there, and freed in the end. */
-static void room_for_large_request_is_kept(void **state)
+static void large_request_has_room(void **state)
 {
-	struct casync_op *op = casync_pool_get(&pool);
+	struct casync_op *op = get();
 	struct casync_part *parts;
 
 	(void)state;
@@ -127,12 +139,13 @@ static void room_for_large_request_is_kept(void **state)
 	memset(op->parts, 0, 33 * sizeof(*op->parts));
 	memset(op->iovs, 0, 80 * sizeof(*op->iovs));
 	casync_pool_put(&pool, op);
+	assert_ptr_equal(op->parts, op->own_parts);
 }
 
 /* The sanitizer sees whether a part outlives the room it was in. */
 static void part_of_an_earlier_request_stays_a_part(void **state)
 {
-	struct casync_op *op = casync_pool_get(&pool);
+	struct casync_op *op = get();
 	struct casync_part *early;
 
 	(void)state;
@@ -142,8 +155,63 @@ static void part_of_an_earlier_request_stays_a_part(void **state)
 	casync_pool_make_room(op, 30, 1);
 	assert_ptr_not_equal(&op->parts[2], early);
 	assert_ptr_equal(early->op, op);
-	assert_false(early->armed);
 	casync_pool_put(&pool, op);
+	assert_ptr_equal(early->op, op);
+	assert_false(early->armed);
+}
+
+static void array_of_parts_is_used_again(void **state)
+{
+	struct casync_op *op = get();
+	struct casync_part *parts;
+
+	(void)state;
+	casync_pool_make_room(op, 5, 1);
+	parts = op->parts;
+	casync_pool_put(&pool, op);
+	op = get();
+	assert_ptr_equal(op->parts, op->own_parts);
+	casync_pool_make_room(op, 8, 1);
+	assert_ptr_equal(op->parts, parts);
+	casync_pool_put(&pool, op);
+}
+
+/* What 8192 in flight at once may leave behind, whatever they were. */
+#define AT_ONCE 8192U
+#define MOST_PARTS 1025U /* 64 MiB in objects of 64 KiB */
+
+static void what_is_kept_is_bounded(void **state)
+{
+	const uint64_t ops_bytes =
+		(uint64_t)AT_ONCE *
+		(CASYNC_OP_MAX_BYTES + CASYNC_POOL_IOVS * sizeof(struct iovec));
+	static struct casync_op *ops[AT_ONCE];
+	uint64_t parts = 0;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < AT_ONCE; i++)
+		ops[i] = get();
+	for (i = 0; i < AT_ONCE; i++)
+		casync_pool_put(&pool, ops[i]);
+	/* Each op of them all has been the largest there is, one at a time;
+	 * and part of a refused call. */
+	for (i = 0; i < AT_ONCE; i++) {
+		ops[0] = get();
+		casync_pool_make_room(ops[0], i % MOST_PARTS + 1,
+				      i % 3 ? CASYNC_GATHER_IOVS : 64);
+		casync_pool_put(&pool, ops[0]);
+		ops[0] = get();
+		casync_gather_make_alone(ops[0]);
+		casync_pool_make_room(ops[0], 1, 4);
+		casync_pool_put(&pool, ops[0]);
+	}
+	for (i = 1; i < 2 * MOST_PARTS; i *= 2)
+		parts += i;
+	print_message("%" PRIu64 " KiB are kept\n",
+		      casync_pool_bytes(&pool) / 1024);
+	assert_in_range(casync_pool_bytes(&pool), AT_ONCE,
+			ops_bytes + parts * sizeof(struct casync_part) + 4096);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
@@ -155,7 +223,9 @@ int main(void)
 		CASE(op_put_back_first_is_used_again_first),
 		CASE(used_op_knows_nothing_of_its_last_request),
 		CASE(usual_request_allocates_nothing),
-		CASE(room_for_large_request_is_kept),
+		CASE(large_request_has_room),
+		CASE(array_of_parts_is_used_again),
+		CASE(what_is_kept_is_bounded),
 		CASE(part_of_an_earlier_request_stays_a_part),
 	};
 

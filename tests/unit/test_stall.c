@@ -21,7 +21,7 @@
 #include "watchdog.h"
 
 #define WORKERS 40
-#define IO_BYTES 512U
+#define IO_BYTES 256U
 
 /* One worker of Ganesha's with one request. */
 struct worker {
@@ -103,8 +103,9 @@ static void start_all(bool write)
 	for (i = 0; i < WORKERS; i++) {
 		struct worker *worker = &workers[i];
 
-		/* Within what is there, so that nothing is short. */
-		worker->arg.offset = i * 64;
+		/* Within what is there, so that nothing is short, and apart, so
+		 * that none waits for another. */
+		worker->arg.offset = i * IO_BYTES;
 		worker->arg.io_request = IO_BYTES;
 		worker->arg.iov = &worker->iov;
 		worker->arg.iov_count = 1;

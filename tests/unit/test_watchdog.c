@@ -79,6 +79,10 @@ void casync_publish_tick(void)
 {
 }
 
+void casync_flush_tick(void)
+{
+}
+
 void casync_complete_help(void)
 {
 	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);

@@ -60,7 +60,7 @@ static void run(struct casync_work *work)
 	__atomic_add_fetch(&job->runs, 1, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&total, 1, __ATOMIC_ACQ_REL);
 	if (job->again-- > 0)
-		casync_work_submit(work);
+		casync_work_submit(CASYNC_WORK_DATA, work);
 	else if (job->hold == NULL && begun != NULL)
 		sem_post(begun);
 }
@@ -84,7 +84,7 @@ static void job_is_run_once(void **state)
 	struct job job = { .work.run = run };
 
 	(void)state;
-	casync_work_submit(&job.work);
+	casync_work_submit(CASYNC_WORK_DATA, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
 }
@@ -97,7 +97,7 @@ static void job_may_queue_itself_again(void **state)
 	(void)state;
 	sem_init(&done, 0, 0);
 	job.begun = &done;
-	casync_work_submit(&job.work);
+	casync_work_submit(CASYNC_WORK_DATA, &job.work);
 	assert_true(await(&done, TIMEOUT_S));
 	casync_workers_stop();
 	assert_int_equal(job.runs, 51);
@@ -113,7 +113,7 @@ static void stop_runs_what_is_queued(void **state)
 	memset(jobs, 0, sizeof(jobs));
 	for (i = 0; i < 500; i++) {
 		jobs[i].work.run = run;
-		casync_work_submit(&jobs[i].work);
+		casync_work_submit(CASYNC_WORK_DATA, &jobs[i].work);
 	}
 	casync_workers_stop();
 	for (i = 0; i < 500; i++)
@@ -127,7 +127,7 @@ static void start_after_stop_works(void **state)
 	(void)state;
 	casync_workers_stop();
 	assert_int_equal(casync_workers_start(), 0);
-	casync_work_submit(&job.work);
+	casync_work_submit(CASYNC_WORK_DATA, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
 }
@@ -150,7 +150,7 @@ static void blocked_jobs_get_threads_up_to_the_limit(void **state)
 		jobs[i].work.run = run;
 		jobs[i].begun = &begun;
 		jobs[i].hold = &hold;
-		casync_work_submit(&jobs[i].work);
+		casync_work_submit(CASYNC_WORK_DATA, &jobs[i].work);
 		/* One by one: see the case of two at once below. */
 		if (i < CASYNC_WORKERS_MAX)
 			at_once = at_once && await(&begun, TIMEOUT_S);
@@ -178,7 +178,7 @@ static void *produce(void *arg)
 	int i;
 
 	for (i = 0; i < JOBS_EACH; i++)
-		casync_work_submit(&producer->jobs[i].work);
+		casync_work_submit(CASYNC_WORK_DATA, &producer->jobs[i].work);
 	return NULL;
 }
 
@@ -230,8 +230,8 @@ static void second_of_two_jobs_at_once_is_not_held_up(void **state)
 		sem_init(&second_ran, 0, 0);
 		first.hold = &second_ran;
 		second.begun = &second_ran;
-		casync_work_submit(&first.work);
-		casync_work_submit(&second.work);
+		casync_work_submit(CASYNC_WORK_DATA, &first.work);
+		casync_work_submit(CASYNC_WORK_DATA, &second.work);
 		casync_workers_stop();
 		all_held = first.held;
 		sem_destroy(&second_ran);
