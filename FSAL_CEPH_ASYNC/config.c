@@ -18,6 +18,7 @@
 #include "config_node.h"
 #include "errors.h"
 #include "former.h"
+#include "inflight.h"
 #include "keys.h"
 #include "module.h"
 #include "name.h"
@@ -264,6 +265,8 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
 	casync_former_note(config, module->keys.use_old_uuid);
 	casync_service_configure(err_type);
 	fsal_hdl->fs_info.umask = module->keys.umask;
+	casync_inflight_limit_all(module->keys.max_inflight_total,
+				  module->keys.max_inflight_bytes_total);
 	display_fsinfo(fsal_hdl);
 
 	rc = casync_module_start();

@@ -23,6 +23,8 @@ struct casync_module_keys {
 	bool use_old_uuid;
 	bool register_service;
 	char *nodeid;
+	uint32_t max_inflight_total;
+	uint64_t max_inflight_bytes_total;
 	char *data_pool;
 	char *ceph_options; /**< Of ceph_options.h. */
 	struct casync_tuning tuning;

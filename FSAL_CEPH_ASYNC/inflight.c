@@ -9,13 +9,11 @@
 #define NS_PER_S 1000000000ULL
 #define NS_PER_MS 1000000ULL
 
-/* A caller in line, on its own stack; all of it under the set's lock. */
-struct waiter {
-	struct glist_head link;
-	struct casync_inflight_entry *entry;
-	pthread_cond_t called;
-	bool let_in;
-};
+/* In flight and in line, of all sets; atomic.  The limits change when there
+ * are none. */
+static uint64_t all_ops, all_bytes;
+static uint64_t all_max_ops = UINT64_MAX;
+static uint64_t all_max_bytes = UINT64_MAX;
 
 uint64_t casync_now_ns(void)
 {
@@ -54,6 +52,7 @@ void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 	glist_init(&set->line);
 	set->ops = 0;
 	set->bytes = 0;
+	set->line_bytes = 0;
 	set->peak_ops = 0;
 	set->max_ops = max_ops;
 	set->max_bytes = max_bytes;
@@ -88,81 +87,128 @@ static void add_locked(struct casync_inflight *set,
 	set->bytes += entry->bytes;
 }
 
-static void leave_line_locked(struct casync_inflight *set,
-			      struct waiter *waiter)
+/* --- what all sets have together */
+
+void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes)
 {
-	glist_del(&waiter->link);
-	set->waiting--;
+	__atomic_store_n(&all_max_ops, max_ops, __ATOMIC_RELAXED);
+	__atomic_store_n(&all_max_bytes, max_bytes, __ATOMIC_RELAXED);
 }
 
-/* Give the room there is to those who wait, in the order they came. */
-static void serve_line_locked(struct casync_inflight *set)
+static void give_back(uint64_t bytes)
 {
-	struct waiter *first;
+	__atomic_sub_fetch(&all_ops, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
+}
 
-	while ((first = glist_first_entry(&set->line, struct waiter, link)) !=
+static bool is_assured_locked(const struct casync_inflight *set, uint64_t bytes)
+{
+	uint64_t ops = set->ops + set->waiting;
+
+	return ops == 0 ||
+	       (ops < CASYNC_ASSURED_OPS &&
+		set->bytes + set->line_bytes + bytes <= CASYNC_ASSURED_BYTES);
+}
+
+static bool take_of_all_locked(const struct casync_inflight *set,
+			       uint64_t bytes)
+{
+	uint64_t ops = __atomic_add_fetch(&all_ops, 1, __ATOMIC_RELAXED);
+	uint64_t sum = __atomic_add_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
+
+	if ((ops <= __atomic_load_n(&all_max_ops, __ATOMIC_RELAXED) &&
+	     sum <= __atomic_load_n(&all_max_bytes, __ATOMIC_RELAXED)) ||
+	    is_assured_locked(set, bytes))
+		return true;
+	give_back(bytes);
+	return false;
+}
+
+/* --- the line */
+
+static void leave_line_locked(struct casync_inflight *set,
+			      struct casync_inflight_entry *entry, int refused)
+{
+	glist_del(&entry->link);
+	set->waiting--;
+	set->line_bytes -= entry->bytes;
+	entry->refused = refused;
+	entry->waited_ns = casync_now_ns() - entry->came_ns;
+	if (refused != 0)
+		give_back(entry->bytes);
+	else
+		add_locked(set, entry);
+}
+
+/*
+ * Give the room there is to those who wait, in the order they came.  They are
+ * to be called without the lock: linked by next_called.
+ */
+static void serve_line_locked(struct casync_inflight *set,
+			      struct casync_inflight_entry **called)
+{
+	struct casync_inflight_entry *first;
+
+	while ((first = glist_first_entry(
+			&set->line, struct casync_inflight_entry, link)) !=
 	       NULL) {
-		if (!set->closed && !has_room_locked(set, first->entry->bytes))
+		if (!set->closed && !has_room_locked(set, first->bytes))
 			return;
-		leave_line_locked(set, first);
-		first->let_in = !set->closed;
-		if (first->let_in)
-			add_locked(set, first->entry);
-		pthread_cond_signal(&first->called);
+		leave_line_locked(set, first, set->closed ? -ESHUTDOWN : 0);
+		*called = first;
+		called = &first->next_called;
+	}
+}
+
+/* The set may be gone; an entry may be when it has been called. */
+static void call_all(struct casync_inflight_entry *entry)
+{
+	struct casync_inflight_entry *next;
+
+	for (; entry != NULL; entry = next) {
+		next = entry->next_called;
+		entry->called(entry);
 	}
 }
 
 void casync_inflight_limit(struct casync_inflight *set, uint64_t max_ops,
 			   uint64_t max_bytes)
 {
+	struct casync_inflight_entry *called = NULL;
+
 	pthread_mutex_lock(&set->lock);
 	set->max_ops = max_ops;
 	set->max_bytes = max_bytes;
-	serve_line_locked(set);
+	serve_line_locked(set, &called);
 	pthread_mutex_unlock(&set->lock);
+	call_all(called);
 }
 
-/* 0, -EAGAIN or -ESHUTDOWN. */
-static int wait_in_line_locked(struct casync_inflight *set,
-			       struct casync_inflight_entry *entry)
+static void line_up_locked(struct casync_inflight *set,
+			   struct casync_inflight_entry *entry)
 {
-	struct timespec deadline = deadline_after(CASYNC_MAX_WAIT_MS);
-	struct waiter self = {.entry = entry};
-	uint64_t began_ns = casync_now_ns();
-	int rc = 0;
-
-	init_cond(&self.called);
-	glist_add_tail(&set->line, &self.link);
+	entry->came_ns = casync_now_ns();
+	glist_add_tail(&set->line, &entry->link);
 	set->waiting++;
-	while (!self.let_in && !set->closed && rc == 0)
-		rc = pthread_cond_timedwait(&self.called, &set->lock,
-					    &deadline);
-	/* Whoever let us in, or closed the set, has taken us out of line. */
-	if (!self.let_in && !set->closed) {
-		leave_line_locked(set, &self);
-		/* The one behind may need less room. */
-		serve_line_locked(set);
-	}
-	pthread_cond_destroy(&self.called);
-	entry->waited_ns = casync_now_ns() - began_ns;
-
-	if (self.let_in)
-		return 0;
-	return set->closed ? -ESHUTDOWN : -EAGAIN;
+	set->line_bytes += entry->bytes;
 }
 
 static int enter_locked(struct casync_inflight *set,
 			struct casync_inflight_entry *entry)
 {
+	bool room = set->waiting == 0 && has_room_locked(set, entry->bytes);
+
 	if (set->closed)
 		return -ESHUTDOWN;
-	if (set->waiting == 0 && has_room_locked(set, entry->bytes)) {
+	if ((!room && set->waiting >= CASYNC_MAX_WAITING) ||
+	    !take_of_all_locked(set, entry->bytes))
+		return -EAGAIN;
+	if (room) {
 		add_locked(set, entry);
 		return 0;
 	}
-	if (set->waiting >= CASYNC_MAX_WAITING)
-		return -EAGAIN;
-	return wait_in_line_locked(set, entry);
+	line_up_locked(set, entry);
+	return -EINPROGRESS;
 }
 
 int casync_inflight_enter(struct casync_inflight *set,
@@ -171,7 +217,10 @@ int casync_inflight_enter(struct casync_inflight *set,
 	int rc;
 
 	entry->bytes = bytes;
+	entry->came_ns = 0;
 	entry->waited_ns = 0;
+	entry->next_called = NULL;
+	entry->refused = 0;
 	entry->reported = false;
 
 	pthread_mutex_lock(&set->lock);
@@ -183,25 +232,56 @@ int casync_inflight_enter(struct casync_inflight *set,
 void casync_inflight_leave(struct casync_inflight *set,
 			   struct casync_inflight_entry *entry)
 {
+	struct casync_inflight_entry *called = NULL;
+
 	pthread_mutex_lock(&set->lock);
 	glist_del(&entry->link);
 	set->ops--;
 	set->bytes -= entry->bytes;
-	serve_line_locked(set);
+	give_back(entry->bytes);
+	serve_line_locked(set, &called);
 	if (set->closed && set->ops == 0)
 		pthread_cond_broadcast(&set->emptied);
 	pthread_mutex_unlock(&set->lock);
+	call_all(called);
+}
+
+void casync_inflight_expire(struct casync_inflight *set)
+{
+	uint64_t now_ns = casync_now_ns();
+	struct casync_inflight_entry *called = NULL;
+	struct casync_inflight_entry **end = &called;
+	struct casync_inflight_entry *first;
+
+	pthread_mutex_lock(&set->lock);
+	while ((first = glist_first_entry(
+			&set->line, struct casync_inflight_entry, link)) !=
+		       NULL &&
+	       now_ns - first->came_ns >= CASYNC_MAX_WAIT_MS * NS_PER_MS) {
+		leave_line_locked(set, first, -EAGAIN);
+		*end = first;
+		end = &first->next_called;
+	}
+	/* The one behind may need less room. */
+	serve_line_locked(set, end);
+	pthread_mutex_unlock(&set->lock);
+	call_all(called);
 }
 
 uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
 {
 	struct timespec deadline = deadline_after(timeout_ms);
+	struct casync_inflight_entry *called = NULL;
 	uint64_t left;
 	int rc = 0;
 
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
-	serve_line_locked(set);
+	serve_line_locked(set, &called);
+	pthread_mutex_unlock(&set->lock);
+	call_all(called);
+
+	pthread_mutex_lock(&set->lock);
 	while (set->ops != 0 && rc == 0)
 		rc = pthread_cond_timedwait(&set->emptied, &set->lock,
 					    &deadline);

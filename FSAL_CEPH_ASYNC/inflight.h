@@ -6,8 +6,11 @@
  * The only limit there is: Ganesha does not throttle requests, and the
  * Objecter's budget does not bite on libcephfs' non-blocking path.
  *
- * Over a limit the callers wait in line: who comes later does not overtake,
- * and each entry that leaves wakes exactly those that its room is given to.
+ * Over an export's limit entries wait in line, and nobody with them: who comes
+ * later does not overtake, and an entry that leaves has those called that its
+ * room is given to.  What is in flight and in line of all exports together
+ * has a limit, too; one that has little of it is let in in any case, so that
+ * exports whose Ceph does not answer leave room for the others.
  *
  * The lock is a leaf: nothing is called with it held but a visitor, which
  * only copies.
@@ -26,7 +29,13 @@ struct casync_inflight_entry {
 	struct glist_head link;
 	uint64_t bytes;	    /**< Counted against Max_Inflight_Bytes. */
 	uint64_t since_ns;  /**< CLOCK_MONOTONIC when it was let in. */
+	uint64_t came_ns;   /**< When it was put in line; 0: never. */
 	uint64_t waited_ns; /**< In line before; also when it was in vain. */
+	/** Set before: an entry that was in line is let in, or refused.  In
+	 * any thread, no lock held; it must not block. */
+	void (*called)(struct casync_inflight_entry *entry);
+	struct casync_inflight_entry *next_called; /**< inflight.c's. */
+	int refused;	    /**< -EAGAIN, -ESHUTDOWN; 0: it is in. */
 	bool alone;	    /**< The only one when it was let in. */
 	bool reported;	    /**< The visitor's to set; the owner's once out. */
 };
@@ -36,9 +45,10 @@ struct casync_inflight {
 	pthread_cond_t emptied;	   /**< While closed.  CLOCK_MONOTONIC. */
 	struct glist_head entries; /**< Not overdue yet; oldest first. */
 	struct glist_head overdue; /**< Visited as such; oldest first. */
-	struct glist_head line;	   /**< Callers held back by a limit. */
+	struct glist_head line;	   /**< Held back by a limit. */
 	uint64_t ops;
 	uint64_t bytes;
+	uint64_t line_bytes;
 	uint64_t peak_ops; /**< Most there ever were. */
 	uint64_t max_ops;
 	uint64_t max_bytes;
@@ -47,13 +57,16 @@ struct casync_inflight {
 };
 
 /**
- * How many workers may wait for room at once, and for how long.  Ganesha has
- * 200 by default (RPC_Ioq_ThrdMax); past this many, or this long, the client
- * is told to come again (NFS4ERR_DELAY, NFS3ERR_JUKEBOX), so that the rest
- * keeps answering metadata.
+ * How many entries may wait for room at once, and for how long.  Past this
+ * many, or this long, the client is told to come again (NFS4ERR_DELAY,
+ * NFS3ERR_JUKEBOX).
  */
-#define CASYNC_MAX_WAITING 64
+#define CASYNC_MAX_WAITING 1024
 #define CASYNC_MAX_WAIT_MS 5000
+
+/** What an export may have in any case of what all have together. */
+#define CASYNC_ASSURED_OPS 256
+#define CASYNC_ASSURED_BYTES (UINT64_C(64) << 20)
 
 void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 			  uint64_t max_bytes);
@@ -66,15 +79,23 @@ void casync_inflight_destroy(struct casync_inflight *set);
 void casync_inflight_limit(struct casync_inflight *set, uint64_t max_ops,
 			   uint64_t max_bytes);
 
+/** The limits of all sets together; they begin with none. */
+void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes);
+
 /**
- * Let an entry in, waiting for room.
+ * Let an entry in, or put it in line.
  *
  * An entry larger than max_bytes is let in when the set is empty.
  *
- * @return 0; -EAGAIN when there was no room in time; -ESHUTDOWN when closed.
+ * @return 0; -EINPROGRESS when it is in line, to be called: it is not the
+ *	   caller's any more; -EAGAIN when there is no room in line, or all
+ *	   sets together have too much; -ESHUTDOWN when closed.
  */
 int casync_inflight_enter(struct casync_inflight *set,
 			  struct casync_inflight_entry *entry, uint64_t bytes);
+
+/** Refuse what has been in line for too long.  The watchdog's. */
+void casync_inflight_expire(struct casync_inflight *set);
 
 /** Let an entry out.  The set may be destroyed as soon as it is empty. */
 void casync_inflight_leave(struct casync_inflight *set,

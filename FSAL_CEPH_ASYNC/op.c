@@ -87,40 +87,6 @@ static struct casync_durability decide_durability(struct casync_op *op)
 	return casync_durability_of_write(&in);
 }
 
-fsal_status_t casync_op_start(struct casync_op *op, bool bypass)
-{
-	struct casync_object *obj = op->obj;
-	struct state_t *state = op->arg->state;
-	fsal_status_t status;
-	int rc;
-
-	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
-				   op->length_bytes);
-	if (op->entry.waited_ns != 0)
-		casync_observe(casync_metrics_shard(&op->exp->metrics),
-			       CASYNC_H_THROTTLE, op->entry.waited_ns);
-	if (rc != 0)
-		return fsalstat(ERR_FSAL_DELAY, -rc);
-
-	status = fsal_start_io(&op->fsal_fd, &obj->handle,
-			       &casync_global_fd(obj, op_openflags(op))->fsal_fd,
-			       &op->temp_fd.fsal_fd, state, op_openflags(op), false, NULL, bypass,
-			       &obj->share);
-	if (FSAL_IS_ERROR(status)) {
-		op->fsal_fd = NULL;
-		casync_inflight_leave(&op->exp->inflight, &op->entry);
-		return status;
-	}
-
-	/* fsal_start_io takes a reservation only where no state has one. */
-	op->share_held = state == NULL;
-	if (op->kind == CASYNC_OP_WRITE)
-		op->durability = decide_durability(op);
-	casync_parts_lay_out(op);
-	casync_gather_prepare(op);
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
 static enum casync_metric_op metric_op(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ ? CASYNC_METRIC_READ
@@ -171,6 +137,10 @@ static void count_op(const struct casync_op *op)
 		return;
 	casync_count_answer(shard, metric_op(op), op->status);
 	casync_session_heard(op->exp->session, op->status.minor);
+	if (op->entry.waited_ns != 0)
+		casync_observe(shard, CASYNC_H_THROTTLE, op->entry.waited_ns);
+	if (op->entry.refused != 0)
+		return;
 	observe_stages(op, shard);
 	if (FSAL_IS_ERROR(op->status))
 		return;
@@ -215,6 +185,56 @@ static void release_fd(struct casync_op *op)
 					     op_openflags(op), FSAL_O_CLOSED);
 }
 
+/* There is a place, or none in time: on with it, where that may block. */
+static void called(struct casync_inflight_entry *entry)
+{
+	struct casync_op *op = container_of(entry, struct casync_op, entry);
+
+	casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
+}
+
+enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
+				       void (*later)(struct casync_work *work),
+				       fsal_status_t *status)
+{
+	struct casync_object *obj = op->obj;
+	struct state_t *state = op->arg->state;
+	int rc;
+
+	*status = fsal_start_io(
+		&op->fsal_fd, &obj->handle,
+		&casync_global_fd(obj, op_openflags(op))->fsal_fd,
+		&op->temp_fd.fsal_fd, state, op_openflags(op), false, NULL,
+		bypass, &obj->share);
+	if (FSAL_IS_ERROR(*status)) {
+		op->fsal_fd = NULL;
+		return CASYNC_OP_REFUSED;
+	}
+	/* fsal_start_io takes a reservation only where no state has one. */
+	op->share_held = state == NULL;
+
+	op->work.run = later;
+	op->entry.called = called;
+	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
+				   op->length_bytes);
+	if (rc == 0)
+		return CASYNC_OP_STARTED;
+	if (rc == -EINPROGRESS)
+		return CASYNC_OP_WAITS;
+	release_fd(op);
+	op->fsal_fd = NULL;
+	*status = fsalstat(ERR_FSAL_DELAY, -rc);
+	return CASYNC_OP_REFUSED;
+}
+
+void casync_op_prepare(struct casync_op *op)
+{
+	if (op->kind == CASYNC_OP_WRITE)
+		op->durability = decide_durability(op);
+	casync_parts_lay_out(op);
+	casync_gather_prepare(op);
+}
+
 static void store_outcome(const struct casync_op *op)
 {
 	struct fsal_io_arg *arg = op->arg;
@@ -237,7 +257,8 @@ void casync_op_end(struct casync_op *op)
 	ctx.creds = op->creds;
 
 	release_fd(op);
-	casync_inflight_leave(&op->exp->inflight, &op->entry);
+	if (op->entry.refused == 0)
+		casync_inflight_leave(&op->exp->inflight, &op->entry);
 	/* Before the answer: who has it finds it counted. */
 	count_op(op);
 	store_outcome(op);

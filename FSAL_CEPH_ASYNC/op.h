@@ -137,6 +137,7 @@ struct casync_op {
 	bool share_held;	  /**< A temporary share reservation. */
 	/** A READ whose caller sees by itself whether it is at the end. */
 	bool caller_finds_end;
+	bool past_end; /**< A READ beyond what is known of the file. */
 
 	uint64_t ino; /**< For the log: obj may be gone by then. */
 	uint64_t offset;
@@ -172,16 +173,29 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 				struct fsal_io_arg *arg, fsal_async_cb done_cb,
 				void *caller_arg);
 
+enum casync_op_started {
+	CASYNC_OP_STARTED, /**< casync_op_prepare() is due. */
+	CASYNC_OP_WAITS,   /**< `later` is going to be called. */
+	CASYNC_OP_REFUSED, /**< Nothing is held; casync_op_fail() is due. */
+};
+
 /**
- * Get a limit slot and a usable Fh, and lay out the parts.
+ * Get a usable Fh and a place among what is in flight.
  *
- * May block (limits, opening the file).
+ * May block (opening the file), but not for a place: an op that has to wait
+ * for one is not the caller's any more.
  *
- * @param[in] bypass  Bypass non-mandatory share denials.
- *
- * @return On error nothing is held; the caller goes on to casync_op_fail().
+ * @param[in]  bypass  Bypass non-mandatory share denials.
+ * @param[in]  later   Run on a worker of ours once there is a place, or there
+ *                     is none in time: entry.refused tells.
+ * @param[out] status  Why it was refused.
  */
-fsal_status_t casync_op_start(struct casync_op *op, bool bypass);
+enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
+				       void (*later)(struct casync_work *work),
+				       fsal_status_t *status);
+
+/** Decide what is promised, and lay out the parts. */
+void casync_op_prepare(struct casync_op *op);
 
 /**
  * Answer an op that was never submitted, in the request's own thread.

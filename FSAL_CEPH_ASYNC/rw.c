@@ -48,29 +48,59 @@ static void count(struct casync_export *exp, enum casync_counter counter)
 	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
+/* Whatever it waits for from here on, no worker of Ganesha's does; but one
+ * that has come this far without waiting may wait for the answer. */
+static void go(struct casync_op *op, bool may_await)
+{
+	casync_op_prepare(op);
+	if (op->past_end) {
+		casync_finish_blocking_read(op);
+		return;
+	}
+	if (op->kind == CASYNC_OP_WRITE && casync_flush_before_data(op->obj))
+		count(op->exp, CASYNC_C_JOURNALED_FIRST);
+	if (may_await)
+		casync_submit_and_await(op);
+	else
+		casync_submit(op);
+}
+
+static void go_later(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+
+	if (op->entry.refused == 0) {
+		go(op, false);
+		return;
+	}
+	op->status = fsalstat(ERR_FSAL_DELAY, -op->entry.refused);
+	if (casync_op_closes_fd(op))
+		casync_finish_close(op);
+	else
+		casync_op_end(op);
+}
+
 static void start(struct casync_op *op, bool bypass)
 {
-	bool blocking = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
 	fsal_status_t status;
 
+	op->past_end = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
 	/* libcephfs refuses empty writes and loses empty reads. */
 	if (op->length_bytes == 0) {
 		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 		return;
 	}
 
-	status = casync_op_start(op, bypass);
-	if (FSAL_IS_ERROR(status)) {
+	switch (casync_op_start(op, bypass, go_later, &status)) {
+	case CASYNC_OP_STARTED:
+		go(op, true);
+		break;
+	case CASYNC_OP_WAITS:
+		break;
+	case CASYNC_OP_REFUSED:
 		casync_op_fail(op, status);
-		return;
+		break;
 	}
-	if (blocking) {
-		casync_finish_blocking_read(op);
-		return;
-	}
-	if (op->kind == CASYNC_OP_WRITE && casync_flush_before_data(op->obj))
-		count(op->exp, CASYNC_C_JOURNALED_FIRST);
-	casync_submit_and_await(op);
 }
 
 /* Does the request end past what a signed offset can say? */

@@ -126,12 +126,15 @@ static void look_for_duplicates(void)
 
 static void look_at_exports(void)
 {
+	struct casync_export *exp;
 	struct glist_head *node;
 
 	pthread_mutex_lock(&watched_lock);
-	glist_for_each(node, &watched)
-		look_for_slow_ops(
-			glist_entry(node, struct casync_export, watched.link));
+	glist_for_each(node, &watched) {
+		exp = glist_entry(node, struct casync_export, watched.link);
+		casync_inflight_expire(&exp->inflight);
+		look_for_slow_ops(exp);
+	}
 	pthread_mutex_unlock(&watched_lock);
 }
 

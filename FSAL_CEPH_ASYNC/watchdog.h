@@ -6,6 +6,7 @@
  * Ten times a second it
  *	- gives help to answers that are held up (complete.h),
  *	- lets go writes that a flush has held for too long (flush.h),
+ *	- refuses requests that have waited too long for a place (inflight.h),
  *	- logs requests older than the export's Slow_Op_Warn, once,
  *	- logs what libcephfs completed twice (submit.h),
  *	- brings the metrics up to date (publish.h).

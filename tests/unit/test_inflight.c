@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -53,15 +54,29 @@ struct guest {
 	uint64_t bytes;
 	bool stays; /* else leaves as soon as he is in */
 	int rc;
+	sem_t called;
 	uint64_t waited_ns;
 };
+
+static void wake(struct casync_inflight_entry *entry)
+{
+	sem_post(&container_of(entry, struct guest, entry)->called);
+}
 
 static void *visit(void *arg)
 {
 	struct guest *guest = arg;
 	uint64_t start_ns = casync_now_ns();
 
+	sem_init(&guest->called, 0, 0);
+	guest->entry.called = wake;
 	guest->rc = casync_inflight_enter(&set, &guest->entry, guest->bytes);
+	if (guest->rc == -EINPROGRESS) {
+		while (sem_wait(&guest->called) != 0)
+			;
+		guest->rc = guest->entry.refused;
+	}
+	sem_destroy(&guest->called);
 	guest->waited_ns = casync_now_ns() - start_ns;
 	if (guest->rc == 0 && !guest->stays)
 		casync_inflight_leave(&set, &guest->entry);
@@ -191,48 +206,150 @@ static void larger_than_limit_waits_until_alone(void **state)
 	assert_int_equal(guest.rc, 0);
 }
 
+/* As if it had come so long ago. */
+static void age_first(uint64_t ms)
+{
+	pthread_mutex_lock(&set.lock);
+	glist_first_entry(&set.line, struct casync_inflight_entry, link)
+		->came_ns -= ms * NS_PER_MS;
+	pthread_mutex_unlock(&set.lock);
+}
+
 static void wait_for_room_is_bounded(void **state)
 {
-	struct guest guest = { .bytes = MAX_BYTES };
+	struct guest guest = {.bytes = MAX_BYTES};
 
 	(void)state;
 	enter(0, MAX_BYTES);
 	send(&guest);
+	await_waiting(1);
+	age_first(CASYNC_MAX_WAIT_MS - 1000);
+	casync_inflight_expire(&set);
+	await_waiting(1);
+	age_first(1000);
+	casync_inflight_expire(&set);
 	await(&guest);
 	assert_int_equal(guest.rc, -EAGAIN);
-	assert_true(guest.waited_ns >= (CASYNC_MAX_WAIT_MS - 100) * NS_PER_MS);
-	assert_true(guest.waited_ns <= (CASYNC_MAX_WAIT_MS + 5000) * NS_PER_MS);
+	assert_true(guest.entry.waited_ns >= CASYNC_MAX_WAIT_MS * NS_PER_MS);
 	/* Nothing of it stays behind. */
 	assert_int_equal(set.ops, 1);
 	assert_int_equal(set.waiting, 0);
+	assert_int_equal(set.line_bytes, 0);
 	leave(0);
 }
 
+static unsigned int calls;
+
+static void count_call(struct casync_inflight_entry *entry)
+{
+	calls++;
+	assert_int_equal(entry->refused, 0);
+	casync_inflight_leave(&set, entry);
+}
+
+/* They wait, and no thread does. */
 static void one_more_than_may_wait_is_turned_away_at_once(void **state)
 {
-	static struct guest guests[CASYNC_MAX_WAITING];
-	struct guest late = { .bytes = 1 };
+	static struct casync_inflight_entry waiting[CASYNC_MAX_WAITING];
 	unsigned int i;
 
 	(void)state;
-	memset(guests, 0, sizeof(guests));
+	memset(waiting, 0, sizeof(waiting));
+	calls = 0;
 	enter(0, MAX_BYTES);
 	for (i = 0; i < CASYNC_MAX_WAITING; i++) {
-		guests[i].bytes = 1;
-		send(&guests[i]);
+		waiting[i].called = count_call;
+		assert_int_equal(casync_inflight_enter(&set, &waiting[i], 1),
+				 -EINPROGRESS);
 	}
-	await_waiting(CASYNC_MAX_WAITING);
-	send(&late);
-	await(&late);
-	assert_int_equal(late.rc, -EAGAIN);
-	assert_true(late.waited_ns < 2000 * NS_PER_MS);
-
+	assert_int_equal(casync_inflight_enter(&set, &entries[1], 1), -EAGAIN);
+	assert_int_equal(calls, 0);
 	leave(0);
-	for (i = 0; i < CASYNC_MAX_WAITING; i++) {
-		await(&guests[i]);
-		assert_int_equal(guests[i].rc, 0);
-	}
+	assert_int_equal(calls, CASYNC_MAX_WAITING);
 	assert_int_equal(set.ops, 0);
+}
+
+/* --- all sets together */
+
+static void no_limit_of_all(void)
+{
+	casync_inflight_limit_all(UINT64_MAX, UINT64_MAX);
+}
+
+static void all_together_have_a_limit(void **state)
+{
+	struct casync_inflight other;
+
+	(void)state;
+	casync_inflight_init(&other, 1000, UINT64_MAX);
+	casync_inflight_limit_all(1000, 10 * CASYNC_ASSURED_BYTES);
+	assert_int_equal(casync_inflight_enter(&other, &entries[0],
+					       10 * CASYNC_ASSURED_BYTES),
+			 0);
+	assert_int_equal(casync_inflight_enter(&other, &entries[1],
+					       CASYNC_ASSURED_BYTES),
+			 -EAGAIN);
+	/* This one has nothing yet: it is not to suffer from the other. */
+	enter(2, MAX_BYTES);
+	casync_inflight_leave(&other, &entries[0]);
+	assert_int_equal(casync_inflight_enter(&other, &entries[1],
+					       CASYNC_ASSURED_BYTES),
+			 0);
+	casync_inflight_leave(&other, &entries[1]);
+	leave(2);
+	casync_inflight_destroy(&other);
+	no_limit_of_all();
+}
+
+/* So many exports, each with as much as it can get. */
+static void what_is_assured_is_all_there_is_beyond_the_limit(void **state)
+{
+	static struct casync_inflight_entry many[8 * CASYNC_ASSURED_OPS];
+	struct casync_inflight sets[4];
+	unsigned int i, in = 0;
+
+	(void)state;
+	casync_inflight_limit_all(100, UINT64_MAX);
+	for (i = 0; i < 4; i++)
+		casync_inflight_init(&sets[i], 1 << 20, UINT64_MAX);
+	for (i = 0; i < 8 * CASYNC_ASSURED_OPS; i++) {
+		if (casync_inflight_enter(&sets[i % 4], &many[i], 1) == 0)
+			in++;
+		else
+			many[i].bytes = 0;
+	}
+	assert_int_equal(in, 4 * CASYNC_ASSURED_OPS);
+	for (i = 0; i < 8 * CASYNC_ASSURED_OPS; i++) {
+		if (many[i].bytes != 0)
+			casync_inflight_leave(&sets[i % 4], &many[i]);
+	}
+	for (i = 0; i < 4; i++)
+		casync_inflight_destroy(&sets[i]);
+	no_limit_of_all();
+}
+
+/* What waits counts, and is given back when it is refused. */
+static void what_waits_counts_too(void **state)
+{
+	struct guest guest = {.bytes = 10};
+
+	(void)state;
+	enter(0, MAX_BYTES);
+	send(&guest);
+	await_waiting(1);
+	casync_inflight_limit_all(2, UINT64_MAX);
+	set.ops += CASYNC_ASSURED_OPS;
+	assert_int_equal(casync_inflight_enter(&set, &entries[1], 1), -EAGAIN);
+	set.ops -= CASYNC_ASSURED_OPS;
+	age_first(CASYNC_MAX_WAIT_MS);
+	casync_inflight_expire(&set);
+	await(&guest);
+	leave(0);
+	enter(1, 1);
+	enter(2, 1);
+	leave(1);
+	leave(2);
+	no_limit_of_all();
 }
 
 static void closed_set_refuses(void **state)
@@ -329,12 +446,8 @@ static void *race(void *arg)
 	struct guest *guest = arg;
 	int i;
 
-	for (i = 0; i < ROUNDS && guest->rc == 0; i++) {
-		guest->rc = casync_inflight_enter(&set, &guest->entry,
-						  guest->bytes);
-		if (guest->rc == 0)
-			casync_inflight_leave(&set, &guest->entry);
-	}
+	for (i = 0; i < ROUNDS && guest->rc == 0; i++)
+		(void)visit(guest);
 	return NULL;
 }
 
@@ -391,15 +504,15 @@ static void giving_up_lets_the_next_one_in(void **state)
 {
 	struct guest large = { .bytes = 900 };
 	struct guest small = { .bytes = 1 };
-	const struct timespec later = { .tv_nsec = 300000000 };
 
 	(void)state;
 	enter(0, 200);
 	send(&large);
 	await_waiting(1);
-	nanosleep(&later, NULL);
 	send(&small);
 	await_waiting(2);
+	age_first(CASYNC_MAX_WAIT_MS);
+	casync_inflight_expire(&set);
 	await(&large);
 	await(&small);
 	assert_int_equal(large.rc, -EAGAIN);
@@ -523,14 +636,15 @@ static void *turn_limits(void *arg)
 
 static void *come_and_go(void *arg)
 {
-	struct casync_inflight_entry entry;
+	struct guest guest = {.rc = 0};
 	unsigned int i;
 
 	(void)arg;
 	for (i = 0; i < 5000; i++) {
-		if (casync_inflight_enter(&set, &entry, i % 200) != 0)
+		guest.bytes = i % 200;
+		(void)visit(&guest);
+		if (guest.rc != 0)
 			return "turned away";
-		casync_inflight_leave(&set, &entry);
 	}
 	return NULL;
 }
@@ -570,6 +684,9 @@ int main(void)
 		CASE(larger_than_limit_waits_until_alone),
 		CASE(wait_for_room_is_bounded),
 		CASE(one_more_than_may_wait_is_turned_away_at_once),
+		CASE(all_together_have_a_limit),
+		CASE(what_is_assured_is_all_there_is_beyond_the_limit),
+		CASE(what_waits_counts_too),
 		CASE(closed_set_refuses),
 		CASE(closing_wakes_those_who_wait),
 		CASE(drain_times_out_with_what_is_left),

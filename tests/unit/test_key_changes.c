@@ -133,6 +133,9 @@ static const struct change restart[] = {
 	{"Use_Old_Uuid", "true", "Use_Old_Uuid = true (was false)"},
 	{"Register_Service", "on", "Register_Service = true (was false)"},
 	{"NodeId", "a", "NodeId = \"a\" (was not set)"},
+	{"Max_Inflight_Total", "300", "Max_Inflight_Total = 300 (was 32768)"},
+	{"Max_Inflight_Bytes_Total", "134217728",
+	 "Max_Inflight_Bytes_Total = 134217728 (was 4294967296)"},
 };
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))

@@ -64,6 +64,11 @@ struct number_case {
 static const struct number_case numbers[] = {
 	{"Umask", 0, "0", "0777", "-1", "01000",
 	 "it must be an octal number from 0 to 0777"},
+	{"Max_Inflight_Total", 32768, "256", "16777216", "255", "16777217",
+	 "it must be a number of requests from 256 to 16777216"},
+	{"Max_Inflight_Bytes_Total", UINT64_C(4) << 30, "67108864",
+	 "1099511627776", "67108863", "1099511627777",
+	 "it must be a number of bytes from 67108864 to 1099511627776"},
 	{"Max_Inflight", 8192, "1", "1048576", "0", "1048577",
 	 "it must be a number of requests from 1 to 1048576"},
 	{"Max_Inflight_Bytes", 1 << 30, "1048576", "1099511627776", "1048575",
