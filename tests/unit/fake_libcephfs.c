@@ -290,6 +290,14 @@ void fake_complete_reversed(void)
 		fake_complete(i - 1);
 }
 
+void fake_forget_calls(void)
+{
+	if (!lock_client())
+		abort();
+	fake.call_count = 0;
+	unlock_client();
+}
+
 unsigned int fake_call_count(void)
 {
 	unsigned int count;

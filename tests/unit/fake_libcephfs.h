@@ -23,7 +23,7 @@
 #include <stdint.h>
 
 #define FAKE_MAX_OBJECTS 64
-#define FAKE_MAX_CALLS 256
+#define FAKE_MAX_CALLS 4096
 
 /** When a non-blocking call is answered. */
 enum fake_when {
@@ -129,6 +129,9 @@ void fake_complete_again(unsigned int call, int64_t result);
 /** Answer all that are pending, in this thread. */
 void fake_complete_in_order(void);
 void fake_complete_reversed(void);
+
+/** Forget all calls, which have been answered: there is room for more. */
+void fake_forget_calls(void);
 
 /** Wait for the threads of FAKE_ON_THREAD. */
 void fake_join(void);

@@ -319,6 +319,91 @@ static void answer_and_end_of_the_wait_at_once(void **state)
 	free_io(io);
 }
 
+/* --- a worker with something better to do than wait */
+
+static sem_t in_submission[2], submit[2];
+static int submissions; /* atomic */
+
+/* Those before fill the gate; the worker's own goes through; the one that was
+ * left there for it stops. */
+static void stop_in_submission(void)
+{
+	int number = __atomic_add_fetch(&submissions, 1, __ATOMIC_ACQ_REL);
+
+	if (number < CASYNC_GATE_THREADS) {
+		sem_post(&in_submission[0]);
+		(void)rig_wait(&submit[0]);
+		sem_post(&submit[0]);
+	} else if (number == CASYNC_GATE_THREADS + 1) {
+		sem_post(&in_submission[1]);
+		(void)rig_wait(&submit[1]);
+	} else if (number == CASYNC_GATE_THREADS) {
+		/* Long enough for another one to be left in the gate. */
+		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+	}
+}
+
+static void *read_on_a_worker(void *io)
+{
+	op_ctx = &rig.request;
+	start_read(io);
+	return NULL;
+}
+
+static void worker_that_submits_for_others_is_not_waited_for(void **state)
+{
+	pthread_t threads[CASYNC_GATE_THREADS];
+	struct io *ios[CASYNC_GATE_THREADS + 1];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 2; i++) {
+		sem_init(&in_submission[i], 0, 0);
+		sem_init(&submit[i], 0, 0);
+	}
+	submissions = 0;
+	fake.plan.when = FAKE_LATER;
+	fake.submission = stop_in_submission;
+	for (i = 0; i < CASYNC_GATE_THREADS; i++) {
+		ios[i] = new_io(i * 200, 100);
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						read_on_a_worker, ios[i]),
+				 0);
+		if (i < CASYNC_GATE_THREADS - 1)
+			assert_true(rig_wait(&in_submission[0]));
+	}
+	while (__atomic_load_n(&submissions, __ATOMIC_ACQUIRE) !=
+	       CASYNC_GATE_THREADS)
+		;
+	/* The gate is full: who is inside takes it along. */
+	ios[i] = new_io(i * 200, 100);
+	start_read(ios[i]);
+	assert_true(rig_wait(&in_submission[1]));
+	/* Its own is answered while it is stuck with the other one. */
+	fake_complete(0);
+	assert_true(rig_wait(&ios[CASYNC_GATE_THREADS - 1]->came));
+	assert_false(waited_in_vain());
+
+	sem_post(&submit[0]);
+	sem_post(&submit[1]);
+	for (i = 0; i < CASYNC_GATE_THREADS; i++)
+		pthread_join(threads[i], NULL);
+	fake_complete_in_order();
+	sem_post(&ios[CASYNC_GATE_THREADS - 1]->came);
+	for (i = 0; i <= CASYNC_GATE_THREADS; i++)
+		assert_true(rig_wait(&ios[i]->came));
+	sem_post(&ios[0]->came);
+	settle(ios[0]);
+	for (i = 0; i <= CASYNC_GATE_THREADS; i++) {
+		check_ok(ios[i], 100);
+		free_io(ios[i]);
+	}
+	for (i = 0; i < 2; i++) {
+		sem_destroy(&in_submission[i]);
+		sem_destroy(&submit[i]);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -335,6 +420,7 @@ int main(void)
 		AWAIT_CASE(completion_thread_does_not_wait),
 		AWAIT_CASE(only_so_many_wait),
 		AWAIT_CASE(answer_and_end_of_the_wait_at_once),
+		AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for),
 	};
 
 	return cmocka_run_group_tests_name("await", tests, NULL, NULL);

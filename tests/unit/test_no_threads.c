@@ -66,7 +66,8 @@ static void check_start(int (*begin)(void), void (*end)(void), int threads)
 static void workers_do_not_start(void **state)
 {
 	(void)state;
-	check_start(casync_workers_start, casync_workers_stop, 1);
+	check_start(casync_workers_start, casync_workers_stop,
+		    CASYNC_WORK_LANES);
 }
 
 static void completers_do_not_start(void **state)
@@ -96,7 +97,8 @@ static int down(void **state)
 	return request_down(state);
 }
 
-/* Each has a temporary fd, which a worker closes: there is but one. */
+/* Each has a temporary fd, which a worker closes: there is but one of its
+ * lane. */
 static void one_worker_does_it_all(void **state)
 {
 	struct io *ios[REQUESTS];

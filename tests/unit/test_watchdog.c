@@ -300,6 +300,32 @@ static void answers_get_their_help(void **state)
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
+/* The clock of the day is an hour ahead of what the kernel has: as if it had
+ * been set back just after it was asked for. */
+static bool clock_set_back; /* atomic */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_REALTIME &&
+	    __atomic_load_n(&clock_set_back, __ATOMIC_ACQUIRE))
+		now->tv_sec += 3600;
+	return rc;
+}
+
+static void clock_that_is_set_back_stops_nothing(void **state)
+{
+	(void)state;
+	__atomic_store_n(&clock_set_back, true, __ATOMIC_RELEASE);
+	two_looks();
+	two_looks();
+	__atomic_store_n(&clock_set_back, false, __ATOMIC_RELEASE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -312,6 +338,7 @@ int main(void)
 		CASE(list_names_what_did_not_end),
 		CASE(second_completion_is_logged_with_the_op),
 		CASE(answers_get_their_help),
+		CASE(clock_that_is_set_back_stops_nothing),
 	};
 
 	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);

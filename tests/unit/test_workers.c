@@ -167,6 +167,150 @@ static void blocked_jobs_get_threads_up_to_the_limit(void **state)
 	sem_destroy(&hold);
 }
 
+/* --- lanes and shares */
+
+/* Jobs of a file, which begin and then wait. */
+struct shared_job {
+	struct job job;
+	struct casync_work_share *share;
+};
+
+static void run_shared(struct casync_work *work)
+{
+	struct shared_job *shared = container_of(work, struct shared_job,
+						 job.work);
+	struct casync_work_share *share = shared->share;
+
+	(void)sem_post(shared->job.begun);
+	(void)await(shared->job.hold, TIMEOUT_S);
+	__atomic_add_fetch(&total, 1, __ATOMIC_ACQ_REL);
+	casync_work_give_way(CASYNC_WORK_LOOK, share);
+}
+
+static void stuck_lane_keeps_no_other(void **state)
+{
+	static struct job stuck[1000];
+	struct job job = {.work.run = run};
+	sem_t done, hold;
+	unsigned int i, lane;
+
+	(void)state;
+	memset(stuck, 0, sizeof(stuck));
+	sem_init(&done, 0, 0);
+	sem_init(&hold, 0, 0);
+	for (i = 0; i < 1000; i++) {
+		stuck[i].work.run = run;
+		stuck[i].hold = &hold;
+		casync_work_submit(CASYNC_WORK_METADATA, &stuck[i].work);
+	}
+	job.begun = &done;
+	for (lane = 0; lane < CASYNC_WORK_LANES; lane++) {
+		if (lane == CASYNC_WORK_METADATA)
+			continue;
+		casync_work_submit(lane, &job.work);
+		assert_true(await(&done, 1));
+	}
+	for (i = 0; i < 1000; i++)
+		sem_post(&hold);
+	casync_workers_stop();
+	sem_destroy(&done);
+	sem_destroy(&hold);
+}
+
+static int begun_of(sem_t *begun)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+	int value = -1;
+
+	nanosleep(&pause, NULL);
+	sem_getvalue(begun, &value);
+	return value;
+}
+
+static void file_takes_its_share_and_no_more(void **state)
+{
+	static struct shared_job jobs[3 * CASYNC_WORK_SHARE + 1];
+	struct casync_work_share share = {0}, other = {0};
+	const unsigned int last = 3 * CASYNC_WORK_SHARE;
+	struct job one_more = {.work.run = run};
+	sem_t begun, hold;
+	unsigned int i;
+
+	(void)state;
+	memset(jobs, 0, sizeof(jobs));
+	sem_init(&begun, 0, 0);
+	sem_init(&hold, 0, 0);
+	for (i = 0; i <= last; i++) {
+		jobs[i].job.work.run = run_shared;
+		jobs[i].job.begun = &begun;
+		jobs[i].job.hold = &hold;
+		jobs[i].share = i == last ? &other : &share;
+		casync_work_submit_shared(CASYNC_WORK_LOOK, jobs[i].share,
+					  &jobs[i].job.work);
+	}
+	/* The file's, and another file's beside them. */
+	for (i = 0; i <= CASYNC_WORK_SHARE; i++)
+		assert_true(await(&begun, TIMEOUT_S));
+	assert_int_equal(begun_of(&begun), 0);
+	assert_false(casync_work_try_shared(CASYNC_WORK_LOOK, &share,
+					    &one_more.work));
+	for (i = 0; i <= last; i++)
+		sem_post(&hold);
+	casync_workers_stop();
+	assert_int_equal(total, last + 1);
+	assert_int_equal(share.at_work, 0);
+	assert_null(share.waiting);
+	assert_int_equal(other.at_work, 0);
+	sem_destroy(&begun);
+	sem_destroy(&hold);
+}
+
+static void full_lane_is_not_waited_for(void **state)
+{
+	static struct job stuck[CASYNC_WORKERS_MAX];
+	struct casync_work_share share = {0};
+	struct job job = {.work.run = run};
+	sem_t hold;
+	unsigned int i;
+
+	(void)state;
+	memset(stuck, 0, sizeof(stuck));
+	sem_init(&hold, 0, 0);
+	for (i = 0; i < CASYNC_WORKERS_MAX; i++) {
+		stuck[i].work.run = run;
+		stuck[i].hold = &hold;
+		casync_work_submit(CASYNC_WORK_LOOK, &stuck[i].work);
+	}
+	assert_false(casync_work_try_shared(CASYNC_WORK_LOOK, &share,
+					    &job.work));
+	assert_int_equal(share.at_work, 0);
+	for (i = 0; i < CASYNC_WORKERS_MAX; i++)
+		sem_post(&hold);
+	casync_workers_stop();
+	assert_int_equal(job.runs, 0);
+	sem_destroy(&hold);
+}
+
+static void run_in_another_lane(struct casync_work *work)
+{
+	struct job *job = container_of(work, struct job, work);
+
+	work->run = run;
+	job->begun = NULL;
+	casync_work_submit(CASYNC_WORK_METADATA, work);
+}
+
+/* The last job of the last lane may have work for the first. */
+static void stop_runs_what_one_lane_leaves_to_another(void **state)
+{
+	struct job job = {.work.run = run_in_another_lane};
+
+	(void)state;
+	casync_work_submit(CASYNC_WORK_UPCALL, &job.work);
+	casync_workers_stop();
+	assert_int_equal(job.runs, 1);
+}
+
 struct producer {
 	pthread_t thread;
 	struct job jobs[JOBS_EACH];
@@ -251,6 +395,10 @@ int main(void)
 		CASE(blocked_jobs_get_threads_up_to_the_limit),
 		CASE(many_producers_have_each_job_run_once),
 		CASE(second_of_two_jobs_at_once_is_not_held_up),
+		CASE(stuck_lane_keeps_no_other),
+		CASE(file_takes_its_share_and_no_more),
+		CASE(full_lane_is_not_waited_for),
+		CASE(stop_runs_what_one_lane_leaves_to_another),
 	};
 
 	return cmocka_run_group_tests_name("workers", tests, NULL, NULL);

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * A list of names that others change while it is fetched: the fetching ends.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cred.h"
+#include "ops.h"
+#include "rig.h"
+
+/* What libcephfs has; it grows by as much with each call. */
+static size_t length_bytes, grows_bytes;
+static bool runs_away;
+static unsigned int calls;
+static size_t listed_bytes;
+
+int ceph_ll_listxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		      char *list, size_t buf_size, size_t *list_size,
+		      const UserPerm *perms)
+{
+	size_t length = length_bytes;
+
+	(void)cmount;
+	(void)in;
+	(void)perms;
+	if (++calls > 1000)
+		fail_msg("it goes on for ever");
+	length_bytes += grows_bytes;
+	if (runs_away)
+		length_bytes *= 4;
+	/* A buffer that is too small leaves list_size as it was. */
+	if (buf_size != 0 && buf_size < length)
+		return -ERANGE;
+	if (buf_size != 0)
+		memset(list, 'x', length);
+	*list_size = length;
+	return 0;
+}
+
+fsal_status_t fsal_listxattr_helper(const char *buf, size_t listlen,
+				    uint32_t maxbytes, nfs_cookie4 *lr_cookie,
+				    bool_t *lr_eof, xattrlist4 *lr_names)
+{
+	(void)maxbytes;
+	(void)lr_cookie;
+	(void)lr_eof;
+	(void)lr_names;
+	listed_bytes = listlen;
+	if (listlen != 0)
+		assert_int_equal(buf[listlen - 1], 'x');
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+UserPerm *casync_userperm(const struct user_cred *creds)
+{
+	(void)creds;
+	return (UserPerm *)&calls;
+}
+
+void ceph_userperm_destroy(UserPerm *perm)
+{
+	(void)perm;
+}
+
+int ceph_ll_getxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		     const char *name, void *value, size_t size,
+		     const UserPerm *perms)
+{
+	(void)cmount;
+	(void)in;
+	(void)name;
+	(void)value;
+	(void)size;
+	(void)perms;
+	return -ENOSYS;
+}
+
+int ceph_ll_setxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		     const char *name, const void *value, size_t size,
+		     int flags, const UserPerm *perms)
+{
+	(void)value;
+	(void)flags;
+	return ceph_ll_getxattr(cmount, in, name, NULL, size, perms);
+}
+
+int ceph_ll_removexattr(struct ceph_mount_info *cmount, struct Inode *in,
+			const char *name, const UserPerm *perms)
+{
+	return ceph_ll_getxattr(cmount, in, name, NULL, 0, perms);
+}
+
+static int up(void **state)
+{
+	calls = 0;
+	listed_bytes = 12345;
+	grows_bytes = 0;
+	runs_away = false;
+	return rig_up(state);
+}
+
+static fsal_errors_t list(void)
+{
+	nfs_cookie4 cookie = 0;
+	xattrlist4 names;
+	bool_t eof;
+
+	return casync_listxattrs(&rig.obj->handle, 4096, &cookie, &eof, &names)
+		.major;
+}
+
+static void usual_list_takes_one_call(void **state)
+{
+	(void)state;
+	length_bytes = 100;
+	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(listed_bytes, 100);
+	assert_int_equal(calls, 1);
+}
+
+static void no_names_are_a_list_too(void **state)
+{
+	(void)state;
+	length_bytes = 0;
+	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(listed_bytes, 0);
+}
+
+/* More than Linux lets a file have (65536). */
+static void long_list_is_fetched(void **state)
+{
+	(void)state;
+	length_bytes = 200000;
+	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(listed_bytes, 200000);
+}
+
+static void list_that_grows_meanwhile_is_fetched(void **state)
+{
+	(void)state;
+	length_bytes = 70000;
+	grows_bytes = 255;
+	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(calls, 3);
+}
+
+static void one_that_runs_away_is_not_followed(void **state)
+{
+	(void)state;
+	length_bytes = 70000;
+	runs_away = true;
+	assert_int_not_equal(list(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(listed_bytes, 12345);
+	assert_true(calls < 20);
+}
+
+#define XATTR_CASE(test) cmocka_unit_test_setup_teardown(test, up, rig_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		XATTR_CASE(usual_list_takes_one_call),
+		XATTR_CASE(no_names_are_a_list_too),
+		XATTR_CASE(long_list_is_fetched),
+		XATTR_CASE(list_that_grows_meanwhile_is_fetched),
+		XATTR_CASE(one_that_runs_away_is_not_followed),
+	};
+
+	return cmocka_run_group_tests_name("xattr", tests, NULL, NULL);
+}
