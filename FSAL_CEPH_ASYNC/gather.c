@@ -127,11 +127,12 @@ static bool is_refused(const struct casync_part *part)
 struct casync_op *casync_gather_scatter(struct casync_op *first)
 {
 	struct casync_op *members = first->members;
-	int64_t result = first->parts[0].result;
 	struct casync_op *op;
+	int64_t result;
 
 	if (members == NULL)
 		return NULL;
+	result = first->parts[0].result;
 	if (is_refused(&first->parts[0])) {
 		first->gather.alone = true;
 		return NULL;
