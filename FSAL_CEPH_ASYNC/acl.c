@@ -58,6 +58,15 @@ static int get_value(struct casync_object *obj, const UserPerm *perms,
 	return -EAGAIN;
 }
 
+/* Whoever speaks to the MDS can store anything. */
+static bool is_whole(acl_t acl)
+{
+	int last;
+	int wrong = acl_check(acl, &last);
+
+	return wrong == 0 || wrong == ACL_DUPLICATE_ERROR;
+}
+
 /* The ACL of that name; *acl is NULL if there is none. */
 static int read_acl(struct casync_object *obj, const UserPerm *perms,
 		    const char *name, acl_t *acl)
@@ -69,6 +78,12 @@ static int read_acl(struct casync_object *obj, const UserPerm *perms,
 	if (rc > 0) {
 		*acl = xattr_2_posix_acl(value, (size_t)rc);
 		rc = *acl != NULL ? 0 : -EIO;
+		/* Ganesha goes round for ever in one that lacks an entry. */
+		if (rc == 0 && !is_whole(*acl)) {
+			acl_free(*acl);
+			*acl = NULL;
+			rc = -EIO;
+		}
 	}
 	gsh_free(value);
 	return rc == -ENODATA || rc == -EOPNOTSUPP ? 0 : rc;

@@ -89,7 +89,7 @@ void casync_await_leave(struct casync_op *op)
 {
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
 	if (!give_away(op))
-		casync_finish(op);
+		casync_complete_queue(op);
 }
 
 bool casync_await_hand_over(struct casync_op *op)

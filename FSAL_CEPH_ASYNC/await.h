@@ -52,8 +52,8 @@ bool casync_await_begin(struct casync_op *op);
 void casync_await_end(struct casync_op *op);
 
 /**
- * The caller has something else to do: the op is answered now, if it can be,
- * or by the completion threads.  It must not be touched afterwards.
+ * The caller has something else to do: the op is left to the completion
+ * threads.  It must not be touched afterwards.
  */
 void casync_await_leave(struct casync_op *op);
 

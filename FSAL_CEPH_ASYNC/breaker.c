@@ -36,6 +36,12 @@ static bool take_room(struct casync_breaker *breaker, enum casync_lane lane,
 	return false;
 }
 
+bool casync_breaker_try(struct casync_breaker *breaker, enum casync_lane lane,
+			uint32_t room)
+{
+	return take_room(breaker, lane, room);
+}
+
 bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
 			  uint32_t room)
 {

@@ -47,6 +47,10 @@ struct casync_breaker {
 bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
 			  uint32_t room);
 
+/** The same without waiting. */
+bool casync_breaker_try(struct casync_breaker *breaker, enum casync_lane lane,
+			uint32_t room);
+
 void casync_breaker_leave(struct casync_breaker *breaker,
 			  enum casync_lane lane);
 

@@ -23,6 +23,9 @@
 
 #define MS_PER_S 1000
 
+/* Workers of Ganesha's that may wait for the monitors, an export. */
+#define STATFS_WORKERS 8
+
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
 {
 	return container_of(exp_hdl, struct casync_export, export);
@@ -244,12 +247,17 @@ static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,
 					 struct fsal_obj_handle *obj_hdl,
 					 fsal_dynamicfsinfo_t *info)
 {
+	struct casync_export *exp = export_of(exp_hdl);
 	struct statvfs vfs;
 	int rc;
 
+	/* It asks a monitor each time, and waits for it without a timeout. */
+	if (!casync_breaker_enter(&exp->statfs, CASYNC_LANE_WORKER,
+				  STATFS_WORKERS))
+		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	/* By inode: below a quota CephFS answers for the quota's realm. */
-	rc = ceph_ll_statfs(export_of(exp_hdl)->ceph,
-			    casync_object_of(obj_hdl)->inode, &vfs);
+	rc = ceph_ll_statfs(exp->ceph, casync_object_of(obj_hdl)->inode, &vfs);
+	casync_breaker_leave(&exp->statfs, CASYNC_LANE_WORKER);
 	if (rc < 0)
 		return casync_status(rc);
 

@@ -9,6 +9,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+#include "breaker.h"
 #include "config_keys.h"
 #include "inflight.h"
 #include "layout.h"
@@ -35,6 +36,7 @@ struct casync_export {
 	struct casync_pool pool;	 /**< Where ops come from. */
 	struct casync_listings listings; /**< That stopped half-way. */
 	struct casync_layout layout;	 /**< Of new files. */
+	struct casync_breaker statfs;	 /**< Who waits for a monitor. */
 	struct casync_metrics metrics;	 /**< What was done. */
 	uint64_t await_not_before_ns;	 /**< Atomic; await.c's. */
 	struct casync_watched watched;

@@ -28,7 +28,9 @@ static void state_free(struct state_t *state)
 
 	if (casync_fd_abandoned(exp, &st->fd))
 		return;
-	casync_lease_give_back(&st->lease);
+	/* The others have none, and need not wait for who gives one back. */
+	if (state->state_type == STATE_TYPE_DELEG)
+		casync_lease_give_back(&st->lease);
 	destroy_fsal_fd(&st->fd.fsal_fd);
 	gsh_free(st);
 }
@@ -74,7 +76,9 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 {
 	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
 	fd->fh_flags = openflags;
-	fd->fsal_fd.openflags = FSAL_O_NFS_FLAGS(openflags);
+	/* Who sees the flags, which Ganesha reads without a lock, sees the Fh. */
+	__atomic_store_n(&fd->fsal_fd.openflags, FSAL_O_NFS_FLAGS(openflags),
+			 __ATOMIC_RELEASE);
 	casync_fd_learn_layout(obj);
 }
 

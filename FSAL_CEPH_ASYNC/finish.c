@@ -166,8 +166,8 @@ static void run_look(struct casync_work *work)
 }
 
 /*
- * The end, on a thread that may not wait for the MDS: asking for the size
- * goes to one that may, if there is one free.
+ * The end, on a thread that may not wait: asking for the size goes to one that
+ * may, if there is one free, and so does closing a temporary fd.
  */
 static void end_or_look(struct casync_op *op, enum rest rest)
 {
@@ -177,7 +177,10 @@ static void end_or_look(struct casync_op *op, enum rest rest)
 					   &op->work))
 			return;
 	}
-	casync_op_end(op);
+	if (casync_op_closes_fd(op))
+		casync_finish_close(op);
+	else
+		casync_op_end(op);
 }
 
 static void run_repair(struct casync_work *work)
@@ -208,16 +211,17 @@ void casync_finish_blocking_read(struct casync_op *op)
 	casync_work_submit_shared(CASYNC_WORK_LOOK, &op->obj->look, &op->work);
 }
 
-/*
- * A worker of Ganesha's that has waited for the answer asks for the size as a
- * GETATTR would, and as few of them do for one file (breaker.h).
- */
+/* Workers of Ganesha's that ask for one file's size: it is no necessary part of
+ * the answer. */
+#define LOOKING_HERE 4
+
+/* A worker of Ganesha's that has waited for the answer asks for the size by
+ * itself, unless others wait for attributes of the file already. */
 static void look_here(struct casync_op *op)
 {
 	struct casync_breaker *breaker = &op->obj->getattr;
 
-	if (!casync_breaker_enter(breaker, CASYNC_LANE_WORKER,
-				  casync_breaker_workers()))
+	if (!casync_breaker_try(breaker, CASYNC_LANE_WORKER, LOOKING_HERE))
 		return;
 	check_end_of_file(op);
 	casync_breaker_leave(breaker, CASYNC_LANE_WORKER);
@@ -245,10 +249,7 @@ static void finish_read(struct casync_op *op)
 		look_here(op);
 		rest = NOTHING;
 	}
-	if (casync_op_closes_fd(op) && rest == NOTHING)
-		casync_finish_close(op);
-	else
-		end_or_look(op, rest);
+	end_or_look(op, rest);
 }
 
 void casync_finish_close(struct casync_op *op)

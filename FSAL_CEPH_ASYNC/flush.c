@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <errno.h>
 #include <semaphore.h>
+#include <time.h>
 
 #include "errors.h"
 #include "export.h"
@@ -27,6 +29,8 @@ void casync_flush_init(struct casync_flush *flush)
 	glist_init(&flush->waiters);
 	flush->running = false;
 	flush->first = false;
+	flush->holds = 0;
+	flush->held_since_ns = 0;
 	flush->truncated = false;
 	flush->unjournaled = false;
 	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
@@ -109,11 +113,26 @@ static bool hold_writes(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 
+	bool drained;
+
 	pthread_mutex_lock(&holds_lock);
 	flush->held_since_ns = casync_now_ns();
 	glist_add_tail(&holds, &flush->hold);
+	flush->holds++;
+	drained = casync_gate_hold(&obj->gate);
 	pthread_mutex_unlock(&holds_lock);
-	return casync_gate_hold(&obj->gate);
+	return drained;
+}
+
+/* Have the writes been let go, because those before took too long? */
+static bool hold_is_over(struct casync_flush *flush)
+{
+	bool over;
+
+	pthread_mutex_lock(&holds_lock);
+	over = flush->held_since_ns == 0;
+	pthread_mutex_unlock(&holds_lock);
+	return over;
 }
 
 static void forget_hold(struct casync_flush *flush)
@@ -126,13 +145,13 @@ static void forget_hold(struct casync_flush *flush)
 }
 
 /* The first hold that is too old, let go; an op to be submitted, or NULL. */
-static bool let_go_one_locked(uint64_t now_ns, struct casync_op **op)
+static bool let_go_one_locked(struct casync_op **op)
 {
 	struct casync_flush *flush =
 		glist_first_entry(&holds, struct casync_flush, hold);
 
 	if (flush == NULL ||
-	    now_ns - flush->held_since_ns < CASYNC_FLUSH_HOLD_MS * NS_PER_MS)
+	    casync_now_ns() - flush->held_since_ns < CASYNC_FLUSH_HOLD_MS * NS_PER_MS)
 		return false;
 	glist_del(&flush->hold);
 	flush->held_since_ns = 0;
@@ -144,13 +163,12 @@ static bool let_go_one_locked(uint64_t now_ns, struct casync_op **op)
 
 void casync_flush_tick(void)
 {
-	uint64_t now_ns = casync_now_ns();
 	struct casync_op *op;
 	bool more;
 
 	do {
 		pthread_mutex_lock(&holds_lock);
-		more = let_go_one_locked(now_ns, &op);
+		more = let_go_one_locked(&op);
 		pthread_mutex_unlock(&holds_lock);
 		if (more)
 			casync_submit_let_in(op);
@@ -200,16 +218,65 @@ static bool end_hold(struct casync_object *obj, int rc)
 
 static void flush_run(struct casync_work *work);
 
+/*
+ * Nothing is in flight that the flush would wait for.  Whether anybody still
+ * waits for it: those who do keep the object until it has ended.
+ */
+static bool is_wanted(struct casync_object *obj)
+{
+	struct casync_flush *flush = &obj->flush;
+	struct casync_op *now = NULL;
+	bool wanted;
+
+	pthread_mutex_lock(&flush->lock);
+	wanted = flush->first || !glist_empty(&flush->waiters);
+	flush->running = wanted;
+	if (!wanted) {
+		forget_hold(flush);
+		now = casync_gate_release(&obj->gate, false);
+	}
+	pthread_mutex_unlock(&flush->lock);
+	casync_submit_let_in(now);
+	return wanted;
+}
+
 /* Begin the next flush; true: it can be made at once. */
 static bool begin(struct casync_object *obj)
 {
-	obj->flush.work.run = flush_run;
-	return hold_writes(obj);
+	struct casync_flush *flush = &obj->flush;
+
+	flush->work.run = flush_run;
+	flush->holds = 0;
+	return hold_writes(obj) && is_wanted(obj);
 }
 
 void casync_flush_drained(struct casync_object *obj)
 {
+	struct casync_flush *flush = &obj->flush;
+
+	/* Others are in flight by now: once more, or libcephfs would wait. */
+	if (hold_is_over(flush) && flush->holds < CASYNC_FLUSH_HOLDS &&
+	    !hold_writes(obj))
+		return;
+	if (is_wanted(obj))
+		casync_work_submit(CASYNC_WORK_METADATA, &flush->work);
+}
+
+static void make(struct casync_object *obj)
+{
 	casync_work_submit(CASYNC_WORK_METADATA, &obj->flush.work);
+}
+
+static void take_waiters_locked(struct casync_flush *flush,
+				struct glist_head *covered)
+{
+	struct glist_head *node;
+
+	glist_init(covered);
+	glist_splice_tail(covered, &flush->waiters);
+	glist_for_each(node, covered)
+		glist_entry(node, struct casync_flush_waiter, link)->covered =
+			true;
 }
 
 /*
@@ -225,14 +292,13 @@ static void flush_run(struct casync_work *work)
 	struct glist_head covered;
 	int rc;
 
-	glist_init(&covered);
 	pthread_mutex_lock(&flush->lock);
-	glist_splice_tail(&covered, &flush->waiters);
+	take_waiters_locked(flush, &covered);
 	pthread_mutex_unlock(&flush->lock);
 
 	rc = sync_inode(obj);
 	if (end_hold(obj, rc) && begin(obj))
-		casync_flush_drained(obj);
+		make(obj);
 	answer(&covered, rc);
 }
 
@@ -243,6 +309,7 @@ static bool line_up(struct casync_object *obj,
 	struct casync_flush *flush = &obj->flush;
 	bool lead;
 
+	waiter->covered = false;
 	casync_count(casync_metrics_shard(&obj->exp->metrics),
 		     CASYNC_C_FLUSH_REQUESTS, 1);
 	pthread_mutex_lock(&flush->lock);
@@ -257,7 +324,7 @@ void casync_flush_request(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter)
 {
 	if (line_up(obj, waiter) && begin(obj))
-		casync_flush_drained(obj);
+		make(obj);
 }
 
 struct blocked_waiter {
@@ -275,6 +342,38 @@ static void wake_blocked(struct casync_flush_waiter *waiter, int rc)
 	sem_post(&blocked->answered);
 }
 
+/*
+ * Whether the caller need not stay: the flush waits for writes, the last of
+ * which looks who is there (is_wanted()), and keeps the object until then.
+ */
+static bool withdraw(struct casync_object *obj,
+		     struct casync_flush_waiter *waiter)
+{
+	struct casync_flush *flush = &obj->flush;
+	bool withdrawn;
+
+	pthread_mutex_lock(&flush->lock);
+	withdrawn = !waiter->covered && casync_gate_is_draining(&obj->gate);
+	if (withdrawn)
+		glist_del(&waiter->link);
+	pthread_mutex_unlock(&flush->lock);
+	return withdrawn;
+}
+
+static bool answered_in_time(struct blocked_waiter *blocked)
+{
+	struct timespec deadline;
+	int rc;
+
+	clock_gettime(CLOCK_MONOTONIC, &deadline);
+	deadline.tv_sec += CASYNC_FLUSH_WAIT_MS / 1000;
+	do {
+		rc = sem_clockwait(&blocked->answered, CLOCK_MONOTONIC,
+				   &deadline);
+	} while (rc != 0 && errno == EINTR);
+	return rc == 0;
+}
+
 int casync_flush_wait(struct casync_object *obj)
 {
 	struct blocked_waiter blocked = {.waiter.done = wake_blocked};
@@ -282,8 +381,14 @@ int casync_flush_wait(struct casync_object *obj)
 	sem_init(&blocked.answered, 0, 0);
 	if (line_up(obj, &blocked.waiter) && begin(obj))
 		flush_run(&obj->flush.work);
-	while (sem_wait(&blocked.answered) != 0)
-		; /* EINTR */
+	if (!answered_in_time(&blocked)) {
+		if (withdraw(obj, &blocked.waiter)) {
+			sem_destroy(&blocked.answered);
+			return -EAGAIN;
+		}
+		while (sem_wait(&blocked.answered) != 0)
+			; /* EINTR */
+	}
 	sem_destroy(&blocked.answered);
 	return blocked.rc;
 }
@@ -317,7 +422,7 @@ bool casync_flush_before_data(struct casync_object *obj)
 	}
 	pthread_mutex_unlock(&flush->lock);
 	if (lead && begin(obj))
-		casync_flush_drained(obj);
+		make(obj);
 	return waits;
 }
 

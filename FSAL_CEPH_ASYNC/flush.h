@@ -33,6 +33,7 @@ struct casync_object;
 /** Somebody who waits for a flush. */
 struct casync_flush_waiter {
 	struct glist_head link;
+	bool covered; /**< By the flush under way. */
 	/**
 	 * Called once, on a worker, no lock held; @p rc is 0 or a negative
 	 * errno.  The waiter may be gone when it returns.
@@ -46,8 +47,9 @@ struct casync_flush {
 	struct glist_head waiters; /**< For the next flush. */
 	bool running;		   /**< One is under way, or about to be. */
 	bool first;		   /**< Writes wait for the one under way. */
+	unsigned int holds;	   /**< Times it has held writes. */
 	struct glist_head hold;	   /**< Among those that hold writes. */
-	uint64_t held_since_ns;
+	uint64_t held_since_ns;	   /**< 0: not among them. */
 	bool truncated;		   /**< Since the flush in the air began. */
 	/** The MDS may not have the file itself on disk yet (atomic). */
 	bool unjournaled;
@@ -65,6 +67,14 @@ struct casync_flush {
 /** Longest that a flush keeps writes of its file waiting. */
 #define CASYNC_FLUSH_HOLD_MS 1000
 
+/** How often it does so anew when the writes before it have taken longer; after
+ * that it begins with others in flight. */
+#define CASYNC_FLUSH_HOLDS 5
+
+/** Longest that SETATTR and COMMIT wait for writes in flight: an OSD may not
+ * answer.  The client is told to come again then. */
+#define CASYNC_FLUSH_WAIT_MS 10000
+
 /** "Nothing known": every write then counts as having grown the file. */
 #define CASYNC_FLUSHED_UNKNOWN 0
 
@@ -80,7 +90,7 @@ void casync_flush_request(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter);
 
 /** The same for a caller that may block; the flush may be made by it.
- * @return 0 or a negative errno. */
+ * @return 0 or a negative errno; -EAGAIN after CASYNC_FLUSH_WAIT_MS. */
 int casync_flush_wait(struct casync_object *obj);
 
 /** The writes that a flush has waited for are answered.  One of them keeps the

@@ -8,9 +8,12 @@
 #include "gather.h"
 #include "op.h"
 
-/* What is in the way is looked past so often in one search; who is in the way
- * has the search repeated. */
-#define BLOCKED_LOOKS 16
+/*
+ * What cannot go is looked past so often in one search, and so many that
+ * overlap each other are followed; who is in the way has the search repeated.
+ */
+#define BLOCKED_LOOKS 64
+#define CHAIN_LOOKS 32
 
 /* Hits from which on a stream is taken for one, and the most there are. */
 #define STREAM_HITS 4
@@ -170,7 +173,7 @@ static bool is_held(const struct casync_gate *gate, const struct casync_op *op)
 {
 	if (op->kind != CASYNC_OP_WRITE)
 		return false;
-	return gate->journaling ||
+	return op->gather.parked || gate->journaling ||
 	       (gate->held && op->gather.epoch == gate->epoch);
 }
 
@@ -306,21 +309,18 @@ static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
 static struct casync_op **first_to_go(struct casync_gate *gate,
 				      struct casync_op **link)
 {
-	const struct casync_op *wanted = *link;
+	struct casync_op **const wanted = link;
+	unsigned int looks = CHAIN_LOOKS;
 	const struct casync_op *op;
 
 	do {
 		op = *link;
 		link = first_overlap(gate, op);
-	} while (*link != op);
-	if (!is_held(gate, op) && !is_in_the_way(gate, op))
+	} while (*link != op && --looks != 0);
+	if (*link == op && !is_held(gate, op) && !is_in_the_way(gate, op))
 		return link;
 	/* A read does not wait for what keeps a write waiting. */
-	if (wanted->kind == CASYNC_OP_WRITE)
-		return NULL;
-	for (link = &gate->oldest; *link != wanted; link = &(*link)->next)
-		;
-	return link;
+	return (*wanted)->kind == CASYNC_OP_WRITE ? NULL : wanted;
 }
 
 static struct casync_op **find(struct casync_gate *gate)
@@ -340,16 +340,13 @@ static struct casync_op **find(struct casync_gate *gate)
 	return NULL;
 }
 
-/* What is to be submitted now, or NULL; the caller is inside then. */
-static struct casync_op *take(struct casync_gate *gate)
+/* What hangs at a link, with what goes along. */
+static struct casync_op *take_call(struct casync_gate *gate,
+				   struct casync_op **link)
 {
-	struct casync_op **link = find(gate);
 	struct casync_stream *stream;
-	struct casync_op *op;
+	struct casync_op *op = take_at(gate, link);
 
-	if (link == NULL)
-		return NULL;
-	op = take_at(gate, link);
 	op->gather.end = op->offset + op->length_bytes;
 	if (op->gather.max_bytes != 0)
 		op = gather(gate, op);
@@ -363,6 +360,27 @@ static struct casync_op *take(struct casync_gate *gate)
 		gate->in_sight = op;
 	}
 	return op;
+}
+
+/* What is to be submitted now, or NULL; the caller is inside then. */
+static struct casync_op *take(struct casync_gate *gate)
+{
+	struct casync_op **link = find(gate);
+
+	return link != NULL ? take_call(gate, link) : NULL;
+}
+
+/* The same for the op that has just come, which hangs at that link, where so
+ * many others cannot go that it was not looked at. */
+static struct casync_op *take_newcomer(struct casync_gate *gate,
+				       struct casync_op **link)
+{
+	struct casync_op **go;
+
+	if (must_wait(gate, *link))
+		return NULL;
+	go = first_to_go(gate, link);
+	return go != NULL ? take_call(gate, go) : NULL;
 }
 
 /* For whom nobody inside is going to look. */
@@ -388,20 +406,29 @@ static void say_it_waits(const struct casync_gate *gate, struct casync_op *op)
 
 /* --- */
 
+/* A write is in flight: of this epoch. */
+static void take_off(struct casync_gate *gate, struct casync_op *op)
+{
+	op->gather.epoch = gate->epoch;
+	gate->flying[gate->epoch]++;
+}
+
 struct casync_op *casync_gate_enter(struct casync_gate *gate,
 				    struct casync_op *op)
 {
 	struct casync_op *now = NULL;
+	struct casync_op **link;
 
 	pthread_mutex_lock(&gate->lock);
-	if (op->kind == CASYNC_OP_WRITE) {
-		op->gather.epoch = gate->epoch;
-		gate->flying[gate->epoch]++;
-	}
+	if (op->kind == CASYNC_OP_WRITE && !op->gather.parked)
+		take_off(gate, op);
 	follow(gate, op);
+	link = gate->end;
 	append(gate, op);
 	if (gate->inside < CASYNC_GATE_THREADS)
 		now = take(gate);
+	if (now == NULL && gate->inside < CASYNC_GATE_THREADS)
+		now = take_newcomer(gate, link);
 	if (now != NULL)
 		gate->inside++;
 	if (op->gather.queued)
@@ -440,6 +467,16 @@ static bool uncount_call(struct casync_gate *gate, struct casync_op *op)
 	return true;
 }
 
+/* A write is in flight no more.  Was it the last one that a flush waits for? */
+static bool land(struct casync_gate *gate, const struct casync_op *op)
+{
+	gate->flying[op->gather.epoch]--;
+	if (!gate->draining || gate->flying[gate->epoch ^ 1] != 0)
+		return false;
+	gate->draining = false;
+	return true;
+}
+
 struct casync_op *casync_gate_answered(struct casync_gate *gate,
 				       struct casync_op *op, bool *drained)
 {
@@ -452,11 +489,7 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 	pthread_mutex_lock(&gate->lock);
 	makes_way = uncount_call(gate, op);
 	makes_way |= leave_sight(gate, op);
-	gate->flying[op->gather.epoch]--;
-	if (gate->draining && gate->flying[gate->epoch ^ 1] == 0) {
-		gate->draining = false;
-		*drained = true;
-	}
+	*drained = land(gate, op);
 	if (makes_way)
 		now = take_if_empty(gate);
 	pthread_mutex_unlock(&gate->lock);
@@ -471,17 +504,46 @@ void casync_gate_refused(struct casync_gate *gate, struct casync_op *first)
 	pthread_mutex_unlock(&gate->lock);
 }
 
+/*
+ * Writes that wait for a first flush are not what that flush waits for, though
+ * they may have come before it began.
+ */
+static void move_journaling(struct casync_gate *gate)
+{
+	struct casync_op *op;
+
+	for (op = gate->oldest; op != NULL; op = op->next) {
+		if (op->kind != CASYNC_OP_WRITE || op->gather.parked ||
+		    op->gather.epoch == gate->epoch)
+			continue;
+		gate->flying[op->gather.epoch]--;
+		take_off(gate, op);
+	}
+}
+
 bool casync_gate_hold(struct casync_gate *gate)
 {
 	bool drained;
 
 	pthread_mutex_lock(&gate->lock);
-	drained = gate->flying[gate->epoch] == 0;
 	gate->epoch ^= 1;
+	if (gate->journaling)
+		move_journaling(gate);
+	drained = gate->flying[gate->epoch ^ 1] == 0;
 	gate->held = true;
 	gate->draining = !drained;
 	pthread_mutex_unlock(&gate->lock);
 	return drained;
+}
+
+bool casync_gate_is_draining(struct casync_gate *gate)
+{
+	bool draining;
+
+	pthread_mutex_lock(&gate->lock);
+	draining = gate->draining;
+	pthread_mutex_unlock(&gate->lock);
+	return draining;
 }
 
 struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled)
@@ -492,7 +554,10 @@ struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled)
 	gate->held = false;
 	if (journaled)
 		gate->journaling = false;
-	now = take_if_empty(gate);
+	/* Who is inside may be stuck there. */
+	now = gate->inside < CASYNC_GATE_THREADS ? take(gate) : NULL;
+	if (now != NULL)
+		gate->inside++;
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -513,7 +578,8 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 	pthread_mutex_lock(&gate->lock);
 	gate->journaling = false;
 	while (*link != NULL) {
-		if ((*link)->kind != CASYNC_OP_WRITE) {
+		if ((*link)->kind != CASYNC_OP_WRITE ||
+		    (*link)->gather.parked) {
 			link = &(*link)->next;
 			continue;
 		}
@@ -523,4 +589,37 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 	}
 	pthread_mutex_unlock(&gate->lock);
 	return expelled;
+}
+
+struct casync_op *casync_gate_unpark(struct casync_gate *gate,
+				     struct casync_op *op)
+{
+	struct casync_op *now = NULL;
+
+	pthread_mutex_lock(&gate->lock);
+	op->gather.parked = false;
+	take_off(gate, op);
+	if (gate->inside < CASYNC_GATE_THREADS)
+		now = take(gate);
+	if (now != NULL)
+		gate->inside++;
+	pthread_mutex_unlock(&gate->lock);
+	return now;
+}
+
+struct casync_op *casync_gate_give_up(struct casync_gate *gate,
+				      struct casync_op *op)
+{
+	struct casync_op **link = &gate->oldest;
+	struct casync_op *now;
+
+	pthread_mutex_lock(&gate->lock);
+	while (*link != op)
+		link = &(*link)->next;
+	(void)take_at(gate, link);
+	op->gather.parked = false;
+	/* What overlaps it need not wait for it any more. */
+	now = take_if_empty(gate);
+	pthread_mutex_unlock(&gate->lock);
+	return now;
 }

@@ -23,7 +23,8 @@
  * Order.  WRITEs that overlap reach libcephfs in the order they came here.  An
  * op is in sight from the moment it is queued until it has been submitted; a
  * call of several, which may be refused and submitted once more, until it has
- * been answered.  What overlaps something in sight waits.  (A READ that
+ * been answered.  What overlaps something in sight waits.  A WRITE that waits
+ * for a place among what is in flight (inflight.h) is parked here.  (A READ that
  * overlaps a WRITE in flight may see what was before or after it, so reads
  * keep nothing waiting.)
  *
@@ -101,6 +102,23 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
 				    struct casync_op *op);
 
 /**
+ * A parked write, which casync_gate_enter() has queued for its place in the
+ * order, may go.
+ *
+ * @return As casync_gate_enter().
+ */
+struct casync_op *casync_gate_unpark(struct casync_gate *gate,
+				     struct casync_op *op);
+
+/**
+ * A parked write is not going to go: it is the caller's again.
+ *
+ * @return As casync_gate_enter().
+ */
+struct casync_op *casync_gate_give_up(struct casync_gate *gate,
+				      struct casync_op *op);
+
+/**
  * What to submit next, or NULL: then the caller is out.
  *
  * To be called while the last op is still held: it keeps the gate's object.
@@ -133,6 +151,9 @@ void casync_gate_refused(struct casync_gate *gate, struct casync_op *first);
  *	   casync_gate_answered() tells when.
  */
 bool casync_gate_hold(struct casync_gate *gate);
+
+/** Does the flush wait for a write that is in flight? */
+bool casync_gate_is_draining(struct casync_gate *gate);
 
 /**
  * Let go what a flush holds.

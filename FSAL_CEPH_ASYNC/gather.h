@@ -38,6 +38,7 @@ struct casync_gather {
 	uint64_t end;	    /**< Where its call ends. */
 	struct casync_op *next_in_sight;
 	bool queued;
+	bool parked;   /**< Queued, and has no place in flight yet. */
 	bool counted;  /**< Among the calls of its stream in the air. */
 	bool in_sight; /**< Not to be overtaken. */
 	bool alone;    /**< The call is refused: each once more by itself. */

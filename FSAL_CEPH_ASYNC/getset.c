@@ -42,27 +42,6 @@ static int get_statx(struct casync_object *obj, attrmask_t mask,
 	return rc;
 }
 
-/*
- * -EAGAIN, a delay for the client, where others wait in vain already.  Of the
- * completion threads a file may have as many as there always are.
- */
-static int get_statx_unless_stuck(struct casync_object *obj, attrmask_t mask,
-				  struct ceph_statx *stx)
-{
-	bool on_completer = casync_complete_on_thread();
-	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
-					     : CASYNC_LANE_WORKER;
-	uint32_t room = on_completer ? CASYNC_COMPLETERS
-				     : casync_breaker_workers();
-	int rc;
-
-	if (!casync_breaker_enter(&obj->getattr, lane, room))
-		return -EAGAIN;
-	rc = get_statx(obj, mask, stx);
-	casync_breaker_leave(&obj->getattr, lane);
-	return rc;
-}
-
 /* What CephFS keeps in extended attributes.  As root: it is metadata, which
  * who may ask for attributes may see. */
 static int get_extras(struct casync_object *obj, const struct ceph_statx *stx,
@@ -80,6 +59,39 @@ static int get_extras(struct casync_object *obj, const struct ceph_statx *stx,
 	return rc;
 }
 
+static int get_all(struct casync_object *obj, attrmask_t mask,
+		   struct ceph_statx *stx, struct fsal_attrlist *attrs_out)
+{
+	int rc = get_statx(obj, mask, stx);
+
+	if (rc != 0)
+		return rc;
+	casync_attrs_out(obj->exp, stx, attrs_out);
+	return get_extras(obj, stx, attrs_out);
+}
+
+/*
+ * -EAGAIN, a delay for the client, where others wait in vain already.  Of the
+ * completion threads a file may have as many as there always are.
+ */
+static int get_unless_stuck(struct casync_object *obj, attrmask_t mask,
+			    struct ceph_statx *stx,
+			    struct fsal_attrlist *attrs_out)
+{
+	bool on_completer = casync_complete_on_thread();
+	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
+					     : CASYNC_LANE_WORKER;
+	uint32_t room = on_completer ? CASYNC_COMPLETERS
+				     : casync_breaker_workers();
+	int rc;
+
+	if (!casync_breaker_enter(&obj->getattr, lane, room))
+		return -EAGAIN;
+	rc = get_all(obj, mask, stx, attrs_out);
+	casync_breaker_leave(&obj->getattr, lane);
+	return rc;
+}
+
 fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_attrlist *attrs_out)
 {
@@ -91,11 +103,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 
 	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made of the mode */
 		FSAL_SET_MASK(mask, ATTR_MODE);
-	rc = get_statx_unless_stuck(obj, mask, &stx);
-	if (rc == 0) {
-		casync_attrs_out(obj->exp, &stx, attrs_out);
-		rc = get_extras(obj, &stx, attrs_out);
-	}
+	rc = get_unless_stuck(obj, mask, &stx, attrs_out);
 	casync_session_heard(obj->exp->session, rc < 0 ? -rc : 0);
 	if (rc < 0) {
 		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))

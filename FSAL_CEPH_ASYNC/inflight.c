@@ -53,6 +53,7 @@ void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 	set->ops = 0;
 	set->bytes = 0;
 	set->line_bytes = 0;
+	set->refused = 0;
 	set->peak_ops = 0;
 	set->max_ops = max_ops;
 	set->max_bytes = max_bytes;
@@ -134,10 +135,12 @@ static void leave_line_locked(struct casync_inflight *set,
 	set->line_bytes -= entry->bytes;
 	entry->refused = refused;
 	entry->waited_ns = casync_now_ns() - entry->came_ns;
-	if (refused != 0)
+	if (refused != 0) {
 		give_back(entry->bytes);
-	else
+		set->refused++;
+	} else {
 		add_locked(set, entry);
+	}
 }
 
 /*
@@ -235,12 +238,16 @@ void casync_inflight_leave(struct casync_inflight *set,
 	struct casync_inflight_entry *called = NULL;
 
 	pthread_mutex_lock(&set->lock);
-	glist_del(&entry->link);
-	set->ops--;
-	set->bytes -= entry->bytes;
-	give_back(entry->bytes);
-	serve_line_locked(set, &called);
-	if (set->closed && set->ops == 0)
+	if (entry->refused != 0) {
+		set->refused--;
+	} else {
+		glist_del(&entry->link);
+		set->ops--;
+		set->bytes -= entry->bytes;
+		give_back(entry->bytes);
+		serve_line_locked(set, &called);
+	}
+	if (set->closed && set->ops + set->refused == 0)
 		pthread_cond_broadcast(&set->emptied);
 	pthread_mutex_unlock(&set->lock);
 	call_all(called);
@@ -248,12 +255,13 @@ void casync_inflight_leave(struct casync_inflight *set,
 
 void casync_inflight_expire(struct casync_inflight *set)
 {
-	uint64_t now_ns = casync_now_ns();
 	struct casync_inflight_entry *called = NULL;
 	struct casync_inflight_entry **end = &called;
 	struct casync_inflight_entry *first;
+	uint64_t now_ns;
 
 	pthread_mutex_lock(&set->lock);
+	now_ns = casync_now_ns(); /* not before anybody in line has come */
 	while ((first = glist_first_entry(
 			&set->line, struct casync_inflight_entry, link)) !=
 		       NULL &&
@@ -282,10 +290,10 @@ uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
 	call_all(called);
 
 	pthread_mutex_lock(&set->lock);
-	while (set->ops != 0 && rc == 0)
+	while (set->ops + set->refused != 0 && rc == 0)
 		rc = pthread_cond_timedwait(&set->emptied, &set->lock,
 					    &deadline);
-	left = set->ops;
+	left = set->ops + set->refused;
 	pthread_mutex_unlock(&set->lock);
 	return left;
 }

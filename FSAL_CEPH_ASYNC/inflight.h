@@ -49,6 +49,7 @@ struct casync_inflight {
 	uint64_t ops;
 	uint64_t bytes;
 	uint64_t line_bytes;
+	uint64_t refused; /**< Called so, and not left yet. */
 	uint64_t peak_ops; /**< Most there ever were. */
 	uint64_t max_ops;
 	uint64_t max_bytes;
@@ -97,12 +98,16 @@ int casync_inflight_enter(struct casync_inflight *set,
 /** Refuse what has been in line for too long.  The watchdog's. */
 void casync_inflight_expire(struct casync_inflight *set);
 
-/** Let an entry out.  The set may be destroyed as soon as it is empty. */
+/**
+ * Let an entry out, or go, if it was in line and refused.  The set may be
+ * destroyed as soon as it is empty.
+ */
 void casync_inflight_leave(struct casync_inflight *set,
 			   struct casync_inflight_entry *entry);
 
 /**
- * Let nothing in any more and wait until the set is empty.
+ * Let nothing in any more and wait until the set is empty, and nobody who was
+ * in line is left.
  *
  * @param[in] timeout_ms  Longest wait; 0 only looks.
  *

@@ -250,6 +250,8 @@ static int take_over(struct casync_mount *mount, const char *nodeid,
 	rc = casync_takeover_session(mount->ceph, uuid, timeout_s);
 	if (rc == -ENOENT) /* that node did not serve this one */
 		return 0;
+	if (rc == -ETIMEDOUT) /* it is left alone for good: takeover.h */
+		mount->stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);
 	LogEvent(COMPONENT_FSAL, "take-over of node '%s', session '%s': %s",

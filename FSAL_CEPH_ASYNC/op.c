@@ -185,12 +185,27 @@ static void release_fd(struct casync_op *op)
 					     op_openflags(op), FSAL_O_CLOSED);
 }
 
+/* op->late: the second of the two sends the write on. */
+enum { PARKED = 1, CALLED = 2 };
+
+static void go_on(struct casync_op *op, uint32_t what)
+{
+	const uint32_t both = PARKED | CALLED;
+
+	if ((__atomic_or_fetch(&op->late, what, __ATOMIC_ACQ_REL) & both) ==
+	    both)
+		casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
+}
+
 /* There is a place, or none in time: on with it, where that may block. */
 static void called(struct casync_inflight_entry *entry)
 {
-	struct casync_op *op = container_of(entry, struct casync_op, entry);
+	go_on(container_of(entry, struct casync_op, entry), CALLED);
+}
 
-	casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
+void casync_op_parked(struct casync_op *op)
+{
+	go_on(op, PARKED);
 }
 
 enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
@@ -215,6 +230,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 
 	op->work.run = later;
 	op->entry.called = called;
+	op->late = op->kind == CASYNC_OP_WRITE ? 0 : PARKED;
 	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
 				   op->length_bytes);
 	if (rc == 0)
@@ -257,8 +273,7 @@ void casync_op_end(struct casync_op *op)
 	ctx.creds = op->creds;
 
 	release_fd(op);
-	if (op->entry.refused == 0)
-		casync_inflight_leave(&op->exp->inflight, &op->entry);
+	casync_inflight_leave(&op->exp->inflight, &op->entry);
 	/* Before the answer: who has it finds it counted. */
 	count_op(op);
 	store_outcome(op);

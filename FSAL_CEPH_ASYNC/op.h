@@ -138,6 +138,7 @@ struct casync_op {
 	/** A READ whose caller sees by itself whether it is at the end. */
 	bool caller_finds_end;
 	bool past_end; /**< A READ beyond what is known of the file. */
+	uint32_t late; /**< Atomic; of a WRITE that waits for a place. */
 
 	uint64_t ino; /**< For the log: obj may be gone by then. */
 	uint64_t offset;
@@ -175,15 +176,17 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 
 enum casync_op_started {
 	CASYNC_OP_STARTED, /**< casync_op_prepare() is due. */
-	CASYNC_OP_WAITS,   /**< `later` is going to be called. */
+	/** `later` is going to be called; of a WRITE, after
+	 * casync_op_parked(). */
+	CASYNC_OP_WAITS,
 	CASYNC_OP_REFUSED, /**< Nothing is held; casync_op_fail() is due. */
 };
 
 /**
  * Get a usable Fh and a place among what is in flight.
  *
- * May block (opening the file), but not for a place: an op that has to wait
- * for one is not the caller's any more.
+ * May block (opening the file), but not for a place: a READ that has to wait
+ * for one is not the caller's any more, a WRITE until casync_op_parked().
  *
  * @param[in]  bypass  Bypass non-mandatory share denials.
  * @param[in]  later   Run on a worker of ours once there is a place, or there
@@ -193,6 +196,9 @@ enum casync_op_started {
 enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 				       void (*later)(struct casync_work *work),
 				       fsal_status_t *status);
+
+/** A WRITE that waits for a place has been parked. */
+void casync_op_parked(struct casync_op *op);
 
 /** Decide what is promised, and lay out the parts. */
 void casync_op_prepare(struct casync_op *op);

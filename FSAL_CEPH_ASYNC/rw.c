@@ -65,14 +65,25 @@ static void go(struct casync_op *op, bool may_await)
 		casync_submit(op);
 }
 
-static void go_later(struct casync_work *work)
+/* The gate keeps a write's place among those that overlap it. */
+static void park(struct casync_op *op)
 {
-	struct casync_op *op = container_of(work, struct casync_op, work);
+	casync_op_prepare(op);
+	casync_submit_park(op);
+	casync_op_parked(op);
+}
 
-	if (op->entry.refused == 0) {
-		go(op, false);
-		return;
-	}
+static void go_parked(struct casync_op *op)
+{
+	if (casync_flush_before_data(op->obj))
+		count(op->exp, CASYNC_C_JOURNALED_FIRST);
+	casync_submit_parked(op);
+}
+
+static void refuse(struct casync_op *op)
+{
+	if (op->kind == CASYNC_OP_WRITE)
+		casync_submit_give_up(op);
 	op->status = fsalstat(ERR_FSAL_DELAY, -op->entry.refused);
 	if (casync_op_closes_fd(op))
 		casync_finish_close(op);
@@ -80,8 +91,21 @@ static void go_later(struct casync_work *work)
 		casync_op_end(op);
 }
 
+static void go_later(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+
+	if (op->entry.refused != 0)
+		refuse(op);
+	else if (op->kind == CASYNC_OP_WRITE)
+		go_parked(op);
+	else
+		go(op, false);
+}
+
 static void start(struct casync_op *op, bool bypass)
 {
+	enum casync_op_kind kind;
 	fsal_status_t status;
 
 	op->past_end = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
@@ -91,11 +115,14 @@ static void start(struct casync_op *op, bool bypass)
 		return;
 	}
 
+	kind = op->kind;
 	switch (casync_op_start(op, bypass, go_later, &status)) {
 	case CASYNC_OP_STARTED:
 		go(op, true);
 		break;
 	case CASYNC_OP_WAITS:
+		if (kind == CASYNC_OP_WRITE)
+			park(op);
 		break;
 	case CASYNC_OP_REFUSED:
 		casync_op_fail(op, status);
@@ -143,9 +170,18 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 /* 0, or why the bits that a write has to clear are still there. */
 static int clear_privileges(const struct casync_op *op)
 {
+	struct casync_breaker *breaker = &op->obj->change;
+	int rc;
+
 	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
 		return 0;
-	return casync_drop_privileges(op->obj);
+	/* It asks the MDS: as for SETATTR. */
+	if (!casync_breaker_enter(breaker, CASYNC_LANE_WORKER,
+				  casync_breaker_workers()))
+		return -EAGAIN;
+	rc = casync_drop_privileges(op->obj);
+	casync_breaker_leave(breaker, CASYNC_LANE_WORKER);
+	return rc;
 }
 
 void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,

@@ -13,11 +13,48 @@
 #include "object.h"
 #include "ops.h"
 
+/* Objects that one call of libcephfs punches; and the smallest there are. */
+#define PUNCH_OBJECTS 64
+#define LEAST_SPAN (UINT64_C(64) << 10)
+
 /*
  * DEALLOCATE punches a hole.  ALLOCATE cannot be promised: CephFS reserves no
  * space, and libcephfs refuses it too (EOPNOTSUPP).  Said without a line in
  * the log, because clients try it on every file they lay out.
  */
+/*
+ * Punch a hole in what there is of the file, in steps.  libcephfs makes an OSD
+ * operation of each object in the range, all at once and with client_lock
+ * held, also of objects that lie beyond the end: asked for 2^62 bytes it would
+ * take all memory.
+ */
+static int punch(struct casync_object *obj, struct Fh *fh, uint64_t offset,
+		 uint64_t length)
+{
+	uint64_t span =
+		__atomic_load_n(&obj->object_span, __ATOMIC_RELAXED);
+	uint64_t step = PUNCH_OBJECTS * (span != 0 ? span : LEAST_SPAN);
+	struct ceph_statx stx;
+	uint64_t end, next;
+	int rc;
+
+	rc = ceph_ll_getattr(obj->exp->ceph, obj->inode, &stx, CEPH_STATX_SIZE,
+			     0, obj->exp->root_perms);
+	if (rc < 0 || offset >= stx.stx_size)
+		return rc;
+	end = length < stx.stx_size - offset ? offset + length : stx.stx_size;
+	for (; offset < end && rc == 0; offset = next) {
+		next = offset - offset % step + step;
+		if (next > end)
+			next = end;
+		rc = ceph_ll_fallocate(
+			obj->exp->ceph, fh,
+			FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+			(int64_t)offset, (int64_t)(next - offset));
+	}
+	return rc;
+}
+
 fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 			       struct state_t *state, uint64_t offset,
 			       uint64_t length, bool allocate)
@@ -31,13 +68,18 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 	if (offset > INT64_MAX || length > INT64_MAX - offset)
 		return fsalstat(ERR_FSAL_FBIG, EFBIG);
 
+	casync_lease_let_go(obj);
 	status = casync_fd_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = casync_status(
-		ceph_ll_fallocate(obj->exp->ceph, casync_fd_borrowed(&fd),
-				  FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
-				  (int64_t)offset, (int64_t)length));
+	if (casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
+				 casync_breaker_workers())) {
+		status = casync_status(
+			punch(obj, casync_fd_borrowed(&fd), offset, length));
+		casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
+	} else {
+		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	}
 	casync_fd_give_back(&fd);
 	return status;
 }

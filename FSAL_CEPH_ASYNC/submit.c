@@ -8,6 +8,7 @@
 #include "await.h"
 #include "complete.h"
 #include "export.h"
+#include "finish.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
@@ -142,6 +143,14 @@ static void submit_parts(struct casync_op *op)
 			     CASYNC_C_INLINE, 1);
 }
 
+/* The file may have become shorter while a read was queued: rw.c,
+ * clamp_to_size(), says what that would do. */
+static bool is_beyond_the_end(const struct casync_op *op)
+{
+	return op->kind == CASYNC_OP_READ &&
+	       op->offset + op->length_bytes > casync_object_size_hint(op->obj);
+}
+
 /* Submit what the gate let in, and what it lets in then. */
 static void submit_from(struct casync_gate *gate, struct casync_op *op)
 {
@@ -149,6 +158,11 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 
 	/* The gate is the object's, and the op in hand keeps the object. */
 	for (; op != NULL; op = next) {
+		if (is_beyond_the_end(op)) {
+			next = casync_gate_next(gate, op);
+			casync_finish_blocking_read(op);
+			continue;
+		}
 		submit_parts(op);
 		next = casync_gate_next(gate, op);
 		put_part(op);
@@ -162,6 +176,24 @@ void casync_submit(struct casync_op *op)
 	submit_from(gate, casync_gate_enter(gate, op));
 }
 
+void casync_submit_park(struct casync_op *op)
+{
+	op->gather.parked = true;
+	casync_submit_let_in(casync_gate_enter(&op->obj->gate, op));
+}
+
+void casync_submit_parked(struct casync_op *op)
+{
+	struct casync_gate *gate = &op->obj->gate;
+
+	submit_from(gate, casync_gate_unpark(gate, op));
+}
+
+void casync_submit_give_up(struct casync_op *op)
+{
+	casync_submit_let_in(casync_gate_give_up(&op->obj->gate, op));
+}
+
 void casync_submit_and_await(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
@@ -169,7 +201,8 @@ void casync_submit_and_await(struct casync_op *op)
 	struct casync_op *next;
 
 	/* What is answered with others is answered by a completion thread. */
-	if (now != op || op->members != NULL || !casync_await_begin(op)) {
+	if (now != op || op->members != NULL || is_beyond_the_end(op) ||
+	    !casync_await_begin(op)) {
 		submit_from(gate, now);
 		return;
 	}

@@ -67,6 +67,18 @@ void casync_submit_and_await(struct casync_op *op);
 void casync_submit_answered(struct casync_op *op);
 
 /**
+ * Have a write, which has to wait for a place in flight, keep its place in the
+ * order.  It stays the caller's.
+ */
+void casync_submit_park(struct casync_op *op);
+
+/** It has got its place: submit it.  On a worker. */
+void casync_submit_parked(struct casync_op *op);
+
+/** It has not: it is the caller's to answer. */
+void casync_submit_give_up(struct casync_op *op);
+
+/**
  * Submit what the gate has let in (or nothing), and what it lets in then, on
  * a worker: submission may wait for the MDS.
  */

@@ -160,6 +160,8 @@ static bool next_locked(struct casync_upcalls *upcalls,
 	if (upcalls->overflown) {
 		/* Later than all that is queued, and covers it. */
 		upcalls->overflown = false;
+		upcalls->first = 0;
+		upcalls->event_count = 0;
 		*event = (struct casync_upcall){.kind = ALL};
 		return true;
 	}

@@ -171,6 +171,7 @@ static void *watch(void *unused)
 		pthread_mutex_unlock(&run_lock);
 		/* First: what is logged may wait for a disk. */
 		casync_complete_help();
+		casync_workers_help();
 		casync_flush_tick();
 		look_for_duplicates();
 		look_at_exports();

@@ -5,6 +5,7 @@
  *
  * Ten times a second it
  *	- gives help to answers that are held up (complete.h),
+ *	- gives help to lanes of workers that stand still (workers.h),
  *	- lets go writes that a flush has held for too long (flush.h),
  *	- refuses requests that have waited too long for a place (inflight.h),
  *	- logs requests older than the export's Slow_Op_Warn, once,

@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <time.h>
 
 #include "log.h"
@@ -17,8 +18,9 @@ struct lane {
 	struct casync_work *head;
 	struct casync_work *last;
 	unsigned int queued;
+	uint64_t begun, begun_before; /* jobs; at the last look */
 	/* All are joined: their text must not be unmapped under them. */
-	pthread_t threads[CASYNC_WORKERS_MAX];
+	pthread_t threads[CASYNC_WORKERS_STUCK_MAX];
 	unsigned int thread_count; /* not joined */
 	unsigned int alive;	   /* threads that have not ended */
 	unsigned int busy;	   /* of these: run a job */
@@ -51,6 +53,7 @@ static struct casync_work *dequeue_locked(struct lane *lane)
 		return NULL;
 	lane->head = work->next;
 	lane->queued--;
+	lane->begun++;
 	return work;
 }
 
@@ -203,6 +206,31 @@ int casync_workers_start(void)
 	if (rc != 0)
 		casync_workers_stop();
 	return rc;
+}
+
+static void help_locked(struct lane *lane)
+{
+	unsigned int missing = 0;
+
+	/* Not while stopping: who joins counts them. */
+	if (lane->begun == lane->begun_before && lane->thread_count != 0 &&
+	    !__atomic_load_n(&stopping, __ATOMIC_ACQUIRE))
+		missing = lane->queued;
+	lane->begun_before = lane->begun;
+	while (missing-- != 0 && lane->thread_count < CASYNC_WORKERS_STUCK_MAX)
+		if (add_thread_locked(lane) != 0)
+			break;
+}
+
+void casync_workers_help(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_WORK_LANES; i++) {
+		pthread_mutex_lock(&lanes[i].lock);
+		help_locked(&lanes[i]);
+		pthread_mutex_unlock(&lanes[i].lock);
+	}
 }
 
 static void join_all(struct lane *lane)

@@ -44,6 +44,12 @@ struct casync_work {
  * Ceph call at a time.  One more than there are jobs, for the next job. */
 #define CASYNC_WORKERS_MAX 32
 
+/**
+ * And the most there are where a lane stands still: the jobs that are stuck may
+ * not be for the file, the mount or the cluster that the next one is for.
+ */
+#define CASYNC_WORKERS_STUCK_MAX 256
+
 /** Jobs that one file may have at work in a lane, of CASYNC_WORKERS_MAX. */
 #define CASYNC_WORK_SHARE 4
 
@@ -81,6 +87,12 @@ bool casync_work_try_shared(enum casync_work_lane lane,
  * anything is done that may free the file. */
 void casync_work_give_way(enum casync_work_lane lane,
 			  struct casync_work_share *share);
+
+/**
+ * Add threads to lanes that have jobs queued and have begun none since the
+ * last call.  The watchdog's, ten times a second.
+ */
+void casync_workers_help(void);
 
 /** @return 0 or a negative errno when a lane's first thread cannot be
  * started. */

@@ -371,6 +371,104 @@ static void failed_journal_expels_writes_alone(void **state)
 		assert_null(next(&ops[i]));
 }
 
+/* It came before the flush began, and the flush is what it waits for. */
+static void first_write_that_came_before_its_flush_is_not_waited_for(void **state)
+{
+	struct casync_op *first = write_at(0, 0);
+
+	(void)state;
+	casync_gate_hold_for_journal(&gate);
+	assert_null(enter(first));
+	assert_true(casync_gate_hold(&gate));
+	assert_ptr_equal(casync_gate_release(&gate, true), first);
+	assert_null(next(first));
+	assert_null(answer(first));
+	assert_int_equal(gate.flying[0] + gate.flying[1], 0);
+}
+
+/* --- writes that wait for a place */
+
+static void parked_write_keeps_its_place(void **state)
+{
+	struct casync_op *older = write_at(0, 100);
+	struct casync_op *younger = write_at(1, 105);
+	struct casync_op *apart = write_at(2, 500);
+
+	(void)state;
+	older->gather.parked = true;
+	assert_null(enter(older));
+	assert_null(enter(younger));
+	assert_ptr_equal(enter(apart), apart);
+	assert_null(next(apart));
+	assert_ptr_equal(casync_gate_unpark(&gate, older), older);
+	assert_ptr_equal(next(older), younger);
+	assert_null(next(younger));
+	assert_null(answer(older));
+	assert_null(answer(younger));
+	assert_null(answer(apart));
+}
+
+static void parked_write_that_gives_up_makes_way(void **state)
+{
+	struct casync_op *older = write_at(0, 100);
+	struct casync_op *younger = write_at(1, 105);
+
+	(void)state;
+	older->gather.parked = true;
+	assert_null(enter(older));
+	assert_null(enter(younger));
+	assert_ptr_equal(casync_gate_give_up(&gate, older), younger);
+	assert_null(next(younger));
+	assert_null(answer(younger));
+}
+
+/* It is not in flight: nobody has been told that it will be written. */
+static void flush_does_not_wait_for_a_parked_write(void **state)
+{
+	struct casync_op *parked = write_at(0, 100);
+
+	(void)state;
+	parked->gather.parked = true;
+	assert_null(enter(parked));
+	assert_true(casync_gate_hold(&gate));
+	assert_null(casync_gate_unpark(&gate, parked));
+	assert_ptr_equal(casync_gate_release(&gate, false), parked);
+	assert_null(next(parked));
+	assert_null(answer(parked));
+}
+
+/* --- what cannot go keeps nobody else */
+
+static struct casync_op queue[200];
+
+static void long_queue_that_is_blocked_lets_others_pass(void **state)
+{
+	struct casync_op *way = write_at(0, 1000);
+	unsigned int i;
+
+	(void)state;
+	assert_ptr_equal(enter(way), way);
+	memset(queue, 0, sizeof(queue));
+	for (i = 0; i < 200; i++) {
+		queue[i] = *way;
+		queue[i].gather = (struct casync_gather){0};
+		assert_null(enter(&queue[i]));
+	}
+	assert_ptr_equal(enter(write_at(1, 5000)), &ops[1]);
+	ops[2].offset = 1000;
+	ops[2].length_bytes = 10;
+	assert_ptr_equal(enter(&ops[2]), &ops[2]);
+	assert_null(next(&ops[1]));
+	assert_null(next(&ops[2]));
+	assert_null(answer(&ops[1]));
+	for (i = 0; i < 200; i++) {
+		assert_ptr_equal(next(i == 0 ? way : &queue[i - 1]), &queue[i]);
+		assert_null(answer(i == 0 ? way : &queue[i - 1]));
+	}
+	assert_null(next(&queue[199]));
+	assert_null(answer(&queue[199]));
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 int main(void)
@@ -389,6 +487,11 @@ int main(void)
 		CASE(held_writes_come_before_the_next_flush),
 		CASE(all_writes_wait_for_the_journal),
 		CASE(failed_journal_expels_writes_alone),
+		CASE(first_write_that_came_before_its_flush_is_not_waited_for),
+		CASE(parked_write_keeps_its_place),
+		CASE(parked_write_that_gives_up_makes_way),
+		CASE(flush_does_not_wait_for_a_parked_write),
+		CASE(long_queue_that_is_blocked_lets_others_pass),
 	};
 
 	return cmocka_run_group_tests_name("gate", tests, NULL, NULL);

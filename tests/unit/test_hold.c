@@ -19,6 +19,7 @@
 
 #include "ops.h"
 #include "request.h"
+#include "watchdog.h"
 
 static sem_t begun, let_through, flushed;
 static int flush_rc;
@@ -305,6 +306,56 @@ static void failed_first_flush_fails_the_writes(void **state)
 	free_io(third);
 }
 
+#define WRITERS 8
+#define NEW_FILES 300
+
+static struct io *first_ios[WRITERS];
+static pthread_barrier_t together;
+
+static void *write_first(void *arg)
+{
+	struct io **io = arg;
+
+	op_ctx = &rig.request;
+	pthread_barrier_wait(&together);
+	start_write(*io, true);
+	return NULL;
+}
+
+/* The first writes of a new file come at once; none is left behind. */
+static void many_first_writes_at_once_are_all_answered(void **state)
+{
+	pthread_t threads[WRITERS];
+	unsigned int i, file;
+
+	(void)state;
+	in_blocking = NULL;
+	fake.plan.when = FAKE_BEFORE_RETURN;
+	pthread_barrier_init(&together, NULL, WRITERS);
+	for (file = 0; file < NEW_FILES; file++) {
+		casync_flush_born(rig.obj);
+		for (i = 0; i < WRITERS; i++) {
+			first_ios[i] = new_io(i * 200, 100);
+			assert_int_equal(pthread_create(&threads[i], NULL,
+							write_first,
+							&first_ios[i]),
+					 0);
+		}
+		for (i = 0; i < WRITERS; i++) {
+			pthread_join(threads[i], NULL);
+			assert_true(rig_wait(&first_ios[i]->came));
+			check_ok(first_ios[i], 100);
+		}
+		fake_forget_calls();
+		for (i = file == NEW_FILES - 1; i < WRITERS; i++)
+			free_io(first_ios[i]);
+	}
+	sem_post(&first_ios[0]->came);
+	settle(first_ios[0]);
+	free_io(first_ios[0]);
+	pthread_barrier_destroy(&together);
+}
+
 /* --- order */
 
 static sem_t in_submission, submit;
@@ -360,6 +411,59 @@ static void younger_write_waits_for_one_that_is_being_submitted(void **state)
 	sem_destroy(&submit);
 }
 
+/* --- writes that wait for a place in flight */
+
+static void writes_in_line_keep_their_order(void **state)
+{
+	struct io *other, *older, *younger;
+
+	(void)state;
+	casync_inflight_limit(&rig.exp.inflight, 1, 1U << 30);
+	other = write_at(OBJ);
+	older = write_at(0);
+	younger = write_at(50);
+	check_calls(1);
+	answer(other, 0);
+	check_calls(2);
+	assert_int_equal(fake.calls[1].asked.off, 0);
+	answer(older, 1);
+	check_calls(3);
+	assert_int_equal(fake.calls[2].asked.off, 50);
+	answer(younger, 2);
+	settle(younger);
+	check_ok(older, 100);
+	check_ok(younger, 100);
+	free_io(other);
+	free_io(older);
+	free_io(younger);
+}
+
+static void write_that_gets_no_place_is_told_to_come_again(void **state)
+{
+	struct io *other, *refused, *read;
+
+	(void)state;
+	casync_watchdog_add(&rig.exp);
+	rig.exp.keys.tuning.slow_op_warn = 0;
+	casync_inflight_limit(&rig.exp.inflight, 1, 1U << 30);
+	other = write_at(OBJ);
+	refused = write_at(0);
+	read = new_io(0, 100);
+	start_read(read);
+	pause_ms(CASYNC_MAX_WAIT_MS + 500);
+	assert_true(rig_wait(&refused->came));
+	assert_true(rig_wait(&read->came));
+	check_error(refused, ERR_FSAL_DELAY);
+	check_error(read, ERR_FSAL_DELAY);
+	check_calls(1);
+	answer(other, 0);
+	settle(other);
+	casync_watchdog_remove(&rig.exp);
+	free_io(other);
+	free_io(refused);
+	free_io(read);
+}
+
 #define HOLD_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 int main(void)
@@ -374,7 +478,10 @@ int main(void)
 		HOLD_CASE(first_writes_wait_in_order_for_one_flush),
 		HOLD_CASE(first_write_joins_a_flush_under_way),
 		HOLD_CASE(failed_first_flush_fails_the_writes),
+		HOLD_CASE(many_first_writes_at_once_are_all_answered),
 		HOLD_CASE(younger_write_waits_for_one_that_is_being_submitted),
+		HOLD_CASE(writes_in_line_keep_their_order),
+		HOLD_CASE(write_that_gets_no_place_is_told_to_come_again),
 	};
 
 	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);

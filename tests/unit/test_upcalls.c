@@ -411,8 +411,9 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	libcephfs_calls(invalidate_inode, 5);
 	open_gate();
 	settle();
-	check_heard(0, INVALIDATE, 1 + CASYNC_UPCALLS_MAX + 60);
-	check_heard(1, INVALIDATE, 1 + CASYNC_UPCALLS_MAX + 40);
+	/* What was queued is among everything. */
+	check_heard(0, INVALIDATE, 1 + 60);
+	check_heard(1, INVALIDATE, 1 + 40);
 	assert_int_equal(stub.warnings, EXPORTS);
 	assert_true(stub_warned("more changes by others"));
 	assert_true(upcalls.invalidated == CASYNC_UPCALLS_MAX + 6);
@@ -420,7 +421,7 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	/* And it goes on as before. */
 	libcephfs_calls(invalidate_inode, 3);
 	settle();
-	check_heard(0, INVALIDATE, 4 + CASYNC_UPCALLS_MAX + 60);
+	check_heard(0, INVALIDATE, 4 + 60);
 	for (i = 0; i < 100; i++)
 		assert_true(casync_roll_leave(&upcalls.roll, &objs[i]));
 }

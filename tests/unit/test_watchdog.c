@@ -83,6 +83,10 @@ void casync_flush_tick(void)
 {
 }
 
+void casync_workers_help(void)
+{
+}
+
 void casync_complete_help(void)
 {
 	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);

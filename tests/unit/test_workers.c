@@ -291,6 +291,39 @@ static void full_lane_is_not_waited_for(void **state)
 	sem_destroy(&hold);
 }
 
+/* All threads are stuck with others' jobs: the watchdog adds some. */
+static void lane_that_stands_still_gets_help(void **state)
+{
+	static struct job stuck[CASYNC_WORKERS_MAX + 20];
+	const unsigned int count = CASYNC_WORKERS_MAX + 20;
+	struct job job = {.work.run = run};
+	sem_t done, hold;
+	unsigned int i;
+
+	(void)state;
+	memset(stuck, 0, sizeof(stuck));
+	sem_init(&done, 0, 0);
+	sem_init(&hold, 0, 0);
+	for (i = 0; i < count; i++) {
+		stuck[i].work.run = run;
+		stuck[i].hold = &hold;
+		casync_work_submit(CASYNC_WORK_DATA, &stuck[i].work);
+	}
+	job.begun = &done;
+	casync_work_submit(CASYNC_WORK_DATA, &job.work);
+	assert_int_equal(begun_of(&done), 0);
+	for (i = 0; i < 3; i++) {
+		casync_workers_help();
+		(void)begun_of(&done);
+	}
+	assert_true(await(&done, 1));
+	for (i = 0; i < count; i++)
+		sem_post(&hold);
+	casync_workers_stop();
+	sem_destroy(&done);
+	sem_destroy(&hold);
+}
+
 static void run_in_another_lane(struct casync_work *work)
 {
 	struct job *job = container_of(work, struct job, work);
@@ -398,6 +431,7 @@ int main(void)
 		CASE(stuck_lane_keeps_no_other),
 		CASE(file_takes_its_share_and_no_more),
 		CASE(full_lane_is_not_waited_for),
+		CASE(lane_that_stands_still_gets_help),
 		CASE(stop_runs_what_one_lane_leaves_to_another),
 	};
 
