@@ -3,6 +3,9 @@
 
 #include <dlfcn.h>
 #include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include "fsal.h"
 #include "FSAL/fsal_init.h"
@@ -111,6 +114,18 @@ int casync_module_start(void)
 	return rc;
 }
 
+/*
+ * What exit() destroys is used by the threads of a session that was left
+ * behind: seen as a crash of ganesha.nfsd at its very end, in libcephfs'
+ * MonClient::tick().  All that had to be done has been done.
+ */
+static void end_at_once(int status, void *unused)
+{
+	(void)unused;
+	(void)fflush(NULL);
+	_exit(status);
+}
+
 void casync_module_stay(void)
 {
 	Dl_info self;
@@ -119,6 +134,10 @@ void casync_module_stay(void)
 	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
 		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
 			casync_name, dlerror());
+	if (!staying && on_exit(end_at_once, NULL) != 0)
+		LogWarn(COMPONENT_FSAL,
+			"FSAL %s: the process may crash at its end",
+			casync_name);
 	staying = true;
 }
 
