@@ -13,6 +13,12 @@ SECOND_PORT = 12049
 SECOND_PSEUDO = "/second"
 
 
+def resident_kib(pid):
+    """What a process has in memory."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1])
+
+
 class Hang(AssertionError):
     """No end within the time that was given."""
 

@@ -9,6 +9,7 @@ import time
 import pytest
 
 import nfs4
+from lab import resident_kib
 from nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
 
 SECOND_FS, MDS = "second", "z"
@@ -216,6 +217,25 @@ def test_holes_and_space(lab, clients):
     assert status_of(client.seek, file.handle, 100, 0, file.stateid) \
         == nfs4.NXIO
     assert client.change_and_size(file.handle)[1] == 100
+    file.close()
+
+
+def test_a_hole_far_beyond_the_end(lab, clients, record):
+    """libcephfs makes an OSD operation of each object in the range, all at
+    once: 2^62 bytes are 2^40 objects."""
+    client = clients()
+    pid = lab.stat()["ganesha"]["a"]["pid"]
+    file = client.open(f"far-{time.time_ns()}", create=UNCHECKED)
+    file.write(0, b"x" * 8192)
+    before, began = resident_kib(pid), time.monotonic()
+    client.deallocate(file.handle, 4096, 1 << 62, file.stateid)
+    client.deallocate(file.handle, 1 << 40, 1 << 61, file.stateid)
+    seconds, after = time.monotonic() - began, resident_kib(pid)
+    record(f"a hole of 2^62 bytes in a file of 8 KiB took {seconds:.2f} s; "
+           f"ganesha.nfsd {before / 1024:.0f} MiB before, "
+           f"{after / 1024:.0f} after")
+    assert file.read(0, 9000) == b"x" * 4096 + bytes(4096)
+    assert seconds < 5 and after < before + (32 << 10)
     file.close()
 
 

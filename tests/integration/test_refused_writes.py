@@ -4,15 +4,14 @@ carried several is made again for each alone.  That must not cost memory, or
 any client that may write one file takes the gateway down.
 """
 import json
-import re
 import subprocess
 import time
-from pathlib import Path
 
 import cephfs
 import pytest
 
 import doors
+from lab import resident_kib
 
 BLOCK = 4096
 IN_FLIGHT = 64
@@ -71,11 +70,6 @@ def refused(limited, seconds):
     # libcephfs learns from the MDS how much of a quota is used.
     assert write["answered"] <= LIMIT // BLOCK + IN_FLIGHT, "no limit"
     return write["failed"]
-
-
-def resident_kib(pid):
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1])
 
 
 def gathered():

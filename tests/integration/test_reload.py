@@ -19,7 +19,7 @@ import pytest
 import bus
 import nfs4
 from fuse import Fuse
-from lab import LOGS, SECOND_PORT, SECOND_PSEUDO, Log
+from lab import LOGS, SECOND_PORT, SECOND_PSEUDO, Log, resident_kib
 from test_bad_input import FOLLOWS, export
 
 SOAK = Path(__file__).resolve().parents[1] / "soak" / "reload.py"
@@ -388,11 +388,6 @@ def test_update_export_by_dbus(lab, tmp_path):
 
 
 # --- memory
-
-def resident_kib(pid):
-    text = Path(f"/proc/{pid}/status").read_text()
-    return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1])
-
 
 def test_reloads_leave_no_memory_behind(reloaded, record):
     """Ganesha's parser keeps some 300 bytes each time, whatever the FSAL."""
