@@ -150,8 +150,8 @@ static bool let_go_one_locked(struct casync_op **op)
 	struct casync_flush *flush =
 		glist_first_entry(&holds, struct casync_flush, hold);
 
-	if (flush == NULL ||
-	    casync_now_ns() - flush->held_since_ns < CASYNC_FLUSH_HOLD_MS * NS_PER_MS)
+	if (flush == NULL || casync_now_ns() - flush->held_since_ns <
+				     CASYNC_FLUSH_HOLD_MS * NS_PER_MS)
 		return false;
 	glist_del(&flush->hold);
 	flush->held_since_ns = 0;

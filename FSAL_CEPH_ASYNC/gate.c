@@ -288,7 +288,8 @@ static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
 		while (*link != NULL && looks != 0) {
 			looks--;
 			if (!casync_gather_fits(&run, *link) ||
-			    is_held(gate, *link) || is_in_the_way(gate, *link) ||
+			    is_held(gate, *link) ||
+			    is_in_the_way(gate, *link) ||
 			    first_overlap(gate, *link) != link) {
 				link = &(*link)->next;
 				continue;
@@ -399,8 +400,7 @@ static void say_it_waits(const struct casync_gate *gate, struct casync_op *op)
 		casync_op_set_state(op, CASYNC_OP_JOURNALING);
 		return;
 	}
-	casync_count(casync_metrics_shard(&op->exp->metrics), CASYNC_C_HELD,
-		     1);
+	casync_count(casync_metrics_shard(&op->exp->metrics), CASYNC_C_HELD, 1);
 	casync_op_set_state(op, CASYNC_OP_HELD);
 }
 

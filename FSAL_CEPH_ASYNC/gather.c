@@ -142,8 +142,8 @@ struct casync_op *casync_gather_scatter(struct casync_op *first)
 	if (result > 0)
 		first->parts[0].result = (int64_t)first->length_bytes;
 	for (op = members; op != NULL; op = op->next) {
-		op->parts[0].result =
-			result > 0 ? (int64_t)op->length_bytes : result;
+		op->parts[0].result = result > 0 ? (int64_t)op->length_bytes
+						 : result;
 		op->submitted_ns = first->submitted_ns;
 		op->answered_ns = first->answered_ns;
 		__atomic_store_n(&op->parts_left, 0, __ATOMIC_RELAXED);

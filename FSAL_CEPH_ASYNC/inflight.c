@@ -152,9 +152,9 @@ static void serve_line_locked(struct casync_inflight *set,
 {
 	struct casync_inflight_entry *first;
 
-	while ((first = glist_first_entry(
-			&set->line, struct casync_inflight_entry, link)) !=
-	       NULL) {
+	while ((first = glist_first_entry(&set->line,
+					  struct casync_inflight_entry,
+					  link)) != NULL) {
 		if (!set->closed && !has_room_locked(set, first->bytes))
 			return;
 		leave_line_locked(set, first, set->closed ? -ESHUTDOWN : 0);
@@ -262,9 +262,9 @@ void casync_inflight_expire(struct casync_inflight *set)
 
 	pthread_mutex_lock(&set->lock);
 	now_ns = casync_now_ns(); /* not before anybody in line has come */
-	while ((first = glist_first_entry(
-			&set->line, struct casync_inflight_entry, link)) !=
-		       NULL &&
+	while ((first = glist_first_entry(&set->line,
+					  struct casync_inflight_entry,
+					  link)) != NULL &&
 	       now_ns - first->came_ns >= CASYNC_MAX_WAIT_MS * NS_PER_MS) {
 		leave_line_locked(set, first, -EAGAIN);
 		*end = first;

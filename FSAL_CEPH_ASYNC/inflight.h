@@ -35,9 +35,9 @@ struct casync_inflight_entry {
 	 * any thread, no lock held; it must not block. */
 	void (*called)(struct casync_inflight_entry *entry);
 	struct casync_inflight_entry *next_called; /**< inflight.c's. */
-	int refused;	    /**< -EAGAIN, -ESHUTDOWN; 0: it is in. */
-	bool alone;	    /**< The only one when it was let in. */
-	bool reported;	    /**< The visitor's to set; the owner's once out. */
+	int refused;   /**< -EAGAIN, -ESHUTDOWN; 0: it is in. */
+	bool alone;    /**< The only one when it was let in. */
+	bool reported; /**< The visitor's to set; the owner's once out. */
 };
 
 struct casync_inflight {
@@ -49,7 +49,7 @@ struct casync_inflight {
 	uint64_t ops;
 	uint64_t bytes;
 	uint64_t line_bytes;
-	uint64_t refused; /**< Called so, and not left yet. */
+	uint64_t refused;  /**< Called so, and not left yet. */
 	uint64_t peak_ops; /**< Most there ever were. */
 	uint64_t max_ops;
 	uint64_t max_bytes;

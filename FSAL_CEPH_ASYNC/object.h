@@ -33,10 +33,10 @@ struct casync_object {
 	struct casync_object *next_on_roll; /**< The roll's. */
 
 	struct casync_breaker getattr; /**< Those who wait for attributes. */
-	struct casync_breaker change; /**< Who sets them, or commits. */
+	struct casync_breaker change;  /**< Who sets them, or commits. */
 
 	/* Regular files only. */
-	struct fsal_share share;    /**< Under handle.obj_lock. */
+	struct fsal_share share; /**< Under handle.obj_lock. */
 	/**
 	 * For I/O without state.  Two, so that a WRITE need not wait until no
 	 * READ is in flight to have the fd reopened; and so that a file that
@@ -44,8 +44,8 @@ struct casync_object {
 	 * capabilities from whoever else reads it.
 	 */
 	struct casync_fd read_fd, write_fd;
-	struct casync_flush flush;  /**< Metadata flush, one leader. */
-	struct casync_gate gate;    /**< Before the submission. */
+	struct casync_flush flush; /**< Metadata flush, one leader. */
+	struct casync_gate gate;   /**< Before the submission. */
 	/** Of the threads that ask for its size, and that repair reads. */
 	struct casync_work_share look, data;
 

@@ -216,11 +216,11 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	struct state_t *state = op->arg->state;
 	int rc;
 
-	*status = fsal_start_io(
-		&op->fsal_fd, &obj->handle,
-		&casync_global_fd(obj, op_openflags(op))->fsal_fd,
-		&op->temp_fd.fsal_fd, state, op_openflags(op), false, NULL,
-		bypass, &obj->share);
+	*status =
+		fsal_start_io(&op->fsal_fd, &obj->handle,
+			      &casync_global_fd(obj, op_openflags(op))->fsal_fd,
+			      &op->temp_fd.fsal_fd, state, op_openflags(op),
+			      false, NULL, bypass, &obj->share);
 	if (FSAL_IS_ERROR(*status)) {
 		op->fsal_fd = NULL;
 		return CASYNC_OP_REFUSED;

@@ -31,8 +31,7 @@
 static int punch(struct casync_object *obj, struct Fh *fh, uint64_t offset,
 		 uint64_t length)
 {
-	uint64_t span =
-		__atomic_load_n(&obj->object_span, __ATOMIC_RELAXED);
+	uint64_t span = __atomic_load_n(&obj->object_span, __ATOMIC_RELAXED);
 	uint64_t step = PUNCH_OBJECTS * (span != 0 ? span : LEAST_SPAN);
 	struct ceph_statx stx;
 	uint64_t end, next;

@@ -26,10 +26,10 @@ struct lane {
 	unsigned int busy;	   /* of these: run a job */
 };
 
-#define LANE                                                   \
-	{                                                      \
-		.lock = PTHREAD_MUTEX_INITIALIZER,             \
-		.work_queued = PTHREAD_COND_INITIALIZER,       \
+#define LANE                                             \
+	{                                                \
+		.lock = PTHREAD_MUTEX_INITIALIZER,       \
+		.work_queued = PTHREAD_COND_INITIALIZER, \
 	}
 
 static struct lane lanes[CASYNC_WORK_LANES] = {LANE, LANE, LANE, LANE, LANE};

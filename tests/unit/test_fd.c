@@ -84,9 +84,8 @@ static void change_to(fsal_openflags_t openflags)
 
 static void close_it(void)
 {
-	assert_int_equal(
-		casync_fd_close(&rig.obj->handle, &fd->fsal_fd).major,
-		ERR_FSAL_NO_ERROR);
+	assert_int_equal(casync_fd_close(&rig.obj->handle, &fd->fsal_fd).major,
+			 ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake.open_fhs, 0);
 	assert_int_equal(fake.closed_in_use, 0);
 }

@@ -83,8 +83,8 @@ static void fill(struct request *request, uint64_t offset, size_t length,
 	unsigned int i;
 
 	for (i = 0; i < pieces; i++)
-		request->iovs[i] = (struct iovec){request->buffer + i * each,
-						  each};
+		request->iovs[i] =
+			(struct iovec){request->buffer + i * each, each};
 	request->iovs[pieces - 1].iov_len = length - (pieces - 1) * each;
 	memset(&request->arg, 0, sizeof(request->arg));
 	request->arg.iov = request->iovs;
@@ -159,7 +159,7 @@ static void last_reads(struct request *request, unsigned int i)
 static unsigned int one_round(void)
 {
 	static const int64_t results[] = {FAKE_TRUE_RESULT, -EDQUOT, -EFBIG,
-					  -ENOSPC, -EIO, SMALL / 2};
+					  -ENOSPC,	    -EIO,    SMALL / 2};
 	unsigned int i;
 
 	for (i = 0; i < sizeof(results) / sizeof(results[0]); i++) {
