@@ -286,9 +286,10 @@ static void take_waiters_locked(struct casync_flush *flush,
  */
 static void flush_run(struct casync_work *work)
 {
+	struct casync_flush *flush =
+		container_of(work, struct casync_flush, work);
 	struct casync_object *obj =
-		container_of(work, struct casync_object, flush.work);
-	struct casync_flush *flush = &obj->flush;
+		container_of(flush, struct casync_object, flush);
 	struct glist_head covered;
 	int rc;
 

@@ -13,14 +13,14 @@
 
 /* All of it under `lock`, a leaf: no job runs with it held. */
 struct lane {
-	pthread_mutex_t lock;
-	pthread_cond_t work_queued;
 	struct casync_work *head;
 	struct casync_work *last;
-	unsigned int queued;
 	uint64_t begun, begun_before; /* jobs; at the last look */
+	pthread_mutex_t lock;
+	pthread_cond_t work_queued;
 	/* All are joined: their text must not be unmapped under them. */
 	pthread_t threads[CASYNC_WORKERS_STUCK_MAX];
+	unsigned int queued;
 	unsigned int thread_count; /* not joined */
 	unsigned int alive;	   /* threads that have not ended */
 	unsigned int busy;	   /* of these: run a job */
