@@ -284,12 +284,9 @@ static void take_waiters_locked(struct casync_flush *flush,
  * answer may be held up, and once the last waiter has its answer the object
  * may be gone.
  */
-static void flush_run(struct casync_work *work)
+static void run(struct casync_object *obj)
 {
-	struct casync_flush *flush =
-		container_of(work, struct casync_flush, work);
-	struct casync_object *obj =
-		container_of(flush, struct casync_object, flush);
+	struct casync_flush *flush = &obj->flush;
 	struct glist_head covered;
 	int rc;
 
@@ -301,6 +298,11 @@ static void flush_run(struct casync_work *work)
 	if (end_hold(obj, rc) && begin(obj))
 		make(obj);
 	answer(&covered, rc);
+}
+
+static void flush_run(struct casync_work *work)
+{
+	run(container_of(work, struct casync_object, flush.work));
 }
 
 /* Whether the caller has to begin(). */
@@ -381,7 +383,7 @@ int casync_flush_wait(struct casync_object *obj)
 
 	sem_init(&blocked.answered, 0, 0);
 	if (line_up(obj, &blocked.waiter) && begin(obj))
-		flush_run(&obj->flush.work);
+		run(obj);
 	if (!answered_in_time(&blocked)) {
 		if (withdraw(obj, &blocked.waiter)) {
 			sem_destroy(&blocked.answered);
