@@ -2,7 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
-#include <semaphore.h>
+#include <pthread.h>
 #include <time.h>
 
 #include "errors.h"
@@ -112,7 +112,6 @@ static void answer(struct glist_head *waiters, int rc)
 static bool hold_writes(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
-
 	bool drained;
 
 	pthread_mutex_lock(&holds_lock);
@@ -330,19 +329,42 @@ void casync_flush_request(struct casync_object *obj,
 		make(obj);
 }
 
+/* A caller that waits, on its own stack. */
 struct blocked_waiter {
 	struct casync_flush_waiter waiter;
-	sem_t answered;
+	pthread_mutex_t lock;
+	pthread_cond_t answered_cond; /* CLOCK_MONOTONIC */
+	bool answered;
 	int rc;
 };
+
+static void blocked_init(struct blocked_waiter *blocked)
+{
+	pthread_condattr_t attr;
+
+	pthread_mutex_init(&blocked->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&blocked->answered_cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+static void blocked_destroy(struct blocked_waiter *blocked)
+{
+	pthread_cond_destroy(&blocked->answered_cond);
+	pthread_mutex_destroy(&blocked->lock);
+}
 
 static void wake_blocked(struct casync_flush_waiter *waiter, int rc)
 {
 	struct blocked_waiter *blocked =
 		container_of(waiter, struct blocked_waiter, waiter);
 
+	pthread_mutex_lock(&blocked->lock);
 	blocked->rc = rc;
-	sem_post(&blocked->answered);
+	blocked->answered = true;
+	pthread_cond_signal(&blocked->answered_cond);
+	pthread_mutex_unlock(&blocked->lock);
 }
 
 /*
@@ -366,34 +388,32 @@ static bool withdraw(struct casync_object *obj,
 static bool answered_in_time(struct blocked_waiter *blocked)
 {
 	struct timespec deadline;
-	int rc;
+	bool answered;
+	int rc = 0;
 
 	clock_gettime(CLOCK_MONOTONIC, &deadline);
 	deadline.tv_sec += CASYNC_FLUSH_WAIT_MS / 1000;
-	do {
-		rc = sem_clockwait(&blocked->answered, CLOCK_MONOTONIC,
-				   &deadline);
-	} while (rc != 0 && errno == EINTR);
-	return rc == 0;
+	pthread_mutex_lock(&blocked->lock);
+	while (!blocked->answered && rc == 0)
+		rc = pthread_cond_timedwait(&blocked->answered_cond,
+					    &blocked->lock, &deadline);
+	answered = blocked->answered;
+	pthread_mutex_unlock(&blocked->lock);
+	return answered;
 }
 
 int casync_flush_wait(struct casync_object *obj)
 {
 	struct blocked_waiter blocked = {.waiter.done = wake_blocked};
+	bool withdrawn = false;
 
-	sem_init(&blocked.answered, 0, 0);
+	blocked_init(&blocked);
 	if (line_up(obj, &blocked.waiter) && begin(obj))
 		run(obj);
-	if (!answered_in_time(&blocked)) {
-		if (withdraw(obj, &blocked.waiter)) {
-			sem_destroy(&blocked.answered);
-			return -EAGAIN;
-		}
-		while (sem_wait(&blocked.answered) != 0)
-			; /* EINTR */
-	}
-	sem_destroy(&blocked.answered);
-	return blocked.rc;
+	while (!withdrawn && !answered_in_time(&blocked))
+		withdrawn = withdraw(obj, &blocked.waiter);
+	blocked_destroy(&blocked);
+	return withdrawn ? -EAGAIN : blocked.rc;
 }
 
 void casync_flush_born(struct casync_object *obj)

@@ -173,8 +173,8 @@ static bool is_held(const struct casync_gate *gate, const struct casync_op *op)
 {
 	if (op->kind != CASYNC_OP_WRITE)
 		return false;
-	return op->gather.parked || gate->journaling ||
-	       (gate->held && op->gather.epoch == gate->epoch);
+	return op->gather.parked || ((gate->journaling || gate->held) &&
+				     op->gather.epoch == gate->epoch);
 }
 
 static bool must_wait(struct casync_gate *gate, const struct casync_op *op)
@@ -394,6 +394,17 @@ static struct casync_op *take_if_empty(struct casync_gate *gate)
 	return op;
 }
 
+/* For whom those inside may not look soon: they may be stuck. */
+static struct casync_op *take_beside_others(struct casync_gate *gate)
+{
+	struct casync_op *op = gate->inside < CASYNC_GATE_THREADS ? take(gate)
+								  : NULL;
+
+	if (op != NULL)
+		gate->inside++;
+	return op;
+}
+
 static void say_it_waits(const struct casync_gate *gate, struct casync_op *op)
 {
 	if (gate->journaling && op->kind == CASYNC_OP_WRITE) {
@@ -554,10 +565,7 @@ struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled)
 	gate->held = false;
 	if (journaled)
 		gate->journaling = false;
-	/* Who is inside may be stuck there. */
-	now = gate->inside < CASYNC_GATE_THREADS ? take(gate) : NULL;
-	if (now != NULL)
-		gate->inside++;
+	now = take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -591,18 +599,41 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 	return expelled;
 }
 
+/* Does something behind it, which may have to wait for it, belong to what a
+ * flush waits for? */
+static bool keeps_flush_waiting(const struct casync_gate *gate,
+				const struct casync_op *op)
+{
+	const struct casync_op *later;
+
+	if (!gate->draining)
+		return false;
+	for (later = op->next; later != NULL; later = later->next) {
+		if (later->kind == CASYNC_OP_WRITE && !later->gather.parked &&
+		    later->gather.epoch != gate->epoch)
+			return true;
+	}
+	return false;
+}
+
+static void join_other_epoch(struct casync_gate *gate, struct casync_op *op)
+{
+	gate->flying[op->gather.epoch]--;
+	op->gather.epoch = gate->epoch ^ 1;
+	gate->flying[op->gather.epoch]++;
+}
+
 struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 				     struct casync_op *op)
 {
-	struct casync_op *now = NULL;
+	struct casync_op *now;
 
 	pthread_mutex_lock(&gate->lock);
 	op->gather.parked = false;
 	take_off(gate, op);
-	if (gate->inside < CASYNC_GATE_THREADS)
-		now = take(gate);
-	if (now != NULL)
-		gate->inside++;
+	if (keeps_flush_waiting(gate, op))
+		join_other_epoch(gate, op);
+	now = take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -619,7 +650,7 @@ struct casync_op *casync_gate_give_up(struct casync_gate *gate,
 	(void)take_at(gate, link);
 	op->gather.parked = false;
 	/* What overlaps it need not wait for it any more. */
-	now = take_if_empty(gate);
+	now = take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }

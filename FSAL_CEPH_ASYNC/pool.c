@@ -212,6 +212,10 @@ void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
 
 	if (iovs <= op->iovs_room)
 		return;
+	/* What is kept has one size: it does not go on growing little by
+	 * little. */
+	if (iovs < CASYNC_POOL_IOVS)
+		iovs = CASYNC_POOL_IOVS;
 	more = gsh_calloc(iovs, sizeof(*more));
 	count_bytes(pool, (int64_t)(iovs * sizeof(*more)));
 	memcpy(more, op->iovs, kept * sizeof(*more));

@@ -210,12 +210,14 @@ int casync_workers_start(void)
 
 static void help_locked(struct lane *lane)
 {
+	unsigned int idle = lane->alive - lane->busy;
 	unsigned int missing = 0;
 
 	/* Not while stopping: who joins counts them. */
 	if (lane->begun == lane->begun_before && lane->thread_count != 0 &&
-	    !__atomic_load_n(&stopping, __ATOMIC_ACQUIRE))
-		missing = lane->queued;
+	    !__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) &&
+	    lane->queued > idle)
+		missing = lane->queued - idle;
 	lane->begun_before = lane->begun;
 	while (missing-- != 0 && lane->thread_count < CASYNC_WORKERS_STUCK_MAX)
 		if (add_thread_locked(lane) != 0)

@@ -3,7 +3,8 @@
  * Requests of all kinds, by the million: the process does not grow.
  *
  * What is kept is measured after the first 100,000 and after the last:
- * resident memory within 5 %, and the pool's own account.
+ * resident memory and the pool's own account, within 5 % and what some threads
+ * and ops more take.
  */
 #include "config.h"
 
@@ -208,10 +209,11 @@ static void nothing_grows(void **state)
 	print_message("%u requests: %lu KiB resident, %" PRIu64
 		      " of the pool; after %u: %lu and %" PRIu64 "\n",
 		      count, kib[1], bytes[1], FIRST, kib[0], bytes[0]);
-	/* Not to the byte: which ops have room for more pieces is chance. */
-	assert_true(bytes[1] <= bytes[0] + bytes[0] / 20 + 16384);
+	/* Not to the byte: how many ops there were at once is chance, and so is
+	 * how many threads came on demand. */
+	assert_true(bytes[1] <= bytes[0] + bytes[0] / 20 + 131072);
 	if (RSS_COUNTS)
-		assert_true(kib[1] <= kib[0] + kib[0] / 20);
+		assert_true(kib[1] <= kib[0] + kib[0] / 20 + 1024);
 	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
 }
 
