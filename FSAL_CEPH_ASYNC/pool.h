@@ -18,8 +18,8 @@
  *	arrays of	as many of each size as were used at once.  Sizes are
  *	parts		powers of two, and an array is used only by a read
  *			over as many objects, which Max_Inflight_Bytes bounds:
- *			at most 3 KiB for each MiB of that (objects of 64 KiB,
- *			the smallest that CephFS has)
+ *			of each size at most 3 KiB for each MiB of that
+ *			(objects of 64 KiB, the smallest that CephFS has)
  *
  * The lock is a leaf.
  */
