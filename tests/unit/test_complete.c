@@ -370,7 +370,7 @@ static void held_up_answer_does_not_hold_up_its_batch(void **state)
 	casync_complete_queue(&behind.op);
 	assert_int_equal(start_threads(), 0);
 	assert_true(await(&told_held, TIMEOUT_S));
-	went_on = await(&told_behind, 1);
+	went_on = await(&told_behind, TIMEOUT_S);
 	sem_post(&hold);
 	stop_threads();
 	sem_destroy(&hold);
