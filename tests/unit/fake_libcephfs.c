@@ -24,8 +24,7 @@ uint8_t fake_byte(uint64_t offset)
 
 uint8_t fake_content(uint64_t offset)
 {
-	const uint8_t *object =
-		fake.objects[offset / fake.object_size_bytes];
+	const uint8_t *object = fake.objects[offset / fake.object_size_bytes];
 
 	return object != NULL ? object[offset % fake.object_size_bytes] : 0;
 }
@@ -57,8 +56,9 @@ void fake_setup(uint64_t size_bytes, uint64_t object_size_bytes)
 	pthread_mutexattr_destroy(&attr);
 
 	for (offset = 0; offset < size_bytes; offset++)
-		make_object(offset / object_size_bytes)
-			[offset % object_size_bytes] = fake_byte(offset);
+		make_object(offset /
+			    object_size_bytes)[offset % object_size_bytes] =
+			fake_byte(offset);
 }
 
 void fake_join(void)
@@ -131,9 +131,10 @@ static int64_t write_locked(const struct ceph_ll_io_info *io, size_t length)
 	if ((offset + length) / fake.object_size_bytes >= FAKE_MAX_OBJECTS)
 		return -EFBIG;
 	for (i = 0; i < length; i++, offset++)
-		make_object(offset / fake.object_size_bytes)
-			[offset % fake.object_size_bytes] =
-				*iov_at(io->iov, i);
+		make_object(offset /
+			    fake.object_size_bytes)[offset %
+						    fake.object_size_bytes] =
+			*iov_at(io->iov, i);
 	if (offset > fake.size_bytes)
 		fake.size_bytes = offset;
 	return (int64_t)length;
@@ -176,8 +177,8 @@ static int64_t transfer_locked(struct fake_call *call)
 		if (length > (size_t)call->plan.result)
 			length = (size_t)call->plan.result;
 	}
-	return call->asked.write ? write_locked(&call->asked, length) :
-				   read_locked(&call->asked, length);
+	return call->asked.write ? write_locked(&call->asked, length)
+				 : read_locked(&call->asked, length);
 }
 
 static void answer_locked(struct fake_call *call)
@@ -211,8 +212,7 @@ static void remember_locked(struct fake_call *call, unsigned int number,
 	call->io = io;
 	call->asked = *io;
 	call->length_bytes = iov_bytes(io->iov, io->iovcnt);
-	call->plan = fake.is_special[number] ? fake.special[number] :
-					       fake.plan;
+	call->plan = fake.is_special[number] ? fake.special[number] : fake.plan;
 	call->unanswered = true;
 }
 
@@ -351,8 +351,8 @@ int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in,
 		    struct ceph_statx *stx, unsigned int want,
 		    unsigned int flags, const UserPerm *perms)
 {
-	uint64_t size_bytes = __atomic_load_n(&fake.size_bytes,
-					      __ATOMIC_ACQUIRE);
+	uint64_t size_bytes =
+		__atomic_load_n(&fake.size_bytes, __ATOMIC_ACQUIRE);
 	int rc = begin(FAKE_GETATTR);
 
 	(void)cmount;
@@ -458,8 +458,8 @@ int ceph_ll_register_callbacks2(struct ceph_mount_info *cmount,
 /* Past the last byte; a length of 0 is to the end of the file. */
 static uint64_t lock_end(const struct flock *fl)
 {
-	return fl->l_len == 0 ? UINT64_MAX :
-				(uint64_t)fl->l_start + (uint64_t)fl->l_len;
+	return fl->l_len == 0 ? UINT64_MAX
+			      : (uint64_t)fl->l_start + (uint64_t)fl->l_len;
 }
 
 static bool in_the_way_locked(const struct flock *fl)

@@ -28,9 +28,9 @@
 /** When a non-blocking call is answered. */
 enum fake_when {
 	FAKE_BEFORE_RETURN, /**< By callback, in the caller's thread. */
-	FAKE_LATER, /**< By callback, from fake_complete*(). */
-	FAKE_ON_THREAD, /**< By callback, on a thread of its own. */
-	FAKE_RETURNED, /**< By the return value; no callback comes. */
+	FAKE_LATER,	    /**< By callback, from fake_complete*(). */
+	FAKE_ON_THREAD,	    /**< By callback, on a thread of its own. */
+	FAKE_RETURNED,	    /**< By the return value; no callback comes. */
 };
 
 /** Do the I/O and report what came of it. */
@@ -40,7 +40,7 @@ struct fake_plan {
 	enum fake_when when;
 	/** Negative: no I/O, this errno.  Else at most so many bytes. */
 	int64_t result;
-	bool twice; /**< The callback comes a second time. */
+	bool twice;	       /**< The callback comes a second time. */
 	int64_t second_result; /**< What it says then. */
 };
 
@@ -48,9 +48,9 @@ struct fake_plan {
 struct fake_call {
 	struct ceph_ll_io_info *io;
 	struct ceph_ll_io_info asked; /**< A copy. */
-	size_t length_bytes; /**< Sum of the iovecs. */
+	size_t length_bytes;	      /**< Sum of the iovecs. */
 	struct fake_plan plan;
-	bool pending; /**< Until fake_complete*(). */
+	bool pending;	 /**< Until fake_complete*(). */
 	bool unanswered; /**< Its Fh and buffers are in use. */
 };
 

@@ -149,7 +149,7 @@ bool rig_wait(sem_t *sem)
 
 bool rig_wait_count(const int *counter, int value)
 {
-	const struct timespec pause = { .tv_nsec = 200000 };
+	const struct timespec pause = {.tv_nsec = 200000};
 	uint64_t give_up_ns =
 		casync_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 

@@ -14,22 +14,22 @@
 struct stub {
 	/* Set up by the test. */
 	bool global_fd_busy; /**< I/O without state gets a temporary fd. */
-	fsal_status_t start_status; /**< fsal_start_io()'s. */
+	fsal_status_t start_status;    /**< fsal_start_io()'s. */
 	fsal_status_t complete_status; /**< fsal_complete_io()'s. */
-	void (*on_complete_io)(void); /**< Runs in fsal_complete_io(). */
-	void (*on_release)(void); /**< In release_op_context(): the export
+	void (*on_complete_io)(void);  /**< Runs in fsal_complete_io(). */
+	void (*on_release)(void);      /**< In release_op_context(): the export
 				       may go. */
 
 	/* Counted. */
 	int ios_started;
 	int ios_completed;
-	int ios_without_op_ctx; /**< Completed, that is. */
-	int reservations; /**< Shares held: 0 when idle. */
+	int ios_without_op_ctx;	 /**< Completed, that is. */
+	int reservations;	 /**< Shares held: 0 when idle. */
 	int reservation_changes; /**< Both ways. */
-	int export_refs; /**< Over the test's own. */
-	int op_contexts; /**< Initialised, not released. */
-	int warnings; /**< LogWarn and worse. */
-	char last_warning[256]; /**< Under a lock: stub_warned(). */
+	int export_refs;	 /**< Over the test's own. */
+	int op_contexts;	 /**< Initialised, not released. */
+	int warnings;		 /**< LogWarn and worse. */
+	char last_warning[256];	 /**< Under a lock: stub_warned(). */
 };
 
 extern struct stub stub;

@@ -42,14 +42,14 @@ object_file_type_t posix2fsal_type(mode_t posix_type_in)
 
 fsal_fsid_t posix2fsal_fsid(dev_t posix_devid)
 {
-	return (fsal_fsid_t){ .major = major(posix_devid),
-			      .minor = minor(posix_devid) };
+	return (fsal_fsid_t){.major = major(posix_devid),
+			     .minor = minor(posix_devid)};
 }
 
 fsal_dev_t posix2fsal_devt(dev_t posix_devid)
 {
-	return (fsal_dev_t){ .major = major(posix_devid),
-			     .minor = minor(posix_devid) };
+	return (fsal_dev_t){.major = major(posix_devid),
+			    .minor = minor(posix_devid)};
 }
 
 #define ALWAYS_WANTED (CEPH_STATX_INO | CEPH_STATX_RDEV)
@@ -66,27 +66,27 @@ struct source_case {
 };
 
 static const struct source_case source_cases[] = {
-	{ "nothing_asked_wants_identity_only", 0, 0 },
-	{ "type_asked_wants_no_permissions", ATTR_TYPE, 0 },
-	{ "fsid_and_fileid_asked_want_identity_only",
-	  ATTR_FSID | ATTR_FILEID, 0 },
-	{ "rawdev_asked_wants_identity_only", ATTR_RAWDEV, 0 },
-	{ "mode_asked_wants_mode", ATTR_MODE, CEPH_STATX_MODE },
-	{ "numlinks_asked_wants_nlink", ATTR_NUMLINKS, CEPH_STATX_NLINK },
-	{ "owner_asked_wants_uid", ATTR_OWNER, CEPH_STATX_UID },
-	{ "group_asked_wants_gid", ATTR_GROUP, CEPH_STATX_GID },
-	{ "size_asked_wants_size", ATTR_SIZE, CEPH_STATX_SIZE },
-	{ "spaceused_asked_wants_blocks", ATTR_SPACEUSED, CEPH_STATX_BLOCKS },
-	{ "atime_asked_wants_atime", ATTR_ATIME, CEPH_STATX_ATIME },
-	{ "mtime_asked_wants_mtime", ATTR_MTIME, CEPH_STATX_MTIME },
-	{ "ctime_asked_wants_ctime", ATTR_CTIME, CEPH_STATX_CTIME },
-	{ "creation_asked_wants_btime", ATTR_CREATION, CEPH_STATX_BTIME },
-	{ "change_asked_wants_version_and_ctime", ATTR_CHANGE,
-	  CEPH_STATX_VERSION | CEPH_STATX_CTIME },
-	{ "error_report_asked_wants_identity_only", ATTR_RDATTR_ERR, 0 },
-	{ "acl_asked_wants_identity_only", ATTR_ACL, 0 },
-	{ "label_and_xattr_asked_want_identity_only",
-	  ATTR4_SEC_LABEL | ATTR4_XATTR, 0 },
+	{"nothing_asked_wants_identity_only", 0, 0},
+	{"type_asked_wants_no_permissions", ATTR_TYPE, 0},
+	{"fsid_and_fileid_asked_want_identity_only", ATTR_FSID | ATTR_FILEID,
+	 0},
+	{"rawdev_asked_wants_identity_only", ATTR_RAWDEV, 0},
+	{"mode_asked_wants_mode", ATTR_MODE, CEPH_STATX_MODE},
+	{"numlinks_asked_wants_nlink", ATTR_NUMLINKS, CEPH_STATX_NLINK},
+	{"owner_asked_wants_uid", ATTR_OWNER, CEPH_STATX_UID},
+	{"group_asked_wants_gid", ATTR_GROUP, CEPH_STATX_GID},
+	{"size_asked_wants_size", ATTR_SIZE, CEPH_STATX_SIZE},
+	{"spaceused_asked_wants_blocks", ATTR_SPACEUSED, CEPH_STATX_BLOCKS},
+	{"atime_asked_wants_atime", ATTR_ATIME, CEPH_STATX_ATIME},
+	{"mtime_asked_wants_mtime", ATTR_MTIME, CEPH_STATX_MTIME},
+	{"ctime_asked_wants_ctime", ATTR_CTIME, CEPH_STATX_CTIME},
+	{"creation_asked_wants_btime", ATTR_CREATION, CEPH_STATX_BTIME},
+	{"change_asked_wants_version_and_ctime", ATTR_CHANGE,
+	 CEPH_STATX_VERSION | CEPH_STATX_CTIME},
+	{"error_report_asked_wants_identity_only", ATTR_RDATTR_ERR, 0},
+	{"acl_asked_wants_identity_only", ATTR_ACL, 0},
+	{"label_and_xattr_asked_want_identity_only",
+	 ATTR4_SEC_LABEL | ATTR4_XATTR, 0},
 };
 
 #define N_SOURCE_CASES (sizeof(source_cases) / sizeof(source_cases[0]))
@@ -109,9 +109,9 @@ static void everything_asked_wants_all_stats(void **state)
 
 static void everything_got_is_all_supported_but_xattrs(void **state)
 {
-	struct ceph_statx stx = { .stx_mask = CEPH_STATX_ALL_STATS,
-				  .stx_mode = S_IFREG | 0644 };
-	struct fsal_attrlist attrs = { 0 };
+	struct ceph_statx stx = {.stx_mask = CEPH_STATX_ALL_STATS,
+				 .stx_mode = S_IFREG | 0644};
+	struct fsal_attrlist attrs = {0};
 
 	(void)state;
 
@@ -139,17 +139,15 @@ struct valid_case {
 };
 
 static const struct valid_case valid_cases[] = {
-	{ "nothing_got_leaves_identity_valid", 0, 0 },
-	{ "size_got_is_valid_alone", CEPH_STATX_SIZE, ATTR_SIZE },
-	{ "ctime_without_version_gives_no_change", CEPH_STATX_CTIME,
-	  ATTR_CTIME },
-	{ "version_without_ctime_gives_no_change", CEPH_STATX_VERSION, 0 },
-	{ "version_and_ctime_give_change",
-	  CEPH_STATX_VERSION | CEPH_STATX_CTIME, ATTR_CTIME | ATTR_CHANGE },
-	{ "more_than_asked_is_valid_too",
-	  CEPH_STATX_MODE | CEPH_STATX_UID | CEPH_STATX_GID |
-		  CEPH_STATX_BTIME,
-	  ATTR_MODE | ATTR_OWNER | ATTR_GROUP | ATTR_CREATION },
+	{"nothing_got_leaves_identity_valid", 0, 0},
+	{"size_got_is_valid_alone", CEPH_STATX_SIZE, ATTR_SIZE},
+	{"ctime_without_version_gives_no_change", CEPH_STATX_CTIME, ATTR_CTIME},
+	{"version_without_ctime_gives_no_change", CEPH_STATX_VERSION, 0},
+	{"version_and_ctime_give_change", CEPH_STATX_VERSION | CEPH_STATX_CTIME,
+	 ATTR_CTIME | ATTR_CHANGE},
+	{"more_than_asked_is_valid_too",
+	 CEPH_STATX_MODE | CEPH_STATX_UID | CEPH_STATX_GID | CEPH_STATX_BTIME,
+	 ATTR_MODE | ATTR_OWNER | ATTR_GROUP | ATTR_CREATION},
 };
 
 #define N_VALID_CASES (sizeof(valid_cases) / sizeof(valid_cases[0]))
@@ -157,9 +155,8 @@ static const struct valid_case valid_cases[] = {
 static void check_valid(void **state)
 {
 	const struct valid_case *c = *state;
-	struct ceph_statx stx = { .stx_mask = c->stx_mask,
-				  .stx_mode = S_IFREG };
-	struct fsal_attrlist attrs = { 0 };
+	struct ceph_statx stx = {.stx_mask = c->stx_mask, .stx_mode = S_IFREG};
+	struct fsal_attrlist attrs = {0};
 
 	casync_statx_to_attrs(&stx, 0, &attrs);
 	assert_true(attrs.valid_mask == (ALWAYS_VALID | c->valid));
@@ -177,12 +174,12 @@ static void values_arrive_in_their_fields(void **state)
 		.stx_gid = 1001,
 		.stx_ino = UINT64_C(0x10000000005),
 		.stx_size = UINT64_C(5) << 32,
-		.stx_atime = { 1, 11 },
-		.stx_mtime = { 2, 22 },
-		.stx_ctime = { 3, 33 },
-		.stx_btime = { 4, 44 },
+		.stx_atime = {1, 11},
+		.stx_mtime = {2, 22},
+		.stx_ctime = {3, 33},
+		.stx_btime = {4, 44},
 	};
-	struct fsal_attrlist attrs = { 0 };
+	struct fsal_attrlist attrs = {0};
 
 	(void)state;
 
@@ -203,9 +200,9 @@ static void values_arrive_in_their_fields(void **state)
 
 static void type_is_known_without_permission_bits(void **state)
 {
-	struct ceph_statx stx = { .stx_mask = CEPH_STATX_INO,
-				  .stx_mode = S_IFDIR };
-	struct fsal_attrlist attrs = { 0 };
+	struct ceph_statx stx = {.stx_mask = CEPH_STATX_INO,
+				 .stx_mode = S_IFDIR};
+	struct fsal_attrlist attrs = {0};
 
 	(void)state;
 
@@ -216,10 +213,10 @@ static void type_is_known_without_permission_bits(void **state)
 
 static void spaceused_counts_blocks_of_512(void **state)
 {
-	struct ceph_statx stx = { .stx_mask = CEPH_STATX_BLOCKS,
-				  .stx_blksize = 4194304,
-				  .stx_blocks = 9 };
-	struct fsal_attrlist attrs = { 0 };
+	struct ceph_statx stx = {.stx_mask = CEPH_STATX_BLOCKS,
+				 .stx_blksize = 4194304,
+				 .stx_blocks = 9};
+	struct fsal_attrlist attrs = {0};
 
 	(void)state;
 
@@ -231,8 +228,8 @@ static void fsid_is_device_split_as_fsal_ceph_does(void **state)
 {
 	/* CEPH_NOSNAP: every file outside of snapshots. */
 	const dev_t nosnap = (dev_t)-2;
-	struct ceph_statx stx = { .stx_dev = nosnap, .stx_mode = S_IFREG };
-	struct fsal_attrlist attrs = { 0 };
+	struct ceph_statx stx = {.stx_dev = nosnap, .stx_mode = S_IFREG};
+	struct fsal_attrlist attrs = {0};
 
 	(void)state;
 
@@ -243,9 +240,9 @@ static void fsid_is_device_split_as_fsal_ceph_does(void **state)
 
 static void rawdev_is_split_into_major_and_minor(void **state)
 {
-	struct ceph_statx stx = { .stx_rdev = makedev(259, 65537),
-				  .stx_mode = S_IFBLK };
-	struct fsal_attrlist attrs = { 0 };
+	struct ceph_statx stx = {.stx_rdev = makedev(259, 65537),
+				 .stx_mode = S_IFBLK};
+	struct fsal_attrlist attrs = {0};
 
 	(void)state;
 
@@ -256,8 +253,8 @@ static void rawdev_is_split_into_major_and_minor(void **state)
 
 static void acl_filled_in_before_stays_valid(void **state)
 {
-	struct ceph_statx stx = { .stx_mode = S_IFREG };
-	struct fsal_attrlist attrs = { .valid_mask = ATTR_ACL };
+	struct ceph_statx stx = {.stx_mode = S_IFREG};
+	struct fsal_attrlist attrs = {.valid_mask = ATTR_ACL};
 
 	(void)state;
 
@@ -267,9 +264,9 @@ static void acl_filled_in_before_stays_valid(void **state)
 
 static void request_mask_is_left_alone(void **state)
 {
-	struct ceph_statx stx = { .stx_mask = CEPH_STATX_ALL_STATS,
-				  .stx_mode = S_IFREG };
-	struct fsal_attrlist attrs = { .request_mask = ATTR_SIZE };
+	struct ceph_statx stx = {.stx_mask = CEPH_STATX_ALL_STATS,
+				 .stx_mode = S_IFREG};
+	struct fsal_attrlist attrs = {.request_mask = ATTR_SIZE};
 
 	(void)state;
 
@@ -287,14 +284,22 @@ struct change_case {
 };
 
 static const struct change_case change_cases[] = {
-	{ "change_of_new_inode_is_its_ctime", { 1700000000, 5 }, 0,
-	  UINT64_C(1700000000000000005) },
-	{ "change_counts_version_within_one_ctime", { 1700000000, 5 }, 7,
-	  UINT64_C(1700000000000000012) },
-	{ "change_goes_on_with_ctime_when_version_is_lost",
-	  { 1700000001, 0 }, 0, UINT64_C(1700000001000000000) },
-	{ "change_past_2106_does_not_overflow", { INT64_C(4294967296), 0 }, 1,
-	  UINT64_C(4294967296000000001) },
+	{"change_of_new_inode_is_its_ctime",
+	 {1700000000, 5},
+	 0,
+	 UINT64_C(1700000000000000005)},
+	{"change_counts_version_within_one_ctime",
+	 {1700000000, 5},
+	 7,
+	 UINT64_C(1700000000000000012)},
+	{"change_goes_on_with_ctime_when_version_is_lost",
+	 {1700000001, 0},
+	 0,
+	 UINT64_C(1700000001000000000)},
+	{"change_past_2106_does_not_overflow",
+	 {INT64_C(4294967296), 0},
+	 1,
+	 UINT64_C(4294967296000000001)},
 };
 
 #define N_CHANGE_CASES (sizeof(change_cases) / sizeof(change_cases[0]))
@@ -308,7 +313,7 @@ static void check_change(void **state)
 		.stx_ctime = c->ctime,
 		.stx_version = c->version,
 	};
-	struct fsal_attrlist attrs = { 0 };
+	struct fsal_attrlist attrs = {0};
 
 	assert_true(casync_change_attr(&stx, 0) == c->change);
 
@@ -321,12 +326,11 @@ static void check_change(void **state)
 static void change_goes_forward_over_lost_increments(void **state)
 {
 	const uint64_t second = UINT64_C(1000000000);
-	struct ceph_statx shown = { .stx_ctime = { 100, 5000000 },
-				    .stx_version = 1000000 };
-	struct ceph_statx recovered = { .stx_ctime = { 100, 4000000 },
-					.stx_version = 3 };
-	struct ceph_statx written = { .stx_ctime = { 101, 200 },
-				      .stx_version = 4 };
+	struct ceph_statx shown = {.stx_ctime = {100, 5000000},
+				   .stx_version = 1000000};
+	struct ceph_statx recovered = {.stx_ctime = {100, 4000000},
+				       .stx_version = 3};
+	struct ceph_statx written = {.stx_ctime = {101, 200}, .stx_version = 4};
 	uint64_t mounted = 50 * second, mounted_again = 101 * second;
 
 	(void)state;
@@ -340,7 +344,7 @@ static void change_goes_forward_over_lost_increments(void **state)
 
 static void change_of_old_file_is_the_floor_and_the_counter(void **state)
 {
-	struct ceph_statx stx = { .stx_ctime = { 1, 0 }, .stx_version = 7 };
+	struct ceph_statx stx = {.stx_ctime = {1, 0}, .stx_version = 7};
 
 	(void)state;
 	assert_true(casync_change_attr(&stx, UINT64_C(9000000000)) ==
@@ -356,26 +360,26 @@ struct set_case {
 };
 
 static const struct set_case set_cases[] = {
-	{ "nothing_set_gives_empty_mask", 0, 0 },
-	{ "size_set_gives_size_and_the_mtime_of_now", ATTR_SIZE,
-	  CEPH_SETATTR_SIZE | CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW },
-	{ "size_and_mtime_set_is_not_now", ATTR_SIZE | ATTR_MTIME,
-	  CEPH_SETATTR_SIZE | CEPH_SETATTR_MTIME },
-	{ "mode_set_gives_mode", ATTR_MODE, CEPH_SETATTR_MODE },
-	{ "owner_and_group_set_give_uid_and_gid", ATTR_OWNER | ATTR_GROUP,
-	  CEPH_SETATTR_UID | CEPH_SETATTR_GID },
-	{ "atime_set_is_not_now", ATTR_ATIME, CEPH_SETATTR_ATIME },
-	{ "mtime_set_is_not_now", ATTR_MTIME, CEPH_SETATTR_MTIME },
-	{ "atime_server_is_atime_and_now", ATTR_ATIME_SERVER,
-	  CEPH_SETATTR_ATIME | CEPH_SETATTR_ATIME_NOW },
-	{ "mtime_server_is_mtime_and_now", ATTR_MTIME_SERVER,
-	  CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW },
-	{ "ctime_set_gives_ctime", ATTR_CTIME, CEPH_SETATTR_CTIME },
-	{ "creation_set_gives_btime", ATTR_CREATION, CEPH_SETATTR_BTIME },
-	{ "what_cannot_be_set_gives_empty_mask",
-	  ATTR_TYPE | ATTR_FILEID | ATTR_NUMLINKS | ATTR_RAWDEV | ATTR_ACL |
-		  ATTR_CHANGE | ATTR_SPACEUSED,
-	  0 },
+	{"nothing_set_gives_empty_mask", 0, 0},
+	{"size_set_gives_size_and_the_mtime_of_now", ATTR_SIZE,
+	 CEPH_SETATTR_SIZE | CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW},
+	{"size_and_mtime_set_is_not_now", ATTR_SIZE | ATTR_MTIME,
+	 CEPH_SETATTR_SIZE | CEPH_SETATTR_MTIME},
+	{"mode_set_gives_mode", ATTR_MODE, CEPH_SETATTR_MODE},
+	{"owner_and_group_set_give_uid_and_gid", ATTR_OWNER | ATTR_GROUP,
+	 CEPH_SETATTR_UID | CEPH_SETATTR_GID},
+	{"atime_set_is_not_now", ATTR_ATIME, CEPH_SETATTR_ATIME},
+	{"mtime_set_is_not_now", ATTR_MTIME, CEPH_SETATTR_MTIME},
+	{"atime_server_is_atime_and_now", ATTR_ATIME_SERVER,
+	 CEPH_SETATTR_ATIME | CEPH_SETATTR_ATIME_NOW},
+	{"mtime_server_is_mtime_and_now", ATTR_MTIME_SERVER,
+	 CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW},
+	{"ctime_set_gives_ctime", ATTR_CTIME, CEPH_SETATTR_CTIME},
+	{"creation_set_gives_btime", ATTR_CREATION, CEPH_SETATTR_BTIME},
+	{"what_cannot_be_set_gives_empty_mask",
+	 ATTR_TYPE | ATTR_FILEID | ATTR_NUMLINKS | ATTR_RAWDEV | ATTR_ACL |
+		 ATTR_CHANGE | ATTR_SPACEUSED,
+	 0},
 };
 
 #define N_SET_CASES (sizeof(set_cases) / sizeof(set_cases[0]))
@@ -383,7 +387,7 @@ static const struct set_case set_cases[] = {
 static void check_set(void **state)
 {
 	const struct set_case *c = *state;
-	struct fsal_attrlist attrs = { .valid_mask = c->attrs };
+	struct fsal_attrlist attrs = {.valid_mask = c->attrs};
 	struct ceph_statx stx;
 
 	assert_int_equal(casync_attrs_to_statx(&attrs, 0, &stx), c->mask);
@@ -397,7 +401,7 @@ static void every_settable_attribute_of_statx_reaches_libcephfs(void **state)
 
 	for (bit = 0; bit < 64; bit++) {
 		attrmask_t attr = UINT64_C(1) << bit;
-		struct fsal_attrlist attrs = { .valid_mask = attr };
+		struct fsal_attrlist attrs = {.valid_mask = attr};
 		struct ceph_statx stx;
 		int mask = casync_attrs_to_statx(&attrs, 0, &stx);
 
@@ -415,9 +419,9 @@ static void set_values_arrive_in_their_fields(void **state)
 		.mode = 0640,
 		.owner = 1000,
 		.group = UINT32_MAX - 1,
-		.atime = { 1, 11 },
-		.mtime = { 2, 22 },
-		.creation = { 4, 44 },
+		.atime = {1, 11},
+		.mtime = {2, 22},
+		.creation = {4, 44},
 	};
 	struct ceph_statx stx;
 
@@ -442,10 +446,10 @@ struct mode_case {
 };
 
 static const struct mode_case mode_cases[] = {
-	{ "mode_without_umask_is_taken_as_it_is", 0777, 0, 0777 },
-	{ "mode_with_umask_loses_its_bits", 0777, 022, 0755 },
-	{ "mode_keeps_setuid_setgid_and_sticky", 07755, 022, 07755 },
-	{ "mode_loses_file_type_bits", S_IFDIR | 0700, 0, 0700 },
+	{"mode_without_umask_is_taken_as_it_is", 0777, 0, 0777},
+	{"mode_with_umask_loses_its_bits", 0777, 022, 0755},
+	{"mode_keeps_setuid_setgid_and_sticky", 07755, 022, 07755},
+	{"mode_loses_file_type_bits", S_IFDIR | 0700, 0, 0700},
 };
 
 #define N_MODE_CASES (sizeof(mode_cases) / sizeof(mode_cases[0]))
@@ -453,8 +457,7 @@ static const struct mode_case mode_cases[] = {
 static void check_mode(void **state)
 {
 	const struct mode_case *c = *state;
-	struct fsal_attrlist attrs = { .valid_mask = ATTR_MODE,
-				       .mode = c->mode };
+	struct fsal_attrlist attrs = {.valid_mask = ATTR_MODE, .mode = c->mode};
 	struct ceph_statx stx;
 
 	assert_int_equal(casync_attrs_to_statx(&attrs, c->umask, &stx),
@@ -495,7 +498,7 @@ static void server_time_wins_over_a_given_one(void **state)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_MTIME | ATTR_MTIME_SERVER,
-		.mtime = { 5, 5 },
+		.mtime = {5, 5},
 	};
 	struct ceph_statx stx;
 
@@ -510,8 +513,8 @@ static void times_past_32_bits_are_the_nearest_there_are(void **state)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_ATIME | ATTR_MTIME,
-		.atime = { -1, 5 },
-		.mtime = { (time_t)UINT32_MAX + 1, 5 },
+		.atime = {-1, 5},
+		.mtime = {(time_t)UINT32_MAX + 1, 5},
 	};
 	struct ceph_statx stx;
 
@@ -528,7 +531,7 @@ static void the_last_time_of_32_bits_is_kept(void **state)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_MTIME,
-		.mtime = { UINT32_MAX, 999999999 },
+		.mtime = {UINT32_MAX, 999999999},
 	};
 	struct ceph_statx stx;
 
@@ -566,18 +569,18 @@ static const struct CMUnitTest plain_tests[] = {
 static struct CMUnitTest tests[N_PLAIN_TESTS + N_SOURCE_CASES + N_VALID_CASES +
 			       N_CHANGE_CASES + N_SET_CASES + N_MODE_CASES];
 
-#define ADD_TABLE(next, table, function)                                  \
-	do {                                                              \
-		size_t row;                                               \
-									  \
-		for (row = 0; row < sizeof(table) / sizeof((table)[0]);   \
-		     row++) {                                             \
-			*(next)++ = (struct CMUnitTest){                  \
-				.name = (table)[row].name,                \
-				.test_func = (function),                  \
-				.initial_state = (void *)&(table)[row],   \
-			};                                                \
-		}                                                         \
+#define ADD_TABLE(next, table, function)                                \
+	do {                                                            \
+		size_t row;                                             \
+                                                                        \
+		for (row = 0; row < sizeof(table) / sizeof((table)[0]); \
+		     row++) {                                           \
+			*(next)++ = (struct CMUnitTest){                \
+				.name = (table)[row].name,              \
+				.test_func = (function),                \
+				.initial_state = (void *)&(table)[row], \
+			};                                              \
+		}                                                       \
 	} while (0)
 
 int main(void)

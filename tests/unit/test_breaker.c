@@ -20,7 +20,7 @@ static struct casync_breaker breaker;
 static int up(void **state)
 {
 	(void)state;
-	breaker = (struct casync_breaker){ 0 };
+	breaker = (struct casync_breaker){0};
 	return 0;
 }
 
@@ -101,7 +101,7 @@ static void completion_thread_has_less_patience_and_its_own_room(void **state)
 
 static void *come_out_later(void *unused)
 {
-	const struct timespec later = { .tv_nsec = 200000000 };
+	const struct timespec later = {.tv_nsec = 200000000};
 
 	(void)unused;
 	nanosleep(&later, NULL);
@@ -118,8 +118,7 @@ static void who_waits_gets_the_room_of_who_comes_out(void **state)
 	(void)state;
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
-	assert_int_equal(pthread_create(&other, NULL, come_out_later, NULL),
-			 0);
+	assert_int_equal(pthread_create(&other, NULL, come_out_later, NULL), 0);
 	ms = timed(CASYNC_LANE_WORKER, true);
 	assert_true(ms >= 150 && ms < CASYNC_BREAKER_WORKER_MS - 50);
 	pthread_join(other, NULL);
@@ -129,7 +128,7 @@ static void who_waits_gets_the_room_of_who_comes_out(void **state)
 
 static void pause_is_not_a_lack_of_progress(void **state)
 {
-	const struct timespec pause = { .tv_nsec = 150000000 };
+	const struct timespec pause = {.tv_nsec = 150000000};
 	unsigned int i;
 
 	(void)state;
@@ -149,8 +148,8 @@ static void pause_is_not_a_lack_of_progress(void **state)
 #define THREADS 16
 #define TIMES 2000
 
-static int inside; /* atomic */
-static int too_many; /* atomic */
+static int inside;	/* atomic */
+static int too_many;	/* atomic */
 static int turned_away; /* atomic */
 
 static void *come_and_go(void *unused)
@@ -178,9 +177,9 @@ static void file_that_answers_turns_nobody_away(void **state)
 
 	(void)state;
 	for (i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go,
-						NULL),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, come_and_go, NULL),
+			0);
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	assert_int_equal(too_many, 0);

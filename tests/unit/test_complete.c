@@ -51,8 +51,7 @@ void casync_finish(struct casync_op *op)
 	sem_t *hold = n->hold;
 	struct timespec deadline;
 
-	n->sequence =
-		__atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
+	n->sequence = __atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
 	n->finisher = pthread_self();
 	n->on_completer = casync_complete_on_thread();
 	if (n->told != NULL)
@@ -69,12 +68,11 @@ void casync_finish(struct casync_op *op)
 
 static bool await_finished(unsigned int count)
 {
-	const struct timespec pause = { .tv_nsec = 200000 };
+	const struct timespec pause = {.tv_nsec = 200000};
 	int tries;
 
 	for (tries = 0; tries < TIMEOUT_S * 5000; tries++) {
-		if (__atomic_load_n(&finished_total, __ATOMIC_ACQUIRE) >=
-		    count)
+		if (__atomic_load_n(&finished_total, __ATOMIC_ACQUIRE) >= count)
 			return true;
 		nanosleep(&pause, NULL);
 	}
@@ -100,7 +98,7 @@ static bool ticking; /* atomic */
 
 static void *ticker(void *unused)
 {
-	const struct timespec pause = { .tv_nsec = 100000000 };
+	const struct timespec pause = {.tv_nsec = 100000000};
 
 	(void)unused;
 	while (__atomic_load_n(&ticking, __ATOMIC_ACQUIRE)) {
@@ -115,8 +113,8 @@ static int start_threads(void)
 	int rc = casync_complete_start();
 
 	ticking = true;
-	return rc != 0 ? rc :
-			 -pthread_create(&ticker_thread, NULL, ticker, NULL);
+	return rc != 0 ? rc
+		       : -pthread_create(&ticker_thread, NULL, ticker, NULL);
 }
 
 static void stop_threads(void)
@@ -136,7 +134,7 @@ static int up(void **state)
 
 static void one_op_is_finished_on_completion_thread(void **state)
 {
-	struct numbered n = { 0 };
+	struct numbered n = {0};
 
 	(void)state;
 	assert_int_equal(start_threads(), 0);
@@ -152,7 +150,7 @@ static void one_op_is_finished_on_completion_thread(void **state)
 /* Long enough between ops that the threads are asleep most of the time. */
 static void sleeping_thread_is_woken_each_time(void **state)
 {
-	const struct timespec pause = { .tv_nsec = 300000 };
+	const struct timespec pause = {.tv_nsec = 300000};
 	static struct numbered n[200];
 	unsigned int i;
 
@@ -272,7 +270,7 @@ static void stop_finishes_what_is_queued(void **state)
 /* Before the first start as at dlopen, where no thread runs yet. */
 static void op_queued_before_start_is_finished(void **state)
 {
-	struct numbered n = { 0 };
+	struct numbered n = {0};
 
 	(void)state;
 	casync_complete_queue(&n.op);
@@ -322,8 +320,8 @@ static void ops_are_taken_in_order_of_queueing(void **state)
 
 static void held_up_answer_leaves_other_thread_to_go_on(void **state)
 {
-	struct numbered held = { 0 };
-	struct numbered next = { 0 };
+	struct numbered held = {0};
+	struct numbered next = {0};
 	sem_t hold, told;
 	bool went_on;
 
@@ -353,8 +351,8 @@ static void held_up_answer_leaves_other_thread_to_go_on(void **state)
  */
 static void held_up_answer_does_not_hold_up_its_batch(void **state)
 {
-	struct numbered held = { 0 };
-	struct numbered behind = { 0 };
+	struct numbered held = {0};
+	struct numbered behind = {0};
 	sem_t hold, told_held, told_behind;
 	bool went_on;
 

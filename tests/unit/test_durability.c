@@ -18,11 +18,11 @@
 #define FULL CASYNC_STABLE_FULL
 
 /* Outcomes: what libcephfs is asked for, what comes after, what is said. */
-#define UNSTABLE { false, false, false }
-#define STABLE { false, false, true }
-#define STABLE_FLUSH { false, true, true }
-#define STABLE_FSYNC { true, false, true }
-#define STABLE_FSYNC_FLUSH { true, true, true }
+#define UNSTABLE {false, false, false}
+#define STABLE {false, false, true}
+#define STABLE_FLUSH {false, true, true}
+#define STABLE_FSYNC {true, false, true}
+#define STABLE_FSYNC_FLUSH {true, true, true}
 
 struct write_row {
 	/* mode, stable_wanted, promote_unstable, object_cache, grown */
@@ -31,57 +31,57 @@ struct write_row {
 };
 
 static const struct write_row write_rows[] = {
-	{ { DATA, 0, 0, 0, 0 }, UNSTABLE },
-	{ { DATA, 0, 0, 0, 1 }, UNSTABLE },
-	{ { DATA, 0, 0, 1, 0 }, UNSTABLE },
-	{ { DATA, 0, 0, 1, 1 }, UNSTABLE },
-	{ { DATA, 0, 1, 0, 0 }, STABLE },
-	{ { DATA, 0, 1, 0, 1 }, STABLE },
-	{ { DATA, 0, 1, 1, 0 }, UNSTABLE },
-	{ { DATA, 0, 1, 1, 1 }, UNSTABLE },
-	{ { DATA, 1, 0, 0, 0 }, STABLE },
-	{ { DATA, 1, 0, 0, 1 }, STABLE },
-	{ { DATA, 1, 0, 1, 0 }, STABLE_FSYNC },
-	{ { DATA, 1, 0, 1, 1 }, STABLE_FSYNC },
-	{ { DATA, 1, 1, 0, 0 }, STABLE },
-	{ { DATA, 1, 1, 0, 1 }, STABLE },
-	{ { DATA, 1, 1, 1, 0 }, STABLE_FSYNC },
-	{ { DATA, 1, 1, 1, 1 }, STABLE_FSYNC },
+	{{DATA, 0, 0, 0, 0}, UNSTABLE},
+	{{DATA, 0, 0, 0, 1}, UNSTABLE},
+	{{DATA, 0, 0, 1, 0}, UNSTABLE},
+	{{DATA, 0, 0, 1, 1}, UNSTABLE},
+	{{DATA, 0, 1, 0, 0}, STABLE},
+	{{DATA, 0, 1, 0, 1}, STABLE},
+	{{DATA, 0, 1, 1, 0}, UNSTABLE},
+	{{DATA, 0, 1, 1, 1}, UNSTABLE},
+	{{DATA, 1, 0, 0, 0}, STABLE},
+	{{DATA, 1, 0, 0, 1}, STABLE},
+	{{DATA, 1, 0, 1, 0}, STABLE_FSYNC},
+	{{DATA, 1, 0, 1, 1}, STABLE_FSYNC},
+	{{DATA, 1, 1, 0, 0}, STABLE},
+	{{DATA, 1, 1, 0, 1}, STABLE},
+	{{DATA, 1, 1, 1, 0}, STABLE_FSYNC},
+	{{DATA, 1, 1, 1, 1}, STABLE_FSYNC},
 
-	{ { FDATA, 0, 0, 0, 0 }, UNSTABLE },
-	{ { FDATA, 0, 0, 0, 1 }, UNSTABLE },
-	{ { FDATA, 0, 0, 1, 0 }, UNSTABLE },
-	{ { FDATA, 0, 0, 1, 1 }, UNSTABLE },
-	{ { FDATA, 0, 1, 0, 0 }, STABLE },
+	{{FDATA, 0, 0, 0, 0}, UNSTABLE},
+	{{FDATA, 0, 0, 0, 1}, UNSTABLE},
+	{{FDATA, 0, 0, 1, 0}, UNSTABLE},
+	{{FDATA, 0, 0, 1, 1}, UNSTABLE},
+	{{FDATA, 0, 1, 0, 0}, STABLE},
 	/* Free only as long as nothing has to be journaled for it. */
-	{ { FDATA, 0, 1, 0, 1 }, UNSTABLE },
-	{ { FDATA, 0, 1, 1, 0 }, UNSTABLE },
-	{ { FDATA, 0, 1, 1, 1 }, UNSTABLE },
-	{ { FDATA, 1, 0, 0, 0 }, STABLE },
-	{ { FDATA, 1, 0, 0, 1 }, STABLE_FLUSH },
-	{ { FDATA, 1, 0, 1, 0 }, STABLE_FSYNC },
-	{ { FDATA, 1, 0, 1, 1 }, STABLE_FSYNC_FLUSH },
-	{ { FDATA, 1, 1, 0, 0 }, STABLE },
-	{ { FDATA, 1, 1, 0, 1 }, STABLE_FLUSH },
-	{ { FDATA, 1, 1, 1, 0 }, STABLE_FSYNC },
-	{ { FDATA, 1, 1, 1, 1 }, STABLE_FSYNC_FLUSH },
+	{{FDATA, 0, 1, 0, 1}, UNSTABLE},
+	{{FDATA, 0, 1, 1, 0}, UNSTABLE},
+	{{FDATA, 0, 1, 1, 1}, UNSTABLE},
+	{{FDATA, 1, 0, 0, 0}, STABLE},
+	{{FDATA, 1, 0, 0, 1}, STABLE_FLUSH},
+	{{FDATA, 1, 0, 1, 0}, STABLE_FSYNC},
+	{{FDATA, 1, 0, 1, 1}, STABLE_FSYNC_FLUSH},
+	{{FDATA, 1, 1, 0, 0}, STABLE},
+	{{FDATA, 1, 1, 0, 1}, STABLE_FLUSH},
+	{{FDATA, 1, 1, 1, 0}, STABLE_FSYNC},
+	{{FDATA, 1, 1, 1, 1}, STABLE_FSYNC_FLUSH},
 
-	{ { FULL, 0, 0, 0, 0 }, UNSTABLE },
-	{ { FULL, 0, 0, 0, 1 }, UNSTABLE },
-	{ { FULL, 0, 0, 1, 0 }, UNSTABLE },
-	{ { FULL, 0, 0, 1, 1 }, UNSTABLE },
-	{ { FULL, 0, 1, 0, 0 }, UNSTABLE },
-	{ { FULL, 0, 1, 0, 1 }, UNSTABLE },
-	{ { FULL, 0, 1, 1, 0 }, UNSTABLE },
-	{ { FULL, 0, 1, 1, 1 }, UNSTABLE },
-	{ { FULL, 1, 0, 0, 0 }, STABLE_FLUSH },
-	{ { FULL, 1, 0, 0, 1 }, STABLE_FLUSH },
-	{ { FULL, 1, 0, 1, 0 }, STABLE_FSYNC_FLUSH },
-	{ { FULL, 1, 0, 1, 1 }, STABLE_FSYNC_FLUSH },
-	{ { FULL, 1, 1, 0, 0 }, STABLE_FLUSH },
-	{ { FULL, 1, 1, 0, 1 }, STABLE_FLUSH },
-	{ { FULL, 1, 1, 1, 0 }, STABLE_FSYNC_FLUSH },
-	{ { FULL, 1, 1, 1, 1 }, STABLE_FSYNC_FLUSH },
+	{{FULL, 0, 0, 0, 0}, UNSTABLE},
+	{{FULL, 0, 0, 0, 1}, UNSTABLE},
+	{{FULL, 0, 0, 1, 0}, UNSTABLE},
+	{{FULL, 0, 0, 1, 1}, UNSTABLE},
+	{{FULL, 0, 1, 0, 0}, UNSTABLE},
+	{{FULL, 0, 1, 0, 1}, UNSTABLE},
+	{{FULL, 0, 1, 1, 0}, UNSTABLE},
+	{{FULL, 0, 1, 1, 1}, UNSTABLE},
+	{{FULL, 1, 0, 0, 0}, STABLE_FLUSH},
+	{{FULL, 1, 0, 0, 1}, STABLE_FLUSH},
+	{{FULL, 1, 0, 1, 0}, STABLE_FSYNC_FLUSH},
+	{{FULL, 1, 0, 1, 1}, STABLE_FSYNC_FLUSH},
+	{{FULL, 1, 1, 0, 0}, STABLE_FLUSH},
+	{{FULL, 1, 1, 0, 1}, STABLE_FLUSH},
+	{{FULL, 1, 1, 1, 0}, STABLE_FSYNC_FLUSH},
+	{{FULL, 1, 1, 1, 1}, STABLE_FSYNC_FLUSH},
 };
 
 #define WRITE_ROWS (sizeof(write_rows) / sizeof(write_rows[0]))
@@ -94,28 +94,26 @@ struct commit_row {
 };
 
 static const struct commit_row commit_rows[] = {
-	{ DATA, 0, 0, false },	{ DATA, 0, 1, false },
-	{ DATA, 1, 0, true },	{ DATA, 1, 1, true },
-	{ FDATA, 0, 0, false }, { FDATA, 0, 1, true },
-	{ FDATA, 1, 0, true },	{ FDATA, 1, 1, true },
-	{ FULL, 0, 0, true },	{ FULL, 0, 1, true },
-	{ FULL, 1, 0, true },	{ FULL, 1, 1, true },
+	{DATA, 0, 0, false}, {DATA, 0, 1, false},  {DATA, 1, 0, true},
+	{DATA, 1, 1, true},  {FDATA, 0, 0, false}, {FDATA, 0, 1, true},
+	{FDATA, 1, 0, true}, {FDATA, 1, 1, true},  {FULL, 0, 0, true},
+	{FULL, 0, 1, true},  {FULL, 1, 0, true},   {FULL, 1, 1, true},
 };
 
 #define COMMIT_ROWS (sizeof(commit_rows) / sizeof(commit_rows[0]))
 
 static void table_has_every_combination_once(void **state)
 {
-	bool seen[3][2][2][2][2] = { 0 };
+	bool seen[3][2][2][2][2] = {0};
 	size_t i;
 
 	(void)state;
 	assert_int_equal(WRITE_ROWS, 3 * 2 * 2 * 2 * 2);
 	for (i = 0; i < WRITE_ROWS; i++) {
 		const struct casync_durability_in *in = &write_rows[i].in;
-		bool *cell = &seen[in->mode][in->stable_wanted]
-				  [in->promote_unstable][in->object_cache]
-				  [in->grown];
+		bool *cell =
+			&seen[in->mode][in->stable_wanted][in->promote_unstable]
+			     [in->object_cache][in->grown];
 
 		assert_false(*cell);
 		*cell = true;
@@ -150,13 +148,13 @@ static void stable_write_is_never_answered_unstable(void **state)
 	(void)state;
 	for (i = 0; i < WRITE_ROWS; i++) {
 		if (write_rows[i].in.stable_wanted)
-			assert_true(casync_durability_of_write(
-					    &write_rows[i].in)
-					    .stable_answer);
+			assert_true(
+				casync_durability_of_write(&write_rows[i].in)
+					.stable_answer);
 	}
 }
 
-static const char *const mode_names[] = { "data", "fdatasync", "full" };
+static const char *const mode_names[] = {"data", "fdatasync", "full"};
 
 int main(void)
 {

@@ -148,8 +148,8 @@ static void one_request_is_one_flush(void **state)
 	(void)state;
 	request(0);
 	await_begun();
-	assert_int_equal(__atomic_load_n(&waiters[0].answers,
-					 __ATOMIC_ACQUIRE), 0);
+	assert_int_equal(__atomic_load_n(&waiters[0].answers, __ATOMIC_ACQUIRE),
+			 0);
 	let_through();
 	check_answered(0, 0);
 	casync_workers_stop();
@@ -170,8 +170,9 @@ static void later_callers_share_the_next_flush(void **state)
 	check_answered(0, 0);
 	await_begun();
 	for (i = 1; i < WAITERS; i++)
-		assert_int_equal(__atomic_load_n(&waiters[i].answers,
-						 __ATOMIC_ACQUIRE), 0);
+		assert_int_equal(
+			__atomic_load_n(&waiters[i].answers, __ATOMIC_ACQUIRE),
+			0);
 	let_through();
 	for (i = 1; i < WAITERS; i++)
 		check_answered(i, 0);
@@ -185,7 +186,7 @@ static void later_callers_share_the_next_flush(void **state)
 static void leader_that_goes_on_is_not_joined_by_another(void **state)
 {
 	/* Time for a second leader, if there were one, to show. */
-	const struct timespec pause = { .tv_nsec = 20000000 };
+	const struct timespec pause = {.tv_nsec = 20000000};
 	int shown = -1;
 
 	(void)state;
@@ -472,7 +473,7 @@ static void *call_repeatedly(void *arg)
 
 static void many_callers_never_have_two_flushes_in_the_air(void **state)
 {
-	struct caller callers[CALLERS] = { 0 };
+	struct caller callers[CALLERS] = {0};
 	unsigned int i;
 
 	(void)state;

@@ -372,7 +372,8 @@ static void failed_journal_expels_writes_alone(void **state)
 }
 
 /* It came before the flush began, and the flush is what it waits for. */
-static void first_write_that_came_before_its_flush_is_not_waited_for(void **state)
+static void
+first_write_that_came_before_its_flush_is_not_waited_for(void **state)
 {
 	struct casync_op *first = write_at(0, 0);
 

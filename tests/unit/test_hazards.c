@@ -113,8 +113,7 @@ static void growth_by_others_and_own_truncates_do_not(void **state)
 	casync_flush_size_seen(rig.obj, SIZE + 1,
 			       casync_flush_generation(rig.obj));
 	casync_flush_truncated(rig.obj, SIZE);
-	casync_flush_size_seen(rig.obj, SIZE,
-			       casync_flush_generation(rig.obj));
+	casync_flush_size_seen(rig.obj, SIZE, casync_flush_generation(rig.obj));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);

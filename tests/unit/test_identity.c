@@ -36,37 +36,54 @@ struct uuid_case {
 };
 
 static const struct uuid_case cases[] = {
-	{ "all_set_is_hashed_in_order",
-	  { .nodeid = "node7", .user_id = "ganesha", .filesystem = "cephfs",
-	    .path = "/a/b", .export_id = 3 },
-	  "node7ganeshacephfs/a/b", "ganesha-0xbad5eedc0ffee1" },
-	{ "unset_user_is_hashed_as_null_text",
-	  { .nodeid = "n", .filesystem = "fs", .path = "/" },
-	  "n(null)fs/", "ganesha-0xbad5eedc0ffee1" },
-	{ "unset_filesystem_is_hashed_as_null_text",
-	  { .nodeid = "n", .user_id = "u", .path = "/" },
-	  "nu(null)/", "ganesha-0xbad5eedc0ffee1" },
-	{ "nothing_but_node_and_path_has_both_null_texts",
-	  { .nodeid = "n", .path = "/" },
-	  "n(null)(null)/", "ganesha-0xbad5eedc0ffee1" },
-	{ "export_id_is_not_hashed",
-	  { .nodeid = "n", .path = "/", .export_id = 77 },
-	  "n(null)(null)/", "ganesha-0xbad5eedc0ffee1" },
-	{ "distinct_gets_suffix_after_hash",
-	  { .nodeid = "n", .path = "/", .distinct = true },
-	  "n(null)(null)/", "ganesha-0xbad5eedc0ffee1-async" },
-	{ "old_form_is_node_and_padded_hex_export",
-	  { .nodeid = "node7", .user_id = "u", .path = "/", .export_id = 0x2a,
-	    .old_form = true },
-	  NULL, "ganesha-node7-002a" },
-	{ "old_form_of_largest_export_fits",
-	  { .nodeid = "n", .path = "/", .export_id = 0xffff,
-	    .old_form = true },
-	  NULL, "ganesha-n-ffff" },
-	{ "old_form_distinct_gets_suffix",
-	  { .nodeid = "n", .path = "/", .export_id = 1, .old_form = true,
-	    .distinct = true },
-	  NULL, "ganesha-n-0001-async" },
+	{"all_set_is_hashed_in_order",
+	 {.nodeid = "node7",
+	  .user_id = "ganesha",
+	  .filesystem = "cephfs",
+	  .path = "/a/b",
+	  .export_id = 3},
+	 "node7ganeshacephfs/a/b",
+	 "ganesha-0xbad5eedc0ffee1"},
+	{"unset_user_is_hashed_as_null_text",
+	 {.nodeid = "n", .filesystem = "fs", .path = "/"},
+	 "n(null)fs/",
+	 "ganesha-0xbad5eedc0ffee1"},
+	{"unset_filesystem_is_hashed_as_null_text",
+	 {.nodeid = "n", .user_id = "u", .path = "/"},
+	 "nu(null)/",
+	 "ganesha-0xbad5eedc0ffee1"},
+	{"nothing_but_node_and_path_has_both_null_texts",
+	 {.nodeid = "n", .path = "/"},
+	 "n(null)(null)/",
+	 "ganesha-0xbad5eedc0ffee1"},
+	{"export_id_is_not_hashed",
+	 {.nodeid = "n", .path = "/", .export_id = 77},
+	 "n(null)(null)/",
+	 "ganesha-0xbad5eedc0ffee1"},
+	{"distinct_gets_suffix_after_hash",
+	 {.nodeid = "n", .path = "/", .distinct = true},
+	 "n(null)(null)/",
+	 "ganesha-0xbad5eedc0ffee1-async"},
+	{"old_form_is_node_and_padded_hex_export",
+	 {.nodeid = "node7",
+	  .user_id = "u",
+	  .path = "/",
+	  .export_id = 0x2a,
+	  .old_form = true},
+	 NULL,
+	 "ganesha-node7-002a"},
+	{"old_form_of_largest_export_fits",
+	 {.nodeid = "n", .path = "/", .export_id = 0xffff, .old_form = true},
+	 NULL,
+	 "ganesha-n-ffff"},
+	{"old_form_distinct_gets_suffix",
+	 {.nodeid = "n",
+	  .path = "/",
+	  .export_id = 1,
+	  .old_form = true,
+	  .distinct = true},
+	 NULL,
+	 "ganesha-n-0001-async"},
 };
 
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))
@@ -88,25 +105,27 @@ static void check_uuid(void **state)
 static void longest_node_id_keeps_suffix_in_old_form(void **state)
 {
 	char nodeid[256]; /* MAXNAMLEN and the end */
-	const struct casync_identity id = { .nodeid = nodeid, .path = "/",
-					    .export_id = 1, .old_form = true,
-					    .distinct = true };
+	const struct casync_identity id = {.nodeid = nodeid,
+					   .path = "/",
+					   .export_id = 1,
+					   .old_form = true,
+					   .distinct = true};
 	char uuid[CASYNC_UUID_BYTES];
 
 	(void)state;
 	memset(nodeid, 'x', sizeof(nodeid) - 1);
 	nodeid[sizeof(nodeid) - 1] = '\0';
 	casync_identity_uuid(&id, uuid, sizeof(uuid));
-	assert_int_equal(strlen(uuid), strlen("ganesha-") + 255 +
-					       strlen("-0001-async"));
+	assert_int_equal(strlen(uuid),
+			 strlen("ganesha-") + 255 + strlen("-0001-async"));
 	assert_string_equal(uuid + strlen(uuid) - 11, "-0001-async");
 }
 
 static void overlong_path_is_cut_not_overrun(void **state)
 {
 	static char path[12000];
-	const struct casync_identity id = { .nodeid = "n", .user_id = "u",
-					    .filesystem = "f", .path = path };
+	const struct casync_identity id = {
+		.nodeid = "n", .user_id = "u", .filesystem = "f", .path = path};
 	char uuid[CASYNC_UUID_BYTES];
 
 	(void)state;
@@ -118,7 +137,7 @@ static void overlong_path_is_cut_not_overrun(void **state)
 
 static void small_buffer_is_terminated(void **state)
 {
-	const struct casync_identity id = { .nodeid = "n", .path = "/" };
+	const struct casync_identity id = {.nodeid = "n", .path = "/"};
 	char uuid[9] = "XXXXXXXX";
 
 	(void)state;

@@ -87,8 +87,7 @@ static void *visit(void *arg)
 
 static void send(struct guest *guest)
 {
-	assert_int_equal(pthread_create(&guest->thread, NULL, visit, guest),
-			 0);
+	assert_int_equal(pthread_create(&guest->thread, NULL, visit, guest), 0);
 }
 
 static void await(struct guest *guest)
@@ -98,7 +97,7 @@ static void await(struct guest *guest)
 
 static void await_waiting(unsigned int count)
 {
-	const struct timespec pause = { .tv_nsec = 200000 };
+	const struct timespec pause = {.tv_nsec = 200000};
 	uint64_t give_up_ns = casync_now_ns() + 5000 * NS_PER_MS;
 	unsigned int waiting;
 
@@ -143,7 +142,7 @@ static void entry_is_fresh_when_used_again(void **state)
 
 static void full_by_ops_lets_in_when_one_leaves(void **state)
 {
-	struct guest guest = { .bytes = 1 };
+	struct guest guest = {.bytes = 1};
 	unsigned int i;
 
 	(void)state;
@@ -162,7 +161,7 @@ static void full_by_ops_lets_in_when_one_leaves(void **state)
 
 static void full_by_bytes_lets_in_when_they_leave(void **state)
 {
-	struct guest guest = { .bytes = 401 };
+	struct guest guest = {.bytes = 401};
 
 	(void)state;
 	enter(0, 600);
@@ -194,7 +193,7 @@ static void larger_than_limit_enters_empty_set(void **state)
 
 static void larger_than_limit_waits_until_alone(void **state)
 {
-	struct guest guest = { .bytes = MAX_BYTES * 10 };
+	struct guest guest = {.bytes = MAX_BYTES * 10};
 
 	(void)state;
 	enter(0, 1);
@@ -365,7 +364,7 @@ static void closed_set_refuses(void **state)
 
 static void closing_wakes_those_who_wait(void **state)
 {
-	struct guest guest = { .bytes = 1 };
+	struct guest guest = {.bytes = 1};
 
 	(void)state;
 	enter(0, MAX_BYTES);
@@ -412,7 +411,7 @@ static void *drain(void *arg)
 
 static void await_closed(void)
 {
-	const struct timespec pause = { .tv_nsec = 200000 };
+	const struct timespec pause = {.tv_nsec = 200000};
 	uint64_t give_up_ns = casync_now_ns() + 5000 * NS_PER_MS;
 	bool closed;
 
@@ -428,13 +427,12 @@ static void await_closed(void)
 
 static void drain_waits_for_last_to_leave(void **state)
 {
-	struct drainer drainer = { .left = 99 };
+	struct drainer drainer = {.left = 99};
 
 	(void)state;
 	enter(0, 1);
 	enter(1, 1);
-	assert_int_equal(pthread_create(&drainer.thread, NULL, drain,
-					&drainer),
+	assert_int_equal(pthread_create(&drainer.thread, NULL, drain, &drainer),
 			 0);
 	await_closed();
 	leave(0);
@@ -458,7 +456,7 @@ static void *race(void *arg)
 
 static void many_come_and_go_and_nothing_is_left(void **state)
 {
-	struct guest racers[RACERS] = { 0 };
+	struct guest racers[RACERS] = {0};
 	unsigned int i;
 
 	(void)state;
@@ -480,8 +478,8 @@ static void many_come_and_go_and_nothing_is_left(void **state)
 /* Room for a small one is not given past a large one that was there first. */
 static void nobody_overtakes(void **state)
 {
-	struct guest large = { .bytes = 900, .stays = true };
-	struct guest small = { .bytes = 1, .stays = true };
+	struct guest large = {.bytes = 900, .stays = true};
+	struct guest small = {.bytes = 1, .stays = true};
 
 	(void)state;
 	enter(0, 200);
@@ -507,8 +505,8 @@ static void nobody_overtakes(void **state)
 /* Who gives up does not stand in the way of who came behind him. */
 static void giving_up_lets_the_next_one_in(void **state)
 {
-	struct guest large = { .bytes = 900 };
-	struct guest small = { .bytes = 1 };
+	struct guest large = {.bytes = 900};
+	struct guest small = {.bytes = 1};
 
 	(void)state;
 	enter(0, 200);

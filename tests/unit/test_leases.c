@@ -28,7 +28,6 @@
 #define INO 0x10000000123
 #define TIMEOUT_S 10
 
-
 /* What libcephfs has of a delegation. */
 static struct {
 	ceph_deleg_cb_t recall;

@@ -39,15 +39,14 @@ struct span_case {
 };
 
 static const struct span_case span_cases[] = {
-	{ "span_of_default_layout_is_object", 4 * MIB, 1, 4 * MIB, 4 * MIB },
-	{ "span_of_small_units_in_one_object_is_object", 64 * KIB, 1, 4 * MIB,
-	  4 * MIB },
-	{ "span_of_striped_file_is_stripe_unit", 64 * KIB, 4, 4 * MIB,
-	  64 * KIB },
-	{ "span_of_stripes_of_whole_objects_is_object", 4 * MIB, 3, 4 * MIB,
-	  4 * MIB },
-	{ "span_of_unset_stripe_count_is_object", 0, 0, 4 * MIB, 4 * MIB },
-	{ "span_of_unknown_layout_is_none", 0, 0, 0, 0 },
+	{"span_of_default_layout_is_object", 4 * MIB, 1, 4 * MIB, 4 * MIB},
+	{"span_of_small_units_in_one_object_is_object", 64 * KIB, 1, 4 * MIB,
+	 4 * MIB},
+	{"span_of_striped_file_is_stripe_unit", 64 * KIB, 4, 4 * MIB, 64 * KIB},
+	{"span_of_stripes_of_whole_objects_is_object", 4 * MIB, 3, 4 * MIB,
+	 4 * MIB},
+	{"span_of_unset_stripe_count_is_object", 0, 0, 4 * MIB, 4 * MIB},
+	{"span_of_unknown_layout_is_none", 0, 0, 0, 0},
 };
 
 #define SPAN_CASES (sizeof(span_cases) / sizeof(span_cases[0]))
@@ -68,23 +67,24 @@ struct length_case {
 	const char *name;
 	size_t request;
 	size_t iov_lens[MAX_IOVS]; /* to the first 0 ... */
-	int iov_count; /* ... unless said */
+	int iov_count;		   /* ... unless said */
 	size_t length;
 };
 
 static const struct length_case length_cases[] = {
-	{ "length_is_what_was_asked", 4096, { 4096 }, 1, 4096 },
-	{ "length_of_trimmed_write_is_request", 4096, { 4096, 4096 }, 2,
-	  4096 },
-	{ "length_is_at_most_the_buffers", 8192, { 4096, 100 }, 2, 4196 },
-	{ "length_without_buffers_is_none", 4096, { 0 }, 0, 0 },
-	{ "length_of_nothing_asked_is_none", 0, { 4096 }, 1, 0 },
-	{ "length_passes_over_empty_buffers", 4096, { 0, 4096 }, 2, 4096 },
-	{ "length_at_limit_is_kept", 1U << 30, { 1U << 30 }, 1, 1U << 30 },
-	{ "length_past_limit_is_clamped", (1UL << 30) + 1,
-	  { 1UL << 30, 1 }, 2, 1U << 30 },
-	{ "length_past_int_is_clamped", 1UL << 33, { 1UL << 33 }, 1,
-	  1U << 30 },
+	{"length_is_what_was_asked", 4096, {4096}, 1, 4096},
+	{"length_of_trimmed_write_is_request", 4096, {4096, 4096}, 2, 4096},
+	{"length_is_at_most_the_buffers", 8192, {4096, 100}, 2, 4196},
+	{"length_without_buffers_is_none", 4096, {0}, 0, 0},
+	{"length_of_nothing_asked_is_none", 0, {4096}, 1, 0},
+	{"length_passes_over_empty_buffers", 4096, {0, 4096}, 2, 4096},
+	{"length_at_limit_is_kept", 1U << 30, {1U << 30}, 1, 1U << 30},
+	{"length_past_limit_is_clamped",
+	 (1UL << 30) + 1,
+	 {1UL << 30, 1},
+	 2,
+	 1U << 30},
+	{"length_past_int_is_clamped", 1UL << 33, {1UL << 33}, 1, 1U << 30},
 };
 
 #define LENGTH_CASES (sizeof(length_cases) / sizeof(length_cases[0]))
@@ -93,8 +93,9 @@ static void check_length(void **state)
 {
 	const struct length_case *c = *state;
 	struct iovec iov[MAX_IOVS];
-	struct fsal_io_arg arg = { .io_request = c->request,
-				   .iov_count = c->iov_count, .iov = iov };
+	struct fsal_io_arg arg = {.io_request = c->request,
+				  .iov_count = c->iov_count,
+				  .iov = iov};
 	int i;
 
 	for (i = 0; i < c->iov_count; i++)
@@ -186,17 +187,18 @@ static void check_tiling(const struct bench *bench, uint64_t span)
 		if (span != 0 && op->kind == CASYNC_OP_READ)
 			assert_int_equal((uint64_t)part->io.off / span,
 					 ((uint64_t)part->io.off +
-					  part->asked_bytes - 1) / span);
+					  part->asked_bytes - 1) /
+						 span);
 		for (v = 0; v < part->io.iovcnt; v++) {
 			const struct iovec *iov = &part->io.iov[v];
 
 			assert_true(iov->iov_len > 0);
 			assert_ptr_equal(iov->iov_base,
 					 buffer_at(bench, at + sliced));
-			assert_ptr_equal((uint8_t *)iov->iov_base +
-						 iov->iov_len - 1,
-					 buffer_at(bench, at + sliced +
-							  iov->iov_len - 1));
+			assert_ptr_equal(
+				(uint8_t *)iov->iov_base + iov->iov_len - 1,
+				buffer_at(bench,
+					  at + sliced + iov->iov_len - 1));
 			sliced += iov->iov_len;
 		}
 		assert_int_equal(sliced, part->asked_bytes);
@@ -218,38 +220,111 @@ struct cut_case {
 };
 
 static const struct cut_case cut_cases[] = {
-	{ "read_within_object_is_one_part", 4 * MIB, 4096, 8192,
-	  { 8192, END }, 1, { 8192 } },
-	{ "read_of_whole_object_is_one_part", 64 * KIB, 64 * KIB, 64 * KIB,
-	  { 64 * KIB, END }, 1, { 64 * KIB } },
-	{ "read_to_boundary_is_one_part", 64 * KIB, 60 * KIB, 4096,
-	  { 4096, END }, 1, { 4096 } },
-	{ "read_from_boundary_is_one_part", 64 * KIB, 128 * KIB, 4096,
-	  { 4096, END }, 1, { 4096 } },
-	{ "read_one_byte_past_boundary_is_two_parts", 64 * KIB, 60 * KIB,
-	  4097, { 4097, END }, 2, { 4096, 1 } },
-	{ "read_one_byte_before_boundary_is_two_parts", 64 * KIB,
-	  64 * KIB - 1, 4096, { 4096, END }, 2, { 1, 4095 } },
-	{ "read_of_many_objects_is_cut_at_each", 64 * KIB, 32 * KIB,
-	  192 * KIB, { 192 * KIB, END }, 4,
-	  { 32 * KIB, 64 * KIB, 64 * KIB, 32 * KIB } },
-	{ "read_cut_inside_buffer_slices_it", 64 * KIB, 60 * KIB, 12288,
-	  { 6000, 6288, END }, 2, { 4096, 8192 } },
-	{ "read_cut_between_buffers_does_not", 64 * KIB, 60 * KIB, 8192,
-	  { 4096, 4096, END }, 2, { 4096, 4096 } },
-	{ "read_with_empty_buffers_skips_them", 64 * KIB, 60 * KIB, 8192,
-	  { 0, 4096, 0, 4096, 0, END }, 2, { 4096, 4096 } },
-	{ "read_shorter_than_buffers_is_trimmed", 64 * KIB, 60 * KIB, 5000,
-	  { 4000, 4000, END }, 2, { 4096, 904 } },
-	{ "read_of_odd_span_is_cut_at_its_multiples", 1000, 2500, 1600,
-	  { 1600, END }, 3, { 500, 1000, 100 } },
-	{ "read_of_unknown_layout_is_one_part", 0, 60 * KIB, 192 * KIB,
-	  { 192 * KIB, END }, 1, { 192 * KIB } },
-	{ "read_at_last_offset_is_cut_without_overflow", 4 * MIB,
-	  INT64_MAX - 4 * MIB, 4 * MIB, { 4 * MIB, END }, 2,
-	  { 1, 4 * MIB - 1 } },
-	{ "read_of_one_byte_is_one_part", 64 * KIB, 64 * KIB - 1, 1,
-	  { 1, END }, 1, { 1 } },
+	{"read_within_object_is_one_part",
+	 4 * MIB,
+	 4096,
+	 8192,
+	 {8192, END},
+	 1,
+	 {8192}},
+	{"read_of_whole_object_is_one_part",
+	 64 * KIB,
+	 64 * KIB,
+	 64 * KIB,
+	 {64 * KIB, END},
+	 1,
+	 {64 * KIB}},
+	{"read_to_boundary_is_one_part",
+	 64 * KIB,
+	 60 * KIB,
+	 4096,
+	 {4096, END},
+	 1,
+	 {4096}},
+	{"read_from_boundary_is_one_part",
+	 64 * KIB,
+	 128 * KIB,
+	 4096,
+	 {4096, END},
+	 1,
+	 {4096}},
+	{"read_one_byte_past_boundary_is_two_parts",
+	 64 * KIB,
+	 60 * KIB,
+	 4097,
+	 {4097, END},
+	 2,
+	 {4096, 1}},
+	{"read_one_byte_before_boundary_is_two_parts",
+	 64 * KIB,
+	 64 * KIB - 1,
+	 4096,
+	 {4096, END},
+	 2,
+	 {1, 4095}},
+	{"read_of_many_objects_is_cut_at_each",
+	 64 * KIB,
+	 32 * KIB,
+	 192 * KIB,
+	 {192 * KIB, END},
+	 4,
+	 {32 * KIB, 64 * KIB, 64 * KIB, 32 * KIB}},
+	{"read_cut_inside_buffer_slices_it",
+	 64 * KIB,
+	 60 * KIB,
+	 12288,
+	 {6000, 6288, END},
+	 2,
+	 {4096, 8192}},
+	{"read_cut_between_buffers_does_not",
+	 64 * KIB,
+	 60 * KIB,
+	 8192,
+	 {4096, 4096, END},
+	 2,
+	 {4096, 4096}},
+	{"read_with_empty_buffers_skips_them",
+	 64 * KIB,
+	 60 * KIB,
+	 8192,
+	 {0, 4096, 0, 4096, 0, END},
+	 2,
+	 {4096, 4096}},
+	{"read_shorter_than_buffers_is_trimmed",
+	 64 * KIB,
+	 60 * KIB,
+	 5000,
+	 {4000, 4000, END},
+	 2,
+	 {4096, 904}},
+	{"read_of_odd_span_is_cut_at_its_multiples",
+	 1000,
+	 2500,
+	 1600,
+	 {1600, END},
+	 3,
+	 {500, 1000, 100}},
+	{"read_of_unknown_layout_is_one_part",
+	 0,
+	 60 * KIB,
+	 192 * KIB,
+	 {192 * KIB, END},
+	 1,
+	 {192 * KIB}},
+	{"read_at_last_offset_is_cut_without_overflow",
+	 4 * MIB,
+	 INT64_MAX - 4 * MIB,
+	 4 * MIB,
+	 {4 * MIB, END},
+	 2,
+	 {1, 4 * MIB - 1}},
+	{"read_of_one_byte_is_one_part",
+	 64 * KIB,
+	 64 * KIB - 1,
+	 1,
+	 {1, END},
+	 1,
+	 {1}},
 };
 
 #define CUT_CASES (sizeof(cut_cases) / sizeof(cut_cases[0]))
@@ -277,7 +352,7 @@ static void check_cut(void **state)
 /* Every offset around a boundary, every length up to three objects. */
 static void parts_tile_every_small_request(void **state)
 {
-	static const size_t lens[] = { 3, 0, 7, 5, 40, END };
+	static const size_t lens[] = {3, 0, 7, 5, 40, END};
 	uint64_t span, offset;
 	size_t request;
 
@@ -298,7 +373,7 @@ static void parts_tile_every_small_request(void **state)
 
 static void write_over_objects_stays_whole(void **state)
 {
-	static const size_t lens[] = { 100 * KIB, 100 * KIB, END };
+	static const size_t lens[] = {100 * KIB, 100 * KIB, END};
 	struct bench bench;
 
 	(void)state;
@@ -313,7 +388,7 @@ static void write_over_objects_stays_whole(void **state)
 /* Ganesha clamps io_request to MaxWrite and leaves the buffers as they are. */
 static void trimmed_write_ends_inside_its_buffers(void **state)
 {
-	static const size_t lens[] = { 1000, 1000, 1000, END };
+	static const size_t lens[] = {1000, 1000, 1000, END};
 	struct bench bench;
 
 	(void)state;
@@ -329,14 +404,13 @@ static void trimmed_write_ends_inside_its_buffers(void **state)
 
 static void huge_request_is_clamped_to_what_an_int_holds(void **state)
 {
-	static const size_t lens[] = { 3UL << 30, END };
+	static const size_t lens[] = {3UL << 30, END};
 	struct bench bench;
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 0, 0, 3UL << 30, lens);
 	assert_int_equal(bench.op->part_count, 1);
-	assert_int_equal(bench.op->parts[0].asked_bytes,
-			 CASYNC_PART_MAX_BYTES);
+	assert_int_equal(bench.op->parts[0].asked_bytes, CASYNC_PART_MAX_BYTES);
 	check_tiling(&bench, 0);
 	clean_up(&bench);
 }
@@ -344,7 +418,7 @@ static void huge_request_is_clamped_to_what_an_int_holds(void **state)
 /* Issue 1323: fsync without syncdataonly can abort the process. */
 static void fsync_always_goes_with_syncdataonly(void **state)
 {
-	static const size_t lens[] = { 4096, END };
+	static const size_t lens[] = {4096, END};
 	int kind, fsync;
 
 	(void)state;
@@ -379,12 +453,13 @@ static int pool_down(void **state)
 	return 0;
 }
 
-#define TABLE(cases, count, function)                                \
-	for (i = 0; i < (count); i++)                                \
-	tests[n++] = (struct CMUnitTest){                            \
-		.name = (cases)[i].name, .test_func = (function),    \
-		.initial_state = (void *)&(cases)[i]                 \
-	}
+#define TABLE(cases, count, function)                                     \
+	for (i = 0; i < (count); i++)                                     \
+		tests[n++] = (struct CMUnitTest)                          \
+		{                                                         \
+			.name = (cases)[i].name, .test_func = (function), \
+			.initial_state = (void *)&(cases)[i]              \
+		}
 
 int main(void)
 {

@@ -35,8 +35,8 @@ struct worker {
 
 static struct worker workers[WORKERS];
 static int free_workers; /* returned from the call; atomic */
-static int answers; /* atomic */
-static int stuck; /* threads in the submission; atomic */
+static int answers;	 /* atomic */
+static int stuck;	 /* threads in the submission; atomic */
 static sem_t unstuck;
 
 static void wait_for_caps(void)
@@ -112,9 +112,8 @@ static void start_all(bool write)
 		worker->iov.iov_base = worker->buffer;
 		worker->iov.iov_len = IO_BYTES;
 		worker->writes = write;
-		assert_int_equal(pthread_create(&worker->thread, NULL, work,
-						worker),
-				 0);
+		assert_int_equal(
+			pthread_create(&worker->thread, NULL, work, worker), 0);
 	}
 }
 
@@ -135,8 +134,8 @@ static void check_stall(bool write, enum fake_when when)
 	start_all(write);
 
 	/* All but a few are free again though none has been answered. */
-	assert_true(rig_wait_count(&free_workers,
-				   WORKERS - CASYNC_GATE_THREADS));
+	assert_true(
+		rig_wait_count(&free_workers, WORKERS - CASYNC_GATE_THREADS));
 	assert_true(rig_wait_count(&stuck, CASYNC_GATE_THREADS));
 	assert_int_equal(free_workers, WORKERS - CASYNC_GATE_THREADS);
 	assert_int_equal(stuck, CASYNC_GATE_THREADS);

@@ -154,7 +154,7 @@ static void leave(unsigned int i)
 /* Until the watchdog has looked at everything at least once from now on. */
 static void two_looks(void)
 {
-	const struct timespec pause = { .tv_nsec = 10000000 };
+	const struct timespec pause = {.tv_nsec = 10000000};
 	int seen = __atomic_load_n(&helped, __ATOMIC_ACQUIRE);
 	int tries;
 
@@ -282,8 +282,11 @@ static void second_completion_is_logged_with_the_op(void **state)
 {
 	(void)state;
 	duplicates[0] = (struct casync_duplicate){
-		.op = { .ino = 0xabc, .offset = 5, .length_bytes = 6,
-			.kind = CASYNC_OP_READ, .state = CASYNC_OP_DONE },
+		.op = {.ino = 0xabc,
+		       .offset = 5,
+		       .length_bytes = 6,
+		       .kind = CASYNC_OP_READ,
+		       .state = CASYNC_OP_DONE},
 		.part_offset = 5,
 		.result = -5,
 	};

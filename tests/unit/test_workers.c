@@ -41,11 +41,11 @@ static bool await(sem_t *sem, int seconds)
 struct job {
 	struct casync_work work;
 	unsigned int runs; /* atomic */
-	sem_t *begun; /* posted when it starts */
-	sem_t *hold; /* waited for before it ends */
-	int hold_seconds; /* at most; 0: 2 */
-	bool held; /* hold came in time */
-	int again; /* times it queues itself anew */
+	sem_t *begun;	   /* posted when it starts */
+	sem_t *hold;	   /* waited for before it ends */
+	int hold_seconds;  /* at most; 0: 2 */
+	bool held;	   /* hold came in time */
+	int again;	   /* times it queues itself anew */
 };
 
 static unsigned int total;
@@ -84,7 +84,7 @@ static int down(void **state)
 
 static void job_is_run_once(void **state)
 {
-	struct job job = { .work.run = run };
+	struct job job = {.work.run = run};
 
 	(void)state;
 	casync_work_submit(CASYNC_WORK_DATA, &job.work);
@@ -94,7 +94,7 @@ static void job_is_run_once(void **state)
 
 static void job_may_queue_itself_again(void **state)
 {
-	struct job job = { .work.run = run, .again = 50 };
+	struct job job = {.work.run = run, .again = 50};
 	sem_t done;
 
 	(void)state;
@@ -125,7 +125,7 @@ static void stop_runs_what_is_queued(void **state)
 
 static void start_after_stop_works(void **state)
 {
-	struct job job = { .work.run = run };
+	struct job job = {.work.run = run};
 
 	(void)state;
 	casync_workers_stop();
@@ -180,8 +180,8 @@ struct shared_job {
 
 static void run_shared(struct casync_work *work)
 {
-	struct shared_job *shared = container_of(work, struct shared_job,
-						 job.work);
+	struct shared_job *shared =
+		container_of(work, struct shared_job, job.work);
 	struct casync_work_share *share = shared->share;
 
 	(void)sem_post(shared->job.begun);
@@ -285,8 +285,8 @@ static void full_lane_is_not_waited_for(void **state)
 		stuck[i].hold = &hold;
 		casync_work_submit(CASYNC_WORK_LOOK, &stuck[i].work);
 	}
-	assert_false(casync_work_try_shared(CASYNC_WORK_LOOK, &share,
-					    &job.work));
+	assert_false(
+		casync_work_try_shared(CASYNC_WORK_LOOK, &share, &job.work));
 	assert_int_equal(share.at_work, 0);
 	for (i = 0; i < CASYNC_WORKERS_MAX; i++)
 		sem_post(&hold);
@@ -416,9 +416,9 @@ static void second_of_two_jobs_at_once_is_not_held_up(void **state)
 	(void)state;
 	for (round = 0; round < 50 && all_held; round++) {
 		sem_t second_ran;
-		struct job first = { .work.run = run };
-		struct job second = { .work.run = run };
-		const struct timespec pause = { .tv_nsec = 3000000 };
+		struct job first = {.work.run = run};
+		struct job second = {.work.run = run};
+		const struct timespec pause = {.tv_nsec = 3000000};
 
 		/* One thread, and time for it to become idle. */
 		casync_workers_stop();
