@@ -4,13 +4,12 @@
 #include "fsal.h"
 
 #include "await.h"
+#include "clock.h"
 #include "complete.h"
+#include "on_thread.h"
 #include "export.h"
-#include "finish.h"
 #include "futex.h"
 #include "op.h"
-
-#define NS_PER_MS UINT64_C(1000000)
 
 /* op->awaited; also the futex of the one who waits. */
 enum { NOBODY, AWAITED, ANSWERED };
@@ -24,7 +23,7 @@ static bool worth_it(const struct casync_op *op)
 	if (op->kind == CASYNC_OP_WRITE && !op->entry.alone)
 		return false;
 	/* A completion thread answers others, too. */
-	return !casync_complete_on_thread() &&
+	return !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
 }
@@ -56,7 +55,7 @@ static bool give_up(struct casync_op *op, uint64_t now_ns)
 {
 	/* Before the op is given away, and the export with it. */
 	__atomic_store_n(&op->exp->await_not_before_ns,
-			 now_ns + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS,
+			 now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
 			 __ATOMIC_RELAXED);
 	return give_away(op);
 }
@@ -65,7 +64,7 @@ static bool give_up(struct casync_op *op, uint64_t now_ns)
 static bool await(struct casync_op *op)
 {
 	uint64_t now_ns = casync_now_ns();
-	uint64_t until_ns = now_ns + CASYNC_AWAIT_MS * NS_PER_MS;
+	uint64_t until_ns = now_ns + CASYNC_AWAIT_MS * CASYNC_NS_PER_MS;
 
 	while (__atomic_load_n(&op->awaited, __ATOMIC_ACQUIRE) == AWAITED) {
 		if (now_ns >= until_ns)
@@ -76,13 +75,12 @@ static bool await(struct casync_op *op)
 	return true;
 }
 
-void casync_await_end(struct casync_op *op)
+bool casync_await_end(struct casync_op *op)
 {
 	bool ours = await(op);
 
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
-	if (ours)
-		casync_finish(op);
+	return ours;
 }
 
 void casync_await_leave(struct casync_op *op)

@@ -46,10 +46,12 @@ struct casync_op;
 bool casync_await_begin(struct casync_op *op);
 
 /**
- * Wait for the answer and finish the op; or leave it to the completion
- * threads.  The op must not be touched afterwards.
+ * Wait for the answer, or leave the op to the completion threads.
+ *
+ * @return true: the op is answered, casync_finish() is due; false: the op must
+ *	   not be touched.
  */
-void casync_await_end(struct casync_op *op);
+bool casync_await_end(struct casync_op *op);
 
 /**
  * The caller has something else to do: the op is left to the completion

@@ -7,17 +7,13 @@
 #include "fsal.h"
 
 #include "bounded.h"
-#include "module.h"
+#include "clock.h"
+#include "stay.h"
 
 static void call_init(struct casync_bounded *call)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&call->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&call->done_cond, &attr);
-	pthread_condattr_destroy(&attr);
+	casync_cond_init(&call->done_cond);
 }
 
 static void call_free(struct casync_bounded *call)
@@ -46,11 +42,9 @@ static void *run(void *arg)
 
 static bool await(struct casync_bounded *call, uint32_t timeout_s)
 {
-	struct timespec deadline;
+	struct timespec deadline = casync_deadline(timeout_s * UINT64_C(1000));
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += timeout_s;
 	pthread_mutex_lock(&call->lock);
 	while (!call->done && rc == 0)
 		rc = pthread_cond_timedwait(&call->done_cond, &call->lock,
@@ -80,7 +74,7 @@ int casync_bounded_end(struct casync_bounded *call, uint32_t timeout_s)
 	/* Before it may end by itself: it comes back into our text. */
 	if (!await(call, timeout_s)) {
 		pthread_detach(thread);
-		casync_module_stay();
+		casync_stay();
 		return -ETIMEDOUT;
 	}
 	pthread_join(thread, NULL);

@@ -6,14 +6,14 @@
 #include "nfs_core.h"
 
 #include "breaker.h"
+#include "clock.h"
 #include "futex.h"
 #include "inflight.h"
 
-#define NS_PER_MS 1000000ULL
-
 static const uint64_t patience_ns[CASYNC_LANES] = {
-	[CASYNC_LANE_WORKER] = CASYNC_BREAKER_WORKER_MS * NS_PER_MS,
-	[CASYNC_LANE_COMPLETER] = CASYNC_BREAKER_COMPLETER_MS * NS_PER_MS,
+	[CASYNC_LANE_WORKER] = CASYNC_BREAKER_WORKER_MS * CASYNC_NS_PER_MS,
+	[CASYNC_LANE_COMPLETER] =
+		CASYNC_BREAKER_COMPLETER_MS * CASYNC_NS_PER_MS,
 };
 
 static bool take_room(struct casync_breaker *breaker, enum casync_lane lane,

@@ -7,8 +7,8 @@
 #include "fsal.h"
 
 #include "complete.h"
-#include "finish.h"
 #include "futex.h"
+#include "on_thread.h"
 #include "op.h"
 
 /* Newest first; emptied with one exchange. */
@@ -28,17 +28,14 @@ static uint64_t answered; /* ops taken to be answered; atomic */
 static uint32_t filled;
 static int sleepers;
 static bool stopping;
-static __thread bool on_thread;
+
+/* Set before the first thread starts. */
+static void (*finish)(struct casync_op *op);
 
 /* All are joined: their text must not be unmapped under them. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t threads[CASYNC_COMPLETERS_MAX];
 static unsigned int thread_count;
-
-bool casync_complete_on_thread(void)
-{
-	return on_thread;
-}
 
 void casync_complete_queue(struct casync_op *op)
 {
@@ -108,14 +105,14 @@ static void *completer(void *unused)
 {
 	(void)unused;
 	SetNameFunction("casync_done");
-	on_thread = true;
+	casync_on_thread_begin();
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&filled, __ATOMIC_SEQ_CST);
 		struct casync_op *op = take_one();
 
 		if (op != NULL) {
-			casync_finish(op);
+			finish(op);
 			continue;
 		}
 		if (__atomic_load_n(&stopping, __ATOMIC_SEQ_CST))
@@ -174,11 +171,12 @@ void casync_complete_help(void)
 	before = now;
 }
 
-int casync_complete_start(void)
+int casync_complete_start(void (*finish_op)(struct casync_op *op))
 {
 	int rc = 0;
 
 	pthread_mutex_lock(&threads_lock);
+	finish = finish_op;
 	__atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
 	while (thread_count < CASYNC_COMPLETERS && rc == 0)
 		rc = add_thread_locked();

@@ -31,17 +31,20 @@ struct casync_op;
 /** Hand a completed op over.  Async-safe towards libcephfs: see above. */
 void casync_complete_queue(struct casync_op *op);
 
-/** Is this a completion thread?  Then it must not wait for Ceph. */
-bool casync_complete_on_thread(void);
-
 /**
  * Wake or add a thread if something is queued and nothing was answered since
  * the last call.  The watchdog's, ten times a second.
  */
 void casync_complete_help(void);
 
-/** @return 0 or a negative errno. */
-int casync_complete_start(void);
+/**
+ * Start the threads.
+ *
+ * @param[in] finish_op  casync_finish(); called for each op, on one of them.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_complete_start(void (*finish_op)(struct casync_op *op));
 
 /** Answer what is queued, then end the threads.  The watchdog has ended. */
 void casync_complete_stop(void);

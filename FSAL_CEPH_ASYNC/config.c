@@ -17,12 +17,8 @@
 #include "config_keys.h"
 #include "config_node.h"
 #include "errors.h"
-#include "former.h"
-#include "inflight.h"
 #include "keys.h"
-#include "module.h"
 #include "name.h"
-#include "service.h"
 
 /* More than there are, and one for the end. */
 #define ITEMS_MAX 64
@@ -31,7 +27,7 @@
 #define SHOWN_MAX 256
 #define WHY_MAX 512
 
-/* Of casync_module.keys, once there are exports. */
+/* Of the values of CEPH_ASYNC { }, once there are exports. */
 static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Does Ceph know the option?  Asked of a client that is never connected. */
@@ -242,44 +238,9 @@ bool casync_config_read_module(config_file_t config,
 	       err_type->errors == errors_before;
 }
 
-fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
-				   config_file_t config,
-				   struct config_error_type *err_type)
-{
-	struct casync_module *module = casync_module_of(fsal_hdl);
-	struct casync_module_keys keys = {0};
-	int rc;
-
-	module->generation = casync_config_generation(config);
-	if (!casync_module_fits())
-		return fsalstat(ERR_FSAL_INVAL, 0);
-	if (!casync_config_read_module(config, &keys, err_type)) {
-		casync_keys_free(CASYNC_IN_MODULE, &keys);
-		return fsalstat(ERR_FSAL_INVAL, 0);
-	}
-	casync_config_lock();
-	casync_keys_free(CASYNC_IN_MODULE, &module->keys);
-	module->keys = keys;
-	casync_config_unlock();
-
-	casync_former_note(config, module->keys.use_old_uuid);
-	casync_service_configure(err_type);
-	fsal_hdl->fs_info.umask = module->keys.umask;
-	casync_inflight_limit_all(module->keys.max_inflight_total,
-				  module->keys.max_inflight_bytes_total);
-	display_fsinfo(fsal_hdl);
-
-	rc = casync_module_start();
-	if (rc != 0) {
-		LogCrit(COMPONENT_FSAL, "cannot start threads: %s",
-			strerror(-rc));
-		return casync_status(rc);
-	}
-	module->ready = true;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-fsal_status_t casync_config_export(void *node, struct casync_export_keys *keys,
+fsal_status_t casync_config_export(void *node,
+				   const struct casync_module_keys *inherited,
+				   struct casync_export_keys *keys,
 				   struct config_error_type *err_type)
 {
 	struct config_item items[ITEMS_MAX] = {0};
@@ -298,7 +259,7 @@ fsal_status_t casync_config_export(void *node, struct casync_export_keys *keys,
 	fill_items(CASYNC_IN_EXPORT, items);
 	casync_keys_defaults(CASYNC_IN_EXPORT, keys);
 	casync_config_lock();
-	casync_keys_inherit(keys, &casync_module.keys);
+	casync_keys_inherit(keys, inherited);
 	casync_config_unlock();
 
 	(void)snprintf(where, sizeof(where), "export %" PRIu16 ": FSAL { }",

@@ -60,11 +60,6 @@ bool casync_config_read_module(config_file_t config,
 			       struct casync_module_keys *keys,
 			       struct config_error_type *err_type);
 
-/** m_ops.init_config: read CEPH_ASYNC { } and start. */
-fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
-				   config_file_t config,
-				   struct config_error_type *err_type);
-
 /**
  * Read EXPORT { FSAL { } }; where it says nothing, the module's values hold.
  *
@@ -73,7 +68,9 @@ fsal_status_t casync_config_module(struct fsal_module *fsal_hdl,
  *
  * @return ERR_FSAL_INVAL when a key is wrong; it has been logged.
  */
-fsal_status_t casync_config_export(void *node, struct casync_export_keys *keys,
+fsal_status_t casync_config_export(void *node,
+				   const struct casync_module_keys *inherited,
+				   struct casync_export_keys *keys,
 				   struct config_error_type *err_type);
 
 #endif /* CASYNC_CONFIG_KEYS_H */

@@ -6,27 +6,32 @@
 #include <time.h>
 
 #include "fsal.h"
+#include "nfs_core.h"
 #include "sal_functions.h"
 
 #include "bounded.h"
 #include "ceph_options.h"
+#include "clock.h"
 #include "connect.h"
-#include "former.h"
 #include "identity.h"
-#include "leases.h"
-#include "module.h"
+#include "name.h"
+#include "stay.h"
 #include "takeover.h"
 #include "tuning.h"
-
-#define NS_PER_S UINT64_C(1000000000)
 
 /* How long an unmount may take when another one was given up less than so long
  * ago: the MDS is gone, and all exports together have to end in time. */
 #define NEXT_UNMOUNT_S 1
 #define GIVEN_UP_RECENTLY_S 60
 
-/* Not an errno: the handle is spent, another one will do. */
-#define TAKE_OVER_AGAIN 1
+/*
+ * Seconds beyond the two lease periods after which Ganesha revokes a
+ * delegation whose recall is not answered: it looks after each attempt, which
+ * takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one begins 1 s
+ * later.  libcephfs gives up the whole mount when its own timeout passes
+ * first.
+ */
+#define REVOKE_MARGIN_S 10
 
 static time_t last_given_up_s; /* CLOCK_MONOTONIC; 0: never; atomic */
 
@@ -111,12 +116,14 @@ static int configure(struct casync_mount *mount,
 /* Does FSAL_CEPH share the process with us?  We may stand in for it. */
 static bool fsal_ceph_is_loaded(void)
 {
-	struct fsal_module *other = lookup_fsal("CEPH");
+	struct fsal_module *other;
 
-	if (other == NULL)
+	if (casync_compat)
 		return false;
-	fsal_put(other);
-	return other != &casync_module.fsal;
+	other = lookup_fsal("CEPH");
+	if (other != NULL)
+		fsal_put(other);
+	return other != NULL;
 }
 
 void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
@@ -176,8 +183,7 @@ static int reclaim(struct casync_mount *mount,
 			"export %" PRIu16
 			": session '%s' is from before a restart of the MDS, taking it over once more",
 			params->export_id, uuid);
-		casync_former_end_all(params);
-		return TAKE_OVER_AGAIN;
+		return CASYNC_CONNECT_AGAIN;
 	}
 	if (rc == -ETIMEDOUT)
 		mount->stuck = true;
@@ -199,7 +205,7 @@ void casync_connect_set_time(struct casync_mount *mount)
 
 	clock_gettime(CLOCK_REALTIME, &now);
 	__atomic_store_n(&mount->mounted_ns,
-			 (uint64_t)now.tv_sec * NS_PER_S +
+			 (uint64_t)now.tv_sec * CASYNC_NS_PER_S +
 				 (uint64_t)now.tv_nsec,
 			 __ATOMIC_RELAXED);
 }
@@ -253,7 +259,27 @@ static int start(struct casync_mount *mount,
 	return 0;
 }
 
-static int attempt(struct casync_mount *mount,
+static bool enable_delegations(struct ceph_mount_info *ceph)
+{
+	uint32_t timeout_s =
+		nfs_param.nfsv4_param.lease_lifetime * 2 + REVOKE_MARGIN_S;
+	int rc;
+
+	if (!nfs_param.nfsv4_param.allow_delegations)
+		return false;
+	rc = ceph_set_deleg_timeout(ceph, timeout_s);
+	if (rc != 0)
+		LogWarn(COMPONENT_FSAL,
+			"no delegations: NFSv4 Lease_Lifetime = %" PRIu32
+			" s wants them back within %" PRIu32
+			" s, Ceph within %" PRIu32
+			" s (session_timeout of the file system): %s",
+			nfs_param.nfsv4_param.lease_lifetime, timeout_s,
+			ceph_get_cap_return_timeout(ceph), strerror(-rc));
+	return rc == 0;
+}
+
+int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first)
 {
 	int rc;
@@ -276,12 +302,11 @@ static int attempt(struct casync_mount *mount,
 			shown(mount->user_id, "admin"),
 			shown(mount->filesystem, "(default)"), mount->path);
 
-	casync_former_forget();
 	/* Now that a former self, if there was one, writes no more. */
 	casync_connect_set_time(mount);
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
 	mount->upcalls.fscid = mount->fscid;
-	mount->delegations = casync_lease_enable(mount->ceph);
+	mount->delegations = enable_delegations(mount->ceph);
 	return 0;
 }
 
@@ -369,7 +394,7 @@ void casync_disconnect_begin(struct casync_mount *mount)
 	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": no thread to unmount: %s",
 		mount->export_id, strerror(-rc));
 	mount->stuck = true;
-	casync_module_stay();
+	casync_stay();
 }
 
 bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s)
@@ -385,16 +410,4 @@ bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s)
 {
 	casync_disconnect_begin(mount);
 	return casync_disconnect_end(mount, timeout_s);
-}
-
-int casync_connect(struct casync_mount *mount,
-		   const struct casync_mount_params *params)
-{
-	int rc = attempt(mount, params, true);
-
-	if (rc == TAKE_OVER_AGAIN)
-		rc = casync_disconnect(mount, params->timeout_s)
-			     ? attempt(mount, params, false)
-			     : -ETIMEDOUT;
-	return rc;
 }

@@ -45,14 +45,22 @@ struct casync_mount {
 	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
 };
 
+/** Not an errno: the handle is spent, another one will do. */
+#define CASYNC_CONNECT_AGAIN 1
+
 /**
  * Create, configure and mount.
  *
- * @return 0, or a negative errno that has been logged with the key that is to
- *         blame; casync_disconnect() is due in either case.
+ * @param[in] first  The first try; only it may return CASYNC_CONNECT_AGAIN.
+ *
+ * @return 0; CASYNC_CONNECT_AGAIN when our session is from before a restart of
+ *         the MDS: the sessions of all exports are to be ended (former.h)
+ *         and casync_disconnect() called before the second try; or a negative
+ *         errno that has been logged with the key that is to blame;
+ *         casync_disconnect() is due in either case.
  */
 int casync_connect(struct casync_mount *mount,
-		   const struct casync_mount_params *params);
+		   const struct casync_mount_params *params, bool first);
 
 /**
  * Have the MDS end the session that a former self of this mount had, and no

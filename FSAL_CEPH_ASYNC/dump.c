@@ -5,10 +5,10 @@
 
 #include "fsal.h"
 
+#include "clock.h"
 #include "dump.h"
+#include "export.h"
 #include "op.h"
-
-#define NS_PER_MS 1000000ULL
 
 static const char *const state_names[] = {
 	[CASYNC_OP_NEW] = "NEW (getting an open file)",
@@ -44,7 +44,19 @@ const char *casync_dump_format(const struct casync_dump *dump, char *line,
 		       " ms state %s, %d calls unanswered",
 		       dump->kind == CASYNC_OP_READ ? "READ" : "WRITE",
 		       dump->ino, dump->offset, dump->length_bytes,
-		       (uint64_t)(age_ns / NS_PER_MS), state_names[dump->state],
-		       dump->parts_left);
+		       (uint64_t)(age_ns / CASYNC_NS_PER_MS),
+		       state_names[dump->state], dump->parts_left);
 	return line;
+}
+
+void casync_dump_ended(const struct casync_op *op)
+{
+	struct casync_dump dump;
+	char line[CASYNC_DUMP_LINE];
+
+	casync_dump_take(op, &dump);
+	LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow, has ended: %s: %s",
+		op->exp->export.export_id,
+		casync_dump_format(&dump, line, sizeof(line)),
+		fsal_err_txt(op->status));
 }

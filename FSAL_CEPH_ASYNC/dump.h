@@ -39,4 +39,7 @@ void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);
 const char *casync_dump_format(const struct casync_dump *dump, char *line,
 			       size_t size);
 
+/** Log that a request that was slow has ended, and how. */
+void casync_dump_ended(const struct casync_op *op);
+
 #endif /* CASYNC_DUMP_H */

@@ -11,14 +11,15 @@
 
 #include "acl.h"
 #include "attributes.h"
-#include "complete.h"
+#include "on_thread.h"
 #include "errors.h"
 #include "export.h"
 #include "keys.h"
 #include "module.h"
+#include "stay.h"
 #include "name.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 #include "snapshot.h"
 
 #define MS_PER_S 1000
@@ -29,11 +30,6 @@
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
 {
 	return container_of(exp_hdl, struct casync_export, export);
-}
-
-struct casync_export *casync_export_current(void)
-{
-	return export_of(op_ctx->fsal_export);
 }
 
 static void leave_upcalls(struct casync_export *exp)
@@ -107,13 +103,13 @@ static void release(struct fsal_export *exp_hdl)
 			"export %" PRIu16
 			": requests are still in flight, so its CephFS session stays until this process ends",
 			exp_hdl->export_id);
-		casync_module_stay();
+		casync_stay();
 		return;
 	}
 
 	/* The last reference may go in an answer, where nothing may wait, or
 	 * in an upcall, which the unmount waits for. */
-	if (casync_complete_on_thread() || casync_upcalls_on_thread()) {
+	if (casync_on_completion_thread() || casync_upcalls_on_thread()) {
 		exp->teardown.run = teardown;
 		casync_work_submit(CASYNC_WORK_METADATA, &exp->teardown);
 	} else {
@@ -394,7 +390,8 @@ static fsal_status_t set_up(struct casync_export *exp,
 	fsal_status_t status;
 	int rc;
 
-	status = casync_config_export(parse_node, &exp->keys, err_type);
+	status = casync_config_export(parse_node, &module->keys, &exp->keys,
+				      err_type);
 	if (FSAL_IS_ERROR(status))
 		return status;
 

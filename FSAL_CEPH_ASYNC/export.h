@@ -52,7 +52,10 @@ struct casync_export {
 };
 
 /** The export the current request (op_ctx) works on. */
-struct casync_export *casync_export_current(void);
+static inline struct casync_export *casync_export_current(void)
+{
+	return container_of(op_ctx->fsal_export, struct casync_export, export);
+}
 
 /** m_ops.create_export. */
 fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,

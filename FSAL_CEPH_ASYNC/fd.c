@@ -106,7 +106,7 @@ static int open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 			  obj->exp->root_perms);
 	casync_session_heard(obj->exp->session, -rc);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
-		casync_flush_truncated(obj, 0);
+		casync_file_size_truncated(obj, 0);
 	return rc;
 }
 
@@ -231,35 +231,4 @@ fsal_openflags_t casync_status2(struct fsal_obj_handle *obj_hdl,
 {
 	(void)obj_hdl;
 	return casync_state_fd(state)->fsal_fd.openflags;
-}
-
-fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
-			       struct casync_object *obj, struct state_t *state,
-			       fsal_openflags_t openflags, bool for_lock,
-			       bool bypass)
-{
-	borrowed->obj = obj;
-	borrowed->openflags = openflags;
-	/* fsal_start_io takes a reservation only where no state has one. */
-	borrowed->share_held = state == NULL;
-	borrowed->temp_fd = (struct casync_fd){.fsal_fd = FSAL_FD_INIT};
-	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
-			     &casync_global_fd(obj, openflags)->fsal_fd,
-			     &borrowed->temp_fd.fsal_fd, state, openflags,
-			     for_lock, NULL, bypass, &obj->share);
-}
-
-void casync_fd_give_back(struct casync_borrowed *borrowed)
-{
-	struct casync_object *obj = borrowed->obj;
-	fsal_status_t status;
-
-	status = fsal_complete_io(&obj->handle, borrowed->fsal_fd);
-	if (FSAL_IS_ERROR(status))
-		LogDebug(COMPONENT_FSAL, "inode 0x%" PRIx64 ": %s", obj->id.ino,
-			 fsal_err_txt(status));
-	if (borrowed->share_held)
-		update_share_counters_locked(&obj->handle, &obj->share,
-					     borrowed->openflags,
-					     FSAL_O_CLOSED);
 }

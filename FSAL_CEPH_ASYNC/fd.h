@@ -109,36 +109,4 @@ fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 fsal_openflags_t casync_status2(struct fsal_obj_handle *obj_hdl,
 				struct state_t *state);
 
-/** An open Fh, borrowed for one blocking call. */
-struct casync_borrowed {
-	struct casync_object *obj;
-	struct fsal_fd *fsal_fd;
-	struct casync_fd temp_fd;
-	fsal_openflags_t openflags;
-	bool share_held; /**< A temporary share reservation. */
-};
-
-/**
- * Get a usable Fh: the state's, the global one or a temporary one.
- *
- * @param[out] borrowed   To be given back if the status is good.
- * @param[in]  state      The stateid's, or NULL.
- * @param[in]  openflags  What it has to be open for.
- * @param[in]  for_lock   For a byte-range lock: a lock state's own fd.
- * @param[in]  bypass     Bypass non-mandatory share denials.
- */
-fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
-			       struct casync_object *obj, struct state_t *state,
-			       fsal_openflags_t openflags, bool for_lock,
-			       bool bypass);
-
-/** The Fh, until it is given back. */
-static inline struct Fh *casync_fd_borrowed(const struct casync_borrowed *b)
-{
-	return casync_fd_fh(casync_fd_of(b->fsal_fd));
-}
-
-/** May call libcephfs: a temporary fd is closed. */
-void casync_fd_give_back(struct casync_borrowed *borrowed);
-
 #endif /* CASYNC_FD_H */

@@ -5,19 +5,14 @@
 
 #include "fsal.h"
 
-#include "breaker.h"
-#include "complete.h"
+#include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "finish.h"
 #include "object.h"
 #include "op.h"
+#include "repair.h"
 #include "submit.h"
-
-static void count(struct casync_op *op, enum casync_counter counter)
-{
-	casync_count(casync_metrics_shard(&op->exp->metrics), counter, 1);
-}
 
 /* The first error in file order; a part that failed fails the request. */
 static int64_t first_error(const struct casync_op *op)
@@ -42,100 +37,29 @@ static bool all_parts_full(const struct casync_op *op)
 	return true;
 }
 
-/* What is left to be done for a read that all results are in for. */
-enum rest {
-	NOTHING,
-	ASK_SIZE, /* All bytes are there; is that the end of the file? */
-	REPAIR,
-};
-
-static enum rest rest_of_read(struct casync_op *op)
+/*
+ * A short part is repaired.  A read that ends where the file is known to end
+ * asks whether that is still so, unless Ganesha asks in its own time.
+ */
+static void finish_read(struct casync_op *op)
 {
 	int64_t error = first_error(op);
 
 	if (error != 0) {
 		op->status = casync_status(error);
-		return NOTHING;
-	}
-	if (!all_parts_full(op))
-		return REPAIR;
-
-	op->amount_bytes = op->length_bytes;
-	if (casync_object_size_hint(op->obj) > op->offset + op->length_bytes)
-		return NOTHING;
-	/* Ganesha asks for it itself then: the same, in its own time. */
-	return op->caller_finds_end ? NOTHING : ASK_SIZE;
-}
-
-/*
- * Fetch with the blocking call, which gets holes right, what a part is short
- * of.  Within one object, so that an error is reported as one.
- *
- * Zero-filling instead would be wrong where a writer extends the file
- * meanwhile: a reader of a growing log would see zeros that never were there.
- *
- * Returns the bytes the part has now, or a negative errno.
- */
-static int64_t repair_part(struct casync_op *op, struct casync_part *part)
-{
-	size_t have = (size_t)part->result;
-	const struct iovec *iov = part->io.iov;
-	size_t skip = have;
-	int64_t rc = 0;
-
-	while (have < part->asked_bytes) {
-		while (skip >= iov->iov_len) {
-			skip -= iov->iov_len;
-			iov++;
-		}
-		rc = ceph_ll_read(op->exp->ceph, part->io.fh,
-				  part->io.off + (int64_t)have,
-				  iov->iov_len - skip,
-				  (char *)iov->iov_base + skip);
-		if (rc <= 0)
-			break;
-		have += (size_t)rc;
-		skip += (size_t)rc;
-	}
-	return rc < 0 ? rc : (int64_t)have;
-}
-
-/*
- * Does the file end where the read does?  All bytes are there, so if nobody
- * can tell, "not yet" is the answer: the client's next read finds out.
- */
-static void check_end_of_file(struct casync_op *op)
-{
-	uint64_t generation = casync_flush_generation(op->obj);
-	struct ceph_statx stx;
-
-	if (ceph_ll_getattr(op->exp->ceph, op->obj->inode, &stx,
-			    CEPH_STATX_SIZE, 0, op->exp->root_perms) != 0)
+		casync_op_end_unblocked(op);
 		return;
-	casync_flush_size_seen(op->obj, stx.stx_size, generation);
-	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
-}
-
-static enum rest repair(struct casync_op *op)
-{
-	unsigned int i;
-	int64_t have;
-
-	op->amount_bytes = 0;
-	for (i = 0; i < op->part_count; i++) {
-		have = repair_part(op, &op->parts[i]);
-		if (have < 0) {
-			op->status = casync_status(have);
-			return NOTHING;
-		}
-		op->amount_bytes += (size_t)have;
-		/* The blocking call stops short only at the end. */
-		if ((size_t)have < op->parts[i].asked_bytes) {
-			op->end_of_file = true;
-			return NOTHING;
-		}
 	}
-	return op->caller_finds_end ? NOTHING : ASK_SIZE;
+	if (!all_parts_full(op)) {
+		casync_repair(op);
+		return;
+	}
+	op->amount_bytes = op->length_bytes;
+	if (op->caller_finds_end ||
+	    casync_file_size_hint(op->obj) > op->offset + op->length_bytes)
+		casync_op_end_unblocked(op);
+	else
+		casync_repair_end_of_file(op);
 }
 
 static void write_settle(struct casync_op *op)
@@ -144,119 +68,12 @@ static void write_settle(struct casync_op *op)
 
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;
-		casync_flush_written(op->obj, op->offset + op->amount_bytes);
+		casync_file_size_written(op->obj,
+					 op->offset + op->amount_bytes);
 	} else {
 		/* Nothing written and no error would be an endless retry. */
 		op->status = casync_status(result < 0 ? result : -EIO);
 	}
-}
-
-static void run_end(struct casync_work *work)
-{
-	casync_op_end(container_of(work, struct casync_op, work));
-}
-
-static void run_look(struct casync_work *work)
-{
-	struct casync_op *op = container_of(work, struct casync_op, work);
-
-	check_end_of_file(op);
-	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
-	casync_op_end(op);
-}
-
-/*
- * The end, on a thread that may not wait: asking for the size goes to one that
- * may, if there is one free, and so does closing a temporary fd.
- */
-static void end_or_look(struct casync_op *op, enum rest rest)
-{
-	if (rest == ASK_SIZE) {
-		op->work.run = run_look;
-		if (casync_work_try_shared(CASYNC_WORK_LOOK, &op->obj->look,
-					   &op->work))
-			return;
-	}
-	if (casync_op_closes_fd(op))
-		casync_finish_close(op);
-	else
-		casync_op_end(op);
-}
-
-static void run_repair(struct casync_work *work)
-{
-	struct casync_op *op = container_of(work, struct casync_op, work);
-	enum rest rest = repair(op);
-
-	casync_work_give_way(CASYNC_WORK_DATA, &op->obj->data);
-	end_or_look(op, rest);
-}
-
-static void run_blocking_read(struct casync_work *work)
-{
-	struct casync_op *op = container_of(work, struct casync_op, work);
-
-	if (repair(op) == ASK_SIZE)
-		check_end_of_file(op);
-	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
-	casync_op_end(op);
-}
-
-void casync_finish_blocking_read(struct casync_op *op)
-{
-	/* Its parts have a result of 0: all of it is yet to be fetched. */
-	count(op, CASYNC_C_BLOCKING_READS);
-	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = run_blocking_read;
-	casync_work_submit_shared(CASYNC_WORK_LOOK, &op->obj->look, &op->work);
-}
-
-/* Workers of Ganesha's that ask for one file's size: it is no necessary part of
- * the answer. */
-#define LOOKING_HERE 4
-
-/* A worker of Ganesha's that has waited for the answer asks for the size by
- * itself, unless others wait for attributes of the file already. */
-static void look_here(struct casync_op *op)
-{
-	struct casync_breaker *breaker = &op->obj->getattr;
-
-	if (!casync_breaker_try(breaker, CASYNC_LANE_WORKER, LOOKING_HERE))
-		return;
-	check_end_of_file(op);
-	casync_breaker_leave(breaker, CASYNC_LANE_WORKER);
-}
-
-static void go_repair(struct casync_op *op)
-{
-	count(op, CASYNC_C_REPAIRED_READS);
-	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = run_repair;
-	casync_work_submit_shared(CASYNC_WORK_DATA, &op->obj->data, &op->work);
-}
-
-static void finish_read(struct casync_op *op)
-{
-	enum rest rest = rest_of_read(op);
-
-	if (rest == REPAIR) {
-		go_repair(op);
-		return;
-	}
-	if (rest == ASK_SIZE)
-		count(op, CASYNC_C_SIZE_CHECKS);
-	if (rest == ASK_SIZE && !casync_complete_on_thread()) {
-		look_here(op);
-		rest = NOTHING;
-	}
-	end_or_look(op, rest);
-}
-
-void casync_finish_close(struct casync_op *op)
-{
-	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = run_end;
-	casync_work_submit(CASYNC_WORK_DATA, &op->work);
 }
 
 static void flushed(struct casync_flush_waiter *waiter, int rc)
@@ -277,11 +94,24 @@ static void finish_write(struct casync_op *op)
 		casync_op_set_state(op, CASYNC_OP_BLOCKING);
 		op->flush_waiter.done = flushed;
 		casync_flush_request(op->obj, &op->flush_waiter);
-	} else if (casync_op_closes_fd(op)) {
-		casync_finish_close(op);
 	} else {
-		casync_op_end(op);
+		casync_op_end_unblocked(op);
 	}
+}
+
+/*
+ * What has waited for the answer is submitted, or the file flushed, on a
+ * worker.  Before anything is done that may free the op.
+ */
+static void let_others_go(struct casync_op *op)
+{
+	bool drained;
+	struct casync_op *now =
+		casync_gate_answered(&op->obj->gate, op, &drained);
+
+	if (drained)
+		casync_flush_drained(op->obj);
+	casync_submit_let_in(now);
 }
 
 void casync_finish(struct casync_op *op)
@@ -290,7 +120,7 @@ void casync_finish(struct casync_op *op)
 		casync_submit_each_alone(op);
 		return;
 	}
-	casync_submit_answered(op);
+	let_others_go(op);
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	if (CASYNC_METRICS_ON)
 		op->taken_ns = casync_now_ns();

@@ -5,23 +5,17 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "clock.h"
 #include "errors.h"
 #include "export.h"
-#include "finish.h"
-#include "inflight.h"
 #include "object.h"
 #include "op.h"
 #include "submit.h"
-
-#define NS_PER_MS 1000000ULL
 
 /* The flushes whose files' writes are held, oldest first.  Gates' locks are
  * taken under the lock. */
 static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(holds);
-
-/* How long a truncate by somebody else is taken for one of many. */
-#define SHRUNK_MS 60000
 
 void casync_flush_init(struct casync_flush *flush)
 {
@@ -31,12 +25,7 @@ void casync_flush_init(struct casync_flush *flush)
 	flush->first = false;
 	flush->holds = 0;
 	flush->held_since_ns = 0;
-	flush->truncated = false;
 	flush->unjournaled = false;
-	flush->flushed_size = CASYNC_FLUSHED_UNKNOWN;
-	flush->written_end = 0;
-	flush->generation = 0;
-	flush->shrunk_ns = 0;
 }
 
 void casync_flush_destroy(struct casync_flush *flush)
@@ -45,14 +34,6 @@ void casync_flush_destroy(struct casync_flush *flush)
 	pthread_mutex_lock(&flush->lock);
 	pthread_mutex_unlock(&flush->lock);
 	pthread_mutex_destroy(&flush->lock);
-}
-
-/* The end of the file as far as we know, and of what we have written. */
-static uint64_t known_end_locked(struct casync_object *obj)
-{
-	uint64_t size = casync_object_size_hint(obj);
-
-	return size > obj->flush.written_end ? size : obj->flush.written_end;
 }
 
 static void count_flush(struct casync_export *exp, int rc, uint64_t began_ns)
@@ -67,31 +48,18 @@ static void count_flush(struct casync_export *exp, int rc, uint64_t began_ns)
 		casync_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
-/*
- * What grows while the flush is in the air is not covered by it, and what is
- * cut off and grows again is not either.
- */
 static int sync_inode(struct casync_object *obj)
 {
-	struct casync_flush *flush = &obj->flush;
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
-	uint64_t size;
-	int rc;
+	uint64_t end = casync_file_size_flush_begins(obj);
+	int rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
 
-	pthread_mutex_lock(&flush->lock);
-	flush->truncated = false;
-	size = known_end_locked(obj);
-	pthread_mutex_unlock(&flush->lock);
-
-	rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
 	count_flush(obj->exp, rc, began_ns);
-
-	pthread_mutex_lock(&flush->lock);
-	if (rc == 0)
-		__atomic_store_n(&flush->unjournaled, false, __ATOMIC_RELEASE);
-	if (rc == 0 && !flush->truncated && size > flush->flushed_size)
-		__atomic_store_n(&flush->flushed_size, size, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&flush->lock);
+	if (rc == 0) {
+		casync_file_size_flushed(obj, end);
+		__atomic_store_n(&obj->flush.unjournaled, false,
+				 __ATOMIC_RELEASE);
+	}
 	return rc;
 }
 
@@ -150,7 +118,7 @@ static bool let_go_one_locked(struct casync_op **op)
 		glist_first_entry(&holds, struct casync_flush, hold);
 
 	if (flush == NULL || casync_now_ns() - flush->held_since_ns <
-				     CASYNC_FLUSH_HOLD_MS * NS_PER_MS)
+				     CASYNC_FLUSH_HOLD_MS * CASYNC_NS_PER_MS)
 		return false;
 	glist_del(&flush->hold);
 	flush->held_since_ns = 0;
@@ -183,7 +151,7 @@ static void fail_all(struct casync_op *op, int rc)
 	for (; op != NULL; op = next) {
 		next = op->next;
 		op->status = casync_status(rc);
-		casync_finish_close(op);
+		casync_op_end_on_worker(op);
 	}
 }
 
@@ -340,13 +308,8 @@ struct blocked_waiter {
 
 static void blocked_init(struct blocked_waiter *blocked)
 {
-	pthread_condattr_t attr;
-
 	pthread_mutex_init(&blocked->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&blocked->answered_cond, &attr);
-	pthread_condattr_destroy(&attr);
+	casync_cond_init(&blocked->answered_cond);
 }
 
 static void blocked_destroy(struct blocked_waiter *blocked)
@@ -387,12 +350,10 @@ static bool withdraw(struct casync_object *obj,
 
 static bool answered_in_time(struct blocked_waiter *blocked)
 {
-	struct timespec deadline;
+	struct timespec deadline = casync_deadline(CASYNC_FLUSH_WAIT_MS);
 	bool answered;
 	int rc = 0;
 
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_sec += CASYNC_FLUSH_WAIT_MS / 1000;
 	pthread_mutex_lock(&blocked->lock);
 	while (!blocked->answered && rc == 0)
 		rc = pthread_cond_timedwait(&blocked->answered_cond,
@@ -447,93 +408,4 @@ bool casync_flush_before_data(struct casync_object *obj)
 	if (lead && begin(obj))
 		make(obj);
 	return waits;
-}
-
-bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes)
-{
-	return end_bytes >
-	       __atomic_load_n(&obj->flush.flushed_size, __ATOMIC_ACQUIRE);
-}
-
-static void lower_locked(struct casync_flush *flush, uint64_t size_bytes)
-{
-	if (flush->flushed_size > size_bytes)
-		__atomic_store_n(&flush->flushed_size, size_bytes,
-				 __ATOMIC_RELEASE);
-	if (flush->written_end > size_bytes)
-		flush->written_end = size_bytes;
-}
-
-void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes)
-{
-	struct casync_flush *flush = &obj->flush;
-
-	pthread_mutex_lock(&flush->lock);
-	flush->truncated = true;
-	flush->generation++;
-	casync_object_size_seen(obj, size_bytes);
-	lower_locked(flush, size_bytes);
-	pthread_mutex_unlock(&flush->lock);
-}
-
-uint64_t casync_flush_generation(struct casync_object *obj)
-{
-	struct casync_flush *flush = &obj->flush;
-	uint64_t generation;
-
-	pthread_mutex_lock(&flush->lock);
-	generation = flush->generation;
-	pthread_mutex_unlock(&flush->lock);
-	return generation;
-}
-
-void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes,
-			    uint64_t generation)
-{
-	struct casync_flush *flush = &obj->flush;
-
-	pthread_mutex_lock(&flush->lock);
-	if (generation == flush->generation) {
-		if (size_bytes < flush->flushed_size)
-			flush->truncated = true;
-		if (size_bytes < known_end_locked(obj))
-			__atomic_store_n(&flush->shrunk_ns, casync_now_ns(),
-					 __ATOMIC_RELAXED);
-		casync_object_size_seen(obj, size_bytes);
-		lower_locked(flush, size_bytes);
-	}
-	pthread_mutex_unlock(&flush->lock);
-}
-
-bool casync_flush_shrunk(struct casync_object *obj)
-{
-	uint64_t shrunk_ns =
-		__atomic_load_n(&obj->flush.shrunk_ns, __ATOMIC_RELAXED);
-
-	return shrunk_ns != 0 &&
-	       casync_now_ns() - shrunk_ns < SHRUNK_MS * NS_PER_MS;
-}
-
-void casync_flush_written(struct casync_object *obj, uint64_t end_bytes)
-{
-	struct casync_flush *flush = &obj->flush;
-
-	pthread_mutex_lock(&flush->lock);
-	flush->generation++;
-	if (flush->written_end < end_bytes)
-		flush->written_end = end_bytes;
-	casync_object_size_grown(obj, end_bytes);
-	pthread_mutex_unlock(&flush->lock);
-}
-
-bool casync_flush_pending(struct casync_object *obj)
-{
-	struct casync_flush *flush = &obj->flush;
-	uint64_t end;
-
-	/* Also what was written before this object came into the cache. */
-	pthread_mutex_lock(&flush->lock);
-	end = known_end_locked(obj);
-	pthread_mutex_unlock(&flush->lock);
-	return casync_flush_grown(obj, end);
 }

@@ -50,18 +50,8 @@ struct casync_flush {
 	unsigned int holds;	   /**< Times it has held writes. */
 	struct glist_head hold;	   /**< Among those that hold writes. */
 	uint64_t held_since_ns;	   /**< 0: not among them. */
-	bool truncated;		   /**< Since the flush in the air began. */
 	/** The MDS may not have the file itself on disk yet (atomic). */
 	bool unjournaled;
-	/** Size the MDS has journaled, as far as we know (atomic). */
-	uint64_t flushed_size;
-	uint64_t written_end; /**< End of what we have written. */
-	/** When somebody else was last seen to have made the file shorter;
-	 * CLOCK_MONOTONIC, 0 never (atomic). */
-	uint64_t shrunk_ns;
-	/** Counts writes and truncates: a size that was asked for before one
-	 * of them and arrives after it is old. */
-	uint64_t generation;
 };
 
 /** Longest that a flush keeps writes of its file waiting. */
@@ -74,9 +64,6 @@ struct casync_flush {
 /** Longest that SETATTR and COMMIT wait for writes in flight: an OSD may not
  * answer.  The client is told to come again then. */
 #define CASYNC_FLUSH_WAIT_MS 10000
-
-/** "Nothing known": every write then counts as having grown the file. */
-#define CASYNC_FLUSHED_UNKNOWN 0
 
 void casync_flush_init(struct casync_flush *flush);
 void casync_flush_destroy(struct casync_flush *flush);
@@ -100,29 +87,6 @@ void casync_flush_drained(struct casync_object *obj);
 /** Let go the writes of flushes that take too long.  The watchdog's. */
 void casync_flush_tick(void);
 
-/** The size was set: what is written past it again has grown the file. */
-void casync_flush_truncated(struct casync_object *obj, uint64_t size_bytes);
-
-/** To be taken before a size is asked for. */
-uint64_t casync_flush_generation(struct casync_object *obj);
-
-/**
- * A size came from Ceph: remember it, unless a write or truncate has made it
- * old.  Smaller than what is known, it shows somebody else's truncate.
- */
-void casync_flush_size_seen(struct casync_object *obj, uint64_t size_bytes,
-			    uint64_t generation);
-
-/**
- * Has somebody else made the file shorter of late?  Then it is likely to
- * happen again, and a size known is not one to rely on.
- */
-bool casync_flush_shrunk(struct casync_object *obj);
-
-/** A write up to there was done: the file is that long, and a COMMIT has to
- * cover it. */
-void casync_flush_written(struct casync_object *obj, uint64_t end_bytes);
-
 /**
  * The file may be younger than the MDS' journal on disk: an MDS answers a
  * create at once and writes its journal every few seconds.
@@ -136,11 +100,5 @@ void casync_flush_born(struct casync_object *obj);
  * @return Whether it has to wait.
  */
 bool casync_flush_before_data(struct casync_object *obj);
-
-/** Has the file grown past what the MDS has journaled? */
-bool casync_flush_grown(struct casync_object *obj, uint64_t end_bytes);
-
-/** Has anything grown the file since its last flush? */
-bool casync_flush_pending(struct casync_object *obj);
 
 #endif /* CASYNC_FLUSH_H */

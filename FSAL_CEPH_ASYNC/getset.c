@@ -12,12 +12,14 @@
 #include "nfs_core.h"
 #include "acl.h"
 #include "attributes.h"
+#include "borrow.h"
 #include "complete.h"
+#include "on_thread.h"
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 /* An operation on a handle has no name that could be missing; ENOENT then
  * means that the inode is gone, and only STALE makes the caller forget it. */
@@ -78,7 +80,7 @@ static int get_unless_stuck(struct casync_object *obj, attrmask_t mask,
 			    struct ceph_statx *stx,
 			    struct fsal_attrlist *attrs_out)
 {
-	bool on_completer = casync_complete_on_thread();
+	bool on_completer = casync_on_completion_thread();
 	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
 					     : CASYNC_LANE_WORKER;
 	uint32_t room = on_completer ? CASYNC_COMPLETERS
@@ -96,7 +98,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_attrlist *attrs_out)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	uint64_t generation = casync_flush_generation(obj);
+	uint64_t generation = casync_file_size_generation(obj);
 	attrmask_t mask = attrs_out->request_mask;
 	struct ceph_statx stx;
 	int rc;
@@ -113,7 +115,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 
 	casync_object_mode_seen(obj, &stx);
 	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
-		casync_flush_size_seen(obj, stx.stx_size, generation);
+		casync_file_size_seen(obj, stx.stx_size, generation);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
@@ -127,7 +129,7 @@ static int set_statx(struct casync_object *obj, const struct ceph_statx *stx,
 	rc = ceph_ll_setattr(casync_export_current()->ceph, obj->inode,
 			     &scratch, mask, perms);
 	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
-		casync_flush_truncated(obj, stx->stx_size);
+		casync_file_size_truncated(obj, stx->stx_size);
 	}
 	return rc;
 }
@@ -259,11 +261,11 @@ static fsal_status_t set_with_size(struct casync_object *obj, bool bypass,
 	struct casync_borrowed fd;
 	fsal_status_t status;
 
-	status = casync_fd_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
+	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	status = set_unless_stuck(obj, stx, mask, attrs);
-	casync_fd_give_back(&fd);
+	casync_give_back(&fd);
 	return status;
 }
 

@@ -4,10 +4,8 @@
 #include <errno.h>
 #include <time.h>
 
+#include "clock.h"
 #include "inflight.h"
-
-#define NS_PER_S 1000000000ULL
-#define NS_PER_MS 1000000ULL
 
 /* In flight and in line, of all sets; atomic.  The limits change when there
  * are none. */
@@ -15,38 +13,11 @@ static uint64_t all_ops, all_bytes;
 static uint64_t all_max_ops = UINT64_MAX;
 static uint64_t all_max_bytes = UINT64_MAX;
 
-uint64_t casync_now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec;
-}
-
-static struct timespec deadline_after(uint32_t timeout_ms)
-{
-	uint64_t then = casync_now_ns() + timeout_ms * NS_PER_MS;
-	struct timespec ts = {.tv_sec = (time_t)(then / NS_PER_S),
-			      .tv_nsec = (long)(then % NS_PER_S)};
-
-	return ts;
-}
-
-static void init_cond(pthread_cond_t *cond)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(cond, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 			  uint64_t max_bytes)
 {
 	pthread_mutex_init(&set->lock, NULL);
-	init_cond(&set->emptied);
+	casync_cond_init(&set->emptied);
 	glist_init(&set->entries);
 	glist_init(&set->overdue);
 	glist_init(&set->line);
@@ -265,7 +236,8 @@ void casync_inflight_expire(struct casync_inflight *set)
 	while ((first = glist_first_entry(&set->line,
 					  struct casync_inflight_entry,
 					  link)) != NULL &&
-	       now_ns - first->came_ns >= CASYNC_MAX_WAIT_MS * NS_PER_MS) {
+	       now_ns - first->came_ns >=
+		       CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS) {
 		leave_line_locked(set, first, -EAGAIN);
 		*end = first;
 		end = &first->next_called;
@@ -278,7 +250,7 @@ void casync_inflight_expire(struct casync_inflight *set)
 
 uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
 {
-	struct timespec deadline = deadline_after(timeout_ms);
+	struct timespec deadline = casync_deadline(timeout_ms);
 	struct casync_inflight_entry *called = NULL;
 	uint64_t left;
 	int rc = 0;

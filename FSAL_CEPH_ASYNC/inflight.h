@@ -147,7 +147,4 @@ struct casync_inflight_look {
 void casync_inflight_look(struct casync_inflight *set,
 			  struct casync_inflight_look *look);
 
-/** CLOCK_MONOTONIC in nanoseconds. */
-uint64_t casync_now_ns(void);
-
 #endif /* CASYNC_INFLIGHT_H */

@@ -8,6 +8,7 @@
 
 #include "fsal.h"
 
+#include "clock.h"
 #include "export.h"
 #include "inflight.h"
 #include "layout.h"
@@ -25,7 +26,6 @@
 /* What the MDS gives a file where no folder has a layout. */
 #define PRESET "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool="
 
-#define NS_PER_S UINT64_C(1000000000)
 #define COMPLAIN_EVERY_S 60
 
 /* What is in force, and what creates are under way with. */
@@ -220,8 +220,9 @@ static void complain(const struct casync_export *exp, const char *wanted,
 
 	if (now_ns < due_ns ||
 	    !__atomic_compare_exchange_n(
-		    &next_ns, &due_ns, now_ns + COMPLAIN_EVERY_S * NS_PER_S,
-		    false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		    &next_ns, &due_ns,
+		    now_ns + COMPLAIN_EVERY_S * CASYNC_NS_PER_S, false,
+		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
 		return;
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16

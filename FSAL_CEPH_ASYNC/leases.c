@@ -5,22 +5,13 @@
 #include <fcntl.h>
 
 #include "fsal.h"
-#include "nfs_core.h"
 
+#include "borrow.h"
 #include "errors.h"
 #include "export.h"
 #include "fd.h"
 #include "leases.h"
 #include "object.h"
-
-/*
- * Seconds beyond the two lease periods after which Ganesha revokes a
- * delegation whose recall is not answered: it looks after each attempt, which
- * takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one begins 1 s
- * later.  libcephfs gives up the whole mount when its own timeout passes
- * first.
- */
-#define REVOKE_MARGIN_S 10
 
 /* Guards casync_fd.lease, all of casync_lease but `recall`, and the lists of
  * leases.  Held across libcephfs calls; the recall does not take
@@ -111,8 +102,7 @@ static fsal_status_t grant_write(struct casync_lease *lease,
 	int rc;
 
 	/* Ganesha hands out the open state's fd. */
-	status = casync_fd_borrow(&borrowed, obj, state, FSAL_O_ANY, false,
-				  false);
+	status = casync_borrow(&borrowed, obj, state, FSAL_O_ANY, false, false);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	fd = casync_fd_of(borrowed.fsal_fd);
@@ -127,7 +117,7 @@ static fsal_status_t grant_write(struct casync_lease *lease,
 	}
 	pthread_mutex_unlock(&leases_lock);
 
-	casync_fd_give_back(&borrowed);
+	casync_give_back(&borrowed);
 	return casync_status(rc);
 }
 
@@ -227,24 +217,4 @@ bool casync_lease_keeps_fh(struct casync_fd *fd)
 	}
 	pthread_mutex_unlock(&leases_lock);
 	return kept;
-}
-
-bool casync_lease_enable(struct ceph_mount_info *ceph)
-{
-	uint32_t timeout_s =
-		nfs_param.nfsv4_param.lease_lifetime * 2 + REVOKE_MARGIN_S;
-	int rc;
-
-	if (!nfs_param.nfsv4_param.allow_delegations)
-		return false;
-	rc = ceph_set_deleg_timeout(ceph, timeout_s);
-	if (rc != 0)
-		LogWarn(COMPONENT_FSAL,
-			"no delegations: NFSv4 Lease_Lifetime = %" PRIu32
-			" s wants them back within %" PRIu32
-			" s, Ceph within %" PRIu32
-			" s (session_timeout of the file system): %s",
-			nfs_param.nfsv4_param.lease_lifetime, timeout_s,
-			ceph_get_cap_return_timeout(ceph), strerror(-rc));
-	return rc == 0;
 }

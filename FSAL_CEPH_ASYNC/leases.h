@@ -81,11 +81,4 @@ bool casync_lease_keeps_fh(struct casync_fd *fd);
 /** Give a delegation back to libcephfs, if one is held. */
 void casync_lease_give_back(struct casync_lease *lease);
 
-/**
- * Let libcephfs grant delegations on a mount, if Ganesha is configured to.
- *
- * @return Whether it does.
- */
-bool casync_lease_enable(struct ceph_mount_info *ceph);
-
 #endif /* CASYNC_LEASES_H */

@@ -12,10 +12,11 @@
 
 #include "fsal.h"
 
+#include "borrow.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 /* A lock that is in the way may be gone when we ask whose it is. */
 #define LOCK_RACES_MAX 4
@@ -110,14 +111,14 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 	if (!to_flock(lock_op, request_lock, &fl))
 		return fsalstat(ERR_FSAL_BAD_RANGE, ERANGE);
 
-	status = casync_fd_borrow(&fd, obj, state,
-				  flags_for(lock_op, request_lock->lock_type),
-				  true, test);
+	status = casync_borrow(&fd, obj, state,
+			       flags_for(lock_op, request_lock->lock_type),
+			       true, test);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = test ? test_lock(obj, casync_fd_borrowed(&fd), &fl, owner)
-		  : set_lock(obj, casync_fd_borrowed(&fd), &fl, owner);
-	casync_fd_give_back(&fd);
+	rc = test ? test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
+		  : set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
+	casync_give_back(&fd);
 
 	/* What Ganesha takes for a conflict: a delay. */
 	if (rc == -EAGAIN) {

@@ -4,10 +4,9 @@
 #include <errno.h>
 #include <sched.h>
 
+#include "clock.h"
 #include "errors.h"
 #include "metrics.h"
-
-#define NS_PER_US 1000
 
 struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of)
 {
@@ -52,7 +51,7 @@ void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
 		    uint64_t ns)
 {
 	struct casync_histogram_shard *to = &shard->histograms[histogram];
-	uint64_t us = (ns + NS_PER_US / 2) / NS_PER_US;
+	uint64_t us = (ns + CASYNC_NS_PER_US / 2) / CASYNC_NS_PER_US;
 	unsigned int bucket = casync_bucket(us);
 
 	if (!CASYNC_METRICS_ON)

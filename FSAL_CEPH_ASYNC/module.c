@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <dlfcn.h>
 #include <limits.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <unistd.h>
 
 #include "fsal.h"
 #include "FSAL/fsal_init.h"
@@ -13,15 +9,21 @@
 
 #include "attributes.h"
 #include "complete.h"
+#include "config_node.h"
+#include "errors.h"
 #include "export.h"
+#include "finish.h"
+#include "former.h"
+#include "inflight.h"
 #include "keys.h"
 #include "module.h"
 #include "name.h"
-#include "object.h"
+#include "obj_ops.h"
 #include "prometheus.h"
 #include "recalls.h"
 #include "reload.h"
 #include "service.h"
+#include "stay.h"
 #include "statistics.h"
 #include "versions.h"
 #include "watchdog.h"
@@ -38,7 +40,7 @@ _Static_assert(sizeof(struct req_op_context) == 256,
 	       "not Ganesha 9.14's headers");
 _Static_assert(sizeof(struct fsal_io_arg) == 96, "not Ganesha 9.14's headers");
 
-struct casync_module casync_module = {
+static struct casync_module module = {
 	.fsal =
 		{
 			.fs_info =
@@ -72,14 +74,13 @@ struct casync_module casync_module = {
 };
 
 static bool registered;
-static bool staying;
 
 static const char *known(const char *version)
 {
 	return version[0] != '\0' ? version : "(unknown)";
 }
 
-bool casync_module_fits(void)
+static bool fits(void)
 {
 	const struct casync_versions *built = &casync_versions_built;
 	struct casync_versions running;
@@ -100,7 +101,7 @@ bool casync_module_fits(void)
 	return false;
 }
 
-int casync_module_start(void)
+static int start(void)
 {
 	int rc;
 
@@ -108,37 +109,48 @@ int casync_module_start(void)
 	if (rc == 0)
 		rc = casync_recalls_start();
 	if (rc == 0)
-		rc = casync_complete_start();
+		rc = casync_complete_start(casync_finish);
 	if (rc == 0)
 		rc = casync_watchdog_start();
 	return rc;
 }
 
-/*
- * What exit() destroys is used by the threads of a session that was left
- * behind: seen as a crash of ganesha.nfsd at its very end, in libcephfs'
- * MonClient::tick().  All that had to be done has been done.
- */
-static void end_at_once(int status, void *unused)
+/* m_ops.init_config: the values first, then the threads that use them. */
+static fsal_status_t init_config(struct fsal_module *fsal_hdl,
+				 config_file_t config,
+				 struct config_error_type *err_type)
 {
-	(void)unused;
-	(void)fflush(NULL);
-	_exit(status);
-}
+	struct casync_module *self = casync_module_of(fsal_hdl);
+	struct casync_module_keys keys = {0};
+	int rc;
 
-void casync_module_stay(void)
-{
-	Dl_info self;
+	self->generation = casync_config_generation(config);
+	if (!fits())
+		return fsalstat(ERR_FSAL_INVAL, 0);
+	if (!casync_config_read_module(config, &keys, err_type)) {
+		casync_keys_free(CASYNC_IN_MODULE, &keys);
+		return fsalstat(ERR_FSAL_INVAL, 0);
+	}
+	casync_config_lock();
+	casync_keys_free(CASYNC_IN_MODULE, &self->keys);
+	self->keys = keys;
+	casync_config_unlock();
 
-	if (dladdr(&casync_module, &self) == 0 ||
-	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
-		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
-			casync_name, dlerror());
-	if (!staying && on_exit(end_at_once, NULL) != 0)
-		LogWarn(COMPONENT_FSAL,
-			"FSAL %s: the process may crash at its end",
-			casync_name);
-	staying = true;
+	casync_former_note(config, self->keys.use_old_uuid);
+	casync_service_configure(&self->keys, err_type);
+	fsal_hdl->fs_info.umask = self->keys.umask;
+	casync_inflight_limit_all(self->keys.max_inflight_total,
+				  self->keys.max_inflight_bytes_total);
+	display_fsinfo(fsal_hdl);
+
+	rc = start();
+	if (rc != 0) {
+		LogCrit(COMPONENT_FSAL, "cannot start threads: %s",
+			strerror(-rc));
+		return casync_status(rc);
+	}
+	self->ready = true;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
 /* Ganesha has just said which API it has. */
@@ -160,10 +172,9 @@ static void refused(void)
  */
 MODULE_INIT void casync_module_init(void)
 {
-	struct fsal_module *fsal = &casync_module.fsal;
+	struct fsal_module *fsal = &module.fsal;
 
-	casync_module.fsal.fs_info.supported_attrs =
-		casync_supported_attributes;
+	module.fsal.fs_info.supported_attrs = casync_supported_attributes;
 
 	if (register_fsal(fsal, casync_name, FSAL_MAJOR_VERSION,
 			  FSAL_MINOR_VERSION, FSAL_ID_NO_PNFS) != 0) {
@@ -173,21 +184,21 @@ MODULE_INIT void casync_module_init(void)
 	registered = true;
 
 	/* register_fsal has put in the defaults: ours come after it. */
-	fsal->m_ops.init_config = casync_config_module;
+	fsal->m_ops.init_config = init_config;
 	fsal->m_ops.update_config = casync_reload_module;
 	fsal->m_ops.create_export = casync_export_create;
 	fsal->m_ops.update_export = casync_reload_export;
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
 	casync_statistics_init(fsal);
-	casync_object_ops_init(&casync_module.obj_ops);
+	casync_obj_ops_init(&module.obj_ops);
 }
 
 MODULE_FINI void casync_module_fini(void)
 {
 	/* A thread of ours may wait for ever for what libcephfs owes us; and
 	 * of whom Ganesha has refused it knows nothing. */
-	if (staying || !registered)
+	if (casync_stays() || !registered)
 		return;
 
 	/* Exports are gone: what is still queued frees their last pieces. */
@@ -197,8 +208,8 @@ MODULE_FINI void casync_module_fini(void)
 	casync_workers_stop();
 	casync_prometheus_free();
 
-	if (unregister_fsal(&casync_module.fsal) != 0)
+	if (unregister_fsal(&module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",
 			casync_name);
-	casync_keys_free(CASYNC_IN_MODULE, &casync_module.keys);
+	casync_keys_free(CASYNC_IN_MODULE, &module.keys);
 }

@@ -8,6 +8,7 @@
 #include "fsal.h"
 
 #include "connect.h"
+#include "former.h"
 #include "identity.h"
 #include "mount.h"
 #include "takeover.h"
@@ -167,6 +168,23 @@ static void drop_locked(struct casync_mount *mount)
 		glist_add_tail(&left_behind, &mount->link);
 }
 
+/* Waits for Ceph; no lock is held. */
+static int build(struct casync_mount *mount,
+		 const struct casync_mount_params *params)
+{
+	int rc = casync_connect(mount, params, true);
+
+	if (rc == CASYNC_CONNECT_AGAIN) {
+		casync_former_end_all(params);
+		rc = casync_disconnect(mount, params->timeout_s)
+			     ? casync_connect(mount, params, false)
+			     : -ETIMEDOUT;
+	}
+	if (rc == 0)
+		casync_former_forget();
+	return rc;
+}
+
 /* The mount of that identity, with one more user; built if need be. */
 static struct casync_mount *
 join_or_build_locked(const struct casync_mount_key *key,
@@ -189,7 +207,7 @@ join_or_build_locked(const struct casync_mount_key *key,
 	mount->users = 1;
 	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
-	rc = casync_connect(mount, params);
+	rc = build(mount, params);
 	pthread_mutex_lock(&mounts_lock);
 	mount->state = rc == 0 ? READY : FAILED;
 	mount->error = rc;

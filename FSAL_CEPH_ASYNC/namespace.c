@@ -21,7 +21,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 static struct Inode *inode_of(struct fsal_obj_handle *handle)
 {

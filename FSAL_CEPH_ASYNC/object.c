@@ -13,7 +13,6 @@
 #include "leases.h"
 #include "module.h"
 #include "object.h"
-#include "ops.h"
 
 /*
  * Younger than this, a file may not be in the MDS' journal on disk: that is
@@ -51,17 +50,18 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	 * and destroy_fsals would release objects with no op_ctx. */
 	fsal_obj_handle_init(&obj->handle, &exp->export,
 			     posix2fsal_type(stx->stx_mode), false);
-	obj->handle.obj_ops = &casync_module.obj_ops;
+	obj->handle.obj_ops = &casync_module_of(exp->export.fsal)->obj_ops;
 	obj->handle.fsid = posix2fsal_fsid(stx->stx_dev);
 	obj->handle.fileid = stx->stx_ino;
 
+	casync_file_size_init(&obj->size);
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_leases_init(&obj->leases);
 	init_global_fd(obj, &obj->read_fd);
 	init_global_fd(obj, &obj->write_fd);
 	if (obj->handle.type == REGULAR_FILE)
-		casync_object_size_seen(obj, stx->stx_size);
+		casync_file_size_set(obj, stx->stx_size);
 	if (obj->handle.type == REGULAR_FILE && may_be_unjournaled(stx))
 		casync_flush_born(obj);
 	casync_object_mode_seen(obj, stx);
@@ -102,6 +102,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	destroy_fsal_fd(&obj->read_fd.fsal_fd);
 	destroy_fsal_fd(&obj->write_fd.fsal_fd);
 	casync_flush_destroy(&obj->flush);
+	casync_file_size_destroy(&obj->size);
 	casync_gate_destroy(&obj->gate);
 	casync_leases_destroy(&obj->leases);
 	fsal_obj_handle_fini(obj_hdl, false);
@@ -125,95 +126,6 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 		__atomic_store_n(&orig->object_span, dupe->object_span,
 				 __ATOMIC_RELAXED);
 	return merge_share(orig_hdl, &orig->share, &dupe->share);
-}
-
-static fsal_status_t handle_to_wire(const struct fsal_obj_handle *obj_hdl,
-				    fsal_digesttype_t output_type,
-				    struct gsh_buffdesc *fh_desc)
-{
-	const struct casync_object *obj =
-		container_of(obj_hdl, const struct casync_object, handle);
-
-	(void)output_type; /* NFSv3 and NFSv4 get the same bytes */
-	if (fh_desc->len < CASYNC_WIRE_BYTES)
-		return fsalstat(ERR_FSAL_TOOSMALL, 0);
-	casync_wire_encode(&obj->id, fh_desc->addr);
-	fh_desc->len = CASYNC_WIRE_BYTES;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-static void handle_to_key(struct fsal_obj_handle *obj_hdl,
-			  struct gsh_buffdesc *fh_desc)
-{
-	struct casync_object *obj = casync_object_of(obj_hdl);
-
-	fh_desc->addr = obj->key;
-	fh_desc->len = sizeof(obj->key);
-}
-
-void casync_object_ops_init(struct fsal_obj_ops *ops)
-{
-	fsal_default_obj_ops_init(ops);
-
-	ops->release = casync_object_release;
-	ops->merge = casync_object_merge;
-	ops->handle_to_wire = handle_to_wire;
-	ops->handle_to_key = handle_to_key;
-
-	ops->lookup = casync_lookup;
-	ops->mkdir = casync_mkdir;
-	ops->mknode = casync_mknode;
-	ops->symlink = casync_symlink;
-	ops->readlink = casync_readlink;
-	ops->link = casync_link;
-	ops->rename = casync_rename;
-	ops->unlink = casync_unlink;
-	ops->readdir = casync_readdir;
-	ops->getattrs = casync_getattrs;
-	ops->setattr2 = casync_setattr2;
-
-	ops->open2 = casync_open2;
-	ops->reopen2 = casync_reopen2;
-	ops->status2 = casync_status2;
-	ops->close = casync_close;
-	ops->close2 = casync_close2;
-	ops->close_func = casync_fd_close;
-	ops->reopen_func = casync_fd_reopen;
-
-	ops->read2 = casync_read2;
-	ops->write2 = casync_write2;
-	ops->commit2 = casync_commit2;
-	ops->fallocate = casync_fallocate;
-	ops->seek2 = casync_seek2;
-	ops->io_advise = casync_io_advise;
-	ops->lock_op2 = casync_lock_op2;
-	ops->lease_op2 = casync_lease_op2;
-
-	ops->getxattrs = casync_getxattrs;
-	ops->setxattrs = casync_setxattrs;
-	ops->removexattrs = casync_removexattrs;
-	ops->listxattrs = casync_listxattrs;
-}
-
-void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes)
-{
-	uint64_t seen = __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
-
-	while (seen < size_bytes &&
-	       !__atomic_compare_exchange_n(&obj->size_hint, &seen, size_bytes,
-					    true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
-		; /* seen is fresh */
-}
-
-void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes)
-{
-	__atomic_store_n(&obj->size_hint, size_bytes, __ATOMIC_RELAXED);
-}
-
-uint64_t casync_object_size_hint(const struct casync_object *obj)
-{
-	return __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
 }
 
 void casync_object_mode_seen(struct casync_object *obj,

@@ -16,6 +16,7 @@
 #include "fsal_api.h"
 #include "breaker.h"
 #include "fd.h"
+#include "file_size.h"
 #include "filehandle.h"
 #include "flush.h"
 #include "gate.h"
@@ -49,15 +50,7 @@ struct casync_object {
 	/** Of the threads that ask for its size, and that repair reads. */
 	struct casync_work_share look, data;
 
-	/**
-	 * A size the file is known to have had.  A read that got all it
-	 * asked for and ends below it is not at EOF, so the common case
-	 * needs no getattr.  Atomic, relaxed.  Another client's truncate can
-	 * leave it too large; then a read that ends exactly at the new end
-	 * says "not EOF", and the next one says it.  A short read never
-	 * trusts it.
-	 */
-	uint64_t size_hint;
+	struct casync_file_size size; /**< As far as it is known. */
 	/** The file had a setuid or setgid bit when its mode was last seen:
 	 * a write by somebody else has to clear it.  Atomic, relaxed. */
 	bool privileged;
@@ -93,15 +86,28 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 					struct Inode *inode,
 					const struct ceph_statx *stx);
 
+/**
+ * Make an object of a freshly looked-up Inode and fill in attributes.
+ *
+ * @param[in]     inode   Our reference; handed over in any case.
+ * @param[in]     stx     As wanted by casync_statx_wanted().
+ * @param[out]    handle  The new object.
+ * @param[in,out] attrs   May be NULL.
+ */
+void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
+		       struct fsal_obj_handle **handle,
+		       struct fsal_attrlist *attrs);
+
+/** Fill in attributes as an export shows them. */
+void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
+		      struct fsal_attrlist *attrs);
+
 /** obj_ops.release: close what is open, drop the Inode, free. */
 void casync_object_release(struct fsal_obj_handle *obj_hdl);
 
 /** obj_ops.merge: move the share reservation of a duplicate. */
 fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 				  struct fsal_obj_handle *dupe_hdl);
-
-/** Fill in the operations that object.c and its siblings implement. */
-void casync_object_ops_init(struct fsal_obj_ops *ops);
 
 /** Remember whether the file is setuid or setgid, if @p stx says. */
 void casync_object_mode_seen(struct casync_object *obj,
@@ -112,14 +118,5 @@ void casync_object_may_be_privileged(struct casync_object *obj);
 
 /** May it be setuid or setgid? */
 bool casync_object_privileged(const struct casync_object *obj);
-
-/** Raise the size known of the file to at least @p size_bytes. */
-void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes);
-
-/** Set the size known of the file (fresh attributes, truncate). */
-void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes);
-
-/** The size hint. */
-uint64_t casync_object_size_hint(const struct casync_object *obj);
 
 #endif /* CASYNC_OBJECT_H */

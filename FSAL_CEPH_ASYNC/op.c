@@ -8,13 +8,14 @@
 #include "export_mgr.h"
 #include "nfs_core.h"
 
+#include "dump.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
 #include "op.h"
+#include "op_metrics.h"
 #include "parts.h"
 #include "pool.h"
-#include "watchdog.h"
 
 /* The request may be gone while done_cb still runs, and its groups with it. */
 static void copy_creds(struct casync_op *op, const struct user_cred *from)
@@ -79,76 +80,12 @@ static struct casync_durability decide_durability(struct casync_op *op)
 		.stable_wanted = op->arg->fsal_stable,
 		.promote_unstable = casync_tuned(&tuning->promote_unstable),
 		.object_cache = false, /* refused in config.c */
-		.grown = casync_flush_grown(op->obj,
-					    op->offset + op->length_bytes),
+		.grown = casync_file_size_grown(op->obj,
+						op->offset + op->length_bytes),
 	};
 
 	op->stable_write = in.mode;
 	return casync_durability_of_write(&in);
-}
-
-static enum casync_metric_op metric_op(const struct casync_op *op)
-{
-	return op->kind == CASYNC_OP_READ ? CASYNC_METRIC_READ
-					  : CASYNC_METRIC_WRITE;
-}
-
-/* Only now is it known whether it was. */
-static void count_stability(const struct casync_op *op,
-			    struct casync_metrics_shard *shard)
-{
-	if (!op->durability.stable_answer)
-		return;
-	/* Until store_outcome() it says what was asked for. */
-	casync_count(shard,
-		     op->arg->fsal_stable ? CASYNC_C_STABLE + op->stable_write
-					  : CASYNC_C_PROMOTED,
-		     1);
-	if (!op->durability.flush)
-		casync_count(shard, CASYNC_C_FLUSH_FREE, 1);
-}
-
-/* What never was with libcephfs has no stages but the total. */
-static void observe_stages(const struct casync_op *op,
-			   struct casync_metrics_shard *shard)
-{
-	unsigned int h = CASYNC_H_STAGES + metric_op(op) * CASYNC_STAGES;
-	uint64_t began_ns = op->entry.since_ns - op->entry.waited_ns;
-	uint64_t now_ns = casync_now_ns();
-
-	casync_observe(shard, h + CASYNC_STAGE_TOTAL, now_ns - began_ns);
-	if (op->taken_ns == 0)
-		return;
-	casync_observe(shard, h + CASYNC_STAGE_QUEUED,
-		       op->submitted_ns - began_ns);
-	casync_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
-		       op->answered_ns - op->submitted_ns);
-	casync_observe(shard, h + CASYNC_STAGE_HANDOVER,
-		       op->taken_ns - op->answered_ns);
-	casync_observe(shard, h + CASYNC_STAGE_FINISH, now_ns - op->taken_ns);
-}
-
-static void count_op(const struct casync_op *op)
-{
-	struct casync_metrics_shard *shard =
-		casync_metrics_shard(&op->exp->metrics);
-
-	if (!CASYNC_METRICS_ON)
-		return;
-	casync_count_answer(shard, metric_op(op), op->status);
-	casync_session_heard(op->exp->session, op->status.minor);
-	if (op->entry.waited_ns != 0)
-		casync_observe(shard, CASYNC_H_THROTTLE, op->entry.waited_ns);
-	if (op->entry.refused != 0)
-		return;
-	observe_stages(op, shard);
-	if (FSAL_IS_ERROR(op->status))
-		return;
-	casync_count(shard, CASYNC_C_BYTES + metric_op(op), op->amount_bytes);
-	if (op->kind == CASYNC_OP_WRITE)
-		count_stability(op, shard);
-	else if (op->end_of_file)
-		casync_count(shard, CASYNC_C_EOF_READS, 1);
 }
 
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
@@ -158,8 +95,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	struct fsal_io_arg *arg = op->arg;
 	void *caller_arg = op->caller_arg;
 
-	casync_count_answer(casync_metrics_shard(&op->exp->metrics),
-			    metric_op(op), status);
+	casync_op_count_unsubmitted(op, status);
 	/* First: nobody keeps the export for us once the answer is out. */
 	op_free(op);
 	arg->io_amount = 0;
@@ -274,13 +210,32 @@ void casync_op_end(struct casync_op *op)
 
 	release_fd(op);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
-	/* Before the answer: who has it finds it counted. */
-	count_op(op);
+	casync_op_count(op);
 	store_outcome(op);
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)
-		casync_watchdog_ended(op);
+		casync_dump_ended(op);
 	/* Before the context goes, and the export and its pool with it. */
 	op_free(op);
 	release_op_context();
+}
+
+static void run_end(struct casync_work *work)
+{
+	casync_op_end(container_of(work, struct casync_op, work));
+}
+
+void casync_op_end_on_worker(struct casync_op *op)
+{
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	op->work.run = run_end;
+	casync_work_submit(CASYNC_WORK_DATA, &op->work);
+}
+
+void casync_op_end_unblocked(struct casync_op *op)
+{
+	if (casync_op_closes_fd(op))
+		casync_op_end_on_worker(op);
+	else
+		casync_op_end(op);
 }

@@ -221,13 +221,20 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status);
  */
 void casync_op_end(struct casync_op *op);
 
+/** The same on a worker of ours. */
+void casync_op_end_on_worker(struct casync_op *op);
+
+/** The same by a thread that must not wait for Ceph: on a worker where ending
+ * the op closes a temporary fd, else at once. */
+void casync_op_end_unblocked(struct casync_op *op);
+
 /** Was the fd opened for this op alone?  Then ending it calls libcephfs. */
 static inline bool casync_op_closes_fd(const struct casync_op *op)
 {
 	return op->fsal_fd != NULL && op->fsal_fd->close_on_complete;
 }
 
-/** Move on; states only go forward. */
+/** Move on, as drawn above. */
 static inline void casync_op_set_state(struct casync_op *op,
 				       enum casync_op_state state)
 {

@@ -21,7 +21,7 @@
 #include "export.h"
 #include "layout.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 /* Lookups of a name that is there and then is not, before we give up. */
 #define NAME_RACES_MAX 8

@@ -6,7 +6,6 @@
 #include "object.h"
 #include "parts.h"
 #include "pool.h"
-#include "submit.h"
 
 uint64_t casync_parts_span(const struct ceph_file_layout *layout)
 {
@@ -74,7 +73,6 @@ static void init_part(struct casync_op *op, struct casync_part *part,
 	part->op = op;
 	part->asked_bytes = length_bytes;
 	part->result = 0;
-	part->io.callback = casync_submit_callback;
 	part->io.fh = casync_fd_fh(casync_fd_of(op->fsal_fd));
 	part->io.off = (int64_t)offset;
 	part->io.write = op->kind == CASYNC_OP_WRITE;

@@ -9,13 +9,13 @@
 #include "fsal.h"
 #include "monitoring.h"
 
+#include "clock.h"
+#include "duplicates.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "submit.h"
 
 #define PREFIX "ceph_async__"
 #define MAX_LABELS 3
-#define NS_PER_MS 1000000
 
 enum gauge {
 	IN_FLIGHT,
@@ -304,7 +304,7 @@ static void show_gauges(struct casync_prometheus *of,
 		[IN_FLIGHT_BYTES] = look->bytes,
 		[IN_FLIGHT_PEAK] = look->peak_ops,
 		[WAITING] = look->waiting,
-		[OLDEST_MS] = look->oldest_ns / NS_PER_MS,
+		[OLDEST_MS] = look->oldest_ns / CASYNC_NS_PER_MS,
 	};
 	unsigned int i;
 
@@ -314,7 +314,7 @@ static void show_gauges(struct casync_prometheus *of,
 
 static void show_duplicates(void)
 {
-	uint64_t now = casync_submit_duplicates();
+	uint64_t now = casync_duplicates_count();
 
 	registry.counter_inc(duplicates, (int64_t)(now - duplicates_shown));
 	duplicates_shown = now;

@@ -5,12 +5,11 @@
 
 #include "fsal.h"
 
+#include "clock.h"
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
 #include "statsline.h"
-
-#define NS_PER_S 1000000000ULL
 
 /* Taken before an export's in-flight lock; nothing of libcephfs or of the
  * data path is called under it. */
@@ -67,7 +66,7 @@ static void log_line_locked(struct casync_export *exp, uint64_t now_ns)
 	struct casync_published *mine = &exp->published;
 	static struct casync_totals totals;
 	char line[CASYNC_STATSLINE_BYTES];
-	uint64_t seconds = (now_ns - mine->line_ns) / NS_PER_S;
+	uint64_t seconds = (now_ns - mine->line_ns) / CASYNC_NS_PER_S;
 
 	if (interval_s == 0 || seconds < interval_s)
 		return;
@@ -99,7 +98,7 @@ void casync_publish_tick(void)
 
 	if (now_ns < next_look_ns)
 		return;
-	next_look_ns = now_ns + NS_PER_S;
+	next_look_ns = now_ns + CASYNC_NS_PER_S;
 
 	pthread_mutex_lock(&lock);
 	glist_for_each(node, &published)

@@ -24,7 +24,7 @@
 #include "export.h"
 #include "listing.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 /* One READDIR under way. */
 struct walk {

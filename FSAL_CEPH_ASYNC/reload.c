@@ -93,7 +93,8 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 	}
 	module->generation = generation;
 	if (!module->ready)
-		status = casync_config_module(fsal_hdl, config, err_type);
+		status =
+			fsal_hdl->m_ops.init_config(fsal_hdl, config, err_type);
 	else if (casync_config_has_block(config, fsal_hdl->name) ||
 		 casync_config_is_main(config))
 		reload_module_locked(module, config, err_type);
@@ -135,16 +136,17 @@ static void adopt(struct casync_export *exp, struct casync_export_keys *fresh,
 }
 
 /* All that can fail comes first. */
-static fsal_status_t reload_export_locked(struct casync_export *exp,
-					  void *parse_node,
-					  struct config_error_type *err_type)
+static fsal_status_t
+reload_export_locked(struct casync_export *exp,
+		     const struct casync_module_keys *inherited,
+		     void *parse_node, struct config_error_type *err_type)
 {
 	struct casync_export_keys fresh = {0};
 	struct casync_layout_texts *texts;
 	fsal_status_t status;
 	int rc;
 
-	status = casync_config_export(parse_node, &fresh, err_type);
+	status = casync_config_export(parse_node, inherited, &fresh, err_type);
 	if (!FSAL_IS_ERROR(status) && takes_remount(exp, &fresh))
 		status = fsalstat(ERR_FSAL_INVAL, 0);
 	if (!FSAL_IS_ERROR(status)) {
@@ -184,7 +186,8 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 		pthread_mutex_lock(&reload_lock);
 		status = reload_export_locked(
 			container_of(original, struct casync_export, export),
-			parse_node, err_type);
+			&casync_module_of(fsal_hdl)->keys, parse_node,
+			err_type);
 		pthread_mutex_unlock(&reload_lock);
 	}
 	if (FSAL_IS_ERROR(status)) {

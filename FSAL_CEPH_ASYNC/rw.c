@@ -12,13 +12,15 @@
 
 #include "fsal.h"
 
+#include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "finish.h"
 #include "leases.h"
 #include "object.h"
 #include "op.h"
-#include "ops.h"
+#include "obj_ops.h"
+#include "repair.h"
 #include "submit.h"
 
 /*
@@ -34,9 +36,9 @@
  */
 static bool clamp_to_size(struct casync_op *op)
 {
-	uint64_t size = casync_object_size_hint(op->obj);
+	uint64_t size = casync_file_size_hint(op->obj);
 
-	if (op->offset >= size || casync_flush_shrunk(op->obj))
+	if (op->offset >= size || casync_file_size_shrunk(op->obj))
 		return false;
 	if (op->length_bytes > size - op->offset)
 		op->length_bytes = size - op->offset;
@@ -54,15 +56,15 @@ static void go(struct casync_op *op, bool may_await)
 {
 	casync_op_prepare(op);
 	if (op->past_end) {
-		casync_finish_blocking_read(op);
+		casync_repair_whole(op);
 		return;
 	}
 	if (op->kind == CASYNC_OP_WRITE && casync_flush_before_data(op->obj))
 		count(op->exp, CASYNC_C_JOURNALED_FIRST);
-	if (may_await)
-		casync_submit_and_await(op);
-	else
+	if (!may_await)
 		casync_submit(op);
+	else if (casync_submit_and_await(op))
+		casync_finish(op);
 }
 
 /* The gate keeps a write's place among those that overlap it. */
@@ -85,10 +87,7 @@ static void refuse(struct casync_op *op)
 	if (op->kind == CASYNC_OP_WRITE)
 		casync_submit_give_up(op);
 	op->status = fsalstat(ERR_FSAL_DELAY, -op->entry.refused);
-	if (casync_op_closes_fd(op))
-		casync_finish_close(op);
-	else
-		casync_op_end(op);
+	casync_op_end_unblocked(op);
 }
 
 static void go_later(struct casync_work *work)
@@ -247,7 +246,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 
 	if (casync_durability_commit_flushes(
 		    casync_tuned(&tuning->stable_write), false,
-		    casync_flush_pending(obj)))
+		    casync_file_size_pending(obj)))
 		status = casync_status(flush_unless_stuck(obj));
 	else
 		count(exp, CASYNC_C_COMMIT_FREE);

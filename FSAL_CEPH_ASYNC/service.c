@@ -17,10 +17,10 @@
 fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 				       char *nodeid)
 {
-	(void)fsal_hdl;
+	const struct casync_module *module = casync_module_of(fsal_hdl);
+
 	return casync_status(casync_mount_take_over(
-		nodeid,
-		casync_tuned(&casync_module.keys.tuning.mount_timeout)));
+		nodeid, casync_tuned(&module->keys.tuning.mount_timeout)));
 }
 
 /*
@@ -30,6 +30,9 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
  * set up nothing.
  */
 static bool library_is_connected;
+
+/* The module's, whose life is the process'. */
+static const struct casync_module_keys *module_keys;
 
 struct rados_urls {
 	char *watch_url;
@@ -52,11 +55,13 @@ static struct config_block rados_urls_block = {
 	.blk_desc.u.blk.commit = noop_conf_commit,
 };
 
-void casync_service_configure(struct config_error_type *err_type)
+void casync_service_configure(const struct casync_module_keys *keys,
+			      struct config_error_type *err_type)
 {
 	void *node = config_GetBlockNode(rados_urls_block.blk_desc.name);
 	struct rados_urls urls = {0};
 
+	module_keys = keys;
 	if (node != NULL)
 		(void)load_config_from_node(node, &rados_urls_block, &urls,
 					    true, err_type);
@@ -69,7 +74,7 @@ void casync_service_register(void)
 	void (*register_service)(char *nodeid) = NULL;
 	void *library;
 
-	if (!casync_module.keys.register_service)
+	if (!module_keys->register_service)
 		return;
 	if (!library_is_connected) {
 		LogCrit(COMPONENT_FSAL,
@@ -86,5 +91,5 @@ void casync_service_register(void)
 			"Register_Service = true: %s; install Ganesha's RADOS library or leave the key out; serving goes on",
 			dlerror());
 	else
-		register_service(casync_module.keys.nodeid);
+		register_service(module_keys->nodeid);
 }

@@ -13,8 +13,14 @@
 fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 				       char *nodeid);
 
-/** While the configuration is read: what Register_Service will need. */
-void casync_service_configure(struct config_error_type *err_type);
+/**
+ * While the configuration is read: what Register_Service will need.
+ *
+ * @param[in] keys  The module's; they stay where they are.
+ */
+struct casync_module_keys;
+void casync_service_configure(const struct casync_module_keys *keys,
+			      struct config_error_type *err_type);
 
 /** m_ops.fsal_register_nfs_service: Register_Service, NodeId. */
 void casync_service_register(void);

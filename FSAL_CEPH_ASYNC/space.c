@@ -8,10 +8,11 @@
 
 #include "fsal.h"
 
+#include "borrow.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 /* Objects that one call of libcephfs punches; and the smallest there are. */
 #define PUNCH_OBJECTS 64
@@ -68,18 +69,18 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 		return fsalstat(ERR_FSAL_FBIG, EFBIG);
 
 	casync_lease_let_go(obj);
-	status = casync_fd_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
+	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
 				 casync_breaker_workers())) {
 		status = casync_status(
-			punch(obj, casync_fd_borrowed(&fd), offset, length));
+			punch(obj, casync_borrowed_fh(&fd), offset, length));
 		casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
 	} else {
 		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	}
-	casync_fd_give_back(&fd);
+	casync_give_back(&fd);
 	return status;
 }
 

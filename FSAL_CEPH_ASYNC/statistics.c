@@ -9,9 +9,9 @@
 
 #include "fsal.h"
 
+#include "duplicates.h"
 #include "publish.h"
 #include "statistics.h"
-#include "submit.h"
 
 #ifdef USE_DBUS
 
@@ -110,7 +110,7 @@ static void extract(struct fsal_module *const fsal, void *iter)
 {
 	const struct row duplicates = {
 		.name = "duplicate completions",
-		.count = casync_submit_duplicates(),
+		.count = casync_duplicates_count(),
 	};
 	DBusMessageIter rows;
 	const char *text = fsal->name;

@@ -6,68 +6,15 @@
 #include "fsal.h"
 
 #include "await.h"
+#include "clock.h"
 #include "complete.h"
+#include "duplicates.h"
 #include "export.h"
-#include "finish.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
+#include "repair.h"
 #include "submit.h"
-
-/*
- * Duplicates that the watchdog has not logged yet.  A callback may not lock
- * or allocate, so it takes one of a few slots; where none is free the
- * duplicate is only counted.
- */
-#define DUPLICATE_SLOTS 16
-
-enum slot_state { FREE, FILLING, FULL };
-
-static struct {
-	int state; /* enum slot_state, atomic */
-	struct casync_duplicate duplicate;
-} slots[DUPLICATE_SLOTS];
-
-static uint64_t duplicates;
-
-uint64_t casync_submit_duplicates(void)
-{
-	return __atomic_load_n(&duplicates, __ATOMIC_RELAXED);
-}
-
-static void record_duplicate(const struct casync_part *part)
-{
-	unsigned int i;
-
-	__atomic_add_fetch(&duplicates, 1, __ATOMIC_RELAXED);
-	for (i = 0; i < DUPLICATE_SLOTS; i++) {
-		int expected = FREE;
-
-		if (!__atomic_compare_exchange_n(
-			    &slots[i].state, &expected, FILLING, false,
-			    __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
-			continue;
-		casync_dump_take(part->op, &slots[i].duplicate.op);
-		slots[i].duplicate.part_offset = (uint64_t)part->io.off;
-		slots[i].duplicate.result = part->io.result;
-		__atomic_store_n(&slots[i].state, FULL, __ATOMIC_RELEASE);
-		return;
-	}
-}
-
-bool casync_submit_next_duplicate(struct casync_duplicate *duplicate)
-{
-	unsigned int i;
-
-	for (i = 0; i < DUPLICATE_SLOTS; i++) {
-		if (__atomic_load_n(&slots[i].state, __ATOMIC_ACQUIRE) != FULL)
-			continue;
-		*duplicate = slots[i].duplicate;
-		__atomic_store_n(&slots[i].state, FREE, __ATOMIC_RELEASE);
-		return true;
-	}
-	return false;
-}
 
 /* One hold less; the last one hands the op over. */
 static void put_part(struct casync_op *op)
@@ -82,7 +29,7 @@ static void part_completed(struct casync_part *part, int64_t result)
 	/* The exactly-once guard.  It also holds for an op that was answered
 	 * and waits in the pool: its parts are not armed. */
 	if (!__atomic_exchange_n(&part->armed, false, __ATOMIC_ACQ_REL)) {
-		record_duplicate(part);
+		casync_duplicates_record(part);
 #ifdef CASYNC_DEBUG
 		abort();
 #endif
@@ -95,7 +42,8 @@ static void part_completed(struct casync_part *part, int64_t result)
 	put_part(part->op);
 }
 
-void casync_submit_callback(struct ceph_ll_io_info *io)
+/* ceph_ll_io_info.callback of every part. */
+static void completed(struct ceph_ll_io_info *io)
 {
 	part_completed((struct casync_part *)io, io->result);
 }
@@ -131,6 +79,7 @@ static void submit_parts(struct casync_op *op)
 	for (i = 0; i < op->part_count; i++) {
 		struct casync_part *part = &op->parts[i];
 
+		part->io.callback = completed;
 		__atomic_store_n(&part->armed, true, __ATOMIC_RELEASE);
 		rc = ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
 		if (rc != 0)
@@ -148,7 +97,7 @@ static void submit_parts(struct casync_op *op)
 static bool is_beyond_the_end(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ &&
-	       op->offset + op->length_bytes > casync_object_size_hint(op->obj);
+	       op->offset + op->length_bytes > casync_file_size_hint(op->obj);
 }
 
 /* Submit what the gate let in, and what it lets in then. */
@@ -160,7 +109,7 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 	for (; op != NULL; op = next) {
 		if (is_beyond_the_end(op)) {
 			next = casync_gate_next(gate, op);
-			casync_finish_blocking_read(op);
+			casync_repair_whole(op);
 			continue;
 		}
 		submit_parts(op);
@@ -194,7 +143,7 @@ void casync_submit_give_up(struct casync_op *op)
 	casync_submit_let_in(casync_gate_give_up(&op->obj->gate, op));
 }
 
-void casync_submit_and_await(struct casync_op *op)
+bool casync_submit_and_await(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
 	struct casync_op *now = casync_gate_enter(gate, op);
@@ -204,18 +153,17 @@ void casync_submit_and_await(struct casync_op *op)
 	if (now != op || op->members != NULL || is_beyond_the_end(op) ||
 	    !casync_await_begin(op)) {
 		submit_from(gate, now);
-		return;
+		return false;
 	}
 	submit_parts(op);
 	next = casync_gate_next(gate, op);
 	put_part(op);
-	if (next == NULL) {
-		casync_await_end(op);
-		return;
-	}
+	if (next == NULL)
+		return casync_await_end(op);
 	/* There is more to do than to wait; the answer must not wait for it. */
 	casync_await_leave(op);
 	submit_from(gate, next);
+	return false;
 }
 
 static void submit_let_in(struct casync_work *work)
@@ -231,17 +179,6 @@ void casync_submit_let_in(struct casync_op *op)
 		return;
 	op->work.run = submit_let_in;
 	casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
-}
-
-void casync_submit_answered(struct casync_op *op)
-{
-	bool drained;
-	struct casync_op *now =
-		casync_gate_answered(&op->obj->gate, op, &drained);
-
-	if (drained)
-		casync_flush_drained(op->obj);
-	casync_submit_let_in(now);
 }
 
 static void submit_again(struct casync_op *op)

@@ -38,9 +38,7 @@
 #ifndef CASYNC_SUBMIT_H
 #define CASYNC_SUBMIT_H
 
-#include <cephfs/libcephfs.h>
-
-#include "dump.h"
+#include <stdbool.h>
 
 struct casync_op;
 
@@ -55,16 +53,12 @@ struct casync_op;
 void casync_submit(struct casync_op *op);
 
 /**
- * The same by a worker of Ganesha's, which may wait for the answer, await.h.
+ * The same by a worker of Ganesha's, which may wait for the answer (await.h).
+ *
+ * @return true: the op is answered and the caller's, casync_finish() is due;
+ *	   false: it must not be touched.
  */
-void casync_submit_and_await(struct casync_op *op);
-
-/**
- * An op that was submitted has been answered: what has waited for that is
- * submitted, or the file flushed, on a worker.  Before anything is done that
- * may free the op.
- */
-void casync_submit_answered(struct casync_op *op);
+bool casync_submit_and_await(struct casync_op *op);
 
 /**
  * Have a write, which has to wait for a place in flight, keep its place in the
@@ -89,25 +83,5 @@ void casync_submit_let_in(struct casync_op *op);
  * refused (gather.h).  On a worker.
  */
 void casync_submit_each_alone(struct casync_op *first);
-
-/** ceph_ll_io_info.callback of every part. */
-void casync_submit_callback(struct ceph_ll_io_info *io);
-
-/** A part that was completed a second time. */
-struct casync_duplicate {
-	struct casync_dump op; /**< When that happened. */
-	uint64_t part_offset;
-	int64_t result; /**< Of the second completion. */
-};
-
-/**
- * The next duplicate to be logged.  For one caller at a time.
- *
- * @return Whether there was one.
- */
-bool casync_submit_next_duplicate(struct casync_duplicate *duplicate);
-
-/** Duplicates in all, logged or not; always 0 but for bugs. */
-uint64_t casync_submit_duplicates(void);
 
 #endif /* CASYNC_SUBMIT_H */

@@ -6,16 +6,16 @@
 
 #include "fsal.h"
 
+#include "clock.h"
 #include "complete.h"
 #include "dump.h"
+#include "duplicates.h"
 #include "export.h"
 #include "op.h"
 #include "publish.h"
-#include "submit.h"
 #include "watchdog.h"
 
 #define TICK_MS 100
-#define NS_PER_MS 1000000ULL
 
 /* Taken outermost: an export's in-flight lock may be taken under it, and
  * lines are logged under it; nothing of libcephfs is called. */
@@ -65,9 +65,9 @@ static void look_for_slow_ops(struct casync_export *exp)
 
 	if (limit_ms == 0)
 		return;
-	casync_inflight_visit_overdue(&exp->inflight,
-				      casync_now_ns() - limit_ms * NS_PER_MS,
-				      gather_slow, &harvest);
+	casync_inflight_visit_overdue(
+		&exp->inflight, casync_now_ns() - limit_ms * CASYNC_NS_PER_MS,
+		gather_slow, &harvest);
 	if (harvest.seen != 0)
 		casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW,
 			     harvest.seen);
@@ -83,18 +83,6 @@ static void look_for_slow_ops(struct casync_export *exp)
 			" ms)",
 			exp->export.export_id, harvest.seen - harvest.taken,
 			limit_ms);
-}
-
-void casync_watchdog_ended(const struct casync_op *op)
-{
-	struct casync_dump dump;
-	char line[CASYNC_DUMP_LINE];
-
-	casync_dump_take(op, &dump);
-	LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow, has ended: %s: %s",
-		op->exp->export.export_id,
-		casync_dump_format(&dump, line, sizeof(line)),
-		fsal_err_txt(op->status));
 }
 
 void casync_watchdog_list(struct casync_export *exp, const char *why)
@@ -116,7 +104,7 @@ static void look_for_duplicates(void)
 	struct casync_duplicate duplicate;
 	char line[CASYNC_DUMP_LINE];
 
-	while (casync_submit_next_duplicate(&duplicate))
+	while (casync_duplicates_next(&duplicate))
 		LogCrit(COMPONENT_FSAL,
 			"libcephfs: a second completion, ignored: result %" PRIi64
 			" for the part at %" PRIu64 " of %s",
@@ -138,25 +126,10 @@ static void look_at_exports(void)
 	pthread_mutex_unlock(&watched_lock);
 }
 
-/* Not by the clock of the day, which may be set back. */
-static void init_cond(void)
-{
-	pthread_condattr_t attr;
-
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&stop_running, &attr);
-	pthread_condattr_destroy(&attr);
-}
-
 static void wait_a_tick_locked(void)
 {
-	struct timespec deadline;
+	struct timespec deadline = casync_deadline(TICK_MS);
 
-	clock_gettime(CLOCK_MONOTONIC, &deadline);
-	deadline.tv_nsec += TICK_MS * 1000000L;
-	deadline.tv_sec += deadline.tv_nsec / 1000000000L;
-	deadline.tv_nsec %= 1000000000L;
 	(void)pthread_cond_timedwait(&stop_running, &run_lock, &deadline);
 }
 
@@ -188,7 +161,7 @@ int casync_watchdog_start(void)
 
 	pthread_mutex_lock(&run_lock);
 	if (!running) {
-		init_cond();
+		casync_cond_init(&stop_running);
 		rc = -pthread_create(&thread, NULL, watch, NULL);
 		running = rc == 0;
 	}

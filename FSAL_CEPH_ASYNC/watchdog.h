@@ -18,7 +18,6 @@
 #include "gsh_list.h"
 
 struct casync_export;
-struct casync_op;
 
 /** An export's place in the watchdog's list; embedded in it. */
 struct casync_watched {
@@ -40,9 +39,6 @@ void casync_watchdog_add(struct casync_export *exp);
 
 /** Returns when the watchdog has let go of it; no-op if it was not added. */
 void casync_watchdog_remove(struct casync_export *exp);
-
-/** Log that a request that was slow has ended, and how. */
-void casync_watchdog_ended(const struct casync_op *op);
 
 /**
  * Log the oldest CASYNC_WATCHDOG_LINES requests of an export at LogCrit level.

@@ -16,7 +16,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 #define PREFIX "user."
 

@@ -11,7 +11,10 @@
 #include <cmocka.h>
 
 #include "complete.h"
-#include "ops.h"
+#include "duplicates.h"
+#include "finish.h"
+#include "obj_ops.h"
+#include "on_thread.h"
 #include "pool.h"
 #include "request.h"
 #include "submit.h"
@@ -25,7 +28,7 @@ void (*in_blocking)(enum fake_blocking which);
 
 static void hook(enum fake_blocking which)
 {
-	if (casync_complete_on_thread())
+	if (casync_on_completion_thread())
 		__atomic_add_fetch(&blocking_on_completer, 1, __ATOMIC_ACQ_REL);
 	if (in_blocking != NULL)
 		in_blocking(which);
@@ -49,17 +52,18 @@ int request_up(void **state)
 
 	rig_up(state);
 	test_thread = pthread_self();
-	duplicates_before = casync_submit_duplicates();
+	duplicates_before = casync_duplicates_count();
 	blocking_on_completer = 0;
 	in_blocking = NULL;
 	fake.hook = hook;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_DATA;
 	/* What an earlier test completed twice is not to be logged now. */
-	while (casync_submit_next_duplicate(&earlier))
+	while (casync_duplicates_next(&earlier))
 		;
 	if (casync_workers_start() != 0)
 		return -1;
-	return casync_complete_start() != 0 || casync_watchdog_start() != 0;
+	return casync_complete_start(casync_finish) != 0 ||
+	       casync_watchdog_start() != 0;
 }
 
 void stop_threads(void)
@@ -113,7 +117,7 @@ static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 	io->inflight_ops = rig.exp.inflight.ops;
 	pthread_mutex_unlock(&rig.exp.inflight.lock);
 	io->ios_completed = stub_ios_completed();
-	io->on_completer = casync_complete_on_thread();
+	io->on_completer = casync_on_completion_thread();
 	io->in_caller = pthread_equal(pthread_self(), test_thread);
 	if (io->in_done != NULL)
 		io->in_done();

@@ -6,9 +6,10 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "parts.h"
 #include "rig.h"
-#include "ops.h"
+#include "obj_ops.h"
 
 struct rig rig;
 
@@ -17,32 +18,6 @@ struct rig rig;
 
 void casync_publish_tick(void)
 {
-}
-
-struct casync_export *casync_export_current(void)
-{
-	return container_of(op_ctx->fsal_export, struct casync_export, export);
-}
-
-void casync_object_size_grown(struct casync_object *obj, uint64_t size_bytes)
-{
-	uint64_t seen = __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
-
-	while (seen < size_bytes &&
-	       !__atomic_compare_exchange_n(&obj->size_hint, &seen, size_bytes,
-					    true, __ATOMIC_RELAXED,
-					    __ATOMIC_RELAXED))
-		; /* seen is fresh */
-}
-
-void casync_object_size_seen(struct casync_object *obj, uint64_t size_bytes)
-{
-	__atomic_store_n(&obj->size_hint, size_bytes, __ATOMIC_RELAXED);
-}
-
-uint64_t casync_object_size_hint(const struct casync_object *obj)
-{
-	return __atomic_load_n(&obj->size_hint, __ATOMIC_RELAXED);
 }
 
 bool casync_object_privileged(const struct casync_object *obj)
@@ -74,11 +49,12 @@ static struct casync_object *new_object(void)
 	obj->id.snapid = CEPH_NOSNAP;
 	obj->handle.type = REGULAR_FILE;
 	pthread_rwlock_init(&obj->handle.obj_lock, NULL);
+	casync_file_size_init(&obj->size);
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	init_fsal_fd(&obj->read_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
 	init_fsal_fd(&obj->write_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
-	obj->size_hint = fake.size_bytes;
+	obj->size.hint = fake.size_bytes;
 	obj->object_span = RIG_OBJECT;
 	return obj;
 }
@@ -122,6 +98,7 @@ int rig_down(void **state)
 		rig_close(&rig.obj->read_fd);
 		rig_close(&rig.obj->write_fd);
 		casync_flush_destroy(&rig.obj->flush);
+		casync_file_size_destroy(&rig.obj->size);
 		casync_gate_destroy(&rig.obj->gate);
 		pthread_rwlock_destroy(&rig.obj->handle.obj_lock);
 		free(rig.obj);

@@ -15,10 +15,10 @@
 #include <cmocka.h>
 
 #include "await.h"
+#include "clock.h"
 #include "op.h"
 #include "request.h"
 
-#define NS_PER_MS UINT64_C(1000000)
 #define NEVER UINT64_MAX
 #define RACES 200
 #define RACE_SPREAD_NS 400000
@@ -125,7 +125,8 @@ static void wait_ends_without_an_answer(void **state)
 	(void)state;
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
-	assert_true(casync_now_ns() - began_ns >= CASYNC_AWAIT_MS * NS_PER_MS);
+	assert_true(casync_now_ns() - began_ns >=
+		    CASYNC_AWAIT_MS * CASYNC_NS_PER_MS);
 	assert_int_equal(io->calls, 0);
 	assert_true(waited_in_vain());
 	fake_complete(0);
@@ -154,7 +155,7 @@ static void nobody_waits_after_a_wait_in_vain(void **state)
 
 	(void)state;
 	/* A while from now: the machine may be slow. */
-	until_ns = casync_now_ns() + 3600 * 1000 * NS_PER_MS;
+	until_ns = casync_now_ns() + 3600 * 1000 * CASYNC_NS_PER_MS;
 	rig.exp.await_not_before_ns = until_ns;
 	read_later(io);
 	assert_true(rig.exp.await_not_before_ns == until_ns);
@@ -171,8 +172,9 @@ static void pause_has_an_end(void **state)
 	(void)state;
 	read_later(io);
 	assert_in_range(rig.exp.await_not_before_ns,
-			now_ns + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS,
-			casync_now_ns() + CASYNC_AWAIT_PAUSE_MS * NS_PER_MS);
+			now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
+			casync_now_ns() +
+				CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS);
 	free_io(io);
 
 	rig.exp.await_not_before_ns = casync_now_ns();
@@ -279,7 +281,7 @@ static void *answer_at_the_last_moment(void *arg)
 {
 	unsigned int call = *(unsigned int *)arg;
 	struct timespec pause = {
-		.tv_nsec = (long)(CASYNC_AWAIT_MS * NS_PER_MS -
+		.tv_nsec = (long)(CASYNC_AWAIT_MS * CASYNC_NS_PER_MS -
 				  RACE_SPREAD_NS / 2 +
 				  call * RACE_SPREAD_NS / RACES),
 	};

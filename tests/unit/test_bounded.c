@@ -15,6 +15,7 @@
 #include "bounded.h"
 #include "module.h"
 #include "rig.h"
+#include "stay.h"
 
 struct call {
 	struct casync_bounded bounded;
@@ -25,7 +26,7 @@ struct call {
 static int stays;
 static int ended; /* atomic */
 
-void casync_module_stay(void)
+void casync_stay(void)
 {
 	stays++;
 }

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "breaker.h"
+#include "clock.h"
 #include "inflight.h"
 
 #define ROOM 4

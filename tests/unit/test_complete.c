@@ -20,6 +20,7 @@
 
 #include "complete.h"
 #include "finish.h"
+#include "on_thread.h"
 #include "op.h"
 
 #define PRODUCERS 4
@@ -53,7 +54,7 @@ void casync_finish(struct casync_op *op)
 
 	n->sequence = __atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
 	n->finisher = pthread_self();
-	n->on_completer = casync_complete_on_thread();
+	n->on_completer = casync_on_completion_thread();
 	if (n->told != NULL)
 		sem_post(n->told);
 	if (hold != NULL) {
@@ -110,7 +111,7 @@ static void *ticker(void *unused)
 
 static int start_threads(void)
 {
-	int rc = casync_complete_start();
+	int rc = casync_complete_start(casync_finish);
 
 	ticking = true;
 	return rc != 0 ? rc
@@ -143,7 +144,7 @@ static void one_op_is_finished_on_completion_thread(void **state)
 	stop_threads();
 	assert_int_equal(n.finished, 1);
 	assert_true(n.on_completer);
-	assert_false(casync_complete_on_thread());
+	assert_false(casync_on_completion_thread());
 	assert_false(pthread_equal(n.finisher, pthread_self()));
 }
 

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "ops.h"
+#include "obj_ops.h"
 #include "request.h"
 
 static struct casync_totals totals;

@@ -68,7 +68,7 @@ static void check_read(void **state)
 
 	if (c->size_bytes != 0) {
 		fake.size_bytes = c->size_bytes;
-		rig.obj->size_hint = c->size_bytes;
+		rig.obj->size.hint = c->size_bytes;
 	}
 	for (i = 0; i < RIG_OBJECTS; i++) {
 		if (c->holes & (1U << i))
@@ -116,13 +116,13 @@ static void unknown_size_is_looked_up(void **state)
 	struct io *io = new_io(0, 100);
 
 	(void)state;
-	rig.obj->size_hint = 0;
+	rig.obj->size.hint = 0;
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
 	assert_false(io->arg.end_of_file);
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 1);
-	assert_int_equal(rig.obj->size_hint, 4 * OBJ);
+	assert_int_equal(rig.obj->size.hint, 4 * OBJ);
 	free_io(io);
 }
 

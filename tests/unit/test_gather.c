@@ -18,6 +18,7 @@
 #include <cmocka.h>
 
 #include "dump.h"
+#include "duplicates.h"
 #include "gather.h"
 #include "gate.h"
 #include "op.h"
@@ -671,7 +672,7 @@ static void a_second_completion_answers_nobody(void **state)
 	settle_all();
 	check_all_written();
 	fake_complete_again(AHEAD, -EIO);
-	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
+	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
 }
 
 /* While each of them is on its way again by itself. */
@@ -682,7 +683,7 @@ static void a_second_completion_is_none_of_the_next_call(void **state)
 	fake_complete(AHEAD);
 	wait_for_calls(AHEAD + 4);
 	fake_complete_again(AHEAD, 556);
-	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
+	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
 	assert_int_equal(__atomic_load_n(&ios[AHEAD]->calls, __ATOMIC_ACQUIRE),
 			 0);
 	settle_all();

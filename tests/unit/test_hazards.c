@@ -67,7 +67,7 @@ static void read_past_an_old_end_gets_what_has_grown(void **state)
 	struct io *io = new_io(SIZE - 100, 100);
 
 	(void)state;
-	rig.obj->size_hint = SIZE - 100;
+	rig.obj->size.hint = SIZE - 100;
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -80,7 +80,7 @@ static void read_up_to_an_old_end_is_not_end_of_file(void **state)
 	struct io *io = new_io(0, 2 * OBJ);
 
 	(void)state;
-	rig.obj->size_hint = 100;
+	rig.obj->size.hint = 100;
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -95,8 +95,8 @@ static void after_a_truncate_by_others_reads_block(void **state)
 	struct io *io = new_io(0, 100);
 
 	(void)state;
-	casync_flush_size_seen(rig.obj, SIZE - 1,
-			       casync_flush_generation(rig.obj));
+	casync_file_size_seen(rig.obj, SIZE - 1,
+			      casync_file_size_generation(rig.obj));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -110,10 +110,11 @@ static void growth_by_others_and_own_truncates_do_not(void **state)
 	struct io *io = new_io(0, 100);
 
 	(void)state;
-	casync_flush_size_seen(rig.obj, SIZE + 1,
-			       casync_flush_generation(rig.obj));
-	casync_flush_truncated(rig.obj, SIZE);
-	casync_flush_size_seen(rig.obj, SIZE, casync_flush_generation(rig.obj));
+	casync_file_size_seen(rig.obj, SIZE + 1,
+			      casync_file_size_generation(rig.obj));
+	casync_file_size_truncated(rig.obj, SIZE);
+	casync_file_size_seen(rig.obj, SIZE,
+			      casync_file_size_generation(rig.obj));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "ops.h"
+#include "obj_ops.h"
 #include "request.h"
 #include "watchdog.h"
 

@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
 #include "inflight.h"
 
-#define NS_PER_MS UINT64_C(1000000)
 #define MAX_OPS 3
 #define MAX_BYTES 1000
 
@@ -98,7 +98,7 @@ static void await(struct guest *guest)
 static void await_waiting(unsigned int count)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns = casync_now_ns() + 5000 * NS_PER_MS;
+	uint64_t give_up_ns = casync_now_ns() + 5000 * CASYNC_NS_PER_MS;
 	unsigned int waiting;
 
 	do {
@@ -212,7 +212,7 @@ static void age_first(uint64_t ms)
 {
 	pthread_mutex_lock(&set.lock);
 	glist_first_entry(&set.line, struct casync_inflight_entry, link)
-		->came_ns -= ms * NS_PER_MS;
+		->came_ns -= ms * CASYNC_NS_PER_MS;
 	pthread_mutex_unlock(&set.lock);
 }
 
@@ -231,7 +231,8 @@ static void wait_for_room_is_bounded(void **state)
 	casync_inflight_expire(&set);
 	await(&guest);
 	assert_int_equal(guest.rc, -EAGAIN);
-	assert_true(guest.entry.waited_ns >= CASYNC_MAX_WAIT_MS * NS_PER_MS);
+	assert_true(guest.entry.waited_ns >=
+		    CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS);
 	/* Nothing of it stays behind. */
 	assert_int_equal(set.ops, 1);
 	assert_int_equal(set.waiting, 0);
@@ -389,8 +390,8 @@ static void drain_times_out_with_what_is_left(void **state)
 	enter(1, 1);
 	assert_int_equal(casync_inflight_drain(&set, 50), 2);
 	took_ns = casync_now_ns() - start_ns;
-	assert_true(took_ns >= 50 * NS_PER_MS);
-	assert_true(took_ns <= 5000 * NS_PER_MS);
+	assert_true(took_ns >= 50 * CASYNC_NS_PER_MS);
+	assert_true(took_ns <= 5000 * CASYNC_NS_PER_MS);
 	leave(0);
 	leave(1);
 	assert_int_equal(casync_inflight_drain(&set, 0), 0);
@@ -412,7 +413,7 @@ static void *drain(void *arg)
 static void await_closed(void)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns = casync_now_ns() + 5000 * NS_PER_MS;
+	uint64_t give_up_ns = casync_now_ns() + 5000 * CASYNC_NS_PER_MS;
 	bool closed;
 
 	do {
@@ -520,7 +521,7 @@ static void giving_up_lets_the_next_one_in(void **state)
 	await(&small);
 	assert_int_equal(large.rc, -EAGAIN);
 	assert_int_equal(small.rc, 0);
-	assert_true(small.waited_ns < CASYNC_MAX_WAIT_MS * NS_PER_MS);
+	assert_true(small.waited_ns < CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS);
 	leave(0);
 }
 
@@ -605,7 +606,7 @@ static void higher_limit_wakes_those_who_wait(void **state)
 		await(&guests[i]);
 		assert_int_equal(guests[i].rc, 0);
 		assert_true(guests[i].waited_ns <
-			    CASYNC_MAX_WAIT_MS * NS_PER_MS);
+			    CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS);
 		casync_inflight_leave(&set, &guests[i].entry);
 	}
 	leave(0);

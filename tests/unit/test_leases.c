@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "borrow.h"
 #include "fsal.h"
 #include "fsal_up.h"
 #include "nfs_core.h"
@@ -70,10 +71,10 @@ uint32_t ceph_get_cap_return_timeout(struct ceph_mount_info *cmount)
 	return 60;
 }
 
-fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
-			       struct casync_object *of, struct state_t *by,
-			       fsal_openflags_t openflags, bool for_lock,
-			       bool bypass)
+fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
+			    struct casync_object *of, struct state_t *by,
+			    fsal_openflags_t openflags, bool for_lock,
+			    bool bypass)
 {
 	(void)of;
 	(void)by;
@@ -84,7 +85,7 @@ fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-void casync_fd_give_back(struct casync_borrowed *borrowed)
+void casync_give_back(struct casync_borrowed *borrowed)
 {
 	(void)borrowed;
 }

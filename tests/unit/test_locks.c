@@ -10,8 +10,9 @@
 
 #include <cmocka.h>
 
+#include "borrow.h"
 #include "fsal.h"
-#include "ops.h"
+#include "obj_ops.h"
 #include "rig.h"
 
 static int owner;
@@ -28,10 +29,10 @@ static struct {
 
 /* From fd.c, which is the integration tests' business. */
 
-fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
-			       struct casync_object *obj, struct state_t *state,
-			       fsal_openflags_t openflags, bool for_lock,
-			       bool bypass)
+fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
+			    struct casync_object *obj, struct state_t *state,
+			    fsal_openflags_t openflags, bool for_lock,
+			    bool bypass)
 {
 	(void)obj;
 	(void)state;
@@ -45,7 +46,7 @@ fsal_status_t casync_fd_borrow(struct casync_borrowed *borrowed,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-void casync_fd_give_back(struct casync_borrowed *borrowed)
+void casync_give_back(struct casync_borrowed *borrowed)
 {
 	(void)borrowed;
 	loan.given_back++;

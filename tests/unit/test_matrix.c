@@ -23,6 +23,8 @@
 
 #include <cmocka.h>
 
+#include "clock.h"
+#include "duplicates.h"
 #include "inflight.h"
 #include "pool.h"
 #include "request.h"
@@ -310,7 +312,7 @@ static int calls(struct io *io)
 
 static uint64_t new_duplicates(void)
 {
-	return casync_submit_duplicates() - duplicates_before;
+	return casync_duplicates_count() - duplicates_before;
 }
 
 /* Answered twice, the one part, while the others are not answered at all. */

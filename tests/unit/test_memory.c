@@ -22,7 +22,8 @@
 
 #include "complete.h"
 #include "durability.h"
-#include "ops.h"
+#include "finish.h"
+#include "obj_ops.h"
 #include "pool.h"
 #include "rig.h"
 
@@ -56,7 +57,7 @@ static int up(void **state)
 	rig.exp.keys.tuning.gather_bytes = 4096;
 	if (casync_workers_start() != 0)
 		return -1;
-	return casync_complete_start();
+	return casync_complete_start(casync_finish);
 }
 
 static int down(void **state)

@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "duplicates.h"
 #include "fsal.h"
 
 #include "export.h"
@@ -50,7 +51,7 @@ const char *ceph_version(int *major, int *minor, int *patch)
 	return "";
 }
 
-uint64_t casync_submit_duplicates(void)
+uint64_t casync_duplicates_count(void)
 {
 	return 0;
 }

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "complete.h"
+#include "finish.h"
 #include "request.h"
 #include "watchdog.h"
 #include "workers.h"
@@ -70,11 +71,15 @@ static void workers_do_not_start(void **state)
 		    CASYNC_WORK_LANES);
 }
 
+static int start_completers(void)
+{
+	return casync_complete_start(casync_finish);
+}
+
 static void completers_do_not_start(void **state)
 {
 	(void)state;
-	check_start(casync_complete_start, casync_complete_stop,
-		    CASYNC_COMPLETERS);
+	check_start(start_completers, casync_complete_stop, CASYNC_COMPLETERS);
 }
 
 static void watchdog_does_not_start(void **state)

@@ -17,6 +17,7 @@
 
 #include <cmocka.h>
 
+#include "duplicates.h"
 #include "fsal.h"
 #include "monitoring.h"
 
@@ -63,7 +64,7 @@ const char *ceph_version(int *major, int *minor, int *patch)
 
 static uint64_t duplicates;
 
-uint64_t casync_submit_duplicates(void)
+uint64_t casync_duplicates_count(void)
 {
 	return duplicates;
 }

@@ -13,7 +13,8 @@
 #include <cmocka.h>
 
 #include "complete.h"
-#include "ops.h"
+#include "finish.h"
+#include "obj_ops.h"
 #include "request.h"
 #include "workers.h"
 
@@ -84,7 +85,7 @@ static void write_and_settle(uint64_t offset, bool stable, bool says_stable)
 	assert_int_equal(io->arg.fsal_stable, says_stable);
 	free_io(io);
 	assert_int_equal(casync_workers_start(), 0);
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(casync_complete_start(casync_finish), 0);
 }
 
 static void fdatasync_mode_flushes_growth_only(void **state)
@@ -287,15 +288,15 @@ static void flush_after_foreign_truncate_forgets_old_end(void **state)
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
 	write_and_settle(4 * OBJ, false, false);
 	fake.size_bytes = 100;
-	rig.obj->size_hint = 0; /* so that the read asks */
+	rig.obj->size.hint = 0; /* so that the read asks */
 	reader = new_io(0, 50);
 	start_read(reader);
 	settle(reader);
 	free_io(reader);
 	assert_int_equal(casync_workers_start(), 0);
-	assert_int_equal(casync_complete_start(), 0);
+	assert_int_equal(casync_complete_start(casync_finish), 0);
 	commit(ERR_FSAL_NO_ERROR);
-	assert_true(casync_flush_grown(rig.obj, 500));
+	assert_true(casync_file_size_grown(rig.obj, 500));
 }
 
 int main(void)

@@ -16,7 +16,8 @@
 #include <cmocka.h>
 
 #include "complete.h"
-#include "ops.h"
+#include "finish.h"
+#include "obj_ops.h"
 #include "rig.h"
 #include "watchdog.h"
 
@@ -81,7 +82,8 @@ static int up(void **state)
 	stuck = 0;
 	sem_init(&unstuck, 0, 0);
 	/* Opened before: opening is not what is tested here. */
-	if (casync_workers_start() != 0 || casync_complete_start() != 0)
+	if (casync_workers_start() != 0 ||
+	    casync_complete_start(casync_finish) != 0)
 		return -1;
 	return casync_watchdog_start();
 }

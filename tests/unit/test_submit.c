@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "complete.h"
+#include "duplicates.h"
 #include "op.h"
 #include "request.h"
 #include "submit.h"
@@ -60,7 +61,7 @@ static void second_completion_is_counted_and_ignored(void **state)
 	settle(io);
 	check_ok(io, RIG_OBJECT);
 	check_bytes_read(io, RIG_OBJECT);
-	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
+	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
 	free_io(io);
 }
 
@@ -72,7 +73,7 @@ static void second_completion_of_part_does_not_stand_for_other(void **state)
 	fake.plan.when = FAKE_LATER;
 	answer_twice();
 	start_read(io);
-	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
+	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
 	assert_int_equal(rig.exp.inflight.ops, 1);
 	fake_complete_in_order();
 	settle(io);
@@ -125,14 +126,14 @@ static void second_completion_is_recorded(void **state)
 	(void)state;
 	casync_watchdog_stop();
 	complete_twice(OBJ, -EIO);
-	assert_true(casync_submit_next_duplicate(&seen));
+	assert_true(casync_duplicates_next(&seen));
 	assert_int_equal(seen.result, -EIO);
 	assert_int_equal(seen.part_offset, OBJ);
 	assert_int_equal(seen.op.ino, 0x10000000001);
 	assert_int_equal(seen.op.offset, OBJ);
 	assert_int_equal(seen.op.length_bytes, RIG_OBJECT);
 	assert_int_equal(seen.op.kind, CASYNC_OP_READ);
-	assert_false(casync_submit_next_duplicate(&seen));
+	assert_false(casync_duplicates_next(&seen));
 }
 
 /* More than there is room for are counted, and room is used again. */
@@ -147,12 +148,11 @@ static void many_second_completions_are_recorded_as_room_is(void **state)
 	for (round = 0; round < 2; round++) {
 		for (i = 0; i < many; i++)
 			complete_twice(0, 7);
-		for (recorded = 0; casync_submit_next_duplicate(&seen);
-		     recorded++)
+		for (recorded = 0; casync_duplicates_next(&seen); recorded++)
 			assert_int_equal(seen.result, 7);
 		assert_in_range(recorded, 1, many);
 	}
-	assert_int_equal(casync_submit_duplicates() - duplicates_before,
+	assert_int_equal(casync_duplicates_count() - duplicates_before,
 			 2 * many);
 }
 #endif
@@ -326,7 +326,7 @@ static void crowd_is_answered_once_each(void **state)
 			check_bytes_read(ios[i], 3 * RIG_OBJECT);
 		free_io(ios[i]);
 	}
-	assert_int_equal(casync_submit_duplicates(), duplicates_before);
+	assert_int_equal(casync_duplicates_count(), duplicates_before);
 }
 
 /*

@@ -16,6 +16,8 @@
 
 #include <cmocka.h>
 
+#include "dump.h"
+#include "duplicates.h"
 #include "fsal.h"
 
 #include "complete.h"
@@ -92,7 +94,7 @@ void casync_complete_help(void)
 	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);
 }
 
-bool casync_submit_next_duplicate(struct casync_duplicate *duplicate)
+bool casync_duplicates_next(struct casync_duplicate *duplicate)
 {
 	int left = __atomic_load_n(&duplicates_left, __ATOMIC_ACQUIRE);
 
@@ -206,7 +208,7 @@ static void its_end_is_logged_with_the_outcome(void **state)
 	two_looks();
 	leave(0);
 	ops[0].status.major = ERR_FSAL_IO;
-	casync_watchdog_ended(&ops[0]);
+	casync_dump_ended(&ops[0]);
 	assert_int_equal(lines_with("slow, has ended: WRITE inode 0x1000"), 1);
 	assert_int_equal(lines_with("I/O error"), 1);
 }

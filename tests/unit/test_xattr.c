@@ -15,7 +15,7 @@
 #include <cmocka.h>
 
 #include "cred.h"
-#include "ops.h"
+#include "obj_ops.h"
 #include "rig.h"
 
 /* What libcephfs has; it grows by as much with each call. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <time.h>
 
+#include "clock.h"
 #include "inflight.h"
 #include "metrics.h"
 

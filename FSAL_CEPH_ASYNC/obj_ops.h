@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file ops.h
+ * @file obj_ops.h
  * @brief The object operations, by the file that implements them.
  *
  * Contracts: fsal_api.h of Ganesha.  All run on a Ganesha worker with op_ctx
@@ -10,12 +10,15 @@
  * "atomic with the change" (change_info4), which libcephfs cannot promise;
  * left empty, Ganesha asks by itself and says that it is not atomic.
  */
-#ifndef CASYNC_OPS_H
-#define CASYNC_OPS_H
+#ifndef CASYNC_OBJ_OPS_H
+#define CASYNC_OBJ_OPS_H
 
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+
+/** Fill in the operations of files, directories and all others. */
+void casync_obj_ops_init(struct fsal_obj_ops *ops);
 
 /* namespace.c */
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
@@ -131,23 +134,4 @@ fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
 				count4 la_maxcount, nfs_cookie4 *la_cookie,
 				bool_t *lr_eof, xattrlist4 *lr_names);
 
-/* Shared by namespace.c, readdir.c and open.c; in object.c. */
-
-/**
- * Make an object of a freshly looked-up Inode and fill in attributes.
- *
- * @param[in]     inode   Our reference; handed over in any case.
- * @param[in]     stx     As wanted by casync_statx_wanted().
- * @param[out]    handle  The new object.
- * @param[in,out] attrs   May be NULL.
- */
-void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
-		       struct fsal_obj_handle **handle,
-		       struct fsal_attrlist *attrs);
-
-/** Fill in attributes as an export shows them. */
-struct casync_export;
-void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
-		      struct fsal_attrlist *attrs);
-
-#endif /* CASYNC_OPS_H */
+#endif /* CASYNC_OBJ_OPS_H */

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file clock.h
+ * @brief Time that does not jump: CLOCK_MONOTONIC, in ns.
+ */
+#ifndef CASYNC_CLOCK_H
+#define CASYNC_CLOCK_H
+
+#include <pthread.h>
+#include <stdint.h>
+#include <time.h>
+
+#define CASYNC_NS_PER_US UINT64_C(1000)
+#define CASYNC_NS_PER_MS UINT64_C(1000000)
+#define CASYNC_NS_PER_S UINT64_C(1000000000)
+
+/** CLOCK_MONOTONIC. */
+static inline uint64_t casync_now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * CASYNC_NS_PER_S + (uint64_t)now.tv_nsec;
+}
+
+/** The time in @p timeout_ms, for a condition of casync_cond_init(). */
+static inline struct timespec casync_deadline(uint64_t timeout_ms)
+{
+	uint64_t then = casync_now_ns() + timeout_ms * CASYNC_NS_PER_MS;
+
+	return (struct timespec){.tv_sec = (time_t)(then / CASYNC_NS_PER_S),
+				 .tv_nsec = (long)(then % CASYNC_NS_PER_S)};
+}
+
+/** A condition that is waited for by that clock: the day's may be set back. */
+static inline void casync_cond_init(pthread_cond_t *cond)
+{
+	pthread_condattr_t attr;
+
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(cond, &attr);
+	pthread_condattr_destroy(&attr);
+}
+
+#endif /* CASYNC_CLOCK_H */

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "clock.h"
+#include "file_size.h"
+#include "object.h"
+
+/* How long a truncate by somebody else is taken for one of many. */
+#define SHRUNK_MS 60000
+
+void casync_file_size_init(struct casync_file_size *size)
+{
+	*size = (struct casync_file_size){.flushed = CASYNC_FLUSHED_UNKNOWN};
+	pthread_mutex_init(&size->lock, NULL);
+}
+
+void casync_file_size_destroy(struct casync_file_size *size)
+{
+	pthread_mutex_destroy(&size->lock);
+}
+
+uint64_t casync_file_size_hint(const struct casync_object *obj)
+{
+	return __atomic_load_n(&obj->size.hint, __ATOMIC_RELAXED);
+}
+
+void casync_file_size_set(struct casync_object *obj, uint64_t size_bytes)
+{
+	__atomic_store_n(&obj->size.hint, size_bytes, __ATOMIC_RELAXED);
+}
+
+/* The end of the file as far as we know, and of what we have written. */
+static uint64_t known_end_locked(struct casync_object *obj)
+{
+	uint64_t hint = casync_file_size_hint(obj);
+
+	return hint > obj->size.written_end ? hint : obj->size.written_end;
+}
+
+static void lower_locked(struct casync_file_size *size, uint64_t size_bytes)
+{
+	if (size->flushed > size_bytes)
+		__atomic_store_n(&size->flushed, size_bytes, __ATOMIC_RELEASE);
+	if (size->written_end > size_bytes)
+		size->written_end = size_bytes;
+}
+
+uint64_t casync_file_size_generation(struct casync_object *obj)
+{
+	struct casync_file_size *size = &obj->size;
+	uint64_t generation;
+
+	pthread_mutex_lock(&size->lock);
+	generation = size->generation;
+	pthread_mutex_unlock(&size->lock);
+	return generation;
+}
+
+void casync_file_size_seen(struct casync_object *obj, uint64_t size_bytes,
+			   uint64_t generation)
+{
+	struct casync_file_size *size = &obj->size;
+
+	pthread_mutex_lock(&size->lock);
+	if (generation == size->generation) {
+		if (size_bytes < size->flushed)
+			size->truncated = true;
+		if (size_bytes < known_end_locked(obj))
+			__atomic_store_n(&size->shrunk_ns, casync_now_ns(),
+					 __ATOMIC_RELAXED);
+		casync_file_size_set(obj, size_bytes);
+		lower_locked(size, size_bytes);
+	}
+	pthread_mutex_unlock(&size->lock);
+}
+
+void casync_file_size_truncated(struct casync_object *obj, uint64_t size_bytes)
+{
+	struct casync_file_size *size = &obj->size;
+
+	pthread_mutex_lock(&size->lock);
+	size->truncated = true;
+	size->generation++;
+	casync_file_size_set(obj, size_bytes);
+	lower_locked(size, size_bytes);
+	pthread_mutex_unlock(&size->lock);
+}
+
+void casync_file_size_written(struct casync_object *obj, uint64_t end_bytes)
+{
+	struct casync_file_size *size = &obj->size;
+
+	pthread_mutex_lock(&size->lock);
+	size->generation++;
+	if (size->written_end < end_bytes)
+		size->written_end = end_bytes;
+	if (casync_file_size_hint(obj) < end_bytes)
+		casync_file_size_set(obj, end_bytes);
+	pthread_mutex_unlock(&size->lock);
+}
+
+bool casync_file_size_shrunk(struct casync_object *obj)
+{
+	uint64_t shrunk_ns =
+		__atomic_load_n(&obj->size.shrunk_ns, __ATOMIC_RELAXED);
+
+	return shrunk_ns != 0 &&
+	       casync_now_ns() - shrunk_ns < SHRUNK_MS * CASYNC_NS_PER_MS;
+}
+
+bool casync_file_size_grown(struct casync_object *obj, uint64_t end_bytes)
+{
+	return end_bytes >
+	       __atomic_load_n(&obj->size.flushed, __ATOMIC_ACQUIRE);
+}
+
+bool casync_file_size_pending(struct casync_object *obj)
+{
+	struct casync_file_size *size = &obj->size;
+	uint64_t end;
+
+	/* Also what was written before this object came into the cache. */
+	pthread_mutex_lock(&size->lock);
+	end = known_end_locked(obj);
+	pthread_mutex_unlock(&size->lock);
+	return casync_file_size_grown(obj, end);
+}
+
+uint64_t casync_file_size_flush_begins(struct casync_object *obj)
+{
+	struct casync_file_size *size = &obj->size;
+	uint64_t end;
+
+	pthread_mutex_lock(&size->lock);
+	size->truncated = false;
+	end = known_end_locked(obj);
+	pthread_mutex_unlock(&size->lock);
+	return end;
+}
+
+void casync_file_size_flushed(struct casync_object *obj, uint64_t end_bytes)
+{
+	struct casync_file_size *size = &obj->size;
+
+	pthread_mutex_lock(&size->lock);
+	if (!size->truncated && end_bytes > size->flushed)
+		__atomic_store_n(&size->flushed, end_bytes, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&size->lock);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "log.h"
+#include "name.h"
+#include "stay.h"
+
+static bool staying;
+
+/*
+ * What exit() destroys is used by the threads of a session that was left
+ * behind: seen as a crash of ganesha.nfsd at its very end, in libcephfs'
+ * MonClient::tick().  All that had to be done has been done.
+ */
+static void end_at_once(int status, void *unused)
+{
+	(void)unused;
+	(void)fflush(NULL);
+	_exit(status);
+}
+
+void casync_stay(void)
+{
+	Dl_info self;
+
+	if (dladdr(&staying, &self) == 0 ||
+	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
+		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
+			casync_name, dlerror());
+	if (!staying && on_exit(end_at_once, NULL) != 0)
+		LogWarn(COMPONENT_FSAL,
+			"FSAL %s: the process may crash at its end",
+			casync_name);
+	staying = true;
+}
+
+bool casync_stays(void)
+{
+	return staying;
+}
