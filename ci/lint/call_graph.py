@@ -15,6 +15,8 @@ import pathlib
 import subprocess
 import sys
 
+PLUGIN = pathlib.Path(__file__).resolve().parents[2] / "FSAL_CEPH_ASYNC"
+
 
 def symbols(obj):
     """Names that an object file defines, and those that it needs."""
@@ -30,8 +32,9 @@ def symbols(obj):
 def graph(build):
     """{file: {file it uses: {symbols}}}, files without their folder's root."""
     root = pathlib.Path(build) / "FSAL_CEPH_ASYNC/CMakeFiles/casync_objects.dir"
-    tables = {str(obj.relative_to(root)).removesuffix(".o"): symbols(obj)
-              for obj in sorted(root.rglob("*.c.o"))}
+    sources = {str(path.relative_to(PLUGIN)) for path in PLUGIN.rglob("*.c")}
+    tables = {file: symbols(root / f"{file}.o") for file in sorted(sources)
+              if (root / f"{file}.o").exists()}
     if not tables:
         sys.exit(f"no object file below {root}: build the plugin first")
     owner = {name: file for file, (defined, _) in tables.items()

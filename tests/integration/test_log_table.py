@@ -21,7 +21,7 @@ def shown(literals):
 def logged():
     """(level, line) of each call in the sources."""
     found = set()
-    for path in sorted((ROOT / "FSAL_CEPH_ASYNC").glob("*.[ch]")):
+    for path in sorted((ROOT / "FSAL_CEPH_ASYNC").rglob("*.[ch]")):
         text = path.read_text(encoding="utf-8")
         for call in CALL.finditer(text):
             literals, place = [], call.end()
