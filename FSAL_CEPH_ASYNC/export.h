@@ -9,11 +9,11 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
-#include "breaker.h"
+#include "waiter_limit.h"
 #include "config_keys.h"
 #include "inflight.h"
 #include "layout.h"
-#include "listing.h"
+#include "dir_cache.h"
 #include "metrics.h"
 #include "mount.h"
 #include "pool.h"

@@ -3,7 +3,7 @@
 
 #include "fsal.h"
 
-#include "breaker.h"
+#include "waiter_limit.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"

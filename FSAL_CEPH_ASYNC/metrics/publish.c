@@ -9,7 +9,7 @@
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "statsline.h"
+#include "stats_log.h"
 
 /* Taken before an export's in-flight lock; nothing of libcephfs or of the
  * data path is called under it. */

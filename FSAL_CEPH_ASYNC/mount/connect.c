@@ -9,14 +9,14 @@
 #include "nfs_core.h"
 #include "sal_functions.h"
 
-#include "bounded.h"
+#include "deadline_call.h"
 #include "ceph_options.h"
 #include "clock.h"
 #include "connect.h"
 #include "identity.h"
 #include "name.h"
 #include "stay.h"
-#include "takeover.h"
+#include "reclaim.h"
 #include "tuning.h"
 
 /* How long an unmount may take when another one was given up less than so long

@@ -8,10 +8,10 @@
 #include "fsal.h"
 
 #include "connect.h"
-#include "former.h"
+#include "stale_sessions.h"
 #include "identity.h"
 #include "mount.h"
-#include "takeover.h"
+#include "reclaim.h"
 
 /*
  * The registry.  A mount is in it from before it is built until after it is

@@ -21,7 +21,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "gsh_list.h"
-#include "roll.h"
+#include "object_table.h"
 #include "workers.h"
 
 struct casync_export;

@@ -14,7 +14,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
-#include "breaker.h"
+#include "waiter_limit.h"
 #include "fd.h"
 #include "file_size.h"
 #include "filehandle.h"

@@ -22,7 +22,7 @@
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
-#include "listing.h"
+#include "dir_cache.h"
 #include "object.h"
 #include "obj_ops.h"
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "listing.h"
+#include "dir_cache.h"
 
 void casync_listings_init(struct casync_listings *listings)
 {

@@ -13,7 +13,7 @@
 
 #include "object.h"
 #include "rig.h"
-#include "roll.h"
+#include "object_table.h"
 
 #define OBJECTS 2000
 #define INODES 500

@@ -5,7 +5,7 @@
 
 #include "nfs_core.h"
 
-#include "breaker.h"
+#include "waiter_limit.h"
 #include "clock.h"
 #include "futex.h"
 #include "inflight.h"

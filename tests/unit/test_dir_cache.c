@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "fake_libcephfs.h"
-#include "listing.h"
+#include "dir_cache.h"
 
 static struct casync_listings listings;
 

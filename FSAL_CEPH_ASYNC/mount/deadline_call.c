@@ -6,7 +6,7 @@
 
 #include "fsal.h"
 
-#include "bounded.h"
+#include "deadline_call.h"
 #include "clock.h"
 #include "stay.h"
 

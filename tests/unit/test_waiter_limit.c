@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "breaker.h"
+#include "waiter_limit.h"
 #include "clock.h"
 #include "inflight.h"
 

@@ -12,7 +12,7 @@
 
 #include "fsal.h"
 
-#include "bounded.h"
+#include "deadline_call.h"
 #include "module.h"
 #include "rig.h"
 #include "stay.h"

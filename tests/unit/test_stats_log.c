@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "publish.h"
-#include "statsline.h"
+#include "stats_log.h"
 
 #define NS_PER_US 1000
 

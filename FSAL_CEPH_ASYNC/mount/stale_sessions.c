@@ -9,7 +9,7 @@
 
 #include "config_node.h"
 #include "connect.h"
-#include "former.h"
+#include "stale_sessions.h"
 #include "name.h"
 
 /* Only what identifies a mount is filled in.  Under `lock`. */

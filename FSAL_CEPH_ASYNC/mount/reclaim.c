@@ -6,9 +6,9 @@
 
 #include "fsal.h"
 
-#include "bounded.h"
+#include "deadline_call.h"
 #include "identity.h"
-#include "takeover.h"
+#include "reclaim.h"
 
 struct question {
 	struct casync_bounded call;

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "publish.h"
-#include "statsline.h"
+#include "stats_log.h"
 
 /* A line that grows; what is too much is cut off. */
 struct text {

@@ -6,7 +6,7 @@
 #include "fsal.h"
 
 #include "object.h"
-#include "roll.h"
+#include "object_table.h"
 
 /* Of 2^64, by the golden ratio: neighbours go far apart. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)

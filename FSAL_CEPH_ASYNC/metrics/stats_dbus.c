@@ -11,7 +11,7 @@
 
 #include "duplicates.h"
 #include "publish.h"
-#include "statistics.h"
+#include "stats_dbus.h"
 
 #ifdef USE_DBUS
 
