@@ -32,7 +32,7 @@ static struct casync_export *export_of(struct fsal_export *exp_hdl)
 	return container_of(exp_hdl, struct casync_export, export);
 }
 
-static void leave_upcalls(struct casync_export *exp)
+static void export_leave_upcalls(struct casync_export *exp)
 {
 	casync_recalls_leave(exp);
 	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
@@ -43,28 +43,28 @@ static void export_free(struct casync_export *exp)
 	casync_watchdog_remove(exp);
 	casync_publish_remove(exp);
 	if (exp->mount != NULL) {
-		leave_upcalls(exp);
-		casync_listings_drop(&exp->listings, exp->ceph);
+		export_leave_upcalls(exp);
+		casync_dir_cache_drop(&exp->dir_cache, exp->ceph);
 		casync_mount_put(exp->mount);
 	}
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
 	casync_inflight_destroy(&exp->inflight);
 	casync_pool_destroy(&exp->pool);
-	casync_listings_destroy(&exp->listings);
+	casync_dir_cache_destroy(&exp->dir_cache);
 	casync_layout_destroy(&exp->layout);
 	casync_keys_free(CASYNC_IN_EXPORT, &exp->keys);
 	free_export_ops(&exp->export);
 	gsh_free(exp);
 }
 
-static void teardown(struct casync_work *work)
+static void export_teardown(struct casync_work *work)
 {
 	export_free(container_of(work, struct casync_export, teardown));
 }
 
 /* Let requests in flight end; say which did not. */
-static void drain(struct casync_export *exp)
+static void export_drain(struct casync_export *exp)
 {
 	uint32_t timeout_s = casync_tuned(&exp->keys.tuning.drain_timeout);
 	uint64_t left;
@@ -81,21 +81,21 @@ static void drain(struct casync_export *exp)
 	casync_watchdog_list(exp, "did not end");
 }
 
-static void prepare_unexport(struct fsal_export *exp_hdl)
+static void export_prepare_unexport(struct fsal_export *exp_hdl)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 
-	leave_upcalls(exp);
-	drain(exp);
+	export_leave_upcalls(exp);
+	export_drain(exp);
 }
 
-static void release(struct fsal_export *exp_hdl)
+static void export_release(struct fsal_export *exp_hdl)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 
 	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
 	casync_publish_remove(exp);
-	leave_upcalls(exp);
+	export_leave_upcalls(exp);
 
 	if (casync_inflight_drain(&exp->inflight, 0) != 0) {
 		/* libcephfs would free Fhs that it still writes to. */
@@ -110,7 +110,7 @@ static void release(struct fsal_export *exp_hdl)
 	/* The last reference may go in an answer, where nothing may wait, or
 	 * in an upcall, which the unmount waits for. */
 	if (casync_on_completion_thread() || casync_upcalls_on_thread()) {
-		exp->teardown.run = teardown;
+		exp->teardown.run = export_teardown;
 		casync_work_submit(CASYNC_WORK_METADATA, &exp->teardown);
 	} else {
 		export_free(exp);
@@ -121,7 +121,7 @@ static void release(struct fsal_export *exp_hdl)
  * The rest of `path` below the mount's root, or NULL if it is not below it.
  * "/exp" is not a parent of "/exp10".
  */
-static const char *below_mount(const char *root, const char *path)
+static const char *export_below_mount(const char *root, const char *path)
 {
 	size_t len = strlen(root);
 
@@ -134,13 +134,15 @@ static const char *below_mount(const char *root, const char *path)
 	return path[len] == '/' ? path + len : NULL;
 }
 
-static fsal_status_t lookup_path(struct fsal_export *exp_hdl, const char *path,
-				 struct fsal_obj_handle **handle,
-				 struct fsal_attrlist *attrs_out)
+static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
+					const char *path,
+					struct fsal_obj_handle **handle,
+					struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
-	const char *below = below_mount(casync_mount_path(exp->mount), path);
+	const char *below =
+		export_below_mount(casync_mount_path(exp->mount), path);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc;
@@ -165,9 +167,10 @@ static fsal_status_t lookup_path(struct fsal_export *exp_hdl, const char *path,
 }
 
 /* The host form is the wire form: little-endian everywhere. */
-static fsal_status_t wire_to_host(struct fsal_export *exp_hdl,
-				  fsal_digesttype_t in_type,
-				  struct gsh_buffdesc *fh_desc, int flags)
+static fsal_status_t export_wire_to_host(struct fsal_export *exp_hdl,
+					 fsal_digesttype_t in_type,
+					 struct gsh_buffdesc *fh_desc,
+					 int flags)
 {
 	struct casync_fileid id;
 
@@ -181,8 +184,8 @@ static fsal_status_t wire_to_host(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static fsal_status_t host_to_key(struct fsal_export *exp_hdl,
-				 struct gsh_buffdesc *fh_desc)
+static fsal_status_t export_host_to_key(struct fsal_export *exp_hdl,
+					struct gsh_buffdesc *fh_desc)
 {
 	struct casync_fileid id;
 
@@ -194,10 +197,10 @@ static fsal_status_t host_to_key(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static fsal_status_t create_handle(struct fsal_export *exp_hdl,
-				   struct gsh_buffdesc *fh_desc,
-				   struct fsal_obj_handle **handle,
-				   struct fsal_attrlist *attrs_out)
+static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
+					  struct gsh_buffdesc *fh_desc,
+					  struct fsal_obj_handle **handle,
+					  struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
@@ -232,28 +235,29 @@ static fsal_status_t create_handle(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static void get_fsal_obj_hdl(struct fsal_export *exp_hdl, struct fsal_fd *fd,
-			     struct fsal_obj_handle **handle)
+static void export_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
+				    struct fsal_fd *fd,
+				    struct fsal_obj_handle **handle)
 {
 	(void)exp_hdl;
 	*handle = &casync_fd_of(fd)->obj->handle;
 }
 
-static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,
-					 struct fsal_obj_handle *obj_hdl,
-					 fsal_dynamicfsinfo_t *info)
+static fsal_status_t export_get_fs_dynamic_info(struct fsal_export *exp_hdl,
+						struct fsal_obj_handle *obj_hdl,
+						fsal_dynamicfsinfo_t *info)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 	struct statvfs vfs;
 	int rc;
 
 	/* It asks a monitor each time, and waits for it without a timeout. */
-	if (!casync_breaker_enter(&exp->statfs, CASYNC_LANE_WORKER,
-				  STATFS_WORKERS))
+	if (!casync_waiter_limit_enter(&exp->statfs, CASYNC_LANE_WORKER,
+				       STATFS_WORKERS))
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	/* By inode: below a quota CephFS answers for the quota's realm. */
 	rc = ceph_ll_statfs(exp->ceph, casync_object_of(obj_hdl)->inode, &vfs);
-	casync_breaker_leave(&exp->statfs, CASYNC_LANE_WORKER);
+	casync_waiter_limit_leave(&exp->statfs, CASYNC_LANE_WORKER);
 	if (rc < 0)
 		return casync_status(rc);
 
@@ -272,8 +276,8 @@ static fsal_status_t get_fs_dynamic_info(struct fsal_export *exp_hdl,
  * What a client compares to see whether unstable writes were lost.  Ganesha's
  * own counts seconds: two starts within one have the same.
  */
-static void get_write_verifier(struct fsal_export *exp_hdl,
-			       struct gsh_buffdesc *verf_desc)
+static void export_get_write_verifier(struct fsal_export *exp_hdl,
+				      struct gsh_buffdesc *verf_desc)
 {
 	uint64_t verifier = casync_mount_time_ns(export_of(exp_hdl)->mount);
 
@@ -282,7 +286,7 @@ static void get_write_verifier(struct fsal_export *exp_hdl,
 						 : sizeof(verifier));
 }
 
-static attrmask_t fs_supported_attrs(struct fsal_export *exp_hdl)
+static attrmask_t export_fs_supported_attrs(struct fsal_export *exp_hdl)
 {
 	attrmask_t mask = fsal_supported_attrs(&exp_hdl->fsal->fs_info);
 
@@ -293,42 +297,42 @@ static attrmask_t fs_supported_attrs(struct fsal_export *exp_hdl)
 	return mask;
 }
 
-static fsal_aclsupp_t fs_acl_support(struct fsal_export *exp_hdl)
+static fsal_aclsupp_t export_fs_acl_support(struct fsal_export *exp_hdl)
 {
 	return casync_acl_offered() ? fsal_acl_support(&exp_hdl->fsal->fs_info)
 				    : 0;
 }
 
-static uint32_t fs_maxread(struct fsal_export *exp_hdl)
+static uint32_t export_fs_maxread(struct fsal_export *exp_hdl)
 {
 	return casync_tuned(&export_of(exp_hdl)->keys.tuning.max_read);
 }
 
-static uint32_t fs_maxwrite(struct fsal_export *exp_hdl)
+static uint32_t export_fs_maxwrite(struct fsal_export *exp_hdl)
 {
 	return casync_tuned(&export_of(exp_hdl)->keys.tuning.max_write);
 }
 
-static void set_export_ops(struct export_ops *ops)
+static void export_set_export_ops(struct export_ops *ops)
 {
-	ops->prepare_unexport = prepare_unexport;
-	ops->release = release;
-	ops->lookup_path = lookup_path;
-	ops->wire_to_host = wire_to_host;
-	ops->host_to_key = host_to_key;
-	ops->create_handle = create_handle;
-	ops->get_fsal_obj_hdl = get_fsal_obj_hdl;
-	ops->get_fs_dynamic_info = get_fs_dynamic_info;
-	ops->get_write_verifier = get_write_verifier;
-	ops->fs_supported_attrs = fs_supported_attrs;
-	ops->fs_acl_support = fs_acl_support;
-	ops->fs_maxread = fs_maxread;
-	ops->fs_maxwrite = fs_maxwrite;
+	ops->prepare_unexport = export_prepare_unexport;
+	ops->release = export_release;
+	ops->lookup_path = export_lookup_path;
+	ops->wire_to_host = export_wire_to_host;
+	ops->host_to_key = export_host_to_key;
+	ops->create_handle = export_create_handle;
+	ops->get_fsal_obj_hdl = export_get_fsal_obj_hdl;
+	ops->get_fs_dynamic_info = export_get_fs_dynamic_info;
+	ops->get_write_verifier = export_get_write_verifier;
+	ops->fs_supported_attrs = export_fs_supported_attrs;
+	ops->fs_acl_support = export_fs_acl_support;
+	ops->fs_maxread = export_fs_maxread;
+	ops->fs_maxwrite = export_fs_maxwrite;
 	ops->alloc_state = casync_state_alloc;
 }
 
-static int mount_export(struct casync_export *exp,
-			const struct casync_module_keys *module_keys)
+static int export_mount_export(struct casync_export *exp,
+			       const struct casync_module_keys *module_keys)
 {
 	const struct casync_export_keys *keys = &exp->keys;
 	/* Without cmount_path each export's own path is the mount's root. */
@@ -359,10 +363,11 @@ static int mount_export(struct casync_export *exp,
 }
 
 /* Ganesha would accept a file as an export, and fail each lookup in it. */
-static int check_is_directory(struct casync_export *exp)
+static int export_check_is_directory(struct casync_export *exp)
 {
 	const char *path = CTX_FULLPATH(op_ctx);
-	const char *below = below_mount(casync_mount_path(exp->mount), path);
+	const char *below =
+		export_below_mount(casync_mount_path(exp->mount), path);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc = -ENOENT;
@@ -382,9 +387,10 @@ static int check_is_directory(struct casync_export *exp)
 	return rc;
 }
 
-static fsal_status_t set_up(struct casync_export *exp,
-			    struct casync_module *module, void *parse_node,
-			    struct config_error_type *err_type)
+static fsal_status_t export_set_up(struct casync_export *exp,
+				   struct casync_module *module,
+				   void *parse_node,
+				   struct config_error_type *err_type)
 {
 	struct casync_layout_texts *texts;
 	fsal_status_t status;
@@ -401,9 +407,9 @@ static fsal_status_t set_up(struct casync_export *exp,
 	if (exp->root_perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = mount_export(exp, &module->keys);
+	rc = export_mount_export(exp, &module->keys);
 	if (rc == 0)
-		rc = check_is_directory(exp);
+		rc = export_check_is_directory(exp);
 	if (rc == 0)
 		rc = casync_layout_prepare(exp, &exp->keys, &texts);
 	if (rc != 0)
@@ -432,14 +438,15 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	exp = gsh_calloc(1, sizeof(*exp));
 	casync_inflight_init(&exp->inflight, 0, 0);
 	casync_pool_init(&exp->pool);
-	casync_listings_init(&exp->listings);
+	casync_dir_cache_init(&exp->dir_cache);
 	casync_layout_init(&exp->layout);
 	fsal_export_init(&exp->export);
-	set_export_ops(&exp->export.exp_ops);
+	export_set_export_ops(&exp->export.exp_ops);
 	exp->export.fsal = fsal_hdl;
 	exp->export.up_ops = up_ops;
 
-	status = set_up(exp, casync_module_of(fsal_hdl), parse_node, err_type);
+	status = export_set_up(exp, casync_module_of(fsal_hdl), parse_node,
+			       err_type);
 	if (FSAL_IS_ERROR(status)) {
 		export_free(exp);
 		return status;

@@ -31,14 +31,14 @@ struct casync_export {
 	/** What files are opened with: Ganesha has checked access, and a file
 	 * of mode 0444 must stay writable for the one who created it. */
 	UserPerm *root_perms;
-	struct casync_export_keys keys;	 /**< As configured. */
-	struct casync_inflight inflight; /**< Ops submitted, not done. */
-	struct casync_pool pool;	 /**< Where ops come from. */
-	struct casync_listings listings; /**< That stopped half-way. */
-	struct casync_layout layout;	 /**< Of new files. */
-	struct casync_breaker statfs;	 /**< Who waits for a monitor. */
-	struct casync_metrics metrics;	 /**< What was done. */
-	uint64_t await_not_before_ns;	 /**< Atomic; await.c's. */
+	struct casync_export_keys keys;	   /**< As configured. */
+	struct casync_inflight inflight;   /**< Ops submitted, not done. */
+	struct casync_pool pool;	   /**< Where ops come from. */
+	struct casync_dir_cache dir_cache; /**< That stopped half-way. */
+	struct casync_layout layout;	   /**< Of new files. */
+	struct casync_waiter_limit statfs; /**< Who waits for a monitor. */
+	struct casync_metrics metrics;	   /**< What was done. */
+	uint64_t await_not_before_ns;	   /**< Atomic; await.c's. */
 	struct casync_watched watched;
 	struct casync_published published;
 	struct casync_upcalls_entry upcalls;

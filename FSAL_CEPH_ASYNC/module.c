@@ -75,12 +75,12 @@ static struct casync_module module = {
 
 static bool registered;
 
-static const char *known(const char *version)
+static const char *module_known(const char *version)
 {
 	return version[0] != '\0' ? version : "(unknown)";
 }
 
-static bool fits(void)
+static bool module_fits(void)
 {
 	const struct casync_versions *built = &casync_versions_built;
 	struct casync_versions running;
@@ -91,8 +91,8 @@ static bool fits(void)
 		COMPONENT_FSAL,
 		"FSAL %s %s: FSAL API %d.%d, Ganesha %s (built for %s), libcephfs %s (built with %s)",
 		casync_name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
-		FSAL_MINOR_VERSION, known(running.ganesha), built->ganesha,
-		running.ceph, known(built->ceph));
+		FSAL_MINOR_VERSION, module_known(running.ganesha),
+		built->ganesha, running.ceph, module_known(built->ceph));
 	if (casync_versions_fit(built, &running, why, sizeof(why)))
 		return true;
 	LogCrit(COMPONENT_FSAL,
@@ -101,7 +101,7 @@ static bool fits(void)
 	return false;
 }
 
-static int start(void)
+static int module_start(void)
 {
 	int rc;
 
@@ -116,16 +116,16 @@ static int start(void)
 }
 
 /* m_ops.init_config: the values first, then the threads that use them. */
-static fsal_status_t init_config(struct fsal_module *fsal_hdl,
-				 config_file_t config,
-				 struct config_error_type *err_type)
+static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
+					config_file_t config,
+					struct config_error_type *err_type)
 {
 	struct casync_module *self = casync_module_of(fsal_hdl);
 	struct casync_module_keys keys = {0};
 	int rc;
 
 	self->generation = casync_config_generation(config);
-	if (!fits())
+	if (!module_fits())
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	if (!casync_config_read_module(config, &keys, err_type)) {
 		casync_keys_free(CASYNC_IN_MODULE, &keys);
@@ -136,14 +136,14 @@ static fsal_status_t init_config(struct fsal_module *fsal_hdl,
 	self->keys = keys;
 	casync_config_unlock();
 
-	casync_former_note(config, self->keys.use_old_uuid);
+	casync_stale_sessions_note(config, self->keys.use_old_uuid);
 	casync_service_configure(&self->keys, err_type);
 	fsal_hdl->fs_info.umask = self->keys.umask;
 	casync_inflight_limit_all(self->keys.max_inflight_total,
 				  self->keys.max_inflight_bytes_total);
 	display_fsinfo(fsal_hdl);
 
-	rc = start();
+	rc = module_start();
 	if (rc != 0) {
 		LogCrit(COMPONENT_FSAL, "cannot start threads: %s",
 			strerror(-rc));
@@ -154,7 +154,7 @@ static fsal_status_t init_config(struct fsal_module *fsal_hdl,
 }
 
 /* Ganesha has just said which API it has. */
-static void refused(void)
+static void module_refused(void)
 {
 	struct casync_versions running;
 
@@ -163,7 +163,7 @@ static void refused(void)
 		"FSAL %s %s could not be registered: it was built for FSAL API %d.%d of Ganesha %s, this is Ganesha %s; install nfs-ganesha-ceph-async built for this one",
 		casync_name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
 		FSAL_MINOR_VERSION, casync_versions_built.ganesha,
-		known(running.ganesha));
+		module_known(running.ganesha));
 }
 
 /*
@@ -178,19 +178,19 @@ MODULE_INIT void casync_module_init(void)
 
 	if (register_fsal(fsal, casync_name, FSAL_MAJOR_VERSION,
 			  FSAL_MINOR_VERSION, FSAL_ID_NO_PNFS) != 0) {
-		refused();
+		module_refused();
 		return;
 	}
 	registered = true;
 
 	/* register_fsal has put in the defaults: ours come after it. */
-	fsal->m_ops.init_config = init_config;
+	fsal->m_ops.init_config = module_init_config;
 	fsal->m_ops.update_config = casync_reload_module;
 	fsal->m_ops.create_export = casync_export_create;
 	fsal->m_ops.update_export = casync_reload_export;
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
-	casync_statistics_init(fsal);
+	casync_stats_dbus_init(fsal);
 	casync_obj_ops_init(&module.obj_ops);
 }
 

@@ -9,9 +9,10 @@
 #include "obj_ops.h"
 #include "object.h"
 
-static fsal_status_t handle_to_wire(const struct fsal_obj_handle *obj_hdl,
-				    fsal_digesttype_t output_type,
-				    struct gsh_buffdesc *fh_desc)
+static fsal_status_t
+obj_ops_handle_to_wire(const struct fsal_obj_handle *obj_hdl,
+		       fsal_digesttype_t output_type,
+		       struct gsh_buffdesc *fh_desc)
 {
 	const struct casync_object *obj =
 		container_of(obj_hdl, const struct casync_object, handle);
@@ -24,8 +25,8 @@ static fsal_status_t handle_to_wire(const struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static void handle_to_key(struct fsal_obj_handle *obj_hdl,
-			  struct gsh_buffdesc *fh_desc)
+static void obj_ops_handle_to_key(struct fsal_obj_handle *obj_hdl,
+				  struct gsh_buffdesc *fh_desc)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 
@@ -39,8 +40,8 @@ void casync_obj_ops_init(struct fsal_obj_ops *ops)
 
 	ops->release = casync_object_release;
 	ops->merge = casync_object_merge;
-	ops->handle_to_wire = handle_to_wire;
-	ops->handle_to_key = handle_to_key;
+	ops->handle_to_wire = obj_ops_handle_to_wire;
+	ops->handle_to_key = obj_ops_handle_to_key;
 
 	ops->lookup = casync_lookup;
 	ops->mkdir = casync_mkdir;

@@ -23,8 +23,8 @@
 /* One at a time: SIGHUP and DBus come on different threads.  Outermost. */
 static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static void log_changes(const char *of, enum casync_block block,
-			const void *now, const void *fresh)
+static void reload_log_changes(const char *of, enum casync_block block,
+			       const void *now, const void *fresh)
 {
 	const struct casync_key *key = NULL;
 	char text[CASYNC_CHANGE_BYTES];
@@ -38,9 +38,9 @@ static void log_changes(const char *of, enum casync_block block,
 
 /* --- The module's block */
 
-static bool takes_restart(const struct casync_module *module,
-			  const struct casync_module_keys *fresh,
-			  struct config_error_type *err_type)
+static bool reload_takes_restart(const struct casync_module *module,
+				 const struct casync_module_keys *fresh,
+				 struct config_error_type *err_type)
 {
 	char list[LIST_BYTES];
 
@@ -63,11 +63,11 @@ static void reload_module_locked(struct casync_module *module,
 	char of[64];
 
 	if (casync_config_read_module(config, &fresh, err_type) &&
-	    !takes_restart(module, &fresh, err_type)) {
+	    !reload_takes_restart(module, &fresh, err_type)) {
 		(void)snprintf(of, sizeof(of),
 			       "%s { }, for exports read from now on",
 			       casync_name);
-		log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);
+		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_lock();
 		casync_keys_adopt(CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_unlock();
@@ -104,8 +104,8 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 
 /* --- EXPORT { FSAL { } } */
 
-static bool takes_remount(const struct casync_export *exp,
-			  const struct casync_export_keys *fresh)
+static bool reload_takes_remount(const struct casync_export *exp,
+				 const struct casync_export_keys *fresh)
 {
 	char list[LIST_BYTES];
 
@@ -119,14 +119,15 @@ static bool takes_remount(const struct casync_export *exp,
 	return true;
 }
 
-static void adopt(struct casync_export *exp, struct casync_export_keys *fresh,
-		  struct casync_layout_texts *texts)
+static void reload_adopt(struct casync_export *exp,
+			 struct casync_export_keys *fresh,
+			 struct casync_layout_texts *texts)
 {
 	char of[32];
 
 	(void)snprintf(of, sizeof(of), "export %" PRIu16,
 		       exp->export.export_id);
-	log_changes(of, CASYNC_IN_EXPORT, &exp->keys, fresh);
+	reload_log_changes(of, CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_keys_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);
@@ -147,12 +148,12 @@ reload_export_locked(struct casync_export *exp,
 	int rc;
 
 	status = casync_config_export(parse_node, inherited, &fresh, err_type);
-	if (!FSAL_IS_ERROR(status) && takes_remount(exp, &fresh))
+	if (!FSAL_IS_ERROR(status) && reload_takes_remount(exp, &fresh))
 		status = fsalstat(ERR_FSAL_INVAL, 0);
 	if (!FSAL_IS_ERROR(status)) {
 		rc = casync_layout_prepare(exp, &fresh, &texts);
 		if (rc == 0)
-			adopt(exp, &fresh, texts);
+			reload_adopt(exp, &fresh, texts);
 		status = casync_status(rc);
 	}
 	casync_keys_free(CASYNC_IN_EXPORT, &fresh);
@@ -164,7 +165,7 @@ reload_export_locked(struct casync_export *exp,
  * more, which it takes those for that could not be updated.  This one is in
  * it, and a mistake in the file is no reason to take it from its clients.
  */
-static void keep_export(const void *parse_node)
+static void reload_keep_export(const void *parse_node)
 {
 	op_ctx->ctx_export->config_gen =
 		casync_config_node_generation(parse_node);
@@ -178,7 +179,7 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 {
 	fsal_status_t status;
 
-	keep_export(parse_node);
+	reload_keep_export(parse_node);
 	/* Ganesha's: is it this FSAL's export at all? */
 	status = update_export(fsal_hdl, parse_node, err_type, original,
 			       updated_super);

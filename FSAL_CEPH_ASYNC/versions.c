@@ -31,7 +31,7 @@ void casync_versions_of_file(const char *path, char *version, size_t size)
  * No symbol of Ganesha tells its version; the file that is loaded does, for
  * its soname is the whole version.
  */
-static void running_ganesha(char *version, size_t size)
+static void versions_running_ganesha(char *version, size_t size)
 {
 	char path[PATH_MAX];
 	Dl_info library;
@@ -46,13 +46,13 @@ void casync_versions_running(struct casync_versions *running)
 {
 	int major, minor, patch;
 
-	running_ganesha(running->ganesha, sizeof(running->ganesha));
+	versions_running_ganesha(running->ganesha, sizeof(running->ganesha));
 	(void)ceph_version(&major, &minor, &patch);
 	(void)snprintf(running->ceph, sizeof(running->ceph), "%d.%d.%d", major,
 		       minor, patch);
 }
 
-static bool ceph_is_old(const char *version)
+static bool versions_ceph_is_old(const char *version)
 {
 	int major = 0, minor = 0;
 
@@ -75,7 +75,7 @@ bool casync_versions_fit(const struct casync_versions *built,
 			running->ganesha, running->ganesha, built->ganesha);
 		return false;
 	}
-	if (ceph_is_old(running->ceph)) {
+	if (versions_ceph_is_old(running->ceph)) {
 		(void)snprintf(
 			why, size,
 			"libcephfs is %s: install libcephfs2 %d.%d or later",

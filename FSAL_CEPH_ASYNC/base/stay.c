@@ -18,7 +18,7 @@ static bool staying;
  * behind: seen as a crash of ganesha.nfsd at its very end, in libcephfs'
  * MonClient::tick().  All that had to be done has been done.
  */
-static void end_at_once(int status, void *unused)
+static void stay_end_at_once(int status, void *unused)
 {
 	(void)unused;
 	(void)fflush(NULL);
@@ -33,7 +33,7 @@ void casync_stay(void)
 	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
 		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
 			casync_name, dlerror());
-	if (!staying && on_exit(end_at_once, NULL) != 0)
+	if (!staying && on_exit(stay_end_at_once, NULL) != 0)
 		LogWarn(COMPONENT_FSAL,
 			"FSAL %s: the process may crash at its end",
 			casync_name);

@@ -45,7 +45,7 @@ static const char *const names[CASYNC_WORK_LANES] = {
 /* Changed before a lane's lock is taken to tell its threads. */
 static bool stopping; /* atomic */
 
-static struct casync_work *dequeue_locked(struct lane *lane)
+static struct casync_work *workers_dequeue_locked(struct lane *lane)
 {
 	struct casync_work *work = lane->head;
 
@@ -57,12 +57,12 @@ static struct casync_work *dequeue_locked(struct lane *lane)
 	return work;
 }
 
-static void *worker(void *arg);
+static void *workers_worker(void *arg);
 
-static int add_thread_locked(struct lane *lane)
+static int workers_add_thread_locked(struct lane *lane)
 {
 	int rc = pthread_create(&lane->threads[lane->thread_count], NULL,
-				worker, lane);
+				workers_worker, lane);
 
 	if (rc == 0) {
 		lane->thread_count++;
@@ -76,14 +76,14 @@ static int add_thread_locked(struct lane *lane)
  * queues it may be a thread of libcephfs', and starts none.  One that cannot
  * be had is no error: another one is there.
  */
-static void keep_one_spare_locked(struct lane *lane)
+static void workers_keep_one_spare_locked(struct lane *lane)
 {
 	if (lane->alive - lane->busy <= lane->queued &&
 	    lane->thread_count < CASYNC_WORKERS_MAX)
-		(void)add_thread_locked(lane);
+		(void)workers_add_thread_locked(lane);
 }
 
-static void *worker(void *arg)
+static void *workers_worker(void *arg)
 {
 	struct lane *lane = arg;
 	struct casync_work *work;
@@ -92,9 +92,9 @@ static void *worker(void *arg)
 
 	pthread_mutex_lock(&lane->lock);
 	for (;;) {
-		while ((work = dequeue_locked(lane)) != NULL) {
+		while ((work = workers_dequeue_locked(lane)) != NULL) {
 			lane->busy++;
-			keep_one_spare_locked(lane);
+			workers_keep_one_spare_locked(lane);
 			pthread_mutex_unlock(&lane->lock);
 			work->run(work);
 			pthread_mutex_lock(&lane->lock);
@@ -109,7 +109,7 @@ static void *worker(void *arg)
 	return NULL;
 }
 
-static void append_locked(struct lane *lane, struct casync_work *work)
+static void workers_append_locked(struct lane *lane, struct casync_work *work)
 {
 	work->next = NULL;
 	if (lane->head != NULL)
@@ -126,7 +126,7 @@ void casync_work_submit(enum casync_work_lane number, struct casync_work *work)
 	struct lane *lane = &lanes[number];
 
 	pthread_mutex_lock(&lane->lock);
-	append_locked(lane, work);
+	workers_append_locked(lane, work);
 	pthread_mutex_unlock(&lane->lock);
 }
 
@@ -139,7 +139,7 @@ void casync_work_submit_shared(enum casync_work_lane number,
 	pthread_mutex_lock(&lane->lock);
 	if (share->at_work < CASYNC_WORK_SHARE) {
 		share->at_work++;
-		append_locked(lane, work);
+		workers_append_locked(lane, work);
 	} else {
 		work->next = NULL;
 		if (share->waiting != NULL)
@@ -151,7 +151,7 @@ void casync_work_submit_shared(enum casync_work_lane number,
 	pthread_mutex_unlock(&lane->lock);
 }
 
-static bool has_free_thread_locked(const struct lane *lane)
+static bool workers_has_free_thread_locked(const struct lane *lane)
 {
 	return lane->busy + lane->queued < CASYNC_WORKERS_MAX;
 }
@@ -165,10 +165,10 @@ bool casync_work_try_shared(enum casync_work_lane number,
 
 	pthread_mutex_lock(&lane->lock);
 	taken = share->at_work < CASYNC_WORK_SHARE &&
-		has_free_thread_locked(lane);
+		workers_has_free_thread_locked(lane);
 	if (taken) {
 		share->at_work++;
-		append_locked(lane, work);
+		workers_append_locked(lane, work);
 	}
 	pthread_mutex_unlock(&lane->lock);
 	return taken;
@@ -184,7 +184,7 @@ void casync_work_give_way(enum casync_work_lane number,
 	next = share->waiting;
 	if (next != NULL) {
 		share->waiting = next->next;
-		append_locked(lane, next);
+		workers_append_locked(lane, next);
 	} else {
 		share->at_work--;
 	}
@@ -200,7 +200,7 @@ int casync_workers_start(void)
 	for (i = 0; i < CASYNC_WORK_LANES && rc == 0; i++) {
 		pthread_mutex_lock(&lanes[i].lock);
 		if (lanes[i].thread_count == 0)
-			rc = add_thread_locked(&lanes[i]);
+			rc = workers_add_thread_locked(&lanes[i]);
 		pthread_mutex_unlock(&lanes[i].lock);
 	}
 	if (rc != 0)
@@ -208,7 +208,7 @@ int casync_workers_start(void)
 	return rc;
 }
 
-static void help_locked(struct lane *lane)
+static void workers_help_locked(struct lane *lane)
 {
 	unsigned int idle = lane->alive - lane->busy;
 	unsigned int missing = 0;
@@ -220,7 +220,7 @@ static void help_locked(struct lane *lane)
 		missing = lane->queued - idle;
 	lane->begun_before = lane->begun;
 	while (missing-- != 0 && lane->thread_count < CASYNC_WORKERS_STUCK_MAX)
-		if (add_thread_locked(lane) != 0)
+		if (workers_add_thread_locked(lane) != 0)
 			break;
 }
 
@@ -230,12 +230,12 @@ void casync_workers_help(void)
 
 	for (i = 0; i < CASYNC_WORK_LANES; i++) {
 		pthread_mutex_lock(&lanes[i].lock);
-		help_locked(&lanes[i]);
+		workers_help_locked(&lanes[i]);
 		pthread_mutex_unlock(&lanes[i].lock);
 	}
 }
 
-static void join_all(struct lane *lane)
+static void workers_join_all(struct lane *lane)
 {
 	pthread_t ended;
 
@@ -252,12 +252,12 @@ static void join_all(struct lane *lane)
 }
 
 /* What one lane's last job has queued in a lane whose threads had ended. */
-static bool run_left_over(struct lane *lane)
+static bool workers_run_left_over(struct lane *lane)
 {
 	struct casync_work *work;
 
 	pthread_mutex_lock(&lane->lock);
-	work = dequeue_locked(lane);
+	work = workers_dequeue_locked(lane);
 	pthread_mutex_unlock(&lane->lock);
 	if (work != NULL)
 		work->run(work);
@@ -271,10 +271,10 @@ void casync_workers_stop(void)
 
 	__atomic_store_n(&stopping, true, __ATOMIC_RELEASE);
 	for (i = 0; i < CASYNC_WORK_LANES; i++)
-		join_all(&lanes[i]);
+		workers_join_all(&lanes[i]);
 	do {
 		more = false;
 		for (i = 0; i < CASYNC_WORK_LANES; i++)
-			more |= run_left_over(&lanes[i]);
+			more |= workers_run_left_over(&lanes[i]);
 	} while (more);
 }

@@ -31,14 +31,14 @@ static const struct {
 	{"keyfile", "that is Secret_Access_Key"},
 };
 
-static bool refuse(const char *because, char *why, size_t size)
+static bool ceph_options_refuse(const char *because, char *why, size_t size)
 {
 	(void)snprintf(why, size, "%s", because);
 	return false;
 }
 
 /* Without the white space at both ends. */
-static void trim(const char **begin, const char **end)
+static void ceph_options_trim(const char **begin, const char **end)
 {
 	while (*begin < *end && isspace((unsigned char)**begin))
 		(*begin)++;
@@ -47,7 +47,8 @@ static void trim(const char **begin, const char **end)
 }
 
 /* Ceph's names are lower case; it takes spaces for underscores. */
-static bool copy_name(const char *begin, const char *end, char *name)
+static bool ceph_options_copy_name(const char *begin, const char *end,
+				   char *name)
 {
 	for (; begin < end; begin++) {
 		if (isalnum((unsigned char)*begin))
@@ -61,7 +62,7 @@ static bool copy_name(const char *begin, const char *end, char *name)
 	return true;
 }
 
-static bool is_reserved(const char *name, char *why, size_t size)
+static bool ceph_options_is_reserved(const char *name, char *why, size_t size)
 {
 	size_t i;
 
@@ -84,22 +85,24 @@ bool casync_ceph_option_parse(const char *text, char *line, char *why,
 	size_t length;
 
 	if (end - text > CASYNC_CEPH_OPTION_MAX)
-		return refuse("it is too long", why, size);
+		return ceph_options_refuse("it is too long", why, size);
 	if (equals == NULL)
-		return refuse("it must be \"name = value\"", why, size);
+		return ceph_options_refuse("it must be \"name = value\"", why,
+					   size);
 	name_end = equals;
-	trim(&name, &name_end);
+	ceph_options_trim(&name, &name_end);
 	value = equals + 1;
-	trim(&value, &end);
-	if (name == name_end || !copy_name(name, name_end, line))
-		return refuse(
+	ceph_options_trim(&value, &end);
+	if (name == name_end || !ceph_options_copy_name(name, name_end, line))
+		return ceph_options_refuse(
 			"it must be \"name = value\", with a name of letters, digits and underscores",
 			why, size);
-	if (is_reserved(line, why, size))
+	if (ceph_options_is_reserved(line, why, size))
 		return false;
 	/* A line of its own in the list. */
 	if (memchr(value, '\n', (size_t)(end - value)) != NULL)
-		return refuse("a value has one line only", why, size);
+		return ceph_options_refuse("a value has one line only", why,
+					   size);
 
 	length = strlen(line);
 	line[length++] = '=';
@@ -110,8 +113,8 @@ bool casync_ceph_option_parse(const char *text, char *line, char *why,
 	return true;
 }
 
-static int set_line(struct ceph_mount_info *ceph, char *line, char *why,
-		    size_t size)
+static int ceph_options_set_line(struct ceph_mount_info *ceph, char *line,
+				 char *why, size_t size)
 {
 	char *value = strchr(line, '=');
 	int rc;
@@ -139,7 +142,7 @@ int casync_ceph_options_set(struct ceph_mount_info *ceph, const char *list,
 		memcpy(line, list, (size_t)(end - list));
 		line[end - list] = '\0';
 		list = end + 1;
-		rc = set_line(ceph, line, why, size);
+		rc = ceph_options_set_line(ceph, line, why, size);
 	}
 	return rc;
 }

@@ -31,7 +31,7 @@
 static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Does Ceph know the option?  Asked of a client that is never connected. */
-static bool ceph_has_option(const char *text, char *why, size_t size)
+static bool config_ceph_has_option(const char *text, char *why, size_t size)
 {
 	char line[CASYNC_CEPH_OPTION_MAX + 2];
 	struct ceph_mount_info *ceph;
@@ -47,8 +47,9 @@ static bool ceph_has_option(const char *text, char *why, size_t size)
 	return rc >= 0;
 }
 
-static bool is_right(const struct casync_key *key, const char *token,
-		     void *member, const void *cnode, char *why, size_t size)
+static bool config_is_right(const struct casync_key *key, const char *token,
+			    void *member, const void *cnode, char *why,
+			    size_t size)
 {
 	if (casync_config_node_sign(cnode)[0] != '\0') {
 		(void)snprintf(why, size, "it must be ");
@@ -56,7 +57,7 @@ static bool is_right(const struct casync_key *key, const char *token,
 		return false;
 	}
 	if (key->type == CASYNC_KEY_OPTION) {
-		if (!ceph_has_option(token, why, size))
+		if (!config_ceph_has_option(token, why, size))
 			return false;
 	} else if (!casync_config_node_alone(cnode)) {
 		(void)snprintf(why, size, "it must be one value");
@@ -69,8 +70,8 @@ static bool is_right(const struct casync_key *key, const char *token,
  * Where we stand in for FSAL_CEPH nobody has chosen us in this file: what it
  * asks of FSAL_CEPH alone, and we have not, is left out, not refused.
  */
-static bool is_for_fsal_ceph(const struct casync_key *key, const char *token,
-			     const void *cnode)
+static bool config_is_for_fsal_ceph(const struct casync_key *key,
+				    const char *token, const void *cnode)
 {
 	struct casync_key its = *key;
 	char why[WHY_MAX];
@@ -78,7 +79,7 @@ static bool is_for_fsal_ceph(const struct casync_key *key, const char *token,
 
 	its.only = NULL;
 	if (!casync_compat || key->only == NULL ||
-	    !is_right(&its, token, &unused, cnode, why, sizeof(why)))
+	    !config_is_right(&its, token, &unused, cnode, why, sizeof(why)))
 		return false;
 	LogWarn(COMPONENT_CONFIG, "%s:%d: %s = %s has no effect: %s",
 		casync_config_node_file(cnode), casync_config_node_line(cnode),
@@ -86,16 +87,16 @@ static bool is_for_fsal_ceph(const struct casync_key *key, const char *token,
 	return true;
 }
 
-static int handle(const char *token, enum term_type type_hint,
-		  struct config_item *item, void *param_addr, void *cnode,
-		  struct config_error_type *err_type)
+static int config_handle(const char *token, enum term_type type_hint,
+			 struct config_item *item, void *param_addr,
+			 void *cnode, struct config_error_type *err_type)
 {
 	const struct casync_key *key = casync_key_find(item->name);
 	char why[WHY_MAX];
 
 	(void)type_hint;
-	if (is_right(key, token, param_addr, cnode, why, sizeof(why)) ||
-	    is_for_fsal_ceph(key, token, cnode))
+	if (config_is_right(key, token, param_addr, cnode, why, sizeof(why)) ||
+	    config_is_for_fsal_ceph(key, token, cnode))
 		return 0;
 
 	LogCrit(COMPONENT_CONFIG, "%s:%d: %s = %s%.*s is refused: %s",
@@ -107,14 +108,15 @@ static int handle(const char *token, enum term_type type_hint,
 }
 
 /* The value is preset; nothing is to be initialised. */
-static void *keep(void *link_mem, void *self_struct)
+static void *config_keep(void *link_mem, void *self_struct)
 {
 	(void)link_mem;
 	return self_struct;
 }
 
 /* CONFIG_EOL is a name that is NULL, as in what is left of the array. */
-static void fill_items(enum casync_block block, struct config_item *items)
+static void config_fill_items(enum casync_block block,
+			      struct config_item *items)
 {
 	const struct casync_key *key;
 	size_t count = 0;
@@ -128,8 +130,8 @@ static void fill_items(enum casync_block block, struct config_item *items)
 		};
 		if (key->type != CASYNC_KEY_GANESHA) {
 			items[count].type = CONFIG_PROC;
-			items[count].u.proc.init = keep;
-			items[count].u.proc.handler = handle;
+			items[count].u.proc.init = config_keep;
+			items[count].u.proc.handler = config_handle;
 		}
 		if (key->type != CASYNC_KEY_OPTION)
 			items[count].flags = CONFIG_UNIQUE;
@@ -142,8 +144,8 @@ static void fill_items(enum casync_block block, struct config_item *items)
  * default.  Where a slip of the pen in Stable_Write decides what a crash
  * costs, that will not do.
  */
-static bool bogus_refused(struct config_error_type *err_type, bool bogus_before,
-			  const char *where)
+static bool config_bogus_refused(struct config_error_type *err_type,
+				 bool bogus_before, const char *where)
 {
 	bool refuse_it = err_type->bogus;
 
@@ -158,8 +160,8 @@ static bool bogus_refused(struct config_error_type *err_type, bool bogus_before,
 }
 
 /* Values that are right each, and wrong together. */
-static int check(const void *node, const struct casync_tuning *tuning,
-		 struct config_error_type *err_type)
+static int config_check(const void *node, const struct casync_tuning *tuning,
+			struct config_error_type *err_type)
 {
 	char why[WHY_MAX];
 
@@ -173,8 +175,8 @@ static int check(const void *node, const struct casync_tuning *tuning,
 	return 1;
 }
 
-static int commit_module(void *node, void *link_mem, void *self_struct,
-			 struct config_error_type *err_type)
+static int config_commit_module(void *node, void *link_mem, void *self_struct,
+				struct config_error_type *err_type)
 {
 	const struct casync_module_keys *keys = self_struct;
 	struct casync_tuning tuning = keys->tuning;
@@ -186,17 +188,17 @@ static int commit_module(void *node, void *link_mem, void *self_struct,
 			casync_name, ceph_version(NULL, NULL, NULL));
 	/* What is not set stays so, for the exports to set. */
 	casync_keys_resolve(&tuning);
-	return check(node, &tuning, err_type);
+	return config_check(node, &tuning, err_type);
 }
 
-static int commit_export(void *node, void *link_mem, void *self_struct,
-			 struct config_error_type *err_type)
+static int config_commit_export(void *node, void *link_mem, void *self_struct,
+				struct config_error_type *err_type)
 {
 	struct casync_export_keys *keys = self_struct;
 
 	(void)link_mem;
 	casync_keys_resolve(&keys->tuning);
-	return check(node, &keys->tuning, err_type);
+	return config_check(node, &keys->tuning, err_type);
 }
 
 void casync_config_lock(void)
@@ -222,19 +224,19 @@ bool casync_config_read_module(config_file_t config,
 		.blk_desc.flags = CONFIG_UNIQUE,
 		.blk_desc.u.blk.init = noop_conf_init,
 		.blk_desc.u.blk.params = items,
-		.blk_desc.u.blk.commit = commit_module,
+		.blk_desc.u.blk.commit = config_commit_module,
 	};
 	uint32_t errors_before = err_type->errors;
 	bool bogus_before = err_type->bogus;
 	char where[64];
 
-	fill_items(CASYNC_IN_MODULE, items);
+	config_fill_items(CASYNC_IN_MODULE, items);
 	casync_keys_defaults(CASYNC_IN_MODULE, keys);
 
 	(void)snprintf(where, sizeof(where), "%s { }", casync_name);
 	err_type->bogus = false;
 	(void)load_config_from_parse(config, &block, keys, true, err_type);
-	return !bogus_refused(err_type, bogus_before, where) &&
+	return !config_bogus_refused(err_type, bogus_before, where) &&
 	       err_type->errors == errors_before;
 }
 
@@ -251,12 +253,12 @@ fsal_status_t casync_config_export(void *node,
 		.blk_desc.type = CONFIG_BLOCK,
 		.blk_desc.u.blk.init = noop_conf_init,
 		.blk_desc.u.blk.params = items,
-		.blk_desc.u.blk.commit = commit_export,
+		.blk_desc.u.blk.commit = config_commit_export,
 	};
 	bool bogus_before = err_type->bogus;
 	char where[64];
 
-	fill_items(CASYNC_IN_EXPORT, items);
+	config_fill_items(CASYNC_IN_EXPORT, items);
 	casync_keys_defaults(CASYNC_IN_EXPORT, keys);
 	casync_config_lock();
 	casync_keys_inherit(keys, inherited);
@@ -266,7 +268,7 @@ fsal_status_t casync_config_export(void *node,
 		       op_ctx->ctx_export->export_id);
 	err_type->bogus = false;
 	if (load_config_from_node(node, &block, keys, true, err_type) != 0 ||
-	    bogus_refused(err_type, bogus_before, where))
+	    config_bogus_refused(err_type, bogus_before, where))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }

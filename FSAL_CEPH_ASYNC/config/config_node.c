@@ -40,8 +40,10 @@ bool casync_config_node_alone(const void *cnode)
 }
 
 /* A file's root comes first in it (struct config_root). */
-static struct config_node *below(const void *parent, enum node_type type,
-				 const char *name, const void *after)
+static struct config_node *config_node_below(const void *parent,
+					     enum node_type type,
+					     const char *name,
+					     const void *after)
 {
 	const struct config_node *block = parent;
 	struct config_node *node;
@@ -62,12 +64,13 @@ static struct config_node *below(const void *parent, enum node_type type,
 const void *casync_config_node_block(const void *parent, const char *name,
 				     const void *after)
 {
-	return below(parent, TYPE_BLOCK, name, after);
+	return config_node_below(parent, TYPE_BLOCK, name, after);
 }
 
 const char *casync_config_node_value(const void *block, const char *key)
 {
-	struct config_node *statement = below(block, TYPE_STMT, key, NULL);
+	struct config_node *statement =
+		config_node_below(block, TYPE_STMT, key, NULL);
 	struct config_node *term;
 
 	if (statement == NULL)

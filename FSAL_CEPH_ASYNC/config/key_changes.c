@@ -7,24 +7,26 @@
 
 #include "key_changes.h"
 
-static bool is_text(const struct casync_key *key)
+static bool key_changes_is_text(const struct casync_key *key)
 {
 	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
 	       key->type == CASYNC_KEY_OPTION;
 }
 
-static const void *member_of(const struct casync_key *key,
-			     enum casync_block block, const void *values)
+static const void *key_changes_member_of(const struct casync_key *key,
+					 enum casync_block block,
+					 const void *values)
 {
 	return (const char *)values + key->at[block];
 }
 
-static const char *text_of(const void *member)
+static const char *key_changes_text_of(const void *member)
 {
 	return *(char *const *)member;
 }
 
-static uint64_t number_of(const struct casync_key *key, const void *member)
+static uint64_t key_changes_number_of(const struct casync_key *key,
+				      const void *member)
 {
 	uint32_t narrow;
 	uint64_t wide;
@@ -42,14 +44,15 @@ static uint64_t number_of(const struct casync_key *key, const void *member)
 	return wide;
 }
 
-static bool same(const struct casync_key *key, const void *a, const void *b)
+static bool key_changes_same(const struct casync_key *key, const void *a,
+			     const void *b)
 {
 	const char *text_a, *text_b;
 
-	if (!is_text(key))
+	if (!key_changes_is_text(key))
 		return memcmp(a, b, key->bytes) == 0;
-	text_a = text_of(a);
-	text_b = text_of(b);
+	text_a = key_changes_text_of(a);
+	text_b = key_changes_text_of(b);
 	return text_a == text_b || (text_a != NULL && text_b != NULL &&
 				    strcmp(text_a, text_b) == 0);
 }
@@ -63,8 +66,9 @@ const struct casync_key *casync_key_changed(enum casync_block block,
 	for (; key->name != NULL; key++) {
 		if (casync_key_in(key, block) &&
 		    key->type != CASYNC_KEY_GANESHA &&
-		    !same(key, member_of(key, block, now),
-			  member_of(key, block, fresh)))
+		    !key_changes_same(key,
+				      key_changes_member_of(key, block, now),
+				      key_changes_member_of(key, block, fresh)))
 			return key;
 	}
 	return NULL;
@@ -77,7 +81,8 @@ bool casync_key_reloads(const struct casync_key *key, enum casync_block block)
 	return key->change == CASYNC_KEY_LIVE;
 }
 
-static const char *word_of(const struct casync_key *key, uint64_t value)
+static const char *key_changes_word_of(const struct casync_key *key,
+				       uint64_t value)
 {
 	const struct casync_word *word;
 
@@ -89,7 +94,7 @@ static const char *word_of(const struct casync_key *key, uint64_t value)
 }
 
 /* Those of Ceph_Option are lines: "name=value; name=value". */
-static void show_text(const char *value, char *text, size_t size)
+static void key_changes_show_text(const char *value, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -106,20 +111,23 @@ static void show_text(const char *value, char *text, size_t size)
 			       used != 0 ? "\"" : "\"\"");
 }
 
-static void show(const struct casync_key *key, const void *member, char *text,
-		 size_t size)
+static void key_changes_show(const struct casync_key *key, const void *member,
+			     char *text, size_t size)
 {
-	if (is_text(key) && text_of(member) == NULL)
+	if (key_changes_is_text(key) && key_changes_text_of(member) == NULL)
 		(void)snprintf(text, size, "not set");
-	else if (is_text(key))
-		show_text(text_of(member), text, size);
+	else if (key_changes_is_text(key))
+		key_changes_show_text(key_changes_text_of(member), text, size);
 	else if (key->words != NULL)
 		(void)snprintf(text, size, "%s",
-			       word_of(key, number_of(key, member)));
+			       key_changes_word_of(key, key_changes_number_of(
+								key, member)));
 	else if (key->type == CASYNC_KEY_OCTAL)
-		(void)snprintf(text, size, "%#" PRIo64, number_of(key, member));
+		(void)snprintf(text, size, "%#" PRIo64,
+			       key_changes_number_of(key, member));
 	else
-		(void)snprintf(text, size, "%" PRIu64, number_of(key, member));
+		(void)snprintf(text, size, "%" PRIu64,
+			       key_changes_number_of(key, member));
 }
 
 void casync_key_change_show(const struct casync_key *key,
@@ -133,8 +141,10 @@ void casync_key_change_show(const struct casync_key *key,
 		(void)snprintf(text, size, "%s (not shown)", key->name);
 		return;
 	}
-	show(key, member_of(key, block, now), was, sizeof(was));
-	show(key, member_of(key, block, fresh), is, sizeof(is));
+	key_changes_show(key, key_changes_member_of(key, block, now), was,
+			 sizeof(was));
+	key_changes_show(key, key_changes_member_of(key, block, fresh), is,
+			 sizeof(is));
 	(void)snprintf(text, size, "%s = %s (was %s)", key->name, is, was);
 }
 
@@ -158,9 +168,10 @@ bool casync_keys_fixed(enum casync_block block, const void *now,
 	return used != 0;
 }
 
-static void store(const struct casync_key *key, void *now, const void *fresh)
+static void key_changes_store(const struct casync_key *key, void *now,
+			      const void *fresh)
 {
-	uint64_t value = number_of(key, fresh);
+	uint64_t value = key_changes_number_of(key, fresh);
 
 	if (key->bytes == sizeof(bool))
 		__atomic_store_n((bool *)now, value != 0, __ATOMIC_RELAXED);
@@ -171,7 +182,7 @@ static void store(const struct casync_key *key, void *now, const void *fresh)
 		__atomic_store_n((uint64_t *)now, value, __ATOMIC_RELAXED);
 }
 
-static void swap(char **now, char **fresh)
+static void key_changes_swap(char **now, char **fresh)
 {
 	char *old = *now;
 
@@ -187,9 +198,9 @@ void casync_keys_adopt(enum casync_block block, void *now, void *fresh)
 		void *to = (char *)now + key->at[block];
 		void *from = (char *)fresh + key->at[block];
 
-		if (is_text(key))
-			swap(to, from);
+		if (key_changes_is_text(key))
+			key_changes_swap(to, from);
 		else
-			store(key, to, from);
+			key_changes_store(key, to, from);
 	}
 }

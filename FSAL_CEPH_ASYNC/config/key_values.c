@@ -18,24 +18,26 @@
 /* Ceph's, where a layout says nothing. */
 #define DEFAULT_OBJECT_SIZE (4U << 20)
 
-static void *member_of(const struct casync_key *key, enum casync_block block,
-		       void *values)
+static void *key_values_member_of(const struct casync_key *key,
+				  enum casync_block block, void *values)
 {
 	return (char *)values + key->at[block];
 }
 
-static bool is_text(const struct casync_key *key)
+static bool key_values_is_text(const struct casync_key *key)
 {
 	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
 	       key->type == CASYNC_KEY_OPTION;
 }
 
-static bool is_read(const struct casync_key *key, enum casync_block block)
+static bool key_values_is_read(const struct casync_key *key,
+			       enum casync_block block)
 {
 	return casync_key_in(key, block) && key->type != CASYNC_KEY_GANESHA;
 }
 
-static void store(const struct casync_key *key, uint64_t value, void *member)
+static void key_values_store(const struct casync_key *key, uint64_t value,
+			     void *member)
 {
 	uint32_t narrow = (uint32_t)value;
 	bool truth = value != 0;
@@ -48,7 +50,7 @@ static void store(const struct casync_key *key, uint64_t value, void *member)
 		memcpy(member, &value, sizeof(value));
 }
 
-static char *copy_of(const char *text)
+static char *key_values_copy_of(const char *text)
 {
 	return text != NULL ? gsh_strdup(text) : NULL;
 }
@@ -59,14 +61,16 @@ void casync_keys_defaults(enum casync_block block, void *values)
 	char *text;
 
 	for (key = casync_keys; key->name != NULL; key++) {
-		if (!is_read(key, block))
+		if (!key_values_is_read(key, block))
 			continue;
-		if (is_text(key)) {
-			text = copy_of(key->preset_string);
-			memcpy(member_of(key, block, values), &text,
+		if (key_values_is_text(key)) {
+			text = key_values_copy_of(key->preset_string);
+			memcpy(key_values_member_of(key, block, values), &text,
 			       sizeof(text));
 		} else {
-			store(key, key->preset, member_of(key, block, values));
+			key_values_store(
+				key, key->preset,
+				key_values_member_of(key, block, values));
 		}
 	}
 }
@@ -77,9 +81,9 @@ void casync_keys_free(enum casync_block block, void *values)
 	char **text;
 
 	for (key = casync_keys; key->name != NULL; key++) {
-		if (!is_read(key, block) || !is_text(key))
+		if (!key_values_is_read(key, block) || !key_values_is_text(key))
 			continue;
-		text = member_of(key, block, values);
+		text = key_values_member_of(key, block, values);
 		gsh_free(*text);
 		*text = NULL;
 	}
@@ -95,19 +99,20 @@ void casync_keys_inherit(struct casync_export_keys *keys,
 		char *const *from;
 		char **to;
 
-		if (!is_text(key) || !is_read(key, CASYNC_IN_MODULE) ||
-		    !is_read(key, CASYNC_IN_EXPORT))
+		if (!key_values_is_text(key) ||
+		    !key_values_is_read(key, CASYNC_IN_MODULE) ||
+		    !key_values_is_read(key, CASYNC_IN_EXPORT))
 			continue;
 		from = (char *const *)((const char *)module +
 				       key->at[CASYNC_IN_MODULE]);
-		to = member_of(key, CASYNC_IN_EXPORT, keys);
+		to = key_values_member_of(key, CASYNC_IN_EXPORT, keys);
 		gsh_free(*to);
-		*to = copy_of(*from);
+		*to = key_values_copy_of(*from);
 	}
 }
 
-static bool parse_word(const struct casync_key *key, const char *text,
-		       uint64_t *value)
+static bool key_values_parse_word(const struct casync_key *key,
+				  const char *text, uint64_t *value)
 {
 	const struct casync_word *word;
 
@@ -120,8 +125,8 @@ static bool parse_word(const struct casync_key *key, const char *text,
 	return false;
 }
 
-static bool parse_number(const struct casync_key *key, const char *text,
-			 uint64_t *value)
+static bool key_values_parse_number(const struct casync_key *key,
+				    const char *text, uint64_t *value)
 {
 	char *end;
 
@@ -138,8 +143,8 @@ static bool parse_number(const struct casync_key *key, const char *text,
 	       (key->multiple == 0 || *value % key->multiple == 0);
 }
 
-static size_t describe_words(const struct casync_key *key, char *wanted,
-			     size_t size)
+static size_t key_values_describe_words(const struct casync_key *key,
+					char *wanted, size_t size)
 {
 	const struct casync_word *word;
 	size_t used = 0;
@@ -152,8 +157,8 @@ static size_t describe_words(const struct casync_key *key, char *wanted,
 	return used;
 }
 
-static void describe_number(const struct casync_key *key, char *wanted,
-			    size_t size)
+static void key_values_describe_number(const struct casync_key *key,
+				       char *wanted, size_t size)
 {
 	char multiple[64] = "";
 
@@ -171,7 +176,7 @@ void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size)
 {
 	switch (key->type) {
 	case CASYNC_KEY_NUMBER:
-		describe_number(key, wanted, size);
+		key_values_describe_number(key, wanted, size);
 		break;
 	case CASYNC_KEY_OCTAL:
 		(void)snprintf(wanted, size,
@@ -179,7 +184,7 @@ void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size)
 		break;
 	case CASYNC_KEY_BOOLEAN:
 	case CASYNC_KEY_WORD:
-		(void)describe_words(key, wanted, size);
+		(void)key_values_describe_words(key, wanted, size);
 		break;
 	case CASYNC_KEY_PATH:
 		(void)snprintf(wanted, size,
@@ -203,7 +208,8 @@ void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size)
 	}
 }
 
-static bool refuse(const struct casync_key *key, char *why, size_t size)
+static bool key_values_refuse(const struct casync_key *key, char *why,
+			      size_t size)
 {
 	static const char must[] = "it must be ";
 
@@ -214,46 +220,50 @@ static bool refuse(const struct casync_key *key, char *why, size_t size)
 	return false;
 }
 
-static bool set_number(const struct casync_key *key, const char *text,
-		       void *member, char *why, size_t size)
+static bool key_values_set_number(const struct casync_key *key,
+				  const char *text, void *member, char *why,
+				  size_t size)
 {
 	uint64_t value = 0;
-	bool good = key->words != NULL ? parse_word(key, text, &value)
-				       : parse_number(key, text, &value);
+	bool good = key->words != NULL
+			    ? key_values_parse_word(key, text, &value)
+			    : key_values_parse_number(key, text, &value);
 
 	if (!good)
-		return refuse(key, why, size);
+		return key_values_refuse(key, why, size);
 	if (key->only != NULL && value != key->preset) {
 		(void)snprintf(why, size, "%s", key->only);
 		return false;
 	}
-	store(key, value, member);
+	key_values_store(key, value, member);
 	return true;
 }
 
-static bool set_string(const struct casync_key *key, const char *text,
-		       char **member, char *why, size_t size)
+static bool key_values_set_string(const struct casync_key *key,
+				  const char *text, char **member, char *why,
+				  size_t size)
 {
 	size_t length = strlen(text);
 
 	if (length < key->min || length > key->max ||
 	    (key->type == CASYNC_KEY_PATH && text[0] != '/'))
-		return refuse(key, why, size);
+		return key_values_refuse(key, why, size);
 	gsh_free(*member);
 	*member = gsh_strdup(text);
 	return true;
 }
 
 /* One more line of the list. */
-static bool add_option(const struct casync_key *key, const char *text,
-		       char **member, char *why, size_t size)
+static bool key_values_add_option(const struct casync_key *key,
+				  const char *text, char **member, char *why,
+				  size_t size)
 {
 	char line[CASYNC_CEPH_OPTION_MAX + 2];
 	size_t length, more;
 	char *longer;
 
 	if (strlen(text) > key->max)
-		return refuse(key, why, size);
+		return key_values_refuse(key, why, size);
 	if (!casync_ceph_option_parse(text, line, why, size))
 		return false;
 	length = *member != NULL ? strlen(*member) : 0;
@@ -271,12 +281,12 @@ bool casync_key_set(const struct casync_key *key, const char *text,
 		    void *member, char *why, size_t size)
 {
 	if (key->type == CASYNC_KEY_OPTION)
-		return add_option(key, text, member, why, size);
-	if (is_text(key))
-		return set_string(key, text, member, why, size);
+		return key_values_add_option(key, text, member, why, size);
+	if (key_values_is_text(key))
+		return key_values_set_string(key, text, member, why, size);
 	if (key->type == CASYNC_KEY_GANESHA)
 		return true;
-	return set_number(key, text, member, why, size);
+	return key_values_set_number(key, text, member, why, size);
 }
 
 void casync_keys_resolve(struct casync_tuning *tuning)
@@ -302,8 +312,9 @@ void casync_keys_resolve(struct casync_tuning *tuning)
 }
 
 /* A request that is larger than the limit on all of them. */
-static bool fits(const char *name, uint32_t bytes,
-		 const struct casync_tuning *tuning, char *why, size_t size)
+static bool key_values_fits(const char *name, uint32_t bytes,
+			    const struct casync_tuning *tuning, char *why,
+			    size_t size)
 {
 	if (bytes <= tuning->max_inflight_bytes)
 		return true;
@@ -318,8 +329,8 @@ static bool fits(const char *name, uint32_t bytes,
 bool casync_keys_agree(const struct casync_tuning *tuning, char *why,
 		       size_t size)
 {
-	if (!fits("Max_Read", tuning->max_read, tuning, why, size) ||
-	    !fits("Max_Write", tuning->max_write, tuning, why, size))
+	if (!key_values_fits("Max_Read", tuning->max_read, tuning, why, size) ||
+	    !key_values_fits("Max_Write", tuning->max_write, tuning, why, size))
 		return false;
 	if (tuning->object_size == 0 ||
 	    tuning->object_size % tuning->stripe_unit == 0)

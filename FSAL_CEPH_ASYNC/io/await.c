@@ -16,7 +16,7 @@ enum { NOBODY, AWAITED, ANSWERED };
 
 static unsigned int waiting; /* atomic */
 
-static bool worth_it(const struct casync_op *op)
+static bool await_worth_it(const struct casync_op *op)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
@@ -30,7 +30,7 @@ static bool worth_it(const struct casync_op *op)
 
 bool casync_await_begin(struct casync_op *op)
 {
-	if (!worth_it(op))
+	if (!await_worth_it(op))
 		return false;
 	if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) >
 	    CASYNC_AWAIT_MOST) {
@@ -42,7 +42,7 @@ bool casync_await_begin(struct casync_op *op)
 }
 
 /* From here on whoever answers the op queues it; false: it is answered. */
-static bool give_away(struct casync_op *op)
+static bool await_give_away(struct casync_op *op)
 {
 	uint32_t expected = AWAITED;
 
@@ -51,24 +51,24 @@ static bool give_away(struct casync_op *op)
 					   __ATOMIC_ACQUIRE);
 }
 
-static bool give_up(struct casync_op *op, uint64_t now_ns)
+static bool await_give_up(struct casync_op *op, uint64_t now_ns)
 {
 	/* Before the op is given away, and the export with it. */
 	__atomic_store_n(&op->exp->await_not_before_ns,
 			 now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
 			 __ATOMIC_RELAXED);
-	return give_away(op);
+	return await_give_away(op);
 }
 
 /* Is the op answered, and ours? */
-static bool await(struct casync_op *op)
+static bool await_answer(struct casync_op *op)
 {
 	uint64_t now_ns = casync_now_ns();
 	uint64_t until_ns = now_ns + CASYNC_AWAIT_MS * CASYNC_NS_PER_MS;
 
 	while (__atomic_load_n(&op->awaited, __ATOMIC_ACQUIRE) == AWAITED) {
 		if (now_ns >= until_ns)
-			return !give_up(op, now_ns);
+			return !await_give_up(op, now_ns);
 		casync_futex_wait(&op->awaited, AWAITED, until_ns - now_ns);
 		now_ns = casync_now_ns();
 	}
@@ -77,7 +77,7 @@ static bool await(struct casync_op *op)
 
 bool casync_await_end(struct casync_op *op)
 {
-	bool ours = await(op);
+	bool ours = await_answer(op);
 
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
 	return ours;
@@ -86,7 +86,7 @@ bool casync_await_end(struct casync_op *op)
 void casync_await_leave(struct casync_op *op)
 {
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
-	if (!give_away(op))
+	if (!await_give_away(op))
 		casync_complete_queue(op);
 }
 

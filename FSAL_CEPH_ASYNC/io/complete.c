@@ -57,8 +57,8 @@ void casync_complete_queue(struct casync_op *op)
 }
 
 /* An op, those that were submitted with it, and then others. */
-static struct casync_op *with_members(struct casync_op *op,
-				      struct casync_op *others)
+static struct casync_op *complete_with_members(struct casync_op *op,
+					       struct casync_op *others)
 {
 	struct casync_op *last = op;
 
@@ -70,7 +70,7 @@ static struct casync_op *with_members(struct casync_op *op,
 }
 
 /* All that is queued, oldest first. */
-static struct casync_op *take_all(void)
+static struct casync_op *complete_take_all(void)
 {
 	struct casync_op *op =
 		__atomic_exchange_n(&completed, NULL, __ATOMIC_SEQ_CST);
@@ -79,19 +79,19 @@ static struct casync_op *take_all(void)
 	while (op != NULL) {
 		struct casync_op *next = op->next;
 
-		oldest = with_members(op, oldest);
+		oldest = complete_with_members(op, oldest);
 		op = next;
 	}
 	return oldest;
 }
 
-static struct casync_op *take_one(void)
+static struct casync_op *complete_take_one(void)
 {
 	struct casync_op *op;
 
 	pthread_mutex_lock(&ready_lock);
 	if (ready == NULL)
-		ready = take_all();
+		ready = complete_take_all();
 	op = ready;
 	if (op != NULL) {
 		ready = op->next;
@@ -101,7 +101,7 @@ static struct casync_op *take_one(void)
 	return op;
 }
 
-static void *completer(void *unused)
+static void *complete_completer(void *unused)
 {
 	(void)unused;
 	SetNameFunction("casync_done");
@@ -109,7 +109,7 @@ static void *completer(void *unused)
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&filled, __ATOMIC_SEQ_CST);
-		struct casync_op *op = take_one();
+		struct casync_op *op = complete_take_one();
 
 		if (op != NULL) {
 			finish(op);
@@ -123,16 +123,17 @@ static void *completer(void *unused)
 	}
 }
 
-static int add_thread_locked(void)
+static int complete_add_thread_locked(void)
 {
-	int rc = pthread_create(&threads[thread_count], NULL, completer, NULL);
+	int rc = pthread_create(&threads[thread_count], NULL,
+				complete_completer, NULL);
 
 	if (rc == 0)
 		thread_count++;
 	return -rc;
 }
 
-static bool something_queued(void)
+static bool complete_something_queued(void)
 {
 	bool queued;
 
@@ -144,13 +145,13 @@ static bool something_queued(void)
 }
 
 /* All threads are held up in answers, or one is and the rest sleeps. */
-static void help_locked(void)
+static void complete_help_locked(void)
 {
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST) != 0)
 		casync_futex_wake(&filled, 1);
 	else if (thread_count < CASYNC_COMPLETERS_MAX)
-		(void)add_thread_locked();
+		(void)complete_add_thread_locked();
 }
 
 /*
@@ -163,9 +164,9 @@ void casync_complete_help(void)
 	static uint64_t before; /* the caller's: one thread */
 	uint64_t now = __atomic_load_n(&answered, __ATOMIC_RELAXED);
 
-	if (now == before && something_queued()) {
+	if (now == before && complete_something_queued()) {
 		pthread_mutex_lock(&threads_lock);
-		help_locked();
+		complete_help_locked();
 		pthread_mutex_unlock(&threads_lock);
 	}
 	before = now;
@@ -179,7 +180,7 @@ int casync_complete_start(void (*finish_op)(struct casync_op *op))
 	finish = finish_op;
 	__atomic_store_n(&stopping, false, __ATOMIC_SEQ_CST);
 	while (thread_count < CASYNC_COMPLETERS && rc == 0)
-		rc = add_thread_locked();
+		rc = complete_add_thread_locked();
 	pthread_mutex_unlock(&threads_lock);
 	return rc;
 }

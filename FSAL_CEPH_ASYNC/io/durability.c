@@ -2,7 +2,8 @@
 #include "durability.h"
 
 /* Does a stable answer in this mode need the MDS to journal something? */
-static bool metadata_needed(enum casync_stable_write mode, bool grown)
+static bool durability_metadata_needed(enum casync_stable_write mode,
+				       bool grown)
 {
 	switch (mode) {
 	case CASYNC_STABLE_DATA:
@@ -19,7 +20,7 @@ struct casync_durability
 casync_durability_of_write(const struct casync_durability_in *in)
 {
 	struct casync_durability out = {false, false, false};
-	bool flush = metadata_needed(in->mode, in->grown);
+	bool flush = durability_metadata_needed(in->mode, in->grown);
 
 	/*
 	 * An UNSTABLE write is promoted only where that is free: its data
@@ -46,5 +47,5 @@ casync_durability_of_write(const struct casync_durability_in *in)
 bool casync_durability_commit_flushes(enum casync_stable_write mode,
 				      bool object_cache, bool grown)
 {
-	return object_cache || metadata_needed(mode, grown);
+	return object_cache || durability_metadata_needed(mode, grown);
 }

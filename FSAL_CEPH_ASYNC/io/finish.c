@@ -15,7 +15,7 @@
 #include "submit.h"
 
 /* The first error in file order; a part that failed fails the request. */
-static int64_t first_error(const struct casync_op *op)
+static int64_t finish_first_error(const struct casync_op *op)
 {
 	unsigned int i;
 
@@ -26,7 +26,7 @@ static int64_t first_error(const struct casync_op *op)
 	return 0;
 }
 
-static bool all_parts_full(const struct casync_op *op)
+static bool finish_all_parts_full(const struct casync_op *op)
 {
 	unsigned int i;
 
@@ -43,14 +43,14 @@ static bool all_parts_full(const struct casync_op *op)
  */
 static void finish_read(struct casync_op *op)
 {
-	int64_t error = first_error(op);
+	int64_t error = finish_first_error(op);
 
 	if (error != 0) {
 		op->status = casync_status(error);
 		casync_op_end_unblocked(op);
 		return;
 	}
-	if (!all_parts_full(op)) {
+	if (!finish_all_parts_full(op)) {
 		casync_repair(op);
 		return;
 	}
@@ -62,7 +62,7 @@ static void finish_read(struct casync_op *op)
 		casync_repair_end_of_file(op);
 }
 
-static void write_settle(struct casync_op *op)
+static void finish_write_settle(struct casync_op *op)
 {
 	int64_t result = op->parts[0].result;
 
@@ -76,7 +76,7 @@ static void write_settle(struct casync_op *op)
 	}
 }
 
-static void flushed(struct casync_flush_waiter *waiter, int rc)
+static void finish_flushed(struct casync_flush_waiter *waiter, int rc)
 {
 	struct casync_op *op =
 		container_of(waiter, struct casync_op, flush_waiter);
@@ -89,10 +89,10 @@ static void flushed(struct casync_flush_waiter *waiter, int rc)
 
 static void finish_write(struct casync_op *op)
 {
-	write_settle(op);
+	finish_write_settle(op);
 	if (op->durability.flush && !FSAL_IS_ERROR(op->status)) {
 		casync_op_set_state(op, CASYNC_OP_BLOCKING);
-		op->flush_waiter.done = flushed;
+		op->flush_waiter.done = finish_flushed;
 		casync_flush_request(op->obj, &op->flush_waiter);
 	} else {
 		casync_op_end_unblocked(op);
@@ -103,7 +103,7 @@ static void finish_write(struct casync_op *op)
  * What has waited for the answer is submitted, or the file flushed, on a
  * worker.  Before anything is done that may free the op.
  */
-static void let_others_go(struct casync_op *op)
+static void finish_let_others_go(struct casync_op *op)
 {
 	bool drained;
 	struct casync_op *now =
@@ -120,7 +120,7 @@ void casync_finish(struct casync_op *op)
 		casync_submit_each_alone(op);
 		return;
 	}
-	let_others_go(op);
+	finish_let_others_go(op);
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	if (CASYNC_METRICS_ON)
 		op->taken_ns = casync_now_ns();

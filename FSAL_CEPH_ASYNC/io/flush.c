@@ -36,7 +36,8 @@ void casync_flush_destroy(struct casync_flush *flush)
 	pthread_mutex_destroy(&flush->lock);
 }
 
-static void count_flush(struct casync_export *exp, int rc, uint64_t began_ns)
+static void flush_count_flush(struct casync_export *exp, int rc,
+			      uint64_t began_ns)
 {
 	struct casync_metrics_shard *shard =
 		casync_metrics_shard(&exp->metrics);
@@ -48,13 +49,13 @@ static void count_flush(struct casync_export *exp, int rc, uint64_t began_ns)
 		casync_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
-static int sync_inode(struct casync_object *obj)
+static int flush_sync_inode(struct casync_object *obj)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(obj);
 	int rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
 
-	count_flush(obj->exp, rc, began_ns);
+	flush_count_flush(obj->exp, rc, began_ns);
 	if (rc == 0) {
 		casync_file_size_flushed(obj, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,
@@ -63,7 +64,7 @@ static int sync_inode(struct casync_object *obj)
 	return rc;
 }
 
-static void answer(struct glist_head *waiters, int rc)
+static void flush_answer(struct glist_head *waiters, int rc)
 {
 	struct casync_flush_waiter *waiter;
 
@@ -77,7 +78,7 @@ static void answer(struct glist_head *waiters, int rc)
 /* --- holding writes back */
 
 /* Whether nothing is in flight that the flush would wait for. */
-static bool hold_writes(struct casync_object *obj)
+static bool flush_hold_writes(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool drained;
@@ -92,7 +93,7 @@ static bool hold_writes(struct casync_object *obj)
 }
 
 /* Have the writes been let go, because those before took too long? */
-static bool hold_is_over(struct casync_flush *flush)
+static bool flush_hold_is_over(struct casync_flush *flush)
 {
 	bool over;
 
@@ -102,7 +103,7 @@ static bool hold_is_over(struct casync_flush *flush)
 	return over;
 }
 
-static void forget_hold(struct casync_flush *flush)
+static void flush_forget_hold(struct casync_flush *flush)
 {
 	pthread_mutex_lock(&holds_lock);
 	if (flush->held_since_ns != 0)
@@ -112,7 +113,7 @@ static void forget_hold(struct casync_flush *flush)
 }
 
 /* The first hold that is too old, let go; an op to be submitted, or NULL. */
-static bool let_go_one_locked(struct casync_op **op)
+static bool flush_let_go_one_locked(struct casync_op **op)
 {
 	struct casync_flush *flush =
 		glist_first_entry(&holds, struct casync_flush, hold);
@@ -135,7 +136,7 @@ void casync_flush_tick(void)
 
 	do {
 		pthread_mutex_lock(&holds_lock);
-		more = let_go_one_locked(&op);
+		more = flush_let_go_one_locked(&op);
 		pthread_mutex_unlock(&holds_lock);
 		if (more)
 			casync_submit_let_in(op);
@@ -144,7 +145,7 @@ void casync_flush_tick(void)
 
 /* --- flushing */
 
-static void fail_all(struct casync_op *op, int rc)
+static void flush_fail_all(struct casync_op *op, int rc)
 {
 	struct casync_op *next;
 
@@ -160,14 +161,14 @@ static void fail_all(struct casync_op *op, int rc)
  * submitted to a file that the MDS may forget.  Whether others wait for the
  * next flush.
  */
-static bool end_hold(struct casync_object *obj, int rc)
+static bool flush_end_hold(struct casync_object *obj, int rc)
 {
 	struct casync_flush *flush = &obj->flush;
 	struct casync_op *expelled = NULL;
 	struct casync_op *now;
 	bool more;
 
-	forget_hold(flush);
+	flush_forget_hold(flush);
 	pthread_mutex_lock(&flush->lock);
 	if (flush->first && rc < 0)
 		expelled = casync_gate_expel(&obj->gate);
@@ -179,7 +180,7 @@ static bool end_hold(struct casync_object *obj, int rc)
 
 	/* Without waiters, from here on the object may be gone. */
 	casync_submit_let_in(now);
-	fail_all(expelled, rc);
+	flush_fail_all(expelled, rc);
 	return more;
 }
 
@@ -189,7 +190,7 @@ static void flush_run(struct casync_work *work);
  * Nothing is in flight that the flush would wait for.  Whether anybody still
  * waits for it: those who do keep the object until it has ended.
  */
-static bool is_wanted(struct casync_object *obj)
+static bool flush_is_wanted(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 	struct casync_op *now = NULL;
@@ -199,7 +200,7 @@ static bool is_wanted(struct casync_object *obj)
 	wanted = flush->first || !glist_empty(&flush->waiters);
 	flush->running = wanted;
 	if (!wanted) {
-		forget_hold(flush);
+		flush_forget_hold(flush);
 		now = casync_gate_release(&obj->gate, false);
 	}
 	pthread_mutex_unlock(&flush->lock);
@@ -208,13 +209,13 @@ static bool is_wanted(struct casync_object *obj)
 }
 
 /* Begin the next flush; true: it can be made at once. */
-static bool begin(struct casync_object *obj)
+static bool flush_begin(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 
 	flush->work.run = flush_run;
 	flush->holds = 0;
-	return hold_writes(obj) && is_wanted(obj);
+	return flush_hold_writes(obj) && flush_is_wanted(obj);
 }
 
 void casync_flush_drained(struct casync_object *obj)
@@ -222,20 +223,20 @@ void casync_flush_drained(struct casync_object *obj)
 	struct casync_flush *flush = &obj->flush;
 
 	/* Others are in flight by now: once more, or libcephfs would wait. */
-	if (hold_is_over(flush) && flush->holds < CASYNC_FLUSH_HOLDS &&
-	    !hold_writes(obj))
+	if (flush_hold_is_over(flush) && flush->holds < CASYNC_FLUSH_HOLDS &&
+	    !flush_hold_writes(obj))
 		return;
-	if (is_wanted(obj))
+	if (flush_is_wanted(obj))
 		casync_work_submit(CASYNC_WORK_METADATA, &flush->work);
 }
 
-static void make(struct casync_object *obj)
+static void flush_make(struct casync_object *obj)
 {
 	casync_work_submit(CASYNC_WORK_METADATA, &obj->flush.work);
 }
 
-static void take_waiters_locked(struct casync_flush *flush,
-				struct glist_head *covered)
+static void flush_take_waiters_locked(struct casync_flush *flush,
+				      struct glist_head *covered)
 {
 	struct glist_head *node;
 
@@ -251,30 +252,30 @@ static void take_waiters_locked(struct casync_flush *flush,
  * answer may be held up, and once the last waiter has its answer the object
  * may be gone.
  */
-static void run(struct casync_object *obj)
+static void flush_round(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 	struct glist_head covered;
 	int rc;
 
 	pthread_mutex_lock(&flush->lock);
-	take_waiters_locked(flush, &covered);
+	flush_take_waiters_locked(flush, &covered);
 	pthread_mutex_unlock(&flush->lock);
 
-	rc = sync_inode(obj);
-	if (end_hold(obj, rc) && begin(obj))
-		make(obj);
-	answer(&covered, rc);
+	rc = flush_sync_inode(obj);
+	if (flush_end_hold(obj, rc) && flush_begin(obj))
+		flush_make(obj);
+	flush_answer(&covered, rc);
 }
 
 static void flush_run(struct casync_work *work)
 {
-	run(container_of(work, struct casync_object, flush.work));
+	flush_round(container_of(work, struct casync_object, flush.work));
 }
 
-/* Whether the caller has to begin(). */
-static bool line_up(struct casync_object *obj,
-		    struct casync_flush_waiter *waiter)
+/* Whether the caller has to flush_begin(). */
+static bool flush_line_up(struct casync_object *obj,
+			  struct casync_flush_waiter *waiter)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool lead;
@@ -293,8 +294,8 @@ static bool line_up(struct casync_object *obj,
 void casync_flush_request(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter)
 {
-	if (line_up(obj, waiter) && begin(obj))
-		make(obj);
+	if (flush_line_up(obj, waiter) && flush_begin(obj))
+		flush_make(obj);
 }
 
 /* A caller that waits, on its own stack. */
@@ -306,19 +307,19 @@ struct blocked_waiter {
 	int rc;
 };
 
-static void blocked_init(struct blocked_waiter *blocked)
+static void flush_blocked_init(struct blocked_waiter *blocked)
 {
 	pthread_mutex_init(&blocked->lock, NULL);
 	casync_cond_init(&blocked->answered_cond);
 }
 
-static void blocked_destroy(struct blocked_waiter *blocked)
+static void flush_blocked_destroy(struct blocked_waiter *blocked)
 {
 	pthread_cond_destroy(&blocked->answered_cond);
 	pthread_mutex_destroy(&blocked->lock);
 }
 
-static void wake_blocked(struct casync_flush_waiter *waiter, int rc)
+static void flush_wake_blocked(struct casync_flush_waiter *waiter, int rc)
 {
 	struct blocked_waiter *blocked =
 		container_of(waiter, struct blocked_waiter, waiter);
@@ -332,10 +333,10 @@ static void wake_blocked(struct casync_flush_waiter *waiter, int rc)
 
 /*
  * Whether the caller need not stay: the flush waits for writes, the last of
- * which looks who is there (is_wanted()), and keeps the object until then.
+ * which looks who is there (flush_is_wanted()), and keeps the object until then.
  */
-static bool withdraw(struct casync_object *obj,
-		     struct casync_flush_waiter *waiter)
+static bool flush_withdraw(struct casync_object *obj,
+			   struct casync_flush_waiter *waiter)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool withdrawn;
@@ -348,7 +349,7 @@ static bool withdraw(struct casync_object *obj,
 	return withdrawn;
 }
 
-static bool answered_in_time(struct blocked_waiter *blocked)
+static bool flush_answered_in_time(struct blocked_waiter *blocked)
 {
 	struct timespec deadline = casync_deadline(CASYNC_FLUSH_WAIT_MS);
 	bool answered;
@@ -365,15 +366,15 @@ static bool answered_in_time(struct blocked_waiter *blocked)
 
 int casync_flush_wait(struct casync_object *obj)
 {
-	struct blocked_waiter blocked = {.waiter.done = wake_blocked};
+	struct blocked_waiter blocked = {.waiter.done = flush_wake_blocked};
 	bool withdrawn = false;
 
-	blocked_init(&blocked);
-	if (line_up(obj, &blocked.waiter) && begin(obj))
-		run(obj);
-	while (!withdrawn && !answered_in_time(&blocked))
-		withdrawn = withdraw(obj, &blocked.waiter);
-	blocked_destroy(&blocked);
+	flush_blocked_init(&blocked);
+	if (flush_line_up(obj, &blocked.waiter) && flush_begin(obj))
+		flush_round(obj);
+	while (!withdrawn && !flush_answered_in_time(&blocked))
+		withdrawn = flush_withdraw(obj, &blocked.waiter);
+	flush_blocked_destroy(&blocked);
 	return withdrawn ? -EAGAIN : blocked.rc;
 }
 
@@ -382,7 +383,7 @@ void casync_flush_born(struct casync_object *obj)
 	__atomic_store_n(&obj->flush.unjournaled, true, __ATOMIC_RELEASE);
 }
 
-static bool is_unjournaled(const struct casync_flush *flush)
+static bool flush_is_unjournaled(const struct casync_flush *flush)
 {
 	return __atomic_load_n(&flush->unjournaled, __ATOMIC_ACQUIRE);
 }
@@ -393,11 +394,11 @@ bool casync_flush_before_data(struct casync_object *obj)
 	bool lead = false;
 	bool waits;
 
-	if (!is_unjournaled(flush))
+	if (!flush_is_unjournaled(flush))
 		return false;
 	pthread_mutex_lock(&flush->lock);
 	/* One that is under way does as well: it began after the create. */
-	waits = is_unjournaled(flush);
+	waits = flush_is_unjournaled(flush);
 	if (waits && !flush->first) {
 		flush->first = true;
 		casync_gate_hold_for_journal(&obj->gate);
@@ -405,7 +406,7 @@ bool casync_flush_before_data(struct casync_object *obj)
 		flush->running = true;
 	}
 	pthread_mutex_unlock(&flush->lock);
-	if (lead && begin(obj))
-		make(obj);
+	if (lead && flush_begin(obj))
+		flush_make(obj);
 	return waits;
 }

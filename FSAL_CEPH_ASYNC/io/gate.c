@@ -37,14 +37,14 @@ void casync_gate_destroy(struct casync_gate *gate)
 /* --- streams */
 
 /* How far apart writes may come that belong together. */
-static uint64_t window_of(const struct casync_op *op)
+static uint64_t gate_window_of(const struct casync_op *op)
 {
 	return UINT64_C(4) * op->gather.max_bytes;
 }
 
 /* Of an op; NULL for one that has none, or whose stream has moved on. */
-static struct casync_stream *stream_of(struct casync_gate *gate,
-				       const struct casync_op *op)
+static struct casync_stream *gate_stream_of(struct casync_gate *gate,
+					    const struct casync_op *op)
 {
 	unsigned int i;
 
@@ -56,8 +56,9 @@ static struct casync_stream *stream_of(struct casync_gate *gate,
 }
 
 /* What is queued or in the air is not this stream's any more. */
-static void begin_stream(struct casync_gate *gate, struct casync_stream *stream,
-			 const struct casync_op *op)
+static void gate_begin_stream(struct casync_gate *gate,
+			      struct casync_stream *stream,
+			      const struct casync_op *op)
 {
 	if (++gate->last_id == 0)
 		gate->last_id = 1;
@@ -68,10 +69,10 @@ static void begin_stream(struct casync_gate *gate, struct casync_stream *stream,
 }
 
 /* The one whose window the op is in. */
-static struct casync_stream *near_stream(struct casync_gate *gate,
-					 const struct casync_op *op)
+static struct casync_stream *gate_near_stream(struct casync_gate *gate,
+					      const struct casync_op *op)
 {
-	uint64_t window = window_of(op);
+	uint64_t window = gate_window_of(op);
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_GATE_STREAMS; i++) {
@@ -85,34 +86,34 @@ static struct casync_stream *near_stream(struct casync_gate *gate,
 }
 
 /* Unused or older ones go first. */
-static bool is_worse(const struct casync_stream *a,
-		     const struct casync_stream *b)
+static bool gate_is_worse(const struct casync_stream *a,
+			  const struct casync_stream *b)
 {
 	return a->hits != b->hits ? a->hits < b->hits : a->id < b->id;
 }
 
 /* A place for a new one; NULL as long as all others are in use. */
-static struct casync_stream *make_stream(struct casync_gate *gate,
-					 const struct casync_op *op)
+static struct casync_stream *gate_make_stream(struct casync_gate *gate,
+					      const struct casync_op *op)
 {
 	struct casync_stream *worst = &gate->streams[0];
 	unsigned int i;
 
 	for (i = 1; i < CASYNC_GATE_STREAMS; i++) {
-		if (is_worse(&gate->streams[i], worst))
+		if (gate_is_worse(&gate->streams[i], worst))
 			worst = &gate->streams[i];
 	}
 	if (worst->hits != 0) {
 		worst->hits--;
 		return NULL;
 	}
-	begin_stream(gate, worst, op);
+	gate_begin_stream(gate, worst, op);
 	worst->next = op->offset + op->length_bytes;
 	worst->gaps_bytes = 0;
 	return worst;
 }
 
-static void hit(struct casync_stream *stream)
+static void gate_hit(struct casync_stream *stream)
 {
 	if (stream->hits < STREAM_MOST_HITS)
 		stream->hits++;
@@ -123,12 +124,12 @@ static void hit(struct casync_stream *stream)
  * connections and threads, and fills them.  Writes that fill none, or are
  * over and over of the same place, make no stream.
  */
-static void judge(struct casync_stream *stream, const struct casync_op *op)
+static void gate_judge(struct casync_stream *stream, const struct casync_op *op)
 {
 	if (op->offset < stream->next) {
 		if (op->length_bytes <= stream->gaps_bytes) {
 			stream->gaps_bytes -= op->length_bytes;
-			hit(stream);
+			gate_hit(stream);
 		} else {
 			stream->gaps_bytes = 0;
 			stream->hits /= 2;
@@ -136,40 +137,41 @@ static void judge(struct casync_stream *stream, const struct casync_op *op)
 		return;
 	}
 	if (op->offset == stream->next)
-		hit(stream);
+		gate_hit(stream);
 	stream->gaps_bytes += op->offset - stream->next;
 	stream->next = op->offset + op->length_bytes;
-	if (stream->gaps_bytes > window_of(op)) {
+	if (stream->gaps_bytes > gate_window_of(op)) {
 		stream->gaps_bytes = 0;
 		stream->hits = 0;
 	}
 }
 
 /* Find the stream of an op that comes, and move it on. */
-static void follow(struct casync_gate *gate, struct casync_op *op)
+static void gate_follow(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_stream *stream;
 
 	op->gather.stream = 0;
 	if (op->gather.max_bytes == 0)
 		return;
-	stream = near_stream(gate, op);
+	stream = gate_near_stream(gate, op);
 	if (stream == NULL) {
-		stream = make_stream(gate, op);
+		stream = gate_make_stream(gate, op);
 		if (stream == NULL)
 			return;
 	} else {
 		if (op->offset >= stream->next &&
 		    op->gather.piece != stream->piece)
-			begin_stream(gate, stream, op);
-		judge(stream, op);
+			gate_begin_stream(gate, stream, op);
+		gate_judge(stream, op);
 	}
 	if (op->gather.piece == stream->piece)
 		op->gather.stream = stream->id;
 }
 
 /* Does it wait for a flush? */
-static bool is_held(const struct casync_gate *gate, const struct casync_op *op)
+static bool gate_is_held(const struct casync_gate *gate,
+			 const struct casync_op *op)
 {
 	if (op->kind != CASYNC_OP_WRITE)
 		return false;
@@ -177,11 +179,11 @@ static bool is_held(const struct casync_gate *gate, const struct casync_op *op)
 				     op->gather.epoch == gate->epoch);
 }
 
-static bool must_wait(struct casync_gate *gate, const struct casync_op *op)
+static bool gate_must_wait(struct casync_gate *gate, const struct casync_op *op)
 {
-	const struct casync_stream *stream = stream_of(gate, op);
+	const struct casync_stream *stream = gate_stream_of(gate, op);
 
-	if (is_held(gate, op))
+	if (gate_is_held(gate, op))
 		return true;
 	return stream != NULL && stream->hits >= STREAM_HITS &&
 	       stream->calls >= CASYNC_GATE_CALLS &&
@@ -190,9 +192,9 @@ static bool must_wait(struct casync_gate *gate, const struct casync_op *op)
 
 /* --- the queue */
 
-static void append(struct casync_gate *gate, struct casync_op *op)
+static void gate_append(struct casync_gate *gate, struct casync_op *op)
 {
-	struct casync_stream *stream = stream_of(gate, op);
+	struct casync_stream *stream = gate_stream_of(gate, op);
 
 	op->next = NULL;
 	op->gather.queued = true;
@@ -203,11 +205,11 @@ static void append(struct casync_gate *gate, struct casync_op *op)
 }
 
 /* Take out what hangs at a link. */
-static struct casync_op *take_at(struct casync_gate *gate,
-				 struct casync_op **link)
+static struct casync_op *gate_take_at(struct casync_gate *gate,
+				      struct casync_op **link)
 {
 	struct casync_op *op = *link;
-	struct casync_stream *stream = stream_of(gate, op);
+	struct casync_stream *stream = gate_stream_of(gate, op);
 
 	*link = op->next;
 	if (gate->end == &op->next)
@@ -220,7 +222,7 @@ static struct casync_op *take_at(struct casync_gate *gate,
 }
 
 /* Does it matter which of the two comes first? */
-static bool overlap(const struct casync_op *a, const struct casync_op *b)
+static bool gate_overlap(const struct casync_op *a, const struct casync_op *b)
 {
 	if (a->kind != CASYNC_OP_WRITE && b->kind != CASYNC_OP_WRITE)
 		return false;
@@ -229,8 +231,8 @@ static bool overlap(const struct casync_op *a, const struct casync_op *b)
 }
 
 /* Does it overlap a write that is on its way? */
-static bool is_in_the_way(const struct casync_gate *gate,
-			  const struct casync_op *op)
+static bool gate_is_in_the_way(const struct casync_gate *gate,
+			       const struct casync_op *op)
 {
 	const struct casync_op *first;
 
@@ -246,7 +248,7 @@ static bool is_in_the_way(const struct casync_gate *gate,
 }
 
 /* Whether it was. */
-static bool leave_sight(struct casync_gate *gate, struct casync_op *op)
+static bool gate_leave_sight(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_op **link = &gate->in_sight;
 
@@ -260,12 +262,12 @@ static bool leave_sight(struct casync_gate *gate, struct casync_op *op)
 }
 
 /* The oldest one before op that overlaps it, or the link op itself hangs at. */
-static struct casync_op **first_overlap(struct casync_gate *gate,
-					const struct casync_op *op)
+static struct casync_op **gate_first_overlap(struct casync_gate *gate,
+					     const struct casync_op *op)
 {
 	struct casync_op **link = &gate->oldest;
 
-	while (*link != op && !overlap(*link, op))
+	while (*link != op && !gate_overlap(*link, op))
 		link = &(*link)->next;
 	return link;
 }
@@ -274,7 +276,8 @@ static struct casync_op **first_overlap(struct casync_gate *gate,
  * Those that go in one call with an op: until nothing is adjacent any more,
  * but not for ever in a long queue.
  */
-static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
+static struct casync_op *gate_gather(struct casync_gate *gate,
+				     struct casync_op *op)
 {
 	unsigned int looks = CASYNC_GATHER_LOOKS;
 	struct casync_gather_run run;
@@ -288,13 +291,13 @@ static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
 		while (*link != NULL && looks != 0) {
 			looks--;
 			if (!casync_gather_fits(&run, *link) ||
-			    is_held(gate, *link) ||
-			    is_in_the_way(gate, *link) ||
-			    first_overlap(gate, *link) != link) {
+			    gate_is_held(gate, *link) ||
+			    gate_is_in_the_way(gate, *link) ||
+			    gate_first_overlap(gate, *link) != link) {
 				link = &(*link)->next;
 				continue;
 			}
-			casync_gather_add(&run, take_at(gate, link));
+			casync_gather_add(&run, gate_take_at(gate, link));
 			found = true;
 		}
 	} while (found && looks != 0);
@@ -307,8 +310,8 @@ static struct casync_op *gather(struct casync_gate *gate, struct casync_op *op)
  * What has to go before the op at a link does, in the end itself: what it
  * overlaps, and before that what that does.  NULL: it cannot go now.
  */
-static struct casync_op **first_to_go(struct casync_gate *gate,
-				      struct casync_op **link)
+static struct casync_op **gate_first_to_go(struct casync_gate *gate,
+					   struct casync_op **link)
 {
 	struct casync_op **const wanted = link;
 	unsigned int looks = CHAIN_LOOKS;
@@ -316,23 +319,24 @@ static struct casync_op **first_to_go(struct casync_gate *gate,
 
 	do {
 		op = *link;
-		link = first_overlap(gate, op);
+		link = gate_first_overlap(gate, op);
 	} while (*link != op && --looks != 0);
-	if (*link == op && !is_held(gate, op) && !is_in_the_way(gate, op))
+	if (*link == op && !gate_is_held(gate, op) &&
+	    !gate_is_in_the_way(gate, op))
 		return link;
 	/* A read does not wait for what keeps a write waiting. */
 	return (*wanted)->kind == CASYNC_OP_WRITE ? NULL : wanted;
 }
 
-static struct casync_op **find(struct casync_gate *gate)
+static struct casync_op **gate_find(struct casync_gate *gate)
 {
 	unsigned int blocked = BLOCKED_LOOKS;
 	struct casync_op **link, **go;
 
 	for (link = &gate->oldest; *link != NULL; link = &(*link)->next) {
-		if (must_wait(gate, *link))
+		if (gate_must_wait(gate, *link))
 			continue;
-		go = first_to_go(gate, link);
+		go = gate_first_to_go(gate, link);
 		if (go != NULL)
 			return go;
 		if (--blocked == 0)
@@ -342,16 +346,16 @@ static struct casync_op **find(struct casync_gate *gate)
 }
 
 /* What hangs at a link, with what goes along. */
-static struct casync_op *take_call(struct casync_gate *gate,
-				   struct casync_op **link)
+static struct casync_op *gate_take_call(struct casync_gate *gate,
+					struct casync_op **link)
 {
 	struct casync_stream *stream;
-	struct casync_op *op = take_at(gate, link);
+	struct casync_op *op = gate_take_at(gate, link);
 
 	op->gather.end = op->offset + op->length_bytes;
 	if (op->gather.max_bytes != 0)
-		op = gather(gate, op);
-	stream = stream_of(gate, op);
+		op = gate_gather(gate, op);
+	stream = gate_stream_of(gate, op);
 	op->gather.counted = stream != NULL && stream->hits >= STREAM_HITS;
 	if (op->gather.counted)
 		stream->calls++;
@@ -364,30 +368,30 @@ static struct casync_op *take_call(struct casync_gate *gate,
 }
 
 /* What is to be submitted now, or NULL; the caller is inside then. */
-static struct casync_op *take(struct casync_gate *gate)
+static struct casync_op *gate_take(struct casync_gate *gate)
 {
-	struct casync_op **link = find(gate);
+	struct casync_op **link = gate_find(gate);
 
-	return link != NULL ? take_call(gate, link) : NULL;
+	return link != NULL ? gate_take_call(gate, link) : NULL;
 }
 
 /* The same for the op that has just come, which hangs at that link, where so
  * many others cannot go that it was not looked at. */
-static struct casync_op *take_newcomer(struct casync_gate *gate,
-				       struct casync_op **link)
+static struct casync_op *gate_take_newcomer(struct casync_gate *gate,
+					    struct casync_op **link)
 {
 	struct casync_op **go;
 
-	if (must_wait(gate, *link))
+	if (gate_must_wait(gate, *link))
 		return NULL;
-	go = first_to_go(gate, link);
-	return go != NULL ? take_call(gate, go) : NULL;
+	go = gate_first_to_go(gate, link);
+	return go != NULL ? gate_take_call(gate, go) : NULL;
 }
 
 /* For whom nobody inside is going to look. */
-static struct casync_op *take_if_empty(struct casync_gate *gate)
+static struct casync_op *gate_take_if_empty(struct casync_gate *gate)
 {
-	struct casync_op *op = gate->inside == 0 ? take(gate) : NULL;
+	struct casync_op *op = gate->inside == 0 ? gate_take(gate) : NULL;
 
 	if (op != NULL)
 		gate->inside++;
@@ -395,17 +399,18 @@ static struct casync_op *take_if_empty(struct casync_gate *gate)
 }
 
 /* For whom those inside may not look soon: they may be stuck. */
-static struct casync_op *take_beside_others(struct casync_gate *gate)
+static struct casync_op *gate_take_beside_others(struct casync_gate *gate)
 {
-	struct casync_op *op = gate->inside < CASYNC_GATE_THREADS ? take(gate)
-								  : NULL;
+	struct casync_op *op =
+		gate->inside < CASYNC_GATE_THREADS ? gate_take(gate) : NULL;
 
 	if (op != NULL)
 		gate->inside++;
 	return op;
 }
 
-static void say_it_waits(const struct casync_gate *gate, struct casync_op *op)
+static void gate_say_it_waits(const struct casync_gate *gate,
+			      struct casync_op *op)
 {
 	if (gate->journaling && op->kind == CASYNC_OP_WRITE) {
 		casync_op_set_state(op, CASYNC_OP_JOURNALING);
@@ -418,7 +423,7 @@ static void say_it_waits(const struct casync_gate *gate, struct casync_op *op)
 /* --- */
 
 /* A write is in flight: of this epoch. */
-static void take_off(struct casync_gate *gate, struct casync_op *op)
+static void gate_take_off(struct casync_gate *gate, struct casync_op *op)
 {
 	op->gather.epoch = gate->epoch;
 	gate->flying[gate->epoch]++;
@@ -432,18 +437,18 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
 
 	pthread_mutex_lock(&gate->lock);
 	if (op->kind == CASYNC_OP_WRITE && !op->gather.parked)
-		take_off(gate, op);
-	follow(gate, op);
+		gate_take_off(gate, op);
+	gate_follow(gate, op);
 	link = gate->end;
-	append(gate, op);
+	gate_append(gate, op);
 	if (gate->inside < CASYNC_GATE_THREADS)
-		now = take(gate);
+		now = gate_take(gate);
 	if (now == NULL && gate->inside < CASYNC_GATE_THREADS)
-		now = take_newcomer(gate, link);
+		now = gate_take_newcomer(gate, link);
 	if (now != NULL)
 		gate->inside++;
 	if (op->gather.queued)
-		say_it_waits(gate, op);
+		gate_say_it_waits(gate, op);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -456,8 +461,8 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 	pthread_mutex_lock(&gate->lock);
 	/* A call of several may be refused yet. */
 	if (op->members == NULL)
-		(void)leave_sight(gate, op);
-	next = take(gate);
+		(void)gate_leave_sight(gate, op);
+	next = gate_take(gate);
 	if (next == NULL)
 		gate->inside--;
 	pthread_mutex_unlock(&gate->lock);
@@ -465,21 +470,21 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 }
 
 /* Whether it was counted. */
-static bool uncount_call(struct casync_gate *gate, struct casync_op *op)
+static bool gate_uncount_call(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_stream *stream;
 
 	if (!op->gather.counted)
 		return false;
 	op->gather.counted = false;
-	stream = stream_of(gate, op);
+	stream = gate_stream_of(gate, op);
 	if (stream != NULL)
 		stream->calls--;
 	return true;
 }
 
 /* A write is in flight no more.  Was it the last one that a flush waits for? */
-static bool land(struct casync_gate *gate, const struct casync_op *op)
+static bool gate_land(struct casync_gate *gate, const struct casync_op *op)
 {
 	gate->flying[op->gather.epoch]--;
 	if (!gate->draining || gate->flying[gate->epoch ^ 1] != 0)
@@ -498,11 +503,11 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 	if (op->kind != CASYNC_OP_WRITE)
 		return NULL;
 	pthread_mutex_lock(&gate->lock);
-	makes_way = uncount_call(gate, op);
-	makes_way |= leave_sight(gate, op);
-	*drained = land(gate, op);
+	makes_way = gate_uncount_call(gate, op);
+	makes_way |= gate_leave_sight(gate, op);
+	*drained = gate_land(gate, op);
 	if (makes_way)
-		now = take_if_empty(gate);
+		now = gate_take_if_empty(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -510,7 +515,7 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 void casync_gate_refused(struct casync_gate *gate, struct casync_op *first)
 {
 	pthread_mutex_lock(&gate->lock);
-	(void)uncount_call(gate, first);
+	(void)gate_uncount_call(gate, first);
 	gate->inside++;
 	pthread_mutex_unlock(&gate->lock);
 }
@@ -519,7 +524,7 @@ void casync_gate_refused(struct casync_gate *gate, struct casync_op *first)
  * Writes that wait for a first flush are not what that flush waits for, though
  * they may have come before it began.
  */
-static void move_journaling(struct casync_gate *gate)
+static void gate_move_journaling(struct casync_gate *gate)
 {
 	struct casync_op *op;
 
@@ -528,7 +533,7 @@ static void move_journaling(struct casync_gate *gate)
 		    op->gather.epoch == gate->epoch)
 			continue;
 		gate->flying[op->gather.epoch]--;
-		take_off(gate, op);
+		gate_take_off(gate, op);
 	}
 }
 
@@ -539,7 +544,7 @@ bool casync_gate_hold(struct casync_gate *gate)
 	pthread_mutex_lock(&gate->lock);
 	gate->epoch ^= 1;
 	if (gate->journaling)
-		move_journaling(gate);
+		gate_move_journaling(gate);
 	drained = gate->flying[gate->epoch ^ 1] == 0;
 	gate->held = true;
 	gate->draining = !drained;
@@ -565,7 +570,7 @@ struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled)
 	gate->held = false;
 	if (journaled)
 		gate->journaling = false;
-	now = take_beside_others(gate);
+	now = gate_take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -591,7 +596,7 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 			link = &(*link)->next;
 			continue;
 		}
-		*end = take_at(gate, link);
+		*end = gate_take_at(gate, link);
 		gate->flying[(*end)->gather.epoch]--;
 		end = &(*end)->next;
 	}
@@ -601,8 +606,8 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 
 /* Does something behind it, which may have to wait for it, belong to what a
  * flush waits for? */
-static bool keeps_flush_waiting(const struct casync_gate *gate,
-				const struct casync_op *op)
+static bool gate_keeps_flush_waiting(const struct casync_gate *gate,
+				     const struct casync_op *op)
 {
 	const struct casync_op *later;
 
@@ -616,7 +621,8 @@ static bool keeps_flush_waiting(const struct casync_gate *gate,
 	return false;
 }
 
-static void join_other_epoch(struct casync_gate *gate, struct casync_op *op)
+static void gate_join_other_epoch(struct casync_gate *gate,
+				  struct casync_op *op)
 {
 	gate->flying[op->gather.epoch]--;
 	op->gather.epoch = gate->epoch ^ 1;
@@ -630,10 +636,10 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 
 	pthread_mutex_lock(&gate->lock);
 	op->gather.parked = false;
-	take_off(gate, op);
-	if (keeps_flush_waiting(gate, op))
-		join_other_epoch(gate, op);
-	now = take_beside_others(gate);
+	gate_take_off(gate, op);
+	if (gate_keeps_flush_waiting(gate, op))
+		gate_join_other_epoch(gate, op);
+	now = gate_take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -647,10 +653,10 @@ struct casync_op *casync_gate_give_up(struct casync_gate *gate,
 	pthread_mutex_lock(&gate->lock);
 	while (*link != op)
 		link = &(*link)->next;
-	(void)take_at(gate, link);
+	(void)gate_take_at(gate, link);
 	op->gather.parked = false;
 	/* What overlaps it need not wait for it any more. */
-	now = take_beside_others(gate);
+	now = gate_take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }

@@ -27,7 +27,7 @@ void casync_gather_prepare(struct casync_op *op)
 		op->gather.max_bytes = max_bytes;
 }
 
-static uint32_t iovs_of(const struct casync_op *op)
+static uint32_t gather_iovs_of(const struct casync_op *op)
 {
 	return (uint32_t)op->parts[0].io.iovcnt;
 }
@@ -39,10 +39,11 @@ void casync_gather_begin(struct casync_gather_run *run, struct casync_op *op)
 	run->begin = op->offset;
 	run->end = op->offset + op->length_bytes;
 	run->count = 1;
-	run->iovs = iovs_of(op);
+	run->iovs = gather_iovs_of(op);
 }
 
-static bool wants_the_same(const struct casync_op *a, const struct casync_op *b)
+static bool gather_wants_the_same(const struct casync_op *a,
+				  const struct casync_op *b)
 {
 	return a->gather.max_bytes == b->gather.max_bytes &&
 	       a->gather.piece == b->gather.piece &&
@@ -60,8 +61,8 @@ bool casync_gather_fits(const struct casync_gather_run *run,
 		return false;
 	return run->end - run->begin + op->length_bytes <=
 		       op->gather.max_bytes &&
-	       run->iovs + iovs_of(op) <= CASYNC_GATHER_IOVS &&
-	       wants_the_same(run->first, op);
+	       run->iovs + gather_iovs_of(op) <= CASYNC_GATHER_IOVS &&
+	       gather_wants_the_same(run->first, op);
 }
 
 void casync_gather_add(struct casync_gather_run *run, struct casync_op *op)
@@ -76,7 +77,7 @@ void casync_gather_add(struct casync_gather_run *run, struct casync_op *op)
 	}
 	run->end = run->last->offset + run->last->length_bytes;
 	run->count++;
-	run->iovs += iovs_of(op);
+	run->iovs += gather_iovs_of(op);
 }
 
 struct casync_op *casync_gather_end(const struct casync_gather_run *run)
@@ -97,26 +98,27 @@ struct casync_op *casync_gather_end(const struct casync_gather_run *run)
 void casync_gather_lay_out(struct casync_op *first)
 {
 	struct casync_part *part = &first->parts[0];
-	uint32_t own = iovs_of(first);
+	uint32_t own = gather_iovs_of(first);
 	const struct casync_op *op;
 	struct iovec *to;
 	uint32_t iovs = own;
 
 	for (op = first->members; op != NULL; op = op->next)
-		iovs += iovs_of(op);
+		iovs += gather_iovs_of(op);
 	casync_pool_keep_iovs(first, own, iovs);
 	part->io.iov = first->iovs;
 	to = first->iovs + own;
 	for (op = first->members; op != NULL; op = op->next) {
-		memcpy(to, op->parts[0].io.iov, iovs_of(op) * sizeof(*to));
-		to += iovs_of(op);
+		memcpy(to, op->parts[0].io.iov,
+		       gather_iovs_of(op) * sizeof(*to));
+		to += gather_iovs_of(op);
 		part->asked_bytes += op->length_bytes;
 	}
 	part->io.iovcnt = (int)iovs;
 }
 
 /* Would each perhaps have been granted by itself? */
-static bool is_refused(const struct casync_part *part)
+static bool gather_is_refused(const struct casync_part *part)
 {
 	int64_t result = part->result;
 
@@ -133,7 +135,7 @@ struct casync_op *casync_gather_scatter(struct casync_op *first)
 	if (members == NULL)
 		return NULL;
 	result = first->parts[0].result;
-	if (is_refused(&first->parts[0])) {
+	if (gather_is_refused(&first->parts[0])) {
 		first->gather.alone = true;
 		return NULL;
 	}

@@ -41,14 +41,15 @@ void casync_inflight_destroy(struct casync_inflight *set)
 	pthread_mutex_destroy(&set->lock);
 }
 
-static bool has_room_locked(const struct casync_inflight *set, uint64_t bytes)
+static bool inflight_has_room_locked(const struct casync_inflight *set,
+				     uint64_t bytes)
 {
 	return set->ops == 0 || (set->ops < set->max_ops &&
 				 set->bytes + bytes <= set->max_bytes);
 }
 
-static void add_locked(struct casync_inflight *set,
-		       struct casync_inflight_entry *entry)
+static void inflight_add_locked(struct casync_inflight *set,
+				struct casync_inflight_entry *entry)
 {
 	entry->since_ns = casync_now_ns();
 	glist_add_tail(&set->entries, &entry->link);
@@ -67,13 +68,14 @@ void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes)
 	__atomic_store_n(&all_max_bytes, max_bytes, __ATOMIC_RELAXED);
 }
 
-static void give_back(uint64_t bytes)
+static void inflight_give_back(uint64_t bytes)
 {
 	__atomic_sub_fetch(&all_ops, 1, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
 }
 
-static bool is_assured_locked(const struct casync_inflight *set, uint64_t bytes)
+static bool inflight_is_assured_locked(const struct casync_inflight *set,
+				       uint64_t bytes)
 {
 	uint64_t ops = set->ops + set->waiting;
 
@@ -82,24 +84,25 @@ static bool is_assured_locked(const struct casync_inflight *set, uint64_t bytes)
 		set->bytes + set->line_bytes + bytes <= CASYNC_ASSURED_BYTES);
 }
 
-static bool take_of_all_locked(const struct casync_inflight *set,
-			       uint64_t bytes)
+static bool inflight_take_of_all_locked(const struct casync_inflight *set,
+					uint64_t bytes)
 {
 	uint64_t ops = __atomic_add_fetch(&all_ops, 1, __ATOMIC_RELAXED);
 	uint64_t sum = __atomic_add_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
 
 	if ((ops <= __atomic_load_n(&all_max_ops, __ATOMIC_RELAXED) &&
 	     sum <= __atomic_load_n(&all_max_bytes, __ATOMIC_RELAXED)) ||
-	    is_assured_locked(set, bytes))
+	    inflight_is_assured_locked(set, bytes))
 		return true;
-	give_back(bytes);
+	inflight_give_back(bytes);
 	return false;
 }
 
 /* --- the line */
 
-static void leave_line_locked(struct casync_inflight *set,
-			      struct casync_inflight_entry *entry, int refused)
+static void inflight_leave_line_locked(struct casync_inflight *set,
+				       struct casync_inflight_entry *entry,
+				       int refused)
 {
 	glist_del(&entry->link);
 	set->waiting--;
@@ -107,10 +110,10 @@ static void leave_line_locked(struct casync_inflight *set,
 	entry->refused = refused;
 	entry->waited_ns = casync_now_ns() - entry->came_ns;
 	if (refused != 0) {
-		give_back(entry->bytes);
+		inflight_give_back(entry->bytes);
 		set->refused++;
 	} else {
-		add_locked(set, entry);
+		inflight_add_locked(set, entry);
 	}
 }
 
@@ -118,24 +121,26 @@ static void leave_line_locked(struct casync_inflight *set,
  * Give the room there is to those who wait, in the order they came.  They are
  * to be called without the lock: linked by next_called.
  */
-static void serve_line_locked(struct casync_inflight *set,
-			      struct casync_inflight_entry **called)
+static void inflight_serve_line_locked(struct casync_inflight *set,
+				       struct casync_inflight_entry **called)
 {
 	struct casync_inflight_entry *first;
 
 	while ((first = glist_first_entry(&set->line,
 					  struct casync_inflight_entry,
 					  link)) != NULL) {
-		if (!set->closed && !has_room_locked(set, first->bytes))
+		if (!set->closed &&
+		    !inflight_has_room_locked(set, first->bytes))
 			return;
-		leave_line_locked(set, first, set->closed ? -ESHUTDOWN : 0);
+		inflight_leave_line_locked(set, first,
+					   set->closed ? -ESHUTDOWN : 0);
 		*called = first;
 		called = &first->next_called;
 	}
 }
 
 /* The set may be gone; an entry may be when it has been called. */
-static void call_all(struct casync_inflight_entry *entry)
+static void inflight_call_all(struct casync_inflight_entry *entry)
 {
 	struct casync_inflight_entry *next;
 
@@ -153,13 +158,13 @@ void casync_inflight_limit(struct casync_inflight *set, uint64_t max_ops,
 	pthread_mutex_lock(&set->lock);
 	set->max_ops = max_ops;
 	set->max_bytes = max_bytes;
-	serve_line_locked(set, &called);
+	inflight_serve_line_locked(set, &called);
 	pthread_mutex_unlock(&set->lock);
-	call_all(called);
+	inflight_call_all(called);
 }
 
-static void line_up_locked(struct casync_inflight *set,
-			   struct casync_inflight_entry *entry)
+static void inflight_line_up_locked(struct casync_inflight *set,
+				    struct casync_inflight_entry *entry)
 {
 	entry->came_ns = casync_now_ns();
 	glist_add_tail(&set->line, &entry->link);
@@ -167,21 +172,22 @@ static void line_up_locked(struct casync_inflight *set,
 	set->line_bytes += entry->bytes;
 }
 
-static int enter_locked(struct casync_inflight *set,
-			struct casync_inflight_entry *entry)
+static int inflight_enter_locked(struct casync_inflight *set,
+				 struct casync_inflight_entry *entry)
 {
-	bool room = set->waiting == 0 && has_room_locked(set, entry->bytes);
+	bool room = set->waiting == 0 &&
+		    inflight_has_room_locked(set, entry->bytes);
 
 	if (set->closed)
 		return -ESHUTDOWN;
 	if ((!room && set->waiting >= CASYNC_MAX_WAITING) ||
-	    !take_of_all_locked(set, entry->bytes))
+	    !inflight_take_of_all_locked(set, entry->bytes))
 		return -EAGAIN;
 	if (room) {
-		add_locked(set, entry);
+		inflight_add_locked(set, entry);
 		return 0;
 	}
-	line_up_locked(set, entry);
+	inflight_line_up_locked(set, entry);
 	return -EINPROGRESS;
 }
 
@@ -198,7 +204,7 @@ int casync_inflight_enter(struct casync_inflight *set,
 	entry->reported = false;
 
 	pthread_mutex_lock(&set->lock);
-	rc = enter_locked(set, entry);
+	rc = inflight_enter_locked(set, entry);
 	pthread_mutex_unlock(&set->lock);
 	return rc;
 }
@@ -215,13 +221,13 @@ void casync_inflight_leave(struct casync_inflight *set,
 		glist_del(&entry->link);
 		set->ops--;
 		set->bytes -= entry->bytes;
-		give_back(entry->bytes);
-		serve_line_locked(set, &called);
+		inflight_give_back(entry->bytes);
+		inflight_serve_line_locked(set, &called);
 	}
 	if (set->closed && set->ops + set->refused == 0)
 		pthread_cond_broadcast(&set->emptied);
 	pthread_mutex_unlock(&set->lock);
-	call_all(called);
+	inflight_call_all(called);
 }
 
 void casync_inflight_expire(struct casync_inflight *set)
@@ -238,14 +244,14 @@ void casync_inflight_expire(struct casync_inflight *set)
 					  link)) != NULL &&
 	       now_ns - first->came_ns >=
 		       CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS) {
-		leave_line_locked(set, first, -EAGAIN);
+		inflight_leave_line_locked(set, first, -EAGAIN);
 		*end = first;
 		end = &first->next_called;
 	}
 	/* The one behind may need less room. */
-	serve_line_locked(set, end);
+	inflight_serve_line_locked(set, end);
 	pthread_mutex_unlock(&set->lock);
-	call_all(called);
+	inflight_call_all(called);
 }
 
 uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
@@ -257,9 +263,9 @@ uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
 
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
-	serve_line_locked(set, &called);
+	inflight_serve_line_locked(set, &called);
 	pthread_mutex_unlock(&set->lock);
-	call_all(called);
+	inflight_call_all(called);
 
 	pthread_mutex_lock(&set->lock);
 	while (set->ops + set->refused != 0 && rc == 0)
@@ -288,7 +294,7 @@ void casync_inflight_visit_overdue(struct casync_inflight *set,
 	pthread_mutex_unlock(&set->lock);
 }
 
-static uint64_t oldest_since_locked(struct casync_inflight *set)
+static uint64_t inflight_oldest_since_locked(struct casync_inflight *set)
 {
 	struct casync_inflight_entry *entry = glist_first_entry(
 		glist_empty(&set->overdue) ? &set->entries : &set->overdue,
@@ -307,13 +313,13 @@ void casync_inflight_look(struct casync_inflight *set,
 	look->bytes = set->bytes;
 	look->peak_ops = set->peak_ops;
 	look->waiting = set->waiting;
-	since_ns = oldest_since_locked(set);
+	since_ns = inflight_oldest_since_locked(set);
 	pthread_mutex_unlock(&set->lock);
 	look->oldest_ns = since_ns != 0 ? casync_now_ns() - since_ns : 0;
 }
 
-static void visit_list(struct glist_head *list, casync_inflight_visitor *visit,
-		       void *arg)
+static void inflight_visit_list(struct glist_head *list,
+				casync_inflight_visitor *visit, void *arg)
 {
 	struct glist_head *node;
 
@@ -326,7 +332,7 @@ void casync_inflight_visit_all(struct casync_inflight *set,
 			       casync_inflight_visitor *visit, void *arg)
 {
 	pthread_mutex_lock(&set->lock);
-	visit_list(&set->overdue, visit, arg);
-	visit_list(&set->entries, visit, arg);
+	inflight_visit_list(&set->overdue, visit, arg);
+	inflight_visit_list(&set->entries, visit, arg);
 	pthread_mutex_unlock(&set->lock);
 }

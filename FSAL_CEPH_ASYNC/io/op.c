@@ -18,7 +18,7 @@
 #include "pool.h"
 
 /* The request may be gone while done_cb still runs, and its groups with it. */
-static void copy_creds(struct casync_op *op, const struct user_cred *from)
+static void op_copy_creds(struct casync_op *op, const struct user_cred *from)
 {
 	gid_t *groups = op->groups;
 
@@ -45,7 +45,7 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 	op->obj = casync_object_of(obj_hdl);
 	op->ino = op->obj->id.ino;
 	op->gsh_export = op_ctx->ctx_export;
-	copy_creds(op, &op_ctx->creds);
+	op_copy_creds(op, &op_ctx->creds);
 	/* Over NFSv3 Ganesha leaves the end to us: compliant_eof_behavior. */
 	op->caller_finds_end = op_ctx->nfs_vers == NFS_V4 &&
 			       nfs_param.core_param.getattrs_in_complete_read;
@@ -72,7 +72,7 @@ static fsal_openflags_t op_openflags(const struct casync_op *op)
 	return op->kind == CASYNC_OP_READ ? FSAL_O_READ : FSAL_O_WRITE;
 }
 
-static struct casync_durability decide_durability(struct casync_op *op)
+static struct casync_durability op_decide_durability(struct casync_op *op)
 {
 	const struct casync_tuning *tuning = &op->exp->keys.tuning;
 	struct casync_durability_in in = {
@@ -102,7 +102,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	done_cb(handle, status, arg, caller_arg);
 }
 
-static void release_fd(struct casync_op *op)
+static void op_release_fd(struct casync_op *op)
 {
 	fsal_status_t status;
 
@@ -124,7 +124,7 @@ static void release_fd(struct casync_op *op)
 /* op->late: the second of the two sends the write on. */
 enum { PARKED = 1, CALLED = 2 };
 
-static void go_on(struct casync_op *op, uint32_t what)
+static void op_go_on(struct casync_op *op, uint32_t what)
 {
 	const uint32_t both = PARKED | CALLED;
 
@@ -134,14 +134,14 @@ static void go_on(struct casync_op *op, uint32_t what)
 }
 
 /* There is a place, or none in time: on with it, where that may block. */
-static void called(struct casync_inflight_entry *entry)
+static void op_called(struct casync_inflight_entry *entry)
 {
-	go_on(container_of(entry, struct casync_op, entry), CALLED);
+	op_go_on(container_of(entry, struct casync_op, entry), CALLED);
 }
 
 void casync_op_parked(struct casync_op *op)
 {
-	go_on(op, PARKED);
+	op_go_on(op, PARKED);
 }
 
 enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
@@ -165,7 +165,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	op->share_held = state == NULL;
 
 	op->work.run = later;
-	op->entry.called = called;
+	op->entry.called = op_called;
 	op->late = op->kind == CASYNC_OP_WRITE ? 0 : PARKED;
 	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
 				   op->length_bytes);
@@ -173,7 +173,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 		return CASYNC_OP_STARTED;
 	if (rc == -EINPROGRESS)
 		return CASYNC_OP_WAITS;
-	release_fd(op);
+	op_release_fd(op);
 	op->fsal_fd = NULL;
 	*status = fsalstat(ERR_FSAL_DELAY, -rc);
 	return CASYNC_OP_REFUSED;
@@ -182,12 +182,12 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 void casync_op_prepare(struct casync_op *op)
 {
 	if (op->kind == CASYNC_OP_WRITE)
-		op->durability = decide_durability(op);
+		op->durability = op_decide_durability(op);
 	casync_parts_lay_out(op);
 	casync_gather_prepare(op);
 }
 
-static void store_outcome(const struct casync_op *op)
+static void op_store_outcome(const struct casync_op *op)
 {
 	struct fsal_io_arg *arg = op->arg;
 
@@ -208,10 +208,10 @@ void casync_op_end(struct casync_op *op)
 	/* A simple context is root's; access checks in done_cb are not. */
 	ctx.creds = op->creds;
 
-	release_fd(op);
+	op_release_fd(op);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
 	casync_op_count(op);
-	store_outcome(op);
+	op_store_outcome(op);
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)
 		casync_dump_ended(op);
@@ -220,7 +220,7 @@ void casync_op_end(struct casync_op *op)
 	release_op_context();
 }
 
-static void run_end(struct casync_work *work)
+static void op_run_end(struct casync_work *work)
 {
 	casync_op_end(container_of(work, struct casync_op, work));
 }
@@ -228,7 +228,7 @@ static void run_end(struct casync_work *work)
 void casync_op_end_on_worker(struct casync_op *op)
 {
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = run_end;
+	op->work.run = op_run_end;
 	casync_work_submit(CASYNC_WORK_DATA, &op->work);
 }
 

@@ -8,15 +8,15 @@
 #include "op.h"
 #include "op_metrics.h"
 
-static enum casync_metric_op metric_op(const struct casync_op *op)
+static enum casync_metric_op op_metrics_kind(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ ? CASYNC_METRIC_READ
 					  : CASYNC_METRIC_WRITE;
 }
 
 /* Stability is known only after the answer. */
-static void count_stability(const struct casync_op *op,
-			    struct casync_metrics_shard *shard)
+static void op_metrics_count_stability(const struct casync_op *op,
+				       struct casync_metrics_shard *shard)
 {
 	if (!op->durability.stable_answer)
 		return;
@@ -30,10 +30,10 @@ static void count_stability(const struct casync_op *op,
 }
 
 /* Requests never submitted report only the total. */
-static void observe_stages(const struct casync_op *op,
-			   struct casync_metrics_shard *shard)
+static void op_metrics_observe_stages(const struct casync_op *op,
+				      struct casync_metrics_shard *shard)
 {
-	unsigned int h = CASYNC_H_STAGES + metric_op(op) * CASYNC_STAGES;
+	unsigned int h = CASYNC_H_STAGES + op_metrics_kind(op) * CASYNC_STAGES;
 	uint64_t began_ns = op->entry.since_ns - op->entry.waited_ns;
 	uint64_t now_ns = casync_now_ns();
 
@@ -56,18 +56,19 @@ void casync_op_count(const struct casync_op *op)
 
 	if (!CASYNC_METRICS_ON)
 		return;
-	casync_count_answer(shard, metric_op(op), op->status);
+	casync_count_answer(shard, op_metrics_kind(op), op->status);
 	casync_session_heard(op->exp->session, op->status.minor);
 	if (op->entry.waited_ns != 0)
 		casync_observe(shard, CASYNC_H_THROTTLE, op->entry.waited_ns);
 	if (op->entry.refused != 0)
 		return;
-	observe_stages(op, shard);
+	op_metrics_observe_stages(op, shard);
 	if (FSAL_IS_ERROR(op->status))
 		return;
-	casync_count(shard, CASYNC_C_BYTES + metric_op(op), op->amount_bytes);
+	casync_count(shard, CASYNC_C_BYTES + op_metrics_kind(op),
+		     op->amount_bytes);
 	if (op->kind == CASYNC_OP_WRITE)
-		count_stability(op, shard);
+		op_metrics_count_stability(op, shard);
 	else if (op->end_of_file)
 		casync_count(shard, CASYNC_C_EOF_READS, 1);
 }
@@ -76,5 +77,5 @@ void casync_op_count_unsubmitted(const struct casync_op *op,
 				 fsal_status_t status)
 {
 	casync_count_answer(casync_metrics_shard(&op->exp->metrics),
-			    metric_op(op), status);
+			    op_metrics_kind(op), status);
 }

@@ -35,7 +35,7 @@ struct cursor {
 };
 
 /* Slice the next `length` bytes off; returns the number of iovecs written. */
-static int slice(struct cursor *from, size_t length, struct iovec *to)
+static int parts_slice(struct cursor *from, size_t length, struct iovec *to)
 {
 	int count = 0;
 
@@ -59,7 +59,7 @@ static int slice(struct cursor *from, size_t length, struct iovec *to)
 	return count;
 }
 
-static unsigned int count_parts(const struct casync_op *op, uint64_t span)
+static unsigned int parts_count_parts(const struct casync_op *op, uint64_t span)
 {
 	if (span == 0)
 		return 1;
@@ -67,8 +67,8 @@ static unsigned int count_parts(const struct casync_op *op, uint64_t span)
 			      op->offset / span + 1);
 }
 
-static void init_part(struct casync_op *op, struct casync_part *part,
-		      uint64_t offset, size_t length_bytes)
+static void parts_init_part(struct casync_op *op, struct casync_part *part,
+			    uint64_t offset, size_t length_bytes)
 {
 	part->op = op;
 	part->asked_bytes = length_bytes;
@@ -94,7 +94,7 @@ void casync_parts_lay_out(struct casync_op *op)
 	struct iovec *iov;
 	unsigned int i;
 
-	op->part_count = count_parts(op, span);
+	op->part_count = parts_count_parts(op, span);
 	/* Each cut adds at most one iovec. */
 	casync_pool_make_room(op, op->part_count,
 			      (unsigned int)op->arg->iov_count +
@@ -106,9 +106,9 @@ void casync_parts_lay_out(struct casync_op *op)
 
 		if (span != 0 && span - offset % span < length)
 			length = span - offset % span;
-		init_part(op, &op->parts[i], offset, length);
+		parts_init_part(op, &op->parts[i], offset, length);
 		op->parts[i].io.iov = iov;
-		op->parts[i].io.iovcnt = slice(&cursor, length, iov);
+		op->parts[i].io.iovcnt = parts_slice(&cursor, length, iov);
 		iov += op->parts[i].io.iovcnt;
 		offset += length;
 		left -= length;

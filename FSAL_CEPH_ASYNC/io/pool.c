@@ -15,7 +15,7 @@ struct casync_slab {
 	struct casync_op ops[SLAB_OPS];
 };
 
-static void init_op(struct casync_op *op)
+static void pool_init_op(struct casync_op *op)
 {
 	op->parts = op->own_parts;
 	op->parts_room = CASYNC_OP_PARTS;
@@ -24,22 +24,22 @@ static void init_op(struct casync_op *op)
 	op->state = CASYNC_OP_DONE;
 }
 
-static void count_bytes(struct casync_pool *pool, int64_t change)
+static void pool_count_bytes(struct casync_pool *pool, int64_t change)
 {
 	__atomic_add_fetch(&pool->bytes, (uint64_t)change, __ATOMIC_RELAXED);
 }
 
-static void free_iovs(struct casync_pool *pool, struct casync_op *op)
+static void pool_free_iovs(struct casync_pool *pool, struct casync_op *op)
 {
 	if (op->iovs == op->own_iovs)
 		return;
-	count_bytes(pool, -(int64_t)(op->iovs_room * sizeof(*op->iovs)));
+	pool_count_bytes(pool, -(int64_t)(op->iovs_room * sizeof(*op->iovs)));
 	gsh_free(op->iovs);
 	op->iovs = op->own_iovs;
 	op->iovs_room = CASYNC_OP_IOVS;
 }
 
-static void wipe_op(struct casync_op *op)
+static void pool_wipe_op(struct casync_op *op)
 {
 	size_t kept = offsetof(struct casync_op, work);
 
@@ -57,15 +57,15 @@ void casync_pool_init(struct casync_pool *pool)
 	memset(pool->arrays, 0, sizeof(pool->arrays));
 }
 
-static size_t array_bytes(unsigned int size)
+static size_t pool_array_bytes(unsigned int size)
 {
 	return sizeof(struct casync_part_array) +
 	       ((size_t)1 << size) * sizeof(struct casync_part);
 }
 
 /* An array of 2^size parts, none of them armed. */
-static struct casync_part_array *take_array(struct casync_pool *pool,
-					    unsigned int size)
+static struct casync_part_array *pool_take_array(struct casync_pool *pool,
+						 unsigned int size)
 {
 	struct casync_pool_arrays *arrays = &pool->arrays[size];
 	struct casync_part_array *array;
@@ -77,14 +77,15 @@ static struct casync_part_array *take_array(struct casync_pool *pool,
 	pthread_mutex_unlock(&pool->lock);
 	if (array != NULL)
 		return array;
-	array = gsh_calloc(1, array_bytes(size));
+	array = gsh_calloc(1, pool_array_bytes(size));
 	array->size = size;
-	count_bytes(pool, (int64_t)array_bytes(size));
+	pool_count_bytes(pool, (int64_t)pool_array_bytes(size));
 	return array;
 }
 
 /* A late duplicate finds the parts as they are until they are used again. */
-static void put_array_locked(struct casync_pool *pool, struct casync_op *op)
+static void pool_put_array_locked(struct casync_pool *pool,
+				  struct casync_op *op)
 {
 	struct casync_part_array *array = op->part_array;
 	struct casync_pool_arrays *arrays;
@@ -101,7 +102,7 @@ static void put_array_locked(struct casync_pool *pool, struct casync_op *op)
 	op->part_array = NULL;
 }
 
-static void free_arrays(struct casync_pool *pool)
+static void pool_free_arrays(struct casync_pool *pool)
 {
 	struct casync_part_array *array;
 	unsigned int i;
@@ -126,14 +127,14 @@ void casync_pool_destroy(struct casync_pool *pool)
 	while ((slab = pool->slabs) != NULL) {
 		pool->slabs = slab->next;
 		for (i = 0; i < SLAB_OPS; i++)
-			free_iovs(pool, &slab->ops[i]);
+			pool_free_iovs(pool, &slab->ops[i]);
 		gsh_free(slab);
 	}
-	free_arrays(pool);
+	pool_free_arrays(pool);
 	pthread_mutex_destroy(&pool->lock);
 }
 
-static void append_locked(struct casync_pool *pool, struct casync_op *op)
+static void pool_append_locked(struct casync_pool *pool, struct casync_op *op)
 {
 	op->next = NULL;
 	if (pool->newest != NULL)
@@ -143,17 +144,17 @@ static void append_locked(struct casync_pool *pool, struct casync_op *op)
 	pool->newest = op;
 }
 
-static void grow_locked(struct casync_pool *pool)
+static void pool_grow_locked(struct casync_pool *pool)
 {
 	struct casync_slab *slab = gsh_calloc(1, sizeof(*slab));
 	unsigned int i;
 
-	count_bytes(pool, (int64_t)sizeof(*slab));
+	pool_count_bytes(pool, (int64_t)sizeof(*slab));
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	for (i = 0; i < SLAB_OPS; i++) {
-		init_op(&slab->ops[i]);
-		append_locked(pool, &slab->ops[i]);
+		pool_init_op(&slab->ops[i]);
+		pool_append_locked(pool, &slab->ops[i]);
 	}
 }
 
@@ -163,7 +164,7 @@ struct casync_op *casync_pool_get(struct casync_pool *pool)
 
 	pthread_mutex_lock(&pool->lock);
 	if (pool->oldest == NULL)
-		grow_locked(pool);
+		pool_grow_locked(pool);
 	op = pool->oldest;
 	pool->oldest = op->next;
 	if (pool->oldest == NULL)
@@ -171,20 +172,20 @@ struct casync_op *casync_pool_get(struct casync_pool *pool)
 	pool->in_use++;
 	pthread_mutex_unlock(&pool->lock);
 
-	wipe_op(op);
+	pool_wipe_op(op);
 	return op;
 }
 
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 {
 	if (op->iovs_room > CASYNC_POOL_IOVS)
-		free_iovs(pool, op);
+		pool_free_iovs(pool, op);
 	op->parts = op->own_parts;
 	op->parts_room = CASYNC_OP_PARTS;
 
 	pthread_mutex_lock(&pool->lock);
-	put_array_locked(pool, op);
-	append_locked(pool, op);
+	pool_put_array_locked(pool, op);
+	pool_append_locked(pool, op);
 	pool->in_use--;
 	pthread_mutex_unlock(&pool->lock);
 }
@@ -217,15 +218,15 @@ void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
 	if (iovs < CASYNC_POOL_IOVS)
 		iovs = CASYNC_POOL_IOVS;
 	more = gsh_calloc(iovs, sizeof(*more));
-	count_bytes(pool, (int64_t)(iovs * sizeof(*more)));
+	pool_count_bytes(pool, (int64_t)(iovs * sizeof(*more)));
 	memcpy(more, op->iovs, kept * sizeof(*more));
-	free_iovs(pool, op);
+	pool_free_iovs(pool, op);
 	op->iovs = more;
 	op->iovs_room = iovs;
 }
 
 /* The least n for which 2^n is not less. */
-static unsigned int size_for(unsigned int parts)
+static unsigned int pool_size_for(unsigned int parts)
 {
 	return parts <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(parts - 1);
 }
@@ -237,9 +238,9 @@ void casync_pool_make_room(struct casync_op *op, unsigned int parts,
 
 	if (parts > op->parts_room) {
 		pthread_mutex_lock(&pool->lock);
-		put_array_locked(pool, op);
+		pool_put_array_locked(pool, op);
 		pthread_mutex_unlock(&pool->lock);
-		op->part_array = take_array(pool, size_for(parts));
+		op->part_array = pool_take_array(pool, pool_size_for(parts));
 		op->parts = op->part_array->parts;
 		op->parts_room = 1U << op->part_array->size;
 	}

@@ -11,7 +11,7 @@
 #include "op.h"
 #include "repair.h"
 
-static void count(struct casync_op *op, enum casync_counter counter)
+static void repair_count(struct casync_op *op, enum casync_counter counter)
 {
 	casync_count(casync_metrics_shard(&op->exp->metrics), counter, 1);
 }
@@ -59,7 +59,7 @@ static int64_t repair_part(struct casync_op *op, struct casync_part *part)
  * Does the file end where the read does?  All bytes are there, so if nobody
  * can tell, "not yet" is the answer: the client's next read finds out.
  */
-static void check_end_of_file(struct casync_op *op)
+static void repair_check_end_of_file(struct casync_op *op)
 {
 	uint64_t generation = casync_file_size_generation(op->obj);
 	struct ceph_statx stx;
@@ -71,7 +71,7 @@ static void check_end_of_file(struct casync_op *op)
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 
-static enum rest repair(struct casync_op *op)
+static enum rest repair_fetch(struct casync_op *op)
 {
 	unsigned int i;
 	int64_t have;
@@ -93,11 +93,11 @@ static enum rest repair(struct casync_op *op)
 	return op->caller_finds_end ? NOTHING : ASK_SIZE;
 }
 
-static void run_look(struct casync_work *work)
+static void repair_run_look(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	check_end_of_file(op);
+	repair_check_end_of_file(op);
 	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
 	casync_op_end(op);
 }
@@ -106,10 +106,10 @@ static void run_look(struct casync_work *work)
  * The end, on a thread that may not wait: asking for the size goes to one that
  * may, if there is one free, and so does closing a temporary fd.
  */
-static void end_or_look(struct casync_op *op, enum rest rest)
+static void repair_end_or_look(struct casync_op *op, enum rest rest)
 {
 	if (rest == ASK_SIZE) {
-		op->work.run = run_look;
+		op->work.run = repair_run_look;
 		if (casync_work_try_shared(CASYNC_WORK_LOOK, &op->obj->look,
 					   &op->work))
 			return;
@@ -117,29 +117,29 @@ static void end_or_look(struct casync_op *op, enum rest rest)
 	casync_op_end_unblocked(op);
 }
 
-static void run_repair(struct casync_work *work)
+static void repair_run_fetch(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
-	enum rest rest = repair(op);
+	enum rest rest = repair_fetch(op);
 
 	casync_work_give_way(CASYNC_WORK_DATA, &op->obj->data);
-	end_or_look(op, rest);
+	repair_end_or_look(op, rest);
 }
 
 void casync_repair(struct casync_op *op)
 {
-	count(op, CASYNC_C_REPAIRED_READS);
+	repair_count(op, CASYNC_C_REPAIRED_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = run_repair;
+	op->work.run = repair_run_fetch;
 	casync_work_submit_shared(CASYNC_WORK_DATA, &op->obj->data, &op->work);
 }
 
-static void run_blocking_read(struct casync_work *work)
+static void repair_run_blocking_read(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	if (repair(op) == ASK_SIZE)
-		check_end_of_file(op);
+	if (repair_fetch(op) == ASK_SIZE)
+		repair_check_end_of_file(op);
 	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
 	casync_op_end(op);
 }
@@ -147,9 +147,9 @@ static void run_blocking_read(struct casync_work *work)
 void casync_repair_whole(struct casync_op *op)
 {
 	/* Its parts have a result of 0: all of it is yet to be fetched. */
-	count(op, CASYNC_C_BLOCKING_READS);
+	repair_count(op, CASYNC_C_BLOCKING_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
-	op->work.run = run_blocking_read;
+	op->work.run = repair_run_blocking_read;
 	casync_work_submit_shared(CASYNC_WORK_LOOK, &op->obj->look, &op->work);
 }
 
@@ -159,23 +159,23 @@ void casync_repair_whole(struct casync_op *op)
 
 /* A worker of Ganesha's that has waited for the answer asks for the size by
  * itself, unless others wait for attributes of the file already. */
-static void look_here(struct casync_op *op)
+static void repair_look_here(struct casync_op *op)
 {
-	struct casync_breaker *breaker = &op->obj->getattr;
+	struct casync_waiter_limit *limit = &op->obj->getattr;
 
-	if (!casync_breaker_try(breaker, CASYNC_LANE_WORKER, LOOKING_HERE))
+	if (!casync_waiter_limit_try(limit, CASYNC_LANE_WORKER, LOOKING_HERE))
 		return;
-	check_end_of_file(op);
-	casync_breaker_leave(breaker, CASYNC_LANE_WORKER);
+	repair_check_end_of_file(op);
+	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
 }
 
 void casync_repair_end_of_file(struct casync_op *op)
 {
-	count(op, CASYNC_C_SIZE_CHECKS);
+	repair_count(op, CASYNC_C_SIZE_CHECKS);
 	if (casync_on_completion_thread()) {
-		end_or_look(op, ASK_SIZE);
+		repair_end_or_look(op, ASK_SIZE);
 		return;
 	}
-	look_here(op);
+	repair_look_here(op);
 	casync_op_end_unblocked(op);
 }

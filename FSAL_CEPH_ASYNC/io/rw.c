@@ -34,7 +34,7 @@
  * False where nothing of the request lies within, and where somebody else
  * makes the file shorter: then what we know of its size is not enough.
  */
-static bool clamp_to_size(struct casync_op *op)
+static bool rw_clamp_to_size(struct casync_op *op)
 {
 	uint64_t size = casync_file_size_hint(op->obj);
 
@@ -45,14 +45,14 @@ static bool clamp_to_size(struct casync_op *op)
 	return true;
 }
 
-static void count(struct casync_export *exp, enum casync_counter counter)
+static void rw_count(struct casync_export *exp, enum casync_counter counter)
 {
 	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
 /* Whatever it waits for from here on, no worker of Ganesha's does; but one
  * that has come this far without waiting may wait for the answer. */
-static void go(struct casync_op *op, bool may_await)
+static void rw_go(struct casync_op *op, bool may_await)
 {
 	casync_op_prepare(op);
 	if (op->past_end) {
@@ -60,7 +60,7 @@ static void go(struct casync_op *op, bool may_await)
 		return;
 	}
 	if (op->kind == CASYNC_OP_WRITE && casync_flush_before_data(op->obj))
-		count(op->exp, CASYNC_C_JOURNALED_FIRST);
+		rw_count(op->exp, CASYNC_C_JOURNALED_FIRST);
 	if (!may_await)
 		casync_submit(op);
 	else if (casync_submit_and_await(op))
@@ -68,21 +68,21 @@ static void go(struct casync_op *op, bool may_await)
 }
 
 /* The gate keeps a write's place among those that overlap it. */
-static void park(struct casync_op *op)
+static void rw_park(struct casync_op *op)
 {
 	casync_op_prepare(op);
 	casync_submit_park(op);
 	casync_op_parked(op);
 }
 
-static void go_parked(struct casync_op *op)
+static void rw_go_parked(struct casync_op *op)
 {
 	if (casync_flush_before_data(op->obj))
-		count(op->exp, CASYNC_C_JOURNALED_FIRST);
+		rw_count(op->exp, CASYNC_C_JOURNALED_FIRST);
 	casync_submit_parked(op);
 }
 
-static void refuse(struct casync_op *op)
+static void rw_refuse(struct casync_op *op)
 {
 	if (op->kind == CASYNC_OP_WRITE)
 		casync_submit_give_up(op);
@@ -90,24 +90,24 @@ static void refuse(struct casync_op *op)
 	casync_op_end_unblocked(op);
 }
 
-static void go_later(struct casync_work *work)
+static void rw_go_later(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
 	if (op->entry.refused != 0)
-		refuse(op);
+		rw_refuse(op);
 	else if (op->kind == CASYNC_OP_WRITE)
-		go_parked(op);
+		rw_go_parked(op);
 	else
-		go(op, false);
+		rw_go(op, false);
 }
 
-static void start(struct casync_op *op, bool bypass)
+static void rw_start(struct casync_op *op, bool bypass)
 {
 	enum casync_op_kind kind;
 	fsal_status_t status;
 
-	op->past_end = op->kind == CASYNC_OP_READ && !clamp_to_size(op);
+	op->past_end = op->kind == CASYNC_OP_READ && !rw_clamp_to_size(op);
 	/* libcephfs refuses empty writes and loses empty reads. */
 	if (op->length_bytes == 0) {
 		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
@@ -115,13 +115,13 @@ static void start(struct casync_op *op, bool bypass)
 	}
 
 	kind = op->kind;
-	switch (casync_op_start(op, bypass, go_later, &status)) {
+	switch (casync_op_start(op, bypass, rw_go_later, &status)) {
 	case CASYNC_OP_STARTED:
-		go(op, true);
+		rw_go(op, true);
 		break;
 	case CASYNC_OP_WAITS:
 		if (kind == CASYNC_OP_WRITE)
-			park(op);
+			rw_park(op);
 		break;
 	case CASYNC_OP_REFUSED:
 		casync_op_fail(op, status);
@@ -130,7 +130,7 @@ static void start(struct casync_op *op, bool bypass)
 }
 
 /* Does the request end past what a signed offset can say? */
-static bool past_last_offset(const struct casync_op *op)
+static bool rw_past_last_offset(const struct casync_op *op)
 {
 	return op->offset > INT64_MAX ||
 	       op->length_bytes > INT64_MAX - op->offset;
@@ -156,30 +156,30 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	}
 
 	read_arg->end_of_file = false;
-	if (past_last_offset(op)) {
+	if (rw_past_last_offset(op)) {
 		/* No file reaches that far. */
 		read_arg->end_of_file = true;
 		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 		return;
 	}
 	casync_lease_let_go(op->obj);
-	start(op, bypass);
+	rw_start(op, bypass);
 }
 
 /* 0, or why the bits that a write has to clear are still there. */
-static int clear_privileges(const struct casync_op *op)
+static int rw_clear_privileges(const struct casync_op *op)
 {
-	struct casync_breaker *breaker = &op->obj->change;
+	struct casync_waiter_limit *limit = &op->obj->change;
 	int rc;
 
 	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
 		return 0;
 	/* It asks the MDS: as for SETATTR. */
-	if (!casync_breaker_enter(breaker, CASYNC_LANE_WORKER,
-				  casync_breaker_workers()))
+	if (!casync_waiter_limit_enter(limit, CASYNC_LANE_WORKER,
+				       casync_waiter_limit_workers()))
 		return -EAGAIN;
 	rc = casync_drop_privileges(op->obj);
-	casync_breaker_leave(breaker, CASYNC_LANE_WORKER);
+	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
 	return rc;
 }
 
@@ -198,16 +198,16 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	/* libcephfs asserts on a write to a snapshot. */
 	if (op->obj->id.snapid != CEPH_NOSNAP)
 		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));
-	else if (past_last_offset(op))
+	else if (rw_past_last_offset(op))
 		casync_op_fail(op, fsalstat(ERR_FSAL_FBIG, EFBIG));
-	else if ((rc = clear_privileges(op)) < 0)
+	else if ((rc = rw_clear_privileges(op)) < 0)
 		casync_op_fail(op, casync_status(rc));
 	else
-		start(op, bypass);
+		rw_start(op, bypass);
 }
 
-static void count_commit(struct casync_export *exp, fsal_status_t status,
-			 uint64_t began_ns)
+static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
+			    uint64_t began_ns)
 {
 	struct casync_metrics_shard *shard =
 		casync_metrics_shard(&exp->metrics);
@@ -219,15 +219,15 @@ static void count_commit(struct casync_export *exp, fsal_status_t status,
 }
 
 /* As for SETATTR: one file's may have so many workers. */
-static int flush_unless_stuck(struct casync_object *obj)
+static int rw_flush_unless_stuck(struct casync_object *obj)
 {
 	int rc;
 
-	if (!casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
-				  casync_breaker_workers()))
+	if (!casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
+				       casync_waiter_limit_workers()))
 		return -EAGAIN;
 	rc = casync_flush_wait(obj);
-	casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
+	casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
 	return rc;
 }
 
@@ -247,10 +247,10 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	if (casync_durability_commit_flushes(
 		    casync_tuned(&tuning->stable_write), false,
 		    casync_file_size_pending(obj)))
-		status = casync_status(flush_unless_stuck(obj));
+		status = casync_status(rw_flush_unless_stuck(obj));
 	else
-		count(exp, CASYNC_C_COMMIT_FREE);
+		rw_count(exp, CASYNC_C_COMMIT_FREE);
 
-	count_commit(exp, status, began_ns);
+	rw_count_commit(exp, status, began_ns);
 	return status;
 }

@@ -17,14 +17,14 @@
 #include "submit.h"
 
 /* One hold less; the last one hands the op over. */
-static void put_part(struct casync_op *op)
+static void submit_put_part(struct casync_op *op)
 {
 	if (__atomic_sub_fetch(&op->parts_left, 1, __ATOMIC_ACQ_REL) == 0 &&
 	    !casync_await_hand_over(op))
 		casync_complete_queue(op);
 }
 
-static void part_completed(struct casync_part *part, int64_t result)
+static void submit_part_completed(struct casync_part *part, int64_t result)
 {
 	/* The exactly-once guard.  It also holds for an op that was answered
 	 * and waits in the pool: its parts are not armed. */
@@ -39,17 +39,17 @@ static void part_completed(struct casync_part *part, int64_t result)
 	if (CASYNC_METRICS_ON)
 		__atomic_store_n(&part->op->answered_ns, casync_now_ns(),
 				 __ATOMIC_RELAXED);
-	put_part(part->op);
+	submit_put_part(part->op);
 }
 
 /* ceph_ll_io_info.callback of every part. */
-static void completed(struct ceph_ll_io_info *io)
+static void submit_completed(struct ceph_ll_io_info *io)
 {
-	part_completed((struct casync_part *)io, io->result);
+	submit_part_completed((struct casync_part *)io, io->result);
 }
 
 /* Those that go with an op see what it sees. */
-static void mark_members(struct casync_op *first)
+static void submit_mark_members(struct casync_op *first)
 {
 	struct casync_op *op;
 
@@ -67,7 +67,7 @@ static void submit_parts(struct casync_op *op)
 
 	if (op->members != NULL) {
 		casync_gather_lay_out(op);
-		mark_members(op);
+		submit_mark_members(op);
 	}
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
 	if (CASYNC_METRICS_ON)
@@ -79,11 +79,11 @@ static void submit_parts(struct casync_op *op)
 	for (i = 0; i < op->part_count; i++) {
 		struct casync_part *part = &op->parts[i];
 
-		part->io.callback = completed;
+		part->io.callback = submit_completed;
 		__atomic_store_n(&part->armed, true, __ATOMIC_RELEASE);
 		rc = ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
 		if (rc != 0)
-			part_completed(part, rc);
+			submit_part_completed(part, rc);
 		else if (!__atomic_load_n(&part->armed, __ATOMIC_RELAXED))
 			called_back++;
 	}
@@ -94,7 +94,7 @@ static void submit_parts(struct casync_op *op)
 
 /* The file may have become shorter while a read was queued: rw.c,
  * clamp_to_size(), says what that would do. */
-static bool is_beyond_the_end(const struct casync_op *op)
+static bool submit_is_beyond_the_end(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ &&
 	       op->offset + op->length_bytes > casync_file_size_hint(op->obj);
@@ -107,14 +107,14 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 
 	/* The gate is the object's, and the op in hand keeps the object. */
 	for (; op != NULL; op = next) {
-		if (is_beyond_the_end(op)) {
+		if (submit_is_beyond_the_end(op)) {
 			next = casync_gate_next(gate, op);
 			casync_repair_whole(op);
 			continue;
 		}
 		submit_parts(op);
 		next = casync_gate_next(gate, op);
-		put_part(op);
+		submit_put_part(op);
 	}
 }
 
@@ -150,14 +150,14 @@ bool casync_submit_and_await(struct casync_op *op)
 	struct casync_op *next;
 
 	/* What is answered with others is answered by a completion thread. */
-	if (now != op || op->members != NULL || is_beyond_the_end(op) ||
+	if (now != op || op->members != NULL || submit_is_beyond_the_end(op) ||
 	    !casync_await_begin(op)) {
 		submit_from(gate, now);
 		return false;
 	}
 	submit_parts(op);
 	next = casync_gate_next(gate, op);
-	put_part(op);
+	submit_put_part(op);
 	if (next == NULL)
 		return casync_await_end(op);
 	/* There is more to do than to wait; the answer must not wait for it. */
@@ -201,11 +201,11 @@ static void submit_each(struct casync_work *work)
 	for (; op != NULL; op = next) {
 		next = op->next;
 		submit_again(op);
-		put_part(op);
+		submit_put_part(op);
 	}
 	submit_again(first);
 	next = casync_gate_next(gate, first);
-	put_part(first);
+	submit_put_part(first);
 	submit_from(gate, next);
 }
 

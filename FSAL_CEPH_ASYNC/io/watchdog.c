@@ -34,8 +34,8 @@ struct harvest {
 	uint64_t seen;
 };
 
-static bool gather(const struct casync_inflight_entry *entry,
-		   struct harvest *harvest)
+static bool watchdog_gather(const struct casync_inflight_entry *entry,
+			    struct harvest *harvest)
 {
 	harvest->seen++;
 	if (harvest->taken == CASYNC_WATCHDOG_LINES)
@@ -45,18 +45,18 @@ static bool gather(const struct casync_inflight_entry *entry,
 	return true;
 }
 
-static void gather_slow(struct casync_inflight_entry *entry, void *arg)
+static void watchdog_gather_slow(struct casync_inflight_entry *entry, void *arg)
 {
 	/* Not listed now, then not when it ends either. */
-	entry->reported = gather(entry, arg);
+	entry->reported = watchdog_gather(entry, arg);
 }
 
-static void gather_any(struct casync_inflight_entry *entry, void *arg)
+static void watchdog_gather_any(struct casync_inflight_entry *entry, void *arg)
 {
-	(void)gather(entry, arg);
+	(void)watchdog_gather(entry, arg);
 }
 
-static void look_for_slow_ops(struct casync_export *exp)
+static void watchdog_look_for_slow_ops(struct casync_export *exp)
 {
 	uint32_t limit_ms = casync_tuned(&exp->keys.tuning.slow_op_warn);
 	struct harvest harvest = {.taken = 0};
@@ -67,7 +67,7 @@ static void look_for_slow_ops(struct casync_export *exp)
 		return;
 	casync_inflight_visit_overdue(
 		&exp->inflight, casync_now_ns() - limit_ms * CASYNC_NS_PER_MS,
-		gather_slow, &harvest);
+		watchdog_gather_slow, &harvest);
 	if (harvest.seen != 0)
 		casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW,
 			     harvest.seen);
@@ -91,7 +91,8 @@ void casync_watchdog_list(struct casync_export *exp, const char *why)
 	char line[CASYNC_DUMP_LINE];
 	unsigned int i;
 
-	casync_inflight_visit_all(&exp->inflight, gather_any, &harvest);
+	casync_inflight_visit_all(&exp->inflight, watchdog_gather_any,
+				  &harvest);
 	for (i = 0; i < harvest.taken; i++)
 		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s",
 			exp->export.export_id, why,
@@ -99,7 +100,7 @@ void casync_watchdog_list(struct casync_export *exp, const char *why)
 					   sizeof(line)));
 }
 
-static void look_for_duplicates(void)
+static void watchdog_look_for_duplicates(void)
 {
 	struct casync_duplicate duplicate;
 	char line[CASYNC_DUMP_LINE];
@@ -112,7 +113,7 @@ static void look_for_duplicates(void)
 			casync_dump_format(&duplicate.op, line, sizeof(line)));
 }
 
-static void look_at_exports(void)
+static void watchdog_look_at_exports(void)
 {
 	struct casync_export *exp;
 	struct glist_head *node;
@@ -121,33 +122,33 @@ static void look_at_exports(void)
 	glist_for_each(node, &watched) {
 		exp = glist_entry(node, struct casync_export, watched.link);
 		casync_inflight_expire(&exp->inflight);
-		look_for_slow_ops(exp);
+		watchdog_look_for_slow_ops(exp);
 	}
 	pthread_mutex_unlock(&watched_lock);
 }
 
-static void wait_a_tick_locked(void)
+static void watchdog_wait_a_tick_locked(void)
 {
 	struct timespec deadline = casync_deadline(TICK_MS);
 
 	(void)pthread_cond_timedwait(&stop_running, &run_lock, &deadline);
 }
 
-static void *watch(void *unused)
+static void *watchdog_watch(void *unused)
 {
 	(void)unused;
 	SetNameFunction("casync_watch");
 
 	pthread_mutex_lock(&run_lock);
 	while (running) {
-		wait_a_tick_locked();
+		watchdog_wait_a_tick_locked();
 		pthread_mutex_unlock(&run_lock);
 		/* First: what is logged may wait for a disk. */
 		casync_complete_help();
 		casync_workers_help();
 		casync_flush_tick();
-		look_for_duplicates();
-		look_at_exports();
+		watchdog_look_for_duplicates();
+		watchdog_look_at_exports();
 		casync_publish_tick();
 		pthread_mutex_lock(&run_lock);
 	}
@@ -162,7 +163,7 @@ int casync_watchdog_start(void)
 	pthread_mutex_lock(&run_lock);
 	if (!running) {
 		casync_cond_init(&stop_running);
-		rc = -pthread_create(&thread, NULL, watch, NULL);
+		rc = -pthread_create(&thread, NULL, watchdog_watch, NULL);
 		running = rc == 0;
 	}
 	pthread_mutex_unlock(&run_lock);

@@ -27,7 +27,7 @@ unsigned int casync_bucket(uint64_t us)
 }
 
 /* Rarely written, so looked at first. */
-static void raise_to(uint64_t *most, uint64_t value)
+static void metrics_raise_to(uint64_t *most, uint64_t value)
 {
 	uint64_t seen = __atomic_load_n(most, __ATOMIC_RELAXED);
 
@@ -37,7 +37,7 @@ static void raise_to(uint64_t *most, uint64_t value)
 		; /* seen is fresh */
 }
 
-static void lower_to(uint64_t *least, uint64_t value)
+static void metrics_lower_to(uint64_t *least, uint64_t value)
 {
 	uint64_t seen = __atomic_load_n(least, __ATOMIC_RELAXED);
 
@@ -59,11 +59,11 @@ void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
 	/* The count last: who sees it sees the sum too. */
 	__atomic_fetch_add(&to->sum_us[bucket], us, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&to->count[bucket], 1, __ATOMIC_RELEASE);
-	raise_to(&to->max_us, us);
-	lower_to(&to->min_us_and_1, us + 1);
+	metrics_raise_to(&to->max_us, us);
+	metrics_lower_to(&to->min_us_and_1, us + 1);
 }
 
-static enum casync_error_class class_of(fsal_status_t status)
+static enum casync_error_class metrics_class_of(fsal_status_t status)
 {
 	switch (status.major) {
 	case ERR_FSAL_DELAY:
@@ -88,12 +88,12 @@ void casync_count_answer(struct casync_metrics_shard *shard,
 	if (FSAL_IS_ERROR(status))
 		casync_count(shard,
 			     CASYNC_C_ERRORS + op * CASYNC_ERROR_CLASSES +
-				     class_of(status),
+				     metrics_class_of(status),
 			     1);
 }
 
-static void add_histogram(struct casync_histogram_shard *to,
-			  const struct casync_histogram_shard *from)
+static void metrics_add_histogram(struct casync_histogram_shard *to,
+				  const struct casync_histogram_shard *from)
 {
 	uint64_t most = __atomic_load_n(&from->max_us, __ATOMIC_RELAXED);
 	uint64_t least = __atomic_load_n(&from->min_us_and_1, __ATOMIC_RELAXED);
@@ -124,8 +124,8 @@ void casync_metrics_add_up(struct casync_metrics *metrics,
 			totals->counters[i] += __atomic_load_n(
 				&shard->counters[i], __ATOMIC_RELAXED);
 		for (i = 0; i < CASYNC_HISTOGRAMS; i++)
-			add_histogram(&totals->histograms[i],
-				      &shard->histograms[i]);
+			metrics_add_histogram(&totals->histograms[i],
+					      &shard->histograms[i]);
 	}
 }
 

@@ -68,7 +68,7 @@ static bool looked_up;
 static counter_metric_handle_t duplicates;
 static uint64_t duplicates_shown;
 
-static bool find(void *to, const char *name)
+static bool prometheus_find(void *to, const char *name)
 {
 	void *found = dlsym(RTLD_DEFAULT, name);
 
@@ -76,21 +76,23 @@ static bool find(void *to, const char *name)
 	return found != NULL;
 }
 
-static bool find_all(void)
+static bool prometheus_find_all(void)
 {
-	return find(&registry.register_counter,
-		    "monitoring__register_counter") &&
-	       find(&registry.register_gauge, "monitoring__register_gauge") &&
-	       find(&registry.register_histogram,
-		    "monitoring__register_histogram") &&
-	       find(&registry.counter_inc, "monitoring__counter_inc") &&
-	       find(&registry.gauge_set, "monitoring__gauge_set") &&
-	       find(&registry.histogram_observe,
-		    "monitoring__histogram_observe");
+	return prometheus_find(&registry.register_counter,
+			       "monitoring__register_counter") &&
+	       prometheus_find(&registry.register_gauge,
+			       "monitoring__register_gauge") &&
+	       prometheus_find(&registry.register_histogram,
+			       "monitoring__register_histogram") &&
+	       prometheus_find(&registry.counter_inc,
+			       "monitoring__counter_inc") &&
+	       prometheus_find(&registry.gauge_set, "monitoring__gauge_set") &&
+	       prometheus_find(&registry.histogram_observe,
+			       "monitoring__histogram_observe");
 }
 
 /* What is not of one export. */
-static void register_module(void)
+static void prometheus_register_module(void)
 {
 	char libcephfs[32];
 	int major, minor, patch;
@@ -113,12 +115,12 @@ static void register_module(void)
 		NULL, 0);
 }
 
-static bool available(void)
+static bool prometheus_available(void)
 {
 	if (!looked_up) {
 		looked_up = true;
-		if (find_all()) {
-			register_module();
+		if (prometheus_find_all()) {
+			prometheus_register_module();
 		} else {
 			registry.register_counter = NULL;
 			LogInfo(COMPONENT_FSAL,
@@ -128,8 +130,9 @@ static bool available(void)
 	return registry.register_counter != NULL;
 }
 
-static uint16_t fill_labels(metric_label_t *labels, const char *export_id,
-			    const struct casync_metric_name *name)
+static uint16_t prometheus_fill_labels(metric_label_t *labels,
+				       const char *export_id,
+				       const struct casync_metric_name *name)
 {
 	uint16_t count = 0;
 	unsigned int i;
@@ -140,7 +143,7 @@ static uint16_t fill_labels(metric_label_t *labels, const char *export_id,
 	return count;
 }
 
-static const char *prefixed(const char *name)
+static const char *prometheus_prefixed(const char *name)
 {
 	static char whole[64];
 
@@ -148,7 +151,8 @@ static const char *prefixed(const char *name)
 	return whole;
 }
 
-static void register_counters(struct casync_prometheus *of, const char *id)
+static void prometheus_register_counters(struct casync_prometheus *of,
+					 const char *id)
 {
 	metric_label_t labels[MAX_LABELS];
 	unsigned int i;
@@ -156,16 +160,17 @@ static void register_counters(struct casync_prometheus *of, const char *id)
 	for (i = 0; i < CASYNC_COUNTERS; i++) {
 		const struct casync_metric_name *name =
 			&casync_counter_names[i];
-		uint16_t count = fill_labels(labels, id, name);
+		uint16_t count = prometheus_fill_labels(labels, id, name);
 
 		of->counters[i] = registry.register_counter(
-			prefixed(name->name),
+			prometheus_prefixed(name->name),
 			METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels,
 			count);
 	}
 }
 
-static void register_histograms(struct casync_prometheus *of, const char *id)
+static void prometheus_register_histograms(struct casync_prometheus *of,
+					   const char *id)
 {
 	metric_label_t labels[MAX_LABELS];
 	int64_t bounds[CASYNC_BUCKETS - 1];
@@ -177,29 +182,30 @@ static void register_histograms(struct casync_prometheus *of, const char *id)
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
 		const struct casync_metric_name *name =
 			&casync_histogram_names[i];
-		uint16_t count = fill_labels(labels, id, name);
+		uint16_t count = prometheus_fill_labels(labels, id, name);
 
 		of->histograms[i] = registry.register_histogram(
-			prefixed(name->name),
+			prometheus_prefixed(name->name),
 			METRIC_METADATA(name->help, METRIC_UNIT_MICROSECOND),
 			labels, count, buckets);
 	}
 }
 
-static void register_gauges(struct casync_prometheus *of, const char *id)
+static void prometheus_register_gauges(struct casync_prometheus *of,
+				       const char *id)
 {
 	metric_label_t label = METRIC_LABEL("export", id);
 	unsigned int i;
 
 	for (i = 0; i < GAUGES; i++)
 		of->gauges[i] = registry.register_gauge(
-			prefixed(gauge_names[i].name),
+			prometheus_prefixed(gauge_names[i].name),
 			METRIC_METADATA(gauge_names[i].help, METRIC_UNIT_NONE),
 			&label, 1);
 }
 
-static void register_session(struct casync_prometheus *of, const char *id,
-			     const char *client)
+static void prometheus_register_session(struct casync_prometheus *of,
+					const char *id, const char *client)
 {
 	metric_label_t labels[2];
 
@@ -213,15 +219,15 @@ static void register_session(struct casync_prometheus *of, const char *id,
 		labels, 2);
 }
 
-static struct casync_prometheus *register_export(uint16_t export_id,
-						 const char *id)
+static struct casync_prometheus *prometheus_register_export(uint16_t export_id,
+							    const char *id)
 {
 	struct casync_prometheus *of = gsh_calloc(1, sizeof(*of));
 
 	of->export_id = export_id;
-	register_counters(of, id);
-	register_histograms(of, id);
-	register_gauges(of, id);
+	prometheus_register_counters(of, id);
+	prometheus_register_histograms(of, id);
+	prometheus_register_gauges(of, id);
 	of->next = all;
 	all = of;
 	return of;
@@ -233,7 +239,7 @@ struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 	struct casync_prometheus *of;
 	char id[8];
 
-	if (!available())
+	if (!prometheus_available())
 		return NULL;
 	for (of = all; of != NULL && of->export_id != export_id; of = of->next)
 		;
@@ -241,8 +247,8 @@ struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 		return NULL;
 	(void)snprintf(id, sizeof(id), "%" PRIu16, export_id);
 	if (of == NULL)
-		of = register_export(export_id, id);
-	register_session(of, id, client);
+		of = prometheus_register_export(export_id, id);
+	prometheus_register_session(of, id, client);
 	of->in_use = true;
 	memset(&of->shown, 0, sizeof(of->shown));
 	return of;
@@ -254,7 +260,7 @@ void casync_prometheus_put(struct casync_prometheus *of)
 		of->in_use = false;
 }
 
-static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
+static uint64_t prometheus_clamp(uint64_t value, uint64_t least, uint64_t most)
 {
 	if (value < least)
 		return least;
@@ -266,8 +272,9 @@ static uint64_t clamp(uint64_t value, uint64_t least, uint64_t most)
  * bucket, of its mean.  So counts and sums are what they are here.  Should a
  * sum that is just being added to not fit its bucket, the rest comes later.
  */
-static void show_bucket(struct casync_prometheus *of, unsigned int h,
-			unsigned int b, uint64_t count, uint64_t sum_us)
+static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
+				   unsigned int b, uint64_t count,
+				   uint64_t sum_us)
 {
 	uint64_t *shown_us = &of->shown.histograms[h].sum_us[b];
 	uint64_t least = b == 0 ? 0 : casync_bucket_us(b - 1) + 1;
@@ -276,28 +283,30 @@ static void show_bucket(struct casync_prometheus *of, unsigned int h,
 
 	for (; count != 0; count--) {
 		uint64_t left_us = sum_us > *shown_us ? sum_us - *shown_us : 0;
-		uint64_t us = clamp(left_us / count, least, most);
+		uint64_t us = prometheus_clamp(left_us / count, least, most);
 
 		registry.histogram_observe(of->histograms[h], (int64_t)us);
 		*shown_us += us;
 	}
 }
 
-static void show_histogram(struct casync_prometheus *of, unsigned int h,
-			   const struct casync_histogram_shard *now)
+static void prometheus_show_histogram(struct casync_prometheus *of,
+				      unsigned int h,
+				      const struct casync_histogram_shard *now)
 {
 	unsigned int b;
 
 	for (b = 0; b < CASYNC_BUCKETS; b++) {
 		uint64_t *shown = &of->shown.histograms[h].count[b];
 
-		show_bucket(of, h, b, now->count[b] - *shown, now->sum_us[b]);
+		prometheus_show_bucket(of, h, b, now->count[b] - *shown,
+				       now->sum_us[b]);
 		*shown = now->count[b];
 	}
 }
 
-static void show_gauges(struct casync_prometheus *of,
-			const struct casync_inflight_look *look)
+static void prometheus_show_gauges(struct casync_prometheus *of,
+				   const struct casync_inflight_look *look)
 {
 	const uint64_t values[GAUGES] = {
 		[IN_FLIGHT] = look->ops,
@@ -312,7 +321,7 @@ static void show_gauges(struct casync_prometheus *of,
 		registry.gauge_set(of->gauges[i], (int64_t)values[i]);
 }
 
-static void show_duplicates(void)
+static void prometheus_show_duplicates(void)
 {
 	uint64_t now = casync_duplicates_count();
 
@@ -335,10 +344,10 @@ void casync_prometheus_update(struct casync_prometheus *of,
 		of->shown.counters[i] = now;
 	}
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++)
-		show_histogram(of, i, &view->totals.histograms[i]);
-	show_gauges(of, &view->inflight);
+		prometheus_show_histogram(of, i, &view->totals.histograms[i]);
+	prometheus_show_gauges(of, &view->inflight);
 	registry.gauge_set(of->session, view->session);
-	show_duplicates();
+	prometheus_show_duplicates();
 }
 
 void casync_prometheus_free(void)

@@ -20,7 +20,7 @@ static uint64_t next_look_ns; /* the watchdog's */
 /* Under the lock; 5 KiB, rather not on a stack. */
 static struct casync_view view;
 
-static void look_locked(struct casync_export *exp)
+static void publish_look_locked(struct casync_export *exp)
 {
 	view.export_id = exp->export.export_id;
 	casync_metrics_add_up(&exp->metrics, &view.totals);
@@ -48,7 +48,7 @@ void casync_publish_remove(struct casync_export *exp)
 	pthread_mutex_lock(&lock);
 	if (mine->listed) {
 		glist_del(&mine->link);
-		look_locked(exp);
+		publish_look_locked(exp);
 		/* Nobody waits for what did not end; a gauge would stay. */
 		memset(&view.inflight, 0, sizeof(view.inflight));
 		view.session = CASYNC_SESSION_NONE;
@@ -60,12 +60,12 @@ void casync_publish_remove(struct casync_export *exp)
 }
 
 /* What was done since the last line, when one is due. */
-static void log_line_locked(struct casync_export *exp, uint64_t now_ns)
+static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
 {
 	uint32_t interval_s = casync_tuned(&exp->keys.tuning.stats_interval);
 	struct casync_published *mine = &exp->published;
 	static struct casync_totals totals;
-	char line[CASYNC_STATSLINE_BYTES];
+	char line[CASYNC_STATS_LOG_BYTES];
 	uint64_t seconds = (now_ns - mine->line_ns) / CASYNC_NS_PER_S;
 
 	if (interval_s == 0 || seconds < interval_s)
@@ -75,10 +75,10 @@ static void log_line_locked(struct casync_export *exp, uint64_t now_ns)
 	mine->before_line = totals;
 	mine->line_ns = now_ns;
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
-		 casync_statsline_format(&view, seconds, line, sizeof(line)));
+		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
 }
 
-static void show_locked(struct casync_export *exp, uint64_t now_ns)
+static void publish_show_locked(struct casync_export *exp, uint64_t now_ns)
 {
 	struct casync_published *mine = &exp->published;
 
@@ -86,9 +86,9 @@ static void show_locked(struct casync_export *exp, uint64_t now_ns)
 	if (mine->prometheus == NULL)
 		mine->prometheus = casync_prometheus_get(exp->export.export_id,
 							 exp->session->client);
-	look_locked(exp);
+	publish_look_locked(exp);
 	casync_prometheus_update(mine->prometheus, &view);
-	log_line_locked(exp, now_ns);
+	publish_log_line_locked(exp, now_ns);
 }
 
 void casync_publish_tick(void)
@@ -102,7 +102,7 @@ void casync_publish_tick(void)
 
 	pthread_mutex_lock(&lock);
 	glist_for_each(node, &published)
-		show_locked(
+		publish_show_locked(
 			glist_entry(node, struct casync_export, published.link),
 			now_ns);
 	pthread_mutex_unlock(&lock);
@@ -117,7 +117,7 @@ void casync_publish_visit(casync_view_visitor *visit, void *arg)
 		struct casync_export *exp =
 			glist_entry(node, struct casync_export, published.link);
 
-		look_locked(exp);
+		publish_look_locked(exp);
 		casync_totals_since(&view.totals, &exp->published.before_reset);
 		visit(&view, arg);
 	}

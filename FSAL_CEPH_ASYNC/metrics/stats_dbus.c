@@ -24,7 +24,7 @@ struct row {
 	double mean_ms, least_ms, most_ms;
 };
 
-static void append(DBusMessageIter *rows, const struct row *row)
+static void stats_dbus_append(DBusMessageIter *rows, const struct row *row)
 {
 	dbus_message_iter_append_basic(rows, DBUS_TYPE_STRING, &row->name);
 	dbus_message_iter_append_basic(rows, DBUS_TYPE_UINT64, &row->count);
@@ -34,28 +34,29 @@ static void append(DBusMessageIter *rows, const struct row *row)
 }
 
 /* What a row of an export is called: "export 1 READ total". */
-static const char *name_row(char *name, size_t size, uint16_t export_id,
-			    const char *what)
+static const char *stats_dbus_name_row(char *name, size_t size,
+				       uint16_t export_id, const char *what)
 {
 	(void)snprintf(name, size, "export %" PRIu16 " %s", export_id, what);
 	return name;
 }
 
-static void append_count(DBusMessageIter *rows, uint16_t export_id,
-			 const char *what, uint64_t count)
+static void stats_dbus_append_count(DBusMessageIter *rows, uint16_t export_id,
+				    const char *what, uint64_t count)
 {
 	char name[NAME_BYTES];
 	const struct row row = {
-		.name = name_row(name, sizeof(name), export_id, what),
+		.name = stats_dbus_name_row(name, sizeof(name), export_id,
+					    what),
 		.count = count,
 	};
 
-	append(rows, &row);
+	stats_dbus_append(rows, &row);
 }
 
 /* What never happened is left out, but for the requests. */
-static void append_counters(DBusMessageIter *rows,
-			    const struct casync_view *view)
+static void stats_dbus_append_counters(DBusMessageIter *rows,
+				       const struct casync_view *view)
 {
 	unsigned int i;
 
@@ -63,13 +64,14 @@ static void append_counters(DBusMessageIter *rows,
 		uint64_t count = view->totals.counters[i];
 
 		if (count != 0 || i < CASYNC_C_BYTES)
-			append_count(rows, view->export_id,
-				     casync_counter_names[i].row, count);
+			stats_dbus_append_count(rows, view->export_id,
+						casync_counter_names[i].row,
+						count);
 	}
 }
 
-static void append_histograms(DBusMessageIter *rows,
-			      const struct casync_view *view)
+static void stats_dbus_append_histograms(DBusMessageIter *rows,
+					 const struct casync_view *view)
 {
 	unsigned int i;
 
@@ -78,8 +80,9 @@ static void append_histograms(DBusMessageIter *rows,
 			&view->totals.histograms[i];
 		char name[NAME_BYTES];
 		struct row row = {
-			.name = name_row(name, sizeof(name), view->export_id,
-					 casync_histogram_names[i].row),
+			.name = stats_dbus_name_row(
+				name, sizeof(name), view->export_id,
+				casync_histogram_names[i].row),
 			.count = casync_histogram_count(of),
 		};
 
@@ -91,22 +94,25 @@ static void append_histograms(DBusMessageIter *rows,
 			row.least_ms =
 				(double)(of->min_us_and_1 - 1) / US_PER_MS;
 		row.most_ms = (double)of->max_us / US_PER_MS;
-		append(rows, &row);
+		stats_dbus_append(rows, &row);
 	}
 }
 
-static void append_view(const struct casync_view *view, void *arg)
+static void stats_dbus_append_view(const struct casync_view *view, void *arg)
 {
-	append_counters(arg, view);
-	append_histograms(arg, view);
-	append_count(arg, view->export_id, "in flight", view->inflight.ops);
-	append_count(arg, view->export_id, "in flight peak",
-		     view->inflight.peak_ops);
-	append_count(arg, view->export_id, "waiting", view->inflight.waiting);
-	append_count(arg, view->export_id, "session state", view->session);
+	stats_dbus_append_counters(arg, view);
+	stats_dbus_append_histograms(arg, view);
+	stats_dbus_append_count(arg, view->export_id, "in flight",
+				view->inflight.ops);
+	stats_dbus_append_count(arg, view->export_id, "in flight peak",
+				view->inflight.peak_ops);
+	stats_dbus_append_count(arg, view->export_id, "waiting",
+				view->inflight.waiting);
+	stats_dbus_append_count(arg, view->export_id, "session state",
+				view->session);
 }
 
-static void extract(struct fsal_module *const fsal, void *iter)
+static void stats_dbus_extract(struct fsal_module *const fsal, void *iter)
 {
 	const struct row duplicates = {
 		.name = "duplicate completions",
@@ -118,32 +124,32 @@ static void extract(struct fsal_module *const fsal, void *iter)
 	dbus_message_iter_append_basic(iter, DBUS_TYPE_STRING, &text);
 	dbus_message_iter_open_container(iter, DBUS_TYPE_STRUCT, NULL, &rows);
 	/* Always: libdbus ends a process that sends an empty struct. */
-	append(&rows, &duplicates);
-	casync_publish_visit(append_view, &rows);
+	stats_dbus_append(&rows, &duplicates);
+	casync_publish_visit(stats_dbus_append_view, &rows);
 	dbus_message_iter_close_container(iter, &rows);
 	text = "OK";
 	dbus_message_iter_append_basic(iter, DBUS_TYPE_STRING, &text);
 }
 
-static void reset(struct fsal_module *const fsal)
+static void stats_dbus_reset(struct fsal_module *const fsal)
 {
 	(void)fsal;
 	casync_publish_reset();
 }
 
-void casync_statistics_init(struct fsal_module *fsal)
+void casync_stats_dbus_init(struct fsal_module *fsal)
 {
 	/* Ganesha asks only an FSAL that has some; the rows are ours. */
 	static struct fsal_stats some;
 
 	fsal->stats = &some;
-	fsal->m_ops.fsal_extract_stats = extract;
-	fsal->m_ops.fsal_reset_stats = reset;
+	fsal->m_ops.fsal_extract_stats = stats_dbus_extract;
+	fsal->m_ops.fsal_reset_stats = stats_dbus_reset;
 }
 
 #else
 
-void casync_statistics_init(struct fsal_module *fsal)
+void casync_stats_dbus_init(struct fsal_module *fsal)
 {
 	(void)fsal;
 }

@@ -15,10 +15,10 @@ struct text {
 	size_t used;
 };
 
-static void append(struct text *text, const char *format, ...)
+static void stats_log_append(struct text *text, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-static void append(struct text *text, const char *format, ...)
+static void stats_log_append(struct text *text, const char *format, ...)
 {
 	va_list args;
 	int length;
@@ -34,15 +34,15 @@ static void append(struct text *text, const char *format, ...)
 		text->used = text->size - 1;
 }
 
-static uint64_t mean_us(const struct casync_histogram_shard *of)
+static uint64_t stats_log_mean_us(const struct casync_histogram_shard *of)
 {
 	uint64_t count = casync_histogram_count(of);
 
 	return count == 0 ? 0 : casync_histogram_sum_us(of) / count;
 }
 
-static uint64_t errors_of(const struct casync_totals *totals,
-			  enum casync_metric_op op)
+static uint64_t stats_log_errors_of(const struct casync_totals *totals,
+				    enum casync_metric_op op)
 {
 	const uint64_t *classes =
 		&totals->counters[CASYNC_C_ERRORS + op * CASYNC_ERROR_CLASSES];
@@ -55,7 +55,7 @@ static uint64_t errors_of(const struct casync_totals *totals,
 	return errors;
 }
 
-static uint64_t delays(const struct casync_totals *totals)
+static uint64_t stats_log_delays(const struct casync_totals *totals)
 {
 	uint64_t count = 0;
 	unsigned int op;
@@ -67,44 +67,48 @@ static uint64_t delays(const struct casync_totals *totals)
 	return count;
 }
 
-static void append_transfers(struct text *text, const char *name,
-			     const struct casync_totals *totals,
-			     enum casync_metric_op op)
+static void stats_log_append_transfers(struct text *text, const char *name,
+				       const struct casync_totals *totals,
+				       enum casync_metric_op op)
 {
 	const struct casync_histogram_shard *stages =
 		&totals->histograms[CASYNC_H_STAGES + op * CASYNC_STAGES];
 
-	append(text, "%s %" PRIu64 " of %" PRIu64 " bytes", name,
-	       totals->counters[CASYNC_C_REQUESTS + op],
-	       totals->counters[CASYNC_C_BYTES + op]);
-	append(text,
-	       ", mean us queued %" PRIu64 " libcephfs %" PRIu64
-	       " handover %" PRIu64 " finish %" PRIu64
-	       ", total p99 <= %" PRIu64,
-	       mean_us(&stages[CASYNC_STAGE_QUEUED]),
-	       mean_us(&stages[CASYNC_STAGE_LIBCEPHFS]),
-	       mean_us(&stages[CASYNC_STAGE_HANDOVER]),
-	       mean_us(&stages[CASYNC_STAGE_FINISH]),
-	       casync_histogram_percentile_us(&stages[CASYNC_STAGE_TOTAL], 99));
-	append(text, ", errors %" PRIu64 "; ", errors_of(totals, op));
+	stats_log_append(text, "%s %" PRIu64 " of %" PRIu64 " bytes", name,
+			 totals->counters[CASYNC_C_REQUESTS + op],
+			 totals->counters[CASYNC_C_BYTES + op]);
+	stats_log_append(text,
+			 ", mean us queued %" PRIu64 " libcephfs %" PRIu64
+			 " handover %" PRIu64 " finish %" PRIu64
+			 ", total p99 <= %" PRIu64,
+			 stats_log_mean_us(&stages[CASYNC_STAGE_QUEUED]),
+			 stats_log_mean_us(&stages[CASYNC_STAGE_LIBCEPHFS]),
+			 stats_log_mean_us(&stages[CASYNC_STAGE_HANDOVER]),
+			 stats_log_mean_us(&stages[CASYNC_STAGE_FINISH]),
+			 casync_histogram_percentile_us(
+				 &stages[CASYNC_STAGE_TOTAL], 99));
+	stats_log_append(text, ", errors %" PRIu64 "; ",
+			 stats_log_errors_of(totals, op));
 }
 
 /* What Ceph had us do in Ganesha's cache, and what went another way. */
-static void append_cache(struct text *text, const struct casync_totals *totals)
+static void stats_log_append_cache(struct text *text,
+				   const struct casync_totals *totals)
 {
-	append(text,
-	       "; completed inline %" PRIu64 ", deferred closes %" PRIu64
-	       ", ends of file %" PRIu64 ", caps released %" PRIu64
-	       " kept %" PRIu64 ", invalidates %" PRIu64,
-	       totals->counters[CASYNC_C_INLINE],
-	       totals->counters[CASYNC_C_DEFERRED_CLOSE],
-	       totals->counters[CASYNC_C_EOF_READS],
-	       totals->counters[CASYNC_C_CAPS_RELEASED],
-	       totals->counters[CASYNC_C_CAPS_KEPT],
-	       totals->counters[CASYNC_C_INVALIDATES]);
+	stats_log_append(text,
+			 "; completed inline %" PRIu64
+			 ", deferred closes %" PRIu64 ", ends of file %" PRIu64
+			 ", caps released %" PRIu64 " kept %" PRIu64
+			 ", invalidates %" PRIu64,
+			 totals->counters[CASYNC_C_INLINE],
+			 totals->counters[CASYNC_C_DEFERRED_CLOSE],
+			 totals->counters[CASYNC_C_EOF_READS],
+			 totals->counters[CASYNC_C_CAPS_RELEASED],
+			 totals->counters[CASYNC_C_CAPS_KEPT],
+			 totals->counters[CASYNC_C_INVALIDATES]);
 }
 
-const char *casync_statsline_format(const struct casync_view *view,
+const char *casync_stats_log_format(const struct casync_view *view,
 				    uint64_t seconds, char *line, size_t size)
 {
 	const struct casync_totals *totals = &view->totals;
@@ -112,22 +116,26 @@ const char *casync_statsline_format(const struct casync_view *view,
 		&totals->histograms[CASYNC_H_FLUSH];
 	struct text text = {.line = line, .size = size};
 
-	append(&text, "%" PRIu64 " s: ", seconds);
-	append_transfers(&text, "READ", totals, CASYNC_METRIC_READ);
-	append_transfers(&text, "WRITE", totals, CASYNC_METRIC_WRITE);
-	append(&text, "COMMIT %" PRIu64 ", errors %" PRIu64,
-	       totals->counters[CASYNC_C_REQUESTS + CASYNC_METRIC_COMMIT],
-	       errors_of(totals, CASYNC_METRIC_COMMIT));
-	append(&text, "; flushes %" PRIu64 ", mean us %" PRIu64,
-	       casync_histogram_count(flush), mean_us(flush));
-	append(&text,
-	       "; in flight %" PRIu64 " (peak %" PRIu64 "), waiting %" PRIu64
-	       ", told to come again %" PRIu64 ", slow %" PRIu64,
-	       view->inflight.ops, view->inflight.peak_ops,
-	       view->inflight.waiting, delays(totals),
-	       totals->counters[CASYNC_C_SLOW]);
-	append_cache(&text, totals);
-	append(&text, "; session %s",
-	       view->session == CASYNC_SESSION_LOST ? "lost" : "serves");
+	stats_log_append(&text, "%" PRIu64 " s: ", seconds);
+	stats_log_append_transfers(&text, "READ", totals, CASYNC_METRIC_READ);
+	stats_log_append_transfers(&text, "WRITE", totals, CASYNC_METRIC_WRITE);
+	stats_log_append(
+		&text, "COMMIT %" PRIu64 ", errors %" PRIu64,
+		totals->counters[CASYNC_C_REQUESTS + CASYNC_METRIC_COMMIT],
+		stats_log_errors_of(totals, CASYNC_METRIC_COMMIT));
+	stats_log_append(&text, "; flushes %" PRIu64 ", mean us %" PRIu64,
+			 casync_histogram_count(flush),
+			 stats_log_mean_us(flush));
+	stats_log_append(&text,
+			 "; in flight %" PRIu64 " (peak %" PRIu64
+			 "), waiting %" PRIu64 ", told to come again %" PRIu64
+			 ", slow %" PRIu64,
+			 view->inflight.ops, view->inflight.peak_ops,
+			 view->inflight.waiting, stats_log_delays(totals),
+			 totals->counters[CASYNC_C_SLOW]);
+	stats_log_append_cache(&text, totals);
+	stats_log_append(&text, "; session %s",
+			 view->session == CASYNC_SESSION_LOST ? "lost"
+							      : "serves");
 	return line;
 }

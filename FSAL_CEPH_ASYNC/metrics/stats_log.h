@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file statsline.h
+ * @file stats_log.h
  * @brief What an export did in some seconds, as one line of the log.
  */
-#ifndef CASYNC_STATSLINE_H
-#define CASYNC_STATSLINE_H
+#ifndef CASYNC_STATS_LOG_H
+#define CASYNC_STATS_LOG_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -12,7 +12,7 @@
 struct casync_view;
 
 /** Room for any line. */
-#define CASYNC_STATSLINE_BYTES 1024
+#define CASYNC_STATS_LOG_BYTES 1024
 
 /**
  * "10 s: READ 8120 of 33259520 bytes, mean us queued 9 libcephfs 402 handover
@@ -22,7 +22,7 @@ struct casync_view;
  *
  * @return @p line
  */
-const char *casync_statsline_format(const struct casync_view *view,
+const char *casync_stats_log_format(const struct casync_view *view,
 				    uint64_t seconds, char *line, size_t size);
 
-#endif /* CASYNC_STATSLINE_H */
+#endif /* CASYNC_STATS_LOG_H */

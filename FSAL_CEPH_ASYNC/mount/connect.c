@@ -35,7 +35,7 @@
 
 static time_t last_given_up_s; /* CLOCK_MONOTONIC; 0: never; atomic */
 
-static const char *shown(const char *text, const char *otherwise)
+static const char *connect_shown(const char *text, const char *otherwise)
 {
 	return text != NULL ? text : otherwise;
 }
@@ -70,9 +70,9 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 	return rc;
 }
 
-static int set_option(struct casync_mount *mount,
-		      const struct casync_mount_params *params,
-		      const char *option, const char *value)
+static int connect_set_option(struct casync_mount *mount,
+			      const struct casync_mount_params *params,
+			      const char *option, const char *value)
 {
 	int rc = ceph_conf_set(mount->ceph, option, value);
 
@@ -82,8 +82,8 @@ static int set_option(struct casync_mount *mount,
 	return 0;
 }
 
-static int configure(struct casync_mount *mount,
-		     const struct casync_mount_params *params)
+static int connect_configure(struct casync_mount *mount,
+			     const struct casync_mount_params *params)
 {
 	char why[CASYNC_CEPH_OPTION_MAX + 256];
 	int rc;
@@ -92,7 +92,8 @@ static int configure(struct casync_mount *mount,
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "Ceph_Conf '%s'",
-			shown(params->ceph_conf, "/etc/ceph/ceph.conf"));
+			connect_shown(params->ceph_conf,
+				      "/etc/ceph/ceph.conf"));
 	rc = casync_ceph_options_set(mount->ceph, mount->ceph_options, why,
 				     sizeof(why));
 	if (rc < 0)
@@ -100,21 +101,22 @@ static int configure(struct casync_mount *mount,
 					     why);
 
 	/* The root is chosen by ceph_mount, not by the configuration. */
-	rc = set_option(mount, params, "client_mountpoint", "/");
+	rc = connect_set_option(mount, params, "client_mountpoint", "/");
 	if (rc == 0)
-		rc = set_option(mount, params, "client_acl_type", "posix_acl");
+		rc = connect_set_option(mount, params, "client_acl_type",
+					"posix_acl");
 	/* The durability contract needs write acks to be commits. */
 	if (rc == 0)
-		rc = set_option(mount, params, "client_oc", "false");
+		rc = connect_set_option(mount, params, "client_oc", "false");
 	if (rc == 0 && mount->secret != NULL)
-		rc = set_option(mount, params, "key", mount->secret);
+		rc = connect_set_option(mount, params, "key", mount->secret);
 	if (rc == 0)
 		(void)ceph_set_mount_timeout(mount->ceph, params->timeout_s);
 	return rc;
 }
 
 /* Does FSAL_CEPH share the process with us?  We may stand in for it. */
-static bool fsal_ceph_is_loaded(void)
+static bool connect_fsal_ceph_is_loaded(void)
 {
 	struct fsal_module *other;
 
@@ -136,13 +138,14 @@ void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
 		.path = mount->path,
 		.export_id = mount->export_id,
 		.old_form = mount->use_old_uuid,
-		.distinct = fsal_ceph_is_loaded(),
+		.distinct = connect_fsal_ceph_is_loaded(),
 	};
 
 	casync_identity_uuid(&id, uuid, size);
 }
 
-static int own_uuid(const struct casync_mount *mount, char *uuid, size_t size)
+static int connect_own_uuid(const struct casync_mount *mount, char *uuid,
+			    size_t size)
 {
 	char *nodeid;
 	int rc = nfs_recovery_get_nodeid(&nodeid);
@@ -163,20 +166,20 @@ static int own_uuid(const struct casync_mount *mount, char *uuid, size_t size)
  * that answer for the life of its handle; the next handle finds no session
  * and goes on.  So EPERM is news the first time and an error the second time.
  */
-static int reclaim(struct casync_mount *mount,
-		   const struct casync_mount_params *params, bool first)
+static int connect_reclaim(struct casync_mount *mount,
+			   const struct casync_mount_params *params, bool first)
 {
 	char uuid[CASYNC_UUID_BYTES];
 	int rc;
 
-	rc = own_uuid(mount, uuid, sizeof(uuid));
+	rc = connect_own_uuid(mount, uuid, sizeof(uuid));
 	if (rc != 0)
 		return casync_connect_failed(params, rc,
 					     "asking for this node's id");
 
 	/* Long enough for a restart: state must not go before we are back. */
 	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
-	rc = casync_takeover_session(mount->ceph, uuid, params->timeout_s);
+	rc = casync_reclaim_session(mount->ceph, uuid, params->timeout_s);
 	if (rc == -EPERM && first) {
 		LogEvent(
 			COMPONENT_FSAL,
@@ -190,12 +193,13 @@ static int reclaim(struct casync_mount *mount,
 	if (rc != 0 && rc != -ENOENT)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', taking over session '%s'",
-			shown(mount->user_id, "admin"), uuid);
+			connect_shown(mount->user_id, "admin"), uuid);
 	ceph_set_uuid(mount->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
 		 rc == 0 ? ", taken over from a former run" : "",
-		 fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)" : "");
+		 connect_fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)"
+					       : "");
 	return 0;
 }
 
@@ -217,8 +221,8 @@ void casync_connect_set_time(struct casync_mount *mount)
  * ceph.conf or in the monitors' configuration, which has come with
  * ceph_init(), or here in Ceph_Option, gets that.
  */
-static int quieten(struct casync_mount *mount,
-		   const struct casync_mount_params *params)
+static int connect_quieten(struct casync_mount *mount,
+			   const struct casync_mount_params *params)
 {
 	char level[16];
 
@@ -227,29 +231,30 @@ static int quieten(struct casync_mount *mount,
 		    0 ||
 	    strcmp(level, "0/5") != 0)
 		return 0;
-	return set_option(mount, params, "debug_client", "0/0");
+	return connect_set_option(mount, params, "debug_client", "0/0");
 }
 
 /* A handle that talks to the monitors; nothing is mounted. */
-static int start(struct casync_mount *mount,
-		 const struct casync_mount_params *params)
+static int connect_start(struct casync_mount *mount,
+			 const struct casync_mount_params *params)
 {
 	int rc = ceph_create(&mount->ceph, mount->user_id);
 
 	if (rc < 0) {
 		mount->ceph = NULL;
-		return casync_connect_failed(params, rc, "User_Id '%s'",
-					     shown(mount->user_id, "admin"));
+		return casync_connect_failed(
+			params, rc, "User_Id '%s'",
+			connect_shown(mount->user_id, "admin"));
 	}
-	rc = configure(mount, params);
+	rc = connect_configure(mount, params);
 	if (rc < 0)
 		return rc;
 	rc = ceph_init(mount->ceph);
 	if (rc < 0)
-		return casync_connect_failed(params, rc,
-					     "User_Id '%s', starting libcephfs",
-					     shown(mount->user_id, "admin"));
-	rc = quieten(mount, params);
+		return casync_connect_failed(
+			params, rc, "User_Id '%s', starting libcephfs",
+			connect_shown(mount->user_id, "admin"));
+	rc = connect_quieten(mount, params);
 	if (rc < 0 || mount->filesystem == NULL)
 		return rc;
 	rc = ceph_select_filesystem(mount->ceph, mount->filesystem);
@@ -259,7 +264,7 @@ static int start(struct casync_mount *mount,
 	return 0;
 }
 
-static bool enable_delegations(struct ceph_mount_info *ceph)
+static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 {
 	uint32_t timeout_s =
 		nfs_param.nfsv4_param.lease_lifetime * 2 + REVOKE_MARGIN_S;
@@ -284,9 +289,9 @@ int casync_connect(struct casync_mount *mount,
 {
 	int rc;
 
-	rc = start(mount, params);
+	rc = connect_start(mount, params);
 	if (rc == 0)
-		rc = reclaim(mount, params, first);
+		rc = connect_reclaim(mount, params, first);
 	if (rc != 0)
 		return rc;
 
@@ -299,14 +304,15 @@ int casync_connect(struct casync_mount *mount,
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', Filesystem '%s', path '%s'",
-			shown(mount->user_id, "admin"),
-			shown(mount->filesystem, "(default)"), mount->path);
+			connect_shown(mount->user_id, "admin"),
+			connect_shown(mount->filesystem, "(default)"),
+			mount->path);
 
 	/* Now that a former self, if there was one, writes no more. */
 	casync_connect_set_time(mount);
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
 	mount->upcalls.fscid = mount->fscid;
-	mount->delegations = enable_delegations(mount->ceph);
+	mount->delegations = connect_enable_delegations(mount->ceph);
 	return 0;
 }
 
@@ -314,24 +320,24 @@ int casync_connect_end_session(struct casync_mount *mount,
 			       const struct casync_mount_params *params)
 {
 	char uuid[CASYNC_UUID_BYTES];
-	int rc = start(mount, params);
+	int rc = connect_start(mount, params);
 
 	if (rc == 0)
-		rc = own_uuid(mount, uuid, sizeof(uuid));
+		rc = connect_own_uuid(mount, uuid, sizeof(uuid));
 	if (rc == 0)
-		rc = casync_takeover_session(mount->ceph, uuid,
-					     params->timeout_s);
+		rc = casync_reclaim_session(mount->ceph, uuid,
+					    params->timeout_s);
 	if (rc == -ETIMEDOUT)
 		mount->stuck = true;
 	return rc == -EPERM || rc == -ENOENT ? 0 : rc;
 }
 
 struct teardown {
-	struct casync_bounded call;
+	struct casync_deadline_call call;
 	struct ceph_mount_info *ceph;
 };
 
-static int unmount(struct casync_bounded *call)
+static int connect_unmount(struct casync_deadline_call *call)
 {
 	struct ceph_mount_info *ceph =
 		container_of(call, struct teardown, call)->ceph;
@@ -342,7 +348,7 @@ static int unmount(struct casync_bounded *call)
 	return 0;
 }
 
-static time_t now_s(void)
+static time_t connect_now_s(void)
 {
 	struct timespec now;
 
@@ -354,21 +360,21 @@ uint32_t casync_connect_end_time_s(const struct casync_mount *mount)
 {
 	time_t last_s = __atomic_load_n(&last_given_up_s, __ATOMIC_RELAXED);
 
-	return last_s != 0 && now_s() - last_s < GIVEN_UP_RECENTLY_S
+	return last_s != 0 && connect_now_s() - last_s < GIVEN_UP_RECENTLY_S
 		       ? NEXT_UNMOUNT_S
 		       : casync_tuned(&mount->unmount_timeout_s);
 }
 
-static void give_up(struct casync_mount *mount, uint32_t timeout_s)
+static void connect_give_up(struct casync_mount *mount, uint32_t timeout_s)
 {
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
 		": unmounting '%s' of file system '%s' did not end within %" PRIu32
 		" s; its CephFS session is left behind",
 		mount->export_id, mount->path,
-		shown(mount->filesystem, "(default)"), timeout_s);
+		connect_shown(mount->filesystem, "(default)"), timeout_s);
 	mount->stuck = true;
-	__atomic_store_n(&last_given_up_s, now_s(), __ATOMIC_RELAXED);
+	__atomic_store_n(&last_given_up_s, connect_now_s(), __ATOMIC_RELAXED);
 }
 
 /*
@@ -384,9 +390,9 @@ void casync_disconnect_begin(struct casync_mount *mount)
 	if (mount->ceph == NULL || mount->stuck)
 		return;
 	teardown = gsh_calloc(1, sizeof(*teardown));
-	teardown->call.run = unmount;
+	teardown->call.run = connect_unmount;
 	teardown->ceph = mount->ceph;
-	rc = casync_bounded_begin(&teardown->call);
+	rc = casync_deadline_call_begin(&teardown->call);
 	if (rc == 0) {
 		mount->ending = &teardown->call;
 		return;
@@ -400,8 +406,8 @@ void casync_disconnect_begin(struct casync_mount *mount)
 bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s)
 {
 	if (mount->ending != NULL &&
-	    casync_bounded_end(mount->ending, timeout_s) == -ETIMEDOUT)
-		give_up(mount, timeout_s);
+	    casync_deadline_call_end(mount->ending, timeout_s) == -ETIMEDOUT)
+		connect_give_up(mount, timeout_s);
 	mount->ending = NULL;
 	return !mount->stuck;
 }

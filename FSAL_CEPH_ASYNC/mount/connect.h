@@ -3,7 +3,7 @@
  * @file connect.h
  * @brief A mount, from its identity to a mounted libcephfs client and back.
  *
- * For mount.c, which shares and counts them, and former.c.  Everything here
+ * For mount.c, which shares and counts them, and stale_sessions.c.  Everything here
  * may wait for Ceph, within the times in the parameters; no lock is held.
  */
 #ifndef CASYNC_CONNECT_H
@@ -16,12 +16,17 @@
 #include "mount.h"
 #include "session.h"
 
-enum casync_mount_state { BUILDING, READY, FAILED, CLOSING };
+enum casync_mount_state {
+	CASYNC_MOUNT_BUILDING,
+	CASYNC_MOUNT_READY,
+	CASYNC_MOUNT_FAILED,
+	CASYNC_MOUNT_CLOSING
+};
 
 struct casync_mount {
 	struct glist_head link;	       /**< In mount.c's registry. */
 	enum casync_mount_state state; /**< Under its lock. */
-	int error;		       /**< Why FAILED. */
+	int error;		       /**< Why CASYNC_MOUNT_FAILED. */
 	unsigned int users; /**< Exports and waiters; under its lock. */
 
 	char *user_id;
@@ -36,7 +41,7 @@ struct casync_mount {
 
 	struct ceph_mount_info *ceph;
 	bool stuck; /**< A call does not return: left behind. */
-	struct casync_bounded
+	struct casync_deadline_call
 		*ending; /**< Between the halves of a disconnect. */
 	int64_t fscid;
 	struct casync_upcalls upcalls;
@@ -54,7 +59,7 @@ struct casync_mount {
  * @param[in] first  The first try; only it may return CASYNC_CONNECT_AGAIN.
  *
  * @return 0; CASYNC_CONNECT_AGAIN when our session is from before a restart of
- *         the MDS: the sessions of all exports are to be ended (former.h)
+ *         the MDS: the sessions of all exports are to be ended (stale_sessions.h)
  *         and casync_disconnect() called before the second try; or a negative
  *         errno that has been logged with the key that is to blame;
  *         casync_disconnect() is due in either case.

@@ -10,22 +10,22 @@
 #include "clock.h"
 #include "stay.h"
 
-static void call_init(struct casync_bounded *call)
+static void deadline_call_call_init(struct casync_deadline_call *call)
 {
 	pthread_mutex_init(&call->lock, NULL);
 	casync_cond_init(&call->done_cond);
 }
 
-static void call_free(struct casync_bounded *call)
+static void deadline_call_call_free(struct casync_deadline_call *call)
 {
 	pthread_cond_destroy(&call->done_cond);
 	pthread_mutex_destroy(&call->lock);
 	gsh_free(call);
 }
 
-static void *run(void *arg)
+static void *deadline_call_run(void *arg)
 {
-	struct casync_bounded *call = arg;
+	struct casync_deadline_call *call = arg;
 	bool given_up;
 	int rc = call->run(call);
 
@@ -36,11 +36,12 @@ static void *run(void *arg)
 	pthread_cond_signal(&call->done_cond);
 	pthread_mutex_unlock(&call->lock);
 	if (given_up)
-		call_free(call);
+		deadline_call_call_free(call);
 	return NULL;
 }
 
-static bool await(struct casync_bounded *call, uint32_t timeout_s)
+static bool deadline_call_await(struct casync_deadline_call *call,
+				uint32_t timeout_s)
 {
 	struct timespec deadline = casync_deadline(timeout_s * UINT64_C(1000));
 	int rc = 0;
@@ -54,38 +55,40 @@ static bool await(struct casync_bounded *call, uint32_t timeout_s)
 	return !call->given_up;
 }
 
-int casync_bounded_begin(struct casync_bounded *call)
+int casync_deadline_call_begin(struct casync_deadline_call *call)
 {
 	int rc;
 
-	call_init(call);
-	rc = pthread_create(&call->thread, NULL, run, call);
+	deadline_call_call_init(call);
+	rc = pthread_create(&call->thread, NULL, deadline_call_run, call);
 	if (rc != 0)
-		call_free(call);
+		deadline_call_call_free(call);
 	return -rc;
 }
 
-int casync_bounded_end(struct casync_bounded *call, uint32_t timeout_s)
+int casync_deadline_call_end(struct casync_deadline_call *call,
+			     uint32_t timeout_s)
 {
 	/* The call is not ours any more once it has been given up. */
 	pthread_t thread = call->thread;
 	int rc;
 
 	/* Before it may end by itself: it comes back into our text. */
-	if (!await(call, timeout_s)) {
+	if (!deadline_call_await(call, timeout_s)) {
 		pthread_detach(thread);
 		casync_stay();
 		return -ETIMEDOUT;
 	}
 	pthread_join(thread, NULL);
 	rc = call->rc;
-	call_free(call);
+	deadline_call_call_free(call);
 	return rc;
 }
 
-int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s)
+int casync_deadline_call_run(struct casync_deadline_call *call,
+			     uint32_t timeout_s)
 {
-	int rc = casync_bounded_begin(call);
+	int rc = casync_deadline_call_begin(call);
 
-	return rc == 0 ? casync_bounded_end(call, timeout_s) : rc;
+	return rc == 0 ? casync_deadline_call_end(call, timeout_s) : rc;
 }

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file bounded.h
+ * @file deadline_call.h
  * @brief A call of libcephfs that may never come back.
  *
  * It is made on a thread of its own.  Past the deadline that thread is left
  * behind: it comes back some time, or never, and until then what it works on
  * must stay as it is.
  */
-#ifndef CASYNC_BOUNDED_H
-#define CASYNC_BOUNDED_H
+#ifndef CASYNC_DEADLINE_CALL_H
+#define CASYNC_DEADLINE_CALL_H
 
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 /** The first member of what a call needs, allocated by gsh_calloc(). */
-struct casync_bounded {
-	int (*run)(struct casync_bounded *call);
+struct casync_deadline_call {
+	int (*run)(struct casync_deadline_call *call);
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t done_cond;
@@ -34,17 +34,19 @@ struct casync_bounded {
  * @return What `run` returned; -ETIMEDOUT, and then it still runs; the
  *         negative errno of a thread that could not be started.
  */
-int casync_bounded_call(struct casync_bounded *call, uint32_t timeout_s);
+int casync_deadline_call_run(struct casync_deadline_call *call,
+			     uint32_t timeout_s);
 
 /**
  * Its first half, for calls that are to run side by side.
  *
- * @return 0, and casync_bounded_end() is due; or the negative errno of a
+ * @return 0, and casync_deadline_call_end() is due; or the negative errno of a
  *         thread that could not be started, and the call is freed.
  */
-int casync_bounded_begin(struct casync_bounded *call);
+int casync_deadline_call_begin(struct casync_deadline_call *call);
 
-/** Its second half.  @return As casync_bounded_call(). */
-int casync_bounded_end(struct casync_bounded *call, uint32_t timeout_s);
+/** Its second half.  @return As casync_deadline_call_run(). */
+int casync_deadline_call_end(struct casync_deadline_call *call,
+			     uint32_t timeout_s);
 
-#endif /* CASYNC_BOUNDED_H */
+#endif /* CASYNC_DEADLINE_CALL_H */

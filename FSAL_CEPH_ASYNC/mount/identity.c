@@ -11,7 +11,7 @@
 /* Longest text that is hashed; FSAL_CEPH cuts it here too. */
 #define HASHED_BYTES 8192
 
-static const char *shown(const char *text)
+static const char *identity_shown(const char *text)
 {
 	return text != NULL ? text : "(null)";
 }
@@ -29,7 +29,8 @@ void casync_identity_uuid(const struct casync_identity *id, char *uuid,
 	}
 
 	(void)snprintf(hashed, sizeof(hashed), "%s%s%s%s", id->nodeid,
-		       shown(id->user_id), shown(id->filesystem), id->path);
+		       identity_shown(id->user_id),
+		       identity_shown(id->filesystem), id->path);
 	(void)snprintf(uuid, size, "ganesha-0x%" PRIx64 "%s",
 		       CityHash64(hashed, strlen(hashed)), suffix);
 }

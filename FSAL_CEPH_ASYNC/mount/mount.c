@@ -50,9 +50,10 @@ struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount)
 	return &mount->upcalls;
 }
 
-struct casync_roll *casync_mount_roll(struct casync_mount *mount)
+struct casync_object_table *
+casync_mount_object_table(struct casync_mount *mount)
 {
-	return &mount->upcalls.roll;
+	return &mount->upcalls.table;
 }
 
 struct casync_session *casync_mount_session(struct casync_mount *mount)
@@ -73,26 +74,26 @@ const char *casync_mount_path(const struct casync_mount *mount)
 	return mount->path;
 }
 
-static char *dup_or_null(const char *text)
+static char *mount_dup_or_null(const char *text)
 {
 	return text != NULL ? gsh_strdup(text) : NULL;
 }
 
-static bool same(const char *a, const char *b)
+static bool mount_same(const char *a, const char *b)
 {
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static const char *shown(const char *text, const char *otherwise)
+static const char *mount_shown(const char *text, const char *otherwise)
 {
 	return text != NULL ? text : otherwise;
 }
 
 /* Of the metrics; freed with gsh_free(). */
-static char *client_name(const struct casync_mount_key *key)
+static char *mount_client_name(const struct casync_mount_key *key)
 {
-	const char *user = shown(key->user_id, "admin");
-	const char *filesystem = shown(key->filesystem, "(default)");
+	const char *user = mount_shown(key->user_id, "admin");
+	const char *filesystem = mount_shown(key->filesystem, "(default)");
 	size_t size = strlen(user) + strlen(filesystem) + strlen(key->path) +
 		      sizeof("@:");
 	char *name = gsh_malloc(size);
@@ -106,16 +107,16 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 {
 	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
 
-	mount->user_id = dup_or_null(key->user_id);
-	mount->filesystem = dup_or_null(key->filesystem);
+	mount->user_id = mount_dup_or_null(key->user_id);
+	mount->filesystem = mount_dup_or_null(key->filesystem);
 	mount->path = gsh_strdup(key->path);
-	mount->secret = dup_or_null(key->secret);
-	mount->ceph_options = dup_or_null(params->ceph_options);
+	mount->secret = mount_dup_or_null(key->secret);
+	mount->ceph_options = mount_dup_or_null(params->ceph_options);
 	mount->export_id = params->export_id;
 	mount->unmount_timeout_s = params->unmount_timeout_s;
 	mount->use_old_uuid = params->use_old_uuid;
-	mount->session.client = client_name(key);
-	mount->state = BUILDING;
+	mount->session.client = mount_client_name(key);
+	mount->state = CASYNC_MOUNT_BUILDING;
 	casync_upcalls_init(&mount->upcalls);
 	return mount;
 }
@@ -132,23 +133,24 @@ static void mount_free(struct casync_mount *mount)
 	gsh_free(mount);
 }
 
-static struct casync_mount *find_locked(const struct casync_mount_key *key)
+static struct casync_mount *
+mount_find_locked(const struct casync_mount_key *key)
 {
 	struct casync_mount *mount;
 	struct glist_head *node;
 
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (same(mount->user_id, key->user_id) &&
-		    same(mount->filesystem, key->filesystem) &&
-		    same(mount->path, key->path) &&
-		    same(mount->secret, key->secret))
+		if (mount_same(mount->user_id, key->user_id) &&
+		    mount_same(mount->filesystem, key->filesystem) &&
+		    mount_same(mount->path, key->path) &&
+		    mount_same(mount->secret, key->secret))
 			return mount;
 	}
 	return NULL;
 }
 
-static void drop_locked(struct casync_mount *mount)
+static void mount_drop_locked(struct casync_mount *mount)
 {
 	bool gone;
 
@@ -156,7 +158,7 @@ static void drop_locked(struct casync_mount *mount)
 		return;
 
 	/* Still registered, so that its successor waits for it to be gone. */
-	mount->state = CLOSING;
+	mount->state = CASYNC_MOUNT_CLOSING;
 	pthread_mutex_unlock(&mounts_lock);
 	gone = casync_disconnect(mount, casync_connect_end_time_s(mount));
 	pthread_mutex_lock(&mounts_lock);
@@ -169,36 +171,37 @@ static void drop_locked(struct casync_mount *mount)
 }
 
 /* Waits for Ceph; no lock is held. */
-static int build(struct casync_mount *mount,
-		 const struct casync_mount_params *params)
+static int mount_build(struct casync_mount *mount,
+		       const struct casync_mount_params *params)
 {
 	int rc = casync_connect(mount, params, true);
 
 	if (rc == CASYNC_CONNECT_AGAIN) {
-		casync_former_end_all(params);
+		casync_stale_sessions_end_all(params);
 		rc = casync_disconnect(mount, params->timeout_s)
 			     ? casync_connect(mount, params, false)
 			     : -ETIMEDOUT;
 	}
 	if (rc == 0)
-		casync_former_forget();
+		casync_stale_sessions_forget();
 	return rc;
 }
 
 /* The mount of that identity, with one more user; built if need be. */
 static struct casync_mount *
-join_or_build_locked(const struct casync_mount_key *key,
-		     const struct casync_mount_params *params)
+mount_join_or_build_locked(const struct casync_mount_key *key,
+			   const struct casync_mount_params *params)
 {
 	struct casync_mount *mount;
 	int rc;
 
-	while ((mount = find_locked(key)) != NULL && mount->state == CLOSING)
+	while ((mount = mount_find_locked(key)) != NULL &&
+	       mount->state == CASYNC_MOUNT_CLOSING)
 		pthread_cond_wait(&mount_changed, &mounts_lock);
 
 	if (mount != NULL) {
 		mount->users++;
-		while (mount->state == BUILDING)
+		while (mount->state == CASYNC_MOUNT_BUILDING)
 			pthread_cond_wait(&mount_changed, &mounts_lock);
 		return mount;
 	}
@@ -207,19 +210,19 @@ join_or_build_locked(const struct casync_mount_key *key,
 	mount->users = 1;
 	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
-	rc = build(mount, params);
+	rc = mount_build(mount, params);
 	pthread_mutex_lock(&mounts_lock);
-	mount->state = rc == 0 ? READY : FAILED;
+	mount->state = rc == 0 ? CASYNC_MOUNT_READY : CASYNC_MOUNT_FAILED;
 	mount->error = rc;
 	pthread_cond_broadcast(&mount_changed);
 	return mount;
 }
 
 /* A mount has one set of options, so its exports must want the same. */
-static int check_options(const struct casync_mount *mount,
-			 const struct casync_mount_params *params)
+static int mount_check_options(const struct casync_mount *mount,
+			       const struct casync_mount_params *params)
 {
-	if (same(mount->ceph_options, params->ceph_options))
+	if (mount_same(mount->ceph_options, params->ceph_options))
 		return 0;
 	return casync_connect_failed(
 		params, -EINVAL,
@@ -236,12 +239,12 @@ int casync_mount_get(const struct casync_mount_key *key,
 	int rc;
 
 	pthread_mutex_lock(&mounts_lock);
-	found = join_or_build_locked(key, params);
+	found = mount_join_or_build_locked(key, params);
 	rc = found->error;
 	if (rc == 0)
-		rc = check_options(found, params);
+		rc = mount_check_options(found, params);
 	if (rc != 0)
-		drop_locked(found);
+		mount_drop_locked(found);
 	pthread_mutex_unlock(&mounts_lock);
 	if (rc != 0)
 		return rc;
@@ -253,22 +256,22 @@ int casync_mount_get(const struct casync_mount_key *key,
 void casync_mount_put(struct casync_mount *mount)
 {
 	pthread_mutex_lock(&mounts_lock);
-	drop_locked(mount);
+	mount_drop_locked(mount);
 	pthread_mutex_unlock(&mounts_lock);
 }
 
 /* One mount's part of a take-over; the mount is held. */
-static int take_over(struct casync_mount *mount, const char *nodeid,
-		     uint32_t timeout_s)
+static int mount_take_over(struct casync_mount *mount, const char *nodeid,
+			   uint32_t timeout_s)
 {
 	char uuid[CASYNC_UUID_BYTES];
 	int rc;
 
 	casync_connect_uuid(mount, nodeid, uuid, sizeof(uuid));
-	rc = casync_takeover_session(mount->ceph, uuid, timeout_s);
+	rc = casync_reclaim_session(mount->ceph, uuid, timeout_s);
 	if (rc == -ENOENT) /* that node did not serve this one */
 		return 0;
-	if (rc == -ETIMEDOUT) /* it is left alone for good: takeover.h */
+	if (rc == -ETIMEDOUT) /* it is left alone for good: reclaim.h */
 		mount->stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);
@@ -279,7 +282,7 @@ static int take_over(struct casync_mount *mount, const char *nodeid,
 }
 
 /* All that serve, each with one more user; frees with gsh_free(). */
-static struct casync_mount **hold_all_locked(size_t *count)
+static struct casync_mount **mount_hold_all_locked(size_t *count)
 {
 	struct casync_mount **held;
 	struct casync_mount *mount;
@@ -291,7 +294,7 @@ static struct casync_mount **hold_all_locked(size_t *count)
 	*count = 0;
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (mount->state == READY && *count < room) {
+		if (mount->state == CASYNC_MOUNT_READY && *count < room) {
 			mount->users++;
 			held[(*count)++] = mount;
 		}
@@ -307,11 +310,11 @@ int casync_mount_take_over(const char *nodeid, uint32_t timeout_s)
 	int rc;
 
 	pthread_mutex_lock(&mounts_lock);
-	held = hold_all_locked(&count);
+	held = mount_hold_all_locked(&count);
 	pthread_mutex_unlock(&mounts_lock);
 
 	for (i = 0; i < count; i++) {
-		rc = take_over(held[i], nodeid, timeout_s);
+		rc = mount_take_over(held[i], nodeid, timeout_s);
 		if (first_error == 0)
 			first_error = rc;
 		casync_mount_put(held[i]);

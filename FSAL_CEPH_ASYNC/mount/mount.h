@@ -85,7 +85,8 @@ bool casync_mount_delegations(const struct casync_mount *mount);
 struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount);
 
 /** The objects of its exports. */
-struct casync_roll *casync_mount_roll(struct casync_mount *mount);
+struct casync_object_table *
+casync_mount_object_table(struct casync_mount *mount);
 
 /** After a reload: how long the unmount may take.  The first export's holds. */
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,

@@ -11,87 +11,93 @@
 /* Of 2^64, by the golden ratio: neighbours go far apart. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
-static size_t bucket_of(const struct casync_object *obj)
+static size_t object_table_bucket_of(const struct casync_object *obj)
 {
 	return (uint64_t)(uintptr_t)obj->inode * SPREAD >> 49;
 }
 
-_Static_assert(CASYNC_ROLL_BUCKETS == 1 << (64 - 49), "bucket_of()");
+_Static_assert(CASYNC_OBJECT_TABLE_BUCKETS == 1 << (64 - 49),
+	       "object_table_bucket_of()");
 
-static pthread_mutex_t *lock_of(struct casync_roll *roll, size_t bucket)
+static pthread_mutex_t *object_table_lock_of(struct casync_object_table *table,
+					     size_t bucket)
 {
-	return &roll->locks[bucket % CASYNC_ROLL_LOCKS];
+	return &table->locks[bucket % CASYNC_OBJECT_TABLE_LOCKS];
 }
 
-void casync_roll_init(struct casync_roll *roll)
+void casync_object_table_init(struct casync_object_table *table)
 {
 	size_t i;
 
-	for (i = 0; i < CASYNC_ROLL_LOCKS; i++)
-		pthread_mutex_init(&roll->locks[i], NULL);
-	roll->buckets = gsh_calloc(CASYNC_ROLL_BUCKETS, sizeof(*roll->buckets));
+	for (i = 0; i < CASYNC_OBJECT_TABLE_LOCKS; i++)
+		pthread_mutex_init(&table->locks[i], NULL);
+	table->buckets = gsh_calloc(CASYNC_OBJECT_TABLE_BUCKETS,
+				    sizeof(*table->buckets));
 }
 
-void casync_roll_destroy(struct casync_roll *roll)
+void casync_object_table_destroy(struct casync_object_table *table)
 {
 	size_t i;
 
-	for (i = 0; i < CASYNC_ROLL_LOCKS; i++)
-		pthread_mutex_destroy(&roll->locks[i]);
-	gsh_free(roll->buckets);
+	for (i = 0; i < CASYNC_OBJECT_TABLE_LOCKS; i++)
+		pthread_mutex_destroy(&table->locks[i]);
+	gsh_free(table->buckets);
 }
 
-static bool there_locked(const struct casync_object *list,
-			 const struct Inode *inode)
+static bool object_table_there_locked(const struct casync_object *list,
+				      const struct Inode *inode)
 {
-	for (; list != NULL; list = list->next_on_roll) {
+	for (; list != NULL; list = list->next_in_table) {
 		if (list->inode == inode)
 			return true;
 	}
 	return false;
 }
 
-bool casync_roll_enter(struct casync_roll *roll, struct casync_object *obj)
+bool casync_object_table_enter(struct casync_object_table *table,
+			       struct casync_object *obj)
 {
-	size_t bucket = bucket_of(obj);
-	struct casync_object **head = &roll->buckets[bucket];
+	size_t bucket = object_table_bucket_of(obj);
+	struct casync_object **head = &table->buckets[bucket];
 	bool shared;
 
-	pthread_mutex_lock(lock_of(roll, bucket));
-	shared = there_locked(*head, obj->inode);
-	obj->next_on_roll = *head;
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
+	shared = object_table_there_locked(*head, obj->inode);
+	obj->next_in_table = *head;
 	*head = obj;
-	pthread_mutex_unlock(lock_of(roll, bucket));
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return shared;
 }
 
-bool casync_roll_leave(struct casync_roll *roll, struct casync_object *obj)
+bool casync_object_table_leave(struct casync_object_table *table,
+			       struct casync_object *obj)
 {
-	size_t bucket = bucket_of(obj);
-	struct casync_object **at = &roll->buckets[bucket];
+	size_t bucket = object_table_bucket_of(obj);
+	struct casync_object **at = &table->buckets[bucket];
 	bool last;
 
-	pthread_mutex_lock(lock_of(roll, bucket));
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
 	while (*at != obj)
-		at = &(*at)->next_on_roll;
-	*at = obj->next_on_roll;
-	last = !there_locked(roll->buckets[bucket], obj->inode);
-	pthread_mutex_unlock(lock_of(roll, bucket));
+		at = &(*at)->next_in_table;
+	*at = obj->next_in_table;
+	last = !object_table_there_locked(table->buckets[bucket], obj->inode);
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return last;
 }
 
 /* The keys of an export's objects in one bucket; freed with gsh_free(). */
-static size_t copy_keys(struct casync_roll *roll, size_t bucket,
-			const struct casync_export *exp,
-			uint8_t (**keys)[CASYNC_KEY_BYTES])
+static size_t object_table_copy_keys(struct casync_object_table *table,
+				     size_t bucket,
+				     const struct casync_export *exp,
+				     uint8_t (**keys)[CASYNC_KEY_BYTES])
 {
 	const struct casync_object *obj;
 	size_t count = 0, room = 0;
 
 	*keys = NULL;
-	pthread_mutex_lock(lock_of(roll, bucket));
-	for (obj = roll->buckets[bucket]; obj != NULL;
-	     obj = obj->next_on_roll) {
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
+	for (obj = table->buckets[bucket]; obj != NULL;
+	     obj = obj->next_in_table) {
 		if (obj->exp != exp)
 			continue;
 		if (count == room) {
@@ -100,19 +106,20 @@ static size_t copy_keys(struct casync_roll *roll, size_t bucket,
 		}
 		memcpy((*keys)[count++], obj->key, sizeof(**keys));
 	}
-	pthread_mutex_unlock(lock_of(roll, bucket));
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return count;
 }
 
-void casync_roll_visit(struct casync_roll *roll,
-		       const struct casync_export *exp,
-		       void (*visit)(void *arg, const void *key), void *arg)
+void casync_object_table_visit(struct casync_object_table *table,
+			       const struct casync_export *exp,
+			       void (*visit)(void *arg, const void *key),
+			       void *arg)
 {
 	uint8_t (*keys)[CASYNC_KEY_BYTES];
 	size_t bucket, count, i;
 
-	for (bucket = 0; bucket < CASYNC_ROLL_BUCKETS; bucket++) {
-		count = copy_keys(roll, bucket, exp, &keys);
+	for (bucket = 0; bucket < CASYNC_OBJECT_TABLE_BUCKETS; bucket++) {
+		count = object_table_copy_keys(table, bucket, exp, &keys);
 		for (i = 0; i < count; i++)
 			visit(arg, keys[i]);
 		gsh_free(keys);

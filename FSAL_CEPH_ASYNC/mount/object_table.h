@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file roll.h
+ * @file object_table.h
  * @brief The objects of a mount, by the Inode they refer to.
  *
  * Two needs.  libcephfs asks to let go only of an Inode that is referred to
@@ -11,8 +11,8 @@
  *
  * The locks are leaves.
  */
-#ifndef CASYNC_ROLL_H
-#define CASYNC_ROLL_H
+#ifndef CASYNC_OBJECT_TABLE_H
+#define CASYNC_OBJECT_TABLE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,18 +22,18 @@ struct casync_export;
 struct casync_object;
 
 /** Some 30 objects each when Ganesha's cache holds a million. */
-#define CASYNC_ROLL_BUCKETS 32768
+#define CASYNC_OBJECT_TABLE_BUCKETS 32768
 
-#define CASYNC_ROLL_LOCKS 64
+#define CASYNC_OBJECT_TABLE_LOCKS 64
 
 /** Embedded in the mount. */
-struct casync_roll {
-	pthread_mutex_t locks[CASYNC_ROLL_LOCKS];
+struct casync_object_table {
+	pthread_mutex_t locks[CASYNC_OBJECT_TABLE_LOCKS];
 	struct casync_object **buckets;
 };
 
-void casync_roll_init(struct casync_roll *roll);
-void casync_roll_destroy(struct casync_roll *roll);
+void casync_object_table_init(struct casync_object_table *table);
+void casync_object_table_destroy(struct casync_object_table *table);
 
 /**
  * Enter an object; its inode is set.
@@ -41,7 +41,8 @@ void casync_roll_destroy(struct casync_roll *roll);
  * @return Whether another object of the Inode is there: the caller then gives
  *         the reference that came with this one back.
  */
-bool casync_roll_enter(struct casync_roll *roll, struct casync_object *obj);
+bool casync_object_table_enter(struct casync_object_table *table,
+			       struct casync_object *obj);
 
 /**
  * Strike an object out.
@@ -49,7 +50,8 @@ bool casync_roll_enter(struct casync_roll *roll, struct casync_object *obj);
  * @return Whether it was the last one of its Inode: then the reference is the
  *         caller's to give back.
  */
-bool casync_roll_leave(struct casync_roll *roll, struct casync_object *obj);
+bool casync_object_table_leave(struct casync_object_table *table,
+			       struct casync_object *obj);
 
 /**
  * Call a function with the key of each of an export's objects.
@@ -57,8 +59,9 @@ bool casync_roll_leave(struct casync_roll *roll, struct casync_object *obj);
  * No lock is held then, and the object may be gone.  Objects that come or go
  * meanwhile may be missed.
  */
-void casync_roll_visit(struct casync_roll *roll,
-		       const struct casync_export *exp,
-		       void (*visit)(void *arg, const void *key), void *arg);
+void casync_object_table_visit(struct casync_object_table *table,
+			       const struct casync_export *exp,
+			       void (*visit)(void *arg, const void *key),
+			       void *arg);
 
-#endif /* CASYNC_ROLL_H */
+#endif /* CASYNC_OBJECT_TABLE_H */

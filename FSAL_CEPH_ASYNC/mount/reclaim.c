@@ -11,12 +11,12 @@
 #include "reclaim.h"
 
 struct question {
-	struct casync_bounded call;
+	struct casync_deadline_call call;
 	struct ceph_mount_info *ceph;
 	char uuid[CASYNC_UUID_BYTES];
 };
 
-static int ask(struct casync_bounded *call)
+static int reclaim_ask(struct casync_deadline_call *call)
 {
 	struct question *question = container_of(call, struct question, call);
 	int rc;
@@ -28,13 +28,13 @@ static int ask(struct casync_bounded *call)
 	return rc;
 }
 
-int casync_takeover_session(struct ceph_mount_info *ceph, const char *uuid,
-			    uint32_t timeout_s)
+int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
+			   uint32_t timeout_s)
 {
 	struct question *question = gsh_calloc(1, sizeof(*question));
 
-	question->call.run = ask;
+	question->call.run = reclaim_ask;
 	question->ceph = ceph;
 	(void)snprintf(question->uuid, sizeof(question->uuid), "%s", uuid);
-	return casync_bounded_call(&question->call, timeout_s);
+	return casync_deadline_call_run(&question->call, timeout_s);
 }

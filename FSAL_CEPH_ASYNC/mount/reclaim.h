@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file takeover.h
+ * @file reclaim.h
  * @brief Ending another session of CephFS, in bounded time.
  */
-#ifndef CASYNC_TAKEOVER_H
-#define CASYNC_TAKEOVER_H
+#ifndef CASYNC_RECLAIM_H
+#define CASYNC_RECLAIM_H
 
 #include <stdint.h>
 
@@ -20,7 +20,7 @@
  *         handle must be left alone for good, because libcephfs is still at
  *         it; another negative errno.
  */
-int casync_takeover_session(struct ceph_mount_info *ceph, const char *uuid,
-			    uint32_t timeout_s);
+int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
+			   uint32_t timeout_s);
 
-#endif /* CASYNC_TAKEOVER_H */
+#endif /* CASYNC_RECLAIM_H */

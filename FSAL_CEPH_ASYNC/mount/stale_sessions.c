@@ -17,12 +17,12 @@ static GLIST_HEAD(sessions);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool noted;
 
-static char *copy(const char *text)
+static char *stale_sessions_copy(const char *text)
 {
 	return text != NULL ? gsh_strdup(text) : NULL;
 }
 
-static void session_free(struct casync_mount *session)
+static void stale_sessions_session_free(struct casync_mount *session)
 {
 	gsh_free(session->user_id);
 	gsh_free(session->filesystem);
@@ -32,7 +32,8 @@ static void session_free(struct casync_mount *session)
 	gsh_free(session);
 }
 
-static void note_locked(const void *export, const void *fsal, bool use_old_uuid)
+static void stale_sessions_note_locked(const void *export, const void *fsal,
+				       bool use_old_uuid)
 {
 	const char *name = casync_config_node_value(fsal, "Name");
 	const char *path = casync_config_node_value(fsal, "Cmount_Path");
@@ -44,18 +45,19 @@ static void note_locked(const void *export, const void *fsal, bool use_old_uuid)
 	if (name == NULL || strcasecmp(name, casync_name) != 0 || path == NULL)
 		return;
 	session = gsh_calloc(1, sizeof(*session));
-	session->user_id = copy(casync_config_node_value(fsal, "User_Id"));
-	session->filesystem =
-		copy(casync_config_node_value(fsal, "Filesystem"));
-	session->secret =
-		copy(casync_config_node_value(fsal, "Secret_Access_Key"));
+	session->user_id =
+		stale_sessions_copy(casync_config_node_value(fsal, "User_Id"));
+	session->filesystem = stale_sessions_copy(
+		casync_config_node_value(fsal, "Filesystem"));
+	session->secret = stale_sessions_copy(
+		casync_config_node_value(fsal, "Secret_Access_Key"));
 	session->path = gsh_strdup(path);
 	session->export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0) : 0;
 	session->use_old_uuid = use_old_uuid;
 	glist_add_tail(&sessions, &session->link);
 }
 
-void casync_former_note(config_file_t config, bool use_old_uuid)
+void casync_stale_sessions_note(config_file_t config, bool use_old_uuid)
 {
 	const void *export = NULL, *fsal;
 
@@ -65,7 +67,8 @@ void casync_former_note(config_file_t config, bool use_old_uuid)
 							  export)) != NULL) {
 			fsal = casync_config_node_block(export, "FSAL", NULL);
 			if (fsal != NULL)
-				note_locked(export, fsal, use_old_uuid);
+				stale_sessions_note_locked(export, fsal,
+							   use_old_uuid);
 		}
 	}
 	noted = true;
@@ -73,7 +76,7 @@ void casync_former_note(config_file_t config, bool use_old_uuid)
 }
 
 /* The list is the caller's then. */
-static void take_all(struct glist_head *mine)
+static void stale_sessions_take_all(struct glist_head *mine)
 {
 	glist_init(mine);
 	pthread_mutex_lock(&lock);
@@ -82,14 +85,14 @@ static void take_all(struct glist_head *mine)
 }
 
 /* False when the MDS does not answer: it will not answer the next one. */
-static bool end_session(struct casync_mount *session,
-			const struct casync_mount_params *first)
+static bool stale_sessions_end_session(struct casync_mount *session,
+				       const struct casync_mount_params *first)
 {
 	struct casync_mount_params params = *first;
 	int rc;
 
 	params.export_id = session->export_id;
-	session->ceph_options = copy(first->ceph_options);
+	session->ceph_options = stale_sessions_copy(first->ceph_options);
 	session->unmount_timeout_s = first->timeout_s;
 	rc = casync_connect_end_session(session, &params);
 	LogEvent(COMPONENT_FSAL,
@@ -101,14 +104,15 @@ static bool end_session(struct casync_mount *session,
 	return rc != -ETIMEDOUT;
 }
 
-void casync_former_end_all(const struct casync_mount_params *params)
+void casync_stale_sessions_end_all(const struct casync_mount_params *params)
 {
 	struct glist_head mine, *node, *next;
 
-	take_all(&mine);
+	stale_sessions_take_all(&mine);
 	glist_for_each(node, &mine)
-		if (!end_session(glist_entry(node, struct casync_mount, link),
-				 params))
+		if (!stale_sessions_end_session(
+			    glist_entry(node, struct casync_mount, link),
+			    params))
 			break;
 	/*
 	 * Only now: a handle's end, too, waits for an MDS that serves.  And
@@ -125,18 +129,19 @@ void casync_former_end_all(const struct casync_mount_params *params)
 		glist_del(node);
 		if (casync_disconnect_end(session,
 					  casync_connect_end_time_s(session)))
-			session_free(session);
+			stale_sessions_session_free(session);
 		/* else it stays as it is, for the call that does not end */
 	}
 }
 
-void casync_former_forget(void)
+void casync_stale_sessions_forget(void)
 {
 	struct glist_head mine, *node, *next;
 
-	take_all(&mine);
+	stale_sessions_take_all(&mine);
 	glist_for_each_safe(node, next, &mine) {
 		glist_del(node);
-		session_free(glist_entry(node, struct casync_mount, link));
+		stale_sessions_session_free(
+			glist_entry(node, struct casync_mount, link));
 	}
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file former.h
+ * @file stale_sessions.h
  * @brief The sessions that all our exports had before gateway and MDS died.
  *
  * An MDS that starts keeps the sessions of those who said that they would be
@@ -10,15 +10,15 @@
  * four exports took three minutes each to fail.  So whoever is first to learn
  * of such an MDS ends the sessions of all.
  */
-#ifndef CASYNC_FORMER_H
-#define CASYNC_FORMER_H
+#ifndef CASYNC_STALE_SESSIONS_H
+#define CASYNC_STALE_SESSIONS_H
 
 #include "config_parsing.h"
 #include "mount.h"
 
 /** Remember the identities of all exports in the configuration, from which
  * their sessions' names are made.  At start-up; later calls do nothing. */
-void casync_former_note(config_file_t config, bool use_old_uuid);
+void casync_stale_sessions_note(config_file_t config, bool use_old_uuid);
 
 /**
  * End their sessions, once in the life of the process and only while it has
@@ -28,9 +28,9 @@ void casync_former_note(config_file_t config, bool use_old_uuid);
  *
  * @param[in] params  Of the export that came first.
  */
-void casync_former_end_all(const struct casync_mount_params *params);
+void casync_stale_sessions_end_all(const struct casync_mount_params *params);
 
 /** Something is mounted, or is about to be. */
-void casync_former_forget(void);
+void casync_stale_sessions_forget(void);
 
-#endif /* CASYNC_FORMER_H */
+#endif /* CASYNC_STALE_SESSIONS_H */

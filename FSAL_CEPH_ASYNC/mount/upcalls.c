@@ -34,7 +34,7 @@ void casync_upcalls_init(struct casync_upcalls *upcalls)
 	glist_init(&upcalls->exports);
 	upcalls->events =
 		gsh_calloc(CASYNC_UPCALLS_MAX, sizeof(*upcalls->events));
-	casync_roll_init(&upcalls->roll);
+	casync_object_table_init(&upcalls->table);
 }
 
 void casync_upcalls_destroy(struct casync_upcalls *upcalls)
@@ -43,56 +43,60 @@ void casync_upcalls_destroy(struct casync_upcalls *upcalls)
 	while (upcalls->running)
 		pthread_cond_wait(&upcalls->idle, &upcalls->lock);
 	pthread_mutex_unlock(&upcalls->lock);
-	casync_roll_destroy(&upcalls->roll);
+	casync_object_table_destroy(&upcalls->table);
 	gsh_free(upcalls->events);
 	pthread_cond_destroy(&upcalls->idle);
 	pthread_mutex_destroy(&upcalls->lock);
 }
 
-static void invalidate(const struct fsal_up_vector *up, void *key,
-		       uint32_t flags)
+static void upcalls_invalidate(const struct fsal_up_vector *up, void *key,
+			       uint32_t flags)
 {
 	struct gsh_buffdesc handle = {.addr = key, .len = CASYNC_KEY_BYTES};
 
 	(void)up->invalidate(up, &handle, flags);
 }
 
-static void invalidate_one_of_all(void *up, const void *key)
+static void upcalls_invalidate_one_of_all(void *up, const void *key)
 {
 	uint8_t copy[CASYNC_KEY_BYTES];
 
 	memcpy(copy, key, sizeof(copy));
-	invalidate(up, copy, FSAL_UP_INVALIDATE_CACHE);
+	upcalls_invalidate(up, copy, FSAL_UP_INVALIDATE_CACHE);
 }
 
-static void invalidate_all(struct casync_upcalls *upcalls,
-			   struct casync_export *exp)
+static void upcalls_invalidate_all(struct casync_upcalls *upcalls,
+				   struct casync_export *exp)
 {
 	LogWarn(COMPONENT_FSAL,
 		"export %" PRIu16
 		": more changes by others than could be queued; everything cached is invalidated",
 		exp->export.export_id);
-	casync_roll_visit(&upcalls->roll, exp, invalidate_one_of_all,
-			  (void *)exp->export.up_ops);
+	casync_object_table_visit(&upcalls->table, exp,
+				  upcalls_invalidate_one_of_all,
+				  (void *)exp->export.up_ops);
 }
 
-static void count(struct casync_export *exp, enum casync_counter counter)
+static void upcalls_count(struct casync_export *exp,
+			  enum casync_counter counter)
 {
 	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
 /* It fails where somebody uses the object, and where this export's cache has
  * not got it: fine, but only the first is news. */
-static void count_release(struct casync_export *exp, fsal_status_t status)
+static void upcalls_count_release(struct casync_export *exp,
+				  fsal_status_t status)
 {
 	if (!FSAL_IS_ERROR(status))
-		count(exp, CASYNC_C_CAPS_RELEASED);
+		upcalls_count(exp, CASYNC_C_CAPS_RELEASED);
 	else if (status.major == ERR_FSAL_STILL_IN_USE)
-		count(exp, CASYNC_C_CAPS_KEPT);
+		upcalls_count(exp, CASYNC_C_CAPS_KEPT);
 }
 
-static void tell(struct casync_upcalls *upcalls, struct casync_export *exp,
-		 const struct casync_upcall *event)
+static void upcalls_tell(struct casync_upcalls *upcalls,
+			 struct casync_export *exp,
+			 const struct casync_upcall *event)
 {
 	const struct fsal_up_vector *up = exp->export.up_ops;
 	struct casync_fileid id = {
@@ -110,30 +114,30 @@ static void tell(struct casync_upcalls *upcalls, struct casync_export *exp,
 	switch (event->kind) {
 	case RELEASE:
 		/* What is read ahead holds inodes, too. */
-		casync_listings_drop(&exp->listings, exp->ceph);
-		count_release(exp, up->try_release(up, &handle, 0));
+		casync_dir_cache_drop(&exp->dir_cache, exp->ceph);
+		upcalls_count_release(exp, up->try_release(up, &handle, 0));
 		break;
 	case INVALIDATE:
-		invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
-		count(exp, CASYNC_C_INVALIDATES);
+		upcalls_invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
+		upcalls_count(exp, CASYNC_C_INVALIDATES);
 		break;
 	case INVALIDATE_DIRECTORY:
-		invalidate(up, key,
-			   FSAL_UP_INVALIDATE_DIR_POPULATED |
-				   FSAL_UP_INVALIDATE_DIR_CHUNKS);
-		count(exp, CASYNC_C_INVALIDATES);
+		upcalls_invalidate(up, key,
+				   FSAL_UP_INVALIDATE_DIR_POPULATED |
+					   FSAL_UP_INVALIDATE_DIR_CHUNKS);
+		upcalls_count(exp, CASYNC_C_INVALIDATES);
 		break;
 	case ALL:
-		invalidate_all(upcalls, exp);
-		count(exp, CASYNC_C_INVALIDATES);
+		upcalls_invalidate_all(upcalls, exp);
+		upcalls_count(exp, CASYNC_C_INVALIDATES);
 		break;
 	}
 	casync_upcalls_exit();
 }
 
 /* While an upcall is on its way its export stays in the list. */
-static void tell_exports_locked(struct casync_upcalls *upcalls,
-				const struct casync_upcall *event)
+static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
+					const struct casync_upcall *event)
 {
 	struct casync_upcalls_entry *entry;
 	struct casync_export *exp;
@@ -144,7 +148,7 @@ static void tell_exports_locked(struct casync_upcalls *upcalls,
 		exp = container_of(entry, struct casync_export, upcalls);
 		entry->busy++;
 		pthread_mutex_unlock(&upcalls->lock);
-		tell(upcalls, exp, event);
+		upcalls_tell(upcalls, exp, event);
 		pthread_mutex_lock(&upcalls->lock);
 		entry->busy--;
 		next = node->next;
@@ -154,8 +158,8 @@ static void tell_exports_locked(struct casync_upcalls *upcalls,
 	}
 }
 
-static bool next_locked(struct casync_upcalls *upcalls,
-			struct casync_upcall *event)
+static bool upcalls_next_locked(struct casync_upcalls *upcalls,
+				struct casync_upcall *event)
 {
 	if (upcalls->overflown) {
 		/* Later than all that is queued, and covers it. */
@@ -176,23 +180,23 @@ static bool next_locked(struct casync_upcalls *upcalls,
 	return true;
 }
 
-static void carry(struct casync_work *work)
+static void upcalls_carry(struct casync_work *work)
 {
 	struct casync_upcalls *upcalls =
 		container_of(work, struct casync_upcalls, work);
 	struct casync_upcall event;
 
 	pthread_mutex_lock(&upcalls->lock);
-	while (next_locked(upcalls, &event))
-		tell_exports_locked(upcalls, &event);
+	while (upcalls_next_locked(upcalls, &event))
+		upcalls_tell_exports_locked(upcalls, &event);
 	upcalls->running = false;
 	pthread_cond_broadcast(&upcalls->idle);
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
 /* False where nothing needs to be carried for it. */
-static bool put_locked(struct casync_upcalls *upcalls, enum event_kind kind,
-		       vinodeno_t vino)
+static bool upcalls_put_locked(struct casync_upcalls *upcalls,
+			       enum event_kind kind, vinodeno_t vino)
 {
 	uint32_t last;
 
@@ -216,13 +220,13 @@ static bool put_locked(struct casync_upcalls *upcalls, enum event_kind kind,
 	return true;
 }
 
-static void queue_inode(struct casync_upcalls *upcalls, enum event_kind kind,
-			vinodeno_t vino)
+static void upcalls_queue_inode(struct casync_upcalls *upcalls,
+				enum event_kind kind, vinodeno_t vino)
 {
 	bool start;
 
 	pthread_mutex_lock(&upcalls->lock);
-	start = put_locked(upcalls, kind, vino) && !upcalls->running;
+	start = upcalls_put_locked(upcalls, kind, vino) && !upcalls->running;
 	upcalls->running |= start;
 	pthread_mutex_unlock(&upcalls->lock);
 
@@ -230,30 +234,31 @@ static void queue_inode(struct casync_upcalls *upcalls, enum event_kind kind,
 		casync_work_submit(CASYNC_WORK_UPCALL, &upcalls->work);
 }
 
-static void inode_released(void *handle, vinodeno_t vino)
+static void upcalls_inode_released(void *handle, vinodeno_t vino)
 {
-	queue_inode(handle, RELEASE, vino);
+	upcalls_queue_inode(handle, RELEASE, vino);
 }
 
-static void inode_invalid(void *handle, vinodeno_t vino, int64_t off,
-			  int64_t len)
+static void upcalls_inode_invalid(void *handle, vinodeno_t vino, int64_t off,
+				  int64_t len)
 {
 	(void)off;
 	(void)len;
-	queue_inode(handle, INVALIDATE, vino);
+	upcalls_queue_inode(handle, INVALIDATE, vino);
 }
 
-static void dentry_invalid(void *handle, vinodeno_t dir, vinodeno_t vino,
-			   const char *name, size_t len)
+static void upcalls_dentry_invalid(void *handle, vinodeno_t dir,
+				   vinodeno_t vino, const char *name,
+				   size_t len)
 {
 	(void)vino;
 	(void)name;
 	(void)len;
-	queue_inode(handle, INVALIDATE_DIRECTORY, dir);
+	upcalls_queue_inode(handle, INVALIDATE_DIRECTORY, dir);
 }
 
 /* Modes have been masked before they get there. */
-static mode_t no_umask(void *handle)
+static mode_t upcalls_no_umask(void *handle)
 {
 	(void)handle;
 	return 0;
@@ -264,13 +269,13 @@ int casync_upcalls_register(struct casync_upcalls *upcalls,
 {
 	struct ceph_client_callback_args args = {
 		.handle = upcalls,
-		.ino_cb = inode_invalid,
-		.dentry_cb = dentry_invalid,
-		.umask_cb = no_umask,
-		.ino_release_cb = inode_released,
+		.ino_cb = upcalls_inode_invalid,
+		.dentry_cb = upcalls_dentry_invalid,
+		.umask_cb = upcalls_no_umask,
+		.ino_release_cb = upcalls_inode_released,
 	};
 
-	upcalls->work.run = carry;
+	upcalls->work.run = upcalls_carry;
 	return ceph_ll_register_callbacks2(ceph, &args);
 }
 

@@ -57,7 +57,7 @@ struct casync_upcalls {
 	int64_t fscid;
 	uint64_t released; /**< Requests to let go of an inode, in all. */
 	uint64_t invalidated;
-	struct casync_roll roll; /**< Its exports' objects. */
+	struct casync_object_table table; /**< Its exports' objects. */
 };
 
 /** An export's place in it; embedded in the export. */

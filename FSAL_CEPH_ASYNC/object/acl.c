@@ -37,8 +37,8 @@ bool casync_label_offered(void)
  * A value of unknown size, in fresh memory.  Its size or a negative errno;
  * -EAGAIN where it has grown each time before it could be fetched.
  */
-static int get_value(struct casync_object *obj, const UserPerm *perms,
-		     const char *name, void **value)
+static int acl_get_value(struct casync_object *obj, const UserPerm *perms,
+			 const char *name, void **value)
 {
 	int tries, rc;
 
@@ -59,7 +59,7 @@ static int get_value(struct casync_object *obj, const UserPerm *perms,
 }
 
 /* Whoever speaks to the MDS can store anything. */
-static bool is_whole(acl_t acl)
+static bool acl_is_whole(acl_t acl)
 {
 	int last;
 	int wrong = acl_check(acl, &last);
@@ -68,18 +68,18 @@ static bool is_whole(acl_t acl)
 }
 
 /* The ACL of that name; *acl is NULL if there is none. */
-static int read_acl(struct casync_object *obj, const UserPerm *perms,
-		    const char *name, acl_t *acl)
+static int acl_read_acl(struct casync_object *obj, const UserPerm *perms,
+			const char *name, acl_t *acl)
 {
 	void *value;
-	int rc = get_value(obj, perms, name, &value);
+	int rc = acl_get_value(obj, perms, name, &value);
 
 	*acl = NULL;
 	if (rc > 0) {
 		*acl = xattr_2_posix_acl(value, (size_t)rc);
 		rc = *acl != NULL ? 0 : -EIO;
 		/* Ganesha goes round for ever in one that lacks an entry. */
-		if (rc == 0 && !is_whole(*acl)) {
+		if (rc == 0 && !acl_is_whole(*acl)) {
 			acl_free(*acl);
 			*acl = NULL;
 			rc = -EIO;
@@ -89,15 +89,15 @@ static int read_acl(struct casync_object *obj, const UserPerm *perms,
 	return rc == -ENODATA || rc == -EOPNOTSUPP ? 0 : rc;
 }
 
-static int entries_of(acl_t acl)
+static int acl_entries_of(acl_t acl)
 {
 	int count = acl != NULL ? acl_entries(acl) : 0;
 
 	return count > 0 ? count : 0;
 }
 
-static int to_nfs4(acl_t access, acl_t inherited, bool is_dir,
-		   struct fsal_attrlist *attrs)
+static int acl_to_nfs4(acl_t access, acl_t inherited, bool is_dir,
+		       struct fsal_attrlist *attrs)
 {
 	fsal_acl_status_t status;
 	fsal_acl_data_t data;
@@ -106,7 +106,7 @@ static int to_nfs4(acl_t access, acl_t inherited, bool is_dir,
 
 	/* One that allows and one that denies for each. */
 	data.aces = nfs4_ace_alloc(
-		2 * (entries_of(access) + entries_of(inherited)));
+		2 * (acl_entries_of(access) + acl_entries_of(inherited)));
 	next = data.aces;
 	count = posix_acl_2_fsal_acl(access, is_dir, false, ACL_FOR_V4, &next);
 	if (inherited != NULL && count >= 0)
@@ -134,14 +134,15 @@ int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
 	int rc = 0;
 
 	if (obj->handle.type != SYMBOLIC_LINK)
-		rc = read_acl(obj, perms, ACL_EA_ACCESS, &access);
+		rc = acl_read_acl(obj, perms, ACL_EA_ACCESS, &access);
 	if (rc == 0 && access == NULL)
 		access = acl_from_mode(stx->stx_mode);
 	if (rc == 0 && is_dir)
-		rc = read_acl(obj, perms, ACL_EA_DEFAULT, &inherited);
+		rc = acl_read_acl(obj, perms, ACL_EA_DEFAULT, &inherited);
 	if (rc == 0)
-		rc = access != NULL ? to_nfs4(access, inherited, is_dir, attrs)
-				    : -ENOMEM;
+		rc = access != NULL
+			     ? acl_to_nfs4(access, inherited, is_dir, attrs)
+			     : -ENOMEM;
 	if (access != NULL)
 		acl_free(access);
 	if (inherited != NULL)
@@ -149,8 +150,8 @@ int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
 	return rc;
 }
 
-static int write_acl(struct casync_object *obj, const UserPerm *perms,
-		     const char *name, acl_t acl)
+static int acl_write_acl(struct casync_object *obj, const UserPerm *perms,
+			 const char *name, acl_t acl)
 {
 	char value[posix_acl_xattr_size(acl_entries(acl))];
 	int size = posix_acl_2_xattr(acl, value, sizeof(value));
@@ -161,22 +162,22 @@ static int write_acl(struct casync_object *obj, const UserPerm *perms,
 				(size_t)size, 0, perms);
 }
 
-static int set_access(struct casync_object *obj, const UserPerm *perms,
-		      fsal_acl_t *nfs4)
+static int acl_set_access(struct casync_object *obj, const UserPerm *perms,
+			  fsal_acl_t *nfs4)
 {
 	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_ACCESS);
 	int rc;
 
 	if (acl == NULL)
 		return -EINVAL;
-	rc = acl_valid(acl) == 0 ? write_acl(obj, perms, ACL_EA_ACCESS, acl)
+	rc = acl_valid(acl) == 0 ? acl_write_acl(obj, perms, ACL_EA_ACCESS, acl)
 				 : -EINVAL;
 	acl_free(acl);
 	return rc;
 }
 
-static int set_default(struct casync_object *obj, const UserPerm *perms,
-		       fsal_acl_t *nfs4)
+static int acl_set_default(struct casync_object *obj, const UserPerm *perms,
+			   fsal_acl_t *nfs4)
 {
 	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_DEFAULT);
 	int rc;
@@ -186,8 +187,9 @@ static int set_default(struct casync_object *obj, const UserPerm *perms,
 					 ACL_EA_DEFAULT, perms);
 		return rc == -ENODATA ? 0 : rc;
 	}
-	rc = acl_valid(acl) == 0 ? write_acl(obj, perms, ACL_EA_DEFAULT, acl)
-				 : -EINVAL;
+	rc = acl_valid(acl) == 0
+		     ? acl_write_acl(obj, perms, ACL_EA_DEFAULT, acl)
+		     : -EINVAL;
 	acl_free(acl);
 	return rc;
 }
@@ -201,18 +203,19 @@ int casync_acl_set(struct casync_object *obj, const UserPerm *perms,
 		return -EINVAL;
 	/* The default ACL first: if it is refused nothing has changed. */
 	if (obj->handle.type == DIRECTORY) {
-		rc = set_default(obj, perms, attrs->acl);
+		rc = acl_set_default(obj, perms, attrs->acl);
 		if (rc != 0)
 			return rc;
 	}
-	return set_access(obj, perms, attrs->acl);
+	return acl_set_access(obj, perms, attrs->acl);
 }
 
 int casync_label_get(struct casync_object *obj, const UserPerm *perms,
 		     struct fsal_attrlist *attrs)
 {
 	void *value;
-	int rc = get_value(obj, perms, obj->exp->keys.sec_label_xattr, &value);
+	int rc = acl_get_value(obj, perms, obj->exp->keys.sec_label_xattr,
+			       &value);
 
 	if (rc < 0) {
 		gsh_free(value);

@@ -68,7 +68,7 @@ unsigned int casync_statx_wanted(attrmask_t mask)
 	return wanted;
 }
 
-static attrmask_t attrs_in_statx(unsigned int stx_mask)
+static attrmask_t attributes_attrs_in_statx(unsigned int stx_mask)
 {
 	attrmask_t valid = ALWAYS_KNOWN;
 	size_t i;
@@ -107,12 +107,13 @@ void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 	attrs->creation = stx->stx_btime;
 	attrs->change = casync_change_attr(stx, floor_ns);
 
-	FSAL_SET_MASK(attrs->valid_mask, attrs_in_statx(stx->stx_mask));
+	FSAL_SET_MASK(attrs->valid_mask,
+		      attributes_attrs_in_statx(stx->stx_mask));
 }
 
 /* CephFS keeps 32 bits of seconds and would wrap the others; the nearest it
  * has is what its kernel client stores too. */
-static struct timespec storable(struct timespec time)
+static struct timespec attributes_storable(struct timespec time)
 {
 	if (time.tv_sec < 0)
 		return (struct timespec){0};
@@ -123,7 +124,7 @@ static struct timespec storable(struct timespec time)
 
 /* truncate() marks the mtime, whether the file shrinks or grows (POSIX);
  * libcephfs forgets it where it need not ask the MDS. */
-static bool mtime_is_now(attrmask_t valid)
+static bool attributes_mtime_is_now(attrmask_t valid)
 {
 	if (FSAL_TEST_MASK(valid, ATTR_MTIME_SERVER))
 		return true;
@@ -133,8 +134,8 @@ static bool mtime_is_now(attrmask_t valid)
 
 /* The _NOW bits make libcephfs accept a writer who is not the owner; it does
  * not look at a clock itself, so the time goes along. */
-static int times_to_statx(const struct fsal_attrlist *attrs,
-			  struct ceph_statx *stx)
+static int attributes_times_to_statx(const struct fsal_attrlist *attrs,
+				     struct ceph_statx *stx)
 {
 	struct timespec now;
 	int mask = 0;
@@ -145,15 +146,15 @@ static int times_to_statx(const struct fsal_attrlist *attrs,
 		stx->stx_atime = now;
 		mask |= CEPH_SETATTR_ATIME | CEPH_SETATTR_ATIME_NOW;
 	} else if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ATIME)) {
-		stx->stx_atime = storable(attrs->atime);
+		stx->stx_atime = attributes_storable(attrs->atime);
 		mask |= CEPH_SETATTR_ATIME;
 	}
 
-	if (mtime_is_now(attrs->valid_mask)) {
+	if (attributes_mtime_is_now(attrs->valid_mask)) {
 		stx->stx_mtime = now;
 		mask |= CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW;
 	} else if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_MTIME)) {
-		stx->stx_mtime = storable(attrs->mtime);
+		stx->stx_mtime = attributes_storable(attrs->mtime);
 		mask |= CEPH_SETATTR_MTIME;
 	}
 
@@ -191,5 +192,5 @@ int casync_attrs_to_statx(const struct fsal_attrlist *attrs, mode_t umask,
 			mask |= plain[i].setattr;
 	}
 
-	return mask | times_to_statx(attrs, stx);
+	return mask | attributes_times_to_statx(attrs, stx);
 }

@@ -5,13 +5,13 @@
 
 #include "dir_cache.h"
 
-void casync_listings_init(struct casync_listings *listings)
+void casync_dir_cache_init(struct casync_dir_cache *listings)
 {
 	pthread_mutex_init(&listings->lock, NULL);
 	listings->count = 0;
 }
 
-void casync_listings_destroy(struct casync_listings *listings)
+void casync_dir_cache_destroy(struct casync_dir_cache *listings)
 {
 	pthread_mutex_destroy(&listings->lock);
 }
@@ -27,27 +27,27 @@ struct casync_listing_stamp casync_listing_stamp(const struct ceph_statx *stx)
 	};
 }
 
-static bool same_stamp(const struct casync_listing_stamp *one,
-		       const struct casync_listing_stamp *other)
+static bool dir_cache_same_stamp(const struct casync_listing_stamp *one,
+				 const struct casync_listing_stamp *other)
 {
 	return one->known && other->known && one->version == other->version &&
 	       one->ctime.tv_sec == other->ctime.tv_sec &&
 	       one->ctime.tv_nsec == other->ctime.tv_nsec;
 }
 
-static bool matches(const struct casync_listing *kept,
-		    const struct casync_listing *wanted)
+static bool dir_cache_matches(const struct casync_listing *kept,
+			      const struct casync_listing *wanted)
 {
 	return (kept->position == wanted->position ||
 		kept->before == wanted->position) &&
 	       kept->id.ino == wanted->id.ino &&
 	       kept->id.snapid == wanted->id.snapid &&
 	       kept->uid == wanted->uid && kept->gid == wanted->gid &&
-	       same_stamp(&kept->stamp, &wanted->stamp);
+	       dir_cache_same_stamp(&kept->stamp, &wanted->stamp);
 }
 
-static struct casync_listing remove_locked(struct casync_listings *listings,
-					   unsigned int index)
+static struct casync_listing
+dir_cache_remove_locked(struct casync_dir_cache *listings, unsigned int index)
 {
 	struct casync_listing listing = listings->kept[index];
 
@@ -57,37 +57,37 @@ static struct casync_listing remove_locked(struct casync_listings *listings,
 	return listing;
 }
 
-bool casync_listing_take(struct casync_listings *listings,
-			 struct casync_listing *wanted)
+bool casync_dir_cache_take(struct casync_dir_cache *listings,
+			   struct casync_listing *wanted)
 {
 	unsigned int i;
 
 	wanted->dirp = NULL;
 	pthread_mutex_lock(&listings->lock);
 	for (i = 0; i < listings->count && wanted->dirp == NULL; i++) {
-		if (matches(&listings->kept[i], wanted))
-			*wanted = remove_locked(listings, i);
+		if (dir_cache_matches(&listings->kept[i], wanted))
+			*wanted = dir_cache_remove_locked(listings, i);
 	}
 	pthread_mutex_unlock(&listings->lock);
 	return wanted->dirp != NULL;
 }
 
-void casync_listing_keep(struct casync_listings *listings,
-			 const struct casync_listing *listing,
-			 struct casync_listing *displaced)
+void casync_dir_cache_keep(struct casync_dir_cache *listings,
+			   const struct casync_listing *listing,
+			   struct casync_listing *displaced)
 {
 	displaced->dirp = NULL;
 	pthread_mutex_lock(&listings->lock);
-	if (listings->count == CASYNC_LISTINGS_KEPT)
-		*displaced = remove_locked(listings, 0);
+	if (listings->count == CASYNC_DIR_CACHE_KEPT)
+		*displaced = dir_cache_remove_locked(listings, 0);
 	listings->kept[listings->count++] = *listing;
 	pthread_mutex_unlock(&listings->lock);
 }
 
-void casync_listings_drop(struct casync_listings *listings,
-			  struct ceph_mount_info *ceph)
+void casync_dir_cache_drop(struct casync_dir_cache *listings,
+			   struct ceph_mount_info *ceph)
 {
-	struct casync_listing dropped[CASYNC_LISTINGS_KEPT];
+	struct casync_listing dropped[CASYNC_DIR_CACHE_KEPT];
 	unsigned int count, i;
 
 	pthread_mutex_lock(&listings->lock);

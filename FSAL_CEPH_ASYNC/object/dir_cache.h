@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file listing.h
+ * @file dir_cache.h
  * @brief Listings that stopped half-way, kept for the call that goes on.
  *
  * Ganesha reads a directory in pieces (MDCACHE { Dir_Chunk }, 128 entries),
@@ -14,8 +14,8 @@
  * counter are what they were before it was read: an entry that has come or
  * gone since is never missed or shown.
  */
-#ifndef CASYNC_LISTING_H
-#define CASYNC_LISTING_H
+#ifndef CASYNC_DIR_CACHE_H
+#define CASYNC_DIR_CACHE_H
 
 #include <limits.h>
 #include <pthread.h>
@@ -32,7 +32,7 @@
  * holds what libcephfs has read ahead (up to some thousand inodes) until it
  * is used, displaced, or the MDS asks for capabilities back.
  */
-#define CASYNC_LISTINGS_KEPT 16
+#define CASYNC_DIR_CACHE_KEPT 16
 
 /** A directory's state, by which a later one is told from it. */
 struct casync_listing_stamp {
@@ -54,17 +54,17 @@ struct casync_listing {
 };
 
 /** The store; embedded in the export. */
-struct casync_listings {
+struct casync_dir_cache {
 	pthread_mutex_t lock; /**< A leaf: no call is made under it. */
 	/** Oldest first. */
-	struct casync_listing kept[CASYNC_LISTINGS_KEPT];
+	struct casync_listing kept[CASYNC_DIR_CACHE_KEPT];
 	unsigned int count;
 };
 
-void casync_listings_init(struct casync_listings *listings);
+void casync_dir_cache_init(struct casync_dir_cache *listings);
 
-/** Empty already: casync_listings_drop(). */
-void casync_listings_destroy(struct casync_listings *listings);
+/** Empty already: casync_dir_cache_drop(). */
+void casync_dir_cache_destroy(struct casync_dir_cache *listings);
 
 /** What @p stx says of a directory's state. */
 struct casync_listing_stamp casync_listing_stamp(const struct ceph_statx *stx);
@@ -79,8 +79,8 @@ struct casync_listing_stamp casync_listing_stamp(const struct ceph_statx *stx);
  *
  * @return Whether there was one.
  */
-bool casync_listing_take(struct casync_listings *listings,
-			 struct casync_listing *wanted);
+bool casync_dir_cache_take(struct casync_dir_cache *listings,
+			   struct casync_listing *wanted);
 
 /**
  * Put a listing into the store, whose it is then.
@@ -88,12 +88,12 @@ bool casync_listing_take(struct casync_listings *listings,
  * @param[out] displaced  What had to go, or dirp NULL: for the caller to
  *                        release.
  */
-void casync_listing_keep(struct casync_listings *listings,
-			 const struct casync_listing *listing,
-			 struct casync_listing *displaced);
+void casync_dir_cache_keep(struct casync_dir_cache *listings,
+			   const struct casync_listing *listing,
+			   struct casync_listing *displaced);
 
 /** Release all of them.  Calls libcephfs. */
-void casync_listings_drop(struct casync_listings *listings,
-			  struct ceph_mount_info *ceph);
+void casync_dir_cache_drop(struct casync_dir_cache *listings,
+			   struct ceph_mount_info *ceph);
 
-#endif /* CASYNC_LISTING_H */
+#endif /* CASYNC_DIR_CACHE_H */

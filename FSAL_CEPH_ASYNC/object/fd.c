@@ -19,7 +19,7 @@ bool casync_fd_abandoned(const struct casync_export *exp,
 	       __atomic_load_n(&fd->fsal_fd.io_work, __ATOMIC_ACQUIRE) != 0;
 }
 
-static void state_free(struct state_t *state)
+static void fd_state_free(struct state_t *state)
 {
 	struct casync_state *st =
 		container_of(state, struct casync_state, state);
@@ -48,7 +48,7 @@ struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
 
 	st = gsh_calloc(1, sizeof(*st));
 	init_fsal_fd(&st->fd.fsal_fd, FSAL_FD_STATE, exp_hdl);
-	return init_state(&st->state, state_free, state_type, related_state);
+	return init_state(&st->state, fd_state_free, state_type, related_state);
 }
 
 /* The layout is fixed once a file has data; reading it is local. */
@@ -61,7 +61,7 @@ void casync_fd_learn_layout(struct casync_object *obj)
 			 __ATOMIC_RELAXED);
 }
 
-static int close_fh(struct casync_object *obj, struct Fh *fh)
+static int fd_close_fh(struct casync_object *obj, struct Fh *fh)
 {
 	int rc = ceph_ll_close(obj->exp->ceph, fh);
 
@@ -83,17 +83,17 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 }
 
 /* Nothing is in flight on it any more. */
-static void close_former(struct casync_object *obj, struct casync_fd *fd)
+static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 {
 	struct Fh *fh = fd->former_fh;
 
 	fd->former_fh = NULL;
 	if (fh != NULL)
-		(void)close_fh(obj, fh);
+		(void)fd_close_fh(obj, fh);
 }
 
-static int open_fh(struct casync_object *obj, fsal_openflags_t openflags,
-		   struct Fh **fh)
+static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
+		      struct Fh **fh)
 {
 	int posix_flags = 0;
 	int rc;
@@ -110,7 +110,7 @@ static int open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	return rc;
 }
 
-static fsal_status_t open_status(int rc)
+static fsal_status_t fd_open_status(int rc)
 {
 	if (rc == -ENOENT) /* by handle: the file is gone, not the name */
 		return fsalstat(ERR_FSAL_STALE, ENOENT);
@@ -120,10 +120,10 @@ static fsal_status_t open_status(int rc)
 int casync_fd_truncate(struct casync_object *obj)
 {
 	struct Fh *fh;
-	int rc = open_fh(obj, FSAL_O_WRITE | FSAL_O_TRUNC, &fh);
+	int rc = fd_open_fh(obj, FSAL_O_WRITE | FSAL_O_TRUNC, &fh);
 
 	if (rc == 0)
-		(void)close_fh(obj, fh);
+		(void)fd_close_fh(obj, fh);
 	return rc;
 }
 
@@ -135,10 +135,10 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 	int rc = 0;
 
 	if (mode & ~fd->fh_flags) {
-		rc = open_fh(obj, openflags | (fd->fh_flags & FSAL_O_RDWR),
-			     &fh);
+		rc = fd_open_fh(obj, openflags | (fd->fh_flags & FSAL_O_RDWR),
+				&fh);
 		if (rc < 0)
-			return open_status(rc);
+			return fd_open_status(rc);
 		/* From one mode to both, so this happens once at most. */
 		fd->former_fh = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
 		casync_fd_opened(obj, fd, fh,
@@ -147,7 +147,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 		rc = casync_fd_truncate(obj);
 	}
 	if (rc < 0)
-		return open_status(rc);
+		return fd_open_status(rc);
 	fd->fsal_fd.openflags = FSAL_O_NFS_FLAGS(openflags);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
@@ -159,17 +159,17 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	struct Fh *fh, *old;
-	int rc = open_fh(obj, openflags, &fh);
+	int rc = fd_open_fh(obj, openflags, &fh);
 
 	if (rc < 0)
-		return open_status(rc);
+		return fd_open_status(rc);
 
 	old = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new one is in place: trouble with the old one is only logged. */
 	if (old != NULL)
-		(void)close_fh(obj, old);
-	close_former(obj, fd);
+		(void)fd_close_fh(obj, old);
+	fd_close_former(obj, fd);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
@@ -184,14 +184,14 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 
 	fd->fh = NULL;
 	fsal_fd->openflags = FSAL_O_CLOSED;
-	close_former(casync_object_of(obj_hdl), fd);
+	fd_close_former(casync_object_of(obj_hdl), fd);
 	if (casync_lease_keeps_fh(fd))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	return casync_status(close_fh(casync_object_of(obj_hdl), fh));
+	return casync_status(fd_close_fh(casync_object_of(obj_hdl), fh));
 }
 
-static fsal_status_t close_global(struct casync_object *obj,
-				  struct casync_fd *fd)
+static fsal_status_t fd_close_global(struct casync_object *obj,
+				     struct casync_fd *fd)
 {
 	if (casync_fd_abandoned(obj->exp, fd))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
@@ -201,8 +201,8 @@ static fsal_status_t close_global(struct casync_object *obj,
 fsal_status_t casync_close(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	fsal_status_t first = close_global(obj, &obj->read_fd);
-	fsal_status_t second = close_global(obj, &obj->write_fd);
+	fsal_status_t first = fd_close_global(obj, &obj->read_fd);
+	fsal_status_t second = fd_close_global(obj, &obj->write_fd);
 
 	return FSAL_IS_ERROR(first) ? first : second;
 }

@@ -32,14 +32,15 @@ void casync_file_size_set(struct casync_object *obj, uint64_t size_bytes)
 }
 
 /* The end of the file as far as we know, and of what we have written. */
-static uint64_t known_end_locked(struct casync_object *obj)
+static uint64_t file_size_known_end_locked(struct casync_object *obj)
 {
 	uint64_t hint = casync_file_size_hint(obj);
 
 	return hint > obj->size.written_end ? hint : obj->size.written_end;
 }
 
-static void lower_locked(struct casync_file_size *size, uint64_t size_bytes)
+static void file_size_lower_locked(struct casync_file_size *size,
+				   uint64_t size_bytes)
 {
 	if (size->flushed > size_bytes)
 		__atomic_store_n(&size->flushed, size_bytes, __ATOMIC_RELEASE);
@@ -67,11 +68,11 @@ void casync_file_size_seen(struct casync_object *obj, uint64_t size_bytes,
 	if (generation == size->generation) {
 		if (size_bytes < size->flushed)
 			size->truncated = true;
-		if (size_bytes < known_end_locked(obj))
+		if (size_bytes < file_size_known_end_locked(obj))
 			__atomic_store_n(&size->shrunk_ns, casync_now_ns(),
 					 __ATOMIC_RELAXED);
 		casync_file_size_set(obj, size_bytes);
-		lower_locked(size, size_bytes);
+		file_size_lower_locked(size, size_bytes);
 	}
 	pthread_mutex_unlock(&size->lock);
 }
@@ -84,7 +85,7 @@ void casync_file_size_truncated(struct casync_object *obj, uint64_t size_bytes)
 	size->truncated = true;
 	size->generation++;
 	casync_file_size_set(obj, size_bytes);
-	lower_locked(size, size_bytes);
+	file_size_lower_locked(size, size_bytes);
 	pthread_mutex_unlock(&size->lock);
 }
 
@@ -123,7 +124,7 @@ bool casync_file_size_pending(struct casync_object *obj)
 
 	/* Also what was written before this object came into the cache. */
 	pthread_mutex_lock(&size->lock);
-	end = known_end_locked(obj);
+	end = file_size_known_end_locked(obj);
 	pthread_mutex_unlock(&size->lock);
 	return casync_file_size_grown(obj, end);
 }
@@ -135,7 +136,7 @@ uint64_t casync_file_size_flush_begins(struct casync_object *obj)
 
 	pthread_mutex_lock(&size->lock);
 	size->truncated = false;
-	end = known_end_locked(obj);
+	end = file_size_known_end_locked(obj);
 	pthread_mutex_unlock(&size->lock);
 	return end;
 }

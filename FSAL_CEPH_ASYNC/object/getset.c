@@ -23,13 +23,13 @@
 
 /* An operation on a handle has no name that could be missing; ENOENT then
  * means that the inode is gone, and only STALE makes the caller forget it. */
-static fsal_status_t handle_status(int rc)
+static fsal_status_t getset_handle_status(int rc)
 {
 	return casync_status(rc == -ENOENT ? -ESTALE : rc);
 }
 
-static int get_statx(struct casync_object *obj, attrmask_t mask,
-		     struct ceph_statx *stx)
+static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
+			    struct ceph_statx *stx)
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	int rc;
@@ -46,8 +46,9 @@ static int get_statx(struct casync_object *obj, attrmask_t mask,
 
 /* What CephFS keeps in extended attributes.  As root: it is metadata, which
  * who may ask for attributes may see. */
-static int get_extras(struct casync_object *obj, const struct ceph_statx *stx,
-		      struct fsal_attrlist *attrs)
+static int getset_get_extras(struct casync_object *obj,
+			     const struct ceph_statx *stx,
+			     struct fsal_attrlist *attrs)
 {
 	const UserPerm *perms = obj->exp->root_perms;
 	int rc = 0;
@@ -61,36 +62,37 @@ static int get_extras(struct casync_object *obj, const struct ceph_statx *stx,
 	return rc;
 }
 
-static int get_all(struct casync_object *obj, attrmask_t mask,
-		   struct ceph_statx *stx, struct fsal_attrlist *attrs_out)
+static int getset_get_all(struct casync_object *obj, attrmask_t mask,
+			  struct ceph_statx *stx,
+			  struct fsal_attrlist *attrs_out)
 {
-	int rc = get_statx(obj, mask, stx);
+	int rc = getset_get_statx(obj, mask, stx);
 
 	if (rc != 0)
 		return rc;
 	casync_attrs_out(obj->exp, stx, attrs_out);
-	return get_extras(obj, stx, attrs_out);
+	return getset_get_extras(obj, stx, attrs_out);
 }
 
 /*
  * -EAGAIN, a delay for the client, where others wait in vain already.  Of the
  * completion threads a file may have as many as there always are.
  */
-static int get_unless_stuck(struct casync_object *obj, attrmask_t mask,
-			    struct ceph_statx *stx,
-			    struct fsal_attrlist *attrs_out)
+static int getset_get_unless_stuck(struct casync_object *obj, attrmask_t mask,
+				   struct ceph_statx *stx,
+				   struct fsal_attrlist *attrs_out)
 {
 	bool on_completer = casync_on_completion_thread();
 	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
 					     : CASYNC_LANE_WORKER;
 	uint32_t room = on_completer ? CASYNC_COMPLETERS
-				     : casync_breaker_workers();
+				     : casync_waiter_limit_workers();
 	int rc;
 
-	if (!casync_breaker_enter(&obj->getattr, lane, room))
+	if (!casync_waiter_limit_enter(&obj->getattr, lane, room))
 		return -EAGAIN;
-	rc = get_all(obj, mask, stx, attrs_out);
-	casync_breaker_leave(&obj->getattr, lane);
+	rc = getset_get_all(obj, mask, stx, attrs_out);
+	casync_waiter_limit_leave(&obj->getattr, lane);
 	return rc;
 }
 
@@ -105,12 +107,12 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 
 	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made of the mode */
 		FSAL_SET_MASK(mask, ATTR_MODE);
-	rc = get_unless_stuck(obj, mask, &stx, attrs_out);
+	rc = getset_get_unless_stuck(obj, mask, &stx, attrs_out);
 	casync_session_heard(obj->exp->session, rc < 0 ? -rc : 0);
 	if (rc < 0) {
 		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
 			attrs_out->valid_mask = ATTR_RDATTR_ERR;
-		return handle_status(rc);
+		return getset_handle_status(rc);
 	}
 
 	casync_object_mode_seen(obj, &stx);
@@ -119,8 +121,9 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static int set_statx(struct casync_object *obj, const struct ceph_statx *stx,
-		     int mask, const UserPerm *perms)
+static int getset_set_statx(struct casync_object *obj,
+			    const struct ceph_statx *stx, int mask,
+			    const UserPerm *perms)
 {
 	/* libcephfs writes the attributes that result into its argument. */
 	struct ceph_statx scratch = *stx;
@@ -140,14 +143,14 @@ static int set_statx(struct casync_object *obj, const struct ceph_statx *stx,
  * cannot know.  Ganesha has allowed it by the same rule, but on attributes
  * that may be old, so the owner is asked for anew.
  */
-static int set_size_as_owner(struct casync_object *obj,
-			     const struct ceph_statx *stx)
+static int getset_set_size_as_owner(struct casync_object *obj,
+				    const struct ceph_statx *stx)
 {
 	struct ceph_statx current;
 	UserPerm *root;
 	int rc;
 
-	rc = get_statx(obj, ATTR_OWNER, &current);
+	rc = getset_get_statx(obj, ATTR_OWNER, &current);
 	if (rc < 0)
 		return rc;
 
@@ -158,13 +161,13 @@ static int set_size_as_owner(struct casync_object *obj,
 	if (root == NULL)
 		return -ENOMEM;
 
-	rc = set_statx(obj, stx, CEPH_SETATTR_SIZE, root);
+	rc = getset_set_statx(obj, stx, CEPH_SETATTR_SIZE, root);
 	ceph_userperm_destroy(root);
 	return rc;
 }
 
-static int set_as_requester(struct casync_object *obj,
-			    const struct ceph_statx *stx, int mask)
+static int getset_set_as_requester(struct casync_object *obj,
+				   const struct ceph_statx *stx, int mask)
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	int rc;
@@ -172,21 +175,21 @@ static int set_as_requester(struct casync_object *obj,
 	if (perms == NULL)
 		return -ENOMEM;
 
-	rc = set_statx(obj, stx, mask, perms);
+	rc = getset_set_statx(obj, stx, mask, perms);
 	if (rc == -EACCES && (mask & CEPH_SETATTR_SIZE)) {
-		rc = set_size_as_owner(obj, stx);
+		rc = getset_set_size_as_owner(obj, stx);
 		mask &= ~CEPH_SETATTR_SIZE;
 		/* An empty mask is not nothing: it bumps ctime. */
 		if (rc == 0 && mask != 0)
-			rc = set_statx(obj, stx, mask, perms);
+			rc = getset_set_statx(obj, stx, mask, perms);
 	}
 
 	ceph_userperm_destroy(perms);
 	return rc;
 }
 
-static int set_extras(struct casync_object *obj,
-		      const struct fsal_attrlist *attrs)
+static int getset_set_extras(struct casync_object *obj,
+			     const struct fsal_attrlist *attrs)
 {
 	UserPerm *perms;
 	int rc = 0;
@@ -207,56 +210,58 @@ static int set_extras(struct casync_object *obj,
 
 /* A truncation is a write to what a set-id bit vouches for; Linux' client
  * leaves the bits to us. */
-static int truncated_by(struct casync_object *obj, uid_t uid)
+static int getset_truncated_by(struct casync_object *obj, uid_t uid)
 {
 	if (uid == 0 || !casync_object_privileged(obj))
 		return 0;
 	return casync_drop_privileges(obj);
 }
 
-static fsal_status_t set_stable(struct casync_object *obj,
-				const struct ceph_statx *stx, int mask,
-				const struct fsal_attrlist *attrs)
+static fsal_status_t getset_set_stable(struct casync_object *obj,
+				       const struct ceph_statx *stx, int mask,
+				       const struct fsal_attrlist *attrs)
 {
-	int rc = mask != 0 ? set_as_requester(obj, stx, mask) : 0;
+	int rc = mask != 0 ? getset_set_as_requester(obj, stx, mask) : 0;
 
 	if (rc == 0)
-		rc = set_extras(obj, attrs);
+		rc = getset_set_extras(obj, attrs);
 	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
 		casync_object_may_be_privileged(obj);
 	else if (rc == 0 && (mask & CEPH_SETATTR_SIZE))
-		rc = truncated_by(obj, op_ctx->creds.caller_uid);
+		rc = getset_truncated_by(obj, op_ctx->creds.caller_uid);
 
 	/* The client forgets the change once we answer, so it has to survive
 	 * us: libcephfs may have made it in its capabilities only. */
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
 
-	return handle_status(rc);
+	return getset_handle_status(rc);
 }
 
 /* The changes of one file wait for its MDS, its capabilities and the end of
  * its writes: as with GETATTR, they get so many workers and no more. */
-static fsal_status_t set_unless_stuck(struct casync_object *obj,
-				      const struct ceph_statx *stx, int mask,
-				      const struct fsal_attrlist *attrs)
+static fsal_status_t getset_set_unless_stuck(struct casync_object *obj,
+					     const struct ceph_statx *stx,
+					     int mask,
+					     const struct fsal_attrlist *attrs)
 {
 	fsal_status_t status;
 
-	if (!casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
-				  casync_breaker_workers()))
+	if (!casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
+				       casync_waiter_limit_workers()))
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
-	status = set_stable(obj, stx, mask, attrs);
-	casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
+	status = getset_set_stable(obj, stx, mask, attrs);
+	casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
 	return status;
 }
 
 /* A size change is a write: it takes the share reservation and keeps the fd
  * that it counts on open. */
-static fsal_status_t set_with_size(struct casync_object *obj, bool bypass,
-				   struct state_t *state,
-				   const struct ceph_statx *stx, int mask,
-				   const struct fsal_attrlist *attrs)
+static fsal_status_t getset_set_with_size(struct casync_object *obj,
+					  bool bypass, struct state_t *state,
+					  const struct ceph_statx *stx,
+					  int mask,
+					  const struct fsal_attrlist *attrs)
 {
 	struct casync_borrowed fd;
 	fsal_status_t status;
@@ -264,7 +269,7 @@ static fsal_status_t set_with_size(struct casync_object *obj, bool bypass,
 	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = set_unless_stuck(obj, stx, mask, attrs);
+	status = getset_set_unless_stuck(obj, stx, mask, attrs);
 	casync_give_back(&fd);
 	return status;
 }
@@ -291,17 +296,17 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 
 	casync_lease_let_go(obj);
 	if (!(mask & CEPH_SETATTR_SIZE))
-		return set_unless_stuck(obj, &stx, mask, attrib_set);
+		return getset_set_unless_stuck(obj, &stx, mask, attrib_set);
 
 	if (obj_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 
-	return set_with_size(obj, bypass, state, &stx, mask, attrib_set);
+	return getset_set_with_size(obj, bypass, state, &stx, mask, attrib_set);
 }
 
 /* As the kernel does it: setgid without group execute marks mandatory locks
  * and stays. */
-static uint16_t without_privileges(uint16_t mode)
+static uint16_t getset_without_privileges(uint16_t mode)
 {
 	mode &= (uint16_t)~S_ISUID;
 	if (mode & S_IXGRP)
@@ -319,7 +324,7 @@ int casync_drop_privileges(struct casync_object *obj)
 			     0, obj->exp->root_perms);
 	if (rc < 0)
 		return rc;
-	mode = without_privileges(stx.stx_mode);
+	mode = getset_without_privileges(stx.stx_mode);
 	if (mode != stx.stx_mode) {
 		stx.stx_mode = mode;
 		rc = ceph_ll_setattr(obj->exp->ceph, obj->inode, &stx,

@@ -35,14 +35,14 @@ struct casync_layout_texts {
 	char preset[LAYOUT_BYTES]; /* of a file nobody has said anything of */
 };
 
-static bool is_wanted(const struct casync_export_keys *keys)
+static bool layout_is_wanted(const struct casync_export_keys *keys)
 {
 	return keys->tuning.object_size != 0 ||
 	       (keys->data_pool != NULL && keys->data_pool[0] != '\0');
 }
 
-static void write_wanted(const struct casync_export_keys *keys, char *value,
-			 size_t size)
+static void layout_write_wanted(const struct casync_export_keys *keys,
+				char *value, size_t size)
 {
 	const struct casync_tuning *tuning = &keys->tuning;
 	int used = 0;
@@ -58,8 +58,8 @@ static void write_wanted(const struct casync_export_keys *keys, char *value,
 			       used != 0 ? " " : "", keys->data_pool);
 }
 
-static int failed(const struct casync_export *exp, int rc, const char *what,
-		  const char *value)
+static int layout_failed(const struct casync_export *exp, int rc,
+			 const char *what, const char *value)
 {
 	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s '%s': %s",
 		exp->export.export_id, what, value,
@@ -68,8 +68,8 @@ static int failed(const struct casync_export *exp, int rc, const char *what,
 	return rc;
 }
 
-static int write_preset(const struct casync_export *exp, char *value,
-			size_t size)
+static int layout_write_preset(const struct casync_export *exp, char *value,
+			       size_t size)
 {
 	int rc;
 
@@ -77,8 +77,8 @@ static int write_preset(const struct casync_export *exp, char *value,
 	rc = ceph_get_default_data_pool_name(
 		exp->ceph, value + sizeof(PRESET) - 1, size - sizeof(PRESET));
 	if (rc < 0)
-		return failed(exp, rc, "asking for the data pool of",
-			      casync_mount_path(exp->mount));
+		return layout_failed(exp, rc, "asking for the data pool of",
+				     casync_mount_path(exp->mount));
 	/* libcephfs gives the length, and no NUL. */
 	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
 	return 0;
@@ -93,22 +93,22 @@ int casync_layout_prepare(const struct casync_export *exp,
 	int rc;
 
 	*texts = NULL;
-	if (!is_wanted(keys))
+	if (!layout_is_wanted(keys))
 		return 0;
 	if (pool != NULL && pool[0] != '\0') {
 		rc = ceph_get_pool_id(exp->ceph, pool);
 		if (rc < 0)
-			return failed(exp, rc, "Data_Pool", pool);
+			return layout_failed(exp, rc, "Data_Pool", pool);
 	}
 
 	made = gsh_calloc(1, sizeof(*made));
 	made->users = 1;
-	rc = write_preset(exp, made->preset, sizeof(made->preset));
+	rc = layout_write_preset(exp, made->preset, sizeof(made->preset));
 	if (rc < 0) {
 		gsh_free(made);
 		return rc;
 	}
-	write_wanted(keys, made->wanted, sizeof(made->wanted));
+	layout_write_wanted(keys, made->wanted, sizeof(made->wanted));
 	*texts = made;
 	return 0;
 }
@@ -130,7 +130,7 @@ void casync_layout_destroy(struct casync_layout *layout)
 	pthread_mutex_destroy(&layout->lock);
 }
 
-static struct casync_layout_texts *hold(struct casync_layout *layout)
+static struct casync_layout_texts *layout_hold(struct casync_layout *layout)
 {
 	struct casync_layout_texts *texts;
 
@@ -144,8 +144,8 @@ static struct casync_layout_texts *hold(struct casync_layout *layout)
 	return texts;
 }
 
-static void let_go(struct casync_layout *layout,
-		   struct casync_layout_texts *texts)
+static void layout_let_go(struct casync_layout *layout,
+			  struct casync_layout_texts *texts)
 {
 	bool last = false;
 
@@ -167,7 +167,7 @@ void casync_layout_replace(struct casync_layout *layout,
 	old = layout->texts;
 	__atomic_store_n(&layout->texts, texts, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&layout->lock);
-	let_go(layout, old);
+	layout_let_go(layout, old);
 }
 
 /*
@@ -175,9 +175,9 @@ void casync_layout_replace(struct casync_layout *layout,
  * just made the file by it.  A layout that says what is the default anyway
  * shows only on the folder that has it.  All of this is in memory.
  */
-static bool folder_decides(const struct casync_object *dir,
-			   const struct casync_object *file,
-			   const struct casync_layout_texts *texts)
+static bool layout_folder_decides(const struct casync_object *dir,
+				  const struct casync_object *file,
+				  const struct casync_layout_texts *texts)
 {
 	const struct casync_export *exp = dir->exp;
 	char value[LAYOUT_BYTES];
@@ -198,7 +198,7 @@ static bool folder_decides(const struct casync_object *dir,
 }
 
 /* A reason that says what is to be done. */
-static const char *reason(int rc)
+static const char *layout_reason(int rc)
 {
 	switch (-rc) {
 	case EPERM:
@@ -211,8 +211,8 @@ static const char *reason(int rc)
 	}
 }
 
-static void complain(const struct casync_export *exp, const char *wanted,
-		     int rc)
+static void layout_complain(const struct casync_export *exp, const char *wanted,
+			    int rc)
 {
 	static uint64_t next_ns; /* atomic; of all exports */
 	uint64_t now_ns = casync_now_ns();
@@ -227,11 +227,11 @@ static void complain(const struct casync_export *exp, const char *wanted,
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
 		": files cannot be created, layout '%s' is refused: %s",
-		exp->export.export_id, wanted, reason(rc));
+		exp->export.export_id, wanted, layout_reason(rc));
 }
 
-static int set(const struct casync_object *file,
-	       const struct casync_layout_texts *texts)
+static int layout_set(const struct casync_object *file,
+		      const struct casync_layout_texts *texts)
 {
 	const struct casync_export *exp = file->exp;
 	int rc = ceph_ll_setxattr(exp->ceph, file->inode, FILE_LAYOUT,
@@ -239,7 +239,7 @@ static int set(const struct casync_object *file,
 				  exp->root_perms);
 
 	if (rc < 0)
-		complain(exp, texts->wanted, rc);
+		layout_complain(exp, texts->wanted, rc);
 	return rc;
 }
 
@@ -247,16 +247,16 @@ int casync_layout_apply(const struct casync_object *dir,
 			const struct casync_object *file, bool *changed)
 {
 	struct casync_layout *layout = &dir->exp->layout;
-	struct casync_layout_texts *texts = hold(layout);
+	struct casync_layout_texts *texts = layout_hold(layout);
 	int rc = 0;
 
 	*changed = false;
 	if (texts == NULL)
 		return 0;
-	if (!folder_decides(dir, file, texts)) {
-		rc = set(file, texts);
+	if (!layout_folder_decides(dir, file, texts)) {
+		rc = layout_set(file, texts);
 		*changed = rc >= 0;
 	}
-	let_go(layout, texts);
+	layout_let_go(layout, texts);
 	return rc;
 }

@@ -19,7 +19,7 @@
 static pthread_mutex_t leases_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under client_lock. */
-static void recalled(struct Fh *fh, void *priv)
+static void leases_recalled(struct Fh *fh, void *priv)
 {
 	struct casync_lease *lease = priv;
 
@@ -34,7 +34,7 @@ void casync_leases_init(struct casync_leases *leases)
 	leases->count = 0;
 }
 
-static void unlink_locked(struct casync_lease *lease)
+static void leases_unlink_locked(struct casync_lease *lease)
 {
 	if (lease->obj == NULL)
 		return;
@@ -51,19 +51,22 @@ void casync_leases_destroy(struct casync_leases *leases)
 		return;
 	pthread_mutex_lock(&leases_lock);
 	glist_for_each_safe(node, next, &leases->list)
-		unlink_locked(glist_entry(node, struct casync_lease, link));
+		leases_unlink_locked(
+			glist_entry(node, struct casync_lease, link));
 	pthread_mutex_unlock(&leases_lock);
 }
 
-static int grant_locked(struct casync_lease *lease, struct casync_object *obj,
-			struct Fh *fh, unsigned int command)
+static int leases_grant_locked(struct casync_lease *lease,
+			       struct casync_object *obj, struct Fh *fh,
+			       unsigned int command)
 {
 	int rc;
 
 	lease->recall.exp = obj->exp;
 	lease->recall.id = obj->id;
 	__atomic_store_n(&lease->recalled, false, __ATOMIC_RELEASE);
-	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, recalled, lease);
+	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, leases_recalled,
+				lease);
 	if (rc != 0)
 		return rc;
 	lease->fh = fh;
@@ -74,8 +77,8 @@ static int grant_locked(struct casync_lease *lease, struct casync_object *obj,
 	return 0;
 }
 
-static fsal_status_t grant_read(struct casync_lease *lease,
-				struct casync_object *obj)
+static fsal_status_t leases_grant_read(struct casync_lease *lease,
+				       struct casync_object *obj)
 {
 	struct Fh *fh;
 	int rc;
@@ -85,16 +88,16 @@ static fsal_status_t grant_read(struct casync_lease *lease,
 	if (rc < 0)
 		return casync_status(rc);
 	pthread_mutex_lock(&leases_lock);
-	rc = grant_locked(lease, obj, fh, CEPH_DELEGATION_RD);
+	rc = leases_grant_locked(lease, obj, fh, CEPH_DELEGATION_RD);
 	pthread_mutex_unlock(&leases_lock);
 	if (rc != 0)
 		(void)ceph_ll_close(obj->exp->ceph, fh);
 	return casync_status(rc);
 }
 
-static fsal_status_t grant_write(struct casync_lease *lease,
-				 struct casync_object *obj,
-				 struct state_t *state)
+static fsal_status_t leases_grant_write(struct casync_lease *lease,
+					struct casync_object *obj,
+					struct state_t *state)
 {
 	struct casync_borrowed borrowed;
 	struct casync_fd *fd;
@@ -110,7 +113,8 @@ static fsal_status_t grant_write(struct casync_lease *lease,
 	pthread_mutex_lock(&leases_lock);
 	rc = fd == &borrowed.temp_fd || fd->lease != NULL
 		     ? -EAGAIN
-		     : grant_locked(lease, obj, fd->fh, CEPH_DELEGATION_WR);
+		     : leases_grant_locked(lease, obj, fd->fh,
+					   CEPH_DELEGATION_WR);
 	if (rc == 0) {
 		lease->fd = fd;
 		fd->lease = lease;
@@ -121,16 +125,16 @@ static fsal_status_t grant_write(struct casync_lease *lease,
 	return casync_status(rc);
 }
 
-static void give_back_locked(struct casync_lease *lease)
+static void leases_give_back_locked(struct casync_lease *lease)
 {
 	struct ceph_mount_info *ceph;
 
-	unlink_locked(lease);
+	leases_unlink_locked(lease);
 	if (lease->fh == NULL)
 		return;
 	ceph = lease->recall.exp->ceph;
 	(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
-				 recalled, lease);
+				 leases_recalled, lease);
 	if (lease->fd != NULL)
 		lease->fd->lease = NULL;
 	else
@@ -142,7 +146,7 @@ static void give_back_locked(struct casync_lease *lease)
 void casync_lease_give_back(struct casync_lease *lease)
 {
 	pthread_mutex_lock(&leases_lock);
-	give_back_locked(lease);
+	leases_give_back_locked(lease);
 	pthread_mutex_unlock(&leases_lock);
 	/* libcephfs recalls it no more. */
 	casync_recall_forget(&lease->recall);
@@ -162,7 +166,7 @@ void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)
 		if (!writes && !lease->for_write)
 			continue;
 		casync_recall(&lease->recall);
-		give_back_locked(lease);
+		leases_give_back_locked(lease);
 	}
 	pthread_mutex_unlock(&leases_lock);
 }
@@ -178,7 +182,7 @@ void casync_lease_let_go(struct casync_object *obj)
 	glist_for_each_safe(node, next, &obj->leases.list) {
 		lease = glist_entry(node, struct casync_lease, link);
 		if (__atomic_load_n(&lease->recalled, __ATOMIC_ACQUIRE))
-			give_back_locked(lease);
+			leases_give_back_locked(lease);
 	}
 	pthread_mutex_unlock(&leases_lock);
 }
@@ -198,8 +202,8 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 	}
 	if (!obj->exp->delegations || lease->fh != NULL)
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
-	return deleg == FSAL_DELEG_RD ? grant_read(lease, obj)
-				      : grant_write(lease, obj, state);
+	return deleg == FSAL_DELEG_RD ? leases_grant_read(lease, obj)
+				      : leases_grant_write(lease, obj, state);
 }
 
 bool casync_lease_keeps_fh(struct casync_fd *fd)

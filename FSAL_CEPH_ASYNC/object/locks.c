@@ -21,8 +21,8 @@
 /* A lock that is in the way may be gone when we ask whose it is. */
 #define LOCK_RACES_MAX 4
 
-static bool to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
-		     struct flock *fl)
+static bool locks_to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
+			   struct flock *fl)
 {
 	/* A negative length would mean another range (fcntl(2)). */
 	if (lock->lock_start > INT64_MAX ||
@@ -40,7 +40,8 @@ static bool to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
 	return true;
 }
 
-static void report_conflict(const struct flock *fl, fsal_lock_param_t *lock)
+static void locks_report_conflict(const struct flock *fl,
+				  fsal_lock_param_t *lock)
 {
 	if (lock == NULL)
 		return;
@@ -51,8 +52,8 @@ static void report_conflict(const struct flock *fl, fsal_lock_param_t *lock)
 }
 
 /* 0, -EAGAIN with the conflicting lock in fl, or another negative errno. */
-static int test_lock(struct casync_object *obj, struct Fh *fh, struct flock *fl,
-		     void *owner)
+static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
+			   struct flock *fl, void *owner)
 {
 	int rc = ceph_ll_getlk(obj->exp->ceph, fh, fl, (uint64_t)owner);
 
@@ -62,8 +63,8 @@ static int test_lock(struct casync_object *obj, struct Fh *fh, struct flock *fl,
 }
 
 /* The same, for LOCK and UNLOCK. */
-static int set_lock(struct casync_object *obj, struct Fh *fh, struct flock *fl,
-		    void *owner)
+static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
+			  struct flock *fl, void *owner)
 {
 	const struct flock wanted = *fl;
 	int tries;
@@ -76,7 +77,7 @@ static int set_lock(struct casync_object *obj, struct Fh *fh, struct flock *fl,
 		if (rc != -EAGAIN && rc != -EACCES)
 			return rc;
 		*fl = wanted;
-		rc = test_lock(obj, fh, fl, owner);
+		rc = locks_test_lock(obj, fh, fl, owner);
 		if (rc != 0)
 			return rc;
 	}
@@ -84,7 +85,7 @@ static int set_lock(struct casync_object *obj, struct Fh *fh, struct flock *fl,
 	return -EAGAIN;
 }
 
-static fsal_openflags_t flags_for(fsal_lock_op_t op, fsal_lock_t type)
+static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
 {
 	/* Testing and unlocking work with any Fh there is. */
 	if (op != FSAL_OP_LOCK)
@@ -108,21 +109,21 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 	/* Waiting is Ganesha's: it polls. */
 	if (!test && lock_op != FSAL_OP_LOCK && lock_op != FSAL_OP_UNLOCK)
 		return fsalstat(ERR_FSAL_NOTSUPP, 0);
-	if (!to_flock(lock_op, request_lock, &fl))
+	if (!locks_to_flock(lock_op, request_lock, &fl))
 		return fsalstat(ERR_FSAL_BAD_RANGE, ERANGE);
 
-	status = casync_borrow(&fd, obj, state,
-			       flags_for(lock_op, request_lock->lock_type),
-			       true, test);
+	status = casync_borrow(
+		&fd, obj, state,
+		locks_flags_for(lock_op, request_lock->lock_type), true, test);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = test ? test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
-		  : set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
+	rc = test ? locks_test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
+		  : locks_set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
 	casync_give_back(&fd);
 
 	/* What Ganesha takes for a conflict: a delay. */
 	if (rc == -EAGAIN) {
-		report_conflict(&fl, conflicting_lock);
+		locks_report_conflict(&fl, conflicting_lock);
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	}
 	return casync_status(rc);

@@ -23,12 +23,12 @@
 #include "object.h"
 #include "obj_ops.h"
 
-static struct Inode *inode_of(struct fsal_obj_handle *handle)
+static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 {
 	return casync_object_of(handle)->inode;
 }
 
-static unsigned int wanted_by(const struct fsal_attrlist *attrs)
+static unsigned int namespace_wanted_by(const struct fsal_attrlist *attrs)
 {
 	return casync_statx_wanted(attrs == NULL ? 0 : attrs->request_mask);
 }
@@ -45,9 +45,10 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_lookup(casync_export_current()->ceph, inode_of(dir_hdl),
-			    name, &inode, &stx, wanted_by(attrs_out),
-			    AT_SYMLINK_NOFOLLOW, perms);
+	rc = ceph_ll_lookup(casync_export_current()->ceph,
+			    namespace_inode_of(dir_hdl), name, &inode, &stx,
+			    namespace_wanted_by(attrs_out), AT_SYMLINK_NOFOLLOW,
+			    perms);
 	ceph_userperm_destroy(perms);
 
 	if (rc == 0)
@@ -67,31 +68,30 @@ struct creation {
 	struct ceph_statx stx;
 };
 
-static fsal_status_t creation_begin(struct creation *c,
-				    struct fsal_obj_handle *dir_hdl,
-				    const char *name,
-				    const struct fsal_attrlist *attrs_in,
-				    const struct fsal_attrlist *attrs_out)
+static fsal_status_t
+namespace_creation_begin(struct creation *c, struct fsal_obj_handle *dir_hdl,
+			 const char *name, const struct fsal_attrlist *attrs_in,
+			 const struct fsal_attrlist *attrs_out)
 {
 	struct fsal_export *exp = op_ctx->fsal_export;
 
 	*c = (struct creation){
 		.ceph = casync_export_current()->ceph,
-		.dir = inode_of(dir_hdl),
+		.dir = namespace_inode_of(dir_hdl),
 		.name = name,
 		.mode = fsal2unix_mode(attrs_in->mode) &
 			~exp->exp_ops.fs_umask(exp),
-		.wanted = wanted_by(attrs_out),
+		.wanted = namespace_wanted_by(attrs_out),
 		.perms = casync_userperm(&op_ctx->creds),
 	};
 	return casync_status(c->perms == NULL ? -ENOMEM : 0);
 }
 
 /* The attributes that no creating call takes. */
-static fsal_status_t set_the_rest(struct fsal_obj_handle *obj,
-				  struct fsal_attrlist *attrs_in,
-				  attrmask_t already_set,
-				  struct fsal_attrlist *attrs_out)
+static fsal_status_t namespace_set_the_rest(struct fsal_obj_handle *obj,
+					    struct fsal_attrlist *attrs_in,
+					    attrmask_t already_set,
+					    struct fsal_attrlist *attrs_out)
 {
 	attrmask_t asked_for = attrs_in->valid_mask;
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
@@ -111,7 +111,8 @@ static fsal_status_t set_the_rest(struct fsal_obj_handle *obj,
 	return status;
 }
 
-static void creation_undo(const struct creation *c, struct fsal_obj_handle *obj)
+static void namespace_creation_undo(const struct creation *c,
+				    struct fsal_obj_handle *obj)
 {
 	int rc;
 
@@ -132,24 +133,24 @@ static void creation_undo(const struct creation *c, struct fsal_obj_handle *obj)
 /**
  * Turn the result of the libcephfs call into the operation's.
  *
- * @param[in]     c            As creation_begin() and the call left it.
+ * @param[in]     c            As namespace_creation_begin() and the call left it.
  * @param[in]     rc           What the call returned.
  * @param[in]     already_set  Attributes that the call has taken care of.
  */
-static fsal_status_t creation_end(struct creation *c, int rc,
-				  attrmask_t already_set,
-				  struct fsal_attrlist *attrs_in,
-				  struct fsal_obj_handle **new_obj,
-				  struct fsal_attrlist *attrs_out)
+static fsal_status_t namespace_creation_end(struct creation *c, int rc,
+					    attrmask_t already_set,
+					    struct fsal_attrlist *attrs_in,
+					    struct fsal_obj_handle **new_obj,
+					    struct fsal_attrlist *attrs_out)
 {
 	fsal_status_t status = casync_status(rc);
 
 	if (FSAL_IS_SUCCESS(status)) {
 		casync_object_out(c->inode, &c->stx, new_obj, attrs_out);
-		status = set_the_rest(*new_obj, attrs_in, already_set,
-				      attrs_out);
+		status = namespace_set_the_rest(*new_obj, attrs_in, already_set,
+						attrs_out);
 		if (FSAL_IS_ERROR(status)) {
-			creation_undo(c, *new_obj);
+			namespace_creation_undo(c, *new_obj);
 			*new_obj = NULL;
 		}
 	}
@@ -172,17 +173,19 @@ fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
 	(void)parent_pre;
 	(void)parent_post;
 
-	status = creation_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	status = namespace_creation_begin(&c, dir_hdl, name, attrs_in,
+					  attrs_out);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
 	rc = ceph_ll_mkdir(c.ceph, c.dir, name, c.mode, &c.inode, &c.stx,
 			   c.wanted, 0, c.perms);
-	return creation_end(&c, rc, ATTR_MODE, attrs_in, new_obj, attrs_out);
+	return namespace_creation_end(&c, rc, ATTR_MODE, attrs_in, new_obj,
+				      attrs_out);
 }
 
 /* The S_IF* of what MKNOD may make; 0 for everything else. */
-static mode_t mknode_format(object_file_type_t nodetype)
+static mode_t namespace_mknode_format(object_file_type_t nodetype)
 {
 	switch (nodetype) {
 	case BLOCK_FILE:
@@ -198,8 +201,8 @@ static mode_t mknode_format(object_file_type_t nodetype)
 	}
 }
 
-static dev_t mknode_device(object_file_type_t nodetype,
-			   const struct fsal_attrlist *attrs_in)
+static dev_t namespace_mknode_device(object_file_type_t nodetype,
+				     const struct fsal_attrlist *attrs_in)
 {
 	if (nodetype != BLOCK_FILE && nodetype != CHARACTER_FILE)
 		return 0;
@@ -215,8 +218,8 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 			    struct fsal_attrlist *parent_pre,
 			    struct fsal_attrlist *parent_post)
 {
-	mode_t format = mknode_format(nodetype);
-	dev_t device = mknode_device(nodetype, attrs_in);
+	mode_t format = namespace_mknode_format(nodetype);
+	dev_t device = namespace_mknode_device(nodetype, attrs_in);
 	struct creation c;
 	fsal_status_t status;
 	int rc;
@@ -229,14 +232,15 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (format == 0 || device > UINT32_MAX)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 
-	status = creation_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	status = namespace_creation_begin(&c, dir_hdl, name, attrs_in,
+					  attrs_out);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
 	rc = ceph_ll_mknod(c.ceph, c.dir, name, c.mode | format, device,
 			   &c.inode, &c.stx, c.wanted, 0, c.perms);
-	return creation_end(&c, rc, ATTR_MODE | ATTR_RAWDEV, attrs_in, new_obj,
-			    attrs_out);
+	return namespace_creation_end(&c, rc, ATTR_MODE | ATTR_RAWDEV, attrs_in,
+				      new_obj, attrs_out);
 }
 
 fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
@@ -254,14 +258,16 @@ fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
 	(void)parent_pre;
 	(void)parent_post;
 
-	status = creation_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	status = namespace_creation_begin(&c, dir_hdl, name, attrs_in,
+					  attrs_out);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
 	/* The mode of a symlink is 0777 and means nothing: "already set". */
 	rc = ceph_ll_symlink(c.ceph, c.dir, name, link_path, &c.inode, &c.stx,
 			     c.wanted, 0, c.perms);
-	return creation_end(&c, rc, ATTR_MODE, attrs_in, new_obj, attrs_out);
+	return namespace_creation_end(&c, rc, ATTR_MODE, attrs_in, new_obj,
+				      attrs_out);
 }
 
 fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
@@ -278,8 +284,9 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_readlink(casync_export_current()->ceph, inode_of(obj_hdl),
-			      target, sizeof(target), perms);
+	rc = ceph_ll_readlink(casync_export_current()->ceph,
+			      namespace_inode_of(obj_hdl), target,
+			      sizeof(target), perms);
 	ceph_userperm_destroy(perms);
 
 	if (rc > PATH_MAX)
@@ -307,15 +314,17 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_link(casync_export_current()->ceph, inode_of(obj_hdl),
-			  inode_of(destdir_hdl), name, perms);
+	rc = ceph_ll_link(casync_export_current()->ceph,
+			  namespace_inode_of(obj_hdl),
+			  namespace_inode_of(destdir_hdl), name, perms);
 	ceph_userperm_destroy(perms);
 	return casync_status(rc);
 }
 
 /* A directory that gets another parent is written to, its ".." (POSIX allows
  * to ask for that right, Linux does); libcephfs does not look. */
-static fsal_status_t may_get_another_parent(struct fsal_obj_handle *obj_hdl)
+static fsal_status_t
+namespace_may_get_another_parent(struct fsal_obj_handle *obj_hdl)
 {
 	return obj_hdl->obj_ops->test_access(
 		obj_hdl,
@@ -330,7 +339,7 @@ static fsal_status_t may_get_another_parent(struct fsal_obj_handle *obj_hdl)
  * the name for ever.  To read this attribute is to ask the MDS, whatever
  * capabilities we hold, and what it answers is taken over.
  */
-static void refresh_left_directory(struct fsal_obj_handle *dir_hdl)
+static void namespace_refresh_left_directory(struct fsal_obj_handle *dir_hdl)
 {
 	struct casync_object *dir = casync_object_of(dir_hdl);
 	char entries[24];
@@ -351,7 +360,8 @@ fsal_status_t casync_rename(
 	struct fsal_attrlist *olddir_post, struct fsal_attrlist *newdir_pre,
 	struct fsal_attrlist *newdir_post)
 {
-	bool moves = inode_of(olddir_hdl) != inode_of(newdir_hdl);
+	bool moves = namespace_inode_of(olddir_hdl) !=
+		     namespace_inode_of(newdir_hdl);
 	fsal_status_t status;
 	UserPerm *perms;
 	int rc;
@@ -362,7 +372,7 @@ fsal_status_t casync_rename(
 	(void)newdir_post;
 
 	if (moves && obj_hdl->type == DIRECTORY) {
-		status = may_get_another_parent(obj_hdl);
+		status = namespace_may_get_another_parent(obj_hdl);
 		if (FSAL_IS_ERROR(status))
 			return status;
 	}
@@ -371,12 +381,13 @@ fsal_status_t casync_rename(
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_rename(casync_export_current()->ceph, inode_of(olddir_hdl),
-			    old_name, inode_of(newdir_hdl), new_name, perms);
+	rc = ceph_ll_rename(casync_export_current()->ceph,
+			    namespace_inode_of(olddir_hdl), old_name,
+			    namespace_inode_of(newdir_hdl), new_name, perms);
 	ceph_userperm_destroy(perms);
 
 	if (rc == 0 && moves)
-		refresh_left_directory(olddir_hdl);
+		namespace_refresh_left_directory(olddir_hdl);
 
 	/* RENAME onto a directory with entries is NFS4ERR_EXIST; NOTEMPTY is
 	 * not among its errors (RFC 8881, 18.26.3). */
@@ -390,7 +401,7 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	struct ceph_mount_info *ceph = casync_export_current()->ceph;
-	struct Inode *dir = inode_of(dir_hdl);
+	struct Inode *dir = namespace_inode_of(dir_hdl);
 	int rc;
 
 	(void)parent_pre;

@@ -20,13 +20,14 @@
  */
 #define YOUNG_S 60
 
-static bool may_be_unjournaled(const struct ceph_statx *stx)
+static bool object_may_be_unjournaled(const struct ceph_statx *stx)
 {
 	return !(stx->stx_mask & CEPH_STATX_BTIME) ||
 	       time(NULL) - stx->stx_btime.tv_sec < YOUNG_S;
 }
 
-static void init_global_fd(struct casync_object *obj, struct casync_fd *fd)
+static void object_init_global_fd(struct casync_object *obj,
+				  struct casync_fd *fd)
 {
 	init_fsal_fd(&fd->fsal_fd, FSAL_FD_GLOBAL, &obj->exp->export);
 	fd->obj = obj;
@@ -58,14 +59,15 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_leases_init(&obj->leases);
-	init_global_fd(obj, &obj->read_fd);
-	init_global_fd(obj, &obj->write_fd);
+	object_init_global_fd(obj, &obj->read_fd);
+	object_init_global_fd(obj, &obj->write_fd);
 	if (obj->handle.type == REGULAR_FILE)
 		casync_file_size_set(obj, stx->stx_size);
-	if (obj->handle.type == REGULAR_FILE && may_be_unjournaled(stx))
+	if (obj->handle.type == REGULAR_FILE && object_may_be_unjournaled(stx))
 		casync_flush_born(obj);
 	casync_object_mode_seen(obj, stx);
-	if (casync_roll_enter(casync_mount_roll(exp->mount), obj))
+	if (casync_object_table_enter(casync_mount_object_table(exp->mount),
+				      obj))
 		ceph_ll_put(exp->ceph, inode);
 	return obj;
 }
@@ -106,7 +108,8 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	casync_gate_destroy(&obj->gate);
 	casync_leases_destroy(&obj->leases);
 	fsal_obj_handle_fini(obj_hdl, false);
-	if (casync_roll_leave(casync_mount_roll(obj->exp->mount), obj))
+	if (casync_object_table_leave(
+		    casync_mount_object_table(obj->exp->mount), obj))
 		ceph_ll_put(obj->exp->ceph, obj->inode);
 	gsh_free(obj);
 }

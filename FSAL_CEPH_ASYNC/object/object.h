@@ -31,10 +31,11 @@ struct casync_object {
 	struct casync_fileid id; /**< Wire identity. */
 	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
 
-	struct casync_object *next_on_roll; /**< The roll's. */
+	struct casync_object *next_in_table; /**< The object table's. */
 
-	struct casync_breaker getattr; /**< Those who wait for attributes. */
-	struct casync_breaker change;  /**< Who sets them, or commits. */
+	struct casync_waiter_limit
+		getattr; /**< Those who wait for attributes. */
+	struct casync_waiter_limit change; /**< Who sets them, or commits. */
 
 	/* Regular files only. */
 	struct fsal_share share; /**< Under handle.obj_lock. */

@@ -92,12 +92,12 @@ static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
 	return status;
 }
 
-static bool is_exclusive(enum fsal_create_mode createmode)
+static bool open_is_exclusive(enum fsal_create_mode createmode)
 {
 	return createmode >= FSAL_EXCLUSIVE && createmode != FSAL_EXCLUSIVE_9P;
 }
 
-static fsal_status_t check_type(const struct fsal_obj_handle *obj_hdl)
+static fsal_status_t open_check_type(const struct fsal_obj_handle *obj_hdl)
 {
 	switch (obj_hdl->type) {
 	case REGULAR_FILE:
@@ -115,14 +115,14 @@ static fsal_status_t open_object(struct casync_object *obj,
 				 const struct open_request *req)
 {
 	struct fsal_obj_handle *handle = &obj->handle;
-	fsal_status_t status = check_type(handle);
+	fsal_status_t status = open_check_type(handle);
 
 	if (FSAL_IS_ERROR(status))
 		return status;
 
 	/* A replayed exclusive create finds its own file; anybody else's is
 	 * in the way.  Asked before a truncation could destroy it. */
-	if (is_exclusive(req->createmode) &&
+	if (open_is_exclusive(req->createmode) &&
 	    !handle->obj_ops->check_verifier(handle, req->verifier))
 		return fsalstat(ERR_FSAL_EXIST, EEXIST);
 
@@ -163,9 +163,10 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 	return status;
 }
 
-static int create_file(struct casync_object *dir, const char *name,
-		       const struct open_request *req, struct Inode **inode,
-		       struct Fh **fh, struct ceph_statx *stx)
+static int open_create_file(struct casync_object *dir, const char *name,
+			    const struct open_request *req,
+			    struct Inode **inode, struct Fh **fh,
+			    struct ceph_statx *stx)
 {
 	struct fsal_export *exp = op_ctx->fsal_export;
 	attrmask_t mask = req->attrs_out ? req->attrs_out->request_mask : 0;
@@ -187,8 +188,8 @@ static int create_file(struct casync_object *dir, const char *name,
 }
 
 /* Nobody else knows the object yet: no lock, no conflict. */
-static void adopt_fh(struct casync_object *obj, struct Fh *fh,
-		     const struct open_request *req)
+static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
+			  const struct open_request *req)
 {
 	struct casync_fd *fd = req->state != NULL
 				       ? casync_state_fd(req->state)
@@ -202,8 +203,8 @@ static void adopt_fh(struct casync_object *obj, struct Fh *fh,
 }
 
 /* The attributes that create could not set: owner, times, verifier, size. */
-static fsal_status_t set_remaining(struct casync_object *obj,
-				   const struct open_request *req)
+static fsal_status_t open_set_remaining(struct casync_object *obj,
+					const struct open_request *req)
 {
 	struct fsal_attrlist *attrs = req->attrs_in;
 	attrmask_t asked = attrs->valid_mask;
@@ -221,9 +222,9 @@ static fsal_status_t set_remaining(struct casync_object *obj,
 }
 
 /* Before the first byte: the layout is fixed from then on. */
-static fsal_status_t set_layout(struct casync_object *dir,
-				struct casync_object *obj,
-				const struct open_request *req)
+static fsal_status_t open_set_layout(struct casync_object *dir,
+				     struct casync_object *obj,
+				     const struct open_request *req)
 {
 	bool changed;
 	int rc = casync_layout_apply(dir, obj, &changed);
@@ -239,8 +240,8 @@ static fsal_status_t set_layout(struct casync_object *dir,
 	return success;
 }
 
-static void undo_create(struct casync_object *dir, const char *name,
-			struct casync_object *obj, struct state_t *state)
+static void open_undo_create(struct casync_object *dir, const char *name,
+			     struct casync_object *obj, struct state_t *state)
 {
 	int rc;
 
@@ -257,9 +258,10 @@ static void undo_create(struct casync_object *dir, const char *name,
 			strerror(-rc));
 }
 
-static fsal_status_t create_name(struct casync_object *dir, const char *name,
-				 const struct open_request *req,
-				 struct fsal_obj_handle **new_obj)
+static fsal_status_t open_create_name(struct casync_object *dir,
+				      const char *name,
+				      const struct open_request *req,
+				      struct fsal_obj_handle **new_obj)
 {
 	struct fsal_obj_handle *created;
 	struct casync_object *obj;
@@ -269,19 +271,19 @@ static fsal_status_t create_name(struct casync_object *dir, const char *name,
 	struct Fh *fh = NULL; /* as in casync_fd_reopen() */
 	int rc;
 
-	rc = create_file(dir, name, req, &inode, &fh, &stx);
+	rc = open_create_file(dir, name, req, &inode, &fh, &stx);
 	if (rc < 0)
 		return casync_status(rc);
 
 	casync_object_out(inode, &stx, &created, req->attrs_out);
 	obj = casync_object_of(created);
-	adopt_fh(obj, fh, req);
+	open_adopt_fh(obj, fh, req);
 
-	status = set_layout(dir, obj, req);
+	status = open_set_layout(dir, obj, req);
 	if (!FSAL_IS_ERROR(status))
-		status = set_remaining(obj, req);
+		status = open_set_remaining(obj, req);
 	if (FSAL_IS_ERROR(status))
-		undo_create(dir, name, obj, req->state);
+		open_undo_create(dir, name, obj, req->state);
 	else
 		*new_obj = created;
 	return status;
@@ -300,7 +302,7 @@ static fsal_status_t open_name(struct casync_object *dir, const char *name,
 
 	/* The name may come and go between create and lookup. */
 	for (tries = 0; tries < NAME_RACES_MAX; tries++) {
-		status = create_name(dir, name, req, new_obj);
+		status = open_create_name(dir, name, req, new_obj);
 		*created = !FSAL_IS_ERROR(status);
 		if (status.major != ERR_FSAL_EXIST ||
 		    req->createmode == FSAL_GUARDED)
@@ -337,7 +339,7 @@ casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 	(void)parent_post;
 
 	/* The verifier is kept in atime and mtime. */
-	if (is_exclusive(createmode))
+	if (open_is_exclusive(createmode))
 		set_common_verifier(attrs_in, verifier, false);
 
 	if (name == NULL) {

@@ -9,7 +9,7 @@
  * reserves.
  *
  * Where the caller stops before the end, the handle is kept for the READDIR
- * that goes on (listing.h).
+ * that goes on (dir_cache.h).
  */
 #include "config.h"
 
@@ -46,8 +46,8 @@ struct entry {
 	struct Inode *inode;
 };
 
-static int open_dir_as(struct walk *walk, fsal_cookie_t whence,
-		       const UserPerm *perms)
+static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
+			       const UserPerm *perms)
 {
 	struct ceph_mount_info *ceph = walk->exp->ceph;
 	struct Inode *dir = walk->dir->inode;
@@ -65,7 +65,7 @@ static int open_dir_as(struct walk *walk, fsal_cookie_t whence,
 	if (rc < 0)
 		return rc;
 	walk->listing.stamp = casync_listing_stamp(&stx);
-	if (casync_listing_take(&walk->exp->listings, &walk->listing)) {
+	if (casync_dir_cache_take(&walk->exp->dir_cache, &walk->listing)) {
 		walk->last_again = walk->listing.position != whence;
 		return 0;
 	}
@@ -76,7 +76,7 @@ static int open_dir_as(struct walk *walk, fsal_cookie_t whence,
 	return rc;
 }
 
-static int open_dir(struct walk *walk, fsal_cookie_t whence)
+static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	int rc;
@@ -87,35 +87,35 @@ static int open_dir(struct walk *walk, fsal_cookie_t whence)
 	walk->listing.position = whence;
 	walk->listing.uid = op_ctx->creds.caller_uid;
 	walk->listing.gid = op_ctx->creds.caller_gid;
-	rc = open_dir_as(walk, whence, perms);
+	rc = readdir_open_dir_as(walk, whence, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
 
 /* The end of a READDIR: kept, if it may go on. */
-static void close_dir(struct walk *walk, bool goes_on)
+static void readdir_close_dir(struct walk *walk, bool goes_on)
 {
 	struct casync_listing unwanted = walk->listing;
 
 	if (goes_on && walk->listing.stamp.known)
-		casync_listing_keep(&walk->exp->listings, &walk->listing,
-				    &unwanted);
+		casync_dir_cache_keep(&walk->exp->dir_cache, &walk->listing,
+				      &unwanted);
 	if (unwanted.dirp != NULL)
 		ceph_ll_releasedir(walk->exp->ceph, unwanted.dirp);
 }
 
-static bool is_self(const char *name)
+static bool readdir_is_self(const char *name)
 {
 	return strcmp(name, ".") == 0;
 }
 
-static bool is_self_or_parent(const char *name)
+static bool readdir_is_self_or_parent(const char *name)
 {
-	return is_self(name) || strcmp(name, "..") == 0;
+	return readdir_is_self(name) || strcmp(name, "..") == 0;
 }
 
 /* 1 for an entry with its Inode referenced, 0 at the end, else an errno. */
-static int next_entry(struct walk *walk, struct entry *entry)
+static int readdir_next_entry(struct walk *walk, struct entry *entry)
 {
 	struct ceph_mount_info *ceph = walk->exp->ceph;
 	int rc;
@@ -125,11 +125,11 @@ static int next_entry(struct walk *walk, struct entry *entry)
 		rc = ceph_readdirplus_r(
 			ceph, walk->listing.dirp, &entry->de, &entry->stx,
 			casync_statx_wanted(walk->attrmask), 0, &entry->inode);
-		if (rc <= 0 || !is_self_or_parent(entry->de.d_name))
+		if (rc <= 0 || !readdir_is_self_or_parent(entry->de.d_name))
 			return rc;
 
 		/* The first of all, before libcephfs has read anything. */
-		if (is_self(entry->de.d_name))
+		if (readdir_is_self(entry->de.d_name))
 			walk->listing.stamp = casync_listing_stamp(&entry->stx);
 		/* These come with a reference like any other. */
 		ceph_ll_put(ceph, entry->inode);
@@ -137,7 +137,7 @@ static int next_entry(struct walk *walk, struct entry *entry)
 }
 
 /* True when the caller wants another one. */
-static bool hand_out(struct walk *walk, const struct entry *entry)
+static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
 {
 	struct fsal_obj_handle *handle;
 	struct fsal_attrlist attrs;
@@ -164,10 +164,10 @@ static bool hand_out(struct walk *walk, const struct entry *entry)
 
 /*
  * The entry that ended the last READDIR, by its name: libcephfs is past it,
- * and would read everything anew to go back.  As next_entry(); 0 if it is
+ * and would read everything anew to go back.  As readdir_next_entry(); 0 if it is
  * gone.
  */
-static int last_entry(struct walk *walk, struct entry *entry)
+static int readdir_last_entry(struct walk *walk, struct entry *entry)
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	int rc;
@@ -185,23 +185,23 @@ static int last_entry(struct walk *walk, struct entry *entry)
 	return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
 }
 
-static int walk_dir(struct walk *walk, bool *eof)
+static int readdir_walk_dir(struct walk *walk, bool *eof)
 {
 	struct entry entry;
 	int rc;
 
 	if (walk->last_again) {
-		rc = last_entry(walk, &entry);
-		if (rc < 0 || (rc == 1 && !hand_out(walk, &entry)))
+		rc = readdir_last_entry(walk, &entry);
+		if (rc < 0 || (rc == 1 && !readdir_hand_out(walk, &entry)))
 			return rc < 0 ? rc : 0;
 	}
 	do {
-		rc = next_entry(walk, &entry);
+		rc = readdir_next_entry(walk, &entry);
 		if (rc == 0)
 			*eof = true;
 		if (rc <= 0)
 			return rc;
-	} while (hand_out(walk, &entry));
+	} while (readdir_hand_out(walk, &entry));
 
 	return 0;
 }
@@ -221,12 +221,12 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 
 	*eof = false;
 
-	rc = open_dir(&walk, whence == NULL ? 0 : *whence);
+	rc = readdir_open_dir(&walk, whence == NULL ? 0 : *whence);
 	if (rc < 0)
 		return casync_status(rc);
 
-	rc = walk_dir(&walk, eof);
-	close_dir(&walk, rc >= 0 && !*eof);
+	rc = readdir_walk_dir(&walk, eof);
+	readdir_close_dir(&walk, rc >= 0 && !*eof);
 
 	/* A file that goes away between libcephfs' fetch of a batch and our
 	 * reading it fails that entry, and libcephfs cannot step over it.

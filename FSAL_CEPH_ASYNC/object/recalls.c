@@ -21,7 +21,8 @@ static unsigned int thread_count;
 static bool stopping;
 
 /* A recall names the object as a client does, by its handle. */
-static void tell(struct casync_export *exp, const struct casync_fileid *id)
+static void recalls_tell(struct casync_export *exp,
+			 const struct casync_fileid *id)
 {
 	const struct fsal_up_vector *up = exp->export.up_ops;
 	uint8_t wire[CASYNC_WIRE_BYTES];
@@ -36,7 +37,7 @@ static void tell(struct casync_export *exp, const struct casync_fileid *id)
 
 /* Once it is off the queue the recall may go at any time; the export cannot
  * while it is busy. */
-static void carry_locked(struct casync_recall *recall)
+static void recalls_carry_locked(struct casync_recall *recall)
 {
 	struct casync_export *exp = recall->exp;
 	struct casync_fileid id = recall->id;
@@ -47,13 +48,13 @@ static void carry_locked(struct casync_recall *recall)
 		return;
 	exp->recalls.busy++;
 	pthread_mutex_unlock(&lock);
-	tell(exp, &id);
+	recalls_tell(exp, &id);
 	pthread_mutex_lock(&lock);
 	exp->recalls.busy--;
 	pthread_cond_broadcast(&recall_ended);
 }
 
-static void *recaller(void *unused)
+static void *recalls_recaller(void *unused)
 {
 	struct casync_recall *recall;
 
@@ -64,7 +65,7 @@ static void *recaller(void *unused)
 	for (;;) {
 		recall = glist_first_entry(&queue, struct casync_recall, link);
 		if (recall != NULL)
-			carry_locked(recall);
+			recalls_carry_locked(recall);
 		else if (stopping)
 			break;
 		else
@@ -81,8 +82,8 @@ int casync_recalls_start(void)
 	pthread_mutex_lock(&lock);
 	stopping = false;
 	while (rc == 0 && thread_count < CASYNC_RECALLS_THREADS) {
-		rc = pthread_create(&threads[thread_count], NULL, recaller,
-				    NULL);
+		rc = pthread_create(&threads[thread_count], NULL,
+				    recalls_recaller, NULL);
 		if (rc == 0)
 			thread_count++;
 	}

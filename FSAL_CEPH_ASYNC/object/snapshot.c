@@ -16,9 +16,9 @@
  * libcephfs makes a snapshot folder of anything.  A read of such an inode is
  * never answered, or ends the process: ceph_assert(in->inline_version > 0).
  */
-static bool exists(struct ceph_mount_info *ceph, struct Inode *inode,
-		   uint64_t snapid, const struct ceph_statx *stx,
-		   const UserPerm *root)
+static bool snapshot_exists(struct ceph_mount_info *ceph, struct Inode *inode,
+			    uint64_t snapid, const struct ceph_statx *stx,
+			    const UserPerm *root)
 {
 	char btime[64];
 
@@ -30,8 +30,9 @@ static bool exists(struct ceph_mount_info *ceph, struct Inode *inode,
 }
 
 /* Goes through a folder's .snap; 0 once the snapshot has passed. */
-static int pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
-		   const struct casync_fileid *id, const UserPerm *root)
+static int snapshot_pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
+			    const struct casync_fileid *id,
+			    const UserPerm *root)
 {
 	struct ceph_dir_result *dirp;
 	struct ceph_statx stx;
@@ -65,8 +66,9 @@ static int pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
  * the folder's own .snap is a way, and stays for as long as somebody holds the
  * inode (Dentry::link).
  */
-static int find_way(struct ceph_mount_info *ceph,
-		    const struct casync_fileid *id, const UserPerm *root)
+static int snapshot_find_way(struct ceph_mount_info *ceph,
+			     const struct casync_fileid *id,
+			     const UserPerm *root)
 {
 	vinodeno_t vino = {.ino.val = id->ino, .snapid.val = SNAPDIR};
 	struct Inode *snapdir;
@@ -75,7 +77,7 @@ static int find_way(struct ceph_mount_info *ceph,
 	rc = ceph_ll_lookup_vino(ceph, vino, &snapdir);
 	if (rc < 0)
 		return rc;
-	rc = pass_by(ceph, snapdir, id, root);
+	rc = snapshot_pass_by(ceph, snapdir, id, root);
 	ceph_ll_put(ceph, snapdir);
 	return rc;
 }
@@ -88,10 +90,10 @@ int casync_snapshot_settle(struct ceph_mount_info *ceph, struct Inode *inode,
 
 	if (id->snapid == CEPH_NOSNAP)
 		return 0;
-	if (!exists(ceph, inode, id->snapid, stx, root))
+	if (!snapshot_exists(ceph, inode, id->snapid, stx, root))
 		return -ESTALE;
 	if (id->snapid == SNAPDIR || !S_ISDIR(stx->stx_mode))
 		return 0;
-	rc = find_way(ceph, id, root);
+	rc = snapshot_find_way(ceph, id, root);
 	return rc == -ENOENT || rc == -EINVAL ? -ESTALE : rc;
 }

@@ -29,8 +29,8 @@
  * held, also of objects that lie beyond the end: asked for 2^62 bytes it would
  * take all memory.
  */
-static int punch(struct casync_object *obj, struct Fh *fh, uint64_t offset,
-		 uint64_t length)
+static int space_punch(struct casync_object *obj, struct Fh *fh,
+		       uint64_t offset, uint64_t length)
 {
 	uint64_t span = __atomic_load_n(&obj->object_span, __ATOMIC_RELAXED);
 	uint64_t step = PUNCH_OBJECTS * (span != 0 ? span : LEAST_SPAN);
@@ -72,11 +72,11 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	if (casync_breaker_enter(&obj->change, CASYNC_LANE_WORKER,
-				 casync_breaker_workers())) {
-		status = casync_status(
-			punch(obj, casync_borrowed_fh(&fd), offset, length));
-		casync_breaker_leave(&obj->change, CASYNC_LANE_WORKER);
+	if (casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
+				      casync_waiter_limit_workers())) {
+		status = casync_status(space_punch(obj, casync_borrowed_fh(&fd),
+						   offset, length));
+		casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
 	} else {
 		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	}

@@ -11,15 +11,15 @@
 #include "inflight.h"
 
 static const uint64_t patience_ns[CASYNC_LANES] = {
-	[CASYNC_LANE_WORKER] = CASYNC_BREAKER_WORKER_MS * CASYNC_NS_PER_MS,
+	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
 	[CASYNC_LANE_COMPLETER] =
-		CASYNC_BREAKER_COMPLETER_MS * CASYNC_NS_PER_MS,
+		CASYNC_WAITER_LIMIT_COMPLETER_MS * CASYNC_NS_PER_MS,
 };
 
-static bool take_room(struct casync_breaker *breaker, enum casync_lane lane,
-		      uint32_t room)
+static bool waiter_limit_take_room(struct casync_waiter_limit *limit,
+				   enum casync_lane lane, uint32_t room)
 {
-	uint32_t *word = &breaker->lanes[lane].inside;
+	uint32_t *word = &limit->lanes[lane].inside;
 	uint32_t inside = __atomic_load_n(word, __ATOMIC_SEQ_CST);
 
 	while (inside < room) {
@@ -29,35 +29,35 @@ static bool take_room(struct casync_breaker *breaker, enum casync_lane lane,
 			continue;
 		/* A pause is not a lack of progress. */
 		if (inside == 0)
-			__atomic_store_n(&breaker->progress_ns, casync_now_ns(),
+			__atomic_store_n(&limit->progress_ns, casync_now_ns(),
 					 __ATOMIC_SEQ_CST);
 		return true;
 	}
 	return false;
 }
 
-bool casync_breaker_try(struct casync_breaker *breaker, enum casync_lane lane,
-			uint32_t room)
+bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
+			     enum casync_lane lane, uint32_t room)
 {
-	return take_room(breaker, lane, room);
+	return waiter_limit_take_room(limit, lane, room);
 }
 
-bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
-			  uint32_t room)
+bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
+			       enum casync_lane lane, uint32_t room)
 {
-	uint32_t *left_word = &breaker->lanes[lane].left;
-	uint32_t *sleepers = &breaker->lanes[lane].sleepers;
+	uint32_t *left_word = &limit->lanes[lane].left;
+	uint32_t *sleepers = &limit->lanes[lane].sleepers;
 	uint64_t give_up_ns, now_ns;
 	uint32_t left;
 
 	for (;;) {
 		left = __atomic_load_n(left_word, __ATOMIC_SEQ_CST);
-		if (take_room(breaker, lane, room))
+		if (waiter_limit_take_room(limit, lane, room))
 			return true;
 		now_ns = casync_now_ns();
-		give_up_ns = patience_ns[lane] +
-			     __atomic_load_n(&breaker->progress_ns,
-					     __ATOMIC_SEQ_CST);
+		give_up_ns =
+			patience_ns[lane] +
+			__atomic_load_n(&limit->progress_ns, __ATOMIC_SEQ_CST);
 		if (now_ns >= give_up_ns)
 			return false;
 
@@ -67,18 +67,19 @@ bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
 	}
 }
 
-void casync_breaker_leave(struct casync_breaker *breaker, enum casync_lane lane)
+void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
+			       enum casync_lane lane)
 {
-	__atomic_store_n(&breaker->progress_ns, casync_now_ns(),
+	__atomic_store_n(&limit->progress_ns, casync_now_ns(),
 			 __ATOMIC_SEQ_CST);
-	__atomic_sub_fetch(&breaker->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&breaker->lanes[lane].left, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&breaker->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
+	__atomic_sub_fetch(&limit->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&limit->lanes[lane].left, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&limit->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
 	    0)
-		casync_futex_wake(&breaker->lanes[lane].left, 1);
+		casync_futex_wake(&limit->lanes[lane].left, 1);
 }
 
-uint32_t casync_breaker_workers(void)
+uint32_t casync_waiter_limit_workers(void)
 {
 	return nfs_param.core_param.rpc.ioq_thrd_max / 4 + 1;
 }

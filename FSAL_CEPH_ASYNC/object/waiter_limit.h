@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file breaker.h
+ * @file waiter_limit.h
  * @brief How many threads one file may keep waiting for its attributes.
  *
  * Asking for attributes waits, without a timeout, for a client that does not
@@ -13,8 +13,8 @@
  * leaves attributes out of its answer, which they are no necessary part of).
  * Workers and completion threads do not take each other's room.
  */
-#ifndef CASYNC_BREAKER_H
-#define CASYNC_BREAKER_H
+#ifndef CASYNC_WAITER_LIMIT_H
+#define CASYNC_WAITER_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -23,11 +23,11 @@
 enum casync_lane { CASYNC_LANE_WORKER, CASYNC_LANE_COMPLETER, CASYNC_LANES };
 
 /** Milliseconds without progress after which nobody waits any more. */
-#define CASYNC_BREAKER_WORKER_MS 1000
-#define CASYNC_BREAKER_COMPLETER_MS 100
+#define CASYNC_WAITER_LIMIT_WORKER_MS 1000
+#define CASYNC_WAITER_LIMIT_COMPLETER_MS 100
 
 /** Embedded in the object; zero to begin with.  All members are atomic. */
-struct casync_breaker {
+struct casync_waiter_limit {
 	struct {
 		uint32_t inside;
 		uint32_t sleepers; /**< Waiting for room. */
@@ -42,20 +42,20 @@ struct casync_breaker {
  *
  * @param[in] room  How many of this lane may be inside, 1 at least.
  *
- * @return Whether; if so, casync_breaker_leave() is due.
+ * @return Whether; if so, casync_waiter_limit_leave() is due.
  */
-bool casync_breaker_enter(struct casync_breaker *breaker, enum casync_lane lane,
-			  uint32_t room);
+bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
+			       enum casync_lane lane, uint32_t room);
 
 /** The same without waiting. */
-bool casync_breaker_try(struct casync_breaker *breaker, enum casync_lane lane,
-			uint32_t room);
+bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
+			     enum casync_lane lane, uint32_t room);
 
-void casync_breaker_leave(struct casync_breaker *breaker,
-			  enum casync_lane lane);
+void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
+			       enum casync_lane lane);
 
 /** The room that a file has: a quarter of Ganesha's workers, so that it takes
  * several to be in everybody's way. */
-uint32_t casync_breaker_workers(void);
+uint32_t casync_waiter_limit_workers(void);
 
-#endif /* CASYNC_BREAKER_H */
+#endif /* CASYNC_WAITER_LIMIT_H */

@@ -41,7 +41,7 @@ static fsal_status_t xattr_status(int rc)
 }
 
 /* "user." and the name, 0-terminated. */
-static int local_name(const xattrkey4 *key, char *name)
+static int xattr_local_name(const xattrkey4 *key, char *name)
 {
 	size_t prefix = sizeof(PREFIX) - 1;
 
@@ -61,7 +61,7 @@ fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	char name[XATTR_NAME_MAX + 1];
 	UserPerm *perms;
-	int rc = local_name(xa_name, name);
+	int rc = xattr_local_name(xa_name, name);
 
 	if (rc < 0)
 		return casync_status(rc);
@@ -90,7 +90,7 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 	char name[XATTR_NAME_MAX + 1];
 	UserPerm *perms;
 	int flags = 0;
-	int rc = local_name(xa_name, name);
+	int rc = xattr_local_name(xa_name, name);
 
 	if (rc < 0)
 		return casync_status(rc);
@@ -117,7 +117,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	char name[XATTR_NAME_MAX + 1];
 	UserPerm *perms;
-	int rc = local_name(xa_name, name);
+	int rc = xattr_local_name(xa_name, name);
 
 	if (rc < 0)
 		return casync_status(rc);
@@ -137,7 +137,8 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
  * and the question for the names.  So some tries, with room to spare; who is
  * overtaken in all of them is told to come again.
  */
-static int list_names(struct casync_object *obj, UserPerm *perms, char **names)
+static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
+			    char **names)
 {
 	struct ceph_mount_info *ceph = obj->exp->ceph;
 	size_t room = XATTR_LIST_MAX;
@@ -174,7 +175,7 @@ fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
 
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
-	length = list_names(obj, perms, &names);
+	length = xattr_list_names(obj, perms, &names);
 	ceph_userperm_destroy(perms);
 
 	if (length < 0)

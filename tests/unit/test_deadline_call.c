@@ -18,7 +18,7 @@
 #include "stay.h"
 
 struct call {
-	struct casync_bounded bounded;
+	struct casync_deadline_call bounded;
 	sem_t *hold; /* waited for, if there is one */
 	int rc;
 };
@@ -31,7 +31,7 @@ void casync_stay(void)
 	stays++;
 }
 
-static int run(struct casync_bounded *bounded)
+static int run(struct casync_deadline_call *bounded)
 {
 	struct call *call = container_of(bounded, struct call, bounded);
 
@@ -42,7 +42,7 @@ static int run(struct casync_bounded *bounded)
 }
 
 /* The call frees itself: a sanitizer sees it if not. */
-static struct casync_bounded *new_call(sem_t *hold, int rc)
+static struct casync_deadline_call *new_call(sem_t *hold, int rc)
 {
 	struct call *call = gsh_calloc(1, sizeof(*call));
 
@@ -54,7 +54,7 @@ static struct casync_bounded *new_call(sem_t *hold, int rc)
 
 static int make_call(sem_t *hold, int rc, uint32_t timeout_s)
 {
-	return casync_bounded_call(new_call(hold, rc), timeout_s);
+	return casync_deadline_call_run(new_call(hold, rc), timeout_s);
 }
 
 static int up(void **state)
@@ -113,20 +113,20 @@ static void others_do_not_wait_for_the_one_left_behind(void **state)
 
 static void calls_run_side_by_side(void **state)
 {
-	struct casync_bounded *first, *second;
+	struct casync_deadline_call *first, *second;
 	sem_t hold;
 
 	(void)state;
 	sem_init(&hold, 0, 0);
 	first = new_call(&hold, -EIO);
 	second = new_call(NULL, 7);
-	assert_int_equal(casync_bounded_begin(first), 0);
-	assert_int_equal(casync_bounded_begin(second), 0);
+	assert_int_equal(casync_deadline_call_begin(first), 0);
+	assert_int_equal(casync_deadline_call_begin(second), 0);
 	/* The second one comes to its end while the first one does not. */
 	assert_true(rig_wait_count(&ended, 1));
 	sem_post(&hold);
-	assert_int_equal(casync_bounded_end(first, 10), -EIO);
-	assert_int_equal(casync_bounded_end(second, 10), 7);
+	assert_int_equal(casync_deadline_call_end(first, 10), -EIO);
+	assert_int_equal(casync_deadline_call_end(second, 10), 7);
 	assert_int_equal(stays, 0);
 	sem_destroy(&hold);
 }

@@ -11,10 +11,10 @@
 #include "fake_libcephfs.h"
 #include "dir_cache.h"
 
-static struct casync_listings listings;
+static struct casync_dir_cache listings;
 
 /* Stand-ins for handles; never looked into. */
-static char handles[2 * CASYNC_LISTINGS_KEPT];
+static char handles[2 * CASYNC_DIR_CACHE_KEPT];
 
 static struct ceph_dir_result *handle(unsigned int number)
 {
@@ -25,15 +25,15 @@ static int up(void **state)
 {
 	(void)state;
 	fake_setup(0, 1);
-	casync_listings_init(&listings);
+	casync_dir_cache_init(&listings);
 	return 0;
 }
 
 static int down(void **state)
 {
 	(void)state;
-	casync_listings_drop(&listings, NULL);
-	casync_listings_destroy(&listings);
+	casync_dir_cache_drop(&listings, NULL);
+	casync_dir_cache_destroy(&listings);
 	fake_teardown();
 	return 0;
 }
@@ -55,7 +55,7 @@ static void keep(struct casync_listing listing, unsigned int number)
 	struct casync_listing displaced;
 
 	listing.dirp = handle(number);
-	casync_listing_keep(&listings, &listing, &displaced);
+	casync_dir_cache_keep(&listings, &listing, &displaced);
 	assert_null(displaced.dirp);
 }
 
@@ -65,9 +65,9 @@ static void what_was_kept_is_taken_once(void **state)
 
 	(void)state;
 	keep(a_listing(), 0);
-	assert_true(casync_listing_take(&listings, &wanted));
+	assert_true(casync_dir_cache_take(&listings, &wanted));
 	assert_ptr_equal(wanted.dirp, handle(0));
-	assert_false(casync_listing_take(&listings, &wanted));
+	assert_false(casync_dir_cache_take(&listings, &wanted));
 	assert_null(wanted.dirp);
 }
 
@@ -80,7 +80,7 @@ static void last_entry_may_come_again(void **state)
 	keep(a_listing(), 0);
 	wanted.position = 30;
 	wanted.before = 20;
-	assert_true(casync_listing_take(&listings, &wanted));
+	assert_true(casync_dir_cache_take(&listings, &wanted));
 	assert_int_equal(wanted.position, 40);
 	assert_int_equal(wanted.before, 30);
 }
@@ -145,11 +145,11 @@ static void any_difference_counts(void **state)
 	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		wanted = a_listing();
 		changes[i](&wanted);
-		assert_false(casync_listing_take(&listings, &wanted));
+		assert_false(casync_dir_cache_take(&listings, &wanted));
 		assert_null(wanted.dirp);
 	}
 	wanted = a_listing();
-	assert_true(casync_listing_take(&listings, &wanted));
+	assert_true(casync_dir_cache_take(&listings, &wanted));
 }
 
 static void oldest_makes_room(void **state)
@@ -158,28 +158,28 @@ static void oldest_makes_room(void **state)
 	unsigned int i;
 
 	(void)state;
-	for (i = 0; i < CASYNC_LISTINGS_KEPT; i++) {
+	for (i = 0; i < CASYNC_DIR_CACHE_KEPT; i++) {
 		listing = a_listing();
 		listing.id.ino = i;
 		keep(listing, i);
 	}
-	for (; i < 2 * CASYNC_LISTINGS_KEPT; i++) {
+	for (; i < 2 * CASYNC_DIR_CACHE_KEPT; i++) {
 		listing = a_listing();
 		listing.id.ino = i;
 		listing.dirp = handle(i);
-		casync_listing_keep(&listings, &listing, &displaced);
+		casync_dir_cache_keep(&listings, &listing, &displaced);
 		assert_ptr_equal(displaced.dirp,
-				 handle(i - CASYNC_LISTINGS_KEPT));
+				 handle(i - CASYNC_DIR_CACHE_KEPT));
 	}
 	/* Out of the middle: the others stay, in their order. */
 	wanted = a_listing();
-	wanted.id.ino = CASYNC_LISTINGS_KEPT + 3;
-	assert_true(casync_listing_take(&listings, &wanted));
-	assert_ptr_equal(wanted.dirp, handle(CASYNC_LISTINGS_KEPT + 3));
-	wanted.id.ino = CASYNC_LISTINGS_KEPT + 4;
-	assert_true(casync_listing_take(&listings, &wanted));
-	assert_ptr_equal(wanted.dirp, handle(CASYNC_LISTINGS_KEPT + 4));
-	assert_int_equal(listings.count, CASYNC_LISTINGS_KEPT - 2);
+	wanted.id.ino = CASYNC_DIR_CACHE_KEPT + 3;
+	assert_true(casync_dir_cache_take(&listings, &wanted));
+	assert_ptr_equal(wanted.dirp, handle(CASYNC_DIR_CACHE_KEPT + 3));
+	wanted.id.ino = CASYNC_DIR_CACHE_KEPT + 4;
+	assert_true(casync_dir_cache_take(&listings, &wanted));
+	assert_ptr_equal(wanted.dirp, handle(CASYNC_DIR_CACHE_KEPT + 4));
+	assert_int_equal(listings.count, CASYNC_DIR_CACHE_KEPT - 2);
 }
 
 static void all_are_released(void **state)
@@ -190,11 +190,11 @@ static void all_are_released(void **state)
 	keep(listing, 0);
 	listing.id.ino++;
 	keep(listing, 1);
-	casync_listings_drop(&listings, NULL);
+	casync_dir_cache_drop(&listings, NULL);
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 2);
 	assert_ptr_equal(fake.released, handle(1));
-	assert_false(casync_listing_take(&listings, &listing));
-	casync_listings_drop(&listings, NULL);
+	assert_false(casync_dir_cache_take(&listings, &listing));
+	casync_dir_cache_drop(&listings, NULL);
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 2);
 }
 

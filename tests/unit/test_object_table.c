@@ -19,7 +19,7 @@
 #define INODES 500
 #define THREADS 4
 
-static struct casync_roll roll;
+static struct casync_object_table table;
 static struct casync_export exports[2];
 static struct casync_object objs[OBJECTS];
 
@@ -29,7 +29,7 @@ static int up(void **state)
 	uint32_t i;
 
 	(void)state;
-	casync_roll_init(&roll);
+	casync_object_table_init(&table);
 	memset(objs, 0, sizeof(objs));
 	for (i = 0; i < OBJECTS; i++) {
 		objs[i].exp = &exports[i % 2];
@@ -43,24 +43,24 @@ static int up(void **state)
 static int down(void **state)
 {
 	(void)state;
-	casync_roll_destroy(&roll);
+	casync_object_table_destroy(&table);
 	return 0;
 }
 
 static void objects_of_an_inode_share_one_reference(void **state)
 {
 	(void)state;
-	assert_false(casync_roll_enter(&roll, &objs[0]));
-	assert_true(casync_roll_enter(&roll, &objs[INODES]));
-	assert_false(casync_roll_enter(&roll, &objs[1]));
+	assert_false(casync_object_table_enter(&table, &objs[0]));
+	assert_true(casync_object_table_enter(&table, &objs[INODES]));
+	assert_false(casync_object_table_enter(&table, &objs[1]));
 	/* Whoever came first may go first. */
-	assert_false(casync_roll_leave(&roll, &objs[0]));
-	assert_true(casync_roll_enter(&roll, &objs[2 * INODES]));
-	assert_false(casync_roll_leave(&roll, &objs[INODES]));
-	assert_true(casync_roll_leave(&roll, &objs[2 * INODES]));
-	assert_true(casync_roll_leave(&roll, &objs[1]));
-	assert_false(casync_roll_enter(&roll, &objs[0]));
-	assert_true(casync_roll_leave(&roll, &objs[0]));
+	assert_false(casync_object_table_leave(&table, &objs[0]));
+	assert_true(casync_object_table_enter(&table, &objs[2 * INODES]));
+	assert_false(casync_object_table_leave(&table, &objs[INODES]));
+	assert_true(casync_object_table_leave(&table, &objs[2 * INODES]));
+	assert_true(casync_object_table_leave(&table, &objs[1]));
+	assert_false(casync_object_table_enter(&table, &objs[0]));
+	assert_true(casync_object_table_leave(&table, &objs[0]));
 }
 
 static unsigned int seen[OBJECTS];
@@ -72,8 +72,8 @@ static void see(void *arg, const void *key)
 	memcpy(&i, key, sizeof(i));
 	seen[i]++;
 	/* No lock is held. */
-	if (arg != NULL && !casync_roll_leave(&roll, &objs[i]))
-		(void)casync_roll_enter(&roll, &objs[i]);
+	if (arg != NULL && !casync_object_table_leave(&table, &objs[i]))
+		(void)casync_object_table_enter(&table, &objs[i]);
 }
 
 static void visit_has_each_object_of_the_export_once(void **state)
@@ -83,8 +83,8 @@ static void visit_has_each_object_of_the_export_once(void **state)
 	(void)state;
 	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < OBJECTS; i++)
-		(void)casync_roll_enter(&roll, &objs[i]);
-	casync_roll_visit(&roll, &exports[1], see, NULL);
+		(void)casync_object_table_enter(&table, &objs[i]);
+	casync_object_table_visit(&table, &exports[1], see, NULL);
 	for (i = 0; i < OBJECTS; i++)
 		assert_int_equal(seen[i], i % 2);
 }
@@ -96,12 +96,12 @@ static void visit_may_change_the_roll(void **state)
 	(void)state;
 	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < INODES; i++)
-		(void)casync_roll_enter(&roll, &objs[i]);
-	casync_roll_visit(&roll, &exports[0], see, &roll);
+		(void)casync_object_table_enter(&table, &objs[i]);
+	casync_object_table_visit(&table, &exports[0], see, &table);
 	for (i = 0; i < INODES; i++)
 		assert_int_equal(seen[i], 1 - i % 2);
 	memset(seen, 0, sizeof(seen));
-	casync_roll_visit(&roll, &exports[0], see, NULL);
+	casync_object_table_visit(&table, &exports[0], see, NULL);
 	for (i = 0; i < INODES; i++)
 		assert_int_equal(seen[i], 0);
 }
@@ -117,12 +117,12 @@ static void *come_and_go(void *arg)
 	for (round = 0; round < 200; round++) {
 		for (i = 0; i < INODES; i++) {
 			__atomic_add_fetch(&refs[i], 1, __ATOMIC_ACQ_REL);
-			if (casync_roll_enter(&roll, &objs[first + i]))
+			if (casync_object_table_enter(&table, &objs[first + i]))
 				__atomic_sub_fetch(&refs[i], 1,
 						   __ATOMIC_ACQ_REL);
 		}
 		for (i = 0; i < INODES; i++) {
-			if (casync_roll_leave(&roll, &objs[first + i]))
+			if (casync_object_table_leave(&table, &objs[first + i]))
 				__atomic_sub_fetch(&refs[i], 1,
 						   __ATOMIC_ACQ_REL);
 		}
@@ -160,5 +160,5 @@ int main(void)
 		CASE(references_add_up_whoever_comes_and_goes),
 	};
 
-	return cmocka_run_group_tests_name("roll", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("object_table", tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@
 
 static struct casync_metrics metrics;
 static struct casync_view view;
-static char line[CASYNC_STATSLINE_BYTES];
+static char line[CASYNC_STATS_LOG_BYTES];
 
 static int up(void **state)
 {
@@ -43,7 +43,7 @@ static void idle_export_has_zeros(void **state)
 {
 	(void)state;
 	assert_string_equal(
-		casync_statsline_format(&view, 10, line, sizeof(line)),
+		casync_stats_log_format(&view, 10, line, sizeof(line)),
 		"10 s: READ 0 of 0 bytes, mean us queued 0 libcephfs 0 "
 		"handover 0 finish 0, total p99 <= 0, errors 0; "
 		"WRITE 0 of 0 bytes, mean us queued 0 libcephfs 0 "
@@ -85,7 +85,7 @@ static void everything_is_in_its_place(void **state)
 	view.inflight = (struct casync_inflight_look){
 		.ops = 3, .peak_ops = 9, .waiting = 4};
 	assert_string_equal(
-		casync_statsline_format(&view, 60, line, sizeof(line)),
+		casync_stats_log_format(&view, 60, line, sizeof(line)),
 		"60 s: READ 1 of 4096 bytes, mean us queued 2 libcephfs 300 "
 		"handover 20 finish 5, total p99 <= 512, errors 0; "
 		"WRITE 2 of 0 bytes, mean us queued 0 libcephfs 0 "
@@ -103,10 +103,10 @@ static void largest_numbers_fit(void **state)
 
 	(void)state;
 	memset(&view, 0xff, sizeof(view));
-	casync_statsline_format(&view, UINT64_MAX, line, sizeof(line));
+	casync_stats_log_format(&view, UINT64_MAX, line, sizeof(line));
 	assert_true(strlen(line) < sizeof(line) - 1);
 	assert_non_null(strstr(line, "invalidates 18446744073709551615"));
-	casync_statsline_format(&view, 10, small, sizeof(small));
+	casync_stats_log_format(&view, 10, small, sizeof(small));
 	assert_int_equal(strlen(small), sizeof(small) - 1);
 }
 

@@ -391,7 +391,7 @@ static void set_up_object(struct casync_object *obj, struct listener *listener,
 	obj->id.snapid = CEPH_NOSNAP;
 	obj->id.fscid = FSCID;
 	casync_key_encode(&obj->id, listener->exp.export.export_id, obj->key);
-	assert_false(casync_roll_enter(&upcalls.roll, obj));
+	assert_false(casync_object_table_enter(&upcalls.table, obj));
 }
 
 /* What finds no room is not lost: each object is invalidated. */
@@ -423,7 +423,8 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	settle();
 	check_heard(0, INVALIDATE, 4 + 60);
 	for (i = 0; i < 100; i++)
-		assert_true(casync_roll_leave(&upcalls.roll, &objs[i]));
+		assert_true(
+			casync_object_table_leave(&upcalls.table, &objs[i]));
 }
 
 static void events_keep_their_order_past_the_end_of_the_ring(void **state)

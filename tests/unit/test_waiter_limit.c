@@ -16,24 +16,24 @@
 
 #define ROOM 4
 
-static struct casync_breaker breaker;
+static struct casync_waiter_limit limit;
 
 static int up(void **state)
 {
 	(void)state;
-	breaker = (struct casync_breaker){0};
+	limit = (struct casync_waiter_limit){0};
 	return 0;
 }
 
 static bool enter(void)
 {
-	return casync_breaker_enter(&breaker, CASYNC_LANE_WORKER, ROOM);
+	return casync_waiter_limit_enter(&limit, CASYNC_LANE_WORKER, ROOM);
 }
 
 static void leave(unsigned int count)
 {
 	while (count-- != 0)
-		casync_breaker_leave(&breaker, CASYNC_LANE_WORKER);
+		casync_waiter_limit_leave(&limit, CASYNC_LANE_WORKER);
 }
 
 static void check_empty(void)
@@ -41,8 +41,8 @@ static void check_empty(void)
 	int lane;
 
 	for (lane = 0; lane < CASYNC_LANES; lane++) {
-		assert_int_equal(breaker.lanes[lane].inside, 0);
-		assert_int_equal(breaker.lanes[lane].sleepers, 0);
+		assert_int_equal(limit.lanes[lane].inside, 0);
+		assert_int_equal(limit.lanes[lane].sleepers, 0);
 	}
 }
 
@@ -51,7 +51,7 @@ static uint64_t timed(enum casync_lane lane, bool let_in)
 {
 	uint64_t began_ns = casync_now_ns();
 
-	assert_int_equal(casync_breaker_enter(&breaker, lane, ROOM), let_in);
+	assert_int_equal(casync_waiter_limit_enter(&limit, lane, ROOM), let_in);
 	return (casync_now_ns() - began_ns) / 1000000;
 }
 
@@ -75,7 +75,7 @@ static void stuck_file_turns_away_after_a_while_then_at_once(void **state)
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
 	ms = timed(CASYNC_LANE_WORKER, false);
-	assert_true(ms >= CASYNC_BREAKER_WORKER_MS - 50);
+	assert_true(ms >= CASYNC_WAITER_LIMIT_WORKER_MS - 50);
 	assert_true(timed(CASYNC_LANE_WORKER, false) < 100);
 	leave(ROOM);
 	assert_true(enter());
@@ -93,9 +93,9 @@ static void completion_thread_has_less_patience_and_its_own_room(void **state)
 	for (i = 0; i < ROOM; i++)
 		assert_true(timed(CASYNC_LANE_COMPLETER, true) < 50);
 	assert_true(timed(CASYNC_LANE_COMPLETER, false) <
-		    CASYNC_BREAKER_WORKER_MS / 2);
+		    CASYNC_WAITER_LIMIT_WORKER_MS / 2);
 	for (i = 0; i < ROOM; i++)
-		casync_breaker_leave(&breaker, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave(&limit, CASYNC_LANE_COMPLETER);
 	leave(ROOM);
 	check_empty();
 }
@@ -121,7 +121,7 @@ static void who_waits_gets_the_room_of_who_comes_out(void **state)
 		assert_true(enter());
 	assert_int_equal(pthread_create(&other, NULL, come_out_later, NULL), 0);
 	ms = timed(CASYNC_LANE_WORKER, true);
-	assert_true(ms >= 150 && ms < CASYNC_BREAKER_WORKER_MS - 50);
+	assert_true(ms >= 150 && ms < CASYNC_WAITER_LIMIT_WORKER_MS - 50);
 	pthread_join(other, NULL);
 	leave(ROOM);
 	check_empty();
@@ -138,11 +138,11 @@ static void pause_is_not_a_lack_of_progress(void **state)
 	/* Longer than a completion thread's patience. */
 	nanosleep(&pause, NULL);
 	for (i = 0; i < ROOM; i++)
-		assert_true(casync_breaker_enter(&breaker,
-						 CASYNC_LANE_COMPLETER, ROOM));
+		assert_true(casync_waiter_limit_enter(
+			&limit, CASYNC_LANE_COMPLETER, ROOM));
 	assert_true(timed(CASYNC_LANE_COMPLETER, false) >= 50);
 	for (i = 0; i < ROOM; i++)
-		casync_breaker_leave(&breaker, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave(&limit, CASYNC_LANE_COMPLETER);
 	check_empty();
 }
 
@@ -201,5 +201,5 @@ int main(void)
 		CASE(file_that_answers_turns_nobody_away),
 	};
 
-	return cmocka_run_group_tests_name("breaker", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);
 }
