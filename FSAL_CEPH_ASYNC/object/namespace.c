@@ -16,7 +16,9 @@
 
 #include "fsal.h"
 #include "fsal_convert.h"
+
 #include "attributes.h"
+#include "create.h"
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
@@ -59,7 +61,7 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 /* A creation: what goes into the libcephfs call and what comes out of it. */
 struct creation {
 	struct ceph_mount_info *ceph;
-	struct Inode *dir;
+	struct casync_object *dir;
 	const char *name;
 	mode_t mode;
 	unsigned int wanted;
@@ -77,7 +79,7 @@ namespace_creation_begin(struct creation *c, struct fsal_obj_handle *dir_hdl,
 
 	*c = (struct creation){
 		.ceph = casync_export_current()->ceph,
-		.dir = namespace_inode_of(dir_hdl),
+		.dir = casync_object_of(dir_hdl),
 		.name = name,
 		.mode = fsal2unix_mode(attrs_in->mode) &
 			~exp->exp_ops.fs_umask(exp),
@@ -85,49 +87,6 @@ namespace_creation_begin(struct creation *c, struct fsal_obj_handle *dir_hdl,
 		.perms = casync_userperm(&op_ctx->creds),
 	};
 	return casync_status(c->perms == NULL ? -ENOMEM : 0);
-}
-
-/* The attributes that no creating call takes. */
-static fsal_status_t namespace_set_the_rest(struct fsal_obj_handle *obj,
-					    struct fsal_attrlist *attrs_in,
-					    attrmask_t already_set,
-					    struct fsal_attrlist *attrs_out)
-{
-	attrmask_t asked_for = attrs_in->valid_mask;
-	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
-
-	FSAL_UNSET_MASK(attrs_in->valid_mask, already_set);
-	if (attrs_in->valid_mask != 0) {
-		status = obj->obj_ops->setattr2(obj, false, NULL, attrs_in);
-
-		/* The object exists, so attributes that cannot be read again
-		 * are no reason to fail; getattrs has marked them. */
-		if (FSAL_IS_SUCCESS(status) && attrs_out != NULL)
-			obj->obj_ops->getattrs(obj, attrs_out);
-	}
-
-	/* The caller's list goes back as it came. */
-	attrs_in->valid_mask = asked_for;
-	return status;
-}
-
-static void namespace_creation_undo(const struct creation *c,
-				    struct fsal_obj_handle *obj)
-{
-	int rc;
-
-	if (obj->type == DIRECTORY)
-		rc = ceph_ll_rmdir(c->ceph, c->dir, c->name, c->perms);
-	else
-		rc = ceph_ll_unlink(c->ceph, c->dir, c->name, c->perms);
-
-	if (rc < 0)
-		LogWarn(COMPONENT_FSAL,
-			"%s (fileid %" PRIu64
-			") stays behind after a failed creation: %s",
-			c->name, obj->fileid, strerror(-rc));
-
-	obj->obj_ops->release(obj);
 }
 
 /**
@@ -143,16 +102,16 @@ static fsal_status_t namespace_creation_end(struct creation *c, int rc,
 					    struct fsal_obj_handle **new_obj,
 					    struct fsal_attrlist *attrs_out)
 {
+	struct casync_created made = {.dir = c->dir, .name = c->name};
 	fsal_status_t status = casync_status(rc);
+	struct fsal_obj_handle *created;
 
 	if (FSAL_IS_SUCCESS(status)) {
-		casync_object_out(c->inode, &c->stx, new_obj, attrs_out);
-		status = namespace_set_the_rest(*new_obj, attrs_in, already_set,
-						attrs_out);
-		if (FSAL_IS_ERROR(status)) {
-			namespace_creation_undo(c, *new_obj);
-			*new_obj = NULL;
-		}
+		casync_object_out(c->inode, &c->stx, &created, attrs_out);
+		made.obj = casync_object_of(created);
+		status = casync_create_finish(&made, already_set, attrs_in,
+					      attrs_out);
+		*new_obj = FSAL_IS_ERROR(status) ? NULL : created;
 	}
 
 	ceph_userperm_destroy(c->perms);
@@ -178,7 +137,7 @@ fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (FSAL_IS_ERROR(status))
 		return status;
 
-	rc = ceph_ll_mkdir(c.ceph, c.dir, name, c.mode, &c.inode, &c.stx,
+	rc = ceph_ll_mkdir(c.ceph, c.dir->inode, name, c.mode, &c.inode, &c.stx,
 			   c.wanted, 0, c.perms);
 	return namespace_creation_end(&c, rc, ATTR_MODE, attrs_in, new_obj,
 				      attrs_out);
@@ -237,7 +196,7 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (FSAL_IS_ERROR(status))
 		return status;
 
-	rc = ceph_ll_mknod(c.ceph, c.dir, name, c.mode | format, device,
+	rc = ceph_ll_mknod(c.ceph, c.dir->inode, name, c.mode | format, device,
 			   &c.inode, &c.stx, c.wanted, 0, c.perms);
 	return namespace_creation_end(&c, rc, ATTR_MODE | ATTR_RAWDEV, attrs_in,
 				      new_obj, attrs_out);
@@ -264,8 +223,8 @@ fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
 		return status;
 
 	/* The mode of a symlink is 0777 and means nothing: "already set". */
-	rc = ceph_ll_symlink(c.ceph, c.dir, name, link_path, &c.inode, &c.stx,
-			     c.wanted, 0, c.perms);
+	rc = ceph_ll_symlink(c.ceph, c.dir->inode, name, link_path, &c.inode,
+			     &c.stx, c.wanted, 0, c.perms);
 	return namespace_creation_end(&c, rc, ATTR_MODE, attrs_in, new_obj,
 				      attrs_out);
 }

@@ -16,6 +16,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "attributes.h"
+#include "create.h"
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
@@ -202,25 +203,6 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 				      fd->fsal_fd.openflags);
 }
 
-/* The attributes that create could not set: owner, times, verifier, size. */
-static fsal_status_t open_set_remaining(struct casync_object *obj,
-					const struct open_request *req)
-{
-	struct fsal_attrlist *attrs = req->attrs_in;
-	attrmask_t asked = attrs->valid_mask;
-	fsal_status_t status = success;
-
-	FSAL_UNSET_MASK(attrs->valid_mask, ATTR_MODE);
-	if (attrs->valid_mask != 0)
-		status =
-			casync_setattr2(&obj->handle, false, req->state, attrs);
-	if (!FSAL_IS_ERROR(status) && attrs->valid_mask != 0 &&
-	    req->attrs_out != NULL)
-		status = casync_getattrs(&obj->handle, req->attrs_out);
-	attrs->valid_mask = asked;
-	return status;
-}
-
 /* Before the first byte: the layout is fixed from then on. */
 static fsal_status_t open_set_layout(struct casync_object *dir,
 				     struct casync_object *obj,
@@ -240,30 +222,13 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 	return success;
 }
 
-static void open_undo_create(struct casync_object *dir, const char *name,
-			     struct casync_object *obj, struct state_t *state)
-{
-	int rc;
-
-	if (state != NULL)
-		(void)casync_close2(&obj->handle, state);
-	casync_object_release(&obj->handle);
-
-	/* As root: the requester may create here and not remove. */
-	rc = ceph_ll_unlink(dir->exp->ceph, dir->inode, name,
-			    dir->exp->root_perms);
-	if (rc < 0)
-		LogWarn(COMPONENT_FSAL,
-			"an unfinished create leaves '%s' behind: %s", name,
-			strerror(-rc));
-}
-
 static fsal_status_t open_create_name(struct casync_object *dir,
 				      const char *name,
 				      const struct open_request *req,
 				      struct fsal_obj_handle **new_obj)
 {
 	struct fsal_obj_handle *created;
+	struct casync_created made;
 	struct casync_object *obj;
 	struct ceph_statx stx;
 	struct Inode *inode;
@@ -279,12 +244,15 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 	obj = casync_object_of(created);
 	open_adopt_fh(obj, fh, req);
 
+	made = (struct casync_created){
+		.dir = dir, .name = name, .obj = obj, .state = req->state};
 	status = open_set_layout(dir, obj, req);
-	if (!FSAL_IS_ERROR(status))
-		status = open_set_remaining(obj, req);
 	if (FSAL_IS_ERROR(status))
-		open_undo_create(dir, name, obj, req->state);
+		casync_create_undo(&made);
 	else
+		status = casync_create_finish(&made, ATTR_MODE, req->attrs_in,
+					      req->attrs_out);
+	if (!FSAL_IS_ERROR(status))
 		*new_obj = created;
 	return status;
 }

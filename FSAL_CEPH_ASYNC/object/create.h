@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file create.h
+ * @brief What OPEN, MKDIR, MKNOD and SYMLINK do after libcephfs has made
+ * something: set the remaining attributes, or undo.
+ */
+#ifndef CASYNC_CREATE_H
+#define CASYNC_CREATE_H
+
+#include "fsal_api.h"
+
+struct casync_object;
+
+/** Something new.  The operation that made it has not succeeded yet. */
+struct casync_created {
+	struct casync_object *dir;
+	const char *name;
+	struct casync_object *obj; /**< New; nobody else knows it. */
+	struct state_t *state;	   /**< OPEN's, with its fd open; or NULL. */
+};
+
+/**
+ * Set the attributes that the creating call could not set.
+ *
+ * If that fails, the new object is undone (casync_create_undo()).  If only the
+ * attributes cannot be read again, the operation succeeds, because the object
+ * exists; @p attrs_out then says that it has no attributes.
+ *
+ * @param[in]     already_set  Attributes that the creating call has set.
+ * @param[in,out] attrs_in     What the client asked for; unchanged on return.
+ * @param[in,out] attrs_out    May be NULL.
+ */
+fsal_status_t casync_create_finish(const struct casync_created *made,
+				   attrmask_t already_set,
+				   struct fsal_attrlist *attrs_in,
+				   struct fsal_attrlist *attrs_out);
+
+/**
+ * Remove the new object again, release it, and close the state's fd.
+ *
+ * As root: the requester was allowed to create here, which does not say that
+ * it may remove.  If the name cannot be removed, one line is logged.
+ */
+void casync_create_undo(const struct casync_created *made);
+
+#endif /* CASYNC_CREATE_H */

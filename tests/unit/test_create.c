@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "create.h"
+#include "errors.h"
+#include "export.h"
+#include "obj_ops.h"
+#include "object.h"
+#include "stub_ganesha.h"
+
+/* What the file under test has called, in one letter each. */
+static char calls[16];
+static fsal_status_t set_status, get_status;
+static int remove_rc;
+static attrmask_t set_mask;
+static struct state_t *set_state;
+static const UserPerm *removed_as;
+static const char *removed_name;
+
+static struct casync_export exp;
+static struct casync_object dir, obj;
+static struct state_t state;
+static char root_perms;
+
+static void note(char call)
+{
+	size_t length = strlen(calls);
+
+	assert_true(length < sizeof(calls) - 1);
+	calls[length] = call;
+}
+
+fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
+			      struct state_t *its_state,
+			      struct fsal_attrlist *attrib_set)
+{
+	assert_ptr_equal(obj_hdl, &obj.handle);
+	assert_false(bypass);
+	note('s');
+	set_mask = attrib_set->valid_mask;
+	set_state = its_state;
+	return set_status;
+}
+
+fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
+			      struct fsal_attrlist *attrs_out)
+{
+	assert_ptr_equal(obj_hdl, &obj.handle);
+	note('g');
+	if (!FSAL_IS_ERROR(get_status))
+		attrs_out->valid_mask = ATTR_MODE | ATTR_OWNER;
+	return get_status;
+}
+
+fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
+			    struct state_t *its_state)
+{
+	assert_ptr_equal(obj_hdl, &obj.handle);
+	assert_ptr_equal(its_state, &state);
+	note('c');
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+void casync_object_release(struct fsal_obj_handle *obj_hdl)
+{
+	assert_ptr_equal(obj_hdl, &obj.handle);
+	note('r');
+	/* The memory is gone: nothing of it may be used from here on. */
+	memset(&obj, 0xEE, sizeof(obj));
+}
+
+static int removed(char call, struct Inode *in, const char *name,
+		   const UserPerm *perms)
+{
+	assert_ptr_equal(in, dir.inode);
+	note(call);
+	removed_name = name;
+	removed_as = perms;
+	return remove_rc;
+}
+
+int ceph_ll_unlink(struct ceph_mount_info *cmount, struct Inode *in,
+		   const char *name, const UserPerm *perms)
+{
+	assert_ptr_equal(cmount, exp.ceph);
+	return removed('u', in, name, perms);
+}
+
+int ceph_ll_rmdir(struct ceph_mount_info *cmount, struct Inode *in,
+		  const char *name, const UserPerm *perms)
+{
+	assert_ptr_equal(cmount, exp.ceph);
+	return removed('d', in, name, perms);
+}
+
+static const fsal_status_t good = {ERR_FSAL_NO_ERROR, 0};
+static const fsal_status_t refused = {ERR_FSAL_PERM, EPERM};
+
+static int up(void **unused)
+{
+	(void)unused;
+	stub_reset();
+	memset(calls, 0, sizeof(calls));
+	memset(&exp, 0, sizeof(exp));
+	memset(&dir, 0, sizeof(dir));
+	memset(&obj, 0, sizeof(obj));
+	exp.ceph = (struct ceph_mount_info *)&exp;
+	exp.root_perms = (UserPerm *)&root_perms;
+	dir.exp = obj.exp = &exp;
+	dir.inode = (struct Inode *)&dir;
+	obj.handle.type = REGULAR_FILE;
+	set_status = get_status = good;
+	remove_rc = 0;
+	set_mask = 0;
+	set_state = NULL;
+	removed_as = NULL;
+	removed_name = NULL;
+	return 0;
+}
+
+static fsal_status_t finish(attrmask_t asked_for, struct state_t *its_state,
+			    struct fsal_attrlist *attrs_out)
+{
+	const struct casync_created made = {
+		.dir = &dir, .name = "new", .obj = &obj, .state = its_state};
+	struct fsal_attrlist attrs_in = {.valid_mask = asked_for};
+	fsal_status_t status =
+		casync_create_finish(&made, ATTR_MODE, &attrs_in, attrs_out);
+
+	/* The caller's list goes back as it came. */
+	assert_int_equal(attrs_in.valid_mask, asked_for);
+	return status;
+}
+
+static void nothing_left_to_set(void **unused)
+{
+	struct fsal_attrlist out = {.valid_mask = ATTR_MODE};
+
+	(void)unused;
+	assert_int_equal(finish(ATTR_MODE, NULL, &out).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "");
+	assert_int_equal(out.valid_mask, ATTR_MODE);
+}
+
+static void rest_is_set_and_read_again(void **unused)
+{
+	struct fsal_attrlist out = {.valid_mask = ATTR_MODE};
+
+	(void)unused;
+	assert_int_equal(finish(ATTR_MODE | ATTR_OWNER, &state, &out).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "sg");
+	assert_int_equal(set_mask, ATTR_OWNER);
+	assert_ptr_equal(set_state, &state);
+	assert_int_equal(out.valid_mask, ATTR_MODE | ATTR_OWNER);
+}
+
+static void nobody_wants_attributes(void **unused)
+{
+	(void)unused;
+	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "s");
+}
+
+/* The object exists: unread attributes do not undo it, and old ones do not
+ * pass for new ones. */
+static void attributes_that_cannot_be_read_do_not_fail_it(void **unused)
+{
+	struct fsal_attrlist out = {
+		.request_mask = ATTR_MODE | ATTR_RDATTR_ERR,
+		.valid_mask = ATTR_MODE,
+	};
+
+	(void)unused;
+	get_status = refused;
+	assert_int_equal(finish(ATTR_OWNER, NULL, &out).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "sg");
+	assert_int_equal(out.valid_mask, ATTR_RDATTR_ERR);
+
+	out.request_mask = ATTR_MODE;
+	out.valid_mask = ATTR_MODE;
+	memset(calls, 0, sizeof(calls));
+	assert_int_equal(finish(ATTR_OWNER, NULL, &out).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(out.valid_mask, 0);
+}
+
+static void check_undone(object_file_type_t type, struct state_t *its_state,
+			 const char *expected)
+{
+	obj.handle.type = type;
+	set_status = refused;
+	memset(calls, 0, sizeof(calls));
+	assert_int_equal(finish(ATTR_OWNER, its_state, NULL).major,
+			 ERR_FSAL_PERM);
+	assert_string_equal(calls, expected);
+	assert_string_equal(removed_name, "new");
+	assert_ptr_equal(removed_as, exp.root_perms);
+	up(NULL);
+}
+
+static void what_fails_is_undone_as_root(void **unused)
+{
+	(void)unused;
+	check_undone(REGULAR_FILE, &state, "scru");
+	check_undone(REGULAR_FILE, NULL, "sru");
+	check_undone(DIRECTORY, NULL, "srd");
+	check_undone(FIFO_FILE, NULL, "sru");
+	check_undone(SYMBOLIC_LINK, NULL, "sru");
+}
+
+/* The first error is the answer; that of the undo is only logged. */
+static void undo_that_fails_changes_no_answer(void **unused)
+{
+	(void)unused;
+	remove_rc = -ETIMEDOUT;
+	set_status = refused;
+	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
+	assert_string_equal(calls, "sru");
+	assert_int_equal(stub.warnings, 1);
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(nothing_left_to_set),
+		CASE(rest_is_set_and_read_again),
+		CASE(nobody_wants_attributes),
+		CASE(attributes_that_cannot_be_read_do_not_fail_it),
+		CASE(what_fails_is_undone_as_root),
+		CASE(undo_that_fails_changes_no_answer),
+	};
+
+	return cmocka_run_group_tests_name("create", tests, NULL, NULL);
+}
