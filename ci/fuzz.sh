@@ -64,7 +64,7 @@ network()
 {
 	build_sanitized address,undefined || return 0
 	say "handles over the network for $minutes minutes"
-	pytest_as fuzz-network -c tests/integration/pytest.ini --rootdir . \
+	pytest_as fuzz-network -c tests/pytest.ini --rootdir . \
 		tests/fuzz --address-build=/build/address \
 		"--minutes=$minutes"
 }

@@ -139,8 +139,10 @@ put_tests()
 {
 	"$ENGINE" exec "$1" mkdir -p /opt/casync/ci /opt/casync/tests
 	"$ENGINE" cp "$top/ci/lab" "$1:/opt/casync/ci/lab"
-	"$ENGINE" cp "$top/tests/integration" "$1:/opt/casync/tests/integration"
-	"$ENGINE" cp "$top/tests/packages" "$1:/opt/casync/tests/packages"
+	for part in conftest.py integration nfs packages \
+			pytest.ini; do
+		"$ENGINE" cp "$top/tests/$part" "$1:/opt/casync/tests/$part"
+	done
 	"$ENGINE" exec "$1" ln -sf /opt/casync/ci/lab/lab /usr/local/bin/lab
 }
 

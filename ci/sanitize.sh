@@ -30,7 +30,7 @@ lab=casync-sanitize-$$
 
 daemon()
 {
-	set -- -c tests/integration/pytest.ini --rootdir . tests/sanitize "$@"
+	set -- -c tests/pytest.ini --rootdir . tests/sanitize "$@"
 	for sanitizers in address,undefined thread; do
 		build_sanitized "$sanitizers" || continue
 		which=${sanitizers%%,*}

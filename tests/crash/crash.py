@@ -28,13 +28,12 @@ import threading
 import time
 from pathlib import Path
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import rpc  # noqa: E402
-from kernel import KernelLoad  # noqa: E402
-from ledger import Blocks, Tail  # noqa: E402
-from load import File, Load, settle, settle_born  # noqa: E402
+from kernel import KernelLoad
+from ledger import Blocks, Tail
+from load import File, Load, settle, settle_born
+from nfs import nfs3, nfs4, rpc
 
 PORT, MOUNT_PORT, PSEUDO = 2049, 2050, "/ceph"
 MODES = ("data", "fdatasync", "full")
@@ -86,15 +85,15 @@ class Run:
         self.totals = Totals()
         self.name = f"crash-{mode}-{time.time_ns()}"
         lab("ganesha", "restart", "--export", f"Stable_Write = {mode};")
-        self.root = rpc.mount(MOUNT_PORT, PSEUDO)
+        self.root = nfs3.root_of(PSEUDO, MOUNT_PORT)
         with Connected() as (conn, conn4):
-            self.folder = rpc.make(conn, rpc.MKDIR, self.root, self.name)
+            self.folder = nfs3.make_directory(conn, self.root, self.name)
             self.files = [self._file(conn, conn4, "blocks",
                                      Blocks(1, BLOCKS))]
 
     def _file(self, conn, conn4, name, ledger):
-        handle = rpc.make(conn, rpc.CREATE, self.folder, name)
-        handle4 = rpc.handle4(conn4, f"{PSEUDO}/{self.name}/{name}")
+        handle = nfs3.create(conn, self.folder, name)
+        handle4 = nfs4.handle_of(conn4, f"{PSEUDO}/{self.name}/{name}")
         return File(name, ledger, handle, handle4)
 
     def cycle(self, storage):
@@ -113,13 +112,13 @@ class Run:
         the oldest makes room for a new one."""
         with Connected() as (conn, conn4):
             if len(self.files) > 3:
-                rpc.remove(conn, self.folder, self.files.pop(1).name)
+                nfs3.remove(conn, self.folder, self.files.pop(1).name)
             while len(self.files) < 4:
                 number = self.number * 10 + len(self.files)
                 self.files.append(self._file(
                     conn, conn4, f"tail-{number}", Tail(number)))
-            nursery = rpc.make(conn, rpc.MKDIR, self.folder,
-                               f"nursery-{self.number}")
+            nursery = nfs3.make_directory(conn, self.folder,
+                                          f"nursery-{self.number}")
         load = Load(PORT, self.files, self.rng, DEPTH, unstable, nursery)
         moment = self.rng.uniform(*MOMENT)
         killer = threading.Timer(moment, self._kill, [storage])
@@ -153,11 +152,11 @@ class Run:
         with tempfile.TemporaryDirectory() as signals, \
                 Connected() as (conn, conn4):
             top = f"kernel-{self.number}"
-            folder = rpc.make(conn, rpc.MKDIR, self.folder, top)
+            folder = nfs3.make_directory(conn, self.folder, top)
             files = [File(name, None,
-                          rpc.make(conn, rpc.CREATE, folder, name),
-                          rpc.handle4(conn4,
-                                      f"{PSEUDO}/{self.name}/{top}/{name}"))
+                          nfs3.create(conn, folder, name),
+                          nfs4.handle_of(
+                              conn4, f"{PSEUDO}/{self.name}/{top}/{name}"))
                      for name in ("blocks", "direct", "synced")]
             load = KernelLoad(f"/mnt/nfs/{self.name}/{top}", Path(signals),
                               self.rng.randrange(10**6))

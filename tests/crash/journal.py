@@ -22,9 +22,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-import rpc  # noqa: E402
+from nfs import nfs3, rpc
 
 PORT, MOUNT_PORT, PSEUDO = 2049, 2050, "/ceph"
 BLOCK = 4096
@@ -80,9 +80,9 @@ class Gateway:
 
     def __init__(self, name):
         self.conn = rpc.Connection(PORT)
-        root = rpc.mount(MOUNT_PORT, PSEUDO)
-        self.handle = rpc.make(self.conn, rpc.CREATE, root,
-                               f"{name}-{time.time_ns()}")
+        root = nfs3.root_of(PSEUDO, MOUNT_PORT)
+        self.handle = nfs3.create(self.conn, root,
+                                  f"{name}-{time.time_ns()}")
         self.end = 0
 
     def stable(self, offsets, depth):
@@ -92,14 +92,14 @@ class Gateway:
             if waiting == depth:
                 self.answer()
                 waiting -= 1
-            self.conn.send(rpc.WRITE, rpc.write_body(
-                self.handle, offset, bytes(BLOCK), rpc.FILE_SYNC))
+            self.conn.send(nfs3.WRITE, nfs3.write_arguments(
+                self.handle, offset, bytes(BLOCK), nfs3.FILE_SYNC))
             waiting += 1
         for _ in range(waiting):
             self.answer()
 
     def answer(self):
-        reply = rpc.written(self.conn.receive()[1])
+        reply = nfs3.written(nfs3.check(self.conn.receive()[1]))
         assert reply.count == BLOCK and reply.committed
 
 
@@ -161,7 +161,7 @@ def writes():
     print(f"|---|{'---|' * (len(COUNTERS) + 1)}")
     for mode in ("data", "fdatasync", "full"):
         tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
-             f"Stable_Write = {mode};")
+            f"Stable_Write = {mode};")
         gateway_rows(mode)
     tool("lab", "ganesha", "restart", "--fsal", "CEPH", "--export", "")
     gateway_rows("FSAL_CEPH")
@@ -257,20 +257,20 @@ CASES = (("depth 1", "", "f"), ("depth 3", "d/d", "f"),
 
 def anatomy():
     tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
-         "Stable_Write = full;")
+        "Stable_Write = full;")
     conn = rpc.Connection(PORT)
     top = f"anatomy-{time.time_ns()}"
     inodes = {}
     for case, folders, name in CASES:
-        folder = rpc.mount(MOUNT_PORT, PSEUDO)
+        folder = nfs3.root_of(PSEUDO, MOUNT_PORT)
         # depth 1 is a file in the file system's root
         for part in folders and [top + folders[:1] + str(len(inodes)),
                                  *folders.split("/")[1:]]:
-            folder = rpc.make(conn, rpc.MKDIR, folder, part)
+            folder = nfs3.make_directory(conn, folder, part)
         name += str(len(inodes)) if folders else str(time.time_ns())
-        handle = rpc.make(conn, rpc.CREATE, folder, name)
+        handle = nfs3.create(conn, folder, name)
         for _ in range(20):
-            rpc.write(conn, handle, 0, bytes(BLOCK))
+            nfs3.write(conn, handle, 0, bytes(BLOCK))
             time.sleep(0.1)     # some longer apart than statistics wait
         inodes[case] = name
     with tempfile.TemporaryDirectory() as where:
@@ -315,22 +315,21 @@ def show(where, inodes):
 def recovery():
     """Acknowledged appends in data mode, the gateway killed, and back."""
     tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
-         "Stable_Write = data;")
-    folder = rpc.mount(MOUNT_PORT, PSEUDO)
+        "Stable_Write = data;")
+    folder = nfs3.root_of(PSEUDO, MOUNT_PORT)
     rows = []
     for run in range(10):
         conn = rpc.Connection(PORT)
         before = perf()
-        handle = rpc.make(conn, rpc.CREATE, folder,
-                          f"recovery-{time.time_ns()}")
+        handle = nfs3.create(conn, folder, f"recovery-{time.time_ns()}")
         for number in range(50 + run):
-            reply = rpc.write(conn, handle, number * BLOCK, bytes(BLOCK))
-        last = rpc.getattr3(conn, handle)
+            reply = nfs3.write(conn, handle, number * BLOCK, bytes(BLOCK))
+        last = nfs3.get_attributes(conn, handle)
         assert reply.committed
         inode = inode_in_mds(conn, handle)
         tool("lab", "ganesha", "kill9")
         tool("lab", "ganesha", "start")
-        now = rpc.getattr3(rpc.Connection(PORT), handle)
+        now = nfs3.get_attributes(rpc.Connection(PORT), handle)
         after = perf()
         grew = {f"{a}.{b}": after[a][b] - before[a][b] for a, b in (
             ("mds_cache", "recovery_started"),
@@ -348,9 +347,7 @@ def recovery():
 
 def inode_in_mds(conn, handle):
     """What the MDS has of it, before anybody gives capabilities back."""
-    reader = conn.call(rpc.GETATTR, rpc.opaque(handle))
-    rpc.status(reader)
-    number = reader.take("IIIIIQQIIQQ")[-1]
+    number = nfs3.get_attributes(conn, handle).fileid
     return json.loads(tool("ceph", "tell", "mds.0", "dump", "inode",
                            str(number)))
 

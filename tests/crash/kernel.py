@@ -5,8 +5,8 @@ import subprocess
 import time
 from pathlib import Path
 
-import rpc
 from ledger import BLOCK, Blocks, Tail
+from nfs import nfs4, rpc
 
 HERE = Path(__file__).resolve().parent
 FILES = {"blocks": 1, "direct": 2, "synced": 3}     # as kernel_writer.py
@@ -44,7 +44,7 @@ class KernelLoad:
         while time.monotonic() < end:
             for file in files:
                 self.complaints += file.saw(
-                    rpc.get_change(conn, file.handle4).change)
+                    nfs4.get_change(conn, file.handle4).change)
                 self.looks += 1
             time.sleep(0.01)
         conn.close()

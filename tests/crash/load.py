@@ -3,8 +3,8 @@
 import select
 from types import SimpleNamespace
 
-import rpc
 from ledger import BLOCK, Blocks, Tail, describe, stamped
+from nfs import nfs3, nfs4, rpc
 
 MOST_BLOCKS = 4
 LONGEST_APPEND = 24 << 10
@@ -136,29 +136,31 @@ class Load:
 
     def _send(self, file):
         offset, data, one = file.next(self.rng)
-        stable = rpc.UNSTABLE if self.unstable else \
-            self.rng.choices((rpc.FILE_SYNC, rpc.DATA_SYNC), (4, 1))[0]
+        stable = nfs3.UNSTABLE if self.unstable else \
+            self.rng.choices((nfs3.FILE_SYNC, nfs3.DATA_SYNC), (4, 1))[0]
         self._ask(self.conn, self.waiting,
-                  lambda reader: self._written(file, one, reader), rpc.WRITE,
-                  rpc.write_body(file.handle, offset, data, stable))
+                  lambda reader: self._written(file, one, reader), nfs3.WRITE,
+                  nfs3.write_arguments(file.handle, offset, data, stable))
 
     def _written(self, file, one, reader):
-        reply = rpc.written(reader)
+        reply = nfs3.written(nfs3.check(reader))
         file.answered(one, reply)
         self.counts["stable" if reply.committed else "unstable"] += 1
         if len(file.ledger.unstable) >= COMMIT_EVERY:
             covered = file.ledger.commit_sent()
             self._ask(self.conn, self.waiting,
                       lambda reader: self._committed(file, covered, reader),
-                      rpc.COMMIT, rpc.commit_body(file.handle))
+                      nfs3.COMMIT, nfs3.commit_arguments(file.handle))
         if sum(self.counts.values()) % BEAR_EVERY == 0:
             self._bear()
         self.since_look += 1
         if self.since_look >= LOOK_EVERY and not self.looking:
             self.since_look = 0
+            change = nfs4.change_operations(file.handle4)
             self._ask(self.looker, self.looking,
-                      lambda reader: self._looked(file, reader),
-                      rpc.COMPOUND, rpc.change_body(file.handle4), version=4)
+                      lambda reader: self._looked(file, change, reader),
+                      nfs4.COMPOUND, nfs4.compound_arguments(change),
+                      version=4)
 
     def _bear(self):
         """A new file and, when it is there, one stable block in it: the
@@ -167,28 +169,30 @@ class Load:
         name, number = f"born-{self.births}", NEWBORN + self.births
 
         def created(reader):
-            self._ask(self.conn, self.waiting, written, rpc.WRITE,
-                      rpc.write_body(rpc.made(reader), 0,
-                                     stamped(number, 0, 1), rpc.FILE_SYNC))
+            handle = nfs3.new_handle(nfs3.check(reader))
+            self._ask(self.conn, self.waiting, written, nfs3.WRITE,
+                      nfs3.write_arguments(handle, 0, stamped(number, 0, 1)))
 
         def written(reader):
-            reply = rpc.written(reader)
-            assert (reply.count, reply.committed) == (BLOCK, rpc.FILE_SYNC)
+            reply = nfs3.written(nfs3.check(reader))
+            assert (reply.count, reply.committed) == (BLOCK, nfs3.FILE_SYNC)
             self.born.append((name, number))
-        self._ask(self.conn, self.waiting, created, rpc.CREATE,
-                  rpc.make_body(rpc.CREATE, self.nursery, name))
+        self._ask(self.conn, self.waiting, created, nfs3.CREATE,
+                  nfs3.create_arguments(self.nursery, name))
 
     def _committed(self, file, covered, reader):
-        again = file.ledger.committed(covered, rpc.committed(reader))
+        again = file.ledger.committed(covered, nfs3.committed(
+            nfs3.check(reader)))
         self.counts["commits"] += 1
         if again:
             self.complaints.append(
                 f"{file.name}: the write verifier changed between {again} "
                 "writes and their COMMIT, and the server had not died")
 
-    def _looked(self, file, reader):
+    def _looked(self, file, operations, reader):
         self.looks += 1
-        self.complaints += file.saw(rpc.change(reader).change)
+        found = nfs4.compound_results(reader, operations)[1]
+        self.complaints += file.saw(found.change)
 
 
 def settle_born(conn, load):
@@ -196,7 +200,7 @@ def settle_born(conn, load):
     wrong = []
     for name, number in load.born:
         try:
-            data = rpc.read_all(conn, rpc.lookup(conn, load.nursery, name))
+            data = nfs3.read_all(conn, nfs3.lookup(conn, load.nursery, name))
         except rpc.Refused as err:
             wrong.append(f"{name} of {load.births}: a new file with an "
                          f"acknowledged block: {err}")
@@ -213,13 +217,13 @@ def settle(conn, conn4, file):
     """
     wrong = []
     before, seen = file.change, set(file.ctimes)
-    now = rpc.get_change(conn4, file.handle4)
-    attrs = rpc.getattr3(conn, file.handle)
+    now = nfs4.get_change(conn4, file.handle4)
+    attrs = nfs3.get_attributes(conn, file.handle)
     if now.change <= before:
         wrong.append(f"change is {now.change} after the crash, "
                      f"{(before - now.change) / 1e6:.3f} ms less than "
                      f"{before}, which was seen before it")
-    data = rpc.read_all(conn, file.handle)
+    data = nfs3.read_all(conn, file.handle)
     if len(data) != attrs.size or attrs.size != now.size:
         wrong.append(f"{len(data)} bytes were read, NFSv3 says {attrs.size},"
                      f" NFSv4 {now.size}")
@@ -237,18 +241,18 @@ def _one_more(conn, conn4, file, now, ctimes):
     """A stable write after the crash moves change forward and ctime away."""
     wrong = []
     offset, data, one = file.next(_First())
-    reply = rpc.write(conn, file.handle, offset, data)
+    reply = nfs3.write(conn, file.handle, offset, data)
     old = set(file.ledger.verifiers)
     file.answered(one, reply)
     if reply.verifier in old:
         wrong.append("the write verifier is the one from before the crash")
     file.ledger.verifiers = {reply.verifier}
-    later = rpc.get_change(conn4, file.handle4)
+    later = nfs4.get_change(conn4, file.handle4)
     if later.change <= max(now.change, file.change):
         wrong.append(f"change is {later.change} after one more write, not "
                      f"above {max(now.change, file.change)}")
     file.change = max(file.change, later.change)
-    ctime = rpc.getattr3(conn, file.handle).ctime
+    ctime = nfs3.get_attributes(conn, file.handle).ctime
     if ctime in ctimes:
         wrong.append("one more write gave a ctime that was seen before")
     file.ctimes = {ctime}

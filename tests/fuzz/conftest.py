@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """A ganesha.nfsd with the plugin under AddressSanitizer and UBSan."""
-import sys
-from pathlib import Path
-
 import pytest
 
-TESTS = Path(__file__).resolve().parents[1]
-sys.path[:0] = [str(TESTS / "integration"), str(TESTS / "sanitize")]
+from daemon import Daemon
 
 
 def pytest_addoption(parser):
@@ -18,16 +14,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(scope="module")
 def daemon(request):
-    from daemon import Daemon
     one = Daemon("address", request.config.getoption("--address-build"))
     one.start()
     yield one
     one.restore()
-
-
-@pytest.fixture
-def say(capsys):
-    def line(text):
-        with capsys.disabled():
-            print(f"\n    {text}", flush=True)
-    return line

@@ -8,16 +8,12 @@ to be seen.
 import collections
 import random
 import struct
-import sys
 import time
-from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "crash"))
-
-import rpc  # noqa: E402
+from nfs import nfs3, nfs4, rpc
+from nfs.xdr import number, opaque
 
 FILE_BYTES = 64 << 10
-READDIR, READLINK, ACCESS, READDIRPLUS = 16, 5, 4, 17
 SNAPDIR, NOSNAP = 2**64 - 1, 2**64 - 2
 LONGEST_V3 = 64
 
@@ -93,20 +89,19 @@ class World:
     def __init__(self, port, pseudo, name):
         self.port = port
         self.conn = rpc.Connection(port)
-        root = rpc.mount(port + 1, pseudo)
-        make = rpc.make
-        self.top = make(self.conn, rpc.MKDIR, root, name)
-        self.inside = make(self.conn, rpc.MKDIR, self.top, "inside")
-        self.outside = make(self.conn, rpc.MKDIR, self.top, "outside")
+        root = nfs3.root_of(pseudo, port + 1)
+        self.top = nfs3.make_directory(self.conn, root, name)
+        self.inside = nfs3.make_directory(self.conn, self.top, "inside")
+        self.outside = nfs3.make_directory(self.conn, self.top, "outside")
         self.files = [self._file(where, f"file{n}")
                       for where in (self.inside, self.outside)
                       for n in range(4)]
-        snapshots = rpc.lookup(self.conn, self.inside, ".snap")
-        snapshot = make(self.conn, rpc.MKDIR, snapshots, f"{name}-s1")
-        frozen = [rpc.lookup(self.conn, snapshot, f"file{n}")
+        snapshots = nfs3.lookup(self.conn, self.inside, ".snap")
+        snapshot = nfs3.make_directory(self.conn, snapshots, f"{name}-s1")
+        frozen = [nfs3.lookup(self.conn, snapshot, f"file{n}")
                   for n in range(4)]
         gone = self._file(self.outside, "gone")
-        rpc.remove(self.conn, self.outside, "gone")
+        nfs3.remove(self.conn, self.outside, "gone")
         self.form = Form(self.files[0], self.ino_of(self.files[0]))
         self.frozen = {self.form.take_apart(handle) for handle in frozen}
         self.living = {self.form.take_apart(handle) for handle in
@@ -119,8 +114,8 @@ class World:
                       snapshots, snapshot, *self.files, *frozen]
 
     def _file(self, folder, name):
-        handle = rpc.make(self.conn, rpc.CREATE, folder, name)
-        rpc.write(self.conn, handle, 0,
+        handle = nfs3.create(self.conn, folder, name)
+        nfs3.write(self.conn, handle, 0,
                   pattern(self.ino_of(handle), 0, FILE_BYTES))
         return handle
 
@@ -128,19 +123,17 @@ class World:
         self.conn = rpc.Connection(self.port)
 
     def ino_of(self, handle):
-        answer = getattr3(self.conn.call(rpc.GETATTR, rpc.opaque(handle)))
-        assert answer.status == 0
-        return answer.fileid
+        return nfs3.get_attributes(self.conn, handle).fileid
 
     def check(self):
         """Nothing has changed that no handle stood for."""
         for handle in self.files:
             ino = self.form.take_apart(handle).ino
-            data = rpc.read_all(self.conn, handle)
+            data = nfs3.read_all(self.conn, handle)
             assert data == pattern(ino, 0, FILE_BYTES), \
                 f"{ino:#x} has data of {owner_of(data, 0)}"
         for meaning in self.frozen:
-            data = rpc.read_all(self.conn, self.form.make(meaning))
+            data = nfs3.read_all(self.conn, self.form.make(meaning))
             assert data == pattern(meaning.ino, 0, FILE_BYTES)
 
 
@@ -192,104 +185,89 @@ Answer = collections.namedtuple("Answer", "status fileid data",
                                 defaults=(None, None))
 
 
-def fileid3(reader):
-    return reader.take("IIIII QQ II QQ")[10], reader.take("6I")
-
-
-def maybe_fileid3(reader):
-    return fileid3(reader)[0] if reader.take("I") else None
+def fileid_of(attrs):
+    return attrs.fileid if attrs else None
 
 
 def getattr3(reader):
-    status = reader.take("I")
-    return Answer(status, None if status else fileid3(reader)[0])
+    status = reader.number()
+    return Answer(status,
+                  None if status else nfs3.attributes(reader).fileid)
 
 
 def attributes_first(reader):
-    status = reader.take("I")
-    return Answer(status, maybe_fileid3(reader))
+    status = reader.number()
+    return Answer(status, fileid_of(nfs3.optional_attributes(reader)))
 
 
 def read3(reader):
     status, fileid, _ = attributes_first(reader)
     if status:
         return Answer(status, fileid)
-    reader.take("II")
+    reader.take("II")           # count, eof
     return Answer(status, fileid, reader.opaque())
 
 
 def wcc_first(reader):
-    status = reader.take("I")
-    if reader.take("I"):
-        reader.take("QIIII")
-    return Answer(status, maybe_fileid3(reader))
+    status = reader.number()
+    return Answer(status, fileid_of(nfs3.attributes_after(reader)))
 
 
 def status_alone(reader):
-    return Answer(reader.take("I"))
+    return Answer(reader.number())
 
 
-def compound4(reader):
-    """PUTFH; GETATTR of the fileid."""
-    status = reader.take("I")
-    reader.opaque()
-    reader.take("I")
-    if status:
-        return Answer(status)
-    reader.take("IIII")
-    for _ in range(reader.take("I")):
-        reader.take("I")
-    reader.take("I")
-    return Answer(status, reader.take("Q"))
+def decode_fileid4(reader):
+    nfs4.skip_bitmap(reader)
+    reader.number()
+    return reader.hyper()
 
 
-def compound_read4(reader):
-    """PUTFH; READ with the anonymous stateid."""
-    status = reader.take("I")
-    reader.opaque()
-    reader.take("I")
-    if status:
-        return Answer(status)
-    reader.take("IIIII")
-    return Answer(status, None, reader.opaque())
-
-
-PUTFH4, GETATTR4, READ4 = rpc.PUTFH, rpc.V4_GETATTR, 25
-GETATTR_FILEID4 = struct.pack(">III", GETATTR4, 1, 1 << 20)
 OFFSET, COUNT = 8192, 4096
+GETATTR4 = (9, nfs4.bitmap(20), decode_fileid4)
+# With the anonymous stateid; its answer is the end's mark, then data.
+READ4 = (25, nfs4.ANONYMOUS + struct.pack(">QI", OFFSET, COUNT),
+         lambda reader: (reader.number(), reader.opaque())[1])
 
 
-def putfh(handle):
-    return struct.pack(">I", PUTFH4) + rpc.opaque(handle)
+def compound4(operation):
+    """PUTFH and OPERATION: arguments of a handle, and how to read them."""
+    def decode(reader):
+        try:
+            found = nfs4.compound_results(
+                reader, [nfs4.put(b""), operation])[1]
+        except nfs4.Failed as err:
+            return Answer(err.status)
+        return Answer(0, None, found) if operation is READ4 else \
+            Answer(0, found)
+    return 4, nfs4.COMPOUND, lambda handle: nfs4.compound_arguments(
+        [nfs4.put(handle), operation]), decode
 
 
 # name: version, procedure, arguments of a handle, how to read the answer
 OPERATIONS = {
-    "GETATTR": (3, rpc.GETATTR, rpc.opaque, getattr3),
-    "ACCESS": (3, ACCESS, lambda fh: rpc.opaque(fh) + struct.pack(">I", 0x3f),
+    "GETATTR": (3, nfs3.GETATTR, opaque, getattr3),
+    "ACCESS": (3, nfs3.ACCESS, lambda fh: opaque(fh) + number(0x3f),
                attributes_first),
-    "LOOKUP": (3, rpc.LOOKUP, lambda fh: rpc.opaque(fh) +
-               rpc.opaque(b"nothing"), status_alone),
-    "READ": (3, rpc.READ, lambda fh: rpc.opaque(fh) +
-             struct.pack(">QI", OFFSET, COUNT), read3),
-    "COMMIT": (3, rpc.COMMIT, rpc.commit_body, wcc_first),
-    "READLINK": (3, READLINK, rpc.opaque, attributes_first),
-    "READDIR": (3, READDIR, lambda fh: rpc.opaque(fh) +
+    "LOOKUP": (3, nfs3.LOOKUP, lambda fh: nfs3.named(fh, "nothing"),
+               status_alone),
+    "READ": (3, nfs3.READ, lambda fh: nfs3.read_arguments(
+        fh, OFFSET, COUNT), read3),
+    "COMMIT": (3, nfs3.COMMIT, nfs3.commit_arguments, wcc_first),
+    "READLINK": (3, nfs3.READLINK, opaque, attributes_first),
+    "READDIR": (3, nfs3.READDIR, lambda fh: opaque(fh) +
                 struct.pack(">QQI", 0, 0, 4096), attributes_first),
-    "READDIRPLUS": (3, READDIRPLUS, lambda fh: rpc.opaque(fh) + struct.pack(
+    "READDIRPLUS": (3, nfs3.READDIRPLUS, lambda fh: opaque(fh) + struct.pack(
         ">QQII", 0, 0, 4096, 16384), attributes_first),
-    "v4 GETATTR": (4, rpc.COMPOUND, lambda fh: rpc.compound(
-        putfh(fh), GETATTR_FILEID4), compound4),
-    "v4 READ": (4, rpc.COMPOUND, lambda fh: rpc.compound(
-        putfh(fh), struct.pack(">I", READ4) + bytes(16) +
-        struct.pack(">QI", OFFSET, COUNT)), compound_read4),
+    "v4 GETATTR": compound4(GETATTR4),
+    "v4 READ": compound4(READ4),
 }
 
 
 def write_arguments(handle, meaning):
     """What the file of that handle has there already."""
     data = pattern(meaning.ino if meaning else 0, OFFSET, COUNT)
-    return rpc.write_body(handle, OFFSET, data, rpc.FILE_SYNC)
+    return nfs3.write_arguments(handle, OFFSET, data, nfs3.FILE_SYNC)
 
 
 class Fuzz:
@@ -319,7 +297,7 @@ class Fuzz:
                     meaning.ino >= 1 << 40:
                 name = "READ"
         version, procedure, arguments, read = OPERATIONS.get(
-            name, (3, rpc.WRITE, None, wcc_first))
+            name, (3, nfs3.WRITE, None, wcc_first))
         body = write_arguments(handle, meaning) if name == "WRITE" \
             else arguments(handle)
         xid = self.conns[version].send(procedure, body, version=version)
@@ -332,7 +310,7 @@ class Fuzz:
         conn = self.conns[version]
         try:
             xid, reader = conn.receive()
-        except rpc.Refused as refusal:
+        except rpc.Rejected as refusal:
             self.refused(version, refusal)
             return
         name, handle, meaning, read = self.asked[version].pop(xid)

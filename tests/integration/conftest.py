@@ -1,13 +1,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The lab, started once; evidence for every failure."""
-import sys
-from pathlib import Path
-
 import pytest
 
 from lab import LOGS, Lab
-
-sys.path.insert(0, str(Path(__file__).parent / "client"))
 
 THE_LAB = Lab()
 
@@ -34,14 +29,13 @@ def second(cluster):
 
 
 @pytest.fixture
-def record(capsys):
+def record(say):
     """Says a line to whoever watches the run and keeps it in its log."""
-    def say(line):
-        with capsys.disabled():
-            print(f"\n    {line}", flush=True)
+    def keep(line):
+        say(line)
         with open(LOGS / "measured.txt", "a", encoding="utf-8") as file:
             file.write(line + "\n")
-    return say
+    return keep
 
 
 def pytest_collection_modifyitems(items):

@@ -19,15 +19,14 @@ import sys
 import time
 from pathlib import Path
 
-from lab import CLIENT_SCRIPTS, Lab
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+sys.path.append(str(Path(__file__).with_name("client").resolve()))
 
-sys.path.insert(0, str(CLIENT_SCRIPTS))
-
-# pylint: disable=wrong-import-position
-import all_cases  # noqa: E402,F401  (registers the cases)
-from batch import Batch  # noqa: E402
-from judged import EXPECTED, verdict  # noqa: E402
-from registry import CASES, VERSIONS  # noqa: E402
+import all_cases  # noqa: F401  (registers the cases)
+from batch import Batch
+from judged import EXPECTED, verdict
+from lab import Lab
+from registry import CASES, VERSIONS
 
 FSALS = ("CEPH", "CEPH_ASYNC")
 ANY = "any"             # the version of a side that has no NFS

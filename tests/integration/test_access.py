@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-import nfs3
+from nfs import nfs3, rpc
 
 ONE, OTHER = 47110, 47120
 DATA = b"secret" * 10_000
@@ -19,16 +19,16 @@ def refused(connection, handle):
 
 def test_who_asks_decides(lab):
     """Both users' reads in flight together; nobody gets the other's answer."""
-    root = nfs3.Connection(2049)
+    root = rpc.Concurrent(2049)
     handle = nfs3.create(root, nfs3.root_of("/ceph", 2050),
                          f"access-{time.time_ns()}")
-    root.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(handle, 0, DATA))
-    one, other = (nfs3.Connection(2049, uid, uid) for uid in (ONE, OTHER))
+    nfs3.write(root, handle, 0, DATA)
+    one, other = (rpc.Concurrent(2049, uid, uid) for uid in (ONE, OTHER))
     for owner, stranger, uid in ((one, other, ONE), (other, one, OTHER)):
         nfs3.give(root, handle, uid, 0o600)
         answers = []
         for _ in range(ROUNDS):
-            stranger.send(nfs3.NFS, nfs3.READ, nfs3.read_arguments(
+            stranger.send(nfs3.READ, nfs3.read_arguments(
                 handle, 0, len(DATA)), lambda reply: answers.append(
                     (reply.number(), DATA[:6] in reply.data)))
             assert nfs3.read(owner, handle, 0, len(DATA)) == DATA

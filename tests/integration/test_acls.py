@@ -4,8 +4,8 @@ import time
 
 import pytest
 
-import nfs4
 from lab import SECOND_PORT
+from nfs import nfs4
 
 ATTRNOTSUPP = 10032
 ACL = 12

@@ -8,8 +8,8 @@ import time
 
 import pytest
 
-import nfs3
-import nfs4
+from nfs import nfs3, nfs4, rpc
+from nfs.xdr import number, opaque, wide
 
 LARGEST = (1 << 63) - 1
 LONGEST_NAME, MOST_LINKS = 255, 1024
@@ -36,21 +36,20 @@ def file(client):
 
 def test_figures_of_nfs3(lab):
     """FSINFO and PATHCONF."""
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     root = nfs3.root_of("/ceph", 2050)
-    reply = connection.call(nfs3.NFS, nfs3.FSINFO, nfs3.opaque(root))
-    reply.skip_attributes()
+    reply = nfs3.call(connection, nfs3.FSINFO, opaque(root))
+    nfs3.optional_attributes(reply)
     rtmax, _, _, wtmax = (reply.number() for _ in range(4))
     reply.skip(4 * 3)
-    largest, seconds, nanoseconds, properties = struct.unpack_from(
-        ">QIII", reply.data, reply.at)
+    largest, seconds, nanoseconds, properties = reply.take("QIII")
     assert rtmax >= 1 << 20 and wtmax >= 1 << 20
     assert largest == LARGEST
     assert (seconds, nanoseconds) == ONE_NS
     assert properties & 0x1b == 0x1b    # links, symlinks, homogeneous, times
 
-    reply = connection.call(nfs3.NFS, nfs3.PATHCONF, nfs3.opaque(root))
-    reply.skip_attributes()
+    reply = nfs3.call(connection, nfs3.PATHCONF, opaque(root))
+    nfs3.optional_attributes(reply)
     assert [reply.number() for _ in range(6)] == [
         MOST_LINKS, LONGEST_NAME, 1, 1, 0, 1]   # no_trunc, chown_restricted,
     connection.close()                          # case-insensitive, -preserving
@@ -86,7 +85,7 @@ def test_io_advise_is_refused_and_the_daemon_lives(lab, file, locked):
     if locked:
         file.lock(nfs4.WRITE_LOCK, 0, 10)
     assert file.client.status_of(nfs4.put(file.handle), (
-        IO_ADVISE, file.stateid + nfs4.wide(0) + nfs4.wide(4096) +
+        IO_ADVISE, file.stateid + wide(0) + wide(4096) +
         nfs4.bitmap(WILL_NEED, SEQUENTIAL), None)) == nfs4.NOTSUPP
     assert file.read(0, 100) == b"content"
     if locked:
@@ -99,16 +98,14 @@ def test_io_advise_is_refused_and_the_daemon_lives(lab, file, locked):
 
 def arguments(file):
     """Each operation with arguments that make sense for FILE."""
-    whole = nfs4.wide(0) * 3
+    whole = wide(0) * 3
     return {
-        READ_PLUS: file.stateid + nfs4.wide(0) + nfs4.number(4096),
-        WRITE_SAME: file.stateid + nfs4.number(2) + nfs4.wide(0) +
-        nfs4.wide(512) + nfs4.wide(2) + nfs4.wide(0) + nfs4.number(0) +
-        nfs4.wide(0) + nfs3.opaque(b"pattern"),
-        COPY: file.stateid * 2 + whole + nfs4.number(1) + nfs4.number(1) +
-        nfs4.number(0),
+        READ_PLUS: file.stateid + wide(0) + number(4096),
+        WRITE_SAME: file.stateid + number(2) + wide(0) + wide(512) +
+        wide(2) + wide(0) + number(0) + wide(0) + opaque(b"pattern"),
+        COPY: file.stateid * 2 + whole + number(1) + number(1) + number(0),
         CLONE: file.stateid * 2 + whole,
-        COPY_NOTIFY: file.stateid + nfs4.number(1) + nfs3.opaque(b"other"),
+        COPY_NOTIFY: file.stateid + number(1) + opaque(b"other"),
         OFFLOAD_CANCEL: file.stateid,
         OFFLOAD_STATUS: file.stateid,
     }
@@ -136,7 +133,6 @@ def test_there_are_no_layouts(file):
     value, _ = file.client.get(file.client.root, 62)    # fs_layout_types
     assert struct.unpack_from(">I", value)[0] == 0
     assert file.client.status_of(nfs4.put(file.handle), (
-        LAYOUTGET, nfs4.number(0) + nfs4.number(1) + nfs4.number(1) +
-        nfs4.wide(0) + nfs4.wide(4096) + nfs4.wide(4096) + file.stateid +
-        nfs4.number(4096), None)) != 0
+        LAYOUTGET, number(0) + number(1) + number(1) + wide(0) +
+        wide(4096) + wide(4096) + file.stateid + number(4096), None)) != 0
     assert file.read(0, 100) == b"content"

@@ -6,19 +6,16 @@ has no write in flight: never, while others keep coming.
 """
 import statistics
 import struct
-import sys
 import threading
-from pathlib import Path
 
 import pytest
 
-import nfs3
+from bench import Others, nfsload
+from nfs import nfs3, rpc
+from nfs.xdr import opaque
 from test_slow_backend import DISTURBED_CPUS
 from test_stalled_file import wait_for
 from test_stalled_osd import Flight
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
-from bench import Others, nfsload  # noqa: E402
 
 SLOW_MS = 20            # an OSD's operation takes 0 to that
 NAME = "change-under-load"
@@ -65,13 +62,13 @@ def backend(cluster, request):
 def test_a_change_waits_for_few_writes(cluster, backend, record, what,
                                        procedure, stable, keys):
     cluster.ganesha("restart", "--export", keys)
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     file = nfs3.lookup(connection, nfs3.root_of("/ceph", 2050), f"{NAME}.0")
     changes = Flight(connection)
 
     def change(number):
         changes.send(number, procedure, nfs3.read_arguments(file, 0, 0)
-                     if what == "COMMIT" else nfs3.opaque(file) + struct.pack(
+                     if what == "COMMIT" else opaque(file) + struct.pack(
                          ">IIIIIIII", 1, 0o600 + number, 0, 0, 0, 0, 0, 0))
     timers = [threading.Timer(WARMUP_S + 0.2 + number, change, (number,))
               for number in range(CHANGES)]

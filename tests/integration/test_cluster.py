@@ -12,9 +12,9 @@ import time
 import pytest
 
 import bus
-import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
+from nfs import nfs4
 
 CONF = "/etc/ceph/ceph.conf"
 POOL, NAMESPACE = "cephfs_metadata", "ganesha"

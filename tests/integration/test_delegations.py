@@ -12,9 +12,9 @@ import dbus
 import pytest
 
 import bus
-import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
+from nfs import nfs4
 
 LEASE_S = 4
 OTHER = 9

@@ -10,8 +10,7 @@ import dbus
 import pytest
 
 import bus
-import nfs3
-import nfs4
+from nfs import nfs3, nfs4, rpc
 
 FILES = 100
 LOAD_S = 6
@@ -37,7 +36,7 @@ class Files:
     """Files that all have their own name for content."""
 
     def __init__(self, count=FILES):
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         root = nfs3.root_of("/ceph", 2050)
         prefix = f"descriptor-{time.time_ns()}"
         self.folder = nfs3.make_directory(self.connection, root, prefix)
@@ -45,8 +44,7 @@ class Files:
         for number in range(count):
             data = b"%s-%06d " % (prefix.encode(), number) * 100
             handle = nfs3.create(self.connection, self.folder, f"f{number}")
-            self.connection.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
-                handle, 0, data))
+            nfs3.write(self.connection, handle, 0, data)
             self.handles[handle] = data
 
     def read_all(self, connection=None):
@@ -70,7 +68,7 @@ def load(files, seconds):
 
     def reader():
         try:
-            connection = nfs3.Connection(2049)
+            connection = rpc.Concurrent(2049)
             while time.monotonic() < end:
                 files.read_all(connection)
                 rounds[0] += 1
@@ -145,10 +143,9 @@ def test_each_request_its_own(cluster, record):
     # and a request that fails is told so
     handle = next(iter(files.handles))
     with pytest.raises(nfs3.Refused) as refusal:
-        files.connection.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
-            handle, PAST_THE_LARGEST, b"x" * 100))
+        nfs3.write(files.connection, handle, PAST_THE_LARGEST, b"x" * 100)
     assert refusal.value.status == TOO_BIG
-    stranger = nfs3.Connection(2049, 47110, 47110)
+    stranger = rpc.Concurrent(2049, 47110, 47110)
     nfs3.give(files.connection, handle, 0, 0o600)
     with pytest.raises(nfs3.Refused) as refusal:
         nfs3.read(stranger, handle, 0, 100)

@@ -12,7 +12,8 @@ import subprocess
 import time
 from pathlib import Path
 
-import nfs3
+from nfs import nfs3, rpc
+from nfs.xdr import opaque
 import pytest
 from fuse import Fuse
 from lab import SECOND_PORT
@@ -309,21 +310,20 @@ def osd_writes():
 
 def sizes(connection, root):
     """FSINFO: largest READ and WRITE."""
-    reply = connection.call(nfs3.NFS, 19, nfs3.opaque(root))
-    reply.skip_attributes()
+    reply = nfs3.call(connection, nfs3.FSINFO, opaque(root))
+    nfs3.optional_attributes(reply)
     read, _, _, write = (reply.number() for _ in range(4))
     return read, write
 
 
 def write(connection, handle, offset, data):
-    connection.call(nfs3.NFS, nfs3.WRITE,
-                    nfs3.write_arguments(handle, offset, data), 60)
+    nfs3.write(connection, handle, offset, data, seconds=60)
 
 
 class Mounted:
     def __init__(self, number):
         self.root = nfs3.root_of(f"/e{number}", SECOND_PORT + 1)
-        self.connection = nfs3.Connection(SECOND_PORT)
+        self.connection = rpc.Concurrent(SECOND_PORT)
 
     def create(self, name, directory=None):
         return nfs3.create(self.connection, directory or self.root, name)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import nfs3
+from nfs import nfs3, rpc
 
 PORT = 2049
 BLOCK = 4096
@@ -62,7 +62,7 @@ class Stream:
                 return
             self.sent += 1
         self.connection.send(
-            nfs3.NFS, nfs3.WRITE,
+            nfs3.WRITE,
             nfs3.write_arguments(self.handle, number * BLOCK, block(number)),
             lambda reply: self._answered(number, reply))
 
@@ -96,7 +96,7 @@ def content(connection, handle, size):
 
 class Opened:
     def __init__(self, name):
-        self.connection = nfs3.Connection(PORT)
+        self.connection = rpc.Concurrent(PORT)
         self.root = nfs3.root_of("/ceph", PORT + 1)
         self.handle = nfs3.create(self.connection, self.root, name)
 
@@ -195,12 +195,9 @@ def test_one_at_a_time_goes_as_it_comes(lab, opened):
     file = opened()
     before = osd_writes()
     for number in range(100):
-        reply = file.connection.call(
-            nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
-                file.handle, number * BLOCK, block(number)))
-        reply.skip_attributes(nfs3.WCC_ATTR_BYTES)
-        reply.skip_attributes()
-        assert reply.number() == BLOCK
+        reply = nfs3.write(file.connection, file.handle, number * BLOCK,
+                           block(number))
+        assert reply.count == BLOCK
     assert osd_writes() - before >= 100
 
 
@@ -217,7 +214,7 @@ def test_what_a_killed_gateway_had_acknowledged_is_there(lab, after):
     assert set(acknowledged.values()) == {(0, BLOCK, nfs3.FILE_SYNC)}
     lab.ganesha("start")
 
-    again = nfs3.Connection(PORT)
+    again = rpc.Concurrent(PORT)
     data = content(again, file.handle, stream.sent * BLOCK)
     for number in acknowledged:
         assert data[number * BLOCK:(number + 1) * BLOCK] == block(number), \

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """File handles that nobody was given: an error, or the very file that they
 name; see tests/fuzz/handles.py.  ci/fuzz.sh does this for longer."""
-import sys
 import time
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "fuzz"))
-
-from handles import (NO_HANDLE, NOSNAP, OPERATIONS, SNAPDIR,  # noqa: E402
-                     Fuzz, World)
+from handles import NO_HANDLE, NOSNAP, OPERATIONS, SNAPDIR, Fuzz, World
 
 HANDLES = 5000
 SEED = 20240229         # any: the same handles each time

@@ -14,8 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 import cephfs
 import pytest
 
-import nfs3
-import nfs4
+from nfs import nfs3, nfs4, rpc
 
 ENTRIES = int(os.environ.get("CASYNC_ENTRIES", "20000"))
 GOING = 1500            # names that are removed, some in each walk
@@ -52,7 +51,7 @@ class Directory:
         random.Random(SEED).shuffle(self.going)
         self.new = iter(names(b"new", 100 * GOING))
         self.there = self.stay | set(self.going)
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.handle = nfs3.lookup(self.connection, nfs3.root_of(
             "/ceph", 2050), name)
 
@@ -99,7 +98,7 @@ class V3:
     plus = False
 
     def __init__(self, name):
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.handle = nfs3.lookup(self.connection, nfs3.root_of(
             "/ceph", 2050), name)
 
@@ -213,7 +212,7 @@ def test_a_cookie_outlives_changes_and_the_daemon(cluster, directory):
         directory.change()
     cluster.ganesha("restart")
     directory.connection.close()
-    directory.connection = nfs3.Connection(2049)
+    directory.connection = rpc.Concurrent(2049)
     for reader in (V3, V3Plus, V41, V4):
         reader = reader(directory.name)
         for place in places:

@@ -9,10 +9,10 @@ import time
 
 import pytest
 
-import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
-from nfs4 import READ_LOCK as R, TO_THE_END, WRITE_LOCK as W
+from nfs import nfs4
+from nfs.nfs4 import READ_LOCK as R, TO_THE_END, WRITE_LOCK as W
 
 LEASE_S, GRACE_S = 8, 12     # Linux 7.2 fails locks with EIO below 6 s
 # Ganesha keeps the state of clients that are gone (16 of them for a day) until

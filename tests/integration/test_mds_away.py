@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-import nfs3
+from nfs import nfs3, rpc
 
 FILES = int(os.environ.get("CASYNC_AWAY_FILES", "200"))
 AWAY_S = float(os.environ.get("CASYNC_AWAY_S", "8"))
@@ -70,7 +70,7 @@ class Load(threading.Thread):
 
     def __init__(self, depth, procedure, arguments, check):
         super().__init__(daemon=True)
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.depth, self.procedure = depth, procedure
         self.arguments, self.check = arguments, check
         self.numbers = 0
@@ -98,16 +98,13 @@ class Load(threading.Thread):
         arguments = self.arguments(self.numbers)
         self.numbers += 1
         began = time.monotonic()
-        self.connection.send(nfs3.NFS, self.procedure, arguments, came)
+        self.connection.send(self.procedure, arguments, came)
 
 
 def is_small(reply):
     """All of the small file, and its end."""
-    if reply.number():
-        return False
-    reply.skip_attributes()
-    count, eof = reply.number(), reply.number()
-    return count == SMALL and eof == 1 and reply.opaque() == b"s" * SMALL
+    return reply.number() == 0 and \
+        nfs3.found(reply) == (b"s" * SMALL, True)
 
 
 def is_written(reply):
@@ -122,8 +119,8 @@ class Healthy:
             handle = nfs3.create(connection, root,
                                  f"{name}-{time.time_ns()}")
             for offset in range(0, size, 1 << 16):
-                connection.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
-                    handle, offset, byte * min(size - offset, 1 << 16)))
+                nfs3.write(connection, handle, offset,
+                           byte * min(size - offset, 1 << 16))
             assert nfs3.read(connection, handle, 0, SMALL) == byte * SMALL
             return handle
         self.small = file("small", b"s", SMALL)
@@ -174,12 +171,12 @@ class FirstWrites:
     """One WRITE to each of many new files, all at once."""
 
     def __init__(self, handles):
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.results = []
         self.answered = threading.Semaphore(0)
         for handle in handles:
             self.connection.send(
-                nfs3.NFS, nfs3.WRITE,
+                nfs3.WRITE,
                 nfs3.write_arguments(handle, 0, b"f" * BLOCK), self._came)
 
     def _came(self, reply):
@@ -195,7 +192,7 @@ class FirstWrites:
 
 
 def test_healthy_files_do_not_notice(journal, record):
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     root = nfs3.root_of("/ceph", 2050)
     healthy = Healthy(connection, root)
     before = healthy.loads()

@@ -10,10 +10,10 @@ import time
 import pytest
 
 import doors
-import nfs4
 from faults import Faults
 from fuse import Fuse
 from lab import LOGS, Log
+from nfs import nfs4
 
 # A tick of the metrics, and one of the log's line.
 SETTLE_S = 2.5

@@ -9,9 +9,9 @@ import dbus
 import pytest
 
 import bus
-import nfs4
 from doors import LEAVES
 from lab import SECOND_PORT, SECOND_PSEUDO
+from nfs import nfs4
 
 COUNTS = re.compile(r"^nfsload: created (\d+) files, removed (\d+)$", re.M)
 LEFT = re.compile(r"^nfsload: (\d+) files are left as \S+: (\S+)$", re.M)

@@ -8,9 +8,10 @@ import time
 
 import pytest
 
-import nfs4
 from lab import resident_kib
-from nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
+from nfs import nfs4
+from nfs.nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
+from nfs.xdr import number, opaque, wide
 
 SECOND_FS, MDS = "second", "z"
 
@@ -148,15 +149,15 @@ def test_special_stateids(lab, clients):
 
 def current_stateid_reads(client, name):
     """OPEN and READ in one COMPOUND (RFC 8881, 16.2.3.1.2)."""
-    arguments = struct.pack(">III", 0, READ, 0) + nfs4.wide(
-        client.clientid) + nfs4.opaque(b"current") + nfs4.number(0) + \
-        nfs4.number(0) + nfs4.opaque(name.encode())
+    arguments = struct.pack(">III", 0, READ, 0) + wide(
+        client.clientid) + opaque(b"current") + number(0) + \
+        number(0) + opaque(name.encode())
     return client.compound(
         nfs4.put(client.root), (18, arguments, nfs4.decode_open),
-        (25, nfs4.CURRENT + nfs4.wide(0) + nfs4.number(100),
+        (25, nfs4.CURRENT + wide(0) + number(100),
          lambda reply: (reply.skip(4), reply.opaque())[1]),
-        (4, nfs4.number(0) + nfs4.CURRENT,
-         lambda reply: nfs4.fixed(reply, 16)))[2]
+        (4, number(0) + nfs4.CURRENT,
+         lambda reply: reply.fixed(16)))[2]
 
 
 def test_special_stateids_and_denials(lab, clients):

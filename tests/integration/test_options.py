@@ -8,10 +8,9 @@ import time
 
 import pytest
 
-import nfs3
-import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT, SECOND_PSEUDO
+from nfs import nfs3, nfs4, rpc
 
 SECOND_MOUNT_PORT = SECOND_PORT + 1
 LABEL = 80
@@ -19,7 +18,7 @@ TEXT = b"system_u:object_r:nfs_t:s0"
 
 
 def second_root():
-    connection = nfs3.Connection(SECOND_PORT)
+    connection = rpc.Concurrent(SECOND_PORT)
     return connection, nfs3.root_of(SECOND_PSEUDO, SECOND_MOUNT_PORT)
 
 
@@ -57,9 +56,9 @@ def test_umask_is_taken_from_new_objects(second):
     connection, root = second_root()
     top3 = nfs3.lookup(connection, root, name)
     made = nfs3.make_directory(connection, top3, "by nfs3", 0o777)
-    assert nfs3.mode_of(connection, made) == 0o750
+    assert nfs3.get_attributes(connection, made).mode == 0o750
     file3 = nfs3.create(connection, top3, "file by nfs3")
-    assert nfs3.mode_of(connection, file3) == 0o640
+    assert nfs3.get_attributes(connection, file3).mode == 0o640
     connection.close()
     file.close()
     exclusive.close()
@@ -211,7 +210,7 @@ def test_a_read_only_export_is_rofs(lab, second):
              nfs3.named(there, "new")),
             (nfs3.MKDIR, nfs3.named(there, "new") + bytes(24))):
         with pytest.raises(nfs3.Refused) as refusal:
-            connection.call(nfs3.NFS, procedure, arguments)
+            nfs3.call(connection, procedure, arguments)
         assert refusal.value.status == nfs3.READ_ONLY, procedure
     with pytest.raises(nfs3.Refused) as refusal:
         nfs3.create(connection, there, "new")
@@ -299,7 +298,7 @@ def test_limits_in_flight_hold_up_and_lose_nothing(second, cluster, keys):
         done.append(nfs3.write_result(reply))
         left.release()
     for number in range(16):
-        connection.send(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
+        connection.send(nfs3.WRITE, nfs3.write_arguments(
             handle, number * size, bytes([number]) * size), answered)
     for _ in range(16):
         if not left.acquire(timeout=40):

@@ -1,16 +1,13 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """What ci/bench.sh makes of figures: medians, ratios, --against.  No lab."""
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "bench"))
-from peers import figures, measure, report, targets, tree  # noqa: E402
-from peers.kernel_client import AGENT  # noqa: E402
-from peers.runner import Plan, Runner  # noqa: E402
-from peers.scenarios import chosen  # noqa: E402
+from peers import figures, measure, report, targets, tree
+from peers.kernel_client import AGENT
+from peers.runner import Plan, Runner
+from peers.scenarios import chosen
 
 
 def runs_of(scenario, case, **systems):

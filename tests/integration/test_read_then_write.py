@@ -9,8 +9,8 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import cephfs
 
-import nfs3
-import nfs4
+from nfs import nfs3, nfs4, rpc
+from nfs.xdr import opaque
 from test_stalled_file import wait_for
 from test_stalled_osd import Flight, content, stopped_osds
 
@@ -49,7 +49,7 @@ class Elsewhere:
     """Somebody with another file, on a connection of his own."""
 
     def __init__(self, root, file):
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.root, self.file = root, file
         self.longest()
 
@@ -57,8 +57,8 @@ class Elsewhere:
         """Of GETATTR and FSINFO, both sent once the others' are there."""
         time.sleep(0.5)
         flight = Flight(self.connection)
-        flight.send("GETATTR", nfs3.GETATTR, nfs3.opaque(self.file))
-        flight.send("FSINFO", nfs3.FSINFO, nfs3.opaque(self.root))
+        flight.send("GETATTR", nfs3.GETATTR, opaque(self.file))
+        flight.send("FSINFO", nfs3.FSINFO, opaque(self.root))
         end = time.monotonic() + PATIENCE_S
         while not flight.complete() and time.monotonic() < end:
             time.sleep(0.01)
@@ -70,7 +70,7 @@ class Elsewhere:
 
 def test_a_write_behind_reads_does_not_take_the_workers(lab, record):
     lab.ganesha("restart", "--core", f"RPC_Ioq_ThrdMax = {WORKERS};")
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     root = nfs3.root_of("/ceph", 2050)
     file, other = (nfs3.lookup(connection, root, name)
                    for name in make_files())

@@ -17,9 +17,10 @@ import dbus
 import pytest
 
 import bus
-import nfs4
 from fuse import Fuse
 from lab import LOGS, SECOND_PORT, SECOND_PSEUDO, Log, resident_kib
+from nfs import nfs4
+from nfs.xdr import number, wide
 from test_bad_input import FOLLOWS, export
 
 SOAK = Path(__file__).resolve().parents[1] / "soak" / "reload.py"
@@ -130,8 +131,8 @@ def committed(file):
     """What an unstable WRITE is answered."""
     data = b"x" * 4096
     return file.client.compound(nfs4.put(file.handle), (
-        38, file.stateid + nfs4.wide(0) + nfs4.number(UNSTABLE) +
-        nfs4.number(len(data)) + data,
+        38, file.stateid + wide(0) + number(UNSTABLE) +
+        number(len(data)) + data,
         lambda reply: (reply.skip(4), reply.number(), reply.skip(8))[1]))[-1]
 
 

@@ -6,7 +6,7 @@ the MDS.
 import subprocess
 import time
 
-import nfs3
+from nfs import nfs3, rpc
 import pytest
 
 NAMES = ("one", "two", "three")
@@ -42,13 +42,12 @@ def test_all_are_back_after_gateway_and_mds_died(lab, quick_reconnect, record):
     # An MDS that starts waits for all who said that they would be back, and
     # FSAL_CEPH says so even when it stops in order, as for ab-pair.conf.
     lab.evict_all_but_a()
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     handles = {}
     for name in NAMES:
         root = nfs3.root_of(f"/{name}", 2050)
         handles[name] = nfs3.create(connection, root, f"{time.time_ns()}")
-        connection.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
-            handles[name], 0, content(name)))
+        nfs3.write(connection, handles[name], 0, content(name))
     connection.close()
 
     lab.ganesha("kill9")
@@ -59,7 +58,7 @@ def test_all_are_back_after_gateway_and_mds_died(lab, quick_reconnect, record):
     record(f"four mounts after gateway and MDS died: all serve again after "
            f"{seconds:.1f} s; the MDS waited {RECONNECT_S} s for clients")
     assert seconds < BACK_S
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     for name in NAMES:
         assert nfs3.read(connection, handles[name], 0,
                          len(content(name))) == content(name)

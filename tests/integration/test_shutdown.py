@@ -10,9 +10,9 @@ import cephfs
 import pytest
 
 import all_cases  # noqa: F401  (registers the cases)
-import nfs3
 from batch import Batch
 from lab import LOGS, Log
+from nfs import nfs3, rpc
 
 BLOCK = 4096
 FILES = 8
@@ -35,7 +35,7 @@ class Writers:
 
     def __init__(self, name):
         root = nfs3.root_of("/ceph", 2050)
-        self.connections = [nfs3.Connection(2049)
+        self.connections = [rpc.Concurrent(2049)
                             for _ in range(CONNECTIONS)]
         self.names = [f"{name}-{i}" for i in range(FILES)]
         self.handles = [nfs3.create(self.connections[0], root, each)
@@ -65,7 +65,7 @@ class Writers:
             else:
                 self.refused.append((number, status, count, stable))
             self.room.release()
-        connection.send(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
+        connection.send(nfs3.WRITE, nfs3.write_arguments(
             self.handles[number % FILES], number // FILES * BLOCK,
             content(number)), answered)
 
@@ -142,7 +142,7 @@ def test_sigterm_with_writes_in_flight(lab, slow, record, gather):
 
     lab.run("slow", 0)
     lab.ganesha("start")
-    reader = nfs3.Connection(2049)
+    reader = rpc.Concurrent(2049)
     for number in acknowledged[::37]:
         assert nfs3.read(reader, writers.handles[number % FILES],
                          number // FILES * BLOCK, BLOCK) == content(number)
@@ -199,10 +199,9 @@ def test_sigterm_with_the_mds_gone(lab, quick_reconnect, record):
         assert time.monotonic() < end, log.text()
         time.sleep(0.1)
     root = nfs3.root_of("/ceph", 2050)
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
     handle = nfs3.create(connection, root, f"mds-gone-{time.time_ns()}")
-    connection.call(nfs3.NFS, nfs3.WRITE,
-                    nfs3.write_arguments(handle, 0, content(1)))
+    nfs3.write(connection, handle, 0, content(1))
     lab.run("mds", "kill9")
     try:
         began = time.monotonic()
@@ -215,6 +214,6 @@ def test_sigterm_with_the_mds_gone(lab, quick_reconnect, record):
            f"after {seconds:.1f} s, Drain_Timeout = {DRAIN_S} s")
     assert DRAIN_S <= seconds < DRAIN_S + len(folders) + 5
     lab.ganesha("start")
-    reader = nfs3.Connection(2049)
+    reader = rpc.Concurrent(2049)
     assert nfs3.read(reader, handle, 0, BLOCK) == content(1)
     reader.close()

@@ -6,8 +6,7 @@ import time
 
 import pytest
 
-import nfs3
-import nfs4
+from nfs import nfs3, nfs4, rpc
 
 NOENT = 2
 OLD, NEW = b"old" * 1000, b"new" * 1000
@@ -15,7 +14,7 @@ OLD, NEW = b"old" * 1000, b"new" * 1000
 
 class V3:
     def __init__(self):
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.root = nfs3.root_of("/ceph", 2050)
 
     def lookup(self, directory, name):
@@ -34,8 +33,7 @@ class V3:
         return nfs3.create(self.connection, directory, name)
 
     def write(self, handle, data):
-        self.connection.call(nfs3.NFS, nfs3.WRITE,
-                             nfs3.write_arguments(handle, 0, data))
+        nfs3.write(self.connection, handle, 0, data)
 
     def read(self, handle):
         return nfs3.read(self.connection, handle, 0, 1 << 16)
@@ -45,7 +43,7 @@ class V3:
             self.connection, handle)[0]} - {b".", b".."}
 
     def truncate(self, handle):
-        self.connection.call(nfs3.NFS, nfs3.SETATTR, nfs3.truncation(handle))
+        nfs3.call(self.connection, nfs3.SETATTR, nfs3.truncation(handle))
 
     def status(self, call, *args):
         with pytest.raises(nfs3.Refused) as refusal:

@@ -16,7 +16,8 @@ from statistics import median
 import cephfs
 import pytest
 
-import nfs3
+from nfs import nfs3, rpc
+from nfs.xdr import Reader
 from test_stalled_file import wait_for
 
 RUN = Path("/var/lib/casync-lab/ceph/run")
@@ -61,16 +62,6 @@ def content(number, size=BLOCK):
     return f"{number:16d}".encode() * (size // 16)
 
 
-def read_result(reply):
-    """Status and data."""
-    status = reply.number()
-    reply.skip_attributes()
-    if status:
-        return status, b""
-    reply.skip(8)               # count, eof
-    return status, reply.opaque()
-
-
 class Flight:
     """Requests that are sent without waiting, by number."""
 
@@ -80,18 +71,18 @@ class Flight:
         self.results = {}       # number: what its decoder makes of the reply
         self.seconds = {}       # number: until it was answered
 
-    def send(self, number, procedure, arguments, decode=nfs3.Reply.number):
+    def send(self, number, procedure, arguments, decode=Reader.number):
         began = time.monotonic()
 
         def answered(reply):
             self.seconds[number] = time.monotonic() - began
             self.results[number] = decode(reply)
         self.sent += 1
-        self.connection.send(nfs3.NFS, procedure, arguments, answered)
+        self.connection.send(procedure, arguments, answered)
 
     def read(self, number, handle, size=BLOCK):
         self.send(number, nfs3.READ, nfs3.read_arguments(
-            handle, number * size, size), read_result)
+            handle, number * size, size), nfs3.read_result)
 
     def write(self, number, handle, data):
         self.send(number, nfs3.WRITE, nfs3.write_arguments(
@@ -106,12 +97,11 @@ class Export:
 
     def __init__(self, folder):
         root = nfs3.root_of(folder, 2050)
-        self.connection = nfs3.Connection(2049)
+        self.connection = rpc.Concurrent(2049)
         self.file = nfs3.create(self.connection, root, "file")
         for first in range(0, REQUESTS, BLOCKS_A_MIB):
             data = b"".join(map(content, range(first, first + BLOCKS_A_MIB)))
-            self.connection.call(nfs3.NFS, nfs3.WRITE, nfs3.write_arguments(
-                self.file, first * BLOCK, data))
+            nfs3.write(self.connection, self.file, first * BLOCK, data)
         self.flight = Flight(self.connection)
 
     def send(self, what):
@@ -161,7 +151,7 @@ def longest_getattr(connection, handle, seconds):
     longest, end = 0, time.monotonic() + seconds
     while time.monotonic() < end:
         began = time.monotonic()
-        nfs3.mode_of(connection, handle)
+        nfs3.get_attributes(connection, handle)
         longest = max(longest, time.monotonic() - began)
         time.sleep(0.02)
     return longest
@@ -169,10 +159,10 @@ def longest_getattr(connection, handle, seconds):
 
 @pytest.mark.parametrize("what", ("READ", "WRITE"))
 def test_full_exports_do_not_take_the_workers(exports, record, what):
-    healthy = nfs3.Connection(2049)
+    healthy = rpc.Concurrent(2049)
     file = nfs3.create(healthy, nfs3.root_of("/ceph", 2050),
                        f"healthy-{time.time_ns()}")
-    nfs3.mode_of(healthy, file)
+    nfs3.get_attributes(healthy, file)
     with stopped_osds():
         senders = [threading.Thread(target=export.send, args=(what,))
                    for export in exports]

@@ -13,9 +13,9 @@ import dbus
 import pytest
 
 import bus
-import nfs4
 from fuse import Fuse
 from lab import SECOND_PORT
+from nfs import nfs4
 
 FILES, SOME = 3000, 500
 MOST_CAPS = 300         # 100 stay (mds_min_caps_per_client), and what is used

@@ -8,8 +8,7 @@ import time
 
 import pytest
 
-import nfs3
-import nfs4
+from nfs import nfs3, nfs4, rpc
 
 LISTERS = 4
 ROUNDS = 5
@@ -57,11 +56,11 @@ def lister(client, handle):
 def other(lab):
     """Somebody who has nothing to do with that file."""
     root = nfs3.root_of("/ceph", 2050)
-    connection = nfs3.Connection(2049)
+    connection = rpc.Concurrent(2049)
 
     def attributes():
         time.sleep(0.02)
-        return nfs3.mode_of(connection, root)
+        return nfs3.get_attributes(connection, root).mode
     again = Again(attributes)
     yield again
     again.stopped.set()

@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-import nfs4
 from fuse import Fuse
+from nfs import nfs4
 
 COUNT = 40
 LARGEST = 8191          # Ganesha's core decodes no longer one

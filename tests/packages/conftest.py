@@ -1,15 +1,9 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """A cluster served by FSAL_CEPH in a container that knows nothing of us;
 ci/package.sh makes it."""
-import sys
-from pathlib import Path
-
 import pytest
 
-INTEGRATION = Path(__file__).parents[1] / "integration"
-sys.path[:0] = [str(INTEGRATION), str(INTEGRATION / "client")]
-
-from machine import Machine  # noqa: E402
+from machine import Machine
 
 
 @pytest.fixture(scope="session")

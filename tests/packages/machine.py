@@ -7,8 +7,8 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-import nfs3
 from lab import LOGS, Lab, Log
+from nfs import nfs3, rpc
 
 PACKAGES = Path("/packages")
 MOUNT_PORT = 2050
@@ -113,7 +113,7 @@ class Machine(Lab):
         """The NFSv3 handle of a name below the pseudo root, which is made if
         it is not there."""
         root = nfs3.root_of("/ceph", MOUNT_PORT)
-        connection = nfs3.Connection(2049)
+        connection = rpc.Concurrent(2049)
         try:
             try:
                 return nfs3.lookup(connection, root, name)

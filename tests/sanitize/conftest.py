@@ -1,12 +1,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """One ganesha.nfsd a sanitizer; the tests of each use it in order."""
-import sys
-from pathlib import Path
-
 import pytest
 
-INTEGRATION = Path(__file__).resolve().parents[1] / "integration"
-sys.path[:0] = [str(INTEGRATION), str(INTEGRATION / "client")]
+from daemon import Daemon
 
 
 def pytest_addoption(parser):
@@ -27,16 +23,7 @@ def pytest_generate_tests(metafunc):
 
 @pytest.fixture(scope="module")
 def daemon(request):
-    from daemon import Daemon
     one = Daemon(*request.param)
     one.start()
     yield one
     one.restore()
-
-
-@pytest.fixture
-def say(capsys):
-    def line(text):
-        with capsys.disabled():
-            print(f"\n    {text}", flush=True)
-    return line

@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Just enough of an NFSv4.2 client (RFC 8881, 7862, 8276) to be several
-clients in one test: each has a session of its own, may die without a word,
-and may leave a recall unanswered.
+"""As much of NFSv4 (RFC 8881, 7862, 8276) as the tests need.
+
+An operation is its number, its arguments, and what decodes its results.
+compound_arguments() and compound_results() are a COMPOUND of any version;
+call() sends one of NFSv4.0 without a state.  A Client has a session: a test
+may have several, each may die without a word and leave a recall unanswered.
 """
 import contextlib
 import itertools
 import os
 import queue
-import socket
 import struct
 import threading
 import time
+from collections import namedtuple
 
-from nfs3 import LAST_FRAGMENT, Reply, opaque
+from nfs import rpc
+from nfs.xdr import number, opaque, wide
 
-NFS, CALLBACK = 100003, 0x40000000
+COMPOUND, CALLBACK = 1, 0x40000000
+CB_SEQUENCE, CB_RECALL = 11, 4
 READ_LOCK, WRITE_LOCK = 1, 2
 READ, WRITE, BOTH = 1, 2, 3
 NO_DELEG, READ_DELEG, WRITE_DELEG = 0, 1, 2
@@ -34,7 +39,7 @@ DIRECTORY, SYMLINK, FIFO = 2, 5, 7
 UNCHECKED, GUARDED, EXCLUSIVE = 0, 1, 3
 
 
-class Failed(AssertionError):
+class Failed(rpc.Refused):
     """An operation's status is an error."""
 
     def __init__(self, operation, status, reply=None):
@@ -49,28 +54,10 @@ class Conflict(Failed):
 
     def __init__(self, operation, reply):
         super().__init__(operation, DENIED)
-        self.offset, self.length = hyper(reply), hyper(reply)
+        self.offset, self.length = reply.hyper(), reply.hyper()
         self.type = reply.number()
-        self.clientid, self.owner = hyper(reply), reply.opaque()
+        self.clientid, self.owner = reply.hyper(), reply.opaque()
         self.found = (self.offset, self.length, self.type)
-
-
-def hyper(reply):
-    reply.skip(8)
-    return struct.unpack_from(">Q", reply.data, reply.at - 8)[0]
-
-
-def fixed(reply, size):
-    reply.skip(size)
-    return reply.data[reply.at - size:reply.at]
-
-
-def number(value):
-    return struct.pack(">I", value)
-
-
-def wide(value):
-    return struct.pack(">Q", value)
 
 
 def bitmap(*bits):
@@ -102,6 +89,89 @@ def label(data):
     return struct.pack(">II", 0, 0) + opaque(data)
 
 
+# --- COMPOUND
+
+def compound_arguments(operations, minor=0):
+    return opaque(b"") + number(minor) + number(len(operations)) + \
+        b"".join(number(op) + arguments for op, arguments, _ in operations)
+
+
+def compound_results(reply, operations):
+    """The decoded result of each operation."""
+    whole = reply.number()
+    reply.opaque()
+    results = []
+    for _ in range(reply.number()):
+        operation, status = reply.number(), reply.number()
+        if status == DENIED and operation in (12, 13):
+            raise Conflict(operation, reply)
+        if status:
+            raise Failed(operation, status, reply)
+        decode = operations[len(results)][2]
+        results.append(decode(reply) if decode else None)
+    if whole:
+        raise Failed(None, whole, reply)
+    return results
+
+
+def call(connection, *operations):
+    return compound_results(connection.call(
+        COMPOUND, compound_arguments(operations), version=4), operations)
+
+
+def put(handle):
+    return 22, opaque(handle), None
+
+
+def look_up(name):
+    return 15, opaque(os.fsencode(name)), None
+
+
+GETFH = (10, b"", lambda reply: reply.opaque())
+PUTROOTFH = (24, b"", None)
+
+
+def skip_bitmap(reply):
+    reply.skip(4 * reply.number())
+
+
+def steps_to(path):
+    """From the pseudo root to a path below it."""
+    return [PUTROOTFH, *map(look_up, path.strip("/").split("/")), GETFH]
+
+
+def handle_of(connection, path):
+    return call(connection, *steps_to(path))[-1]
+
+
+# --- the change attribute, which NFSv3 does not have
+
+Change = namedtuple("Change", "change size ctime")
+
+
+def decode_change(reply):
+    words = [reply.number() for _ in range(reply.number())]
+    assert words == [1 << 3 | 1 << 4, 1 << 52 - 32], words
+    reply.number()
+    value, size, seconds, nanoseconds = reply.take("QQqI")
+    return Change(value, size, seconds * 10**9 + nanoseconds)
+
+
+# change, size; time_metadata
+GET_CHANGE = (9, struct.pack(">III", 2, 1 << 3 | 1 << 4, 1 << 52 - 32),
+              decode_change)
+
+
+def change_operations(handle):
+    return put(handle), GET_CHANGE
+
+
+def get_change(connection, handle):
+    return call(connection, *change_operations(handle))[1]
+
+
+# --- a client with a session
+
 class Client:
     """One NFSv4.2 client: a connection, a client id and a session."""
 
@@ -111,32 +181,25 @@ class Client:
         self.pseudo = pseudo or {2049: "/ceph"}.get(port, "/second")
         self.answers_recalls = answers_recalls
         self.recalls = queue.Queue()        # (when, stateid, handle)
-        self.xids = itertools.count(1)
-        self.replies = queue.Queue()
         self.owners = itertools.count(1)
         self.lock = threading.Lock()
-        self.credential = struct.pack(">II", 1, 24) + struct.pack(
-            ">II", 0, 3) + b"lab\0" + struct.pack(">III", uid, uid, 0)
+        self.uid = uid
         self.verifier = verifier or os.urandom(8)
-        self.socket = None
+        self.connection = None
         self.gone = False
         self.connect(reclaim)
         threading.Thread(target=self._stay_alive, daemon=True).start()
 
-    # --- RPC
+    # --- connection and session
 
     def connect(self, reclaim=False):
         """A new connection and session; the same client, unless it forgot
         its state, which a new verifier says."""
         with self.lock:
-            if self.socket:
-                self.socket.close()
-            self.socket = socket.create_connection(
-                ("127.0.0.1", self.port), 30)
-            self.socket.settimeout(None)
-            self.replies = queue.Queue()
-            threading.Thread(target=self._collect, daemon=True,
-                             args=(self.socket, self.replies)).start()
+            if self.connection:
+                self.connection.drop()
+            self.connection = rpc.Concurrent(self.port, self.uid, self.uid,
+                                             self._called)
             self.clientid, self.sequence = self._call(
                 self._exchange_id())[0]
             self.session = self._call(self._create_session())[0]
@@ -145,51 +208,28 @@ class Client:
         if not reclaim:
             self.reclaim_complete()
 
-    def _collect(self, sock, replies):
-        try:
-            while True:
-                size, = struct.unpack(">I", _exactly(sock, 4))
-                data = _exactly(sock, size & ~LAST_FRAGMENT)
-                if struct.unpack_from(">I", data, 4)[0]:
-                    replies.put(data)
-                else:
-                    self._called(sock, Reply(data))
-        except OSError:
-            replies.put(None)
-
-    def _called(self, sock, call):
+    def _called(self, call, procedure):
         """CB_NULL, or CB_COMPOUND of CB_SEQUENCE and CB_RECALL."""
-        xid = call.number()
-        call.skip(16)                       # call, version, program, version
-        procedure = call.number()
-        for _ in range(2):                  # credential, verifier
-            call.skip(4)
-            call.opaque()
-        body = self._recalled(call) if procedure else b""
-        if body is None:
-            return
-        answer = struct.pack(">IIIIII", xid, 1, 0, 0, 0, 0) + body
-        sock.sendall(number(LAST_FRAGMENT | len(answer)) + answer)
-
-    def _recalled(self, call):
+        if not procedure:
+            return b""
         tag = call.opaque()
         call.skip(8)                        # minor version, callback ident
         results = []
         for _ in range(call.number()):
             operation = call.number()
-            if operation == 11:             # CB_SEQUENCE
-                session = fixed(call, 16)
+            if operation == CB_SEQUENCE:
+                session = call.fixed(16)
                 sequence, slot, _, _ = (call.number() for _ in range(4))
                 for _ in range(call.number()):
                     call.skip(16)
                     call.skip(8 * call.number())
-                results.append(struct.pack(">II", 11, 0) + session +
+                results.append(struct.pack(">II", CB_SEQUENCE, 0) + session +
                                struct.pack(">IIII", sequence, slot, 0, 0))
-            elif operation == 4:            # CB_RECALL
-                stateid = fixed(call, 16)
+            elif operation == CB_RECALL:
+                stateid = call.fixed(16)
                 call.skip(4)
                 self.recalls.put((time.monotonic(), stateid, call.opaque()))
-                results.append(struct.pack(">II", 4, 0))
+                results.append(struct.pack(">II", CB_RECALL, 0))
             else:
                 raise AssertionError(f"callback operation {operation}")
         if not self.answers_recalls:
@@ -199,37 +239,14 @@ class Client:
 
     def _call(self, *operations, seconds=40):
         """The decoded results of a COMPOUND."""
-        xid = next(self.xids)
-        body = opaque(b"") + number(self.minor) + number(len(operations)) + \
-            b"".join(number(op) + arguments for op, arguments, _ in operations)
-        call = struct.pack(">IIIIII", xid, 0, 2, NFS, 4, 1) + \
-            self.credential + struct.pack(">II", 0, 0) + body
-        self.socket.sendall(number(LAST_FRAGMENT | len(call)) + call)
-        try:
-            data = self.replies.get(timeout=seconds)
-        except queue.Empty:
-            raise TimeoutError(f"operations {[op[0] for op in operations]}: "
-                               f"no answer within {seconds} s") from None
-        if data is None:
-            raise ConnectionError("closed")
-        reply = Reply(data)
-        reply.skip(24)                      # xid … accepted, with a verifier
-        reply.number()
-        reply.opaque()
-        results = []
-        for _ in range(reply.number()):
-            operation, status = reply.number(), reply.number()
-            if status == DENIED and operation in (12, 13):
-                raise Conflict(operation, reply)
-            if status:
-                raise Failed(operation, status, reply)
-            decode = operations[len(results)][2]
-            results.append(decode(reply) if decode else None)
-        return results
+        reply = self.connection.call(
+            COMPOUND, compound_arguments(operations, self.minor), version=4,
+            seconds=seconds)
+        return compound_results(reply, operations)
 
     def _exchange_id(self):
         def decode(reply):
-            clientid, sequence = hyper(reply), reply.number()
+            clientid, sequence = reply.hyper(), reply.number()
             return clientid, sequence
         arguments = self.verifier + opaque(self.name) + number(0x10001) + \
             number(0) + number(0)           # no state protection, no id
@@ -241,7 +258,7 @@ class Client:
         arguments = wide(self.clientid) + struct.pack(
             ">II", self.sequence, 2) + channel + channel + number(
                 CALLBACK) + struct.pack(">II", 1, 0)
-        return 43, arguments, lambda reply: fixed(reply, 16)
+        return 43, arguments, lambda reply: reply.fixed(16)
 
     def compound(self, *operations, seconds=40):
         """The results of OPERATIONS in this session, on its one slot; a
@@ -274,7 +291,7 @@ class Client:
         """Without a word: no more is heard, no more answered."""
         self.gone = True
         self.answers_recalls = False
-        self.socket.close()
+        self.connection.drop()
 
     def leave(self):
         """End session and client, as an orderly unmount."""
@@ -283,18 +300,15 @@ class Client:
             with self.lock, contextlib.suppress(OSError, Failed):
                 self._call((44, self.session, None))
                 self._call((57, wide(self.clientid), None))
-            self.socket.close()
+            self.connection.drop()
 
     # --- operations on files, by handle
 
     def _root(self):
-        steps = [(15, opaque(name.encode()), None)
-                 for name in self.pseudo.strip("/").split("/")]
-        return self.compound((24, b"", None), *steps, GETFH)[-1]
+        return self.compound(*steps_to(self.pseudo))[-1]
 
     def lookup(self, name, directory=None):
-        return self.compound(put(directory or self.root),
-                             (15, opaque(os.fsencode(name)), None),
+        return self.compound(put(directory or self.root), look_up(name),
                              GETFH)[-1]
 
     def open(self, name, access=BOTH, deny=0, create=None, directory=None,
@@ -375,9 +389,9 @@ class Client:
     def readdir(self, directory, cookie=0, verifier=bytes(8), most=8192):
         """[(name, cookie)], is it the end, and the verifier."""
         def decode(reply):
-            verifier, entries = fixed(reply, 8), []
+            verifier, entries = reply.fixed(8), []
             while reply.number():
-                cookie, name = hyper(reply), reply.opaque()
+                cookie, name = reply.hyper(), reply.opaque()
                 skip_bitmap(reply)
                 reply.opaque()
                 entries.append((name, cookie))
@@ -427,7 +441,7 @@ class Client:
     def seek(self, handle, offset, what, stateid=ANONYMOUS):
         return self.compound(put(handle), (
             69, stateid + wide(offset) + number(what),
-            lambda reply: (bool(reply.number()), hyper(reply))))[-1]
+            lambda reply: (bool(reply.number()), reply.hyper())))[-1]
 
     def allocate(self, handle, offset, length, stateid=ANONYMOUS):
         self.compound(put(handle),
@@ -450,7 +464,7 @@ class Client:
 
     def list_xattrs(self, handle, cookie=0, most=1 << 16):
         def decode(reply):
-            cookie = hyper(reply)
+            cookie = reply.hyper()
             names = [reply.opaque() for _ in range(reply.number())]
             return names, cookie, bool(reply.number())
         return self.compound(put(handle), (
@@ -461,36 +475,15 @@ class Client:
             75, opaque(name), lambda reply: reply.skip(20)))
 
 
-def _exactly(sock, count):
-    data = b""
-    while len(data) < count:
-        more = sock.recv(count - len(data))
-        if not more:
-            raise ConnectionError("closed")
-        data += more
-    return data
-
-
-def put(handle):
-    return 22, opaque(handle), None
-
-
-GETFH = (10, b"", lambda reply: reply.opaque())
-
-
-def skip_bitmap(reply):
-    reply.skip(4 * reply.number())
-
-
 def decode_open(reply):
     """The stateid, the kind of delegation and its stateid."""
-    stateid = fixed(reply, 16)
+    stateid = reply.fixed(16)
     reply.skip(20 + 4)                      # change info, flags
     skip_bitmap(reply)
     kind = reply.number()
     delegation = None
     if kind in (READ_DELEG, WRITE_DELEG):
-        delegation = fixed(reply, 16)
+        delegation = reply.fixed(16)
         reply.skip(4)                       # recall flag
         if kind == WRITE_DELEG:
             reply.skip(4 + 8)               # the limit of its space
@@ -512,12 +505,12 @@ class Open:
 
     def close(self):
         self.client.compound(put(self.handle), (
-            4, number(0) + self.stateid, lambda reply: fixed(reply, 16)))
+            4, number(0) + self.stateid, lambda reply: reply.fixed(16)))
 
     def downgrade(self, access, deny=0):
         self.stateid = self.client.compound(put(self.handle), (
             21, self.stateid + struct.pack(">III", 0, access, deny),
-            lambda reply: fixed(reply, 16)))[-1]
+            lambda reply: reply.fixed(16)))[-1]
 
     def read(self, offset, count):
         return self.client.read(self.handle, offset, count, self.stateid)
@@ -535,14 +528,14 @@ class Open:
                 wide(self.client.clientid) + opaque(owner)
         self.lock_stateids[owner] = self.client.compound(
             put(self.handle),
-            (12, arguments, lambda reply: fixed(reply, 16)))[-1]
+            (12, arguments, lambda reply: reply.fixed(16)))[-1]
 
     def unlock(self, offset, length, owner=b"locker"):
         self.lock_stateids[owner] = self.client.compound(
             put(self.handle),
             (14, struct.pack(">II", READ_LOCK, 0) + self.lock_stateids[owner]
              + wide(offset) + wide(length),
-             lambda reply: fixed(reply, 16)))[-1]
+             lambda reply: reply.fixed(16)))[-1]
 
     def return_delegation(self):
         self.client.return_delegation(self.handle, self.delegation)
