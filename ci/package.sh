@@ -139,7 +139,7 @@ put_tests()
 {
 	"$ENGINE" exec "$1" mkdir -p /opt/casync/ci /opt/casync/tests
 	"$ENGINE" cp "$top/ci/lab" "$1:/opt/casync/ci/lab"
-	for part in conftest.py integration nfs packages \
+	for part in conftest.py integration lab_program.py nfs packages \
 			pytest.ini; do
 		"$ENGINE" cp "$top/tests/$part" "$1:/opt/casync/tests/$part"
 	done

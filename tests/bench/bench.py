@@ -2,23 +2,28 @@
 """What the measurements share: the lab, nfsload, medians, who else computes."""
 from __future__ import annotations
 
+import functools
 import json
 import os
 import resource
 import statistics
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
 
+# For the programs beside this file too: they import it first.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import lab_program
+
 TICKS = os.sysconf("SC_CLK_TCK")
 
 
-def lab(*args: str, timeout: float = 180) -> str:
-    """`lab ARGS`; its progress goes to our stderr."""
-    return subprocess.run(["lab", *args], check=True, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          timeout=timeout).stdout
+# Its progress goes to our stderr.
+lab = functools.partial(lab_program.lab, loud=True)
+stat = lab_program.stat
 
 
 def nfsload(*args: Any, timeout: float = 900) -> dict[str, Any]:

@@ -22,7 +22,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import Others, cpu_s, lab, show, spread
+from bench import Others, cpu_s, lab, show, spread, stat
+from lab_program import client_command
 
 PHASES = ("create", "stat", "readdir", "rename", "unlink")
 # (NFS version, clients)
@@ -42,7 +43,7 @@ def start_lab(more: list[str]) -> None:
 
 def servers() -> dict[str, dict[str, Any]]:
     found = {about["fsal"]: {**about, "name": name}
-             for name, about in json.loads(lab("stat"))["ganesha"].items()
+             for name, about in stat()["ganesha"].items()
              if about["pid"]}
     if set(found) != {OURS, THEIRS}:
         raise SystemExit("metadata: one Ganesha of each FSAL is wanted, "
@@ -57,9 +58,9 @@ def measure(server: dict[str, Any], version: str, clients: int, files: int,
                f"&nfsport={server['port']}&mountport={server['port'] + 1}")
         command = ["nfsmeta", url]
     else:
-        command = ["lab", "client", "--name", server["name"], "--vers",
-                   version, "--opts", "actimeo=0", "--timeout",
-                   str(RUN_LIMIT_S), "--", "nfsmeta", "/mnt/nfs"]
+        command = client_command(
+            "nfsmeta", "/mnt/nfs", vers=version, timeout=RUN_LIMIT_S,
+            options=("--name", server["name"], "--opts", "actimeo=0"))
     done = subprocess.run(
         [*command, name, str(clients), str(files)], check=False, text=True,
         cwd="/tmp", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,

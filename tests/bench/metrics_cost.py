@@ -25,7 +25,7 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from bench import Others, cpu_s, lab, nfsload, show, spread
+from bench import Others, cpu_s, lab, nfsload, show, spread, stat
 
 SOURCE = Path(__file__).resolve().parents[2]
 LIBRARY = "libfsalceph_async.so"
@@ -89,7 +89,7 @@ def start(folder: Path, variant: str) -> int:
         float(line.split()[-1]) >= 2000 for line in scrape().splitlines())
     if counts != (variant == "on"):
         raise SystemExit(f"metrics_cost: {folder} counts: {counts}")
-    return json.loads(lab("stat"))["ganesha"]["a"]["pid"]
+    return stat()["ganesha"]["a"]["pid"]
 
 
 def measure(pid: int, case: str, seconds: float, seed: int) -> dict[str, float]:

@@ -9,6 +9,11 @@ import os
 import statistics
 import subprocess
 import sys
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from lab_program import client_command
 
 SECONDS = 4
 FILE = "/mnt/nfs/mount-options"
@@ -59,13 +64,12 @@ def measure(vers, options, job):
     script = (f"{MAKE} && {warm} fio --name=job --filename={FILE} --size=64m "
               f"--fallocate=none --time_based --runtime={SECONDS} "
               f"--invalidate=0 {job} --output-format=json")
-    words = ["lab", "client", "--vers", vers, "--timeout", "120"]
-    if options:
-        words += ["--opts", options]
-    done = subprocess.run([*words, "--", "sh", "-c", script], cwd="/",
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, text=True, timeout=150,
-                          check=False)
+    more = ("--opts", options) if options else ()
+    done = subprocess.run(
+        client_command("sh", "-c", script, vers=vers, timeout=120,
+                       options=more), cwd="/",
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, text=True, timeout=150, check=False)
     if done.returncode != 0:
         sys.exit(f"{vers} {options} {job}:\n{done.stdout}{done.stderr}")
     report = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]

@@ -22,7 +22,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import Others, lab, nfsload, show, spread
+from bench import Others, lab, nfsload, show, spread, stat
 
 SLOW_MS = 100
 PROBE_MS = 5
@@ -73,7 +73,7 @@ def start_lab() -> None:
 
 def servers() -> dict[str, list[str]]:
     """FSAL → the options that lead nfsload to it."""
-    ganesha = json.loads(lab("stat"))["ganesha"]
+    ganesha = stat()["ganesha"]
     found = {about["fsal"]: ["--port", str(about["port"]),
                              "--export", about["pseudo"],
                              "--name", f"slow-{name}",

@@ -20,7 +20,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench import Others, cpu_s, lab, nfsload, show, spread
+from bench import Others, cpu_s, lab, nfsload, show, spread, stat
 
 SOURCE = Path(__file__).resolve().parents[2]
 LIBRARY = "libfsalceph_async.so"
@@ -116,7 +116,7 @@ class Plugin:
 def start(folder: Path, count: int) -> Plugin:
     """Ganesha "a" with that plugin; it must have that many threads."""
     lab("ganesha", "restart", "--core", f'Plugins_Dir = "{folder}";')
-    pid = json.loads(lab("stat"))["ganesha"]["a"]["pid"]
+    pid = stat()["ganesha"]["a"]["pid"]
     nfsload("--name", "threads", "--count", 1)
     time.sleep(0.5)
     plugin = Plugin(pid, folder)

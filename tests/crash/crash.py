@@ -31,6 +31,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from kernel import KernelLoad
+from lab_program import lab
 from ledger import Blocks, Tail
 from load import File, Load, settle, settle_born
 from nfs import nfs3, nfs4, rpc
@@ -45,16 +46,6 @@ MOMENT = (0.15, 1.2)    # seconds under load before the kill
 # A restarted metadata server waits 45 s for its clients if nobody tells it
 # otherwise.  Its tick of 5 s stays: that is when it writes its journal out.
 QUICK = (("mds_reconnect_timeout", "2"),)
-
-
-def lab(*args, timeout=200, check=True):
-    done = subprocess.run(
-        ["lab", *args], stdin=subprocess.DEVNULL, text=True, timeout=timeout,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
-    if check and done.returncode:
-        raise SystemExit(f"lab {' '.join(args)}: status {done.returncode}\n"
-                         f"{done.stderr}")
-    return done
 
 
 class Totals:

@@ -24,6 +24,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from lab_program import lab
 from nfs import nfs3, rpc
 
 PORT, MOUNT_PORT, PSEUDO = 2049, 2050, "/ceph"
@@ -160,15 +161,15 @@ def writes():
     print(f"| per 4 KiB write | {' | '.join(COUNTERS)} | IOPS |")
     print(f"|---|{'---|' * (len(COUNTERS) + 1)}")
     for mode in ("data", "fdatasync", "full"):
-        tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+        lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
             f"Stable_Write = {mode};")
         gateway_rows(mode)
-    tool("lab", "ganesha", "restart", "--fsal", "CEPH", "--export", "")
+    lab("ganesha", "restart", "--fsal", "CEPH", "--export", "")
     gateway_rows("FSAL_CEPH")
-    tool("lab", "ganesha", "stop")
-    subprocess.run(["lab", "evict"], check=False)   # FSAL_CEPH's stays
+    lab("ganesha", "stop")
+    lab("evict", check=False)   # FSAL_CEPH's stays
     fuse_rows()
-    tool("lab", "ganesha", "start", "--fsal", "CEPH_ASYNC", "--export", "")
+    lab("ganesha", "start", "--fsal", "CEPH_ASYNC", "--export", "")
 
 
 # --- anatomy
@@ -256,7 +257,7 @@ CASES = (("depth 1", "", "f"), ("depth 3", "d/d", "f"),
 
 
 def anatomy():
-    tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+    lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
         "Stable_Write = full;")
     conn = rpc.Connection(PORT)
     top = f"anatomy-{time.time_ns()}"
@@ -314,7 +315,7 @@ def show(where, inodes):
 
 def recovery():
     """Acknowledged appends in data mode, the gateway killed, and back."""
-    tool("lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+    lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
         "Stable_Write = data;")
     folder = nfs3.root_of(PSEUDO, MOUNT_PORT)
     rows = []
@@ -327,8 +328,8 @@ def recovery():
         last = nfs3.get_attributes(conn, handle)
         assert reply.committed
         inode = inode_in_mds(conn, handle)
-        tool("lab", "ganesha", "kill9")
-        tool("lab", "ganesha", "start")
+        lab("ganesha", "kill9")
+        lab("ganesha", "start")
         now = nfs3.get_attributes(rpc.Connection(PORT), handle)
         after = perf()
         grew = {f"{a}.{b}": after[a][b] - before[a][b] for a, b in (

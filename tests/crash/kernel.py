@@ -5,6 +5,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from lab_program import client_command
 from ledger import BLOCK, Blocks, Tail
 from nfs import nfs4, rpc
 
@@ -21,9 +22,9 @@ class KernelLoad:
         self.slowest = 0.0
         self.complaints = []
         self.process = subprocess.Popen(
-            ["lab", "client", "--vers", "4.2", "--timeout", "180", "--",
-             "python3", "-B", str(HERE / "kernel_writer.py"), directory,
-             str(signals), str(seed)], stdin=subprocess.DEVNULL, text=True,
+            client_command("python3", "-B", HERE / "kernel_writer.py",
+                           directory, signals, seed, vers="4.2",
+                           timeout=180), stdin=subprocess.DEVNULL, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
     def wait_ready(self):

@@ -14,7 +14,6 @@ where CEPH_ASYNC fails unexpectedly, or a case fails that judged.py does not
 know.
 """
 import argparse
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -134,7 +133,7 @@ def main():
         results = {side: run(lab, side, args.versions, names)
                    for side in args.sides}
     finally:
-        subprocess.run(["lab", "ganesha", "stop"], check=False)
+        lab.ganesha("stop", check=False)
     lines, wrong = table(results, names)
     if args.table:
         args.table.write_text("\n".join(lines) + "\n", encoding="utf-8")

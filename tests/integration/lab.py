@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The lab as the tests see it: the `lab` program, and Ganesha's logs."""
-import json
 import re
 import subprocess
 import time
 from pathlib import Path
 from types import SimpleNamespace
 
-LOGS = Path("/var/log/casync-lab")
+from lab_program import LOGS, Log, client_command, lab, stat
+
 CLIENT_SCRIPTS = Path(__file__).parent / "client"
 SECOND_PORT = 12049
 SECOND_PSEUDO = "/second"
@@ -21,25 +21,6 @@ def resident_kib(pid):
 
 class Hang(AssertionError):
     """No end within the time that was given."""
-
-
-class Log:
-    """A log file from now on."""
-
-    def __init__(self, path):
-        self.path = path
-        self.start = path.stat().st_size if path.exists() else 0
-
-    def text(self):
-        if not self.path.exists():
-            return ""
-        with open(self.path, "rb") as file:
-            file.seek(self.start)
-            return file.read().decode("utf-8", "replace")
-
-    def matching(self, pattern):
-        return [line for line in self.text().splitlines()
-                if re.search(pattern, line)]
 
 
 class Lab:
@@ -56,15 +37,7 @@ class Lab:
 
     def run(self, *args, timeout=120, check=True):
         """`lab ARGS`; a failure shows what it said."""
-        done = subprocess.run(
-            ["lab", *map(str, args)], stdin=subprocess.DEVNULL, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, errors="replace",
-            timeout=timeout, check=False)
-        if check and done.returncode != 0:
-            raise AssertionError(f"lab {' '.join(map(str, args))}: status "
-                                 f"{done.returncode}\n{done.stdout}"
-                                 f"{done.stderr}")
-        return done
+        return lab(*args, timeout=timeout, check=check)
 
     def up(self):
         self.whole_logs = [Log(LOGS / f"ganesha-{name}.{kind}")
@@ -148,8 +121,9 @@ class Lab:
 
     # --- what it shows
 
-    def stat(self):
-        return json.loads(self.run("stat").stdout)
+    @staticmethod
+    def stat():
+        return stat()
 
     def journal_events(self):
         return self.stat()["mds"]["journal_events"]
@@ -182,8 +156,8 @@ class Lab:
                      options=()):
         """A command in a kernel client, running beside the test."""
         return subprocess.Popen(
-            ["lab", "client", "--name", name, "--vers", vers, "--timeout",
-             str(seconds + 3), *options, "--", *map(str, cmd)],
+            client_command(*cmd, vers=vers, timeout=seconds + 3,
+                           options=("--name", name, *options)),
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace")
 

@@ -21,7 +21,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from soak import LOG, OUT, bad_lines, growth, quiet_in_flight, stat
+from soak import (LOG, bad_lines, close, growth, logs_from_now,
+                  quiet_in_flight, stat)
+from lab_program import Log, client_command, lab
 
 LOAD = Path(__file__).with_name("reload.sh")
 NUMBER = 77
@@ -86,28 +88,20 @@ def export_block(text: str) -> str:
             f"FSAL {{ Name = CEPH_ASYNC; {text} }} }}\n")
 
 
-def log_from(offset: int) -> str:
-    with open(LOG, "rb") as log:
-        log.seek(offset)
-        return log.read().decode("utf-8", "replace")
-
-
 def reload_with(text: str, load: subprocess.Popen) -> str:
     """What Ganesha logged of it."""
-    offset = LOG.stat().st_size
-    subprocess.run(["lab", "ganesha", "reload", "--export", text, "--append",
-                    export_block(text)], check=True,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    log = Log(LOG)
+    lab("ganesha", "reload", "--export", text, "--append", export_block(text))
     end = time.monotonic() + PATIENCE_S
     while not re.search(r"NSSwitch pwnam implementation|"
-                        r"reread_config :CONFIG :CRIT", log_from(offset)):
+                        r"reread_config :CONFIG :CRIT", log.text()):
         if load.poll() is not None:
             raise Complaint("the load ended")
         if time.monotonic() > end:
-            subprocess.run(["lab", "ganesha", "stacks"], check=False)
+            lab("ganesha", "stacks", check=False)
             raise Complaint(f"no end of a reload within {PATIENCE_S} s")
         time.sleep(0.05)
-    return log_from(offset)
+    return log.text()
 
 
 def changes(log: str) -> list[str]:
@@ -176,8 +170,8 @@ def start_load(vers: str, signals: Path) -> subprocess.Popen:
     options = f"vers={vers},proto=tcp,port={port}" + (
         f",mountport={port + 1},mountproto=tcp,nolock" if vers == "3" else "")
     return subprocess.Popen(
-        ["lab", "client", "--vers", vers, "--timeout", "7200", "--", "bash",
-         LOAD, signals, options, PSEUDO], stdin=subprocess.DEVNULL,
+        client_command("bash", LOAD, signals, options, PSEUDO, vers=vers,
+                       timeout=7200), stdin=subprocess.DEVNULL,
         stdout=open(signals / "output", "w", encoding="utf-8"),
         stderr=subprocess.STDOUT, cwd="/")
 
@@ -195,7 +189,7 @@ def end_load(signals: Path, load: subprocess.Popen) -> None:
     try:
         status = load.wait(240)
     except subprocess.TimeoutExpired:
-        subprocess.run(["lab", "ganesha", "stacks"], check=False)
+        lab("ganesha", "stacks", check=False)
         load.terminate()
         load.wait(60)
         raise Complaint("the load does not end") from None
@@ -205,7 +199,7 @@ def end_load(signals: Path, load: subprocess.Popen) -> None:
 
 def under_load(args: argparse.Namespace) -> list[str]:
     signals = Path(tempfile.mkdtemp(prefix="reload-"))
-    offsets = {path: path.stat().st_size for path in (LOG, OUT)}
+    logs = logs_from_now()
     first = stat()
     load = start_load(args.vers, signals)
     try:
@@ -221,7 +215,7 @@ def under_load(args: argparse.Namespace) -> list[str]:
             load.wait(60)
         print((signals / "output").read_text(errors="replace"), end="",
               flush=True)
-    return complaints + [f"log: {line}" for line in bad_lines(offsets)
+    return complaints + [f"log: {line}" for line in bad_lines(logs)
                          if not TOLD.search(line)][:20]
 
 
@@ -233,20 +227,13 @@ def main() -> int:
     parser.add_argument("reloads", type=int)
     args = parser.parse_args()
     if not args.no_up:
-        subprocess.run(["lab", "up", "--fsal", "CEPH_ASYNC"], check=True)
-    subprocess.run(["lab", "client", "--", "mkdir", "-p",
-                    f"/mnt/nfs{PSEUDO}"], check=True, cwd="/",
-                   stdin=subprocess.DEVNULL)
+        lab("up", "--fsal", "CEPH_ASYNC", loud=True)
+    lab("client", "--", "mkdir", "-p", f"/mnt/nfs{PSEUDO}", cwd="/")
     text = written(keys(0))
-    subprocess.run(["lab", "ganesha", "restart", "--fsal", "CEPH_ASYNC",
-                    "--export", text, "--append", export_block(text)],
-                   check=True)
-    complaints = under_load(args)
-    for complaint in complaints:
-        print(f"reload: FAILED: {complaint}", file=sys.stderr)
-    print(f"reload: {args.reloads} reloads, NFSv{args.vers}: "
-          f"{'FAILED' if complaints else 'passed'}")
-    return 1 if complaints else 0
+    lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export", text,
+        "--append", export_block(text), loud=True)
+    return close("reload", f"{args.reloads} reloads, NFSv{args.vers}",
+                 under_load(args))
 
 
 if __name__ == "__main__":

@@ -11,16 +11,21 @@ only being a coarser one.
 from __future__ import annotations
 
 import argparse
-import json
 import re
 import subprocess
 import sys
 import time
 from pathlib import Path
 
+# For the programs beside this file too: they import it first.
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+import lab_program
+from lab_program import LOGS, Log, client_command, lab
+
 LOAD = Path(__file__).with_name("load.sh")
-LOG = Path("/var/log/casync-lab/ganesha-a.log")
-OUT = Path("/var/log/casync-lab/ganesha-a.out")
+LOG = LOGS / "ganesha-a.log"
+OUT = LOGS / "ganesha-a.out"
 SAMPLE_S = 15
 # Growth that a run may show between its middle and its end: the allocator
 # and Ganesha's caches breathe by this much with the load unchanged.
@@ -33,9 +38,7 @@ KNOWN = re.compile(r"gss_principal_init|PR_SET_IO_FLUSHER")
 
 
 def stat() -> dict:
-    done = subprocess.run(["lab", "stat"], check=True, text=True,
-                          stdout=subprocess.PIPE)
-    return json.loads(done.stdout)["ganesha"]["a"]
+    return lab_program.stat()["ganesha"]["a"]
 
 
 def watch(minutes: int, load: subprocess.Popen) -> list[dict]:
@@ -80,20 +83,25 @@ def quiet_in_flight() -> dict | None:
     return left
 
 
-def bad_lines(offsets: dict[Path, int]) -> list[str]:
-    found = []
-    for path, offset in offsets.items():
-        if path.exists():
-            with open(path, "rb") as log:
-                log.seek(offset)
-                text = log.read().decode("utf-8", "replace")
-            found += [line for line in text.splitlines()
-                      if BAD.search(line) and not KNOWN.search(line)]
-    return found
+def logs_from_now() -> list[Log]:
+    return [Log(LOG), Log(OUT)]
+
+
+def bad_lines(logs: list[Log]) -> list[str]:
+    return [line for log in logs for line in log.matching(BAD)
+            if not KNOWN.search(line)]
+
+
+def close(name: str, what: str, complaints: list[str]) -> int:
+    """Says how it ended; the exit status."""
+    for complaint in complaints:
+        print(f"{name}: FAILED: {complaint}", file=sys.stderr)
+    print(f"{name}: {what}: {'FAILED' if complaints else 'passed'}")
+    return 1 if complaints else 0
 
 
 def checks(first: dict, samples: list[dict], status: int,
-           offsets: dict[Path, int]) -> list[str]:
+           logs: list[Log]) -> list[str]:
     """Every complaint; none is a pass."""
     complaints = []
     if status:
@@ -102,7 +110,7 @@ def checks(first: dict, samples: list[dict], status: int,
     if last["pid"] != first["pid"]:
         complaints.append(f"ganesha.nfsd was pid {first['pid']} and is "
                           f"{last['pid']}")
-    for line in bad_lines(offsets)[:20]:
+    for line in bad_lines(logs)[:20]:
         complaints.append(f"log: {line}")
     left = quiet_in_flight() if last["pid"] else None
     if left:
@@ -130,21 +138,17 @@ def main() -> int:
     parser.add_argument("minutes", type=int)
     args = parser.parse_args()
     if not args.no_up:
-        subprocess.run(["lab", "up", "--fsal", args.fsal], check=True)
-    offsets = {path: path.stat().st_size if path.exists() else 0
-               for path in (LOG, OUT)}
+        lab("up", "--fsal", args.fsal, loud=True)
+    logs = logs_from_now()
     first = stat()
     load = subprocess.Popen(
-        ["lab", "client", "--vers", args.vers, "--timeout",
-         str(args.minutes * 60 + 500), "--", "bash", str(LOAD),
-         str(args.minutes * 60)], stdin=subprocess.DEVNULL)
+        client_command("bash", LOAD, args.minutes * 60, vers=args.vers,
+                       timeout=args.minutes * 60 + 500),
+        stdin=subprocess.DEVNULL)
     samples = watch(args.minutes, load)
-    complaints = checks(first, samples, load.returncode, offsets)
-    for complaint in complaints:
-        print(f"soak: FAILED: {complaint}", file=sys.stderr)
-    print(f"soak: {args.minutes} min of mixed load on {args.fsal}: "
-          f"{'FAILED' if complaints else 'passed'}")
-    return 1 if complaints else 0
+    complaints = checks(first, samples, load.returncode, logs)
+    return close("soak", f"{args.minutes} min of mixed load on {args.fsal}",
+                 complaints)
 
 
 if __name__ == "__main__":

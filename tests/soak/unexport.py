@@ -22,7 +22,9 @@ from pathlib import Path
 
 import dbus
 
-from soak import LOG, OUT, bad_lines, quiet_in_flight, stat
+from soak import bad_lines, close, logs_from_now, quiet_in_flight, stat
+import lab_program
+from lab_program import client_command, lab
 
 LOAD = Path(__file__).with_name("verified.py")
 NUMBER = 77
@@ -52,8 +54,8 @@ class Client:
         self.signals = Path(tempfile.mkdtemp(prefix=f"unexport-{kind}-"))
         self.output = open(self.signals / "output", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
-            ["lab", "client", "--vers", vers, "--timeout", "7200", "--",
-             "python3", "-B", LOAD, place, self.signals, kind, *mount],
+            client_command("python3", "-B", LOAD, place, self.signals, kind,
+                           *mount, vers=vers, timeout=7200),
             stdin=subprocess.DEVNULL, stdout=self.output,
             stderr=subprocess.STDOUT, cwd="/")
 
@@ -71,7 +73,7 @@ class Client:
             if self.process.poll() is not None:
                 raise Complaint(f"{what}: the client ended:\n{self.words()}")
             if time.monotonic() - begin > PATIENCE_S:
-                subprocess.run(["lab", "ganesha", "stacks"], check=False)
+                lab("ganesha", "stacks", check=False)
                 raise Complaint(f"{what}: no progress within {PATIENCE_S} "
                                 f"s\n{self.words()}")
             time.sleep(0.1)
@@ -86,7 +88,7 @@ class Client:
         try:
             self.process.wait(120)
         except subprocess.TimeoutExpired:
-            subprocess.run(["lab", "ganesha", "stacks"], check=False)
+            lab("ganesha", "stacks", check=False)
             self.process.terminate()
             self.process.wait(60)
             raise Complaint("the client does not end") from None
@@ -107,10 +109,8 @@ class Complaint(Exception):
 
 
 def sessions(pid: int) -> int:
-    done = subprocess.run(["lab", "stat"], check=True, text=True,
-                          stdout=subprocess.PIPE)
     return sum(one["metadata"].get("pid") == str(pid)
-               for one in json.loads(done.stdout)["mds"]["sessions"])
+               for one in lab_program.stat()["mds"]["sessions"])
 
 
 class Exports:
@@ -193,7 +193,7 @@ def run(args: argparse.Namespace) -> list[str]:
              (f",mountport={port + 1},mountproto=tcp,nolock"
               if args.vers == "3" else ""),
              f"lab:{PSEUDO}", MOUNTED]
-    offsets = {path: path.stat().st_size for path in (LOG, OUT)}
+    logs = logs_from_now()
     first = stat()
     exports = Exports(export_block(args.fsal, args.mount))
     fresh = time.time_ns()
@@ -214,7 +214,7 @@ def run(args: argparse.Namespace) -> list[str]:
     finally:
         kept.end()
         going.end()
-    return complaints + [f"log: {line}" for line in bad_lines(offsets)[:20]]
+    return complaints + [f"log: {line}" for line in bad_lines(logs)[:20]]
 
 
 def main() -> int:
@@ -228,19 +228,12 @@ def main() -> int:
     parser.add_argument("cycles", type=int)
     args = parser.parse_args()
     if not args.no_up:
-        subprocess.run(["lab", "up", "--fsal", args.fsal], check=True)
-    subprocess.run(["lab", "client", "--", "mkdir", "-p",
-                    f"/mnt/nfs{PSEUDO}"], check=True, cwd="/",
-                   stdin=subprocess.DEVNULL)
-    subprocess.run(["lab", "ganesha", "restart", "--fsal", args.fsal,
-                    "--append", export_block(args.fsal, args.mount)],
-                   check=True)
-    complaints = run(args)
-    for complaint in complaints:
-        print(f"unexport: FAILED: {complaint}", file=sys.stderr)
-    print(f"unexport: {args.cycles} cycles, NFSv{args.vers}, {args.mount} "
-          f"mount, {args.fsal}: {'FAILED' if complaints else 'passed'}")
-    return 1 if complaints else 0
+        lab("up", "--fsal", args.fsal, loud=True)
+    lab("client", "--", "mkdir", "-p", f"/mnt/nfs{PSEUDO}", cwd="/")
+    lab("ganesha", "restart", "--fsal", args.fsal, "--append",
+        export_block(args.fsal, args.mount), loud=True)
+    return close("unexport", f"{args.cycles} cycles, NFSv{args.vers}, "
+                 f"{args.mount} mount, {args.fsal}", run(args))
 
 
 if __name__ == "__main__":

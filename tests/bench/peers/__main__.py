@@ -3,8 +3,9 @@
 import sys
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from peers.cli import main  # noqa: E402
+from peers.cli import main
 
 sys.exit(main())

@@ -2,11 +2,10 @@
 """What a load cost: counters of the daemons before and after it."""
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
-from bench import Others, cpu_s, lab
+from bench import Others, cpu_s, stat
 
 
 def switches_of(pid: int) -> dict[str, int]:
@@ -43,7 +42,7 @@ class Counters:
 
     @staticmethod
     def _cluster() -> dict[str, Any]:
-        now = json.loads(lab("stat"))
+        now = stat()
         return {"journal": now["mds"]["journal_events"],
                 **now["osd"]["total"]}
 

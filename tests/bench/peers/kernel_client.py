@@ -9,6 +9,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from lab_program import client_command
+
 AGENT = Path(__file__).with_name("agent.py")
 BOOT_LIMIT_S = 90
 LIFE_S = 12 * 3600
@@ -25,8 +27,8 @@ class KernelClient:
             listener.settimeout(BOOT_LIMIT_S)
             port = listener.getsockname()[1]
             self.process = subprocess.Popen(
-                ["lab", "client", *options, "--mem", mem, "--timeout",
-                 str(LIFE_S), "--", "python3", str(AGENT), str(port)],
+                client_command("python3", AGENT, port, timeout=LIFE_S,
+                               options=[*options, "--mem", mem]),
                 cwd="/tmp", stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
             self.socket = self._accept(listener, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable, Iterable
 
-from bench import lab
+from bench import lab, stat
 from peers import files
 from peers.env import Env
 from peers.kernel_client import SLOTS, KernelClient
@@ -120,7 +119,7 @@ class World:
         until = time.monotonic() + SETTLE_LIMIT_S
         before = -1
         while time.monotonic() < until:
-            now = json.loads(lab("stat"))["osd"]["total"]["op"]
+            now = stat()["osd"]["total"]["op"]
             if 0 <= now - before < QUIET_OPS:
                 return
             before = now
@@ -153,7 +152,7 @@ class World:
         everyone waiting until it times out."""
         if not self.env:
             return
-        for session in json.loads(lab("stat"))["mds"]["sessions"]:
+        for session in stat()["mds"]["sessions"]:
             if session["metadata"].get("pid") in pids:
                 ceph("tell", "mds.0", "client", "evict",
                      f"id={session['id']}")
@@ -196,7 +195,7 @@ class World:
         lab("ganesha", "start", "--name", name, "--fsal", system.fsal,
             "--port", str(port_of(system)), "--pseudo", pseudo_of(system),
             *options)
-        about = json.loads(lab("stat"))["ganesha"][name]
+        about = stat()["ganesha"][name]
         self.ganeshas[system.name] = about
 
     def _start_fuse(self) -> None:
