@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Calls the `lab` program, and reads the logs that it keeps."""
+"""Calls the programs `lab` and `ceph`, reads the logs of the lab, waits."""
 from __future__ import annotations
 
 import json
 import re
 import subprocess
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +14,19 @@ LOGS = Path("/var/log/casync-lab")
 
 
 class LabFailed(AssertionError):
-    """`lab` ended with a status other than 0."""
+    """`lab` or `ceph` ended with a status other than 0."""
+
+
+def _called(words: list[str], loud: bool, timeout: float, check: bool,
+            cwd: str | None = None) -> subprocess.CompletedProcess[str]:
+    done = subprocess.run(
+        words, stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+        stderr=None if loud else subprocess.PIPE, errors="replace",
+        timeout=timeout, check=False, cwd=cwd)
+    if check and done.returncode != 0:
+        raise LabFailed(f"{' '.join(words)}: status {done.returncode}\n"
+                        f"{done.stdout}{done.stderr or ''}")
+    return done
 
 
 def lab(*args: Any, timeout: float = 200, check: bool = True,
@@ -20,15 +34,21 @@ def lab(*args: Any, timeout: float = 200, check: bool = True,
         ) -> subprocess.CompletedProcess[str]:
     """`lab ARGS`; a failure shows what it printed.  LOUD: its progress goes
     to our stderr as it comes."""
-    words = list(map(str, args))
-    done = subprocess.run(
-        ["lab", *words], stdin=subprocess.DEVNULL, text=True,
-        stdout=subprocess.PIPE, stderr=None if loud else subprocess.PIPE,
-        errors="replace", timeout=timeout, check=False, cwd=cwd)
-    if check and done.returncode != 0:
-        raise LabFailed(f"lab {' '.join(words)}: status {done.returncode}\n"
-                        f"{done.stdout}{done.stderr or ''}")
-    return done
+    return _called(["lab", *map(str, args)], loud, timeout, check, cwd)
+
+
+def ceph(*args: Any, timeout: float = 60, check: bool = True) -> str:
+    """What `ceph ARGS` printed to its stdout."""
+    return _called(["ceph", *map(str, args)], False, timeout, check).stdout
+
+
+def until(true: Callable[[], Any], what: str, seconds: float = 30,
+          pause: float = 0.2) -> None:
+    """Waits until TRUE() holds; a failure names WHAT."""
+    end = time.monotonic() + seconds
+    while not true():
+        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        time.sleep(pause)
 
 
 def stat() -> dict[str, Any]:

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from bench import Others, cpu_s, lab, show, spread, stat
-from lab_program import client_command
+from lab_program import ceph, client_command
 
 PHASES = ("create", "stat", "readdir", "rename", "unlink")
 # (NFS version, clients)
@@ -75,11 +75,8 @@ def measure(server: dict[str, Any], version: str, clients: int, files: int,
 
 def mds_requests() -> int:
     """Requests of clients to the MDS: what the wall clock cannot blur."""
-    done = subprocess.run(["ceph", "daemon", "mds.a", "perf", "dump"],
-                          check=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-                          timeout=60)
-    return json.loads(done.stdout)["mds_server"]["handle_client_request"]
+    server = json.loads(ceph("daemon", "mds.a", "perf", "dump"))["mds_server"]
+    return server["handle_client_request"]
 
 
 def rounds(count: int, files: int,

@@ -21,7 +21,6 @@ import argparse
 import json
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -31,7 +30,7 @@ from pathlib import Path
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from kernel import KernelLoad
-from lab_program import lab
+from lab_program import ceph, lab
 from ledger import Blocks, Tail
 from load import File, Load, settle, settle_born
 from nfs import nfs3, nfs4, rpc
@@ -228,8 +227,8 @@ def report(mode, totals, say):
         f"({totals.firm_bytes >> 20} MiB) checked: {writes['stable']} "
         f"answered as stable, {writes['unstable']} as unstable with "
         f"{writes['commits']} commits, {writes['kernel']} by Linux's client; "
-        f"{totals.born} new files; {totals.looks} looks at change before crashes; wrong: "
-        f"{len(totals.complaints)}")
+        f"{totals.born} new files; {totals.looks} looks at change before "
+        f"crashes; wrong: {len(totals.complaints)}")
     say(f"{mode}: least / median / most: recovery "
         f"{spread(totals.recovery, 's')}; change moved "
         f"{spread(totals.change_ms, 'ms')}; ctime moved "
@@ -251,17 +250,12 @@ def run(modes, cycles, storage, seed, say):
 
 def quick_recovery():
     for key, value in QUICK:
-        subprocess.run(["ceph", "config", "set", "mds", key, value],
-                       check=True, timeout=60, stdin=subprocess.DEVNULL)
+        ceph("config", "set", "mds", key, value)
 
 
 def damage():
     """What the metadata server itself found broken."""
-    done = subprocess.run(
-        ["ceph", "tell", "mds.0", "damage", "ls"], check=True, timeout=60,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL)
-    return json.loads(done.stdout)
+    return json.loads(ceph("tell", "mds.0", "damage", "ls"))
 
 
 def main():

@@ -24,7 +24,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lab_program import lab
+from lab_program import ceph, lab
 from nfs import nfs3, rpc
 
 PORT, MOUNT_PORT, PSEUDO = 2049, 2050, "/ceph"
@@ -55,7 +55,7 @@ def tool(*args, timeout=120, check=True):
 
 
 def perf():
-    return json.loads(tool("ceph", "tell", "mds.0", "perf", "dump"))
+    return json.loads(ceph("tell", "mds.0", "perf", "dump"))
 
 
 def counters():
@@ -281,14 +281,14 @@ def anatomy():
 
 def dump_journal(where):
     """The events as files; the MDS is away for as long."""
-    tool("ceph", "fs", "fail", "cephfs")
+    ceph("fs", "fail", "cephfs")
     try:
         print(tool("cephfs-journal-tool", "--rank=cephfs:0", "event", "get",
                    "summary"))
         tool("cephfs-journal-tool", "--rank=cephfs:0", "event", "get",
              "binary", "--path", f"{where}/events")
     finally:
-        tool("ceph", "fs", "set", "cephfs", "joinable", "true")
+        ceph("fs", "set", "cephfs", "joinable", "true")
 
 
 def show(where, inodes):
@@ -349,8 +349,7 @@ def recovery():
 def inode_in_mds(conn, handle):
     """What the MDS has of it, before anybody gives capabilities back."""
     number = nfs3.get_attributes(conn, handle).fileid
-    return json.loads(tool("ceph", "tell", "mds.0", "dump", "inode",
-                           str(number)))
+    return json.loads(ceph("tell", "mds.0", "dump", "inode", number))
 
 
 def main():

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from lab_program import LOGS, Log, client_command, lab, stat
+from lab_program import LOGS, Log, ceph, client_command, lab, stat
 
 CLIENT_SCRIPTS = Path(__file__).parent / "client"
 SECOND_PORT = 12049
@@ -93,10 +93,7 @@ class Lab:
 
     @staticmethod
     def evict_session(number):
-        subprocess.run(
-            ["ceph", "tell", "mds.0", "client", "evict", f"id={number}"],
-            check=True, timeout=60, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ceph("tell", "mds.0", "client", "evict", f"id={number}")
 
     def evict_all_but_a(self):
         """What a killed daemon or client holds would keep everyone waiting."""

@@ -3,19 +3,13 @@
 client's own admin socket tells them.
 """
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from lab_program import ceph
+
 SOCKETS = Path("/var/lib/casync-lab/ceph/run")
-
-
-def ceph(*args):
-    done = subprocess.run(["ceph", *args], check=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
-    return done.stdout
 
 
 def option(lab, name):

@@ -11,10 +11,10 @@ import threading
 import pytest
 
 from bench import Others, nfsload
+from lab_program import until
 from nfs import nfs3, rpc
 from nfs.xdr import opaque
 from test_slow_backend import DISTURBED_CPUS
-from test_stalled_file import wait_for
 from test_stalled_osd import Flight
 
 SLOW_MS = 20            # an OSD's operation takes 0 to that
@@ -79,7 +79,7 @@ def test_a_change_waits_for_few_writes(cluster, backend, record, what,
     beside, p99 = load(stable, CHANGES)
     for timer in timers:
         timer.join()
-    wait_for("answers", changes.complete)
+    until(changes.complete, "all are answered")
     after, _ = load(stable, ALONE_S)
     busy = others.cpus()
     connection.close()

@@ -14,6 +14,7 @@ import pytest
 import bus
 from fuse import Fuse
 from lab import SECOND_PORT
+from lab_program import ceph, until
 from nfs import nfs4
 
 CONF = "/etc/ceph/ceph.conf"
@@ -66,13 +67,6 @@ def nodes(cluster, second):
     subprocess.run(["rados", "--pool", POOL, "--namespace", NAMESPACE,
                     "rm", "grace"], check=True, timeout=60,
                    stdin=subprocess.DEVNULL)
-
-
-def until(probe, what, seconds):
-    end = time.monotonic() + seconds
-    while not probe():
-        assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.2)
 
 
 def opens(client, name):
@@ -142,12 +136,8 @@ def test_registration_without_a_connection_goes_on(cluster, second):
 
 
 def services():
-    done = subprocess.run(
-        ["ceph", "service", "dump", "--format", "json"], text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, timeout=60, check=True)
-    return json.loads(done.stdout)["services"].get(
-        "nfs-ganesha", {}).get("daemons", {})
+    found = json.loads(ceph("service", "dump", "--format", "json"))
+    return found["services"].get("nfs-ganesha", {}).get("daemons", {})
 
 
 def test_registration_is_seen_by_the_manager(cluster, second):

@@ -10,6 +10,7 @@ import dbus
 import pytest
 
 import bus
+from lab_program import until
 from nfs import nfs3, nfs4, rpc
 
 FILES = 100
@@ -51,13 +52,6 @@ class Files:
         for handle, data in self.handles.items():
             assert nfs3.read(connection or self.connection, handle, 0,
                              1 << 16) == data
-
-
-def until(probe, what, seconds):
-    end = time.monotonic() + seconds
-    while not probe():
-        assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.2)
 
 
 def load(files, seconds):

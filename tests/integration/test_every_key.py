@@ -12,6 +12,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from lab_program import ceph
 from nfs import nfs3, rpc
 from nfs.xdr import opaque
 import pytest
@@ -253,12 +254,6 @@ def test_the_reference_sample(cluster, second, tmp_path):
 
 
 # --- what the values do
-
-def ceph(*args):
-    return subprocess.run(["ceph", *args], check=True, text=True, timeout=60,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE).stdout
-
 
 def inode_of(handle):
     """Of the 24 bytes that are ours, behind five of Ganesha."""

@@ -4,13 +4,13 @@ has its own answer, and what was acknowledged is there."""
 import json
 import re
 import struct
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from lab_program import ceph
 from nfs import nfs3, rpc
 
 PORT = 2049
@@ -21,11 +21,7 @@ WRITES = 4096
 
 
 def osd(*args):
-    done = subprocess.run(
-        ["ceph", "tell", "osd.0", *args], check=True, timeout=60,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL)
-    return done.stdout
+    return ceph("tell", "osd.0", *args)
 
 
 def osd_writes():

@@ -7,13 +7,13 @@ CASYNC_ENTRIES=100000 for the number that stays; the default saves time.
 import contextlib
 import os
 import random
-import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import cephfs
 import pytest
 
+from lab_program import ceph
 from nfs import nfs3, nfs4, rpc
 
 ENTRIES = int(os.environ.get("CASYNC_ENTRIES", "20000"))
@@ -76,9 +76,7 @@ def make(name, entries):
         fs.mkdir(name, 0o755)
         list(makers.map(lambda entry: fs.mknod(b"%s/%s" % (
             name.encode(), entry), 0o644), entries, chunksize=100))
-    subprocess.run(["ceph", "tell", "mds.0", "flush", "journal"], check=True,
-                   timeout=120, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ceph("tell", "mds.0", "flush", "journal", timeout=120)
 
 
 @pytest.fixture(scope="module")

@@ -6,16 +6,15 @@ import json
 import os
 import subprocess
 
+from lab_program import ceph
+
 FILES = 2000
 # The MDS sends some thousand entries at once.
 MOST_REQUESTS = 8
 
 
 def listed():
-    done = subprocess.run(["ceph", "daemon", "mds.a", "perf", "dump"],
-                          check=True, timeout=60, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
-    server = json.loads(done.stdout)["mds_server"]
+    server = json.loads(ceph("daemon", "mds.a", "perf", "dump"))["mds_server"]
     return server["req_readdir_latency"]["avgcount"]
 
 

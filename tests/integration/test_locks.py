@@ -11,6 +11,7 @@ import pytest
 
 from fuse import Fuse
 from lab import SECOND_PORT
+from lab_program import until
 from nfs import nfs4
 from nfs.nfs4 import READ_LOCK as R, TO_THE_END, WRITE_LOCK as W
 
@@ -286,13 +287,6 @@ def test_opens_change_and_locks_stay(gateways, path):
     beside.end()
     file.close()
     client.leave()
-
-
-def until(probe, what, seconds):
-    end = time.monotonic() + seconds
-    while not probe():
-        assert time.monotonic() < end, f"{what}: not within {seconds} s"
-        time.sleep(0.2)
 
 
 def test_a_dead_client_loses_its_locks(gateways, path, record):

@@ -9,13 +9,13 @@ gateway holds need no MDS: nobody who uses them may notice.
 import os
 import signal
 import statistics
-import subprocess
 import threading
 import time
 from pathlib import Path
 
 import pytest
 
+from lab_program import ceph
 from nfs import nfs3, rpc
 
 FILES = int(os.environ.get("CASYNC_AWAY_FILES", "200"))
@@ -27,12 +27,6 @@ SMALL = 100
 BLOCK = 4096
 LARGE = 1 << 20
 MOST_MS = 500
-
-
-def ceph(*words):
-    subprocess.run(["ceph", *map(str, words)], check=True, timeout=60,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ import doors
 from faults import Faults
 from fuse import Fuse
 from lab import LOGS, Log
+from lab_program import ceph, until
 from nfs import nfs4
 
 # A tick of the metrics, and one of the log's line.
@@ -179,9 +180,7 @@ def test_what_the_mds_wants_back(client):
     for name in names:
         client.open(name, create=nfs4.UNCHECKED).close()
     watch = Watch()
-    subprocess.run(["ceph", "tell", "mds.0", "cache", "drop", "20"],
-                   check=True, timeout=60, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ceph("tell", "mds.0", "cache", "drop", "20")
     came = watch.came()
     # mds_min_caps_per_client is 100: so many may stay.
     assert came["caps_released_total"] >= 50
@@ -238,11 +237,6 @@ def test_session_that_is_lost_and_comes_back(counted):
     assert state() == (2, 2, "lost")
     # No READ and no WRITE came so far: nothing else tells of it.
     assert doors.prometheus("errors_total") == errors
-    subprocess.run(["ceph", "osd", "blocklist", "clear"], check=True,
-                   timeout=60, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    end = time.monotonic() + 30
-    while not ask():
-        assert time.monotonic() < end, "the session does not come back"
-        time.sleep(0.5)
+    ceph("osd", "blocklist", "clear")
+    until(ask, "the session is back", pause=0.5)
     assert state() == (1, 1, "serves")

@@ -9,6 +9,7 @@ import time
 import pytest
 
 from lab import resident_kib
+from lab_program import ceph, until
 from nfs import nfs4
 from nfs.nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
 from nfs.xdr import number, opaque, wide
@@ -240,19 +241,6 @@ def test_a_hole_far_beyond_the_end(lab, clients, record):
     file.close()
 
 
-def ceph(*args):
-    subprocess.run(["ceph", *args], check=True, timeout=60,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
-
-
-def mds_state():
-    return subprocess.run(
-        ["ceph", "mds", "stat"], stdin=subprocess.DEVNULL, text=True,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
-        check=True).stdout
-
-
 @pytest.fixture
 def second_fs(cluster, tmp_path):
     """Another CephFS in the same cluster, with an MDS of its own."""
@@ -285,10 +273,8 @@ def second_fs(cluster, tmp_path):
 
 
 def wait_for_mds():
-    end = time.monotonic() + 40
-    while f"{SECOND_FS}:0={MDS}=up:active" not in mds_state():
-        assert time.monotonic() < end, "the second MDS is not active"
-        time.sleep(0.2)
+    until(lambda: f"{SECOND_FS}:0={MDS}=up:active" in ceph("mds", "stat"),
+          "the second MDS is active", 40)
 
 
 def test_two_file_systems(cluster, second_fs, clients):

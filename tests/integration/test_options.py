@@ -10,6 +10,7 @@ import pytest
 
 from fuse import Fuse
 from lab import SECOND_PORT, SECOND_PSEUDO
+from lab_program import ceph
 from nfs import nfs3, nfs4, rpc
 
 SECOND_MOUNT_PORT = SECOND_PORT + 1
@@ -221,17 +222,11 @@ def test_a_read_only_export_is_rofs(lab, second):
 
 # --- who we are to Ceph
 
-def order(*args):
-    return subprocess.run(
-        ["ceph", *args], check=True, timeout=60, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True).stdout
-
-
 def test_user_and_key_are_the_exports(cluster, second):
     """A cephx user whose key is in no keyring; it may do what Ceph lets it
     do, here: read."""
     user = f"reader{time.time_ns()}"
-    key = order("auth", "get-or-create-key", f"client.{user}", "mon",
+    key = ceph("auth", "get-or-create-key", f"client.{user}", "mon",
                 "allow r", "mds", "allow r", "osd", "allow r").strip()
     export = ("EXPORT { Export_Id = 77; Path = /; Pseudo = /reader; "
               "Protocols = 3,4; Access_Type = RW; Squash = none; "
@@ -257,7 +252,7 @@ def test_user_and_key_are_the_exports(cluster, second):
     for client in (writer, reader):
         client.leave()
     cluster.stop_second()
-    order("auth", "rm", f"client.{user}")
+    ceph("auth", "rm", f"client.{user}")
 
 
 def identity(cluster, pid):

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import cephfs
 
+from lab_program import until
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import opaque
-from test_stalled_file import wait_for
 from test_stalled_osd import Flight, content, stopped_osds
 
 WORKERS = 32
@@ -86,7 +86,8 @@ def test_a_write_behind_reads_does_not_take_the_workers(lab, record):
             reads.read(number, file, BLOCK)
         behind = elsewhere.longest()
         assert not reads.results and not write.results
-    wait_for("answers", lambda: reads.complete() and write.complete())
+    until(lambda: reads.complete() and write.complete(),
+              "all are answered")
     record(f"NFSv3, READs that no OSD answers, {WORKERS} workers: GETATTR "
            f"and FSINFO elsewhere beside {READS} of them {told(before)}, "
            f"beside {2 * READS} and one WRITE {told(behind)}")

@@ -12,6 +12,7 @@ import pytest
 
 import doors
 from lab import resident_kib
+from lab_program import ceph
 
 BLOCK = 4096
 IN_FLIGHT = 64
@@ -29,10 +30,7 @@ SLACK_KIB = 4 << 10
 
 
 def largest_file(size):
-    subprocess.run(["ceph", "fs", "set", "cephfs", "max_file_size",
-                    str(size)], check=True, timeout=30,
-                   stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                   stderr=subprocess.DEVNULL)
+    ceph("fs", "set", "cephfs", "max_file_size", size)
 
 
 @pytest.fixture(params=("DQUOT", "FBIG"))

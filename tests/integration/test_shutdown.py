@@ -12,6 +12,7 @@ import pytest
 import all_cases  # noqa: F401  (registers the cases)
 from batch import Batch
 from lab import LOGS, Log
+from lab_program import ceph
 from nfs import nfs3, rpc
 
 BLOCK = 4096
@@ -162,10 +163,7 @@ def start_mds():
     """Without the sessions that were left behind: the MDS would wait for a
     gateway that takes them over."""
     def tell(*words):
-        return subprocess.run(
-            ["ceph", "tell", "mds.a", *words], text=True, timeout=60,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, check=False).stdout
+        return ceph("tell", "mds.a", *words, check=False)
     mds = subprocess.Popen(["lab", "mds", "start"], stdin=subprocess.DEVNULL)
     while mds.poll() is None:
         time.sleep(1)

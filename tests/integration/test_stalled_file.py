@@ -14,6 +14,7 @@ import time
 import pytest
 
 from lab import LOGS, Log
+from lab_program import until
 
 HOLD = """
 import cephfs, os, sys
@@ -41,13 +42,6 @@ def python(code, path):
                             text=True)
 
 
-def wait_for(what, condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, f"no {what} within {seconds} s"
-        time.sleep(0.2)
-
-
 @pytest.mark.parametrize("vers", ("3", "4.1"))
 def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
     lab.ganesha("restart", "--core", f"RPC_Ioq_ThrdMax = {WORKERS};",
@@ -63,12 +57,12 @@ def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
         vers=vers, seconds=100)
     holder = cutter = None
     try:
-        wait_for("file", lambda: size_of(name) == 8 << 20)
+        until(lambda: size_of(name) == 8 << 20, "the file is laid out")
         holder = python(HOLD, f"/{name}")
         assert holder.stdout.readline() == "held\n"
         holder.send_signal(signal.SIGSTOP)
         cutter = python(TRUNCATE, f"/{name}")
-        wait_for("stall", lambda: log.matching(SLOW))
+        until(lambda: log.matching(SLOW), "a request is slow")
         time.sleep(1)
 
         longest = 0

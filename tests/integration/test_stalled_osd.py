@@ -7,7 +7,6 @@ room in a worker each, four such exports take all of Ganesha's 200.
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 import time
 from pathlib import Path
@@ -16,9 +15,9 @@ from statistics import median
 import cephfs
 import pytest
 
+from lab_program import ceph, until
 from nfs import nfs3, rpc
 from nfs.xdr import Reader
-from test_stalled_file import wait_for
 
 RUN = Path("/var/lib/casync-lab/ceph/run")
 EXPORTS = 4
@@ -44,9 +43,7 @@ def stopped_osds():
     assert pids, f"no OSD in {RUN}"
 
     def nodown(word):
-        subprocess.run(["ceph", "osd", word, "nodown"], check=True,
-                       timeout=30, stdin=subprocess.DEVNULL,
-                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        ceph("osd", word, "nodown")
     nodown("set")
     try:
         for pid in pids:
@@ -177,7 +174,7 @@ def test_full_exports_do_not_take_the_workers(exports, record, what):
     for sender in senders:      # who is not heard while there is no worker
         sender.join(30)
     for export in exports:
-        wait_for("answers", export.flight.complete)
+        until(export.flight.complete, "all are answered")
     healthy.close()
     later = sum(len(export.refused()) for export in exports) - len(waits)
     told = f"{len(waits)} were told to come again"

@@ -15,6 +15,7 @@ import pytest
 import bus
 from fuse import Fuse
 from lab import SECOND_PORT
+from lab_program import ceph
 from nfs import nfs4
 
 FILES, SOME = 3000, 500
@@ -72,9 +73,7 @@ def caps(cluster):
 
 
 def drop_cache():
-    subprocess.run(["ceph", "tell", "mds.0", "cache", "drop", "20"],
-                   check=True, timeout=60, stdin=subprocess.DEVNULL,
-                   stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    ceph("tell", "mds.0", "cache", "drop", "20")
 
 
 class Worker(threading.Thread):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Callable, Iterable
 
 from bench import lab, stat
+from lab_program import LabFailed, ceph
 from peers import files
 from peers.env import Env
 from peers.kernel_client import SLOTS, KernelClient
@@ -32,12 +33,6 @@ FUSE = Path("/mnt/peer-fuse")
 # What the lab sets otherwise, for tests, is back to Ganesha's own default.
 GANESHA = ("--export-block", "Attr_Expiration_Time = 60;",
            "--nfsv4", f"Slot_Table_Size = {SLOTS};")
-
-
-def ceph(*args: str) -> str:
-    return subprocess.run(["ceph", *args], check=True, text=True,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE, timeout=60).stdout
 
 
 class World:
@@ -162,7 +157,7 @@ class World:
         if self.env and self.env.slow_ms >= 0:
             lab("slow", "0")
         if self.keep_cluster:
-            with contextlib.suppress(subprocess.CalledProcessError):
+            with contextlib.suppress(LabFailed):
                 self._remove_pool()
         else:
             lab("down")
