@@ -8,8 +8,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 
 "$top/ci/image.sh"
 ensure_engine
@@ -19,7 +19,7 @@ trap 'exit 130' INT TERM
 start_lab "$lab"
 say "lab container $lab is up"
 "$ENGINE" exec "$lab" timeout -k 30 900 \
-	python3 -u /src/fsal-ceph-async/ci/lab/demo.py || {
+	python3 -u /src/fsal-ceph-async/lab/demo.py || {
 	status=$?
 	echo "--- Ganesha's logs" >&2
 	"$ENGINE" exec "$lab" lab logs >&2 || :

@@ -12,8 +12,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 
 minutes=${1:-10}
 [ "$#" = 0 ] || shift
@@ -27,8 +27,8 @@ INTEGRATION_LIMIT=$((minutes * 60 + 900))
 
 logs=$top/build/fuzz-logs/$(date +%Y%m%d-%H%M%S)
 lab=casync-fuzz-$$
-# shellcheck source=ci/runner.sh
-. "$top/ci/runner.sh"
+# shellcheck source=ci/lib/runner.sh
+. "$top/ci/lib/runner.sh"
 
 # One line of libFuzzer's last words, which say how much it did.
 fuzz()

@@ -11,8 +11,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 
 logs=$top/build/logs
 mkdir -p "$logs"

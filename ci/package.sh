@@ -23,8 +23,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 
 LIMIT=${PACKAGE_LIMIT:-900}
 mode=${1:-all}
@@ -137,13 +137,13 @@ build_all()
 # What tests are made of; of the plugin nothing.
 put_tests()
 {
-	"$ENGINE" exec "$1" mkdir -p /opt/casync/ci /opt/casync/tests
-	"$ENGINE" cp "$top/ci/lab" "$1:/opt/casync/ci/lab"
+	"$ENGINE" exec "$1" mkdir -p /opt/casync/tests
+	"$ENGINE" cp "$top/lab" "$1:/opt/casync/lab"
 	for part in conftest.py integration lab_program.py nfs packages \
 			pytest.ini; do
 		"$ENGINE" cp "$top/tests/$part" "$1:/opt/casync/tests/$part"
 	done
-	"$ENGINE" exec "$1" ln -sf /opt/casync/ci/lab/lab /usr/local/bin/lab
+	"$ENGINE" exec "$1" ln -sf /opt/casync/lab/lab /usr/local/bin/lab
 }
 
 pytest()

@@ -9,10 +9,10 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
-# shellcheck source=ci/job.sh
-. "$top/ci/job.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
+# shellcheck source=ci/lib/job.sh
+. "$top/ci/lib/job.sh"
 
 minutes=${1:-30}
 [ "$#" = 0 ] || shift

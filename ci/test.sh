@@ -15,16 +15,16 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 
 UNIT_LIMIT=${UNIT_LIMIT:-600}
 INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-3000}
 
 logs=$top/build/test-logs/$(date +%Y%m%d-%H%M%S)
 lab=casync-test-$$
-# shellcheck source=ci/runner.sh
-. "$top/ci/runner.sh"
+# shellcheck source=ci/lib/runner.sh
+. "$top/ci/lib/runner.sh"
 
 unit()
 {

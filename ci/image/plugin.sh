@@ -18,4 +18,4 @@ cmake --install /build/plugin --component faults
 # The load generator is the lab's, not the product's.
 cmake --install /build/plugin --component lab
 
-ln -sf "$src/ci/lab/lab" /usr/local/bin/lab
+ln -sf "$src/lab/lab" /usr/local/bin/lab

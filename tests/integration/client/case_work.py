@@ -8,7 +8,7 @@ from pathlib import Path
 from registry import case, drop_caches, equal
 
 SOURCES = Path(__file__).resolve().parents[3]
-PARTS = ("FSAL_CEPH_ASYNC", "tests", "ci", "cmake")
+PARTS = ("FSAL_CEPH_ASYNC", "tests", "ci", "lab", "cmake")
 FILES = 40
 
 
