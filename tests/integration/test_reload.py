@@ -420,7 +420,7 @@ def test_reloads_leave_no_memory_behind(reloaded, record):
 
 @pytest.mark.parametrize("vers", ("4.2", "3"))
 def test_reloads_under_load(lab, record, vers):
-    """Ten of what ci/reload.sh does two hundred times."""
+    """Ten of what ci/job.sh reload does two hundred times."""
     lab.altered = True
     done = subprocess.run(
         [sys.executable, "-B", SOAK, "--no-up", "--vers", vers, "10"],

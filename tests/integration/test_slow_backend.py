@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Every OSD operation takes 0 to 100 ms: whom does that slow down?
 
-The short form of ci/slow-backend.sh: one round, the same bounds, a control
+The short form of ci/job.sh slow-backend: one round, the same bounds, a control
 that ends sooner.
 """
 import json

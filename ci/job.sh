@@ -1,0 +1,143 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# The long jobs.  Each is one Python file, run in a lab container of its own:
+#
+#   ci/job.sh NAME [ARGUMENTS]
+#
+# control [OPTIONS]             POSIX cases: CEPH_ASYNC, FSAL_CEPH, controls
+# crash [CYCLES [STORAGE [OPTIONS]]]
+#                               for each Stable_Write: ganesha.nfsd killed under
+#                               load CYCLES (50) times, then STORAGE (20) times
+#                               with OSD and MDS
+# metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
+# metrics-cost [OPTIONS]        CPU time with and without the metrics
+# reload [RELOADS [VERS...]]    RELOADS (200) under verified load, over VERS (4.2)
+# slow-backend [OPTIONS]        each OSD op takes 0 to 100 ms; beside FSAL_CEPH
+# soak [MINUTES [OPTIONS]]      mixed verified load for MINUTES (30)
+# unexport [CYCLES [VERS...]]   an export removed and added CYCLES (100) times
+#                               under load, over each of VERS (4.2 3)
+#
+# The head of the Python file has its OPTIONS and what it checks.  Exit status 0
+# when all checks hold.  LIMIT=SECONDS replaces the time limit.  Logs and raw
+# figures: build/NAME-logs/<time>.
+set -eu
+
+top=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
+
+# number OF LEAST VALUE: says VALUE when it is a number, at least LEAST.
+number()
+{
+	case $3 in
+	'' | *[!0-9]* | 0?*) die "'$3' is not a number of $1" ;;
+	esac
+	[ "$3" -ge "$2" ] || die "'$3' is not a number of $1"
+	echo "$3"
+}
+
+job=${1-}
+[ "$#" = 0 ] || shift
+
+# The table: the file and its limit in seconds.  $turns: run it once with each
+# line's options; $figures: it writes a JSON file; $store: the OSD's store.
+turns="" figures="" store=""
+case $job in
+control)
+	file=tests/integration/control.py limit=3600
+	;;
+crash)
+	cycles=$(number cycles 0 "${1-50}")
+	[ "$#" = 0 ] || shift
+	storage=$(number cycles 0 "${1-20}")
+	[ "$#" = 0 ] || shift
+	set -- --cycles "$cycles" --storage "$storage" "$@"
+	file=tests/crash/crash.py store=bluestore
+	limit=$((600 + 3 * (cycles * 20 + storage * 60)))
+	;;
+metadata)
+	file=tests/bench/metadata.py limit=5400 figures=yes
+	;;
+metrics-cost)
+	file=tests/bench/metrics_cost.py limit=1800 figures=yes
+	;;
+reload)
+	reloads=$(number reloads 1 "${1-200}")
+	[ "$#" = 0 ] || shift
+	[ "$#" -gt 0 ] || set -- 4.2
+	for vers; do
+		turns="$turns
+--vers $vers"
+	done
+	set -- "$reloads"
+	file=tests/soak/reload.py limit=$((600 + reloads * 10))
+	;;
+slow-backend)
+	file=tests/bench/slow_backend.py limit=1800 figures=yes
+	;;
+soak)
+	minutes=$(number minutes 1 "${1-30}")
+	[ "$#" = 0 ] || shift
+	set -- "$minutes" "$@"
+	file=tests/soak/soak.py limit=$((900 + minutes * 60))
+	;;
+unexport)
+	cycles=$(number cycles 1 "${1-100}")
+	[ "$#" = 0 ] || shift
+	[ "$#" -gt 0 ] || set -- 4.2 3
+	for vers; do
+		turns="$turns
+--vers $vers --mount shared
+--vers $vers --mount separate"
+	done
+	set -- "$cycles"
+	file=tests/soak/unexport.py limit=$((600 + cycles * 60))
+	;;
+'' | -h | --help)
+	sed -n '4,/^set -eu/s/^# \{0,1\}//p' "$0"
+	exit 0
+	;;
+*) die "'$job' is no job: ci/job.sh alone lists them" ;;
+esac
+limit=${LIMIT:-$limit}
+
+# shellcheck disable=SC2317,SC2329 # called by trap
+finish()
+{
+	[ -z "$figures" ] ||
+		"$ENGINE" cp "$lab:/tmp/$job.json" "$logs" > /dev/null 2>&1 || :
+	keep_logs "$lab" "$logs"
+	end_lab "$lab"
+	say "logs: $logs"
+}
+
+run()
+{
+	"$ENGINE" exec -w /tmp "$lab" timeout -k 60 "$limit" \
+		python3 -B -u "/src/fsal-ceph-async/$file" "$@"
+}
+
+"$top/ci/image.sh"
+ensure_engine
+lab=casync-$job-$$
+logs=$top/build/$job-logs/$(date +%Y%m%d-%H%M%S)
+mkdir -p "$logs"
+trap finish EXIT
+trap 'exit 130' INT TERM
+start_lab "$lab"
+
+[ -z "$store" ] || "$ENGINE" exec "$lab" lab up --store "$store"
+[ -z "$figures" ] || set -- --json "/tmp/$job.json" "$@"
+if [ -z "$turns" ]; then
+	run "$@"
+	exit
+fi
+failed=0
+while read -r turn; do
+	# shellcheck disable=SC2086 # a list of options
+	[ -z "$turn" ] || run $turn "$@" < /dev/null || failed=1
+done << END
+$turns
+END
+exit "$failed"
