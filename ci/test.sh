@@ -3,11 +3,21 @@
 #
 # All tests, on real daemons, in the lab container:
 #
-#   ci/test.sh                             unit tests, also under sanitizers,
-#                                          integration tests, and packages
+#   ci/test.sh                             everything, 30 minutes on 2 cores
+#   ci/test.sh quick                       unit tests, lint, and ten cases over
+#                                          NFSv3 and 4.2: 6 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
+#   ci/test.sh lint                        ci/lint.sh
 #   ci/test.sh integration [PYTEST ARGS]   pytest alone
 #   ci/test.sh packages                    ci/package.sh short
+#   ci/test.sh beside                      what "everything" runs beside the
+#                                          integration tests: lint, unit tests,
+#                                          also under sanitizers, packages, and
+#                                          the cases of tests/integration/client
+#
+# The integration tests mostly wait, so the rest runs beside them, in a
+# container of its own with little CPU weight.  Tests marked "measures" compare
+# latencies or rates: they run at the end, alone.
 #
 # Exit status 0 only when everything that ran passed.  Logs of the runners
 # and of all daemons are kept in build/test-logs/<time>.  ci/sanitize.sh runs
@@ -18,10 +28,18 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=ci/lib/lib.sh
 . "$top/ci/lib/lib.sh"
 
+# Seconds.  At most: 3000 for integration and what is beside it, 1350 for what
+# measures, a few minutes for the image: 80 of the 90 minutes that CI has.
 UNIT_LIMIT=${UNIT_LIMIT:-600}
-INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-3000}
+INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-2700}
+BESIDE_LIMIT=$((INTEGRATION_LIMIT + 300))
 
-logs=$top/build/test-logs/$(date +%Y%m%d-%H%M%S)
+# Of test_cases.py, over each of the two versions.
+QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up
+	unlink_open_file rename_file hard_link symlink
+	make_and_remove_directories chmod"
+
+logs=${LOGS:-$top/build/test-logs/$(date +%Y%m%d-%H%M%S)}
 lab=casync-test-$$
 # shellcheck source=ci/lib/runner.sh
 . "$top/ci/lib/runner.sh"
@@ -30,6 +48,15 @@ unit()
 {
 	say "unit tests"
 	unit_of unit /build/plugin "$@"
+}
+
+lint()
+{
+	[ -e "$top/ci/lint.sh" ] || return 0
+	say "lint"
+	limited lint "$UNIT_LIMIT" ci/lint.sh
+	closing="$closing
+lint: $(tail -n 1 "$logs/lint.log") (status $status)"
 }
 
 integration()
@@ -47,33 +74,63 @@ packages()
 		IMAGE_READY=1 "$top/ci/package.sh" short 2>&1 &&
 			echo 0 > "$logs/.status" || echo $? > "$logs/.status"
 	} | tee "$logs/packages.log"
-	status=$(cat "$logs/.status")
-	rm -f "$logs/.status"
-	[ "$status" = 0 ] || failed=1
+	read_status
 	closing="$closing
 packages: $(grep -E '^=+ .* in ' "$logs/packages.log" | tail -n 1) (status $status)"
 }
 
-part=all
+cases()
+{
+	say "the cases of tests/integration/client"
+	pytest_as cases tests/integration/test_cases.py \
+		tests/integration/test_logs.py
+}
+
+quick()
+{
+	begin_beside "$BESIDE_LIMIT" lint
+	# Ten million requests: a minute of both CPUs.
+	unit -E test_memory
+	set --
+	for version in 3 4.2; do
+		for case in $QUICK_CASES; do
+			set -- "$@" "tests/integration/test_cases.py::test_case[v$version-$case]"
+		done
+	done
+	integration "$@" tests/integration/test_logs.py
+	end_beside
+}
+
+everything()
+{
+	begin_beside "$BESIDE_LIMIT" beside
+	integration -m "not evidence and not measures" \
+		--ignore tests/integration/test_cases.py tests/integration
+	end_beside
+	say "tests that measure"
+	INTEGRATION_LIMIT=$((INTEGRATION_LIMIT / 2))
+	pytest_as measures -m "measures or closing" tests/integration
+}
+
+part=everything
 if [ "$#" -gt 0 ]; then
 	part=$1
 	shift
 fi
 case $part in
-all | unit | integration | packages) ;;
-*) die "'$part': unit, integration, packages or nothing" ;;
+everything | quick | unit | lint | integration | packages | beside) ;;
+*) die "'$part': quick, unit, lint, integration, packages, beside or nothing" ;;
 esac
 
 begin
 case $part in
-unit) unit "$@" ;;
-integration) integration "$@" ;;
-packages) packages ;;
-all)
+beside)
+	lint
 	unit
 	# shellcheck disable=SC2119
 	unit_sanitized
-	integration
 	packages
+	cases
 	;;
+*) "$part" "$@" ;;
 esac

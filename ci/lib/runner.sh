@@ -1,13 +1,14 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
-# Shared by test.sh and sanitize.sh: parts of a test run in a lab container,
-# each with a limit, their logs, and closing lines that say how they went.
+# Shared by test.sh, sanitize.sh and fuzz.sh: parts of a test run in a lab
+# container, each with a limit, their logs, and closing lines with the results.
 # Sourced after lib.sh, with $logs and $lab set.
 : "${top:?}" "${logs:?}" "${lab:?}"
 
 failed=0
 closing=""
+beside=""
 
 in_lab()
 {
@@ -24,14 +25,20 @@ limited()
 		in_lab timeout -k 30 "$limit" "$@" 2>&1 && echo 0 > "$logs/.status" ||
 			echo $? > "$logs/.status"
 	} | tee "$logs/$part.log"
-	status=$(cat "$logs/.status")
-	rm -f "$logs/.status"
-	[ "$status" = 0 ] || failed=1
+	read_status
 	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		closing="$closing
 $part: no end within $limit s, killed"
 		hung
 	fi
+}
+
+# The status of what ended last, from its file; a pipe would hide it.
+read_status()
+{
+	status=$(cat "$logs/.status")
+	rm -f "$logs/.status"
+	[ "$status" = 0 ] || failed=1
 }
 
 # Whoever hangs shows where: every Ganesha's stacks go to the logs.
@@ -72,10 +79,11 @@ pytest_as()
 $part: $(tail -n 1 "$logs/$part.log") (status $status)"
 }
 
-# Starts the container, and sees to its end.
+# Starts the container, and sees to its end.  IMAGE_READY=1: the image is
+# there and fits, it is not looked at again.
 begin()
 {
-	"$top/ci/image.sh"
+	[ -n "${IMAGE_READY-}" ] || "$top/ci/image.sh"
 	ensure_engine
 	mkdir -p "$logs"
 	trap finish EXIT
@@ -83,41 +91,83 @@ begin()
 	start_lab "$lab"
 }
 
+# Starts this script once more with "$2"..., for at most $1 s, beside what
+# follows here: in a container of its own, which gets the CPU time that ours
+# leaves.  Its output and its logs go to $logs/beside.
+begin_beside()
+{
+	beside_limit=$1
+	shift
+	mkdir -p "$logs/beside"
+	# timeout makes a process group of it, and hands on a SIGTERM.
+	CPU_SHARES=128 IMAGE_READY=1 LOGS=$logs/beside \
+		timeout -k 120 "$beside_limit" "$0" "$@" \
+		> "$logs/beside/output" 2>&1 < /dev/null &
+	beside=$!
+}
+
+# Waits for it, shows its output and takes over its results.
+end_beside()
+{
+	say "waiting for what runs beside (log: $logs/beside/output)"
+	status=0
+	wait "$beside" || status=$?
+	beside=""
+	[ "$status" = 0 ] || failed=1
+	cat "$logs/beside/output"
+	closing="$closing
+$(cat "$logs/beside/closing" 2> /dev/null ||
+		echo "what ran beside: it did not come to its end")"
+	[ "$status" != 124 ] || closing="$closing
+what ran beside: no end within $beside_limit s, killed"
+}
+
 # shellcheck disable=SC2317,SC2329 # called by trap
 finish()
 {
 	result=$?
 	trap - EXIT
+	if [ -n "$beside" ]; then
+		kill "$beside" 2> /dev/null || :
+		wait "$beside" || :
+	fi
 	keep_logs "$lab" "$logs/daemons"
 	end_lab "$lab"
 	echo
 	say "logs: $logs"
-	[ -z "$closing" ] || printf '%s\n' "${closing#?}"
+	if [ -n "$closing" ]; then
+		printf '%s\n' "${closing#?}" | tee "$logs/closing"
+	fi
 	[ "$result" = 0 ] && result=$failed
 	exit "$result"
 }
 
-# Builds the plugin and its unit tests with gcc's sanitizers $1, in
-# /build/<the first of them>.
+# Builds with gcc's sanitizers $1, in /build/<the first of them>: the targets
+# "$2"..., or all.
 build_sanitized()
 {
 	say "building with -fsanitize=$1"
+	sanitizers=$1
 	tree=/build/${1%%,*}
-	limited "build-${1%%,*}" "$UNIT_LIMIT" sh -ec "
-		cmake -S . -B $tree -G Ninja -DCASYNC_SANITIZE=$1
-		cmake --build $tree" > /dev/null
+	shift
+	limited "build-${sanitizers%%,*}" "$UNIT_LIMIT" sh -ec "
+		cmake -S . -B $tree -G Ninja -DCASYNC_SANITIZE=$sanitizers
+		cmake --build $tree --target ${*:-all}" > /dev/null
 	[ "$status" = 0 ] && return 0
-	tail -n 25 "$logs/build-${1%%,*}.log"
+	tail -n 25 "$logs/build-${sanitizers%%,*}.log"
 	closing="$closing
-build with -fsanitize=$1: failed"
+build with -fsanitize=$sanitizers: failed"
 	return 1
 }
 
-# The unit tests under each sanitizer; the rest goes to ctest.
+# The unit tests under each sanitizer; the rest goes to ctest.  What ctest runs
+# is built, and not the plugin, which is a third of a build.
 unit_sanitized()
 {
 	for sanitizers in address,undefined thread; do
-		build_sanitized "$sanitizers" || continue
+		build_sanitized "$sanitizers" tests/unit/all tests/fuzz/all \
+			tests/sanitize/all docs/generate/all test_fault_rules ||
+			continue
 		say "unit tests under -fsanitize=$sanitizers"
 		unit_of "unit-${sanitizers%%,*}" "/build/${sanitizers%%,*}" "$@"
 	done

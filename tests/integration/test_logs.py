@@ -3,7 +3,11 @@
 import re
 import time
 
+import pytest
+
 from lab import LOGS
+
+pytestmark = pytest.mark.closing
 
 # What Ganesha says at every start in a container.
 ALWAYS = (r"gss_principal_init", r"PR_SET_IO_FLUSHER")

@@ -18,6 +18,8 @@ import pytest
 from lab_program import ceph
 from nfs import nfs3, rpc
 
+pytestmark = pytest.mark.measures
+
 FILES = int(os.environ.get("CASYNC_AWAY_FILES", "200"))
 AWAY_S = float(os.environ.get("CASYNC_AWAY_S", "8"))
 BEFORE_S = 3

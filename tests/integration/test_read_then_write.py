@@ -8,11 +8,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import cephfs
+import pytest
 
 from lab_program import until
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import opaque
 from test_stalled_osd import Flight, content, stopped_osds
+
+pytestmark = pytest.mark.measures
 
 WORKERS = 32
 READS = 130             # before the WRITE, and as many behind it

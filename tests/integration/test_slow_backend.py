@@ -12,6 +12,8 @@ import pytest
 
 import slow_backend
 
+pytestmark = pytest.mark.measures
+
 # A miss counts where the machine was ours: at 0.9 CPUs of others Ganesha, OSD
 # and load waited 40 s for a CPU in 5 s (/proc/PID/task/*/schedstat).
 DISTURBED_CPUS = 0.3

@@ -16,6 +16,8 @@ import pytest
 from lab import LOGS, Log
 from lab_program import until
 
+pytestmark = pytest.mark.measures
+
 HOLD = """
 import cephfs, os, sys
 fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")

@@ -19,6 +19,8 @@ from lab_program import ceph, until
 from nfs import nfs3, rpc
 from nfs.xdr import Reader
 
+pytestmark = pytest.mark.measures
+
 RUN = Path("/var/lib/casync-lab/ceph/run")
 EXPORTS = 4
 REQUESTS = 300          # to each export

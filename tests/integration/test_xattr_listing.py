@@ -10,6 +10,8 @@ import pytest
 
 from nfs import nfs3, nfs4, rpc
 
+pytestmark = pytest.mark.measures
+
 LISTERS = 4
 ROUNDS = 5
 SECONDS = 30
