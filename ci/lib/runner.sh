@@ -135,9 +135,7 @@ finish()
 	end_lab "$lab"
 	echo
 	say "logs: $logs"
-	if [ -n "$closing" ]; then
-		printf '%s\n' "${closing#?}" | tee "$logs/closing"
-	fi
+	printf '%s\n' "${closing#?}" | tee "$logs/closing"
 	[ "$result" = 0 ] && result=$failed
 	exit "$result"
 }
