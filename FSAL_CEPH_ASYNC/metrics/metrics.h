@@ -24,7 +24,7 @@
 
 #include "fsal_types.h"
 
-/** ci/metrics-cost.sh builds without, to compare; nobody else. */
+/** ci/job.sh metrics-cost builds without, to compare; nobody else. */
 #ifdef CASYNC_NO_METRICS
 #define CASYNC_METRICS_ON false
 #else
