@@ -68,9 +68,10 @@ def bitmap(*bits):
 
 
 def attributes(**values):
-    """fattr4 of size, ACL (a list of (type, flag, mask, who)), mode and
-    security label."""
+    """fattr4 of size, ACL (a list of (type, flag, mask, who)), mode, owner
+    and security label."""
     known = (("size", 4, wide), ("acl", 12, acl), ("mode", 33, number),
+             ("file_owner", 36, lambda owner: opaque(owner.encode())),
              ("label", 80, label))
     given = [(bit, encode(values[name])) for name, bit, encode in known
              if name in values]
@@ -312,15 +313,17 @@ class Client:
                              GETFH)[-1]
 
     def open(self, name, access=BOTH, deny=0, create=None, directory=None,
-             mode=0o644, verifier=bytes(8), want=0, owner=None):
-        """An Open; CREATE is UNCHECKED, GUARDED, EXCLUSIVE (4.1) or None."""
+             mode=0o644, verifier=bytes(8), want=0, owner=None, **given):
+        """An Open; CREATE is UNCHECKED, GUARDED, EXCLUSIVE (4.1) or None;
+        GIVEN are more attributes of a new file."""
         if create is None:
             how = number(0)
         elif create == EXCLUSIVE:
             how = struct.pack(">II", 1, create) + verifier + \
-                attributes(mode=mode)
+                attributes(mode=mode, **given)
         else:
-            how = struct.pack(">II", 1, create) + attributes(mode=mode)
+            how = struct.pack(">II", 1, create) + attributes(
+                mode=mode, **given)
         claim = number(0) + opaque(os.fsencode(name))
         return self._open(directory or self.root, access, deny, how, claim,
                           want, owner)
