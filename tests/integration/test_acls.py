@@ -6,6 +6,7 @@ import pytest
 
 from lab import SECOND_PORT
 from nfs import nfs4
+from nfs.xdr import Reader
 
 ATTRNOTSUPP = 10032
 ACL = 12
@@ -16,7 +17,7 @@ ONE_MORE = [(0, 0, 7, "OWNER@"), (0, 0x40, 0, "GROUP@"),
 def supported(client, handle):
     """The numbers of the attributes that the server says it has."""
     value, _ = client.get(handle, 0)
-    words = nfs4.Reply(value)
+    words = Reader(value)
     masks = [words.number() for _ in range(words.number())]
     return {32 * n + bit for n, mask in enumerate(masks) for bit in range(32)
             if mask >> bit & 1}

@@ -12,6 +12,7 @@ from fuse import Fuse
 from lab import SECOND_PORT, SECOND_PSEUDO
 from lab_program import ceph
 from nfs import nfs3, nfs4, rpc
+from nfs.xdr import Reader
 
 SECOND_MOUNT_PORT = SECOND_PORT + 1
 LABEL = 80
@@ -102,7 +103,7 @@ def labels(cluster, second):
 
 def supported(client):
     value, _ = client.get(client.root, 0)
-    words = nfs4.Reply(value)
+    words = Reader(value)
     masks = [words.number() for _ in range(words.number())]
     return len(masks) > 2 and bool(masks[LABEL // 32] >> LABEL % 32 & 1)
 
@@ -112,7 +113,7 @@ def label_of(client, handle):
     value, there = client.get(handle, LABEL)
     if len(there) < 3 or not there[2]:
         return None
-    reply = nfs4.Reply(value)
+    reply = Reader(value)
     reply.skip(8)
     return reply.opaque()
 
