@@ -7,7 +7,7 @@
 #   ci/test.sh quick                       unit tests, lint, and ten cases over
 #                                          NFSv3 and 4.2: 6 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
-#   ci/test.sh lint                        ci/lint.sh
+#   ci/test.sh lint                        as ci/lint.sh
 #   ci/test.sh integration [PYTEST ARGS]   pytest alone
 #   ci/test.sh packages                    ci/package.sh short
 #   ci/test.sh beside                      what "everything" runs beside the
@@ -52,9 +52,9 @@ unit()
 
 lint()
 {
-	[ -e "$top/ci/lint.sh" ] || return 0
+	[ -e "$top/ci/lint/run.sh" ] || return 0
 	say "lint"
-	limited lint "$UNIT_LIMIT" ci/lint.sh
+	limited lint "$UNIT_LIMIT" ci/lint/run.sh
 	closing="$closing
 lint: $(tail -n 1 "$logs/lint.log") (status $status)"
 }

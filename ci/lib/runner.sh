@@ -93,14 +93,15 @@ begin()
 
 # Starts this script once more with "$2"..., for at most $1 s, beside what
 # follows here: in a container of its own, which gets the CPU time that ours
-# leaves.  Its output and its logs go to $logs/beside.
+# leaves, hence the longer limits.  Its output and its logs go to $logs/beside.
 begin_beside()
 {
 	beside_limit=$1
 	shift
 	mkdir -p "$logs/beside"
 	# timeout makes a process group of it, and hands on a SIGTERM.
-	CPU_SHARES=128 IMAGE_READY=1 LOGS=$logs/beside \
+	CPU_SHARES=256 IMAGE_READY=1 LOGS=$logs/beside \
+		UNIT_LIMIT=$beside_limit PACKAGE_LIMIT=$beside_limit \
 		timeout -k 120 "$beside_limit" "$0" "$@" \
 		> "$logs/beside/output" 2>&1 < /dev/null &
 	beside=$!
