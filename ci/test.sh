@@ -10,14 +10,13 @@
 #   ci/test.sh lint                        as ci/lint.sh
 #   ci/test.sh integration [PYTEST ARGS]   pytest alone
 #   ci/test.sh packages                    ci/package.sh short
-#   ci/test.sh beside                      what "everything" runs beside the
-#                                          integration tests: lint, unit tests,
-#                                          also under sanitizers, packages, and
-#                                          the cases of tests/integration/client
+#   ci/test.sh builds                      lint, unit tests, unit tests under
+#                                          sanitizers, packages
+#   ci/test.sh cases                       the cases of tests/integration/client
 #
-# The integration tests mostly wait, so the rest runs beside them, in a
-# container of its own with little CPU weight.  Tests marked "measures" compare
-# latencies or rates: they run at the end, alone.
+# The integration tests mostly wait.  So "everything" runs builds and cases
+# beside them, in containers of their own with little CPU weight.  Tests marked
+# "measures" compare latencies or rates: they run at the end, alone.
 #
 # Exit status 0 only when everything that ran passed.  Logs of the runners
 # and of all daemons are kept in build/test-logs/<time>.  ci/sanitize.sh runs
@@ -46,6 +45,14 @@ lab=casync-test-$$
 
 unit()
 {
+	say "building the unit tests"
+	limited build-unit "$UNIT_LIMIT" cmake --build /build/plugin > /dev/null
+	[ "$status" = 0 ] || {
+		tail -n 25 "$logs/build-unit.log"
+		closing="$closing
+unit: they cannot be built (status $status)"
+		return 0
+	}
 	say "unit tests"
 	unit_of unit /build/plugin "$@"
 }
@@ -79,6 +86,15 @@ packages()
 packages: $(grep -E '^=+ .* in ' "$logs/packages.log" | tail -n 1) (status $status)"
 }
 
+builds()
+{
+	lint
+	unit
+	# shellcheck disable=SC2119
+	unit_sanitized
+	packages
+}
+
 cases()
 {
 	say "the cases of tests/integration/client"
@@ -103,7 +119,8 @@ quick()
 
 everything()
 {
-	begin_beside "$BESIDE_LIMIT" beside
+	begin_beside "$BESIDE_LIMIT" builds
+	begin_beside "$BESIDE_LIMIT" cases
 	integration -m "not evidence and not measures" \
 		--ignore tests/integration/test_cases.py tests/integration
 	end_beside
@@ -118,19 +135,10 @@ if [ "$#" -gt 0 ]; then
 	shift
 fi
 case $part in
-everything | quick | unit | lint | integration | packages | beside) ;;
-*) die "'$part': quick, unit, lint, integration, packages, beside or nothing" ;;
+everything | quick | unit | lint | integration | packages | builds | cases) ;;
+*) die "'$part': quick, unit, lint, integration, packages, builds, cases or" \
+	"nothing" ;;
 esac
 
 begin
-case $part in
-beside)
-	lint
-	unit
-	# shellcheck disable=SC2119
-	unit_sanitized
-	packages
-	cases
-	;;
-*) "$part" "$@" ;;
-esac
+"$part" "$@"

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
-# Last layer: the plugin from the checkout, built with its unit tests in
-# /build/plugin and installed, beside it the one with faults; and `lab` on the
-# PATH.
+# Last layer: the plugin from the checkout, built in /build/plugin and installed,
+# beside it the one with faults and the load generators; and `lab` on the PATH.
+# The unit tests, more than half of a build, are built by those who run them.
 set -eu
 
 src=/src/fsal-ceph-async
@@ -11,7 +11,8 @@ src=/src/fsal-ceph-async
 echo "plugin: configure"
 cmake -S "$src" -B /build/plugin -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo
 echo "plugin: build"
-cmake --build /build/plugin
+cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all tests/faults/all \
+	tests/bench/nfsload/all tests/bench/nfsmeta/all
 echo "plugin: install"
 cmake --install /build/plugin
 cmake --install /build/plugin --component faults

@@ -91,36 +91,36 @@ begin()
 	start_lab "$lab"
 }
 
-# Starts this script once more with "$2"..., for at most $1 s, beside what
-# follows here: in a container of its own, which gets the CPU time that ours
-# leaves, hence the longer limits.  Its output and its logs go to $logs/beside.
+# Starts part $2 of this script, for at most $1 s, beside what follows here: in
+# a container of its own, which gets the CPU time that ours leaves, hence the
+# longer limits.  Its output and its logs go to $logs/PART.
 begin_beside()
 {
-	beside_limit=$1
-	shift
-	mkdir -p "$logs/beside"
+	mkdir -p "$logs/$2"
 	# timeout makes a process group of it, and hands on a SIGTERM.
-	CPU_SHARES=256 IMAGE_READY=1 LOGS=$logs/beside \
-		UNIT_LIMIT=$beside_limit PACKAGE_LIMIT=$beside_limit \
-		timeout -k 120 "$beside_limit" "$0" "$@" \
-		> "$logs/beside/output" 2>&1 < /dev/null &
-	beside=$!
+	CPU_SHARES=256 IMAGE_READY=1 LOGS=$logs/$2 \
+		UNIT_LIMIT=$1 PACKAGE_LIMIT=$1 timeout -k 120 "$1" "$0" "$2" \
+		> "$logs/$2/output" 2>&1 < /dev/null &
+	beside="$beside $2:$!"
 }
 
-# Waits for it, shows its output and takes over its results.
+# Waits for all of them, shows their output and takes over their results.
 end_beside()
 {
-	say "waiting for what runs beside (log: $logs/beside/output)"
-	status=0
-	wait "$beside" || status=$?
+	for one in $beside; do
+		part=${one%:*}
+		say "waiting for $part (log: $logs/$part/output)"
+		status=0
+		wait "${one#*:}" || status=$?
+		[ "$status" = 0 ] || failed=1
+		cat "$logs/$part/output"
+		closing="$closing
+$(cat "$logs/$part/closing" 2> /dev/null ||
+			echo "$part: did not come to its end (status $status)")"
+		[ "$status" != 124 ] || closing="$closing
+$part: not ended in time, killed"
+	done
 	beside=""
-	[ "$status" = 0 ] || failed=1
-	cat "$logs/beside/output"
-	closing="$closing
-$(cat "$logs/beside/closing" 2> /dev/null ||
-		echo "what ran beside: it did not come to its end")"
-	[ "$status" != 124 ] || closing="$closing
-what ran beside: no end within $beside_limit s, killed"
 }
 
 # shellcheck disable=SC2317,SC2329 # called by trap
@@ -128,10 +128,12 @@ finish()
 {
 	result=$?
 	trap - EXIT
-	if [ -n "$beside" ]; then
-		kill "$beside" 2> /dev/null || :
-		wait "$beside" || :
-	fi
+	for one in $beside; do
+		kill "${one#*:}" 2> /dev/null || :
+	done
+	for one in $beside; do
+		wait "${one#*:}" || :
+	done
 	keep_logs "$lab" "$logs/daemons"
 	end_lab "$lab"
 	echo
