@@ -22,8 +22,9 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, IO, Iterator
+from typing import Any, IO
 
 from . import cluster, conf, ganesha
 from .util import LOGS, STATE, LabError, run, say, stop_pid, tail

@@ -177,7 +177,6 @@ def _wait_ready(name: str, spec: dict[str, Any], offset: dict[Path, int],
     """Until the export answers; death and refusal are told at once."""
     initialized: list[float] = []
     complaint: list[str] = [""]
-    begin = time.monotonic()
 
     def report(what: str) -> LabError:
         return LabError(f"ganesha {name}: {what}; end of "

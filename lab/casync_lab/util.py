@@ -12,8 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Callable, Iterator
+from typing import Any
 
 STATE = Path("/var/lib/casync-lab")
 LOGS = Path("/var/log/casync-lab")
@@ -40,7 +41,7 @@ def run(cmd: list[str], *, timeout: float = 60, check: bool = True,
         done = subprocess.run(
             cmd, timeout=timeout, text=True, env=env, input=input_text,
             stdin=subprocess.DEVNULL if input_text is None else None,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+            capture_output=True, check=False)
     except FileNotFoundError:
         raise LabError(f"program {cmd[0]} is not installed: the lab runs "
                        "inside its image (ci/image.sh)") from None
@@ -83,8 +84,9 @@ def spawn(cmd: list[str], log: Path, cwd: Path | None = None,
         try:
             return subprocess.Popen(
                 cmd, stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                cwd=cwd or LOGS, env=env, preexec_fn=_child_setup,
-                close_fds=True)
+                cwd=cwd or LOGS, env=env, close_fds=True,
+                # No other thread runs here, so none can hold a lock.
+                preexec_fn=_child_setup)  # noqa: PLW1509 (single thread)
         except FileNotFoundError:
             raise LabError(f"program {cmd[0]} is not installed: the lab "
                            "runs inside its image (ci/image.sh)") from None

@@ -30,8 +30,7 @@ def nfsload(*args: Any, timeout: float = 900) -> dict[str, Any]:
     """One run; a failed or lost request is the end of the measurement."""
     done = subprocess.run(["nfsload", *map(str, args)], check=False,
                           text=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=timeout)
+                          capture_output=True, timeout=timeout)
     if done.returncode:
         raise SystemExit(f"nfsload {' '.join(map(str, args))}: status "
                          f"{done.returncode}\n{done.stderr}")

@@ -63,8 +63,8 @@ def measure(server: dict[str, Any], version: str, clients: int, files: int,
             options=("--name", server["name"], "--opts", "actimeo=0"))
     done = subprocess.run(
         [*command, name, str(clients), str(files)], check=False, text=True,
-        cwd="/tmp", stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE, timeout=RUN_LIMIT_S + 60)
+        cwd="/tmp", stdin=subprocess.DEVNULL, capture_output=True,
+        timeout=RUN_LIMIT_S + 60)
     lines = [line for line in done.stdout.splitlines()
              if line.startswith("{")]
     if done.returncode or not lines:

@@ -69,14 +69,15 @@ def differences(found: dict[str, Any]) -> list[dict[str, float]]:
     """Of one second each: requests, and the mean of each stage."""
     seconds = []
     for before, after in zip(found["samples"], found["samples"][1:]):
-        def since(key: str) -> float:
-            return after.get(key, 0) - before.get(key, 0)
+        since = {key: value - before.get(key, 0)
+                 for key, value in after.items()}
         op, took = found["op"], after["at"] - before["at"]
-        count = since(f"count {op} total")
+        count = since.get(f"count {op} total", 0)
         if count < 10:
             continue
         seconds.append({"per_s": count / took, **{
-            stage: since(f"sum {op} {stage}") / count for stage in STAGES}})
+            stage: since.get(f"sum {op} {stage}", 0) / count
+            for stage in STAGES}})
     return seconds
 
 

@@ -47,7 +47,7 @@ COUNTERS = {
 def tool(*args, timeout=120, check=True):
     done = subprocess.run(
         args, stdin=subprocess.DEVNULL, text=True, timeout=timeout,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False)
+        capture_output=True, check=False)
     if check and done.returncode:
         raise SystemExit(f"{' '.join(args)}: status {done.returncode}\n"
                          f"{done.stdout}{done.stderr}")
@@ -63,12 +63,12 @@ def counters():
     return {name: dump[a][b] for name, (a, b) in COUNTERS.items()}
 
 
-def measured(work):
+def measured(work, *args):
     """What the counters grew by while WORK ran, and how long that was."""
     time.sleep(1)
     before = counters()
     began = time.monotonic()
-    work()
+    work(*args)
     seconds = time.monotonic() - began
     after = counters()
     return {name: after[name] - before[name] for name in COUNTERS}, seconds
@@ -121,9 +121,9 @@ def print_row(what, seconds, row):
 def gateway_rows(label):
     for depth in (1, 16):
         file = Gateway("journal")
-        row, seconds = measured(lambda: file.stable(growths(0), depth))
+        row, seconds = measured(file.stable, growths(0), depth)
         print_row(f"{label}, growth, {depth} in flight", seconds, row)
-        row, seconds = measured(lambda: file.stable(overwrites(), depth))
+        row, seconds = measured(file.stable, overwrites(), depth)
         print_row(f"{label}, overwrite, {depth} in flight", seconds, row)
 
 
@@ -150,9 +150,9 @@ def fuse_file(top, name, sync):
             assert os.pwrite(fd, buffer, offset) == BLOCK
             if sync:
                 sync(fd)
-    row, seconds = measured(lambda: write(growths(0)))
+    row, seconds = measured(write, growths(0))
     print_row(f"ceph-fuse, {name}, growth", seconds, row)
-    row, seconds = measured(lambda: write(overwrites()))
+    row, seconds = measured(write, overwrites())
     print_row(f"ceph-fuse, {name}, overwrite", seconds, row)
     os.close(fd)
 

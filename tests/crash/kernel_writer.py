@@ -41,7 +41,7 @@ class Thread(threading.Thread):
                 self.step()
                 self.slowest = max(self.slowest, time.monotonic() - began)
                 self.writes += 1
-        except Exception as err:
+        except Exception as err:  # noqa: BLE001 (told by whoever joins)
             self.error = f"{type(err).__name__}: {err}"
 
     def put(self, data, offset):

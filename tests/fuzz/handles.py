@@ -291,11 +291,10 @@ class Fuzz:
         version = OPERATIONS[name][0] if name in OPERATIONS else 3
         handle = form.for_version(handle, version)
         meaning = form.take_apart(handle, version)
-        if name == "WRITE":
+        if name == "WRITE" and meaning and meaning.ino >= 1 << 40 and \
+                meaning.ino not in self.world.regular:
             # Into files of ours, or nowhere: others have their own data.
-            if meaning and meaning.ino not in self.world.regular and \
-                    meaning.ino >= 1 << 40:
-                name = "READ"
+            name = "READ"
         version, procedure, arguments, read = OPERATIONS.get(
             name, (3, nfs3.WRITE, None, wcc_first))
         body = write_arguments(handle, meaning) if name == "WRITE" \

@@ -19,8 +19,8 @@ def batches(cluster, request):
     """The results of each version, from a client that runs when asked."""
     wanted = {}
     for item in request.session.items:
-        version, name = getattr(item, "callspec", None) and \
-            item.callspec.params.get("pair") or (None, None)
+        version, name = (getattr(item, "callspec", None) and \
+            item.callspec.params.get("pair")) or (None, None)
         wanted.setdefault(version, []).append(name)
     cluster.ensure_default()
     return {version: Batch(cluster, version, wanted.get(version, []))

@@ -98,7 +98,7 @@ class Beside(threading.Thread):
     def run(self):
         try:
             self.result = self.call(*self.args)
-        except BaseException as err:    # told in `end`
+        except BaseException as err:  # noqa: BLE001 (told in `end`)
             self.error = err
         self.seconds = time.monotonic() - self.began
 

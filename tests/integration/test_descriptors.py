@@ -67,7 +67,7 @@ def load(files, seconds):
                 files.read_all(connection)
                 rounds[0] += 1
             connection.close()
-        except BaseException as err:    # told below
+        except BaseException as err:  # noqa: BLE001 (told below)
             errors.append(err)
 
     def writer():
@@ -84,7 +84,7 @@ def load(files, seconds):
             for file in own:
                 file.close()
             client.leave()
-        except BaseException as err:    # told below
+        except BaseException as err:  # noqa: BLE001 (told below)
             errors.append(err)
     threads = [threading.Thread(target=run, daemon=True)
                for run in (reader, reader, writer)]

@@ -366,7 +366,8 @@ def test_what_the_linux_client_sends(cluster, second, history, record):
         f"stat -c inode=%i /mnt/nfs/{name}", name="b")
     wsize = int(re.search(r"wsize=(\d+)", said)[1])
     inode = int(re.search(r"inode=(\d+)", said)[1])
-    pieces = sorted(int(at.split("~")[0]) for _, at in pieces_of(inode, 4 * MIB))
+    pieces = sorted(int(at.split("~")[0])
+                    for _, at in pieces_of(inode, 4 * MIB))
     record(f"Linux client: wsize {wsize}, 4 MiB become writes at {pieces}")
     assert pieces == list(range(0, 4 * MIB, wsize))
 

@@ -107,8 +107,7 @@ def test_all_doors_agree_with_fio(counted, record, vers):
 
 def nfsload(*args):
     done = subprocess.run(["nfsload", "--name", "counted", *args], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=120, check=False)
+                          capture_output=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
 

@@ -22,7 +22,7 @@ LEFT = re.compile(r"^nfsload: (\d+) files are left as \S+: (\S+)$", re.M)
 def nfsload(*args):
     return subprocess.run(["nfsload", *args], text=True, check=False,
                           stdin=subprocess.DEVNULL, timeout=120,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                          capture_output=True)
 
 
 def names(export, port=2049):

@@ -59,8 +59,7 @@ def refused(limited, seconds):
          str(IN_FLIGHT // CONNECTIONS), "--warmup", "0",
          "--seconds", str(seconds), "--allow-errors"],
         text=True, check=False, timeout=seconds + 60,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE)
+        stdin=subprocess.DEVNULL, capture_output=True)
     assert done.returncode == 0, done.stderr
     write = json.loads(done.stdout)["ops"]["write"]
     assert write["errors"].keys() == {error}

@@ -5,6 +5,7 @@ By SIGHUP all of ganesha.conf, by UpdateExport (DBus) one export.  Tuning keys
 are in force at once, on the export as it runs; what cannot change is refused
 in one line, and the export goes on as it was.
 """
+import functools
 import os
 import re
 import signal
@@ -403,8 +404,8 @@ def test_reloads_leave_no_memory_behind(reloaded, record):
             log = Log(reloaded.log.path)
             conf.write_text(text if turn % 2 else other)
             os.kill(reloaded.begun.pid, signal.SIGHUP)
-            until(lambda: log.matching("NSSwitch pwnam"), "it has been read",
-                  log)
+            until(functools.partial(log.matching, "NSSwitch pwnam"),
+                  "it has been read", log)
             told(log, "export 2: Max_Inflight = ")
             told(log, "export 2: Object_Size = ")
     again(50)

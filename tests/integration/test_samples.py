@@ -39,8 +39,7 @@ PLACEHOLDER = "AQBPUT@YOUR@KEY@HERE=="
 
 def ceph(*words):
     done = subprocess.run(words, text=True, stdin=subprocess.DEVNULL,
-                          stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                          timeout=60, check=False)
+                          capture_output=True, timeout=60, check=False)
     assert done.returncode == 0, f"{' '.join(words)}: {done.stderr}"
     return done.stdout.strip()
 

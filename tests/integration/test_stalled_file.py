@@ -73,8 +73,9 @@ def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
             assert lab.exported(f"/ceph/{top}/other", port=2049)
             longest = max(longest, time.monotonic() - began)
         assert cutter.poll() is None, "the file was not stalled"
-        record(f"NFSv{vers}, {IN_FLIGHT} writes to a stalled file, {WORKERS} workers: "
-               f"another client mounts and lists within {longest:.2f} s")
+        record(f"NFSv{vers}, {IN_FLIGHT} writes to a stalled file, "
+               f"{WORKERS} workers: another client mounts and lists within "
+               f"{longest:.2f} s")
         assert longest < 3
     finally:
         if holder:

@@ -98,7 +98,7 @@ class Worker(threading.Thread):
                 self._round(f"worked {number}", os.urandom(5000))
                 self.slowest = max(self.slowest, time.monotonic() - began)
                 self.rounds += 1
-        except BaseException as err:    # told in `end`
+        except BaseException as err:  # noqa: BLE001 (told in `end`)
             self.error = err
 
     def _round(self, name, data):

@@ -52,7 +52,8 @@ class Client:
 
     def __init__(self, kind: str, vers: str, place: str, mount: list[str]):
         self.signals = Path(tempfile.mkdtemp(prefix=f"unexport-{kind}-"))
-        self.output = open(self.signals / "output", "w+", encoding="utf-8")
+        self.output = open(  # noqa: SIM115 (open as long as the client runs)
+            self.signals / "output", "w+", encoding="utf-8")
         self.process = subprocess.Popen(
             client_command("python3", "-B", LOAD, place, self.signals, kind,
                            *mount, vers=vers, timeout=7200),

@@ -57,7 +57,7 @@ class Load(threading.Thread):
             while not self.stop.is_set():
                 self.step()
             self.verify_all()
-        except Exception as err:  # told at the end, by the whole load
+        except Exception as err:  # noqa: BLE001 (told at the end of the load)
             self.wrong = f"{self.path.name}: {type(err).__name__}: {err}"
             self.stop.set()
 
@@ -103,7 +103,7 @@ class Load(threading.Thread):
         data = os.pread(self.fd, BLOCK, where * BLOCK)
         for number in self.may_hold[where]:
             if data == block(self.number, number) or \
-                    number == 0 and not data.strip(b"\0"):
+                    (number == 0 and not data.strip(b"\0")):
                 return
         raise ValueError(f"block {where} holds {data[:32]!r}, wanted one of "
                          f"{sorted(self.may_hold[where])}")

@@ -16,7 +16,7 @@ def answer(order):
     try:
         done = subprocess.run(
             ["bash", "-c", order["script"]], stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            capture_output=True, text=True,
             errors="replace", timeout=order["timeout"], check=False)
     except subprocess.TimeoutExpired:
         return {"status": 124, "out": "", "err": "timed out"}

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import contextlib
 import random
-from typing import Any, Iterable, Iterator
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 from peers.loads import MIB, Files
 

@@ -157,8 +157,7 @@ def _fio(world: World, system: System, load: Fio, seconds: float,
 
 def _local(words: list[str]) -> str:
     done = subprocess.run(words, check=False, text=True, timeout=600,
-                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                          stderr=subprocess.PIPE)
+                          stdin=subprocess.DEVNULL, capture_output=True)
     if done.returncode:
         raise SystemExit(f"bench: {' '.join(words)}: status "
                          f"{done.returncode}\n{done.stdout}{done.stderr}")

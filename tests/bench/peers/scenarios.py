@@ -2,7 +2,7 @@
 """What is measured: each scenario, its cases, and who takes part."""
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from peers.env import Env
 from peers.loads import MIB, Files, Fio, Load, Meta, Nfs, Rados, Tree
@@ -44,7 +44,7 @@ class Scenario:
     name: str
     title: str
     cases: tuple[Case, ...]
-    env: Env = Env()
+    env: Env = field(default_factory=Env)
     overview: tuple[str, ...] = ()      # figures with a table of all cases
 
 

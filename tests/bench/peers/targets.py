@@ -2,8 +2,9 @@
 """What is demanded of the figures, and whether it is met; pure."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Callable
+from typing import Any
 
 from peers import figures
 from peers.figures import Run

@@ -7,8 +7,9 @@ import os
 import signal
 import subprocess
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Callable, Iterable
+from typing import Any
 
 from bench import lab, stat
 from lab_program import LabFailed, ceph

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The calls of libcephfs that a READ or WRITE becomes, as (kind, offset,
 length): tests use it on both sides to tell which one a fault has hit."""
+import itertools
 
 OBJECT = 128 << 10      # of the folders that faults.small_objects() makes
 CHUNK = 1 << 20         # what one READ asks for
@@ -18,7 +19,7 @@ def calls_of(kind, offset, length, size=OBJECT):
     borders = [] if kind == "write" else range(
         (offset // size + 1) * size, end, size)
     edges = [offset, *borders, end]
-    return [(kind, a, b - a) for a, b in zip(edges, edges[1:])]
+    return [(kind, a, b - a) for a, b in itertools.pairwise(edges)]
 
 
 def all_calls_of(kind, offset, length):

@@ -76,7 +76,7 @@ def three(owner, group, everyone):
 
 
 def reads(path):
-    return lambda: path.read_bytes()
+    return path.read_bytes
 
 
 def read_refused(path):

@@ -72,10 +72,9 @@ def append_and_truncate_race(d):
         with opened(path, os.O_WRONLY | os.O_APPEND) as fd:
             for _ in range(150):
                 os.write(fd, record)
-    with meanwhile(appender):
-        with opened(path, os.O_WRONLY) as fd:
-            for _ in range(20):
-                os.ftruncate(fd, 0)
+    with meanwhile(appender), opened(path, os.O_WRONLY) as fd:
+        for _ in range(20):
+            os.ftruncate(fd, 0)
     data = cold(path)
     equal(data, record * (len(data) // 100), "content")
 

@@ -65,7 +65,7 @@ def file_mode(d, shift, who):
 def directory_mode(d, shift, who):
     top = d / "dir"
     top.mkdir()
-    for bits, mode in modes(shift):
+    for bits, _ in modes(shift):
         create(top / f"gone-{bits}")
     (top / "there").touch()
     os.chown(top, USER, GROUP)
@@ -496,13 +496,12 @@ def create_without_any_permission(d):
 def open_descriptor_outlives_its_permission(d):
     """What POSIX promises to any descriptor, NFS can keep for the owner."""
     d.chmod(0o777)
-    with as_user():
-        with opened(d / "file", os.O_CREAT | os.O_RDWR, 0o600) as fd:
-            os.fchmod(fd, 0)
-            os.write(fd, b"written")
-            os.fsync(fd)
-            os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
-            equal(os.pread(fd, 100, 0), b"written", "read by it")
+    with as_user(), opened(d / "file", os.O_CREAT | os.O_RDWR, 0o600) as fd:
+        os.fchmod(fd, 0)
+        os.write(fd, b"written")
+        os.fsync(fd)
+        os.posix_fadvise(fd, 0, 0, os.POSIX_FADV_DONTNEED)
+        equal(os.pread(fd, 100, 0), b"written", "read by it")
 
 
 @case()

@@ -2,6 +2,7 @@
 """Which times each call moves, of the object and of its directories."""
 import ctypes
 import errno
+import functools
 import mmap
 import os
 import stat
@@ -32,10 +33,9 @@ def with_fd(flags, act):
 
 
 def mapped(path):
-    with opened(path, os.O_RDWR) as fd:
-        with mmap.mmap(fd, 100) as memory:
-            memory[50:54] = b"mmap"
-            memory.flush()
+    with opened(path, os.O_RDWR) as fd, mmap.mmap(fd, 100) as memory:
+        memory[50:54] = b"mmap"
+        memory.flush()
 
 
 # name: kinds of objects, the call, what moves
@@ -46,7 +46,7 @@ ON_OBJECT = {
         p, stat.S_IMODE(os.stat(p).st_mode)), "c"),
     "chown": (ALL, lambda p: os.chown(p, USER, USER), "c"),
     "lchown": (("symlink",), lambda p: os.lchown(p, USER, USER), "c"),
-    "utime": (ALL, lambda p: os.utime(p), "mc"),
+    "utime": (ALL, os.utime, "mc"),
     "link": (("file", "fifo", "symlink"), lambda p: os.link(
         p, str(p) + "-2", follow_symlinks=False), "c"),
     "write": (("file",), with_fd(os.O_WRONLY,
@@ -79,7 +79,8 @@ def times_of_object(d, kinds, act, wanted):
     paths = one_of_each(d)
     paths["file"].write_bytes(b"c" * 100)
     for kind in kinds:
-        equal(moved([paths[kind]], lambda: act(paths[kind])), [wanted],
+        path = paths[kind]
+        equal(moved([path], functools.partial(act, path)), [wanted],
               f"times that moved of a {kind}")
 
 

@@ -99,7 +99,7 @@ def main():
         for one in worker.record))
     (signals / "done").touch()
     wait_for(signals / "check")
-    wrong = sum((worker.wrong for worker in workers), [])
+    wrong = [what for worker in workers for what in worker.wrong]
     equal(wrong, [], "what was read wrongly")
     equal(cold(path), model, "the whole file at last")
     os.unlink(path)

@@ -117,7 +117,7 @@ def _fork(function, *args):
         status = 0
     except OSError as err:
         status = err.errno
-    except BaseException as err:  # the child ends here, whatever it was
+    except BaseException as err:  # noqa: BLE001 (the child ends here)
         print(f"child: {type(err).__name__}: {err}", file=sys.stderr,
               flush=True)
     finally:

@@ -155,7 +155,7 @@ def in_child(*functions, uid=None):
                     os.setuid(uid)
                 function()
                 status = 0
-            except BaseException as err:  # the child ends here, whatever it was
+            except BaseException as err:  # noqa: BLE001 (the child ends)
                 print(f"child: {type(err).__name__}: {err}", file=sys.stderr,
                       flush=True)
             finally:
