@@ -210,6 +210,8 @@ static void larger_than_limit_waits_until_alone(void **state)
 /* As if it had come so long ago. */
 static void age_first(uint64_t ms)
 {
+	struct casync_inflight_entry *first;
+
 	pthread_mutex_lock(&set.lock);
 	glist_first_entry(&set.line, struct casync_inflight_entry, link)
 		->came_ns -= ms * CASYNC_NS_PER_MS;
