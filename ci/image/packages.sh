@@ -61,6 +61,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	prometheus-cpp-lite libkrb5-dev libnfsidmap-dev libblkid-dev libdbus-1-dev libacl1-dev \
 	liburcu-dev uuid-dev libcap-dev libwbclient-dev \
 	clang libclang-rt-dev clang-tidy clang-format cppcheck lcov libcmocka-dev shellcheck \
+	ruff codespell \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
 	nfs-kernel-server python3-matplotlib \

@@ -1,0 +1,267 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# Static checks of the tree, where their tools are: in the lab (ci/lint.sh),
+# or on any machine that has them (.githooks/pre-commit).
+#
+#   ci/lint/run.sh [-b BUILD] [-s] [-c CHECK,...] [FILE...]
+#
+#   -b BUILD   build folder of the plugin (/build/plugin): clang-tidy, cppcheck
+#              and the headers take their compiler flags from it
+#   -s         skip a check whose tool or build folder is missing, and say so
+#   -c CHECK   only these checks
+#   FILE       only these files; what looks at the whole tree is left out
+#
+# Every check runs, also after one has failed.  Exit status 0 when all passed.
+set -eu
+
+cd "$(dirname "$0")/../.."
+top=$(pwd)
+lint=$top/ci/lint
+
+# Most files that may call each other in a ring (ci/lint/call_graph.py).
+RING=${RING:-32}
+
+build=/build/plugin
+skip=no
+checks="clang_format shellcheck ruff codespell man_pages reasons tables
+	rings headers cppcheck clang_tidy"
+while getopts b:sc: option; do
+	case $option in
+	b) build=$OPTARG ;;
+	s) skip=yes ;;
+	c) checks=$(echo "$OPTARG" | tr ',-' ' _') ;;
+	*) exit 2 ;;
+	esac
+done
+shift $((OPTIND - 1))
+
+jobs=$(nproc)
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+
+# --- files
+
+if [ "$#" -gt 0 ]; then
+	whole=no
+	printf '%s\n' "$@"
+elif [ -e .git ] && git ls-files > "$tmp/tracked" 2> /dev/null; then
+	whole=yes
+	cat "$tmp/tracked"
+else
+	whole=yes
+	find . \( -name .git -o -name __pycache__ -o -name .pytest_cache \
+		-o -path ./build -o -path './build-*' \) -prune \
+		-o -type f -print | sed 's|^\./||'
+fi > "$tmp/named"
+# Corpora are binary, and results are what programs wrote.
+grep -vE '^(tests/fuzz/corpus|results)/' "$tmp/named" |
+	while read -r file; do
+		[ ! -f "$file" ] || echo "$file"
+	done > "$tmp/files"
+
+# Files whose name ends in .$1, or whose first line names the program $2.
+files_of()
+{
+	grep -E "\.($1)\$" "$tmp/files" || :
+	[ -n "${2:-}" ] || return 0
+	grep -vE '/?[^/]*\.[^/]*$' "$tmp/files" | while read -r file; do
+		head -n 1 "$file" | grep -qaE "^#!.*[/ ]($2)" && echo "$file"
+	done || :
+}
+
+# Runs "$@" with the files of list $1 in the end; counts them.
+over()
+{
+	list=$1
+	shift
+	files=$(wc -l < "$list")
+	echo "$files files" > "$tmp/count"
+	[ "$files" = 0 ] || xargs -d '\n' "$@" < "$list"
+}
+
+# --- checks: output is findings, the status says whether there are any
+
+check_clang_format()
+{
+	files_of '[ch]' > "$tmp/list"
+	over "$tmp/list" clang-format --dry-run -Werror
+}
+
+# A compilation database of the files of list $1 in the new folder $2.
+database()
+{
+	mkdir "$2"
+	"$lint/compile_db.py" "$build" "$2" < "$1" > "$tmp/count"
+	[ "$whole" = no ] || [ "$(cat "$tmp/count")" != "0 files" ] || {
+		echo "$build is the build folder of another tree"
+		return 1
+	}
+}
+
+check_clang_tidy()
+{
+	files_of c > "$tmp/list"
+	database "$tmp/list" "$tmp/tidy" || return
+	[ "$(cat "$tmp/count")" != "0 files" ] || return 0
+	PYTHONUNBUFFERED=1 run-clang-tidy -p "$tmp/tidy" -j "$jobs" -quiet
+}
+
+check_cppcheck()
+{
+	files_of c | grep '^FSAL_CEPH_ASYNC/' > "$tmp/list" || :
+	database "$tmp/list" "$tmp/cppcheck" || return
+	[ "$(cat "$tmp/count")" != "0 files" ] || return 0
+	cppcheck --project="$tmp/cppcheck/compile_commands.json" \
+		-j "$jobs" --quiet --error-exitcode=1 --inline-suppr \
+		--enable=warning,style,performance,portability \
+		--suppressions-list="$lint/cppcheck.suppress" \
+		--library="$lint/cppcheck.cfg" \
+		--template='{file}:{line}: {severity}: {message} [{id}]'
+}
+
+check_headers()
+{
+	files_of h > "$tmp/list"
+	over "$tmp/list" "$lint/headers.py" "$build"
+}
+
+check_shellcheck()
+{
+	files_of sh 'sh|bash|dash' > "$tmp/list"
+	over "$tmp/list" shellcheck -x
+}
+
+check_ruff()
+{
+	files_of py python3 > "$tmp/list"
+	over "$tmp/list" ruff check --no-cache --quiet --output-format concise
+}
+
+check_codespell()
+{
+	grep -vE '\.(svg|json)$' "$tmp/files" > "$tmp/list" || :
+	over "$tmp/list" codespell
+}
+
+check_man_pages()
+{
+	files_of '[1-9]' > "$tmp/list"
+	over "$tmp/list" mandoc -T lint -W warning
+}
+
+check_reasons()
+{
+	over "$tmp/files" "$lint/reasons.py"
+}
+
+check_tables()
+{
+	files_of md > "$tmp/list"
+	over "$tmp/list" "$lint/tables.py"
+}
+
+check_rings()
+{
+	echo "at most $RING files" > "$tmp/count"
+	"$lint/call_graph.py" "$build" --most "$RING"
+}
+
+# --- all of them
+
+# What run-clang-tidy prints besides findings.
+noise='^\[ *[0-9]+/|^[0-9]+ warnings? generated|^Running clang-tidy|^$'
+
+began=$(date +%s)
+failed=""
+skipped=""
+
+# What check $1 needs: programs, a build folder (BUILD), all files (TREE).
+needs_of()
+{
+	case $1 in
+	clang_format) echo clang-format ;;
+	clang_tidy) echo clang-tidy run-clang-tidy python3 BUILD ;;
+	cppcheck) echo cppcheck python3 BUILD ;;
+	headers) echo cc python3 BUILD ;;
+	shellcheck | ruff | codespell) echo "$1" ;;
+	man_pages) echo mandoc ;;
+	reasons | tables) echo python3 ;;
+	rings) echo TREE nm python3 BUILD ;;
+	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;
+	esac
+}
+
+# Prints what check $1 lacks.
+lacks()
+{
+	for need in $(needs_of "$1"); do
+		case $need in
+		BUILD)
+			[ -e "$build/compile_commands.json" ] ||
+				echo "a build folder ($build)" ;;
+		TREE)
+			[ "$whole" = yes ] || echo "the whole tree" ;;
+		*)
+			command -v "$need" > /dev/null || echo "$need" ;;
+		esac
+	done | paste -sd, | sed 's/,/, /g'
+}
+
+# Shows the last line of the output while check $1 (process $2) runs.
+wait_for()
+{
+	ticks=0
+	while kill -0 "$2" 2> /dev/null; do
+		sleep 0.2
+		ticks=$((ticks + 1))
+		[ $((ticks % 50)) = 0 ] || continue
+		echo "[$(($(date +%s) - began)) s]   ... $1: $(
+			tail -n 1 "$tmp/out" | cut -c 1-60)"
+	done
+	wait "$2"
+}
+
+run_check()
+{
+	name=$(echo "$1" | tr _ -)
+	lacking=$(lacks "$1")
+	if [ "${lacking#the whole tree}" != "$lacking" ]; then
+		return 0
+	elif [ -n "$lacking" ] && [ "$skip" = yes ]; then
+		skipped="$skipped $name"
+		echo "$name: skipped, needs $lacking"
+		return 0
+	elif [ -n "$lacking" ]; then
+		failed="$failed $name"
+		echo "$name: failed, needs $lacking"
+		return 0
+	fi
+	: > "$tmp/count"
+	start=$(date +%s)
+	"check_$1" > "$tmp/out" 2>&1 &
+	if wait_for "$name" $!; then
+		result=ok
+	else
+		result=failed
+		failed="$failed $name"
+	fi
+	now=$(date +%s)
+	echo "[$((now - began)) s] $name: $result ($((now - start)) s" \
+		"$(sed 's/^/, /' "$tmp/count"))" | sed 's/ , /, /; s/ )/)/'
+	[ "$result" = ok ] || grep -vE "$noise" "$tmp/out" | sed 's/^/    /'
+}
+
+for check in $checks; do
+	needs_of "$check" > /dev/null
+	run_check "$check"
+done
+
+echo
+[ -z "$skipped" ] || echo "lint: skipped:$skipped"
+if [ -n "$failed" ]; then
+	echo "lint: failed:$failed"
+	exit 1
+fi
+echo "lint: ok"
