@@ -15,8 +15,8 @@
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
-# shellcheck source=ci/lib.sh
-. "$top/ci/lib.sh"
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 # shellcheck source=ci/coverage/floors.env
 . "$top/ci/coverage/floors.env"
 

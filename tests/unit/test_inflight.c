@@ -213,8 +213,11 @@ static void age_first(uint64_t ms)
 	struct casync_inflight_entry *first;
 
 	pthread_mutex_lock(&set.lock);
-	glist_first_entry(&set.line, struct casync_inflight_entry, link)
-		->came_ns -= ms * CASYNC_NS_PER_MS;
+	first = glist_first_entry(&set.line, struct casync_inflight_entry,
+				  link);
+	assert_non_null(first);
+	/* NOLINTNEXTLINE(*.NullDereference): assert_non_null returns not. */
+	first->came_ns -= ms * CASYNC_NS_PER_MS;
 	pthread_mutex_unlock(&set.lock);
 }
 
