@@ -25,7 +25,7 @@ RING=${RING:-1}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	rings headers cppcheck clang_tidy"
+	rings map headers cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
 	b) build=$OPTARG ;;
@@ -168,6 +168,11 @@ check_rings()
 	"$lint/call_graph.py" "$build" --most "$RING"
 }
 
+check_map()
+{
+	"$lint/map.py" "$build"
+}
+
 # --- all of them
 
 # What run-clang-tidy prints besides findings.
@@ -188,7 +193,7 @@ needs_of()
 	shellcheck | ruff | codespell) echo "$1" ;;
 	man_pages) echo mandoc ;;
 	reasons | tables) echo python3 ;;
-	rings) echo TREE nm python3 BUILD ;;
+	rings | map) echo TREE nm python3 BUILD ;;
 	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;
 	esac
 }
