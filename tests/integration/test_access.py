@@ -29,7 +29,7 @@ def test_who_asks_decides(lab):
         answers = []
         for _ in range(ROUNDS):
             stranger.send(nfs3.READ, nfs3.read_arguments(
-                handle, 0, len(DATA)), lambda reply: answers.append(
+                handle, 0, len(DATA)), lambda reply, to=answers: to.append(
                     (reply.number(), DATA[:6] in reply.data)))
             assert nfs3.read(owner, handle, 0, len(DATA)) == DATA
         refused(stranger, handle)       # and so the last of them

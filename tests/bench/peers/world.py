@@ -13,7 +13,6 @@ from typing import Any
 
 from bench import lab, stat
 from lab_program import LabFailed, ceph
-from peers import files
 from peers.env import Env
 from peers.kernel_client import SLOTS, KernelClient
 from peers.knfsd import Knfsd
