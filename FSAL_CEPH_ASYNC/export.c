@@ -101,7 +101,7 @@ static void export_release(struct fsal_export *exp_hdl)
 		/* libcephfs would free Fhs that it still writes to. */
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
-			": requests are still in flight, so its CephFS session stays until this process ends",
+			": requests are still in flight; its CephFS session stays until this process ends",
 			exp_hdl->export_id);
 		casync_stay();
 		return;
@@ -158,7 +158,8 @@ static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
 	rc = ceph_ll_walk(exp->ceph, below, &inode, &stx,
 			  casync_statx_wanted(mask), 0, exp->root_perms);
 	if (rc < 0) {
-		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": path '%s': %s",
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": cannot look up path '%s': %s",
 			exp_hdl->export_id, path, strerror(-rc));
 		return casync_status(rc);
 	}
@@ -381,7 +382,8 @@ static int export_check_is_directory(struct casync_export *exp)
 	}
 	if (rc != 0)
 		LogCrit(COMPONENT_FSAL,
-			"export %" PRIu16 ": path '%s' (mounted: '%s'): %s",
+			"export %" PRIu16
+			": cannot export path '%s' (mounted: '%s'): %s",
 			exp->export.export_id, path,
 			casync_mount_path(exp->mount), strerror(-rc));
 	return rc;

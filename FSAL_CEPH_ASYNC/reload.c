@@ -48,7 +48,7 @@ static bool reload_takes_restart(const struct casync_module *module,
 			       sizeof(list)))
 		return false;
 	LogCrit(COMPONENT_CONFIG,
-		"%s { }: reload refused, all its old values stay; these take a restart of Ganesha: %s",
+		"%s { }: reload refused, all old values stay; these keys need a restart of Ganesha: %s",
 		casync_name, list);
 	err_type->invalid = true;
 	return true;
@@ -64,8 +64,7 @@ static void reload_module_locked(struct casync_module *module,
 
 	if (casync_config_read_module(config, &fresh, err_type) &&
 	    !reload_takes_restart(module, &fresh, err_type)) {
-		(void)snprintf(of, sizeof(of),
-			       "%s { }, for exports read from now on",
+		(void)snprintf(of, sizeof(of), "%s { }, for exports read later",
 			       casync_name);
 		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_lock();
@@ -114,7 +113,7 @@ static bool reload_takes_remount(const struct casync_export *exp,
 		return false;
 	LogCrit(COMPONENT_CONFIG,
 		"export %" PRIu16
-		": reload refused, all its old values stay; these take a new mount: %s; put them back, or remove the export and add it again",
+		": reload refused, all old values stay; these keys need a new mount: %s; restore them, or remove the export and add it again",
 		exp->export.export_id, list);
 	return true;
 }

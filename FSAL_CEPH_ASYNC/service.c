@@ -78,7 +78,7 @@ void casync_service_register(void)
 		return;
 	if (!library_is_connected) {
 		LogCrit(COMPONENT_FSAL,
-			"Register_Service = true: no RADOS_URLS { watch_url }, with whose connection Ganesha registers; serving goes on unregistered");
+			"Register_Service = true: no RADOS_URLS { watch_url }; Ganesha registers over its connection; serving continues without registration");
 		return;
 	}
 
@@ -88,7 +88,7 @@ void casync_service_register(void)
 			dlsym(library, "register_service_to_ceph");
 	if (register_service == NULL)
 		LogCrit(COMPONENT_FSAL,
-			"Register_Service = true: %s; install Ganesha's RADOS library or leave the key out; serving goes on",
+			"Register_Service = true: %s; install Ganesha's RADOS library or remove the key; serving continues without registration",
 			dlerror());
 	else
 		register_service(module_keys->nodeid);

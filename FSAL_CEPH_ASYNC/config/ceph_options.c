@@ -8,27 +8,28 @@
 
 #include "ceph_options.h"
 
-/* Options that are not the administrator's, and why. */
+/* Options that the administrator may not set, and why. */
 static const struct {
 	const char *name, *why;
 } reserved[] = {
 	{"client_oc",
-	 "it stays false: with libcephfs' object cache write-back errors would be hidden from COMMIT"},
-	{"client_acl_type", "it stays posix_acl, which NFSv4 ACLs are kept in"},
+	 "it must stay false: libcephfs' object cache hides write-back errors from COMMIT"},
+	{"client_acl_type",
+	 "it must stay posix_acl: NFSv4 ACLs are stored as POSIX ACLs"},
 	{"client_permissions",
-	 "it stays true: what clients may do is checked there"},
+	 "it must stay true: libcephfs checks access with it"},
 	{"client_force_lazyio",
-	 "it lets files be read and written without the MDS' leave, so that other clients and gateways would see old data"},
+	 "with it libcephfs reads and writes without capabilities of the MDS; other clients and gateways would see old data"},
 	{"client_use_faked_inos",
-	 "file handles have the true inode numbers; clients would lose their mounts"},
-	{"client_mountpoint", "the root is Cmount_Path or the export's Path"},
-	{"client_fs", "the file system is chosen by Filesystem"},
-	{"client_mds_namespace", "the file system is chosen by Filesystem"},
-	{"client_mount_timeout", "that is Mount_Timeout"},
+	 "file handles contain the true inode numbers; clients would lose their mounts"},
+	{"client_mountpoint", "use Cmount_Path or the export's Path"},
+	{"client_fs", "use Filesystem"},
+	{"client_mds_namespace", "use Filesystem"},
+	{"client_mount_timeout", "use Mount_Timeout"},
 	{"rados_osd_op_timeout",
-	 "a write that has timed out may still be done, after a later one of the same bytes"},
-	{"key", "that is Secret_Access_Key"},
-	{"keyfile", "that is Secret_Access_Key"},
+	 "a write that timed out may still reach the disk, after a later write of the same bytes"},
+	{"key", "use Secret_Access_Key"},
+	{"keyfile", "use Secret_Access_Key"},
 };
 
 static bool ceph_options_refuse(const char *because, char *why, size_t size)
@@ -37,7 +38,7 @@ static bool ceph_options_refuse(const char *because, char *why, size_t size)
 	return false;
 }
 
-/* Without the white space at both ends. */
+/* Drop white space at both ends. */
 static void ceph_options_trim(const char **begin, const char **end)
 {
 	while (*begin < *end && isspace((unsigned char)**begin))
@@ -46,7 +47,7 @@ static void ceph_options_trim(const char **begin, const char **end)
 		(*end)--;
 }
 
-/* Ceph's names are lower case; it takes spaces for underscores. */
+/* Ceph's names are lower case.  It accepts spaces as underscores. */
 static bool ceph_options_copy_name(const char *begin, const char *end,
 				   char *name)
 {
@@ -99,9 +100,9 @@ bool casync_ceph_option_parse(const char *text, char *line, char *why,
 			why, size);
 	if (ceph_options_is_reserved(line, why, size))
 		return false;
-	/* A line of its own in the list. */
+	/* Each option is one line of the list. */
 	if (memchr(value, '\n', (size_t)(end - value)) != NULL)
-		return ceph_options_refuse("a value has one line only", why,
+		return ceph_options_refuse("the value must be one line", why,
 					   size);
 
 	length = strlen(line);

@@ -153,7 +153,7 @@ static bool config_bogus_refused(struct config_error_type *err_type,
 	if (!refuse_it)
 		return false;
 	LogCrit(COMPONENT_CONFIG,
-		"%s is refused: it has an unknown key or value, which Ganesha names with file and line when it ends reading the configuration",
+		"%s is refused: it has an unknown key or value; see Ganesha's line about it, with file and line number, at the end of the configuration messages",
 		where);
 	err_type->validate = true;
 	return true;

@@ -321,7 +321,7 @@ static bool key_values_fits(const char *name, uint32_t bytes,
 	(void)snprintf(
 		why, size,
 		"%s = %" PRIu32 " with Max_Inflight_Bytes = %" PRIu64
-		": one request would be over the limit on all of them; lower the first or raise the second",
+		": one request alone would exceed the limit; lower the first or raise the second",
 		name, bytes, tuning->max_inflight_bytes);
 	return false;
 }

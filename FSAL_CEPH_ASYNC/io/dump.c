@@ -11,9 +11,9 @@
 #include "op.h"
 
 static const char *const state_names[] = {
-	[CASYNC_OP_NEW] = "NEW (getting an open file)",
-	[CASYNC_OP_JOURNALING] = "JOURNALING (a new file, before its data)",
-	[CASYNC_OP_HELD] = "HELD (others of its file go first)",
+	[CASYNC_OP_NEW] = "NEW (opening the file)",
+	[CASYNC_OP_JOURNALING] = "JOURNALING (first flush of a new file)",
+	[CASYNC_OP_HELD] = "HELD (waits for other requests of its file)",
 	[CASYNC_OP_SUBMITTED] = "SUBMITTED (with libcephfs)",
 	[CASYNC_OP_QUEUED] = "QUEUED (libcephfs has answered)",
 	[CASYNC_OP_FINISHING] = "FINISHING",
@@ -55,7 +55,8 @@ void casync_dump_ended(const struct casync_op *op)
 	char line[CASYNC_DUMP_LINE];
 
 	casync_dump_take(op, &dump);
-	LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow, has ended: %s: %s",
+	LogWarn(COMPONENT_FSAL,
+		"export %" PRIu16 ": slow request completed: %s: %s",
 		op->exp->export.export_id,
 		casync_dump_format(&dump, line, sizeof(line)),
 		fsal_err_txt(op->status));

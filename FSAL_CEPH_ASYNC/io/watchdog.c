@@ -72,7 +72,7 @@ static void watchdog_look_for_slow_ops(struct casync_export *exp)
 		casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW,
 			     harvest.seen);
 	for (i = 0; i < harvest.taken; i++)
-		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow: %s",
+		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow request: %s",
 			exp->export.export_id,
 			casync_dump_format(&harvest.dumps[i], line,
 					   sizeof(line)));
@@ -107,7 +107,7 @@ static void watchdog_look_for_duplicates(void)
 
 	while (casync_duplicates_next(&duplicate))
 		LogCrit(COMPONENT_FSAL,
-			"libcephfs: a second completion, ignored: result %" PRIi64
+			"libcephfs: a second completion is ignored: result %" PRIi64
 			" for the part at %" PRIu64 " of %s",
 			duplicate.result, duplicate.part_offset,
 			casync_dump_format(&duplicate.op, line, sizeof(line)));

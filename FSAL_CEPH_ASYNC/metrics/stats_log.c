@@ -49,7 +49,7 @@ static uint64_t stats_log_errors_of(const struct casync_totals *totals,
 	uint64_t errors = 0;
 	unsigned int i;
 
-	/* To come again is no error; it has its own place in the line. */
+	/* A request to retry is no error; the line counts it elsewhere. */
 	for (i = CASYNC_ERROR_DELAY + 1; i < CASYNC_ERROR_CLASSES; i++)
 		errors += classes[i];
 	return errors;
@@ -128,7 +128,7 @@ const char *casync_stats_log_format(const struct casync_view *view,
 			 stats_log_mean_us(flush));
 	stats_log_append(&text,
 			 "; in flight %" PRIu64 " (peak %" PRIu64
-			 "), waiting %" PRIu64 ", told to come again %" PRIu64
+			 "), waiting %" PRIu64 ", asked to retry %" PRIu64
 			 ", slow %" PRIu64,
 			 view->inflight.ops, view->inflight.peak_ops,
 			 view->inflight.waiting, stats_log_delays(totals),

@@ -175,7 +175,7 @@ static int connect_reclaim(struct casync_mount *mount,
 	rc = connect_own_uuid(mount, uuid, sizeof(uuid));
 	if (rc != 0)
 		return casync_connect_failed(params, rc,
-					     "asking for this node's id");
+					     "reading this node's id");
 
 	/* Long enough for a restart: state must not go before we are back. */
 	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
@@ -184,7 +184,7 @@ static int connect_reclaim(struct casync_mount *mount,
 		LogEvent(
 			COMPONENT_FSAL,
 			"export %" PRIu16
-			": session '%s' is from before a restart of the MDS, taking it over once more",
+			": session '%s' is older than the last restart of the MDS; reclaiming it again",
 			params->export_id, uuid);
 		return CASYNC_CONNECT_AGAIN;
 	}
@@ -192,12 +192,12 @@ static int connect_reclaim(struct casync_mount *mount,
 		mount->stuck = true;
 	if (rc != 0 && rc != -ENOENT)
 		return casync_connect_failed(
-			params, rc, "User_Id '%s', taking over session '%s'",
+			params, rc, "User_Id '%s', reclaiming session '%s'",
 			connect_shown(mount->user_id, "admin"), uuid);
 	ceph_set_uuid(mount->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
-		 rc == 0 ? ", taken over from a former run" : "",
+		 rc == 0 ? ", reclaimed from a former run" : "",
 		 connect_fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)"
 					       : "");
 	return 0;
@@ -276,8 +276,8 @@ static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 	if (rc != 0)
 		LogWarn(COMPONENT_FSAL,
 			"no delegations: NFSv4 Lease_Lifetime = %" PRIu32
-			" s wants them back within %" PRIu32
-			" s, Ceph within %" PRIu32
+			" s needs %" PRIu32
+			" s to get one back, Ceph allows %" PRIu32
 			" s (session_timeout of the file system): %s",
 			nfs_param.nfsv4_param.lease_lifetime, timeout_s,
 			ceph_get_cap_return_timeout(ceph), strerror(-rc));
@@ -297,8 +297,7 @@ int casync_connect(struct casync_mount *mount,
 
 	rc = casync_upcalls_register(&mount->upcalls, mount->ceph);
 	if (rc < 0)
-		return casync_connect_failed(params, rc,
-					     "registering for upcalls");
+		return casync_connect_failed(params, rc, "registering upcalls");
 
 	rc = ceph_mount(mount->ceph, mount->path);
 	if (rc < 0)
@@ -370,7 +369,7 @@ static void connect_give_up(struct casync_mount *mount, uint32_t timeout_s)
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
 		": unmounting '%s' of file system '%s' did not end within %" PRIu32
-		" s; its CephFS session is left behind",
+		" s; its CephFS session stays open",
 		mount->export_id, mount->path,
 		connect_shown(mount->filesystem, "(default)"), timeout_s);
 	mount->stuck = true;
@@ -397,7 +396,8 @@ void casync_disconnect_begin(struct casync_mount *mount)
 		mount->ending = &teardown->call;
 		return;
 	}
-	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": no thread to unmount: %s",
+	LogCrit(COMPONENT_FSAL,
+		"export %" PRIu16 ": cannot start a thread to unmount: %s",
 		mount->export_id, strerror(-rc));
 	mount->stuck = true;
 	casync_stay();

@@ -226,8 +226,8 @@ static int mount_check_options(const struct casync_mount *mount,
 		return 0;
 	return casync_connect_failed(
 		params, -EINVAL,
-		"Ceph_Option: not those of export %" PRIu16
-		", with which it shares the mount of '%s'; make them the same, or give it a Cmount_Path or User_Id of its own",
+		"Ceph_Option: not the options of export %" PRIu16
+		", which shares the mount of '%s'; make them equal, or give this export its own Cmount_Path or User_Id",
 		mount->export_id, mount->path);
 }
 
@@ -275,9 +275,8 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 		mount->stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);
-	LogEvent(COMPONENT_FSAL, "take-over of node '%s', session '%s': %s",
-		 nodeid, uuid,
-		 rc == 0 ? "its session is ended" : casync_connect_reason(rc));
+	LogEvent(COMPONENT_FSAL, "takeover of node '%s': session '%s': %s",
+		 nodeid, uuid, rc == 0 ? "ended" : casync_connect_reason(rc));
 	return rc;
 }
 

@@ -97,9 +97,9 @@ static bool stale_sessions_end_session(struct casync_mount *session,
 	rc = casync_connect_end_session(session, &params);
 	LogEvent(COMPONENT_FSAL,
 		 "export %" PRIu16
-		 ": its session from before a restart of the MDS: %s",
+		 ": session from before the restart of the MDS: %s",
 		 session->export_id,
-		 rc == 0 ? "ended, if there was one"
+		 rc == 0 ? "ended, or there was none"
 			 : casync_connect_reason(rc));
 	return rc != -ETIMEDOUT;
 }

@@ -70,7 +70,7 @@ static void upcalls_invalidate_all(struct casync_upcalls *upcalls,
 {
 	LogWarn(COMPONENT_FSAL,
 		"export %" PRIu16
-		": more changes by others than could be queued; everything cached is invalidated",
+		": too many changes by other clients to queue; all cached objects are invalidated",
 		exp->export.export_id);
 	casync_object_table_visit(&upcalls->table, exp,
 				  upcalls_invalidate_one_of_all,

@@ -77,7 +77,8 @@ static int layout_write_preset(const struct casync_export *exp, char *value,
 	rc = ceph_get_default_data_pool_name(
 		exp->ceph, value + sizeof(PRESET) - 1, size - sizeof(PRESET));
 	if (rc < 0)
-		return layout_failed(exp, rc, "asking for the data pool of",
+		return layout_failed(exp, rc,
+				     "reading the default data pool of",
 				     casync_mount_path(exp->mount));
 	/* libcephfs gives the length, and no NUL. */
 	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
@@ -205,7 +206,7 @@ static const char *layout_reason(int rc)
 	case EACCES:
 		return "User_Id lacks the MDS capability p (ceph fs authorize ... rwp)";
 	case EINVAL:
-		return "the pool is none of this file system's (ceph fs add_data_pool), or the MDS refuses the sizes";
+		return "the pool does not belong to this file system (ceph fs add_data_pool), or the MDS refuses the sizes";
 	default:
 		return strerror(-rc);
 	}
@@ -226,7 +227,7 @@ static void layout_complain(const struct casync_export *exp, const char *wanted,
 		return;
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
-		": files cannot be created, layout '%s' is refused: %s",
+		": files cannot be created: layout '%s' is refused: %s",
 		exp->export.export_id, wanted, layout_reason(rc));
 }
 

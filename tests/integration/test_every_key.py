@@ -515,15 +515,15 @@ def test_options_reach_the_client(second):
 
 
 def test_options_of_a_shared_mount_must_agree(cluster, second):
-    cluster.expected += ["export 101: Ceph_Option: not those of export 100",
+    cluster.expected += ["export 101: Ceph_Option: not the options of export 100",
                          r"Could not create export for \(/e101", *FOLLOWS]
     shared = 'Cmount_Path = "/"; '
     cached = 'Ceph_Option = "client_cache_size = 7000";'
     log = second(fsal="CEPH", append=[
         export(100, shared + cached), export(101, shared),
         export(102, shared + cached)]).log
-    assert len(critical(log, "export 101: Ceph_Option: not those of export "
-                             "100, with which it shares the mount")) == 1
+    assert len(critical(log, "export 101: Ceph_Option: not the options of "
+                             "export 100, which shares the mount")) == 1
     assert cluster.exported("/e100")
     assert not cluster.exported("/e101")
     assert cluster.exported("/e102")

@@ -283,7 +283,7 @@ def test_zerocopy_is_told_to_have_no_effect(cluster, second):
     "Max_Inflight = 1;", "Max_Inflight_Bytes = 1048576;"))
 def test_limits_in_flight_hold_up_and_lose_nothing(second, cluster, keys):
     """Sixteen requests at once, of which few may be on their way: each has
-    its answer, or is told to come again."""
+    its answer, or is asked to retry."""
     second(block=keys)
     connection, root = second_root()
     handle = nfs3.create(connection, root, f"in-flight-{time.time_ns()}")

@@ -92,7 +92,7 @@ class Reloaded:
     def serves(self):
         assert self.cluster.exported(SECOND_PSEUDO), self.log.text()
         assert len(self.cluster.sessions(self.begun.pid)) == 1
-        assert not self.log.matching("taken over from a former run")
+        assert not self.log.matching("reclaimed from a former run")
 
 
 def until(true, what, log):
@@ -228,8 +228,8 @@ def test_keys_of_the_mount_are_refused(reloaded, client):
         log = reloaded.keys((key, value), ("Stable_Write", "full"),
                             ("Max_Read", "65536"))
         line = told(log, "reload refused")
-        assert ":CRIT :export 2: reload refused, all its old values stay; " \
-            f"these take a new mount: {words}; put them back, or remove " \
+        assert ":CRIT :export 2: reload refused, all old values stay; " \
+            f"these keys need a new mount: {words}; restore them, or remove " \
             "the export and add it again" in line, line
         assert not log.matching(r"export 2: \w+ = .* \(was ")
         assert "hushhush" not in log.text()
@@ -278,7 +278,7 @@ def test_what_ganesha_refuses_does_not_end_the_export(reloaded, client):
 
 def test_defaults_are_read_again(reloaded):
     log = reloaded.reload("--block", "Max_Inflight = 77; Slow_Op_Warn = 5;")
-    told(log, "CEPH_ASYNC { }, for exports read from now on: "
+    told(log, "CEPH_ASYNC { }, for exports read later: "
               "Max_Inflight = 77 (was 8192)")
     told(log, "export 2: Max_Inflight = 77 (was 8192)")
     told(log, "export 2: Slow_Op_Warn = 5 (was 10000)")
@@ -288,8 +288,8 @@ def test_defaults_are_read_again(reloaded):
     told(log, "export 2: Max_Inflight = 78 (was 77)")
     log = reloaded.reload("--export", "", "--block",
                           "Max_Inflight = 79; Umask = 022; NodeId = x;")
-    told(log, "CEPH_ASYNC { }: reload refused, all its old values stay; "
-              'these take a restart of Ganesha: Umask = 022 (was 0), '
+    told(log, "CEPH_ASYNC { }: reload refused, all old values stay; "
+              'these keys need a restart of Ganesha: Umask = 022 (was 0), '
               'NodeId = "x" (was not set)')
     # The export is read all the same, with the old defaults.
     told(log, "export 2: Max_Inflight = 77 (was 78)")
@@ -305,10 +305,10 @@ def test_defaults_are_read_again(reloaded):
 
 def test_a_default_that_takes_a_mount_holds_for_new_exports(reloaded):
     log = reloaded.reload("--block", "Mount_Timeout = 59;")
-    told(log, "CEPH_ASYNC { }, for exports read from now on: "
+    told(log, "CEPH_ASYNC { }, for exports read later: "
               "Mount_Timeout = 59 (was 60)")
-    told(log, "export 2: reload refused, all its old values stay; these take "
-              "a new mount: Mount_Timeout = 59 (was 60); ")
+    told(log, "export 2: reload refused, all old values stay; these keys "
+              "need a new mount: Mount_Timeout = 59 (was 60); ")
     reloaded.serves()
     reloaded.reload("--block", "")
 
@@ -376,7 +376,7 @@ def test_update_export_by_dbus(lab, tmp_path):
                            keys='Max_Inflight = 13; User_Id = "x";'))
     with pytest.raises(dbus.DBusException):
         update_export(file, 77)
-    told(log, 'these take a new mount: User_Id = "x" (was not set); ')
+    told(log, 'these keys need a new mount: User_Id = "x" (was not set); ')
     assert not log.matching("Max_Inflight = 13")
     assert lab.exported("/second", 2049)
 

@@ -35,7 +35,7 @@ fs.truncate(sys.argv[1], 1 << 20)
 """
 WORKERS = 32
 IN_FLIGHT = 128
-SLOW = "slow: WRITE"
+SLOW = "slow request: WRITE"
 
 
 def python(code, path):

@@ -179,7 +179,7 @@ def test_full_exports_do_not_take_the_workers(exports, record, what):
         until(export.flight.complete, "all are answered")
     healthy.close()
     later = sum(len(export.refused()) for export in exports) - len(waits)
-    told = f"{len(waits)} were told to come again"
+    told = f"{len(waits)} were asked to retry"
     if waits:
         told += (f", after {median(waits):.2f} s in the median and "
                  f"{max(waits):.2f} at most")

@@ -75,7 +75,7 @@ static void another_form_is_refused(void **state)
 		assert_non_null(strstr(why, "it must be \"name = value\""));
 	}
 	assert_false(parse("a = b\nc = d"));
-	assert_string_equal(why, "a value has one line only");
+	assert_string_equal(why, "the value must be one line");
 }
 
 /* Each with a word of its reason; and in the spellings Ceph takes. */
@@ -87,14 +87,14 @@ static void what_breaks_a_promise_is_refused_with_the_reason(void **state)
 		{"client oc = true", "COMMIT"},
 		{"Client-OC=true", "COMMIT"},
 		{"client_acl_type = none", "posix_acl"},
-		{"client_permissions = false", "checked there"},
+		{"client_permissions = false", "checks access"},
 		{"client_force_lazyio = true", "old data"},
 		{"client_use_faked_inos = true", "file handles"},
 		{"client_mountpoint = /x", "Cmount_Path"},
 		{"client_fs = x", "Filesystem"},
 		{"client_mds_namespace = x", "Filesystem"},
 		{"client_mount_timeout = 5", "Mount_Timeout"},
-		{"rados_osd_op_timeout = 5", "after a later one"},
+		{"rados_osd_op_timeout = 5", "after a later write"},
 		{"key = AQ==", "Secret_Access_Key"},
 		{"keyfile = /x", "Secret_Access_Key"},
 	};

@@ -164,7 +164,7 @@ static void error_is_counted_and_its_bytes_are_not(void **state)
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_DATA), 0);
 }
 
-/* No room: told to come again, without having been let in. */
+/* No room: the client is asked to retry; the request was never let in. */
 static void closed_export_answers_delay(void **state)
 {
 	(void)state;

@@ -258,12 +258,12 @@ static void slow_request_is_logged_and_so_is_its_end(void **state)
 	casync_watchdog_add(&rig.exp);
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
-	assert_true(warned("slow: READ inode 0x10000000001"));
+	assert_true(warned("slow request: READ inode 0x10000000001"));
 	assert_true(stub_warned("state SUBMITTED"));
 	fake_complete_in_order();
 	settle(io);
 	casync_watchdog_remove(&rig.exp);
-	assert_true(stub_warned("slow, has ended: READ inode 0x10000000001"));
+	assert_true(stub_warned("slow request completed: READ inode 0x10000000001"));
 	free_io(io);
 }
 

@@ -49,7 +49,7 @@ static void idle_export_has_zeros(void **state)
 		"WRITE 0 of 0 bytes, mean us queued 0 libcephfs 0 "
 		"handover 0 finish 0, total p99 <= 0, errors 0; "
 		"COMMIT 0, errors 0; flushes 0, mean us 0; "
-		"in flight 0 (peak 0), waiting 0, told to come again 0, "
+		"in flight 0 (peak 0), waiting 0, asked to retry 0, "
 		"slow 0; completed inline 0, deferred closes 0, ends of file 0, "
 		"caps released 0 kept 0, invalidates 0; session serves");
 }
@@ -91,7 +91,7 @@ static void everything_is_in_its_place(void **state)
 		"WRITE 2 of 0 bytes, mean us queued 0 libcephfs 0 "
 		"handover 0 finish 0, total p99 <= 0, errors 1; "
 		"COMMIT 1, errors 1; flushes 2, mean us 2000; "
-		"in flight 3 (peak 9), waiting 4, told to come again 1, "
+		"in flight 3 (peak 9), waiting 4, asked to retry 1, "
 		"slow 6; completed inline 7, deferred closes 8, ends of file 9, "
 		"caps released 10 kept 11, invalidates 12; session lost");
 }

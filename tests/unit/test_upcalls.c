@@ -415,7 +415,7 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	check_heard(0, INVALIDATE, 1 + 60);
 	check_heard(1, INVALIDATE, 1 + 40);
 	assert_int_equal(stub.warnings, EXPORTS);
-	assert_true(stub_warned("more changes by others"));
+	assert_true(stub_warned("too many changes by other clients"));
 	assert_true(upcalls.invalidated == CASYNC_UPCALLS_MAX + 6);
 
 	/* And it goes on as before. */
