@@ -26,7 +26,7 @@ unsigned int casync_bucket(uint64_t us)
 	return bucket < CASYNC_BUCKETS - 1 ? bucket : CASYNC_BUCKETS - 1;
 }
 
-/* Rarely written, so looked at first. */
+/* Read first: a new maximum is rare. */
 static void metrics_raise_to(uint64_t *most, uint64_t value)
 {
 	uint64_t seen = __atomic_load_n(most, __ATOMIC_RELAXED);
@@ -56,7 +56,7 @@ void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
 
 	if (!CASYNC_METRICS_ON)
 		return;
-	/* The count last: who sees it sees the sum too. */
+	/* The count last: a reader that sees the count sees the sum too. */
 	__atomic_fetch_add(&to->sum_us[bucket], us, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&to->count[bucket], 1, __ATOMIC_RELEASE);
 	metrics_raise_to(&to->max_us, us);
@@ -201,17 +201,19 @@ uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
 
 /* --- names */
 
-#define REQUESTS(row, op)                                             \
-	{                                                             \
-		"requests_total", "READ, WRITE and COMMIT answered.", \
-			row " requests", {"op"},                      \
-		{                                                     \
-			op                                            \
-		}                                                     \
+#define REQUESTS(row, op)                                                \
+	{                                                                \
+		"requests_total", "Requests answered, errors included.", \
+			row " requests", {"op"},                         \
+		{                                                        \
+			op                                               \
+		}                                                        \
 	}
 #define BYTES(row, op)                                                     \
 	{                                                                  \
-		"bytes_total", "Bytes transferred.", row " bytes", {"op"}, \
+		"bytes_total",                                             \
+			"Bytes transferred by requests without an error.", \
+			row " bytes", {"op"},                              \
 		{                                                          \
 			op                                                 \
 		}                                                          \
@@ -242,15 +244,15 @@ uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
 		"errors_total", ERRORS_HELP, row " other error", \
 			{"op", "class"}, {op, "other"}           \
 	}
-#define STABLE(mode)                                              \
-	{                                                         \
-		"stable_writes_total",                            \
-			"WRITEs answered as stable, by the mode " \
-			"(promoted: none was asked for).",        \
-			"WRITE stable " mode, {"mode"},           \
-		{                                                 \
-			mode                                      \
-		}                                                 \
+#define STABLE(mode)                                                  \
+	{                                                             \
+		"stable_writes_total",                                \
+			"WRITEs answered as stable, by Stable_Write " \
+			"(promoted: the client asked for unstable).", \
+			"WRITE stable " mode, {"mode"},               \
+		{                                                     \
+			mode                                          \
+		}                                                     \
 	}
 #define PLAIN(name, help, row)           \
 	{                                \
@@ -275,59 +277,63 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	STABLE("full"),
 	STABLE("promoted"),
 	PLAIN("flushes_avoided_total",
-	      "Stable WRITEs that needed nothing of the MDS.",
+	      "Stable WRITEs answered without a metadata flush.",
 	      "WRITE without flush"),
 	PLAIN("commits_free_total",
-	      "COMMITs that needed nothing of the MDS.",
+	      "COMMITs answered without a metadata flush.",
 	      "COMMIT without flush"),
 	PLAIN("flush_requests_total",
-	      "Requests that waited for a metadata flush; several share one.",
+	      "Requests that waited for a metadata flush; several can share "
+	      "one flush.",
 	      "flush requests"),
 	PLAIN("flush_errors_total", "Metadata flushes that failed.",
 	      "flush errors"),
 	PLAIN("journaled_first_total",
-	      "WRITEs that waited until the MDS had the new file on disk.",
+	      "First WRITEs of new files, which wait for a metadata flush.",
 	      "WRITE journaled first"),
 	PLAIN("held_total",
-	      "Requests queued because others of their file were being "
-	      "submitted, or were in the air before them.", "held"),
+	      "Requests queued in the gate of their file, behind other "
+	      "requests of it.", "held"),
 	PLAIN("gathered_total",
-	      "WRITEs that went to libcephfs in one call with others.",
+	      "WRITEs that shared a call of libcephfs with other WRITEs.",
 	      "WRITE gathered"),
-	PLAIN("gathered_calls_total", "Calls that such WRITEs went in.",
+	PLAIN("gathered_calls_total", "Calls of libcephfs that several WRITEs shared.",
 	      "WRITE gathered calls"),
 	PLAIN("blocking_reads_total",
-	      "READs past the known end of a file, done by a blocking call.",
+	      "READs past the known end of a file, done with a blocking "
+	      "call.",
 	      "READ blocking"),
 	PLAIN("repaired_reads_total",
-	      "READs that came back short: hole, end of file or truncate.",
+	      "READs that came back short: a hole, the end of the file, or "
+	      "a truncation.",
 	      "READ repaired"),
 	PLAIN("size_checks_total",
-	      "READs up to the known end, which asked for the size.",
+	      "READs up to the known end that asked for the file size.",
 	      "READ size checks"),
 	PLAIN("slow_requests_total", "Requests older than Slow_Op_Warn.",
 	      "slow"),
 	PLAIN("eof_reads_total", "READs answered with end of file.",
 	      "READ end of file"),
 	PLAIN("completed_inline_total",
-	      "READs and WRITEs that libcephfs called back for before its call "
-	      "returned.", "completed inline"),
+	      "READs and WRITEs whose callbacks all came before libcephfs' "
+	      "call returned.", "completed inline"),
 	PLAIN("deferred_close_total",
-	      "READs and WRITEs after which a worker closed a temporary fd.",
+	      "READs and WRITEs whose temporary fd was closed by a worker "
+	      "thread.",
 	      "deferred close"),
 	PLAIN("caps_released_total",
-	      "Inodes that the cache let go of when the MDS asked.",
+	      "Inodes that the cache released because the MDS asked.",
 	      "caps released"),
 	PLAIN("caps_kept_total",
-	      "Inodes that the MDS asked for and that were in use.",
+	      "Inodes that the MDS asked for, but that were in use.",
 	      "caps kept"),
 	PLAIN("invalidates_total",
-	      "Invalidations of the cache that libcephfs asked for.",
+	      "Cache invalidations because another client changed a file.",
 	      "invalidates"),
 };
 
 #define STAGE(row, op, stage)                                              \
-	{"latency_us", "Time that requests spend in each stage.",          \
+	{"latency_us", "Time of requests in each stage.",          \
 	 row " " stage, {"op", "stage"}, {op, stage}}
 #define ALL_STAGES(row, op)                                                \
 	STAGE(row, op, "queued"), STAGE(row, op, "libcephfs"),             \
@@ -341,7 +347,8 @@ const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
 	PLAIN("flush_us", "Time of metadata flushes (ceph_ll_sync_inode).",
 	      "flush"),
 	PLAIN("throttle_us",
-	      "Time that requests waited for room below Max_Inflight.",
+	      "Time that requests waited because an in-flight limit was "
+	      "reached.",
 	      "throttled"),
 };
 /* clang-format on */

@@ -31,11 +31,14 @@ static const struct {
 	const char *help;
 } gauge_names[GAUGES] = {
 	[IN_FLIGHT] = {"in_flight", "Requests in flight."},
-	[IN_FLIGHT_BYTES] = {"in_flight_bytes", "Bytes of them."},
-	[IN_FLIGHT_PEAK] = {"in_flight_peak",
-			    "Most requests ever in flight at once."},
-	[WAITING] = {"waiting", "Requests that wait for room below "
-				"Max_Inflight."},
+	[IN_FLIGHT_BYTES] = {"in_flight_bytes",
+			     "Bytes of the requests in flight."},
+	[IN_FLIGHT_PEAK] =
+		{"in_flight_peak",
+		 "Most requests in flight at once since the export was "
+		 "added."},
+	[WAITING] = {"waiting", "Requests that wait because an in-flight "
+				"limit is reached."},
 	[OLDEST_MS] = {"oldest_in_flight_ms",
 		       "Age of the oldest request in flight."},
 };
@@ -48,13 +51,13 @@ struct casync_prometheus {
 	histogram_metric_handle_t histograms[CASYNC_HISTOGRAMS];
 	gauge_metric_handle_t gauges[GAUGES];
 	gauge_metric_handle_t session;
-	/** Of the export that is there now. */
+	/** Totals of the current export that were already added. */
 	struct casync_totals shown;
 };
 
 static struct casync_prometheus *all;
 
-/* Of Ganesha; NULL where it has no monitoring. */
+/* Ganesha's functions; NULL if it has no monitoring. */
 static struct {
 	__typeof__(&monitoring__register_counter) register_counter;
 	__typeof__(&monitoring__register_gauge) register_gauge;
@@ -91,7 +94,7 @@ static bool prometheus_find_all(void)
 			       "monitoring__histogram_observe");
 }
 
-/* What is not of one export. */
+/* Metrics without the label "export". */
 static void prometheus_register_module(void)
 {
 	char libcephfs[32];
@@ -106,12 +109,15 @@ static void prometheus_register_module(void)
 	labels[1] = METRIC_LABEL("libcephfs", libcephfs);
 	build_info = registry.register_gauge(
 		PREFIX "build_info",
-		METRIC_METADATA("Always 1.", METRIC_UNIT_NONE), labels, 2);
+		METRIC_METADATA("Always 1; the labels have the versions.",
+				METRIC_UNIT_NONE),
+		labels, 2);
 	registry.gauge_set(build_info, 1);
 	duplicates = registry.register_counter(
 		PREFIX "duplicate_completions_total",
-		METRIC_METADATA("Second completions of libcephfs, ignored.",
-				METRIC_UNIT_NONE),
+		METRIC_METADATA(
+			"Calls that libcephfs completed twice; the second completion is ignored.",
+			METRIC_UNIT_NONE),
 		NULL, 0);
 }
 
@@ -124,7 +130,7 @@ static bool prometheus_available(void)
 		} else {
 			registry.register_counter = NULL;
 			LogInfo(COMPONENT_FSAL,
-				"this Ganesha has no monitoring: no metrics for Prometheus");
+				"this Ganesha has no monitoring; there are no metrics for Prometheus");
 		}
 	}
 	return registry.register_counter != NULL;
@@ -213,8 +219,8 @@ static void prometheus_register_session(struct casync_prometheus *of,
 	labels[1] = METRIC_LABEL("client", client);
 	of->session = registry.register_gauge(
 		PREFIX "session_state",
-		METRIC_METADATA("The export's CephFS session: 1 serves, 2 "
-				"lost, 0 the export is gone.",
+		METRIC_METADATA("State of the CephFS session: 1 serves, 2 "
+				"lost, 0 export removed.",
 				METRIC_UNIT_NONE),
 		labels, 2);
 }
