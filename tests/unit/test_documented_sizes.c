@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * The documents quote sizes and counts of the code.  Each is compared with the
+ * code here, in the words around it.  If one differs: correct the document.
+ */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "config.h"
+
+#include "fsal.h"
+
+#include "await.h"
+#include "complete.h"
+#include "export.h"
+#include "metrics.h"
+#include "object.h"
+#include "object_table.h"
+#include "op.h"
+#include "pool.h"
+#include "recalls.h"
+#include "upcalls.h"
+#include "workers.h"
+
+#include <setjmp.h>
+#include <cmocka.h>
+
+#define WATCHDOGS 1U
+#define US_PER_S 1e6
+
+/* A document's text; the caller frees it. */
+static char *read_document(const char *name)
+{
+	char path[1024];
+	FILE *file;
+	char *text;
+	long size;
+
+	(void)snprintf(path, sizeof(path), "%s/%s", CASYNC_DOCS, name);
+	file = fopen(path, "r");
+	if (file == NULL)
+		fail_msg("%s cannot be read", path);
+	assert_int_equal(fseek(file, 0, SEEK_END), 0);
+	size = ftell(file);
+	assert_true(size > 0);
+	rewind(file);
+	text = calloc((size_t)size + 1, 1);
+	assert_non_null(text);
+	assert_int_equal(fread(text, 1, (size_t)size, file), size);
+	(void)fclose(file);
+	return text;
+}
+
+static void quotes(const char *document, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+static void quotes(const char *document, const char *format, ...)
+{
+	char *text = read_document(document);
+	char words[256];
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(words, sizeof(words), format, args);
+	va_end(args);
+	if (strstr(text, words) == NULL)
+		fail_msg("docs/%s does not say \"%s\", as the code does",
+			 document, words);
+	free(text);
+}
+
+/* 60872 as "60,872", in one of a few buffers. */
+static const char *grouped(size_t number)
+{
+	static char buffers[4][32];
+	static unsigned int next;
+	char *text = buffers[next++ % 4];
+
+	if (number < 1000)
+		(void)snprintf(text, 32, "%zu", number);
+	else
+		(void)snprintf(text, 32, "%zu,%03zu", number / 1000,
+			       number % 1000);
+	return text;
+}
+
+/* The documents give the sizes of a build for x86-64. */
+static void need_x86_64(void)
+{
+#ifndef __x86_64__
+	skip();
+#endif
+}
+
+static void a_request(void **state)
+{
+	(void)state;
+	need_x86_64();
+	quotes("operations.md", "kept for the next request | %zu |",
+	       sizeof(struct casync_op));
+	quotes("operations.md", "8192 × %zu bytes", sizeof(struct casync_op));
+	quotes("threads.md", "at most %d bytes of ours", CASYNC_OP_MAX_BYTES);
+	quotes("threads.md", "%zu at present", sizeof(struct casync_op));
+	quotes("threads.md", "%d iovecs for each request (%zu KiB)",
+	       CASYNC_POOL_IOVS,
+	       CASYNC_POOL_IOVS * sizeof(struct iovec) / 1024);
+}
+
+static void parts_of_a_read(void **state)
+{
+	(void)state;
+	need_x86_64();
+	assert_int_equal(CASYNC_OP_PARTS, 2);
+	quotes("operations.md", "in addition | %zu, and %zu for each object",
+	       sizeof(struct casync_part_array), sizeof(struct casync_part));
+	quotes("threads.md", "An array has %zu bytes and %zu for each part",
+	       sizeof(struct casync_part_array), sizeof(struct casync_part));
+}
+
+static void a_file_and_a_state(void **state)
+{
+	(void)state;
+	need_x86_64();
+	quotes("operations.md", "besides what Ganesha and libcephfs keep | %s |",
+	       grouped(sizeof(struct casync_object)));
+	quotes("operations.md", "Ganesha's part included | %s |",
+	       grouped(sizeof(struct casync_state)));
+}
+
+static void an_export(void **state)
+{
+	(void)state;
+	need_x86_64();
+	quotes("operations.md", "| an export | %s; %s of them are metrics |",
+	       grouped(sizeof(struct casync_export)),
+	       grouped(sizeof(struct casync_metrics)));
+}
+
+static void a_mount(void **state)
+{
+	(void)state;
+	need_x86_64();
+	quotes("operations.md", "table of objects | %s and %s |",
+	       grouped(CASYNC_UPCALLS_MAX * sizeof(struct casync_upcall)),
+	       grouped(CASYNC_OBJECT_TABLE_BUCKETS *
+		       sizeof(struct casync_object *)));
+	quotes("threads.md", "a ring of %d events for each mount, %zu bytes",
+	       CASYNC_UPCALLS_MAX, sizeof(struct casync_upcall));
+}
+
+static void threads(void **state)
+{
+	(void)state;
+	assert_int_equal(CASYNC_WORK_LANES, 5);
+	quotes("operations.md", "| our threads | %u, and up to %d in each of five lanes",
+	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_RECALLS_THREADS +
+		       CASYNC_WORK_LANES,
+	       CASYNC_WORKERS_MAX);
+	quotes("threads.md", "At most %d workers wait at once",
+	       CASYNC_AWAIT_MOST);
+}
+
+static void buckets(void **state)
+{
+	(void)state;
+	quotes("metrics.md", "buckets from %" PRIu64 " µs to %.1f s",
+	       casync_bucket_us(0),
+	       (double)casync_bucket_us(CASYNC_BUCKETS - 2) / US_PER_S);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_request),
+		cmocka_unit_test(parts_of_a_read),
+		cmocka_unit_test(a_file_and_a_state),
+		cmocka_unit_test(an_export),
+		cmocka_unit_test(a_mount),
+		cmocka_unit_test(threads),
+		cmocka_unit_test(buckets),
+	};
+
+	return cmocka_run_group_tests_name("documented_sizes", tests, NULL,
+					   NULL);
+}
