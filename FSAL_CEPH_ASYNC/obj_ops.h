@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file obj_ops.h
- * @brief The object operations, by the file that implements them.
+ * @brief The object operations, grouped by the file that implements them.
  *
- * Contracts: fsal_api.h of Ganesha.  All run on a Ganesha worker with op_ctx
- * set and may block; none but read2 and write2 is asynchronous.
+ * fsal_api.h of Ganesha has their contracts.  All run on a Ganesha worker with
+ * op_ctx set, and may block.  Only read2 and write2 are asynchronous.
  *
- * parent_pre and parent_post are left alone throughout: filled in, they mean
- * "atomic with the change" (change_info4), which libcephfs cannot promise;
- * left empty, Ganesha asks by itself and says that it is not atomic.
+ * No operation fills in parent_pre and parent_post.  Filled in, they would mean
+ * "atomic with the change" (change_info4), and libcephfs cannot promise that.
+ * If they are empty, Ganesha asks for the attributes itself and tells the
+ * client that they are not atomic.
  */
 #ifndef CASYNC_OBJ_OPS_H
 #define CASYNC_OBJ_OPS_H
@@ -16,6 +17,8 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+
+struct casync_object;
 
 /** Fill in the operations of files, directories and all others. */
 void casync_obj_ops_init(struct fsal_obj_ops *ops);
@@ -75,12 +78,11 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			      struct fsal_attrlist *attrib_set);
 
 /**
- * Clear setuid and setgid, as a write by somebody who is not root does.
- * libcephfs would, but for the root credentials that files are opened with.
+ * Clear setuid and setgid, as a write by a user other than root does.
+ * libcephfs does not do it, because files are opened with root credentials.
  *
  * @return 0 or a negative errno.
  */
-struct casync_object;
 int casync_drop_privileges(struct casync_object *obj);
 
 /* open.c */

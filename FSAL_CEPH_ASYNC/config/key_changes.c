@@ -6,12 +6,7 @@
 #include <string.h>
 
 #include "key_changes.h"
-
-static bool key_changes_is_text(const struct casync_key *key)
-{
-	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
-	       key->type == CASYNC_KEY_OPTION;
-}
+#include "text.h"
 
 static const void *key_changes_member_of(const struct casync_key *key,
 					 enum casync_block block,
@@ -47,14 +42,9 @@ static uint64_t key_changes_number_of(const struct casync_key *key,
 static bool key_changes_same(const struct casync_key *key, const void *a,
 			     const void *b)
 {
-	const char *text_a, *text_b;
-
-	if (!key_changes_is_text(key))
+	if (!casync_key_is_text(key))
 		return memcmp(a, b, key->bytes) == 0;
-	text_a = key_changes_text_of(a);
-	text_b = key_changes_text_of(b);
-	return text_a == text_b || (text_a != NULL && text_b != NULL &&
-				    strcmp(text_a, text_b) == 0);
+	return casync_text_same(key_changes_text_of(a), key_changes_text_of(b));
 }
 
 const struct casync_key *casync_key_changed(enum casync_block block,
@@ -93,7 +83,7 @@ static const char *key_changes_word_of(const struct casync_key *key,
 	return "?";
 }
 
-/* Those of Ceph_Option are lines: "name=value; name=value". */
+/* The lines of Ceph_Option become "name=value; name=value". */
 static void key_changes_show_text(const char *value, char *text, size_t size)
 {
 	size_t used = 0;
@@ -114,9 +104,9 @@ static void key_changes_show_text(const char *value, char *text, size_t size)
 static void key_changes_show(const struct casync_key *key, const void *member,
 			     char *text, size_t size)
 {
-	if (key_changes_is_text(key) && key_changes_text_of(member) == NULL)
+	if (casync_key_is_text(key) && key_changes_text_of(member) == NULL)
 		(void)snprintf(text, size, "not set");
-	else if (key_changes_is_text(key))
+	else if (casync_key_is_text(key))
 		key_changes_show_text(key_changes_text_of(member), text, size);
 	else if (key->words != NULL)
 		(void)snprintf(text, size, "%s",
@@ -198,7 +188,7 @@ void casync_keys_adopt(enum casync_block block, void *now, void *fresh)
 		void *to = (char *)now + key->at[block];
 		void *from = (char *)fresh + key->at[block];
 
-		if (key_changes_is_text(key))
+		if (casync_key_is_text(key))
 			key_changes_swap(to, from);
 		else
 			key_changes_store(key, to, from);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * From text to values and back, by the table of keys.
+ * Parses, stores and describes values by the table of keys.
  */
 #include "config.h"
 
@@ -14,20 +14,15 @@
 
 #include "ceph_options.h"
 #include "keys.h"
+#include "text.h"
 
-/* Ceph's, where a layout says nothing. */
+/* Ceph's default, if a layout does not set it. */
 #define DEFAULT_OBJECT_SIZE (4U << 20)
 
 static void *key_values_member_of(const struct casync_key *key,
 				  enum casync_block block, void *values)
 {
 	return (char *)values + key->at[block];
-}
-
-static bool key_values_is_text(const struct casync_key *key)
-{
-	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
-	       key->type == CASYNC_KEY_OPTION;
 }
 
 static bool key_values_is_read(const struct casync_key *key,
@@ -50,11 +45,6 @@ static void key_values_store(const struct casync_key *key, uint64_t value,
 		memcpy(member, &value, sizeof(value));
 }
 
-static char *key_values_copy_of(const char *text)
-{
-	return text != NULL ? gsh_strdup(text) : NULL;
-}
-
 void casync_keys_defaults(enum casync_block block, void *values)
 {
 	const struct casync_key *key;
@@ -63,8 +53,8 @@ void casync_keys_defaults(enum casync_block block, void *values)
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (!key_values_is_read(key, block))
 			continue;
-		if (key_values_is_text(key)) {
-			text = key_values_copy_of(key->preset_string);
+		if (casync_key_is_text(key)) {
+			text = casync_text_copy(key->preset_string);
 			memcpy(key_values_member_of(key, block, values), &text,
 			       sizeof(text));
 		} else {
@@ -81,7 +71,7 @@ void casync_keys_free(enum casync_block block, void *values)
 	char **text;
 
 	for (key = casync_keys; key->name != NULL; key++) {
-		if (!key_values_is_read(key, block) || !key_values_is_text(key))
+		if (!key_values_is_read(key, block) || !casync_key_is_text(key))
 			continue;
 		text = key_values_member_of(key, block, values);
 		gsh_free(*text);
@@ -99,7 +89,7 @@ void casync_keys_inherit(struct casync_export_keys *keys,
 		char *const *from;
 		char **to;
 
-		if (!key_values_is_text(key) ||
+		if (!casync_key_is_text(key) ||
 		    !key_values_is_read(key, CASYNC_IN_MODULE) ||
 		    !key_values_is_read(key, CASYNC_IN_EXPORT))
 			continue;
@@ -107,7 +97,7 @@ void casync_keys_inherit(struct casync_export_keys *keys,
 				       key->at[CASYNC_IN_MODULE]);
 		to = key_values_member_of(key, CASYNC_IN_EXPORT, keys);
 		gsh_free(*to);
-		*to = key_values_copy_of(*from);
+		*to = casync_text_copy(*from);
 	}
 }
 
@@ -130,7 +120,7 @@ static bool key_values_parse_number(const struct casync_key *key,
 {
 	char *end;
 
-	/* strtoull takes a sign; a number of requests has none. */
+	/* strtoull accepts a sign; these numbers have none. */
 	if (text[0] < '0' || text[0] > '9')
 		return false;
 	errno = 0;
@@ -253,7 +243,7 @@ static bool key_values_set_string(const struct casync_key *key,
 	return true;
 }
 
-/* One more line of the list. */
+/* Add a line to the list. */
 static bool key_values_add_option(const struct casync_key *key,
 				  const char *text, char **member, char *why,
 				  size_t size)
@@ -282,7 +272,7 @@ bool casync_key_set(const struct casync_key *key, const char *text,
 {
 	if (key->type == CASYNC_KEY_OPTION)
 		return key_values_add_option(key, text, member, why, size);
-	if (key_values_is_text(key))
+	if (casync_key_is_text(key))
 		return key_values_set_string(key, text, member, why, size);
 	if (key->type == CASYNC_KEY_GANESHA)
 		return true;
@@ -311,7 +301,7 @@ void casync_keys_resolve(struct casync_tuning *tuning)
 		tuning->stripe_count = 1;
 }
 
-/* A request that is larger than the limit on all of them. */
+/* Refuse a request size that is larger than the limit of all requests. */
 static bool key_values_fits(const char *name, uint32_t bytes,
 			    const struct casync_tuning *tuning, char *why,
 			    size_t size)

@@ -8,12 +8,13 @@
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
+#include "flush.h"
 #include "object.h"
 #include "op.h"
 #include "submit.h"
 
-/* The flushes whose files' writes are held, oldest first.  Gates' locks are
- * taken under the lock. */
+/* The flushes that hold writes, oldest first.  The lock of a gate is taken
+ * under this lock. */
 static pthread_mutex_t holds_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(holds);
 
@@ -30,7 +31,7 @@ void casync_flush_init(struct casync_flush *flush)
 
 void casync_flush_destroy(struct casync_flush *flush)
 {
-	/* Whoever let the last write go may still hold the lock. */
+	/* The thread that released the last write may still hold the lock. */
 	pthread_mutex_lock(&flush->lock);
 	pthread_mutex_unlock(&flush->lock);
 	pthread_mutex_destroy(&flush->lock);
@@ -77,7 +78,7 @@ static void flush_answer(struct glist_head *waiters, int rc)
 
 /* --- holding writes back */
 
-/* Whether nothing is in flight that the flush would wait for. */
+/* Returns true if no write is in flight that the flush would wait for. */
 static bool flush_hold_writes(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
@@ -92,7 +93,7 @@ static bool flush_hold_writes(struct casync_object *obj)
 	return drained;
 }
 
-/* Have the writes been let go, because those before took too long? */
+/* Were the held writes released, because the earlier ones took too long? */
 static bool flush_hold_is_over(struct casync_flush *flush)
 {
 	bool over;
@@ -112,7 +113,8 @@ static void flush_forget_hold(struct casync_flush *flush)
 	pthread_mutex_unlock(&holds_lock);
 }
 
-/* The first hold that is too old, let go; an op to be submitted, or NULL. */
+/* Release the oldest hold if it is too old.  *op is to be submitted, or
+ * NULL. */
 static bool flush_let_go_one_locked(struct casync_op **op)
 {
 	struct casync_flush *flush =
@@ -123,7 +125,7 @@ static bool flush_let_go_one_locked(struct casync_op **op)
 		return false;
 	glist_del(&flush->hold);
 	flush->held_since_ns = 0;
-	/* As long as it was in the list its object is there. */
+	/* While it was in the list, its object exists. */
 	*op = casync_gate_release(
 		&container_of(flush, struct casync_object, flush)->gate, false);
 	return true;
@@ -157,9 +159,9 @@ static void flush_fail_all(struct casync_op *op, int rc)
 }
 
 /*
- * What the end of a flush means for the writes that were held: none is
- * submitted to a file that the MDS may forget.  Whether others wait for the
- * next flush.
+ * A flush has ended: release the held writes.  If the first flush failed, the
+ * writes that waited for it fail: the MDS may forget the file.  Returns whether
+ * callers wait for the next flush.
  */
 static bool flush_end_hold(struct casync_object *obj, int rc)
 {
@@ -178,7 +180,7 @@ static bool flush_end_hold(struct casync_object *obj, int rc)
 	flush->running = more;
 	pthread_mutex_unlock(&flush->lock);
 
-	/* Without waiters, from here on the object may be gone. */
+	/* Without waiters the object may be freed from here on. */
 	casync_submit_let_in(now);
 	flush_fail_all(expelled, rc);
 	return more;
@@ -187,8 +189,9 @@ static bool flush_end_hold(struct casync_object *obj, int rc)
 static void flush_run(struct casync_work *work);
 
 /*
- * Nothing is in flight that the flush would wait for.  Whether anybody still
- * waits for it: those who do keep the object until it has ended.
+ * No write is in flight that the flush would wait for.  Returns whether a
+ * caller still waits for the flush.  The waiting callers keep the object until
+ * it has ended.
  */
 static bool flush_is_wanted(struct casync_object *obj)
 {
@@ -208,7 +211,7 @@ static bool flush_is_wanted(struct casync_object *obj)
 	return wanted;
 }
 
-/* Begin the next flush; true: it can be made at once. */
+/* Begin the next flush.  True: it can run at once. */
 static bool flush_begin(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
@@ -222,7 +225,8 @@ void casync_flush_drained(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 
-	/* Others are in flight by now: once more, or libcephfs would wait. */
+	/* Other writes are in flight by now.  Hold again, or libcephfs would
+	 * wait for them. */
 	if (flush_hold_is_over(flush) && flush->holds < CASYNC_FLUSH_HOLDS &&
 	    !flush_hold_writes(obj))
 		return;
@@ -248,9 +252,8 @@ static void flush_take_waiters_locked(struct casync_flush *flush,
 }
 
 /*
- * Who came meanwhile has a flush under way before anybody is answered: an
- * answer may be held up, and once the last waiter has its answer the object
- * may be gone.
+ * The next flush begins before the waiters of this one are answered.  An answer
+ * may block, and the object may be freed once the last waiter has its answer.
  */
 static void flush_round(struct casync_object *obj)
 {
@@ -273,7 +276,7 @@ static void flush_run(struct casync_work *work)
 	flush_round(container_of(work, struct casync_object, flush.work));
 }
 
-/* Whether the caller has to flush_begin(). */
+/* Returns whether the caller has to call flush_begin(). */
 static bool flush_line_up(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter)
 {
@@ -332,8 +335,9 @@ static void flush_wake_blocked(struct casync_flush_waiter *waiter, int rc)
 }
 
 /*
- * Whether the caller need not stay: the flush waits for writes, the last of
- * which looks who is there (flush_is_wanted()), and keeps the object until then.
+ * Returns whether the caller may leave.  The flush still waits for writes.  The
+ * last of them checks for waiters (flush_is_wanted()), and keeps the object
+ * until then.
  */
 static bool flush_withdraw(struct casync_object *obj,
 			   struct casync_flush_waiter *waiter)
@@ -397,7 +401,7 @@ bool casync_flush_before_data(struct casync_object *obj)
 	if (!flush_is_unjournaled(flush))
 		return false;
 	pthread_mutex_lock(&flush->lock);
-	/* One that is under way does as well: it began after the create. */
+	/* A flush that is under way is enough: it began after the create. */
 	waits = flush_is_unjournaled(flush);
 	if (waits && !flush->first) {
 		flush->first = true;

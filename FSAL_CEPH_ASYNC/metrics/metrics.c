@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <errno.h>
 #include <sched.h>
 
 #include "clock.h"
-#include "errors.h"
 #include "metrics.h"
+#include "session.h"
 
 struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of)
 {
@@ -72,10 +71,8 @@ static enum casync_error_class metrics_class_of(fsal_status_t status)
 	case ERR_FSAL_DQUOT:
 		return CASYNC_ERROR_SPACE;
 	case ERR_FSAL_IO:
-		return status.minor == CASYNC_EBLOCKLISTED ||
-				       status.minor == ENOTCONN
-			       ? CASYNC_ERROR_SESSION
-			       : CASYNC_ERROR_IO;
+		return casync_session_error(status.minor) ? CASYNC_ERROR_SESSION
+							  : CASYNC_ERROR_IO;
 	default:
 		return CASYNC_ERROR_OTHER;
 	}

@@ -17,30 +17,26 @@
 #include "name.h"
 #include "stay.h"
 #include "reclaim.h"
+#include "text.h"
 #include "tuning.h"
 
-/* How long an unmount may take when another one was given up less than so long
- * ago: the MDS is gone, and all exports together have to end in time. */
+/* How long an unmount may take if another one has timed out recently.  The MDS
+ * is away then, and all exports together have to end in time. */
 #define NEXT_UNMOUNT_S 1
 #define GIVEN_UP_RECENTLY_S 60
 
 /*
- * Seconds beyond the two lease periods after which Ganesha revokes a
- * delegation whose recall is not answered: it looks after each attempt, which
- * takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one begins 1 s
- * later.  libcephfs gives up the whole mount when its own timeout passes
- * first.
+ * Ganesha revokes a delegation after two lease periods if the recall is not
+ * answered.  These seconds come on top: Ganesha checks after each attempt.  An
+ * attempt takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one begins
+ * 1 s later.  If libcephfs' timeout is shorter, libcephfs gives up the whole
+ * mount.
  */
 #define REVOKE_MARGIN_S 10
 
 static time_t last_given_up_s; /* CLOCK_MONOTONIC; 0: never; atomic */
 
-static const char *connect_shown(const char *text, const char *otherwise)
-{
-	return text != NULL ? text : otherwise;
-}
-
-/* What libcephfs' errors mean; the first two are not errnos. */
+/* Texts for libcephfs' errors; the first ones are not errnos. */
 const char *casync_connect_reason(int rc)
 {
 	switch (-rc) {
@@ -92,20 +88,20 @@ static int connect_configure(struct casync_mount *mount,
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "Ceph_Conf '%s'",
-			connect_shown(params->ceph_conf,
-				      "/etc/ceph/ceph.conf"));
+			casync_text_or(params->ceph_conf,
+				       "/etc/ceph/ceph.conf"));
 	rc = casync_ceph_options_set(mount->ceph, mount->ceph_options, why,
 				     sizeof(why));
 	if (rc < 0)
 		return casync_connect_failed(params, rc, "Ceph_Option: %s",
 					     why);
 
-	/* The root is chosen by ceph_mount, not by the configuration. */
+	/* ceph_mount chooses the root, not the configuration. */
 	rc = connect_set_option(mount, params, "client_mountpoint", "/");
 	if (rc == 0)
 		rc = connect_set_option(mount, params, "client_acl_type",
 					"posix_acl");
-	/* The durability contract needs write acks to be commits. */
+	/* Durability needs it: a write's answer must be a commit. */
 	if (rc == 0)
 		rc = connect_set_option(mount, params, "client_oc", "false");
 	if (rc == 0 && mount->secret != NULL)
@@ -115,7 +111,7 @@ static int connect_configure(struct casync_mount *mount,
 	return rc;
 }
 
-/* Does FSAL_CEPH share the process with us?  We may stand in for it. */
+/* Is FSAL_CEPH in this process too?  Not if we are its stand-in. */
 static bool connect_fsal_ceph_is_loaded(void)
 {
 	struct fsal_module *other;
@@ -158,13 +154,13 @@ static int connect_own_uuid(const struct casync_mount *mount, char *uuid,
 }
 
 /*
- * Take over the session of our former self, if it has one.
+ * Reclaim the session of our former run, if there is one.
  *
- * An MDS that was restarted does not know whose a session is that it replayed
- * from its journal: it answers EPERM to whoever takes that over, and evicts
- * it all the same (Ceph 20.2.4; ceph pull request 69037).  libcephfs keeps
- * that answer for the life of its handle; the next handle finds no session
- * and goes on.  So EPERM is news the first time and an error the second time.
+ * A restarted MDS does not know the owner of a session that it replayed from its
+ * journal.  It answers EPERM to a reclaim, and evicts the session all the same
+ * (Ceph 20.2.4; ceph pull request 69037).  libcephfs keeps that answer for the
+ * life of its handle.  The next handle finds no session and goes on.  So EPERM
+ * is expected at the first try, and an error at the second.
  */
 static int connect_reclaim(struct casync_mount *mount,
 			   const struct casync_mount_params *params, bool first)
@@ -177,7 +173,7 @@ static int connect_reclaim(struct casync_mount *mount,
 		return casync_connect_failed(params, rc,
 					     "reading this node's id");
 
-	/* Long enough for a restart: state must not go before we are back. */
+	/* Long enough for a restart: the session's state must last until then. */
 	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
 	rc = casync_reclaim_session(mount->ceph, uuid, params->timeout_s);
 	if (rc == -EPERM && first) {
@@ -193,7 +189,7 @@ static int connect_reclaim(struct casync_mount *mount,
 	if (rc != 0 && rc != -ENOENT)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', reclaiming session '%s'",
-			connect_shown(mount->user_id, "admin"), uuid);
+			casync_text_or(mount->user_id, "admin"), uuid);
 	ceph_set_uuid(mount->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
@@ -216,10 +212,9 @@ void casync_connect_set_time(struct casync_mount *mount)
 
 /*
  * libcephfs keeps its last messages in memory for a crash report, by default
- * those of level 5 and below: a quarter of Ganesha's time per request
- * (docs/performance.md).  Whoever set the option to something else, in
- * ceph.conf or in the monitors' configuration, which has come with
- * ceph_init(), or here in Ceph_Option, gets that.
+ * those of level 5 and below.  This takes a quarter of Ganesha's time for a
+ * request (docs/performance.md).  Another value is kept: from ceph.conf, from
+ * the monitors' configuration (read by ceph_init()), or from Ceph_Option.
  */
 static int connect_quieten(struct casync_mount *mount,
 			   const struct casync_mount_params *params)
@@ -234,7 +229,7 @@ static int connect_quieten(struct casync_mount *mount,
 	return connect_set_option(mount, params, "debug_client", "0/0");
 }
 
-/* A handle that talks to the monitors; nothing is mounted. */
+/* Make a handle that is connected to the monitors.  Nothing is mounted. */
 static int connect_start(struct casync_mount *mount,
 			 const struct casync_mount_params *params)
 {
@@ -244,7 +239,7 @@ static int connect_start(struct casync_mount *mount,
 		mount->ceph = NULL;
 		return casync_connect_failed(
 			params, rc, "User_Id '%s'",
-			connect_shown(mount->user_id, "admin"));
+			casync_text_or(mount->user_id, "admin"));
 	}
 	rc = connect_configure(mount, params);
 	if (rc < 0)
@@ -253,7 +248,7 @@ static int connect_start(struct casync_mount *mount,
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', starting libcephfs",
-			connect_shown(mount->user_id, "admin"));
+			casync_text_or(mount->user_id, "admin"));
 	rc = connect_quieten(mount, params);
 	if (rc < 0 || mount->filesystem == NULL)
 		return rc;
@@ -303,11 +298,11 @@ int casync_connect(struct casync_mount *mount,
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', Filesystem '%s', path '%s'",
-			connect_shown(mount->user_id, "admin"),
-			connect_shown(mount->filesystem, "(default)"),
+			casync_text_or(mount->user_id, "admin"),
+			casync_text_or(mount->filesystem, "(default)"),
 			mount->path);
 
-	/* Now that a former self, if there was one, writes no more. */
+	/* Now a former run, if there was one, no longer writes. */
 	casync_connect_set_time(mount);
 	mount->fscid = ceph_get_fs_cid(mount->ceph);
 	mount->upcalls.fscid = mount->fscid;
@@ -371,15 +366,15 @@ static void connect_give_up(struct casync_mount *mount, uint32_t timeout_s)
 		": unmounting '%s' of file system '%s' did not end within %" PRIu32
 		" s; its CephFS session stays open",
 		mount->export_id, mount->path,
-		connect_shown(mount->filesystem, "(default)"), timeout_s);
+		casync_text_or(mount->filesystem, "(default)"), timeout_s);
 	mount->stuck = true;
 	__atomic_store_n(&last_given_up_s, connect_now_s(), __ATOMIC_RELAXED);
 }
 
 /*
- * Teardown, written once: of a mount that was, or that was not to be.  Waits
- * for Ceph: for its MDS without a timeout when it was mounted, else up to
- * client_shutdown_timeout, 30 s.
+ * Teardown of a mount, or of one that failed.  It waits for Ceph: if it was
+ * mounted, for the MDS without a timeout; if not, up to client_shutdown_timeout,
+ * 30 s.
  */
 void casync_disconnect_begin(struct casync_mount *mount)
 {

@@ -7,14 +7,10 @@
 
 #include "city.h"
 #include "identity.h"
+#include "text.h"
 
-/* Longest text that is hashed; FSAL_CEPH cuts it here too. */
+/* Longest text that is hashed; FSAL_CEPH cuts it at the same length. */
 #define HASHED_BYTES 8192
-
-static const char *identity_shown(const char *text)
-{
-	return text != NULL ? text : "(null)";
-}
 
 void casync_identity_uuid(const struct casync_identity *id, char *uuid,
 			  size_t size)
@@ -29,8 +25,8 @@ void casync_identity_uuid(const struct casync_identity *id, char *uuid,
 	}
 
 	(void)snprintf(hashed, sizeof(hashed), "%s%s%s%s", id->nodeid,
-		       identity_shown(id->user_id),
-		       identity_shown(id->filesystem), id->path);
+		       casync_text_or(id->user_id, "(null)"),
+		       casync_text_or(id->filesystem, "(null)"), id->path);
 	(void)snprintf(uuid, size, "ganesha-0x%" PRIx64 "%s",
 		       CityHash64(hashed, strlen(hashed)), suffix);
 }

@@ -12,17 +12,18 @@
 #include "identity.h"
 #include "mount.h"
 #include "reclaim.h"
+#include "text.h"
 
 /*
- * The registry.  A mount is in it from before it is built until after it is
- * gone, so that two of one identity never exist at once: the second would
- * evict the first one's session.
+ * The registry.  A mount is added before it is built, and removed after it is
+ * gone.  So two mounts with the same identity never exist at once: the second
+ * would evict the session of the first.
  */
 static pthread_mutex_t mounts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t mount_changed = PTHREAD_COND_INITIALIZER;
 static GLIST_HEAD(mounts);
 
-/* Those whose unmount does not come back.  libcephfs may call into them. */
+/* Mounts whose unmount does not return.  libcephfs may still use them. */
 static GLIST_HEAD(left_behind);
 
 struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount)
@@ -74,26 +75,11 @@ const char *casync_mount_path(const struct casync_mount *mount)
 	return mount->path;
 }
 
-static char *mount_dup_or_null(const char *text)
-{
-	return text != NULL ? gsh_strdup(text) : NULL;
-}
-
-static bool mount_same(const char *a, const char *b)
-{
-	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
-}
-
-static const char *mount_shown(const char *text, const char *otherwise)
-{
-	return text != NULL ? text : otherwise;
-}
-
-/* Of the metrics; freed with gsh_free(). */
+/* A name for the metrics; freed with gsh_free(). */
 static char *mount_client_name(const struct casync_mount_key *key)
 {
-	const char *user = mount_shown(key->user_id, "admin");
-	const char *filesystem = mount_shown(key->filesystem, "(default)");
+	const char *user = casync_text_or(key->user_id, "admin");
+	const char *filesystem = casync_text_or(key->filesystem, "(default)");
 	size_t size = strlen(user) + strlen(filesystem) + strlen(key->path) +
 		      sizeof("@:");
 	char *name = gsh_malloc(size);
@@ -107,11 +93,11 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 {
 	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
 
-	mount->user_id = mount_dup_or_null(key->user_id);
-	mount->filesystem = mount_dup_or_null(key->filesystem);
+	mount->user_id = casync_text_copy(key->user_id);
+	mount->filesystem = casync_text_copy(key->filesystem);
 	mount->path = gsh_strdup(key->path);
-	mount->secret = mount_dup_or_null(key->secret);
-	mount->ceph_options = mount_dup_or_null(params->ceph_options);
+	mount->secret = casync_text_copy(key->secret);
+	mount->ceph_options = casync_text_copy(params->ceph_options);
 	mount->export_id = params->export_id;
 	mount->unmount_timeout_s = params->unmount_timeout_s;
 	mount->use_old_uuid = params->use_old_uuid;
@@ -141,10 +127,10 @@ mount_find_locked(const struct casync_mount_key *key)
 
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (mount_same(mount->user_id, key->user_id) &&
-		    mount_same(mount->filesystem, key->filesystem) &&
-		    mount_same(mount->path, key->path) &&
-		    mount_same(mount->secret, key->secret))
+		if (casync_text_same(mount->user_id, key->user_id) &&
+		    casync_text_same(mount->filesystem, key->filesystem) &&
+		    casync_text_same(mount->path, key->path) &&
+		    casync_text_same(mount->secret, key->secret))
 			return mount;
 	}
 	return NULL;
@@ -157,7 +143,7 @@ static void mount_drop_locked(struct casync_mount *mount)
 	if (--mount->users != 0)
 		return;
 
-	/* Still registered, so that its successor waits for it to be gone. */
+	/* It stays registered: its successor waits until it is gone. */
 	mount->state = CASYNC_MOUNT_CLOSING;
 	pthread_mutex_unlock(&mounts_lock);
 	gone = casync_disconnect(mount, casync_connect_end_time_s(mount));
@@ -170,7 +156,7 @@ static void mount_drop_locked(struct casync_mount *mount)
 		glist_add_tail(&left_behind, &mount->link);
 }
 
-/* Waits for Ceph; no lock is held. */
+/* It waits for Ceph; no lock is held. */
 static int mount_build(struct casync_mount *mount,
 		       const struct casync_mount_params *params)
 {
@@ -187,7 +173,7 @@ static int mount_build(struct casync_mount *mount,
 	return rc;
 }
 
-/* The mount of that identity, with one more user; built if need be. */
+/* Find or build the mount with this identity, and add a user. */
 static struct casync_mount *
 mount_join_or_build_locked(const struct casync_mount_key *key,
 			   const struct casync_mount_params *params)
@@ -218,11 +204,11 @@ mount_join_or_build_locked(const struct casync_mount_key *key,
 	return mount;
 }
 
-/* A mount has one set of options, so its exports must want the same. */
+/* A mount has one set of options: its exports must have the same. */
 static int mount_check_options(const struct casync_mount *mount,
 			       const struct casync_mount_params *params)
 {
-	if (mount_same(mount->ceph_options, params->ceph_options))
+	if (casync_text_same(mount->ceph_options, params->ceph_options))
 		return 0;
 	return casync_connect_failed(
 		params, -EINVAL,
@@ -260,7 +246,7 @@ void casync_mount_put(struct casync_mount *mount)
 	pthread_mutex_unlock(&mounts_lock);
 }
 
-/* One mount's part of a take-over; the mount is held. */
+/* Take over a node, for one mount.  The caller holds the mount. */
 static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 			   uint32_t timeout_s)
 {
@@ -269,9 +255,9 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 
 	casync_connect_uuid(mount, nodeid, uuid, sizeof(uuid));
 	rc = casync_reclaim_session(mount->ceph, uuid, timeout_s);
-	if (rc == -ENOENT) /* that node did not serve this one */
+	if (rc == -ENOENT) /* the node did not serve this mount */
 		return 0;
-	if (rc == -ETIMEDOUT) /* it is left alone for good: reclaim.h */
+	if (rc == -ETIMEDOUT) /* it must never be used again: reclaim.h */
 		mount->stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);
@@ -280,7 +266,7 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	return rc;
 }
 
-/* All that serve, each with one more user; frees with gsh_free(). */
+/* All mounts that serve, each with one more user; free with gsh_free(). */
 static struct casync_mount **mount_hold_all_locked(size_t *count)
 {
 	struct casync_mount **held;

@@ -11,16 +11,12 @@
 #include "connect.h"
 #include "stale_sessions.h"
 #include "name.h"
+#include "text.h"
 
 /* Only what identifies a mount is filled in.  Under `lock`. */
 static GLIST_HEAD(sessions);
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static bool noted;
-
-static char *stale_sessions_copy(const char *text)
-{
-	return text != NULL ? gsh_strdup(text) : NULL;
-}
 
 static void stale_sessions_session_free(struct casync_mount *session)
 {
@@ -46,10 +42,10 @@ static void stale_sessions_note_locked(const void *export, const void *fsal,
 		return;
 	session = gsh_calloc(1, sizeof(*session));
 	session->user_id =
-		stale_sessions_copy(casync_config_node_value(fsal, "User_Id"));
-	session->filesystem = stale_sessions_copy(
-		casync_config_node_value(fsal, "Filesystem"));
-	session->secret = stale_sessions_copy(
+		casync_text_copy(casync_config_node_value(fsal, "User_Id"));
+	session->filesystem =
+		casync_text_copy(casync_config_node_value(fsal, "Filesystem"));
+	session->secret = casync_text_copy(
 		casync_config_node_value(fsal, "Secret_Access_Key"));
 	session->path = gsh_strdup(path);
 	session->export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0) : 0;
@@ -92,7 +88,7 @@ static bool stale_sessions_end_session(struct casync_mount *session,
 	int rc;
 
 	params.export_id = session->export_id;
-	session->ceph_options = stale_sessions_copy(first->ceph_options);
+	session->ceph_options = casync_text_copy(first->ceph_options);
 	session->unmount_timeout_s = first->timeout_s;
 	rc = casync_connect_end_session(session, &params);
 	LogEvent(COMPONENT_FSAL,

@@ -83,8 +83,8 @@ static void upcalls_count(struct casync_export *exp,
 	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
-/* It fails where somebody uses the object, and where this export's cache has
- * not got it: fine, but only the first is news. */
+/* It fails if the object is in use, or if this export's cache does not have it.
+ * Only the first case is counted. */
 static void upcalls_count_release(struct casync_export *exp,
 				  fsal_status_t status)
 {
@@ -108,12 +108,12 @@ static void upcalls_tell(struct casync_upcalls *upcalls,
 	struct gsh_buffdesc handle = {.addr = key, .len = sizeof(key)};
 
 	casync_key_encode(&id, exp->export.export_id, key);
-	/* MDCACHE is on top of us only after create_export has returned. */
+	/* MDCACHE is stacked on this export only after create_export. */
 	up_ready_wait((struct fsal_up_vector *)up);
 	casync_upcalls_enter();
 	switch (event->kind) {
 	case RELEASE:
-		/* What is read ahead holds inodes, too. */
+		/* Entries that were read ahead hold inodes too. */
 		casync_dir_cache_drop(&exp->dir_cache, exp->ceph);
 		upcalls_count_release(exp, up->try_release(up, &handle, 0));
 		break;
@@ -135,7 +135,7 @@ static void upcalls_tell(struct casync_upcalls *upcalls,
 	casync_upcalls_exit();
 }
 
-/* While an upcall is on its way its export stays in the list. */
+/* While an upcall runs, its export stays in the list. */
 static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
 					const struct casync_upcall *event)
 {
@@ -162,7 +162,7 @@ static bool upcalls_next_locked(struct casync_upcalls *upcalls,
 				struct casync_upcall *event)
 {
 	if (upcalls->overflown) {
-		/* Later than all that is queued, and covers it. */
+		/* It is later than the queued events, and covers them. */
 		upcalls->overflown = false;
 		upcalls->first = 0;
 		upcalls->event_count = 0;
@@ -172,8 +172,7 @@ static bool upcalls_next_locked(struct casync_upcalls *upcalls,
 	if (upcalls->event_count == 0)
 		return false;
 	*event = upcalls->events[upcalls->first++];
-	/* From the start again: only so much memory is touched as was
-	 * needed at once. */
+	/* Begin at the start again: the ring then uses little memory. */
 	if (--upcalls->event_count == 0)
 		upcalls->first = 0;
 	upcalls->first %= CASYNC_UPCALLS_MAX;
@@ -194,18 +193,16 @@ static void upcalls_carry(struct casync_work *work)
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
-/* False where nothing needs to be carried for it. */
+/* False: the event is dropped. */
 static bool upcalls_put_locked(struct casync_upcalls *upcalls,
 			       enum event_kind kind, vinodeno_t vino)
 {
 	uint32_t last;
 
 	if (kind == RELEASE) {
-		upcalls->released++;
 		if (upcalls->event_count >= CASYNC_UPCALLS_RELEASES_MAX)
 			return false;
 	} else {
-		upcalls->invalidated++;
 		if (upcalls->event_count == CASYNC_UPCALLS_MAX) {
 			upcalls->overflown = true;
 			return true;
@@ -257,7 +254,7 @@ static void upcalls_dentry_invalid(void *handle, vinodeno_t dir,
 	upcalls_queue_inode(handle, INVALIDATE_DIRECTORY, dir);
 }
 
-/* Modes have been masked before they get there. */
+/* Modes are masked before they reach libcephfs. */
 static mode_t upcalls_no_umask(void *handle)
 {
 	(void)handle;
@@ -299,7 +296,7 @@ void casync_upcalls_leave(struct casync_upcalls *upcalls,
 		if (entry->busy == 0)
 			glist_del(&entry->link);
 	}
-	/* Not in an upcall of its own: whoever waits there waits for ever. */
+	/* Not in an upcall of its own: it would wait for itself. */
 	while (entry->busy != 0 && !in_upcall)
 		pthread_cond_wait(&upcalls->idle, &upcalls->lock);
 	pthread_mutex_unlock(&upcalls->lock);

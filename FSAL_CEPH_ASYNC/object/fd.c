@@ -9,6 +9,7 @@
 
 #include "errors.h"
 #include "export.h"
+#include "fd.h"
 #include "object.h"
 #include "parts.h"
 
@@ -28,7 +29,7 @@ static void fd_state_free(struct state_t *state)
 
 	if (casync_fd_abandoned(exp, &st->fd))
 		return;
-	/* The others have none, and need not wait for who gives one back. */
+	/* Other states have no lease, and need not wait for the lock. */
 	if (state->state_type == STATE_TYPE_DELEG)
 		casync_lease_give_back(&st->lease);
 	destroy_fsal_fd(&st->fd.fsal_fd);
@@ -51,7 +52,7 @@ struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
 	return init_state(&st->state, fd_state_free, state_type, related_state);
 }
 
-/* The layout is fixed once a file has data; reading it is local. */
+/* The layout is fixed once a file has data.  libcephfs reads it from memory. */
 void casync_fd_learn_layout(struct casync_object *obj)
 {
 	struct ceph_file_layout layout = {0};
@@ -76,13 +77,14 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 {
 	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
 	fd->fh_flags = openflags;
-	/* Who sees the flags, which Ganesha reads without a lock, sees the Fh. */
+	/* Ganesha reads the flags without a lock.  A thread that sees them must
+	 * see the Fh. */
 	__atomic_store_n(&fd->fsal_fd.openflags, FSAL_O_NFS_FLAGS(openflags),
 			 __ATOMIC_RELEASE);
 	casync_fd_learn_layout(obj);
 }
 
-/* Nothing is in flight on it any more. */
+/* No I/O is in flight on it any more. */
 static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 {
 	struct Fh *fh = fd->former_fh;
@@ -98,7 +100,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	int posix_flags = 0;
 	int rc;
 
-	/* libcephfs remembers what was there before when it fails. */
+	/* On failure libcephfs leaves the old value there. */
 	*fh = NULL;
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
@@ -166,7 +168,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 
 	old = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
-	/* The new one is in place: trouble with the old one is only logged. */
+	/* The new Fh is in place: an error of the old one is only logged. */
 	if (old != NULL)
 		(void)fd_close_fh(obj, old);
 	fd_close_former(obj, fd);

@@ -21,8 +21,8 @@
 #include "object.h"
 #include "obj_ops.h"
 
-/* An operation on a handle has no name that could be missing; ENOENT then
- * means that the inode is gone, and only STALE makes the caller forget it. */
+/* An operation on a handle has no name that could be missing.  So ENOENT means
+ * that the inode is gone.  Only STALE makes the caller forget it. */
 static fsal_status_t getset_handle_status(int rc)
 {
 	return casync_status(rc == -ENOENT ? -ESTALE : rc);
@@ -37,15 +37,15 @@ static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
 	if (perms == NULL)
 		return -ENOMEM;
 
-	/* Flags 0: what the capabilities we hold cover comes from memory. */
+	/* Flags 0: attributes covered by our capabilities come from memory. */
 	rc = ceph_ll_getattr(casync_export_current()->ceph, obj->inode, stx,
 			     casync_statx_wanted(mask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
 
-/* What CephFS keeps in extended attributes.  As root: it is metadata, which
- * who may ask for attributes may see. */
+/* Attributes that CephFS keeps in extended attributes.  They are read as root:
+ * a client that may read attributes may read these too. */
 static int getset_get_extras(struct casync_object *obj,
 			     const struct ceph_statx *stx,
 			     struct fsal_attrlist *attrs)
@@ -75,8 +75,8 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 }
 
 /*
- * -EAGAIN, a delay for the client, where others wait in vain already.  Of the
- * completion threads a file may have as many as there always are.
+ * Returns -EAGAIN, and the client retries, if other threads already wait too
+ * long.  A file may block as many completion threads as there are at rest.
  */
 static int getset_get_unless_stuck(struct casync_object *obj, attrmask_t mask,
 				   struct ceph_statx *stx,
@@ -105,7 +105,7 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	struct ceph_statx stx;
 	int rc;
 
-	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made of the mode */
+	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made from the mode */
 		FSAL_SET_MASK(mask, ATTR_MODE);
 	rc = getset_get_unless_stuck(obj, mask, &stx, attrs_out);
 	casync_session_heard(obj->exp->session, rc < 0 ? -rc : 0);
@@ -125,7 +125,7 @@ static int getset_set_statx(struct casync_object *obj,
 			    const struct ceph_statx *stx, int mask,
 			    const UserPerm *perms)
 {
-	/* libcephfs writes the attributes that result into its argument. */
+	/* libcephfs writes the resulting attributes into its argument. */
 	struct ceph_statx scratch = *stx;
 	int rc;
 
@@ -138,16 +138,15 @@ static int getset_set_statx(struct casync_object *obj,
 }
 
 /*
- * The owner may truncate a file whose mode denies him to write: a client
- * that created it with mode 0444 holds it open for writing, which libcephfs
- * cannot know.  Ganesha has allowed it by the same rule, but on attributes
- * that may be old, so the owner is asked for anew.
+ * The owner may truncate a file even if its mode does not allow him to write: a
+ * client that created it with mode 0444 has it open for writing, and libcephfs
+ * cannot know that.  Ganesha allows it by the same rule, but it may use old
+ * attributes.  So the owner is read again here.
  */
 static int getset_set_size_as_owner(struct casync_object *obj,
 				    const struct ceph_statx *stx)
 {
 	struct ceph_statx current;
-	UserPerm *root;
 	int rc;
 
 	rc = getset_get_statx(obj, ATTR_OWNER, &current);
@@ -157,13 +156,8 @@ static int getset_set_size_as_owner(struct casync_object *obj,
 	if (current.stx_uid != op_ctx->creds.caller_uid)
 		return -EACCES;
 
-	root = ceph_userperm_new(0, 0, 0, NULL);
-	if (root == NULL)
-		return -ENOMEM;
-
-	rc = getset_set_statx(obj, stx, CEPH_SETATTR_SIZE, root);
-	ceph_userperm_destroy(root);
-	return rc;
+	return getset_set_statx(obj, stx, CEPH_SETATTR_SIZE,
+				obj->exp->root_perms);
 }
 
 static int getset_set_as_requester(struct casync_object *obj,
@@ -179,7 +173,7 @@ static int getset_set_as_requester(struct casync_object *obj,
 	if (rc == -EACCES && (mask & CEPH_SETATTR_SIZE)) {
 		rc = getset_set_size_as_owner(obj, stx);
 		mask &= ~CEPH_SETATTR_SIZE;
-		/* An empty mask is not nothing: it bumps ctime. */
+		/* An empty mask would still change ctime. */
 		if (rc == 0 && mask != 0)
 			rc = getset_set_statx(obj, stx, mask, perms);
 	}
@@ -199,7 +193,7 @@ static int getset_set_extras(struct casync_object *obj,
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return -ENOMEM;
-	/* After the mode, which an ACL implies (RFC 8881, 6.4.1.3). */
+	/* After the mode: an ACL implies a mode (RFC 8881, 6.4.1.3). */
 	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL))
 		rc = casync_acl_set(obj, perms, attrs);
 	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
@@ -208,8 +202,8 @@ static int getset_set_extras(struct casync_object *obj,
 	return rc;
 }
 
-/* A truncation is a write to what a set-id bit vouches for; Linux' client
- * leaves the bits to us. */
+/* A truncation is a write, so it clears the set-id bits.  Linux' client leaves
+ * that to the server. */
 static int getset_truncated_by(struct casync_object *obj, uid_t uid)
 {
 	if (uid == 0 || !casync_object_privileged(obj))
@@ -230,16 +224,16 @@ static fsal_status_t getset_set_stable(struct casync_object *obj,
 	else if (rc == 0 && (mask & CEPH_SETATTR_SIZE))
 		rc = getset_truncated_by(obj, op_ctx->creds.caller_uid);
 
-	/* The client forgets the change once we answer, so it has to survive
-	 * us: libcephfs may have made it in its capabilities only. */
+	/* After the answer the client forgets the change, so it must survive a
+	 * crash of the gateway: libcephfs may have made it in memory only. */
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
 
 	return getset_handle_status(rc);
 }
 
-/* The changes of one file wait for its MDS, its capabilities and the end of
- * its writes: as with GETATTR, they get so many workers and no more. */
+/* Changes of a file wait for the MDS, for capabilities and for the end of its
+ * writes.  So only some workers may wait for one file, as with GETATTR. */
 static fsal_status_t getset_set_unless_stuck(struct casync_object *obj,
 					     const struct ceph_statx *stx,
 					     int mask,
@@ -255,8 +249,8 @@ static fsal_status_t getset_set_unless_stuck(struct casync_object *obj,
 	return status;
 }
 
-/* A size change is a write: it takes the share reservation and keeps the fd
- * that it counts on open. */
+/* A size change is a write: it takes the share reservation, and keeps the fd
+ * open. */
 static fsal_status_t getset_set_with_size(struct casync_object *obj,
 					  bool bypass, struct state_t *state,
 					  const struct ceph_statx *stx,
@@ -289,7 +283,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 	}
 
-	/* No umask: a SETATTR means the mode that it says. */
+	/* No umask: a SETATTR sets exactly its mode. */
 	mask = casync_attrs_to_statx(attrib_set, 0, &stx);
 	if (mask == 0 && !FSAL_TEST_MASK(wanted, ATTR_ACL | ATTR4_SEC_LABEL))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
@@ -304,8 +298,8 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	return getset_set_with_size(obj, bypass, state, &stx, mask, attrib_set);
 }
 
-/* As the kernel does it: setgid without group execute marks mandatory locks
- * and stays. */
+/* As in the kernel: setgid without group execute means mandatory locks, and is
+ * kept. */
 static uint16_t getset_without_privileges(uint16_t mode)
 {
 	mode &= (uint16_t)~S_ISUID;

@@ -23,16 +23,16 @@
 /* Longest value, with the names of a pool and of a namespace in it. */
 #define LAYOUT_BYTES 1024
 
-/* What the MDS gives a file where no folder has a layout. */
+/* The layout that the MDS gives a file if no folder has one. */
 #define PRESET "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool="
 
 #define COMPLAIN_EVERY_S 60
 
-/* What is in force, and what creates are under way with. */
+/* The current texts, or older ones that running creates still use. */
 struct casync_layout_texts {
 	unsigned int users;	   /* under the layout's lock */
 	char wanted[LAYOUT_BYTES]; /* value of ceph.file.layout */
-	char preset[LAYOUT_BYTES]; /* of a file nobody has said anything of */
+	char preset[LAYOUT_BYTES]; /* the default layout of a file */
 };
 
 static bool layout_is_wanted(const struct casync_export_keys *keys)
@@ -114,11 +114,6 @@ int casync_layout_prepare(const struct casync_export *exp,
 	return 0;
 }
 
-void casync_layout_free(struct casync_layout_texts *texts)
-{
-	gsh_free(texts);
-}
-
 void casync_layout_init(struct casync_layout *layout)
 {
 	pthread_mutex_init(&layout->lock, NULL);
@@ -172,9 +167,9 @@ void casync_layout_replace(struct casync_layout *layout,
 }
 
 /*
- * Has somebody given a layout to the folder, or to one above?  The MDS has
- * just made the file by it.  A layout that says what is the default anyway
- * shows only on the folder that has it.  All of this is in memory.
+ * Does the folder or a parent have a layout?  The MDS has just used it for the
+ * file.  A folder's layout that equals the default is visible on that folder
+ * only.  libcephfs answers all of this from memory.
  */
 static bool layout_folder_decides(const struct casync_object *dir,
 				  const struct casync_object *file,
@@ -191,14 +186,14 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	value[rc] = '\0';
 	if (strcmp(value, texts->preset) != 0)
 		return true;
-	/* The root has one from the start. */
+	/* The root always has one. */
 	if (dir->id.ino == ROOT_INO)
 		return false;
 	return ceph_ll_getxattr(exp->ceph, dir->inode, DIR_LAYOUT, value,
 				sizeof(value), exp->root_perms) >= 0;
 }
 
-/* A reason that says what is to be done. */
+/* A reason that says what to do. */
 static const char *layout_reason(int rc)
 {
 	switch (-rc) {

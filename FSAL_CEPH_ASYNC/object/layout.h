@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file layout.h
- * @brief How new files of an export lie in RADOS: Object_Size and the others.
+ * @brief Sets the RADOS layout of new files: Object_Size and the other keys.
  *
- * No libcephfs call creates by inode with a layout, so it is set right after
- * the file is created, at the price of one more request to the MDS.  A layout
- * that somebody has given a folder wins: it is the user's word on the files
- * in it.
+ * No libcephfs call creates a file by inode with a layout.  So the layout is
+ * set right after the create, with one more request to the MDS.  If a user has
+ * given the folder a layout, that layout wins.
  */
 #ifndef CASYNC_LAYOUT_H
 #define CASYNC_LAYOUT_H
@@ -21,8 +20,9 @@ struct casync_export_keys;
 struct casync_layout_texts;
 
 struct casync_layout {
-	pthread_mutex_t lock; /**< Of the texts' users; a leaf. */
-	/** NULL: none is wanted.  Atomic: that is seen without the lock. */
+	pthread_mutex_t lock; /**< For the texts' user count; a leaf. */
+	/** NULL: no layout is wanted.  Atomic: NULL is read without the
+	 * lock. */
 	struct casync_layout_texts *texts;
 };
 
@@ -30,31 +30,28 @@ void casync_layout_init(struct casync_layout *layout);
 void casync_layout_destroy(struct casync_layout *layout);
 
 /**
- * What keys ask for, of an export that is mounted.
+ * Prepare the layout that the keys ask for.  The export must be mounted.
  *
- * @param[out] texts  NULL if none is wanted; for casync_layout_replace() or
- *                    casync_layout_free().
+ * @param[out] texts  NULL if no layout is wanted; for casync_layout_replace().
  *
- * @return 0, or a negative errno when the keys cannot be had; logged.
+ * @return 0 or a negative errno, which has been logged.
  */
 int casync_layout_prepare(const struct casync_export *exp,
 			  const struct casync_export_keys *keys,
 			  struct casync_layout_texts **texts);
 
-/** From now on files get these; who creates one now ends with the old. */
+/** Use these texts for new files.  A create that runs now may use the old
+ * ones. */
 void casync_layout_replace(struct casync_layout *layout,
 			   struct casync_layout_texts *texts);
 
-/** Texts that were not used. */
-void casync_layout_free(struct casync_layout_texts *texts);
-
 /**
- * Set the layout of a file that was created just now and is empty.
+ * Set the layout of a new, empty file.
  *
- * @param[out] changed  Whether it was set: attributes are new then.
+ * @param[out] changed  Whether it was set: then the attributes have changed.
  *
- * @return 0 or a negative errno, logged now and then: the file must not stay,
- *         its data would go where it should not.
+ * @return 0 or a negative errno, logged from time to time.  On error the caller
+ *         must remove the file: its data would go to the wrong place.
  */
 int casync_layout_apply(const struct casync_object *dir,
 			const struct casync_object *file, bool *changed);

@@ -358,7 +358,6 @@ static void releases_beyond_the_limit_are_dropped(void **state)
 	open_gate();
 	settle();
 	check_heard(0, TRY_RELEASE, limit + 1);
-	assert_true(upcalls.released == (uint64_t)(limit + beyond + 1));
 	assert_int_equal(upcalls.event_count, 0);
 }
 
@@ -378,7 +377,6 @@ static void invalidations_are_never_dropped(void **state)
 	settle();
 	check_heard(0, TRY_RELEASE, limit + 1);
 	check_heard(0, INVALIDATE, 20);
-	assert_true(upcalls.invalidated == 20);
 }
 
 static void set_up_object(struct casync_object *obj, struct listener *listener,
@@ -416,7 +414,6 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	check_heard(1, INVALIDATE, 1 + 40);
 	assert_int_equal(stub.warnings, EXPORTS);
 	assert_true(stub_warned("too many changes by other clients"));
-	assert_true(upcalls.invalidated == CASYNC_UPCALLS_MAX + 6);
 
 	/* And it goes on as before. */
 	libcephfs_calls(invalidate_inode, 3);
