@@ -24,7 +24,7 @@
 
 #define MS_PER_S 1000
 
-/* Workers of Ganesha's that may wait for the monitors, an export. */
+/* Ganesha's workers that may wait for the monitors, for each export. */
 #define STATFS_WORKERS 8
 
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
@@ -63,7 +63,7 @@ static void export_teardown(struct casync_work *work)
 	export_free(container_of(work, struct casync_export, teardown));
 }
 
-/* Let requests in flight end; say which did not. */
+/* Wait for the requests in flight; log those that did not end. */
 static void export_drain(struct casync_export *exp)
 {
 	uint32_t timeout_s = casync_tuned(&exp->keys.tuning.drain_timeout);
@@ -107,8 +107,8 @@ static void export_release(struct fsal_export *exp_hdl)
 		return;
 	}
 
-	/* The last reference may go in an answer, where nothing may wait, or
-	 * in an upcall, which the unmount waits for. */
+	/* The last reference may be dropped in an answer, which must not wait,
+	 * or in an upcall, and the unmount waits for upcalls. */
 	if (casync_on_completion_thread() || casync_upcalls_on_thread()) {
 		exp->teardown.run = export_teardown;
 		casync_work_submit(CASYNC_WORK_METADATA, &exp->teardown);
@@ -118,7 +118,7 @@ static void export_release(struct fsal_export *exp_hdl)
 }
 
 /*
- * The rest of `path` below the mount's root, or NULL if it is not below it.
+ * The rest of `path` below the mount's root; NULL if it is not below.
  * "/exp" is not a parent of "/exp10".
  */
 static const char *export_below_mount(const char *root, const char *path)
@@ -217,7 +217,7 @@ static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
 	vino.ino.val = id.ino;
 	vino.snapid.val = id.snapid;
 	rc = ceph_ll_lookup_vino(exp->ceph, vino, &inode);
-	if (rc < 0) /* nothing has that number (any more) */
+	if (rc < 0) /* no inode has that number (any more) */
 		return rc == -ENOENT || rc == -EINVAL
 			       ? fsalstat(ERR_FSAL_STALE, -rc)
 			       : casync_status(rc);
@@ -252,11 +252,11 @@ static fsal_status_t export_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 	struct statvfs vfs;
 	int rc;
 
-	/* It asks a monitor each time, and waits for it without a timeout. */
+	/* Each call asks a monitor, and waits for it without a timeout. */
 	if (!casync_waiter_limit_enter(&exp->statfs, CASYNC_LANE_WORKER,
 				       STATFS_WORKERS))
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
-	/* By inode: below a quota CephFS answers for the quota's realm. */
+	/* By inode: below a quota CephFS answers with the quota's values. */
 	rc = ceph_ll_statfs(exp->ceph, casync_object_of(obj_hdl)->inode, &vfs);
 	casync_waiter_limit_leave(&exp->statfs, CASYNC_LANE_WORKER);
 	if (rc < 0)
@@ -274,8 +274,9 @@ static fsal_status_t export_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 }
 
 /*
- * What a client compares to see whether unstable writes were lost.  Ganesha's
- * own counts seconds: two starts within one have the same.
+ * A client compares the verifier to find out whether unstable writes were lost.
+ * Ganesha's own verifier counts seconds, so two starts within a second have the
+ * same.
  */
 static void export_get_write_verifier(struct fsal_export *exp_hdl,
 				      struct gsh_buffdesc *verf_desc)
@@ -336,7 +337,7 @@ static int export_mount_export(struct casync_export *exp,
 			       const struct casync_module_keys *module_keys)
 {
 	const struct casync_export_keys *keys = &exp->keys;
-	/* Without cmount_path each export's own path is the mount's root. */
+	/* Without Cmount_Path the export's own path is the mount's root. */
 	struct casync_mount_key key = {
 		.user_id = keys->user_id,
 		.filesystem = keys->filesystem,
@@ -363,7 +364,7 @@ static int export_mount_export(struct casync_export *exp,
 	return 0;
 }
 
-/* Ganesha would accept a file as an export, and fail each lookup in it. */
+/* Ganesha would accept a file as an export, and each lookup would fail. */
 static int export_check_is_directory(struct casync_export *exp)
 {
 	const char *path = CTX_FULLPATH(op_ctx);

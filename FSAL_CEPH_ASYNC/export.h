@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file export.h
- * @brief An EXPORT of ours: its mount, its settings, its I/O in flight.
+ * @brief An EXPORT of this FSAL: its mount, its settings, its I/O in flight.
  */
 #ifndef CASYNC_EXPORT_H
 #define CASYNC_EXPORT_H
@@ -28,16 +28,16 @@ struct casync_export {
 	struct casync_mount *mount;   /**< Held until release. */
 	struct ceph_mount_info *ceph; /**< casync_mount_ceph(mount). */
 	bool delegations;	      /**< casync_mount_delegations(mount). */
-	/** What files are opened with: Ganesha has checked access, and a file
-	 * of mode 0444 must stay writable for the one who created it. */
+	/** Credentials to open files: Ganesha has checked access, and the
+	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;
 	struct casync_export_keys keys;	   /**< As configured. */
-	struct casync_inflight inflight;   /**< Ops submitted, not done. */
-	struct casync_pool pool;	   /**< Where ops come from. */
-	struct casync_dir_cache dir_cache; /**< That stopped half-way. */
+	struct casync_inflight inflight;   /**< Ops let in, not done. */
+	struct casync_pool pool;	   /**< Memory of ops. */
+	struct casync_dir_cache dir_cache; /**< Unfinished listings. */
 	struct casync_layout layout;	   /**< Of new files. */
-	struct casync_waiter_limit statfs; /**< Who waits for a monitor. */
-	struct casync_metrics metrics;	   /**< What was done. */
+	struct casync_waiter_limit statfs; /**< Waiters for a monitor. */
+	struct casync_metrics metrics;	   /**< Its counters. */
 	uint64_t await_not_before_ns;	   /**< Atomic; await.c's. */
 	struct casync_watched watched;
 	struct casync_published published;
@@ -45,10 +45,10 @@ struct casync_export {
 	struct casync_recalls_entry recalls;
 	/** casync_mount_session(mount). */
 	struct casync_session *session;
-	/** The drain has given up on requests in flight: nobody waits for
-	 * them any more, and what they use is never freed.  Atomic. */
+	/** The drain has timed out: no thread waits for the requests in
+	 * flight any more, and the memory they use is never freed.  Atomic. */
 	bool abandoned;
-	struct casync_work teardown; /**< Release that must not block. */
+	struct casync_work teardown; /**< Frees the export on a worker. */
 };
 
 /** The export the current request (op_ctx) works on. */

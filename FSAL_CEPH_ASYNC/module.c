@@ -30,9 +30,10 @@
 #include "workers.h"
 
 /*
- * Ganesha checks the API's major and minor only; these catch a config.h that
- * was not generated as the daemon's was (DEBUG_SAL moves what follows
- * state_t, ENABLE_QOS moves gsh_export).  Sizes of 9.14 on 64-bit Linux.
+ * Ganesha checks only the major and minor of the API.  These assertions catch a
+ * config.h that differs from the daemon's: DEBUG_SAL moves the members after
+ * state_t, ENABLE_QOS moves gsh_export.  The sizes are those of 9.14 on 64-bit
+ * Linux.
  */
 _Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
 _Static_assert(sizeof(struct fsal_fd) == 200, "not Ganesha 9.14's headers");
@@ -153,7 +154,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/* Ganesha has just said which API it has. */
+/* Ganesha has just logged its API version. */
 static void module_refused(void)
 {
 	struct casync_versions running;
@@ -167,8 +168,8 @@ static void module_refused(void)
 }
 
 /*
- * Called once the constructor runs, at dlopen.  No threads yet: they start
- * with the configuration, when a failure can still be reported.
+ * The constructor calls it, at dlopen.  No thread is started yet: threads start
+ * with the configuration, because a failure can be reported there.
  */
 MODULE_INIT void casync_module_init(void)
 {
@@ -183,7 +184,7 @@ MODULE_INIT void casync_module_init(void)
 	}
 	registered = true;
 
-	/* register_fsal has put in the defaults: ours come after it. */
+	/* register_fsal has set the defaults: ours come after it. */
 	fsal->m_ops.init_config = module_init_config;
 	fsal->m_ops.update_config = casync_reload_module;
 	fsal->m_ops.create_export = casync_export_create;
@@ -196,12 +197,12 @@ MODULE_INIT void casync_module_init(void)
 
 MODULE_FINI void casync_module_fini(void)
 {
-	/* A thread of ours may wait for ever for what libcephfs owes us; and
-	 * of whom Ganesha has refused it knows nothing. */
+	/* One of our threads may wait for libcephfs for ever.  And a plugin
+	 * that Ganesha has refused is not registered. */
 	if (casync_stays() || !registered)
 		return;
 
-	/* Exports are gone: what is still queued frees their last pieces. */
+	/* The exports are released: the queued jobs free the rest of them. */
 	casync_watchdog_stop();
 	casync_recalls_stop();
 	casync_complete_stop();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file module.h
- * @brief The FSAL as Ganesha sees it: one static object.
+ * @brief The FSAL module: one static object that Ganesha registers.
  */
 #ifndef CASYNC_MODULE_H
 #define CASYNC_MODULE_H
@@ -13,8 +13,8 @@ struct casync_module {
 	struct fsal_module fsal;
 	struct fsal_obj_ops obj_ops;
 	struct casync_module_keys keys;
-	uint64_t generation; /**< Of the file that was read last. */
-	bool ready;	     /**< Its block was right, threads run. */
+	uint64_t generation; /**< Of the last file that was read. */
+	bool ready;	     /**< The block was right, and threads run. */
 };
 
 static inline struct casync_module *

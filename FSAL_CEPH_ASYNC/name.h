@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file name.h
- * @brief Under which name Ganesha knows us.
+ * @brief The FSAL's name: CEPH_ASYNC, or CEPH in the stand-in for FSAL_CEPH.
  *
- * It decides the file that Ganesha loads, lib<fsal, in small letters>.so, and
- * the block that is ours.  All objects are linked twice, each time with one
- * of name.c's two forms.
+ * The name decides which file Ganesha loads (lib<fsal, in small letters>.so)
+ * and which configuration block is ours.  All objects are linked twice, each
+ * time with one of the two forms of name.c.
  */
 #ifndef CASYNC_NAME_H
 #define CASYNC_NAME_H
 
 #include <stdbool.h>
 
-/** "CEPH_ASYNC"; "CEPH" in libfsalceph.so, which stands in for FSAL_CEPH. */
+/** "CEPH_ASYNC"; "CEPH" in libfsalceph.so, the stand-in for FSAL_CEPH. */
 extern const char casync_name[];
 
-/** In FSAL_CEPH's stead, with configurations that were written for it. */
+/** Are we the stand-in for FSAL_CEPH?  Then configurations were written for
+ * FSAL_CEPH. */
 extern const bool casync_compat;
 
 #endif /* CASYNC_NAME_H */

@@ -20,7 +20,8 @@
 
 #define LIST_BYTES 2048
 
-/* One at a time: SIGHUP and DBus come on different threads.  Outermost. */
+/* One reload at a time: SIGHUP and DBus use different threads.  It is the
+ * outermost lock. */
 static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void reload_log_changes(const char *of, enum casync_block block,
@@ -72,7 +73,8 @@ static void reload_module_locked(struct casync_module *module,
 		casync_config_unlock();
 	}
 	casync_keys_free(CASYNC_IN_MODULE, &fresh);
-	/* Logged; counted, they would void the export that is read next. */
+	/* The errors are logged.  Counted, they would disable the next
+	 * export. */
 	err_type->errors = errors_before;
 }
 
@@ -85,7 +87,7 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
 	pthread_mutex_lock(&reload_lock);
-	/* Ganesha asks for each export of the file. */
+	/* Ganesha calls this for each export of the file. */
 	if (module->generation == generation) {
 		pthread_mutex_unlock(&reload_lock);
 		return status;
@@ -135,7 +137,7 @@ static void reload_adopt(struct casync_export *exp,
 	casync_layout_replace(&exp->layout, texts);
 }
 
-/* All that can fail comes first. */
+/* All steps that can fail come first. */
 static fsal_status_t
 reload_export_locked(struct casync_export *exp,
 		     const struct casync_module_keys *inherited,
@@ -160,9 +162,10 @@ reload_export_locked(struct casync_export *exp,
 }
 
 /*
- * After a SIGHUP Ganesha removes the exports that are not in the file any
- * more, which it takes those for that could not be updated.  This one is in
- * it, and a mistake in the file is no reason to take it from its clients.
+ * After a SIGHUP Ganesha removes the exports that are no longer in the file.
+ * It takes an export that could not be updated for one of these.  But this
+ * export is in the file, and an error in the file must not take it from its
+ * clients.
  */
 static void reload_keep_export(const void *parse_node)
 {
@@ -179,7 +182,7 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 	fsal_status_t status;
 
 	reload_keep_export(parse_node);
-	/* Ganesha's: is it this FSAL's export at all? */
+	/* Ganesha's check: is it an export of this FSAL? */
 	status = update_export(fsal_hdl, parse_node, err_type, original,
 			       updated_super);
 	if (!FSAL_IS_ERROR(status)) {
@@ -191,8 +194,8 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 		pthread_mutex_unlock(&reload_lock);
 	}
 	if (FSAL_IS_ERROR(status)) {
-		/* Not counted, Ganesha would take over the rest of EXPORT { }
-		 * and say that all went well. */
+		/* If it were not counted, Ganesha would apply the rest of
+		 * EXPORT { } and report success. */
 		err_type->invalid = true;
 		err_type->errors++;
 	}

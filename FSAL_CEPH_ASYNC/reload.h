@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file reload.h
- * @brief The configuration, read again while we serve.
+ * @brief Applies a changed configuration while exports serve.
  *
- * By SIGHUP Ganesha reads all of its file, by UpdateExport (DBus) one export
- * of a file.  For each export it calls casync_reload_module() and, if it has
- * the export already, casync_reload_export(): both take over all that is new
- * or nothing.  A block that is refused keeps the old values of the block,
- * exports are read all the same.  Requests are not held up: limits and modes are stored where
- * they are read (tuning.h), and hold for what starts from then on.
+ * After a SIGHUP Ganesha reads its whole file; UpdateExport (DBus) reads one
+ * export of a file.  For each export Ganesha calls casync_reload_module() and,
+ * if it already has the export, casync_reload_export().  Both take over all new
+ * values or none.  If CEPH_ASYNC { } is refused, it keeps its old values, and
+ * the exports are still read.  No request is held back.  Limits and modes are
+ * stored where requests read them (tuning.h).  They apply to requests that
+ * start later.
  */
 #ifndef CASYNC_RELOAD_H
 #define CASYNC_RELOAD_H
@@ -19,9 +20,9 @@
 /**
  * m_ops.update_config: read CEPH_ASYNC { } again, once per file.
  *
- * What it gives holds for exports read after that.  Ganesha's own file without
- * the block brings the defaults back; any other, as UpdateExport's and
- * AddExport's are, changes nothing then.
+ * The new values apply to exports that are read afterwards.  If Ganesha's own
+ * file does not have the block, the defaults apply.  If another file (of
+ * UpdateExport or AddExport) does not have it, nothing changes.
  */
 fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 				   config_file_t config,
@@ -30,7 +31,8 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 /**
  * m_ops.update_export: read EXPORT { FSAL { } } again.
  *
- * op_ctx has the export that runs.  One that is refused goes on as it was.
+ * op_ctx has the running export.  If the new values are refused, it keeps its
+ * old ones.
  */
 fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 				   void *parse_node,

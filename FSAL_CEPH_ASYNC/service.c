@@ -11,7 +11,7 @@
 #include "mount.h"
 #include "service.h"
 
-/* Ganesha's; it comes with the RADOS recovery backends. */
+/* Ganesha's library; it comes with the RADOS recovery backends. */
 #define RADOS_LIBRARY "libganesha_rados_urls.so"
 
 fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
@@ -24,14 +24,13 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 }
 
 /*
- * Ganesha's library registers with the RADOS client that it has for
- * configurations kept there.  It does not look whether it has one, and
- * crashes; it does once a watch_url is set, without which cephadm and Rook
- * set up nothing.
+ * Ganesha's library registers with its RADOS client for configurations in
+ * RADOS.  It does not check that this client exists, and crashes without it.
+ * The client exists if a watch_url is set.  cephadm and Rook always set one.
  */
 static bool library_is_connected;
 
-/* The module's, whose life is the process'. */
+/* The module's keys; they live as long as the process. */
 static const struct casync_module_keys *module_keys;
 
 struct rados_urls {

@@ -28,8 +28,8 @@ void casync_versions_of_file(const char *path, char *version, size_t size)
 }
 
 /*
- * No symbol of Ganesha tells its version; the file that is loaded does, for
- * its soname is the whole version.
+ * No symbol of Ganesha has its version.  The name of the loaded file has it:
+ * the soname contains the whole version.
  */
 static void versions_running_ganesha(char *version, size_t size)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file versions.h
- * @brief What we were built for, what runs us, and whether that goes together.
+ * @brief Compares the versions of Ganesha and libcephfs at build and at run
+ * time.
  *
- * Ganesha itself compares the API's number alone, and structs change without
- * that; where another version runs us anyway, it is said and no export is
- * served.  Pure but for casync_versions_running().
+ * Ganesha compares the number of the FSAL API only, but structs change without
+ * a new number.  If another version runs us, a log line says so, and no export
+ * is served.  Only casync_versions_running() is not a pure function.
  */
 #ifndef CASYNC_VERSIONS_H
 #define CASYNC_VERSIONS_H
@@ -17,28 +18,28 @@
 #define CASYNC_CEPH_MAJOR_MIN 19
 #define CASYNC_CEPH_MINOR_MIN 2
 
-/** An unknown version is an empty text. */
+/** Versions; an unknown one is an empty text. */
 struct casync_versions {
 	char ganesha[32]; /**< "9.14" */
 	char ceph[32];	  /**< "20.2.4" */
 };
 
-/** Of the headers that we were compiled with. */
+/** The versions of the headers that we were compiled with. */
 extern const struct casync_versions casync_versions_built;
 
-/** Of the libraries that are loaded. */
+/** Find the versions of the loaded libraries. */
 void casync_versions_running(struct casync_versions *running);
 
 /**
- * The version at the end of a library's file name.
+ * Take the version from the end of a library's file name.
  *
  * @param[in]  path     "/usr/lib/ganesha/libganesha_nfsd.so.9.14"
- * @param[out] version  "9.14"; empty where the name has none.
+ * @param[out] version  "9.14"; empty if the name has none.
  */
 void casync_versions_of_file(const char *path, char *version, size_t size);
 
 /**
- * May these run us?
+ * Can the running versions serve with this build?
  *
  * @param[out] why  If not: what is wrong, and what to install.
  */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file clock.h
- * @brief Time that does not jump: CLOCK_MONOTONIC, in ns.
+ * @brief The monotonic clock in nanoseconds, and deadlines by it.
+ *
+ * The clock is CLOCK_MONOTONIC: it never jumps.
  */
 #ifndef CASYNC_CLOCK_H
 #define CASYNC_CLOCK_H
@@ -14,7 +16,7 @@
 #define CASYNC_NS_PER_MS UINT64_C(1000000)
 #define CASYNC_NS_PER_S UINT64_C(1000000000)
 
-/** CLOCK_MONOTONIC. */
+/** Now, by CLOCK_MONOTONIC. */
 static inline uint64_t casync_now_ns(void)
 {
 	struct timespec now;
@@ -23,7 +25,7 @@ static inline uint64_t casync_now_ns(void)
 	return (uint64_t)now.tv_sec * CASYNC_NS_PER_S + (uint64_t)now.tv_nsec;
 }
 
-/** The time in @p timeout_ms, for a condition of casync_cond_init(). */
+/** The time @p timeout_ms from now, for a condition of casync_cond_init(). */
 static inline struct timespec casync_deadline(uint64_t timeout_ms)
 {
 	uint64_t then = casync_now_ns() + timeout_ms * CASYNC_NS_PER_MS;
@@ -32,7 +34,8 @@ static inline struct timespec casync_deadline(uint64_t timeout_ms)
 				 .tv_nsec = (long)(then % CASYNC_NS_PER_S)};
 }
 
-/** A condition that is waited for by that clock: the day's may be set back. */
+/** Initialise a condition whose waits use this clock: the wall clock may be set
+ * back. */
 static inline void casync_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file cred.h
- * @brief Ganesha's user_cred as libcephfs' UserPerm.
+ * @brief Converts Ganesha's credentials to libcephfs' UserPerm.
  */
 #ifndef CASYNC_CRED_H
 #define CASYNC_CRED_H
@@ -11,10 +11,10 @@
 #include "fsal_types.h"
 
 /**
- * Make a UserPerm of the requester's credentials.
+ * Make a UserPerm from the requester's credentials.
  *
- * The group array is borrowed, not copied: the UserPerm must go before the
- * credentials do.  Release with ceph_userperm_destroy().
+ * The group array is borrowed, not copied: destroy the UserPerm
+ * (ceph_userperm_destroy()) before the credentials are freed.
  *
  * @param[in] cred  Credentials after Ganesha's squashing.
  *

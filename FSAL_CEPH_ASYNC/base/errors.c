@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * One table from libcephfs' errno to the status an NFS client can act on.
+ * Converts libcephfs' errno to a status that an NFS client can act on.
  *
- * Ganesha's own table (posix2fsal_error) serves local file systems: it turns
- * a lost CephFS session into SERVERFAULT and EBADF into NOT_OPENED, which
- * NFSv3 answers by dropping the reply.  What is not in the table below is
- * right there and is left to it.
+ * Ganesha's own table (posix2fsal_error) is made for local file systems.  It
+ * turns a lost CephFS session into SERVERFAULT.  It turns EBADF into
+ * NOT_OPENED, and NFSv3 then drops the reply.  For errors that are not in the
+ * table below, Ganesha's table is right and is used.
  */
 #include "config.h"
 
@@ -19,11 +19,11 @@ static const struct {
 	int error;
 	fsal_errors_t major;
 } ceph_errors[] = {
-	/* The session is gone and nothing here brings it back yet, so an
-	 * answer that makes the client retry for ever would be a hang. */
+	/* The session is lost, and nothing here restores it.  A status that
+	 * makes the client retry would hang it for ever. */
 	{CASYNC_EBLOCKLISTED, ERR_FSAL_IO},
 	{ENOTCONN, ERR_FSAL_IO},
-	/* libcephfs does not know the Fh any more (eviction). */
+	/* libcephfs no longer knows the Fh, after an eviction. */
 	{EBADF, ERR_FSAL_IO},
 	{ESTALE, ERR_FSAL_STALE},
 	{ENOENT, ERR_FSAL_NOENT},

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file errors.h
- * @brief libcephfs results (0 or a negative errno) as FSAL status.
+ * @brief Converts libcephfs results (0 or a negative errno) to FSAL status.
  */
 #ifndef CASYNC_ERRORS_H
 #define CASYNC_ERRORS_H
 
 #include "fsal_types.h"
 
-/** EBLOCKLISTED of Ceph is ESHUTDOWN on Linux. */
+/** Ceph's EBLOCKLISTED is ESHUTDOWN on Linux. */
 #define CASYNC_EBLOCKLISTED 108
 
 /**
@@ -17,7 +17,7 @@
  * @param[in] rc  0 or positive for success, a negative errno otherwise.
  *
  * @return Major and minor of the FSAL status.  The minor is the positive
- *         errno, so that a log line or a test sees what Ceph really said.
+ *         errno, so a log line or a test shows what Ceph answered.
  */
 fsal_status_t casync_status(int64_t rc);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file futex.h
- * @brief The two calls of futex(2) that are used here, within the process.
+ * @brief The two calls of futex(2) that the plugin uses, within the process.
  */
 #ifndef CASYNC_FUTEX_H
 #define CASYNC_FUTEX_H
@@ -14,10 +14,10 @@
 #include <unistd.h>
 
 /**
- * Sleep until woken, unless *word has changed from @p seen.  May return for no
+ * Sleep until woken, unless *word differs from @p seen.  May wake up for no
  * reason.
  *
- * @param[in] timeout_ns  Longest sleep; 0 is for ever.
+ * @param[in] timeout_ns  Longest sleep; 0: no limit.
  */
 static inline void casync_futex_wait(uint32_t *word, uint32_t seen,
 				     uint64_t timeout_ns)
@@ -31,7 +31,7 @@ static inline void casync_futex_wait(uint32_t *word, uint32_t seen,
 		timeout_ns == 0 ? NULL : &timeout, NULL, 0);
 }
 
-/** Wake so many sleepers. */
+/** Wake at most @p count sleepers. */
 static inline void casync_futex_wake(uint32_t *word, int count)
 {
 	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);

@@ -14,9 +14,9 @@
 static bool staying;
 
 /*
- * What exit() destroys is used by the threads of a session that was left
- * behind: seen as a crash of ganesha.nfsd at its very end, in libcephfs'
- * MonClient::tick().  All that had to be done has been done.
+ * The threads of a session that did not end use objects that exit() destroys.
+ * This was seen as a crash at the end of ganesha.nfsd, in libcephfs'
+ * MonClient::tick().  So the process ends at once; all other work is done.
  */
 static void stay_end_at_once(int status, void *unused)
 {

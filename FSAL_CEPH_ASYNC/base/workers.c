@@ -11,7 +11,7 @@
 #include "log.h"
 #include "workers.h"
 
-/* All of it under `lock`, a leaf: no job runs with it held. */
+/* All members are under `lock`, a leaf: no job runs with it held. */
 struct lane {
 	struct casync_work *head;
 	struct casync_work *last;
@@ -72,9 +72,9 @@ static int workers_add_thread_locked(struct lane *lane)
 }
 
 /*
- * One thread for each job that waits, and one for the next that comes: who
- * queues it may be a thread of libcephfs', and starts none.  One that cannot
- * be had is no error: another one is there.
+ * Keep one thread for each waiting job, and one for the next job.  A thread of
+ * libcephfs may queue that job, and must not start a thread.  It is no error if
+ * a thread cannot be started: the lane has another one.
  */
 static void workers_keep_one_spare_locked(struct lane *lane)
 {
@@ -213,7 +213,7 @@ static void workers_help_locked(struct lane *lane)
 	unsigned int idle = lane->alive - lane->busy;
 	unsigned int missing = 0;
 
-	/* Not while stopping: who joins counts them. */
+	/* Not while stopping: the joining thread counts them. */
 	if (lane->begun == lane->begun_before && lane->thread_count != 0 &&
 	    !__atomic_load_n(&stopping, __ATOMIC_ACQUIRE) &&
 	    lane->queued > idle)
@@ -251,7 +251,7 @@ static void workers_join_all(struct lane *lane)
 	pthread_mutex_unlock(&lane->lock);
 }
 
-/* What one lane's last job has queued in a lane whose threads had ended. */
+/* Run jobs that a lane's last job has queued in a lane without threads. */
 static bool workers_run_left_over(struct lane *lane)
 {
 	struct casync_work *work;

@@ -1,61 +1,63 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file workers.h
- * @brief Threads of ours that may block, in lanes.
+ * @brief Worker threads that may block, grouped in lanes.
  *
- * What can wait for Ceph runs here, so that it holds up neither libcephfs'
- * threads nor the completion of other requests.  Ganesha's own pools will not
- * do: they are gone before exports are released at shutdown.
+ * A job that can wait for Ceph runs here.  So it blocks neither libcephfs'
+ * threads nor the answers to other requests.  Ganesha's own thread pools cannot
+ * be used: at shutdown they end before the exports are released.
  *
- * A lane has threads of its own, so jobs that wait for one thing never keep a
- * job that waits for another from running.  With the MDS away the metadata
- * and look lanes stand still, and whoever has its capabilities notices
- * nothing.
+ * Each lane has its own threads, for jobs that wait for the same thing.  A job
+ * that waits for one thing never blocks a job that waits for another.  Without
+ * an MDS the metadata and look lanes stand still; requests for files whose
+ * capabilities the gateway has go on.
  */
 #ifndef CASYNC_WORKERS_H
 #define CASYNC_WORKERS_H
 
 #include <stdbool.h>
 
-/** What a job may wait for. */
+/** The lanes, by what their jobs may wait for. */
 enum casync_work_lane {
-	/** The MDS: metadata flushes, and exports that are released. */
+	/** The MDS: metadata flushes, and releases of exports. */
 	CASYNC_WORK_METADATA,
-	/** The MDS, for a size or for capabilities: reads past what is known
+	/** The MDS, for a size or for capabilities: reads past the known end
 	 * of a file. */
 	CASYNC_WORK_LOOK,
-	/** An OSD: repairs of reads, temporary fds that are closed. */
+	/** An OSD: repairs of reads, closing of temporary fds. */
 	CASYNC_WORK_DATA,
-	/** Capabilities that were there a moment ago: submissions of what has
-	 * waited in the gate or for room. */
+	/** Capabilities that the file had a moment ago: submissions of ops
+	 * that waited in the gate or for a place in flight. */
 	CASYNC_WORK_SUBMIT,
-	/** Locks of Ganesha's: upcalls. */
+	/** Locks of Ganesha: upcalls. */
 	CASYNC_WORK_UPCALL,
 	CASYNC_WORK_LANES,
 };
 
-/** A job, embedded in what it works on; may be queued again once it runs. */
+/** A job, embedded in the struct that it works on.  It may be queued again once
+ * it runs. */
 struct casync_work {
 	struct casync_work *next;
 	void (*run)(struct casync_work *work);
 };
 
-/** Most threads of a lane.  They come on demand and stay; each waits for one
- * Ceph call at a time.  One more than there are jobs, for the next job. */
+/** Most threads of a lane.  They start on demand and stay.  Each waits for one
+ * Ceph call at a time.  There is one thread more than jobs, for the next
+ * job. */
 #define CASYNC_WORKERS_MAX 32
 
 /**
- * And the most there are where a lane stands still: the jobs that are stuck may
- * not be for the file, the mount or the cluster that the next one is for.
+ * Most threads of a lane that stands still.  The stuck jobs and the next job
+ * may be for different files, mounts or clusters.
  */
 #define CASYNC_WORKERS_STUCK_MAX 256
 
-/** Jobs that one file may have at work in a lane, of CASYNC_WORKERS_MAX. */
+/** Most jobs of one file that run in a lane at once. */
 #define CASYNC_WORK_SHARE 4
 
 /**
- * A file's share of a lane; embedded in the object, zero to begin with.  Its
- * other jobs wait here, in nobody's way.  Under the lane's lock.
+ * A file's share of a lane; embedded in the object, zero at first.  Further
+ * jobs of the file wait here and block no other file.  Under the lane's lock.
  */
 struct casync_work_share {
 	unsigned int at_work;
@@ -63,42 +65,41 @@ struct casync_work_share {
 	struct casync_work *last;
 };
 
-/** Queue a job.  Never blocks, never fails, starts no thread: each lane has
- * one always. */
+/** Queue a job.  It never blocks and never fails.  It starts no thread: each
+ * lane always has one. */
 void casync_work_submit(enum casync_work_lane lane, struct casync_work *work);
 
-/** The same for one of a file's jobs, which take CASYNC_WORK_SHARE threads at
- * most.  The job owes a casync_work_give_way(). */
+/** The same for a file's job: at most CASYNC_WORK_SHARE of them run at once.
+ * The job must call casync_work_give_way(). */
 void casync_work_submit_shared(enum casync_work_lane lane,
 			       struct casync_work_share *share,
 			       struct casync_work *work);
 
 /**
- * The same for one that would rather not run than wait.
+ * The same for a job that must not wait in the queue.
  *
- * @return false: the file has had its share, or no thread is free; nothing is
- *	   queued.
+ * @return false: the file has used its share, or no thread is free; the job is
+ *	   not queued.
  */
 bool casync_work_try_shared(enum casync_work_lane lane,
 			    struct casync_work_share *share,
 			    struct casync_work *work);
 
-/** A job has done what may take long; the next of its file may begin.  Before
- * anything is done that may free the file. */
+/** A job has done the part that may take long; the next job of its file may
+ * begin.  Call it before anything that may free the file. */
 void casync_work_give_way(enum casync_work_lane lane,
 			  struct casync_work_share *share);
 
 /**
- * Add threads to lanes that have jobs queued and have begun none since the
- * last call.  The watchdog's, ten times a second.
+ * Add threads to lanes that have jobs queued and have begun none since the last
+ * call.  The watchdog calls it ten times a second.
  */
 void casync_workers_help(void);
 
-/** @return 0 or a negative errno when a lane's first thread cannot be
- * started. */
+/** Start one thread for each lane.  @return 0 or a negative errno. */
 int casync_workers_start(void);
 
-/** Run what is queued, then end all threads. */
+/** Run the queued jobs, then end all threads. */
 void casync_workers_stop(void);
 
 #endif /* CASYNC_WORKERS_H */

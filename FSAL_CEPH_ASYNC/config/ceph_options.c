@@ -8,7 +8,7 @@
 
 #include "ceph_options.h"
 
-/* Options that the administrator may not set, and why. */
+/* Options that the administrator may not set, with the reason. */
 static const struct {
 	const char *name, *why;
 } reserved[] = {

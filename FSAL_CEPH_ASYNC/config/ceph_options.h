@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file ceph_options.h
- * @brief Ceph_Option: options of the Ceph client, by the administrator.
+ * @brief Parses and sets Ceph_Option: options of the Ceph client.
  *
- * A list is text, a line "name=value\n" for each option, the later one wins.
+ * A list of options is one text with a line "name=value" for each option.  If a
+ * name occurs twice, the later line wins.
  */
 #ifndef CASYNC_CEPH_OPTIONS_H
 #define CASYNC_CEPH_OPTIONS_H
@@ -17,13 +18,13 @@
 #define CASYNC_CEPH_OPTION_MAX 1024
 
 /**
- * Take "name = value" apart; spaces and dashes in the name are underscores,
- * as Ceph has it.
+ * Parse "name = value".  Spaces and dashes in the name become underscores, as
+ * in Ceph.
  *
  * @param[in]  text  As written.
  * @param[out] line  "name=value\n", at least CASYNC_CEPH_OPTION_MAX + 2 bytes.
- * @param[out] why   On error the reason: the form, or a name that is not to
- *                   be had, because it would break what the FSAL promises.
+ * @param[out] why   On error the reason: the form is wrong, or the option would
+ *                   break a promise of the FSAL.
  */
 bool casync_ceph_option_parse(const char *text, char *line, char *why,
 			      size_t size);
@@ -31,14 +32,14 @@ bool casync_ceph_option_parse(const char *text, char *line, char *why,
 /**
  * Set the options of a list.
  *
- * @param[out] why  On error which one Ceph refuses, and why.
+ * @param[out] why  On error: the option that Ceph refuses, and the reason.
  *
  * @return 0 or a negative errno.
  */
 int casync_ceph_options_set(struct ceph_mount_info *ceph, const char *list,
 			    char *why, size_t size);
 
-/** Does the list (NULL: none) have that option? */
+/** Does the list (NULL: empty) have this option? */
 bool casync_ceph_options_have(const char *list, const char *name);
 
 #endif /* CASYNC_CEPH_OPTIONS_H */

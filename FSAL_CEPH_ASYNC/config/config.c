@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Both blocks, by the table of keys.  Values are parsed here and not by
- * Ganesha's typed items, whose messages name the value and the line but
- * neither the key nor what it may be.
+ * Reads both blocks by the table of keys.  Values are parsed here, not by
+ * Ganesha's typed items: Ganesha's messages name the value and the line, but
+ * not the key and the allowed values.
  */
 #include "config.h"
 
@@ -20,17 +20,17 @@
 #include "keys.h"
 #include "name.h"
 
-/* More than there are, and one for the end. */
+/* More than there are keys, and one for the end. */
 #define ITEMS_MAX 64
 
-/* Longest part of a value, and longest reason, in a message. */
+/* Longest value and longest reason in a message. */
 #define SHOWN_MAX 256
 #define WHY_MAX 512
 
-/* Of the values of CEPH_ASYNC { }, once there are exports. */
+/* Guards the values of CEPH_ASYNC { } while there are exports. */
 static pthread_mutex_t keys_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Does Ceph know the option?  Asked of a client that is never connected. */
+/* Does Ceph know the option?  A client that is never connected answers. */
 static bool config_ceph_has_option(const char *text, char *why, size_t size)
 {
 	char line[CASYNC_CEPH_OPTION_MAX + 2];
@@ -41,7 +41,7 @@ static bool config_ceph_has_option(const char *text, char *why, size_t size)
 		return false;
 	rc = ceph_create(&ceph, NULL);
 	if (rc < 0)
-		return true; /* the mount will tell */
+		return true; /* the mount will report it */
 	rc = casync_ceph_options_set(ceph, line, why, size);
 	(void)ceph_release(ceph);
 	return rc >= 0;
@@ -67,8 +67,9 @@ static bool config_is_right(const struct casync_key *key, const char *token,
 }
 
 /*
- * Where we stand in for FSAL_CEPH nobody has chosen us in this file: what it
- * asks of FSAL_CEPH alone, and we have not, is left out, not refused.
+ * If we are the stand-in for FSAL_CEPH, this configuration was written for
+ * FSAL_CEPH.  A key that asks for a feature this FSAL lacks is ignored with a
+ * warning, and not refused.
  */
 static bool config_is_for_fsal_ceph(const struct casync_key *key,
 				    const char *token, const void *cnode)
@@ -107,14 +108,14 @@ static int config_handle(const char *token, enum term_type type_hint,
 	return 1;
 }
 
-/* The value is preset; nothing is to be initialised. */
+/* The value has its default already; there is nothing to initialise. */
 static void *config_keep(void *link_mem, void *self_struct)
 {
 	(void)link_mem;
 	return self_struct;
 }
 
-/* CONFIG_EOL is a name that is NULL, as in what is left of the array. */
+/* CONFIG_EOL is a NULL name, as in the rest of the array. */
 static void config_fill_items(enum casync_block block,
 			      struct config_item *items)
 {
@@ -140,9 +141,9 @@ static void config_fill_items(enum casync_block block,
 }
 
 /*
- * Ganesha reports an unknown key or token, calls it bogus and goes on with the
- * default.  Where a slip of the pen in Stable_Write decides what a crash
- * costs, that will not do.
+ * Ganesha reports an unknown key or token as bogus and uses the default.  That
+ * is not acceptable here: a typing error in Stable_Write would decide which
+ * data a crash loses.
  */
 static bool config_bogus_refused(struct config_error_type *err_type,
 				 bool bogus_before, const char *where)
@@ -159,7 +160,7 @@ static bool config_bogus_refused(struct config_error_type *err_type,
 	return true;
 }
 
-/* Values that are right each, and wrong together. */
+/* Refuse values that contradict each other. */
 static int config_check(const void *node, const struct casync_tuning *tuning,
 			struct config_error_type *err_type)
 {
@@ -186,7 +187,7 @@ static int config_commit_module(void *node, void *link_mem, void *self_struct,
 		LogWarn(COMPONENT_CONFIG,
 			"%s { Zerocopy = true; } has no effect: libcephfs %s offers no zero-copy reads",
 			casync_name, ceph_version(NULL, NULL, NULL));
-	/* What is not set stays so, for the exports to set. */
+	/* A copy: values that are not set stay so, for the exports to set. */
 	casync_keys_resolve(&tuning);
 	return config_check(node, &tuning, err_type);
 }

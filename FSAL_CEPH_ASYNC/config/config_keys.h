@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file config_keys.h
- * @brief The CEPH_ASYNC { } and EXPORT { FSAL { } } keys as plain structs.
+ * @brief Reads the blocks CEPH_ASYNC { } and EXPORT { FSAL { } } into structs.
  */
 #ifndef CASYNC_CONFIG_KEYS_H
 #define CASYNC_CONFIG_KEYS_H
@@ -26,7 +26,7 @@ struct casync_module_keys {
 	uint32_t max_inflight_total;
 	uint64_t max_inflight_bytes_total;
 	char *data_pool;
-	char *ceph_options; /**< Of ceph_options.h. */
+	char *ceph_options; /**< A list of ceph_options.h. */
 	struct casync_tuning tuning;
 };
 
@@ -37,14 +37,14 @@ struct casync_export_keys {
 	char *cmount_path;
 	char *secret;
 	char *sec_label_xattr;
-	char *data_pool;    /**< NULL or "": as the folder says. */
-	char *ceph_options; /**< The module's, then its own. */
+	char *data_pool;    /**< NULL or "": the folder's value. */
+	char *ceph_options; /**< The module's, then the export's own. */
 	struct casync_tuning tuning;
 };
 
 /**
- * Around changes of the module's values: an export that is added reads them
- * meanwhile.  A leaf.
+ * Lock and unlock the module's values while they change.  An export that is
+ * added reads them meanwhile.  The lock is a leaf.
  */
 void casync_config_lock(void);
 void casync_config_unlock(void);
@@ -54,19 +54,19 @@ void casync_config_unlock(void);
  *
  * @param[out] keys  Zeroed by the caller; casync_keys_free() frees.
  *
- * @return Whether all of it is right; else it has been logged.
+ * @return Whether the block is right; if not, the error has been logged.
  */
 bool casync_config_read_module(config_file_t config,
 			       struct casync_module_keys *keys,
 			       struct config_error_type *err_type);
 
 /**
- * Read EXPORT { FSAL { } }; where it says nothing, the module's values hold.
+ * Read EXPORT { FSAL { } }.  Keys that it does not set get the module's values.
  *
  * @param[in]  node  Parse tree node of the block.
  * @param[out] keys  Zeroed by the caller; casync_keys_free() frees.
  *
- * @return ERR_FSAL_INVAL when a key is wrong; it has been logged.
+ * @return ERR_FSAL_INVAL if a key is wrong; the error has been logged.
  */
 fsal_status_t casync_config_export(void *node,
 				   const struct casync_module_keys *inherited,

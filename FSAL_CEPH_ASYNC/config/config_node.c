@@ -35,11 +35,11 @@ bool casync_config_node_alone(const void *cnode)
 {
 	const struct config_node *node = cnode;
 
-	/* In a ring with the statement's head only. */
+	/* The ring has only this value and the statement's head. */
 	return node->node.next == node->node.prev;
 }
 
-/* A file's root comes first in it (struct config_root). */
+/* The root node is the first member of a file (struct config_root). */
 static struct config_node *config_node_below(const void *parent,
 					     enum node_type type,
 					     const char *name,
@@ -107,7 +107,7 @@ bool casync_config_is_main(const void *file)
 	const struct config_root *root = file;
 	const struct file_list *part;
 
-	/* Which may be an included one, too. */
+	/* The file may also be an included one. */
 	for (part = root->files; part != NULL; part = part->next) {
 		if (strcmp(part->pathname, nfs_config_path) == 0)
 			return true;

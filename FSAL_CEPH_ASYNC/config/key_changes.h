@@ -1,58 +1,59 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file key_changes.h
- * @brief Values of a block that are in force, and those a reload brings.
+ * @brief Compares the current values of a block with the values of a reload.
  *
- * By the table of keys, so that a new key needs nothing here.
+ * It uses the table of keys, so a new key needs no change here.
  */
 #ifndef CASYNC_KEY_CHANGES_H
 #define CASYNC_KEY_CHANGES_H
 
 #include "keys.h"
 
-/** Room for a value as it is shown, and for one change of a key. */
+/** Room for the text of a value, and of one change of a key. */
 #define CASYNC_SHOWN_BYTES 320
 #define CASYNC_CHANGE_BYTES 768
 
 /**
- * The next key whose value differs.
+ * Find the next key whose value differs.
  *
- * @param[in] block  Of which both are.
- * @param[in] now    What is in force.
- * @param[in] fresh  What a reload brings.
- * @param[in] after  The one before, or NULL for the first.
+ * @param[in] block  The block of both values.
+ * @param[in] now    The current values.
+ * @param[in] fresh  The values of the reload.
+ * @param[in] after  The previous key; NULL: find the first.
  *
- * @return NULL when there is no further one.
+ * @return NULL: there is no further key.
  */
 const struct casync_key *casync_key_changed(enum casync_block block,
 					    const void *now, const void *fresh,
 					    const struct casync_key *after);
 
 /**
- * May a reload change it there?  An export's defaults may change that it
- * could not follow itself: they are for exports to come.
+ * May a reload change the key in this block?  The block CEPH_ASYNC { } may
+ * change defaults that a running export cannot adopt: they apply to exports
+ * that are added later.
  */
 bool casync_key_reloads(const struct casync_key *key, enum casync_block block);
 
-/** "Stable_Write = full (was data)"; secrets are not shown. */
+/** Write "Stable_Write = full (was data)".  Secrets are not shown. */
 void casync_key_change_show(const struct casync_key *key,
 			    enum casync_block block, const void *now,
 			    const void *fresh, char *text, size_t size);
 
 /**
- * All that a reload may not change and that differs, as one list.
+ * List all keys that differ and that a reload may not change.
  *
- * @return Whether there is any.
+ * @return Whether there are any.
  */
 bool casync_keys_fixed(enum casync_block block, const void *now,
 		       const void *fresh, char *text, size_t size);
 
 /**
- * Bring every value that differs into force.
+ * Make the new values current.
  *
- * Numbers are stored atomically, each by itself: they are read meanwhile
- * (tuning.h).  Texts change places with the old ones, which nobody reads but
- * reloads: what requests need of them is kept elsewhere (layout.h).
+ * Each number is stored atomically: requests read it meanwhile (tuning.h).
+ * Texts are swapped with the old ones.  Only reloads read these texts; requests
+ * use copies of them (layout.h).
  */
 void casync_keys_adopt(enum casync_block block, void *now, void *fresh);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file tuning.h
- * @brief The values of the keys that both blocks have and that are numbers.
+ * @brief The numeric keys that both blocks have, as a struct.
  */
 #ifndef CASYNC_TUNING_H
 #define CASYNC_TUNING_H
@@ -9,10 +9,10 @@
 #include <stdint.h>
 
 /**
- * Of CEPH_ASYNC { } and of EXPORT { FSAL { } }; the export's win.
+ * Values of CEPH_ASYNC { } and of EXPORT { FSAL { } }; the export's value wins.
  *
- * A reload stores into an export's while requests read it: each is read by
- * casync_tuned(), once for what has to hold together.
+ * A reload changes an export's values while requests read them.  So each is
+ * read with casync_tuned().  A request that uses a value twice reads it once.
  */
 struct casync_tuning {
 	uint32_t stable_write;	   /**< enum casync_stable_write */
@@ -32,7 +32,7 @@ struct casync_tuning {
 	uint64_t max_inflight_bytes;
 };
 
-/** What a member is now; a reload may change it. */
+/** Read a member; a reload may change it at the same time. */
 static inline uint32_t casync_tuned(const uint32_t *member)
 {
 	return __atomic_load_n(member, __ATOMIC_RELAXED);

@@ -11,7 +11,7 @@
 #include "futex.h"
 #include "op.h"
 
-/* op->awaited; also the futex of the one who waits. */
+/* Values of op->awaited, which is also the futex of the waiting worker. */
 enum { NOBODY, AWAITED, ANSWERED };
 
 static unsigned int waiting; /* atomic */
@@ -22,7 +22,7 @@ static bool await_worth_it(const struct casync_op *op)
 
 	if (op->kind == CASYNC_OP_WRITE && !op->entry.alone)
 		return false;
-	/* A completion thread answers others, too. */
+	/* A completion thread must not wait: it answers other ops too. */
 	return !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
@@ -41,7 +41,7 @@ bool casync_await_begin(struct casync_op *op)
 	return true;
 }
 
-/* From here on whoever answers the op queues it; false: it is answered. */
+/* From here on the answering thread queues the op.  False: it is answered. */
 static bool await_give_away(struct casync_op *op)
 {
 	uint32_t expected = AWAITED;
@@ -53,7 +53,7 @@ static bool await_give_away(struct casync_op *op)
 
 static bool await_give_up(struct casync_op *op, uint64_t now_ns)
 {
-	/* Before the op is given away, and the export with it. */
+	/* Before the op is given away: the export may be freed with it. */
 	__atomic_store_n(&op->exp->await_not_before_ns,
 			 now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
 			 __ATOMIC_RELAXED);
@@ -99,9 +99,9 @@ bool casync_await_hand_over(struct casync_op *op)
 					 __ATOMIC_RELAXED))
 		return false;
 	/*
-	 * It may have seen the answer and be done: then this wakes nobody, or
-	 * somebody who waits for another op in the same memory and looks
-	 * again; the call itself reads nothing there.
+	 * The worker may have seen the answer and finished.  Then this wakes no
+	 * thread, or a thread that waits for another op in the same memory and
+	 * looks again.  The call itself reads no memory there.
 	 */
 	casync_futex_wake(&op->awaited, 1);
 	return true;

@@ -11,19 +11,18 @@
 #include "on_thread.h"
 #include "op.h"
 
-/* Newest first; emptied with one exchange. */
+/* The newest op first; one exchange empties it. */
 static struct casync_op *completed;
 
-/* Oldest first: what was taken off `completed` and is not answered yet.  A
- * leaf; it is held to take one op, not while answering. */
+/* Ops taken from `completed` and not answered yet, oldest first.  The lock is a
+ * leaf; it is held to take one op, not during an answer. */
 static pthread_mutex_t ready_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct casync_op *ready;
 static uint64_t answered; /* ops taken to be answered; atomic */
 
 /*
- * The sleepers' futex.  It counts the times there was a reason to look, so
- * that a thread that found nothing, and was overtaken by a push, does not
- * sleep.
+ * The sleepers' futex.  It counts the times at which threads should look.  So a
+ * thread that found no op does not sleep if one was pushed meanwhile.
  */
 static uint32_t filled;
 static int sleepers;
@@ -32,7 +31,7 @@ static bool stopping;
 /* Set before the first thread starts. */
 static void (*finish)(struct casync_op *op);
 
-/* All are joined: their text must not be unmapped under them. */
+/* All threads are joined before their code is unmapped. */
 static pthread_mutex_t threads_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_t threads[CASYNC_COMPLETERS_MAX];
 static unsigned int thread_count;
@@ -48,7 +47,7 @@ void casync_complete_queue(struct casync_op *op)
 					      __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
 
-	/* Whoever filled a non-empty list finds its wake-up under way. */
+	/* If the list was not empty, a wake-up is already under way. */
 	if (head != NULL)
 		return;
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
@@ -69,7 +68,7 @@ static struct casync_op *complete_with_members(struct casync_op *op,
 	return op;
 }
 
-/* All that is queued, oldest first. */
+/* All queued ops, oldest first. */
 static struct casync_op *complete_take_all(void)
 {
 	struct casync_op *op =
@@ -144,7 +143,7 @@ static bool complete_something_queued(void)
 	return queued;
 }
 
-/* All threads are held up in answers, or one is and the rest sleeps. */
+/* All threads are blocked in answers, or some are and the others sleep. */
 static void complete_help_locked(void)
 {
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
@@ -155,9 +154,10 @@ static void complete_help_locked(void)
 }
 
 /*
- * An answer can wait for a lock that an unexport holds while it waits for I/O
- * on another file to end: with every thread held up so, that end would never
- * come.  So what is queued and gets no answer for a while gets a thread.
+ * An answer can wait for a lock that an unexport holds, while the unexport
+ * waits for I/O on another file.  If this blocked all threads, that I/O would
+ * never be answered.  So a new thread serves queued ops if none was answered
+ * for a while.
  */
 void casync_complete_help(void)
 {

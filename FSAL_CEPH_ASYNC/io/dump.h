@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file dump.h
- * @brief What an op looks like in the log.
+ * @brief A READ or WRITE as text for the log.
  *
- * In two steps, because where an op is looked at (a libcephfs callback, under
- * the in-flight set's lock) nothing may be formatted or logged.
+ * It takes two steps.  The fields are copied where the op is found: in a
+ * libcephfs callback, or under the in-flight set's lock.  Nothing may be
+ * formatted or logged there.  The text is formatted later.
  */
 #ifndef CASYNC_DUMP_H
 #define CASYNC_DUMP_H
@@ -27,7 +28,7 @@ struct casync_dump {
 /** Room for any line that casync_dump_format() writes. */
 #define CASYNC_DUMP_LINE 256
 
-/** Copy what is of interest.  Takes no lock; on any thread. */
+/** Copy the fields that the log shows.  Takes no lock; any thread. */
 void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);
 
 /**
@@ -39,7 +40,7 @@ void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);
 const char *casync_dump_format(const struct casync_dump *dump, char *line,
 			       size_t size);
 
-/** Log that a request that was slow has ended, and how. */
+/** Log that a slow request has completed, with its status. */
 void casync_dump_ended(const struct casync_op *op);
 
 #endif /* CASYNC_DUMP_H */

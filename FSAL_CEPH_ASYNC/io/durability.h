@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file durability.h
- * @brief When a WRITE may be acknowledged, as one pure function.
+ * @brief Decides when a WRITE may be acknowledged: pure functions.
  *
- * What each mode promises, and why it holds: docs/durability.md.
+ * docs/durability.md says what each mode promises and why the promise holds.
  */
 #ifndef CASYNC_DURABILITY_H
 #define CASYNC_DURABILITY_H
@@ -14,13 +14,13 @@
 enum casync_stable_write {
 	/** Data committed on the OSDs; size and mtime are recoverable. */
 	CASYNC_STABLE_DATA,
-	/** And the metadata journaled by the MDS if the file has grown. */
+	/** As DATA; the MDS has journaled the metadata if the file grew. */
 	CASYNC_STABLE_FDATASYNC,
-	/** And the metadata journaled by the MDS, always (FSAL_CEPH). */
+	/** As DATA; the MDS has always journaled the metadata (FSAL_CEPH). */
 	CASYNC_STABLE_FULL,
 };
 
-/** All that the decision depends on. */
+/** The input of the decision. */
 struct casync_durability_in {
 	enum casync_stable_write mode;
 	bool stable_wanted;    /**< FILE_SYNC or DATA_SYNC was asked for. */
@@ -29,9 +29,9 @@ struct casync_durability_in {
 	bool grown; /**< The file ends past what the MDS has journaled. */
 };
 
-/** What to do with the write. */
+/** The decision: what to do with the write. */
 struct casync_durability {
-	/** ceph_ll_io_info.fsync; syncdataonly goes with it, always. */
+	/** ceph_ll_io_info.fsync; syncdataonly is always set with it. */
 	bool fsync;
 	/** Flush the metadata on a worker before the reply. */
 	bool flush;

@@ -14,7 +14,7 @@
 #include "repair.h"
 #include "submit.h"
 
-/* The first error in file order; a part that failed fails the request. */
+/* The first error in file order: a failed part fails the request. */
 static int64_t finish_first_error(const struct casync_op *op)
 {
 	unsigned int i;
@@ -38,8 +38,8 @@ static bool finish_all_parts_full(const struct casync_op *op)
 }
 
 /*
- * A short part is repaired.  A read that ends where the file is known to end
- * asks whether that is still so, unless Ganesha asks in its own time.
+ * A short part is repaired.  A read that ends at the known end of the file asks
+ * whether the file still ends there, unless Ganesha asks itself.
  */
 static void finish_read(struct casync_op *op)
 {
@@ -71,7 +71,7 @@ static void finish_write_settle(struct casync_op *op)
 		casync_file_size_written(op->obj,
 					 op->offset + op->amount_bytes);
 	} else {
-		/* Nothing written and no error would be an endless retry. */
+		/* 0 bytes and no error would make the client retry for ever. */
 		op->status = casync_status(result < 0 ? result : -EIO);
 	}
 }
@@ -81,7 +81,8 @@ static void finish_flushed(struct casync_flush_waiter *waiter, int rc)
 	struct casync_op *op =
 		container_of(waiter, struct casync_op, flush_waiter);
 
-	/* The data are there, what was promised is not: not acknowledged. */
+	/* The data are on disk, but the promise is not kept: return the
+	 * error. */
 	if (rc < 0)
 		op->status = casync_status(rc);
 	casync_op_end(op);
@@ -100,8 +101,8 @@ static void finish_write(struct casync_op *op)
 }
 
 /*
- * What has waited for the answer is submitted, or the file flushed, on a
- * worker.  Before anything is done that may free the op.
+ * Submit ops that waited for the answer, or flush the file, on a worker.  It
+ * comes before any step that may free the op.
  */
 static void finish_let_others_go(struct casync_op *op)
 {

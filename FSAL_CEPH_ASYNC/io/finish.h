@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file finish.h
- * @brief From libcephfs' results to the answer: count, EOF, error.
+ * @brief Turns libcephfs' results into the answer: count, EOF, error.
  */
 #ifndef CASYNC_FINISH_H
 #define CASYNC_FINISH_H
 
 struct casync_op;
 
-/** Finish an op that all results are in for.  On a completion thread, or by
- * the worker that waited for them. */
+/** Finish an op whose results are all there.  Runs on a completion thread, or
+ * on the worker that waited for the results. */
 void casync_finish(struct casync_op *op);
 
 #endif /* CASYNC_FINISH_H */

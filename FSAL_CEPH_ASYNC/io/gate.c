@@ -9,13 +9,13 @@
 #include "op.h"
 
 /*
- * What cannot go is looked past so often in one search, and so many that
- * overlap each other are followed; who is in the way has the search repeated.
+ * Most ops that one search skips because they cannot go, and most overlapping
+ * ops that it follows.  When a blocking op has gone, the search is repeated.
  */
 #define BLOCKED_LOOKS 64
 #define CHAIN_LOOKS 32
 
-/* Hits from which on a stream is taken for one, and the most there are. */
+/* The score at which a stream counts as one, and the highest score. */
 #define STREAM_HITS 4
 #define STREAM_MOST_HITS 16
 
@@ -28,7 +28,7 @@ void casync_gate_init(struct casync_gate *gate)
 
 void casync_gate_destroy(struct casync_gate *gate)
 {
-	/* Whoever came out last may still hold the lock. */
+	/* The last thread that left may still hold the lock. */
 	pthread_mutex_lock(&gate->lock);
 	pthread_mutex_unlock(&gate->lock);
 	pthread_mutex_destroy(&gate->lock);
@@ -36,13 +36,13 @@ void casync_gate_destroy(struct casync_gate *gate)
 
 /* --- streams */
 
-/* How far apart writes may come that belong together. */
+/* How far apart the writes of a stream may be. */
 static uint64_t gate_window_of(const struct casync_op *op)
 {
 	return UINT64_C(4) * op->gather.max_bytes;
 }
 
-/* Of an op; NULL for one that has none, or whose stream has moved on. */
+/* The stream of an op; NULL: it has none, or the stream has moved on. */
 static struct casync_stream *gate_stream_of(struct casync_gate *gate,
 					    const struct casync_op *op)
 {
@@ -55,7 +55,7 @@ static struct casync_stream *gate_stream_of(struct casync_gate *gate,
 	return NULL;
 }
 
-/* What is queued or in the air is not this stream's any more. */
+/* Queued writes and calls in flight no longer belong to this stream. */
 static void gate_begin_stream(struct casync_gate *gate,
 			      struct casync_stream *stream,
 			      const struct casync_op *op)
@@ -68,7 +68,7 @@ static void gate_begin_stream(struct casync_gate *gate,
 	stream->queued_bytes = 0;
 }
 
-/* The one whose window the op is in. */
+/* The stream whose window the op is in. */
 static struct casync_stream *gate_near_stream(struct casync_gate *gate,
 					      const struct casync_op *op)
 {
@@ -85,14 +85,14 @@ static struct casync_stream *gate_near_stream(struct casync_gate *gate,
 	return NULL;
 }
 
-/* Unused or older ones go first. */
+/* Unused and older streams are replaced first. */
 static bool gate_is_worse(const struct casync_stream *a,
 			  const struct casync_stream *b)
 {
 	return a->hits != b->hits ? a->hits < b->hits : a->id < b->id;
 }
 
-/* A place for a new one; NULL as long as all others are in use. */
+/* A slot for a new stream; NULL: all are in use. */
 static struct casync_stream *gate_make_stream(struct casync_gate *gate,
 					      const struct casync_op *op)
 {
@@ -120,9 +120,9 @@ static void gate_hit(struct casync_stream *stream)
 }
 
 /*
- * Move a stream on.  It leaves gaps, as its writes come on several
- * connections and threads, and fills them.  Writes that fill none, or are
- * over and over of the same place, make no stream.
+ * Move a stream on.  Its writes come on several connections and threads, so a
+ * stream leaves gaps and fills them later.  Writes that fill no gap, or go to
+ * the same place again and again, are no stream.
  */
 static void gate_judge(struct casync_stream *stream, const struct casync_op *op)
 {
@@ -146,7 +146,7 @@ static void gate_judge(struct casync_stream *stream, const struct casync_op *op)
 	}
 }
 
-/* Find the stream of an op that comes, and move it on. */
+/* Find the stream of a new op, and move it on. */
 static void gate_follow(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_stream *stream;
@@ -204,7 +204,7 @@ static void gate_append(struct casync_gate *gate, struct casync_op *op)
 		stream->queued_bytes += op->length_bytes;
 }
 
-/* Take out what hangs at a link. */
+/* Take out the op at a link. */
 static struct casync_op *gate_take_at(struct casync_gate *gate,
 				      struct casync_op **link)
 {
@@ -230,7 +230,7 @@ static bool gate_overlap(const struct casync_op *a, const struct casync_op *b)
 	       b->offset < a->offset + a->length_bytes;
 }
 
-/* Does it overlap a write that is on its way? */
+/* Does it overlap an op in sight? */
 static bool gate_is_in_the_way(const struct casync_gate *gate,
 			       const struct casync_op *op)
 {
@@ -247,7 +247,7 @@ static bool gate_is_in_the_way(const struct casync_gate *gate,
 	return false;
 }
 
-/* Whether it was. */
+/* Returns whether it was in sight. */
 static bool gate_leave_sight(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_op **link = &gate->in_sight;
@@ -261,7 +261,7 @@ static bool gate_leave_sight(struct casync_gate *gate, struct casync_op *op)
 	return true;
 }
 
-/* The oldest one before op that overlaps it, or the link op itself hangs at. */
+/* The link of the oldest op before this one that overlaps it, or its own. */
 static struct casync_op **gate_first_overlap(struct casync_gate *gate,
 					     const struct casync_op *op)
 {
@@ -273,8 +273,8 @@ static struct casync_op **gate_first_overlap(struct casync_gate *gate,
 }
 
 /*
- * Those that go in one call with an op: until nothing is adjacent any more,
- * but not for ever in a long queue.
+ * Collect the ops that go in one call with this one: adjacent ops, in a bounded
+ * number of steps through the queue.
  */
 static struct casync_op *gate_gather(struct casync_gate *gate,
 				     struct casync_op *op)
@@ -307,8 +307,9 @@ static struct casync_op *gate_gather(struct casync_gate *gate,
 }
 
 /*
- * What has to go before the op at a link does, in the end itself: what it
- * overlaps, and before that what that does.  NULL: it cannot go now.
+ * The op that has to go first before the op at a link: the oldest op that it
+ * overlaps, then the oldest op that that one overlaps, and so on.  It is the op
+ * itself if it overlaps none.  NULL: it cannot go now.
  */
 static struct casync_op **gate_first_to_go(struct casync_gate *gate,
 					   struct casync_op **link)
@@ -324,7 +325,7 @@ static struct casync_op **gate_first_to_go(struct casync_gate *gate,
 	if (*link == op && !gate_is_held(gate, op) &&
 	    !gate_is_in_the_way(gate, op))
 		return link;
-	/* A read does not wait for what keeps a write waiting. */
+	/* A read does not wait for the reasons of a write. */
 	return (*wanted)->kind == CASYNC_OP_WRITE ? NULL : wanted;
 }
 
@@ -345,7 +346,7 @@ static struct casync_op **gate_find(struct casync_gate *gate)
 	return NULL;
 }
 
-/* What hangs at a link, with what goes along. */
+/* The op at a link, with the ops that share its call. */
 static struct casync_op *gate_take_call(struct casync_gate *gate,
 					struct casync_op **link)
 {
@@ -367,7 +368,7 @@ static struct casync_op *gate_take_call(struct casync_gate *gate,
 	return op;
 }
 
-/* What is to be submitted now, or NULL; the caller is inside then. */
+/* The op to submit now, or NULL.  With an op the caller is inside. */
 static struct casync_op *gate_take(struct casync_gate *gate)
 {
 	struct casync_op **link = gate_find(gate);
@@ -375,8 +376,8 @@ static struct casync_op *gate_take(struct casync_gate *gate)
 	return link != NULL ? gate_take_call(gate, link) : NULL;
 }
 
-/* The same for the op that has just come, which hangs at that link, where so
- * many others cannot go that it was not looked at. */
+/* The same for the newest op, at that link, if so many other ops cannot go that
+ * the search did not reach it. */
 static struct casync_op *gate_take_newcomer(struct casync_gate *gate,
 					    struct casync_op **link)
 {
@@ -388,7 +389,7 @@ static struct casync_op *gate_take_newcomer(struct casync_gate *gate,
 	return go != NULL ? gate_take_call(gate, go) : NULL;
 }
 
-/* For whom nobody inside is going to look. */
+/* Take an op if no thread is inside: no other thread would take it. */
 static struct casync_op *gate_take_if_empty(struct casync_gate *gate)
 {
 	struct casync_op *op = gate->inside == 0 ? gate_take(gate) : NULL;
@@ -398,7 +399,7 @@ static struct casync_op *gate_take_if_empty(struct casync_gate *gate)
 	return op;
 }
 
-/* For whom those inside may not look soon: they may be stuck. */
+/* Take an op though threads are inside: they may be stuck. */
 static struct casync_op *gate_take_beside_others(struct casync_gate *gate)
 {
 	struct casync_op *op =
@@ -422,7 +423,7 @@ static void gate_say_it_waits(const struct casync_gate *gate,
 
 /* --- */
 
-/* A write is in flight: of this epoch. */
+/* A write is in flight now: it belongs to the current epoch. */
 static void gate_take_off(struct casync_gate *gate, struct casync_op *op)
 {
 	op->gather.epoch = gate->epoch;
@@ -459,7 +460,7 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 	struct casync_op *next;
 
 	pthread_mutex_lock(&gate->lock);
-	/* A call of several may be refused yet. */
+	/* A call of several ops may still be refused. */
 	if (op->members == NULL)
 		(void)gate_leave_sight(gate, op);
 	next = gate_take(gate);
@@ -469,7 +470,7 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 	return next;
 }
 
-/* Whether it was counted. */
+/* Returns whether it was counted. */
 static bool gate_uncount_call(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_stream *stream;
@@ -483,7 +484,7 @@ static bool gate_uncount_call(struct casync_gate *gate, struct casync_op *op)
 	return true;
 }
 
-/* A write is in flight no more.  Was it the last one that a flush waits for? */
+/* A write is no longer in flight.  Was it the last that a flush waits for? */
 static bool gate_land(struct casync_gate *gate, const struct casync_op *op)
 {
 	gate->flying[op->gather.epoch]--;
@@ -521,8 +522,8 @@ void casync_gate_refused(struct casync_gate *gate, struct casync_op *first)
 }
 
 /*
- * Writes that wait for a first flush are not what that flush waits for, though
- * they may have come before it began.
+ * The first flush does not wait for the writes that wait for it, though they
+ * may have come before it began.
  */
 static void gate_move_journaling(struct casync_gate *gate)
 {
@@ -604,8 +605,8 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 	return expelled;
 }
 
-/* Does something behind it, which may have to wait for it, belong to what a
- * flush waits for? */
+/* Is there a later op that may have to wait for this one, and that a flush
+ * waits for? */
 static bool gate_keeps_flush_waiting(const struct casync_gate *gate,
 				     const struct casync_op *op)
 {
@@ -655,7 +656,7 @@ struct casync_op *casync_gate_give_up(struct casync_gate *gate,
 		link = &(*link)->next;
 	(void)gate_take_at(gate, link);
 	op->gather.parked = false;
-	/* What overlaps it need not wait for it any more. */
+	/* Ops that overlap it no longer wait for it. */
 	now = gate_take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;

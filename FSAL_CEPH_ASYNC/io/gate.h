@@ -1,39 +1,38 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file gate.h
- * @brief What of one file may be inside libcephfs, and what is queued before.
+ * @brief Limits and orders what one file has in submission; queues the rest.
  *
- * Threads.  "Non-blocking" covers the OSD's part only.  Submission itself
- * waits for capabilities, without a timeout: while another client does not
- * give them back, while the MDS fails over, while an append asks for a larger
- * maximum size.  Each request for that file would keep a worker of Ganesha's,
- * until none is left for anybody.  So a few threads are let in for a file; the
- * requests of all others are queued, their workers go free, and the threads
- * inside take the queue along as they come out.
+ * Threads.  A submission does not wait for OSDs.  But it waits for capabilities
+ * without a timeout: while another client does not return them, while the MDS
+ * fails over, while an append asks for a larger maximum size.  Each request for
+ * that file would block a worker of Ganesha's, until no worker is left for
+ * other files.  So at most CASYNC_GATE_THREADS threads submit for one file.
+ * The requests of the others are queued, and their workers are free.  A thread
+ * that has submitted takes the next request from the queue.
  *
- * Streams.  Small writes that continue each other cost an OSD operation each
- * and are done one after the other there, as they are of one object.  So a
- * write that belongs to a stream which has CASYNC_GATE_CALLS calls in the air
- * already is queued until one of them is answered, and then goes with those
- * that are adjacent, in one call (gather.h).  Nothing waits that has fewer
- * calls before it, whatever might come; nothing waits for a time; a stream
- * that has moved on to another object, or has a full call's worth queued,
- * waits for nothing.
+ * Streams.  Small writes that continue each other cost one OSD operation each.
+ * They are in one object, so the OSD does them one after the other.  If a
+ * stream has CASYNC_GATE_CALLS calls in flight, its next write is queued.  When
+ * one of the calls is answered, the queued adjacent writes go together in one
+ * call (gather.h).  No write waits if its stream has fewer calls in flight.  No
+ * write waits for a time.  No write waits if its stream has moved on to another
+ * object, or has a full call's worth of bytes queued.
  *
- * Order.  WRITEs that overlap reach libcephfs in the order they came here.  An
- * op is in sight from the moment it is queued until it has been submitted; a
- * call of several, which may be refused and submitted once more, until it has
- * been answered.  What overlaps something in sight waits.  A WRITE that waits
- * for a place among what is in flight (inflight.h) is parked here.  (A READ that
- * overlaps a WRITE in flight may see what was before or after it, so reads
- * keep nothing waiting.)
+ * Order.  WRITEs that overlap reach libcephfs in the order of their arrival.
+ * An op is "in sight" from the moment it is queued until it has been submitted.
+ * A call of several ops can be refused and submitted again, so its ops stay in
+ * sight until it has been answered.  An op waits if it overlaps an op in sight.
+ * A WRITE that waits for a place in flight (inflight.h) is parked here.  A READ
+ * that overlaps a WRITE in flight may see the data before or after it, so reads
+ * block nothing.
  *
- * Flushes.  libcephfs' fsync waits until no write of the inode is in flight,
- * which under load is never.  So a flush closes the gate to the writes that
- * come from then on, waits for those before (no thread does), and opens it
- * when it is done (flush.c).  An epoch is what came between two such moments;
- * two are enough, as a flush begins when the one before has ended.  And all
- * writes wait for a new file's first flush.
+ * Flushes.  libcephfs' fsync waits until no write of the inode is in flight.
+ * Under load that never happens.  So a flush (flush.c) closes the gate to new
+ * writes, waits for the earlier writes (no thread does), and opens the gate
+ * when it has ended.  An epoch is the time between two such closings.  Two
+ * epochs are enough, because a flush begins when the previous one has ended.
+ * In addition all writes of a new file wait for its first flush.
  */
 #ifndef CASYNC_GATE_H
 #define CASYNC_GATE_H
@@ -45,47 +44,47 @@
 struct casync_op;
 
 /**
- * Threads of one file inside the submission.  libcephfs' client_lock lets one
- * work at a time, so a few are as good as many; Ganesha has 200
+ * Threads that may submit for one file.  libcephfs' client_lock lets one work
+ * at a time, so a few are as fast as many.  Ganesha has 200
  * (RPC_Ioq_ThrdMax).
  */
 #define CASYNC_GATE_THREADS 4
 
 /**
- * Calls of one stream in the air before the next write is queued.  With more
- * the calls are smaller, with fewer a write waits longer: 4 make 64 writes in
- * flight a fifth faster on a fast backend, and up to 30 % slower on one that
- * takes 0 to 100 ms.
+ * Calls of one stream in flight before its next write is queued.  With more,
+ * the calls are smaller.  With fewer, a write waits longer.  Compared with 8,
+ * 4 make 64 writes in flight 20 % faster on a fast backend, and up to 30 %
+ * slower on a backend that takes 0 to 100 ms.
  */
 #define CASYNC_GATE_CALLS 8
 
-/** Streams of one file that are told apart. */
+/** Streams of one file that the gate follows. */
 #define CASYNC_GATE_STREAMS 2
 
-/** Writes that go where a stream went; read by gate.c alone. */
+/** A stream: writes that continue each other.  Only gate.c reads it. */
 struct casync_stream {
-	uint64_t next;	/**< Where the furthest one ends. */
-	uint64_t piece; /**< Of the file, in one object; gather.h. */
-	uint32_t id;	/**< Never used again; 0: no stream. */
-	uint32_t calls; /**< In the air. */
+	uint64_t next;	/**< End of the furthest write. */
+	uint64_t piece; /**< Piece of the file in one object; gather.h. */
+	uint32_t id;	/**< Never reused; 0: no stream. */
+	uint32_t calls; /**< In flight. */
 	uint64_t queued_bytes;
-	uint64_t gaps_bytes; /**< Left out before `next`. */
-	unsigned int hits;   /**< How sure it is one. */
+	uint64_t gaps_bytes; /**< Not written yet before `next`. */
+	unsigned int hits;   /**< Rises with writes that continue it. */
 };
 
 /** Embedded in the object. */
 struct casync_gate {
 	pthread_mutex_t lock; /**< A leaf. */
-	unsigned int inside;  /**< Threads. */
+	unsigned int inside;  /**< Threads that submit. */
 	uint32_t last_id;
 	struct casync_op *oldest;   /**< Queued; oldest first. */
-	struct casync_op **end;	    /**< Where the next one is hung. */
-	struct casync_op *in_sight; /**< Taken, not to be overtaken. */
+	struct casync_op **end;	    /**< Where the next one is linked. */
+	struct casync_op *in_sight; /**< Taken; none may overtake it. */
 	uint32_t flying[2]; /**< Writes not answered, queued too, by epoch. */
-	uint8_t epoch;	    /**< Of the writes that come now: 0 or 1. */
-	bool held;	    /**< Those wait, for a flush. */
-	bool draining;	    /**< The flush waits for the other epoch's. */
-	bool journaling;    /**< All writes wait, for a first flush. */
+	uint8_t epoch;	    /**< Epoch of new writes: 0 or 1. */
+	bool held;	    /**< New writes wait for a flush. */
+	bool draining;	    /**< The flush waits for the other epoch. */
+	bool journaling;    /**< All writes wait for the first flush. */
 	struct casync_stream streams[CASYNC_GATE_STREAMS];
 };
 
@@ -93,17 +92,18 @@ void casync_gate_init(struct casync_gate *gate);
 void casync_gate_destroy(struct casync_gate *gate);
 
 /**
- * Ask to be let in with an op, which is no longer the caller's.
+ * Enter the gate with an op.  The caller no longer owns the op.
  *
- * @return What to submit now, the op itself or others, with those gathered in
- *         op->members; then casync_gate_next() is due.  NULL: nothing.
+ * @return The op to submit now, this one or another, with gathered ops in
+ *         op->members.  After it the caller must call casync_gate_next().
+ *         NULL: nothing to submit.
  */
 struct casync_op *casync_gate_enter(struct casync_gate *gate,
 				    struct casync_op *op);
 
 /**
- * A parked write, which casync_gate_enter() has queued for its place in the
- * order, may go.
+ * A parked write has got its place in flight and may go.  casync_gate_enter()
+ * has queued it before, to keep the order.
  *
  * @return As casync_gate_enter().
  */
@@ -111,7 +111,7 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 				     struct casync_op *op);
 
 /**
- * A parked write is not going to go: it is the caller's again.
+ * A parked write was refused.  The caller owns it again.
  *
  * @return As casync_gate_enter().
  */
@@ -119,19 +119,19 @@ struct casync_op *casync_gate_give_up(struct casync_gate *gate,
 				      struct casync_op *op);
 
 /**
- * What to submit next, or NULL: then the caller is out.
+ * Return the next op to submit.  NULL: the caller has left the gate.
  *
- * To be called while the last op is still held: it keeps the gate's object.
+ * The caller must still hold the last op: it keeps the gate's object alive.
  *
- * @param[in] op  The last one, which has been submitted.
+ * @param[in] op  The last op, which has been submitted.
  */
 struct casync_op *casync_gate_next(struct casync_gate *gate,
 				   struct casync_op *op);
 
 /**
- * An op that was submitted has been answered.
+ * A submitted op has been answered.
  *
- * @param[out] drained  It was the last one that a flush waits for.
+ * @param[out] drained  Whether it was the last op that a flush waits for.
  *
  * @return As casync_gate_enter().
  */
@@ -139,16 +139,16 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 				       struct casync_op *op, bool *drained);
 
 /**
- * A call was refused, and the caller, who is inside then, is going to submit
- * each of its ops by itself.  They stay in sight until casync_gate_next().
+ * A call was refused.  The caller enters the gate, and will submit each op of
+ * the call alone.  The ops stay in sight until casync_gate_next().
  */
 void casync_gate_refused(struct casync_gate *gate, struct casync_op *first);
 
 /**
- * Begin a flush: hold what comes from now on.
+ * Begin a flush: hold the writes that come from now on.
  *
- * @return Whether nothing from before is in flight; else
- *	   casync_gate_answered() tells when.
+ * @return true: no earlier write is in flight; false: casync_gate_answered()
+ *	   reports when the last one is answered.
  */
 bool casync_gate_hold(struct casync_gate *gate);
 
@@ -156,21 +156,21 @@ bool casync_gate_hold(struct casync_gate *gate);
 bool casync_gate_is_draining(struct casync_gate *gate);
 
 /**
- * Let go what a flush holds.
+ * Release the writes that a flush holds.
  *
- * @param[in] journaled  And what waits for the first flush.
+ * @param[in] journaled  Release also the writes that wait for the first flush.
  *
  * @return As casync_gate_enter().
  */
 struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled);
 
-/** All writes wait from now on. */
+/** Hold all writes from now on, until the first flush. */
 void casync_gate_hold_for_journal(struct casync_gate *gate);
 
 /**
  * The first flush has failed.
  *
- * @return The writes that waited, linked by `next`: the caller's.
+ * @return The writes that waited, linked by `next`.  The caller owns them.
  */
 struct casync_op *casync_gate_expel(struct casync_gate *gate);
 

@@ -18,7 +18,7 @@ void casync_gather_prepare(struct casync_op *op)
 		__atomic_load_n(&op->obj->object_span, __ATOMIC_RELAXED);
 
 	op->gather.max_bytes = 0;
-	/* One that leaves no room for another one of its kind goes as it is. */
+	/* An op that leaves no room for a second one of its size goes alone. */
 	if (op->kind != CASYNC_OP_WRITE || op->length_bytes > max_bytes / 2 ||
 	    span == 0)
 		return;
@@ -117,7 +117,7 @@ void casync_gather_lay_out(struct casync_op *first)
 	part->io.iovcnt = (int)iovs;
 }
 
-/* Would each perhaps have been granted by itself? */
+/* Could some of the ops succeed alone? */
 static bool gather_is_refused(const struct casync_part *part)
 {
 	int64_t result = part->result;
@@ -140,7 +140,7 @@ struct casync_op *casync_gather_scatter(struct casync_op *first)
 		return NULL;
 	}
 	first->members = NULL;
-	/* All of it, or an error. */
+	/* The whole length, or an error. */
 	if (result > 0)
 		first->parts[0].result = (int64_t)first->length_bytes;
 	for (op = members; op != NULL; op = op->next) {
@@ -158,8 +158,8 @@ void casync_gather_make_alone(struct casync_op *op)
 {
 	op->gather.alone = false;
 	op->gather.max_bytes = 0;
-	/* The second of its own: a late duplicate of the first call finds the
-	 * part that was that one's. */
+	/* Use its second part: a late duplicate of the first call must find the
+	 * first part. */
 	op->parts = &op->own_parts[1];
 	op->parts_room = 1;
 }

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file gather.h
- * @brief Several WRITEs in one call of libcephfs, each with its own answer.
+ * @brief Puts several WRITEs into one call; each WRITE gets its own answer.
  *
- * Ops of one run lie behind each other without a gap or an overlap, in one
- * RADOS object, on the same Fh (so: the same file, export and identity
- * towards Ceph), and want the same of the answer.  The first one's part is
- * what libcephfs gets, with everybody's iovecs; the others are its `members`,
- * by offset.  When the call has been answered each op gets its share of the
- * result, and from then on they have nothing to do with each other.
+ * The ops of one call are adjacent: no gap, no overlap.  They are in one RADOS
+ * object, on the same Fh (so the same file, export and identity towards Ceph),
+ * and ask for the same durability.  libcephfs gets the part of the first op,
+ * with the iovecs of all.  The other ops are its `members`, sorted by offset.
+ * When the call has been answered, each op gets its share of the result.  After
+ * that the ops are independent again.
  *
- * A call that failed for want of room (space, quota, file size) could have
- * been refused for what others asked, and a short result (libcephfs has none)
- * leaves some with nothing: then all stay together, and are submitted again,
- * each by itself, before anything that overlaps them (gate.h).  Any other
- * error is everybody's.
+ * There are two cases in which the ops stay together and are submitted again,
+ * each alone, before any op that overlaps them (gate.h).  First: the call
+ * failed for lack of space (pool, quota, file size); perhaps only one op asked
+ * for too much.  Second: the result is short, and some ops got nothing
+ * (libcephfs does not do this).  Any other error is the answer to all of them.
  */
 #ifndef CASYNC_GATHER_H
 #define CASYNC_GATHER_H
@@ -24,25 +24,25 @@
 
 struct casync_op;
 
-/** Most iovecs of a call: IOV_MAX, for whoever hands them to writev(). */
+/** Most iovecs of a call: IOV_MAX, in case they are passed to writev(). */
 #define CASYNC_GATHER_IOVS 1024
 
-/** Ops of the queue that are looked at for one call. */
+/** Most ops of the queue that are checked for one call. */
 #define CASYNC_GATHER_LOOKS 512
 
 /** Embedded in the op. */
 struct casync_gather {
-	uint32_t max_bytes; /**< Of a call with this op; 0: by itself. */
-	uint32_t stream;    /**< gate.c's, as all that follows. */
-	uint64_t piece;	    /**< Which one of the file's, each in one object. */
-	uint64_t end;	    /**< Where its call ends. */
+	uint32_t max_bytes; /**< Of a call with this op; 0: alone. */
+	uint32_t stream;    /**< gate.c's, as all members below. */
+	uint64_t piece;	    /**< Piece of the file; each is in one object. */
+	uint64_t end;	    /**< End of its call. */
 	struct casync_op *next_in_sight;
 	bool queued;
-	bool parked;   /**< Queued, and has no place in flight yet. */
-	bool counted;  /**< Among the calls of its stream in the air. */
-	bool in_sight; /**< Not to be overtaken. */
-	bool alone;    /**< The call is refused: each once more by itself. */
-	uint8_t epoch; /**< Before or after a flush began. */
+	bool parked;   /**< Queued without a place in flight yet. */
+	bool counted;  /**< In its stream's calls in flight. */
+	bool in_sight; /**< No overlapping op may overtake it. */
+	bool alone;    /**< The call was refused: submit each alone. */
+	uint8_t epoch; /**< Of the gate; separates flushes. */
 };
 
 /** A call that is being put together. */
@@ -55,12 +55,13 @@ struct casync_gather_run {
 	uint32_t iovs;
 };
 
-/** May the op go with others, and with how many bytes?  After its parts. */
+/** Decide whether the op may share a call, and of how many bytes.  Its parts
+ * must be laid out. */
 void casync_gather_prepare(struct casync_op *op);
 
 void casync_gather_begin(struct casync_gather_run *run, struct casync_op *op);
 
-/** Can it be added? */
+/** Can the op be added to the call? */
 bool casync_gather_fits(const struct casync_gather_run *run,
 			const struct casync_op *op);
 
@@ -75,8 +76,8 @@ void casync_gather_lay_out(struct casync_op *first);
 /**
  * Give each op its share of the result.
  *
- * @return The members, linked by `next`; they are none of first's any more.
- *	   NULL where there are none, or the call is refused: then it is
+ * @return The members, linked by `next`; they no longer belong to @p first.
+ *	   NULL if there are none, or the call was refused: then @p first is
  *	   `alone` and keeps them.
  */
 struct casync_op *casync_gather_scatter(struct casync_op *first);

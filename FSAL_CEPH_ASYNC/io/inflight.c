@@ -7,8 +7,8 @@
 #include "clock.h"
 #include "inflight.h"
 
-/* In flight and in line, of all sets; atomic.  The limits change when there
- * are none. */
+/* In flight and queued, in all sets; atomic.  The limits change only while
+ * there are no sets. */
 static uint64_t all_ops, all_bytes;
 static uint64_t all_max_ops = UINT64_MAX;
 static uint64_t all_max_bytes = UINT64_MAX;
@@ -60,7 +60,7 @@ static void inflight_add_locked(struct casync_inflight *set,
 	set->bytes += entry->bytes;
 }
 
-/* --- what all sets have together */
+/* --- all sets together */
 
 void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes)
 {
@@ -98,7 +98,7 @@ static bool inflight_take_of_all_locked(const struct casync_inflight *set,
 	return false;
 }
 
-/* --- the line */
+/* --- the queue */
 
 static void inflight_leave_line_locked(struct casync_inflight *set,
 				       struct casync_inflight_entry *entry,
@@ -118,8 +118,8 @@ static void inflight_leave_line_locked(struct casync_inflight *set,
 }
 
 /*
- * Give the room there is to those who wait, in the order they came.  They are
- * to be called without the lock: linked by next_called.
+ * Let queued entries in while there is room, oldest first.  They are linked by
+ * next_called.  The caller calls them without the lock.
  */
 static void inflight_serve_line_locked(struct casync_inflight *set,
 				       struct casync_inflight_entry **called)
@@ -139,7 +139,7 @@ static void inflight_serve_line_locked(struct casync_inflight *set,
 	}
 }
 
-/* The set may be gone; an entry may be when it has been called. */
+/* The set may be freed already.  An entry may be freed once it was called. */
 static void inflight_call_all(struct casync_inflight_entry *entry)
 {
 	struct casync_inflight_entry *next;
@@ -238,7 +238,7 @@ void casync_inflight_expire(struct casync_inflight *set)
 	uint64_t now_ns;
 
 	pthread_mutex_lock(&set->lock);
-	now_ns = casync_now_ns(); /* not before anybody in line has come */
+	now_ns = casync_now_ns(); /* before the oldest entry in the queue */
 	while ((first = glist_first_entry(&set->line,
 					  struct casync_inflight_entry,
 					  link)) != NULL &&
@@ -248,7 +248,7 @@ void casync_inflight_expire(struct casync_inflight *set)
 		*end = first;
 		end = &first->next_called;
 	}
-	/* The one behind may need less room. */
+	/* The next one may need less room. */
 	inflight_serve_line_locked(set, end);
 	pthread_mutex_unlock(&set->lock);
 	inflight_call_all(called);

@@ -17,7 +17,7 @@
 #include "parts.h"
 #include "pool.h"
 
-/* The request may be gone while done_cb still runs, and its groups with it. */
+/* The request, and its groups, may be freed while done_cb still runs. */
 static void op_copy_creds(struct casync_op *op, const struct user_cred *from)
 {
 	gid_t *groups = op->groups;
@@ -46,7 +46,7 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 	op->ino = op->obj->id.ino;
 	op->gsh_export = op_ctx->ctx_export;
 	op_copy_creds(op, &op_ctx->creds);
-	/* Over NFSv3 Ganesha leaves the end to us: compliant_eof_behavior. */
+	/* Over NFSv3 we find the end of file: compliant_eof_behavior. */
 	op->caller_finds_end = op_ctx->nfs_vers == NFS_V4 &&
 			       nfs_param.core_param.getattrs_in_complete_read;
 
@@ -96,7 +96,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	void *caller_arg = op->caller_arg;
 
 	casync_op_count_unsubmitted(op, status);
-	/* First: nobody keeps the export for us once the answer is out. */
+	/* First: after the answer the export may be freed. */
 	op_free(op);
 	arg->io_amount = 0;
 	done_cb(handle, status, arg, caller_arg);
@@ -121,7 +121,7 @@ static void op_release_fd(struct casync_op *op)
 					     op_openflags(op), FSAL_O_CLOSED);
 }
 
-/* op->late: the second of the two sends the write on. */
+/* op->late: the second of these two events sends the write on. */
 enum { PARKED = 1, CALLED = 2 };
 
 static void op_go_on(struct casync_op *op, uint32_t what)
@@ -133,7 +133,7 @@ static void op_go_on(struct casync_op *op, uint32_t what)
 		casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
 }
 
-/* There is a place, or none in time: on with it, where that may block. */
+/* The op got a place, or none in time.  Go on, on a thread that may block. */
 static void op_called(struct casync_inflight_entry *entry)
 {
 	op_go_on(container_of(entry, struct casync_op, entry), CALLED);
@@ -161,7 +161,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 		op->fsal_fd = NULL;
 		return CASYNC_OP_REFUSED;
 	}
-	/* fsal_start_io takes a reservation only where no state has one. */
+	/* fsal_start_io takes a reservation only if no state has one. */
 	op->share_held = state == NULL;
 
 	op->work.run = later;
@@ -191,7 +191,7 @@ static void op_store_outcome(const struct casync_op *op)
 {
 	struct fsal_io_arg *arg = op->arg;
 
-	/* What was transferred before an error is not offered. */
+	/* Bytes that were transferred before an error are not reported. */
 	arg->io_amount = FSAL_IS_ERROR(op->status) ? 0 : op->amount_bytes;
 	if (op->kind == CASYNC_OP_READ)
 		arg->end_of_file = op->end_of_file;
@@ -205,7 +205,8 @@ void casync_op_end(struct casync_op *op)
 
 	get_gsh_export_ref(op->gsh_export);
 	init_op_context_simple(&ctx, op->gsh_export, &op->exp->export);
-	/* A simple context is root's; access checks in done_cb are not. */
+	/* A simple context has root's credentials; done_cb needs the
+	 * requester's. */
 	ctx.creds = op->creds;
 
 	op_release_fd(op);
@@ -215,7 +216,8 @@ void casync_op_end(struct casync_op *op)
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)
 		casync_dump_ended(op);
-	/* Before the context goes, and the export and its pool with it. */
+	/* Before the context is released: the export and its pool may go with
+	 * it. */
 	op_free(op);
 	release_op_context();
 }

@@ -3,40 +3,55 @@
  * @file op.h
  * @brief One READ or WRITE, from the NFS request to its done callback.
  *
- *	 casync_op_new()        casync_submit()          the last part's
+ *	casync_op_new()        casync_submit()          the last part's
  *	      |                      |                   result is stored
  *	      v                      v                          |
  *	    NEW -> (JOURNALING or HELD) -> SUBMITTED ---------> QUEUED
- *	     |  |                                               |
- *	     | casync_finish_blocking_read()           completion thread takes it
- *	     |  |                                               v
- *	     |  +--> BLOCKING <-- repair, flush, close --- FINISHING
- *	     |           |                                      |
- *	casync_op_fail() |                                      |
- *	     |           |                                      |
- *	     +--> DONE <-+------------ casync_op_end() ---------+
+ *	     |  |          |          |        |                |
+ *	     |  |          |          |        |      completion thread takes it
+ *	     |  |          |          |        v                v
+ *	     |  |          |          |     waiting worker -> FINISHING
+ *	     |  |          v          |                         |
+ *	     |  +-----> BLOCKING <----+--- repair, flush, close-+
+ *	     |             |                                    |
+ *	casync_op_fail()   |                                    |
+ *	     |             |                                    |
+ *	     +--> DONE <---+----------- casync_op_end() --------+
  *	           |
- *	     back in the export's pool, where it waits its turn to be NEW
+ *	     back in the export's pool, until it is NEW again
  *
- * JOURNALING: a new file's writes before its first flush; HELD; both gate.h.  A
- * worker that waits for the answer takes it without QUEUED, await.h.  From
- * QUEUED the writes of a call that was refused go back, over BLOCKING, to be
- * submitted each by itself, gather.h.
+ * JOURNALING: a write of a new file, before the first flush.  HELD: in the gate
+ * (gate.h); a parked write that then waits for the first flush stays HELD.
+ * FINISHING: a completion thread takes the op from QUEUED.  A worker that waits
+ * for the answer (await.h) takes it from SUBMITTED.  An op whose size check
+ * runs on a worker stays FINISHING.
  *
- * Owner: the worker until casync_submit() gives up its hold, or another one
- * that takes it along from the gate; then libcephfs (of ops that share a call
- * it knows the first, whose owner is everybody's until the results are in);
- * then whichever of our threads has taken it, or the worker that waits.  One
- * owner at a time, so only `state`, `parts_left`, `awaited` and each part's
- * `armed` are atomic.
+ * Ways to BLOCKING, on a worker that may block:
+ *	FINISHING	repair of a short read, flush, close of a temporary fd
+ *	NEW		a read past the known end; a read that got no place in
+ *			flight and has a temporary fd to close
+ *	HELD		a read that is past the end by now; a parked write that
+ *			was refused its place
+ *	JOURNALING, HELD	the first flush failed
  *
- * Exactly once: every op that casync_op_new() returned ends in
- * casync_op_end() or casync_op_fail(), each of which calls done_cb and puts
- * the op back; a part's second completion finds it disarmed, is recorded,
- * logged by the watchdog and else ignored (aborts in debug builds).
+ * States go forward, with one exception.  The writes of a refused call go from
+ * QUEUED (the first op) or SUBMITTED (its members) to BLOCKING, and back to
+ * SUBMITTED, each alone (submit_again() in submit.c).
+ *
+ * Owner: first the worker, until casync_submit() drops its hold, or another
+ * worker that takes the op from the gate.  Then libcephfs.  It knows only the
+ * first op of a call that several share; that op owns all of them until the
+ * results are in.  Then the thread of ours that has taken the op, or the worker
+ * that waits.  An op has one owner at a time.  So only `state`, `parts_left`,
+ * `awaited`, `late`, `answered_ns` and each part's `armed` are atomic.
+ *
+ * Exactly once: every op that casync_op_new() returned ends in casync_op_end()
+ * or casync_op_fail().  Each of them calls done_cb once and puts the op back.
+ * A second completion of a part finds the part disarmed.  It is recorded,
+ * logged by the watchdog, and ignored (debug builds abort).
  *
  * Until done_cb the request keeps alive: the object, the export, `arg`, its
- * buffers and the state; io_work keeps the Fh open.
+ * buffers and the state.  io_work keeps the Fh open.
  */
 #ifndef CASYNC_OP_H
 #define CASYNC_OP_H
@@ -67,19 +82,19 @@ enum casync_op_state {
 	CASYNC_OP_DONE,
 };
 
-/** What one call of libcephfs transfers: at most one RADOS object's worth. */
+/** The transfer of one call of libcephfs.  A read's part is in one object. */
 struct casync_part {
-	struct ceph_ll_io_info io; /**< First: the callback gets it. */
+	struct ceph_ll_io_info io; /**< First member: the callback gets it. */
 	struct casync_op *op;
 	size_t asked_bytes;
-	int64_t result; /**< Of the first completion; io.result is
-			     libcephfs' to write to. */
-	bool armed;	/**< Atomic; submitted and not completed. */
+	int64_t result; /**< Of the first completion; libcephfs writes to
+			     io.result. */
+	bool armed;	/**< Atomic: submitted, not completed. */
 };
 
-/** Parts of a read that has more than an op's own; pool.c's. */
+/** Parts of a read with more than CASYNC_OP_PARTS parts; pool.c's. */
 struct casync_part_array {
-	struct casync_part_array *next; /**< While nobody uses it. */
+	struct casync_part_array *next; /**< While it is free. */
 	unsigned int size;		/**< 2^size parts. */
 	struct casync_part parts[];
 };
@@ -87,23 +102,24 @@ struct casync_part_array {
 /** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
 #define CASYNC_OP_GROUPS 16
 
-/** A read over one object border; or a write, and once more by itself
- * (gather.h).  Longer reads take an array of the pool's. */
+/** Enough for a read over one object border, and for a write that is submitted
+ * again alone (gather.h).  Longer reads use an array of the pool. */
 #define CASYNC_OP_PARTS 2
 
-/** Ganesha has one buffer per request up to 1 MiB; each cut adds one. */
+/** Ganesha has one buffer for a request of up to 1 MiB; each cut adds one. */
 #define CASYNC_OP_IOVS 4
 
 /**
- * Most that an op takes, checked when compiled: 8192 in flight (Max_Inflight's
- * default) are 8 MiB.  Parts and iovecs beyond the usual come on top (pool.h).
+ * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
+ * (Max_Inflight's default) take at most 8 MiB; at present an op has 960 bytes,
+ * and they take 7.5 MiB.  More parts and iovecs come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
 struct casync_op {
 	struct casync_op *next; /**< Held, completed, or free in the pool. */
 
-	/* Kept from request to request, but the array. */
+	/* Kept from request to request, except the array. */
 	struct casync_part_array *part_array;
 	struct casync_part *parts;
 	unsigned int parts_room;
@@ -112,8 +128,8 @@ struct casync_op {
 	struct casync_part own_parts[CASYNC_OP_PARTS];
 	struct iovec own_iovs[CASYNC_OP_IOVS];
 
-	/* From here on each request's own; zero in a fresh op. */
-	struct casync_work work; /**< On a worker that may block. */
+	/* From here on of one request; zero in a fresh op. */
+	struct casync_work work; /**< For a worker that may block. */
 	struct casync_inflight_entry entry;
 	struct casync_flush_waiter flush_waiter;
 	struct casync_gather gather;
@@ -132,27 +148,27 @@ struct casync_op {
 	fsal_async_cb done_cb;
 	void *caller_arg;
 
-	struct fsal_fd *fsal_fd;  /**< I/O started on it; NULL before. */
-	struct casync_fd temp_fd; /**< Where fsal_fd may point. */
+	struct fsal_fd *fsal_fd;  /**< I/O was started on it; NULL before. */
+	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
-	/** A READ whose caller sees by itself whether it is at the end. */
+	/** A READ whose caller finds out itself whether it is at the end. */
 	bool caller_finds_end;
-	bool past_end; /**< A READ beyond what is known of the file. */
-	uint32_t late; /**< Atomic; of a WRITE that waits for a place. */
+	bool past_end; /**< A READ past the known end of the file. */
+	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
 
-	uint64_t ino; /**< For the log: obj may be gone by then. */
+	uint64_t ino; /**< For the log: obj may be freed by then. */
 	uint64_t offset;
-	size_t length_bytes; /**< What is asked of libcephfs in all. */
+	size_t length_bytes;		     /**< Of all parts together. */
 	struct casync_durability durability; /**< Writes only. */
-	uint32_t stable_write;		     /**< And the mode it is of. */
+	uint32_t stable_write;		     /**< The mode of it. */
 
-	/* For the metrics; 0: it never got there. */
+	/* For the metrics; 0: not reached. */
 	uint64_t submitted_ns;
 	uint64_t answered_ns; /**< Atomic; libcephfs' last answer. */
 	uint64_t taken_ns;    /**< By a completion thread. */
 
 	unsigned int part_count;
-	int parts_left;	  /**< Atomic; one more while submitting. */
+	int parts_left;	  /**< Atomic; plus one while submitting. */
 	uint32_t awaited; /**< Atomic; await.c's. */
 
 	/* The outcome. */
@@ -162,7 +178,7 @@ struct casync_op {
 };
 
 _Static_assert(sizeof(struct casync_op) <= CASYNC_OP_MAX_BYTES,
-	       "an op takes more memory than is promised");
+	       "an op is larger than its bound");
 
 /**
  * Make an op of a read2 or write2 call.  Needs op_ctx.
@@ -175,66 +191,67 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 				void *caller_arg);
 
 enum casync_op_started {
-	CASYNC_OP_STARTED, /**< casync_op_prepare() is due. */
-	/** `later` is going to be called; of a WRITE, after
-	 * casync_op_parked(). */
+	CASYNC_OP_STARTED, /**< Call casync_op_prepare(). */
+	/** `later` will be called; for a WRITE, after casync_op_parked(). */
 	CASYNC_OP_WAITS,
-	CASYNC_OP_REFUSED, /**< Nothing is held; casync_op_fail() is due. */
+	CASYNC_OP_REFUSED, /**< Nothing is held; call casync_op_fail(). */
 };
 
 /**
- * Get a usable Fh and a place among what is in flight.
+ * Get a usable Fh and a place in flight.
  *
- * May block (opening the file), but not for a place: a READ that has to wait
- * for one is not the caller's any more, a WRITE until casync_op_parked().
+ * It may block to open the file.  It never blocks for a place.  If a READ has
+ * to wait for a place, the caller no longer owns it.  The caller owns a WRITE
+ * that has to wait until casync_op_parked().
  *
  * @param[in]  bypass  Bypass non-mandatory share denials.
- * @param[in]  later   Run on a worker of ours once there is a place, or there
- *                     is none in time: entry.refused tells.
- * @param[out] status  Why it was refused.
+ * @param[in]  later   Runs on a worker of ours when the op has got a place, or
+ *                     has got none in time: see entry.refused.
+ * @param[out] status  Why the op was refused.
  */
 enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 				       void (*later)(struct casync_work *work),
 				       fsal_status_t *status);
 
-/** A WRITE that waits for a place has been parked. */
+/** Tell that a WRITE that waits for a place has been parked in the gate. */
 void casync_op_parked(struct casync_op *op);
 
-/** Decide what is promised, and lay out the parts. */
+/** Decide the durability, and lay out the parts. */
 void casync_op_prepare(struct casync_op *op);
 
 /**
- * Answer an op that was never submitted, in the request's own thread.
+ * Answer an op that was never submitted, on the request's own thread.
  *
  * @param[in] status  May be success (nothing to transfer).
  */
 void casync_op_fail(struct casync_op *op, fsal_status_t status);
 
 /**
- * Answer an op whose outcome is settled, on a thread of ours.
+ * Answer an op whose outcome is known, on a thread of ours.
  *
- * Order, and why: the op_ctx first, because closing an fd and done_cb need
- * one; fsal_complete_io before done_cb, because unexport waits for it under
- * locks that done_cb takes, and because the object may be gone afterwards;
- * out of the in-flight set before done_cb, because releasing the op_ctx may
- * drop the last export reference, whose release waits for that set.
+ * The order, with reasons:
+ * 1. Set op_ctx: closing an fd and done_cb need it.
+ * 2. fsal_complete_io(), before done_cb: unexport waits for it under locks
+ *    that done_cb takes, and the object may be freed after done_cb.
+ * 3. Leave the in-flight set, before done_cb: releasing the op_ctx may drop
+ *    the last reference on the export, and its release waits for that set.
  */
 void casync_op_end(struct casync_op *op);
 
-/** The same on a worker of ours. */
+/** The same, on a worker of ours. */
 void casync_op_end_on_worker(struct casync_op *op);
 
-/** The same by a thread that must not wait for Ceph: on a worker where ending
- * the op closes a temporary fd, else at once. */
+/** The same, by a thread that must not wait for Ceph: on a worker if ending the
+ * op closes a temporary fd, else at once. */
 void casync_op_end_unblocked(struct casync_op *op);
 
-/** Was the fd opened for this op alone?  Then ending it calls libcephfs. */
+/** Was the fd opened for this op alone?  Then ending the op calls libcephfs. */
 static inline bool casync_op_closes_fd(const struct casync_op *op)
 {
 	return op->fsal_fd != NULL && op->fsal_fd->close_on_complete;
 }
 
-/** Move on, as drawn above. */
+/** Change the state, as drawn above. */
 static inline void casync_op_set_state(struct casync_op *op,
 				       enum casync_op_state state)
 {

@@ -20,7 +20,7 @@ static void op_metrics_count_stability(const struct casync_op *op,
 {
 	if (!op->durability.stable_answer)
 		return;
-	/* Until store_outcome() it says what was asked for. */
+	/* Until op_store_outcome() it is the requested stability. */
 	casync_count(shard,
 		     op->arg->fsal_stable ? CASYNC_C_STABLE + op->stable_write
 					  : CASYNC_C_PROMOTED,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file op_metrics.h
- * @brief What one READ or WRITE adds to its export's metrics.
+ * @brief Adds one READ or WRITE to its export's metrics.
  */
 #ifndef CASYNC_OP_METRICS_H
 #define CASYNC_OP_METRICS_H
@@ -10,7 +10,7 @@
 
 struct casync_op;
 
-/** Count an op whose outcome is settled, before its answer: a client that has
+/** Count an op whose outcome is known, before it is answered: a client that has
  * the answer finds it counted. */
 void casync_op_count(const struct casync_op *op);
 

@@ -9,7 +9,8 @@
 
 uint64_t casync_parts_span(const struct ceph_file_layout *layout)
 {
-	/* Striped over one object at a time, stripe units are consecutive. */
+	/* With a stripe count of 1, consecutive stripe units are in one
+	 * object. */
 	return layout->fl_stripe_count <= 1 ? layout->fl_object_size
 					    : layout->fl_stripe_unit;
 }
@@ -34,7 +35,7 @@ struct cursor {
 	size_t done_bytes; /* of iov[0] */
 };
 
-/* Slice the next `length` bytes off; returns the number of iovecs written. */
+/* Slice off the next `length` bytes.  Returns the number of iovecs written. */
 static int parts_slice(struct cursor *from, size_t length, struct iovec *to)
 {
 	int count = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file parts.h
- * @brief Cutting a request into what libcephfs is asked for.
+ * @brief Cuts a request into the parts that libcephfs gets.
  *
- * A read is cut at the borders of RADOS objects: over several objects
- * libcephfs drops the error of each one and hands back zeros with success;
- * within one it reports the error.  A write stays whole.
+ * A read is cut at the borders of RADOS objects.  For a read over several
+ * objects, libcephfs drops the error of an object and returns zeros with
+ * success.  For a read within one object it reports the error.  A write is not
+ * cut.
  */
 #ifndef CASYNC_PARTS_H
 #define CASYNC_PARTS_H
@@ -21,15 +22,17 @@
 #define CASYNC_PART_MAX_BYTES (1U << 30)
 
 /**
- * Bytes that lie in one object in sequence, from a multiple of it on.
+ * Number of consecutive bytes of a file that are in one object.  Such a run
+ * begins at each multiple of this number.
  *
- * @return 0 when the layout says nothing, and reads are not cut.
+ * @return 0 if the layout does not tell; then reads are not cut.
  */
 uint64_t casync_parts_span(const struct ceph_file_layout *layout);
 
 /**
- * How much of a request is passed on: what was asked for, what the buffers
- * hold (a clamped WRITE comes with longer ones), CASYNC_PART_MAX_BYTES.
+ * Bytes of a request that are passed on.  It is the least of: the bytes asked
+ * for, the length of the buffers (a clamped WRITE comes with longer ones), and
+ * CASYNC_PART_MAX_BYTES.
  */
 size_t casync_parts_length(const struct fsal_io_arg *arg);
 

@@ -7,7 +7,7 @@
 #include "op.h"
 #include "pool.h"
 
-/* Ops per allocation: 28 KiB. */
+/* Ops per allocation: 30 KiB (30,728 bytes). */
 #define SLAB_OPS 32
 
 struct casync_slab {
@@ -83,7 +83,7 @@ static struct casync_part_array *pool_take_array(struct casync_pool *pool,
 	return array;
 }
 
-/* A late duplicate finds the parts as they are until they are used again. */
+/* A late duplicate finds the parts unchanged until they are reused. */
 static void pool_put_array_locked(struct casync_pool *pool,
 				  struct casync_op *op)
 {
@@ -120,7 +120,7 @@ void casync_pool_destroy(struct casync_pool *pool)
 	struct casync_slab *slab;
 	unsigned int i;
 
-	/* Whoever put the last op back may still hold the lock. */
+	/* The thread that put the last op back may still hold the lock. */
 	pthread_mutex_lock(&pool->lock);
 	pthread_mutex_unlock(&pool->lock);
 
@@ -213,8 +213,7 @@ void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
 
 	if (iovs <= op->iovs_room)
 		return;
-	/* What is kept has one size: it does not go on growing little by
-	 * little. */
+	/* A kept array has one size, so it does not grow step by step. */
 	if (iovs < CASYNC_POOL_IOVS)
 		iovs = CASYNC_POOL_IOVS;
 	more = gsh_calloc(iovs, sizeof(*more));
@@ -225,7 +224,7 @@ void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
 	op->iovs_room = iovs;
 }
 
-/* The least n for which 2^n is not less. */
+/* The least n with 2^n >= parts. */
 static unsigned int pool_size_for(unsigned int parts)
 {
 	return parts <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(parts - 1);

@@ -16,20 +16,20 @@ static void repair_count(struct casync_op *op, enum casync_counter counter)
 	casync_count(casync_metrics_shard(&op->exp->metrics), counter, 1);
 }
 
-/* What is left to be done for a read that has been fetched. */
+/* What remains to be done for a read whose bytes are there. */
 enum rest {
 	NOTHING,
 	ASK_SIZE, /* All bytes are there; is that the end of the file? */
 };
 
 /*
- * Fetch with the blocking call, which gets holes right, what a part is short
- * of.  Within one object, so that an error is reported as one.
+ * Read the missing bytes of a part with the blocking call, which handles holes.
+ * It stays within one object, so libcephfs reports an error.
  *
- * Zero-filling instead would be wrong where a writer extends the file
- * meanwhile: a reader of a growing log would see zeros that never were there.
+ * Filling in zeros instead would be wrong if a writer extends the file
+ * meanwhile: a reader of a growing log would see zeros that were never there.
  *
- * Returns the bytes the part has now, or a negative errno.
+ * Returns the bytes that the part has now, or a negative errno.
  */
 static int64_t repair_part(struct casync_op *op, struct casync_part *part)
 {
@@ -56,8 +56,8 @@ static int64_t repair_part(struct casync_op *op, struct casync_part *part)
 }
 
 /*
- * Does the file end where the read does?  All bytes are there, so if nobody
- * can tell, "not yet" is the answer: the client's next read finds out.
+ * Does the file end where the read ends?  All bytes are there.  So if the size
+ * cannot be found, the answer is "no", and the client's next read finds out.
  */
 static void repair_check_end_of_file(struct casync_op *op)
 {
@@ -103,8 +103,8 @@ static void repair_run_look(struct casync_work *work)
 }
 
 /*
- * The end, on a thread that may not wait: asking for the size goes to one that
- * may, if there is one free, and so does closing a temporary fd.
+ * End a read on a thread that may not wait.  A thread that may wait asks for
+ * the size, if one is free, and closes a temporary fd.
  */
 static void repair_end_or_look(struct casync_op *op, enum rest rest)
 {
@@ -146,19 +146,19 @@ static void repair_run_blocking_read(struct casync_work *work)
 
 void casync_repair_whole(struct casync_op *op)
 {
-	/* Its parts have a result of 0: all of it is yet to be fetched. */
+	/* Its parts have a result of 0: all bytes are missing. */
 	repair_count(op, CASYNC_C_BLOCKING_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = repair_run_blocking_read;
 	casync_work_submit_shared(CASYNC_WORK_LOOK, &op->obj->look, &op->work);
 }
 
-/* Workers of Ganesha's that ask for one file's size: it is no necessary part of
- * the answer. */
+/* Workers of Ganesha's that may ask for one file's size.  They are few, because
+ * the answer does not need the size. */
 #define LOOKING_HERE 4
 
-/* A worker of Ganesha's that has waited for the answer asks for the size by
- * itself, unless others wait for attributes of the file already. */
+/* A worker of Ganesha's that waited for the answer asks for the size itself,
+ * unless too many others wait for attributes of the file. */
 static void repair_look_here(struct casync_op *op)
 {
 	struct casync_waiter_limit *limit = &op->obj->getattr;

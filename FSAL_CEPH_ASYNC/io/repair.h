@@ -3,32 +3,32 @@
  * @file repair.h
  * @brief READs that need a blocking call of libcephfs.
  *
- * A part of a read that comes back short is EOF, or a hole (its object does not
- * exist), or lost a race with truncate: a worker fetches it with the blocking
- * call.
+ * A part of a read can come back short for three reasons: the end of the file,
+ * a hole (the object does not exist), or a race with a truncation.  A worker
+ * reads the rest with the blocking call.
  *
- * One that has all its bytes and ends where the file is known to end asks
- * whether that is still so, which waits for the MDS where another client
- * writes.  Over NFSv4 Ganesha asks by itself (Getattrs_In_Complete_Read).
- * Else a worker does, if one is free; if not, the answer is "not the end" and
- * the client's next READ finds out.
+ * A read can be complete and end at the known end of the file.  Then the file
+ * may have grown, and the size is asked for again.  This waits for the MDS if
+ * another client writes.  Over NFSv4 Ganesha asks (Getattrs_In_Complete_Read).
+ * Otherwise a worker asks, if one is free.  If none is free, the answer is "not
+ * the end", and the client's next READ finds the end.
  */
 #ifndef CASYNC_REPAIR_H
 #define CASYNC_REPAIR_H
 
 struct casync_op;
 
-/** Fetch what the op's parts are short of, on a worker, and end the op. */
+/** Read the missing bytes of the op's parts, on a worker, and end the op. */
 void casync_repair(struct casync_op *op);
 
 /**
- * Carry out a read that was started but not submitted, on a worker, and end
- * it.  Its parts have a result of 0.
+ * Do a whole read that was started but not submitted, on a worker, and end it.
+ * Its parts have a result of 0.
  */
 void casync_repair_whole(struct casync_op *op);
 
-/** All bytes are there: ask whether the read has reached the end of the file,
- * where that may wait, and end the op. */
+/** All bytes are there.  Ask whether the read has reached the end of the file,
+ * on a thread that may wait, and end the op. */
 void casync_repair_end_of_file(struct casync_op *op);
 
 #endif /* CASYNC_REPAIR_H */

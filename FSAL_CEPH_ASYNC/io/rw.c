@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * READ, WRITE and COMMIT as Ganesha calls them: what libcephfs must never be
- * asked for is answered here, the rest becomes an op.
+ * READ, WRITE and COMMIT as Ganesha calls them.  Requests that libcephfs must
+ * never get are answered here.  The others become ops.
  *
- * fsal_resume is written, never read: we do not ask to be resumed, and 9P
- * hands in an argument that it has not initialised.
+ * fsal_resume is written and never read: we do not ask to be resumed, and 9P
+ * passes an argument that it has not initialised.
  */
 #include "config.h"
 
@@ -24,15 +24,15 @@
 #include "submit.h"
 
 /*
- * Only what lies within the file may be asked for without blocking.  Past its
- * end libcephfs does one of two things to us.  Where the data are inline in
- * the inode, it returns 0 and never calls back.  Elsewhere it asks the MDS
- * for the size from within the completion, on a messenger thread and with the
- * read capability in its hand, which a truncate by another client waits for
- * while it keeps that answer back: the mount is stuck for good.
+ * A non-blocking read must stay within the file.  Past the end libcephfs does
+ * one of two things.  If the data are inline in the inode, it returns 0 and
+ * never calls back.  Otherwise it asks the MDS for the size from within the
+ * completion, on a messenger thread, while it holds the read capability.  A
+ * truncation by another client waits for that capability, and delays the
+ * MDS' answer.  Then the mount hangs for ever.
  *
- * False where nothing of the request lies within, and where somebody else
- * makes the file shorter: then what we know of its size is not enough.
+ * Returns false if no byte of the request is within the file, or if another
+ * client shortens the file: then the known size cannot be used.
  */
 static bool rw_clamp_to_size(struct casync_op *op)
 {
@@ -50,8 +50,8 @@ static void rw_count(struct casync_export *exp, enum casync_counter counter)
 	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
-/* Whatever it waits for from here on, no worker of Ganesha's does; but one
- * that has come this far without waiting may wait for the answer. */
+/* From here on no worker of Ganesha's waits with the op.  A worker that has not
+ * waited so far may wait for the answer. */
 static void rw_go(struct casync_op *op, bool may_await)
 {
 	casync_op_prepare(op);
@@ -67,7 +67,7 @@ static void rw_go(struct casync_op *op, bool may_await)
 		casync_finish(op);
 }
 
-/* The gate keeps a write's place among those that overlap it. */
+/* The gate keeps the order of a write and those that overlap it. */
 static void rw_park(struct casync_op *op)
 {
 	casync_op_prepare(op);
@@ -166,7 +166,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	rw_start(op, bypass);
 }
 
-/* 0, or why the bits that a write has to clear are still there. */
+/* Clear the bits that a write has to clear.  0 or a negative errno. */
 static int rw_clear_privileges(const struct casync_op *op)
 {
 	struct casync_waiter_limit *limit = &op->obj->change;
@@ -174,7 +174,7 @@ static int rw_clear_privileges(const struct casync_op *op)
 
 	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
 		return 0;
-	/* It asks the MDS: as for SETATTR. */
+	/* It asks the MDS, so the limit of SETATTR applies. */
 	if (!casync_waiter_limit_enter(limit, CASYNC_LANE_WORKER,
 				       casync_waiter_limit_workers()))
 		return -EAGAIN;
@@ -218,7 +218,7 @@ static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
 	casync_observe(shard, CASYNC_H_COMMIT, casync_now_ns() - began_ns);
 }
 
-/* As for SETATTR: one file's may have so many workers. */
+/* The limit of SETATTR applies: only some workers may wait for one file. */
 static int rw_flush_unless_stuck(struct casync_object *obj)
 {
 	int rc;
@@ -240,7 +240,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
-	/* A flush is of the inode; there is no range to it. */
+	/* A flush covers the whole inode. */
 	(void)offset;
 	(void)len;
 

@@ -16,7 +16,7 @@
 #include "repair.h"
 #include "submit.h"
 
-/* One hold less; the last one hands the op over. */
+/* Drop a hold; the last one hands the op over. */
 static void submit_put_part(struct casync_op *op)
 {
 	if (__atomic_sub_fetch(&op->parts_left, 1, __ATOMIC_ACQ_REL) == 0 &&
@@ -26,8 +26,8 @@ static void submit_put_part(struct casync_op *op)
 
 static void submit_part_completed(struct casync_part *part, int64_t result)
 {
-	/* The exactly-once guard.  It also holds for an op that was answered
-	 * and waits in the pool: its parts are not armed. */
+	/* The exactly-once guard.  It also protects an op that was answered and
+	 * is back in the pool: its parts are not armed. */
 	if (!__atomic_exchange_n(&part->armed, false, __ATOMIC_ACQ_REL)) {
 		casync_duplicates_record(part);
 #ifdef CASYNC_DEBUG
@@ -48,7 +48,7 @@ static void submit_completed(struct ceph_ll_io_info *io)
 	submit_part_completed((struct casync_part *)io, io->result);
 }
 
-/* Those that go with an op see what it sees. */
+/* The members of a call get the state of the first op. */
 static void submit_mark_members(struct casync_op *first)
 {
 	struct casync_op *op;
@@ -72,7 +72,8 @@ static void submit_parts(struct casync_op *op)
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_now_ns();
-	/* The extra hold keeps the op alive until its thread is done with it. */
+	/* The extra hold keeps the op alive until its thread is done with
+	 * it. */
 	__atomic_store_n(&op->parts_left, (int)op->part_count + 1,
 			 __ATOMIC_RELAXED);
 
@@ -92,20 +93,20 @@ static void submit_parts(struct casync_op *op)
 			     CASYNC_C_INLINE, 1);
 }
 
-/* The file may have become shorter while a read was queued: rw.c,
- * clamp_to_size(), says what that would do. */
+/* The file may have become shorter while a read was queued.  rw_clamp_to_size()
+ * in rw.c tells what happens then. */
 static bool submit_is_beyond_the_end(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ &&
 	       op->offset + op->length_bytes > casync_file_size_hint(op->obj);
 }
 
-/* Submit what the gate let in, and what it lets in then. */
+/* Submit the op that the gate let in, and those that it lets in next. */
 static void submit_from(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_op *next;
 
-	/* The gate is the object's, and the op in hand keeps the object. */
+	/* The op in hand keeps the object alive, and with it the gate. */
 	for (; op != NULL; op = next) {
 		if (submit_is_beyond_the_end(op)) {
 			next = casync_gate_next(gate, op);
@@ -149,7 +150,7 @@ bool casync_submit_and_await(struct casync_op *op)
 	struct casync_op *now = casync_gate_enter(gate, op);
 	struct casync_op *next;
 
-	/* What is answered with others is answered by a completion thread. */
+	/* A completion thread answers ops that share a call. */
 	if (now != op || op->members != NULL || submit_is_beyond_the_end(op) ||
 	    !casync_await_begin(op)) {
 		submit_from(gate, now);
@@ -160,7 +161,7 @@ bool casync_submit_and_await(struct casync_op *op)
 	submit_put_part(op);
 	if (next == NULL)
 		return casync_await_end(op);
-	/* There is more to do than to wait; the answer must not wait for it. */
+	/* There are more ops to submit; the answer must not wait for them. */
 	casync_await_leave(op);
 	submit_from(gate, next);
 	return false;
@@ -189,7 +190,7 @@ static void submit_again(struct casync_op *op)
 	submit_parts(op);
 }
 
-/* The first one last: it keeps all of them in sight of the gate. */
+/* The first op goes last: it keeps all of them in sight of the gate. */
 static void submit_each(struct casync_work *work)
 {
 	struct casync_op *first = container_of(work, struct casync_op, work);

@@ -1,39 +1,39 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file submit.h
- * @brief The seam: the only caller of ceph_ll_nonblocking_readv_writev().
+ * @brief The only caller of ceph_ll_nonblocking_readv_writev().
  *
- * Above: void, and the op is queued for completion exactly once.
- * Below, libcephfs answers each call in one of five ways, all taken here:
+ * For the caller the function is void: the op is queued for completion exactly
+ * once.  libcephfs answers a call in one of five ways.  All are handled here:
  *
- *	1. 0, and the callback comes later, on one of its threads;
- *	2. 0, and the callback has run already, in this thread, with or without
+ *	1. 0, and the callback comes later, on a thread of libcephfs;
+ *	2. 0, and the callback has already run in this thread, with or without
  *	   client_lock held;
  *	3. 0, and the callback carries an error (not mounted, bad Fh, quota);
- *	4. a negative errno, and no callback will come;
- *	5. a positive count, and no callback will come (inline data).
+ *	4. a negative errno, and no callback comes;
+ *	5. a positive count, and no callback comes (inline data).
  *
- * The callback may run with client_lock held.  So it stores a result and
- * hands over: it calls nothing of libcephfs, takes no lock, does not log, does
- * not allocate.
+ * The callback may run with client_lock held.  So it stores a result and hands
+ * the op over.  It does not call libcephfs, take a lock, log, or allocate.
  *
- * What libcephfs must not be given, and who sees to it:
+ * libcephfs must not get the following requests.  The right column names the
+ * code that prevents them:
  *
- *	zero bytes (a read loses its callback)		rw.c, start()
- *	more than INT_MAX (clamped in silence)		casync_parts_length()
+ *	zero bytes (a read loses its callback)		rw.c, rw_start()
+ *	more than INT_MAX (clamped without an error)	casync_parts_length()
  *	a read over several objects (errors become
  *	zeros)						casync_parts_lay_out()
- *	fsync without syncdataonly (may abort)		parts.c, init_part()
+ *	fsync without syncdataonly (may abort)		parts.c
  *	a write to a snapshot (asserts)			rw.c, casync_write2()
  *	a read past the end of the file (no callback
  *	for inline data, else a blocking getattr in
- *	the completion)					rw.c, clamp_to_size()
+ *	the completion)					rw.c
  *	NULL buffers (it copies from them)		Ganesha allocates them
  *
  * The number of iovecs has no limit: libcephfs puts them into a bufferlist and
  * never into readv().  A client that is unmounted or evicted answers by the
- * callback (3); what was in flight at the time may never be answered, which
- * is why an export drains first (export.c).
+ * callback (3).  A call that was in flight at that time may never be answered.
+ * So an export drains its requests first (export.c).
  */
 #ifndef CASYNC_SUBMIT_H
 #define CASYNC_SUBMIT_H
@@ -45,42 +45,43 @@ struct casync_op;
 /**
  * Hand an op to libcephfs.
  *
- * Blocks only where libcephfs does: for client_lock and in get_caps, with at
- * most CASYNC_GATE_THREADS threads for one file.  May submit other ops of the
- * same file on the way.  The op must not be touched afterwards: it may be
- * answered and used again already.
+ * It blocks only if libcephfs does: for client_lock and in get_caps, with at
+ * most CASYNC_GATE_THREADS threads for one file.  It may submit other ops of
+ * the same file too.  The caller must not touch the op afterwards: it may
+ * already be answered and reused.
  */
 void casync_submit(struct casync_op *op);
 
 /**
- * The same by a worker of Ganesha's, which may wait for the answer (await.h).
+ * The same, by a worker of Ganesha's that may wait for the answer (await.h).
  *
- * @return true: the op is answered and the caller's, casync_finish() is due;
- *	   false: it must not be touched.
+ * @return true: the op is answered, the caller owns it and must call
+ *	   casync_finish(); false: the caller must not touch it.
  */
 bool casync_submit_and_await(struct casync_op *op);
 
 /**
- * Have a write, which has to wait for a place in flight, keep its place in the
- * order.  It stays the caller's.
+ * Park a write in the gate: it waits for a place in flight and keeps its place
+ * in the order.  The caller still owns it.
  */
 void casync_submit_park(struct casync_op *op);
 
-/** It has got its place: submit it.  On a worker. */
+/** A parked write has got its place: submit it.  Runs on a worker. */
 void casync_submit_parked(struct casync_op *op);
 
-/** It has not: it is the caller's to answer. */
+/** A parked write was refused: take it out of the gate.  The caller answers
+ * it. */
 void casync_submit_give_up(struct casync_op *op);
 
 /**
- * Submit what the gate has let in (or nothing), and what it lets in then, on
- * a worker: submission may wait for the MDS.
+ * Submit an op that the gate has let in (NULL: none), and the ops that it lets
+ * in afterwards.  It is done on a worker: submission may wait for the MDS.
  */
 void casync_submit_let_in(struct casync_op *op);
 
 /**
- * Submit an op and its members once more, each by itself: their call was
- * refused (gather.h).  On a worker.
+ * Submit an op and its members again, each alone, on a worker: their call was
+ * refused (gather.h).
  */
 void casync_submit_each_alone(struct casync_op *first);
 

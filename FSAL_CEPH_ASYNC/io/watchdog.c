@@ -17,8 +17,9 @@
 
 #define TICK_MS 100
 
-/* Taken outermost: an export's in-flight lock may be taken under it, and
- * lines are logged under it; nothing of libcephfs is called. */
+/* The outermost lock.  Under it an export's in-flight lock and a lane's lock
+ * (casync_inflight_expire() -> called() -> casync_work_submit()) are taken, and
+ * lines are logged.  No function of libcephfs is called. */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(watched);
 
@@ -27,7 +28,7 @@ static pthread_cond_t stop_running; /* CLOCK_MONOTONIC */
 static pthread_t thread;
 static bool running;
 
-/* What a visit of the in-flight set brings back. */
+/* The result of a visit of the in-flight set. */
 struct harvest {
 	struct casync_dump dumps[CASYNC_WATCHDOG_LINES];
 	unsigned int taken;
@@ -47,7 +48,7 @@ static bool watchdog_gather(const struct casync_inflight_entry *entry,
 
 static void watchdog_gather_slow(struct casync_inflight_entry *entry, void *arg)
 {
-	/* Not listed now, then not when it ends either. */
+	/* An op that is not listed now is not logged when it ends. */
 	entry->reported = watchdog_gather(entry, arg);
 }
 
@@ -143,7 +144,7 @@ static void *watchdog_watch(void *unused)
 	while (running) {
 		watchdog_wait_a_tick_locked();
 		pthread_mutex_unlock(&run_lock);
-		/* First: what is logged may wait for a disk. */
+		/* These come first: logging may wait for a disk. */
 		casync_complete_help();
 		casync_workers_help();
 		casync_flush_tick();

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file metrics.h
- * @brief What an export has done, counted where it is done.
+ * @brief Counters and histograms of an export.
  *
- * Counters and histograms are sharded by CPU: a request costs a few atomic
- * additions to lines that no other CPU writes to, four looks at the clock, no
- * lock and no allocation.  Whoever wants to know adds the shards up.
+ * They are sharded by CPU.  A request costs a few atomic additions to cache
+ * lines that no other CPU writes to, and four clock reads.  It takes no lock
+ * and allocates nothing.  A reader adds up the shards.
  *
- * A request's stages, from the call to the answer:
+ * The stages of a request, from the call to the answer:
  *
- *	queued		read2/write2 -> libcephfs is called
- *	libcephfs	-> it has answered
- *	handover	-> a thread of ours takes the answer
- *	finish		-> done_cb: repair, flush, closing a file
+ *	queued		from the call of read2 or write2 to the call of
+ *			libcephfs
+ *	libcephfs	until libcephfs has answered
+ *	handover	until a thread of ours takes the answer
+ *	finish		until done_cb: repair, flush, close of a file
  *
- * The names and texts that all doors (publish.h) show are here too.
+ * The names and help texts that all outputs (publish.h) show are here too.
  */
 #ifndef CASYNC_METRICS_H
 #define CASYNC_METRICS_H
@@ -24,7 +25,7 @@
 
 #include "fsal_types.h"
 
-/** ci/job.sh metrics-cost builds without, to compare; nobody else. */
+/** Only `ci/job.sh metrics-cost` builds without metrics, to compare. */
 #ifdef CASYNC_NO_METRICS
 #define CASYNC_METRICS_ON false
 #else
@@ -36,11 +37,11 @@ enum casync_stage {
 	CASYNC_STAGE_LIBCEPHFS,
 	CASYNC_STAGE_HANDOVER,
 	CASYNC_STAGE_FINISH,
-	CASYNC_STAGE_TOTAL, /**< All of them; of every request let in. */
+	CASYNC_STAGE_TOTAL, /**< All stages; of every request let in. */
 	CASYNC_STAGES,
 };
 
-/** As a metric's label; the first two are enum casync_op_kind. */
+/** The label "op"; the first two equal enum casync_op_kind. */
 enum casync_metric_op {
 	CASYNC_METRIC_READ,
 	CASYNC_METRIC_WRITE,
@@ -49,7 +50,7 @@ enum casync_metric_op {
 };
 
 enum casync_histogram {
-	/** And READ's other stages, then WRITE's. */
+	/** The stages of READ, then the stages of WRITE. */
 	CASYNC_H_STAGES,
 	CASYNC_H_COMMIT = CASYNC_H_STAGES + 2 * CASYNC_STAGES,
 	CASYNC_H_FLUSH,
@@ -57,12 +58,12 @@ enum casync_histogram {
 	CASYNC_HISTOGRAMS,
 };
 
-/** Kinds of errors. */
+/** Classes of errors. */
 enum casync_error_class {
-	CASYNC_ERROR_DELAY, /**< Told to come again. */
+	CASYNC_ERROR_DELAY, /**< Asked to retry. */
 	CASYNC_ERROR_IO,
-	CASYNC_ERROR_SPACE,   /**< File system or quota full. */
-	CASYNC_ERROR_SESSION, /**< Blocklisted, not connected. */
+	CASYNC_ERROR_SPACE,   /**< File system or quota is full. */
+	CASYNC_ERROR_SESSION, /**< Blocklisted or not connected. */
 	CASYNC_ERROR_OTHER,
 	CASYNC_ERROR_CLASSES,
 };
@@ -71,7 +72,7 @@ enum casync_counter {
 	/** One for each enum casync_metric_op. */
 	CASYNC_C_REQUESTS,
 	CASYNC_C_BYTES = CASYNC_C_REQUESTS + CASYNC_METRIC_OPS,
-	/** Classes of READ, of WRITE, of COMMIT. */
+	/** Error classes of READ, then WRITE, then COMMIT. */
 	CASYNC_C_ERRORS = CASYNC_C_BYTES + 2,
 	/** One for each enum casync_stable_write. */
 	CASYNC_C_STABLE =
@@ -99,8 +100,8 @@ enum casync_counter {
 };
 
 /**
- * Bucket i has what took up to 2^(i + CASYNC_FIRST_BUCKET) µs: 8 µs to 16.8 s,
- * and the last one everything longer.
+ * Bucket i counts times up to 2^(i + CASYNC_FIRST_BUCKET) µs: 8 µs to 16.8 s.
+ * The last bucket counts all longer times.
  */
 #define CASYNC_FIRST_BUCKET 3
 #define CASYNC_BUCKETS 23
@@ -109,25 +110,26 @@ struct casync_histogram_shard {
 	uint64_t count[CASYNC_BUCKETS];
 	uint64_t sum_us[CASYNC_BUCKETS];
 	uint64_t max_us;
-	uint64_t min_us_and_1; /**< 0: none. */
+	uint64_t min_us_and_1; /**< Minimum plus 1; 0: none. */
 };
 
-/** All atomic.  Padded, not aligned: an export comes from calloc. */
+/** All members are atomic.  It is padded, not aligned: calloc allocates an
+ * export. */
 struct casync_metrics_shard {
 	uint64_t counters[CASYNC_COUNTERS];
 	struct casync_histogram_shard histograms[CASYNC_HISTOGRAMS];
 	char pad[64];
 };
 
-/** A power of two.  All shards of an export are 43 KiB. */
+/** All shards of an export take 42 KiB (43,136 bytes). */
 #define CASYNC_METRICS_SHARDS 8
 
-/** An export's; zero at first. */
+/** The metrics of an export; zero at first. */
 struct casync_metrics {
 	struct casync_metrics_shard shards[CASYNC_METRICS_SHARDS];
 };
 
-/** Where the caller counts. */
+/** The shard that the calling thread counts in. */
 struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of);
 
 static inline void casync_count(struct casync_metrics_shard *shard,
@@ -138,24 +140,24 @@ static inline void casync_count(struct casync_metrics_shard *shard,
 				   __ATOMIC_RELAXED);
 }
 
-/** Add what took so long to a histogram. */
+/** Add a time to a histogram. */
 void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
 		    uint64_t ns);
 
-/** A request was answered so. */
+/** Count one answered request by its status. */
 void casync_count_answer(struct casync_metrics_shard *shard,
 			 enum casync_metric_op op, fsal_status_t status);
 
-/** The bucket for a latency. */
+/** The bucket of a latency. */
 unsigned int casync_bucket(uint64_t us);
 
-/** Upper bound of a bucket but the last. */
+/** Upper bound of a bucket; the last one has none. */
 static inline uint64_t casync_bucket_us(unsigned int bucket)
 {
 	return UINT64_C(1) << (bucket + CASYNC_FIRST_BUCKET);
 }
 
-/** All shards of an export, added up; or the difference of two such. */
+/** The sum of all shards of an export, or the difference of two sums. */
 struct casync_totals {
 	uint64_t counters[CASYNC_COUNTERS];
 	struct casync_histogram_shard histograms[CASYNC_HISTOGRAMS];
@@ -164,25 +166,26 @@ struct casync_totals {
 void casync_metrics_add_up(struct casync_metrics *metrics,
 			   struct casync_totals *totals);
 
-/** Subtract what was before; maximum and minimum stay. */
+/** Subtract earlier totals; maxima and minima stay. */
 void casync_totals_since(struct casync_totals *totals,
 			 const struct casync_totals *before);
 
-/** Forget maxima and minima; counts are never lost. */
+/** Reset maxima and minima; counts are kept. */
 void casync_metrics_forget_extremes(struct casync_metrics *metrics);
 
 uint64_t casync_histogram_count(const struct casync_histogram_shard *of);
 uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of);
 
-/** Least bound that so many percent are not above; 0 if there is none. */
+/** Smallest bucket bound that at least @p percent % of the samples do not
+ * exceed; 0 without samples. */
 uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
 					unsigned int percent);
 
-/** What a counter or histogram is called. */
+/** The names of a counter or histogram. */
 struct casync_metric_name {
 	const char *name; /**< Without "ceph_async__". */
 	const char *help;
-	const char *row;      /**< DBus' name for it. */
+	const char *row;      /**< Its name on DBus. */
 	const char *label[2]; /**< "op", "mode", …; NULL: no more. */
 	const char *value[2];
 };

@@ -274,9 +274,9 @@ static uint64_t prometheus_clamp(uint64_t value, uint64_t least, uint64_t most)
 }
 
 /*
- * The registry takes one observation at a time: as many as there were in the
- * bucket, of its mean.  So counts and sums are what they are here.  Should a
- * sum that is just being added to not fit its bucket, the rest comes later.
+ * The registry takes one observation at a time.  So each sample of a bucket is
+ * observed with the bucket's mean: counts and sums are then the same as here.
+ * A sum that is changing may not fit its bucket; the rest is added later.
  */
 static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
 				   unsigned int b, uint64_t count,

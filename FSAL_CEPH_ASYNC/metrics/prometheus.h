@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file prometheus.h
- * @brief The metrics in Ganesha's registry, which its endpoint serves.
+ * @brief Shows the metrics in Ganesha's registry, for its Prometheus endpoint.
  *
- * The functions of the registry are looked up at run time: a Ganesha without
- * monitoring has none, and the plugin loads there all the same.
+ * The functions of the registry are looked up at run time.  A Ganesha without
+ * monitoring does not have them, and still loads the plugin.
  *
- * Nothing can be taken out of the registry.  So what is registered for an
- * export id stays, and goes on where an export of that id comes back:
+ * Nothing can be removed from the registry.  So the metrics of an export id
+ * stay registered.  An export that gets the same id later continues them:
  * counters never go down.
  *
- * No lock of its own: publish.c calls under its lock.
+ * There is no lock here: publish.c calls under its own lock.
  */
 #ifndef CASYNC_PROMETHEUS_H
 #define CASYNC_PROMETHEUS_H
@@ -21,12 +21,12 @@ struct casync_prometheus;
 struct casync_view;
 
 /**
- * What is registered for an export id.
+ * Get the registered metrics of an export id.
  *
- * @param[in] client  Whose session it has; may be another one each time.
+ * @param[in] client  The label of its session; it may differ each time.
  *
- * @return NULL where there is no registry, and while the id is in use: one
- *         export may take another's place before that is gone.
+ * @return NULL if there is no registry, or the id is in use: an export may be
+ *         added before its predecessor with the same id is gone.
  */
 struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 						const char *client);
@@ -34,11 +34,11 @@ struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 /** The export is gone.  NULL is allowed. */
 void casync_prometheus_put(struct casync_prometheus *of);
 
-/** Add what has come since the last call.  NULL is allowed. */
+/** Add the counts since the last call.  NULL is allowed. */
 void casync_prometheus_update(struct casync_prometheus *of,
 			      const struct casync_view *view);
 
-/** Forget everything; Ganesha's registry keeps what it has. */
+/** Free our memory; Ganesha's registry keeps its metrics. */
 void casync_prometheus_free(void);
 
 #endif /* CASYNC_PROMETHEUS_H */

@@ -11,13 +11,13 @@
 #include "publish.h"
 #include "stats_log.h"
 
-/* Taken before an export's in-flight lock; nothing of libcephfs or of the
- * data path is called under it. */
+/* It is taken before an export's in-flight lock.  No function of libcephfs or
+ * of the data path is called under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(published);
-static uint64_t next_look_ns; /* the watchdog's */
+static uint64_t next_look_ns; /* used by the watchdog only */
 
-/* Under the lock; 5 KiB, rather not on a stack. */
+/* Under the lock; static, because it has 5 KiB. */
 static struct casync_view view;
 
 static void publish_look_locked(struct casync_export *exp)
@@ -49,7 +49,8 @@ void casync_publish_remove(struct casync_export *exp)
 	if (mine->listed) {
 		glist_del(&mine->link);
 		publish_look_locked(exp);
-		/* Nobody waits for what did not end; a gauge would stay. */
+		/* Requests that did not end are no longer counted: the gauges
+		 * would stay. */
 		memset(&view.inflight, 0, sizeof(view.inflight));
 		view.session = CASYNC_SESSION_NONE;
 		casync_prometheus_update(mine->prometheus, &view);
@@ -59,7 +60,7 @@ void casync_publish_remove(struct casync_export *exp)
 	pthread_mutex_unlock(&lock);
 }
 
-/* What was done since the last line, when one is due. */
+/* Log the counts since the last line, if a line is due. */
 static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
 {
 	uint32_t interval_s = casync_tuned(&exp->keys.tuning.stats_interval);
@@ -82,7 +83,7 @@ static void publish_show_locked(struct casync_export *exp, uint64_t now_ns)
 {
 	struct casync_published *mine = &exp->published;
 
-	/* One that takes another's place finds that still there at first. */
+	/* A predecessor with the same id may still be registered at first. */
 	if (mine->prometheus == NULL)
 		mine->prometheus = casync_prometheus_get(exp->export.export_id,
 							 exp->session->client);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file publish.h
- * @brief The doors through which an export's metrics are seen.
+ * @brief The outputs of an export's metrics: Prometheus, DBus and the log.
  *
- *	Prometheus	Ganesha's own endpoint, brought up to date each second
+ *	Prometheus	Ganesha's own endpoint, updated each second
  *	DBus		ganesha_stats, GetFSALStats and ResetStats
  *	the log		a line every Stats_Interval seconds
  *
@@ -22,17 +22,17 @@
 struct casync_export;
 struct casync_prometheus;
 
-/** An export's place in the list of what is shown; embedded in it. */
+/** An export's entry in the list of published exports; embedded in it. */
 struct casync_published {
 	struct glist_head link;
 	bool listed;
-	struct casync_prometheus *prometheus; /**< NULL: not there. */
-	struct casync_totals before_reset;    /**< DBus shows what is since. */
-	struct casync_totals before_line;     /**< And the log. */
+	struct casync_prometheus *prometheus; /**< NULL: none. */
+	struct casync_totals before_reset;    /**< Subtracted on DBus. */
+	struct casync_totals before_line;     /**< Subtracted in the log. */
 	uint64_t line_ns; /**< When the last line was due. */
 };
 
-/** An export at one moment. */
+/** The state of an export at one moment. */
 struct casync_view {
 	uint16_t export_id;
 	struct casync_totals totals;
@@ -40,21 +40,21 @@ struct casync_view {
 	enum casync_session_state session;
 };
 
-/** Show an export until casync_publish_remove(). */
+/** Publish an export until casync_publish_remove(). */
 void casync_publish_add(struct casync_export *exp);
 
-/** Shows the last of it; no-op if it was not added. */
+/** Publish its last counts, and stop.  No-op if it was not added. */
 void casync_publish_remove(struct casync_export *exp);
 
-/** Bring all doors up to date.  The watchdog's, ten times a second. */
+/** Update all outputs.  The watchdog calls it ten times a second. */
 void casync_publish_tick(void);
 
 typedef void casync_view_visitor(const struct casync_view *view, void *arg);
 
-/** Visit what each export has done since the last reset. */
+/** Visit the counts of each export since the last reset. */
 void casync_publish_visit(casync_view_visitor *visit, void *arg);
 
-/** Begin anew for casync_publish_visit(). */
+/** Reset: casync_publish_visit() counts from now on. */
 void casync_publish_reset(void);
 
 #endif /* CASYNC_PUBLISH_H */

@@ -33,7 +33,7 @@ static void stats_dbus_append(DBusMessageIter *rows, const struct row *row)
 	dbus_message_iter_append_basic(rows, DBUS_TYPE_DOUBLE, &row->most_ms);
 }
 
-/* What a row of an export is called: "export 1 READ total". */
+/* The name of an export's row: "export 1 READ total". */
 static const char *stats_dbus_name_row(char *name, size_t size,
 				       uint16_t export_id, const char *what)
 {
@@ -54,7 +54,7 @@ static void stats_dbus_append_count(DBusMessageIter *rows, uint16_t export_id,
 	stats_dbus_append(rows, &row);
 }
 
-/* What never happened is left out, but for the requests. */
+/* Counters that are 0 are left out, except the requests. */
 static void stats_dbus_append_counters(DBusMessageIter *rows,
 				       const struct casync_view *view)
 {
@@ -123,7 +123,7 @@ static void stats_dbus_extract(struct fsal_module *const fsal, void *iter)
 
 	dbus_message_iter_append_basic(iter, DBUS_TYPE_STRING, &text);
 	dbus_message_iter_open_container(iter, DBUS_TYPE_STRUCT, NULL, &rows);
-	/* Always: libdbus ends a process that sends an empty struct. */
+	/* Always one row: libdbus ends a process that sends an empty struct. */
 	stats_dbus_append(&rows, &duplicates);
 	casync_publish_visit(stats_dbus_append_view, &rows);
 	dbus_message_iter_close_container(iter, &rows);
@@ -139,7 +139,7 @@ static void stats_dbus_reset(struct fsal_module *const fsal)
 
 void casync_stats_dbus_init(struct fsal_module *fsal)
 {
-	/* Ganesha asks only an FSAL that has some; the rows are ours. */
+	/* Ganesha asks only an FSAL whose `stats` is set; we write the rows. */
 	static struct fsal_stats some;
 
 	fsal->stats = &some;

@@ -8,7 +8,7 @@
 #include "publish.h"
 #include "stats_log.h"
 
-/* A line that grows; what is too much is cut off. */
+/* A line that grows; it is cut off at its size. */
 struct text {
 	char *line;
 	size_t size;
@@ -91,7 +91,7 @@ static void stats_log_append_transfers(struct text *text, const char *name,
 			 stats_log_errors_of(totals, op));
 }
 
-/* What Ceph had us do in Ganesha's cache, and what went another way. */
+/* Cache events that Ceph caused, and requests with an unusual end. */
 static void stats_log_append_cache(struct text *text,
 				   const struct casync_totals *totals)
 {

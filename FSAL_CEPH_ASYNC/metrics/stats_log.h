@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file stats_log.h
- * @brief What an export did in some seconds, as one line of the log.
+ * @brief Formats the log line of Stats_Interval.
  */
 #ifndef CASYNC_STATS_LOG_H
 #define CASYNC_STATS_LOG_H
@@ -11,7 +11,7 @@
 
 struct casync_view;
 
-/** Room for any line. */
+/** Room for the longest line. */
 #define CASYNC_STATS_LOG_BYTES 1024
 
 /**

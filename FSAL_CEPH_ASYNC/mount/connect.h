@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file connect.h
- * @brief A mount, from its identity to a mounted libcephfs client and back.
+ * @brief Connects a libcephfs client from its identity, and disconnects it.
  *
- * For mount.c, which shares and counts them, and stale_sessions.c.  Everything here
- * may wait for Ceph, within the times in the parameters; no lock is held.
+ * mount.c and stale_sessions.c call it.  All functions may wait for Ceph,
+ * within the times of the parameters.  They hold no lock.
  */
 #ifndef CASYNC_CONNECT_H
 #define CASYNC_CONNECT_H
@@ -26,7 +26,7 @@ enum casync_mount_state {
 struct casync_mount {
 	struct glist_head link;	       /**< In mount.c's registry. */
 	enum casync_mount_state state; /**< Under its lock. */
-	int error;		       /**< Why CASYNC_MOUNT_FAILED. */
+	int error;		       /**< Of CASYNC_MOUNT_FAILED. */
 	unsigned int users; /**< Exports and waiters; under its lock. */
 
 	char *user_id;
@@ -34,13 +34,13 @@ struct casync_mount {
 	char *path;
 	char *secret;
 	char *ceph_options;
-	/* Of the export that came first. */
+	/* From the first export of the mount. */
 	uint16_t export_id;
 	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
 	bool use_old_uuid;
 
 	struct ceph_mount_info *ceph;
-	bool stuck; /**< A call does not return: left behind. */
+	bool stuck; /**< A call does not return: never freed. */
 	struct casync_deadline_call
 		*ending; /**< Between the halves of a disconnect. */
 	int64_t fscid;
@@ -50,7 +50,7 @@ struct casync_mount {
 	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
 };
 
-/** Not an errno: the handle is spent, another one will do. */
+/** Not an errno: this handle cannot be used, try again with a new one. */
 #define CASYNC_CONNECT_AGAIN 1
 
 /**
@@ -58,20 +58,20 @@ struct casync_mount {
  *
  * @param[in] first  The first try; only it may return CASYNC_CONNECT_AGAIN.
  *
- * @return 0; CASYNC_CONNECT_AGAIN when our session is from before a restart of
- *         the MDS: the sessions of all exports are to be ended (stale_sessions.h)
- *         and casync_disconnect() called before the second try; or a negative
- *         errno that has been logged with the key that is to blame;
- *         casync_disconnect() is due in either case.
+ * @return 0.  CASYNC_CONNECT_AGAIN: our session is older than the last restart
+ *         of the MDS; the caller must end the sessions of all exports
+ *         (stale_sessions.h), and call casync_disconnect(), before the second
+ *         try.  A negative errno: a log line has named the key at fault; the
+ *         caller must call casync_disconnect().
  */
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first);
 
 /**
- * Have the MDS end the session that a former self of this mount had, and no
- * more: nothing is mounted.  casync_disconnect() is due in any case.
+ * Let the MDS end the session of a former run of this mount.  Nothing is
+ * mounted.  The caller must call casync_disconnect() in any case.
  *
- * @return 0, also when there was none.
+ * @return 0, also if there was no session.
  */
 int casync_connect_end_session(struct casync_mount *mount,
 			       const struct casync_mount_params *params);
@@ -79,31 +79,31 @@ int casync_connect_end_session(struct casync_mount *mount,
 /**
  * Unmount, if it was mounted, and release the handle.
  *
- * @return False if that did not end in time: then the mount must stay as it
- *         is, for good.
+ * @return False if it did not end in time: then the mount must never be changed
+ *         or freed.
  */
 bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s);
 
-/** Its two halves: several can end side by side. */
+/** The two halves of casync_disconnect(): several mounts can end at once. */
 void casync_disconnect_begin(struct casync_mount *mount);
 bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s);
 
-/** How long a disconnect may take: less where another one has just not ended,
- * since all exports together have to end in time. */
+/** How long a disconnect may take.  It is less if another disconnect has just
+ * timed out: all exports together have to end in time. */
 uint32_t casync_connect_end_time_s(const struct casync_mount *mount);
 
-/** The session uuid that this mount has, or had, on that node. */
+/** The uuid of this mount's session on that node. */
 void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
 			 char *uuid, size_t size);
 
-/** From now on what we show is later than what a session that is gone
- * showed. */
+/** Set mounted_ns: change attributes are from now on higher than those that an
+ * ended session has shown. */
 void casync_connect_set_time(struct casync_mount *mount);
 
-/** What an error of libcephfs means. */
+/** Text for an error of libcephfs. */
 const char *casync_connect_reason(int rc);
 
-/** Log one line that names key, value and reason.  @return @p rc. */
+/** Log one line with key, value and reason.  @return @p rc. */
 int casync_connect_failed(const struct casync_mount_params *params, int rc,
 			  const char *format, ...)
 	__attribute__((format(printf, 3, 4)));

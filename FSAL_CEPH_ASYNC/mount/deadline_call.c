@@ -69,11 +69,11 @@ int casync_deadline_call_begin(struct casync_deadline_call *call)
 int casync_deadline_call_end(struct casync_deadline_call *call,
 			     uint32_t timeout_s)
 {
-	/* The call is not ours any more once it has been given up. */
+	/* After the timeout the call's thread owns the call. */
 	pthread_t thread = call->thread;
 	int rc;
 
-	/* Before it may end by itself: it comes back into our text. */
+	/* Before the thread can end: it returns into our code. */
 	if (!deadline_call_await(call, timeout_s)) {
 		pthread_detach(thread);
 		casync_stay();

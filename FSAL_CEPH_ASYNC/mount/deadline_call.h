@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file deadline_call.h
- * @brief A call of libcephfs that may never come back.
+ * @brief Runs a libcephfs call that may never return, with a deadline.
  *
- * It is made on a thread of its own.  Past the deadline that thread is left
- * behind: it comes back some time, or never, and until then what it works on
- * must stay as it is.
+ * The call runs on its own thread.  After the deadline this thread is left
+ * behind.  It returns later or never.  The memory that it uses must stay valid
+ * until then.
  */
 #ifndef CASYNC_DEADLINE_CALL_H
 #define CASYNC_DEADLINE_CALL_H
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The first member of what a call needs, allocated by gsh_calloc(). */
+/** The first member of a call's arguments, allocated with gsh_calloc(). */
 struct casync_deadline_call {
 	int (*run)(struct casync_deadline_call *call);
 	pthread_t thread;
@@ -28,24 +28,24 @@ struct casync_deadline_call {
 /**
  * Run a call.
  *
- * @param[in] call       Freed in any case, by whoever is the last to need it.
+ * @param[in] call       Freed in any case, by the last thread that needs it.
  * @param[in] timeout_s  Longest wait.
  *
- * @return What `run` returned; -ETIMEDOUT, and then it still runs; the
- *         negative errno of a thread that could not be started.
+ * @return The result of `run`; -ETIMEDOUT: it still runs; another negative
+ *         errno: the thread could not be started.
  */
 int casync_deadline_call_run(struct casync_deadline_call *call,
 			     uint32_t timeout_s);
 
 /**
- * Its first half, for calls that are to run side by side.
+ * The first half of it, for several calls at once.
  *
- * @return 0, and casync_deadline_call_end() is due; or the negative errno of a
- *         thread that could not be started, and the call is freed.
+ * @return 0: casync_deadline_call_end() must be called; a negative errno: the
+ *         thread could not be started, and the call is freed.
  */
 int casync_deadline_call_begin(struct casync_deadline_call *call);
 
-/** Its second half.  @return As casync_deadline_call_run(). */
+/** The second half of it.  @return As casync_deadline_call_run(). */
 int casync_deadline_call_end(struct casync_deadline_call *call,
 			     uint32_t timeout_s);
 

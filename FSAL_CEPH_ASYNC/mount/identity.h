@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file identity.h
- * @brief Who we are to the MDS: the uuid of a client session.
+ * @brief Makes the uuid of a CephFS session: who we are to the MDS.
  */
 #ifndef CASYNC_IDENTITY_H
 #define CASYNC_IDENTITY_H
@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** Room for a uuid with any node id Ganesha takes. */
+/** Room for a uuid with any node id that Ganesha accepts. */
 #define CASYNC_UUID_BYTES 320
 
 struct casync_identity {
@@ -20,22 +20,22 @@ struct casync_identity {
 	const char *path;	/**< Root of the mount. */
 	uint16_t export_id;
 	bool old_form; /**< Use_Old_Uuid */
-	bool distinct; /**< FSAL_CEPH lives in this process too. */
+	bool distinct; /**< FSAL_CEPH is in this process too. */
 };
 
 /**
  * Write the session uuid.
  *
- * It is FSAL_CEPH's, so that a restart under the other name takes over its
- * session at once instead of waiting for it to time out: a hash of node id,
- * user, file system and path ("(null)" for what is not set, as printf has
- * it), or the older form of node id and export id.  Where FSAL_CEPH is loaded
- * in the same process the same uuid would evict its live session, so ours
- * gets a suffix.
+ * It is the same as FSAL_CEPH's.  So a restart with the other FSAL reclaims the
+ * session at once, and does not wait for its timeout.  The uuid is a hash of
+ * node id, user, file system and path ("(null)" if not set, as printf writes
+ * it), or the older form of node id and export id.  If FSAL_CEPH is loaded in
+ * the same process, the same uuid would evict its live session.  Then ours gets
+ * a suffix.
  *
- * @param[in]  id    What goes in.
- * @param[out] uuid  Text.
- * @param[in]  size  Of @p uuid, at most CASYNC_UUID_BYTES is used.
+ * @param[in]  id    The values that the uuid is made of.
+ * @param[out] uuid  The uuid as text.
+ * @param[in]  size  Of @p uuid; at most CASYNC_UUID_BYTES are used.
  */
 void casync_identity_uuid(const struct casync_identity *id, char *uuid,
 			  size_t size);

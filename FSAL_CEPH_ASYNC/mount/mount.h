@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file mount.h
- * @brief A libcephfs mount and its identity, shared by exports.
+ * @brief libcephfs mounts by identity, shared by exports and counted.
  *
- * Exports with the same user, file system, cmount_path and secret share one
- * mount, as FSAL_CEPH's do.  The registry lock (mounts_lock in mount.c) is
- * never held across a libcephfs call: a mount being built is in the registry
- * already, marked as such, and others that want it wait for the outcome.
+ * Exports with the same user, file system, cmount_path and secret share a
+ * mount, as in FSAL_CEPH.  The registry lock (mounts_lock in mount.c) is never
+ * held across a libcephfs call.  A mount that is being built is already in the
+ * registry, and marked.  Other exports that want it wait for the result.
  */
 #ifndef CASYNC_MOUNT_H
 #define CASYNC_MOUNT_H
@@ -27,12 +27,12 @@ struct casync_mount_key {
 };
 
 /**
- * How to build a mount; consulted only by the export that comes first, but
- * for the options, which all its exports must agree on.
+ * How to build a mount.  Only the first export's values are used.  The options
+ * must be the same in all its exports.
  */
 struct casync_mount_params {
 	const char *ceph_conf;
-	const char *ceph_options; /**< Of ceph_options.h; or NULL. */
+	const char *ceph_options; /**< A list of ceph_options.h; or NULL. */
 	bool use_old_uuid;
 	uint16_t export_id;
 	uint32_t timeout_s;
@@ -46,13 +46,13 @@ struct casync_session;
 /**
  * Find or build a mount.
  *
- * Blocks for as long as the cluster takes, at most @p params->timeout_s per
- * step.  On failure one line has been logged that names the key or path, its
- * value and the reason, and nothing is left behind.
+ * It waits for the cluster, at most @p params->timeout_s in each step.  On
+ * failure one line has been logged that names the key or path, its value and
+ * the reason; nothing stays mounted.
  *
- * @param[in]  key     Identity; copied.
+ * @param[in]  key     The identity; copied.
  * @param[in]  params  How to build it.
- * @param[out] mount   The mount, referenced.
+ * @param[out] mount   The mount, with a reference for the caller.
  *
  * @return 0 or a negative errno.
  */
@@ -61,11 +61,11 @@ int casync_mount_get(const struct casync_mount_key *key,
 		     struct casync_mount **mount);
 
 /**
- * Give a mount back; the last export unmounts.
+ * Drop the reference on a mount; the last one unmounts.
  *
- * May block in ceph_unmount, for the time that was given: the MDS may be gone.
- * What did not end by then is left behind, and never freed.  The caller has drained its I/O: libcephfs frees
- * open Fhs under it otherwise.
+ * It may block in ceph_unmount, up to the unmount timeout: the MDS may be away.
+ * A mount that did not end by then is never freed.  The caller must have
+ * drained its I/O, because an unmount frees open Fhs.
  */
 void casync_mount_put(struct casync_mount *mount);
 
@@ -75,37 +75,36 @@ struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount);
 /** File system cluster id, the third word of a handle. */
 int64_t casync_mount_fscid(const struct casync_mount *mount);
 
-/** When it was mounted, CLOCK_REALTIME in nanoseconds. */
+/** Time of the mount: CLOCK_REALTIME in nanoseconds. */
 uint64_t casync_mount_time_ns(const struct casync_mount *mount);
 
-/** Does libcephfs grant delegations on it? */
+/** Does libcephfs grant delegations on this mount? */
 bool casync_mount_delegations(const struct casync_mount *mount);
 
-/** Where its exports get their upcalls from. */
+/** The upcalls of the mount. */
 struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount);
 
-/** The objects of its exports. */
+/** The objects of the mount's exports. */
 struct casync_object_table *
 casync_mount_object_table(struct casync_mount *mount);
 
-/** After a reload: how long the unmount may take.  The first export's holds. */
+/** Set the unmount timeout after a reload.  Only the first export's is used. */
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       uint32_t unmount_timeout_s);
 
-/** Whether it is still there; valid while the caller holds the mount. */
+/** The state of its session; valid while the caller holds the mount. */
 struct casync_session *casync_mount_session(struct casync_mount *mount);
 
-/** The path this mount is rooted at ("/" unless cmount_path says else). */
+/** The root of the mount in CephFS. */
 const char *casync_mount_path(const struct casync_mount *mount);
 
 /**
- * End the CephFS sessions of another node, whose clients now come here.
+ * End the CephFS sessions of another node: its clients now come here.
  *
- * @param[in] nodeid     As Ganesha's recovery backend names it.
+ * @param[in] nodeid     The name from Ganesha's recovery backend.
  * @param[in] timeout_s  Longest wait for each mount.
  *
- * @return 0 or the first negative errno; the other mounts are tried all the
- *         same.
+ * @return 0 or the first negative errno.  All mounts are tried in any case.
  */
 int casync_mount_take_over(const char *nodeid, uint32_t timeout_s);
 

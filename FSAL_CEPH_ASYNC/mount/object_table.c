@@ -8,7 +8,7 @@
 #include "object.h"
 #include "object_table.h"
 
-/* Of 2^64, by the golden ratio: neighbours go far apart. */
+/* 2^64 by the golden ratio: it spreads neighbouring inodes. */
 #define SPREAD UINT64_C(0x9e3779b97f4a7c15)
 
 static size_t object_table_bucket_of(const struct casync_object *obj)

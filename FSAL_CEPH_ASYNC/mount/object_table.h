@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file object_table.h
- * @brief The objects of a mount, by the Inode they refer to.
+ * @brief All objects of a mount, by inode: they share one Inode reference.
  *
- * Two needs.  libcephfs asks to let go only of an Inode that is referred to
- * once (seen with 20.2.4), and exports that share a mount have an object each
- * of a file: so all objects of an Inode share one reference.  And when
- * libcephfs had more to tell than there is room for, everything that an
- * export's cache may hold is invalidated, of which Ganesha has no list for us.
+ * There are two reasons for the table.  First, libcephfs asks to release an
+ * Inode only if it has one reference (seen with 20.2.4).  Exports that share a
+ * mount have one object each for the same file.  So all objects of an Inode
+ * share one reference.  Second, the queue of upcalls can overflow.  Then
+ * everything that an export's cache may hold is invalidated, and Ganesha has no
+ * list of that.
  *
  * The locks are leaves.
  */
@@ -21,7 +22,7 @@
 struct casync_export;
 struct casync_object;
 
-/** Some 30 objects each when Ganesha's cache holds a million. */
+/** With a million objects in Ganesha's cache, a bucket has some 30. */
 #define CASYNC_OBJECT_TABLE_BUCKETS 32768
 
 #define CASYNC_OBJECT_TABLE_LOCKS 64
@@ -36,19 +37,19 @@ void casync_object_table_init(struct casync_object_table *table);
 void casync_object_table_destroy(struct casync_object_table *table);
 
 /**
- * Enter an object; its inode is set.
+ * Add an object; its inode must be set.
  *
- * @return Whether another object of the Inode is there: the caller then gives
- *         the reference that came with this one back.
+ * @return Whether another object of the Inode is in the table: then the caller
+ *         must drop the reference that came with this object.
  */
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj);
 
 /**
- * Strike an object out.
+ * Remove an object.
  *
- * @return Whether it was the last one of its Inode: then the reference is the
- *         caller's to give back.
+ * @return Whether it was the last object of its Inode: then the caller must
+ *         drop the reference.
  */
 bool casync_object_table_leave(struct casync_object_table *table,
 			       struct casync_object *obj);
@@ -56,8 +57,8 @@ bool casync_object_table_leave(struct casync_object_table *table,
 /**
  * Call a function with the key of each of an export's objects.
  *
- * No lock is held then, and the object may be gone.  Objects that come or go
- * meanwhile may be missed.
+ * No lock is held meanwhile, and the object may be freed already.  Objects that
+ * are added or removed meanwhile may be missed.
  */
 void casync_object_table_visit(struct casync_object_table *table,
 			       const struct casync_export *exp,

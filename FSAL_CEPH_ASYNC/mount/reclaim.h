@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file reclaim.h
- * @brief Ending another session of CephFS, in bounded time.
+ * @brief Ends another CephFS session, with a timeout.
  */
 #ifndef CASYNC_RECLAIM_H
 #define CASYNC_RECLAIM_H
@@ -11,14 +11,14 @@
 #include <cephfs/libcephfs.h>
 
 /**
- * Have the MDS end the session of that uuid (ceph_start_reclaim, RESET).
+ * Let the MDS end the session with this uuid (ceph_start_reclaim, RESET).
  *
- * libcephfs waits without a timeout for an MDS that has not taken its rank
- * when it is asked; so it is asked on a thread of its own.
+ * If no MDS has taken the rank yet, libcephfs waits for it without a timeout.
+ * So the call runs on its own thread.
  *
- * @return 0; -ENOENT if there is no such session; -ETIMEDOUT, and then the
- *         handle must be left alone for good, because libcephfs is still at
- *         it; another negative errno.
+ * @return 0.  -ENOENT: there is no such session.  -ETIMEDOUT: the handle must
+ *         never be used again, because the call still runs.  Another negative
+ *         errno.
  */
 int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
 			   uint32_t timeout_s);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file session.h
- * @brief Is a mount's CephFS session still there, as far as answers tell?
+ * @brief Remembers whether answers show that a mount's CephFS session is lost.
  *
- * libcephfs tells nobody that it was evicted or blocklisted; whoever asks
- * next is told.  Mostly that is a GETATTR or an OPEN, before any READ or
- * WRITE comes to pass, so these are listened to as well.
+ * libcephfs does not report an eviction or a blocklisting.  The next caller
+ * gets an error.  Usually that is a GETATTR or an OPEN, before any READ or
+ * WRITE.  So the answers to these are watched too.
  */
 #ifndef CASYNC_SESSION_H
 #define CASYNC_SESSION_H
@@ -15,40 +15,40 @@
 
 #include "errors.h"
 
-/** As shown.  What is not there is 0: an export's series outlives it. */
+/** The values of the metric.  0: the export was removed, its series stays. */
 enum casync_session_state {
 	CASYNC_SESSION_NONE,
 	CASYNC_SESSION_SERVES,
 	CASYNC_SESSION_LOST,
 };
 
-/** A mount's; its exports point to it. */
+/** The session of a mount; its exports point to it. */
 struct casync_session {
-	char *client; /**< Whose it is: user@filesystem:path. */
+	char *client; /**< A name: user@filesystem:path. */
 	bool lost;    /**< Atomic. */
 };
 
-/** Does the errno of an answer mean that the session is gone? */
+/** Does this errno mean that the session is lost? */
 static inline bool casync_session_error(int error)
 {
 	return error == CASYNC_EBLOCKLISTED || error == ENOTCONN;
 }
 
 /**
- * libcephfs has answered so.
+ * Note an answer of libcephfs.
  *
- * @param[in] error  A positive errno; 0 for success of a call that went, or
- *                   would have gone, through the session.
+ * @param[in] error  A positive errno; 0: a call that needs the session has
+ *                   succeeded.
  */
 static inline void casync_session_heard(struct casync_session *session,
 					int error)
 {
 	bool lost = casync_session_error(error);
 
-	/* Another error says nothing of the session. */
+	/* Another error tells nothing about the session. */
 	if (error != 0 && !lost)
 		return;
-	/* A line that all share is written to only when it changes. */
+	/* All CPUs share this cache line, so write only a change. */
 	if (__atomic_load_n(&session->lost, __ATOMIC_RELAXED) != lost)
 		__atomic_store_n(&session->lost, lost, __ATOMIC_RELAXED);
 }

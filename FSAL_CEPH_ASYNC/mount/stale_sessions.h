@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file stale_sessions.h
- * @brief The sessions that all our exports had before gateway and MDS died.
+ * @brief Ends the sessions that our exports left in an MDS before it restarted.
  *
- * An MDS that starts keeps the sessions of those who said that they would be
- * back, and serves nobody until each of them has been taken over or has timed
- * out.  An export that takes over its own and then mounts would wait for the
- * sessions of the exports after it, which wait for it: after a power failure
- * four exports took three minutes each to fail.  So whoever is first to learn
- * of such an MDS ends the sessions of all.
+ * An MDS that starts keeps the sessions of clients that announced a return.  It
+ * serves no client until each of these sessions has been reclaimed or has timed
+ * out.  Suppose an export reclaimed only its own session and then mounted: it
+ * would wait for the sessions of the exports after it, and they wait for it.
+ * After a power failure four exports took three minutes each to fail that way.
+ * So the first export that finds such an MDS ends the sessions of all exports.
  */
 #ifndef CASYNC_STALE_SESSIONS_H
 #define CASYNC_STALE_SESSIONS_H
@@ -16,21 +16,21 @@
 #include "config_parsing.h"
 #include "mount.h"
 
-/** Remember the identities of all exports in the configuration, from which
- * their sessions' names are made.  At start-up; later calls do nothing. */
+/** Remember the identities of all exports in the configuration: the names of
+ * their sessions follow from them.  For the start; later calls do nothing. */
 void casync_stale_sessions_note(config_file_t config, bool use_old_uuid);
 
 /**
- * End their sessions, once in the life of the process and only while it has
- * nothing mounted: they would be our own.
+ * End their sessions.  It works once in the life of the process, and only
+ * before the first mount: later the sessions would be our own.
  *
- * Waits for the MDS, params->timeout_s for each.
+ * It waits for the MDS, params->timeout_s for each session.
  *
- * @param[in] params  Of the export that came first.
+ * @param[in] params  Of the export that mounts first.
  */
 void casync_stale_sessions_end_all(const struct casync_mount_params *params);
 
-/** Something is mounted, or is about to be. */
+/** Forget the identities: a mount exists, or is about to. */
 void casync_stale_sessions_forget(void);
 
 #endif /* CASYNC_STALE_SESSIONS_H */

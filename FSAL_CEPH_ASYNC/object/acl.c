@@ -20,7 +20,7 @@
 /* The MDS holds all extended attributes of an inode to 64 KiB. */
 #define XATTR_BYTES_MAX 65536
 
-/* Tries to fetch a value that others change meanwhile. */
+/* Tries to read a value while other clients change it. */
 #define VALUE_TRIES 4
 
 bool casync_acl_offered(void)
@@ -34,8 +34,8 @@ bool casync_label_offered(void)
 }
 
 /*
- * A value of unknown size, in fresh memory.  Its size or a negative errno;
- * -EAGAIN where it has grown each time before it could be fetched.
+ * Read a value of unknown size into new memory.  Returns its size or a negative
+ * errno; -EAGAIN if the value has grown at each try.
  */
 static int acl_get_value(struct casync_object *obj, const UserPerm *perms,
 			 const char *name, void **value)
@@ -58,7 +58,7 @@ static int acl_get_value(struct casync_object *obj, const UserPerm *perms,
 	return -EAGAIN;
 }
 
-/* Whoever speaks to the MDS can store anything. */
+/* A client of the MDS can store any bytes as an ACL. */
 static bool acl_is_whole(acl_t acl)
 {
 	int last;
@@ -78,7 +78,7 @@ static int acl_read_acl(struct casync_object *obj, const UserPerm *perms,
 	if (rc > 0) {
 		*acl = xattr_2_posix_acl(value, (size_t)rc);
 		rc = *acl != NULL ? 0 : -EIO;
-		/* Ganesha goes round for ever in one that lacks an entry. */
+		/* Ganesha loops for ever in an ACL that lacks an entry. */
 		if (rc == 0 && !acl_is_whole(*acl)) {
 			acl_free(*acl);
 			*acl = NULL;
@@ -104,7 +104,7 @@ static int acl_to_nfs4(acl_t access, acl_t inherited, bool is_dir,
 	fsal_ace_t *next;
 	int count;
 
-	/* One that allows and one that denies for each. */
+	/* Each entry becomes one that allows and one that denies. */
 	data.aces = nfs4_ace_alloc(
 		2 * (acl_entries_of(access) + acl_entries_of(inherited)));
 	next = data.aces;
@@ -118,7 +118,7 @@ static int acl_to_nfs4(acl_t access, acl_t inherited, bool is_dir,
 	}
 	data.naces = (unsigned int)count;
 
-	/* Takes the entries over, or frees them. */
+	/* It takes over the entries, or frees them. */
 	attrs->acl = nfs4_acl_new_entry(&data, &status);
 	if (attrs->acl == NULL)
 		return -EIO;
@@ -201,7 +201,7 @@ int casync_acl_set(struct casync_object *obj, const UserPerm *perms,
 
 	if (attrs->acl == NULL || obj->handle.type == SYMBOLIC_LINK)
 		return -EINVAL;
-	/* The default ACL first: if it is refused nothing has changed. */
+	/* The default ACL goes first: if it is refused, nothing has changed. */
 	if (obj->handle.type == DIRECTORY) {
 		rc = acl_set_default(obj, perms, attrs->acl);
 		if (rc != 0)

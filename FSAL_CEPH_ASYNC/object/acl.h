@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file acl.h
- * @brief POSIX ACLs of CephFS as NFSv4 ACLs, and security labels.
+ * @brief Converts CephFS' POSIX ACLs to NFSv4 ACLs and back; security labels.
  *
- * CephFS keeps both in extended attributes; Ganesha's library translates
- * between the two kinds of ACL.
+ * CephFS keeps both in extended attributes.  Ganesha's library converts between
+ * the two kinds of ACL.
  */
 #ifndef CASYNC_ACL_H
 #define CASYNC_ACL_H
@@ -16,8 +16,8 @@
 struct casync_object;
 
 /**
- * Add the ACL to attributes, made of the mode where a file has none of its
- * own: who may do what is asked the same way of all files.
+ * Add the ACL to attributes.  For a file without an ACL it is made from the
+ * mode, so access is checked in the same way for all files.
  *
  * @return 0 or a negative errno.
  */
@@ -25,10 +25,11 @@ int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
 		   const UserPerm *perms, struct fsal_attrlist *attrs);
 
 /**
- * Set what attrs->acl says: the access ACL, and for a directory the default
- * ACL from the entries that are inherited (none: it is removed).
+ * Set the ACL of attrs->acl: the access ACL, and for a directory the default
+ * ACL from the inherited entries (none: the default ACL is removed).
  *
- * @return 0 or a negative errno; -EINVAL for what POSIX ACLs cannot say.
+ * @return 0 or a negative errno; -EINVAL for an ACL that POSIX ACLs cannot
+ *         express.
  */
 int casync_acl_set(struct casync_object *obj, const UserPerm *perms,
 		   const struct fsal_attrlist *attrs);

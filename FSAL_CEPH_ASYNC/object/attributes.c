@@ -12,7 +12,7 @@
 
 #define NSEC_PER_SEC UINT64_C(1000000000)
 
-/* What comes with every ceph_statx, asked for or not. */
+/* Attributes that every ceph_statx has, requested or not. */
 #define ALWAYS_KNOWN (ATTR_TYPE | ATTR_FSID | ATTR_FILEID | ATTR_RAWDEV)
 
 const attrmask_t casync_supported_attributes =
@@ -23,8 +23,8 @@ const attrmask_t casync_settable_attributes =
 	ATTR_CTIME | ATTR_CREATION | ATTR_ACL | ATTR4_SEC_LABEL;
 
 /*
- * Which statx bits each attribute needs.  An attribute is valid only when
- * libcephfs filled in all of them.
+ * The statx bits that each attribute needs.  An attribute is valid only if
+ * libcephfs has filled in all of them.
  */
 static const struct {
 	attrmask_t attr;
@@ -55,8 +55,8 @@ uint64_t casync_change_attr(const struct ceph_statx *stx, uint64_t floor_ns)
 
 unsigned int casync_statx_wanted(attrmask_t mask)
 {
-	/* The type bits of stx_mode need no asking; CEPH_STATX_MODE would
-	 * ask for the permissions too, and those cost a capability. */
+	/* The type bits of stx_mode always come.  CEPH_STATX_MODE would also
+	 * ask for the permissions, and these need a capability. */
 	unsigned int wanted = CEPH_STATX_INO | CEPH_STATX_RDEV;
 	size_t i;
 
@@ -88,9 +88,9 @@ void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 {
 	attrs->supported = casync_supported_attributes;
 
-	/* Values without their bit in valid_mask are nobody's business, so
-	 * all are copied.  fsid is FSAL_CEPH's (stx_dev is the snapshot id):
-	 * clients must not see another file system after a change of FSAL. */
+	/* All values are copied; a value without its bit in valid_mask is not
+	 * used.  fsid is the same as FSAL_CEPH's (stx_dev is the snapshot id):
+	 * after a change of FSAL clients must not see another file system. */
 	attrs->type = posix2fsal_type(stx->stx_mode);
 	attrs->fsid = posix2fsal_fsid(stx->stx_dev);
 	attrs->fileid = stx->stx_ino;
@@ -111,8 +111,8 @@ void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 		      attributes_attrs_in_statx(stx->stx_mask));
 }
 
-/* CephFS keeps 32 bits of seconds and would wrap the others; the nearest it
- * has is what its kernel client stores too. */
+/* CephFS keeps 32 bits of seconds, and would wrap larger values.  We store the
+ * nearest possible value, as its kernel client does. */
 static struct timespec attributes_storable(struct timespec time)
 {
 	if (time.tv_sec < 0)
@@ -122,8 +122,8 @@ static struct timespec attributes_storable(struct timespec time)
 	return time;
 }
 
-/* truncate() marks the mtime, whether the file shrinks or grows (POSIX);
- * libcephfs forgets it where it need not ask the MDS. */
+/* A truncation sets the mtime, whether the file shrinks or grows (POSIX).
+ * libcephfs omits this if it need not ask the MDS. */
 static bool attributes_mtime_is_now(attrmask_t valid)
 {
 	if (FSAL_TEST_MASK(valid, ATTR_MTIME_SERVER))
@@ -132,8 +132,8 @@ static bool attributes_mtime_is_now(attrmask_t valid)
 	       !FSAL_TEST_MASK(valid, ATTR_MTIME);
 }
 
-/* The _NOW bits make libcephfs accept a writer who is not the owner; it does
- * not look at a clock itself, so the time goes along. */
+/* With the _NOW bits libcephfs accepts a writer that is not the owner.  It does
+ * not read a clock itself, so the time must be set too. */
 static int attributes_times_to_statx(const struct fsal_attrlist *attrs,
 				     struct ceph_statx *stx)
 {

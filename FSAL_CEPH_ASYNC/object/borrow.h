@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file borrow.h
- * @brief An open Fh for one blocking call: the state's, the global one or a
- * temporary one.
+ * @brief Borrows an open Fh (a state's, global or temporary) for a blocking
+ * call.
  */
 #ifndef CASYNC_BORROW_H
 #define CASYNC_BORROW_H
@@ -21,9 +21,9 @@ struct casync_borrowed {
 /**
  * Get a usable Fh: the state's, the global one or a temporary one.
  *
- * @param[out] borrowed   To be given back if the status is good.
- * @param[in]  state      The stateid's, or NULL.
- * @param[in]  openflags  What it has to be open for.
+ * @param[out] borrowed   On success the caller must give it back.
+ * @param[in]  state      The state of the stateid, or NULL.
+ * @param[in]  openflags  The access that is needed.
  * @param[in]  for_lock   For a byte-range lock: a lock state's own fd.
  * @param[in]  bypass     Bypass non-mandatory share denials.
  */
@@ -38,7 +38,7 @@ static inline struct Fh *casync_borrowed_fh(const struct casync_borrowed *b)
 	return casync_fd_fh(casync_fd_of(b->fsal_fd));
 }
 
-/** May call libcephfs: a temporary fd is closed. */
+/** Give a borrowed Fh back.  It may call libcephfs to close a temporary fd. */
 void casync_give_back(struct casync_borrowed *borrowed);
 
 #endif /* CASYNC_BORROW_H */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file fd.h
- * @brief A libcephfs Fh behind Ganesha's fsal_fd.
+ * @brief Opens and closes the libcephfs Fh behind Ganesha's fsal_fd.
  *
- * Who may touch what: `fh` and fsal_fd.openflags change in reopen and close,
- * which Ganesha runs when no I/O is in flight on the fd (io_work is 0) and
- * under its work_mutex, or before anybody else knows the fd.  An op keeps
- * io_work raised until it has completed, so an Fh is never closed under
- * libcephfs.
+ * Who may change it: `fh` and fsal_fd.openflags change in reopen and close.
+ * Ganesha runs these under the fd's work_mutex, when no I/O is in flight on the
+ * fd (io_work is 0), or before another thread knows the fd.  An op keeps
+ * io_work raised until it has completed.  So an Fh is never closed while
+ * libcephfs uses it.
  *
- * But an OPEN that wants more of a file that is open already does not wait for
- * that: it would for as long as an OSD does not answer, with Ganesha's lock on
- * the file's state in its hand.  A second Fh is opened beside the first, which
- * stays until the fd is closed (casync_fd_change()).
+ * One case must not wait for that: an OPEN that wants more access to a file
+ * that is already open.  It holds Ganesha's lock on the file's state, and it
+ * would wait as long as an OSD does not answer.  So it opens a second Fh beside
+ * the first.  The first stays until the fd is closed (casync_fd_change()).
  */
 #ifndef CASYNC_FD_H
 #define CASYNC_FD_H
@@ -29,14 +29,14 @@ struct casync_object;
 struct casync_fd {
 	struct fsal_fd fsal_fd;	    /**< Must be first: Ganesha casts. */
 	struct Fh *fh;		    /**< NULL while closed.  Atomic. */
-	struct Fh *former_fh;	    /**< I/O may be in flight on it yet. */
-	fsal_openflags_t fh_flags;  /**< What `fh` is open for; the fd may be
-					 for less. */
-	struct casync_object *obj;  /**< Whose global fd it is, or NULL. */
-	struct casync_lease *lease; /**< On this Fh; leases.c's. */
+	struct Fh *former_fh;	    /**< I/O may still be in flight on it. */
+	fsal_openflags_t fh_flags;  /**< Access of `fh`; the fd's may be
+					 less. */
+	struct casync_object *obj;  /**< Its object if it is a global fd. */
+	struct casync_lease *lease; /**< On this Fh; used by leases.c. */
 };
 
-/** A state_t with our fd right behind it, where Ganesha looks for it. */
+/** A state_t with our fd right after it: Ganesha looks for it there. */
 struct casync_state {
 	struct state_t state;
 	struct casync_fd fd;
@@ -53,7 +53,7 @@ static inline struct casync_fd *casync_state_fd(struct state_t *state)
 	return &container_of(state, struct casync_state, state)->fd;
 }
 
-/** The Fh; I/O has been started on the fd. */
+/** The Fh.  I/O must have been started on the fd. */
 static inline struct Fh *casync_fd_fh(const struct casync_fd *fd)
 {
 	return __atomic_load_n(&fd->fh, __ATOMIC_ACQUIRE);
@@ -68,15 +68,15 @@ struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
 void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 		      struct Fh *fh, fsal_openflags_t openflags);
 
-/** obj_ops.reopen_func.  Opens as root: Ganesha has checked access. */
+/** obj_ops.reopen_func.  It opens as root: Ganesha has checked access. */
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 			       fsal_openflags_t openflags, struct fsal_fd *fd);
 
 /**
- * Change what an open fd of a state is for, with I/O in flight on it.  Under
- * Ganesha's lock of the state: one OPEN, OPEN_DOWNGRADE or CLOSE at a time.
+ * Change the access of a state's open fd while I/O is in flight on it.  Ganesha
+ * holds the lock of the state: one OPEN, OPEN_DOWNGRADE or CLOSE at a time.
  *
- * @param[in] openflags  In all, as for open2.
+ * @param[in] openflags  The whole access, as for open2.
  */
 fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 			       fsal_openflags_t openflags);
@@ -84,7 +84,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 /** Empty the file, as root.  @return 0 or a negative errno. */
 int casync_fd_truncate(struct casync_object *obj);
 
-/** How the file lies in RADOS has changed: look again. */
+/** The file's layout has changed: read it again. */
 void casync_fd_learn_layout(struct casync_object *obj);
 
 /** obj_ops.close_func. */
@@ -92,20 +92,20 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fd);
 
 /**
- * Is a request that is never answered still at work on this fd?  Then closing
- * it would wait for ever, and freeing it would be premature.
+ * Does a request that is never answered still use this fd?  Then closing it
+ * would wait for ever, and it must not be freed.
  */
 bool casync_fd_abandoned(const struct casync_export *exp,
 			 const struct casync_fd *fd);
 
-/** obj_ops.close: the global fds. */
+/** obj_ops.close: close the global fds. */
 fsal_status_t casync_close(struct fsal_obj_handle *obj_hdl);
 
-/** obj_ops.close2: a state's fd. */
+/** obj_ops.close2: close a state's fd. */
 fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 			    struct state_t *state);
 
-/** obj_ops.status2. */
+/** obj_ops.status2: the access of a state's fd. */
 fsal_openflags_t casync_status2(struct fsal_obj_handle *obj_hdl,
 				struct state_t *state);
 

@@ -7,7 +7,7 @@
 #include "file_size.h"
 #include "object.h"
 
-/* How long a truncate by somebody else is taken for one of many. */
+/* How long after another client's truncation more of them are expected. */
 #define SHRUNK_MS 60000
 
 void casync_file_size_init(struct casync_file_size *size)
@@ -31,7 +31,7 @@ void casync_file_size_set(struct casync_object *obj, uint64_t size_bytes)
 	__atomic_store_n(&obj->size.hint, size_bytes, __ATOMIC_RELAXED);
 }
 
-/* The end of the file as far as we know, and of what we have written. */
+/* The known end of the file, and the end of what we have written. */
 static uint64_t file_size_known_end_locked(struct casync_object *obj)
 {
 	uint64_t hint = casync_file_size_hint(obj);
@@ -122,7 +122,7 @@ bool casync_file_size_pending(struct casync_object *obj)
 	struct casync_file_size *size = &obj->size;
 	uint64_t end;
 
-	/* Also what was written before this object came into the cache. */
+	/* It covers also data written before this object was in the cache. */
 	pthread_mutex_lock(&size->lock);
 	end = file_size_known_end_locked(obj);
 	pthread_mutex_unlock(&size->lock);

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file filehandle.h
- * @brief The wire handle and the cache key.  No I/O, no state.
+ * @brief The wire handle and the cache key: pure functions.
  *
- * Wire form: 24 bytes, little-endian on every machine, identical to
- * FSAL_CEPH's, so that changing the export's FSAL name keeps clients' mounts:
+ * Wire form: 24 bytes, little-endian on every machine.  It is the same as
+ * FSAL_CEPH's, so clients keep their mounts when the export's FSAL name
+ * changes:
  *
  *	offset 0  u64 inode number
  *	offset 8  u64 snapshot id
  *	offset 16 i64 file system cluster id (fscid)
  *
- * Key: the same 24 bytes followed by the u16 export id in host order; two
- * exports of one file are two cache entries.
+ * Key: the same 24 bytes, followed by the u16 export id in host order.  A file
+ * that is seen through two exports has two cache entries.
  */
 #ifndef CASYNC_FILEHANDLE_H
 #define CASYNC_FILEHANDLE_H
@@ -23,7 +24,7 @@
 #define CASYNC_WIRE_BYTES 24
 #define CASYNC_KEY_BYTES (CASYNC_WIRE_BYTES + sizeof(uint16_t))
 
-/** Which object of which file system: what a handle means. */
+/** The meaning of a handle: an object of a file system. */
 struct casync_fileid {
 	uint64_t ino;
 	uint64_t snapid;
@@ -39,14 +40,14 @@ struct casync_fileid {
 void casync_wire_encode(const struct casync_fileid *id, void *wire);
 
 /**
- * Decode a handle that came from a client, and so may be anything.
+ * Decode a handle.  It came from a client, so it can be any bytes.
  *
  * @param[in]  wire       Bytes as received.
  * @param[in]  len_bytes  Their number.
- * @param[out] id         What they mean.
+ * @param[out] id         Their meaning.
  *
  * @retval true   Right length, a possible inode number, snapid and fscid.
- * @retval false  Not a handle of ours; @p id is untouched.
+ * @retval false  Not our handle; @p id is unchanged.
  */
 bool casync_wire_decode(const void *wire, size_t len_bytes,
 			struct casync_fileid *id);

@@ -13,9 +13,8 @@
 #include "leases.h"
 #include "object.h"
 
-/* Guards casync_fd.lease, all of casync_lease but `recall`, and the lists of
- * leases.  Held across libcephfs calls; the recall does not take
- * it. */
+/* Guards casync_fd.lease, casync_lease except `recall`, and the lists of
+ * leases.  It is held across libcephfs calls.  A recall does not take it. */
 static pthread_mutex_t leases_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* Under client_lock. */
@@ -104,7 +103,7 @@ static fsal_status_t leases_grant_write(struct casync_lease *lease,
 	fsal_status_t status;
 	int rc;
 
-	/* Ganesha hands out the open state's fd. */
+	/* Ganesha gives the open state's fd. */
 	status = casync_borrow(&borrowed, obj, state, FSAL_O_ANY, false, false);
 	if (FSAL_IS_ERROR(status))
 		return status;
@@ -148,7 +147,7 @@ void casync_lease_give_back(struct casync_lease *lease)
 	pthread_mutex_lock(&leases_lock);
 	leases_give_back_locked(lease);
 	pthread_mutex_unlock(&leases_lock);
-	/* libcephfs recalls it no more. */
+	/* libcephfs no longer recalls it. */
 	casync_recall_forget(&lease->recall);
 }
 
@@ -210,7 +209,7 @@ bool casync_lease_keeps_fh(struct casync_fd *fd)
 {
 	bool kept;
 
-	/* Nobody grants one on an fd that is being closed. */
+	/* No delegation is granted on an fd that is being closed. */
 	if (__atomic_load_n(&fd->lease, __ATOMIC_ACQUIRE) == NULL)
 		return false;
 	pthread_mutex_lock(&leases_lock);

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file leases.h
- * @brief What stands behind an NFSv4 delegation: libcephfs' own.
+ * @brief NFSv4 delegations, backed by delegations of libcephfs.
  *
- * A delegation of libcephfs belongs to an Fh and goes with it.  A read
- * delegation has an Fh of its own.  A write delegation is granted only to the
- * one Fh that is open, which is the open state's; when that is closed or
- * reopened while the delegation is held, the delegation keeps it.
+ * A delegation of libcephfs belongs to an Fh and ends with it.  A read
+ * delegation has its own Fh.  libcephfs grants a write delegation only to the
+ * one Fh that is open: the Fh of the open state.  If the state is closed or
+ * reopened while the delegation is held, the delegation keeps that Fh.
  *
- * A recall comes under client_lock: it is queued (recalls.h).  The delegation
- * is given back when the client has returned it, or Ganesha has
- * revoked it.
+ * A recall comes under client_lock.  So it is queued (recalls.h).  The
+ * delegation is given back when the client has returned it, or Ganesha has
+ * revoked it.  There are two more cases.
  *
- * Or when its own holder opens the file once more: to libcephfs that is a
- * conflict, for whose end the open would wait, while Ganesha holds the file's
- * state lock, without which it can neither recall nor revoke.  In the end
- * libcephfs would give up the mount.  Ganesha has made sure that nobody else's
- * delegation is in the way.
+ * First, its own holder opens the file again.  libcephfs takes that for a
+ * conflict, and the open would wait for the end of the delegation.  It would
+ * hold the lock on the file's state, and without that lock Ganesha can neither
+ * recall nor revoke.  In the end libcephfs would give up the mount.  Ganesha
+ * has already made sure that no other client's delegation conflicts.
  *
- * Or when its holder works on after the recall: what it needs for that
- * is what the MDS wants back, and it would wait until it is revoked.  So who
- * caused the recall may come first, and see the file without what its holder
- * sends last.
+ * Second, its holder goes on after the recall.  The holder needs the
+ * capabilities that the MDS wants back, and would wait until it is revoked.  So
+ * the client that caused the recall may go first, and may see the file without
+ * the last data of the holder.
  */
 #ifndef CASYNC_LEASES_H
 #define CASYNC_LEASES_H
@@ -39,12 +39,12 @@ struct casync_object;
 /** Embedded in every state; used by delegations. */
 struct casync_lease {
 	struct Fh *fh;	      /**< NULL: nothing is held. */
-	struct casync_fd *fd; /**< Whose Fh it is; NULL: ours to close. */
+	struct casync_fd *fd; /**< Owner of the Fh; NULL: we close it. */
 	struct casync_recall recall;
-	struct casync_object *obj; /**< In whose list it is; NULL: in none. */
+	struct casync_object *obj; /**< Its list; NULL: in no list. */
 	struct glist_head link;
 	bool for_write;
-	bool recalled; /**< By libcephfs; atomic. */
+	bool recalled; /**< libcephfs has recalled it; atomic. */
 };
 
 /** The delegations of a file; embedded in the object. */
@@ -55,15 +55,15 @@ struct casync_leases {
 
 void casync_leases_init(struct casync_leases *leases);
 
-/** The object goes; delegations, if there are any, stay with their states. */
+/** The object is freed.  Its delegations, if any, stay with their states. */
 void casync_leases_destroy(struct casync_leases *leases);
 
-/** Through this gateway the file is about to be opened: recall delegations
- * that are in the way, and give them back without waiting. */
+/** Call before this gateway opens the file: recalls conflicting delegations and
+ * gives them back without waiting. */
 void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags);
 
-/** One of its clients wants to read, write or set attributes: give back what
- * libcephfs has recalled.  It would wait for that. */
+/** Call before a client reads, writes or sets attributes: gives back the
+ * delegations that libcephfs has recalled.  The call would wait for them. */
 void casync_lease_let_go(struct casync_object *obj);
 
 /** obj_ops.lease_op2 */
@@ -72,9 +72,9 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 			       fsal_deleg_t deleg);
 
 /**
- * An fd is about to close its Fh.
+ * Call before an fd closes its Fh.
  *
- * @return Whether a lease has taken the Fh over: then it stays open.
+ * @return Whether a lease has taken over the Fh: then it stays open.
  */
 bool casync_lease_keeps_fh(struct casync_fd *fd);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Byte-range locks, kept by the MDS: other gateways and CephFS' own clients
- * see them.  The owner is Ganesha's, by its address: unique in this process,
- * and the MDS adds the session.  A lock lives as long as the Fh it was taken
- * with, which is the lock state's own.
+ * Byte-range locks.  The MDS keeps them, so other gateways and CephFS' own
+ * clients see them.  The owner is the address of Ganesha's owner: it is unique
+ * in this process, and the MDS adds the session.  A lock lives as long as the
+ * Fh that it was taken with: the lock state's own.
  */
 #include "config.h"
 
@@ -18,13 +18,13 @@
 #include "object.h"
 #include "obj_ops.h"
 
-/* A lock that is in the way may be gone when we ask whose it is. */
+/* Tries: a conflicting lock may be gone when we ask for its owner. */
 #define LOCK_RACES_MAX 4
 
 static bool locks_to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
 			   struct flock *fl)
 {
-	/* A negative length would mean another range (fcntl(2)). */
+	/* A negative length would be another range (fcntl(2)). */
 	if (lock->lock_start > INT64_MAX ||
 	    lock->lock_length > INT64_MAX - lock->lock_start)
 		return false;
@@ -87,7 +87,7 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 
 static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
 {
-	/* Testing and unlocking work with any Fh there is. */
+	/* Testing and unlocking work with any Fh. */
 	if (op != FSAL_OP_LOCK)
 		return FSAL_O_ANY;
 	return type == FSAL_LOCK_R ? FSAL_O_READ : FSAL_O_WRITE;
@@ -106,7 +106,7 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 	struct flock fl;
 	int rc;
 
-	/* Waiting is Ganesha's: it polls. */
+	/* Ganesha waits for a lock by polling. */
 	if (!test && lock_op != FSAL_OP_LOCK && lock_op != FSAL_OP_UNLOCK)
 		return fsalstat(ERR_FSAL_NOTSUPP, 0);
 	if (!locks_to_flock(lock_op, request_lock, &fl))
@@ -121,7 +121,7 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		  : locks_set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
 	casync_give_back(&fd);
 
-	/* What Ganesha takes for a conflict: a delay. */
+	/* Ganesha takes a delay for a conflict. */
 	if (rc == -EAGAIN) {
 		locks_report_conflict(&fl, conflicting_lock);
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);

@@ -15,8 +15,8 @@
 #include "object.h"
 
 /*
- * Younger than this, a file may not be in the MDS' journal on disk: that is
- * written every mds_tick_interval (5 s), and the clocks of clients differ.
+ * The MDS may not have journaled a file that is younger than this: it writes
+ * its journal every mds_tick_interval (5 s), and the clocks of clients differ.
  */
 #define YOUNG_S 60
 
@@ -76,7 +76,7 @@ void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
 		      struct fsal_attrlist *attrs)
 {
 	casync_statx_to_attrs(stx, casync_mount_time_ns(exp->mount), attrs);
-	/* What the client is told: not all exports offer ACLs and labels. */
+	/* Not all exports offer ACLs and labels. */
 	attrs->supported = exp->export.exp_ops.fs_supported_attrs(&exp->export);
 }
 
@@ -123,8 +123,8 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 	if (orig_hdl->type != REGULAR_FILE || dupe_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
-	/* A state's fd may have been opened through the duplicate only:
-	 * without the layout its reads would not be cut at object borders. */
+	/* A state's fd may have been opened through the duplicate only.
+	 * Without the layout its reads would not be cut at object borders. */
 	if (dupe->object_span != 0)
 		__atomic_store_n(&orig->object_span, dupe->object_span,
 				 __ATOMIC_RELAXED);

@@ -4,9 +4,9 @@
  * @brief One file, directory, symlink or device: a reference on an Inode.
  *
  * Life: casync_object_new() -> MDCACHE owns it -> obj_ops.release, once.
- * MDCACHE counts references; nobody else may free an object.  It outlives
- * every op on it, because the request that started the op holds it until
- * done_cb.
+ * MDCACHE counts the references; only it may release an object.  The object
+ * outlives every op on it, because the request that started the op holds it
+ * until done_cb.
  */
 #ifndef CASYNC_OBJECT_H
 #define CASYNC_OBJECT_H
@@ -31,33 +31,34 @@ struct casync_object {
 	struct casync_fileid id; /**< Wire identity. */
 	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
 
-	struct casync_object *next_in_table; /**< The object table's. */
+	struct casync_object *next_in_table; /**< Used by object_table.c. */
 
-	struct casync_waiter_limit
-		getattr; /**< Those who wait for attributes. */
-	struct casync_waiter_limit change; /**< Who sets them, or commits. */
+	struct casync_waiter_limit getattr; /**< Waiters for attributes. */
+	/** Waiters of SETATTR, COMMIT, DEALLOCATE, and of WRITEs that clear
+	 * setuid. */
+	struct casync_waiter_limit change;
 
 	/* Regular files only. */
 	struct fsal_share share; /**< Under handle.obj_lock. */
 	/**
-	 * For I/O without state.  Two, so that a WRITE need not wait until no
-	 * READ is in flight to have the fd reopened; and so that a file that
+	 * For I/O without state.  There are two for two reasons.  A WRITE need
+	 * not wait for the READs in flight to reopen the fd.  And a file that
 	 * is only read is not open for writing, which would take the shared
-	 * capabilities from whoever else reads it.
+	 * capabilities from other clients that read it.
 	 */
 	struct casync_fd read_fd, write_fd;
 	struct casync_flush flush; /**< Metadata flush, one leader. */
-	struct casync_gate gate;   /**< Before the submission. */
-	/** Of the threads that ask for its size, and that repair reads. */
+	struct casync_gate gate;   /**< Limits and orders submissions. */
+	/** Shares of the threads that ask for its size, and repair reads. */
 	struct casync_work_share look, data;
 
-	struct casync_file_size size; /**< As far as it is known. */
-	/** The file had a setuid or setgid bit when its mode was last seen:
-	 * a write by somebody else has to clear it.  Atomic, relaxed. */
+	struct casync_file_size size; /**< What is known of its size. */
+	/** The file had a setuid or setgid bit when its mode was last seen: a
+	 * write by a user other than root clears it.  Atomic, relaxed. */
 	bool privileged;
-	/** Delegations that its clients hold. */
+	/** Delegations on it. */
 	struct casync_leases leases;
-	/** casync_parts_span() of the file's layout; 0 unknown (atomic). */
+	/** casync_parts_span() of the layout; 0: unknown (atomic). */
 	uint64_t object_span;
 };
 
@@ -67,7 +68,7 @@ casync_object_of(struct fsal_obj_handle *handle)
 	return container_of(handle, struct casync_object, handle);
 }
 
-/** The global fd that is for I/O of a kind. */
+/** The global fd for reads or for writes. */
 static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
 						 fsal_openflags_t openflags)
 {
@@ -75,10 +76,10 @@ static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
 }
 
 /**
- * Make an object of an Inode.
+ * Make an object of an Inode.  May call libcephfs.
  *
- * @param[in] exp    Export it is seen through.
- * @param[in] inode  A reference, which is taken over.  May call libcephfs.
+ * @param[in] exp    The export that it is seen through.
+ * @param[in] inode  A reference, which is taken over.
  * @param[in] stx    At least type, inode number and device.
  *
  * @return The object; never NULL (Ganesha's allocator aborts).
@@ -88,9 +89,9 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 					const struct ceph_statx *stx);
 
 /**
- * Make an object of a freshly looked-up Inode and fill in attributes.
+ * Make an object of an Inode that was just looked up, and fill in attributes.
  *
- * @param[in]     inode   Our reference; handed over in any case.
+ * @param[in]     inode   The caller's reference; it is taken over.
  * @param[in]     stx     As wanted by casync_statx_wanted().
  * @param[out]    handle  The new object.
  * @param[in,out] attrs   May be NULL.
@@ -110,11 +111,11 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl);
 fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 				  struct fsal_obj_handle *dupe_hdl);
 
-/** Remember whether the file is setuid or setgid, if @p stx says. */
+/** Remember whether the file is setuid or setgid, if @p stx has the mode. */
 void casync_object_mode_seen(struct casync_object *obj,
 			     const struct ceph_statx *stx);
 
-/** Its mode has been set: the next write has to look. */
+/** Its mode was set: the next write has to check it. */
 void casync_object_may_be_privileged(struct casync_object *obj);
 
 /** May it be setuid or setgid? */

@@ -2,14 +2,13 @@
 /*
  * READDIR.
  *
- * A cookie is libcephfs' position after the entry.  It is made of the hash
- * of the name (or of fragment and index, on very old directories), so it
- * stays good across opens and while entries come and go.  Positions up to 2
- * are taken by "." and "..", which keeps clear of the cookies that NFS
- * reserves.
+ * A cookie is libcephfs' position after the entry.  It is made of the hash of
+ * the name (or of fragment and index, on very old directories).  So it stays
+ * valid across opens, and while entries are added and removed.  Positions up to
+ * 2 belong to "." and "..", so no cookie is one of those that NFS reserves.
  *
- * Where the caller stops before the end, the handle is kept for the READDIR
- * that goes on (dir_cache.h).
+ * If the caller stops before the end, the handle is kept for the READDIR that
+ * continues (dir_cache.h).
  */
 #include "config.h"
 
@@ -34,7 +33,7 @@ struct walk {
 	fsal_readdir_cb cb;
 	void *dir_state;
 	bool handed_out; /**< The caller has got an entry. */
-	/** The one that ended the last READDIR comes first in this one. */
+	/** The last entry of the previous READDIR comes first here. */
 	bool last_again;
 	struct casync_listing listing;
 };
@@ -54,12 +53,12 @@ static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
 	struct ceph_statx stx;
 	int rc;
 
-	/* From the start without a seek, not even past "." and "..": a seek
-	 * keeps libcephfs from remembering that it has seen everything. */
+	/* No seek for a read from the start, not even past "." and "..": after
+	 * a seek libcephfs does not record that the listing is complete. */
 	if (whence == 0)
 		return ceph_ll_opendir(ceph, dir, &walk->listing.dirp, perms);
 
-	/* Before anything is read: what changes from here on shows. */
+	/* Before an entry is read: a later change of the directory shows. */
 	rc = ceph_ll_getattr(ceph, dir, &stx,
 			     CEPH_STATX_CTIME | CEPH_STATX_VERSION, 0, perms);
 	if (rc < 0)
@@ -92,7 +91,7 @@ static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 	return rc;
 }
 
-/* The end of a READDIR: kept, if it may go on. */
+/* End a READDIR.  The handle is kept if the listing may continue. */
 static void readdir_close_dir(struct walk *walk, bool goes_on)
 {
 	struct casync_listing unwanted = walk->listing;
@@ -114,7 +113,7 @@ static bool readdir_is_self_or_parent(const char *name)
 	return readdir_is_self(name) || strcmp(name, "..") == 0;
 }
 
-/* 1 for an entry with its Inode referenced, 0 at the end, else an errno. */
+/* 1: an entry, with a reference on its Inode; 0: the end; else an errno. */
 static int readdir_next_entry(struct walk *walk, struct entry *entry)
 {
 	struct ceph_mount_info *ceph = walk->exp->ceph;
@@ -128,15 +127,15 @@ static int readdir_next_entry(struct walk *walk, struct entry *entry)
 		if (rc <= 0 || !readdir_is_self_or_parent(entry->de.d_name))
 			return rc;
 
-		/* The first of all, before libcephfs has read anything. */
+		/* The first entry, before libcephfs has read others. */
 		if (readdir_is_self(entry->de.d_name))
 			walk->listing.stamp = casync_listing_stamp(&entry->stx);
-		/* These come with a reference like any other. */
+		/* These have a reference too. */
 		ceph_ll_put(ceph, entry->inode);
 	}
 }
 
-/* True when the caller wants another one. */
+/* True: the caller wants another entry. */
 static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
 {
 	struct fsal_obj_handle *handle;
@@ -146,7 +145,7 @@ static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
 	fsal_prepare_attrs(&attrs, walk->attrmask);
 	casync_object_out(entry->inode, &entry->stx, &handle, &attrs);
 
-	/* The handle is the callback's from here on, whatever it says. */
+	/* The callback owns the handle, whatever it returns. */
 	result = walk->cb(entry->de.d_name, handle, &attrs, walk->dir_state,
 			  (fsal_cookie_t)entry->de.d_off);
 	fsal_release_attrs(&attrs);
@@ -154,7 +153,7 @@ static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
 	walk->handed_out = true;
 	walk->listing.before = walk->listing.position;
 	walk->listing.position = (uint64_t)entry->de.d_off;
-	/* DIR_READAHEAD is for a cache of entries, and there is none. */
+	/* DIR_READAHEAD is for a cache of entries; there is none here. */
 	if (result == DIR_CONTINUE)
 		return true;
 	(void)snprintf(walk->listing.last, sizeof(walk->listing.last), "%s",
@@ -163,9 +162,9 @@ static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
 }
 
 /*
- * The entry that ended the last READDIR, by its name: libcephfs is past it,
- * and would read everything anew to go back.  As readdir_next_entry(); 0 if it is
- * gone.
+ * Look up the last entry of the previous READDIR by its name.  libcephfs has
+ * passed it, and would read the whole directory again to go back.  Returns as
+ * readdir_next_entry(); 0 if the entry is gone.
  */
 static int readdir_last_entry(struct walk *walk, struct entry *entry)
 {
@@ -228,9 +227,9 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 	rc = readdir_walk_dir(&walk, eof);
 	readdir_close_dir(&walk, rc >= 0 && !*eof);
 
-	/* A file that goes away between libcephfs' fetch of a batch and our
-	 * reading it fails that entry, and libcephfs cannot step over it.
-	 * The client comes back after the last good one, to a fresh batch; a
+	/* A file can be removed after libcephfs has fetched a batch and before
+	 * we read the entry.  That entry fails, and libcephfs cannot skip it.
+	 * The client continues after the last good entry, with a new batch.  A
 	 * lasting error reaches it then. */
 	if (rc < 0 && walk.handed_out) {
 		LogDebug(COMPONENT_FSAL,

@@ -10,8 +10,8 @@
 #include "export.h"
 #include "recalls.h"
 
-/* Everything below is under `lock`, a leaf: taken under client_lock, and never
- * held across a call. */
+/* `lock` guards everything below.  It is a leaf: it is taken under client_lock,
+ * and never held across a call. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t recall_queued = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t recall_ended = PTHREAD_COND_INITIALIZER;
@@ -20,7 +20,7 @@ static pthread_t threads[CASYNC_RECALLS_THREADS];
 static unsigned int thread_count;
 static bool stopping;
 
-/* A recall names the object as a client does, by its handle. */
+/* A recall names the object by its handle, as a client does. */
 static void recalls_tell(struct casync_export *exp,
 			 const struct casync_fileid *id)
 {
@@ -35,7 +35,7 @@ static void recalls_tell(struct casync_export *exp,
 	casync_upcalls_exit();
 }
 
-/* Once it is off the queue the recall may go at any time; the export cannot
+/* A recall that is off the queue may be freed at any time; the export is kept
  * while it is busy. */
 static void recalls_carry_locked(struct casync_recall *recall)
 {
@@ -116,7 +116,7 @@ void casync_recalls_leave(struct casync_export *exp)
 {
 	pthread_mutex_lock(&lock);
 	exp->recalls.joined = false;
-	/* Not in an upcall: it may be the one to wait for. */
+	/* Not in an upcall: it would wait for itself. */
 	while (exp->recalls.busy != 0 && !casync_upcalls_on_thread())
 		pthread_cond_wait(&recall_ended, &lock);
 	pthread_mutex_unlock(&lock);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file recalls.h
- * @brief From libcephfs to the holders of delegations: give this back.
+ * @brief Carries recalls of delegations from libcephfs to Ganesha.
  *
- * libcephfs recalls with client_lock held, in whatever thread has met the
- * conflict, and gives up the whole mount when a delegation is not back in
- * time.  So the recall is part of what is recalled, and queued on a list that
- * threads of its own look after, which are there from the beginning: nothing
- * is allocated, nothing started, and no other upcall is in front of it.
+ * libcephfs recalls with client_lock held, on the thread that found the
+ * conflict.  It gives up the whole mount if a delegation is not back in time.
+ * So a recall is embedded in what is recalled, and queued on a list.  Threads
+ * that only serve this list exist from the start.  Nothing is allocated, no
+ * thread is started, and no other upcall comes first.
  *
- * There is more than one such thread, as Ganesha waits for the lock on a
- * file's state before it calls the client.
+ * There are several threads, because Ganesha waits for the lock on a file's
+ * state before it calls the client.
  */
 #ifndef CASYNC_RECALLS_H
 #define CASYNC_RECALLS_H
@@ -23,40 +23,41 @@
 
 struct casync_export;
 
-/** One file's delegations to be returned; embedded in a lease. */
+/** A recall of a file's delegations; embedded in a lease. */
 struct casync_recall {
 	struct glist_head link;
 	bool queued;
-	struct casync_export *exp; /**< Set by the owner; outlives it. */
-	struct casync_fileid id;   /**< Set by the owner. */
+	struct casync_export
+		*exp;		 /**< Set by the owner; outlives the recall. */
+	struct casync_fileid id; /**< Set by the owner. */
 };
 
-/** An export's place in it; embedded in the export. */
+/** An export's entry; embedded in the export. */
 struct casync_recalls_entry {
 	bool joined;
-	unsigned int busy; /**< Recalls on their way. */
+	unsigned int busy; /**< Recalls that run. */
 };
 
-/** Recalls that can be on their way at once. */
+/** Recalls that can run at once. */
 #define CASYNC_RECALLS_THREADS 4
 
-/** @return 0 or a negative errno. */
+/** Start the threads.  @return 0 or a negative errno. */
 int casync_recalls_start(void);
 
-/** End the threads.  All exports have left. */
+/** End the threads.  All exports must have left. */
 void casync_recalls_stop(void);
 
-/** Have recalls for an export's files. */
+/** Begin recalls for an export's files. */
 void casync_recalls_join(struct casync_export *exp);
 
-/** No more of them; waits for those on their way, but not in an upcall.  May
- * be repeated. */
+/** End recalls for an export.  It waits for running ones, but not in an upcall.
+ * May be repeated. */
 void casync_recalls_leave(struct casync_export *exp);
 
-/** Queue a recall, unless it is queued.  May be called under client_lock. */
+/** Queue a recall, unless it is queued already.  May run under client_lock. */
 void casync_recall(struct casync_recall *recall);
 
-/** Take it back if it is queued: its memory may go. */
+/** Take a recall out of the queue, before its memory is freed. */
 void casync_recall_forget(struct casync_recall *recall);
 
 #endif /* CASYNC_RECALLS_H */

@@ -12,8 +12,8 @@
 #define SNAPDIR UINT64_MAX
 
 /*
- * Is there such a snapshot?  The MDS takes any number newer than the file, and
- * libcephfs makes a snapshot folder of anything.  A read of such an inode is
+ * Does the snapshot exist?  The MDS accepts any number newer than the file, and
+ * libcephfs makes a snapshot folder for any inode.  A read of such an inode is
  * never answered, or ends the process: ceph_assert(in->inline_version > 0).
  */
 static bool snapshot_exists(struct ceph_mount_info *ceph, struct Inode *inode,
@@ -24,12 +24,12 @@ static bool snapshot_exists(struct ceph_mount_info *ceph, struct Inode *inode,
 
 	if (snapid == SNAPDIR)
 		return S_ISDIR(stx->stx_mode);
-	/* Everything in a snapshot tells when that was made. */
+	/* Every inode in a snapshot has the snapshot's creation time. */
 	return ceph_ll_getxattr(ceph, inode, "ceph.snap.btime", btime,
 				sizeof(btime), root) > 0;
 }
 
-/* Goes through a folder's .snap; 0 once the snapshot has passed. */
+/* Reads a folder's .snap until it finds the snapshot; 0: found. */
 static int snapshot_pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
 			    const struct casync_fileid *id,
 			    const UserPerm *root)
@@ -60,11 +60,11 @@ static int snapshot_pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
 }
 
 /*
- * libcephfs asks the MDS about a folder by the way that led to it.  To one that
- * was found by its number none did; it leaves the snapshot out then, and the
- * MDS lists the folder, and looks names up in it, as it is today.  Its entry in
- * the folder's own .snap is a way, and stays for as long as somebody holds the
- * inode (Dentry::link).
+ * libcephfs asks the MDS for a folder by the path that led to it.  A folder
+ * that was found by its number has no path.  Then libcephfs leaves out the
+ * snapshot, and the MDS lists the folder, and looks up names in it, in their
+ * present state.  The folder's entry in its own .snap is a path.  libcephfs
+ * keeps it as long as the inode has a reference (Dentry::link).
  */
 static int snapshot_find_way(struct ceph_mount_info *ceph,
 			     const struct casync_fileid *id,

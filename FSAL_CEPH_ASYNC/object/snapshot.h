@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file snapshot.h
- * @brief Handles of what is in a snapshot.
+ * @brief Makes handles of files and folders in a snapshot usable.
  */
 #ifndef CASYNC_SNAPSHOT_H
 #define CASYNC_SNAPSHOT_H
@@ -11,12 +11,11 @@
 #include "filehandle.h"
 
 /**
- * Make an inode that was found by its number fit for use, if it is in a
- * snapshot.
+ * Make an inode usable that was found by its number, if it is in a snapshot.
  *
  * @param[in] stx  Its attributes.
- * @return 0; -ESTALE if there is no such snapshot (any more) or no way to the
- *         folder; another negative errno.
+ * @return 0; -ESTALE: the snapshot does not exist (any more), or there is no
+ *         path to the folder; another negative errno.
  */
 int casync_snapshot_settle(struct ceph_mount_info *ceph, struct Inode *inode,
 			   const struct casync_fileid *id,

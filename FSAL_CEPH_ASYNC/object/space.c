@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * What a file's space is made of: holes punched, and looked for.
+ * DEALLOCATE, ALLOCATE, SEEK and IO_ADVISE.
  */
 #include "config.h"
 
@@ -14,20 +14,14 @@
 #include "object.h"
 #include "obj_ops.h"
 
-/* Objects that one call of libcephfs punches; and the smallest there are. */
+/* Objects that one call of libcephfs punches, and the smallest object size. */
 #define PUNCH_OBJECTS 64
 #define LEAST_SPAN (UINT64_C(64) << 10)
 
 /*
- * DEALLOCATE punches a hole.  ALLOCATE cannot be promised: CephFS reserves no
- * space, and libcephfs refuses it too (EOPNOTSUPP).  Said without a line in
- * the log, because clients try it on every file they lay out.
- */
-/*
- * Punch a hole in what there is of the file, in steps.  libcephfs makes an OSD
- * operation of each object in the range, all at once and with client_lock
- * held, also of objects that lie beyond the end: asked for 2^62 bytes it would
- * take all memory.
+ * Punch a hole within the file, in steps.  libcephfs sends an OSD operation for
+ * each object in the range, all at once and with client_lock held, also for
+ * objects past the end of the file.  For 2^62 bytes it would use all memory.
  */
 static int space_punch(struct casync_object *obj, struct Fh *fh,
 		       uint64_t offset, uint64_t length)
@@ -55,6 +49,11 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	return rc;
 }
 
+/*
+ * DEALLOCATE punches a hole.  ALLOCATE is refused: CephFS reserves no space,
+ * and libcephfs refuses it too (EOPNOTSUPP).  No line is logged, because
+ * clients try it on every new file.
+ */
 fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 			       struct state_t *state, uint64_t offset,
 			       uint64_t length, bool allocate)
@@ -85,10 +84,9 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 }
 
 /*
- * SEEK.  CephFS keeps no map of a file's holes, and to ask for each object of
- * a large file would cost a round trip each.  So all of a file is data and
- * the hole is at its end, which is what RFC 7862 (15.11.3) has servers answer
- * that do not know better.
+ * SEEK.  CephFS keeps no map of a file's holes, and asking for each object of a
+ * large file would cost a round trip each.  So the whole file is data, and the
+ * hole is at its end.  RFC 7862 (15.11.3) allows this answer.
  */
 fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 			   struct state_t *state, struct io_info *info)
@@ -117,10 +115,10 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 }
 
 /*
- * IO_ADVISE is refused, although CephFS could well ignore a hint.  Ganesha
- * 9.14 keeps what we accept in state_data.io_advise, a member of the union that
- * holds the open's list of locks: nfs4_op_io_advise() writes over its head, and
- * the CLOSE that follows ends the process.
+ * IO_ADVISE is refused, although CephFS could ignore a hint.  Ganesha 9.14
+ * stores an accepted hint in state_data.io_advise.  This is a member of the
+ * union that also has the open's list of locks: nfs4_op_io_advise() overwrites
+ * the list's head, and the next CLOSE ends the process.
  */
 fsal_status_t casync_io_advise(struct fsal_obj_handle *obj_hdl,
 			       struct io_hints *hints)

@@ -27,7 +27,7 @@ static bool waiter_limit_take_room(struct casync_waiter_limit *limit,
 						 false, __ATOMIC_SEQ_CST,
 						 __ATOMIC_SEQ_CST))
 			continue;
-		/* A pause is not a lack of progress. */
+		/* Time without waiters is not a lack of progress. */
 		if (inside == 0)
 			__atomic_store_n(&limit->progress_ns, casync_now_ns(),
 					 __ATOMIC_SEQ_CST);

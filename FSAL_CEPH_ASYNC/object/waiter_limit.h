@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file waiter_limit.h
- * @brief How many threads one file may keep waiting for its attributes.
+ * @brief Limits how many threads wait for the MDS or a monitor, by object.
  *
- * Asking for attributes waits, without a timeout, for a client that does not
- * give its capabilities back.  Ganesha asks before and after each NFSv3 WRITE,
- * so the requests for one such file would take all workers, and its answers
- * all completion threads.
+ * Some calls of libcephfs wait without a timeout.  A question for attributes
+ * waits for a client that does not return its capabilities.  Ganesha asks
+ * before and after each NFSv3 WRITE, so the requests for one such file would
+ * block all workers, and its answers all completion threads.
  *
- * So there is room for some; the others wait for room, and when none has come
- * out for a while they are told to come again (NFS4ERR_DELAY; NFSv3 WRITE
- * leaves attributes out of its answer, which they are no necessary part of).
- * Workers and completion threads do not take each other's room.
+ * So only some threads may wait for one file.  The others wait for room.  If no
+ * thread has left for a while, the client is asked to retry (NFS4ERR_DELAY).
+ * An NFSv3 WRITE is answered without attributes instead: they are optional
+ * there.  Workers and completion threads have separate room.
+ *
+ * A file has one limit for GETATTR, and one for SETATTR, COMMIT, DEALLOCATE and
+ * WRITEs to setuid files.  An export has one for statfs, which asks a monitor.
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H
@@ -19,30 +22,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** Who asks. */
+/** The kind of thread that asks. */
 enum casync_lane { CASYNC_LANE_WORKER, CASYNC_LANE_COMPLETER, CASYNC_LANES };
 
-/** Milliseconds without progress after which nobody waits any more. */
+/** Milliseconds without progress after which threads stop waiting. */
 #define CASYNC_WAITER_LIMIT_WORKER_MS 1000
 #define CASYNC_WAITER_LIMIT_COMPLETER_MS 100
 
-/** Embedded in the object; zero to begin with.  All members are atomic. */
+/** Embedded in the object or export; zero at first.  All members are atomic. */
 struct casync_waiter_limit {
 	struct {
 		uint32_t inside;
 		uint32_t sleepers; /**< Waiting for room. */
-		uint32_t left;	   /**< Counts who came out; a futex. */
+		uint32_t left;	   /**< Counts threads that left; a futex. */
 	} lanes[CASYNC_LANES];
-	uint64_t progress_ns; /**< When somebody came out, or the first one
-				   went in; CLOCK_MONOTONIC. */
+	uint64_t progress_ns; /**< When a thread last left, or the first one
+				   entered; CLOCK_MONOTONIC. */
 };
 
 /**
- * Ask to be let in.
+ * Enter, or wait for room.
  *
- * @param[in] room  How many of this lane may be inside, 1 at least.
+ * @param[in] room  How many threads of this lane may be inside; at least 1.
  *
- * @return Whether; if so, casync_waiter_limit_leave() is due.
+ * @return true: the thread is inside and must call casync_waiter_limit_leave();
+ *	   false: there was no room.
  */
 bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 			       enum casync_lane lane, uint32_t room);
@@ -54,8 +58,8 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 			       enum casync_lane lane);
 
-/** The room that a file has: a quarter of Ganesha's workers, so that it takes
- * several to be in everybody's way. */
+/** The room of a file for workers: a quarter of Ganesha's.  So a single file
+ * cannot block all of them. */
 uint32_t casync_waiter_limit_workers(void);
 
 #endif /* CASYNC_WAITER_LIMIT_H */

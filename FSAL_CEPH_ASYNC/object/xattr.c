@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * Extended attributes of NFSv4.2 (RFC 8276): the "user." name space, whose
- * prefix is not on the wire.
+ * Extended attributes of NFSv4.2 (RFC 8276).  They are in the name space
+ * "user."; the wire does not carry this prefix.
  */
 #include "config.h"
 
@@ -20,11 +20,11 @@
 
 #define PREFIX "user."
 
-/* What fits in an answer: Ganesha drops the connection over a longer value,
+/* Longest value in an answer.  For a longer one Ganesha drops the connection,
  * and the client asks again for ever. */
 #define VALUE_BYTES_MAX XDR_STRING_MAXLEN
 
-/* Tries to list names that others change meanwhile. */
+/* Tries to list names while other clients change them. */
 #define LIST_TRIES 4
 
 static fsal_status_t xattr_status(int rc)
@@ -130,12 +130,13 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 }
 
 /*
- * All names, 0-terminated each, in fresh memory; their length or an errno.
+ * All names, each 0-terminated, in new memory.  Returns their length or an
+ * errno.
  *
- * What Linux lets a file have fits at once; what CephFS does may be more
- * (mds_max_xattr_pairs_size), and may grow between the question for the size
- * and the question for the names.  So some tries, with room to spare; who is
- * overtaken in all of them is told to come again.
+ * The names that Linux allows fit into the first buffer.  CephFS allows more
+ * (mds_max_xattr_pairs_size), and the list may grow between the call for the
+ * size and the call for the names.  So there are some tries, with room to
+ * spare.  If the list has grown each time, the client is asked to retry.
  */
 static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
 			    char **names)
@@ -153,7 +154,7 @@ static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
 				       perms);
 		if (rc != -ERANGE)
 			return rc < 0 ? rc : (int)length;
-		/* Without a buffer it tells the size. */
+		/* Without a buffer it returns the size. */
 		rc = ceph_ll_listxattr(ceph, obj->inode, NULL, 0, &length,
 				       perms);
 		if (rc < 0)

@@ -162,7 +162,7 @@ static void completion_and_return_both_are_one_answer(void **state)
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
 	(void)state;
-	/* All five ways of answering in one request. */
+	/* Three of the five ways of answering, in one request. */
 	fake_special(0,
 		     (struct fake_plan){FAKE_RETURNED, FAKE_TRUE_RESULT, 0, 0});
 	fake_special(
