@@ -28,9 +28,9 @@
 /*
  * Ganesha revokes a delegation after two lease periods if the recall is not
  * answered.  These seconds come on top: Ganesha checks after each attempt.  An
- * attempt takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one begins
- * 1 s later.  If libcephfs' timeout is shorter, libcephfs gives up the whole
- * mount.
+ * attempt takes 3 s (fsal_up_top.c, nfs_rpc_callback.c), and the next one
+ * begins 1 s later.  If libcephfs' timeout is shorter, libcephfs gives up the
+ * whole mount.
  */
 #define REVOKE_MARGIN_S 10
 
@@ -66,11 +66,11 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 	return rc;
 }
 
-static int connect_set_option(struct casync_mount *mount,
+static int connect_set_option(struct casync_client *client,
 			      const struct casync_mount_params *params,
 			      const char *option, const char *value)
 {
-	int rc = ceph_conf_set(mount->ceph, option, value);
+	int rc = ceph_conf_set(client->ceph, option, value);
 
 	if (rc < 0) /* the value is not shown: it may be the secret */
 		return casync_connect_failed(
@@ -78,36 +78,36 @@ static int connect_set_option(struct casync_mount *mount,
 	return 0;
 }
 
-static int connect_configure(struct casync_mount *mount,
+static int connect_configure(struct casync_client *client,
 			     const struct casync_mount_params *params)
 {
 	char why[CASYNC_CEPH_OPTION_MAX + 256];
 	int rc;
 
-	rc = ceph_conf_read_file(mount->ceph, params->ceph_conf);
+	rc = ceph_conf_read_file(client->ceph, params->ceph_conf);
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "Ceph_Conf '%s'",
 			casync_text_or(params->ceph_conf,
 				       "/etc/ceph/ceph.conf"));
-	rc = casync_ceph_options_set(mount->ceph, mount->ceph_options, why,
+	rc = casync_ceph_options_set(client->ceph, client->ceph_options, why,
 				     sizeof(why));
 	if (rc < 0)
 		return casync_connect_failed(params, rc, "Ceph_Option: %s",
 					     why);
 
 	/* ceph_mount chooses the root, not the configuration. */
-	rc = connect_set_option(mount, params, "client_mountpoint", "/");
+	rc = connect_set_option(client, params, "client_mountpoint", "/");
 	if (rc == 0)
-		rc = connect_set_option(mount, params, "client_acl_type",
+		rc = connect_set_option(client, params, "client_acl_type",
 					"posix_acl");
 	/* Durability needs it: a write's answer must be a commit. */
 	if (rc == 0)
-		rc = connect_set_option(mount, params, "client_oc", "false");
-	if (rc == 0 && mount->secret != NULL)
-		rc = connect_set_option(mount, params, "key", mount->secret);
+		rc = connect_set_option(client, params, "client_oc", "false");
+	if (rc == 0 && client->secret != NULL)
+		rc = connect_set_option(client, params, "key", client->secret);
 	if (rc == 0)
-		(void)ceph_set_mount_timeout(mount->ceph, params->timeout_s);
+		(void)ceph_set_mount_timeout(client->ceph, params->timeout_s);
 	return rc;
 }
 
@@ -124,23 +124,32 @@ static bool connect_fsal_ceph_is_loaded(void)
 	return other != NULL;
 }
 
-void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
+void casync_client_free(struct casync_client *client)
+{
+	gsh_free(client->user_id);
+	gsh_free(client->filesystem);
+	gsh_free(client->path);
+	gsh_free(client->secret);
+	gsh_free(client->ceph_options);
+}
+
+void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 			 char *uuid, size_t size)
 {
 	struct casync_identity id = {
 		.nodeid = nodeid,
-		.user_id = mount->user_id,
-		.filesystem = mount->filesystem,
-		.path = mount->path,
-		.export_id = mount->export_id,
-		.old_form = mount->use_old_uuid,
+		.user_id = client->user_id,
+		.filesystem = client->filesystem,
+		.path = client->path,
+		.export_id = client->export_id,
+		.old_form = client->use_old_uuid,
 		.distinct = connect_fsal_ceph_is_loaded(),
 	};
 
 	casync_identity_uuid(&id, uuid, size);
 }
 
-static int connect_own_uuid(const struct casync_mount *mount, char *uuid,
+static int connect_own_uuid(const struct casync_client *client, char *uuid,
 			    size_t size)
 {
 	char *nodeid;
@@ -148,7 +157,7 @@ static int connect_own_uuid(const struct casync_mount *mount, char *uuid,
 
 	if (rc != 0)
 		return rc;
-	casync_connect_uuid(mount, nodeid, uuid, size);
+	casync_connect_uuid(client, nodeid, uuid, size);
 	gsh_free(nodeid);
 	return 0;
 }
@@ -156,26 +165,27 @@ static int connect_own_uuid(const struct casync_mount *mount, char *uuid,
 /*
  * Reclaim the session of our former run, if there is one.
  *
- * A restarted MDS does not know the owner of a session that it replayed from its
- * journal.  It answers EPERM to a reclaim, and evicts the session all the same
- * (Ceph 20.2.4; ceph pull request 69037).  libcephfs keeps that answer for the
- * life of its handle.  The next handle finds no session and goes on.  So EPERM
- * is expected at the first try, and an error at the second.
+ * A restarted MDS does not know the owner of a session that it replayed from
+ * its journal.  It answers EPERM to a reclaim, and evicts the session all the
+ * same (Ceph 20.2.4; ceph pull request 69037).  libcephfs keeps that answer for
+ * the life of its handle.  The next handle finds no session and goes on.  So
+ * EPERM is expected at the first try, and an error at the second.
  */
-static int connect_reclaim(struct casync_mount *mount,
+static int connect_reclaim(struct casync_client *client,
 			   const struct casync_mount_params *params, bool first)
 {
 	char uuid[CASYNC_UUID_BYTES];
 	int rc;
 
-	rc = connect_own_uuid(mount, uuid, sizeof(uuid));
+	rc = connect_own_uuid(client, uuid, sizeof(uuid));
 	if (rc != 0)
 		return casync_connect_failed(params, rc,
 					     "reading this node's id");
 
-	/* Long enough for a restart: the session's state must last until then. */
-	ceph_set_session_timeout(mount->ceph, params->session_timeout_s);
-	rc = casync_reclaim_session(mount->ceph, uuid, params->timeout_s);
+	/* Long enough for a restart: the session's state must last until
+	 * then. */
+	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
+	rc = casync_reclaim_session(client->ceph, uuid, params->timeout_s);
 	if (rc == -EPERM && first) {
 		LogEvent(
 			COMPONENT_FSAL,
@@ -185,12 +195,12 @@ static int connect_reclaim(struct casync_mount *mount,
 		return CASYNC_CONNECT_AGAIN;
 	}
 	if (rc == -ETIMEDOUT)
-		mount->stuck = true;
+		client->stuck = true;
 	if (rc != 0 && rc != -ENOENT)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', reclaiming session '%s'",
-			casync_text_or(mount->user_id, "admin"), uuid);
-	ceph_set_uuid(mount->ceph, uuid);
+			casync_text_or(client->user_id, "admin"), uuid);
+	ceph_set_uuid(client->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
 		 rc == 0 ? ", reclaimed from a former run" : "",
@@ -216,46 +226,46 @@ void casync_connect_set_time(struct casync_mount *mount)
  * request (docs/performance.md).  Another value is kept: from ceph.conf, from
  * the monitors' configuration (read by ceph_init()), or from Ceph_Option.
  */
-static int connect_quieten(struct casync_mount *mount,
+static int connect_quieten(struct casync_client *client,
 			   const struct casync_mount_params *params)
 {
 	char level[16];
 
-	if (casync_ceph_options_have(mount->ceph_options, "debug_client") ||
-	    ceph_conf_get(mount->ceph, "debug_client", level, sizeof(level)) <
+	if (casync_ceph_options_have(client->ceph_options, "debug_client") ||
+	    ceph_conf_get(client->ceph, "debug_client", level, sizeof(level)) <
 		    0 ||
 	    strcmp(level, "0/5") != 0)
 		return 0;
-	return connect_set_option(mount, params, "debug_client", "0/0");
+	return connect_set_option(client, params, "debug_client", "0/0");
 }
 
 /* Make a handle that is connected to the monitors.  Nothing is mounted. */
-static int connect_start(struct casync_mount *mount,
+static int connect_start(struct casync_client *client,
 			 const struct casync_mount_params *params)
 {
-	int rc = ceph_create(&mount->ceph, mount->user_id);
+	int rc = ceph_create(&client->ceph, client->user_id);
 
 	if (rc < 0) {
-		mount->ceph = NULL;
+		client->ceph = NULL;
 		return casync_connect_failed(
 			params, rc, "User_Id '%s'",
-			casync_text_or(mount->user_id, "admin"));
+			casync_text_or(client->user_id, "admin"));
 	}
-	rc = connect_configure(mount, params);
+	rc = connect_configure(client, params);
 	if (rc < 0)
 		return rc;
-	rc = ceph_init(mount->ceph);
+	rc = ceph_init(client->ceph);
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', starting libcephfs",
-			casync_text_or(mount->user_id, "admin"));
-	rc = connect_quieten(mount, params);
-	if (rc < 0 || mount->filesystem == NULL)
+			casync_text_or(client->user_id, "admin"));
+	rc = connect_quieten(client, params);
+	if (rc < 0 || client->filesystem == NULL)
 		return rc;
-	rc = ceph_select_filesystem(mount->ceph, mount->filesystem);
+	rc = ceph_select_filesystem(client->ceph, client->filesystem);
 	if (rc < 0)
 		return casync_connect_failed(params, rc, "Filesystem '%s'",
-					     mount->filesystem);
+					     client->filesystem);
 	return 0;
 }
 
@@ -282,47 +292,48 @@ static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first)
 {
+	struct casync_client *client = &mount->client;
 	int rc;
 
-	rc = connect_start(mount, params);
+	rc = connect_start(client, params);
 	if (rc == 0)
-		rc = connect_reclaim(mount, params, first);
+		rc = connect_reclaim(client, params, first);
 	if (rc != 0)
 		return rc;
 
-	rc = casync_upcalls_register(&mount->upcalls, mount->ceph);
+	rc = casync_upcalls_register(&mount->upcalls, client->ceph);
 	if (rc < 0)
 		return casync_connect_failed(params, rc, "registering upcalls");
 
-	rc = ceph_mount(mount->ceph, mount->path);
+	rc = ceph_mount(client->ceph, client->path);
 	if (rc < 0)
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', Filesystem '%s', path '%s'",
-			casync_text_or(mount->user_id, "admin"),
-			casync_text_or(mount->filesystem, "(default)"),
-			mount->path);
+			casync_text_or(client->user_id, "admin"),
+			casync_text_or(client->filesystem, "(default)"),
+			client->path);
 
 	/* Now a former run, if there was one, no longer writes. */
 	casync_connect_set_time(mount);
-	mount->fscid = ceph_get_fs_cid(mount->ceph);
+	mount->fscid = ceph_get_fs_cid(client->ceph);
 	mount->upcalls.fscid = mount->fscid;
-	mount->delegations = connect_enable_delegations(mount->ceph);
+	mount->delegations = connect_enable_delegations(client->ceph);
 	return 0;
 }
 
-int casync_connect_end_session(struct casync_mount *mount,
+int casync_connect_end_session(struct casync_client *client,
 			       const struct casync_mount_params *params)
 {
 	char uuid[CASYNC_UUID_BYTES];
-	int rc = connect_start(mount, params);
+	int rc = connect_start(client, params);
 
 	if (rc == 0)
-		rc = connect_own_uuid(mount, uuid, sizeof(uuid));
+		rc = connect_own_uuid(client, uuid, sizeof(uuid));
 	if (rc == 0)
-		rc = casync_reclaim_session(mount->ceph, uuid,
+		rc = casync_reclaim_session(client->ceph, uuid,
 					    params->timeout_s);
 	if (rc == -ETIMEDOUT)
-		mount->stuck = true;
+		client->stuck = true;
 	return rc == -EPERM || rc == -ENOENT ? 0 : rc;
 }
 
@@ -350,65 +361,65 @@ static time_t connect_now_s(void)
 	return now.tv_sec;
 }
 
-uint32_t casync_connect_end_time_s(const struct casync_mount *mount)
+uint32_t casync_connect_end_time_s(const struct casync_client *client)
 {
 	time_t last_s = __atomic_load_n(&last_given_up_s, __ATOMIC_RELAXED);
 
 	return last_s != 0 && connect_now_s() - last_s < GIVEN_UP_RECENTLY_S
 		       ? NEXT_UNMOUNT_S
-		       : casync_tuned(&mount->unmount_timeout_s);
+		       : casync_tuned(&client->unmount_timeout_s);
 }
 
-static void connect_give_up(struct casync_mount *mount, uint32_t timeout_s)
+static void connect_give_up(struct casync_client *client, uint32_t timeout_s)
 {
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
 		": unmounting '%s' of file system '%s' did not end within %" PRIu32
 		" s; its CephFS session stays open",
-		mount->export_id, mount->path,
-		casync_text_or(mount->filesystem, "(default)"), timeout_s);
-	mount->stuck = true;
+		client->export_id, client->path,
+		casync_text_or(client->filesystem, "(default)"), timeout_s);
+	client->stuck = true;
 	__atomic_store_n(&last_given_up_s, connect_now_s(), __ATOMIC_RELAXED);
 }
 
 /*
  * Teardown of a mount, or of one that failed.  It waits for Ceph: if it was
- * mounted, for the MDS without a timeout; if not, up to client_shutdown_timeout,
- * 30 s.
+ * mounted, for the MDS without a timeout; if not, up to
+ * client_shutdown_timeout, 30 s.
  */
-void casync_disconnect_begin(struct casync_mount *mount)
+void casync_disconnect_begin(struct casync_client *client)
 {
 	struct teardown *teardown;
 	int rc;
 
-	if (mount->ceph == NULL || mount->stuck)
+	if (client->ceph == NULL || client->stuck)
 		return;
 	teardown = gsh_calloc(1, sizeof(*teardown));
 	teardown->call.run = connect_unmount;
-	teardown->ceph = mount->ceph;
+	teardown->ceph = client->ceph;
 	rc = casync_deadline_call_begin(&teardown->call);
 	if (rc == 0) {
-		mount->ending = &teardown->call;
+		client->ending = &teardown->call;
 		return;
 	}
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16 ": cannot start a thread to unmount: %s",
-		mount->export_id, strerror(-rc));
-	mount->stuck = true;
+		client->export_id, strerror(-rc));
+	client->stuck = true;
 	casync_stay();
 }
 
-bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s)
+bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s)
 {
-	if (mount->ending != NULL &&
-	    casync_deadline_call_end(mount->ending, timeout_s) == -ETIMEDOUT)
-		connect_give_up(mount, timeout_s);
-	mount->ending = NULL;
-	return !mount->stuck;
+	if (client->ending != NULL &&
+	    casync_deadline_call_end(client->ending, timeout_s) == -ETIMEDOUT)
+		connect_give_up(client, timeout_s);
+	client->ending = NULL;
+	return !client->stuck;
 }
 
-bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s)
+bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
 {
-	casync_disconnect_begin(mount);
-	return casync_disconnect_end(mount, timeout_s);
+	casync_disconnect_begin(client);
+	return casync_disconnect_end(client, timeout_s);
 }

@@ -23,12 +23,8 @@ enum casync_mount_state {
 	CASYNC_MOUNT_CLOSING
 };
 
-struct casync_mount {
-	struct glist_head link;	       /**< In mount.c's registry. */
-	enum casync_mount_state state; /**< Under its lock. */
-	int error;		       /**< Of CASYNC_MOUNT_FAILED. */
-	unsigned int users; /**< Exports and waiters; under its lock. */
-
+/** A libcephfs client: its identity towards Ceph, and its handle. */
+struct casync_client {
 	char *user_id;
 	char *filesystem;
 	char *path;
@@ -43,12 +39,24 @@ struct casync_mount {
 	bool stuck; /**< A call does not return: never freed. */
 	struct casync_deadline_call
 		*ending; /**< Between the halves of a disconnect. */
+};
+
+struct casync_mount {
+	struct glist_head link;	       /**< In mount.c's registry. */
+	enum casync_mount_state state; /**< Under its lock. */
+	int error;		       /**< Of CASYNC_MOUNT_FAILED. */
+	unsigned int users; /**< Exports and waiters; under its lock. */
+
+	struct casync_client client;
 	int64_t fscid;
 	struct casync_upcalls upcalls;
 	struct casync_session session;
 	bool delegations;    /**< libcephfs grants them. */
 	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
 };
+
+/** Free the texts of a client's identity. */
+void casync_client_free(struct casync_client *client);
 
 /** Not an errno: this handle cannot be used, try again with a new one. */
 #define CASYNC_CONNECT_AGAIN 1
@@ -73,7 +81,7 @@ int casync_connect(struct casync_mount *mount,
  *
  * @return 0, also if there was no session.
  */
-int casync_connect_end_session(struct casync_mount *mount,
+int casync_connect_end_session(struct casync_client *client,
 			       const struct casync_mount_params *params);
 
 /**
@@ -82,18 +90,18 @@ int casync_connect_end_session(struct casync_mount *mount,
  * @return False if it did not end in time: then the mount must never be changed
  *         or freed.
  */
-bool casync_disconnect(struct casync_mount *mount, uint32_t timeout_s);
+bool casync_disconnect(struct casync_client *client, uint32_t timeout_s);
 
 /** The two halves of casync_disconnect(): several mounts can end at once. */
-void casync_disconnect_begin(struct casync_mount *mount);
-bool casync_disconnect_end(struct casync_mount *mount, uint32_t timeout_s);
+void casync_disconnect_begin(struct casync_client *client);
+bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s);
 
 /** How long a disconnect may take.  It is less if another disconnect has just
  * timed out: all exports together have to end in time. */
-uint32_t casync_connect_end_time_s(const struct casync_mount *mount);
+uint32_t casync_connect_end_time_s(const struct casync_client *client);
 
 /** The uuid of this mount's session on that node. */
-void casync_connect_uuid(const struct casync_mount *mount, const char *nodeid,
+void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 			 char *uuid, size_t size);
 
 /** Set mounted_ns: change attributes are from now on higher than those that an

@@ -28,7 +28,7 @@ static GLIST_HEAD(left_behind);
 
 struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount)
 {
-	return mount->ceph;
+	return mount->client.ceph;
 }
 
 int64_t casync_mount_fscid(const struct casync_mount *mount)
@@ -65,14 +65,14 @@ struct casync_session *casync_mount_session(struct casync_mount *mount)
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       uint32_t unmount_timeout_s)
 {
-	if (export_id == mount->export_id)
-		__atomic_store_n(&mount->unmount_timeout_s, unmount_timeout_s,
-				 __ATOMIC_RELAXED);
+	if (export_id == mount->client.export_id)
+		__atomic_store_n(&mount->client.unmount_timeout_s,
+				 unmount_timeout_s, __ATOMIC_RELAXED);
 }
 
 const char *casync_mount_path(const struct casync_mount *mount)
 {
-	return mount->path;
+	return mount->client.path;
 }
 
 /* A name for the metrics; freed with gsh_free(). */
@@ -93,14 +93,14 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 {
 	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
 
-	mount->user_id = casync_text_copy(key->user_id);
-	mount->filesystem = casync_text_copy(key->filesystem);
-	mount->path = gsh_strdup(key->path);
-	mount->secret = casync_text_copy(key->secret);
-	mount->ceph_options = casync_text_copy(params->ceph_options);
-	mount->export_id = params->export_id;
-	mount->unmount_timeout_s = params->unmount_timeout_s;
-	mount->use_old_uuid = params->use_old_uuid;
+	mount->client.user_id = casync_text_copy(key->user_id);
+	mount->client.filesystem = casync_text_copy(key->filesystem);
+	mount->client.path = gsh_strdup(key->path);
+	mount->client.secret = casync_text_copy(key->secret);
+	mount->client.ceph_options = casync_text_copy(params->ceph_options);
+	mount->client.export_id = params->export_id;
+	mount->client.unmount_timeout_s = params->unmount_timeout_s;
+	mount->client.use_old_uuid = params->use_old_uuid;
 	mount->session.client = mount_client_name(key);
 	mount->state = CASYNC_MOUNT_BUILDING;
 	casync_upcalls_init(&mount->upcalls);
@@ -110,11 +110,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 static void mount_free(struct casync_mount *mount)
 {
 	casync_upcalls_destroy(&mount->upcalls);
-	gsh_free(mount->user_id);
-	gsh_free(mount->filesystem);
-	gsh_free(mount->path);
-	gsh_free(mount->secret);
-	gsh_free(mount->ceph_options);
+	casync_client_free(&mount->client);
 	gsh_free(mount->session.client);
 	gsh_free(mount);
 }
@@ -127,10 +123,11 @@ mount_find_locked(const struct casync_mount_key *key)
 
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (casync_text_same(mount->user_id, key->user_id) &&
-		    casync_text_same(mount->filesystem, key->filesystem) &&
-		    casync_text_same(mount->path, key->path) &&
-		    casync_text_same(mount->secret, key->secret))
+		if (casync_text_same(mount->client.user_id, key->user_id) &&
+		    casync_text_same(mount->client.filesystem,
+				     key->filesystem) &&
+		    casync_text_same(mount->client.path, key->path) &&
+		    casync_text_same(mount->client.secret, key->secret))
 			return mount;
 	}
 	return NULL;
@@ -146,7 +143,8 @@ static void mount_drop_locked(struct casync_mount *mount)
 	/* It stays registered: its successor waits until it is gone. */
 	mount->state = CASYNC_MOUNT_CLOSING;
 	pthread_mutex_unlock(&mounts_lock);
-	gone = casync_disconnect(mount, casync_connect_end_time_s(mount));
+	gone = casync_disconnect(&mount->client,
+				 casync_connect_end_time_s(&mount->client));
 	pthread_mutex_lock(&mounts_lock);
 	glist_del(&mount->link);
 	pthread_cond_broadcast(&mount_changed);
@@ -164,7 +162,7 @@ static int mount_build(struct casync_mount *mount,
 
 	if (rc == CASYNC_CONNECT_AGAIN) {
 		casync_stale_sessions_end_all(params);
-		rc = casync_disconnect(mount, params->timeout_s)
+		rc = casync_disconnect(&mount->client, params->timeout_s)
 			     ? casync_connect(mount, params, false)
 			     : -ETIMEDOUT;
 	}
@@ -208,13 +206,13 @@ mount_join_or_build_locked(const struct casync_mount_key *key,
 static int mount_check_options(const struct casync_mount *mount,
 			       const struct casync_mount_params *params)
 {
-	if (casync_text_same(mount->ceph_options, params->ceph_options))
+	if (casync_text_same(mount->client.ceph_options, params->ceph_options))
 		return 0;
 	return casync_connect_failed(
 		params, -EINVAL,
 		"Ceph_Option: not the options of export %" PRIu16
 		", which shares the mount of '%s'; make them equal, or give this export its own Cmount_Path or User_Id",
-		mount->export_id, mount->path);
+		mount->client.export_id, mount->client.path);
 }
 
 int casync_mount_get(const struct casync_mount_key *key,
@@ -253,12 +251,12 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	char uuid[CASYNC_UUID_BYTES];
 	int rc;
 
-	casync_connect_uuid(mount, nodeid, uuid, sizeof(uuid));
-	rc = casync_reclaim_session(mount->ceph, uuid, timeout_s);
+	casync_connect_uuid(&mount->client, nodeid, uuid, sizeof(uuid));
+	rc = casync_reclaim_session(mount->client.ceph, uuid, timeout_s);
 	if (rc == -ENOENT) /* the node did not serve this mount */
 		return 0;
 	if (rc == -ETIMEDOUT) /* it must never be used again: reclaim.h */
-		mount->stuck = true;
+		mount->client.stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);
 	LogEvent(COMPONENT_FSAL, "takeover of node '%s': session '%s': %s",
