@@ -28,10 +28,8 @@ obj_ops_handle_to_wire(const struct fsal_obj_handle *obj_hdl,
 static void obj_ops_handle_to_key(struct fsal_obj_handle *obj_hdl,
 				  struct gsh_buffdesc *fh_desc)
 {
-	struct casync_object *obj = casync_object_of(obj_hdl);
-
-	fh_desc->addr = obj->key;
-	fh_desc->len = sizeof(obj->key);
+	fh_desc->addr = casync_object_of(obj_hdl)->key;
+	fh_desc->len = CASYNC_KEY_BYTES;
 }
 
 void casync_obj_ops_init(struct fsal_obj_ops *ops)

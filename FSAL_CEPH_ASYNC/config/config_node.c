@@ -50,6 +50,7 @@ static struct config_node *config_node_below(const void *parent,
 	bool passed = after == NULL;
 	struct glist_head *link;
 
+	/* NOLINTNEXTLINE(*.NullDereference): Ganesha's lists are circular */
 	glist_for_each(link, &block->u.nterm.sub_nodes) {
 		node = glist_entry(link, struct config_node, node);
 		if (node == after)

@@ -296,7 +296,7 @@ void casync_inflight_visit_overdue(struct casync_inflight *set,
 
 static uint64_t inflight_oldest_since_locked(struct casync_inflight *set)
 {
-	struct casync_inflight_entry *entry = glist_first_entry(
+	const struct casync_inflight_entry *entry = glist_first_entry(
 		glist_empty(&set->overdue) ? &set->entries : &set->overdue,
 		struct casync_inflight_entry, link);
 

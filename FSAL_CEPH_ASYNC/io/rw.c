@@ -188,7 +188,7 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		   void *caller_arg)
 {
 	struct casync_op *op;
-	int rc = 0;
+	int rc;
 
 	write_arg->fsal_resume = FSAL_NORESUME;
 	op = casync_op_new(CASYNC_OP_WRITE, obj_hdl, write_arg, done_cb,

@@ -15,6 +15,8 @@
 #ifndef CASYNC_WATCHDOG_H
 #define CASYNC_WATCHDOG_H
 
+#include <stdbool.h>
+
 #include "gsh_list.h"
 
 struct casync_export;

@@ -111,7 +111,7 @@ static void upcalls_tell(struct casync_upcalls *upcalls,
 	/* MDCACHE is stacked on this export only after create_export. */
 	up_ready_wait((struct fsal_up_vector *)up);
 	casync_upcalls_enter();
-	switch (event->kind) {
+	switch ((enum event_kind)event->kind) {
 	case RELEASE:
 		/* Entries that were read ahead hold inodes too. */
 		casync_dir_cache_drop(&exp->dir_cache, exp->ceph);

@@ -73,7 +73,7 @@ static int layout_write_preset(const struct casync_export *exp, char *value,
 {
 	int rc;
 
-	strcpy(value, PRESET);
+	memcpy(value, PRESET, sizeof(PRESET));
 	rc = ceph_get_default_data_pool_name(
 		exp->ceph, value + sizeof(PRESET) - 1, size - sizeof(PRESET));
 	if (rc < 0)

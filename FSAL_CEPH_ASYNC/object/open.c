@@ -76,7 +76,7 @@ static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
 	/* Without a state (NFSv3 CREATE) there is nothing to reserve, and I/O
 	 * opens the file when it comes. */
 	if (state == NULL)
-		return openflags & FSAL_O_TRUNC
+		return (openflags & FSAL_O_TRUNC)
 			       ? casync_status(casync_fd_truncate(obj))
 			       : success;
 

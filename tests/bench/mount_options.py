@@ -68,7 +68,8 @@ def measure(vers, options, job):
     done = subprocess.run(
         client_command("sh", "-c", script, vers=vers, timeout=120,
                        options=more), cwd="/",
-        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150, check=False)
+        stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=150, check=False)
     if done.returncode != 0:
         sys.exit(f"{vers} {options} {job}:\n{done.stdout}{done.stderr}")
     report = json.loads(done.stdout[done.stdout.index("{"):])["jobs"][0]

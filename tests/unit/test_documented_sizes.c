@@ -126,7 +126,8 @@ static void a_file_and_a_state(void **state)
 {
 	(void)state;
 	need_x86_64();
-	quotes("operations.md", "besides what Ganesha and libcephfs keep | %s |",
+	quotes("operations.md",
+	       "besides what Ganesha and libcephfs keep | %s |",
 	       grouped(sizeof(struct casync_object)));
 	quotes("operations.md", "Ganesha's part included | %s |",
 	       grouped(sizeof(struct casync_state)));
@@ -157,7 +158,8 @@ static void threads(void **state)
 {
 	(void)state;
 	assert_int_equal(CASYNC_WORK_LANES, 5);
-	quotes("operations.md", "| our threads | %u, and up to %d in each of five lanes",
+	quotes("operations.md",
+	       "| our threads | %u, and up to %d in each of five lanes",
 	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_RECALLS_THREADS +
 		       CASYNC_WORK_LANES,
 	       CASYNC_WORKERS_MAX);

@@ -263,7 +263,8 @@ static void slow_request_is_logged_and_so_is_its_end(void **state)
 	fake_complete_in_order();
 	settle(io);
 	casync_watchdog_remove(&rig.exp);
-	assert_true(stub_warned("slow request completed: READ inode 0x10000000001"));
+	assert_true(stub_warned(
+		"slow request completed: READ inode 0x10000000001"));
 	free_io(io);
 }
 

@@ -194,9 +194,10 @@ static void slow_request_is_logged_once(void **state)
 	two_looks();
 	two_looks();
 	assert_int_equal(line_count, 1);
-	assert_int_equal(lines_with("export 7: slow request: WRITE inode 0x1003 "
-				    "offset 12288 length 512 age "),
-			 1);
+	assert_int_equal(
+		lines_with("export 7: slow request: WRITE inode 0x1003 "
+			   "offset 12288 length 512 age "),
+		1);
 	assert_int_equal(lines_with("SUBMITTED"), 1);
 	assert_true(ops[3].entry.reported);
 	leave(3);
@@ -210,7 +211,8 @@ static void its_end_is_logged_with_the_outcome(void **state)
 	leave(0);
 	ops[0].status.major = ERR_FSAL_IO;
 	casync_dump_ended(&ops[0]);
-	assert_int_equal(lines_with("slow request completed: WRITE inode 0x1000"), 1);
+	assert_int_equal(
+		lines_with("slow request completed: WRITE inode 0x1000"), 1);
 	assert_int_equal(lines_with("I/O error"), 1);
 }
 
@@ -255,7 +257,8 @@ static void many_slow_requests_are_listed_in_part_and_counted(void **state)
 		enter(i);
 	two_looks();
 	two_looks();
-	assert_int_equal(lines_with("slow request: WRITE"), CASYNC_WATCHDOG_LINES);
+	assert_int_equal(lines_with("slow request: WRITE"),
+			 CASYNC_WATCHDOG_LINES);
 	assert_int_equal(lines_with("and 8 more requests are slow"), 1);
 	for (i = 0; i < 2 * CASYNC_WATCHDOG_LINES; i++) {
 		leave(i);
