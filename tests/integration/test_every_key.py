@@ -515,8 +515,9 @@ def test_options_reach_the_client(second):
 
 
 def test_options_of_a_shared_mount_must_agree(cluster, second):
-    cluster.expected += ["export 101: Ceph_Option: not the options of export "
-                         "100", r"Could not create export for \(/e101", *FOLLOWS]
+    cluster.expected += [
+        "export 101: Ceph_Option: not the options of export 100",
+        r"Could not create export for \(/e101", *FOLLOWS]
     shared = 'Cmount_Path = "/"; '
     cached = 'Ceph_Option = "client_cache_size = 7000";'
     log = second(fsal="CEPH", append=[
