@@ -8,10 +8,12 @@
 #                                          NFSv3 and 4.2: 6 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
 #   ci/test.sh lint                        as ci/lint.sh
+#   ci/test.sh coverage                    unit tests with counters of lines;
+#                                          ci/coverage.sh has all
 #   ci/test.sh integration [PYTEST ARGS]   pytest alone
 #   ci/test.sh packages                    ci/package.sh short
 #   ci/test.sh builds                      lint, unit tests, unit tests under
-#                                          sanitizers, packages
+#                                          sanitizers, coverage, packages
 #   ci/test.sh cases                       the cases of tests/integration/client
 #
 # The integration tests mostly wait.  So "everything" runs builds and cases
@@ -42,6 +44,8 @@ logs=${LOGS:-$top/build/test-logs/$(date +%Y%m%d-%H%M%S)}
 lab=casync-test-$$
 # shellcheck source=ci/lib/runner.sh
 . "$top/ci/lib/runner.sh"
+# shellcheck source=ci/coverage/floors.env
+. "$top/ci/coverage/floors.env"
 
 unit()
 {
@@ -63,6 +67,16 @@ lint()
 	limited lint "$UNIT_LIMIT" ci/lint/run.sh
 	closing="$closing
 lint: $(tail -n 1 "$logs/lint.log") (status $status)"
+}
+
+coverage()
+{
+	say "coverage by the unit tests"
+	limited coverage "$UNIT_LIMIT" \
+		ci/coverage/run.sh unit "$UNIT_LINES" "$UNIT_BRANCHES"
+	closing="$closing
+coverage by the unit tests: $(grep '^all ' "$logs/coverage.log" |
+		sed 's/  */ /g; s/^all //') (status $status)"
 }
 
 integration()
@@ -91,6 +105,7 @@ builds()
 	unit
 	# shellcheck disable=SC2119 # it takes ctest's arguments, here none
 	unit_sanitized
+	coverage
 	packages
 }
 
@@ -134,9 +149,9 @@ if [ "$#" -gt 0 ]; then
 	shift
 fi
 case $part in
-everything | quick | unit | lint | integration | packages | builds | cases) ;;
-*) die "'$part': quick, unit, lint, integration, packages, builds, cases or" \
-	"nothing" ;;
+everything | quick | unit | lint | coverage | integration | packages | builds | cases) ;;
+*) die "'$part': quick, unit, lint, coverage, integration, packages, builds," \
+	"cases or nothing" ;;
 esac
 
 begin
