@@ -95,16 +95,19 @@ def read_meanwhile(path, data, changes):
     rng = random.Random(8)
     reads = []
     end = time.monotonic() + READ_SECONDS
-    with opened(path, os.O_RDONLY | os.O_DIRECT) as fd:
-        while time.monotonic() < end:
-            length = rng.choice((4 * KIB, 64 * KIB, MIB))
-            offset = rng.randrange(LIMIT)
-            begun = time.monotonic()
-            got = os.pread(fd, length, offset)
-            reads.append((begun, time.monotonic(), offset, length, len(got)))
-            equal(got, data[offset:offset + len(got)],
-                  f"{len(got)} of {length} bytes at {offset}")
-    changes.stop()
+    try:
+        with opened(path, os.O_RDONLY | os.O_DIRECT) as fd:
+            while time.monotonic() < end:
+                length = rng.choice((4 * KIB, 64 * KIB, MIB))
+                offset = rng.randrange(LIMIT)
+                begun = time.monotonic()
+                got = os.pread(fd, length, offset)
+                reads.append((begun, time.monotonic(), offset, length,
+                              len(got)))
+                equal(got, data[offset:offset + len(got)],
+                      f"{len(got)} of {length} bytes at {offset}")
+    finally:
+        changes.stop()
     return reads
 
 
