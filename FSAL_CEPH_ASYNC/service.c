@@ -30,7 +30,8 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
  */
 static bool library_is_connected;
 
-/* The module's keys; they live as long as the process. */
+/* The module's keys; they live as long as the process.  NULL: CEPH_ASYNC { } was
+ * refused, and Ganesha registers the service all the same. */
 static const struct casync_module_keys *module_keys;
 
 struct rados_urls {
@@ -73,7 +74,7 @@ void casync_service_register(void)
 	void (*register_service)(char *nodeid) = NULL;
 	void *library;
 
-	if (!module_keys->register_service)
+	if (module_keys == NULL || !module_keys->register_service)
 		return;
 	if (!library_is_connected) {
 		LogCrit(COMPONENT_FSAL,
