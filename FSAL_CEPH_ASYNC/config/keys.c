@@ -103,7 +103,7 @@ const struct casync_key casync_keys[] = {
 	{ .name = "Max_Inflight_Bytes_Total", .type = CASYNC_KEY_NUMBER,
 	  .min = 64 * MIB, .max = TIB, .preset = 4 * GIB, .unit = "bytes",
 	  .change = CASYNC_KEY_RESTART,
-	  .summary = "Most bytes of READs and WRITEs that all exports together may have in flight.",
+	  .summary = "Most bytes of READs and WRITEs that all exports together may have in flight or waiting.",
 	  .text = "It bounds Ganesha's memory for data. Each export may always have 64 MiB; this may come on top.",
 	  IN_MODULE(max_inflight_bytes_total) },
 
