@@ -39,7 +39,9 @@ static bool finish_all_parts_full(const struct casync_op *op)
 
 /*
  * A short part is repaired.  A read that ends at the known end of the file asks
- * whether the file still ends there, unless Ganesha asks itself.
+ * whether the file still ends there.  Over NFSv4 Ganesha asks as well, but may
+ * be content with its cache; and what we learn keeps the next reads within the
+ * file (rw_clamp_to_size()).
  */
 static void finish_read(struct casync_op *op)
 {
@@ -55,8 +57,7 @@ static void finish_read(struct casync_op *op)
 		return;
 	}
 	op->amount_bytes = op->length_bytes;
-	if (op->caller_finds_end ||
-	    casync_file_size_hint(op->obj) > op->offset + op->length_bytes)
+	if (casync_file_size_hint(op->obj) > op->offset + op->length_bytes)
 		casync_op_end_unblocked(op);
 	else
 		casync_repair_end_of_file(op);

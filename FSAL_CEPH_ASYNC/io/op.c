@@ -46,9 +46,6 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 	op->ino = op->obj->id.ino;
 	op->gsh_export = op_ctx->ctx_export;
 	op_copy_creds(op, &op_ctx->creds);
-	/* Over NFSv3 we find the end of file: compliant_eof_behavior. */
-	op->caller_finds_end = op_ctx->nfs_vers == NFS_V4 &&
-			       nfs_param.core_param.getattrs_in_complete_read;
 
 	op->arg = arg;
 	op->done_cb = done_cb;

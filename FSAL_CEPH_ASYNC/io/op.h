@@ -151,9 +151,7 @@ struct casync_op {
 	struct fsal_fd *fsal_fd;  /**< I/O was started on it; NULL before. */
 	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
-	/** A READ whose caller finds out itself whether it is at the end. */
-	bool caller_finds_end;
-	bool past_end; /**< A READ past the known end of the file. */
+	bool past_end;		  /**< A READ past the known end of the file. */
 	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
 
 	uint64_t ino; /**< For the log: obj may be freed by then. */

@@ -23,6 +23,23 @@ enum rest {
 };
 
 /*
+ * libcephfs fills in zeros for what the OSD did not have, up to the size that
+ * it knows when it looks at the answer.  If another client has truncated the
+ * file and writes it anew, the size can arrive between the two, and data come
+ * out as zeros.  So zeros at the end are read twice while others truncate the
+ * file: when the size has arrived, the data are on the OSDs.
+ */
+static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
+			   int64_t offset, char *to, size_t length_bytes)
+{
+	int64_t rc = ceph_ll_read(op->exp->ceph, fh, offset, length_bytes, to);
+
+	if (rc > 0 && to[rc - 1] == '\0' && casync_file_size_shrunk(op->obj))
+		rc = ceph_ll_read(op->exp->ceph, fh, offset, length_bytes, to);
+	return rc;
+}
+
+/*
  * Read the missing bytes of a part with the blocking call, which handles holes.
  * It stays within one object, so libcephfs reports an error.
  *
@@ -31,7 +48,7 @@ enum rest {
  *
  * Returns the bytes that the part has now, or a negative errno.
  */
-static int64_t repair_part(struct casync_op *op, struct casync_part *part)
+static int64_t repair_part(const struct casync_op *op, struct casync_part *part)
 {
 	size_t have = (size_t)part->result;
 	const struct iovec *iov = part->io.iov;
@@ -43,10 +60,9 @@ static int64_t repair_part(struct casync_op *op, struct casync_part *part)
 			skip -= iov->iov_len;
 			iov++;
 		}
-		rc = ceph_ll_read(op->exp->ceph, part->io.fh,
-				  part->io.off + (int64_t)have,
-				  iov->iov_len - skip,
-				  (char *)iov->iov_base + skip);
+		rc = repair_read(op, part->io.fh, part->io.off + (int64_t)have,
+				 (char *)iov->iov_base + skip,
+				 iov->iov_len - skip);
 		if (rc <= 0)
 			break;
 		have += (size_t)rc;
@@ -90,7 +106,7 @@ static enum rest repair_fetch(struct casync_op *op)
 			return NOTHING;
 		}
 	}
-	return op->caller_finds_end ? NOTHING : ASK_SIZE;
+	return ASK_SIZE;
 }
 
 static void repair_run_look(struct casync_work *work)

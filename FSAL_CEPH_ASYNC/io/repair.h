@@ -9,9 +9,10 @@
  *
  * A read can be complete and end at the known end of the file.  Then the file
  * may have grown, and the size is asked for again.  This waits for the MDS if
- * another client writes.  Over NFSv4 Ganesha asks (Getattrs_In_Complete_Read).
- * Otherwise a worker asks, if one is free.  If none is free, the answer is "not
- * the end", and the client's next READ finds the end.
+ * another client writes.  A worker asks, if one is free.  If none is free, the
+ * answer is "not the end", and the client's next READ finds the end.  Over
+ * NFSv4 Ganesha asks as well (Getattrs_In_Complete_Read), but may be content
+ * with its cache; we learn of a truncation by another client (rw.c).
  */
 #ifndef CASYNC_REPAIR_H
 #define CASYNC_REPAIR_H

@@ -343,6 +343,10 @@ int ceph_ll_read(struct ceph_mount_info *cmount, struct Fh *filehandle,
 	length = below_size((uint64_t)off, len);
 	for (i = 0; i < length; i++)
 		buf[i] = (char)fake_content((uint64_t)off + i);
+	if (fake.zero_reads != 0) {
+		fake.zero_reads--;
+		memset(buf, 0, length);
+	}
 	unlock_client();
 	return (int)length;
 }

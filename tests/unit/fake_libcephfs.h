@@ -78,6 +78,9 @@ struct fake {
 	struct fake_plan special[FAKE_MAX_CALLS];
 	bool is_special[FAKE_MAX_CALLS];
 	int blocking_result[FAKE_BLOCKING_CALLS]; /**< Negative: fails. */
+	/** So many blocking reads get zeros: the writer's size has come, its
+	 * data were not there yet. */
+	unsigned int zero_reads;
 	/** Runs in each blocking call, no lock held, before it acts. */
 	void (*hook)(enum fake_blocking which);
 	/** Runs in each submission, no lock held, as get_caps would block. */

@@ -105,6 +105,40 @@ static void after_a_truncate_by_others_reads_block(void **state)
 	free_io(io);
 }
 
+/* libcephfs fills in zeros up to a size that has just grown. */
+static void zeros_are_read_twice_while_others_truncate(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_file_size_seen(rig.obj, SIZE - 1,
+			      casync_file_size_generation(rig.obj));
+	fake.zero_reads = 1;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_int_equal(fake_blocking_count(FAKE_READ), io->arg.iov_count + 1);
+	free_io(io);
+}
+
+/* A hole stays a hole, and is not read for ever. */
+static void zeros_that_stay_are_read_twice_only(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_file_size_seen(rig.obj, SIZE - 1,
+			      casync_file_size_generation(rig.obj));
+	fake.zero_reads = 100;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 2 * io->arg.iov_count);
+	fake.zero_reads = 0;
+	free_io(io);
+}
+
 static void growth_by_others_and_own_truncates_do_not(void **state)
 {
 	struct io *io = new_io(0, 100);
@@ -212,6 +246,8 @@ int main(void)
 		CASE(read_past_an_old_end_gets_what_has_grown),
 		CASE(read_up_to_an_old_end_is_not_end_of_file),
 		CASE(after_a_truncate_by_others_reads_block),
+		CASE(zeros_are_read_twice_while_others_truncate),
+		CASE(zeros_that_stay_are_read_twice_only),
 		CASE(growth_by_others_and_own_truncates_do_not),
 		CASE(new_file_is_journaled_before_stable_data),
 		CASE(new_file_is_journaled_before_unstable_data),
