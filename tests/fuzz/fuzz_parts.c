@@ -12,18 +12,11 @@
 #include "op.h"
 #include "parts.h"
 #include "pool.h"
-#include "submit.h"
 #include "fuzz.h"
 
 #define MAX_IOVS 16
 /* More take the fuzzer's time, and show nothing new. */
 #define MAX_PARTS 4096
-
-/* Never called: only its address is handed on. */
-void casync_submit_callback(struct ceph_ll_io_info *io)
-{
-	(void)io;
-}
 
 /* With a pool. */
 static struct casync_export *exported(void)
