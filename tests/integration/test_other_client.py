@@ -2,7 +2,7 @@
 """Another CephFS client truncates and extends a file while it is read.
 
 A read past the end of the file, truncated meanwhile, hangs libcephfs and with
-it the mount (rw.c, clamp_to_size), so it runs on a Ganesha of its own.
+it the mount (rw.c, rw_clamp_to_size()), so it runs on a Ganesha of its own.
 """
 import time
 

@@ -172,7 +172,7 @@ static void close_when_idle(void)
 	close_now(&rig.obj->write_fd);
 }
 
-/* As prepare_unexport() in export.c. */
+/* As export_prepare_unexport() in export.c. */
 static void drain(uint32_t timeout_ms)
 {
 	waiter.left = casync_inflight_drain(&rig.exp.inflight, timeout_ms);
