@@ -57,7 +57,7 @@ unit_of()
 	shift 2
 	limited "$part" "$UNIT_LIMIT" \
 		ctest --test-dir "$tree" --output-on-failure \
-		--parallel "$(nproc)" "$@"
+		--no-tests=error --parallel "$(nproc)" "$@"
 	in_lab cat "$tree/Testing/Temporary/LastTest.log" \
 		> "$logs/$part-cases.log" 2> /dev/null || :
 	closing="$closing
