@@ -94,6 +94,11 @@ void casync_gate_destroy(struct casync_gate *gate);
 /**
  * Enter the gate with an op.  The caller no longer owns the op.
  *
+ * Only submit.c calls it: on a worker of Ganesha's or of ours, never in a
+ * callback of libcephfs.  The caller holds no lock of ours.  The op is prepared
+ * (casync_op_prepare()) and has its fd.  It has its place in flight, or
+ * gather.parked is set.
+ *
  * @return The op to submit now, this one or another, with gathered ops in
  *         op->members.  After it the caller must call casync_gate_next().
  *         NULL: nothing to submit.
