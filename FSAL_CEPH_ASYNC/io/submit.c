@@ -27,7 +27,8 @@ static void submit_put_part(struct casync_op *op)
 static void submit_part_completed(struct casync_part *part, int64_t result)
 {
 	/* The exactly-once guard.  It also protects an op that was answered and
-	 * is back in the pool: its parts are not armed. */
+	 * is back in the pool: its parts are not armed.  Once the op serves
+	 * another request, a late duplicate looks like its answer. */
 	if (!__atomic_exchange_n(&part->armed, false, __ATOMIC_ACQ_REL)) {
 		casync_duplicates_record(part);
 #ifdef CASYNC_DEBUG
