@@ -25,7 +25,7 @@ RING=${RING:-1}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	rings map headers cppcheck clang_tidy"
+	names rings map headers cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
 	b) build=$OPTARG ;;
@@ -162,6 +162,12 @@ check_tables()
 	over "$tmp/list" "$lint/tables.py"
 }
 
+check_names()
+{
+	files_of 'md|c|h' > "$tmp/list"
+	over "$tmp/list" "$lint/names.py"
+}
+
 check_rings()
 {
 	echo "at most $RING files" > "$tmp/count"
@@ -192,7 +198,7 @@ needs_of()
 	headers) echo cc python3 BUILD ;;
 	shellcheck | ruff | codespell) echo "$1" ;;
 	man_pages) echo mandoc ;;
-	reasons | tables) echo python3 ;;
+	reasons | tables | names) echo python3 ;;
 	rings | map) echo TREE nm python3 BUILD ;;
 	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;
 	esac
