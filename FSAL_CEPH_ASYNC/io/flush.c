@@ -387,22 +387,17 @@ void casync_flush_born(struct casync_object *obj)
 	__atomic_store_n(&obj->flush.unjournaled, true, __ATOMIC_RELEASE);
 }
 
-static bool flush_is_unjournaled(const struct casync_flush *flush)
-{
-	return __atomic_load_n(&flush->unjournaled, __ATOMIC_ACQUIRE);
-}
-
 bool casync_flush_before_data(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool lead = false;
 	bool waits;
 
-	if (!flush_is_unjournaled(flush))
+	if (!casync_flush_is_unjournaled(flush))
 		return false;
 	pthread_mutex_lock(&flush->lock);
 	/* A flush that is under way is enough: it began after the create. */
-	waits = flush_is_unjournaled(flush);
+	waits = casync_flush_is_unjournaled(flush);
 	if (waits && !flush->first) {
 		flush->first = true;
 		casync_gate_hold_for_journal(&obj->gate);

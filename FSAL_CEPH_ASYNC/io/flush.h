@@ -65,6 +65,12 @@ struct casync_flush {
  * not answer.  Then the client is asked to retry. */
 #define CASYNC_FLUSH_WAIT_MS 10000
 
+/** May the MDS not have the file on disk yet?  Then no data may be written. */
+static inline bool casync_flush_is_unjournaled(const struct casync_flush *flush)
+{
+	return __atomic_load_n(&flush->unjournaled, __ATOMIC_ACQUIRE);
+}
+
 void casync_flush_init(struct casync_flush *flush);
 void casync_flush_destroy(struct casync_flush *flush);
 

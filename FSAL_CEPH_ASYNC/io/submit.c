@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "fsal.h"
@@ -60,6 +61,18 @@ static void submit_mark_members(struct casync_op *first)
 	}
 }
 
+/*
+ * A new file's first flush can fail while a write is on its way to the gate,
+ * which then holds it no more: the write fails as those that were held.
+ */
+static int64_t submit_part(struct casync_op *op, struct casync_part *part)
+{
+	if (op->kind == CASYNC_OP_WRITE &&
+	    casync_flush_is_unjournaled(&op->obj->flush))
+		return -EIO;
+	return ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
+}
+
 static void submit_parts(struct casync_op *op)
 {
 	unsigned int called_back = 0;
@@ -83,7 +96,7 @@ static void submit_parts(struct casync_op *op)
 
 		part->io.callback = submit_completed;
 		__atomic_store_n(&part->armed, true, __ATOMIC_RELEASE);
-		rc = ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
+		rc = submit_part(op, part);
 		if (rc != 0)
 			submit_part_completed(part, rc);
 		else if (!__atomic_load_n(&part->armed, __ATOMIC_RELAXED))

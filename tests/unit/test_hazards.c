@@ -15,6 +15,7 @@
 
 #include "object.h"
 #include "request.h"
+#include "submit.h"
 
 #define SIZE (OBJ * RIG_OBJECTS)
 
@@ -238,6 +239,23 @@ static void file_that_cannot_be_journaled_takes_no_data(void **state)
 	free_io(io);
 }
 
+/* The flush has failed while the write was on its way to the gate. */
+static void write_after_a_failed_first_flush_takes_no_data(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	(void)casync_gate_hold(&rig.obj->gate);
+	start_write(io, true);
+	assert_int_equal(fake.call_count, 0);
+	casync_flush_born(rig.obj);
+	casync_submit_let_in(casync_gate_release(&rig.obj->gate, false));
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	assert_int_equal(fake.call_count, 0);
+	free_io(io);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -254,6 +272,7 @@ int main(void)
 		CASE(known_file_is_not),
 		CASE(reading_a_new_file_journals_nothing),
 		CASE(file_that_cannot_be_journaled_takes_no_data),
+		CASE(write_after_a_failed_first_flush_takes_no_data),
 	};
 
 	return cmocka_run_group_tests_name("hazards", tests, NULL, NULL);
