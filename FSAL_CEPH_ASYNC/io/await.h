@@ -28,8 +28,10 @@
 
 struct casync_op;
 
-/** Longest wait. */
+/** Longest wait; that of the unit tests is longer. */
+#ifndef CASYNC_AWAIT_MS
 #define CASYNC_AWAIT_MS 10
+#endif
 
 /** How long no worker waits after a wait that timed out.  So the export's
  * workers spend a tenth of their time in waits at most. */

@@ -20,7 +20,7 @@
 #include "request.h"
 
 #define NEVER UINT64_MAX
-#define RACES 200
+#define RACES 60
 #define RACE_SPREAD_NS 400000
 
 static int up(void **state)

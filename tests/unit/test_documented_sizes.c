@@ -48,7 +48,7 @@ static char *read_document(const char *name)
 	assert_int_equal(fseek(file, 0, SEEK_END), 0);
 	size = ftell(file);
 	assert_true(size > 0);
-	rewind(file);
+	assert_int_equal(fseek(file, 0, SEEK_SET), 0);
 	text = calloc((size_t)size + 1, 1);
 	assert_non_null(text);
 	assert_int_equal(fread(text, 1, (size_t)size, file), size);
