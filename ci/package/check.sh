@@ -63,7 +63,7 @@ debug()
 	find "$root/usr" -name 'libfsal*.so' > "$root/libraries"
 	while read -r library; do
 		gdb -nx -batch -ex "set debug-file-directory $root/usr/lib/debug" \
-			-ex "file $library" -ex 'info line casync_module_fits' \
+			-ex "file $library" -ex 'info line casync_module_init' \
 			< /dev/null | tee "$root/said"
 		grep -q 'Line [0-9]* of ".*module.c"' "$root/said"
 	done < "$root/libraries"
