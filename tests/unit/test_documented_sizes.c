@@ -37,7 +37,8 @@
 static const char *read_document(const char *name)
 {
 	char path[1024];
-	static char text[1 << 20]; /* of the largest document, many times over */
+	static char
+		text[1 << 20]; /* of the largest document, many times over */
 	FILE *file;
 
 	(void)snprintf(path, sizeof(path), "%s/%s", CASYNC_DOCS, name);
