@@ -140,7 +140,8 @@ everything()
 	end_beside
 	say "tests that measure"
 	INTEGRATION_LIMIT=$((INTEGRATION_LIMIT / 2))
-	pytest_as measures -m "measures or closing" tests/integration
+	pytest_as measures -m "(measures or closing) and not evidence" \
+		tests/integration
 }
 
 part=everything
