@@ -3,9 +3,9 @@
 #
 # All tests, on real daemons, in the lab container:
 #
-#   ci/test.sh                             everything, 30 minutes on 2 cores
+#   ci/test.sh                             everything, 29 minutes on 2 cores
 #   ci/test.sh quick                       unit tests, lint, and ten cases over
-#                                          NFSv3 and 4.2: 6 minutes
+#                                          NFSv3 and 4.2: 3 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
 #   ci/test.sh lint                        as ci/lint.sh
 #   ci/test.sh coverage                    unit tests with counters of lines;
