@@ -38,6 +38,15 @@ EXPORT = """EXPORT {{
 }}"""
 
 
+def stands_still(pid):
+    """Each of its threads: a signal stops them one after the other."""
+    try:
+        return all("\nState:\tT" in status.read_text()
+                   for status in Path(f"/proc/{pid}/task").glob("*/status"))
+    except (FileNotFoundError, ProcessLookupError):
+        return False    # one has just ended
+
+
 @contextlib.contextmanager
 def stopped_osds():
     """None answers, and none is taken for dead."""
@@ -50,6 +59,8 @@ def stopped_osds():
     try:
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
+        until(lambda: all(map(stands_still, pids)), "the OSDs stand still",
+              pause=0.01)
         yield
     finally:
         for pid in pids:
