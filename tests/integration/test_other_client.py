@@ -8,10 +8,16 @@ import time
 
 import pytest
 
+from lab import Hang
+from lab_program import LOGS, Log
+
 SECONDS = 70
 
 # On a machine that has no time, libcephfs loses a race (docs/limits.md).
 pytestmark = pytest.mark.measures
+
+NEVER_ANSWERED = \
+    r"slow request: READ .* \(with libcephfs\), 1 calls unanswered"
 
 
 @pytest.fixture
@@ -32,7 +38,14 @@ def beside_another_client(cluster, layout, vers):
     ("object_4m", "3"), ("unit_64k_times_4", "4.2")])
 def test_reads_are_states_of_the_file(cluster, victim, record, layout, vers):
     victim()
-    said = beside_another_client(cluster, layout, vers)
+    log = Log(LOGS / "ganesha-b.log")
+    try:
+        said = beside_another_client(cluster, layout, vers)
+    except Hang:
+        if not log.matching(NEVER_ANSWERED):
+            raise
+        pytest.xfail("libcephfs did not answer a READ: docs/limits.md, "
+                     "Truncated while read")
     record(f"beside another client, {layout}, v{vers}: {said.strip()}")
 
 
