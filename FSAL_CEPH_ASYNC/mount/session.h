@@ -12,6 +12,7 @@
 
 #include <errno.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "errors.h"
 
@@ -22,10 +23,17 @@ enum casync_session_state {
 	CASYNC_SESSION_LOST,
 };
 
-/** The session of a mount; its exports point to it. */
+/** The session of a mount; its exports point to it.  What is atomic is so by
+ * relaxed loads and stores. */
 struct casync_session {
 	char *client; /**< A name: user@filesystem:path. */
 	bool lost;    /**< Atomic. */
+	/** How often a new client took the place of a lost one; atomic. */
+	uint64_t reconnects;
+	/** From the loss to the first request served, the last time; atomic. */
+	uint64_t reconnect_ms;
+	/** Byte-range locks that could not be taken again; atomic. */
+	uint64_t locks_lost;
 };
 
 /** Does this errno mean that the session is lost? */
