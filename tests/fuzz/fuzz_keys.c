@@ -50,6 +50,8 @@ static const struct key keys[] = {
 	{"Object_Size", 0, MIB << 7, MEMBER(object_size), false},
 	{"Stripe_Unit", 0, MIB << 7, MEMBER(stripe_unit), false},
 	{"Stripe_Count", 0, 1024, MEMBER(stripe_count), false},
+	{"Reconnect", 0, 1, MEMBER(reconnect), true},
+	{"Reconnect_Timeout", 0, 604800, MEMBER(reconnect_timeout), false},
 };
 
 static uint64_t value_of(const struct casync_tuning *tuning,

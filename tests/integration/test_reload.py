@@ -47,6 +47,8 @@ LIVE = (
     ("Stripe_Unit", "524288", "524288 (was 0)"),
     ("Stripe_Count", "2", "2 (was 0)"),
     ("Data_Pool", "POOL", '"POOL" (was not set)'),
+    ("Reconnect", "false", "false (was true)"),
+    ("Reconnect_Timeout", "600", "600 (was 0)"),
     ("Drain_Timeout", "7", "7 (was 30)"),
     ("Slow_Op_Warn", "1234", "1234 (was 10000)"),
     ("Stats_Interval", "3600", "3600 (was 0)"),

@@ -46,6 +46,8 @@ TURNS = {
     "Object_Size": ("1048576", "4194304"),
     "Stripe_Unit": ("1048576", "524288"),
     "Stripe_Count": ("1", "2", "3"),
+    "Reconnect": ("false", "true"),
+    "Reconnect_Timeout": ("600", "0"),
     "Drain_Timeout": ("31", "32"),
     "Slow_Op_Warn": ("20000", "30000"),
     "Stats_Interval": ("5", "0"),

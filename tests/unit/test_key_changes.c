@@ -109,6 +109,8 @@ static const struct change live[] = {
 	{"Stripe_Unit", "65536", "Stripe_Unit = 65536 (was 0)"},
 	{"Stripe_Count", "2", "Stripe_Count = 2 (was 0)"},
 	{"Data_Pool", "fast", "Data_Pool = \"fast\" (was not set)"},
+	{"Reconnect", "off", "Reconnect = false (was true)"},
+	{"Reconnect_Timeout", "600", "Reconnect_Timeout = 600 (was 0)"},
 	{"Drain_Timeout", "3", "Drain_Timeout = 3 (was 30)"},
 	{"Slow_Op_Warn", "0", "Slow_Op_Warn = 0 (was 10000)"},
 	{"Stats_Interval", "60", "Stats_Interval = 60 (was 0)"},
@@ -215,6 +217,8 @@ static void live_keys_are_taken_over(void **state)
 	assert_int_equal(running.tuning.object_size, 65536);
 	assert_int_equal(running.tuning.stripe_unit, 65536);
 	assert_int_equal(running.tuning.stripe_count, 2);
+	assert_int_equal(running.tuning.reconnect, 0);
+	assert_int_equal(running.tuning.reconnect_timeout, 600);
 	assert_int_equal(running.tuning.drain_timeout, 3);
 	assert_int_equal(running.tuning.slow_op_warn, 0);
 	assert_string_equal(running.data_pool, "fast");

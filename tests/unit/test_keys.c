@@ -90,6 +90,8 @@ static const struct number_case numbers[] = {
 	 "it must be a number of seconds from 1 to 3600"},
 	{"Session_Timeout", 300, "30", "86400", "29", "86401",
 	 "it must be a number of seconds from 30 to 86400"},
+	{"Reconnect_Timeout", 0, "1", "604800", "-1", "604801",
+	 "it must be a number of seconds from 1 to 604800, or 0"},
 	{"Drain_Timeout", 30, "1", "3600", "0", "3601",
 	 "it must be a number of seconds from 1 to 3600"},
 	{"Slow_Op_Warn", 10000, "0", "3600000", "-2", "3600001",
@@ -188,6 +190,11 @@ static const struct {
 	{"Promote_Unstable",
 	 1,
 	 {"true", "Yes", "off", "FALSE"},
+	 {1, 1, 0, 0},
+	 "it must be one of true, false, yes, no, on, off"},
+	{"Reconnect",
+	 1,
+	 {"true", "ON", "no", "off"},
 	 {1, 1, 0, 0},
 	 "it must be one of true, false, yes, no, on, off"},
 	{"Zerocopy",
@@ -449,6 +456,8 @@ static void module_starts_from_the_defaults(void **state)
 	assert_int_equal(keys.tuning.stripe_count, 0);
 	assert_int_equal(keys.tuning.mount_timeout, 60);
 	assert_int_equal(keys.tuning.session_timeout, 300);
+	assert_int_equal(keys.tuning.reconnect, 1);
+	assert_int_equal(keys.tuning.reconnect_timeout, 0);
 	assert_int_equal(keys.tuning.drain_timeout, 30);
 	assert_int_equal(keys.tuning.slow_op_warn, 10000);
 	assert_int_equal(keys.tuning.stats_interval, 0);
@@ -463,6 +472,8 @@ static void export_inherits_what_both_have(void **state)
 	(void)state;
 	casync_keys_defaults(CASYNC_IN_MODULE, &module);
 	module.tuning.max_inflight = 17;
+	module.tuning.reconnect = 0;
+	module.tuning.reconnect_timeout = 600;
 	assert_true(set("Data_Pool", "fast", &module.data_pool));
 	assert_true(set("Ceph_Option", "a=b", &module.ceph_options));
 
@@ -471,6 +482,8 @@ static void export_inherits_what_both_have(void **state)
 	assert_null(keys.user_id);
 	assert_string_equal(keys.sec_label_xattr, "security.selinux");
 	assert_int_equal(keys.tuning.max_inflight, 17);
+	assert_int_equal(keys.tuning.reconnect, 0);
+	assert_int_equal(keys.tuning.reconnect_timeout, 600);
 	assert_string_equal(keys.data_pool, "fast");
 	assert_ptr_not_equal(keys.data_pool, module.data_pool);
 	assert_true(set("Ceph_Option", "c=d", &keys.ceph_options));
