@@ -51,8 +51,12 @@ struct casync_prometheus {
 	histogram_metric_handle_t histograms[CASYNC_HISTOGRAMS];
 	gauge_metric_handle_t gauges[GAUGES];
 	gauge_metric_handle_t session;
-	/** Totals of the current export that were already added. */
+	gauge_metric_handle_t reconnect_ms;
+	counter_metric_handle_t reconnects;
+	counter_metric_handle_t locks_lost;
+	/** Counts of the current export that were already added. */
 	struct casync_totals shown;
+	struct casync_session_counts shown_of_session;
 };
 
 static struct casync_prometheus *all;
@@ -223,6 +227,24 @@ static void prometheus_register_session(struct casync_prometheus *of,
 				"lost, 0 export removed.",
 				METRIC_UNIT_NONE),
 		labels, 2);
+	of->reconnect_ms = registry.register_gauge(
+		PREFIX "reconnect_ms",
+		METRIC_METADATA("Time from the last loss of the CephFS session "
+				"to the first request served after it.",
+				METRIC_UNIT_NONE),
+		labels, 2);
+	of->reconnects = registry.register_counter(
+		PREFIX "reconnects_total",
+		METRIC_METADATA("New CephFS clients that took the place of a "
+				"client whose session was lost.",
+				METRIC_UNIT_NONE),
+		labels, 2);
+	of->locks_lost = registry.register_counter(
+		PREFIX "locks_lost_total",
+		METRIC_METADATA("Byte-range locks that could not be taken "
+				"again after a reconnect.",
+				METRIC_UNIT_NONE),
+		labels, 2);
 }
 
 static struct casync_prometheus *prometheus_register_export(uint16_t export_id,
@@ -257,6 +279,7 @@ struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 	prometheus_register_session(of, id, client);
 	of->in_use = true;
 	memset(&of->shown, 0, sizeof(of->shown));
+	memset(&of->shown_of_session, 0, sizeof(of->shown_of_session));
 	return of;
 }
 
@@ -327,12 +350,22 @@ static void prometheus_show_gauges(struct casync_prometheus *of,
 		registry.gauge_set(of->gauges[i], (int64_t)values[i]);
 }
 
-static void prometheus_show_duplicates(void)
+static void prometheus_show_count(counter_metric_handle_t counter, uint64_t now,
+				  uint64_t *shown)
 {
-	uint64_t now = casync_duplicates_count();
+	registry.counter_inc(counter, (int64_t)(now - *shown));
+	*shown = now;
+}
 
-	registry.counter_inc(duplicates, (int64_t)(now - duplicates_shown));
-	duplicates_shown = now;
+static void prometheus_show_session(struct casync_prometheus *of,
+				    const struct casync_view *view)
+{
+	registry.gauge_set(of->session, view->session);
+	registry.gauge_set(of->reconnect_ms, (int64_t)view->reconnect_ms);
+	prometheus_show_count(of->reconnects, view->session_counts.reconnects,
+			      &of->shown_of_session.reconnects);
+	prometheus_show_count(of->locks_lost, view->session_counts.locks_lost,
+			      &of->shown_of_session.locks_lost);
 }
 
 void casync_prometheus_update(struct casync_prometheus *of,
@@ -342,18 +375,15 @@ void casync_prometheus_update(struct casync_prometheus *of,
 
 	if (of == NULL)
 		return;
-	for (i = 0; i < CASYNC_COUNTERS; i++) {
-		uint64_t now = view->totals.counters[i];
-
-		registry.counter_inc(of->counters[i],
-				     (int64_t)(now - of->shown.counters[i]));
-		of->shown.counters[i] = now;
-	}
+	for (i = 0; i < CASYNC_COUNTERS; i++)
+		prometheus_show_count(of->counters[i], view->totals.counters[i],
+				      &of->shown.counters[i]);
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++)
 		prometheus_show_histogram(of, i, &view->totals.histograms[i]);
 	prometheus_show_gauges(of, &view->inflight);
-	registry.gauge_set(of->session, view->session);
-	prometheus_show_duplicates();
+	prometheus_show_session(of, view);
+	prometheus_show_count(duplicates, casync_duplicates_count(),
+			      &duplicates_shown);
 }
 
 void casync_prometheus_free(void)

@@ -20,12 +20,42 @@ static uint64_t next_look_ns; /* used by the watchdog only */
 /* Under the lock; static, because it has 5 KiB. */
 static struct casync_view view;
 
+static struct casync_session_counts
+publish_counts_of(const struct casync_session *session)
+{
+	return (struct casync_session_counts){
+		.reconnects =
+			__atomic_load_n(&session->reconnects, __ATOMIC_RELAXED),
+		.locks_lost =
+			__atomic_load_n(&session->locks_lost, __ATOMIC_RELAXED),
+	};
+}
+
+static struct casync_session_counts
+publish_counts_since(struct casync_session_counts now,
+		     struct casync_session_counts before)
+{
+	now.reconnects -= before.reconnects;
+	now.locks_lost -= before.locks_lost;
+	return now;
+}
+
+static struct casync_session_counts
+publish_counts_since_add(const struct casync_export *exp)
+{
+	return publish_counts_since(publish_counts_of(exp->session),
+				    exp->published.session_at_add);
+}
+
 static void publish_look_locked(struct casync_export *exp)
 {
 	view.export_id = exp->export.export_id;
 	casync_metrics_add_up(&exp->metrics, &view.totals);
 	casync_inflight_look(&exp->inflight, &view.inflight);
 	view.session = casync_session_state(exp->session);
+	view.session_counts = publish_counts_since_add(exp);
+	view.reconnect_ms =
+		__atomic_load_n(&exp->session->reconnect_ms, __ATOMIC_RELAXED);
 }
 
 void casync_publish_add(struct casync_export *exp)
@@ -35,6 +65,7 @@ void casync_publish_add(struct casync_export *exp)
 	pthread_mutex_lock(&lock);
 	mine->prometheus = casync_prometheus_get(exp->export.export_id,
 						 exp->session->client);
+	mine->session_at_add = publish_counts_of(exp->session);
 	glist_add_tail(&published, &mine->link);
 	mine->listed = true;
 	mine->line_ns = casync_now_ns();
@@ -53,6 +84,7 @@ void casync_publish_remove(struct casync_export *exp)
 		 * would stay. */
 		memset(&view.inflight, 0, sizeof(view.inflight));
 		view.session = CASYNC_SESSION_NONE;
+		view.reconnect_ms = 0;
 		casync_prometheus_update(mine->prometheus, &view);
 		casync_prometheus_put(mine->prometheus);
 	}
@@ -66,6 +98,7 @@ static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
 	uint32_t interval_s = casync_tuned(&exp->keys.tuning.stats_interval);
 	struct casync_published *mine = &exp->published;
 	static struct casync_totals totals;
+	struct casync_session_counts counts = view.session_counts;
 	char line[CASYNC_STATS_LOG_BYTES];
 	uint64_t seconds = (now_ns - mine->line_ns) / CASYNC_NS_PER_S;
 
@@ -74,6 +107,9 @@ static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
 	totals = view.totals;
 	casync_totals_since(&view.totals, &mine->before_line);
 	mine->before_line = totals;
+	view.session_counts =
+		publish_counts_since(counts, mine->session_at_line);
+	mine->session_at_line = counts;
 	mine->line_ns = now_ns;
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
 		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
@@ -120,6 +156,8 @@ void casync_publish_visit(casync_view_visitor *visit, void *arg)
 
 		publish_look_locked(exp);
 		casync_totals_since(&view.totals, &exp->published.before_reset);
+		view.session_counts = publish_counts_since(
+			view.session_counts, exp->published.session_at_reset);
 		visit(&view, arg);
 	}
 	pthread_mutex_unlock(&lock);
@@ -136,6 +174,7 @@ void casync_publish_reset(void)
 
 		casync_metrics_add_up(&exp->metrics,
 				      &exp->published.before_reset);
+		exp->published.session_at_reset = publish_counts_since_add(exp);
 		casync_metrics_forget_extremes(&exp->metrics);
 	}
 	pthread_mutex_unlock(&lock);

@@ -22,6 +22,12 @@
 struct casync_export;
 struct casync_prometheus;
 
+/** Counts of an export's session since the export was added. */
+struct casync_session_counts {
+	uint64_t reconnects;
+	uint64_t locks_lost;
+};
+
 /** An export's entry in the list of published exports; embedded in it. */
 struct casync_published {
 	struct glist_head link;
@@ -29,6 +35,11 @@ struct casync_published {
 	struct casync_prometheus *prometheus; /**< NULL: none. */
 	struct casync_totals before_reset;    /**< Subtracted on DBus. */
 	struct casync_totals before_line;     /**< Subtracted in the log. */
+	/** What is subtracted of the session's counts, which all exports of a
+	 * mount share. */
+	struct casync_session_counts session_at_add;
+	struct casync_session_counts session_at_reset;
+	struct casync_session_counts session_at_line;
 	uint64_t line_ns; /**< When the last line was due. */
 };
 
@@ -38,6 +49,8 @@ struct casync_view {
 	struct casync_totals totals;
 	struct casync_inflight_look inflight;
 	enum casync_session_state session;
+	struct casync_session_counts session_counts;
+	uint64_t reconnect_ms; /**< Of the last reconnect; 0: none. */
 };
 
 /** Publish an export until casync_publish_remove(). */

@@ -98,6 +98,25 @@ static void stats_dbus_append_histograms(DBusMessageIter *rows,
 	}
 }
 
+/* What is 0 is left out, except the state. */
+static void stats_dbus_append_session(DBusMessageIter *rows,
+				      const struct casync_view *view)
+{
+	const struct casync_session_counts *counts = &view->session_counts;
+
+	stats_dbus_append_count(rows, view->export_id, "session state",
+				view->session);
+	if (counts->reconnects != 0)
+		stats_dbus_append_count(rows, view->export_id, "reconnects",
+					counts->reconnects);
+	if (view->reconnect_ms != 0)
+		stats_dbus_append_count(rows, view->export_id, "reconnect ms",
+					view->reconnect_ms);
+	if (counts->locks_lost != 0)
+		stats_dbus_append_count(rows, view->export_id, "locks lost",
+					counts->locks_lost);
+}
+
 static void stats_dbus_append_view(const struct casync_view *view, void *arg)
 {
 	stats_dbus_append_counters(arg, view);
@@ -108,8 +127,7 @@ static void stats_dbus_append_view(const struct casync_view *view, void *arg)
 				view->inflight.peak_ops);
 	stats_dbus_append_count(arg, view->export_id, "waiting",
 				view->inflight.waiting);
-	stats_dbus_append_count(arg, view->export_id, "session state",
-				view->session);
+	stats_dbus_append_session(arg, view);
 }
 
 static void stats_dbus_extract(struct fsal_module *const fsal, void *iter)

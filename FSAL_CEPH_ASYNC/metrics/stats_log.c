@@ -134,8 +134,11 @@ const char *casync_stats_log_format(const struct casync_view *view,
 			 view->inflight.waiting, stats_log_delays(totals),
 			 totals->counters[CASYNC_C_SLOW]);
 	stats_log_append_cache(&text, totals);
-	stats_log_append(&text, "; session %s",
-			 view->session == CASYNC_SESSION_LOST ? "lost"
-							      : "serves");
+	stats_log_append(
+		&text,
+		"; reconnects %" PRIu64 ", locks lost %" PRIu64 "; session %s",
+		view->session_counts.reconnects,
+		view->session_counts.locks_lost,
+		view->session == CASYNC_SESSION_LOST ? "lost" : "serves");
 	return line;
 }

@@ -24,9 +24,11 @@
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "stats_log.h"
 #include "submit.h"
 
 #define NS_PER_US 1000
+#define HOUR_NS (UINT64_C(3600) * 1000000000)
 #define SERIES 512
 #define NAME_BYTES 160
 
@@ -42,16 +44,23 @@ bool is_op_context_conditional_flag_set(void)
 	return false;
 }
 
+/* The last line. */
+static char logged[CASYNC_STATS_LOG_BYTES];
+
 void DisplayLogComponentLevel(log_components_t component, const char *file,
 			      int line, const char *function,
 			      log_levels_t level, const char *format, ...)
 {
+	va_list args;
+
 	(void)component;
 	(void)file;
 	(void)line;
 	(void)function;
 	(void)level;
-	(void)format;
+	va_start(args, format);
+	(void)vsnprintf(logged, sizeof(logged), format, args);
+	va_end(args);
 }
 
 const char *ceph_version(int *major, int *minor, int *patch)
@@ -410,11 +419,94 @@ static void session_is_the_client_s(void **state)
 	exp->session = &session;
 }
 
+static const char reconnects[] =
+	"ceph_async__reconnects_total{export=7,client=admin@fs:/}";
+static const char locks_lost[] =
+	"ceph_async__locks_lost_total{export=7,client=admin@fs:/}";
+static const char reconnect_ms[] =
+	"ceph_async__reconnect_ms{export=7,client=admin@fs:/}";
+
+static void reconnects_and_lost_locks_are_the_session_s(void **state)
+{
+	(void)state;
+	tick();
+	assert_int_equal(value_of(reconnects), 0);
+	assert_int_equal(value_of(locks_lost), 0);
+	assert_int_equal(value_of(reconnect_ms), 0);
+	session.reconnects = 1;
+	session.locks_lost = 5;
+	session.reconnect_ms = 2500;
+	tick();
+	assert_int_equal(value_of(reconnects), 1);
+	assert_int_equal(value_of(locks_lost), 5);
+	assert_int_equal(value_of(reconnect_ms), 2500);
+	session.reconnects = 3;
+	session.locks_lost = 6;
+	session.reconnect_ms = 700;
+	casync_publish_remove(exp);
+	assert_int_equal(value_of(reconnects), 3);
+	assert_int_equal(value_of(locks_lost), 6);
+	assert_int_equal(value_of(reconnect_ms), 0);
+}
+
+/* Others of the mount have seen what came before. */
+static void an_added_export_counts_reconnects_from_then_on(void **state)
+{
+	struct casync_export *other = new_export(8);
+
+	(void)state;
+	session.reconnects = 2;
+	session.locks_lost = 4;
+	casync_publish_add(other);
+	free_export(exp);
+	exp = new_export(7);
+	casync_publish_add(exp);
+	session.reconnects = 3;
+	session.locks_lost = 9;
+	tick();
+	/* Two before it came back, one since. */
+	assert_int_equal(value_of(reconnects), 3);
+	assert_int_equal(value_of(locks_lost), 9);
+	assert_int_equal(
+		value_of("ceph_async__reconnects_total{export=8,client=admin@"
+			 "fs:/}"),
+		1);
+	assert_int_equal(
+		value_of("ceph_async__locks_lost_total{export=8,client=admin@"
+			 "fs:/}"),
+		5);
+	free_export(other);
+}
+
+/* The next look at the counts logs a line. */
+static void line(void)
+{
+	exp->published.line_ns -= HOUR_NS;
+	tick();
+}
+
+/* The log's line tells what came since the one before. */
+static void a_line_has_what_came_since_the_last_one(void **state)
+{
+	(void)state;
+	levels[COMPONENT_FSAL] = NIV_EVENT;
+	exp->keys.tuning.stats_interval = 3600;
+	session.reconnects = 2;
+	session.locks_lost = 7;
+	line();
+	assert_non_null(strstr(logged, "; reconnects 2, locks lost 7; "));
+	session.locks_lost = 8;
+	line();
+	assert_non_null(strstr(logged, "; reconnects 0, locks lost 1; "));
+	levels[COMPONENT_FSAL] = NIV_NULL;
+}
+
 struct seen {
 	unsigned int exports;
 	uint64_t slow;
 	uint64_t flushes;
 	uint64_t most_us;
+	struct casync_session_counts session;
 };
 
 static void look(const struct casync_view *view, void *arg)
@@ -427,6 +519,8 @@ static void look(const struct casync_view *view, void *arg)
 	seen->slow += view->totals.counters[CASYNC_C_SLOW];
 	seen->flushes += casync_histogram_count(flush);
 	seen->most_us = flush->max_us;
+	seen->session.reconnects += view->session_counts.reconnects;
+	seen->session.locks_lost += view->session_counts.locks_lost;
 }
 
 /* DBus begins anew, Prometheus' counters go on. */
@@ -458,6 +552,27 @@ static void reset_is_for_visitors_only(void **state)
 	assert_int_equal(find("ceph_async__flush_us{export=7}")->count, 2);
 }
 
+static void reset_counts_the_session_anew_for_visitors(void **state)
+{
+	struct seen seen = {0};
+
+	(void)state;
+	session.reconnects = 2;
+	session.locks_lost = 3;
+	casync_publish_visit(look, &seen);
+	assert_int_equal(seen.session.reconnects, 2);
+	assert_int_equal(seen.session.locks_lost, 3);
+	casync_publish_reset();
+	session.reconnects = 3;
+	memset(&seen, 0, sizeof(seen));
+	casync_publish_visit(look, &seen);
+	assert_int_equal(seen.session.reconnects, 1);
+	assert_int_equal(seen.session.locks_lost, 0);
+	casync_publish_remove(exp);
+	assert_int_equal(value_of(reconnects), 3);
+	assert_int_equal(value_of(locks_lost), 3);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 int main(void)
@@ -470,7 +585,11 @@ int main(void)
 		CASE(gauges_are_those_of_the_moment),
 		CASE(session_is_as_answers_tell),
 		CASE(session_is_the_client_s),
+		CASE(reconnects_and_lost_locks_are_the_session_s),
+		CASE(an_added_export_counts_reconnects_from_then_on),
+		CASE(a_line_has_what_came_since_the_last_one),
 		CASE(reset_is_for_visitors_only),
+		CASE(reset_counts_the_session_anew_for_visitors),
 	};
 
 	return cmocka_run_group_tests_name("publish", tests, NULL, NULL);
