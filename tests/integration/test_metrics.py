@@ -209,8 +209,8 @@ def test_alert_rules_are_valid_and_of_metrics_that_are(counted):
     assert used and used <= known(counted), used - known(counted)
 
 
-# Three exports: one loses its session, one keeps it, one was removed; a
-# fourth has errors of READs only.
+# Four exports: one loses its session for good, one keeps it, one was removed,
+# one reconnects within a minute.  A fifth has errors of READs only.
 SESSIONS = """
 rule_files: [RULES]
 tests:
@@ -222,30 +222,105 @@ tests:
         values: 1 1 1 1 1
       - series: ceph_async__session_state{instance="g",export="3",client="c"}
         values: 1 1 0 0 0
+      - series: ceph_async__session_state{instance="g",export="5",client="d"}
+        values: 1 2 1 2 1
       - series: >-
           ceph_async__errors_total{instance="g",export="4",op="read",class="session"}
-        values: 0 0 0 9 9
+        values: 0 0 9 9 9
     alert_rule_test:
       - eval_time: 1m
         alertname: CephAsyncSessionLost
+      - eval_time: 2m
+        alertname: CephAsyncSessionLost
+      - eval_time: 3m
+        alertname: CephAsyncSessionLost
+        exp_alerts: &lost
+          - exp_labels: {severity: critical, instance: g, export: 1, client: c}
+            exp_annotations:
+              summary: "g export 1: WORDS"
+              description: "WHY"
       - eval_time: 4m
         alertname: CephAsyncSessionLost
+        exp_alerts: *lost
+      - eval_time: 4m
+        alertname: CephAsyncErrors
         exp_alerts:
-          - exp_labels: {severity: critical, instance: g, export: 1, client: c}
-            exp_annotations: {summary: "g export 1: WORDS"}
           - exp_labels: {severity: critical, instance: g, export: 4}
-            exp_annotations: {summary: "g export 4: WORDS"}
+            exp_annotations:
+              summary: "g export 4: I/O errors are given to clients"
+"""
+
+# Two exports of one mount, which reconnects at 20 min for the first time, and
+# a mount that had reconnected twice, and does so again at 40 min.  A counter
+# of 0 is not in a scrape.
+RECONNECTS = """
+rule_files: [RULES]
+tests:
+  - interval: 1m
+    input_series:
+      - series: ceph_async__METRIC{instance="g",export="1",client="c"}
+        values: _x20 1x40
+      - series: ceph_async__METRIC{instance="g",export="2",client="c"}
+        values: _x20 1x40
+      - series: ceph_async__METRIC{instance="g",export="3",client="d"}
+        values: 2x40 3x20
+    alert_rule_test:
+      - eval_time: 19m
+        alertname: ALERT
+      - eval_time: 21m
+        alertname: ALERT
+        exp_alerts:
+          - exp_labels: {severity: SEVERITY, instance: g, client: c}
+            exp_annotations:
+              summary: "g c: SUMMARY"
+              description: "DESCRIPTION"
+      - eval_time: 39m
+        alertname: ALERT
+      - eval_time: 42m
+        alertname: ALERT
+        exp_alerts:
+          - exp_labels: {severity: SEVERITY, instance: g, client: d}
+            exp_annotations:
+              summary: "g d: SUMMARY"
+              description: "DESCRIPTION"
+      - eval_time: 58m
+        alertname: ALERT
 """
 
 
-def test_alert_of_a_lost_session(tmp_path):
-    """By promtool's own evaluation of the rule."""
-    text = SESSIONS.replace("RULES", str(MONITORING / "alerts.yml")).replace(
-        "WORDS", "its CephFS session is gone (evicted, blocklisted)")
-    file = tmp_path / "sessions.yml"
+def evaluated(file, text, **words):
+    """By promtool's own evaluation of the rules."""
+    for word, value in words.items():
+        text = text.replace(word, value)
     file.write_text(text)
     said, good = doors.promtool("test", "rules", file)
     assert good, said
+
+
+def test_alert_of_a_lost_session(tmp_path):
+    """After a minute: a quick reconnect fires nothing."""
+    evaluated(
+        tmp_path / "sessions.yml", SESSIONS,
+        RULES=str(MONITORING / "alerts.yml"),
+        WORDS="its CephFS session is gone (evicted, blocklisted)",
+        WHY="The plugin has no new CephFS client yet, or Reconnect is false, "
+            "or Reconnect_Timeout is over. See Ganesha's log.")
+
+
+@pytest.mark.parametrize("alert, severity, metric, summary, description", [
+    ("CephAsyncReconnected", "warning", "reconnects_total",
+     "the CephFS session was lost, a new client took its place",
+     "Find out why: ceph osd blocklist ls, the log of the MDS."),
+    ("CephAsyncLocksLost", "critical", "locks_lost_total",
+     "byte-range locks could not be taken again after a reconnect",
+     "Another client of CephFS may have changed the locked files.")])
+def test_alert_of_a_reconnect(tmp_path, alert, severity, metric, summary,
+                              description):
+    """For a quarter of an hour, once for a mount, also of the first one."""
+    evaluated(
+        tmp_path / "reconnects.yml", RECONNECTS,
+        RULES=str(MONITORING / "alerts.yml"), METRIC=metric, ALERT=alert,
+        SEVERITY=severity, SUMMARY=summary, DESCRIPTION=description)
 
 
 def test_dashboard_is_of_metrics_that_are(counted):
