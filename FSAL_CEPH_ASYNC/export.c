@@ -20,7 +20,7 @@
 #include "name.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "snapshot.h"
+#include "revive.h"
 
 #define MS_PER_S 1000
 
@@ -38,13 +38,24 @@ static void export_leave_upcalls(struct casync_export *exp)
 	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
 }
 
+/* If the client ends, they end with it. */
+static void export_drop_listings(struct casync_export *exp)
+{
+	struct casync_guard *guard = casync_mount_guard(exp->mount);
+
+	if (!casync_guard_enter_to_release(guard))
+		return;
+	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp));
+	casync_guard_leave(guard);
+}
+
 static void export_free(struct casync_export *exp)
 {
 	casync_watchdog_remove(exp);
 	casync_publish_remove(exp);
 	if (exp->mount != NULL) {
 		export_leave_upcalls(exp);
-		casync_dir_cache_drop(&exp->dir_cache, exp->ceph);
+		export_drop_listings(exp);
 		casync_mount_put(exp->mount);
 	}
 	if (exp->root_perms != NULL)
@@ -134,10 +145,25 @@ static const char *export_below_mount(const char *root, const char *path)
 	return path[len] == '/' ? path + len : NULL;
 }
 
-static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
-					const char *path,
-					struct fsal_obj_handle **handle,
-					struct fsal_attrlist *attrs_out)
+/* Begin a request that has no object yet. */
+static fsal_status_t export_begin(struct casync_export *exp)
+{
+	if (casync_guard_enter(casync_mount_guard(exp->mount)))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	return casync_keeper_answer(exp->mount,
+				    casync_status(-CASYNC_EBLOCKLISTED), false);
+}
+
+static fsal_status_t export_end(struct casync_export *exp, fsal_status_t status)
+{
+	status = casync_keeper_answer(exp->mount, status, false);
+	casync_guard_leave(casync_mount_guard(exp->mount));
+	return status;
+}
+
+static fsal_status_t export_walk(struct fsal_export *exp_hdl, const char *path,
+				 struct fsal_obj_handle **handle,
+				 struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
@@ -155,7 +181,7 @@ static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
 		return fsalstat(ERR_FSAL_NOENT, ENOENT);
 	}
 
-	rc = ceph_ll_walk(exp->ceph, below, &inode, &stx,
+	rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
 			  casync_statx_wanted(mask), 0, exp->root_perms);
 	if (rc < 0) {
 		LogCrit(COMPONENT_FSAL,
@@ -165,6 +191,19 @@ static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
 	}
 	casync_object_out(inode, &stx, handle, attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
+					const char *path,
+					struct fsal_obj_handle **handle,
+					struct fsal_attrlist *attrs_out)
+{
+	struct casync_export *exp = export_of(exp_hdl);
+	fsal_status_t status = export_begin(exp);
+
+	if (FSAL_IS_ERROR(status))
+		return status;
+	return export_end(exp, export_walk(exp_hdl, path, handle, attrs_out));
 }
 
 /* The host form is the wire form: little-endian everywhere. */
@@ -208,32 +247,19 @@ static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
 	struct casync_fileid id;
 	struct ceph_statx stx;
 	struct Inode *inode;
-	vinodeno_t vino;
+	fsal_status_t status;
 	int rc;
 
 	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-
-	vino.ino.val = id.ino;
-	vino.snapid.val = id.snapid;
-	rc = ceph_ll_lookup_vino(exp->ceph, vino, &inode);
-	if (rc < 0) /* no inode has that number (any more) */
-		return rc == -ENOENT || rc == -EINVAL
-			       ? fsalstat(ERR_FSAL_STALE, -rc)
-			       : casync_status(rc);
-
-	rc = ceph_ll_getattr(exp->ceph, inode, &stx, casync_statx_wanted(mask),
-			     0, exp->root_perms);
+	status = export_begin(exp);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	rc = casync_inode_of_id(exp, &id, casync_statx_wanted(mask), &inode,
+				&stx);
 	if (rc == 0)
-		rc = casync_snapshot_settle(exp->ceph, inode, &id, &stx,
-					    exp->root_perms);
-	if (rc < 0) {
-		ceph_ll_put(exp->ceph, inode);
-		return rc == -ENOENT ? fsalstat(ERR_FSAL_STALE, ENOENT)
-				     : casync_status(rc);
-	}
-	casync_object_out(inode, &stx, handle, attrs_out);
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+		casync_object_out(inode, &stx, handle, attrs_out);
+	return export_end(exp, casync_status(rc));
 }
 
 static void export_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
@@ -244,23 +270,40 @@ static void export_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
 	*handle = &casync_fd_of(fd)->obj->handle;
 }
 
-static fsal_status_t export_get_fs_dynamic_info(struct fsal_export *exp_hdl,
-						struct fsal_obj_handle *obj_hdl,
-						fsal_dynamicfsinfo_t *info)
+static int export_statfs(struct casync_object *obj, struct statvfs *vfs)
 {
-	struct casync_export *exp = export_of(exp_hdl);
-	struct statvfs vfs;
+	struct casync_export *exp = obj->exp;
 	int rc;
 
 	/* Each call asks a monitor, and waits for it without a timeout. */
 	if (!casync_waiter_limit_enter(&exp->statfs, CASYNC_LANE_WORKER,
 				       STATFS_WORKERS))
-		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
+		return -EAGAIN;
 	/* By inode: below a quota CephFS answers with the quota's values. */
-	rc = ceph_ll_statfs(exp->ceph, casync_object_of(obj_hdl)->inode, &vfs);
+	rc = ceph_ll_statfs(casync_export_ceph(exp), obj->inode, vfs);
 	casync_waiter_limit_leave(&exp->statfs, CASYNC_LANE_WORKER);
-	if (rc < 0)
-		return casync_status(rc);
+	return rc;
+}
+
+static fsal_status_t export_get_fs_dynamic_info(struct fsal_export *exp_hdl,
+						struct fsal_obj_handle *obj_hdl,
+						fsal_dynamicfsinfo_t *info)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	fsal_status_t status;
+	struct statvfs vfs = {0};
+	int rc = casync_revive_begin(obj);
+
+	(void)exp_hdl;
+	if (rc == 0) {
+		rc = export_statfs(obj, &vfs);
+		status = casync_revive_answer(obj, casync_status(rc));
+		casync_revive_end(obj);
+	} else {
+		status = casync_revive_answer(obj, casync_status(rc));
+	}
+	if (FSAL_IS_ERROR(status))
+		return status;
 
 	memset(info, 0, sizeof(*info));
 	info->total_bytes = vfs.f_frsize * vfs.f_blocks;
@@ -353,12 +396,13 @@ static int export_mount_export(struct casync_export *exp,
 		.timeout_s = keys->tuning.mount_timeout,
 		.session_timeout_s = keys->tuning.session_timeout,
 		.unmount_timeout_s = keys->tuning.drain_timeout,
+		.reconnect = keys->tuning.reconnect,
+		.reconnect_timeout_s = keys->tuning.reconnect_timeout,
 	};
 	int rc = casync_mount_get(&key, &params, &exp->mount);
 
 	if (rc != 0)
 		return rc;
-	exp->ceph = casync_mount_ceph(exp->mount);
 	exp->delegations = casync_mount_delegations(exp->mount);
 	exp->session = casync_mount_session(exp->mount);
 	return 0;
@@ -375,10 +419,10 @@ static int export_check_is_directory(struct casync_export *exp)
 	int rc = -ENOENT;
 
 	if (below != NULL)
-		rc = ceph_ll_walk(exp->ceph, below, &inode, &stx,
+		rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
 				  CEPH_STATX_MODE, 0, exp->root_perms);
 	if (rc == 0) {
-		ceph_ll_put(exp->ceph, inode);
+		ceph_ll_put(casync_export_ceph(exp), inode);
 		rc = S_ISDIR(stx.stx_mode) ? 0 : -ENOTDIR;
 	}
 	if (rc != 0)
@@ -387,6 +431,28 @@ static int export_check_is_directory(struct casync_export *exp)
 			": cannot export path '%s' (mounted: '%s'): %s",
 			exp->export.export_id, path,
 			casync_mount_path(exp->mount), strerror(-rc));
+	return rc;
+}
+
+/* The first calls of the export.  Another export's mount may be without a
+ * client just now. */
+static int export_look_around(struct casync_export *exp,
+			      struct casync_layout_texts **texts)
+{
+	struct casync_guard *guard = casync_mount_guard(exp->mount);
+	int rc;
+
+	if (!casync_guard_enter(guard)) {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16
+			": its mount has lost its CephFS session and gets a new one; add the export again",
+			exp->export.export_id);
+		return -EAGAIN;
+	}
+	rc = export_check_is_directory(exp);
+	if (rc == 0)
+		rc = casync_layout_prepare(exp, &exp->keys, texts);
+	casync_guard_leave(guard);
 	return rc;
 }
 
@@ -412,9 +478,7 @@ static fsal_status_t export_set_up(struct casync_export *exp,
 
 	rc = export_mount_export(exp, &module->keys);
 	if (rc == 0)
-		rc = export_check_is_directory(exp);
-	if (rc == 0)
-		rc = casync_layout_prepare(exp, &exp->keys, &texts);
+		rc = export_look_around(exp, &texts);
 	if (rc != 0)
 		return casync_status(rc);
 	casync_layout_replace(&exp->layout, texts);

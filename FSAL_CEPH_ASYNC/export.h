@@ -24,10 +24,9 @@
 #include "workers.h"
 
 struct casync_export {
-	struct fsal_export export;    /**< Ganesha's part. */
-	struct casync_mount *mount;   /**< Held until release. */
-	struct ceph_mount_info *ceph; /**< casync_mount_ceph(mount). */
-	bool delegations;	      /**< casync_mount_delegations(mount). */
+	struct fsal_export export;  /**< Ganesha's part. */
+	struct casync_mount *mount; /**< Held until release. */
+	bool delegations;	    /**< casync_mount_delegations(mount). */
 	/** Credentials to open files: Ganesha has checked access, and the
 	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;
@@ -55,6 +54,13 @@ struct casync_export {
 static inline struct casync_export *casync_export_current(void)
 {
 	return container_of(op_ctx->fsal_export, struct casync_export, export);
+}
+
+/** The libcephfs handle.  The caller is in the mount's guard. */
+static inline struct ceph_mount_info *
+casync_export_ceph(const struct casync_export *exp)
+{
+	return casync_mount_ceph(exp->mount);
 }
 
 /** m_ops.create_export. */

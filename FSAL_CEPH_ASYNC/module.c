@@ -22,6 +22,7 @@
 #include "prometheus.h"
 #include "recalls.h"
 #include "reload.h"
+#include "restore.h"
 #include "service.h"
 #include "stay.h"
 #include "stats_dbus.h"
@@ -193,6 +194,7 @@ MODULE_INIT void casync_module_init(void)
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
 	casync_stats_dbus_init(fsal);
 	casync_obj_ops_init(&module.obj_ops);
+	casync_restore_init();
 }
 
 MODULE_FINI void casync_module_fini(void)

@@ -5,7 +5,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "filehandle.h"
-#include "leases.h"
+#include "guarded.h"
 #include "obj_ops.h"
 #include "object.h"
 
@@ -41,37 +41,15 @@ void casync_obj_ops_init(struct fsal_obj_ops *ops)
 	ops->handle_to_wire = obj_ops_handle_to_wire;
 	ops->handle_to_key = obj_ops_handle_to_key;
 
-	ops->lookup = casync_lookup;
-	ops->mkdir = casync_mkdir;
-	ops->mknode = casync_mknode;
-	ops->symlink = casync_symlink;
-	ops->readlink = casync_readlink;
-	ops->link = casync_link;
-	ops->rename = casync_rename;
-	ops->unlink = casync_unlink;
-	ops->readdir = casync_readdir;
-	ops->getattrs = casync_getattrs;
-	ops->setattr2 = casync_setattr2;
-
-	ops->open2 = casync_open2;
-	ops->reopen2 = casync_reopen2;
+	/* These release, which they may do without the guard, or ask for
+	 * nothing. */
 	ops->status2 = casync_status2;
 	ops->close = casync_close;
 	ops->close2 = casync_close2;
 	ops->close_func = casync_fd_close;
+	ops->io_advise = casync_io_advise;
+	/* Within the guard already: an operation on the object needs the fd. */
 	ops->reopen_func = casync_fd_reopen;
 
-	ops->read2 = casync_read2;
-	ops->write2 = casync_write2;
-	ops->commit2 = casync_commit2;
-	ops->fallocate = casync_fallocate;
-	ops->seek2 = casync_seek2;
-	ops->io_advise = casync_io_advise;
-	ops->lock_op2 = casync_lock_op2;
-	ops->lease_op2 = casync_lease_op2;
-
-	ops->getxattrs = casync_getxattrs;
-	ops->setxattrs = casync_setxattrs;
-	ops->removexattrs = casync_removexattrs;
-	ops->listxattrs = casync_listxattrs;
+	casync_guarded_init(ops);
 }

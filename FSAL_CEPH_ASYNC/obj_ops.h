@@ -18,6 +18,8 @@
 
 #include "fsal_api.h"
 
+struct casync_fd;
+struct casync_mount;
 struct casync_object;
 
 /** Fill in the operations of files, directories and all others. */
@@ -123,6 +125,25 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 			      fsal_lock_op_t lock_op,
 			      fsal_lock_param_t *request_lock,
 			      fsal_lock_param_t *conflicting_lock);
+
+/** Note what a lost client knows of the files that have locks, on the keeper's
+ * thread. */
+void casync_locks_see(struct casync_mount *mount);
+
+/**
+ * Take all locks of a mount again, through a new client (lock_records.h).
+ *
+ * @param[in]  lost   Called for each fd whose lock somebody else has got, or
+ *                    whose file was changed meanwhile.
+ * @param[out] taken  Number of locks.
+ * @param[out] gone   The same of those that are lost.
+ *
+ * @return 0 or a negative errno: the session is lost again.
+ */
+int casync_locks_take_again(struct casync_mount *mount,
+			    void (*lost)(struct casync_object *obj,
+					 struct casync_fd *fd),
+			    uint64_t *taken, uint64_t *gone);
 
 /* xattr.c */
 fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,

@@ -132,9 +132,28 @@ static void reload_adopt(struct casync_export *exp,
 	casync_keys_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);
-	casync_mount_tune(exp->mount, exp->export.export_id,
-			  exp->keys.tuning.drain_timeout);
+	casync_mount_tune(exp->mount, exp->export.export_id, &exp->keys.tuning);
 	casync_layout_replace(&exp->layout, texts);
+}
+
+/* It asks Ceph for pools. */
+static int reload_prepare_layout(struct casync_export *exp,
+				 const struct casync_export_keys *fresh,
+				 struct casync_layout_texts **texts)
+{
+	struct casync_guard *guard = casync_mount_guard(exp->mount);
+	int rc;
+
+	if (!casync_guard_enter(guard)) {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16
+			": not reloaded: its CephFS session is lost; reload again once it serves",
+			exp->export.export_id);
+		return -EAGAIN;
+	}
+	rc = casync_layout_prepare(exp, fresh, texts);
+	casync_guard_leave(guard);
+	return rc;
 }
 
 /* All steps that can fail come first. */
@@ -152,7 +171,7 @@ reload_export_locked(struct casync_export *exp,
 	if (!FSAL_IS_ERROR(status) && reload_takes_remount(exp, &fresh))
 		status = fsalstat(ERR_FSAL_INVAL, 0);
 	if (!FSAL_IS_ERROR(status)) {
-		rc = casync_layout_prepare(exp, &fresh, &texts);
+		rc = reload_prepare_layout(exp, &fresh, &texts);
 		if (rc == 0)
 			reload_adopt(exp, &fresh, texts);
 		status = casync_status(rc);

@@ -16,6 +16,13 @@
 #define CASYNC_NS_PER_MS UINT64_C(1000000)
 #define CASYNC_NS_PER_S UINT64_C(1000000000)
 
+/** A time of any clock in nanoseconds. */
+static inline uint64_t casync_timespec_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * CASYNC_NS_PER_S +
+	       (uint64_t)time->tv_nsec;
+}
+
 /** Now, by CLOCK_MONOTONIC. */
 static inline uint64_t casync_now_ns(void)
 {

@@ -19,8 +19,8 @@ static const struct {
 	int error;
 	fsal_errors_t major;
 } ceph_errors[] = {
-	/* The session is lost, and nothing here restores it.  A status that
-	 * makes the client retry would hang it for ever. */
+	/* The session is lost.  Where a new one comes, the client is asked to
+	 * retry (keeper.h); else that would hang it for ever. */
 	{CASYNC_EBLOCKLISTED, ERR_FSAL_IO},
 	{ENOTCONN, ERR_FSAL_IO},
 	/* libcephfs no longer knows the Fh, after an eviction. */

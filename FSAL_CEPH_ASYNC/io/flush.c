@@ -54,9 +54,12 @@ static int flush_sync_inode(struct casync_object *obj)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(obj);
-	int rc = ceph_ll_sync_inode(obj->exp->ceph, obj->inode, 0);
+	int rc =
+		ceph_ll_sync_inode(casync_export_ceph(obj->exp), obj->inode, 0);
 
 	flush_count_flush(obj->exp, rc, began_ns);
+	/* Before a write fails because of it: that one shall be retried. */
+	casync_session_heard(obj->exp->session, -rc);
 	if (rc == 0) {
 		casync_file_size_flushed(obj, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,

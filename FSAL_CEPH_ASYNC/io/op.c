@@ -16,6 +16,7 @@
 #include "op_metrics.h"
 #include "parts.h"
 #include "pool.h"
+#include "revive.h"
 
 /* The request, and its groups, may be freed while done_cb still runs. */
 static void op_copy_creds(struct casync_op *op, const struct user_cred *from)
@@ -92,7 +93,9 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	struct fsal_io_arg *arg = op->arg;
 	void *caller_arg = op->caller_arg;
 
+	status = casync_revive_answer(op->obj, status);
 	casync_op_count_unsubmitted(op, status);
+	casync_revive_end(op->obj);
 	/* First: after the answer the export may be freed. */
 	op_free(op);
 	arg->io_amount = 0;
@@ -160,6 +163,13 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	}
 	/* fsal_start_io takes a reservation only if no state has one. */
 	op->share_held = state == NULL;
+	rc = casync_revive_fd(obj, casync_fd_of(op->fsal_fd));
+	if (rc < 0) {
+		op_release_fd(op);
+		op->fsal_fd = NULL;
+		*status = casync_status(rc);
+		return CASYNC_OP_REFUSED;
+	}
 
 	op->work.run = later;
 	op->entry.called = op_called;
@@ -207,6 +217,8 @@ void casync_op_end(struct casync_op *op)
 	ctx.creds = op->creds;
 
 	op_release_fd(op);
+	op->status = casync_revive_answer(op->obj, op->status);
+	casync_revive_end(op->obj);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
 	casync_op_count(op);
 	op_store_outcome(op);

@@ -57,7 +57,6 @@ void casync_op_count(const struct casync_op *op)
 	if (!CASYNC_METRICS_ON)
 		return;
 	casync_count_answer(shard, op_metrics_kind(op), op->status);
-	casync_session_heard(op->exp->session, op->status.minor);
 	if (op->entry.waited_ns != 0)
 		casync_observe(shard, CASYNC_H_THROTTLE, op->entry.waited_ns);
 	if (op->entry.refused != 0)

@@ -32,10 +32,12 @@ enum rest {
 static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
 			   int64_t offset, char *to, size_t length_bytes)
 {
-	int64_t rc = ceph_ll_read(op->exp->ceph, fh, offset, length_bytes, to);
+	int64_t rc = ceph_ll_read(casync_export_ceph(op->exp), fh, offset,
+				  length_bytes, to);
 
 	if (rc > 0 && to[rc - 1] == '\0' && casync_file_size_shrunk(op->obj))
-		rc = ceph_ll_read(op->exp->ceph, fh, offset, length_bytes, to);
+		rc = ceph_ll_read(casync_export_ceph(op->exp), fh, offset,
+				  length_bytes, to);
 	return rc;
 }
 
@@ -80,7 +82,7 @@ static void repair_check_end_of_file(struct casync_op *op)
 	uint64_t generation = casync_file_size_generation(op->obj);
 	struct ceph_statx stx;
 
-	if (ceph_ll_getattr(op->exp->ceph, op->obj->inode, &stx,
+	if (ceph_ll_getattr(casync_export_ceph(op->exp), op->obj->inode, &stx,
 			    CEPH_STATX_SIZE, 0, op->exp->root_perms) != 0)
 		return;
 	casync_file_size_seen(op->obj, stx.stx_size, generation);

@@ -162,6 +162,10 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 		return;
 	}
+	if (casync_state_lost_a_lock(read_arg->state)) {
+		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
+		return;
+	}
 	casync_lease_let_go(op->obj);
 	rw_start(op, bypass);
 }
@@ -196,7 +200,9 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 
 	casync_lease_let_go(op->obj);
 	/* libcephfs asserts on a write to a snapshot. */
-	if (op->obj->id.snapid != CEPH_NOSNAP)
+	if (casync_state_lost_a_lock(write_arg->state))
+		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
+	else if (op->obj->id.snapid != CEPH_NOSNAP)
 		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));
 	else if (rw_past_last_offset(op))
 		casync_op_fail(op, fsalstat(ERR_FSAL_FBIG, EFBIG));

@@ -70,7 +70,8 @@ static int64_t submit_part(struct casync_op *op, struct casync_part *part)
 	if (op->kind == CASYNC_OP_WRITE &&
 	    casync_flush_is_unjournaled(&op->obj->flush))
 		return -EIO;
-	return ceph_ll_nonblocking_readv_writev(op->exp->ceph, &part->io);
+	return ceph_ll_nonblocking_readv_writev(casync_export_ceph(op->exp),
+						&part->io);
 }
 
 static void submit_parts(struct casync_op *op)
@@ -102,6 +103,9 @@ static void submit_parts(struct casync_op *op)
 		else if (!__atomic_load_n(&part->armed, __ATOMIC_RELAXED))
 			called_back++;
 	}
+	/* The hold keeps the op in the guard until here. */
+	if (op->kind == CASYNC_OP_WRITE)
+		casync_lock_records_written(op->obj);
 	if (called_back == op->part_count)
 		casync_count(casync_metrics_shard(&op->exp->metrics),
 			     CASYNC_C_INLINE, 1);

@@ -340,14 +340,17 @@ int casync_connect_end_session(struct casync_client *client,
 struct teardown {
 	struct casync_deadline_call call;
 	struct ceph_mount_info *ceph;
+	bool lost;
 };
 
 static int connect_unmount(struct casync_deadline_call *call)
 {
-	struct ceph_mount_info *ceph =
-		container_of(call, struct teardown, call)->ceph;
+	struct teardown *teardown = container_of(call, struct teardown, call);
+	struct ceph_mount_info *ceph = teardown->ceph;
 
-	if (ceph_is_mounted(ceph))
+	if (teardown->lost)
+		(void)ceph_abort_conn(ceph);
+	else if (ceph_is_mounted(ceph))
 		(void)ceph_unmount(ceph);
 	(void)ceph_release(ceph);
 	return 0;
@@ -397,6 +400,7 @@ void casync_disconnect_begin(struct casync_client *client)
 	teardown = gsh_calloc(1, sizeof(*teardown));
 	teardown->call.run = connect_unmount;
 	teardown->ceph = client->ceph;
+	teardown->lost = client->lost;
 	rc = casync_deadline_call_begin(&teardown->call);
 	if (rc == 0) {
 		client->ending = &teardown->call;

@@ -13,6 +13,8 @@
 #include <stdint.h>
 
 #include "gsh_list.h"
+#include "guard.h"
+#include "keeper.h"
 #include "mount.h"
 #include "session.h"
 
@@ -37,6 +39,7 @@ struct casync_client {
 
 	struct ceph_mount_info *ceph;
 	bool stuck; /**< A call does not return: never freed. */
+	bool lost;  /**< Its session is: do not wait for the MDS. */
 	struct casync_deadline_call
 		*ending; /**< Between the halves of a disconnect. */
 };
@@ -48,6 +51,11 @@ struct casync_mount {
 	unsigned int users; /**< Exports and waiters; under its lock. */
 
 	struct casync_client client;
+	struct casync_mount_params params; /**< To connect again. */
+	struct casync_guard guard;	   /**< Around all uses of it. */
+	struct casync_keeper keeper;
+	/** An earlier client did not end: the mount is never freed. */
+	bool left_client;
 	int64_t fscid;
 	struct casync_upcalls upcalls;
 	struct casync_session session;
@@ -67,9 +75,9 @@ void casync_client_free(struct casync_client *client);
  * @param[in] first  The first try; only it may return CASYNC_CONNECT_AGAIN.
  *
  * @return 0.  CASYNC_CONNECT_AGAIN: our session is older than the last restart
- *         of the MDS; the caller must end the sessions of all exports
- *         (stale_sessions.h), and call casync_disconnect(), before the second
- *         try.  A negative errno: a log line has named the key at fault; the
+ *         of the MDS; at the start of the process the caller must end the
+ *         sessions of all exports (stale_sessions.h), later they are ours; it
+ *         must call casync_disconnect() before the second try.  A negative errno: a log line has named the key at fault; the
  *         caller must call casync_disconnect().
  */
 int casync_connect(struct casync_mount *mount,

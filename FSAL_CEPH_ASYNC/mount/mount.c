@@ -12,6 +12,7 @@
 #include "identity.h"
 #include "mount.h"
 #include "reclaim.h"
+#include "reconnect.h"
 #include "text.h"
 
 /*
@@ -26,53 +27,17 @@ static GLIST_HEAD(mounts);
 /* Mounts whose unmount does not return.  libcephfs may still use them. */
 static GLIST_HEAD(left_behind);
 
-struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount)
-{
-	return mount->client.ceph;
-}
-
-int64_t casync_mount_fscid(const struct casync_mount *mount)
-{
-	return mount->fscid;
-}
-
-uint64_t casync_mount_time_ns(const struct casync_mount *mount)
-{
-	return __atomic_load_n(&mount->mounted_ns, __ATOMIC_RELAXED);
-}
-
-bool casync_mount_delegations(const struct casync_mount *mount)
-{
-	return mount->delegations;
-}
-
-struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount)
-{
-	return &mount->upcalls;
-}
-
-struct casync_object_table *
-casync_mount_object_table(struct casync_mount *mount)
-{
-	return &mount->upcalls.table;
-}
-
-struct casync_session *casync_mount_session(struct casync_mount *mount)
-{
-	return &mount->session;
-}
-
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
-		       uint32_t unmount_timeout_s)
+		       const struct casync_tuning *tuning)
 {
-	if (export_id == mount->client.export_id)
-		__atomic_store_n(&mount->client.unmount_timeout_s,
-				 unmount_timeout_s, __ATOMIC_RELAXED);
-}
-
-const char *casync_mount_path(const struct casync_mount *mount)
-{
-	return mount->client.path;
+	if (export_id != mount->client.export_id)
+		return;
+	__atomic_store_n(&mount->client.unmount_timeout_s,
+			 tuning->drain_timeout, __ATOMIC_RELAXED);
+	__atomic_store_n(&mount->keeper.reconnect, tuning->reconnect,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&mount->keeper.timeout_s, tuning->reconnect_timeout,
+			 __ATOMIC_RELAXED);
 }
 
 /* A name for the metrics; freed with gsh_free(). */
@@ -101,6 +66,10 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->client.export_id = params->export_id;
 	mount->client.unmount_timeout_s = params->unmount_timeout_s;
 	mount->client.use_old_uuid = params->use_old_uuid;
+	mount->params = *params;
+	mount->params.ceph_options = mount->client.ceph_options;
+	mount->keeper.reconnect = params->reconnect;
+	mount->keeper.timeout_s = params->reconnect_timeout_s;
 	mount->session.client = mount_client_name(key);
 	mount->state = CASYNC_MOUNT_BUILDING;
 	casync_upcalls_init(&mount->upcalls);
@@ -133,6 +102,21 @@ mount_find_locked(const struct casync_mount_key *key)
 	return NULL;
 }
 
+/* End its keeper and its client.  False: a call of libcephfs does not return.
+ * Then the mount must never be changed or freed. */
+static bool mount_end(struct casync_mount *mount)
+{
+	uint32_t timeout_s = casync_connect_end_time_s(&mount->client);
+
+	if (!casync_keeper_stop(mount, timeout_s))
+		return false;
+	/* The MDS does not know a lost session, and would not answer. */
+	mount->client.lost = casync_session_state(&mount->session) ==
+			     CASYNC_SESSION_LOST;
+	return casync_disconnect(&mount->client, timeout_s) &&
+	       !mount->left_client;
+}
+
 static void mount_drop_locked(struct casync_mount *mount)
 {
 	bool gone;
@@ -143,8 +127,7 @@ static void mount_drop_locked(struct casync_mount *mount)
 	/* It stays registered: its successor waits until it is gone. */
 	mount->state = CASYNC_MOUNT_CLOSING;
 	pthread_mutex_unlock(&mounts_lock);
-	gone = casync_disconnect(&mount->client,
-				 casync_connect_end_time_s(&mount->client));
+	gone = mount_end(mount);
 	pthread_mutex_lock(&mounts_lock);
 	glist_del(&mount->link);
 	pthread_cond_broadcast(&mount_changed);
@@ -166,8 +149,10 @@ static int mount_build(struct casync_mount *mount,
 			     ? casync_connect(mount, params, false)
 			     : -ETIMEDOUT;
 	}
-	if (rc == 0)
+	if (rc == 0) {
 		casync_stale_sessions_forget();
+		rc = casync_keeper_start(mount, casync_reconnect);
+	}
 	return rc;
 }
 
@@ -252,7 +237,10 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	int rc;
 
 	casync_connect_uuid(&mount->client, nodeid, uuid, sizeof(uuid));
+	if (!casync_guard_enter(&mount->guard))
+		return -EAGAIN;
 	rc = casync_reclaim_session(mount->client.ceph, uuid, timeout_s);
+	casync_guard_leave(&mount->guard);
 	if (rc == -ENOENT) /* the node did not serve this mount */
 		return 0;
 	if (rc == -ETIMEDOUT) /* it must never be used again: reclaim.h */

@@ -16,6 +16,9 @@
 
 #include <cephfs/libcephfs.h>
 
+#include "guard.h"
+#include "keeper.h"
+#include "tuning.h"
 #include "upcalls.h"
 
 /** What makes two exports share a mount.  Strings may be NULL (unset). */
@@ -38,6 +41,8 @@ struct casync_mount_params {
 	uint32_t timeout_s;
 	uint32_t session_timeout_s;
 	uint32_t unmount_timeout_s;
+	uint32_t reconnect; /**< boolean */
+	uint32_t reconnect_timeout_s;
 };
 
 struct casync_mount;
@@ -69,7 +74,7 @@ int casync_mount_get(const struct casync_mount_key *key,
  */
 void casync_mount_put(struct casync_mount *mount);
 
-/** The libcephfs handle, valid while the caller holds the mount. */
+/** The libcephfs handle, valid while the caller is in the mount's guard. */
 struct ceph_mount_info *casync_mount_ceph(const struct casync_mount *mount);
 
 /** File system cluster id, the third word of a handle. */
@@ -88,9 +93,13 @@ struct casync_upcalls *casync_mount_upcalls(struct casync_mount *mount);
 struct casync_object_table *
 casync_mount_object_table(struct casync_mount *mount);
 
-/** Set the unmount timeout after a reload.  Only the first export's is used. */
+/** Take over Drain_Timeout, Reconnect and Reconnect_Timeout after a reload.
+ * Only those of the mount's first export are used. */
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
-		       uint32_t unmount_timeout_s);
+		       const struct casync_tuning *tuning);
+
+/** Around all uses of the client, its Inodes and Fhs. */
+struct casync_guard *casync_mount_guard(struct casync_mount *mount);
 
 /** The state of its session; valid while the caller holds the mount. */
 struct casync_session *casync_mount_session(struct casync_mount *mount);

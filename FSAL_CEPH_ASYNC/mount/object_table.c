@@ -13,7 +13,7 @@
 
 static size_t object_table_bucket_of(const struct casync_object *obj)
 {
-	return (uint64_t)(uintptr_t)obj->inode * SPREAD >> 49;
+	return (obj->id.ino + obj->id.snapid) * SPREAD >> 49;
 }
 
 _Static_assert(CASYNC_OBJECT_TABLE_BUCKETS == 1 << (64 - 49),
@@ -44,11 +44,14 @@ void casync_object_table_destroy(struct casync_object_table *table)
 	gsh_free(table->buckets);
 }
 
+/* Is an Inode of that client in the table?  Another client's may have had the
+ * same address. */
 static bool object_table_there_locked(const struct casync_object *list,
-				      const struct Inode *inode)
+				      const struct Inode *inode,
+				      uint32_t generation)
 {
 	for (; list != NULL; list = list->next_in_table) {
-		if (list->inode == inode)
+		if (list->inode == inode && list->generation == generation)
 			return true;
 	}
 	return false;
@@ -62,9 +65,28 @@ bool casync_object_table_enter(struct casync_object_table *table,
 	bool shared;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	shared = object_table_there_locked(*head, obj->inode);
+	shared = object_table_there_locked(*head, obj->inode, obj->generation);
 	obj->next_in_table = *head;
 	*head = obj;
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
+	return shared;
+}
+
+bool casync_object_table_renew(struct casync_object_table *table,
+			       struct casync_object *obj, struct Inode *inode,
+			       uint32_t generation)
+{
+	size_t bucket = object_table_bucket_of(obj);
+	bool shared;
+
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
+	shared = object_table_there_locked(table->buckets[bucket], inode,
+					   generation);
+	if (obj->generation != generation) {
+		obj->inode = inode;
+		__atomic_store_n(&obj->generation, generation,
+				 __ATOMIC_RELEASE);
+	}
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return shared;
 }
@@ -80,7 +102,8 @@ bool casync_object_table_leave(struct casync_object_table *table,
 	while (*at != obj)
 		at = &(*at)->next_in_table;
 	*at = obj->next_in_table;
-	last = !object_table_there_locked(table->buckets[bucket], obj->inode);
+	last = !object_table_there_locked(table->buckets[bucket], obj->inode,
+					  obj->generation);
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return last;
 }

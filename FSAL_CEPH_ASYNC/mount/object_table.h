@@ -10,6 +10,9 @@
  * everything that an export's cache may hold is invalidated, and Ganesha has no
  * list of that.
  *
+ * An Inode is of one client of the mount (guard.h).  References are counted for
+ * each client by itself.
+ *
  * The locks are leaves.
  */
 #ifndef CASYNC_OBJECT_TABLE_H
@@ -18,7 +21,9 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
+struct Inode;
 struct casync_export;
 struct casync_object;
 
@@ -37,13 +42,23 @@ void casync_object_table_init(struct casync_object_table *table);
 void casync_object_table_destroy(struct casync_object_table *table);
 
 /**
- * Add an object; its inode must be set.
+ * Add an object; its id, inode and generation must be set.
  *
  * @return Whether another object of the Inode is in the table: then the caller
  *         must drop the reference that came with this object.
  */
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj);
+
+/**
+ * Give an object the Inode of another client, unless another thread has.
+ *
+ * @return Whether an object of the Inode is in the table: then the caller must
+ *         drop the reference that came with this one.
+ */
+bool casync_object_table_renew(struct casync_object_table *table,
+			       struct casync_object *obj, struct Inode *inode,
+			       uint32_t generation);
 
 /**
  * Remove an object.

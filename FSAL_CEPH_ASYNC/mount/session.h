@@ -43,22 +43,24 @@ static inline bool casync_session_error(int error)
 }
 
 /**
- * Note an answer of libcephfs.
+ * Note an answer of libcephfs: does it show that the session is lost?
  *
- * @param[in] error  A positive errno; 0: a call that needs the session has
- *                   succeeded.
+ * @param[in] error  A positive errno; 0: success, which tells nothing: it may
+ *                   come from memory.
  */
 static inline void casync_session_heard(struct casync_session *session,
 					int error)
 {
-	bool lost = casync_session_error(error);
-
-	/* Another error tells nothing about the session. */
-	if (error != 0 && !lost)
-		return;
 	/* All CPUs share this cache line, so write only a change. */
-	if (__atomic_load_n(&session->lost, __ATOMIC_RELAXED) != lost)
-		__atomic_store_n(&session->lost, lost, __ATOMIC_RELAXED);
+	if (casync_session_error(error) &&
+	    !__atomic_load_n(&session->lost, __ATOMIC_RELAXED))
+		__atomic_store_n(&session->lost, true, __ATOMIC_RELAXED);
+}
+
+/** The session serves, or a new one is in its place. */
+static inline void casync_session_found(struct casync_session *session)
+{
+	__atomic_store_n(&session->lost, false, __ATOMIC_RELAXED);
 }
 
 static inline enum casync_session_state

@@ -8,7 +8,13 @@
 #include "filehandle.h"
 #include "upcalls.h"
 
-enum event_kind { RELEASE, INVALIDATE, INVALIDATE_DIRECTORY, ALL };
+enum event_kind {
+	RELEASE,
+	INVALIDATE,
+	INVALIDATE_DIRECTORY,
+	ALL,	  /* the queue was full */
+	ALL_ANEW, /* a new client is in place of the old one */
+};
 
 static __thread bool in_upcall;
 
@@ -68,10 +74,6 @@ static void upcalls_invalidate_one_of_all(void *up, const void *key)
 static void upcalls_invalidate_all(struct casync_upcalls *upcalls,
 				   struct casync_export *exp)
 {
-	LogWarn(COMPONENT_FSAL,
-		"export %" PRIu16
-		": too many changes by other clients to queue; all cached objects are invalidated",
-		exp->export.export_id);
 	casync_object_table_visit(&upcalls->table, exp,
 				  upcalls_invalidate_one_of_all,
 				  (void *)exp->export.up_ops);
@@ -94,11 +96,22 @@ static void upcalls_count_release(struct casync_export *exp,
 		upcalls_count(exp, CASYNC_C_CAPS_KEPT);
 }
 
-static void upcalls_tell(struct casync_upcalls *upcalls,
-			 struct casync_export *exp,
-			 const struct casync_upcall *event)
+/* Drop the listings that read ahead; entries of them hold inodes too. */
+static void upcalls_drop_listings(struct casync_export *exp)
 {
+	struct casync_guard *guard = casync_mount_guard(exp->mount);
+
+	if (!casync_guard_enter_to_release(guard))
+		return;
+	casync_dir_cache_drop(&exp->dir_cache, casync_mount_ceph(exp->mount));
+	casync_guard_leave(guard);
+}
+
+static void upcalls_tell(struct casync_export *exp, const void *arg)
+{
+	struct casync_upcalls *upcalls = casync_mount_upcalls(exp->mount);
 	const struct fsal_up_vector *up = exp->export.up_ops;
+	const struct casync_upcall *event = arg;
 	struct casync_fileid id = {
 		.ino = event->ino,
 		.snapid = event->snapid,
@@ -113,8 +126,7 @@ static void upcalls_tell(struct casync_upcalls *upcalls,
 	casync_upcalls_enter();
 	switch ((enum event_kind)event->kind) {
 	case RELEASE:
-		/* Entries that were read ahead hold inodes too. */
-		casync_dir_cache_drop(&exp->dir_cache, exp->ceph);
+		upcalls_drop_listings(exp);
 		upcalls_count_release(exp, up->try_release(up, &handle, 0));
 		break;
 	case INVALIDATE:
@@ -128,6 +140,12 @@ static void upcalls_tell(struct casync_upcalls *upcalls,
 		upcalls_count(exp, CASYNC_C_INVALIDATES);
 		break;
 	case ALL:
+		LogWarn(COMPONENT_FSAL,
+			"export %" PRIu16
+			": too many changes by other clients to queue; all cached objects are invalidated",
+			exp->export.export_id);
+		/* fall through */
+	case ALL_ANEW:
 		upcalls_invalidate_all(upcalls, exp);
 		upcalls_count(exp, CASYNC_C_INVALIDATES);
 		break;
@@ -135,9 +153,11 @@ static void upcalls_tell(struct casync_upcalls *upcalls,
 	casync_upcalls_exit();
 }
 
-/* While an upcall runs, its export stays in the list. */
-static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
-					const struct casync_upcall *event)
+/* While a visit runs, its export stays in the list. */
+static void upcalls_visit_locked(struct casync_upcalls *upcalls,
+				 void (*visit)(struct casync_export *exp,
+					       const void *arg),
+				 const void *arg)
 {
 	struct casync_upcalls_entry *entry;
 	struct casync_export *exp;
@@ -148,7 +168,7 @@ static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
 		exp = container_of(entry, struct casync_export, upcalls);
 		entry->busy++;
 		pthread_mutex_unlock(&upcalls->lock);
-		upcalls_tell(upcalls, exp, event);
+		visit(exp, arg);
 		pthread_mutex_lock(&upcalls->lock);
 		entry->busy--;
 		next = node->next;
@@ -158,15 +178,38 @@ static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
 	}
 }
 
+static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
+					const struct casync_upcall *event)
+{
+	upcalls_visit_locked(upcalls, upcalls_tell, event);
+}
+
+static void upcalls_visit_plainly(struct casync_export *exp, const void *arg)
+{
+	void (*const *visit)(struct casync_export *exp) = arg;
+
+	(*visit)(exp);
+}
+
+void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
+				  void (*visit)(struct casync_export *exp))
+{
+	pthread_mutex_lock(&upcalls->lock);
+	upcalls_visit_locked(upcalls, upcalls_visit_plainly, &visit);
+	pthread_mutex_unlock(&upcalls->lock);
+}
+
 static bool upcalls_next_locked(struct casync_upcalls *upcalls,
 				struct casync_upcall *event)
 {
 	if (upcalls->overflown) {
 		/* It is later than the queued events, and covers them. */
+		*event = (struct casync_upcall){
+			.kind = upcalls->renewed ? ALL_ANEW : ALL};
 		upcalls->overflown = false;
+		upcalls->renewed = false;
 		upcalls->first = 0;
 		upcalls->event_count = 0;
-		*event = (struct casync_upcall){.kind = ALL};
 		return true;
 	}
 	if (upcalls->event_count == 0)
@@ -225,6 +268,21 @@ static void upcalls_queue_inode(struct casync_upcalls *upcalls,
 	pthread_mutex_lock(&upcalls->lock);
 	start = upcalls_put_locked(upcalls, kind, vino) && !upcalls->running;
 	upcalls->running |= start;
+	pthread_mutex_unlock(&upcalls->lock);
+
+	if (start)
+		casync_work_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+}
+
+void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
+{
+	bool start;
+
+	pthread_mutex_lock(&upcalls->lock);
+	upcalls->overflown = true;
+	upcalls->renewed = true;
+	start = !upcalls->running;
+	upcalls->running = true;
 	pthread_mutex_unlock(&upcalls->lock);
 
 	if (start)

@@ -52,6 +52,7 @@ struct casync_upcalls {
 	uint32_t first;
 	uint32_t event_count;
 	bool overflown; /**< An invalidation found no room. */
+	bool renewed;	/**< Another client: all are invalidated. */
 	bool running;	/**< The job is queued or runs. */
 	struct casync_work work;
 	int64_t fscid;
@@ -73,6 +74,14 @@ void casync_upcalls_destroy(struct casync_upcalls *upcalls);
 /** Register the callbacks.  Before ceph_mount.  @return 0 or an errno. */
 int casync_upcalls_register(struct casync_upcalls *upcalls,
 			    struct ceph_mount_info *ceph);
+
+/** Invalidate all that Ganesha has cached of the exports. */
+void casync_upcalls_forget_all(struct casync_upcalls *upcalls);
+
+/** Call a function for each export.  It runs without a lock; the export stays
+ * in the list. */
+void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
+				  void (*visit)(struct casync_export *exp));
 
 /** Begin upcalls for an export. */
 void casync_upcalls_join(struct casync_upcalls *upcalls,

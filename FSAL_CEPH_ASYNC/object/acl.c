@@ -44,14 +44,14 @@ static int acl_get_value(struct casync_object *obj, const UserPerm *perms,
 
 	*value = NULL;
 	for (tries = 0; tries < VALUE_TRIES; tries++) {
-		rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name, NULL, 0,
-				      perms);
+		rc = ceph_ll_getxattr(casync_export_ceph(obj->exp), obj->inode,
+				      name, NULL, 0, perms);
 		if (rc <= 0)
 			return rc;
 		gsh_free(*value);
 		*value = gsh_malloc((size_t)rc);
-		rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name, *value,
-				      (size_t)rc, perms);
+		rc = ceph_ll_getxattr(casync_export_ceph(obj->exp), obj->inode,
+				      name, *value, (size_t)rc, perms);
 		if (rc != -ERANGE)
 			return rc;
 	}
@@ -158,8 +158,8 @@ static int acl_write_acl(struct casync_object *obj, const UserPerm *perms,
 
 	if (size <= 0)
 		return -EINVAL;
-	return ceph_ll_setxattr(obj->exp->ceph, obj->inode, name, value,
-				(size_t)size, 0, perms);
+	return ceph_ll_setxattr(casync_export_ceph(obj->exp), obj->inode, name,
+				value, (size_t)size, 0, perms);
 }
 
 static int acl_set_access(struct casync_object *obj, const UserPerm *perms,
@@ -183,8 +183,8 @@ static int acl_set_default(struct casync_object *obj, const UserPerm *perms,
 	int rc;
 
 	if (acl == NULL) { /* nothing is inherited */
-		rc = ceph_ll_removexattr(obj->exp->ceph, obj->inode,
-					 ACL_EA_DEFAULT, perms);
+		rc = ceph_ll_removexattr(casync_export_ceph(obj->exp),
+					 obj->inode, ACL_EA_DEFAULT, perms);
 		return rc == -ENODATA ? 0 : rc;
 	}
 	rc = acl_valid(acl) == 0
@@ -238,7 +238,8 @@ int casync_label_set(struct casync_object *obj, const UserPerm *perms,
 
 	if (length > XATTR_BYTES_MAX)
 		return -E2BIG;
-	return ceph_ll_setxattr(
-		obj->exp->ceph, obj->inode, obj->exp->keys.sec_label_xattr,
-		attrs->sec_label.slai_data.slai_data_val, length, 0, perms);
+	return ceph_ll_setxattr(casync_export_ceph(obj->exp), obj->inode,
+				obj->exp->keys.sec_label_xattr,
+				attrs->sec_label.slai_data.slai_data_val,
+				length, 0, perms);
 }

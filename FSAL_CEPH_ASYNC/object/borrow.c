@@ -5,23 +5,44 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "borrow.h"
+#include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "revive.h"
+
+static fsal_status_t borrow_start(struct casync_borrowed *borrowed,
+				  struct state_t *state, bool for_lock,
+				  bool bypass)
+{
+	struct casync_object *obj = borrowed->obj;
+	fsal_openflags_t openflags = borrowed->openflags;
+
+	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
+			     &casync_global_fd(obj, openflags)->fsal_fd,
+			     &borrowed->temp_fd.fsal_fd, state, openflags,
+			     for_lock, NULL, bypass, &obj->share);
+}
 
 fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
 			    struct casync_object *obj, struct state_t *state,
 			    fsal_openflags_t openflags, bool for_lock,
 			    bool bypass)
 {
+	fsal_status_t status;
+	int rc;
+
 	borrowed->obj = obj;
 	borrowed->openflags = openflags;
 	/* fsal_start_io takes a reservation only where no state has one. */
 	borrowed->share_held = state == NULL;
 	borrowed->temp_fd = (struct casync_fd){.fsal_fd = FSAL_FD_INIT};
-	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
-			     &casync_global_fd(obj, openflags)->fsal_fd,
-			     &borrowed->temp_fd.fsal_fd, state, openflags,
-			     for_lock, NULL, bypass, &obj->share);
+	status = borrow_start(borrowed, state, for_lock, bypass);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	rc = casync_revive_fd(obj, casync_fd_of(borrowed->fsal_fd));
+	if (rc < 0)
+		casync_give_back(borrowed);
+	return casync_status(rc);
 }
 
 void casync_give_back(struct casync_borrowed *borrowed)

@@ -56,10 +56,11 @@ void casync_create_undo(const struct casync_created *made)
 		(void)casync_close2(handle, made->state);
 	casync_object_release(handle);
 
-	rc = is_directory ? ceph_ll_rmdir(exp->ceph, made->dir->inode,
-					  made->name, exp->root_perms)
-			  : ceph_ll_unlink(exp->ceph, made->dir->inode,
-					   made->name, exp->root_perms);
+	rc = is_directory
+		     ? ceph_ll_rmdir(casync_export_ceph(exp), made->dir->inode,
+				     made->name, exp->root_perms)
+		     : ceph_ll_unlink(casync_export_ceph(exp), made->dir->inode,
+				      made->name, exp->root_perms);
 	if (rc < 0)
 		LogWarn(COMPONENT_FSAL,
 			"'%s' (fileid %" PRIu64

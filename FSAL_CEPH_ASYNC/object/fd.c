@@ -12,6 +12,7 @@
 #include "fd.h"
 #include "object.h"
 #include "parts.h"
+#include "revive.h"
 
 bool casync_fd_abandoned(const struct casync_export *exp,
 			 const struct casync_fd *fd)
@@ -29,6 +30,7 @@ static void fd_state_free(struct state_t *state)
 
 	if (casync_fd_abandoned(exp, &st->fd))
 		return;
+	casync_lock_records_forget_fd(&st->fd);
 	/* Other states have no lease, and need not wait for the lock. */
 	if (state->state_type == STATE_TYPE_DELEG)
 		casync_lease_give_back(&st->lease);
@@ -57,14 +59,15 @@ void casync_fd_learn_layout(struct casync_object *obj)
 {
 	struct ceph_file_layout layout = {0};
 
-	(void)ceph_ll_file_layout(obj->exp->ceph, obj->inode, &layout);
+	(void)ceph_ll_file_layout(casync_export_ceph(obj->exp), obj->inode,
+				  &layout);
 	__atomic_store_n(&obj->object_span, casync_parts_span(&layout),
 			 __ATOMIC_RELAXED);
 }
 
 static int fd_close_fh(struct casync_object *obj, struct Fh *fh)
 {
-	int rc = ceph_ll_close(obj->exp->ceph, fh);
+	int rc = ceph_ll_close(casync_export_ceph(obj->exp), fh);
 
 	if (rc != 0)
 		LogWarn(COMPONENT_FSAL, "closing inode 0x%" PRIx64 ": %s",
@@ -76,6 +79,10 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 		      struct Fh *fh, fsal_openflags_t openflags)
 {
 	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&fd->generation,
+		casync_guard_generation(casync_mount_guard(obj->exp->mount)),
+		__ATOMIC_RELEASE);
 	fd->fh_flags = openflags;
 	/* Ganesha reads the flags without a lock.  A thread that sees them must
 	 * see the Fh. */
@@ -94,6 +101,15 @@ static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 		(void)fd_close_fh(obj, fh);
 }
 
+/* The Fhs of a lost client ended with it. */
+static void fd_forget_lost(struct casync_object *obj, struct casync_fd *fd)
+{
+	if (!casync_revive_fd_is_lost(obj, fd))
+		return;
+	fd->fh = NULL;
+	fd->former_fh = NULL;
+}
+
 static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		      struct Fh **fh)
 {
@@ -104,9 +120,8 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	*fh = NULL;
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
-	rc = ceph_ll_open(obj->exp->ceph, obj->inode, posix_flags, fh,
-			  obj->exp->root_perms);
-	casync_session_heard(obj->exp->session, -rc);
+	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, posix_flags,
+			  fh, obj->exp->root_perms);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(obj, 0);
 	return rc;
@@ -134,8 +149,10 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 {
 	fsal_openflags_t mode = openflags & FSAL_O_RDWR;
 	struct Fh *fh;
-	int rc = 0;
+	int rc = casync_revive_fd(obj, fd);
 
+	if (rc < 0)
+		return fd_open_status(rc);
 	if (mode & ~fd->fh_flags) {
 		rc = fd_open_fh(obj, openflags | (fd->fh_flags & FSAL_O_RDWR),
 				&fh);
@@ -165,7 +182,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 
 	if (rc < 0)
 		return fd_open_status(rc);
-
+	fd_forget_lost(obj, fd);
 	old = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new Fh is in place: an error of the old one is only logged. */
@@ -175,21 +192,40 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+static fsal_status_t fd_close_in_guard(struct casync_object *obj,
+				       struct casync_fd *fd)
+{
+	struct Fh *fh;
+
+	fd_forget_lost(obj, fd);
+	fh = fd->fh;
+	fd->fh = NULL;
+	fd_close_former(obj, fd);
+	if (fh == NULL || casync_lease_keeps_fh(fd))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	return casync_status(fd_close_fh(obj, fh));
+}
+
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fsal_fd)
 {
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_guard *guard = casync_mount_guard(obj->exp->mount);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
-	struct Fh *fh = fd->fh;
+	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
-	if (fh == NULL)
+	if (fd->fh == NULL)
 		return fsalstat(ERR_FSAL_NOT_OPENED, 0);
 
-	fd->fh = NULL;
 	fsal_fd->openflags = FSAL_O_CLOSED;
-	fd_close_former(casync_object_of(obj_hdl), fd);
-	if (casync_lease_keeps_fh(fd))
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	return casync_status(fd_close_fh(casync_object_of(obj_hdl), fh));
+	if (casync_guard_enter_to_release(guard)) {
+		status = fd_close_in_guard(obj, fd);
+		casync_guard_leave(guard);
+	}
+	/* Else its client ends, and the Fh with it. */
+	fd->fh = NULL;
+	fd->former_fh = NULL;
+	return status;
 }
 
 static fsal_status_t fd_close_global(struct casync_object *obj,
@@ -225,6 +261,7 @@ fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 
 	if (casync_fd_abandoned(obj->exp, fd))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	casync_lock_records_forget_fd(fd);
 	return close_fsal_fd(obj_hdl, &fd->fsal_fd, false);
 }
 

@@ -30,10 +30,14 @@ struct casync_fd {
 	struct fsal_fd fsal_fd;	    /**< Must be first: Ganesha casts. */
 	struct Fh *fh;		    /**< NULL while closed.  Atomic. */
 	struct Fh *former_fh;	    /**< I/O may still be in flight on it. */
+	uint32_t generation;	    /**< Of the Fhs' client; atomic. */
 	fsal_openflags_t fh_flags;  /**< Access of `fh`; the fd's may be
 					 less. */
 	struct casync_object *obj;  /**< Its object if it is a global fd. */
 	struct casync_lease *lease; /**< On this Fh; used by leases.c. */
+	/** The file of its lock records, or NULL; lock_records.c's, atomic. */
+	struct casync_object *locks_of;
+	bool lock_lost; /**< Until its owner unlocks the file; atomic. */
 };
 
 /** A state_t with our fd right after it: Ganesha looks for it there. */
@@ -57,6 +61,14 @@ static inline struct casync_fd *casync_state_fd(struct state_t *state)
 static inline struct Fh *casync_fd_fh(const struct casync_fd *fd)
 {
 	return __atomic_load_n(&fd->fh, __ATOMIC_ACQUIRE);
+}
+
+/** Has the state lost a byte-range lock that its owner thinks it holds? */
+static inline bool casync_state_lost_a_lock(struct state_t *state)
+{
+	return state != NULL &&
+	       __atomic_load_n(&casync_state_fd(state)->lock_lost,
+			       __ATOMIC_ACQUIRE);
 }
 
 /** exp_ops.alloc_state: every state type gets an fd. */

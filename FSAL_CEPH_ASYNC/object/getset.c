@@ -38,8 +38,9 @@ static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
 		return -ENOMEM;
 
 	/* Flags 0: attributes covered by our capabilities come from memory. */
-	rc = ceph_ll_getattr(casync_export_current()->ceph, obj->inode, stx,
-			     casync_statx_wanted(mask), 0, perms);
+	rc = ceph_ll_getattr(casync_export_ceph(casync_export_current()),
+			     obj->inode, stx, casync_statx_wanted(mask), 0,
+			     perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -108,7 +109,6 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made from the mode */
 		FSAL_SET_MASK(mask, ATTR_MODE);
 	rc = getset_get_unless_stuck(obj, mask, &stx, attrs_out);
-	casync_session_heard(obj->exp->session, rc < 0 ? -rc : 0);
 	if (rc < 0) {
 		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
 			attrs_out->valid_mask = ATTR_RDATTR_ERR;
@@ -129,8 +129,8 @@ static int getset_set_statx(struct casync_object *obj,
 	struct ceph_statx scratch = *stx;
 	int rc;
 
-	rc = ceph_ll_setattr(casync_export_current()->ceph, obj->inode,
-			     &scratch, mask, perms);
+	rc = ceph_ll_setattr(casync_export_ceph(casync_export_current()),
+			     obj->inode, &scratch, mask, perms);
 	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
 		casync_file_size_truncated(obj, stx->stx_size);
 	}
@@ -314,15 +314,16 @@ int casync_drop_privileges(struct casync_object *obj)
 	uint16_t mode;
 	int rc;
 
-	rc = ceph_ll_getattr(obj->exp->ceph, obj->inode, &stx, CEPH_STATX_MODE,
-			     0, obj->exp->root_perms);
+	rc = ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+			     CEPH_STATX_MODE, 0, obj->exp->root_perms);
 	if (rc < 0)
 		return rc;
 	mode = getset_without_privileges(stx.stx_mode);
 	if (mode != stx.stx_mode) {
 		stx.stx_mode = mode;
-		rc = ceph_ll_setattr(obj->exp->ceph, obj->inode, &stx,
-				     CEPH_SETATTR_MODE, obj->exp->root_perms);
+		rc = ceph_ll_setattr(casync_export_ceph(obj->exp), obj->inode,
+				     &stx, CEPH_SETATTR_MODE,
+				     obj->exp->root_perms);
 	} else {
 		casync_object_mode_seen(obj, &stx);
 	}

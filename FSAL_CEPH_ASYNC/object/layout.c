@@ -74,8 +74,9 @@ static int layout_write_preset(const struct casync_export *exp, char *value,
 	int rc;
 
 	memcpy(value, PRESET, sizeof(PRESET));
-	rc = ceph_get_default_data_pool_name(
-		exp->ceph, value + sizeof(PRESET) - 1, size - sizeof(PRESET));
+	rc = ceph_get_default_data_pool_name(casync_export_ceph(exp),
+					     value + sizeof(PRESET) - 1,
+					     size - sizeof(PRESET));
 	if (rc < 0)
 		return layout_failed(exp, rc,
 				     "reading the default data pool of",
@@ -97,7 +98,7 @@ int casync_layout_prepare(const struct casync_export *exp,
 	if (!layout_is_wanted(keys))
 		return 0;
 	if (pool != NULL && pool[0] != '\0') {
-		rc = ceph_get_pool_id(exp->ceph, pool);
+		rc = ceph_get_pool_id(casync_export_ceph(exp), pool);
 		if (rc < 0)
 			return layout_failed(exp, rc, "Data_Pool", pool);
 	}
@@ -179,8 +180,8 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	char value[LAYOUT_BYTES];
 	int rc;
 
-	rc = ceph_ll_getxattr(exp->ceph, file->inode, FILE_LAYOUT, value,
-			      sizeof(value) - 1, exp->root_perms);
+	rc = ceph_ll_getxattr(casync_export_ceph(exp), file->inode, FILE_LAYOUT,
+			      value, sizeof(value) - 1, exp->root_perms);
 	if (rc < 0)
 		return false;
 	value[rc] = '\0';
@@ -189,8 +190,8 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	/* The root always has one. */
 	if (dir->id.ino == ROOT_INO)
 		return false;
-	return ceph_ll_getxattr(exp->ceph, dir->inode, DIR_LAYOUT, value,
-				sizeof(value), exp->root_perms) >= 0;
+	return ceph_ll_getxattr(casync_export_ceph(exp), dir->inode, DIR_LAYOUT,
+				value, sizeof(value), exp->root_perms) >= 0;
 }
 
 /* A reason that says what to do. */
@@ -230,9 +231,9 @@ static int layout_set(const struct casync_object *file,
 		      const struct casync_layout_texts *texts)
 {
 	const struct casync_export *exp = file->exp;
-	int rc = ceph_ll_setxattr(exp->ceph, file->inode, FILE_LAYOUT,
-				  texts->wanted, strlen(texts->wanted), 0,
-				  exp->root_perms);
+	int rc = ceph_ll_setxattr(casync_export_ceph(exp), file->inode,
+				  FILE_LAYOUT, texts->wanted,
+				  strlen(texts->wanted), 0, exp->root_perms);
 
 	if (rc < 0)
 		layout_complain(exp, texts->wanted, rc);

@@ -17,6 +17,9 @@
  * leases.  It is held across libcephfs calls.  A recall does not take it. */
 static pthread_mutex_t leases_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* All that libcephfs has granted.  Under the lock. */
+static GLIST_HEAD(held);
+
 /* Under client_lock. */
 static void leases_recalled(struct Fh *fh, void *priv)
 {
@@ -64,14 +67,15 @@ static int leases_grant_locked(struct casync_lease *lease,
 	lease->recall.exp = obj->exp;
 	lease->recall.id = obj->id;
 	__atomic_store_n(&lease->recalled, false, __ATOMIC_RELEASE);
-	rc = ceph_ll_delegation(obj->exp->ceph, fh, command, leases_recalled,
-				lease);
+	rc = ceph_ll_delegation(casync_export_ceph(obj->exp), fh, command,
+				leases_recalled, lease);
 	if (rc != 0)
 		return rc;
 	lease->fh = fh;
 	lease->for_write = command == CEPH_DELEGATION_WR;
 	lease->obj = obj;
 	glist_add_tail(&obj->leases.list, &lease->link);
+	glist_add_tail(&held, &lease->held_link);
 	__atomic_add_fetch(&obj->leases.count, 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -82,15 +86,15 @@ static fsal_status_t leases_grant_read(struct casync_lease *lease,
 	struct Fh *fh;
 	int rc;
 
-	rc = ceph_ll_open(obj->exp->ceph, obj->inode, O_RDONLY, &fh,
-			  obj->exp->root_perms);
+	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, O_RDONLY,
+			  &fh, obj->exp->root_perms);
 	if (rc < 0)
 		return casync_status(rc);
 	pthread_mutex_lock(&leases_lock);
 	rc = leases_grant_locked(lease, obj, fh, CEPH_DELEGATION_RD);
 	pthread_mutex_unlock(&leases_lock);
 	if (rc != 0)
-		(void)ceph_ll_close(obj->exp->ceph, fh);
+		(void)ceph_ll_close(casync_export_ceph(obj->exp), fh);
 	return casync_status(rc);
 }
 
@@ -131,7 +135,8 @@ static void leases_give_back_locked(struct casync_lease *lease)
 	leases_unlink_locked(lease);
 	if (lease->fh == NULL)
 		return;
-	ceph = lease->recall.exp->ceph;
+	glist_del(&lease->held_link);
+	ceph = casync_export_ceph(lease->recall.exp);
 	(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
 				 leases_recalled, lease);
 	if (lease->fd != NULL)
@@ -142,13 +147,39 @@ static void leases_give_back_locked(struct casync_lease *lease)
 	lease->fh = NULL;
 }
 
+/* Outside the guard there is nothing to give back: casync_leases_forget() has
+ * done it. */
 void casync_lease_give_back(struct casync_lease *lease)
 {
-	pthread_mutex_lock(&leases_lock);
-	leases_give_back_locked(lease);
-	pthread_mutex_unlock(&leases_lock);
+	struct casync_guard *guard;
+
+	if (lease->recall.exp == NULL) /* never granted */
+		return;
+	guard = casync_mount_guard(lease->recall.exp->mount);
+	if (casync_guard_enter_to_release(guard)) {
+		pthread_mutex_lock(&leases_lock);
+		leases_give_back_locked(lease);
+		pthread_mutex_unlock(&leases_lock);
+		casync_guard_leave(guard);
+	}
 	/* libcephfs no longer recalls it. */
 	casync_recall_forget(&lease->recall);
+}
+
+void casync_leases_forget(struct casync_mount *mount)
+{
+	struct glist_head *node, *next;
+	struct casync_lease *lease;
+
+	pthread_mutex_lock(&leases_lock);
+	glist_for_each_safe(node, next, &held) {
+		lease = glist_entry(node, struct casync_lease, held_link);
+		if (lease->recall.exp->mount != mount)
+			continue;
+		casync_recall(&lease->recall);
+		leases_give_back_locked(lease);
+	}
+	pthread_mutex_unlock(&leases_lock);
 }
 
 void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)

@@ -34,6 +34,7 @@
 
 struct casync_export;
 struct casync_fd;
+struct casync_mount;
 struct casync_object;
 
 /** Embedded in every state; used by delegations. */
@@ -43,6 +44,7 @@ struct casync_lease {
 	struct casync_recall recall;
 	struct casync_object *obj; /**< Its list; NULL: in no list. */
 	struct glist_head link;
+	struct glist_head held_link; /**< In the list of all, with an Fh. */
 	bool for_write;
 	bool recalled; /**< libcephfs has recalled it; atomic. */
 };
@@ -77,6 +79,10 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
  * @return Whether a lease has taken over the Fh: then it stays open.
  */
 bool casync_lease_keeps_fh(struct casync_fd *fd);
+
+/** Recall and give back all delegations of a mount: the MDS has ended the
+ * session. */
+void casync_leases_forget(struct casync_mount *mount);
 
 /** Give a delegation back to libcephfs, if one is held. */
 void casync_lease_give_back(struct casync_lease *lease);

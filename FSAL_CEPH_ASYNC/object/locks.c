@@ -13,10 +13,12 @@
 #include "fsal.h"
 
 #include "borrow.h"
+#include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "revive.h"
 
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
 #define LOCK_RACES_MAX 4
@@ -55,7 +57,8 @@ static void locks_report_conflict(const struct flock *fl,
 static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
 			   struct flock *fl, void *owner)
 {
-	int rc = ceph_ll_getlk(obj->exp->ceph, fh, fl, (uint64_t)owner);
+	int rc = ceph_ll_getlk(casync_export_ceph(obj->exp), fh, fl,
+			       (uint64_t)owner);
 
 	if (rc != 0)
 		return rc;
@@ -72,8 +75,8 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 
 	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
 		*fl = wanted;
-		rc = ceph_ll_setlk(obj->exp->ceph, fh, fl, (uint64_t)owner,
-				   false);
+		rc = ceph_ll_setlk(casync_export_ceph(obj->exp), fh, fl,
+				   (uint64_t)owner, false);
 		if (rc != -EAGAIN && rc != -EACCES)
 			return rc;
 		*fl = wanted;
@@ -83,6 +86,127 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 	}
 	*fl = wanted;
 	return -EAGAIN;
+}
+
+/*
+ * Who has lost a lock learns it from an error (RFC 8881, 9.6: the server must
+ * not let him go on).  It ends when he has unlocked the whole file.
+ */
+static bool locks_state_may(struct state_t *state, fsal_lock_op_t op,
+			    const fsal_lock_param_t *lock)
+{
+	if (!casync_state_lost_a_lock(state))
+		return true;
+	if (op != FSAL_OP_UNLOCK)
+		return false;
+	if (lock->lock_start == 0 && lock->lock_length == 0)
+		__atomic_store_n(&casync_state_fd(state)->lock_lost, false,
+				 __ATOMIC_RELEASE);
+	return true;
+}
+
+/* For the next client of the mount, if this one loses its session. */
+static void locks_record(struct casync_object *obj, struct fsal_fd *fsal_fd,
+			 void *owner, fsal_lock_op_t op,
+			 const fsal_lock_param_t *lock)
+{
+	if (op == FSAL_OP_UNLOCK)
+		casync_lock_records_unlocked(obj, owner, lock);
+	else if (op == FSAL_OP_LOCK && fsal_fd->fd_type == FSAL_FD_STATE)
+		casync_lock_records_locked(obj, casync_fd_of(fsal_fd), owner,
+					   lock);
+}
+
+/* From memory: the client is lost. */
+static void locks_see(struct casync_object *obj)
+{
+	struct ceph_statx stx;
+
+	/* Only the client before this one has seen it. */
+	if (obj->generation !=
+	    casync_guard_generation(casync_mount_guard(obj->exp->mount)))
+		return;
+	if (ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+			    CEPH_STATX_MTIME, AT_STATX_DONT_SYNC,
+			    obj->exp->root_perms) == 0)
+		obj->locks.seen_mtime_ns = casync_timespec_ns(&stx.stx_mtime);
+}
+
+void casync_locks_see(struct casync_mount *mount)
+{
+	casync_lock_records_visit(mount, locks_see);
+}
+
+/*
+ * Another client may have had the lock, have changed the file and let go: then
+ * our holder works with old data.  The MDS does not say so, but the mtime does.
+ * Our own last WRITEs may be on the OSDs without that the lost client has heard
+ * of it, and the MDS takes the mtime from the objects (durability.md): they are
+ * not later than their submission.
+ */
+static bool locks_file_was_changed(struct casync_object *obj)
+{
+	uint64_t known_ns =
+		__atomic_load_n(&obj->locks.written_ns, __ATOMIC_RELAXED);
+	struct ceph_statx stx;
+
+	if (known_ns < obj->locks.seen_mtime_ns)
+		known_ns = obj->locks.seen_mtime_ns;
+	if (ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+			    CEPH_STATX_MTIME, 0, obj->exp->root_perms) != 0)
+		return true;
+	return casync_timespec_ns(&stx.stx_mtime) > known_ns;
+}
+
+static int locks_set_range(struct casync_object *obj,
+			   const struct casync_lock_record *record, int type)
+{
+	struct flock fl = {
+		.l_type = (short)type,
+		.l_whence = SEEK_SET,
+		.l_start = (off_t)record->first,
+	};
+
+	if (record->last != UINT64_MAX)
+		fl.l_len = (off_t)(record->last - record->first + 1);
+	return ceph_ll_setlk(casync_export_ceph(obj->exp),
+			     casync_fd_fh(record->fd), &fl,
+			     (uint64_t)record->owner, false);
+}
+
+static int locks_take_again(struct casync_object *obj,
+			    const struct casync_lock_record *record,
+			    bool unlock)
+{
+	int rc = casync_revive_inode(obj);
+
+	if (rc == 0)
+		rc = casync_revive_fd(obj, record->fd);
+	if (rc == 0 && casync_fd_fh(record->fd) == NULL)
+		rc = -ESTALE;
+	if (rc == 0)
+		rc = locks_set_range(obj, record,
+				     unlock		 ? F_UNLCK
+				     : record->exclusive ? F_WRLCK
+							 : F_RDLCK);
+	/* Now nobody changes it who asks for locks. */
+	if (rc == 0 && !unlock && locks_file_was_changed(obj)) {
+		(void)locks_set_range(obj, record, F_UNLCK);
+		rc = -EAGAIN;
+	}
+	if (rc == 0 || casync_session_error(-rc))
+		return rc;
+	/* Somebody else has it, or had it, or the file is gone. */
+	return -EAGAIN;
+}
+
+int casync_locks_take_again(struct casync_mount *mount,
+			    void (*lost)(struct casync_object *obj,
+					 struct casync_fd *fd),
+			    uint64_t *taken, uint64_t *gone)
+{
+	return casync_lock_records_take(mount, locks_take_again, lost, taken,
+					gone);
 }
 
 static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
@@ -111,6 +235,8 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		return fsalstat(ERR_FSAL_NOTSUPP, 0);
 	if (!locks_to_flock(lock_op, request_lock, &fl))
 		return fsalstat(ERR_FSAL_BAD_RANGE, ERANGE);
+	if (!locks_state_may(state, lock_op, request_lock))
+		return fsalstat(ERR_FSAL_IO, EIO);
 
 	status = casync_borrow(
 		&fd, obj, state,
@@ -119,6 +245,8 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		return status;
 	rc = test ? locks_test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
 		  : locks_set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
+	if (rc == 0)
+		locks_record(obj, fd.fsal_fd, owner, lock_op, request_lock);
 	casync_give_back(&fd);
 
 	/* Ganesha takes a delay for a conflict. */

@@ -47,7 +47,7 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_lookup(casync_export_current()->ceph,
+	rc = ceph_ll_lookup(casync_export_ceph(casync_export_current()),
 			    namespace_inode_of(dir_hdl), name, &inode, &stx,
 			    namespace_wanted_by(attrs_out), AT_SYMLINK_NOFOLLOW,
 			    perms);
@@ -78,7 +78,7 @@ namespace_creation_begin(struct creation *c, struct fsal_obj_handle *dir_hdl,
 	struct fsal_export *exp = op_ctx->fsal_export;
 
 	*c = (struct creation){
-		.ceph = casync_export_current()->ceph,
+		.ceph = casync_export_ceph(casync_export_current()),
 		.dir = casync_object_of(dir_hdl),
 		.name = name,
 		.mode = fsal2unix_mode(attrs_in->mode) &
@@ -243,7 +243,7 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_readlink(casync_export_current()->ceph,
+	rc = ceph_ll_readlink(casync_export_ceph(casync_export_current()),
 			      namespace_inode_of(obj_hdl), target,
 			      sizeof(target), perms);
 	ceph_userperm_destroy(perms);
@@ -273,7 +273,7 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_link(casync_export_current()->ceph,
+	rc = ceph_ll_link(casync_export_ceph(casync_export_current()),
 			  namespace_inode_of(obj_hdl),
 			  namespace_inode_of(destdir_hdl), name, perms);
 	ceph_userperm_destroy(perms);
@@ -304,8 +304,9 @@ static void namespace_refresh_left_directory(struct fsal_obj_handle *dir_hdl)
 	char entries[24];
 	int rc;
 
-	rc = ceph_ll_getxattr(dir->exp->ceph, dir->inode, "ceph.dir.entries",
-			      entries, sizeof(entries), dir->exp->root_perms);
+	rc = ceph_ll_getxattr(casync_export_ceph(dir->exp), dir->inode,
+			      "ceph.dir.entries", entries, sizeof(entries),
+			      dir->exp->root_perms);
 	if (rc < 0)
 		LogWarn(COMPONENT_FSAL,
 			"fileid %" PRIu64 " may look unchanged to clients: %s",
@@ -340,7 +341,7 @@ fsal_status_t casync_rename(
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_rename(casync_export_current()->ceph,
+	rc = ceph_ll_rename(casync_export_ceph(casync_export_current()),
 			    namespace_inode_of(olddir_hdl), old_name,
 			    namespace_inode_of(newdir_hdl), new_name, perms);
 	ceph_userperm_destroy(perms);
@@ -359,7 +360,8 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 			    struct fsal_attrlist *parent_post)
 {
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
-	struct ceph_mount_info *ceph = casync_export_current()->ceph;
+	struct ceph_mount_info *ceph =
+		casync_export_ceph(casync_export_current());
 	struct Inode *dir = namespace_inode_of(dir_hdl);
 	int rc;
 

@@ -41,6 +41,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 
 	obj->exp = exp;
 	obj->inode = inode;
+	obj->generation =
+		casync_guard_generation(casync_mount_guard(exp->mount));
 	obj->id.ino = stx->stx_ino;
 	/* libcephfs reports the snapshot as the device. */
 	obj->id.snapid = stx->stx_dev;
@@ -59,6 +61,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_leases_init(&obj->leases);
+	casync_lock_records_init(&obj->locks);
 	object_init_global_fd(obj, &obj->read_fd);
 	object_init_global_fd(obj, &obj->write_fd);
 	if (obj->handle.type == REGULAR_FILE)
@@ -68,7 +71,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_object_mode_seen(obj, stx);
 	if (casync_object_table_enter(casync_mount_object_table(exp->mount),
 				      obj))
-		ceph_ll_put(exp->ceph, inode);
+		ceph_ll_put(casync_export_ceph(exp), inode);
 	return obj;
 }
 
@@ -91,15 +94,33 @@ void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 		casync_attrs_out(exp, stx, attrs);
 }
 
+/* The last object of an Inode drops the reference. */
+static void object_put_inode(struct casync_object *obj, bool in_guard)
+{
+	struct casync_mount *mount = obj->exp->mount;
+	uint32_t generation =
+		casync_guard_generation(casync_mount_guard(mount));
+	bool last = casync_object_table_leave(casync_mount_object_table(mount),
+					      obj);
+
+	/* Those of a lost client ended with it. */
+	if (last && in_guard && obj->generation == generation)
+		ceph_ll_put(casync_mount_ceph(mount), obj->inode);
+}
+
 void casync_object_release(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_guard *guard = casync_mount_guard(obj->exp->mount);
+	bool in_guard;
 
 	if (casync_fd_abandoned(obj->exp, &obj->read_fd) ||
 	    casync_fd_abandoned(obj->exp, &obj->write_fd))
 		return;
-	if (obj_hdl->type == REGULAR_FILE)
+	if (obj_hdl->type == REGULAR_FILE) {
+		casync_lock_records_forget(obj);
 		(void)casync_close(obj_hdl);
+	}
 
 	destroy_fsal_fd(&obj->read_fd.fsal_fd);
 	destroy_fsal_fd(&obj->write_fd.fsal_fd);
@@ -108,9 +129,10 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	casync_gate_destroy(&obj->gate);
 	casync_leases_destroy(&obj->leases);
 	fsal_obj_handle_fini(obj_hdl, false);
-	if (casync_object_table_leave(
-		    casync_mount_object_table(obj->exp->mount), obj))
-		ceph_ll_put(obj->exp->ceph, obj->inode);
+	in_guard = casync_guard_enter_to_release(guard);
+	object_put_inode(obj, in_guard);
+	if (in_guard)
+		casync_guard_leave(guard);
 	gsh_free(obj);
 }
 
@@ -129,15 +151,6 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 		__atomic_store_n(&orig->object_span, dupe->object_span,
 				 __ATOMIC_RELAXED);
 	return merge_share(orig_hdl, &orig->share, &dupe->share);
-}
-
-void casync_object_mode_seen(struct casync_object *obj,
-			     const struct ceph_statx *stx)
-{
-	if (stx->stx_mask & CEPH_STATX_MODE)
-		__atomic_store_n(&obj->privileged,
-				 (stx->stx_mode & (S_ISUID | S_ISGID)) != 0,
-				 __ATOMIC_RELAXED);
 }
 
 void casync_object_may_be_privileged(struct casync_object *obj)

@@ -12,6 +12,7 @@
 #define CASYNC_OBJECT_H
 
 #include <cephfs/libcephfs.h>
+#include <sys/stat.h>
 
 #include "fsal_api.h"
 #include "waiter_limit.h"
@@ -21,14 +22,18 @@
 #include "flush.h"
 #include "gate.h"
 #include "leases.h"
+#include "lock_records.h"
 
 struct casync_export;
 
 struct casync_object {
 	struct fsal_obj_handle handle; /**< Ganesha's part. */
 	struct casync_export *exp;     /**< Outlives the object. */
-	struct Inode *inode;	 /**< One reference for all its objects. */
-	struct casync_fileid id; /**< Wire identity. */
+	/** One reference for all its objects.  It changes only in
+	 * casync_revive_inode(). */
+	struct Inode *inode;
+	uint32_t generation;	       /**< Of the inode's client; atomic. */
+	struct casync_fileid id;       /**< Wire identity. */
 	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
 
 	struct casync_object *next_in_table; /**< Used by object_table.c. */
@@ -58,6 +63,7 @@ struct casync_object {
 	bool privileged;
 	/** Delegations on it. */
 	struct casync_leases leases;
+	struct casync_lock_records locks; /**< Byte-range locks on it. */
 	/** casync_parts_span() of the layout; 0: unknown (atomic). */
 	uint64_t object_span;
 };
@@ -104,6 +110,19 @@ void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
 		      struct fsal_attrlist *attrs);
 
+/**
+ * Find an inode by its number.  May ask the MDS.
+ *
+ * @param[in]  mask   CEPH_STATX_*, wanted in @p stx.
+ * @param[out] inode  A reference for the caller.
+ *
+ * @return 0.  -ESTALE: there is no such inode (any more).  Another negative
+ *         errno.
+ */
+int casync_inode_of_id(const struct casync_export *exp,
+		       const struct casync_fileid *id, unsigned int mask,
+		       struct Inode **inode, struct ceph_statx *stx);
+
 /** obj_ops.release: close what is open, drop the Inode, free. */
 void casync_object_release(struct fsal_obj_handle *obj_hdl);
 
@@ -112,8 +131,14 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 				  struct fsal_obj_handle *dupe_hdl);
 
 /** Remember whether the file is setuid or setgid, if @p stx has the mode. */
-void casync_object_mode_seen(struct casync_object *obj,
-			     const struct ceph_statx *stx);
+static inline void casync_object_mode_seen(struct casync_object *obj,
+					   const struct ceph_statx *stx)
+{
+	if (stx->stx_mask & CEPH_STATX_MODE)
+		__atomic_store_n(&obj->privileged,
+				 (stx->stx_mode & (S_ISUID | S_ISGID)) != 0,
+				 __ATOMIC_RELAXED);
+}
 
 /** Its mode was set: the next write has to check it. */
 void casync_object_may_be_privileged(struct casync_object *obj);

@@ -181,9 +181,10 @@ static int open_create_file(struct casync_object *dir, const char *name,
 		return -ENOMEM;
 
 	fsal2posix_openflags(req->openflags, &posix_flags);
-	rc = ceph_ll_create(casync_export_current()->ceph, dir->inode, name,
-			    mode, posix_flags | O_CREAT | O_EXCL, inode, fh,
-			    stx, casync_statx_wanted(mask), 0, perms);
+	rc = ceph_ll_create(casync_export_ceph(casync_export_current()),
+			    dir->inode, name, mode,
+			    posix_flags | O_CREAT | O_EXCL, inode, fh, stx,
+			    casync_statx_wanted(mask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }

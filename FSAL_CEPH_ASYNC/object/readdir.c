@@ -48,7 +48,7 @@ struct entry {
 static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
 			       const UserPerm *perms)
 {
-	struct ceph_mount_info *ceph = walk->exp->ceph;
+	struct ceph_mount_info *ceph = casync_export_ceph(walk->exp);
 	struct Inode *dir = walk->dir->inode;
 	struct ceph_statx stx;
 	int rc;
@@ -100,7 +100,8 @@ static void readdir_close_dir(struct walk *walk, bool goes_on)
 		casync_dir_cache_keep(&walk->exp->dir_cache, &walk->listing,
 				      &unwanted);
 	if (unwanted.dirp != NULL)
-		ceph_ll_releasedir(walk->exp->ceph, unwanted.dirp);
+		ceph_ll_releasedir(casync_export_ceph(walk->exp),
+				   unwanted.dirp);
 }
 
 static bool readdir_is_self(const char *name)
@@ -116,7 +117,7 @@ static bool readdir_is_self_or_parent(const char *name)
 /* 1: an entry, with a reference on its Inode; 0: the end; else an errno. */
 static int readdir_next_entry(struct walk *walk, struct entry *entry)
 {
-	struct ceph_mount_info *ceph = walk->exp->ceph;
+	struct ceph_mount_info *ceph = casync_export_ceph(walk->exp);
 	int rc;
 
 	for (;;) {
@@ -177,8 +178,8 @@ static int readdir_last_entry(struct walk *walk, struct entry *entry)
 	walk->listing.position = walk->listing.before;
 	(void)snprintf(entry->de.d_name, sizeof(entry->de.d_name), "%s",
 		       walk->listing.last);
-	rc = ceph_ll_lookup(walk->exp->ceph, walk->dir->inode, entry->de.d_name,
-			    &entry->inode, &entry->stx,
+	rc = ceph_ll_lookup(casync_export_ceph(walk->exp), walk->dir->inode,
+			    entry->de.d_name, &entry->inode, &entry->stx,
 			    casync_statx_wanted(walk->attrmask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;

@@ -32,8 +32,8 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	uint64_t end, next;
 	int rc;
 
-	rc = ceph_ll_getattr(obj->exp->ceph, obj->inode, &stx, CEPH_STATX_SIZE,
-			     0, obj->exp->root_perms);
+	rc = ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
 	if (rc < 0 || offset >= stx.stx_size)
 		return rc;
 	end = length < stx.stx_size - offset ? offset + length : stx.stx_size;
@@ -42,7 +42,7 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 		if (next > end)
 			next = end;
 		rc = ceph_ll_fallocate(
-			obj->exp->ceph, fh,
+			casync_export_ceph(obj->exp), fh,
 			FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			(int64_t)offset, (int64_t)(next - offset));
 	}
@@ -101,8 +101,8 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 	if (!hole && info->io_content.what != NFS4_CONTENT_DATA)
 		return fsalstat(ERR_FSAL_UNION_NOTSUPP, 0);
 
-	rc = ceph_ll_getattr(obj->exp->ceph, obj->inode, &stx, CEPH_STATX_SIZE,
-			     0, obj->exp->root_perms);
+	rc = ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
 	if (rc < 0)
 		return casync_status(rc);
 	if (offset >= stx.stx_size)

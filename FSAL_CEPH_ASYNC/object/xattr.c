@@ -70,7 +70,7 @@ fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 		return casync_status(-ENOMEM);
 
 	/* A length of 0 asks for the size. */
-	rc = ceph_ll_getxattr(obj->exp->ceph, obj->inode, name,
+	rc = ceph_ll_getxattr(casync_export_ceph(obj->exp), obj->inode, name,
 			      xa_value->utf8string_val,
 			      xa_value->utf8string_len, perms);
 	ceph_userperm_destroy(perms);
@@ -104,7 +104,7 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 		return casync_status(-ENOMEM);
 	/* libcephfs takes "no value" for "remove". */
 	rc = ceph_ll_setxattr(
-		obj->exp->ceph, obj->inode, name,
+		casync_export_ceph(obj->exp), obj->inode, name,
 		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
 		xa_value->utf8string_len, flags, perms);
 	ceph_userperm_destroy(perms);
@@ -124,7 +124,8 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
-	rc = ceph_ll_removexattr(obj->exp->ceph, obj->inode, name, perms);
+	rc = ceph_ll_removexattr(casync_export_ceph(obj->exp), obj->inode, name,
+				 perms);
 	ceph_userperm_destroy(perms);
 	return xattr_status(rc);
 }
@@ -141,7 +142,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
 			    char **names)
 {
-	struct ceph_mount_info *ceph = obj->exp->ceph;
+	struct ceph_mount_info *ceph = casync_export_ceph(obj->exp);
 	size_t room = XATTR_LIST_MAX;
 	size_t length = 0;
 	int tries, rc;

@@ -16,6 +16,8 @@
 #ifndef FAKE_LIBCEPHFS_H
 #define FAKE_LIBCEPHFS_H
 
+#include <time.h>
+
 #include <cephfs/libcephfs.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -63,15 +65,19 @@ enum fake_blocking {
 	FAKE_SETLK,
 	FAKE_GETLK,
 	FAKE_RELEASEDIR,
+	FAKE_LOOKUP_VINO,
+	FAKE_LOOKUP_ROOT,
 	FAKE_BLOCKING_CALLS,
 };
 
 struct fake {
 	/* The file; set up by the test. */
 	uint64_t size_bytes;
+	struct timespec mtime;
 	uint64_t object_size_bytes;
 	uint8_t *objects[FAKE_MAX_OBJECTS]; /**< NULL: missing. */
 	struct ceph_file_layout layout;
+	struct Inode *inode; /**< What a lookup by number finds. */
 
 	/* How calls are answered; set up by the test. */
 	struct fake_plan plan; /**< Where there is no special one. */
@@ -100,6 +106,9 @@ struct fake {
 	unsigned int calls_in_callback;
 	unsigned int closed_in_use; /**< Fhs, while calls were unanswered. */
 	int open_fhs;
+	int last_open_flags;
+	unsigned int truncations; /**< Opens with O_TRUNC. */
+	int inode_refs;		  /**< Given by lookups, less those put. */
 	struct ceph_dir_result *released; /**< The last directory handle. */
 };
 

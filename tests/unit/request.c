@@ -17,6 +17,8 @@
 #include "on_thread.h"
 #include "pool.h"
 #include "request.h"
+#include "revive.h"
+#include "stub_mount.h"
 #include "submit.h"
 #include "watchdog.h"
 
@@ -160,6 +162,7 @@ void free_io(struct io *io)
 
 void start_read(struct io *io)
 {
+	assert_int_equal(casync_revive_begin(rig.obj), 0);
 	casync_read2(&rig.obj->handle, false, done, &io->arg, io);
 }
 
@@ -175,6 +178,7 @@ void start_write(struct io *io, bool stable)
 	for (i = 0; i < io->arg.io_request && i < sizeof(io->buffer); i++)
 		io->buffer[i] = written_byte(i);
 	io->arg.fsal_stable = stable;
+	assert_int_equal(casync_revive_begin(rig.obj), 0);
 	casync_write2(&rig.obj->handle, false, done, &io->arg, io);
 }
 
@@ -193,6 +197,7 @@ void settle(struct io *io)
 	assert_int_equal(rig.exp.inflight.bytes, 0);
 	assert_true(glist_empty(&rig.exp.inflight.entries));
 	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	assert_int_equal(fake.calls_in_callback, 0);
 	assert_int_equal(fake.closed_in_use, 0);
 	assert_int_equal(blocking_on_completer, 0);

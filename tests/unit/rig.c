@@ -6,15 +6,37 @@
 #include <string.h>
 #include <time.h>
 
+#include "attributes.h"
 #include "clock.h"
+#include "object_table.h"
+#include "obj_ops.h"
 #include "parts.h"
 #include "rig.h"
-#include "obj_ops.h"
+#include "snapshot.h"
+#include "stub_mount.h"
 
 struct rig rig;
 
-/* From export.c, object.c and publish.c, whose other contents are not wanted
- * here. */
+/* From attributes.c, export.c, object.c, publish.c and snapshot.c, whose other
+ * contents are not wanted here. */
+
+unsigned int casync_statx_wanted(attrmask_t mask)
+{
+	(void)mask;
+	return CEPH_STATX_INO;
+}
+
+int casync_snapshot_settle(struct ceph_mount_info *ceph, struct Inode *inode,
+			   const struct casync_fileid *id,
+			   const struct ceph_statx *stx, const UserPerm *root)
+{
+	(void)ceph;
+	(void)inode;
+	(void)id;
+	(void)stx;
+	(void)root;
+	return 0;
+}
 
 void casync_publish_tick(void)
 {
@@ -52,6 +74,7 @@ static struct casync_object *new_object(void)
 	casync_file_size_init(&obj->size);
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
+	casync_lock_records_init(&obj->locks);
 	init_fsal_fd(&obj->read_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
 	init_fsal_fd(&obj->write_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
 	obj->size.hint = fake.size_bytes;
@@ -74,7 +97,10 @@ int rig_up(void **state)
 	stub_reset();
 	fake_setup(RIG_OBJECT * RIG_OBJECTS, RIG_OBJECT);
 	memset(&rig, 0, sizeof(rig));
-	rig.exp.session = &rig.session;
+	stub_mount_reset();
+	casync_object_table_init(casync_mount_object_table(&stub_mount));
+	rig.exp.mount = &stub_mount;
+	rig.exp.session = &stub_mount.session;
 	/* Who submits does not wait for the answer: but in test_await.c. */
 	rig.exp.await_not_before_ns = UINT64_MAX;
 	casync_inflight_init(&rig.exp.inflight, 64, 1U << 30);
@@ -95,6 +121,7 @@ int rig_down(void **state)
 	fake.hook = NULL;
 	memset(fake.blocking_result, 0, sizeof(fake.blocking_result));
 	if (rig.obj != NULL) {
+		casync_lock_records_forget(rig.obj);
 		rig_close(&rig.obj->read_fd);
 		rig_close(&rig.obj->write_fd);
 		casync_flush_destroy(&rig.obj->flush);
@@ -106,9 +133,11 @@ int rig_down(void **state)
 	rig_close(&rig.state.fd);
 	casync_inflight_destroy(&rig.exp.inflight);
 	casync_pool_destroy(&rig.exp.pool);
+	casync_object_table_destroy(casync_mount_object_table(&stub_mount));
 	op_ctx = NULL;
 	fake_teardown();
-	return 0;
+	/* Each request has left, and only once. */
+	return casync_guard_is_empty(&stub_mount.guard) ? 0 : -1;
 }
 
 bool rig_wait(sem_t *sem)

@@ -23,7 +23,6 @@
 struct rig {
 	struct gsh_export gsh_export;
 	struct casync_export exp;
-	struct casync_session session; /**< The export's. */
 	struct casync_object *obj;
 	struct casync_state state;
 	struct req_op_context request; /**< op_ctx of the test thread. */
@@ -38,7 +37,7 @@ extern struct rig rig;
 #define RIG_OBJECTS 4U
 int rig_up(void **state);
 
-/** cmocka teardown. */
+/** cmocka teardown.  It fails if somebody is in the mount's guard. */
 int rig_down(void **state);
 
 /** Close an fd and be done with it. */

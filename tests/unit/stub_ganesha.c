@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -102,6 +103,15 @@ const char *msg_fsal_err(fsal_errors_t fsal_err)
 fsal_errors_t posix2fsal_error(int posix_errorcode)
 {
 	return posix_errorcode == EIO ? ERR_FSAL_IO : ERR_FSAL_SERVERFAULT;
+}
+
+void fsal2posix_openflags(fsal_openflags_t fsal_flags, int *p_posix_flags)
+{
+	static const int modes[] = {0, O_RDONLY, O_WRONLY, O_RDWR};
+
+	*p_posix_flags = modes[fsal_flags & FSAL_O_RDWR];
+	if (fsal_flags & FSAL_O_TRUNC)
+		*p_posix_flags |= O_TRUNC;
 }
 
 void _get_gsh_export_ref(struct gsh_export *a_export, char *file, int line,

@@ -17,6 +17,7 @@
 #include "obj_ops.h"
 #include "object.h"
 #include "stub_ganesha.h"
+#include "stub_mount.h"
 
 /* What the file under test has called, in one letter each. */
 static char calls[16];
@@ -92,14 +93,14 @@ static int removed(char call, struct Inode *in, const char *name,
 int ceph_ll_unlink(struct ceph_mount_info *cmount, struct Inode *in,
 		   const char *name, const UserPerm *perms)
 {
-	assert_ptr_equal(cmount, exp.ceph);
+	assert_ptr_equal(cmount, stub_mount.client.ceph);
 	return removed('u', in, name, perms);
 }
 
 int ceph_ll_rmdir(struct ceph_mount_info *cmount, struct Inode *in,
 		  const char *name, const UserPerm *perms)
 {
-	assert_ptr_equal(cmount, exp.ceph);
+	assert_ptr_equal(cmount, stub_mount.client.ceph);
 	return removed('d', in, name, perms);
 }
 
@@ -114,7 +115,8 @@ static int up(void **unused)
 	memset(&exp, 0, sizeof(exp));
 	memset(&dir, 0, sizeof(dir));
 	memset(&obj, 0, sizeof(obj));
-	exp.ceph = (struct ceph_mount_info *)&exp;
+	stub_mount_reset();
+	exp.mount = &stub_mount;
 	exp.root_perms = (UserPerm *)&root_perms;
 	dir.exp = obj.exp = &exp;
 	dir.inode = (struct Inode *)&dir;

@@ -16,19 +16,10 @@
 
 #include "fd.h"
 #include "request.h"
+#include "revive.h"
+#include "stub_mount.h"
 
 /* --- of Ganesha's and leases.c's, what fd.c calls */
-
-static int truncations; /* of ceph_ll_open(); by posix flags */
-
-int fsal2posix_openflags(fsal_openflags_t fsal_flags, int *p_posix_flags);
-
-int fsal2posix_openflags(fsal_openflags_t fsal_flags, int *p_posix_flags)
-{
-	*p_posix_flags = fsal_flags & FSAL_O_TRUNC ? O_TRUNC : 0;
-	truncations += (fsal_flags & FSAL_O_TRUNC) != 0;
-	return 0;
-}
 
 fsal_status_t close_fsal_fd(struct fsal_obj_handle *obj_hdl,
 			    struct fsal_fd *fsal_fd, bool is_reclaiming)
@@ -62,7 +53,6 @@ static int up(void **state)
 {
 	int rc = request_up(state);
 
-	truncations = 0;
 	fd = &rig.state.fd;
 	return rc;
 }
@@ -143,7 +133,7 @@ static void there_are_never_more_than_two(void **state)
 		change_to(FSAL_O_READ);
 		assert_int_equal(fake.open_fhs, 2);
 	}
-	assert_int_equal(truncations, 100);
+	assert_int_equal(fake.truncations, 100);
 	close_it();
 }
 
@@ -188,6 +178,102 @@ static void reopening_forgets_the_former_one(void **state)
 	close_it();
 }
 
+/* --- a lost client has ended its Fhs; here they are still there */
+
+static void close_what_the_lost_client_had(struct Fh *fh)
+{
+	(void)ceph_ll_close(NULL, fh);
+	assert_int_equal(fake.open_fhs, 0);
+}
+
+static void close_of_a_lost_fd_asks_nobody(void **state)
+{
+	struct Fh *lost;
+
+	(void)state;
+	open_for(FSAL_O_READ);
+	lost = fd->fh;
+	casync_guard_renew(&stub_mount.guard);
+	assert_int_equal(casync_fd_close(&rig.obj->handle, &fd->fsal_fd).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
+	assert_null(fd->fh);
+	assert_int_equal(fd->fsal_fd.openflags, FSAL_O_CLOSED);
+	close_what_the_lost_client_had(lost);
+}
+
+static void former_fh_is_lost_too(void **state)
+{
+	struct Fh *first, *second;
+
+	(void)state;
+	open_for(FSAL_O_READ);
+	first = fd->fh;
+	change_to(FSAL_O_RDWR);
+	second = fd->fh;
+	casync_guard_renew(&stub_mount.guard);
+	assert_int_equal(casync_fd_close(&rig.obj->handle, &fd->fsal_fd).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
+	(void)ceph_ll_close(NULL, first);
+	close_what_the_lost_client_had(second);
+}
+
+/* It still exists, and calls its Fh its own. */
+static void fd_is_closed_while_releases_may_enter(void **state)
+{
+	(void)state;
+	open_for(FSAL_O_READ);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	close_it();
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 1);
+}
+
+static void fd_is_not_closed_while_its_client_ends(void **state)
+{
+	struct Fh *lost;
+
+	(void)state;
+	open_for(FSAL_O_READ);
+	lost = fd->fh;
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	assert_int_equal(casync_fd_close(&rig.obj->handle, &fd->fsal_fd).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
+	assert_null(fd->fh);
+	close_what_the_lost_client_had(lost);
+}
+
+static void reopening_of_a_lost_fd_closes_nothing(void **state)
+{
+	struct Fh *lost;
+
+	(void)state;
+	open_for(FSAL_O_READ);
+	lost = fd->fh;
+	casync_guard_renew(&stub_mount.guard);
+	open_for(FSAL_O_RDWR);
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
+	assert_false(casync_revive_fd_is_lost(rig.obj, fd));
+	(void)ceph_ll_close(NULL, lost);
+	close_it();
+}
+
+static void change_of_a_lost_fd_opens_it_first(void **state)
+{
+	struct Fh *lost;
+
+	(void)state;
+	open_for(FSAL_O_READ);
+	lost = fd->fh;
+	casync_guard_renew(&stub_mount.guard);
+	change_to(FSAL_O_RDWR);
+	assert_ptr_not_equal(fd->former_fh, lost);
+	assert_int_equal(fake_blocking_count(FAKE_OPEN), 3);
+	(void)ceph_ll_close(NULL, lost);
+	close_it();
+}
+
 #define FD_CASE(test) cmocka_unit_test_setup_teardown(test, up, request_down)
 
 int main(void)
@@ -199,6 +285,12 @@ int main(void)
 		FD_CASE(truncation_empties_the_file),
 		FD_CASE(refused_change_changes_nothing),
 		FD_CASE(reopening_forgets_the_former_one),
+		FD_CASE(close_of_a_lost_fd_asks_nobody),
+		FD_CASE(former_fh_is_lost_too),
+		FD_CASE(fd_is_closed_while_releases_may_enter),
+		FD_CASE(fd_is_not_closed_while_its_client_ends),
+		FD_CASE(reopening_of_a_lost_fd_closes_nothing),
+		FD_CASE(change_of_a_lost_fd_opens_it_first),
 	};
 
 	return cmocka_run_group_tests_name("fd", tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "export.h"
 #include "layout.h"
 #include "object.h"
+#include "stub_mount.h"
 
 #define ROUNDS 5000
 #define CREATORS 3
@@ -88,16 +89,12 @@ int ceph_ll_setxattr(struct ceph_mount_info *cmount, struct Inode *in,
 	return set_rc;
 }
 
-const char *casync_mount_path(const struct casync_mount *mount)
-{
-	(void)mount;
-	return "/";
-}
-
 static int up(void **state)
 {
 	(void)state;
 	memset(&exp_of_ours, 0, sizeof(exp_of_ours));
+	stub_mount_reset();
+	exp_of_ours.mount = &stub_mount;
 	casync_layout_init(&exp_of_ours.layout);
 	dir.exp = &exp_of_ours;
 	dir.id.ino = 0x10000000000;

@@ -25,6 +25,7 @@
 #include "recalls.h"
 #include "strict.h"
 #include "stub_ganesha.h"
+#include "stub_mount.h"
 
 #define INO 0x10000000123
 #define TIMEOUT_S 10
@@ -118,6 +119,8 @@ static int up(void **unused)
 	recalls_told = 0;
 	sem_init(&told, 0, 0);
 	up_ops.delegrecall = delegrecall;
+	stub_mount_reset();
+	exp.mount = &stub_mount;
 	exp.export.up_ops = &up_ops;
 	exp.delegations = true;
 	casync_recalls_join(&exp);
@@ -138,7 +141,10 @@ static int down(void **unused)
 	casync_recalls_stop();
 	fake_teardown();
 	sem_destroy(&told);
-	return strict_offences() != 0 ? -1 : 0;
+	return strict_offences() != 0 ||
+			       !casync_guard_is_empty(&stub_mount.guard)
+		       ? -1
+		       : 0;
 }
 
 static void grant(fsal_deleg_t kind)
@@ -248,6 +254,49 @@ static void holder_that_opens_again_is_recalled_and_gives_it_up(void **unused)
 	assert_int_equal(sem_wait(&told), 0);
 }
 
+static void client_that_goes_takes_its_delegations_along(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	casync_leases_forget(&stub_mount);
+	assert_held(false);
+	assert_true(open_state.fd.lease == NULL);
+	/* The client has to give it back: nobody recalls it any more. */
+	assert_int_equal(sem_wait(&told), 0);
+	/* It does so while there is no client of CephFS. */
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	delegation.command = CEPH_DELEGATION_RD;
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	assert_int_equal(delegation.command, CEPH_DELEGATION_RD);
+}
+
+static void delegation_of_another_mount_stays(void **unused)
+{
+	static struct casync_mount other;
+
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	casync_leases_forget(&other);
+	assert_held(true);
+	assert_int_equal(recalls_told, 0);
+}
+
+/* The next client grants one anew. */
+static void next_client_grants_one(void **unused)
+{
+	(void)unused;
+	grant(FSAL_DELEG_WR);
+	casync_leases_forget(&stub_mount);
+	assert_int_equal(sem_wait(&told), 0);
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_guard_renew(&stub_mount.guard);
+	grant(FSAL_DELEG_WR);
+	assert_held(true);
+	casync_leases_forget(&stub_mount);
+	assert_held(false);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -259,6 +308,9 @@ int main(void)
 		CASE(next_delegation_is_not_recalled_yet),
 		CASE(refused_delegation_leaves_nothing),
 		CASE(holder_that_opens_again_is_recalled_and_gives_it_up),
+		CASE(client_that_goes_takes_its_delegations_along),
+		CASE(delegation_of_another_mount_stays),
+		CASE(next_client_grants_one),
 	};
 
 	return cmocka_run_group_tests_name("leases", tests, NULL, NULL);

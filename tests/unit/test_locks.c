@@ -7,13 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include "borrow.h"
+#include "errors.h"
 #include "fsal.h"
 #include "obj_ops.h"
+#include "revive.h"
 #include "rig.h"
+#include "stub_mount.h"
 
 static int owner;
 
@@ -359,6 +363,252 @@ static void without_an_fh_nothing_is_locked(void **state)
 	assert_int_equal(loan.given_back, 0);
 }
 
+/* --- through the next client */
+
+static struct casync_fd *lost_fd;
+static int losses;
+
+static void lose(struct casync_object *obj, struct casync_fd *fd)
+{
+	assert_ptr_equal(obj, rig.obj);
+	lost_fd = fd;
+	losses++;
+	__atomic_store_n(&fd->lock_lost, true, __ATOMIC_RELEASE);
+}
+
+static struct Fh *old_fh; /* of the lost client */
+
+/* As fsal_start_io() leaves the state's fd. */
+static void open_state(void)
+{
+	struct casync_fd *fd = &rig.state.fd;
+
+	assert_int_equal(ceph_ll_open(NULL, NULL, O_RDWR, &fd->fh, NULL), 0);
+	old_fh = fd->fh;
+	fd->fh_flags = FSAL_O_RDWR;
+	init_fsal_fd(&fd->fsal_fd, FSAL_FD_STATE, &rig.exp.export);
+	lost_fd = NULL;
+	losses = 0;
+}
+
+static int take_again(uint64_t taken, uint64_t gone)
+{
+	uint64_t was_taken = 99, is_gone = 99;
+	int rc;
+
+	(void)ceph_ll_close(NULL, old_fh);
+	casync_guard_renew(&stub_mount.guard);
+	/* It is of another client, and of no other test's concern. */
+	rig.obj->generation = casync_guard_generation(&stub_mount.guard);
+	rc = casync_locks_take_again(&stub_mount, lose, &was_taken, &is_gone);
+	assert_int_equal(was_taken, taken);
+	assert_int_equal(is_gone, gone);
+	/* It has ended: rig_down() must not close it. */
+	if (casync_revive_fd_is_lost(rig.obj, &rig.state.fd))
+		rig.state.fd.fh = NULL;
+	return rc;
+}
+
+static void lock(fsal_lock_t type, uint64_t start, uint64_t length)
+{
+	assert_int_equal(lock_op(FSAL_OP_LOCK, type, start, length, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+}
+
+struct again_case {
+	const char *name;
+	fsal_lock_t type;
+	uint64_t start, length;
+	short asked;
+};
+
+static const struct again_case again_cases[] = {
+	{"read_lock_is_taken_again", FSAL_LOCK_R, 10, 20, F_RDLCK},
+	{"write_lock_is_taken_again", FSAL_LOCK_W, 10, 20, F_WRLCK},
+	{"lock_to_the_end_is_taken_again", FSAL_LOCK_W, 10, 0, F_WRLCK},
+	{"lock_of_the_whole_file_is_taken_again", FSAL_LOCK_R, 0, 0, F_RDLCK},
+	{"lock_of_the_last_byte_is_taken_again", FSAL_LOCK_W, MAX_OFFSET - 1, 1,
+	 F_WRLCK},
+};
+
+static void check_again(void **state)
+{
+	const struct again_case *c = *state;
+
+	open_state();
+	lock(c->type, c->start, c->length);
+	memset(&fake.asked_lock, 0, sizeof(fake.asked_lock));
+	fake.asked_owner = 0;
+	assert_int_equal(take_again(1, 0), 0);
+	assert_int_equal(fake.asked_lock.l_type, c->asked);
+	assert_int_equal(fake.asked_lock.l_whence, SEEK_SET);
+	assert_true(fake.asked_lock.l_start == (off_t)c->start);
+	assert_true(fake.asked_lock.l_len == (off_t)c->length);
+	assert_true(fake.asked_owner == (uintptr_t)&owner);
+	assert_false(fake.asked_to_wait);
+	/* Its fd was opened anew for that. */
+	assert_int_equal(fake.open_fhs, 1);
+	assert_int_equal(losses, 0);
+}
+
+static void nothing_is_taken_that_was_given_back(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(take_again(0, 0), 0);
+}
+
+static void lock_that_was_refused_is_not_taken(void **state)
+{
+	(void)state;
+	open_state();
+	others_lock(F_WRLCK, 0, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 1, NULL).major,
+			 ERR_FSAL_DELAY);
+	assert_int_equal(lock_op(FSAL_OP_LOCKT, FSAL_LOCK_W, 0, 1, NULL).major,
+			 ERR_FSAL_DELAY);
+	others_lock(F_UNLCK, 0, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCKT, FSAL_LOCK_W, 0, 1, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(take_again(0, 0), 0);
+}
+
+/* Ganesha's own, for a request without a state. */
+static void lock_of_no_state_is_not_taken(void **state)
+{
+	(void)state;
+	open_state();
+	rig.state.fd.fsal_fd.fd_type = FSAL_FD_TEMP;
+	lock(FSAL_LOCK_W, 0, 1);
+	assert_int_equal(take_again(0, 0), 0);
+}
+
+/* RFC 8881, 9.6: until it has unlocked all, it gets an error. */
+static void lock_that_somebody_else_got_is_lost(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	others_lock(F_WRLCK, 25, 1);
+	assert_int_equal(take_again(0, 1), 0);
+	assert_int_equal(losses, 1);
+	assert_ptr_equal(lost_fd, &rig.state.fd);
+	others_lock(F_UNLCK, 0, 0);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 50, 1, NULL).major,
+			 ERR_FSAL_IO);
+	assert_int_equal(lock_op(FSAL_OP_LOCKT, FSAL_LOCK_W, 50, 1, NULL).major,
+			 ERR_FSAL_IO);
+	/* A part is not all. */
+	assert_int_equal(
+		lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 10, 20, NULL).major,
+		ERR_FSAL_NO_ERROR);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 50, 1, NULL).major,
+			 ERR_FSAL_IO);
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	lock(FSAL_LOCK_W, 50, 1);
+}
+
+static void lock_of_a_removed_file_is_lost(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	fake.blocking_result[FAKE_OPEN] = -ENOENT;
+	assert_int_equal(take_again(0, 1), 0);
+	assert_int_equal(losses, 1);
+}
+
+static void lock_is_not_lost_with_the_next_session(void **state)
+{
+	static const int errors[] = {ENOTCONN, CASYNC_EBLOCKLISTED};
+	size_t i;
+
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	for (i = 0; i < 2; i++) {
+		fake.blocking_result[FAKE_SETLK] = -errors[i];
+		assert_int_equal(take_again(0, 0), -errors[i]);
+		old_fh = rig.state.fd.fh;
+	}
+	fake.blocking_result[FAKE_SETLK] = 0;
+	assert_int_equal(take_again(1, 0), 0);
+	assert_int_equal(losses, 0);
+}
+
+/* What the lost client knew, and what the next one finds. */
+static void set_mtimes(time_t known_s, time_t found_s, long found_ns)
+{
+	fake.mtime = (struct timespec){.tv_sec = known_s, .tv_nsec = 5};
+	casync_locks_see(&stub_mount);
+	fake.mtime = (struct timespec){.tv_sec = found_s, .tv_nsec = found_ns};
+}
+
+/* Somebody else had the lock, and let go. */
+static void lock_of_a_changed_file_is_lost(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	set_mtimes(100, 100, 6);
+	assert_int_equal(take_again(0, 1), 0);
+	assert_int_equal(losses, 1);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+}
+
+static void lock_of_an_unchanged_file_is_kept(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	set_mtimes(100, 100, 5);
+	assert_int_equal(take_again(1, 0), 0);
+	assert_int_equal(losses, 0);
+}
+
+/* The MDS has not heard of our last change. */
+static void lock_of_an_older_file_is_kept(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	set_mtimes(100, 99, 0);
+	assert_int_equal(take_again(1, 0), 0);
+}
+
+/* It is on the OSDs, and the lost client did not know. */
+static void our_own_last_write_is_no_change(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	casync_lock_records_written(rig.obj);
+	set_mtimes(100, time(NULL) - 1, 0);
+	assert_int_equal(take_again(1, 0), 0);
+	assert_int_equal(losses, 0);
+}
+
+static void change_after_our_last_write_is_one(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	casync_lock_records_written(rig.obj);
+	set_mtimes(100, time(NULL) + 60, 0);
+	assert_int_equal(take_again(0, 1), 0);
+}
+
+static void file_without_locks_notes_no_write(void **state)
+{
+	(void)state;
+	casync_lock_records_written(rig.obj);
+	assert_true(rig.obj->locks.written_ns == 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, rig_down)
 
 static const struct CMUnitTest plain_tests[] = {
@@ -371,12 +621,25 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(eacces_of_setlk_is_a_conflict),
 	CASE(error_of_getlk_passes),
 	CASE(without_an_fh_nothing_is_locked),
+	CASE(nothing_is_taken_that_was_given_back),
+	CASE(lock_that_was_refused_is_not_taken),
+	CASE(lock_of_no_state_is_not_taken),
+	CASE(lock_that_somebody_else_got_is_lost),
+	CASE(lock_of_a_removed_file_is_lost),
+	CASE(lock_is_not_lost_with_the_next_session),
+	CASE(lock_of_a_changed_file_is_lost),
+	CASE(lock_of_an_unchanged_file_is_kept),
+	CASE(lock_of_an_older_file_is_kept),
+	CASE(our_own_last_write_is_no_change),
+	CASE(change_after_our_last_write_is_one),
+	CASE(file_without_locks_notes_no_write),
 };
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(range_cases) +
-			       COUNT(type_cases) + COUNT(conflict_cases)];
+			       COUNT(type_cases) + COUNT(conflict_cases) +
+			       COUNT(again_cases)];
 
 #define ADD_TABLE(next, table, function)                                \
 	do {                                                            \
@@ -399,6 +662,7 @@ int main(void)
 	ADD_TABLE(next, range_cases, check_range);
 	ADD_TABLE(next, type_cases, check_type);
 	ADD_TABLE(next, conflict_cases, check_conflict);
+	ADD_TABLE(next, again_cases, check_again);
 
 	return cmocka_run_group_tests_name("locks", tests, NULL, NULL);
 }

@@ -33,6 +33,7 @@ static int up(void **state)
 	memset(objs, 0, sizeof(objs));
 	for (i = 0; i < OBJECTS; i++) {
 		objs[i].exp = &exports[i % 2];
+		objs[i].id.ino = i % INODES;
 		objs[i].inode =
 			(struct Inode *)(uintptr_t)(4096 + i % INODES * 64);
 		memcpy(objs[i].key, &i, sizeof(i));

@@ -16,6 +16,7 @@
 #include "recalls.h"
 #include "rig.h"
 #include "strict.h"
+#include "stub_mount.h"
 #include "upcalls.h"
 
 #define FSCID 7
@@ -35,7 +36,8 @@ struct listener {
 
 static struct listener listeners[EXPORTS];
 static struct casync_recall recalls[RECALLS];
-static struct casync_upcalls upcalls;
+/* The mount's. */
+static struct casync_upcalls *const upcalls = &stub_mount.upcalls;
 
 /* Inodes below `gated_inos` stop in their recall. */
 static uint64_t gated_inos; /* atomic */
@@ -97,7 +99,8 @@ static void set_up(struct listener *listener, uint16_t export_id)
 	listener->up.invalidate = invalidate;
 	listener->exp.export.up_ops = &listener->up;
 	listener->exp.export.export_id = export_id;
-	casync_upcalls_join(&upcalls, &listener->exp);
+	listener->exp.mount = &stub_mount;
+	casync_upcalls_join(upcalls, &listener->exp);
 	casync_recalls_join(&listener->exp);
 }
 
@@ -115,8 +118,8 @@ static int up(void **state)
 	sem_init(&begun, 0, 0);
 	sem_init(&gate, 0, 0);
 	sem_init(&upcall_gate, 0, 0);
-	memset(&upcalls, 0, sizeof(upcalls));
-	casync_upcalls_init(&upcalls);
+	stub_mount_reset();
+	casync_upcalls_init(upcalls);
 	for (i = 0; i < EXPORTS; i++)
 		set_up(&listeners[i], (uint16_t)(77 + i));
 	memset(recalls, 0, sizeof(recalls));
@@ -125,7 +128,7 @@ static int up(void **state)
 		recalls[i].id = (struct casync_fileid){
 			.ino = INO + i, .snapid = CEPH_NOSNAP, .fscid = FSCID};
 	}
-	if (casync_upcalls_register(&upcalls, NULL) != 0)
+	if (casync_upcalls_register(upcalls, NULL) != 0)
 		return -1;
 	return casync_workers_start() == 0 ? casync_recalls_start() : -1;
 }
@@ -137,9 +140,9 @@ static int down(void **state)
 	(void)state;
 	for (i = 0; i < EXPORTS; i++) {
 		casync_recalls_leave(&listeners[i].exp);
-		casync_upcalls_leave(&upcalls, &listeners[i].exp);
+		casync_upcalls_leave(upcalls, &listeners[i].exp);
 	}
-	casync_upcalls_destroy(&upcalls);
+	casync_upcalls_destroy(upcalls);
 	casync_recalls_stop();
 	casync_workers_stop();
 	for (i = 0; i < EXPORTS; i++)

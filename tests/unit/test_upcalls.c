@@ -16,6 +16,7 @@
 #include "object.h"
 #include "rig.h"
 #include "strict.h"
+#include "stub_mount.h"
 #include "upcalls.h"
 
 #define FSCID 7
@@ -36,7 +37,8 @@ struct listener {
 };
 
 static struct listener listeners[EXPORTS];
-static struct casync_upcalls upcalls;
+/* The mount's. */
+static struct casync_upcalls *const upcalls = &stub_mount.upcalls;
 
 /* An upcall stops here when gated. */
 static bool gated; /* atomic */
@@ -98,7 +100,8 @@ static void set_up(struct listener *listener, uint16_t export_id)
 	listener->up.invalidate = invalidate;
 	listener->exp.export.up_ops = &listener->up;
 	listener->exp.export.export_id = export_id;
-	casync_upcalls_join(&upcalls, &listener->exp);
+	listener->exp.mount = &stub_mount;
+	casync_upcalls_join(upcalls, &listener->exp);
 }
 
 static int up(void **state)
@@ -116,12 +119,12 @@ static int up(void **state)
 	ready_waits = 0;
 	sem_init(&begun, 0, 0);
 	sem_init(&gate, 0, 0);
-	memset(&upcalls, 0, sizeof(upcalls));
-	casync_upcalls_init(&upcalls);
-	upcalls.fscid = FSCID;
+	stub_mount_reset();
+	casync_upcalls_init(upcalls);
+	upcalls->fscid = FSCID;
 	for (i = 0; i < EXPORTS; i++)
 		set_up(&listeners[i], (uint16_t)(77 + i));
-	if (casync_upcalls_register(&upcalls, NULL) != 0)
+	if (casync_upcalls_register(upcalls, NULL) != 0)
 		return -1;
 	return casync_workers_start();
 }
@@ -132,8 +135,8 @@ static int down(void **state)
 
 	(void)state;
 	for (i = 0; i < EXPORTS; i++)
-		casync_upcalls_leave(&upcalls, &listeners[i].exp);
-	casync_upcalls_destroy(&upcalls);
+		casync_upcalls_leave(upcalls, &listeners[i].exp);
+	casync_upcalls_destroy(upcalls);
 	casync_workers_stop();
 	fake_teardown();
 	sem_destroy(&begun);
@@ -218,10 +221,10 @@ static void open_gate(void)
 /* Everything queued has been carried: the job is at its end. */
 static void settle(void)
 {
-	pthread_mutex_lock(&upcalls.lock);
-	while (upcalls.running)
-		pthread_cond_wait(&upcalls.idle, &upcalls.lock);
-	pthread_mutex_unlock(&upcalls.lock);
+	pthread_mutex_lock(&upcalls->lock);
+	while (upcalls->running)
+		pthread_cond_wait(&upcalls->idle, &upcalls->lock);
+	pthread_mutex_unlock(&upcalls->lock);
 }
 
 /* --- what comes of each */
@@ -333,7 +336,7 @@ static void invalidations_are_counted(void **state)
 	(void)state;
 	libcephfs_calls(invalidate_inode, 3);
 	settle();
-	casync_upcalls_leave(&upcalls, &listeners[1].exp);
+	casync_upcalls_leave(upcalls, &listeners[1].exp);
 	libcephfs_calls(invalidate_dentry, 4);
 	settle();
 	check_counted(CASYNC_C_INVALIDATES, 7, 3);
@@ -354,11 +357,11 @@ static void releases_beyond_the_limit_are_dropped(void **state)
 	assert_true(rig_wait(&begun));
 	/* The first is off the queue. */
 	libcephfs_calls(release_inode, (unsigned int)(limit + beyond));
-	assert_int_equal(upcalls.event_count, limit);
+	assert_int_equal(upcalls->event_count, limit);
 	open_gate();
 	settle();
 	check_heard(0, TRY_RELEASE, limit + 1);
-	assert_int_equal(upcalls.event_count, 0);
+	assert_int_equal(upcalls->event_count, 0);
 }
 
 static void invalidations_are_never_dropped(void **state)
@@ -389,7 +392,7 @@ static void set_up_object(struct casync_object *obj, struct listener *listener,
 	obj->id.snapid = CEPH_NOSNAP;
 	obj->id.fscid = FSCID;
 	casync_key_encode(&obj->id, listener->exp.export.export_id, obj->key);
-	assert_false(casync_object_table_enter(&upcalls.table, obj));
+	assert_false(casync_object_table_enter(&upcalls->table, obj));
 }
 
 /* What finds no room is not lost: each object is invalidated. */
@@ -421,7 +424,7 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	check_heard(0, INVALIDATE, 4 + 60);
 	for (i = 0; i < 100; i++)
 		assert_true(
-			casync_object_table_leave(&upcalls.table, &objs[i]));
+			casync_object_table_leave(&upcalls->table, &objs[i]));
 }
 
 static void events_keep_their_order_past_the_end_of_the_ring(void **state)
@@ -432,9 +435,9 @@ static void events_keep_their_order_past_the_end_of_the_ring(void **state)
 	close_gate();
 	libcephfs_calls(invalidate_inode, 1);
 	assert_true(rig_wait(&begun));
-	pthread_mutex_lock(&upcalls.lock);
-	upcalls.first = CASYNC_UPCALLS_MAX - 10;
-	pthread_mutex_unlock(&upcalls.lock);
+	pthread_mutex_lock(&upcalls->lock);
+	upcalls->first = CASYNC_UPCALLS_MAX - 10;
+	pthread_mutex_unlock(&upcalls->lock);
 	for (i = 0; i < 10; i++)
 		libcephfs_calls(invalidate_inode, 2);
 	libcephfs_calls(release_inode, 5);
@@ -457,7 +460,7 @@ static void *leave(void *arg)
 {
 	struct leaver *leaver = arg;
 
-	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	casync_upcalls_leave(upcalls, &listeners[0].exp);
 	__atomic_store_n(&leaver->left, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -469,9 +472,9 @@ static void await_unlisted(void)
 	int tries;
 
 	for (tries = 0; listed && tries < RIG_TIMEOUT_S * 5000; tries++) {
-		pthread_mutex_lock(&upcalls.lock);
+		pthread_mutex_lock(&upcalls->lock);
 		listed = listeners[0].exp.upcalls.listed;
-		pthread_mutex_unlock(&upcalls.lock);
+		pthread_mutex_unlock(&upcalls->lock);
 		nanosleep(&pause, NULL);
 	}
 	assert_false(listed);
@@ -500,8 +503,8 @@ static void leave_waits_for_an_upcall_on_its_way(void **state)
 static void who_has_left_hears_nothing(void **state)
 {
 	(void)state;
-	casync_upcalls_leave(&upcalls, &listeners[0].exp);
-	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	casync_upcalls_leave(upcalls, &listeners[0].exp);
+	casync_upcalls_leave(upcalls, &listeners[0].exp);
 	libcephfs_calls(invalidate_inode, 3);
 	settle();
 	check_heard(0, INVALIDATE, 0);
@@ -531,7 +534,7 @@ static void who_leaves_hears_nothing_of_what_is_queued(void **state)
 
 static void leave_itself(void)
 {
-	casync_upcalls_leave(&upcalls, &listeners[0].exp);
+	casync_upcalls_leave(upcalls, &listeners[0].exp);
 }
 
 /* An upcall may drop the last reference to an export. */
@@ -549,9 +552,9 @@ static void destroy_waits_for_the_job(void **state)
 {
 	(void)state;
 	libcephfs_calls(invalidate_inode, 1000);
-	casync_upcalls_destroy(&upcalls);
+	casync_upcalls_destroy(upcalls);
 	check_heard(0, INVALIDATE, 1000);
-	casync_upcalls_init(&upcalls);
+	casync_upcalls_init(upcalls);
 	listeners[0].exp.upcalls.listed = false;
 	listeners[1].exp.upcalls.listed = false;
 }

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <sched.h>
+
+#include "guard.h"
+
+static struct casync_guard_shard *guard_shard(struct casync_guard *guard)
+{
+	int cpu = sched_getcpu();
+
+	return &guard->shards[cpu < 0 ? 0 : cpu % CASYNC_GUARD_SHARDS];
+}
+
+/*
+ * First the count, then the look at the phase; who closes does it the other way
+ * round.  So either the closer sees the count, or we see the phase.
+ */
+static bool guard_enter_up_to(struct casync_guard *guard, uint32_t phase)
+{
+	__atomic_add_fetch(&guard_shard(guard)->entered, 1, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&guard->phase, __ATOMIC_SEQ_CST) <= phase)
+		return true;
+	casync_guard_leave(guard);
+	return false;
+}
+
+bool casync_guard_enter(struct casync_guard *guard)
+{
+	return guard_enter_up_to(guard, CASYNC_GUARD_SERVES);
+}
+
+bool casync_guard_enter_to_release(struct casync_guard *guard)
+{
+	return guard_enter_up_to(guard, CASYNC_GUARD_RELEASES);
+}
+
+void casync_guard_leave(struct casync_guard *guard)
+{
+	__atomic_add_fetch(&guard_shard(guard)->left, 1, __ATOMIC_SEQ_CST);
+}
+
+void casync_guard_set(struct casync_guard *guard, enum casync_guard_phase phase)
+{
+	__atomic_store_n(&guard->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+}
+
+/* Who left is counted before who entered.  If the sums are the same, nobody was
+ * inside between the two. */
+bool casync_guard_is_empty(const struct casync_guard *guard)
+{
+	uint64_t left = 0, entered = 0;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_GUARD_SHARDS; i++)
+		left += __atomic_load_n(&guard->shards[i].left,
+					__ATOMIC_SEQ_CST);
+	for (i = 0; i < CASYNC_GUARD_SHARDS; i++)
+		entered += __atomic_load_n(&guard->shards[i].entered,
+					   __ATOMIC_SEQ_CST);
+	return left == entered;
+}
+
+void casync_guard_renew(struct casync_guard *guard)
+{
+	__atomic_add_fetch(&guard->generation, 1, __ATOMIC_ACQ_REL);
+}

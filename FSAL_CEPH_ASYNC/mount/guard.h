@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file guard.h
+ * @brief Keeps a mount's libcephfs client in place while calls use it.
+ *
+ * Whoever calls libcephfs, or uses an Inode or an Fh, has entered the guard.
+ * The client is replaced only when nobody is inside.  So within the guard the
+ * client and its generation do not change, and no call needs a lock.
+ *
+ * To enter costs one atomic addition to a cache line of this CPU, and so does
+ * to leave.  The two may be on different CPUs.  It never waits.
+ */
+#ifndef CASYNC_GUARD_H
+#define CASYNC_GUARD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum casync_guard_phase {
+	CASYNC_GUARD_SERVES,   /**< Everybody may enter. */
+	CASYNC_GUARD_RELEASES, /**< Only to release: the client is lost, or
+				    new and not ready. */
+	CASYNC_GUARD_CLOSED,   /**< Nobody: the client ends. */
+};
+
+/** By CPU.  It is padded, not aligned: calloc allocates a mount. */
+struct casync_guard_shard {
+	uint64_t entered; /**< Atomic. */
+	uint64_t left;	  /**< Atomic. */
+	char pad[48];
+};
+
+#define CASYNC_GUARD_SHARDS 16
+
+/** Embedded in the mount; zero at first: it serves. */
+struct casync_guard {
+	struct casync_guard_shard shards[CASYNC_GUARD_SHARDS];
+	uint32_t phase;	     /**< enum casync_guard_phase; atomic. */
+	uint32_t generation; /**< Of the client; atomic. */
+};
+
+/**
+ * Enter to make calls for a request.
+ *
+ * @return false: not now, the client must ask again.  Otherwise
+ *	   casync_guard_leave() must be called, by any thread.
+ */
+bool casync_guard_enter(struct casync_guard *guard);
+
+/**
+ * Enter to release an Inode or to close an Fh.
+ *
+ * @return false: the client is about to end, and with it all that it has open.
+ *	   There is nothing to release.
+ */
+bool casync_guard_enter_to_release(struct casync_guard *guard);
+
+void casync_guard_leave(struct casync_guard *guard);
+
+/** Change the phase.  Who is inside stays inside. */
+void casync_guard_set(struct casync_guard *guard,
+		      enum casync_guard_phase phase);
+
+static inline bool casync_guard_serves(const struct casync_guard *guard)
+{
+	return __atomic_load_n(&guard->phase, __ATOMIC_RELAXED) ==
+	       CASYNC_GUARD_SERVES;
+}
+
+/** Is nobody inside?  That stays so if it is closed. */
+bool casync_guard_is_empty(const struct casync_guard *guard);
+
+/** A new client has taken the place: what older ones had open is gone. */
+void casync_guard_renew(struct casync_guard *guard);
+
+/** Counts the clients of the mount.  Inodes and Fhs of another generation must
+ * not be used.  It does not change for who is inside. */
+static inline uint32_t casync_guard_generation(const struct casync_guard *guard)
+{
+	return __atomic_load_n(&guard->generation, __ATOMIC_ACQUIRE);
+}
+
+#endif /* CASYNC_GUARD_H */

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file keeper.h
+ * @brief Notices that a mount's CephFS session is lost, and replaces it.
+ *
+ * Each mount has a thread of its own for that.  It asks the MDS for the root's
+ * attributes from time to time, so a loss shows without traffic too.  Answers
+ * of libcephfs to requests wake it earlier.  No thread waits for it.
+ */
+#ifndef CASYNC_KEEPER_H
+#define CASYNC_KEEPER_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fsal_types.h"
+
+struct casync_deadline_call;
+struct casync_mount;
+
+/** Time between two looks at a session that serves. */
+#define CASYNC_KEEPER_LOOK_MS 2000
+
+/** Embedded in the mount; zero at first. */
+struct casync_keeper {
+	struct casync_deadline_call *call; /**< The thread; NULL: none. */
+	pthread_mutex_t lock;		   /**< A leaf. */
+	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
+	bool woken;			   /**< Under the lock. */
+	bool stopping;			   /**< Under the lock. */
+	uint32_t reconnect;		   /**< Key Reconnect; atomic. */
+	uint32_t timeout_s;		   /**< Reconnect_Timeout; atomic. */
+	bool given_up;			   /**< Atomic. */
+	/** When an error came that a lost session may have caused, and when
+	 * the session was found to serve after that; CLOCK_MONOTONIC; atomic. */
+	uint64_t doubted_ns, settled_ns;
+};
+
+/** What the rooms above do around a change of the client. */
+struct casync_keeper_hooks {
+	/** No request uses the old client any more; it still exists. */
+	void (*forget)(struct casync_mount *mount);
+	/** The new client is there; no request uses it yet.  @return 0 or a
+	 * negative errno: its session is lost too. */
+	int (*restore)(struct casync_mount *mount);
+};
+
+/** Before the first mount. */
+void casync_keeper_set_hooks(const struct casync_keeper_hooks *hooks);
+const struct casync_keeper_hooks *casync_keeper_get_hooks(void);
+
+/**
+ * Start the thread of a mount that is connected.
+ *
+ * @param[in] replace  Puts a new client in place of the lost one:
+ *                     casync_reconnect().
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_keeper_start(struct casync_mount *mount,
+			void (*replace)(struct casync_mount *mount));
+
+/**
+ * End the thread.
+ *
+ * @param[in] timeout_s  Longest wait for a call of libcephfs.
+ *
+ * @return false: it does not return.  Then the mount must never be changed or
+ *	   freed.
+ */
+bool casync_keeper_stop(struct casync_mount *mount, uint32_t timeout_s);
+
+/** Wait, as the keeper; a loss that was noticed ends it early.  @return false:
+ * the keeper has to end. */
+bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms);
+
+/** The same for the whole time. */
+bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms);
+
+/** Does the keeper bring a lost session back? */
+bool casync_keeper_reconnects(struct casync_mount *mount);
+
+/**
+ * What to answer to a request.
+ *
+ * If the session is lost and comes back, the client is asked to retry: nothing
+ * that the lost client has said holds.  An error that may come from a loss
+ * which nobody has noticed yet is treated in the same way, until the keeper has
+ * looked.
+ *
+ * @param[in] status          As made of libcephfs' result: the minor is its
+ *                            errno.
+ * @param[in] file_has_locks  Clients hold byte-range locks on the file: an
+ *                            I/O error may come from a loss.
+ */
+fsal_status_t casync_keeper_answer(struct casync_mount *mount,
+				   fsal_status_t status, bool file_has_locks);
+
+#endif /* CASYNC_KEEPER_H */

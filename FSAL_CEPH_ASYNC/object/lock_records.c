@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+
+#include "fsal.h"
+
+#include "clock.h"
+#include "export.h"
+#include "fd.h"
+#include "lock_records.h"
+#include "object.h"
+
+/* Guards all records.  A leaf; not held across calls of libcephfs. */
+static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t taken_cond = PTHREAD_COND_INITIALIZER;
+static GLIST_HEAD(files); /* with records */
+
+/* Rounds for one file whose client goes on unlocking. */
+#define ROUNDS_MAX 100
+
+void casync_lock_records_init(struct casync_lock_records *records)
+{
+	glist_init(&records->list);
+}
+
+static uint64_t lock_records_last(const fsal_lock_param_t *lock)
+{
+	if (lock->lock_length == 0 ||
+	    lock->lock_length > UINT64_MAX - lock->lock_start)
+		return UINT64_MAX;
+	return lock->lock_start + lock->lock_length - 1;
+}
+
+static void lock_records_add_locked(struct casync_object *obj,
+				    const struct casync_lock_record *like,
+				    uint64_t first, uint64_t last)
+{
+	struct casync_lock_record *record = gsh_malloc(sizeof(*record));
+
+	*record = *like;
+	record->first = first;
+	record->last = last;
+	glist_add_tail(&obj->locks.list, &record->link);
+	__atomic_store_n(&record->fd->locks_of, obj, __ATOMIC_RELEASE);
+	if (!obj->locks.linked)
+		glist_add_tail(&files, &obj->locks.link);
+	__atomic_store_n(&obj->locks.linked, true, __ATOMIC_RELAXED);
+}
+
+static void lock_records_drop_locked(struct casync_lock_record *record)
+{
+	glist_del(&record->link);
+	gsh_free(record);
+}
+
+static void lock_records_unlink_if_empty_locked(struct casync_object *obj)
+{
+	if (!obj->locks.linked || !glist_empty(&obj->locks.list))
+		return;
+	glist_del(&obj->locks.link);
+	__atomic_store_n(&obj->locks.linked, false, __ATOMIC_RELAXED);
+}
+
+/* Take a range out of an owner's records.  True: there was something. */
+static bool lock_records_cut_locked(struct casync_object *obj,
+				    const void *owner, uint64_t first,
+				    uint64_t last)
+{
+	struct casync_lock_record *record;
+	struct glist_head *node, *next;
+	bool cut = false;
+
+	glist_for_each_safe(node, next, &obj->locks.list) {
+		record = glist_entry(node, struct casync_lock_record, link);
+		if (record->owner != owner || record->last < first ||
+		    record->first > last)
+			continue;
+		/* What is left of it goes to the end of the list: it does not
+		 * overlap the range, and is passed by. */
+		if (record->first < first)
+			lock_records_add_locked(obj, record, record->first,
+						first - 1);
+		if (record->last > last)
+			lock_records_add_locked(obj, record, last + 1,
+						record->last);
+		next = node->next;
+		lock_records_drop_locked(record);
+		cut = true;
+	}
+	return cut;
+}
+
+/* A neighbour of the same kind becomes part of it: who locks byte after byte
+ * has one record. */
+static void lock_records_join_locked(struct casync_object *obj,
+				     struct casync_lock_record *with)
+{
+	struct casync_lock_record *record;
+	struct glist_head *node, *next;
+
+	glist_for_each_safe(node, next, &obj->locks.list) {
+		record = glist_entry(node, struct casync_lock_record, link);
+		if (record->owner != with->owner || record->fd != with->fd ||
+		    record->exclusive != with->exclusive)
+			continue;
+		if (with->first != 0 && record->last == with->first - 1)
+			with->first = record->first;
+		else if (record->first != 0 && record->first - 1 == with->last)
+			with->last = record->last;
+		else
+			continue;
+		lock_records_drop_locked(record);
+	}
+}
+
+void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
+				void *owner, const fsal_lock_param_t *lock)
+{
+	struct casync_lock_record record = {
+		.fd = fd,
+		.owner = owner,
+		.first = lock->lock_start,
+		.last = lock_records_last(lock),
+		.exclusive = lock->lock_type != FSAL_LOCK_R,
+	};
+
+	pthread_mutex_lock(&records_lock);
+	(void)lock_records_cut_locked(obj, owner, record.first, record.last);
+	lock_records_join_locked(obj, &record);
+	lock_records_add_locked(obj, &record, record.first, record.last);
+	obj->locks.generation =
+		casync_guard_generation(casync_mount_guard(obj->exp->mount));
+	pthread_mutex_unlock(&records_lock);
+}
+
+void casync_lock_records_unlocked(struct casync_object *obj, void *owner,
+				  const fsal_lock_param_t *lock)
+{
+	pthread_mutex_lock(&records_lock);
+	if (lock_records_cut_locked(obj, owner, lock->lock_start,
+				    lock_records_last(lock)))
+		obj->locks.changes++;
+	lock_records_unlink_if_empty_locked(obj);
+	pthread_mutex_unlock(&records_lock);
+}
+
+static uint64_t lock_records_drop_fd_locked(struct casync_object *obj,
+					    struct casync_fd *fd)
+{
+	struct casync_lock_record *record;
+	struct glist_head *node, *next;
+	uint64_t dropped = 0;
+
+	glist_for_each_safe(node, next, &obj->locks.list) {
+		record = glist_entry(node, struct casync_lock_record, link);
+		if (record->fd != fd)
+			continue;
+		lock_records_drop_locked(record);
+		dropped++;
+	}
+	__atomic_store_n(&fd->locks_of, NULL, __ATOMIC_RELEASE);
+	lock_records_unlink_if_empty_locked(obj);
+	return dropped;
+}
+
+void casync_lock_records_forget_fd(struct casync_fd *fd)
+{
+	/* Most fds never had a lock. */
+	if (__atomic_load_n(&fd->locks_of, __ATOMIC_ACQUIRE) == NULL)
+		return;
+	pthread_mutex_lock(&records_lock);
+	while (fd->locks_of != NULL && fd->locks_of->locks.busy)
+		pthread_cond_wait(&taken_cond, &records_lock);
+	if (fd->locks_of != NULL)
+		(void)lock_records_drop_fd_locked(fd->locks_of, fd);
+	pthread_mutex_unlock(&records_lock);
+}
+
+void casync_lock_records_forget(struct casync_object *obj)
+{
+	struct casync_lock_record *record;
+
+	pthread_mutex_lock(&records_lock);
+	while (obj->locks.busy)
+		pthread_cond_wait(&taken_cond, &records_lock);
+	while ((record = glist_first_entry(&obj->locks.list,
+					   struct casync_lock_record, link)) !=
+	       NULL)
+		(void)lock_records_drop_fd_locked(obj, record->fd);
+	pthread_mutex_unlock(&records_lock);
+}
+
+void casync_lock_records_written(struct casync_object *obj)
+{
+	struct timespec now;
+
+	if (!__atomic_load_n(&obj->locks.linked, __ATOMIC_RELAXED))
+		return;
+	clock_gettime(CLOCK_REALTIME, &now);
+	__atomic_store_n(&obj->locks.written_ns, casync_timespec_ns(&now),
+			 __ATOMIC_RELAXED);
+}
+
+static struct casync_object *
+lock_records_unseen_locked(struct casync_mount *mount, uint32_t generation)
+{
+	struct casync_object *obj;
+	struct glist_head *node;
+
+	glist_for_each(node, &files) {
+		obj = container_of(node, struct casync_object, locks.link);
+		if (obj->exp->mount == mount &&
+		    obj->locks.seen_generation != generation)
+			return obj;
+	}
+	return NULL;
+}
+
+void casync_lock_records_visit(struct casync_mount *mount,
+			       void (*visit)(struct casync_object *obj))
+{
+	/* The next one: at first an object has seen generation 0. */
+	uint32_t generation =
+		casync_guard_generation(casync_mount_guard(mount)) + 1;
+	struct casync_object *obj;
+
+	pthread_mutex_lock(&records_lock);
+	while ((obj = lock_records_unseen_locked(mount, generation)) != NULL) {
+		obj->locks.busy = true;
+		pthread_mutex_unlock(&records_lock);
+		visit(obj);
+		pthread_mutex_lock(&records_lock);
+		obj->locks.seen_generation = generation;
+		obj->locks.busy = false;
+		pthread_cond_broadcast(&taken_cond);
+	}
+	pthread_mutex_unlock(&records_lock);
+}
+
+/* --- taking them again */
+
+struct round {
+	struct casync_object *obj;
+	/* A copy.  Without an owner: lost.  Without an fd: dropped. */
+	struct casync_lock_record *records;
+	size_t count;
+	uint32_t changes;
+};
+
+static struct casync_object *
+lock_records_next_locked(struct casync_mount *mount, uint32_t generation)
+{
+	struct casync_object *obj;
+	struct glist_head *node;
+
+	glist_for_each(node, &files) {
+		obj = container_of(node, struct casync_object, locks.link);
+		if (obj->exp->mount == mount &&
+		    obj->locks.generation != generation)
+			return obj;
+	}
+	return NULL;
+}
+
+static void lock_records_copy_locked(struct round *round)
+{
+	struct casync_lock_records *of = &round->obj->locks;
+	size_t room = glist_length(&of->list);
+	struct glist_head *node;
+
+	round->records = gsh_calloc(room + 1, sizeof(*round->records));
+	round->count = 0;
+	round->changes = of->changes;
+	glist_for_each(node, &of->list) {
+		if (round->count == room)
+			break;
+		round->records[round->count++] =
+			*glist_entry(node, struct casync_lock_record, link);
+	}
+}
+
+/* Returns the first error that is no loss.  Of a record that is lost the owner
+ * becomes NULL. */
+static int lock_records_take_round(struct round *round, casync_lock_taker *take,
+				   void (*lost)(struct casync_object *obj,
+						struct casync_fd *fd))
+{
+	struct casync_lock_record *record;
+	size_t i;
+	int rc;
+
+	for (i = 0; i < round->count; i++) {
+		record = &round->records[i];
+		rc = take(round->obj, record, false);
+		if (rc == -EAGAIN)
+			lost(round->obj, record->fd);
+		else if (rc < 0)
+			return rc;
+		else
+			continue;
+		record->owner = NULL;
+	}
+	return 0;
+}
+
+static void lock_records_give_back(const struct round *round,
+				   const struct casync_fd *fd,
+				   casync_lock_taker *take)
+{
+	const struct casync_lock_record *record;
+	size_t i;
+
+	for (i = 0; i < round->count; i++) {
+		record = &round->records[i];
+		if (record->owner != NULL && record->fd != NULL &&
+		    (fd == NULL || record->fd == fd))
+			(void)take(round->obj, record, true);
+	}
+}
+
+/* The fd has no records any more.  From here on it may be closed and freed. */
+static uint64_t lock_records_drop_fd(struct round *round, struct casync_fd *fd)
+{
+	uint64_t dropped;
+	size_t i;
+
+	for (i = 0; i < round->count; i++) {
+		if (round->records[i].fd == fd)
+			round->records[i].fd = NULL;
+	}
+	pthread_mutex_lock(&records_lock);
+	dropped = lock_records_drop_fd_locked(round->obj, fd);
+	pthread_mutex_unlock(&records_lock);
+	return dropped;
+}
+
+/* An fd that has lost one lock has lost all. */
+static uint64_t lock_records_drop_lost(struct round *round,
+				       casync_lock_taker *take)
+{
+	uint64_t dropped = 0;
+	struct casync_fd *fd;
+	size_t i;
+
+	for (i = 0; i < round->count; i++) {
+		fd = round->records[i].fd;
+		if (round->records[i].owner != NULL || fd == NULL)
+			continue;
+		lock_records_give_back(round, fd, take);
+		dropped += lock_records_drop_fd(round, fd);
+	}
+	return dropped;
+}
+
+/* False: a client has unlocked something meanwhile. */
+static bool lock_records_settle(struct round *round, uint32_t generation)
+{
+	bool settled;
+
+	pthread_mutex_lock(&records_lock);
+	settled = round->obj->locks.changes == round->changes;
+	if (settled)
+		round->obj->locks.generation = generation;
+	pthread_mutex_unlock(&records_lock);
+	return settled;
+}
+
+/* Give back what was taken, and begin again with what is held now. */
+static void lock_records_begin_again(struct round *round,
+				     casync_lock_taker *take)
+{
+	lock_records_give_back(round, NULL, take);
+	gsh_free(round->records);
+	pthread_mutex_lock(&records_lock);
+	lock_records_copy_locked(round);
+	pthread_mutex_unlock(&records_lock);
+}
+
+/* A client that unlocks faster than its locks can be taken loses them. */
+static uint64_t lock_records_lose_all(struct round *round,
+				      void (*lost)(struct casync_object *obj,
+						   struct casync_fd *fd))
+{
+	uint64_t dropped = 0;
+	struct casync_fd *fd;
+	size_t i;
+
+	for (i = 0; i < round->count; i++) {
+		fd = round->records[i].fd;
+		if (fd == NULL)
+			continue;
+		lost(round->obj, fd);
+		dropped += lock_records_drop_fd(round, fd);
+	}
+	return dropped;
+}
+
+static int lock_records_take_file(struct round *round, uint32_t generation,
+				  casync_lock_taker *take,
+				  void (*lost)(struct casync_object *obj,
+					       struct casync_fd *fd),
+				  uint64_t *taken, uint64_t *gone)
+{
+	unsigned int rounds;
+	uint64_t dropped;
+	int rc;
+
+	for (rounds = 0; rounds < ROUNDS_MAX; rounds++) {
+		rc = lock_records_take_round(round, take, lost);
+		if (rc < 0)
+			return rc;
+		dropped = lock_records_drop_lost(round, take);
+		*gone += dropped;
+		if (lock_records_settle(round, generation)) {
+			*taken += round->count - dropped;
+			return 0;
+		}
+		lock_records_begin_again(round, take);
+	}
+	*gone += lock_records_lose_all(round, lost);
+	return 0;
+}
+
+static void lock_records_let_go(struct round *round)
+{
+	pthread_mutex_lock(&records_lock);
+	round->obj->locks.busy = false;
+	pthread_cond_broadcast(&taken_cond);
+	pthread_mutex_unlock(&records_lock);
+	gsh_free(round->records);
+}
+
+int casync_lock_records_take(struct casync_mount *mount,
+			     casync_lock_taker *take,
+			     void (*lost)(struct casync_object *obj,
+					  struct casync_fd *fd),
+			     uint64_t *taken, uint64_t *gone)
+{
+	uint32_t generation =
+		casync_guard_generation(casync_mount_guard(mount));
+	struct round round;
+	int rc = 0;
+
+	*taken = 0;
+	*gone = 0;
+	while (rc == 0) {
+		pthread_mutex_lock(&records_lock);
+		round.obj = lock_records_next_locked(mount, generation);
+		if (round.obj != NULL) {
+			round.obj->locks.busy = true;
+			lock_records_copy_locked(&round);
+		}
+		pthread_mutex_unlock(&records_lock);
+		if (round.obj == NULL)
+			return 0;
+		rc = lock_records_take_file(&round, generation, take, lost,
+					    taken, gone);
+		lock_records_let_go(&round);
+	}
+	return rc;
+}

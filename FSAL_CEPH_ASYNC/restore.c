@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include "fsal.h"
+
+#include "export.h"
+#include "keeper.h"
+#include "leases.h"
+#include "obj_ops.h"
+#include "object.h"
+#include "restore.h"
+
+static void restore_drop_listings(struct casync_export *exp)
+{
+	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp));
+}
+
+static void restore_forget(struct casync_mount *mount)
+{
+	casync_upcalls_visit_exports(casync_mount_upcalls(mount),
+				     restore_drop_listings);
+	casync_leases_forget(mount);
+	casync_locks_see(mount);
+}
+
+/* Ganesha 9.14 lets no FSAL revoke a state.  So what comes with its id fails
+ * instead (locks.c). */
+static void restore_lost(struct casync_object *obj, struct casync_fd *fd)
+{
+	const struct state_t *state =
+		&container_of(fd, struct casync_state, fd)->state;
+
+	__atomic_store_n(&fd->lock_lost, true, __ATOMIC_RELEASE);
+	LogWarn(COMPONENT_FSAL,
+		"export %" PRIu16 ": inode 0x%" PRIx64
+		": a lock is lost: another client got it or has changed the file, or the file is gone; %s",
+		obj->exp->export.export_id, obj->id.ino,
+		state->state_type == STATE_TYPE_LOCK
+			? "its holder gets EIO until it unlocks the file"
+			: "NLM cannot tell its holder");
+}
+
+static int restore_restore(struct casync_mount *mount)
+{
+	struct casync_session *session = casync_mount_session(mount);
+	uint64_t taken, gone;
+	int rc = casync_locks_take_again(mount, restore_lost, &taken, &gone);
+
+	if (gone != 0)
+		__atomic_add_fetch(&session->locks_lost, gone,
+				   __ATOMIC_RELAXED);
+	if (taken + gone != 0)
+		LogEvent(COMPONENT_FSAL,
+			 "mount %s: %" PRIu64
+			 " locks of clients are taken again, %" PRIu64
+			 " are lost",
+			 session->client, taken, gone);
+	if (rc < 0)
+		casync_session_heard(session, -rc);
+	return rc;
+}
+
+static const struct casync_keeper_hooks restore_hooks = {
+	.forget = restore_forget,
+	.restore = restore_restore,
+};
+
+void casync_restore_init(void)
+{
+	casync_keeper_set_hooks(&restore_hooks);
+}

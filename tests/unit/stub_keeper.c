@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include "fsal.h"
+
+#include "connect.h"
+
+/* Of a mount without a keeper: each answer stands. */
+fsal_status_t casync_keeper_answer(struct casync_mount *mount,
+				   fsal_status_t status, bool file_has_locks)
+{
+	(void)file_has_locks;
+	if (FSAL_IS_ERROR(status))
+		casync_session_heard(&mount->session, status.minor);
+	return status;
+}

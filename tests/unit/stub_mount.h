@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file stub_mount.h
+ * @brief A mount that nothing connects, for the exports of a test.
+ *
+ * What asks it is answered by mount/fields.c, and its guard is real.  stub_keeper.c stands for a keeper that
+ * never doubts an answer.
+ */
+#ifndef STUB_MOUNT_H
+#define STUB_MOUNT_H
+
+#include "connect.h"
+
+extern struct casync_mount stub_mount;
+
+/** Zero everything; the mount has a client and serves. */
+void stub_mount_reset(void);
+
+#endif /* STUB_MOUNT_H */

@@ -1,0 +1,378 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "guard.h"
+
+#define THREADS 4
+#define CLOSINGS 100
+#define TURNS 16 /* on one CPU */
+
+static struct casync_guard guard;
+
+/* Whoever enters or leaves asks on which CPU it is, just before it counts. */
+static void (*before_count)(void);
+static bool cpu_is_fixed;
+static int fixed_cpu;
+
+int __real_sched_getcpu(void);
+int __wrap_sched_getcpu(void);
+
+int __wrap_sched_getcpu(void)
+{
+	void (*before)(void) = before_count;
+
+	if (before != NULL) {
+		before_count = NULL;
+		before();
+	}
+	return cpu_is_fixed ? fixed_cpu : __real_sched_getcpu();
+}
+
+static int up(void **state)
+{
+	(void)state;
+	before_count = NULL;
+	cpu_is_fixed = false;
+	memset(&guard, 0, sizeof(guard));
+	return 0;
+}
+
+/* --- who may enter when */
+
+struct phase_case {
+	const char *name;
+	enum casync_guard_phase phase;
+	bool request_enters;
+	bool release_enters;
+};
+
+static const struct phase_case phase_cases[] = {
+	{"all_enter_while_it_serves", CASYNC_GUARD_SERVES, true, true},
+	{"releases_alone_enter_while_it_releases", CASYNC_GUARD_RELEASES, false,
+	 true},
+	{"nobody_enters_once_it_is_closed", CASYNC_GUARD_CLOSED, false, false},
+};
+
+#define N_PHASE_CASES (sizeof(phase_cases) / sizeof(phase_cases[0]))
+
+static void check_phase(void **state)
+{
+	const struct phase_case *c = *state;
+
+	casync_guard_set(&guard, c->phase);
+	assert_int_equal(casync_guard_serves(&guard),
+			 c->phase == CASYNC_GUARD_SERVES);
+	assert_int_equal(casync_guard_enter(&guard), c->request_enters);
+	/* Who was refused is not inside. */
+	assert_int_equal(casync_guard_is_empty(&guard), !c->request_enters);
+	if (c->request_enters)
+		casync_guard_leave(&guard);
+	assert_int_equal(casync_guard_enter_to_release(&guard),
+			 c->release_enters);
+	assert_int_equal(casync_guard_is_empty(&guard), !c->release_enters);
+	if (c->release_enters)
+		casync_guard_leave(&guard);
+	assert_true(casync_guard_is_empty(&guard));
+}
+
+static void new_guard_serves_and_is_empty(void **state)
+{
+	(void)state;
+	assert_true(casync_guard_serves(&guard));
+	assert_true(casync_guard_is_empty(&guard));
+	assert_int_equal(casync_guard_generation(&guard), 0);
+}
+
+static void it_is_empty_when_the_last_one_has_left(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 5; i++)
+		assert_true(casync_guard_enter(&guard));
+	for (i = 0; i < 5; i++) {
+		assert_false(casync_guard_is_empty(&guard));
+		casync_guard_leave(&guard);
+	}
+	assert_true(casync_guard_is_empty(&guard));
+}
+
+static void closing_turns_nobody_out(void **state)
+{
+	(void)state;
+	assert_true(casync_guard_enter(&guard));
+	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
+	assert_false(casync_guard_enter(&guard));
+	assert_false(casync_guard_enter_to_release(&guard));
+	assert_false(casync_guard_is_empty(&guard));
+	casync_guard_leave(&guard);
+	assert_true(casync_guard_is_empty(&guard));
+	casync_guard_set(&guard, CASYNC_GUARD_SERVES);
+	assert_true(casync_guard_enter(&guard));
+	casync_guard_leave(&guard);
+}
+
+static void each_client_has_a_generation(void **state)
+{
+	(void)state;
+	casync_guard_renew(&guard);
+	casync_guard_renew(&guard);
+	assert_int_equal(casync_guard_generation(&guard), 2);
+	/* Its phase stays. */
+	assert_true(casync_guard_serves(&guard));
+}
+
+/* --- one closes just before another counts */
+
+static bool was_empty;
+
+static void close_it(void)
+{
+	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
+	was_empty = casync_guard_is_empty(&guard);
+}
+
+/* Who closed has found nobody, and nobody may get in. */
+static void closer_that_came_first_wins(void **state)
+{
+	(void)state;
+	was_empty = false;
+	before_count = close_it;
+	assert_false(casync_guard_enter(&guard));
+	assert_true(was_empty);
+	assert_true(casync_guard_is_empty(&guard));
+	casync_guard_set(&guard, CASYNC_GUARD_RELEASES);
+	was_empty = false;
+	before_count = close_it;
+	assert_false(casync_guard_enter_to_release(&guard));
+	assert_true(was_empty);
+	assert_true(casync_guard_is_empty(&guard));
+}
+
+/* Who leaves is inside until it has counted. */
+static void closer_waits_for_who_is_about_to_leave(void **state)
+{
+	(void)state;
+	assert_true(casync_guard_enter(&guard));
+	was_empty = true;
+	before_count = close_it;
+	casync_guard_leave(&guard);
+	assert_false(was_empty);
+	assert_true(casync_guard_is_empty(&guard));
+}
+
+/* More than there are shards, and none at all. */
+static void any_cpu_will_do(void **state)
+{
+	static const int cpus[] = {0, 15, 16, 17, 1023, -1};
+	const size_t count = sizeof(cpus) / sizeof(cpus[0]);
+	size_t i;
+
+	(void)state;
+	cpu_is_fixed = true;
+	for (i = 0; i < count; i++) {
+		fixed_cpu = cpus[i];
+		assert_true(casync_guard_enter(&guard));
+		assert_false(casync_guard_is_empty(&guard));
+		fixed_cpu = cpus[(i + 1) % count];
+		casync_guard_leave(&guard);
+		assert_true(casync_guard_is_empty(&guard));
+	}
+}
+
+/* --- on two CPUs */
+
+/* The nth CPU that this process may use; false: there are fewer. */
+static bool go_to_cpu(unsigned int n)
+{
+	cpu_set_t all, one;
+	int cpu;
+
+	if (sched_getaffinity(0, sizeof(all), &all) != 0)
+		return false;
+	for (cpu = 0; cpu < CPU_SETSIZE; cpu++) {
+		if (!CPU_ISSET(cpu, &all) || n-- != 0)
+			continue;
+		CPU_ZERO(&one);
+		CPU_SET(cpu, &one);
+		return sched_setaffinity(0, sizeof(one), &one) == 0;
+	}
+	return false;
+}
+
+static void *leave_on_second_cpu(void *arg)
+{
+	(void)arg;
+	(void)go_to_cpu(1);
+	casync_guard_leave(&guard);
+	return NULL;
+}
+
+static void *enter_on_first_cpu(void *arg)
+{
+	(void)arg;
+	(void)go_to_cpu(0);
+	return casync_guard_enter(&guard) ? &guard : NULL;
+}
+
+static void one_enters_here_and_leaves_there(void **state)
+{
+	pthread_t thread;
+	void *entered;
+
+	(void)state;
+	assert_int_equal(
+		pthread_create(&thread, NULL, enter_on_first_cpu, NULL), 0);
+	assert_int_equal(pthread_join(thread, &entered), 0);
+	assert_non_null(entered);
+	assert_false(casync_guard_is_empty(&guard));
+	assert_int_equal(
+		pthread_create(&thread, NULL, leave_on_second_cpu, NULL), 0);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(casync_guard_is_empty(&guard));
+}
+
+/* --- while another thread closes it */
+
+/* What the guard keeps in place: only the closer changes it, plainly.  Whoever
+ * is inside sees it unchanged; a sanitizer sees a race if not. */
+static uint64_t client;
+static bool over;	/* atomic */
+static int wrong;	/* atomic */
+static uint64_t visits; /* atomic */
+
+/* A visit is handed to the next thread, which ends it: as an op is. */
+struct visit {
+	bool open; /* atomic */
+	uint64_t seen;
+};
+
+static struct visit visitors[THREADS];
+
+static void end_visit(struct visit *visit)
+{
+	if (!__atomic_load_n(&visit->open, __ATOMIC_ACQUIRE))
+		return;
+	if (client != visit->seen)
+		__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&visit->open, false, __ATOMIC_RELEASE);
+	casync_guard_leave(&guard);
+}
+
+static void *come_and_go(void *arg)
+{
+	unsigned int self = (unsigned int)(uintptr_t)arg;
+	struct visit *own = &visitors[self];
+	struct visit *others = &visitors[(self + 1) % THREADS];
+	unsigned int turn;
+
+	for (turn = self * TURNS; !__atomic_load_n(&over, __ATOMIC_ACQUIRE);
+	     turn++) {
+		if (turn % TURNS == 0)
+			(void)go_to_cpu(turn / TURNS % 2);
+		if (!__atomic_load_n(&own->open, __ATOMIC_ACQUIRE) &&
+		    casync_guard_enter(&guard)) {
+			own->seen = client;
+			__atomic_add_fetch(&visits, 1, __ATOMIC_RELAXED);
+			__atomic_store_n(&own->open, true, __ATOMIC_RELEASE);
+		}
+		end_visit(others);
+		if (casync_guard_enter_to_release(&guard)) {
+			if (client > UINT64_MAX / 2)
+				__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
+			casync_guard_leave(&guard);
+		}
+		sched_yield();
+	}
+	return NULL;
+}
+
+static void change_client(void)
+{
+	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
+	while (!casync_guard_is_empty(&guard))
+		sched_yield();
+	/* For a moment there is none. */
+	client = UINT64_MAX;
+	sched_yield();
+	client = casync_guard_generation(&guard) + 1;
+	casync_guard_renew(&guard);
+	casync_guard_set(&guard, CASYNC_GUARD_SERVES);
+}
+
+static void nobody_is_inside_while_the_client_changes(void **state)
+{
+	pthread_t threads[THREADS];
+	uint64_t before;
+	unsigned int i;
+
+	(void)state;
+	over = false;
+	wrong = 0;
+	client = 0;
+	visits = 0;
+	memset(visitors, 0, sizeof(visitors));
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go,
+						(void *)(uintptr_t)i),
+				 0);
+	for (i = 0; i < CLOSINGS; i++) {
+		/* Somebody enters between two closings, for certain. */
+		before = __atomic_load_n(&visits, __ATOMIC_RELAXED);
+		while (__atomic_load_n(&visits, __ATOMIC_RELAXED) == before)
+			sched_yield();
+		change_client();
+	}
+	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
+	for (i = 0; i < THREADS; i++)
+		assert_int_equal(pthread_join(threads[i], NULL), 0);
+	for (i = 0; i < THREADS; i++)
+		end_visit(&visitors[i]);
+	assert_int_equal(wrong, 0);
+	assert_int_equal(casync_guard_generation(&guard), CLOSINGS);
+	assert_true(casync_guard_is_empty(&guard));
+}
+
+#define CASE(name) cmocka_unit_test_setup(name, up)
+
+static const struct CMUnitTest plain_tests[] = {
+	CASE(new_guard_serves_and_is_empty),
+	CASE(it_is_empty_when_the_last_one_has_left),
+	CASE(closing_turns_nobody_out),
+	CASE(each_client_has_a_generation),
+	CASE(closer_that_came_first_wins),
+	CASE(closer_waits_for_who_is_about_to_leave),
+	CASE(any_cpu_will_do),
+	CASE(one_enters_here_and_leaves_there),
+	CASE(nobody_is_inside_while_the_client_changes),
+};
+
+#define N_PLAIN (sizeof(plain_tests) / sizeof(plain_tests[0]))
+
+static struct CMUnitTest tests[N_PLAIN + N_PHASE_CASES];
+
+int main(void)
+{
+	size_t i;
+
+	memcpy(tests, plain_tests, sizeof(plain_tests));
+	for (i = 0; i < N_PHASE_CASES; i++)
+		tests[N_PLAIN + i] = (struct CMUnitTest){
+			.name = phase_cases[i].name,
+			.test_func = check_phase,
+			.setup_func = up,
+			.initial_state = (void *)&phase_cases[i],
+		};
+	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
+}

@@ -1,0 +1,559 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "clock.h"
+#include "errors.h"
+#include "keeper.h"
+#include "rig.h"
+#include "stay.h"
+#include "stub_mount.h"
+
+/* --- a clock that stands, but for a step at each look: no pause of the keeper
+ * ends by itself */
+
+#define STEP_NS CASYNC_NS_PER_US
+#define FAR_AHEAD_S 10000000
+
+static bool stands;	  /* atomic */
+static uint64_t later_ns; /* atomic */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	uint64_t ns;
+
+	if (clock != CLOCK_MONOTONIC ||
+	    !__atomic_load_n(&stands, __ATOMIC_ACQUIRE))
+		return __real_clock_gettime(clock, now);
+	ns = __atomic_add_fetch(&later_ns, STEP_NS, __ATOMIC_ACQ_REL);
+	now->tv_sec = FAR_AHEAD_S + (time_t)(ns / CASYNC_NS_PER_S);
+	now->tv_nsec = (long)(ns % CASYNC_NS_PER_S);
+	return 0;
+}
+
+/* From here on it is the real one. */
+static void let_go(void)
+{
+	__atomic_store_n(&stands, false, __ATOMIC_RELEASE);
+}
+
+static void let_pass(uint64_t ms)
+{
+	__atomic_add_fetch(&later_ns, ms * CASYNC_NS_PER_MS, __ATOMIC_ACQ_REL);
+}
+
+/* --- what the keeper calls */
+
+static int reconnects;	      /* atomic */
+static int reconnects_wanted; /* so many, then the session is back */
+static int stays;
+
+static void reconnect(struct casync_mount *mount)
+{
+	if (__atomic_add_fetch(&reconnects, 1, __ATOMIC_ACQ_REL) >=
+	    reconnects_wanted)
+		casync_session_found(&mount->session);
+}
+
+void casync_stay(void)
+{
+	stays++;
+}
+
+/* --- */
+
+static struct casync_keeper *const keeper = &stub_mount.keeper;
+/* For tests without the thread. */
+static struct casync_deadline_call *const some_call =
+	(struct casync_deadline_call *)&stub_mount;
+
+static int up(void **state)
+{
+	int rc = rig_up(state);
+
+	__atomic_store_n(&stands, true, __ATOMIC_RELEASE);
+	later_ns = 0;
+	reconnects = 0;
+	reconnects_wanted = 1;
+	stays = 0;
+	keeper->reconnect = 1;
+	return rc;
+}
+
+static int down(void **state)
+{
+	let_go();
+	return rig_down(state);
+}
+
+static int up_without_thread(void **state)
+{
+	int rc = up(state);
+
+	pthread_mutex_init(&keeper->lock, NULL);
+	casync_cond_init(&keeper->wake);
+	keeper->call = some_call;
+	return rc;
+}
+
+static int down_without_thread(void **state)
+{
+	pthread_cond_destroy(&keeper->wake);
+	pthread_mutex_destroy(&keeper->lock);
+	return down(state);
+}
+
+static bool file_has_locks;
+
+static fsal_status_t answer(fsal_errors_t major, int minor)
+{
+	return casync_keeper_answer(&stub_mount, fsalstat(major, minor),
+				    file_has_locks);
+}
+
+/* Does the client get what libcephfs has said? */
+static void check_passes(int error)
+{
+	fsal_status_t status = answer(ERR_FSAL_IO, error);
+
+	assert_int_equal(status.major, ERR_FSAL_IO);
+	assert_int_equal(status.minor, error);
+}
+
+static void check_is_delayed(int error)
+{
+	fsal_status_t status = answer(ERR_FSAL_IO, error);
+
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+	assert_int_equal(status.minor, error);
+}
+
+static void check_session(enum casync_session_state expected)
+{
+	assert_int_equal(casync_session_state(&stub_mount.session), expected);
+}
+
+/* --- answers */
+
+static void success_passes(void **state)
+{
+	(void)state;
+	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
+	check_session(CASYNC_SESSION_SERVES);
+	casync_session_heard(&stub_mount.session, ENOTCONN);
+	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
+	check_session(CASYNC_SESSION_LOST);
+	assert_false(keeper->woken);
+}
+
+static void loss_is_delayed_and_wakes_the_keeper(void **state)
+{
+	static const int losses[] = {CASYNC_EBLOCKLISTED, ENOTCONN};
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
+		casync_session_found(&stub_mount.session);
+		keeper->woken = false;
+		check_is_delayed(losses[i]);
+		check_session(CASYNC_SESSION_LOST);
+		assert_true(keeper->woken);
+	}
+}
+
+static void another_error_passes(void **state)
+{
+	(void)state;
+	check_passes(EDQUOT);
+	check_passes(ENOSPC);
+	check_passes(ENOENT);
+	check_session(CASYNC_SESSION_SERVES);
+	assert_false(keeper->woken);
+}
+
+static void what_a_lost_client_says_does_not_hold(void **state)
+{
+	(void)state;
+	casync_session_heard(&stub_mount.session, ENOTCONN);
+	check_is_delayed(EIO);
+	check_is_delayed(ENOENT);
+	check_is_delayed(EBADF);
+}
+
+static void keeper_at_work_is_not_woken(void **state)
+{
+	(void)state;
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	check_is_delayed(ENOTCONN);
+	assert_false(keeper->woken);
+}
+
+static void check_all_pass(void)
+{
+	check_passes(CASYNC_EBLOCKLISTED);
+	check_session(CASYNC_SESSION_LOST);
+	check_passes(ENOTCONN);
+	check_passes(EBADF);
+	check_passes(EIO);
+	assert_false(keeper->woken);
+}
+
+static void all_errors_pass_without_reconnect(void **state)
+{
+	(void)state;
+	keeper->reconnect = 0;
+	check_all_pass();
+}
+
+static void all_errors_pass_once_it_gave_up(void **state)
+{
+	(void)state;
+	keeper->given_up = true;
+	check_all_pass();
+}
+
+static void all_errors_pass_without_a_keeper(void **state)
+{
+	(void)state;
+	keeper->call = NULL;
+	check_all_pass();
+}
+
+static void check_is_doubted(int error)
+{
+	check_is_delayed(error);
+	check_session(CASYNC_SESSION_SERVES);
+	assert_true(keeper->woken);
+}
+
+static void time_out_is_doubted(void **state)
+{
+	(void)state;
+	check_is_doubted(ETIMEDOUT);
+}
+
+static void io_error_of_a_file_with_locks_is_doubted(void **state)
+{
+	(void)state;
+	check_passes(EIO);
+	file_has_locks = true;
+	check_is_doubted(EIO);
+	file_has_locks = false;
+}
+
+static void doubt_lasts_until_it_is_settled(void **state)
+{
+	(void)state;
+	/* A look from before the error came. */
+	keeper->settled_ns = casync_now_ns();
+	let_pass(20000);
+	check_is_delayed(EBADF);
+	assert_true(keeper->doubted_ns > keeper->settled_ns);
+	let_pass(20000);
+	check_is_delayed(EBADF);
+	keeper->settled_ns = casync_now_ns();
+	check_passes(EBADF);
+	check_passes(ETIMEDOUT);
+}
+
+/* Linux' NFSv3 client asks again after 5 s. */
+static void errors_are_believed_for_ten_seconds(void **state)
+{
+	(void)state;
+	check_is_delayed(EBADF);
+	keeper->settled_ns = casync_now_ns();
+	let_pass(9000);
+	check_passes(EBADF);
+	let_pass(1500);
+	check_is_delayed(EBADF);
+	assert_true(keeper->doubted_ns > keeper->settled_ns);
+}
+
+/* --- with its thread */
+
+static void begin_keeper(void)
+{
+	assert_int_equal(casync_keeper_start(&stub_mount, reconnect), 0);
+}
+
+static void end_keeper(void)
+{
+	assert_true(casync_keeper_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_null(keeper->call);
+	assert_int_equal(stays, 0);
+}
+
+static bool is_settled(void)
+{
+	return __atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED) >
+	       __atomic_load_n(&keeper->doubted_ns, __ATOMIC_RELAXED);
+}
+
+static void wait_until(bool (*holds)(void))
+{
+	const struct timespec pause = {.tv_nsec = 200000};
+	unsigned int looks;
+
+	for (looks = RIG_TIMEOUT_S * 5000; looks != 0 && !holds(); looks--)
+		nanosleep(&pause, NULL);
+	assert_true(holds());
+}
+
+static void doubted_error_passes_after_a_look(void **state)
+{
+	(void)state;
+	begin_keeper();
+	check_is_delayed(EBADF);
+	wait_until(is_settled);
+	check_passes(EBADF);
+	assert_int_equal(reconnects, 0);
+	assert_int_equal(fake.inode_refs, 0);
+	let_pass(11000);
+	check_is_delayed(EBADF);
+	wait_until(is_settled);
+	check_passes(EBADF);
+	end_keeper();
+}
+
+static void doubted_error_shows_the_loss(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_GETATTR] = -CASYNC_EBLOCKLISTED;
+	begin_keeper();
+	check_is_delayed(EBADF);
+	assert_true(rig_wait_count(&reconnects, 1));
+	assert_false(is_settled());
+	assert_int_equal(fake.inode_refs, 0);
+	end_keeper();
+}
+
+static bool root_was_looked_up(void)
+{
+	return fake_blocking_count(FAKE_LOOKUP_ROOT) != 0;
+}
+
+static void error_that_is_no_loss_proves_nothing(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EIO;
+	begin_keeper();
+	check_is_delayed(EBADF);
+	wait_until(root_was_looked_up);
+	check_is_delayed(EBADF);
+	check_session(CASYNC_SESSION_SERVES);
+	end_keeper();
+	assert_int_equal(reconnects, 0);
+}
+
+static void loss_is_noticed_without_traffic(void **state)
+{
+	(void)state;
+	let_go();
+	fake.blocking_result[FAKE_LOOKUP_ROOT] = -ENOTCONN;
+	begin_keeper();
+	assert_true(rig_wait_count(&reconnects, 1));
+	end_keeper();
+}
+
+static void lost_again_is_replaced_again(void **state)
+{
+	(void)state;
+	let_go();
+	reconnects_wanted = 2;
+	begin_keeper();
+	check_is_delayed(ENOTCONN);
+	assert_true(rig_wait_count(&reconnects, 2));
+	end_keeper();
+	check_session(CASYNC_SESSION_SERVES);
+}
+
+static bool session_serves(void)
+{
+	return casync_session_state(&stub_mount.session) ==
+	       CASYNC_SESSION_SERVES;
+}
+
+/* libcephfs may have come back by itself. */
+static void session_that_comes_back_is_found_without_reconnect(void **state)
+{
+	(void)state;
+	let_go();
+	keeper->reconnect = 0;
+	begin_keeper();
+	check_passes(ENOTCONN);
+	check_session(CASYNC_SESSION_LOST);
+	wait_until(session_serves);
+	end_keeper();
+	assert_int_equal(reconnects, 0);
+}
+
+static void wake(void)
+{
+	pthread_mutex_lock(&keeper->lock);
+	keeper->woken = true;
+	pthread_cond_signal(&keeper->wake);
+	pthread_mutex_unlock(&keeper->lock);
+}
+
+static bool has_seen_the_wake(void)
+{
+	bool woken;
+
+	pthread_mutex_lock(&keeper->lock);
+	woken = keeper->woken;
+	pthread_mutex_unlock(&keeper->lock);
+	return !woken;
+}
+
+static void nobody_is_asked_while_there_is_no_client(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	keeper->reconnect = 0;
+	begin_keeper();
+	/* The second wake is seen after the first look. */
+	for (i = 0; i < 2; i++) {
+		wake();
+		wait_until(has_seen_the_wake);
+	}
+	end_keeper();
+	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_ROOT), 0);
+}
+
+static sem_t hold;
+static int held; /* atomic */
+
+static void wait_in_getattr(enum fake_blocking which)
+{
+	if (which != FAKE_GETATTR)
+		return;
+	__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
+	(void)rig_wait(&hold);
+}
+
+static bool nobody_is_inside(void)
+{
+	return casync_guard_is_empty(&stub_mount.guard);
+}
+
+/* The MDS is away, for good. */
+static void keeper_that_does_not_return_is_left_behind(void **state)
+{
+	(void)state;
+	sem_init(&hold, 0, 0);
+	held = 0;
+	fake.hook = wait_in_getattr;
+	begin_keeper();
+	check_is_delayed(EBADF);
+	assert_true(rig_wait_count(&held, 1));
+	let_go();
+	assert_false(casync_keeper_stop(&stub_mount, 0));
+	assert_int_equal(stays, 1);
+	/* It returns all the same. */
+	sem_post(&hold);
+	wait_until(nobody_is_inside);
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	sem_destroy(&hold);
+}
+
+/* --- its pauses */
+
+static int slept; /* atomic; 1: true, 2: false */
+
+static void *sleep_on_thread(void *unused)
+{
+	(void)unused;
+	__atomic_store_n(&slept, casync_keeper_sleep(&stub_mount, 1000) ? 1 : 2,
+			 __ATOMIC_RELEASE);
+	return NULL;
+}
+
+static void loss_ends_a_pause_but_no_sleep(void **state)
+{
+	pthread_t thread;
+	unsigned int i;
+
+	(void)state;
+	slept = 0;
+	keeper->woken = true;
+	assert_true(casync_keeper_pause(&stub_mount, 1000));
+	assert_int_equal(pthread_create(&thread, NULL, sleep_on_thread, NULL),
+			 0);
+	for (i = 0; i < 5; i++) {
+		wake();
+		wait_until(has_seen_the_wake);
+		assert_int_equal(__atomic_load_n(&slept, __ATOMIC_ACQUIRE), 0);
+	}
+	let_pass(2000);
+	wake();
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(slept, 1);
+}
+
+static void end_ends_a_sleep(void **state)
+{
+	pthread_t thread;
+
+	(void)state;
+	slept = 0;
+	assert_int_equal(pthread_create(&thread, NULL, sleep_on_thread, NULL),
+			 0);
+	pthread_mutex_lock(&keeper->lock);
+	keeper->stopping = true;
+	pthread_cond_signal(&keeper->wake);
+	pthread_mutex_unlock(&keeper->lock);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_int_equal(slept, 2);
+	assert_false(casync_keeper_pause(&stub_mount, 1000));
+}
+
+#define CASE(name)                                               \
+	cmocka_unit_test_setup_teardown(name, up_without_thread, \
+					down_without_thread)
+#define THREAD_CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(success_passes),
+		CASE(loss_is_delayed_and_wakes_the_keeper),
+		CASE(another_error_passes),
+		CASE(what_a_lost_client_says_does_not_hold),
+		CASE(keeper_at_work_is_not_woken),
+		CASE(all_errors_pass_without_reconnect),
+		CASE(all_errors_pass_once_it_gave_up),
+		CASE(all_errors_pass_without_a_keeper),
+		CASE(time_out_is_doubted),
+		CASE(io_error_of_a_file_with_locks_is_doubted),
+		CASE(doubt_lasts_until_it_is_settled),
+		CASE(errors_are_believed_for_ten_seconds),
+		CASE(loss_ends_a_pause_but_no_sleep),
+		CASE(end_ends_a_sleep),
+		THREAD_CASE(doubted_error_passes_after_a_look),
+		THREAD_CASE(doubted_error_shows_the_loss),
+		THREAD_CASE(error_that_is_no_loss_proves_nothing),
+		THREAD_CASE(loss_is_noticed_without_traffic),
+		THREAD_CASE(lost_again_is_replaced_again),
+		THREAD_CASE(session_that_comes_back_is_found_without_reconnect),
+		THREAD_CASE(nobody_is_asked_while_there_is_no_client),
+		THREAD_CASE(keeper_that_does_not_return_is_left_behind),
+	};
+
+	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
+}

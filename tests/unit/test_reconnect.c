@@ -1,0 +1,620 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "clock.h"
+#include "keeper.h"
+#include "reconnect.h"
+#include "rig.h"
+#include "stay.h"
+#include "stub_mount.h"
+
+#define FSCID 7
+#define TEXT 4096
+#define PAUSES_MAX 10000
+
+/* --- a time of its own: a pause of the keeper takes none, and moves the clock
+ * to its end */
+
+#define AHEAD_NS (UINT64_C(10000000) * CASYNC_NS_PER_S)
+
+static struct casync_keeper *const keeper = &stub_mount.keeper;
+static uint64_t now_ns;		      /* atomic */
+static bool pauses_last;	      /* atomic: they end only when woken */
+static int pauses;		      /* atomic */
+static uint64_t pause_ms[PAUSES_MAX]; /* the keeper's; read when it ended */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __real_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+				  const struct timespec *until);
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+				  const struct timespec *until);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	uint64_t ns = AHEAD_NS + __atomic_load_n(&now_ns, __ATOMIC_ACQUIRE);
+
+	if (clock != CLOCK_MONOTONIC)
+		return __real_clock_gettime(clock, now);
+	now->tv_sec = (time_t)(ns / CASYNC_NS_PER_S);
+	now->tv_nsec = (long)(ns % CASYNC_NS_PER_S);
+	return 0;
+}
+
+static void note_pause(uint64_t ms)
+{
+	int i = __atomic_load_n(&pauses, __ATOMIC_RELAXED);
+
+	if (i < PAUSES_MAX)
+		pause_ms[i] = ms;
+	__atomic_store_n(&pauses, i + 1, __ATOMIC_RELEASE);
+}
+
+int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
+				  const struct timespec *until)
+{
+	const struct timespec moment = {.tv_nsec = 100000};
+	uint64_t until_ns = (uint64_t)until->tv_sec * CASYNC_NS_PER_S +
+			    (uint64_t)until->tv_nsec - AHEAD_NS;
+	uint64_t from_ns = __atomic_load_n(&now_ns, __ATOMIC_ACQUIRE);
+
+	if (cond != &keeper->wake)
+		return pthread_cond_wait(cond, lock);
+	note_pause((until_ns - from_ns) / CASYNC_NS_PER_MS);
+	if (__atomic_load_n(&pauses_last, __ATOMIC_ACQUIRE))
+		return pthread_cond_wait(cond, lock);
+	pthread_mutex_unlock(lock);
+	nanosleep(&moment, NULL);
+	pthread_mutex_lock(lock);
+	__atomic_store_n(&now_ns, until_ns, __ATOMIC_RELEASE);
+	return ETIMEDOUT;
+}
+
+/* --- what is called, in its order, and who may be inside then */
+
+static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
+static char trace[TEXT];
+static int forgets, connects, disconnects, restores; /* atomic */
+
+static int fails;      /* connects that fail; INT_MAX: all */
+static int again;      /* connects that want another try */
+static int others;     /* connects that find another file system */
+static int stuck;      /* the nth disconnect does not end */
+static int lost_again; /* restores that fail */
+static void (*in_forget)(void);
+static int wrong_handles;
+
+static char phase(void)
+{
+	struct casync_guard *guard = &stub_mount.guard;
+
+	if (casync_guard_enter(guard)) {
+		casync_guard_leave(guard);
+		return 's';
+	}
+	if (casync_guard_enter_to_release(guard)) {
+		casync_guard_leave(guard);
+		return 'r';
+	}
+	return 'c';
+}
+
+static int note(int *count, const char *what, const char *how)
+{
+	size_t length;
+
+	pthread_mutex_lock(&trace_lock);
+	length = strlen(trace);
+	(void)snprintf(trace + length, TEXT - length, "%s%s%s/%c",
+		       length == 0 ? "" : " ", what, how, phase());
+	pthread_mutex_unlock(&trace_lock);
+	return __atomic_add_fetch(count, 1, __ATOMIC_ACQ_REL);
+}
+
+static void check_trace(const char *expected)
+{
+	pthread_mutex_lock(&trace_lock);
+	assert_string_equal(trace, expected);
+	pthread_mutex_unlock(&trace_lock);
+}
+
+static void forget(struct casync_mount *mount)
+{
+	/* The old client exists as yet. */
+	if (mount->client.ceph == NULL)
+		wrong_handles++;
+	if (in_forget != NULL)
+		in_forget();
+	(void)note(&forgets, "forget", "");
+}
+
+static int restore(struct casync_mount *mount)
+{
+	char generation[8];
+
+	(void)snprintf(generation, sizeof(generation), "%u",
+		       casync_guard_generation(&mount->guard));
+	return note(&restores, "restore", generation) <= lost_again ? -ENOTCONN
+								    : 0;
+}
+
+static const struct casync_keeper_hooks hooks = {
+	.forget = forget,
+	.restore = restore,
+};
+
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
+{
+	static const char handle;
+	int nth;
+
+	/* Each client has ended before the next one. */
+	if (mount->client.ceph != NULL || params != &mount->params)
+		wrong_handles++;
+	mount->client.ceph = (struct ceph_mount_info *)&handle;
+	nth = note(&connects, "connect", first ? "" : "-second");
+	if (nth <= again)
+		return CASYNC_CONNECT_AGAIN;
+	if (fails == INT_MAX || nth <= fails)
+		return -ETIMEDOUT;
+	mount->fscid = nth <= others ? FSCID + 1 : FSCID;
+	mount->upcalls.fscid = mount->fscid;
+	return 0;
+}
+
+bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
+{
+	if (client->ceph == NULL || timeout_s != 3)
+		wrong_handles++;
+	return note(&disconnects, "disconnect", client->lost ? "-lost" : "") !=
+	       stuck;
+}
+
+uint32_t casync_connect_end_time_s(const struct casync_client *client)
+{
+	(void)client;
+	return 3;
+}
+
+int casync_connect_failed(const struct casync_mount_params *params, int rc,
+			  const char *format, ...)
+{
+	(void)params;
+	LogCrit(COMPONENT_FSAL, "%s", format);
+	return rc;
+}
+
+static int invalidations; /* atomic */
+
+void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
+{
+	if (upcalls == &stub_mount.upcalls)
+		(void)note(&invalidations, "invalidate", "");
+}
+
+void casync_stay(void)
+{
+}
+
+/* --- */
+
+static int up(void **state)
+{
+	int rc = rig_up(state);
+
+	now_ns = 0;
+	pauses_last = false;
+	pauses = 0;
+	trace[0] = '\0';
+	forgets = connects = disconnects = restores = invalidations = 0;
+	fails = again = others = stuck = lost_again = 0;
+	in_forget = NULL;
+	wrong_handles = 0;
+	stub_mount.session.client = "admin@fs:/";
+	stub_mount.fscid = FSCID;
+	stub_mount.upcalls.fscid = FSCID;
+	keeper->reconnect = 1;
+	casync_keeper_set_hooks(&hooks);
+	return rc;
+}
+
+static int down(void **state)
+{
+	int rc = rig_down(state);
+
+	return rc == 0 && wrong_handles == 0 ? 0 : -1;
+}
+
+/* A request finds out. */
+static void lose_session(void)
+{
+	fsal_status_t status = casync_keeper_answer(
+		&stub_mount, fsalstat(ERR_FSAL_IO, ENOTCONN), false);
+
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+}
+
+static void begin(void)
+{
+	assert_int_equal(casync_keeper_start(&stub_mount, casync_reconnect), 0);
+	lose_session();
+}
+
+static void end(void)
+{
+	assert_true(casync_keeper_stop(&stub_mount, RIG_TIMEOUT_S));
+}
+
+static bool serves(void)
+{
+	return __atomic_load_n(&stub_mount.session.reconnects,
+			       __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool gave_up(void)
+{
+	return __atomic_load_n(&keeper->given_up, __ATOMIC_ACQUIRE);
+}
+
+static void wait_until(bool (*holds)(void))
+{
+	const struct timespec moment = {.tv_nsec = 200000};
+	unsigned int looks;
+
+	for (looks = RIG_TIMEOUT_S * 5000; looks != 0 && !holds(); looks--)
+		nanosleep(&moment, NULL);
+	assert_true(holds());
+}
+
+/* So many pauses more. */
+static void wait_pauses(int count)
+{
+	const struct timespec moment = {.tv_nsec = 200000};
+	int until = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) + count;
+
+	while (__atomic_load_n(&pauses, __ATOMIC_ACQUIRE) < until)
+		nanosleep(&moment, NULL);
+}
+
+static int seen(const int *count)
+{
+	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
+}
+
+#define STEPS "forget/r disconnect-lost/c connect/c restore1/r invalidate/r"
+
+static void steps_come_in_order(void **state)
+{
+	(void)state;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+	assert_int_equal(phase(), 's');
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 CASYNC_SESSION_SERVES);
+	assert_int_equal(stub_mount.session.reconnects, 1);
+	assert_false(stub_mount.left_client);
+	assert_false(stub_mount.client.lost);
+}
+
+static void requests_inside_are_waited_for(void **state)
+{
+	(void)state;
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	begin();
+	wait_pauses(10);
+	casync_guard_leave(&stub_mount.guard);
+	wait_pauses(10);
+	check_trace("");
+	assert_int_equal(phase(), 'r');
+	casync_guard_leave(&stub_mount.guard);
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+}
+
+static void enter_to_release(void)
+{
+	if (!casync_guard_enter_to_release(&stub_mount.guard))
+		wrong_handles++;
+}
+
+static void releases_inside_are_waited_for(void **state)
+{
+	(void)state;
+	in_forget = enter_to_release;
+	begin();
+	assert_true(rig_wait_count(&forgets, 1));
+	wait_pauses(10);
+	check_trace("forget/r");
+	assert_int_equal(phase(), 'c');
+	casync_guard_leave(&stub_mount.guard);
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+}
+
+static void who_stays_inside_long_is_told_of(void **state)
+{
+	(void)state;
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	begin();
+	/* 10 s of its time. */
+	wait_pauses(2100);
+	assert_true(stub_warned("have not returned for 10 s"));
+	assert_int_equal(seen(&forgets), 0);
+	casync_guard_leave(&stub_mount.guard);
+	wait_until(serves);
+	end();
+}
+
+/* --- tries */
+
+/* The pauses between tries, a moment longer each; not those that look after
+ * something. */
+static void check_pauses(const uint64_t *expected, size_t count)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < (size_t)pauses && i < PAUSES_MAX && n < count; i++) {
+		if (pause_ms[i] < 100 || pause_ms[i] == CASYNC_KEEPER_LOOK_MS)
+			continue;
+		assert_int_equal(pause_ms[i], expected[n] + 1);
+		n++;
+	}
+	assert_int_equal(n, count);
+}
+
+static void tries_come_less_and_less_often(void **state)
+{
+	static const uint64_t expected[] = {500,  1000,	 2000,	4000,
+					    8000, 16000, 30000, 30000};
+	const size_t count = sizeof(expected) / sizeof(expected[0]);
+	uint64_t all_ms = 0;
+	size_t i;
+
+	(void)state;
+	fails = (int)count;
+	begin();
+	wait_until(serves);
+	end();
+	assert_int_equal(connects, count + 1);
+	/* Each try that failed has ended its client. */
+	assert_int_equal(disconnects, count + 1);
+	check_pauses(expected, count);
+	for (i = 0; i < count; i++)
+		all_ms += expected[i] + 1;
+	assert_int_equal(stub_mount.session.reconnect_ms, all_ms);
+}
+
+static void session_of_before_a_restart_takes_two_tries(void **state)
+{
+	(void)state;
+	again = 1;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace("forget/r disconnect-lost/c connect/c disconnect/c "
+		    "connect-second/c restore1/r invalidate/r");
+}
+
+static void another_file_system_is_refused(void **state)
+{
+	(void)state;
+	others = 3;
+	begin();
+	wait_until(serves);
+	end();
+	assert_int_equal(connects, 4);
+	assert_int_equal(disconnects, 4);
+	assert_int_equal(restores, 1);
+	assert_int_equal(stub_mount.fscid, FSCID);
+}
+
+/* Handles of clients name it. */
+static void id_of_the_file_system_stays(void **state)
+{
+	(void)state;
+	others = INT_MAX;
+	begin();
+	assert_true(rig_wait_count(&connects, 3));
+	end();
+	assert_int_equal(stub_mount.fscid, FSCID);
+	assert_int_equal(stub_mount.upcalls.fscid, FSCID);
+	assert_int_equal(restores, 0);
+}
+
+static void client_that_does_not_end_is_left_behind(void **state)
+{
+	(void)state;
+	stuck = 1;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+	assert_true(stub_mount.left_client);
+	/* The next one is not stuck. */
+	assert_false(stub_mount.client.stuck);
+	assert_non_null(stub_mount.client.ceph);
+}
+
+static void try_that_does_not_end_is_left_behind(void **state)
+{
+	(void)state;
+	fails = 1;
+	stuck = 2;
+	begin();
+	wait_until(serves);
+	end();
+	assert_true(stub_mount.left_client);
+	assert_int_equal(connects, 2);
+}
+
+static void session_that_is_lost_again_is_replaced_again(void **state)
+{
+	(void)state;
+	lost_again = 1;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace("forget/r disconnect-lost/c connect/c restore1/r "
+		    "forget/r disconnect-lost/c connect/c restore2/r "
+		    "invalidate/r");
+	assert_int_equal(stub_mount.session.reconnects, 1);
+}
+
+static void next_loss_has_a_client_of_its_own(void **state)
+{
+	(void)state;
+	begin();
+	wait_until(serves);
+	__atomic_store_n(&stub_mount.session.reconnects, 0, __ATOMIC_RELEASE);
+	lose_session();
+	wait_until(serves);
+	end();
+	check_trace(STEPS " forget/r disconnect-lost/c connect/c restore2/r "
+			  "invalidate/r");
+}
+
+/* --- its end */
+
+static void end_comes_between_tries(void **state)
+{
+	(void)state;
+	fails = INT_MAX;
+	begin();
+	assert_true(rig_wait_count(&connects, 3));
+	/* The next pause would last for ever. */
+	__atomic_store_n(&pauses_last, true, __ATOMIC_RELEASE);
+	wait_pauses(1);
+	end();
+	assert_int_equal(restores, 0);
+	assert_int_equal(phase(), 'c');
+	assert_null(stub_mount.client.ceph);
+	assert_false(keeper->given_up);
+}
+
+static void end_comes_while_somebody_is_inside(void **state)
+{
+	(void)state;
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	begin();
+	wait_pauses(10);
+	end();
+	check_trace("");
+	assert_non_null(stub_mount.client.ceph);
+	casync_guard_leave(&stub_mount.guard);
+}
+
+/* What comes after it gave up: no try, and the client gets the error. */
+static void check_given_up(void)
+{
+	int before;
+
+	assert_true(stub_warned("(Reconnect_Timeout)"));
+	before = seen(&connects);
+	/* Three looks at least. */
+	wait_pauses(4);
+	assert_int_equal(seen(&connects), before);
+	assert_int_equal(casync_keeper_answer(&stub_mount,
+					      fsalstat(ERR_FSAL_IO, ENOTCONN),
+					      false)
+				 .major,
+			 ERR_FSAL_IO);
+	assert_false(serves());
+	end();
+}
+
+static void it_gives_up_in_time(void **state)
+{
+	(void)state;
+	fails = INT_MAX;
+	keeper->timeout_s = 60;
+	begin();
+	wait_until(gave_up);
+	/* 61.5 s after seven tries; it does not wait for an eighth. */
+	assert_int_equal(seen(&connects), 8);
+	check_given_up();
+	assert_int_equal(phase(), 'c');
+}
+
+static void without_a_time_it_never_gives_up(void **state)
+{
+	(void)state;
+	fails = 500;
+	begin();
+	wait_until(serves);
+	end();
+	assert_int_equal(connects, 501);
+	assert_false(keeper->given_up);
+}
+
+/* How long it has waited for who is inside. */
+static uint64_t short_pauses_ms(void)
+{
+	uint64_t all_ms = 0;
+	int i;
+
+	for (i = 0; i < pauses && i < PAUSES_MAX; i++)
+		all_ms += pause_ms[i] < 100 ? pause_ms[i] : 0;
+	return all_ms;
+}
+
+static void it_gives_up_while_somebody_is_inside(void **state)
+{
+	(void)state;
+	keeper->timeout_s = 4;
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	begin();
+	wait_until(gave_up);
+	check_given_up();
+	assert_int_equal(connects, 0);
+	assert_int_equal(forgets, 0);
+	assert_in_range(short_pauses_ms(), 4000, 4100);
+	/* Releases are still real. */
+	assert_int_equal(phase(), 'r');
+	casync_guard_leave(&stub_mount.guard);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(steps_come_in_order),
+		CASE(requests_inside_are_waited_for),
+		CASE(releases_inside_are_waited_for),
+		CASE(who_stays_inside_long_is_told_of),
+		CASE(tries_come_less_and_less_often),
+		CASE(session_of_before_a_restart_takes_two_tries),
+		CASE(another_file_system_is_refused),
+		CASE(id_of_the_file_system_stays),
+		CASE(client_that_does_not_end_is_left_behind),
+		CASE(try_that_does_not_end_is_left_behind),
+		CASE(session_that_is_lost_again_is_replaced_again),
+		CASE(next_loss_has_a_client_of_its_own),
+		CASE(end_comes_between_tries),
+		CASE(end_comes_while_somebody_is_inside),
+		CASE(it_gives_up_in_time),
+		CASE(without_a_time_it_never_gives_up),
+		CASE(it_gives_up_while_somebody_is_inside),
+	};
+
+	return cmocka_run_group_tests_name("reconnect", tests, NULL, NULL);
+}

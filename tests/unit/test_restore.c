@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "obj_ops.h"
+#include "restore.h"
+#include "rig.h"
+#include "stub_mount.h"
+
+static int listings_dropped, leases_forgotten, locks_seen, hooks_set;
+static int take_rc;
+static uint64_t gone_now;
+static struct casync_fd *lost_now;
+static const struct casync_keeper_hooks *hooks;
+
+/* From keeper.c, upcalls.c, dir_cache.c, leases.c and locks.c. */
+
+void casync_keeper_set_hooks(const struct casync_keeper_hooks *to)
+{
+	hooks = to;
+	hooks_set++;
+}
+
+void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
+				  void (*visit)(struct casync_export *exp))
+{
+	assert_ptr_equal(upcalls, &stub_mount.upcalls);
+	visit(&rig.exp);
+}
+
+void casync_dir_cache_drop(struct casync_dir_cache *cache,
+			   struct ceph_mount_info *ceph)
+{
+	assert_ptr_equal(cache, &rig.exp.dir_cache);
+	assert_ptr_equal(ceph, stub_mount.client.ceph);
+	listings_dropped++;
+}
+
+void casync_leases_forget(struct casync_mount *mount)
+{
+	assert_ptr_equal(mount, &stub_mount);
+	leases_forgotten++;
+}
+
+void casync_locks_see(struct casync_mount *mount)
+{
+	assert_ptr_equal(mount, &stub_mount);
+	locks_seen++;
+}
+
+int casync_locks_take_again(struct casync_mount *mount,
+			    void (*lost)(struct casync_object *obj,
+					 struct casync_fd *fd),
+			    uint64_t *taken, uint64_t *gone)
+{
+	assert_ptr_equal(mount, &stub_mount);
+	*taken = 1;
+	*gone = gone_now;
+	if (lost_now != NULL)
+		lost(rig.obj, lost_now);
+	return take_rc;
+}
+
+static int up(void **state)
+{
+	int rc = rig_up(state);
+
+	listings_dropped = leases_forgotten = locks_seen = hooks_set = 0;
+	take_rc = 0;
+	gone_now = 0;
+	lost_now = NULL;
+	casync_restore_init();
+	return rc;
+}
+
+static void old_client_gives_all_back(void **state)
+{
+	(void)state;
+	assert_int_equal(hooks_set, 1);
+	hooks->forget(&stub_mount);
+	assert_int_equal(listings_dropped, 1);
+	assert_int_equal(leases_forgotten, 1);
+	assert_int_equal(locks_seen, 1);
+}
+
+static void locks_that_are_lost_are_counted(void **state)
+{
+	(void)state;
+	gone_now = 3;
+	assert_int_equal(hooks->restore(&stub_mount), 0);
+	assert_int_equal(hooks->restore(&stub_mount), 0);
+	assert_int_equal(stub_mount.session.locks_lost, 6);
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 CASYNC_SESSION_SERVES);
+}
+
+static void holder_of_a_lost_lock_is_marked(void **state)
+{
+	(void)state;
+	lost_now = &rig.state.fd;
+	rig.state.state.state_type = STATE_TYPE_LOCK;
+	assert_false(casync_state_lost_a_lock(&rig.state.state));
+	assert_int_equal(hooks->restore(&stub_mount), 0);
+	assert_true(casync_state_lost_a_lock(&rig.state.state));
+	assert_true(stub_warned("EIO until it unlocks the file"));
+	rig.state.state.state_type = STATE_TYPE_NLM_LOCK;
+	assert_int_equal(hooks->restore(&stub_mount), 0);
+	assert_true(stub_warned("NLM cannot tell its holder"));
+}
+
+static void next_loss_is_noted(void **state)
+{
+	(void)state;
+	take_rc = -ENOTCONN;
+	assert_int_equal(hooks->restore(&stub_mount), -ENOTCONN);
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 CASYNC_SESSION_LOST);
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, rig_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(old_client_gives_all_back),
+		CASE(locks_that_are_lost_are_counted),
+		CASE(holder_of_a_lost_lock_is_marked),
+		CASE(next_loss_is_noted),
+	};
+
+	return cmocka_run_group_tests_name("restore", tests, NULL, NULL);
+}
