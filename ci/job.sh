@@ -5,6 +5,10 @@
 #
 #   ci/job.sh NAME [ARGUMENTS]
 #
+# chaos [MINUTES] [--seed N] [--no-kernel]
+#                               random faults under verified load for MINUTES
+#                               (10): daemons and gateways killed and stopped,
+#                               sessions evicted, a network cut
 # control [OPTIONS]             POSIX cases: CEPH_ASYNC, FSAL_CEPH, controls
 # crash [CYCLES [STORAGE [OPTIONS]]]
 #                               for each Stable_Write: ganesha.nfsd killed under
@@ -12,6 +16,9 @@
 #                               with OSD and MDS
 # metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
 # metrics-cost [OPTIONS]        CPU time with and without the metrics
+# reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
+#                               under verified work, over each of VERS (3 4.0 4.1
+#                               4.2), then 200 times in a row; beside FSAL_CEPH
 # reload [RELOADS [VERS...]]    RELOADS (200) under verified load, over VERS (4.2)
 # slow-backend [OPTIONS]        each OSD op takes 0 to 100 ms; beside FSAL_CEPH
 # soak [MINUTES [OPTIONS]]      mixed verified load for MINUTES (30)
@@ -44,6 +51,17 @@ job=${1-}
 # line's options; $figures: it writes a JSON file; $store: the OSD's store.
 turns="" figures="" store=""
 case $job in
+chaos)
+	case ${1-} in
+	'' | -*) minutes=10 ;;
+	*)
+		minutes=$(number minutes 1 "$1")
+		shift
+		;;
+	esac
+	set -- "$minutes" "$@"
+	file=tests/chaos/chaos.py limit=$((900 + minutes * 90))
+	;;
 control)
 	file=tests/integration/control.py limit=3600
 	;;
@@ -61,6 +79,17 @@ metadata)
 	;;
 metrics-cost)
 	file=tests/bench/metrics_cost.py limit=1800 figures=yes
+	;;
+reconnect)
+	losses=$(number losses 1 "${1-20}")
+	[ "$#" = 0 ] || shift
+	[ "$#" -gt 0 ] || set -- 3 4.0 4.1 4.2
+	for vers; do
+		turns="$turns
+--vers $vers"
+	done
+	set -- "$losses"
+	file=tests/soak/reconnect.py limit=$((2400 + losses * 60))
 	;;
 reload)
 	reloads=$(number reloads 1 "${1-200}")

@@ -60,9 +60,10 @@ class Faults:
 
 
 def start(lab, export="", append=""):
-    """Ganesha "a" with the shim and no rules."""
+    """Ganesha "a" with the shim and no rules.  An error that is injected is
+    no loss of the session, and shall arrive."""
     lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC", "--export",
-                export, "--block", "", "--append", append)
+                export, "--block", "Reconnect = false;", "--append", append)
     return Faults()
 
 

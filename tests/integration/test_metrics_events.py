@@ -226,14 +226,35 @@ def ask():
         stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
+def lose_session(lab):
+    lab.evict(lab.stat()["ganesha"]["a"]["pid"])
+
+
+def test_session_that_is_replaced(counted):
+    assert ask()
+    assert state() == (1, 1, "serves")
+    before = doors.prometheus("reconnects_total")
+    lose_session(counted)
+    until(lambda: doors.prometheus("reconnects_total") == before + 1,
+          "a reconnect is counted")
+    assert ask()
+    assert state() == (1, 1, "serves")
+    assert doors.rows()["export 1 reconnects"][0] == before + 1
+    assert 0 < doors.prometheus("reconnect_ms") < 15_000
+    assert not doors.prometheus("locks_lost_total")
+
+
 def test_session_that_is_lost_and_comes_back(counted):
+    """Without a reconnect, as soon as its address is off the blocklist."""
+    counted.ganesha("restart", "--block", "Reconnect = false;")
+    doors.enable_statistics()
     assert ask()
     assert state() == (1, 1, "serves")
     assert doors.prometheus("session_state",
                             client="admin@(default):/") == 1
     errors = doors.prometheus("errors_total")
-    counted.evict(counted.stat()["ganesha"]["a"]["pid"])
-    assert not ask()
+    lose_session(counted)
+    until(lambda: not ask(), "it is noticed")
     assert state() == (2, 2, "lost")
     # No READ and no WRITE came so far: nothing else tells of it.
     assert doors.prometheus("errors_total") == errors
