@@ -86,8 +86,8 @@ def truncation(handle, size=0):
 
 # --- names
 
-def root_of(pseudo, mount_port):
-    connection = rpc.Connection(mount_port, timeout=30)
+def root_of(pseudo, mount_port, host="127.0.0.1"):
+    connection = rpc.Connection(mount_port, timeout=30, host=host)
     try:
         return check(connection.call(MNT, opaque(pseudo.encode()),
                                      program=rpc.MOUNT)).opaque()

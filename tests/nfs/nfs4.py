@@ -177,8 +177,10 @@ class Client:
     """One NFSv4.2 client: a connection, a client id and a session."""
 
     def __init__(self, port, name, uid=0, pseudo=None, reclaim=False,
-                 answers_recalls=True, minor=2, verifier=None):
+                 answers_recalls=True, minor=2, verifier=None,
+                 host="127.0.0.1"):
         self.port, self.name, self.minor = port, name.encode(), minor
+        self.host = host
         self.pseudo = pseudo or {2049: "/ceph"}.get(port, "/second")
         self.answers_recalls = answers_recalls
         self.recalls = queue.Queue()        # (when, stateid, handle)
@@ -200,7 +202,7 @@ class Client:
             if self.connection:
                 self.connection.drop()
             self.connection = rpc.Concurrent(self.port, self.uid, self.uid,
-                                             self._called)
+                                             self._called, self.host)
             self.clientid, self.sequence = self._call(
                 self._exchange_id())[0]
             self.session = self._call(self._create_session())[0]

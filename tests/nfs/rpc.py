@@ -58,10 +58,9 @@ def results_of(reader):
 class Connection:
     """TIMEOUT, in seconds, is that of each wait for data."""
 
-    def __init__(self, port, uid=0, gid=0, timeout=60):
+    def __init__(self, port, uid=0, gid=0, timeout=60, host="127.0.0.1"):
         try:
-            self.socket = socket.create_connection(("127.0.0.1", port),
-                                                   timeout)
+            self.socket = socket.create_connection((host, port), timeout)
         except OSError as err:
             raise Gone(err) from err
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -150,8 +149,8 @@ class Concurrent(Connection):
     answer.
     """
 
-    def __init__(self, port, uid=0, gid=0, called=None):
-        super().__init__(port, uid, gid, timeout=30)
+    def __init__(self, port, uid=0, gid=0, called=None, host="127.0.0.1"):
+        super().__init__(port, uid, gid, timeout=30, host=host)
         self.socket.settimeout(None)
         self.called = called
         self.waiting = {}       # xid: called with Reader, or an exception

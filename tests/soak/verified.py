@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Verified load in the kernel client, until told to stop:
 
-    verified.py DIRECTORY SIGNALS steady|interrupted [MOUNT ARGUMENTS]
+    verified.py DIRECTORY SIGNALS steady|interrupted|slow [MOUNT ARGUMENTS]
 
 Threads write blocks stably and read them back.  The folder SIGNALS, shared
 with whoever started it, gets "progress", a count that grows; a file "stop"
@@ -10,7 +10,9 @@ ends the load, whose last words are one line of JSON.
 
 "steady": any error ends it with status 1.  "interrupted": errors may come,
 as long as files can be opened again afterwards and hold what was
-acknowledged.  MOUNT ARGUMENTS, if any, are those of a mount(8) first.
+acknowledged.  "slow": the same with two threads that pause after each step,
+which leaves the CPU to others.  MOUNT ARGUMENTS, if any, are those of a
+mount(8) first.
 """
 import json
 import os
@@ -21,10 +23,10 @@ import threading
 import time
 from pathlib import Path
 
-THREADS = 8
+THREADS, SLOW_THREADS = 8, 2
 BLOCKS = 64
 BLOCK = 4096
-PAUSE_S = 0.05
+PAUSE_S, SLOW_PAUSE_S = 0.05, 0.1
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_DIRECT | os.O_SYNC
 
 
@@ -35,12 +37,13 @@ def block(thread: int, number: int) -> bytes:
 class Load(threading.Thread):
     """One thread and its file."""
 
-    def __init__(self, number: int, directory: Path, steady: bool,
+    def __init__(self, number: int, directory: Path, mode: str,
                  stop: threading.Event):
         super().__init__()
         self.number = number
         self.path = directory / f"file-{number}"
-        self.steady = steady
+        self.steady = mode == "steady"
+        self.pause_s = SLOW_PAUSE_S if mode == "slow" else 0
         self.stop = stop
         self.rng = random.Random(number)
         self.fd = -1
@@ -56,6 +59,7 @@ class Load(threading.Thread):
         try:
             while not self.stop.is_set():
                 self.step()
+                time.sleep(self.pause_s)
             self.verify_all()
         except Exception as err:  # noqa: BLE001 (told at the end of the load)
             self.wrong = f"{self.path.name}: {type(err).__name__}: {err}"
@@ -131,8 +135,9 @@ def main() -> int:
         subprocess.run(["mount", *sys.argv[4:]], check=True)
     directory.mkdir(exist_ok=True)
     stop = threading.Event()
-    loads = [Load(number, directory, sys.argv[3] == "steady", stop)
-             for number in range(THREADS)]
+    mode = sys.argv[3]
+    loads = [Load(number, directory, mode, stop)
+             for number in range(SLOW_THREADS if mode == "slow" else THREADS)]
     for load in loads:
         load.start()
     while not stop.wait(0.2):

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The faults: what each does, how it is healed, and in which order they come.
+
+A seed gives the sequence.  Two faults at once never have the same target.
+"""
+import os
+import random
+import signal
+import subprocess
+import threading
+import time
+from types import SimpleNamespace
+
+import place
+from lab_program import LabFailed, ceph, lab, until
+
+# kind: weight, and the longest time after healing until every client is
+# served.  Ganesha's grace period and a failover are in these times.
+KINDS = {
+    "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
+    "gateway stopped for long": (1, 45), "gateway killed": (2, 60),
+    "MDS killed": (3, 45), "MDS stopped": (2, 45),
+    "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (2, 25),
+    "network cut": (3, 45), "network cut for long": (1, 45),
+}
+SHORT_S, LONG_S = (5, 20), (place.SESSION_S + 15, place.SESSION_S + 30)
+AT_ONCE = 0.4           # the part of rounds with two faults, if they may be
+PATIENCE_S = 60         # for a command of Ceph that another fault disturbs
+
+
+def sequence(seed, only):
+    """Endless: the pause before a round, and its one or two faults.  ONLY: of
+    kinds that have one of these words in their names; empty: all."""
+    rng = random.Random(seed)
+    kinds = [kind for kind in KINDS
+             if not only or any(word in kind for word in only)]
+    weights = [KINDS[kind][0] for kind in kinds]
+
+    def draw():
+        kind = rng.choices(kinds, weights)[0]
+        for_long = kind.endswith("for long")
+        return SimpleNamespace(
+            kind=kind, gateway="b" if kind.startswith("network") else
+            rng.choice("ab"), osd=rng.randrange(3),
+            seconds=rng.uniform(*LONG_S if for_long else SHORT_S))
+    while True:
+        faults = [draw()]
+        if rng.random() < AT_ONCE:
+            other = draw()
+            if target(other) != target(faults[0]):
+                faults.append(other)
+        yield rng.uniform(2, 8), rng.uniform(0, 2), faults
+
+
+def target(fault):
+    """Whom it hits."""
+    first = fault.kind.split()[0]
+    return first if first in ("MDS", "OSD", "MON") else fault.gateway
+
+
+def may_lose_names(faults):
+    """An MDS answers a create or a rename before its journal is written, up
+    to 5 s before.  If it dies, its clients repeat what was not written; a
+    client that is lost too cannot (docs/durability.md)."""
+    hit = {target(fault) for fault in faults}
+    return "MDS" in hit and bool(hit & {"a", "b"})
+
+
+def named(fault):
+    whom = {"OSD": fault.osd, "MDS": "", "MON": ""}.get(
+        target(fault), fault.gateway)
+    long = "stopped" in fault.kind or "cut" in fault.kind
+    return f"{fault.kind} {whom}".strip() + \
+        (f" ({fault.seconds:.0f} s)" if long else "")
+
+
+def bound(faults):
+    return sum(KINDS[fault.kind][1] for fault in faults)
+
+
+class Strike(threading.Thread):
+    """One fault, struck and healed."""
+
+    def __init__(self, site, fault):
+        super().__init__(daemon=True)
+        self.site, self.fault = site, fault
+        self.gateway = getattr(site, fault.gateway)
+        self.sessions = 0       # that it ended
+        self.failed = None
+
+    def run(self):
+        names = {"gateway stopped for long": "gateway stopped",
+                 "network cut for long": "network cut"}
+        kind = names.get(self.fault.kind, self.fault.kind)
+        try:
+            getattr(self, "_" + kind.replace(" ", "_").lower())()
+        except Exception as err:  # noqa: BLE001 (told by whoever waits for us)
+            self.failed = f"{named(self.fault)}: {err}"
+
+    def _sessions(self, end):
+        """END each session of the gateway; tried until Ceph answers."""
+        def ended():
+            try:
+                for session in self.gateway.sessions():
+                    end(*session)
+                    self.sessions += 1
+            except (LabFailed, subprocess.TimeoutExpired):
+                return False
+            return True
+        until(ended, "the session to end", PATIENCE_S)
+
+    def _evict(self):
+        self._sessions(lambda number, _: ceph(
+            "tell", "mds.cephfs:0", "client", "evict", f"id={number}",
+            timeout=place.TELL_S))
+
+    def _blocklist(self):
+        self._sessions(lambda _, address: ceph(
+            "osd", "blocklist", "add", address, "3600",
+            timeout=place.TELL_S))
+
+    def _gateway_stopped(self):
+        self.gateway.signal(signal.SIGSTOP)
+        time.sleep(self.fault.seconds)
+        self.gateway.signal(signal.SIGCONT)
+
+    def _gateway_killed(self):
+        self.gateway.kill()
+        # Ganesha's start hangs in libcephfs if no MDS has the rank (Ceph
+        # 20.2.4, ceph_start_reclaim).
+        until(place.mds_is_active, "an active MDS", PATIENCE_S)
+        self.gateway.start()
+        until(self.gateway.serves, "the gateway to serve", PATIENCE_S)
+
+    def _daemon_stopped(self, name):
+        pid = place.daemon_pid(name)
+        os.kill(pid, signal.SIGSTOP)
+        time.sleep(self.fault.seconds)
+        os.kill(pid, signal.SIGCONT)
+
+    def _mds_killed(self):
+        name = place.active_mds()
+        os.kill(place.daemon_pid(f"mds.{name}"), signal.SIGKILL)
+        time.sleep(self.fault.seconds / 4)
+        lab("mds", "start", name)
+
+    def _mds_stopped(self):
+        self._daemon_stopped(f"mds.{place.active_mds()}")
+        until(place.mds_is_active, "an active MDS", PATIENCE_S)
+
+    def _osd_killed(self):
+        os.kill(place.daemon_pid(f"osd.{self.fault.osd}"), signal.SIGKILL)
+        time.sleep(self.fault.seconds / 2)
+        lab("osd", "start", self.fault.osd)
+
+    def _osd_stopped(self):
+        self._daemon_stopped(f"osd.{self.fault.osd}")
+
+    def _mon_stopped(self):
+        self._daemon_stopped("mon.a")
+
+    def _network_cut(self):
+        self.gateway.disturbed = time.monotonic()
+        place.cut(True)
+        time.sleep(self.fault.seconds)
+        place.cut(False)
+        self.gateway.disturbed = time.monotonic()
+
+
+def strike(site, between, faults):
+    """All of them, healed; the Strikes."""
+    strikes = []
+    for fault in faults:
+        if strikes:
+            time.sleep(between)
+        strikes.append(Strike(site, fault))
+        strikes[-1].start()
+    for one in strikes:
+        one.join(300)
+        if one.is_alive():
+            one.failed = f"{named(one.fault)}: not healed within 300 s"
+    return strikes

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The cluster of the chaos job, and its two gateways.
+
+Gateway "b" is in a network namespace of its own with two links: one to Ceph,
+which can be cut, and one to its NFS clients.
+"""
+import json
+import os
+import subprocess
+import time
+from pathlib import Path
+
+from lab_program import LOGS, ceph, lab, until
+from nfs import nfs3, rpc
+
+STATE = Path("/var/lib/casync-lab")
+LEASE_S = GRACE_S = 15
+SESSION_S = 30          # the least that Ceph takes
+OPTIONS = (
+    "osd_pool_default_size = 2", "osd_pool_default_min_size = 1",
+    "bluestore_block_size = 4294967296", "osd_memory_target = 939524096",
+    # A daemon that hangs for longer counts as dead.
+    "mds_beacon_grace = 6", "osd_heartbeat_grace = 6",
+    "osd_heartbeat_interval = 2", "mon_osd_min_down_reporters = 1",
+    # How long a new metadata server waits for its clients.
+    "mds_reconnect_timeout = 12")
+NFSV4 = (f"Graceless = false; Lease_Lifetime = {LEASE_S}; "
+         f"Grace_Period = {GRACE_S};")
+TELL_S = 8      # a daemon that dies meanwhile leaves `ceph tell` waiting
+# Both modes in which a write is acknowledged early, and COMMIT has work.
+EXPORT = f"Session_Timeout = {SESSION_S};"
+EXPORT_B = f"{EXPORT} Stable_Write = fdatasync; Promote_Unstable = false;"
+# name of the link on our side: its address, and the one of the gateway
+CEPH_LINK, NFS_LINK = "chaos-ceph", "chaos-nfs"
+LINKS = {CEPH_LINK: ("10.11.0.1", "10.11.0.2"),
+         NFS_LINK: ("10.12.0.1", "10.12.0.2")}
+
+
+class Gateway:
+    """One ganesha.nfsd."""
+
+    def __init__(self, name, host, port, pseudo):
+        self.name, self.host, self.port, self.pseudo = name, host, port, pseudo
+        self.disturbed = 0      # when it last was stopped or killed
+        self.kills = 0
+
+    def root(self):
+        return nfs3.root_of(self.pseudo, self.port + 1, self.host)
+
+    def connection(self):
+        return rpc.Connection(self.port, timeout=100, host=self.host)
+
+    @property
+    def pid(self):
+        return int((STATE / "ganesha" / self.name / "pid").read_text())
+
+    @property
+    def log(self):
+        return LOGS / f"ganesha-{self.name}.log"
+
+    def signal(self, number):
+        self.disturbed = time.monotonic()
+        os.kill(self.pid, number)
+
+    def kill(self):
+        self.disturbed = time.monotonic()
+        self.kills += 1
+        lab("ganesha", "kill9", "--name", self.name)
+
+    def start(self, *options):
+        """It comes up while others of the lab may do so too."""
+        lab("ganesha", "start", "--name", self.name, "--no-wait", *options)
+
+    def serves(self):
+        try:
+            self.root()
+        except (OSError, rpc.Refused):
+            return False
+        return True
+
+    def resources(self):
+        """Memory, threads and descriptors of the process."""
+        status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
+        lines = dict(line.split(":", 1) for line in status.splitlines()
+                     if ":" in line)
+        return {"rss_kib": int(lines["VmRSS"].split()[0]),
+                "threads": int(lines["Threads"]),
+                "fds": len(os.listdir(f"/proc/{self.pid}/fd"))}
+
+    def sessions(self):
+        """(id, address) of its CephFS sessions."""
+        listed = json.loads(ceph("tell", "mds.cephfs:0", "session", "ls",
+                                 timeout=TELL_S))
+        return [(one["id"], "{addr}/{nonce}".format(**one["entity"]["addr"]))
+                for one in listed
+                if one["client_metadata"].get("pid") == str(self.pid)]
+
+
+def daemon_pid(name):
+    """Of an OSD, a metadata server, a monitor."""
+    return int((STATE / "ceph/run" / f"{name}.pid").read_text())
+
+
+def active_mds():
+    """The letter of the metadata server of rank 0, without the monitor."""
+    stat = json.loads(lab("stat").stdout)
+    assert stat["mds"], "no metadata server is active"
+    return stat["mds"]["name"].split(".")[1]
+
+
+def mds_is_active():
+    return json.loads(lab("stat").stdout)["mds"] is not None
+
+
+def _ip(*words, inside=None):
+    enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
+    subprocess.run([*enter, "ip", *words], check=True, timeout=20,
+                   stdin=subprocess.DEVNULL)
+
+
+def _namespace():
+    """The pid of a process that keeps it."""
+    keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"],
+                              stdin=subprocess.DEVNULL)
+    mine = os.readlink("/proc/self/ns/net")
+    until(lambda: os.readlink(f"/proc/{keeper.pid}/ns/net") != mine,
+          "a network namespace")
+    _ip("link", "set", "lo", "up", inside=keeper.pid)
+    for link, (ours, theirs) in LINKS.items():
+        subprocess.run(["ip", "link", "del", link], check=False,
+                       stderr=subprocess.DEVNULL, timeout=20)
+        _ip("link", "add", link, "type", "veth", "peer", "name", "inner",
+            "netns", str(keeper.pid))
+        _ip("addr", "add", f"{ours}/24", "dev", link)
+        _ip("link", "set", link, "up")
+        name = f"in-{link}"
+        _ip("link", "set", "inner", "name", name, inside=keeper.pid)
+        _ip("addr", "add", f"{theirs}/24", "dev", name, inside=keeper.pid)
+        _ip("link", "set", name, "up", inside=keeper.pid)
+    return keeper
+
+
+def cut(whether):
+    """The link between gateway "b" and Ceph."""
+    _ip("link", "set", CEPH_LINK, "down" if whether else "up")
+
+
+class Place:
+    """All of it, started anew."""
+
+    def __init__(self):
+        lab("down")
+        os.environ.update(OSD="3", MDS="2", MON="1")
+        lab("cluster", "-n", "--bluestore",
+            *(word for option in OPTIONS for word in ("-o", option)))
+        for key, seconds in (("session_timeout", SESSION_S),
+                             ("session_autoclose", SESSION_S + 5)):
+            ceph("fs", "set", "cephfs", key, seconds)
+        self.a = Gateway("a", "127.0.0.1", 2049, "/ceph")
+        self.b = Gateway("b", LINKS[NFS_LINK][1], 12049, "/second")
+        self.gateways = (self.a, self.b)
+        self.keeper = _namespace()
+        address = (STATE / "ceph/cluster.json").read_text(encoding="utf-8")
+        address = json.loads(address)["addr"]
+        _ip("route", "add", address, "via", LINKS[CEPH_LINK][0],
+            inside=self.keeper.pid)
+        common = ("--fsal", "CEPH_ASYNC", "--nfsv4", NFSV4)
+        self.a.start(*common, "--export", EXPORT)
+        self.b.start(*common, "--export", EXPORT_B, "--port", self.b.port,
+                     "--pseudo", self.b.pseudo, "--wrapper",
+                     f"nsenter --net=/proc/{self.keeper.pid}/ns/net")
+        for gateway in self.gateways:
+            until(gateway.serves, f"gateway {gateway.name}", 60)
+
+    def stacks(self):
+        """Where everybody is, into the folder of logs."""
+        for gateway in self.gateways:
+            lab("ganesha", "stacks", "--name", gateway.name, check=False)
+        for name in ("osd.0", "osd.1", "osd.2", "mds.a", "mds.b"):
+            with open(LOGS / f"{name}-stacks.txt", "w",
+                      encoding="utf-8") as out:
+                subprocess.run(
+                    ["timeout", "60", "gdb", "-p", str(daemon_pid(name)),
+                     "-batch", "-nx", "-ex", "set debuginfod enabled off",
+                     "-ex", "thread apply all bt"], stdout=out, stderr=out,
+                    stdin=subprocess.DEVNULL, check=False)
+
+    def end(self):
+        lab("down", check=False)
+        self.keeper.kill()
+        self.keeper.wait(20)
