@@ -218,6 +218,18 @@ lock_records_unseen_locked(struct casync_mount *mount, uint32_t generation)
 	return NULL;
 }
 
+/* The keeper is done with a file.  It goes to the end: the search for the next
+ * one begins at the other end, and shall not pass by all that are done. */
+static void lock_records_done_locked(struct casync_object *obj)
+{
+	if (obj->locks.linked) {
+		glist_del(&obj->locks.link);
+		glist_add_tail(&files, &obj->locks.link);
+	}
+	obj->locks.busy = false;
+	pthread_cond_broadcast(&taken_cond);
+}
+
 void casync_lock_records_visit(struct casync_mount *mount,
 			       void (*visit)(struct casync_object *obj))
 {
@@ -233,8 +245,7 @@ void casync_lock_records_visit(struct casync_mount *mount,
 		visit(obj);
 		pthread_mutex_lock(&records_lock);
 		obj->locks.seen_generation = generation;
-		obj->locks.busy = false;
-		pthread_cond_broadcast(&taken_cond);
+		lock_records_done_locked(obj);
 	}
 	pthread_mutex_unlock(&records_lock);
 }
@@ -426,8 +437,7 @@ static int lock_records_take_file(struct round *round, uint32_t generation,
 static void lock_records_let_go(struct round *round)
 {
 	pthread_mutex_lock(&records_lock);
-	round->obj->locks.busy = false;
-	pthread_cond_broadcast(&taken_cond);
+	lock_records_done_locked(round->obj);
 	pthread_mutex_unlock(&records_lock);
 	gsh_free(round->records);
 }

@@ -122,8 +122,9 @@ static void locks_see(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 
-	/* Only the client before this one has seen it. */
-	if (obj->generation !=
+	/* This client has not taken the locks: what it knows may be somebody
+	 * else's change.  What the one before it knew stands. */
+	if (obj->locks.generation !=
 	    casync_guard_generation(casync_mount_guard(obj->exp->mount)))
 		return;
 	if (ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,

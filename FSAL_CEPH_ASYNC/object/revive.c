@@ -8,9 +8,11 @@
 #include "fsal_convert.h"
 
 #include "attributes.h"
+#include "complete.h"
 #include "export.h"
 #include "fd.h"
 #include "object.h"
+#include "on_thread.h"
 #include "revive.h"
 #include "snapshot.h"
 
@@ -42,25 +44,46 @@ int casync_inode_of_id(const struct casync_export *exp,
 }
 
 /* Several threads may do this for one object; the first one wins. */
-static int revive_look_up(struct casync_object *obj, uint32_t generation)
+static int revive_ask(struct casync_object *obj, uint32_t generation)
 {
 	uint64_t size_generation = casync_file_size_generation(obj);
 	struct casync_object_table *table =
 		casync_mount_object_table(obj->exp->mount);
 	struct ceph_statx stx;
 	struct Inode *inode;
-	int rc = casync_inode_of_id(obj->exp, &obj->id, casync_statx_wanted(0),
+	int rc = casync_inode_of_id(obj->exp, &obj->id,
+				    casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
 				    &inode, &stx);
 
 	if (rc < 0)
 		return rc;
 	if (obj->handle.type == REGULAR_FILE) {
-		casync_file_size_seen(obj, stx.stx_size, size_generation);
+		if (stx.stx_mask & CEPH_STATX_SIZE)
+			casync_file_size_seen(obj, stx.stx_size,
+					      size_generation);
 		casync_object_mode_seen(obj, &stx);
 	}
 	if (casync_object_table_renew(table, obj, inode, generation))
 		ceph_ll_put(casync_export_ceph(obj->exp), inode);
 	return 0;
+}
+
+/* It waits for the MDS: only some threads may do so for one file, as for its
+ * attributes.  Not -EAGAIN: that would be a conflict of locks. */
+static int revive_look_up(struct casync_object *obj, uint32_t generation)
+{
+	bool on_completer = casync_on_completion_thread();
+	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
+					     : CASYNC_LANE_WORKER;
+	uint32_t room = on_completer ? CASYNC_COMPLETERS
+				     : casync_waiter_limit_workers();
+	int rc;
+
+	if (!casync_waiter_limit_enter(&obj->getattr, lane, room))
+		return -EBUSY;
+	rc = revive_ask(obj, generation);
+	casync_waiter_limit_leave(&obj->getattr, lane);
+	return rc;
 }
 
 int casync_revive_inode(struct casync_object *obj)

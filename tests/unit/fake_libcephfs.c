@@ -368,7 +368,8 @@ int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in,
 	memset(stx, 0, sizeof(*stx));
 	stx->stx_mask = want;
 	/* As of when it was asked for, like an MDS' answer in flight. */
-	stx->stx_size = size_bytes;
+	if (want & CEPH_STATX_SIZE)
+		stx->stx_size = size_bytes;
 	stx->stx_mtime = fake.mtime;
 	unlock_client();
 	return 0;

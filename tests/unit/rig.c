@@ -22,8 +22,8 @@ struct rig rig;
 
 unsigned int casync_statx_wanted(attrmask_t mask)
 {
-	(void)mask;
-	return CEPH_STATX_INO;
+	return CEPH_STATX_INO |
+	       (FSAL_TEST_MASK(mask, ATTR_SIZE) ? CEPH_STATX_SIZE : 0);
 }
 
 int casync_snapshot_settle(struct ceph_mount_info *ceph, struct Inode *inode,

@@ -580,6 +580,21 @@ static void lock_of_an_older_file_is_kept(void **state)
 	assert_int_equal(take_again(1, 0), 0);
 }
 
+/* The next client is lost before it has taken the lock. */
+static void change_is_seen_after_two_losses(void **state)
+{
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	set_mtimes(100, 101, 0);
+	fake.blocking_result[FAKE_SETLK] = -ENOTCONN;
+	assert_int_equal(take_again(0, 0), -ENOTCONN);
+	old_fh = rig.state.fd.fh;
+	casync_locks_see(&stub_mount);
+	fake.blocking_result[FAKE_SETLK] = 0;
+	assert_int_equal(take_again(0, 1), 0);
+}
+
 /* It is on the OSDs, and the lost client did not know. */
 static void our_own_last_write_is_no_change(void **state)
 {
@@ -630,6 +645,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(lock_of_a_changed_file_is_lost),
 	CASE(lock_of_an_unchanged_file_is_kept),
 	CASE(lock_of_an_older_file_is_kept),
+	CASE(change_is_seen_after_two_losses),
 	CASE(our_own_last_write_is_no_change),
 	CASE(change_after_our_last_write_is_one),
 	CASE(file_without_locks_notes_no_write),

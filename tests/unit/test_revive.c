@@ -98,6 +98,23 @@ static void object_of_a_lost_client_is_looked_up_once(void **state)
 	assert_int_equal(casync_file_size_hint(rig.obj), 4321);
 }
 
+/* The MDS does not answer, and the file's share of the workers waits. */
+static void file_takes_no_more_workers_than_for_attributes(void **state)
+{
+	uint32_t *inside = &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
+
+	(void)state;
+	new_client();
+	*inside = casync_waiter_limit_workers();
+	/* EAGAIN would be a conflict of locks. */
+	assert_int_equal(casync_revive_begin(rig.obj), -EBUSY);
+	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	*inside = 0;
+	assert_int_equal(casync_revive_begin(rig.obj), 0);
+	casync_revive_end(rig.obj);
+}
+
 /* Two exports, or two entries of Ganesha's cache. */
 static void objects_of_an_inode_share_its_reference(void **state)
 {
@@ -374,6 +391,7 @@ static void write_without_an_fh_is_answered(void **state)
 static const struct CMUnitTest plain_tests[] = {
 	REVIVE_CASE(object_of_this_client_is_not_looked_up),
 	REVIVE_CASE(object_of_a_lost_client_is_looked_up_once),
+	REVIVE_CASE(file_takes_no_more_workers_than_for_attributes),
 	REVIVE_CASE(objects_of_an_inode_share_its_reference),
 	REVIVE_CASE(object_of_the_lost_client_shares_nothing),
 	REVIVE_CASE(without_a_client_nothing_begins),
