@@ -74,7 +74,7 @@ def cmd_up(args: argparse.Namespace) -> None:
 
 
 def _cluster_up(store: str | None, osds: int | None, auth: str | None,
-                mds: int = 1, mgr: int = 1,
+                mds: int = 1, mgr: int = 1, mons: int = 1,
                 options: list[str] | None = None) -> None:
     build = vstart.build_dir()
     if build and not cluster.state():
@@ -82,15 +82,15 @@ def _cluster_up(store: str | None, osds: int | None, auth: str | None,
             raise LabError("-o is for the lab's own clusters, not for the "
                            "vstart.sh of CEPH_BUILD_DIR")
         vstart.start(build, store or "memstore", {
-            "MON": 1, "OSD": osds or 1, "MDS": mds, "MGR": mgr})
+            "MON": mons, "OSD": osds or 1, "MDS": mds, "MGR": mgr})
         return
-    cluster.up(store, osds, auth, mds, mgr, options)
+    cluster.up(store, osds, auth, mds, mgr, mons, options)
 
 
 def cmd_cluster(args: argparse.Namespace) -> None:
     """vstart.sh's environment, as far as one small cluster can honour it."""
     count = {}
-    for name, most in (("MON", 1), ("MGR", 1), ("FS", 1), ("MDS", 3),
+    for name, most in (("MON", 3), ("MGR", 1), ("FS", 1), ("MDS", 3),
                        ("OSD", 16)):
         text = os.environ.get(name, "1")
         if not text.isdigit() or int(text) > most or \
@@ -105,7 +105,7 @@ def cmd_cluster(args: argparse.Namespace) -> None:
     store = "bluestore" if args.bluestore else \
         "memstore" if args.memstore else None
     _cluster_up(store, count["OSD"] if "OSD" in os.environ else None, None,
-                count["MDS"], count["MGR"], args.option)
+                count["MDS"], count["MGR"], count["MON"], args.option)
 
 
 def cmd_ganesha(args: argparse.Namespace) -> None:
@@ -239,7 +239,7 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("action", choices=("start", "stop", "restart", "kill9",
                                         "reload", "stacks"))
     _ganesha_options(one)
-    for kind in ("osd", "mds"):
+    for kind in ("osd", "mds", "mon"):
         one = add(kind, cmd_daemon, f"kill or start an {kind.upper()}")
         one.add_argument("action", choices=("kill9", "start"))
         one.add_argument("which", nargs="?", help="default: the first")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """A Ceph cluster of plain daemons on one address, up in seconds.
 
-What vstart.sh makes in a build tree, from installed packages: one monitor,
-one manager, N OSDs, M metadata servers, one file system named cephfs.
+What vstart.sh makes in a build tree, from installed packages: one monitor or
+three, a manager, N OSDs, M metadata servers, one file system named cephfs.
 """
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import json
 import os
 import shutil
 import signal
+import string
 import uuid
 from pathlib import Path
 from typing import Any
@@ -24,12 +25,14 @@ STATEFILE = DIR / "cluster.json"
 CONF = Path("/etc/ceph/ceph.conf")
 KEYRING = Path("/etc/ceph/ceph.client.admin.keyring")
 FS = "cephfs"
+# Ports of the first monitor, by protocol; each further one has the next.
+MON_PORTS = {"v2": 3300, "v1": 6789}
 
 CONF_TEXT = """\
 # Written by `lab up`; `lab down` leaves it, the next `lab up` replaces it.
 [global]
 fsid = {fsid}
-mon_host = [v2:{addr}:3300/0,v1:{addr}:6789/0]
+mon_host = {mon_host}
 public_addr = {addr}
 auth_cluster_required = {auth}
 auth_service_required = {auth}
@@ -56,11 +59,11 @@ mon_warn_on_insecure_global_id_reclaim_allowed = false
 {options}
 
 [mon]
-mon_data = {dir}/mon
+mon_data = {dir}/mon$id
 mon_data_avail_crit = 1
 mon_data_avail_warn = 2
 mgr_initial_modules =
-mon_initial_members = a
+mon_initial_members = {mon_names}
 mon_osd_reporter_subtree_level = osd
 
 [mgr]
@@ -127,12 +130,17 @@ def daemon_pid(name: str) -> int | None:
     return pid_of(pidfile, f"ceph-{name.split('.')[0]}")
 
 
+def _letters(count: int) -> str:
+    return string.ascii_lowercase[:count]
+
+
 def daemons() -> list[str]:
     """Every daemon of this cluster, in the order they start."""
     now = known()
-    return (["mon.a"] + ["mgr.x"] * now["mgr"]
+    return ([f"mon.{letter}" for letter in _letters(now["mons"])]
+            + ["mgr.x"] * now["mgr"]
             + [f"osd.{n}" for n in range(now["osds"])]
-            + [f"mds.{chr(ord('a') + n)}" for n in range(now["mds"])])
+            + [f"mds.{letter}" for letter in _letters(now["mds"])])
 
 
 def ceph(*args: str, timeout: float = 30) -> str:
@@ -184,6 +192,10 @@ def _write_conf(now: dict[str, Any]) -> None:
     CONF.parent.mkdir(exist_ok=True)
     CONF.write_text(CONF_TEXT.format(dir=DIR, run=RUN, logs=LOGS,
                                      keyring=KEYRING, classes=_classes(),
+                                     mon_names=" ".join(_letters(now["mons"])),
+                                     mon_host=",".join(
+                                         _mon_address(now["addr"], n, "/0")
+                                         for n in range(now["mons"])),
                                      **{**now, "options": "\n".join(
                                          now["options"])}))
 
@@ -201,8 +213,8 @@ def _make_keys(now: dict[str, Any]) -> None:
     for n in range(now["osds"]):
         caps[f"osd.{n}"] = ("mon", "allow profile osd", "mgr",
                             "allow profile osd", "osd", "allow *")
-    for n in range(now["mds"]):
-        caps[f"mds.{chr(ord('a') + n)}"] = (
+    for letter in _letters(now["mds"]):
+        caps[f"mds.{letter}"] = (
             "mon", "allow profile mds", "mgr", "allow profile mds",
             "osd", "allow rwx", "mds", "allow *")
     run(["ceph-authtool", "--create-keyring", str(ring)])
@@ -215,16 +227,25 @@ def _make_keys(now: dict[str, Any]) -> None:
     KEYRING.chmod(0o600)
 
 
-def _start_mon(now: dict[str, Any]) -> None:
+def _mon_address(addr: str, n: int, tail_: str = "") -> str:
+    """Of monitor N, as ceph.conf and monmaptool take it."""
+    return "[" + ",".join(f"{kind}:{addr}:{port + n}{tail_}"
+                          for kind, port in MON_PORTS.items()) + "]"
+
+
+def _start_mons(now: dict[str, Any]) -> None:
     monmap = DIR / "monmap"
+    names = list(enumerate(_letters(now["mons"])))
     run(["monmaptool", "--create", "--clobber", "--fsid", now["fsid"],
-         "--addv", "a", f"[v2:{now['addr']}:3300,v1:{now['addr']}:6789]",
-         str(monmap)])
-    (DIR / "mon").mkdir()
-    run(["ceph-mon", "--mkfs", "-i", "a", "--monmap", str(monmap),
-         "--keyring", str(DIR / "keyring")])
-    start_daemon("mon.a")
-    wait_daemon("mon.a")
+         *(word for n, letter in names for word in (
+             "--addv", letter, _mon_address(now["addr"], n))), str(monmap)])
+    for _, letter in names:
+        (DIR / f"mon{letter}").mkdir()
+        run(["ceph-mon", "--mkfs", "-i", letter, "--monmap", str(monmap),
+             "--keyring", str(DIR / "keyring")])
+        start_daemon(f"mon.{letter}")
+    for _, letter in names:
+        wait_daemon(f"mon.{letter}")
 
 
 def _start_osds(now: dict[str, Any]) -> None:
@@ -274,7 +295,7 @@ def running() -> bool:
 
 
 def up(store: str | None, osds: int | None, auth: str | None,
-       mds: int = 1, mgr: int = 1,
+       mds: int = 1, mgr: int = 1, mons: int = 1,
        options: list[str] | None = None) -> None:
     """Start a cluster, or keep the one that runs if it is as wanted."""
     now = state()
@@ -293,7 +314,7 @@ def up(store: str | None, osds: int | None, auth: str | None,
                        "running: `lab osd start`, `lab mds start`, or "
                        "`lab down` for a fresh one")
     _fresh({"store": store or "memstore", "osds": osds or 1, "mds": mds,
-            "mgr": mgr, "auth": auth or "cephx", "fsid": str(uuid.uuid4()),
+            "mgr": mgr, "mons": mons, "auth": auth or "cephx", "fsid": str(uuid.uuid4()),
             "addr": address(), "build_dir": None,
             "options": options or []})
 
@@ -307,8 +328,8 @@ def _fresh(now: dict[str, Any]) -> None:
         (DIR / "mgr").mkdir()
     _make_keys(now)
     save(STATEFILE, now)
-    say(f"monitor on {now['addr']}")
-    _start_mon(now)
+    say(f"{now['mons']} monitor{'s' * (now['mons'] > 1)} on {now['addr']}")
+    _start_mons(now)
     if now["mgr"]:
         start_daemon("mgr.x")
     say(f"{now['osds']} OSD ({now['store']})")

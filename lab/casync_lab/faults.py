@@ -8,11 +8,15 @@ from . import asok, cluster
 from .util import LabError, say, stop_pid, wait_until
 
 
+# Which one is meant when none is named.
+FIRST = {"osd": "osd.0", "mon": "mon.a"}
+
+
 def _named(kind: str, which: str | None) -> str:
     """osd.0, or the active metadata server, unless one is named."""
     if which is None:
-        if kind == "osd":
-            return "osd.0"
+        if kind in FIRST:
+            return FIRST[kind]
         try:
             return cluster.active_mds()
         except LabError:
@@ -47,6 +51,8 @@ def start(kind: str, which: str | None) -> None:
     cluster.wait_daemon(name)
     if kind == "osd":
         wait_until(lambda: _osd_active(name), f"{name} to become active", 60)
+    elif kind == "mon":
+        wait_until(lambda: _in_quorum(name), f"{name} to join the quorum", 60)
     else:
         wait_until(cluster.mds_active, f"{name} to become active", 90)
     say(f"{name} serves again")
@@ -57,6 +63,14 @@ def _osd_active(name: str) -> bool:
     try:
         return asok.ask(cluster.socket_of(name), "status")["state"] \
             == "active"
+    except (LabError, KeyError):
+        return False
+
+
+def _in_quorum(name: str) -> bool:
+    try:
+        return asok.ask(cluster.socket_of(name), "mon_status")["state"] \
+            in ("leader", "peon")
     except (LabError, KeyError):
         return False
 
