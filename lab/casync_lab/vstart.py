@@ -41,7 +41,8 @@ def start(build: Path, store: str, counts: dict[str, int]) -> None:
     cluster.CONF.symlink_to(conf)
     now: dict[str, Any] = {
         "store": store, "osds": counts["OSD"], "mds": counts["MDS"],
-        "mgr": counts["MGR"], "mons": counts["MON"], "auth": "cephx", "build_dir": str(build),
+        "mgr": counts["MGR"], "mons": counts["MON"],
+        "auth": "cephx", "build_dir": str(build),
         "addr": cluster.address()}
     save(cluster.STATEFILE, now)
 
