@@ -260,7 +260,8 @@ static bool guarded_unlock_is_done(const struct casync_object *obj,
 
 /* Ganesha takes a delay for a conflict; "grace" makes the client ask again. */
 static fsal_status_t guarded_lock_status(struct fsal_obj_handle *obj_hdl,
-					 void *owner, fsal_lock_op_t lock_op,
+					 struct state_t *state, void *owner,
+					 fsal_lock_op_t lock_op,
 					 const fsal_lock_param_t *lock,
 					 fsal_status_t status)
 {
@@ -271,7 +272,7 @@ static fsal_status_t guarded_lock_status(struct fsal_obj_handle *obj_hdl,
 	if (lock_op == FSAL_OP_UNLOCK) {
 		if (!guarded_unlock_is_done(obj, status))
 			return status;
-		casync_lock_records_unlocked(obj, owner, lock);
+		casync_lock_records_unlocked(obj, state, owner, lock);
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	}
 	if (status.major == ERR_FSAL_DELAY && status.minor != EAGAIN)
@@ -289,7 +290,7 @@ static fsal_status_t guarded_lock_op2(struct fsal_obj_handle *obj_hdl,
 		obj_hdl, casync_lock_op2(obj_hdl, state, owner, lock_op,
 					 request_lock, conflicting_lock));
 
-	return guarded_lock_status(obj_hdl, owner, lock_op, request_lock,
+	return guarded_lock_status(obj_hdl, state, owner, lock_op, request_lock,
 				   status);
 }
 

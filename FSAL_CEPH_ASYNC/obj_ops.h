@@ -18,6 +18,8 @@
 
 #include "fsal_api.h"
 
+#include "lock_records.h"
+
 struct casync_fd;
 struct casync_mount;
 struct casync_object;
@@ -140,9 +142,7 @@ void casync_locks_see(struct casync_mount *mount);
  *
  * @return 0 or a negative errno: the session is lost again.
  */
-int casync_locks_take_again(struct casync_mount *mount,
-			    void (*lost)(struct casync_object *obj,
-					 struct casync_fd *fd),
+int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
 			    uint64_t *taken, uint64_t *gone);
 
 /* xattr.c */

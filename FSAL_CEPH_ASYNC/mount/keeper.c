@@ -116,7 +116,8 @@ static void keeper_look(struct casync_mount *mount)
 	rc = keeper_ask(mount);
 	casync_guard_leave(&mount->guard);
 	casync_session_heard(&mount->session, -rc);
-	if (rc != 0)
+	/* Any other error is an answer of the MDS: the session serves. */
+	if (casync_session_error(-rc) || rc == -ETIMEDOUT || rc == -EBADF)
 		return;
 	if (!casync_keeper_reconnects(mount))
 		casync_session_found(&mount->session);

@@ -32,6 +32,9 @@ struct casync_keeper {
 	uint32_t reconnect;		   /**< Key Reconnect; atomic. */
 	uint32_t timeout_s;		   /**< Reconnect_Timeout; atomic. */
 	bool given_up;			   /**< Atomic. */
+	/** When the client was lost that nothing serves for yet; 0: it serves;
+	 * CLOCK_MONOTONIC; the keeper's own. */
+	uint64_t lost_ns;
 	/** When an error came that a lost session may have caused, and when
 	 * the session was found to serve after that; CLOCK_MONOTONIC; atomic. */
 	uint64_t doubted_ns, settled_ns;

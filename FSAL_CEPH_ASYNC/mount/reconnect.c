@@ -164,6 +164,7 @@ static void reconnect_serve(const struct attempt *attempt)
 	if (hooks->restore(mount) < 0)
 		return; /* lost again */
 	casync_upcalls_forget_all(&mount->upcalls);
+	mount->keeper.lost_ns = 0;
 	casync_session_found(session);
 	casync_guard_set(&mount->guard, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, reconnect_elapsed_ms(attempt),
@@ -178,14 +179,21 @@ static void reconnect_serve(const struct attempt *attempt)
 
 void casync_reconnect(struct casync_mount *mount)
 {
-	struct attempt attempt = {.mount = mount, .began_ns = casync_now_ns()};
+	struct casync_keeper *keeper = &mount->keeper;
+	struct attempt attempt = {.mount = mount};
 
+	/* A client that is lost before it serves gets no time of its own. */
+	if (keeper->lost_ns == 0)
+		keeper->lost_ns = casync_now_ns();
+	attempt.began_ns = keeper->lost_ns;
 	LogWarn(COMPONENT_FSAL,
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
 		mount->session.client);
 	if (!reconnect_leave_client(&attempt))
 		return;
 	reconnect_end_client(mount, true);
-	if (reconnect_connect(&attempt))
+	if (reconnect_is_overdue(&attempt))
+		reconnect_give_up(&attempt);
+	else if (reconnect_connect(&attempt))
 		reconnect_serve(&attempt);
 }

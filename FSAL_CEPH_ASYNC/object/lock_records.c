@@ -135,7 +135,8 @@ void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
 	pthread_mutex_unlock(&records_lock);
 }
 
-void casync_lock_records_unlocked(struct casync_object *obj, void *owner,
+void casync_lock_records_unlocked(struct casync_object *obj,
+				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock)
 {
 	pthread_mutex_lock(&records_lock);
@@ -143,6 +144,12 @@ void casync_lock_records_unlocked(struct casync_object *obj, void *owner,
 				    lock_records_last(lock)))
 		obj->locks.changes++;
 	lock_records_unlink_if_empty_locked(obj);
+	/* A loss that was found before ends here; without records none is
+	 * found. */
+	if (casync_state_lost_a_lock(state) && lock->lock_start == 0 &&
+	    lock->lock_length == 0)
+		__atomic_store_n(&casync_state_fd(state)->lock_lost, false,
+				 __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&records_lock);
 }
 
@@ -294,9 +301,7 @@ static void lock_records_copy_locked(struct round *round)
 
 /* Returns the first error that is no loss.  Of a record that is lost the owner
  * becomes NULL. */
-static int lock_records_take_round(struct round *round, casync_lock_taker *take,
-				   void (*lost)(struct casync_object *obj,
-						struct casync_fd *fd))
+static int lock_records_take_round(struct round *round, casync_lock_taker *take)
 {
 	struct casync_lock_record *record;
 	size_t i;
@@ -306,12 +311,9 @@ static int lock_records_take_round(struct round *round, casync_lock_taker *take,
 		record = &round->records[i];
 		rc = take(round->obj, record, false);
 		if (rc == -EAGAIN)
-			lost(round->obj, record->fd);
+			record->owner = NULL;
 		else if (rc < 0)
 			return rc;
-		else
-			continue;
-		record->owner = NULL;
 	}
 	return 0;
 }
@@ -331,27 +333,37 @@ static void lock_records_give_back(const struct round *round,
 	}
 }
 
-/* The fd has no records any more.  From here on it may be closed and freed. */
-static uint64_t lock_records_drop_fd(struct round *round, struct casync_fd *fd)
+/*
+ * The fd loses its locks, unless a client has unlocked something meanwhile: it
+ * may have been the lost one.  An UNLOCK that comes after this ends the loss.
+ * Without records the fd may be closed and freed.
+ */
+static bool lock_records_lose_fd(struct round *round, struct casync_fd *fd,
+				 casync_lock_loser *lost, bool anyway,
+				 uint64_t *dropped)
 {
-	uint64_t dropped;
+	bool loses;
 	size_t i;
 
-	for (i = 0; i < round->count; i++) {
+	pthread_mutex_lock(&records_lock);
+	loses = anyway || round->obj->locks.changes == round->changes;
+	if (loses) {
+		lost(round->obj, fd);
+		*dropped += lock_records_drop_fd_locked(round->obj, fd);
+	}
+	pthread_mutex_unlock(&records_lock);
+	for (i = 0; loses && i < round->count; i++) {
 		if (round->records[i].fd == fd)
 			round->records[i].fd = NULL;
 	}
-	pthread_mutex_lock(&records_lock);
-	dropped = lock_records_drop_fd_locked(round->obj, fd);
-	pthread_mutex_unlock(&records_lock);
-	return dropped;
+	return loses;
 }
 
-/* An fd that has lost one lock has lost all. */
-static uint64_t lock_records_drop_lost(struct round *round,
-				       casync_lock_taker *take)
+/* An fd that has lost one lock has lost all.  False: a client has unlocked
+ * something meanwhile. */
+static bool lock_records_drop_lost(struct round *round, casync_lock_taker *take,
+				   casync_lock_loser *lost, uint64_t *dropped)
 {
-	uint64_t dropped = 0;
 	struct casync_fd *fd;
 	size_t i;
 
@@ -360,9 +372,10 @@ static uint64_t lock_records_drop_lost(struct round *round,
 		if (round->records[i].owner != NULL || fd == NULL)
 			continue;
 		lock_records_give_back(round, fd, take);
-		dropped += lock_records_drop_fd(round, fd);
+		if (!lock_records_lose_fd(round, fd, lost, false, dropped))
+			return false;
 	}
-	return dropped;
+	return true;
 }
 
 /* False: a client has unlocked something meanwhile. */
@@ -390,47 +403,43 @@ static void lock_records_begin_again(struct round *round,
 }
 
 /* A client that unlocks faster than its locks can be taken loses them. */
-static uint64_t lock_records_lose_all(struct round *round,
-				      void (*lost)(struct casync_object *obj,
-						   struct casync_fd *fd))
+static void lock_records_lose_all(struct round *round, casync_lock_loser *lost,
+				  uint64_t *gone)
 {
-	uint64_t dropped = 0;
-	struct casync_fd *fd;
 	size_t i;
 
 	for (i = 0; i < round->count; i++) {
-		fd = round->records[i].fd;
-		if (fd == NULL)
-			continue;
-		lost(round->obj, fd);
-		dropped += lock_records_drop_fd(round, fd);
+		if (round->records[i].fd != NULL)
+			(void)lock_records_lose_fd(round, round->records[i].fd,
+						   lost, true, gone);
 	}
-	return dropped;
 }
 
 static int lock_records_take_file(struct round *round, uint32_t generation,
 				  casync_lock_taker *take,
-				  void (*lost)(struct casync_object *obj,
-					       struct casync_fd *fd),
-				  uint64_t *taken, uint64_t *gone)
+				  casync_lock_loser *lost, uint64_t *taken,
+				  uint64_t *gone)
 {
 	unsigned int rounds;
 	uint64_t dropped;
+	bool settled;
 	int rc;
 
 	for (rounds = 0; rounds < ROUNDS_MAX; rounds++) {
-		rc = lock_records_take_round(round, take, lost);
+		rc = lock_records_take_round(round, take);
 		if (rc < 0)
 			return rc;
-		dropped = lock_records_drop_lost(round, take);
+		dropped = 0;
+		settled = lock_records_drop_lost(round, take, lost, &dropped) &&
+			  lock_records_settle(round, generation);
 		*gone += dropped;
-		if (lock_records_settle(round, generation)) {
+		if (settled) {
 			*taken += round->count - dropped;
 			return 0;
 		}
 		lock_records_begin_again(round, take);
 	}
-	*gone += lock_records_lose_all(round, lost);
+	lock_records_lose_all(round, lost, gone);
 	return 0;
 }
 
@@ -443,9 +452,7 @@ static void lock_records_let_go(struct round *round)
 }
 
 int casync_lock_records_take(struct casync_mount *mount,
-			     casync_lock_taker *take,
-			     void (*lost)(struct casync_object *obj,
-					  struct casync_fd *fd),
+			     casync_lock_taker *take, casync_lock_loser *lost,
 			     uint64_t *taken, uint64_t *gone)
 {
 	uint32_t generation =

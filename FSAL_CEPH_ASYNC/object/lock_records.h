@@ -56,8 +56,10 @@ void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
 /** A WRITE to the file was submitted.  Costs nothing without locks. */
 void casync_lock_records_written(struct casync_object *obj);
 
-/** A range was unlocked. */
-void casync_lock_records_unlocked(struct casync_object *obj, void *owner,
+/** A range was unlocked.  Who had lost a lock of the file may go on, if it was
+ * the whole file. */
+void casync_lock_records_unlocked(struct casync_object *obj,
+				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock);
 
 /** The fd is being closed, and its locks end with it.  It may wait for the
@@ -79,6 +81,10 @@ typedef int casync_lock_taker(struct casync_object *obj,
 			      const struct casync_lock_record *record,
 			      bool unlock);
 
+/** Called for an fd that has lost a lock, before its records are dropped and
+ * under the lock of all records: it may set a flag and log. */
+typedef void casync_lock_loser(struct casync_object *obj, struct casync_fd *fd);
+
 /**
  * Take all locks of a mount again, on the keeper's thread.
  *
@@ -87,17 +93,14 @@ typedef int casync_lock_taker(struct casync_object *obj,
  *
  * @param[in]  take  Takes the lock of a record, or gives it back.  @return 0;
  *                   -EAGAIN: it is lost; another negative errno.
- * @param[in]  lost  Called for an fd whose lock is lost, before its records are
- *                   dropped; once for each lock that turned out to be lost.
+ * @param[in]  lost  Called once for each fd that loses its locks.
  * @param[out] taken The number of records that were taken.
  * @param[out] gone  The number of records that were dropped.
  *
  * @return 0, or the first other errno: the session is lost again.
  */
 int casync_lock_records_take(struct casync_mount *mount,
-			     casync_lock_taker *take,
-			     void (*lost)(struct casync_object *obj,
-					  struct casync_fd *fd),
+			     casync_lock_taker *take, casync_lock_loser *lost,
 			     uint64_t *taken, uint64_t *gone);
 
 #endif /* CASYNC_LOCK_RECORDS_H */

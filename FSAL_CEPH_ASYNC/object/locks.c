@@ -92,26 +92,18 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
  * Who has lost a lock learns it from an error (RFC 8881, 9.6: the server must
  * not let him go on).  It ends when he has unlocked the whole file.
  */
-static bool locks_state_may(struct state_t *state, fsal_lock_op_t op,
-			    const fsal_lock_param_t *lock)
+static bool locks_state_may(struct state_t *state, fsal_lock_op_t op)
 {
-	if (!casync_state_lost_a_lock(state))
-		return true;
-	if (op != FSAL_OP_UNLOCK)
-		return false;
-	if (lock->lock_start == 0 && lock->lock_length == 0)
-		__atomic_store_n(&casync_state_fd(state)->lock_lost, false,
-				 __ATOMIC_RELEASE);
-	return true;
+	return op == FSAL_OP_UNLOCK || !casync_state_lost_a_lock(state);
 }
 
 /* For the next client of the mount, if this one loses its session. */
-static void locks_record(struct casync_object *obj, struct fsal_fd *fsal_fd,
-			 void *owner, fsal_lock_op_t op,
-			 const fsal_lock_param_t *lock)
+static void locks_record(struct casync_object *obj, struct state_t *state,
+			 struct fsal_fd *fsal_fd, void *owner,
+			 fsal_lock_op_t op, const fsal_lock_param_t *lock)
 {
 	if (op == FSAL_OP_UNLOCK)
-		casync_lock_records_unlocked(obj, owner, lock);
+		casync_lock_records_unlocked(obj, state, owner, lock);
 	else if (op == FSAL_OP_LOCK && fsal_fd->fd_type == FSAL_FD_STATE)
 		casync_lock_records_locked(obj, casync_fd_of(fsal_fd), owner,
 					   lock);
@@ -201,9 +193,7 @@ static int locks_take_again(struct casync_object *obj,
 	return -EAGAIN;
 }
 
-int casync_locks_take_again(struct casync_mount *mount,
-			    void (*lost)(struct casync_object *obj,
-					 struct casync_fd *fd),
+int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
 			    uint64_t *taken, uint64_t *gone)
 {
 	return casync_lock_records_take(mount, locks_take_again, lost, taken,
@@ -236,7 +226,7 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		return fsalstat(ERR_FSAL_NOTSUPP, 0);
 	if (!locks_to_flock(lock_op, request_lock, &fl))
 		return fsalstat(ERR_FSAL_BAD_RANGE, ERANGE);
-	if (!locks_state_may(state, lock_op, request_lock))
+	if (!locks_state_may(state, lock_op))
 		return fsalstat(ERR_FSAL_IO, EIO);
 
 	status = casync_borrow(
@@ -247,7 +237,8 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 	rc = test ? locks_test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
 		  : locks_set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
 	if (rc == 0)
-		locks_record(obj, fd.fsal_fd, owner, lock_op, request_lock);
+		locks_record(obj, state, fd.fsal_fd, owner, lock_op,
+			     request_lock);
 	casync_give_back(&fd);
 
 	/* Ganesha takes a delay for a conflict. */

@@ -69,7 +69,8 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 }
 
 /* It waits for the MDS: only some threads may do so for one file, as for its
- * attributes.  Not -EAGAIN: that would be a conflict of locks. */
+ * attributes.  -ETIME is a delay, as are EAGAIN, for a conflict of locks, and
+ * EBUSY, for want of descriptors. */
 static int revive_look_up(struct casync_object *obj, uint32_t generation)
 {
 	bool on_completer = casync_on_completion_thread();
@@ -80,7 +81,7 @@ static int revive_look_up(struct casync_object *obj, uint32_t generation)
 	int rc;
 
 	if (!casync_waiter_limit_enter(&obj->getattr, lane, room))
-		return -EBUSY;
+		return -ETIME;
 	rc = revive_ask(obj, generation);
 	casync_waiter_limit_leave(&obj->getattr, lane);
 	return rc;

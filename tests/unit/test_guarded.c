@@ -557,12 +557,19 @@ static void io_that_shows_the_loss_is_delayed(void **state)
 
 /* --- locks */
 
-static fsal_status_t lock_op(fsal_lock_op_t op)
+static fsal_status_t lock_range(fsal_lock_op_t op, uint64_t start,
+				uint64_t length)
 {
-	fsal_lock_param_t range = {
-		.lock_type = FSAL_LOCK_W, .lock_start = 10, .lock_length = 10};
+	fsal_lock_param_t range = {.lock_type = FSAL_LOCK_W,
+				   .lock_start = start,
+				   .lock_length = length};
 
 	return ops.lock_op2(HDL, &rig.state.state, &owner, op, &range, NULL);
+}
+
+static fsal_status_t lock_op(fsal_lock_op_t op)
+{
+	return lock_range(op, 10, 10);
 }
 
 static void hold_lock(void)
@@ -596,6 +603,21 @@ static void unlock_without_a_client_drops_the_record(void **state)
 	/* Its range, and no more. */
 	assert_int_equal(records(), 1);
 	assert_int_equal(first_byte(), 20);
+}
+
+/* Its holder may go on after the next loss, too. */
+static void unlock_without_a_client_ends_the_loss_of_a_lock(void **state)
+{
+	bool *lost = &rig.state.fd.lock_lost;
+
+	(void)state;
+	*lost = true;
+	lose_client();
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_NO_ERROR);
+	assert_true(*lost);
+	assert_int_equal(lock_range(FSAL_OP_UNLOCK, 0, 0).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_false(*lost);
 }
 
 static void unlock_that_shows_the_loss_drops_the_record(void **state)
@@ -695,6 +717,7 @@ static const struct CMUnitTest plain_tests[] = {
 	GUARDED_CASE(io_without_a_client_is_delayed),
 	GUARDED_CASE(io_that_shows_the_loss_is_delayed),
 	GUARDED_CASE(unlock_without_a_client_drops_the_record),
+	GUARDED_CASE(unlock_without_a_client_ends_the_loss_of_a_lock),
 	GUARDED_CASE(unlock_that_shows_the_loss_drops_the_record),
 	GUARDED_CASE(unlock_whose_error_is_doubted_drops_the_record),
 	GUARDED_CASE(unlock_that_fails_keeps_the_record),

@@ -346,15 +346,34 @@ static bool root_was_looked_up(void)
 	return fake_blocking_count(FAKE_LOOKUP_ROOT) != 0;
 }
 
-static void error_that_is_no_loss_proves_nothing(void **state)
+static void time_out_of_the_look_proves_nothing(void **state)
 {
 	(void)state;
-	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EIO;
+	fake.blocking_result[FAKE_LOOKUP_ROOT] = -ETIMEDOUT;
 	begin_keeper();
 	check_is_delayed(EBADF);
 	wait_until(root_was_looked_up);
 	check_is_delayed(EBADF);
 	check_session(CASYNC_SESSION_SERVES);
+	end_keeper();
+	assert_int_equal(reconnects, 0);
+}
+
+static bool doubt_is_settled(void)
+{
+	return __atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED) != 0;
+}
+
+/* The MDS has answered, so the session serves: else the client would be asked
+ * to retry for ever. */
+static void refusal_of_the_look_settles_a_doubt(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EACCES;
+	begin_keeper();
+	check_is_delayed(EBADF);
+	wait_until(doubt_is_settled);
+	check_passes(EBADF);
 	end_keeper();
 	assert_int_equal(reconnects, 0);
 }
@@ -547,7 +566,8 @@ int main(void)
 		CASE(end_ends_a_sleep),
 		THREAD_CASE(doubted_error_passes_after_a_look),
 		THREAD_CASE(doubted_error_shows_the_loss),
-		THREAD_CASE(error_that_is_no_loss_proves_nothing),
+		THREAD_CASE(time_out_of_the_look_proves_nothing),
+		THREAD_CASE(refusal_of_the_look_settles_a_doubt),
 		THREAD_CASE(loss_is_noticed_without_traffic),
 		THREAD_CASE(lost_again_is_replaced_again),
 		THREAD_CASE(session_that_comes_back_is_found_without_reconnect),

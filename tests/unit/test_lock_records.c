@@ -91,7 +91,8 @@ static void do_one(struct casync_object *obj, const char *word)
 	if (kind == 'r')
 		lock.lock_type = FSAL_LOCK_R;
 	if (kind == 'u')
-		casync_lock_records_unlocked(obj, &owners[owner - 'a'], &lock);
+		casync_lock_records_unlocked(obj, NULL, &owners[owner - 'a'],
+					     &lock);
 	else
 		casync_lock_records_locked(obj, &fds[obj - objs][fd - '0'],
 					   &owners[owner - 'a'], &lock);
@@ -452,8 +453,22 @@ static void lost_fd_is_left_alone_in_the_next_round(void **state)
 	assert_int_equal(take_all(1, 2), 0);
 	assert_string_equal(losses, "A0");
 	assert_string_equal(asked, "+a0w20-29 +a0w40-49 +b1w60-69 -a0w40-49 "
-				   "-b1w60-69 +b1w60-64");
+				   "-a0w40-49 -b1w60-69 "
+				   "+a0w20-29 +a0w40-49 +b1w60-64 -a0w40-49");
 	check_held(&objs[0], "b1w60-64");
+}
+
+/* Then nothing is lost: nobody would end the loss. */
+static void unlock_of_the_lost_one_meanwhile_is_no_loss(void **state)
+{
+	(void)state;
+	do_all(&objs[0], "a0w20+10");
+	new_client();
+	answer = unlock_meanwhile;
+	unlocks = "a0u0+0";
+	assert_int_equal(take_all(0, 0), 0);
+	assert_string_equal(losses, "");
+	check_held(&objs[0], "");
 }
 
 static unsigned int rounds;
@@ -467,7 +482,7 @@ static int unlock_each_round(struct casync_object *obj,
 
 	if (obj == &objs[0] && record->first == 0) {
 		rounds++;
-		casync_lock_records_unlocked(obj, &owners[0], &byte);
+		casync_lock_records_unlocked(obj, NULL, &owners[0], &byte);
 	}
 	return 0;
 }
@@ -608,6 +623,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(unlock_of_nothing_begins_nothing),
 	CASE(unlock_meanwhile_of_the_last_one_leaves_nothing),
 	CASE(lost_fd_is_left_alone_in_the_next_round),
+	CASE(unlock_of_the_lost_one_meanwhile_is_no_loss),
 	CASE(client_that_goes_on_unlocking_loses_them),
 	CASE(loss_of_the_session_ends_it),
 	CASE(close_waits_for_the_file),

@@ -576,6 +576,20 @@ static uint64_t short_pauses_ms(void)
 	return all_ms;
 }
 
+/* Each try succeeds, and is lost before it serves. */
+static void losing_again_and_again_takes_no_more_time(void **state)
+{
+	(void)state;
+	lost_again = INT_MAX;
+	keeper->timeout_s = 60;
+	begin();
+	wait_until(gave_up);
+	check_given_up();
+	/* With the looks after it. */
+	assert_in_range(now_ns, 60000 * CASYNC_NS_PER_MS,
+			75000 * CASYNC_NS_PER_MS);
+}
+
 static void it_gives_up_while_somebody_is_inside(void **state)
 {
 	(void)state;
@@ -613,6 +627,7 @@ int main(void)
 		CASE(end_comes_while_somebody_is_inside),
 		CASE(it_gives_up_in_time),
 		CASE(without_a_time_it_never_gives_up),
+		CASE(losing_again_and_again_takes_no_more_time),
 		CASE(it_gives_up_while_somebody_is_inside),
 	};
 

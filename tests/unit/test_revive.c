@@ -107,7 +107,7 @@ static void file_takes_no_more_workers_than_for_attributes(void **state)
 	new_client();
 	*inside = casync_waiter_limit_workers();
 	/* EAGAIN would be a conflict of locks. */
-	assert_int_equal(casync_revive_begin(rig.obj), -EBUSY);
+	assert_int_equal(casync_revive_begin(rig.obj), -ETIME);
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	*inside = 0;
