@@ -5,8 +5,9 @@
     chaos.py [--seed N] [--only WORD] [--no-kernel] MINUTES
 
 Three OSDs (each object has two copies), an active and a standby metadata
-server, one monitor, two gateways on one file system.  Clients of NFSv3, 4.0
-and 4.1 and a Linux client write and read through both.  Sessions are evicted
+server, three monitors, two gateways on one file system.  Clients of NFSv3,
+4.0 and 4.1 write and read through both, two Linux clients through one: one
+writes blocks, one clones, builds and pushes.  Sessions are evicted
 and blocklisted, daemons and gateways killed and stopped, a gateway's network
 cut: place.py, load.py and faults.py say how.  After each fault all clients
 must be served within a bound.
@@ -39,7 +40,9 @@ from lab_program import LOGS, Log, ceph, client_command
 from place import Place
 from soak.soak import GROWTH_KIB
 
-VERIFIED = Path(__file__).resolve().parents[1] / "soak" / "verified.py"
+HERE = Path(__file__).resolve().parent
+VERIFIED = HERE.parent / "soak" / "verified.py"
+TREES = HERE / "trees.py"
 WARM_UP_S = 10
 NAMES_REST_S = 7
 END_S = 60              # for the workers to end
@@ -56,20 +59,23 @@ def say(text):
 
 
 class Kernel(load.Worker):
-    """Linux's client with the load of soak/verified.py."""
+    """Linux's client with a PROGRAM that signals its progress."""
 
     protocol = "Linux"
+    program = (VERIFIED, "kernel", "slow")
 
     def __init__(self, world, gateway, vers):
-        super().__init__(f"kernel {vers}", world, gateway, 0)
+        program, folder, *more = self.program
+        super().__init__(f"{folder} {vers}", world, gateway, 0)
         self.signals = Path(tempfile.mkdtemp(prefix="chaos-"))
         self.output = self.signals / "output"
         self.before = 0
+        self.words = {}         # its last ones
         with open(self.output, "w", encoding="utf-8") as out:
             self.process = subprocess.Popen(
                 client_command(
-                    "python3", "-B", VERIFIED,
-                    f"/mnt/nfs/{world.folder}/kernel", self.signals, "slow",
+                    "python3", "-B", program,
+                    f"/mnt/nfs/{world.folder}/{folder}", self.signals, *more,
                     vers=vers, timeout=86400, options=("--mem", "256M")),
                 stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.STDOUT, cwd="/")
@@ -93,16 +99,55 @@ class Kernel(load.Worker):
         """Its last words."""
         (self.signals / "stop").touch()
         try:
-            status = self.process.wait(END_S + 60)
+            status = self.process.wait(2 * END_S)
         except subprocess.TimeoutExpired:
             self.process.terminate()
             self.process.wait(60)
-            self.world.complain("the kernel client does not end")
+            self.world.complain(f"{self.name} does not end")
             return
-        text = self.output.read_text(errors="replace")
-        say(f"Linux: {text.strip().splitlines()[-1] if text else 'nothing'}")
+        text = self.output.read_text(errors="replace").strip()
+        say(f"{self.name}: {text.splitlines()[-1] if text else 'nothing'}")
         if status:
-            self.world.complain(f"the kernel client: status {status}\n{text}")
+            self.world.complain(f"{self.name}: status {status}\n{text}")
+        else:
+            self.words = json.loads(text.splitlines()[-1])
+
+
+class Trees(Kernel):
+    """Clones, builds and pushes.  A step of it may take longer than a fault;
+    the program ends by itself if one hangs."""
+
+    protocol = "Linux, git"
+    program = (TREES, "trees")
+    prompt = False
+
+    def rest(self):
+        """Until no name has changed for the time that the MDS' journal may
+        be late."""
+        (self.signals / "rest").touch()
+        end = time.monotonic() + END_S
+        while not (self.signals / "resting").exists():
+            if self.process.poll() is not None or time.monotonic() > end:
+                self.world.complain(f"{self.name} does not rest")
+                return
+            time.sleep(load.PAUSE_S)
+
+    def go_on(self):
+        (self.signals / "rest").unlink(missing_ok=True)
+
+    def read_back(self, top):
+        """What every push has left, to a client that knows nothing."""
+        origin = top / "trees" / "origin.git"
+        git = ("git", "-c", "safe.directory=*", "-C", str(origin))
+        subprocess.run([*git, "fsck", "--full"], check=True, timeout=120,
+                       stdin=subprocess.DEVNULL, capture_output=True)
+        count = int(subprocess.run(
+            [*git, "rev-list", "--count", "main"], check=True, timeout=60,
+            stdin=subprocess.DEVNULL, capture_output=True).stdout)
+        pushed = self.words.get("pushed", 0)
+        if not pushed <= count <= pushed + 1:
+            self.world.complain(f"in the end, {self.name}: {count} commits, "
+                                f"{pushed} acknowledged")
 
 
 class Run:
@@ -115,11 +160,12 @@ class Run:
         self.site = Place()
         self.world = load.World(f"chaos-{seed}")
         self.workers, self.files = load.workers(self.world, self.site, seed)
-        self.kernel = None
+        self.kernels, self.trees = [], None
         if kernel:
-            self.kernel = Kernel(self.world, self.site.a,
-                                 ("4.2", "3")[seed % 2])
-            self.workers.append(self.kernel)
+            one, other = ("4.2", "3") if seed % 2 else ("3", "4.2")
+            self.trees = Trees(self.world, self.site.a, other)
+            self.kernels = [Kernel(self.world, self.site.a, one), self.trees]
+            self.workers += self.kernels
         self.pauses = collections.defaultdict(list)
         self.resources = collections.defaultdict(list)   # by gateway, pid
         self.ended_sessions = collections.Counter()
@@ -151,12 +197,11 @@ class Run:
         what = " + ".join(map(faults.named, these))
         say(f"round {self.rounds + 1}: {what}")
         if faults.may_lose_names(these):
-            self.world.names_rest.set()
-            time.sleep(NAMES_REST_S)
+            self._names_rest()
         struck = time.monotonic()
         strikes = faults.strike(self.site, between, these)
         healed = time.monotonic()
-        self.world.names_rest.clear()
+        self._names_go_on()
         self.rounds += 1
         self.faults += len(strikes)
         for one in strikes:
@@ -180,12 +225,24 @@ class Run:
                       for protocol in PROTOCOLS))
         return True
 
+    def _names_rest(self):
+        self.world.names_rest.set()
+        if self.trees:
+            self.trees.rest()
+        time.sleep(NAMES_REST_S)
+
+    def _names_go_on(self):
+        self.world.names_rest.clear()
+        if self.trees:
+            self.trees.go_on()
+
     def _back(self, since, seconds, what):
         """Every worker has done a step that began after SINCE."""
         end = time.monotonic() + seconds
         while True:
             late = [worker for worker in self.workers
-                    if worker.begun < since or not worker.steps]
+                    if worker.prompt and
+                    (worker.begun < since or not worker.steps)]
             if not late or self.world.complaints:
                 return not late
             if time.monotonic() > end:
@@ -213,8 +270,8 @@ class Run:
                 worker.name for worker in late))
             self.site.stacks()
         self.world.abandon.set()
-        if self.kernel:
-            self.kernel.end()
+        for kernel in self.kernels:
+            kernel.end()
         for check in (self._read_back, self._damage, self._growth,
                       self._losses, self._logs):
             try:
@@ -241,6 +298,8 @@ class Run:
                 if isinstance(worker, load.Names3):
                     self._names(top, worker)
             self._counter((top / "counter").read_bytes())
+            if self.trees:
+                self.trees.read_back(top)
         finally:
             fuse.end()
         say(f"read back: {firm} acknowledged writes of NFSv3 and more of "
@@ -329,7 +388,7 @@ class Run:
         say("steps: " + ", ".join(
             f"{protocol} " + str(sum(worker.steps for worker in self.workers
                                      if worker.protocol == protocol))
-            for protocol in PROTOCOLS))
+            for protocol in (*PROTOCOLS, Trees.protocol)))
         say("seen: " + ", ".join(f"{what} {count}" for what, count
                                  in self.world.seen.items()))
         wrong = self.world.complaints
@@ -347,7 +406,7 @@ def main():
                         help="faults whose name has this word: \"evict\", "
                         "\"killed\", \"long\" (may be given again)")
     parser.add_argument("--no-kernel", action="store_true",
-                        help="without the Linux client")
+                        help="without the Linux clients")
     parser.add_argument("minutes", type=float)
     args = parser.parse_args()
     say(f"seed {args.seed}")

@@ -20,7 +20,8 @@ KINDS = {
     "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
     "gateway stopped for long": (1, 45), "gateway killed": (2, 60),
     "MDS killed": (3, 45), "MDS stopped": (2, 45),
-    "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (2, 25),
+    "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (1, 30),
+    "MON killed": (1, 30), "all MONs stopped": (1, 45),
     "network cut": (3, 45), "network cut for long": (1, 45),
 }
 SHORT_S, LONG_S = (5, 20), (place.SESSION_S + 15, place.SESSION_S + 30)
@@ -41,7 +42,7 @@ def sequence(seed, only):
         for_long = kind.endswith("for long")
         return SimpleNamespace(
             kind=kind, gateway="b" if kind.startswith("network") else
-            rng.choice("ab"), osd=rng.randrange(3),
+            rng.choice("ab"), osd=rng.randrange(3), mon=rng.choice("abc"),
             seconds=rng.uniform(*LONG_S if for_long else SHORT_S))
     while True:
         faults = [draw()]
@@ -54,8 +55,10 @@ def sequence(seed, only):
 
 def target(fault):
     """Whom it hits."""
-    first = fault.kind.split()[0]
-    return first if first in ("MDS", "OSD", "MON") else fault.gateway
+    for daemon in ("MDS", "OSD", "MON"):
+        if daemon in fault.kind:
+            return daemon
+    return fault.gateway
 
 
 def may_lose_names(faults):
@@ -67,7 +70,8 @@ def may_lose_names(faults):
 
 
 def named(fault):
-    whom = {"OSD": fault.osd, "MDS": "", "MON": ""}.get(
+    whom = {"OSD": fault.osd, "MDS": "",
+            "MON": "" if "all" in fault.kind else fault.mon}.get(
         target(fault), fault.gateway)
     long = "stopped" in fault.kind or "cut" in fault.kind
     return f"{fault.kind} {whom}".strip() + \
@@ -127,16 +131,20 @@ class Strike(threading.Thread):
     def _gateway_killed(self):
         self.gateway.kill()
         # Ganesha's start hangs in libcephfs if no MDS has the rank (Ceph
-        # 20.2.4, ceph_start_reclaim).
+        # 20.2.4, ceph_start_reclaim), and drops the export if no monitor
+        # answers.
+        until(place.mons_answer, "the monitors", PATIENCE_S)
         until(place.mds_is_active, "an active MDS", PATIENCE_S)
         self.gateway.start()
         until(self.gateway.serves, "the gateway to serve", PATIENCE_S)
 
-    def _daemon_stopped(self, name):
-        pid = place.daemon_pid(name)
-        os.kill(pid, signal.SIGSTOP)
+    def _daemons_stopped(self, *names):
+        pids = [place.daemon_pid(name) for name in names]
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
         time.sleep(self.fault.seconds)
-        os.kill(pid, signal.SIGCONT)
+        for pid in pids:
+            os.kill(pid, signal.SIGCONT)
 
     def _mds_killed(self):
         name = place.active_mds()
@@ -145,7 +153,7 @@ class Strike(threading.Thread):
         lab("mds", "start", name)
 
     def _mds_stopped(self):
-        self._daemon_stopped(f"mds.{place.active_mds()}")
+        self._daemons_stopped(f"mds.{place.active_mds()}")
         until(place.mds_is_active, "an active MDS", PATIENCE_S)
 
     def _osd_killed(self):
@@ -154,10 +162,20 @@ class Strike(threading.Thread):
         lab("osd", "start", self.fault.osd)
 
     def _osd_stopped(self):
-        self._daemon_stopped(f"osd.{self.fault.osd}")
+        self._daemons_stopped(f"osd.{self.fault.osd}")
 
     def _mon_stopped(self):
-        self._daemon_stopped("mon.a")
+        self._daemons_stopped(f"mon.{self.fault.mon}")
+        until(place.mons_answer, "the monitors", PATIENCE_S)
+
+    def _mon_killed(self):
+        os.kill(place.daemon_pid(f"mon.{self.fault.mon}"), signal.SIGKILL)
+        time.sleep(self.fault.seconds / 2)
+        lab("mon", "start", self.fault.mon)
+
+    def _all_mons_stopped(self):
+        self._daemons_stopped(*(f"mon.{letter}" for letter in "abc"))
+        until(place.mons_answer, "the monitors", PATIENCE_S)
 
     def _network_cut(self):
         self.gateway.disturbed = time.monotonic()

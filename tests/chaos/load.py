@@ -63,6 +63,7 @@ class Worker(threading.Thread):
     """Steps until the end; each raises or returns."""
 
     protocol = "NFSv3"
+    prompt = True           # a step ends at once if the service is there
 
     def __init__(self, name, world, gateway, seed):
         super().__init__(name=f"{name} ({self.protocol} by {gateway.name})",
@@ -596,7 +597,7 @@ def workers(world, site, seed):
     folder = nfs3.make_directory(with_a, root, world.folder)
     for name in ("stable", "stable-41", "unstable", "counter", *tails):
         nfs3.create(with_a, folder, name)
-    for name in ("files", "folders", "kernel"):
+    for name in ("files", "folders", "kernel", "trees"):
         nfs3.make_directory(with_a, folder, name)
     with_a.close()
     threads = [

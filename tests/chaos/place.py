@@ -10,7 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
-from lab_program import LOGS, ceph, lab, until
+from lab_program import LOGS, LabFailed, ceph, lab, until
 from nfs import nfs3, rpc
 
 STATE = Path("/var/lib/casync-lab")
@@ -19,9 +19,13 @@ SESSION_S = 30          # the least that Ceph takes
 OPTIONS = (
     "osd_pool_default_size = 2", "osd_pool_default_min_size = 1",
     "bluestore_block_size = 4294967296", "osd_memory_target = 939524096",
-    # A daemon that hangs for longer counts as dead.
-    "mds_beacon_grace = 6", "osd_heartbeat_grace = 6",
-    "osd_heartbeat_interval = 2", "mon_osd_min_down_reporters = 1",
+    # A daemon that hangs for longer counts as dead.  Monitors that look less
+    # often than a beacon may be late forgive every MDS; those whose quorum is
+    # young wait for mon_down_grace.
+    "mds_beacon_grace = 6", "mds_beacon_mon_down_grace = 6",
+    "mds_beacon_interval = 2", "mon_tick_interval = 1",
+    "osd_heartbeat_grace = 6", "osd_heartbeat_interval = 2",
+    "mon_osd_min_down_reporters = 1",
     # How long a new metadata server waits for its clients.
     "mds_reconnect_timeout = 12")
 NFSV4 = (f"Graceless = false; Lease_Lifetime = {LEASE_S}; "
@@ -112,6 +116,14 @@ def mds_is_active():
     return json.loads(lab("stat").stdout)["mds"] is not None
 
 
+def mons_answer():
+    try:
+        ceph("mon", "stat", timeout=TELL_S)
+    except (LabFailed, subprocess.TimeoutExpired):
+        return False
+    return True
+
+
 def _ip(*words, inside=None):
     enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
     subprocess.run([*enter, "ip", *words], check=True, timeout=20,
@@ -150,7 +162,7 @@ class Place:
 
     def __init__(self):
         lab("down")
-        os.environ.update(OSD="3", MDS="2", MON="1")
+        os.environ.update(OSD="3", MDS="2", MON="3")
         lab("cluster", "-n", "--bluestore",
             *(word for option in OPTIONS for word in ("-o", option)))
         for key, seconds in (("session_timeout", SESSION_S),
@@ -176,7 +188,8 @@ class Place:
         """Where everybody is, into the folder of logs."""
         for gateway in self.gateways:
             lab("ganesha", "stacks", "--name", gateway.name, check=False)
-        for name in ("osd.0", "osd.1", "osd.2", "mds.a", "mds.b"):
+        for name in ("osd.0", "osd.1", "osd.2", "mds.a", "mds.b",
+                     "mon.a", "mon.b", "mon.c"):
             with open(LOGS / f"{name}-stacks.txt", "w",
                       encoding="utf-8") as out:
                 subprocess.run(

@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What developers do, in the kernel client of the chaos job:
+
+    trees.py DIRECTORY SIGNALS
+
+A repository is cloned, built, changed, and the change is pushed back; fio
+verifies what it wrote; all is removed again.  An error ends it with status 1.
+SIGNALS is as in soak/verified.py.  While it has a file "rest", nothing is
+made or removed; "resting" says so.  The last words: how many pushes were
+acknowledged.
+"""
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+LIMIT_S = 300           # of one program, faults included
+PAUSE_S = 0.2
+FILES = 12
+# No program of git goes on in the background, nobody has to be root's friend.
+GIT = ("git", "-c", "gc.auto=0", "-c", "safe.directory=*", "-c",
+       "user.name=chaos", "-c", "user.email=chaos@localhost")
+MAIN = '#include <stdio.h>\n{0}\nint main(void)\n{{\n\tprintf("%d\\n", {1});' \
+    "\n\treturn 0;\n}}\n"
+FIO = ("fio", "--name=verify", "--size=4m", "--bs=16k", "--rw=randwrite",
+       "--direct=1", "--ioengine=psync", "--verify=crc32c", "--do_verify=1",
+       "--end_fsync=1", "--output=/dev/null")
+
+
+class Trees:
+    def __init__(self, top, signals):
+        self.top, self.signals = top, signals
+        self.origin = top / "origin.git"
+        self.rng = random.Random(1)
+        self.progress = self.pushed = 0
+
+    def run(self, *cmd, cwd=None):
+        done = subprocess.run(cmd, cwd=cwd or self.top, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True,
+                              timeout=LIMIT_S, check=False)
+        if done.returncode:
+            raise RuntimeError(f"{cmd}: status {done.returncode}\n"
+                               f"{done.stdout}{done.stderr}")
+        self.done()
+        return done.stdout.strip()
+
+    def done(self):
+        """One step; the place where we rest."""
+        self.progress += 1
+        (self.signals / "progress").write_text(str(self.progress))
+        while (self.signals / "rest").exists() and not self.stopped():
+            (self.signals / "resting").touch()
+            time.sleep(PAUSE_S)
+        (self.signals / "resting").unlink(missing_ok=True)
+        time.sleep(PAUSE_S)
+
+    def stopped(self):
+        return (self.signals / "stop").exists()
+
+    def prepare(self):
+        self.top.mkdir(exist_ok=True)
+        self.run(*GIT, "init", "-q", "--bare", "-b", "main", self.origin)
+
+    def round(self, number):
+        clone = self.top / f"clone-{number}"
+        self.run(*GIT, "clone", "-q", "--no-hardlinks", self.origin, clone)
+        terms = self.change(clone, number)
+        self.run(*GIT, "add", "-A", cwd=clone)
+        self.run(*GIT, "commit", "-q", "-m", f"round {number}", cwd=clone)
+        self.run("make", "-s", cwd=clone)
+        said = int(self.run(clone / "answer"))
+        if said != sum(terms):
+            raise RuntimeError(f"the program says {said}, not {sum(terms)}")
+        self.run(*GIT, "push", "-q", "origin", "HEAD:main", cwd=clone)
+        self.pushed += 1
+        self.run(*FIO, f"--directory={clone}")
+        shutil.rmtree(clone)
+        self.done()
+
+    def change(self, clone, number):
+        """All files anew; what the program has to say, as a sum."""
+        terms = [self.rng.randrange(1000) for _ in range(FILES)]
+        for n, term in enumerate(terms):
+            (clone / f"part{n}.c").write_text(
+                f"int part{n}(void);\n\n/* {os.urandom(8000).hex()} */\n"
+                f"int part{n}(void)\n{{\n\treturn {term};\n}}\n")
+        names = [f"part{n}" for n in range(FILES)]
+        (clone / "main.c").write_text(MAIN.format(
+            "\n".join(f"int {name}(void);" for name in names),
+            " + ".join(f"{name}()" for name in names)))
+        (clone / "Makefile").write_text(
+            "answer: $(patsubst %.c,%.o,$(wildcard *.c))\n"
+            "\tcc -o $@ $^\n")
+        (clone / ".gitignore").write_text("*.o\nanswer\nverify*\n")
+        (clone / "round").write_text(f"{number}\n")
+        return terms
+
+
+def main():
+    trees = Trees(Path(sys.argv[1]), Path(sys.argv[2]))
+    wrong = None
+    try:
+        trees.prepare()
+        number = 0
+        while not trees.stopped():
+            trees.round(number)
+            number += 1
+    except Exception as err:  # noqa: BLE001 (the last words tell it)
+        wrong = f"{type(err).__name__}: {err}"
+    print(json.dumps({"pushed": trees.pushed, "steps": trees.progress,
+                      "wrong": wrong}), flush=True)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
