@@ -328,7 +328,8 @@ def _fresh(now: dict[str, Any]) -> None:
         (DIR / "mgr").mkdir()
     _make_keys(now)
     save(STATEFILE, now)
-    say(f"{now['mons']} monitor{'s' * (now['mons'] > 1)} on {now['addr']}")
+    say(f"{now['mons']} monitor{'s' * (now['mons'] > 1)} on "
+        f"{now['addr']}")
     _start_mons(now)
     if now["mgr"]:
         start_daemon("mgr.x")
