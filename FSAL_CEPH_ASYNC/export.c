@@ -11,6 +11,7 @@
 
 #include "acl.h"
 #include "attributes.h"
+#include "callers.h"
 #include "on_thread.h"
 #include "errors.h"
 #include "export.h"
@@ -148,8 +149,11 @@ static const char *export_below_mount(const char *root, const char *path)
 /* Begin a request that has no object yet. */
 static fsal_status_t export_begin(struct casync_export *exp)
 {
+	if (!casync_callers_enter(exp->mount))
+		return casync_status(-ETIME);
 	if (casync_guard_enter(casync_mount_guard(exp->mount)))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	casync_callers_leave(exp->mount);
 	return casync_keeper_answer(exp->mount,
 				    casync_status(-CASYNC_EBLOCKLISTED), false);
 }
@@ -158,6 +162,7 @@ static fsal_status_t export_end(struct casync_export *exp, fsal_status_t status)
 {
 	status = casync_keeper_answer(exp->mount, status, false);
 	casync_guard_leave(casync_mount_guard(exp->mount));
+	casync_callers_leave(exp->mount);
 	return status;
 }
 

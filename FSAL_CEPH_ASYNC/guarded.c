@@ -5,6 +5,7 @@
 
 #include "fsal.h"
 
+#include "callers.h"
 #include "errors.h"
 #include "export.h"
 #include "guarded.h"
@@ -21,12 +22,29 @@
 		FSAL_IS_ERROR(began) ? began : guarded_end((obj_hdl), call); \
 	})
 
-static fsal_status_t guarded_begin(struct fsal_obj_handle *obj_hdl)
+/* READ and WRITE: they keep a worker only to open the file (fd.c). */
+static fsal_status_t guarded_begin_io(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 
 	return casync_revive_answer(obj,
 				    casync_status(casync_revive_begin(obj)));
+}
+
+static fsal_status_t guarded_begin_inside(struct fsal_obj_handle *obj_hdl)
+{
+	fsal_status_t status = guarded_begin_io(obj_hdl);
+
+	if (FSAL_IS_ERROR(status))
+		casync_callers_leave(casync_object_of(obj_hdl)->exp->mount);
+	return status;
+}
+
+static fsal_status_t guarded_begin(struct fsal_obj_handle *obj_hdl)
+{
+	if (!casync_callers_enter(casync_object_of(obj_hdl)->exp->mount))
+		return casync_status(-ETIME);
+	return guarded_begin_inside(obj_hdl);
 }
 
 static fsal_status_t guarded_end(struct fsal_obj_handle *obj_hdl,
@@ -36,6 +54,7 @@ static fsal_status_t guarded_end(struct fsal_obj_handle *obj_hdl,
 
 	status = casync_revive_answer(obj, status);
 	casync_revive_end(obj);
+	casync_callers_leave(obj->exp->mount);
 	return status;
 }
 
@@ -200,7 +219,7 @@ static void guarded_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			  fsal_async_cb done_cb, struct fsal_io_arg *read_arg,
 			  void *caller_arg)
 {
-	fsal_status_t status = guarded_begin(obj_hdl);
+	fsal_status_t status = guarded_begin_io(obj_hdl);
 
 	if (!FSAL_IS_ERROR(status)) {
 		casync_read2(obj_hdl, bypass, done_cb, read_arg, caller_arg);
@@ -214,7 +233,7 @@ static void guarded_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			   fsal_async_cb done_cb, struct fsal_io_arg *write_arg,
 			   void *caller_arg)
 {
-	fsal_status_t status = guarded_begin(obj_hdl);
+	fsal_status_t status = guarded_begin_io(obj_hdl);
 
 	if (!FSAL_IS_ERROR(status)) {
 		casync_write2(obj_hdl, bypass, done_cb, write_arg, caller_arg);
@@ -286,10 +305,17 @@ static fsal_status_t guarded_lock_op2(struct fsal_obj_handle *obj_hdl,
 				      fsal_lock_param_t *request_lock,
 				      fsal_lock_param_t *conflicting_lock)
 {
-	fsal_status_t status = GUARDED(
-		obj_hdl, casync_lock_op2(obj_hdl, state, owner, lock_op,
-					 request_lock, conflicting_lock));
+	struct casync_mount *mount = casync_object_of(obj_hdl)->exp->mount;
+	bool anyway = lock_op == FSAL_OP_UNLOCK;
+	fsal_status_t status;
 
+	if (anyway)
+		casync_callers_enter_anyway(mount);
+	status = GUARDED(obj_hdl,
+			 casync_lock_op2(obj_hdl, state, owner, lock_op,
+					 request_lock, conflicting_lock));
+	if (anyway)
+		casync_callers_leave(mount);
 	return guarded_lock_status(obj_hdl, state, owner, lock_op, request_lock,
 				   status);
 }

@@ -8,7 +8,6 @@
 #include "waiter_limit.h"
 #include "clock.h"
 #include "futex.h"
-#include "inflight.h"
 
 static const uint64_t patience_ns[CASYNC_LANES] = {
 	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file waiter_limit.h
- * @brief Limits how many threads wait for the MDS or a monitor, by object.
+ * @brief Limits how many threads wait for the MDS or a monitor.
  *
  * Some calls of libcephfs wait without a timeout.  A question for attributes
  * waits for a client that does not return its capabilities.  Ganesha asks
@@ -15,6 +15,7 @@
  *
  * A file has one limit for GETATTR, and one for SETATTR, COMMIT, DEALLOCATE and
  * WRITEs to setuid files.  An export has one for statfs, which asks a monitor.
+ * A mount has one for all that keeps a worker (callers.h).
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H
@@ -29,7 +30,7 @@ enum casync_lane { CASYNC_LANE_WORKER, CASYNC_LANE_COMPLETER, CASYNC_LANES };
 #define CASYNC_WAITER_LIMIT_WORKER_MS 1000
 #define CASYNC_WAITER_LIMIT_COMPLETER_MS 100
 
-/** Embedded in the object or export; zero at first.  All members are atomic. */
+/** Embedded in the object, export or mount; zero at first.  All members are atomic. */
 struct casync_waiter_limit {
 	struct {
 		uint32_t inside;

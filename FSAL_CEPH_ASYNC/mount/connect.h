@@ -53,6 +53,7 @@ struct casync_mount {
 	struct casync_client client;
 	struct casync_mount_params params; /**< To connect again. */
 	struct casync_guard guard;	   /**< Around all uses of it. */
+	struct casync_waiter_limit callers;
 	struct casync_keeper keeper;
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;

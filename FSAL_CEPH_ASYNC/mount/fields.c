@@ -49,6 +49,11 @@ struct casync_guard *casync_mount_guard(struct casync_mount *mount)
 	return &mount->guard;
 }
 
+struct casync_waiter_limit *casync_mount_callers(struct casync_mount *mount)
+{
+	return &mount->callers;
+}
+
 const char *casync_mount_path(const struct casync_mount *mount)
 {
 	return mount->client.path;

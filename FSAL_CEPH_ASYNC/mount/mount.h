@@ -20,6 +20,7 @@
 #include "keeper.h"
 #include "tuning.h"
 #include "upcalls.h"
+#include "waiter_limit.h"
 
 /** What makes two exports share a mount.  Strings may be NULL (unset). */
 struct casync_mount_key {
@@ -100,6 +101,12 @@ void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 
 /** Around all uses of the client, its Inodes and Fhs. */
 struct casync_guard *casync_mount_guard(struct casync_mount *mount);
+
+/** Around what keeps a worker of Ganesha (callers.h). */
+struct casync_waiter_limit *casync_mount_callers(struct casync_mount *mount);
+
+/** How many mounts there are; at least 1. */
+uint32_t casync_mounts(void);
 
 /** The state of its session; valid while the caller holds the mount. */
 struct casync_session *casync_mount_session(struct casync_mount *mount);

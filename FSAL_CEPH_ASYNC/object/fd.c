@@ -8,6 +8,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "errors.h"
+#include "callers.h"
 #include "export.h"
 #include "fd.h"
 #include "object.h"
@@ -118,10 +119,13 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 
 	/* On failure libcephfs leaves the old value there. */
 	*fh = NULL;
+	if (!casync_callers_enter(obj->exp->mount))
+		return -ETIME;
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
 	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, posix_flags,
 			  fh, obj->exp->root_perms);
+	casync_callers_leave(obj->exp->mount);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(obj, 0);
 	return rc;

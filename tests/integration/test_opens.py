@@ -3,18 +3,15 @@
 creates sent twice; and handles of another file system.
 """
 import struct
-import subprocess
 import time
 
 import pytest
 
+import second_fs
 from lab import resident_kib
-from lab_program import ceph, until
 from nfs import nfs4
 from nfs.nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
 from nfs.xdr import number, opaque, wide
-
-SECOND_FS, MDS = "second", "z"
 
 
 @pytest.fixture
@@ -242,50 +239,16 @@ def test_a_hole_far_beyond_the_end(lab, clients, record):
 
 
 @pytest.fixture
-def second_fs(cluster, tmp_path):
-    """Another CephFS in the same cluster, with an MDS of its own."""
-    for pool in ("meta2", "data2"):
-        ceph("osd", "pool", "create", pool, "8")
-    ceph("fs", "flag", "set", "enable_multiple", "true")
-    ceph("fs", "new", SECOND_FS, "meta2", "data2")
-    keyring = tmp_path / "keyring"
-    ceph("auth", "get-or-create", f"mds.{MDS}", "mon", "allow profile mds",
-         "osd", "allow rwx", "mds", "allow", "-o", str(keyring))
-    data = tmp_path / "mds"
-    data.mkdir()
-    daemon = subprocess.Popen(
-        ["ceph-mds", "-f", "-i", MDS, "--keyring", str(keyring),
-         f"--mds_data={data}", "--admin_socket="],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
-    try:
-        wait_for_mds()
-        yield SECOND_FS
-    finally:
-        cluster.ensure_default()    # an unmount waits for the MDS
-        daemon.kill()
-        daemon.wait(30)
-        ceph("fs", "fail", SECOND_FS)
-        ceph("fs", "rm", SECOND_FS, "--yes-i-really-mean-it")
-        for pool in ("meta2", "data2"):
-            ceph("osd", "pool", "rm", pool, pool,
-                 "--yes-i-really-really-mean-it")
+def other_fs(cluster, tmp_path):
+    with second_fs.made(cluster, tmp_path):
+        yield
 
 
-def wait_for_mds():
-    until(lambda: f"{SECOND_FS}:0={MDS}=up:active" in ceph("mds", "stat"),
-          "the second MDS is active", 40)
-
-
-def test_two_file_systems(cluster, second_fs, clients):
+def test_two_file_systems(cluster, other_fs, clients):
     """Each its own files; a handle of one means nothing to the other."""
-    export = ("EXPORT { Export_Id = 9; Path = /; Pseudo = /other; "
-              "Protocols = 3,4; Access_Type = RW; Squash = none; "
-              "SecType = sys; Attr_Expiration_Time = 0; FSAL { "
-              f'Name = CEPH_ASYNC; Filesystem = "{second_fs}"; }} }}')
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
                     "--block", "", "--core", "", "--export-block", "",
-                    "--nfsv4", "", "--append", export)
+                    "--nfsv4", "", "--append", second_fs.export("/other"))
     one, two = clients(), clients(pseudo="/other")
     name = f"whose-{time.time_ns()}"
     for client, data in ((one, b"the first's"), (two, b"the second's")):

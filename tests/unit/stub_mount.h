@@ -3,8 +3,8 @@
  * @file stub_mount.h
  * @brief A mount that nothing connects, for the exports of a test.
  *
- * What asks it is answered by mount/fields.c, and its guard is real.  stub_keeper.c stands for a keeper that
- * never doubts an answer.
+ * What asks it is answered by mount/fields.c, and its guard is real.
+ * stub_keeper.c stands for a keeper that never doubts an answer.
  */
 #ifndef STUB_MOUNT_H
 #define STUB_MOUNT_H
@@ -12,6 +12,9 @@
 #include "connect.h"
 
 extern struct casync_mount stub_mount;
+
+/** What casync_mounts() says. */
+extern uint32_t stub_mounts;
 
 /** Zero everything; the mount has a client and serves. */
 void stub_mount_reset(void);

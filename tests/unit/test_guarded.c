@@ -593,6 +593,28 @@ static uint64_t first_byte(void)
 	return record != NULL ? record->first : UINT64_MAX;
 }
 
+/* The MDS does not answer, and the mount's share of the workers waits. */
+static void full_mount_asks_to_retry(void **state)
+{
+	uint32_t *inside =
+		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+
+	(void)state;
+	*inside = 200;
+	assert_int_equal(call_getattrs().major, ERR_FSAL_DELAY);
+	/* A delay would be a conflict. */
+	assert_int_equal(lock_op(FSAL_OP_LOCK).major, ERR_FSAL_IN_GRACE);
+	assert_int_equal(calls, 0);
+	/* Ganesha would repeat it without a pause. */
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(calls, 1);
+	assert_int_equal(*inside, 200);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	*inside = 0;
+	assert_int_equal(call_getattrs().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(*inside, 0);
+}
+
 static void unlock_without_a_client_drops_the_record(void **state)
 {
 	(void)state;
@@ -716,6 +738,7 @@ static const struct CMUnitTest plain_tests[] = {
 	GUARDED_CASE(io_leaves_when_it_is_answered),
 	GUARDED_CASE(io_without_a_client_is_delayed),
 	GUARDED_CASE(io_that_shows_the_loss_is_delayed),
+	GUARDED_CASE(full_mount_asks_to_retry),
 	GUARDED_CASE(unlock_without_a_client_drops_the_record),
 	GUARDED_CASE(unlock_without_a_client_ends_the_loss_of_a_lock),
 	GUARDED_CASE(unlock_that_shows_the_loss_drops_the_record),

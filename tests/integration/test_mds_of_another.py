@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The MDS of one file system is away, and many files of it are asked for at
+once: each request keeps a worker of Ganesha.  Clients of another file system
+may not notice.
+"""
+import contextlib
+import signal
+import time
+
+import pytest
+
+import second_fs
+from lab_program import until
+from nfs import nfs3, rpc
+from nfs.xdr import number, opaque
+
+FILES = 300             # Ganesha has 200 workers
+WATCH_S = 4             # shorter than any patience of the cluster
+BOUND_S = 0.6
+JUKEBOX = 10008
+SET_MODE = nfs3.mode_alone(0o600) + number(0)   # without a guard
+
+
+@pytest.fixture
+def away(cluster, tmp_path):
+    """Stops the MDS of the second file system, for the length of a block."""
+    with second_fs.made(cluster, tmp_path) as daemon:
+        @contextlib.contextmanager
+        def stopped():
+            daemon.send_signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                daemon.send_signal(signal.SIGCONT)
+        yield stopped
+
+
+def longest_create(connection, root, seconds):
+    longest, end, count = 0, time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        began = time.monotonic()
+        nfs3.create(connection, root, f"healthy-{time.time_ns()}")
+        longest = max(longest, time.monotonic() - began)
+        count += 1
+        time.sleep(0.02)
+    return longest, count
+
+
+def test_others_have_workers(cluster, away, record):
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                    "--block", "", "--core", "", "--export-block", "",
+                    "--nfsv4", "", "--append", second_fs.export("/other"))
+    healthy, theirs = rpc.Concurrent(2049), rpc.Concurrent(2049)
+    root = nfs3.root_of("/ceph", 2050)
+    other = nfs3.root_of("/other", 2050)
+    files = [nfs3.create(theirs, other, f"file-{n}") for n in range(FILES)]
+    statuses = []
+    with away():
+        for file in files:
+            theirs.send(nfs3.SETATTR, opaque(file) + SET_MODE,
+                        lambda reply: statuses.append(reply.number()))
+        longest, count = longest_create(healthy, root, WATCH_S)
+        before = len(statuses)
+    until(lambda: len(statuses) == FILES, "all are answered", 60)
+    refused = statuses.count(JUKEBOX)
+    record(f"{FILES} SETATTRs whose MDS is away: {refused} asked to retry, "
+           f"{FILES - before} waited for it; {count} CREATEs elsewhere, the "
+           f"slowest {longest:.2f} s")
+    assert set(statuses) <= {0, JUKEBOX}
+    assert refused and before < FILES, "they did not fill the mount's share"
+    assert longest < BOUND_S
+    # Nothing is left behind: all have room again.
+    for file in files:
+        nfs3.call(theirs, nfs3.SETATTR, opaque(file) + SET_MODE)
+    theirs.close()
+    healthy.close()
