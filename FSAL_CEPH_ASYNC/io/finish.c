@@ -14,6 +14,12 @@
 #include "repair.h"
 #include "submit.h"
 
+/* The handle names a file that is there, so what is missing is its pool. */
+static fsal_status_t finish_status(int64_t error)
+{
+	return casync_status(error == -ENOENT ? -EIO : error);
+}
+
 /* The first error in file order: a failed part fails the request. */
 static int64_t finish_first_error(const struct casync_op *op)
 {
@@ -48,7 +54,7 @@ static void finish_read(struct casync_op *op)
 	int64_t error = finish_first_error(op);
 
 	if (error != 0) {
-		op->status = casync_status(error);
+		op->status = finish_status(error);
 		casync_op_end_unblocked(op);
 		return;
 	}
@@ -73,7 +79,7 @@ static void finish_write_settle(struct casync_op *op)
 					 op->offset + op->amount_bytes);
 	} else {
 		/* 0 bytes and no error would make the client retry for ever. */
-		op->status = casync_status(result < 0 ? result : -EIO);
+		op->status = finish_status(result < 0 ? result : -EIO);
 	}
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <errno.h>
+
 #include "fsal.h"
 
 #include "waiter_limit.h"
@@ -89,6 +91,21 @@ static void repair_check_end_of_file(struct casync_op *op)
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 
+/*
+ * libcephfs takes an object whose pool was deleted for a hole, and gives zeros
+ * with success.  No answer of it tells the difference, so ask for the pool: it
+ * looks into its OSD map, and waits for nobody.
+ */
+static bool repair_pool_is_gone(const struct casync_op *op)
+{
+	struct ceph_mount_info *ceph = casync_export_ceph(op->exp);
+	struct ceph_file_layout layout = {0};
+
+	(void)ceph_ll_file_layout(ceph, op->obj->inode, &layout);
+	return ceph_get_pool_replication(ceph, (int)layout.fl_pg_pool) ==
+	       -ENOENT;
+}
+
 static enum rest repair_fetch(struct casync_op *op)
 {
 	unsigned int i;
@@ -97,6 +114,8 @@ static enum rest repair_fetch(struct casync_op *op)
 	op->amount_bytes = 0;
 	for (i = 0; i < op->part_count; i++) {
 		have = repair_part(op, &op->parts[i]);
+		if (have > 0 && repair_pool_is_gone(op))
+			have = -EIO;
 		if (have < 0) {
 			op->status = casync_status(have);
 			return NOTHING;

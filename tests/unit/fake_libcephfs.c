@@ -398,6 +398,13 @@ uint32_t ceph_ll_file_layout(struct ceph_mount_info *cmount, struct Inode *in,
 	return 0;
 }
 
+int ceph_get_pool_replication(struct ceph_mount_info *cmount, int pool_id)
+{
+	(void)cmount;
+	(void)pool_id;
+	return fake.pool_is_gone ? -ENOENT : 3;
+}
+
 int ceph_ll_open(struct ceph_mount_info *cmount, struct Inode *in, int flags,
 		 struct Fh **fh, const UserPerm *perms)
 {

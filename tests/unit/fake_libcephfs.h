@@ -77,6 +77,7 @@ struct fake {
 	uint64_t object_size_bytes;
 	uint8_t *objects[FAKE_MAX_OBJECTS]; /**< NULL: missing. */
 	struct ceph_file_layout layout;
+	bool pool_is_gone;
 	struct Inode *inode; /**< What a lookup by number finds. */
 
 	/* How calls are answered; set up by the test. */

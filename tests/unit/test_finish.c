@@ -263,6 +263,35 @@ static void failing_repair_of_later_part_counts_no_bytes(void **state)
 	free_io(io);
 }
 
+/* libcephfs gives zeros for objects of a pool that was deleted. */
+static void what_a_deleted_pool_had_is_no_hole(void **state)
+{
+	struct io *io = new_io(0, 2 * RIG_OBJECT);
+
+	(void)state;
+	fake_punch(0);
+	fake_punch(1);
+	fake.pool_is_gone = true;
+	start_read(io);
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	free_io(io);
+}
+
+/* A client could not make sense of NOENT for a file that it has open. */
+static void a_file_that_is_there_is_not_missing(void **state)
+{
+	struct io *io = new_io(0, OBJ);
+
+	(void)state;
+	fake_special(0, (struct fake_plan){.when = FAKE_BEFORE_RETURN,
+					   .result = -ENOENT});
+	start_read(io);
+	settle(io);
+	check_error(io, ERR_FSAL_IO);
+	free_io(io);
+}
+
 static const struct CMUnitTest plain[] = {
 	CASE(full_read_inside_file_asks_nothing_more),
 	CASE(stale_size_does_not_make_a_short_read_complete),
@@ -275,6 +304,8 @@ static const struct CMUnitTest plain[] = {
 	CASE(failing_size_lookup_leaves_a_full_read),
 	CASE(settled_read_with_temporary_fd_asks_nothing_more),
 	CASE(failing_repair_of_later_part_counts_no_bytes),
+	CASE(what_a_deleted_pool_had_is_no_hole),
+	CASE(a_file_that_is_there_is_not_missing),
 };
 
 #define PLAIN (sizeof(plain) / sizeof(plain[0]))
