@@ -97,6 +97,7 @@ static void export_prepare_unexport(struct fsal_export *exp_hdl)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 
+	casync_watchdog_exports_go();
 	export_leave_upcalls(exp);
 	export_drain(exp);
 }

@@ -237,7 +237,7 @@ const struct casync_key casync_keys[] = {
 	  .max = 3600, .preset = 30, .unit = "seconds",
 	  .change = CASYNC_KEY_LIVE,
 	  .summary = "Longest time that the removal of an export waits for requests in flight.",
-	  .text = "After that time the log lists the requests that did not end. The export's session then stays until Ganesha ends.",
+	  .text = "After that time the log lists the requests that did not end. The export's session then stays until Ganesha ends. When Ganesha is told to end while requests wait for the MDS for so long, the process ends without them.",
 	  IN_BOTH(tuning.drain_timeout) },
 	{ .name = "Slow_Op_Warn", .type = CASYNC_KEY_NUMBER, .max = 3600000,
 	  /* A third of Ceph's osd_op_complaint_time (30 s). */

@@ -2,14 +2,18 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "clock.h"
 #include "complete.h"
 #include "dump.h"
 #include "duplicates.h"
+#include "ending.h"
 #include "export.h"
 #include "op.h"
 #include "publish.h"
@@ -27,6 +31,8 @@ static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t stop_running; /* CLOCK_MONOTONIC */
 static pthread_t thread;
 static bool running;
+
+static struct casync_ending ending;
 
 /* The result of a visit of the in-flight set. */
 struct harvest {
@@ -128,6 +134,53 @@ static void watchdog_look_at_exports(void)
 	pthread_mutex_unlock(&watched_lock);
 }
 
+/* Is a request in Ceph, and how long may Ganesha's end wait for that? */
+static bool watchdog_is_busy(uint32_t *limit_s)
+{
+	struct casync_export *exp;
+	struct glist_head *node;
+	bool busy = false;
+
+	*limit_s = 0;
+	pthread_mutex_lock(&watched_lock);
+	glist_for_each(node, &watched) {
+		exp = glist_entry(node, struct casync_export, watched.link);
+		if (exp->mount == NULL ||
+		    casync_guard_is_empty(casync_mount_guard(exp->mount)))
+			continue;
+		busy = true;
+		if (casync_tuned(&exp->keys.tuning.drain_timeout) > *limit_s)
+			*limit_s =
+				casync_tuned(&exp->keys.tuning.drain_timeout);
+	}
+	pthread_mutex_unlock(&watched_lock);
+	return busy;
+}
+
+/* Ganesha was told to end: is it kept from that? */
+static void watchdog_look_at_the_end(void)
+{
+	uint32_t limit_s;
+	bool busy;
+
+	if (!__atomic_load_n(&admin_shutdown, __ATOMIC_RELAXED))
+		return;
+	busy = watchdog_is_busy(&limit_s);
+	if (!casync_ending_hangs(&ending, busy, limit_s, casync_now_ns()))
+		return;
+	LogCrit(COMPONENT_FSAL,
+		"the end of Ganesha has waited %" PRIu32
+		" s (Drain_Timeout) for requests that Ceph does not answer; ending the process without them",
+		limit_s);
+	_exit(EXIT_FAILURE);
+}
+
+void casync_watchdog_exports_go(void)
+{
+	if (__atomic_load_n(&admin_shutdown, __ATOMIC_RELAXED))
+		casync_ending_exports_go(&ending);
+}
+
 static void watchdog_wait_a_tick_locked(void)
 {
 	struct timespec deadline = casync_deadline(TICK_MS);
@@ -151,6 +204,7 @@ static void *watchdog_watch(void *unused)
 		watchdog_look_for_duplicates();
 		watchdog_look_at_exports();
 		casync_publish_tick();
+		watchdog_look_at_the_end();
 		pthread_mutex_lock(&run_lock);
 	}
 	pthread_mutex_unlock(&run_lock);

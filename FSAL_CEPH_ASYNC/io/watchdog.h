@@ -50,4 +50,10 @@ void casync_watchdog_remove(struct casync_export *exp);
  */
 void casync_watchdog_list(struct casync_export *exp, const char *why);
 
+/**
+ * An export is being removed.  If Ganesha has been told to end, its workers
+ * have ended, and the watchdog does not end the process any more (ending.h).
+ */
+void casync_watchdog_exports_go(void);
+
 #endif /* CASYNC_WATCHDOG_H */

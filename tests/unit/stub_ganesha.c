@@ -22,6 +22,7 @@ struct stub stub;
 __thread struct req_op_context *op_ctx;
 
 nfs_parameter_t nfs_param;
+bool admin_shutdown;
 
 /* Logging: warnings are counted, the last one kept. */
 static pthread_mutex_t warning_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -19,6 +19,7 @@
 #include "dump.h"
 #include "duplicates.h"
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "complete.h"
 #include "export.h"
@@ -42,6 +43,7 @@ static log_levels_t levels[COMPONENT_COUNT];
 log_levels_t *component_log_level = levels;
 log_levels_t *conditional_component_log_level = levels;
 bool conditional_logging_configured;
+bool admin_shutdown;
 
 bool is_op_context_conditional_flag_set(void)
 {

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "clock.h"
+#include "ending.h"
+
+#define LIMIT_S 10
+
+static struct casync_ending ending;
+
+static int up(void **state)
+{
+	(void)state;
+	ending = (struct casync_ending){0};
+	return 0;
+}
+
+static bool hangs(bool busy, uint64_t second)
+{
+	return casync_ending_hangs(&ending, busy, LIMIT_S,
+				   (1000 + second) * CASYNC_NS_PER_S);
+}
+
+static void who_waits_for_ceph_is_given_up_after_the_limit(void **state)
+{
+	(void)state;
+	assert_false(hangs(true, 0));
+	assert_false(hangs(true, LIMIT_S - 1));
+	assert_true(hangs(true, LIMIT_S));
+}
+
+static void the_time_counts_from_the_last_moment_without_waiters(void **state)
+{
+	(void)state;
+	assert_false(hangs(true, 0));
+	assert_false(hangs(false, LIMIT_S - 1));
+	assert_false(hangs(true, LIMIT_S));
+	assert_false(hangs(true, 2 * LIMIT_S - 1));
+	assert_true(hangs(true, 2 * LIMIT_S));
+}
+
+/* They have time limits of their own, one after the other. */
+static void exports_that_go_are_not_hurried(void **state)
+{
+	(void)state;
+	assert_false(hangs(true, 0));
+	casync_ending_exports_go(&ending);
+	assert_false(hangs(true, LIMIT_S));
+	assert_false(hangs(true, 10 * LIMIT_S));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(
+			who_waits_for_ceph_is_given_up_after_the_limit, up),
+		cmocka_unit_test_setup(
+			the_time_counts_from_the_last_moment_without_waiters,
+			up),
+		cmocka_unit_test_setup(exports_that_go_are_not_hurried, up),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
