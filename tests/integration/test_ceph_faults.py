@@ -15,7 +15,7 @@ import pytest
 from asked import IO, JUKEBOX, OK, SERVES, Asker, content
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3
-from test_crash import bluestore  # noqa: F401 (a fixture)
+from test_crash import bluestore  # noqa: F401 (pytest finds it here)
 from test_stalled_osd import Flight, stands_still
 
 pytestmark = pytest.mark.measures
