@@ -41,8 +41,10 @@ static bool layout_is_wanted(const struct casync_export_keys *keys)
 	       (keys->data_pool != NULL && keys->data_pool[0] != '\0');
 }
 
+/* The pool by its number: in this value the MDS (20.2.4) takes no name with a
+ * '-' in it.  A negative number: no pool is wanted. */
 static void layout_write_wanted(const struct casync_export_keys *keys,
-				char *value, size_t size)
+				int64_t pool_id, char *value, size_t size)
 {
 	const struct casync_tuning *tuning = &keys->tuning;
 	int used = 0;
@@ -53,9 +55,10 @@ static void layout_write_wanted(const struct casync_export_keys *keys,
 				" object_size=%" PRIu32,
 				tuning->stripe_unit, tuning->stripe_count,
 				tuning->object_size);
-	if (keys->data_pool != NULL && keys->data_pool[0] != '\0')
-		(void)snprintf(value + used, size - (size_t)used, "%spool=%s",
-			       used != 0 ? " " : "", keys->data_pool);
+	if (pool_id >= 0)
+		(void)snprintf(value + used, size - (size_t)used,
+			       "%spool=%" PRIi64, used != 0 ? " " : "",
+			       pool_id);
 }
 
 static int layout_failed(const struct casync_export *exp, int rc,
@@ -92,6 +95,7 @@ int casync_layout_prepare(const struct casync_export *exp,
 {
 	const char *pool = keys->data_pool;
 	struct casync_layout_texts *made;
+	int64_t pool_id = -1;
 	int rc;
 
 	*texts = NULL;
@@ -101,6 +105,7 @@ int casync_layout_prepare(const struct casync_export *exp,
 		rc = ceph_get_pool_id(casync_export_ceph(exp), pool);
 		if (rc < 0)
 			return layout_failed(exp, rc, "Data_Pool", pool);
+		pool_id = rc;
 	}
 
 	made = gsh_calloc(1, sizeof(*made));
@@ -110,7 +115,7 @@ int casync_layout_prepare(const struct casync_export *exp,
 		gsh_free(made);
 		return rc;
 	}
-	layout_write_wanted(keys, made->wanted, sizeof(made->wanted));
+	layout_write_wanted(keys, pool_id, made->wanted, sizeof(made->wanted));
 	*texts = made;
 	return 0;
 }
