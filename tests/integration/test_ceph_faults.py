@@ -63,7 +63,8 @@ def pool(lab):
 
 def test_a_data_pool_is_deleted(lab, pool, record):
     """No zeros in place of data, and the other export does not notice."""
-    lab.expected.append(r"files cannot be created: layout 'pool=")
+    lab.expected += [r"files cannot be created: layout 'pool=",
+                     r"error code 5 in nfs3_(read|write)_cb"]
     gone, other = Asker("/pool"), Asker()
     until(lambda: gone.create("-first") == OK, "the MDS knows the pool")
     files = [gone.new_file(f"-{number}", blocks=4) for number in range(2)]
@@ -230,7 +231,9 @@ def test_the_monitors_are_away(lab, monitors, second, record):
     until the session's time is up.  A gateway that starts meanwhile says what
     is missing."""
     lab.expected += [r"no answer from the cluster in time",
-                     r"errors? in block EXPORT|processing block \(EXPORT"]
+                     r"errors? (in|processing) block \(?(EXPORT|FSAL)",
+                     r"Errors processing block", r"fsal_export is NULL",
+                     r"call create_export on|Could not create export for"]
     asker = Asker()
     file = asker.new_file(blocks=8)
     creates, writes = Flight(asker.connection), Flight(asker.connection)
