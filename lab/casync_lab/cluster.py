@@ -314,8 +314,8 @@ def up(store: str | None, osds: int | None, auth: str | None,
                        "running: `lab osd start`, `lab mds start`, or "
                        "`lab down` for a fresh one")
     _fresh({"store": store or "memstore", "osds": osds or 1, "mds": mds,
-            "mgr": mgr, "mons": mons, "auth": auth or "cephx", "fsid": str(uuid.uuid4()),
-            "addr": address(), "build_dir": None,
+            "mgr": mgr, "mons": mons, "auth": auth or "cephx",
+            "fsid": str(uuid.uuid4()), "addr": address(), "build_dir": None,
             "options": options or []})
 
 
