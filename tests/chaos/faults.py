@@ -23,6 +23,8 @@ KINDS = {
     "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (1, 30),
     "MON killed": (1, 30), "all MONs stopped": (1, 45),
     "network cut": (3, 45), "network cut for long": (1, 45),
+    "cut from OSDs": (1, 45), "cut from MDS": (1, 45),
+    "cut from MDS for long": (1, 60), "cut from MONs": (1, 30),
 }
 SHORT_S, LONG_S = (5, 20), (place.SESSION_S + 15, place.SESSION_S + 30)
 AT_ONCE = 0.4           # the part of rounds with two faults, if they may be
@@ -41,8 +43,8 @@ def sequence(seed, only):
         kind = rng.choices(kinds, weights)[0]
         for_long = kind.endswith("for long")
         return SimpleNamespace(
-            kind=kind, gateway="b" if kind.startswith("network") else
-            rng.choice("ab"), osd=rng.randrange(3), mon=rng.choice("abc"),
+            kind=kind, gateway="b" if "cut" in kind else rng.choice("ab"),
+            osd=rng.randrange(3), mon=rng.choice("abc"),
             seconds=rng.uniform(*LONG_S if for_long else SHORT_S))
     while True:
         faults = [draw()]
@@ -56,7 +58,7 @@ def sequence(seed, only):
 def target(fault):
     """Whom it hits."""
     for daemon in ("MDS", "OSD", "MON"):
-        if daemon in fault.kind:
+        if daemon in fault.kind and "cut" not in fault.kind:
             return daemon
     return fault.gateway
 
@@ -93,9 +95,7 @@ class Strike(threading.Thread):
         self.failed = None
 
     def run(self):
-        names = {"gateway stopped for long": "gateway stopped",
-                 "network cut for long": "network cut"}
-        kind = names.get(self.fault.kind, self.fault.kind)
+        kind = self.fault.kind.removesuffix(" for long")
         try:
             getattr(self, "_" + kind.replace(" ", "_").lower())()
         except Exception as err:  # noqa: BLE001 (told by whoever waits for us)
@@ -178,10 +178,22 @@ class Strike(threading.Thread):
         until(place.mons_answer, "the monitors", PATIENCE_S)
 
     def _network_cut(self):
+        self._cut(place.cut)
+
+    def _cut_from_osds(self):
+        self._cut(self.site.cut_from, "osd")
+
+    def _cut_from_mds(self):
+        self._cut(self.site.cut_from, "mds")
+
+    def _cut_from_mons(self):
+        self._cut(self.site.cut_from, "mon")
+
+    def _cut(self, cut, *whom):
         self.gateway.disturbed = time.monotonic()
-        place.cut(True)
+        cut(True, *whom)
         time.sleep(self.fault.seconds)
-        place.cut(False)
+        cut(False, *whom)
         self.gateway.disturbed = time.monotonic()
 
 

@@ -157,6 +157,16 @@ def cut(whether):
     _ip("link", "set", CEPH_LINK, "down" if whether else "up")
 
 
+def ports(kind):
+    """Where the daemons of this kind listen now."""
+    listed = subprocess.run(["ss", "-Htlnp"], check=True, timeout=20,
+                            stdin=subprocess.DEVNULL, capture_output=True,
+                            text=True).stdout
+    return sorted({line.split()[3].rsplit(":", 1)[1]
+                   for line in listed.splitlines()
+                   if f'(("ceph-{kind}"' in line})
+
+
 class Place:
     """All of it, started anew."""
 
@@ -183,6 +193,21 @@ class Place:
                      f"nsenter --net=/proc/{self.keeper.pid}/ns/net")
         for gateway in self.gateways:
             until(gateway.serves, f"gateway {gateway.name}", 60)
+        self.rules = []         # of the cuts in force
+
+    def cut_from(self, whether, kind):
+        """Between gateway "b" and one kind of daemons: what it sends them is
+        thrown away."""
+        if whether:
+            new = [("ipproto", "tcp", "dport", port, "blackhole")
+                   for port in ports(kind)]
+            assert new, f"no ceph-{kind} listens"
+            self.rules += new
+        else:
+            new, self.rules = self.rules, []
+        for rule in new:
+            _ip("rule", "add" if whether else "del", *rule,
+                inside=self.keeper.pid)
 
     def stacks(self):
         """Where everybody is, into the folder of logs."""

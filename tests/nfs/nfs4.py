@@ -190,7 +190,12 @@ class Client:
         self.verifier = verifier or os.urandom(8)
         self.connection = None
         self.gone = False
-        self.connect(reclaim)
+        try:
+            self.connect(reclaim)
+        except BaseException:
+            if self.connection:
+                self.connection.drop()
+            raise
         threading.Thread(target=self._stay_alive, daemon=True).start()
 
     # --- connection and session
