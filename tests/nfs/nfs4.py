@@ -194,7 +194,7 @@ class Client:
             self.connect(reclaim)
         except BaseException:
             if self.connection:
-                self.connection.drop()
+                self.connection.close()
             raise
         threading.Thread(target=self._stay_alive, daemon=True).start()
 
