@@ -28,6 +28,7 @@ KINDS = {
 }
 SHORT_S, LONG_S = (5, 20), (place.SESSION_S + 15, place.SESSION_S + 30)
 AT_ONCE = 0.4           # the part of rounds with two faults, if they may be
+IDLE_S = 5              # a client may have sent nothing for so long before
 PATIENCE_S = 60         # for a command of Ceph that another fault disturbs
 
 
@@ -126,6 +127,8 @@ class Strike(threading.Thread):
     def _gateway_stopped(self):
         self.gateway.signal(signal.SIGSTOP)
         time.sleep(self.fault.seconds)
+        if self.fault.seconds > place.LEASE_S - IDLE_S:
+            self.gateway.lease_is_over()
         self.gateway.signal(signal.SIGCONT)
 
     def _gateway_killed(self):

@@ -47,6 +47,7 @@ class Gateway:
         self.name, self.host, self.port, self.pseudo = name, host, port, pseudo
         self.disturbed = 0      # when it last was stopped or killed
         self.kills = 0
+        self.lease_is_over = lambda: None
 
     def root(self):
         return nfs3.root_of(self.pseudo, self.port + 1, self.host)
