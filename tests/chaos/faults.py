@@ -15,16 +15,17 @@ import place
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
-# served.  Ganesha's grace period and a failover are in these times.
+# served.  Ganesha's grace period and a failover are in these times.  After a cut
+# TCP may wait once more for as long as the cut was.
 KINDS = {
     "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
     "gateway stopped for long": (1, 45), "gateway killed": (2, 60),
     "MDS killed": (3, 45), "MDS stopped": (2, 45),
     "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (1, 30),
     "MON killed": (1, 30), "all MONs stopped": (1, 45),
-    "network cut": (3, 45), "network cut for long": (1, 45),
+    "network cut": (3, 45), "network cut for long": (1, 90),
     "cut from OSDs": (1, 45), "cut from MDS": (1, 45),
-    "cut from MDS for long": (1, 60), "cut from MONs": (1, 30),
+    "cut from MDS for long": (1, 90), "cut from MONs": (1, 30),
 }
 SHORT_S, LONG_S = (5, 20), (place.SESSION_S + 15, place.SESSION_S + 30)
 AT_ONCE = 0.4           # the part of rounds with two faults, if they may be
