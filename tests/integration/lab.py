@@ -19,6 +19,12 @@ def resident_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1])
 
 
+# Ganesha's words for "ask again" while a CephFS session is lost, for the error
+# that a lost lock gets, and for a client of ours without a callback channel.
+AFTER_A_LOSS = (r"Unable to (un)?lock FSAL, error=STATE_",
+                r"ERR_IO but was set non-retryable", "nfs_rpc_get_chan failed")
+
+
 class Hang(AssertionError):
     """No end within the time that was given."""
 

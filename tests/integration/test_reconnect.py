@@ -16,6 +16,7 @@ import cephfs
 import pytest
 
 from fuse import Fuse
+from lab import AFTER_A_LOSS
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3, nfs4, rpc
 from nfs.nfs4 import TO_THE_END, WRITE_LOCK as W
@@ -30,11 +31,6 @@ KERNEL_S = 25               # of work in the kernel client
 JUKEBOX = 10008
 SERVES = r"a new CephFS client serves after (\d+) ms"
 BLOCK = 4096
-# Ganesha's words for "ask again", for the error that a lost lock gets, and for
-# a client of ours that has no callback channel.
-EXPECTED = [r"Unable to (un)?lock FSAL, error=STATE_",
-            r"ERR_IO but was set non-retryable", "nfs_rpc_get_chan failed"]
-
 
 class Gateway:
     """Ganesha "a", how often it came back, and ways to end its session."""
@@ -43,7 +39,7 @@ class Gateway:
         self.lab = lab
         self.pid = lab.stat()["ganesha"]["a"]["pid"]
         self.log = Log(LOGS / "ganesha-a.log")
-        lab.expected += EXPECTED
+        lab.expected += AFTER_A_LOSS
 
     def times_back(self):
         return len(self.log.matching(SERVES))
