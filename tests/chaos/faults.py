@@ -15,8 +15,8 @@ import place
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
-# served.  Ganesha's grace period and a failover are in these times.  After a cut
-# TCP may wait once more for as long as the cut was.
+# served.  Ganesha's grace period and a failover are in these times.  After a
+# cut TCP may wait once more for as long as the cut was.
 KINDS = {
     "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
     "gateway stopped for long": (1, 45), "gateway killed": (2, 60),
