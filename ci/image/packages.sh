@@ -66,7 +66,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
 	nfs-kernel-server python3-matplotlib \
 	libhdr-histogram-dev libjson-c-dev \
-	mandoc dbus iproute2 kmod procps psmisc attr acl git jq xz-utils \
+	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived iputils-arping git jq xz-utils \
 	promtool \
 	python3-pytest python3-pytest-timeout python3-dbus
 apt-get clean

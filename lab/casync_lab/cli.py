@@ -199,7 +199,7 @@ def cmd_client(args: argparse.Namespace) -> int:
         raise LabError("lab client … -- CMD: no command was given")
     return client.run_command(
         cmd, name=args.name, vers=args.vers, opts=args.opts, kind=args.fs,
-        mem=args.mem, timeout=args.timeout)
+        mem=args.mem, server=args.server, timeout=args.timeout)
 
 
 def _ceph_option(text: str) -> str:
@@ -270,6 +270,8 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("--vers", default="4.2",
                      choices=("3", "4.0", "4.1", "4.2"))
     one.add_argument("--opts", default="", help="more mount options")
+    one.add_argument("--server", metavar="ADDRESS", help="where that Ganesha "
+                     "is, if not in the lab's own network namespace")
     one.add_argument("--fs", default="nfs", choices=("nfs", "ceph"))
     one.add_argument("--mem", default="1G", help="its memory (default 1G)")
     one.add_argument("--timeout", type=float, default=600, metavar="SECONDS")

@@ -63,7 +63,7 @@ def _tap(number: int) -> str:
     return name
 
 
-def nfs_mount(spec: dict[str, Any], number: int, vers: str,
+def nfs_mount(spec: dict[str, Any], server: str, vers: str,
               opts: str) -> str:
     """Shell lines that mount one Ganesha's export at /mnt/nfs."""
     port = conf.ports(spec)
@@ -80,7 +80,7 @@ def nfs_mount(spec: dict[str, Any], number: int, vers: str,
     if opts:
         words.append(opts)
     kind = "nfs" if vers == "3" else "nfs4"
-    source = f"10.9.{number}.1:{spec['pseudo']}"
+    source = f"{server}:{spec['pseudo']}"
     lines.append(f"modprobe nfsv{vers[0]}")
     lines.append(f"mount -t {kind} -o {shlex.quote(','.join(words))} "
                  f"{shlex.quote(source)} /mnt/nfs")
@@ -225,7 +225,7 @@ def _end(proc: subprocess.Popen) -> None:
 
 def run_command(cmd: list[str], *, name: str = "a", vers: str = "4.2",
                 opts: str = "", kind: str = "nfs", mem: str = "1G",
-                timeout: float = 600) -> int:
+                server: str | None = None, timeout: float = 600) -> int:
     """CMD in a fresh kernel client; its exit status, or 124 or 125."""
     if not shutil.which(KERNEL):
         raise LabError(f"{KERNEL} is not installed: the lab runs inside "
@@ -236,7 +236,8 @@ def run_command(cmd: list[str], *, name: str = "a", vers: str = "4.2",
             mount, where = ceph_mount(opts), "/mnt/ceph"
         else:
             spec = ganesha.spec_of(name)
-            mount, where = nfs_mount(spec, number, vers, opts), "/mnt/nfs"
+            mount = nfs_mount(spec, server or f"10.9.{number}.1", vers, opts)
+            where = "/mnt/nfs"
         job = STATE / "client" / str(number)
         _write_job(job, number, mount, where, cmd)
         LOGS.mkdir(parents=True, exist_ok=True)

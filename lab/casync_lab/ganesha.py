@@ -80,7 +80,8 @@ def update_spec(name: str, given: dict[str, Any]) -> dict[str, Any]:
         spec["export_id"] = 1 if name == "a" else max(taken + [1]) + 1
     for other in names():
         near = abs(spec_of(other)["port"] - spec["port"])
-        if other != name and near < 5 and pid(other):
+        elsewhere = spec_of(other)["wrapper"] != spec["wrapper"]
+        if other != name and near < 5 and pid(other) and not elsewhere:
             raise LabError(f"--port {spec['port']}: too near to "
                            f"{spec_of(other)['port']} of Ganesha {other} "
                            "(each takes 5 ports)")
@@ -137,6 +138,7 @@ def _launch(name: str, spec: dict[str, Any], path: Path) -> None:
     if spec["faults"]:
         env = {**os.environ, "CASYNC_FAULTS_DIR": str(_faults_dir(name))}
     if name != "a":
+        _stop_portmapper(name)      # of a Ganesha that was killed by others
         run_dir = DIR / name / "run"
         (run_dir / "dbus").mkdir(parents=True, exist_ok=True)
         script = ('set -e; hostname "$1"; mount --bind /run/dbus "$2/dbus"; '

@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# An administrator moves the gateway to the other host.  On the host that has it:
+#
+#   leave.sh POOL NAMESPACE MINE COMMAND...
+#
+# POOL and NAMESPACE are those of RADOS_KV in ganesha.conf, MINE is this host's
+# address towards Ceph.  COMMAND kills Ganesha, with end-gateway.sh, and then
+# stops keepalived.
+#
+# Kills, on purpose: a Ganesha that ends in an orderly way lets go of its locks
+# before the other gateways begin their grace period, and somebody there may get
+# them.  A killed one keeps them until the next one has them.  It is fenced
+# meanwhile, for which see take-over.sh.
+set -u
+
+pool=${1:?POOL} namespace=${2:?NAMESPACE} mine=${3:?MINE}
+shift 3
+: "${1:?COMMAND}"
+SECONDS_FENCED=300
+
+watchers=$(timeout 10 rados --pool "$pool" --namespace "$namespace" \
+	listwatchers grace | sed -n "s/^watcher=\($mine:[^ ]*\) .*/\1/p")
+"$@" &
+for watcher in $watchers; do
+	timeout 10 ceph osd blocklist add "$watcher" "$SECONDS_FENCED"
+done
+wait "$!"

@@ -1,0 +1,58 @@
+#!/bin/sh
+# SPDX-License-Identifier: LGPL-3.0-or-later
+#
+# This host got the gateway's address: start Ganesha, and fence the other host.
+# For keepalived (notify_master):
+#
+#   take-over.sh POOL NAMESPACE OTHER COMMAND...
+#
+# POOL and NAMESPACE are those of RADOS_KV in ganesha.conf, OTHER is the other
+# host's address towards Ceph, COMMAND starts Ganesha.
+#
+# A Ganesha that died without a word counts as a watcher of the recovery
+# database for 30 s more.  A new one waits 3 s for it, three times, and a
+# stopped one could go on and write there.  Blocklisted, it does neither.  So
+# OTHER must not have a second gateway of the same NAMESPACE.  The CephFS
+# session of the dead one is ended by the new one.
+set -u
+
+pool=${1:?POOL} namespace=${2:?NAMESPACE} other=${3:?OTHER}
+shift 3
+: "${1:?COMMAND}"
+
+# As long as it may take the other Ganesha to notice that it is dead.
+SECONDS_FENCED=300
+# Of grace, at most: Grace_Period.
+SECONDS_OF_GRACE=30
+
+database()
+{
+	timeout 10 rados --pool "$pool" --namespace "$namespace" "$@"
+}
+
+fence()
+{
+	database listwatchers grace |
+		sed -n "s/^watcher=\($other:[^ ]*\) .*/\1/p" |
+		while read -r watcher; do
+			timeout 10 ceph osd blocklist add "$watcher" \
+				"$SECONDS_FENCED" < /dev/null
+		done
+}
+
+# Ganesha looks only every Lease_Lifetime / 2 whether all clients have reclaimed.
+# A notification makes it look at once.
+hasten()
+{
+	for _ in $(seq "$SECONDS_OF_GRACE"); do
+		sleep 1
+		database notify grace look > /dev/null 2>&1
+	done
+}
+
+# For check-gateway.sh: a start takes some time.
+touch "${TAKE_OVER_STAMP:-/run/gateway-take-over}"
+fence &
+"$@"
+wait
+hasten

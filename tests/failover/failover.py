@@ -1,0 +1,357 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""How long clients stand still when their gateway fails or is moved.
+
+    failover.py [--json FILE] [--only KIND] [--vers VERS ...]
+                [--patience FACTOR] ROUNDS
+
+Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
+that read, write, open and lock (probe.py).  In each round the gateway is
+killed, stopped, cut off, its host is reset, and it is moved by hand; each
+fault but the last is of host 1, and the last leads back there.  keepalived
+finds out and moves the address (place.py).
+
+The table has, for each kind of failure, protocol and request: the longest
+pause of a client, and how much of it was left when the address had moved;
+median and worst of all rounds.  A bound holds for the second one, times
+FACTOR on a machine that does other work, too.  Meanwhile a thief at another
+gateway tries to lock what the clients have locked, and must never succeed.  In
+the end every acknowledged byte and name is there.
+"""
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from lab_program import LOGS, client_command, lab, until
+from nfs import nfs4, rpc
+from place import ADDRESS, HOST_TWO, PORT, PORT_TWO, PSEUDO, Pair
+
+PROBE = Path(__file__).resolve().parent / "probe.py"
+KINDS = ("killed", "stopped", "cut off", "host reset")
+PLANNED = "moved by hand"
+REQUESTS = ("read", "write", "open", "lock")
+VERSIONS = ("3", "4.1", "4.2")
+# After the address has moved, seconds: I/O; opens and locks; all, if planned.
+BOUND_IO_S, BOUND_STATE_S, BOUND_PLANNED_S = 10, 25, 5
+SERVED_S = 90           # else it hangs
+QUIET_S = 3             # between one thing and the next
+POLL_S = 0.05
+THIEF_S = 0.1
+FOLDER = "failover"
+
+
+def say(text: str) -> None:
+    print(f"{time.strftime('%T')} {text}", flush=True)
+
+
+class Client:
+    """A Linux client with the probe."""
+
+    def __init__(self, vers: str, signals: Path):
+        self.vers, self.name = vers, f"v{vers.replace('.', '')}"
+        self.signals = signals
+        opts = "nolock" if vers == "3" else ""
+        with open(signals / f"{self.name}.out", "wb") as out:
+            self.process = subprocess.Popen(
+                client_command(
+                    "python3", "-B", PROBE, f"/mnt/nfs/{FOLDER}", signals,
+                    self.name, vers=vers, timeout=86400,
+                    options=("--name", "one-h1", "--server", ADDRESS,
+                             "--mem", "256M", "--opts", opts)),
+                stdin=subprocess.DEVNULL, stdout=out,
+                stderr=subprocess.STDOUT, cwd="/")
+
+    def said(self) -> dict[str, Any]:
+        assert self.process.poll() is None, f"NFSv{self.vers} ended: " + \
+            (self.signals / f"{self.name}.out").read_text(errors="replace")
+        try:
+            return json.loads((self.signals / f"{self.name}.json").read_text())
+        except FileNotFoundError:
+            return {kind: {"count": 0, "pauses": []} for kind in REQUESTS}
+
+    def counts(self) -> dict[str, int]:
+        return {kind: each["count"] for kind, each in self.said().items()}
+
+    def moved_on(self, before: dict[str, int]) -> bool:
+        """Each kind of request has been answered twice since."""
+        now = self.counts()
+        return all(now[kind] >= before[kind] + 2 for kind in REQUESTS)
+
+    def pauses(self, since: float) -> dict[str, tuple[float, float]]:
+        """The longest pause of each kind: (begin, end)."""
+        return {kind: max(
+            ((begin, end) for begin, end in each["pauses"] if end > since),
+            key=lambda pause: pause[1] - pause[0], default=(since, since))
+            for kind, each in self.said().items()}
+
+    def end(self) -> str:
+        """What was wrong, or nothing."""
+        try:
+            status = self.process.wait(150)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            self.process.wait(60)
+            status = -1
+        text = (self.signals / f"{self.name}.out").read_text(errors="replace")
+        return f"NFSv{self.vers}: status {status}: {text}" if status else ""
+
+
+class Thief(threading.Thread):
+    """Wants the clients' locks, at the other gateway."""
+
+    def __init__(self, names: list[str]):
+        super().__init__(daemon=True)
+        self.client = nfs4.Client(PORT_TWO, "thief", host=HOST_TWO,
+                                  pseudo=PSEUDO)
+        self.folder = self.client.lookup(FOLDER)
+        self.names = names
+        self.stop = threading.Event()
+        self.tries = {"denied": 0, "grace": 0}
+        self.stolen: list[str] = []
+        self.wrong = ""
+        self.longest_s = 0.0        # what this gateway's clients notice
+
+    def run(self) -> None:
+        try:
+            while not self.stop.wait(THIEF_S):
+                for name in self.names:
+                    self.attempt(name)
+        except Exception as err:  # noqa: BLE001 (told at the end)
+            self.wrong = f"thief: {type(err).__name__}: {err}"
+
+    def attempt(self, name: str) -> None:
+        began = time.monotonic()
+        try:
+            file = self.client.open(name, directory=self.folder)
+        except nfs4.Failed as err:
+            if err.status != nfs4.GRACE:
+                raise
+            self.tries["grace"] += 1
+            return
+        try:
+            file.lock(nfs4.WRITE_LOCK, 0, 10)
+            self.stolen.append(f"{time.strftime('%T')} {name}")
+        except nfs4.Failed as err:
+            if err.status not in (nfs4.DENIED, nfs4.GRACE):
+                raise
+            self.tries["grace" if err.status == nfs4.GRACE else "denied"] += 1
+        file.close()
+        self.longest_s = max(self.longest_s, time.monotonic() - began)
+
+
+class Failures:
+    """Makes them one after the other, and measures."""
+
+    def __init__(self, pair: Pair, clients: list[Client]):
+        self.pair, self.clients = pair, clients
+        self.found: list[dict[str, Any]] = []
+        self.events = 0
+
+    def one(self, number: int, kind: str) -> None:
+        self.events += 1
+        host = self.pair.holder()
+        assert host, "nobody has the address"
+        target = self.pair.other(host)
+        time.sleep(QUIET_S)
+        began = time.time()
+        self.break_it(kind, host)
+        until(target.has_address, "the address moves", 40, POLL_S)
+        moved = time.time()
+        until(self.null_answers, "the new Ganesha", 60, POLL_S)
+        serving = time.time()
+        before = [client.counts() for client in self.clients]
+        for client, count in zip(self.clients, before):
+            until(lambda client=client, count=count: client.moved_on(count),
+                  f"NFSv{client.vers} goes on after '{kind}'", SERVED_S,
+                  POLL_S)
+        for client in self.clients:
+            for request, (begin, end) in client.pauses(began).items():
+                self.found.append({
+                    "event": self.events, "round": number, "kind": kind,
+                    "vers": client.vers,
+                    "request": request, "pause_s": end - begin,
+                    "after_move_s": max(0.0, end - moved),
+                    "detected_s": moved - began,
+                    "started_s": serving - moved})
+        self.tell(number, kind, moved - began, serving - moved)
+        self.heal(kind, host)
+
+    def tell(self, number: int, kind: str, detected: float,
+             started: float) -> None:
+        of_round = [one for one in self.found if one["event"] == self.events]
+        pauses = "  ".join(
+            f"{vers}: " + " ".join(
+                f"{one['pause_s']:.1f}" for one in of_round
+                if one["vers"] == vers)
+            for vers in dict.fromkeys(one["vers"] for one in of_round))
+        say(f"round {number}  {kind:<13} address after {detected:.1f} s, "
+            f"Ganesha {started:.1f} s later; pauses of "
+            f"{', '.join(REQUESTS)}: {pauses}")
+
+    def break_it(self, kind: str, host: Any) -> None:
+        if kind == "killed":
+            host.signal(signal.SIGKILL)
+        elif kind == "stopped":
+            host.signal(signal.SIGSTOP)
+        elif kind == "cut off":
+            host.cut(True)
+        elif kind == "host reset":
+            host.reset()
+        else:
+            host.leave()
+
+    def heal(self, kind: str, host: Any) -> None:
+        """The host may be the next one again."""
+        if kind == "cut off":
+            host.cut(False)
+        if not host.keepalived:
+            host.watch(self.pair.other(host))
+        until(lambda: not host.has_address() and not host.pid(),
+              f"host {host.number} gives up what it had", 40)
+
+    @staticmethod
+    def null_answers() -> bool:
+        """Ganesha answers at the address."""
+        try:
+            connection = rpc.Connection(PORT, timeout=1, host=ADDRESS)
+        except OSError:
+            return False
+        try:
+            connection.call(0, b"", version=4)
+        except (OSError, rpc.Refused):
+            return False
+        finally:
+            connection.close()
+        return True
+
+
+def bound(kind: str, request: str) -> int:
+    if kind == PLANNED:
+        return BOUND_PLANNED_S
+    return BOUND_IO_S if request in ("read", "write") else BOUND_STATE_S
+
+
+def table(found: list[dict[str, Any]],
+          patience: float) -> list[dict[str, Any]]:
+    rows = []
+    for key in dict.fromkeys((one["kind"], one["vers"], one["request"])
+                             for one in found):
+        these = [one for one in found
+                 if (one["kind"], one["vers"], one["request"]) == key]
+        pauses = [one["pause_s"] for one in these]
+        after = [one["after_move_s"] for one in these]
+        rows.append({
+            "kind": key[0], "vers": key[1], "request": key[2],
+            "runs": len(these), "pause_median_s": statistics.median(pauses),
+            "pause_worst_s": max(pauses),
+            "after_median_s": statistics.median(after),
+            "after_worst_s": max(after), "bound_s": bound(key[0], key[2]),
+            "holds": max(after) <= patience * bound(key[0], key[2])})
+    return rows
+
+
+def show(found: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
+    print(f"\n{'failure':<14}{'NFS':<5}{'request':<8}{'runs':>5}"
+          f"{'pause s: median':>17}{'worst':>7}"
+          f"{'after the move: median':>24}{'worst':>7}{'bound':>7}")
+    for row in rows:
+        print(f"{row['kind']:<14}{row['vers']:<5}{row['request']:<8}"
+              f"{row['runs']:>5}{row['pause_median_s']:>17.1f}"
+              f"{row['pause_worst_s']:>7.1f}{row['after_median_s']:>24.1f}"
+              f"{row['after_worst_s']:>7.1f}{row['bound_s']:>7}"
+              f"{'' if row['holds'] else '  MISSED'}")
+    print("\nfailure         the address moves after: median, worst s; "
+          "Ganesha answers later by: median, worst s")
+    for kind in dict.fromkeys(one["kind"] for one in found):
+        for_kind = {one["event"]: one for one in found
+                    if one["kind"] == kind}.values()
+        detected = [one["detected_s"] for one in for_kind]
+        started = [one["started_s"] for one in for_kind]
+        print(f"{kind:<16}{statistics.median(detected):.1f} "
+              f"{max(detected):.1f}; {statistics.median(started):.1f} "
+              f"{max(started):.1f}")
+
+
+def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
+    """What was wrong."""
+    clients = [Client(vers, signals) for vers in args.vers]
+    for client in clients:
+        until(lambda client=client: min(client.counts().values()) > 20,
+              f"NFSv{client.vers} works", 120)
+    say(f"clients over NFSv{', '.join(args.vers)} work")
+    # NFSv3 has no locks here.
+    thief = Thief([f"{client.name}-lock-held" for client in clients
+                   if client.vers != "3"])
+    thief.start()
+    failures = Failures(pair, clients)
+    kinds = [kind for kind in KINDS if args.only in (None, kind)]
+    try:
+        for number in range(1, args.rounds + 1):
+            for kind in kinds:
+                failures.one(number, kind)
+                failures.one(number, PLANNED)
+    except BaseException:
+        for name in ("one-h1", "one-h2", "two"):
+            lab("ganesha", "stacks", "--name", name, check=False)
+        raise
+    finally:
+        # Clients that end let go of their locks.
+        thief.stop.set()
+        thief.join(40)
+        (signals / "stop").touch()
+    wrong = [text for client in clients if (text := client.end())]
+    wrong += [f"locked twice: {each}" for each in thief.stolen]
+    if thief.wrong:
+        wrong.append(thief.wrong)
+    rows = table(failures.found, args.patience)
+    show(failures.found, rows)
+    print(f"\nthe thief at the other gateway: {thief.tries['denied']} times "
+          f"denied, {thief.tries['grace']} times in the grace period, "
+          f"{len(thief.stolen)} times successful; it waited "
+          f"{thief.longest_s:.1f} s at most")
+    wrong += [f"{row['kind']}, NFSv{row['vers']}, {row['request']}: "
+              f"{row['after_worst_s']:.1f} s after the address had moved, "
+              f"wanted {row['bound_s']}" for row in rows if not row["holds"]]
+    if args.json:
+        args.json.write_text(json.dumps(
+            {"rounds": args.rounds, "table": rows, "runs": failures.found,
+             "wrong": wrong}, indent=1) + "\n", encoding="utf-8")
+    return wrong
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rounds", type=int, nargs="?", default=10)
+    parser.add_argument("--json", type=Path, metavar="FILE")
+    parser.add_argument("--only", choices=KINDS)
+    parser.add_argument("--vers", nargs="+", choices=VERSIONS,
+                        default=VERSIONS)
+    parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
+    args = parser.parse_args()
+    signals = Path(tempfile.mkdtemp(prefix="failover-"))
+    say("a cluster, two hosts, two gateways")
+    pair = Pair()
+    try:
+        wrong = measure(args, pair, signals)
+    finally:
+        pair.end()
+    for each in wrong:
+        print(f"WRONG: {each}")
+    print(f"logs are in {LOGS}")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
