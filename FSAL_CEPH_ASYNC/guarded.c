@@ -22,7 +22,8 @@
 		FSAL_IS_ERROR(began) ? began : guarded_end((obj_hdl), call); \
 	})
 
-/* READ and WRITE: they keep a worker only to open the file (fd.c). */
+/* READ and WRITE: what keeps a worker has its own limits (fd.c, read_cache.c,
+ * read_here.c). */
 static fsal_status_t guarded_begin_io(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);

@@ -8,6 +8,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "attributes.h"
+#include "cache.h"
 #include "complete.h"
 #include "config_node.h"
 #include "errors.h"
@@ -143,6 +144,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	fsal_hdl->fs_info.umask = self->keys.umask;
 	casync_inflight_limit_all(self->keys.max_inflight_total,
 				  self->keys.max_inflight_bytes_total);
+	casync_cache_set_budget(self->keys.cache_bytes);
 	display_fsinfo(fsal_hdl);
 
 	rc = module_start();
@@ -210,6 +212,8 @@ MODULE_FINI void casync_module_fini(void)
 	casync_complete_stop();
 	casync_workers_stop();
 	casync_prometheus_free();
+	/* Its memory is mapped: nobody else gives it back. */
+	casync_cache_set_budget(0);
 
 	if (unregister_fsal(&module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",

@@ -8,6 +8,7 @@
 #include "export_mgr.h"
 #include "FSAL/fsal_commonlib.h"
 
+#include "cache.h"
 #include "config_node.h"
 #include "errors.h"
 #include "export.h"
@@ -55,6 +56,20 @@ static bool reload_takes_restart(const struct casync_module *module,
 	return true;
 }
 
+/* The block's other values wait for an export; this one does not. */
+static void reload_cache(uint64_t bytes)
+{
+	uint64_t before = casync_cache_budget();
+
+	casync_cache_set_budget(bytes);
+	if (bytes != before)
+		LogEvent(COMPONENT_FSAL,
+			 "the read cache has %" PRIu64
+			 " bytes from now on (was %" PRIu64 "), %" PRIu64
+			 " are in use",
+			 bytes, before, casync_cache_used());
+}
+
 static void reload_module_locked(struct casync_module *module,
 				 config_file_t config,
 				 struct config_error_type *err_type)
@@ -71,6 +86,7 @@ static void reload_module_locked(struct casync_module *module,
 		casync_config_lock();
 		casync_keys_adopt(CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_unlock();
+		reload_cache(module->keys.cache_bytes);
 	}
 	casync_keys_free(CASYNC_IN_MODULE, &fresh);
 	/* The errors are logged.  Counted, they would disable the next

@@ -9,11 +9,22 @@
 #                               random faults under verified load for MINUTES
 #                               (10): daemons and gateways killed and stopped,
 #                               sessions evicted, a network cut
+# client-lock [OPTIONS]         how long libcephfs' client_lock is held, and what
+#                               one mount can do so
+# coherence [MINUTES] [--seed N] [--no-kernel]
+#                               two gateways with read caches, ceph-fuse and
+#                               Linux' CephFS client write and read the same
+#                               blocks for MINUTES (10)
 # control [OPTIONS]             POSIX cases: CEPH_ASYNC, FSAL_CEPH, controls
 # crash [CYCLES [STORAGE [OPTIONS]]]
 #                               for each Stable_Write: ganesha.nfsd killed under
 #                               load CYCLES (50) times, then STORAGE (20) times
 #                               with OSD and MDS
+# failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
+#                               cut off, its host reset, ROUNDS (10) times each,
+#                               and moved by hand; Linux clients' pauses
+# gateways [OPTIONS]            what a second gateway costs and gives; memory of
+#                               the MDS for what gateways know
 # metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
 # metrics-cost [OPTIONS]        CPU time with and without the metrics
 # reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
@@ -51,7 +62,7 @@ job=${1-}
 # line's options; $figures: it writes a JSON file; $store: the OSD's store.
 turns="" figures="" store=""
 case $job in
-chaos)
+chaos | coherence)
 	case ${1-} in
 	'' | -*) minutes=10 ;;
 	*)
@@ -60,7 +71,10 @@ chaos)
 		;;
 	esac
 	set -- "$minutes" "$@"
-	file=tests/chaos/chaos.py limit=$((900 + minutes * 90))
+	file=tests/$job/$job.py limit=$((900 + minutes * 90))
+	;;
+client-lock)
+	file=tests/bench/client_lock.py limit=1800 figures=yes
 	;;
 control)
 	file=tests/integration/control.py limit=3600
@@ -73,6 +87,15 @@ crash)
 	set -- --cycles "$cycles" --storage "$storage" "$@"
 	file=tests/crash/crash.py store=bluestore
 	limit=$((600 + 3 * (cycles * 20 + storage * 60)))
+	;;
+failover)
+	rounds=$(number rounds 1 "${1-10}")
+	[ "$#" = 0 ] || shift
+	set -- "$@" -- "$rounds"
+	file=tests/failover/failover.py figures=yes limit=$((600 + rounds * 300))
+	;;
+gateways)
+	file=tests/bench/gateways.py limit=1800 figures=yes
 	;;
 metadata)
 	file=tests/bench/metadata.py limit=5400 figures=yes

@@ -3,7 +3,7 @@
 #
 # All tests, on real daemons, in the lab container:
 #
-#   ci/test.sh                             everything, 29 minutes on 2 cores
+#   ci/test.sh                             everything, about 45 minutes on 2 cores
 #   ci/test.sh quick                       unit tests, lint, and ten cases over
 #                                          NFSv3 and 4.2: 3 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
@@ -14,7 +14,8 @@
 #   ci/test.sh packages                    ci/package.sh short
 #   ci/test.sh builds                      lint, unit tests, unit tests under
 #                                          sanitizers, coverage, packages
-#   ci/test.sh cases                       the cases of tests/integration/client
+#   ci/test.sh cases                       the cases of tests/integration/client,
+#                                          and keys and settings one by one
 #
 # The integration tests mostly wait.  So "everything" runs builds and cases
 # beside them, in containers of their own with little CPU weight.  Tests marked
@@ -34,6 +35,10 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 UNIT_LIMIT=${UNIT_LIMIT:-600}
 INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-2700}
 BESIDE_LIMIT=$((INTEGRATION_LIMIT + 300))
+
+# What runs beside the other integration tests: long, and no test of times.
+CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
+	tests/integration/test_settings.py"
 
 # Of test_cases.py, over each of the two versions.
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up
@@ -111,9 +116,9 @@ builds()
 
 cases()
 {
-	say "the cases of tests/integration/client"
-	pytest_as cases tests/integration/test_cases.py \
-		tests/integration/test_logs.py
+	say "the cases of tests/integration/client, keys and settings"
+	# shellcheck disable=SC2086 # they are several words
+	pytest_as cases $CASES tests/integration/test_logs.py
 }
 
 quick()
@@ -135,8 +140,11 @@ everything()
 {
 	begin_beside "$BESIDE_LIMIT" builds
 	begin_beside "$BESIDE_LIMIT" cases
-	integration -m "not evidence and not measures" \
-		--ignore tests/integration/test_cases.py tests/integration
+	set -- -m "not evidence and not measures"
+	for file in $CASES; do
+		set -- "$@" --ignore "$file"
+	done
+	integration "$@" tests/integration
 	end_beside
 	say "tests that measure"
 	INTEGRATION_LIMIT=$((INTEGRATION_LIMIT / 2))

@@ -73,14 +73,25 @@ class Log:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.start = path.stat().st_size if path.exists() else 0
+        self.start = self.end()
+        self.left_out: list[tuple[int, int]] = []
+
+    def end(self) -> int:
+        return self.path.stat().st_size if self.path.exists() else 0
+
+    def leave_out(self, begin: int) -> None:
+        """What was written from BEGIN, an end(), till now is another's."""
+        self.left_out.append((begin, self.end()))
 
     def text(self) -> str:
         if not self.path.exists():
             return ""
-        with open(self.path, "rb") as file:
-            file.seek(self.start)
-            return file.read().decode("utf-8", "replace")
+        data, at = self.path.read_bytes(), self.start
+        pieces = []
+        for begin, end in self.left_out:
+            pieces.append(data[at:begin])
+            at = end
+        return b"".join([*pieces, data[at:]]).decode("utf-8", "replace")
 
     def matching(self, pattern: str | re.Pattern[str]) -> list[str]:
         return [line for line in self.text().splitlines()

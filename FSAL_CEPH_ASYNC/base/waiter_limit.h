@@ -30,7 +30,8 @@ enum casync_lane { CASYNC_LANE_WORKER, CASYNC_LANE_COMPLETER, CASYNC_LANES };
 #define CASYNC_WAITER_LIMIT_WORKER_MS 1000
 #define CASYNC_WAITER_LIMIT_COMPLETER_MS 100
 
-/** Embedded in the object, export or mount; zero at first.  All members are atomic. */
+/** Embedded in the object, export or mount; zero at first.  All members are
+ * atomic. */
 struct casync_waiter_limit {
 	struct {
 		uint32_t inside;

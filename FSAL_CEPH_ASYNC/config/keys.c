@@ -106,6 +106,12 @@ const struct casync_key casync_keys[] = {
 	  .summary = "Most bytes of READs and WRITEs that all exports together may have in flight or waiting.",
 	  .text = "It bounds Ganesha's memory for data. Each export may always have 64 MiB; this may come on top.",
 	  IN_MODULE(max_inflight_bytes_total) },
+	{ .name = "Cache_Bytes", .type = CASYNC_KEY_NUMBER,
+	  .max = TIB, .preset = 256 * MIB, .unit = "bytes",
+	  .change = CASYNC_KEY_LIVE,
+	  .summary = "Memory of the read cache, for all exports together; 0 turns it off.",
+	  .text = "It keeps data that READs have fetched. Each READ asks libcephfs whether the file has changed; while nobody else uses the file, that costs no round trip. Exports share the memory fairly. It comes on top of Max_Inflight_Bytes_Total. The clocks of all clients of the file system must agree within 2 s.",
+	  IN_MODULE(cache_bytes) },
 
 	{ .name = "Name", .type = CASYNC_KEY_GANESHA,
 	  .change = CASYNC_KEY_IDENTITY, .preset_string = "CEPH_ASYNC",

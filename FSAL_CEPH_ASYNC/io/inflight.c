@@ -209,6 +209,25 @@ int casync_inflight_enter(struct casync_inflight *set,
 	return rc;
 }
 
+bool casync_inflight_grow(struct casync_inflight *set,
+			  struct casync_inflight_entry *entry, uint64_t bytes)
+{
+	bool room;
+
+	pthread_mutex_lock(&set->lock);
+	room = !set->closed && set->waiting == 0 &&
+	       set->bytes + bytes <= set->max_bytes / 2 &&
+	       __atomic_load_n(&all_bytes, __ATOMIC_RELAXED) + bytes <=
+		       __atomic_load_n(&all_max_bytes, __ATOMIC_RELAXED) / 2;
+	if (room) {
+		__atomic_add_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
+		set->bytes += bytes;
+		entry->bytes += bytes;
+	}
+	pthread_mutex_unlock(&set->lock);
+	return room;
+}
+
 void casync_inflight_leave(struct casync_inflight *set,
 			   struct casync_inflight_entry *entry)
 {

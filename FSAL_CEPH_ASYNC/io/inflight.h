@@ -97,6 +97,14 @@ void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes);
 int casync_inflight_enter(struct casync_inflight *set,
 			  struct casync_inflight_entry *entry, uint64_t bytes);
 
+/**
+ * Count more bytes for an entry that is in, if that delays nobody.
+ *
+ * @return false: others wait, or the limits would be more than half used.
+ */
+bool casync_inflight_grow(struct casync_inflight *set,
+			  struct casync_inflight_entry *entry, uint64_t bytes);
+
 /** Refuse entries that were queued too long.  The watchdog calls it. */
 void casync_inflight_expire(struct casync_inflight *set);
 

@@ -16,6 +16,7 @@
 #include "op_metrics.h"
 #include "parts.h"
 #include "pool.h"
+#include "read_cache.h"
 #include "revive.h"
 
 /* The request, and its groups, may be freed while done_cb still runs. */
@@ -86,6 +87,13 @@ static struct casync_durability op_decide_durability(struct casync_op *op)
 	return casync_durability_of_write(&in);
 }
 
+/* Before the answer, after which the object may be freed. */
+static void op_end_write(struct casync_op *op)
+{
+	if (op->announced)
+		casync_read_cache_end_change(op->obj);
+}
+
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
 {
 	struct fsal_obj_handle *handle = &op->obj->handle;
@@ -95,6 +103,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 
 	status = casync_revive_answer(op->obj, status);
 	casync_op_count_unsubmitted(op, status);
+	op_end_write(op);
 	casync_revive_end(op->obj);
 	/* First: after the answer the export may be freed. */
 	op_free(op);
@@ -218,6 +227,9 @@ void casync_op_end(struct casync_op *op)
 
 	op_release_fd(op);
 	op->status = casync_revive_answer(op->obj, op->status);
+	if (op->kind == CASYNC_OP_READ)
+		casync_read_cache_end_read(op);
+	op_end_write(op);
 	casync_revive_end(op->obj);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
 	casync_op_count(op);

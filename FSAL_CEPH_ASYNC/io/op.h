@@ -68,6 +68,7 @@
 #include "workers.h"
 
 struct casync_export;
+struct casync_fill;
 struct casync_object;
 
 enum casync_op_kind { CASYNC_OP_READ, CASYNC_OP_WRITE };
@@ -112,8 +113,8 @@ struct casync_part_array {
 
 /**
  * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
- * (Max_Inflight's default) take at most 8 MiB; at present an op has 960 bytes,
- * and they take 7.5 MiB.  More parts and iovecs come on top (pool.h).
+ * (Max_Inflight's default) take at most 8 MiB; at present an op has 984 bytes,
+ * and they take 7.7 MiB.  More parts and iovecs come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
@@ -153,13 +154,19 @@ struct casync_op {
 	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
+	/** A WRITE that was announced to the read cache. */
+	bool announced;
 	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
+
+	/** Of a READ for the read cache (read_cache.h), or NULL. */
+	struct casync_fill *fill;
 
 	uint64_t ino; /**< For the log: obj may be freed by then. */
 	uint64_t offset;
 	size_t length_bytes;		     /**< Of all parts together. */
 	struct casync_durability durability; /**< Writes only. */
 	uint32_t stable_write;		     /**< The mode of it. */
+	uint32_t witness_us; /**< What a READ asked the cache for took. */
 
 	/* For the metrics; 0: not reached. */
 	uint64_t submitted_ns;

@@ -52,7 +52,8 @@ static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
  *
  * Returns the bytes that the part has now, or a negative errno.
  */
-static int64_t repair_part(const struct casync_op *op, struct casync_part *part)
+static int64_t repair_part(const struct casync_op *op,
+			   const struct casync_part *part)
 {
 	size_t have = (size_t)part->result;
 	const struct iovec *iov = part->io.iov;
@@ -106,7 +107,15 @@ static bool repair_pool_is_gone(const struct casync_op *op)
 	       -ENOENT;
 }
 
-static enum rest repair_fetch(struct casync_op *op)
+int64_t casync_repair_part(const struct casync_op *op,
+			   const struct casync_part *part)
+{
+	int64_t have = repair_part(op, part);
+
+	return have > 0 && repair_pool_is_gone(op) ? -EIO : have;
+}
+
+static enum rest repair_fetch_parts(struct casync_op *op)
 {
 	unsigned int i;
 	int64_t have;
@@ -114,8 +123,6 @@ static enum rest repair_fetch(struct casync_op *op)
 	op->amount_bytes = 0;
 	for (i = 0; i < op->part_count; i++) {
 		have = repair_part(op, &op->parts[i]);
-		if (have > 0 && repair_pool_is_gone(op))
-			have = -EIO;
 		if (have < 0) {
 			op->status = casync_status(have);
 			return NOTHING;
@@ -128,6 +135,17 @@ static enum rest repair_fetch(struct casync_op *op)
 		}
 	}
 	return ASK_SIZE;
+}
+
+static enum rest repair_fetch(struct casync_op *op)
+{
+	enum rest rest = repair_fetch_parts(op);
+
+	if (FSAL_IS_ERROR(op->status) || op->amount_bytes == 0 ||
+	    !repair_pool_is_gone(op))
+		return rest;
+	op->status = casync_status(-EIO);
+	return NOTHING;
 }
 
 static void repair_run_look(struct casync_work *work)

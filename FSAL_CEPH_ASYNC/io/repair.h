@@ -17,7 +17,19 @@
 #ifndef CASYNC_REPAIR_H
 #define CASYNC_REPAIR_H
 
+#include <stdint.h>
+
 struct casync_op;
+struct casync_part;
+
+/**
+ * Read the missing bytes of a part by the blocking call, on this thread.
+ *
+ * @return The bytes that the part has now, or a negative errno: EIO if its pool
+ *	   was deleted.
+ */
+int64_t casync_repair_part(const struct casync_op *op,
+			   const struct casync_part *part);
 
 /** Read the missing bytes of the op's parts, on a worker, and end the op. */
 void casync_repair(struct casync_op *op);

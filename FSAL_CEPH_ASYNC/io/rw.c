@@ -20,6 +20,7 @@
 #include "object.h"
 #include "op.h"
 #include "obj_ops.h"
+#include "read_cache.h"
 #include "repair.h"
 #include "submit.h"
 
@@ -82,6 +83,17 @@ static void rw_go_parked(struct casync_op *op)
 	casync_submit_parked(op);
 }
 
+/* A READ that has its fd, its reservation and its place, on the worker that
+ * brought it. */
+static void rw_go_here(struct casync_op *op)
+{
+	if (op->kind == CASYNC_OP_READ && !op->past_end &&
+	    casync_read_cache_find(op))
+		casync_op_end_unblocked(op);
+	else
+		rw_go(op, true);
+}
+
 static void rw_refuse(struct casync_op *op)
 {
 	if (op->kind == CASYNC_OP_WRITE)
@@ -115,9 +127,13 @@ static void rw_start(struct casync_op *op, bool bypass)
 	}
 
 	kind = op->kind;
+	if (kind == CASYNC_OP_WRITE) {
+		op->announced = true;
+		casync_read_cache_begin_change(op->obj);
+	}
 	switch (casync_op_start(op, bypass, rw_go_later, &status)) {
 	case CASYNC_OP_STARTED:
-		rw_go(op, true);
+		rw_go_here(op);
 		break;
 	case CASYNC_OP_WAITS:
 		if (kind == CASYNC_OP_WRITE)
@@ -182,7 +198,9 @@ static int rw_clear_privileges(const struct casync_op *op)
 	if (!casync_waiter_limit_enter(limit, CASYNC_LANE_WORKER,
 				       casync_waiter_limit_workers()))
 		return -EAGAIN;
+	casync_read_cache_begin_change(op->obj);
 	rc = casync_drop_privileges(op->obj);
+	casync_read_cache_end_change(op->obj);
 	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
 	return rc;
 }

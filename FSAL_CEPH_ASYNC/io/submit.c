@@ -14,6 +14,7 @@
 #include "object.h"
 #include "op.h"
 #include "parts.h"
+#include "read_here.h"
 #include "repair.h"
 #include "submit.h"
 
@@ -162,6 +163,21 @@ void casync_submit_give_up(struct casync_op *op)
 	casync_submit_let_in(casync_gate_give_up(&op->obj->gate, op));
 }
 
+/* Those that the gate lets in next do not wait for its data; nor does it wait
+ * for them: they may need capabilities. */
+static void submit_read_here(struct casync_op *op)
+{
+	struct casync_gate *gate = &op->obj->gate;
+
+	casync_op_set_state(op, CASYNC_OP_BLOCKING);
+	if (CASYNC_METRICS_ON)
+		op->submitted_ns = casync_now_ns();
+	casync_submit_let_in(casync_gate_next(gate, op));
+	casync_read_here(op);
+	if (CASYNC_METRICS_ON)
+		op->answered_ns = casync_now_ns();
+}
+
 bool casync_submit_and_await(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
@@ -169,8 +185,15 @@ bool casync_submit_and_await(struct casync_op *op)
 	struct casync_op *next;
 
 	/* A completion thread answers ops that share a call. */
-	if (now != op || op->members != NULL || submit_is_beyond_the_end(op) ||
-	    !casync_await_begin(op)) {
+	if (now != op || op->members != NULL || submit_is_beyond_the_end(op)) {
+		submit_from(gate, now);
+		return false;
+	}
+	if (casync_read_here_begin(op)) {
+		submit_read_here(op);
+		return true;
+	}
+	if (!casync_await_begin(op)) {
 		submit_from(gate, now);
 		return false;
 	}

@@ -9,6 +9,7 @@
 #include "fsal.h"
 #include "monitoring.h"
 
+#include "cache_metrics.h"
 #include "clock.h"
 #include "duplicates.h"
 #include "prometheus.h"
@@ -74,6 +75,10 @@ static struct {
 static bool looked_up;
 static counter_metric_handle_t duplicates;
 static uint64_t duplicates_shown;
+static gauge_metric_handle_t cache_gauges[CASYNC_CM_GAUGES];
+/* Those of the gauges stay unused. */
+static counter_metric_handle_t cache_counters[CASYNC_CACHE_METRICS];
+static struct casync_cache_numbers cache_shown;
 
 static bool prometheus_find(void *to, const char *name)
 {
@@ -96,6 +101,47 @@ static bool prometheus_find_all(void)
 	       prometheus_find(&registry.gauge_set, "monitoring__gauge_set") &&
 	       prometheus_find(&registry.histogram_observe,
 			       "monitoring__histogram_observe");
+}
+
+static const char *prometheus_prefixed(const char *name)
+{
+	static char whole[64];
+
+	(void)snprintf(whole, sizeof(whole), PREFIX "%s", name);
+	return whole;
+}
+
+static uint16_t prometheus_add_labels(metric_label_t *labels, uint16_t count,
+				      const struct casync_metric_name *name)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 && name->label[i] != NULL; i++)
+		labels[count++] = METRIC_LABEL(name->label[i], name->value[i]);
+	return count;
+}
+
+static void prometheus_register_cache(void)
+{
+	metric_label_t labels[MAX_LABELS];
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_CACHE_METRICS; i++) {
+		const struct casync_metric_name *name =
+			&casync_cache_metric_names[i];
+		metric_metadata_t about =
+			METRIC_METADATA(name->help, METRIC_UNIT_NONE);
+		uint16_t count = prometheus_add_labels(labels, 0, name);
+
+		if (i < CASYNC_CM_GAUGES)
+			cache_gauges[i] = registry.register_gauge(
+				prometheus_prefixed(name->name), about, labels,
+				count);
+		else
+			cache_counters[i] = registry.register_counter(
+				prometheus_prefixed(name->name), about, labels,
+				count);
+	}
 }
 
 /* Metrics without the label "export". */
@@ -123,6 +169,7 @@ static void prometheus_register_module(void)
 			"Calls that libcephfs completed twice; the second completion is ignored.",
 			METRIC_UNIT_NONE),
 		NULL, 0);
+	prometheus_register_cache();
 }
 
 static bool prometheus_available(void)
@@ -144,21 +191,8 @@ static uint16_t prometheus_fill_labels(metric_label_t *labels,
 				       const char *export_id,
 				       const struct casync_metric_name *name)
 {
-	uint16_t count = 0;
-	unsigned int i;
-
-	labels[count++] = METRIC_LABEL("export", export_id);
-	for (i = 0; i < 2 && name->label[i] != NULL; i++)
-		labels[count++] = METRIC_LABEL(name->label[i], name->value[i]);
-	return count;
-}
-
-static const char *prometheus_prefixed(const char *name)
-{
-	static char whole[64];
-
-	(void)snprintf(whole, sizeof(whole), PREFIX "%s", name);
-	return whole;
+	labels[0] = METRIC_LABEL("export", export_id);
+	return prometheus_add_labels(labels, 1, name);
 }
 
 static void prometheus_register_counters(struct casync_prometheus *of,
@@ -386,6 +420,19 @@ void casync_prometheus_update(struct casync_prometheus *of,
 			      &duplicates_shown);
 }
 
+void casync_prometheus_update_cache(const struct casync_cache_numbers *now)
+{
+	unsigned int i;
+
+	if (!looked_up || registry.register_counter == NULL)
+		return;
+	for (i = 0; i < CASYNC_CM_GAUGES; i++)
+		registry.gauge_set(cache_gauges[i], (int64_t)now->of[i]);
+	for (; i < CASYNC_CACHE_METRICS; i++)
+		prometheus_show_count(cache_counters[i], now->of[i],
+				      &cache_shown.of[i]);
+}
+
 void casync_prometheus_free(void)
 {
 	struct casync_prometheus *of;
@@ -396,4 +443,5 @@ void casync_prometheus_free(void)
 	}
 	looked_up = false;
 	duplicates_shown = 0;
+	memset(&cache_shown, 0, sizeof(cache_shown));
 }

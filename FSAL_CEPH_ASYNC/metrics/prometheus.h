@@ -17,6 +17,7 @@
 
 #include <stdint.h>
 
+struct casync_cache_numbers;
 struct casync_prometheus;
 struct casync_view;
 
@@ -37,6 +38,10 @@ void casync_prometheus_put(struct casync_prometheus *of);
 /** Add the counts since the last call.  NULL is allowed. */
 void casync_prometheus_update(struct casync_prometheus *of,
 			      const struct casync_view *view);
+
+/** Add what the read cache has counted since the last call.  Once all exports
+ * are up to date: before the first one there is nothing to show it in. */
+void casync_prometheus_update_cache(const struct casync_cache_numbers *now);
 
 /** Free our memory; Ganesha's registry keeps its metrics. */
 void casync_prometheus_free(void);

@@ -19,6 +19,7 @@ static uint64_t next_look_ns; /* used by the watchdog only */
 
 /* Under the lock; static, because it has 5 KiB. */
 static struct casync_view view;
+static struct casync_cache_numbers cache_before_reset; /* under the lock */
 
 static struct casync_session_counts
 publish_counts_of(const struct casync_session *session)
@@ -66,6 +67,7 @@ void casync_publish_add(struct casync_export *exp)
 	mine->prometheus = casync_prometheus_get(exp->export.export_id,
 						 exp->session->client);
 	mine->session_at_add = publish_counts_of(exp->session);
+	casync_cache_metrics_look(&mine->cache_at_line);
 	glist_add_tail(&published, &mine->link);
 	mine->listed = true;
 	mine->line_ns = casync_now_ns();
@@ -92,6 +94,16 @@ void casync_publish_remove(struct casync_export *exp)
 	pthread_mutex_unlock(&lock);
 }
 
+static void publish_look_at_cache_since_line(struct casync_published *mine)
+{
+	struct casync_cache_numbers now;
+
+	casync_cache_metrics_look(&now);
+	view.cache = now;
+	casync_cache_metrics_since(&view.cache, &mine->cache_at_line);
+	mine->cache_at_line = now;
+}
+
 /* Log the counts since the last line, if a line is due. */
 static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
 {
@@ -110,6 +122,7 @@ static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
 	view.session_counts =
 		publish_counts_since(counts, mine->session_at_line);
 	mine->session_at_line = counts;
+	publish_look_at_cache_since_line(mine);
 	mine->line_ns = now_ns;
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
 		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
@@ -131,6 +144,7 @@ static void publish_show_locked(struct casync_export *exp, uint64_t now_ns)
 void casync_publish_tick(void)
 {
 	uint64_t now_ns = casync_now_ns();
+	struct casync_cache_numbers cache;
 	struct glist_head *node;
 
 	if (now_ns < next_look_ns)
@@ -142,6 +156,8 @@ void casync_publish_tick(void)
 		publish_show_locked(
 			glist_entry(node, struct casync_export, published.link),
 			now_ns);
+	casync_cache_metrics_look(&cache);
+	casync_prometheus_update_cache(&cache);
 	pthread_mutex_unlock(&lock);
 }
 
@@ -163,11 +179,20 @@ void casync_publish_visit(casync_view_visitor *visit, void *arg)
 	pthread_mutex_unlock(&lock);
 }
 
+void casync_publish_cache(struct casync_cache_numbers *numbers)
+{
+	pthread_mutex_lock(&lock);
+	casync_cache_metrics_look(numbers);
+	casync_cache_metrics_since(numbers, &cache_before_reset);
+	pthread_mutex_unlock(&lock);
+}
+
 void casync_publish_reset(void)
 {
 	struct glist_head *node;
 
 	pthread_mutex_lock(&lock);
+	casync_cache_metrics_look(&cache_before_reset);
 	glist_for_each(node, &published) {
 		struct casync_export *exp =
 			glist_entry(node, struct casync_export, published.link);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "gsh_list.h"
+#include "cache_metrics.h"
 #include "inflight.h"
 #include "metrics.h"
 #include "session.h"
@@ -40,6 +41,7 @@ struct casync_published {
 	struct casync_session_counts session_at_add;
 	struct casync_session_counts session_at_reset;
 	struct casync_session_counts session_at_line;
+	struct casync_cache_numbers cache_at_line;
 	uint64_t line_ns; /**< When the last line was due. */
 };
 
@@ -51,6 +53,7 @@ struct casync_view {
 	enum casync_session_state session;
 	struct casync_session_counts session_counts;
 	uint64_t reconnect_ms; /**< Of the last reconnect; 0: none. */
+	struct casync_cache_numbers cache; /**< For the log's line only. */
 };
 
 /** Publish an export until casync_publish_remove(). */
@@ -67,7 +70,10 @@ typedef void casync_view_visitor(const struct casync_view *view, void *arg);
 /** Visit the counts of each export since the last reset. */
 void casync_publish_visit(casync_view_visitor *visit, void *arg);
 
-/** Reset: casync_publish_visit() counts from now on. */
+/** The read cache, which all exports share, since the last reset. */
+void casync_publish_cache(struct casync_cache_numbers *numbers);
+
+/** Reset: the two above count from now on. */
 void casync_publish_reset(void);
 
 #endif /* CASYNC_PUBLISH_H */

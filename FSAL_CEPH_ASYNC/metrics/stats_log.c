@@ -91,6 +91,25 @@ static void stats_log_append_transfers(struct text *text, const char *name,
 			 stats_log_errors_of(totals, op));
 }
 
+/* Of the process, but since this export's last line. */
+static void
+stats_log_append_read_cache(struct text *text,
+			    const struct casync_cache_numbers *cache)
+{
+	stats_log_append(
+		text,
+		"; read cache of all exports: hits %" PRIu64 " of %" PRIu64
+		" bytes, misses %" PRIu64 ", evictions %" PRIu64
+		", invalidated own %" PRIu64 " foreign %" PRIu64
+		", used %" PRIu64 " of %" PRIu64 " bytes",
+		cache->of[CASYNC_CM_HITS], cache->of[CASYNC_CM_HIT_BYTES],
+		cache->of[CASYNC_CM_MISSES], cache->of[CASYNC_CM_EVICTIONS],
+		cache->of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_OWN],
+		cache->of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN],
+		cache->of[CASYNC_CM_USED_BYTES],
+		cache->of[CASYNC_CM_BUDGET_BYTES]);
+}
+
 /* Cache events that Ceph caused, and requests with an unusual end. */
 static void stats_log_append_cache(struct text *text,
 				   const struct casync_totals *totals)
@@ -134,6 +153,7 @@ const char *casync_stats_log_format(const struct casync_view *view,
 			 view->inflight.waiting, stats_log_delays(totals),
 			 totals->counters[CASYNC_C_SLOW]);
 	stats_log_append_cache(&text, totals);
+	stats_log_append_read_cache(&text, &view->cache);
 	stats_log_append(
 		&text,
 		"; reconnects %" PRIu64 ", locks lost %" PRIu64 "; session %s",

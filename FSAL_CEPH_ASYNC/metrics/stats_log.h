@@ -12,7 +12,7 @@
 struct casync_view;
 
 /** Room for the longest line. */
-#define CASYNC_STATS_LOG_BYTES 1024
+#define CASYNC_STATS_LOG_BYTES 1280
 
 /**
  * "10 s: READ 8120 of 33259520 bytes, mean us queued 9 libcephfs 402 handover

@@ -106,6 +106,13 @@ static void keeper_settle(struct casync_keeper *keeper, uint64_t then_ns)
 				 __ATOMIC_RELAXED);
 }
 
+/* Has the MDS answered?  These refusals are its own; any other error may be
+ * libcephfs' word for a session that it has lost, EPERM included. */
+static bool keeper_was_answered(int rc)
+{
+	return rc == 0 || rc == -EACCES || rc == -ENOENT || rc == -ESTALE;
+}
+
 static void keeper_look(struct casync_mount *mount)
 {
 	uint64_t began_ns = casync_now_ns();
@@ -116,8 +123,7 @@ static void keeper_look(struct casync_mount *mount)
 	rc = keeper_ask(mount);
 	casync_guard_leave(&mount->guard);
 	casync_session_heard(&mount->session, -rc);
-	/* Any other error is an answer of the MDS: the session serves. */
-	if (casync_session_error(-rc) || rc == -ETIMEDOUT || rc == -EBADF)
+	if (!keeper_was_answered(rc))
 		return;
 	if (!casync_keeper_reconnects(mount))
 		casync_session_found(&mount->session);

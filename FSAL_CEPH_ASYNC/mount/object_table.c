@@ -7,13 +7,12 @@
 
 #include "object.h"
 #include "object_table.h"
-
-/* 2^64 by the golden ratio: it spreads neighbouring inodes. */
-#define SPREAD UINT64_C(0x9e3779b97f4a7c15)
+#include "read_cache.h"
+#include "spread.h"
 
 static size_t object_table_bucket_of(const struct casync_object *obj)
 {
-	return (obj->id.ino + obj->id.snapid) * SPREAD >> 49;
+	return casync_spread(obj->id.ino + obj->id.snapid) >> 49;
 }
 
 _Static_assert(CASYNC_OBJECT_TABLE_BUCKETS == 1 << (64 - 49),
@@ -57,18 +56,41 @@ static bool object_table_there_locked(const struct casync_object *list,
 	return false;
 }
 
+/* Returns what is to be freed. */
+static struct casync_cached_file *
+object_table_share_cached_locked(const struct casync_object *list,
+				 struct casync_object *obj)
+{
+	struct casync_cached_file *own = obj->cached;
+
+	if (own == NULL)
+		return NULL;
+	for (; list != NULL; list = list->next_in_table) {
+		if (list->cached != NULL && list->id.ino == obj->id.ino &&
+		    list->id.snapid == obj->id.snapid)
+			break;
+	}
+	if (list != NULL)
+		obj->cached = list->cached;
+	obj->cached->objects++;
+	return obj->cached == own ? NULL : own;
+}
+
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj)
 {
 	size_t bucket = object_table_bucket_of(obj);
 	struct casync_object **head = &table->buckets[bucket];
+	struct casync_cached_file *spare;
 	bool shared;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
 	shared = object_table_there_locked(*head, obj->inode, obj->generation);
+	spare = object_table_share_cached_locked(*head, obj);
 	obj->next_in_table = *head;
 	*head = obj;
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
+	gsh_free(spare);
 	return shared;
 }
 
@@ -104,6 +126,8 @@ bool casync_object_table_leave(struct casync_object_table *table,
 	*at = obj->next_in_table;
 	last = !object_table_there_locked(table->buckets[bucket], obj->inode,
 					  obj->generation);
+	if (obj->cached != NULL && --obj->cached->objects != 0)
+		obj->cached = NULL;
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return last;
 }

@@ -10,6 +10,9 @@
  * everything that an export's cache may hold is invalidated, and Ganesha has no
  * list of that.
  *
+ * The objects of a file also share what the read cache knows of it: a write
+ * through one export must drop the pages that another one has read.
+ *
  * An Inode is of one client of the mount (guard.h).  References are counted for
  * each client by itself.
  *
@@ -42,7 +45,8 @@ void casync_object_table_init(struct casync_object_table *table);
 void casync_object_table_destroy(struct casync_object_table *table);
 
 /**
- * Add an object; its id, inode and generation must be set.
+ * Add an object; its id, inode and generation must be set.  obj->cached is
+ * freed, and the file's is in its place, if another object has one.
  *
  * @return Whether another object of the Inode is in the table: then the caller
  *         must drop the reference that came with this object.
@@ -61,7 +65,8 @@ bool casync_object_table_renew(struct casync_object_table *table,
 			       uint32_t generation);
 
 /**
- * Remove an object.
+ * Remove an object.  obj->cached is NULL then, but for the last object of the
+ * file: its caller must free it.
  *
  * @return Whether it was the last object of its Inode: then the caller must
  *         drop the reference.

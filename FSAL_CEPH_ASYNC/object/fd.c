@@ -13,6 +13,7 @@
 #include "fd.h"
 #include "object.h"
 #include "parts.h"
+#include "read_cache.h"
 #include "revive.h"
 
 bool casync_fd_abandoned(const struct casync_export *exp,
@@ -123,8 +124,12 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		return -ETIME;
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
+	if (openflags & FSAL_O_TRUNC)
+		casync_read_cache_begin_change(obj);
 	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, posix_flags,
 			  fh, obj->exp->root_perms);
+	if (openflags & FSAL_O_TRUNC)
+		casync_read_cache_end_change(obj);
 	casync_callers_leave(obj->exp->mount);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(obj, 0);

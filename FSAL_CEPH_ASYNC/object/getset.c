@@ -12,6 +12,7 @@
 #include "nfs_core.h"
 #include "acl.h"
 #include "attributes.h"
+#include "callers.h"
 #include "borrow.h"
 #include "complete.h"
 #include "on_thread.h"
@@ -19,6 +20,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "read_cache.h"
 #include "obj_ops.h"
 
 /* An operation on a handle has no name that could be missing.  So ENOENT means
@@ -75,25 +77,18 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 	return getset_get_extras(obj, stx, attrs_out);
 }
 
-/*
- * Returns -EAGAIN, and the client retries, if other threads already wait too
- * long.  A file may block as many completion threads as there are at rest.
- */
+/* Returns -EAGAIN, and the client retries, if other threads already wait too
+ * long. */
 static int getset_get_unless_stuck(struct casync_object *obj, attrmask_t mask,
 				   struct ceph_statx *stx,
 				   struct fsal_attrlist *attrs_out)
 {
-	bool on_completer = casync_on_completion_thread();
-	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
-					     : CASYNC_LANE_WORKER;
-	uint32_t room = on_completer ? CASYNC_COMPLETERS
-				     : casync_waiter_limit_workers();
 	int rc;
 
-	if (!casync_waiter_limit_enter(&obj->getattr, lane, room))
+	if (!casync_getattr_enter(obj))
 		return -EAGAIN;
 	rc = getset_get_all(obj, mask, stx, attrs_out);
-	casync_waiter_limit_leave(&obj->getattr, lane);
+	casync_getattr_leave(obj);
 	return rc;
 }
 
@@ -244,7 +239,9 @@ static fsal_status_t getset_set_unless_stuck(struct casync_object *obj,
 	if (!casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
 				       casync_waiter_limit_workers()))
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	casync_read_cache_begin_change(obj);
 	status = getset_set_stable(obj, stx, mask, attrs);
+	casync_read_cache_end_change(obj);
 	casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
 	return status;
 }

@@ -83,7 +83,7 @@ static int leases_grant_locked(struct casync_lease *lease,
 static fsal_status_t leases_grant_read(struct casync_lease *lease,
 				       struct casync_object *obj)
 {
-	struct Fh *fh;
+	struct Fh *fh = NULL; /* as in fd_open_fh() */
 	int rc;
 
 	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, O_RDONLY,

@@ -13,6 +13,7 @@
 #include "fsal.h"
 
 #include "borrow.h"
+#include "callers.h"
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
@@ -196,8 +197,13 @@ static int locks_take_again(struct casync_object *obj,
 int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
 			    uint64_t *taken, uint64_t *gone)
 {
-	return casync_lock_records_take(mount, locks_take_again, lost, taken,
-					gone);
+	int rc;
+
+	casync_callers_enter_anyway(mount);
+	rc = casync_lock_records_take(mount, locks_take_again, lost, taken,
+				      gone);
+	casync_callers_leave(mount);
+	return rc;
 }
 
 static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)

@@ -24,6 +24,7 @@
 #include "export.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "read_cache.h"
 
 static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 {
@@ -273,9 +274,11 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
+	casync_read_cache_begin_change(casync_object_of(obj_hdl));
 	rc = ceph_ll_link(casync_export_ceph(casync_export_current()),
 			  namespace_inode_of(obj_hdl),
 			  namespace_inode_of(destdir_hdl), name, perms);
+	casync_read_cache_end_change(casync_object_of(obj_hdl));
 	ceph_userperm_destroy(perms);
 	return casync_status(rc);
 }
@@ -341,9 +344,11 @@ fsal_status_t casync_rename(
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
+	casync_read_cache_begin_change(casync_object_of(obj_hdl));
 	rc = ceph_ll_rename(casync_export_ceph(casync_export_current()),
 			    namespace_inode_of(olddir_hdl), old_name,
 			    namespace_inode_of(newdir_hdl), new_name, perms);
+	casync_read_cache_end_change(casync_object_of(obj_hdl));
 	ceph_userperm_destroy(perms);
 
 	if (rc == 0 && moves)
@@ -371,10 +376,12 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
+	casync_read_cache_begin_change(casync_object_of(obj_hdl));
 	if (obj_hdl->type == DIRECTORY)
 		rc = ceph_ll_rmdir(ceph, dir, name, perms);
 	else
 		rc = ceph_ll_unlink(ceph, dir, name, perms);
+	casync_read_cache_end_change(casync_object_of(obj_hdl));
 
 	ceph_userperm_destroy(perms);
 	return casync_status(rc);

@@ -13,6 +13,7 @@
 #include "leases.h"
 #include "module.h"
 #include "object.h"
+#include "read_cache.h"
 
 /*
  * The MDS may not have journaled a file that is younger than this: it writes
@@ -69,6 +70,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	if (obj->handle.type == REGULAR_FILE && object_may_be_unjournaled(stx))
 		casync_flush_born(obj);
 	casync_object_mode_seen(obj, stx);
+	if (obj->handle.type == REGULAR_FILE)
+		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
 	if (casync_object_table_enter(casync_mount_object_table(exp->mount),
 				      obj))
 		ceph_ll_put(casync_export_ceph(exp), inode);
@@ -133,6 +136,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	object_put_inode(obj, in_guard);
 	if (in_guard)
 		casync_guard_leave(guard);
+	casync_read_cache_free(obj->cached);
 	gsh_free(obj);
 }
 

@@ -24,6 +24,7 @@
 #include "leases.h"
 #include "lock_records.h"
 
+struct casync_cached_file;
 struct casync_export;
 
 struct casync_object {
@@ -37,6 +38,10 @@ struct casync_object {
 	uint8_t key[CASYNC_KEY_BYTES]; /**< MDCACHE's key. */
 
 	struct casync_object *next_in_table; /**< Used by object_table.c. */
+
+	/** The file in the read cache; regular files only.  It does not change
+	 * while the object is in the table. */
+	struct casync_cached_file *cached;
 
 	struct casync_waiter_limit getattr; /**< Waiters for attributes. */
 	/** Waiters of SETATTR, COMMIT, DEALLOCATE, and of WRITEs that clear

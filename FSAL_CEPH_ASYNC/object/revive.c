@@ -8,11 +8,10 @@
 #include "fsal_convert.h"
 
 #include "attributes.h"
-#include "complete.h"
+#include "callers.h"
 #include "export.h"
 #include "fd.h"
 #include "object.h"
-#include "on_thread.h"
 #include "revive.h"
 #include "snapshot.h"
 
@@ -68,22 +67,20 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 	return 0;
 }
 
-/* It waits for the MDS: only some threads may do so for one file, as for its
- * attributes.  -ETIME is a delay, as are EAGAIN, for a conflict of locks, and
- * EBUSY, for want of descriptors. */
+/* It waits for the MDS: only some threads may do so, as for attributes.  -ETIME
+ * is a delay, as are EAGAIN, for a conflict of locks, and EBUSY, for want of
+ * descriptors. */
 static int revive_look_up(struct casync_object *obj, uint32_t generation)
 {
-	bool on_completer = casync_on_completion_thread();
-	enum casync_lane lane = on_completer ? CASYNC_LANE_COMPLETER
-					     : CASYNC_LANE_WORKER;
-	uint32_t room = on_completer ? CASYNC_COMPLETERS
-				     : casync_waiter_limit_workers();
-	int rc;
+	int rc = -ETIME;
 
-	if (!casync_waiter_limit_enter(&obj->getattr, lane, room))
-		return -ETIME;
-	rc = revive_ask(obj, generation);
-	casync_waiter_limit_leave(&obj->getattr, lane);
+	if (!casync_callers_enter(obj->exp->mount))
+		return rc;
+	if (casync_getattr_enter(obj)) {
+		rc = revive_ask(obj, generation);
+		casync_getattr_leave(obj);
+	}
+	casync_callers_leave(obj->exp->mount);
 	return rc;
 }
 
@@ -151,16 +148,19 @@ int casync_revive_fd(struct casync_object *obj, struct casync_fd *fd)
 {
 	struct ceph_mount_info *ceph;
 	int posix_flags = 0;
-	struct Fh *fh;
+	struct Fh *fh = NULL; /* as in fd_open_fh() */
 	int rc;
 
 	if (casync_fd_fh(fd) == NULL || !casync_revive_fd_is_lost(obj, fd))
 		return 0;
 	ceph = casync_export_ceph(obj->exp);
+	if (!casync_callers_enter(obj->exp->mount))
+		return -ETIME;
 	/* Not O_TRUNC and the like: that was done. */
 	fsal2posix_openflags(fd->fh_flags & FSAL_O_RDWR, &posix_flags);
 	rc = ceph_ll_open(ceph, obj->inode, posix_flags, &fh,
 			  obj->exp->root_perms);
+	casync_callers_leave(obj->exp->mount);
 	if (rc < 0)
 		return rc == -ENOENT ? -ESTALE : rc;
 	if (!revive_set_fh(obj, fd, fh))

@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "read_cache.h"
 #include "obj_ops.h"
 
 /* Objects that one call of libcephfs punches, and the smallest object size. */
@@ -73,8 +74,10 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 		return status;
 	if (casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
 				      casync_waiter_limit_workers())) {
+		casync_read_cache_begin_change(obj);
 		status = casync_status(space_punch(obj, casync_borrowed_fh(&fd),
 						   offset, length));
+		casync_read_cache_end_change(obj);
 		casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
 	} else {
 		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);

@@ -17,6 +17,7 @@
 #include "export.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "read_cache.h"
 
 #define PREFIX "user."
 
@@ -102,11 +103,13 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
+	casync_read_cache_begin_change(obj);
 	/* libcephfs takes "no value" for "remove". */
 	rc = ceph_ll_setxattr(
 		casync_export_ceph(obj->exp), obj->inode, name,
 		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
 		xa_value->utf8string_len, flags, perms);
+	casync_read_cache_end_change(obj);
 	ceph_userperm_destroy(perms);
 	return xattr_status(rc);
 }
@@ -124,8 +127,10 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
+	casync_read_cache_begin_change(obj);
 	rc = ceph_ll_removexattr(casync_export_ceph(obj->exp), obj->inode, name,
 				 perms);
+	casync_read_cache_end_change(obj);
 	ceph_userperm_destroy(perms);
 	return xattr_status(rc);
 }

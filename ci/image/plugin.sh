@@ -12,7 +12,7 @@ echo "plugin: configure"
 cmake -S "$src" -B /build/plugin -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo
 echo "plugin: build"
 cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all tests/faults/all \
-	tests/bench/nfsload/all tests/bench/nfsmeta/all
+	client_lock tests/bench/nfsload/all tests/bench/nfsmeta/all
 echo "plugin: install"
 cmake --install /build/plugin
 cmake --install /build/plugin --component faults

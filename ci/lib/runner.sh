@@ -67,15 +67,19 @@ $part: $(grep -c '\[ *OK \]' "$logs/$part-cases.log") cases passed, $(
 		tail -n 1) (status $status)"
 }
 
-# Runs pytest with "$@" as part $1.
+# Runs pytest with "$@" as part $1.  With CI set it does not cut the reasons of
+# failures short; they are repeated at the end of all output.
 pytest_as()
 {
 	part=$1
 	shift
 	limited "$part" "$INTEGRATION_LIMIT" \
-		python3 -m pytest -v \
+		env CI=true python3 -m pytest -v \
 		"--junitxml=/var/log/casync-lab/$part.xml" "$@"
-	closing="$closing
+	failures=$(grep -E '^(FAILED|ERROR) tests' "$logs/$part.log" | cut -c 1-600 |
+		sed "s/^/$part: /")
+	closing="$closing${failures:+
+$failures}
 $part: $(tail -n 1 "$logs/$part.log") (status $status)"
 }
 

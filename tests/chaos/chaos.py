@@ -49,7 +49,8 @@ END_S = 60              # for the workers to end
 LAST_SAMPLES = 3
 GROWTH = {"rss_kib": 2 * GROWTH_KIB, "threads": 12, "fds": 30}
 BAD = r":FATAL\b|[Aa]ssertion|FAILED ceph_assert|\*\*\* Caught signal|" \
-    r"stack smashing|double free|no new CephFS client within"
+    r"stack smashing|double free|no new CephFS client within|" \
+    r"a second completion is ignored|Segmentation|corrupted"
 LOSS = r"the CephFS session is lost .*; making a new client"
 FOUND = r"a new CephFS client serves after (\d+)"
 PROTOCOLS = ("NFSv3", "NFSv4.0", "NFSv4.1", "Linux")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lab_program import LOGS, LabFailed, ceph, lab, until
 from nfs import nfs3, rpc
+from soak.soak import SMALL_CACHE
 
 STATE = Path("/var/lib/casync-lab")
 LEASE_S = GRACE_S = 15
@@ -187,7 +188,8 @@ class Place:
         address = json.loads(address)["addr"]
         _ip("route", "add", address, "via", LINKS[CEPH_LINK][0],
             inside=self.keeper.pid)
-        common = ("--fsal", "CEPH_ASYNC", "--nfsv4", NFSV4)
+        common = ("--fsal", "CEPH_ASYNC", "--nfsv4", NFSV4, "--block",
+                  SMALL_CACHE)
         self.a.start(*common, "--export", EXPORT)
         self.b.start(*common, "--export", EXPORT_B, "--port", self.b.port,
                      "--pseudo", self.b.pseudo, "--wrapper",

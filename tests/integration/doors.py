@@ -2,12 +2,15 @@
 """The metrics of Ganesha "a", as each door shows them."""
 import re
 import subprocess
+import time
 import urllib.request
 
 import bus
 
 
 ENDPOINT = "http://127.0.0.1:9587/metrics"
+# A version is cached 2 s after its last change (io/read_cache.h).
+SETTLED_S = 2.2
 SERIES = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
 LINE = re.compile(r"export (\d+): (\d+) s: "
                   r"READ (\d+) of (\d+) bytes, .* errors (\d+); "
@@ -60,9 +63,33 @@ def rows():
     answer = _statistics("GetFSALStats", "CEPH_ASYNC")
     assert answer[0], answer[1]
     assert (answer[3], answer[5]) == ("CEPH_ASYNC", "OK")
-    flat = answer[4]
-    return {str(flat[i]): tuple(map(float, flat[i + 1:i + 5]))
-            for i in range(0, len(flat), 5)}
+    return {str(row[0]): tuple(map(float, row[1:])) for row in answer[4]}
+
+
+def read_cache():
+    """DBus' numbers of the read cache."""
+    prefix = "read cache "
+    return {name.removeprefix(prefix): row[0] for name, row in rows().items()
+            if name.startswith(prefix)}
+
+
+class CacheCounts:
+    """What the read cache has counted since this was made, by DBus."""
+
+    def __init__(self):
+        self.before = read_cache()
+
+    def since(self, *names):
+        now = read_cache()
+        return tuple(now[name] - self.before[name] for name in names)
+
+
+def wait_for_cache_bytes(wanted):
+    """Until a reload has set them."""
+    deadline = time.monotonic() + 15
+    while read_cache()["budget bytes"] != wanted:
+        assert time.monotonic() < deadline, f"Cache_Bytes is not {wanted}"
+        time.sleep(0.1)
 
 
 def log_lines(log):

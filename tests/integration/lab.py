@@ -2,6 +2,7 @@
 """The lab as the tests see it: the `lab` program, and Ganesha's logs."""
 import re
 import subprocess
+import sys
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from lab_program import LOGS, Log, ceph, client_command, lab, stat
 
 CLIENT_SCRIPTS = Path(__file__).parent / "client"
+TESTS = Path(__file__).resolve().parents[1]
 SECOND_PORT = 12049
 SECOND_PSEUDO = "/second"
 
@@ -44,6 +46,20 @@ class Lab:
     def run(self, *args, timeout=120, check=True):
         """`lab ARGS`; a failure shows what it said."""
         return lab(*args, timeout=timeout, check=check)
+
+    def job(self, program, *args, limit_s):
+        """What a program of tests/ printed; it must pass, and end in time."""
+        try:
+            done = subprocess.run(
+                [sys.executable, "-B", TESTS / program, *args], text=True,
+                cwd="/tmp", timeout=limit_s, stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        except subprocess.TimeoutExpired as err:
+            self.stacks()
+            raise Hang(f"{program}: no end within {limit_s} s:\n"
+                       f"{err.stdout}") from None
+        assert done.returncode == 0, done.stdout
+        return done.stdout
 
     def up(self):
         self.whole_logs = [Log(LOGS / f"ganesha-{name}.{kind}")

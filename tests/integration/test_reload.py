@@ -305,6 +305,19 @@ def test_defaults_are_read_again(reloaded):
     reloaded.serves()
 
 
+def test_cache_bytes_are_in_force_at_once(reloaded):
+    log = reloaded.reload("--block", "Cache_Bytes = 1048576;")
+    told(log, "the read cache has 1048576 bytes from now on (was 268435456)")
+    log = reloaded.reload("--block", "Cache_Bytes = 0;")
+    told(log, "the read cache has 0 bytes from now on (was 1048576), "
+              "0 are in use")
+    log = reloaded.reload("--block", "Cache_Bytes = 0; Max_Inflight = 77;")
+    assert not log.matching("the read cache has")
+    log = reloaded.reload("--block", "")
+    told(log, "the read cache has 268435456 bytes from now on (was 0)")
+    reloaded.serves()
+
+
 def test_a_default_that_takes_a_mount_holds_for_new_exports(reloaded):
     log = reloaded.reload("--block", "Mount_Timeout = 59;")
     told(log, "CEPH_ASYNC { }, for exports read later: "

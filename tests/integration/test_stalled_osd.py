@@ -28,6 +28,9 @@ BLOCK = 64 << 10
 BLOCKS_A_MIB = (1 << 20) // BLOCK
 WATCH_S = 6             # longer than anybody waits for room, 5 s
 BOUND_S = 0.5
+LARGE = 1 << 20
+LARGE_BLOCKS = 16
+LARGE_READS = 250
 JUKEBOX = 10008
 
 EXPORT = """EXPORT {{
@@ -200,4 +203,39 @@ def test_full_exports_do_not_take_the_workers(exports, record, what):
     for export in exports:
         export.check(what)
     assert waits, "the exports were not full"
+    assert longest < BOUND_S
+
+
+def test_large_reads_keep_some_workers(lab, record):
+    """They are blocking calls: half of the mount's share makes them at most."""
+    lab.ganesha("restart")
+    connection, healthy = rpc.Concurrent(2049), rpc.Concurrent(2049)
+    root = nfs3.root_of("/ceph", 2050)
+    other = nfs3.create(healthy, root, f"healthy-{time.time_ns()}")
+    file = nfs3.create(connection, root, f"large-{time.time_ns()}")
+    for n in range(LARGE_BLOCKS):
+        nfs3.write(connection, file, n * LARGE, content(n, LARGE))
+    nfs3.get_attributes(healthy, other)
+    results = []
+    with stopped_osds():
+        for n in range(LARGE_READS):
+            connection.send(
+                nfs3.READ, nfs3.read_arguments(
+                    file, n % LARGE_BLOCKS * LARGE, LARGE),
+                lambda reply, n=n: results.append(
+                    (n, nfs3.read_result(reply))))
+        longest = longest_getattr(healthy, other, WATCH_S)
+        before = len(results)
+        told = [status for _, (status, *_) in results]
+    assert set(told) <= {JUKEBOX} and before < LARGE_READS, \
+        "the OSD was not stopped"
+    until(lambda: len(results) == LARGE_READS, "all are answered")
+    for n, (status, *rest) in results:
+        assert status == JUKEBOX or \
+            rest[0] == content(n % LARGE_BLOCKS, LARGE), (n, status)
+    connection.close()
+    healthy.close()
+    record(f"{LARGE_READS} READs of 1 MiB that the OSD does not answer: "
+           f"GETATTR elsewhere within {longest:.2f} s; {before} were asked to "
+           "retry")
     assert longest < BOUND_S

@@ -428,6 +428,11 @@ class Client:
             29, opaque(os.fsencode(name)) + opaque(os.fsencode(new_name)),
             lambda reply: reply.skip(40)))
 
+    def link(self, handle, name):
+        """Another name, in the root of the export."""
+        self.compound(put(handle), (32, b"", None), put(self.root), (
+            11, opaque(os.fsencode(name)), lambda reply: reply.skip(20)))
+
     def set(self, handle, stateid=ANONYMOUS, **values):
         self.compound(put(handle), (
             34, stateid + attributes(**values), skip_bitmap))

@@ -21,7 +21,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from soak import (LOG, bad_lines, close, growth, logs_from_now,
+from soak import (LOG, SMALL_CACHE, bad_lines, close, growth, logs_from_now,
                   quiet_in_flight, stat)
 from lab_program import Log, client_command, lab
 
@@ -232,8 +232,8 @@ def main() -> int:
         lab("up", "--fsal", "CEPH_ASYNC", loud=True)
     lab("client", "--", "mkdir", "-p", f"/mnt/nfs{PSEUDO}", cwd="/")
     text = written(keys(0))
-    lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export", text,
-        "--append", export_block(text), loud=True)
+    lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--block", SMALL_CACHE,
+        "--export", text, "--append", export_block(text), loud=True)
     return close("reload", f"{args.reloads} reloads, NFSv{args.vers}",
                  under_load(args))
 

@@ -22,7 +22,8 @@ from pathlib import Path
 
 import dbus
 
-from soak import bad_lines, close, logs_from_now, quiet_in_flight, stat
+from soak import (SMALL_CACHE, bad_lines, close, logs_from_now,
+                  quiet_in_flight, stat)
 import lab_program
 from lab_program import client_command, lab
 
@@ -231,7 +232,8 @@ def main() -> int:
     if not args.no_up:
         lab("up", "--fsal", args.fsal, loud=True)
     lab("client", "--", "mkdir", "-p", f"/mnt/nfs{PSEUDO}", cwd="/")
-    lab("ganesha", "restart", "--fsal", args.fsal, "--append",
+    lab("ganesha", "restart", "--fsal", args.fsal, "--block",
+        SMALL_CACHE if args.fsal == "CEPH_ASYNC" else "", "--append",
         export_block(args.fsal, args.mount), loud=True)
     return close("unexport", f"{args.cycles} cycles, NFSv{args.vers}, "
                  f"{args.mount} mount, {args.fsal}", run(args))

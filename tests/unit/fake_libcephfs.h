@@ -74,6 +74,8 @@ struct fake {
 	/* The file; set up by the test. */
 	uint64_t size_bytes;
 	struct timespec mtime;
+	struct timespec ctime; /**< The later one of both, as libcephfs says. */
+	uint64_t version;
 	uint64_t object_size_bytes;
 	uint8_t *objects[FAKE_MAX_OBJECTS]; /**< NULL: missing. */
 	struct ceph_file_layout layout;

@@ -16,6 +16,7 @@
 #include "obj_ops.h"
 #include "on_thread.h"
 #include "pool.h"
+#include "read_cache.h"
 #include "request.h"
 #include "revive.h"
 #include "stub_mount.h"
@@ -89,6 +90,7 @@ static void free_object(void)
 	rig.obj = NULL;
 	casync_flush_destroy(&obj->flush);
 	casync_gate_destroy(&obj->gate);
+	casync_read_cache_free(obj->cached);
 	rig_close(&obj->read_fd);
 	rig_close(&obj->write_fd);
 	pthread_rwlock_destroy(&obj->handle.obj_lock);

@@ -11,6 +11,7 @@
 #include "object_table.h"
 #include "obj_ops.h"
 #include "parts.h"
+#include "read_cache.h"
 #include "rig.h"
 #include "snapshot.h"
 #include "stub_mount.h"
@@ -79,6 +80,7 @@ static struct casync_object *new_object(void)
 	init_fsal_fd(&obj->write_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
 	obj->size.hint = fake.size_bytes;
 	obj->object_span = RIG_OBJECT;
+	obj->cached = calloc(1, sizeof(*obj->cached));
 	return obj;
 }
 
@@ -127,6 +129,7 @@ int rig_down(void **state)
 		casync_flush_destroy(&rig.obj->flush);
 		casync_file_size_destroy(&rig.obj->size);
 		casync_gate_destroy(&rig.obj->gate);
+		casync_read_cache_free(rig.obj->cached);
 		pthread_rwlock_destroy(&rig.obj->handle.obj_lock);
 		free(rig.obj);
 	}

@@ -23,6 +23,7 @@
 #include "object_table.h"
 #include "op.h"
 #include "pool.h"
+#include "read_cache.h"
 #include "recalls.h"
 #include "upcalls.h"
 #include "workers.h"
@@ -123,7 +124,8 @@ static void a_file_and_a_state(void **state)
 	need_x86_64();
 	quotes("operations.md",
 	       "besides what Ganesha and libcephfs keep | %s |",
-	       grouped(sizeof(struct casync_object)));
+	       grouped(sizeof(struct casync_object) +
+		       sizeof(struct casync_cached_file)));
 	quotes("operations.md", "Ganesha's part included | %s |",
 	       grouped(sizeof(struct casync_state)));
 }

@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include "flush.h"
+#include "read_cache.h"
 #include "rig.h"
 
 #define WAITERS 8
@@ -44,6 +45,7 @@ static void free_object(void)
 	rig.obj = NULL;
 	casync_flush_destroy(&obj->flush);
 	casync_gate_destroy(&obj->gate);
+	casync_read_cache_free(obj->cached);
 	rig_close(&obj->read_fd);
 	rig_close(&obj->write_fd);
 	pthread_rwlock_destroy(&obj->handle.obj_lock);

@@ -632,6 +632,29 @@ static void limit_of_bytes_changes_too(void **state)
 	leave(0);
 }
 
+/* For read-ahead, which may delay nobody. */
+static void entry_grows_into_half_of_the_room(void **state)
+{
+	struct guest guest = {.bytes = MAX_BYTES};
+
+	(void)state;
+	enter(0, 1);
+	assert_true(casync_inflight_grow(&set, &entries[0], MAX_BYTES / 2 - 1));
+	assert_false(casync_inflight_grow(&set, &entries[0], 1));
+	assert_int_equal(set.bytes, MAX_BYTES / 2);
+	casync_inflight_limit(&set, MAX_OPS, 4 * MAX_BYTES);
+	casync_inflight_limit_all(UINT64_MAX, MAX_BYTES);
+	assert_false(casync_inflight_grow(&set, &entries[0], 1));
+	casync_inflight_limit_all(UINT64_MAX, UINT64_MAX);
+	casync_inflight_limit(&set, 1, 4 * MAX_BYTES);
+	send(&guest);
+	await_waiting(1);
+	assert_false(casync_inflight_grow(&set, &entries[0], 1));
+	leave(0);
+	await(&guest);
+	assert_int_equal(set.bytes, 0);
+}
+
 static void *turn_limits(void *arg)
 {
 	unsigned int i;
@@ -707,6 +730,7 @@ int main(void)
 		CASE(lower_limit_leaves_what_is_in_and_holds_for_the_next),
 		CASE(higher_limit_wakes_those_who_wait),
 		CASE(limit_of_bytes_changes_too),
+		CASE(entry_grows_into_half_of_the_room),
 		CASE(limits_change_while_many_come_and_go),
 	};
 

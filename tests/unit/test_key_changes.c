@@ -142,6 +142,11 @@ static const struct change restart[] = {
 
 #define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
+/* A key of the block alone that a reload takes over. */
+static const struct change live_block[] = {
+	{"Cache_Bytes", "0", "Cache_Bytes = 0 (was 268435456)"},
+};
+
 static bool is_in(const struct change *changes, size_t count, const char *name)
 {
 	size_t i;
@@ -164,6 +169,7 @@ static void every_key_is_tried(void **state)
 		if (key->only != NULL || key->type == CASYNC_KEY_GANESHA)
 			continue;
 		if (!is_in(live, COUNT(live), key->name) &&
+		    !is_in(live_block, COUNT(live_block), key->name) &&
 		    !is_in(identity, COUNT(identity), key->name) &&
 		    !is_in(restart, COUNT(restart), key->name))
 			fail_msg("%s is not tried", key->name);
@@ -294,6 +300,19 @@ static void keys_of_a_start_are_refused_in_the_block(void **state)
 	}
 }
 
+static void live_keys_of_the_block_are_taken_over(void **state)
+{
+	(void)state;
+	set_fresh_block(live_block[0].name, live_block[0].value);
+	assert_null(fixed_block());
+	casync_key_change_show(find(live_block[0].name), CASYNC_IN_MODULE,
+			       &module_running, &module_fresh, text,
+			       sizeof(text));
+	assert_string_equal(text, live_block[0].said);
+	casync_keys_adopt(CASYNC_IN_MODULE, &module_running, &module_fresh);
+	assert_int_equal(module_running.cache_bytes, 0);
+}
+
 /* Defaults of exports to come. */
 static void the_rest_of_the_block_is_taken_over(void **state)
 {
@@ -376,6 +395,7 @@ int main(void)
 		CASE(a_list_too_long_is_cut),
 		CASE(text_that_comes_and_goes_is_a_change),
 		CASE(keys_of_a_start_are_refused_in_the_block),
+		CASE(live_keys_of_the_block_are_taken_over),
 		CASE(the_rest_of_the_block_is_taken_over),
 		CASE(values_are_read_while_they_change),
 	};

@@ -69,6 +69,8 @@ static const struct number_case numbers[] = {
 	{"Max_Inflight_Bytes_Total", UINT64_C(4) << 30, "67108864",
 	 "1099511627776", "67108863", "1099511627777",
 	 "it must be a number of bytes from 67108864 to 1099511627776"},
+	{"Cache_Bytes", 1 << 28, "0", "1099511627776", "-1", "1099511627777",
+	 "it must be a number of bytes from 0 to 1099511627776"},
 	{"Max_Inflight", 8192, "1", "1048576", "0", "1048577",
 	 "it must be a number of requests from 1 to 1048576"},
 	{"Max_Inflight_Bytes", 1 << 30, "1048576", "1099511627776", "1048575",

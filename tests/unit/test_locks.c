@@ -580,6 +580,21 @@ static void lock_of_an_older_file_is_kept(void **state)
 	assert_int_equal(take_again(1, 0), 0);
 }
 
+/* A refusal would be a lost lock. */
+static void keeper_takes_locks_of_a_full_mount(void **state)
+{
+	uint32_t *inside =
+		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+
+	(void)state;
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	*inside = 200;
+	assert_int_equal(take_again(1, 0), 0);
+	assert_int_equal(*inside, 200);
+	*inside = 0;
+}
+
 /* The next client is lost before it has taken the lock. */
 static void change_is_seen_after_two_losses(void **state)
 {
@@ -645,6 +660,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(lock_of_a_changed_file_is_lost),
 	CASE(lock_of_an_unchanged_file_is_kept),
 	CASE(lock_of_an_older_file_is_kept),
+	CASE(keeper_takes_locks_of_a_full_mount),
 	CASE(change_is_seen_after_two_losses),
 	CASE(our_own_last_write_is_no_change),
 	CASE(change_after_our_last_write_is_one),

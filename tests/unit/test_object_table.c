@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,6 +15,7 @@
 #include "object.h"
 #include "rig.h"
 #include "object_table.h"
+#include "read_cache.h"
 
 #define OBJECTS 2000
 #define INODES 500
@@ -62,6 +64,56 @@ static void objects_of_an_inode_share_one_reference(void **state)
 	assert_true(casync_object_table_leave(&table, &objs[1]));
 	assert_false(casync_object_table_enter(&table, &objs[0]));
 	assert_true(casync_object_table_leave(&table, &objs[0]));
+}
+
+/* A write through one export is seen by the READs of the other. */
+static void objects_of_a_file_share_what_is_cached(void **state)
+{
+	struct casync_cached_file *first = calloc(1, sizeof(*first));
+	struct casync_object *other = &objs[INODES + 1];
+	uint64_t epoch;
+
+	(void)state;
+	objs[1].cached = first;
+	other->cached = calloc(1, sizeof(*first));
+	objs[2].cached = calloc(1, sizeof(*first));
+	(void)casync_object_table_enter(&table, &objs[1]);
+	(void)casync_object_table_enter(&table, other);
+	(void)casync_object_table_enter(&table, &objs[2]);
+	assert_ptr_equal(other->cached, first);
+	assert_ptr_not_equal(objs[2].cached, first);
+	epoch = casync_cache_epoch(&objs[1].cached->file);
+	casync_read_cache_begin_change(other);
+	assert_true(casync_cache_epoch(&objs[1].cached->file) != epoch);
+	casync_read_cache_end_change(other);
+
+	/* The last one has to free it. */
+	(void)casync_object_table_leave(&table, &objs[1]);
+	assert_null(objs[1].cached);
+	assert_ptr_equal(other->cached, first);
+	(void)casync_object_table_leave(&table, other);
+	assert_ptr_equal(other->cached, first);
+	casync_read_cache_free(other->cached);
+	(void)casync_object_table_leave(&table, &objs[2]);
+	casync_read_cache_free(objs[2].cached);
+}
+
+/* A snapshot's file has the same inode number, and other data. */
+static void snapshot_shares_nothing_with_the_head(void **state)
+{
+	struct casync_object *head = &objs[3], *snap = &objs[INODES + 3];
+
+	(void)state;
+	head->cached = calloc(1, sizeof(*head->cached));
+	snap->cached = calloc(1, sizeof(*snap->cached));
+	snap->id.snapid = 7;
+	(void)casync_object_table_enter(&table, head);
+	(void)casync_object_table_enter(&table, snap);
+	assert_ptr_not_equal(head->cached, snap->cached);
+	(void)casync_object_table_leave(&table, head);
+	(void)casync_object_table_leave(&table, snap);
+	casync_read_cache_free(head->cached);
+	casync_read_cache_free(snap->cached);
 }
 
 static unsigned int seen[OBJECTS];
@@ -156,6 +208,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(objects_of_an_inode_share_one_reference),
+		CASE(objects_of_a_file_share_what_is_cached),
+		CASE(snapshot_shares_nothing_with_the_head),
 		CASE(visit_has_each_object_of_the_export_once),
 		CASE(visit_may_change_the_roll),
 		CASE(references_add_up_whoever_comes_and_goes),

@@ -21,6 +21,7 @@
 #include "fsal.h"
 #include "monitoring.h"
 
+#include "cache_rig.h"
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
@@ -505,6 +506,120 @@ static void a_line_has_what_came_since_the_last_one(void **state)
 	levels[COMPONENT_FSAL] = NIV_NULL;
 }
 
+/* A hit, three misses, an own and a foreign change, and a fill too late. */
+static void use_the_cache(struct casync_cache_file *file)
+{
+	struct casync_cache_tag tag = rig_tag(1);
+	struct casync_cache_buffer *buf;
+
+	assert_false(rig_read(file, 1, 7, 0, (uint32_t)PAGE));
+	assert_true(rig_read(file, 1, 7, 0, (uint32_t)PAGE));
+	assert_false(rig_read(file, 2, 7, 0, (uint32_t)PAGE));
+	buf = casync_cache_buffer_new(7, (uint32_t)PAGE);
+	casync_cache_begin_write(file);
+	assert_false(casync_cache_put(file, &tag, 0, 0, (uint32_t)PAGE, buf));
+	casync_cache_end_write(file);
+	casync_cache_buffer_release(buf);
+	assert_false(rig_read(file, 1, 7, 0, (uint32_t)PAGE));
+}
+
+#define CACHE "ceph_async__read_cache_"
+
+static void read_cache_is_the_process_s(void **state)
+{
+	struct casync_cache_file file = {0};
+	struct casync_cache_stats stats;
+
+	(void)state;
+	tick();
+	assert_int_equal(value_of(CACHE "budget_bytes{}"), 0);
+	assert_int_equal(find(CACHE "hits_total{}")->kind, 'c');
+	assert_int_equal(find(CACHE "used_bytes{}")->kind, 'g');
+	casync_cache_set_budget(MIB);
+	use_the_cache(&file);
+	stats = rig_stats();
+	tick();
+	assert_int_equal(value_of(CACHE "budget_bytes{}"), MIB);
+	assert_int_equal(value_of(CACHE "used_bytes{}"), stats.used_bytes);
+	assert_int_equal(value_of(CACHE "data_bytes{}"), PAGE);
+	assert_int_equal(value_of(CACHE "hits_total{}"), 1);
+	assert_int_equal(value_of(CACHE "misses_total{}"), 3);
+	assert_int_equal(value_of(CACHE "hit_bytes_total{}"), PAGE);
+	assert_int_equal(value_of(CACHE "fills_total{}"), 3);
+	assert_int_equal(value_of(CACHE "fills_dropped_total{cause=write}"), 1);
+	assert_int_equal(value_of(CACHE "fills_dropped_total{cause=tag}"), 0);
+	assert_int_equal(value_of(CACHE "invalidations_total{cause=own}"), 1);
+	assert_int_equal(value_of(CACHE "invalidations_total{cause=foreign}"),
+			 1);
+	assert_int_equal(value_of(CACHE "evictions_total{}"), 0);
+	/* Off: what is there is evicted, and the counters stay. */
+	casync_cache_set_budget(0);
+	tick();
+	assert_int_equal(value_of(CACHE "budget_bytes{}"), 0);
+	assert_int_equal(value_of(CACHE "used_bytes{}"), 0);
+	assert_int_equal(value_of(CACHE "evictions_total{}"), 1);
+	assert_int_equal(value_of(CACHE "evicted_bytes_total{}"), PAGE);
+	assert_int_equal(value_of(CACHE "hits_total{}"), 1);
+	(void)rig_end(state);
+}
+
+/* Each number has a row and a series of its own. */
+static void all_of_the_read_cache_is_named(void **state)
+{
+	const struct casync_metric_name *one, *other;
+	unsigned int i, j;
+
+	(void)state;
+	for (i = 0; i < CASYNC_CACHE_METRICS; i++) {
+		one = &casync_cache_metric_names[i];
+		assert_non_null(one->name);
+		assert_non_null(one->help);
+		for (j = 0; j < i; j++) {
+			other = &casync_cache_metric_names[j];
+			assert_string_not_equal(one->row, other->row);
+			if (strcmp(one->name, other->name) == 0)
+				assert_string_not_equal(one->value[0],
+							other->value[0]);
+		}
+	}
+}
+
+/* The read cache in the log's line, since this export's last one, and on DBus
+ * since the reset. */
+static void read_cache_is_counted_anew(void **state)
+{
+	struct casync_cache_file file = {0};
+	struct casync_cache_numbers numbers;
+
+	(void)state;
+	levels[COMPONENT_FSAL] = NIV_EVENT;
+	exp->keys.tuning.stats_interval = 3600;
+	casync_cache_set_budget(MIB);
+	casync_publish_reset();
+	use_the_cache(&file);
+	line();
+	assert_non_null(strstr(logged, "hits 1 of 4096 bytes, misses 3, "));
+	assert_non_null(strstr(logged, "invalidated own 1 foreign 1, used "));
+	assert_non_null(strstr(logged, " of 1048576 bytes; "));
+	assert_int_equal(rig_look(&file, 1, 0, PAGE), 1);
+	line();
+	assert_non_null(strstr(logged, "hits 1 of 4096 bytes, misses 0, "));
+	levels[COMPONENT_FSAL] = NIV_NULL;
+	casync_publish_cache(&numbers);
+	assert_int_equal(numbers.of[CASYNC_CM_HITS], 2);
+	assert_int_equal(numbers.of[CASYNC_CM_MISSES], 3);
+	casync_publish_reset();
+	casync_publish_cache(&numbers);
+	assert_int_equal(numbers.of[CASYNC_CM_HITS], 0);
+	assert_int_equal(numbers.of[CASYNC_CM_DATA_BYTES], PAGE);
+	assert_int_equal(numbers.of[CASYNC_CM_BUDGET_BYTES], MIB);
+	casync_cache_forget(&file);
+	casync_publish_cache(&numbers);
+	assert_int_equal(
+		numbers.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_RELEASED], 1);
+	(void)rig_end(state);
+}
+
 struct seen {
 	unsigned int exports;
 	uint64_t slow;
@@ -592,6 +707,9 @@ int main(void)
 		CASE(reconnects_and_lost_locks_are_the_session_s),
 		CASE(an_added_export_counts_reconnects_from_then_on),
 		CASE(a_line_has_what_came_since_the_last_one),
+		CASE(read_cache_is_the_process_s),
+		CASE(all_of_the_read_cache_is_named),
+		CASE(read_cache_is_counted_anew),
 		CASE(reset_is_for_visitors_only),
 		CASE(reset_counts_the_session_anew_for_visitors),
 	};

@@ -115,6 +115,30 @@ static void file_takes_no_more_workers_than_for_attributes(void **state)
 	casync_revive_end(rig.obj);
 }
 
+/* The same for all files of a mount: for the look-up of a READ, and for the
+ * opening of its file. */
+static void full_mount_revives_nothing(void **state)
+{
+	uint32_t *inside =
+		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+
+	(void)state;
+	open_fd(FSAL_O_READ);
+	new_client();
+	*inside = 200;
+	assert_int_equal(casync_revive_begin(rig.obj), -ETIME);
+	assert_int_equal(casync_revive_fd(rig.obj, fd), -ETIME);
+	assert_ptr_equal(fd->fh, old_fh);
+	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	assert_int_equal(*inside, 200);
+	*inside = 0;
+	assert_int_equal(casync_revive_begin(rig.obj), 0);
+	assert_int_equal(casync_revive_fd(rig.obj, fd), 0);
+	casync_revive_end(rig.obj);
+	assert_int_equal(*inside, 0);
+}
+
 /* Two exports, or two entries of Ganesha's cache. */
 static void objects_of_an_inode_share_its_reference(void **state)
 {
@@ -392,6 +416,7 @@ static const struct CMUnitTest plain_tests[] = {
 	REVIVE_CASE(object_of_this_client_is_not_looked_up),
 	REVIVE_CASE(object_of_a_lost_client_is_looked_up_once),
 	REVIVE_CASE(file_takes_no_more_workers_than_for_attributes),
+	REVIVE_CASE(full_mount_revives_nothing),
 	REVIVE_CASE(objects_of_an_inode_share_its_reference),
 	REVIVE_CASE(object_of_the_lost_client_shares_nothing),
 	REVIVE_CASE(without_a_client_nothing_begins),

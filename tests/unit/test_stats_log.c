@@ -52,6 +52,9 @@ static void idle_export_has_zeros(void **state)
 		"in flight 0 (peak 0), waiting 0, asked to retry 0, "
 		"slow 0; completed inline 0, deferred closes 0, ends of file 0, "
 		"caps released 0 kept 0, invalidates 0; "
+		"read cache of all exports: hits 0 of 0 bytes, misses 0, "
+		"evictions 0, invalidated own 0 foreign 0, "
+		"used 0 of 0 bytes; "
 		"reconnects 0, locks lost 0; session serves");
 }
 
@@ -85,6 +88,15 @@ static void everything_is_in_its_place(void **state)
 	view.session_counts = (struct casync_session_counts){.reconnects = 13,
 							     .locks_lost = 14};
 	casync_metrics_add_up(&metrics, &view.totals);
+	view.cache.of[CASYNC_CM_HITS] = 21;
+	view.cache.of[CASYNC_CM_HIT_BYTES] = 22;
+	view.cache.of[CASYNC_CM_MISSES] = 23;
+	view.cache.of[CASYNC_CM_EVICTIONS] = 24;
+	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_OWN] = 25;
+	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = 26;
+	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = 27;
+	view.cache.of[CASYNC_CM_USED_BYTES] = 28;
+	view.cache.of[CASYNC_CM_BUDGET_BYTES] = 29;
 	view.inflight = (struct casync_inflight_look){
 		.ops = 3, .peak_ops = 9, .waiting = 4};
 	assert_string_equal(
@@ -97,6 +109,9 @@ static void everything_is_in_its_place(void **state)
 		"in flight 3 (peak 9), waiting 4, asked to retry 1, "
 		"slow 6; completed inline 7, deferred closes 8, ends of file 9, "
 		"caps released 10 kept 11, invalidates 12; "
+		"read cache of all exports: hits 21 of 22 bytes, misses 23, "
+		"evictions 24, invalidated own 25 foreign 26, "
+		"used 28 of 29 bytes; "
 		"reconnects 13, locks lost 14; session lost");
 }
 

@@ -31,6 +31,7 @@ class Nfs:
     probe_on: str = "file"
     warmup_s: float = 0.5
     stages: bool = False        # read the plugin's latency breakdown
+    warm: bool = False          # the file is read before
 
 
 @dataclass(frozen=True)
@@ -46,6 +47,7 @@ class Fio:
     vers: str = "4.2"           # of NFS, where a mount is NFS
     opts: str = ""
     warm: bool = False          # the file is read into the page cache before
+    once: bool = False          # all of the file, with empty caches, not a time
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,11 @@ def prepare(world: World, system: System, load: Load) -> None:
         if load.warm:
             path = where + folder_of(system.name, load.files)
             client.run(f"cat {path}/{load.files.name}.0 >/dev/null")
+        if load.once:
+            client.run("echo 3 >/proc/sys/vm/drop_caches")
+    elif isinstance(load, Nfs):
+        if load.warm:
+            _read_before(world, system, load)
     elif isinstance(load, Meta) and load.version != "3":
         if system.kind != "fuse":
             world.client(system, load.version, "actimeo=0")
@@ -52,6 +57,19 @@ def prepare(world: World, system: System, load: Load) -> None:
 
 
 # nfsload
+
+def _read_before(world: World, system: System, load: Nfs) -> None:
+    """Twice: a cache that is full of another file gives way at the second
+    time only."""
+    at = world.nfs(system)
+    nfsload("--server", at["server"], "--port", at["port"], "--mount-port",
+            at["mount_port"], "--export",
+            at["export"] + folder_of(system.name, load.files),
+            "--name", load.files.name, "--file-size", load.files.size,
+            "--mix", "read=100", "--block-size", "1M", "--connections", 1,
+            "--depth", 4, "--pattern", "sequential", "--warmup", 0,
+            "--count", 2 * load.files.size // MIB, "--seconds", 60)
+
 
 def _nfs(world: World, system: System, load: Nfs, seconds: float,
          seed: int) -> tuple[dict[str, float], int]:
@@ -137,9 +155,10 @@ def _fio(world: World, system: System, load: Fio, seconds: float,
          seed: int) -> tuple[dict[str, float], int]:
     words = ["fio", "--name=job", f"--rw={load.rw}", f"--bs={load.bs}",
              f"--iodepth={load.depth}", f"--randseed={seed}",
-             "--norandommap", "--time_based", f"--runtime={seconds:g}",
-             "--group_reporting", f"--numjobs={load.jobs}", *load.more,
-             "--output-format=json"]
+             "--norandommap", "--group_reporting", f"--numjobs={load.jobs}",
+             *load.more, "--output-format=json"]
+    if not load.once:
+        words += ["--time_based", f"--runtime={seconds:g}"]
     if system.kind == "rbd":
         return of_fio(_local([*words, "--ioengine=rbd", "--clientname=admin",
                               f"--pool={POOL}", f"--rbdname={IMAGE}"]))

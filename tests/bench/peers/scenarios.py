@@ -16,6 +16,7 @@ IO = Files("io", 256 * MIB)
 SLOW = Files("slow", 64 * MIB)
 APPEND = Files("append", 0)
 HOT = Files("hot", 64 * MIB)
+CACHED = Files("cached", 128 * MIB)
 THOUSAND = Files("many", 64 << 10, count=1000)
 
 # What is shown of a case, the first is what is compared.
@@ -66,7 +67,9 @@ def _kernel_clients() -> Scenario:
             ("randread", "4k", "random read, 4 KiB", RATE)):
         cases.append(Case(
             rw, f"{title}, 64 in flight, direct", (*CLIENTS, "quiet"),
-            Fio(IO, rw, bs, 64), show=show, quick=("casync", "kcephfs")))
+            Fio(IO, rw, bs, 64), show=show,
+            quick=(*GATEWAYS, "kcephfs") if rw == "read" else
+            ("casync", "kcephfs")))
     return Scenario("S0", "kcephfs against an NFS gateway, in the kernel "
                     "client (Linux, NFSv4.2)", tuple(cases))
 
@@ -185,7 +188,8 @@ def _getattr() -> Scenario:
         "saturate the gateway",
         tuple(Case(name, f"beside {title}", GATEWAYS, load,
                    show=("getattr_p99_us", "getattr_p50_us",
-                         "getattr_corrected_p99_us", "per_s"))
+                         "getattr_corrected_p99_us", "per_s"),
+                   quick=("casync", "ceph") if name.startswith("read") else ())
               for name, title, load in loads),
         overview=("getattr_p99_us",))
 
@@ -262,6 +266,44 @@ def _mixed() -> Scenario:
               show=("per_s", "create_p99_us", "write_p99_us"))))
 
 
+def _reads() -> Scenario:
+    """Reads that the read cache answers, and reads that it cannot answer."""
+    memory = ("casync", "ceph", "cephasync", "oc")
+    disk = ("tenth", "ceph", "cephasync")
+    cached = Nfs(CACHED, "read=100", warm=True)
+    missing = Nfs(IO, "read=100")
+    return Scenario(
+        "reads", "Reads from memory: a file of 128 MiB that was read before; "
+        "and not from memory: a file of 256 MiB, 10 times the cache",
+        (Case("cached-4k", "cached, random, 4 KiB, 128 in flight", memory,
+              cached, quick=memory),
+         Case("cached-one", "cached, random, 4 KiB, one at a time", memory,
+              replace(cached, connections=1, depth=1), show=LATENCY,
+              quick=memory),
+         Case("cached-1m", "cached, random, 1 MiB, 16 in flight", memory,
+              replace(cached, block="1M", depth=4), show=STREAM,
+              quick=memory),
+         Case("missing-4k", "missing, random, 4 KiB, 128 in flight", disk,
+              missing, quick=disk),
+         Case("missing-1m", "missing, random, 1 MiB, 16 in flight", disk,
+              replace(missing, block="1M", depth=4), show=STREAM,
+              quick=disk),
+         *(Case(f"stream-{block}", f"missing, one stream, {block[:-1]} KiB, "
+                "one at a time", disk,
+                replace(missing, block=block, connections=1, depth=1,
+                        pattern="sequential"), quick=disk)
+           for block in ("4k", "64k")),
+         *(Case(name, f"missing, kernel client, buffered, {title}",
+                (*disk, "kcephfs"),
+                Fio(IO, rw, bs, 1, direct=False, once=True), show=STREAM,
+                quick=("tenth", "ceph"))
+           for name, title, rw, bs in (
+               ("dd", "4 KiB after 4 KiB, as dd bs=4k", "read", "4k"),
+               ("dd-64k", "as dd bs=64k", "read", "64k"),
+               # After each block two back.
+               ("tac", "8 KiB before 8 KiB, as tac", "read:-16k", "8k")))))
+
+
 def _names() -> Scenario:
     phases = ("create_per_s", "stat_per_s", "readdir_per_s",
               "rename_per_s", "unlink_per_s")
@@ -292,7 +334,7 @@ def _small_files() -> Scenario:
 SCENARIOS = (
     _small_writes("S2", Env(), "memstore"), _large(), _log(), _one(),
     _kernel_clients(), _large_writes(), _sync_table(), _buffered(),
-    _getattr(), _mixed(), _names(), _small_files(),
+    _getattr(), _mixed(), _reads(), _names(), _small_files(),
     _streams(1), _streams(4), _streams(32),
     _slow(0), _slow(2), _slow(20), _slow(100),
     _small_writes("bluestore", Env("bluestore"), "BlueStore"),

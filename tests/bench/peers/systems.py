@@ -25,7 +25,11 @@ _ALL = (
            "CEPH_ASYNC", ("Stable_Write = full;",)),
     System("single", "CEPH_ASYNC, Gather_Bytes = 0: adjacent writes apart",
            "ganesha", "CEPH_ASYNC", ("Gather_Bytes = 0;",)),
+    System("tenth", "CEPH_ASYNC with a read cache of 25 MiB", "ganesha",
+           "CEPH_ASYNC", block=("Cache_Bytes = 26214400;",)),
     System("ceph", "FSAL_CEPH, blocking (its default)", "ganesha", "CEPH"),
+    System("oc", "FSAL_CEPH, blocking, Client_OC = true", "ganesha", "CEPH",
+           block=("Client_OC = true;",)),
     System("cephasync", "FSAL_CEPH, async = true", "ganesha", "CEPH",
            block=("async = true;",)),
     # The plugin turns off Ceph's debug messages in memory (debug_client

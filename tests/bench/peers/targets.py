@@ -35,13 +35,15 @@ def _own(scenario: str, case: str, figure: str,
     return value
 
 
-def _to_better(scenario: str, case: str, figure: str) -> Value:
-    """Against the better of FSAL_CEPH's two modes, round by round."""
+def _to_better(scenario: str, case: str, figure: str, over: str = "casync",
+               modes: tuple[str, ...] = ("ceph", "cephasync")) -> Value:
+    """Against the better of FSAL_CEPH's modes, round by round."""
     def value(runs: list[Run]) -> dict[str, float] | None:
         return figures.divided(
-            figures.by_round(runs, (scenario, case, "casync"), figure),
-            figures.better(runs, [(scenario, case, "ceph"),
-                                  (scenario, case, "cephasync")], figure))
+            figures.by_round(runs, (scenario, case, over), figure),
+            figures.better(runs, [(scenario, case, mode)
+                                  for mode in modes],
+                           figure))
     return value
 
 
@@ -65,12 +67,20 @@ TARGETS = (
            1.05, _ratio("S2", "read", "ceph")),
     Target(f"{_KERNEL}: sequential write / kcephfs", ">=", 1.5,
            _ratio("S0", "write", "kcephfs", "mib_s")),
-    Target(f"{_KERNEL}: sequential read / kcephfs", ">=", 1.5,
+    Target(f"{_KERNEL}: sequential read / kcephfs", ">=", 1.8,
            _ratio("S0", "read", "kcephfs", "mib_s")),
-    Target(f"{_KERNEL}: random write / kcephfs", ">=", 1.1,
+    Target(f"{_KERNEL}: sequential read / the better FSAL_CEPH mode", ">=", 1,
+           _to_better("S0", "read", "mib_s")),
+    Target(f"{_KERNEL}: random write / kcephfs", ">=", 1.2,
            _ratio("S0", "randwrite", "kcephfs")),
-    Target(f"{_KERNEL}: random read / kcephfs", ">=", 1.1,
+    Target(f"{_KERNEL}: random read / kcephfs", ">=", 1.2,
            _ratio("S0", "randread", "kcephfs")),
+    Target("GETATTR p99 beside saturating 4 KiB reads / FSAL_CEPH blocking",
+           "<=", 1, _ratio("S4-getattr", "read-4k", "ceph",
+                           "getattr_p99_us")),
+    Target("GETATTR p99 beside saturating 1 MiB reads / FSAL_CEPH blocking",
+           "<=", 1, _ratio("S4-getattr", "read-1m", "ceph",
+                           "getattr_p99_us")),
     Target("1 MiB write / the better FSAL_CEPH mode", ">=", 1.05,
            _to_better("large", "write", "mib_s")),
     Target("1 MiB read / the better FSAL_CEPH mode", ">=", 1.05,
@@ -88,6 +98,34 @@ TARGETS = (
            "<=", 0.5, _ratio("one", "stable-write", "ceph", "mean_us")),
     Target("one at a time: 4 KiB read latency / FSAL_CEPH blocking", "<=",
            1.05, _ratio("one", "read", "ceph", "mean_us")),
+    Target("4 KiB random read, 128 in flight, cached / FSAL_CEPH blocking",
+           ">=", 2.0, _ratio("reads", "cached-4k", "ceph")),
+    Target("4 KiB random read, 128 in flight, cached / FSAL_CEPH Client_OC",
+           ">=", 1.2, _ratio("reads", "cached-4k", "oc")),
+    Target("one at a time: cached 4 KiB read latency / FSAL_CEPH blocking",
+           "<=", 0.4, _ratio("reads", "cached-one", "ceph", "mean_us")),
+    Target("one at a time: cached 4 KiB read latency / FSAL_CEPH Client_OC",
+           "<=", 1.0, _ratio("reads", "cached-one", "oc", "mean_us")),
+    Target("4 KiB random read, 128 in flight, missing / FSAL_CEPH blocking",
+           ">=", 1.05, _ratio("reads", "missing-4k", "ceph", over="tenth")),
+    Target("the same, p99 / FSAL_CEPH blocking", "<=", 1.0,
+           _ratio("reads", "missing-4k", "ceph", "p99_us", over="tenth")),
+    Target("1 MiB read, 16 in flight, cached / the better FSAL_CEPH mode",
+           ">=", 1.5, _to_better("reads", "cached-1m", "mib_s",
+                                 modes=("ceph", "cephasync", "oc"))),
+    Target("1 MiB read, 16 in flight, missing / the better FSAL_CEPH mode",
+           ">=", 1.05, _to_better("reads", "missing-1m", "mib_s",
+                                  over="tenth")),
+    Target("one stream of 4 KiB reads, missing / FSAL_CEPH blocking", ">=", 5,
+           _ratio("reads", "stream-4k", "ceph", over="tenth")),
+    Target("one stream of 64 KiB reads, missing / FSAL_CEPH blocking", ">=",
+           2, _ratio("reads", "stream-64k", "ceph", over="tenth")),
+    Target("kernel client, missing, buffered 4 KiB reads as dd / FSAL_CEPH "
+           "blocking", ">=", 1.5,
+           _ratio("reads", "dd", "ceph", "mib_s", over="tenth")),
+    Target("kernel client, missing, buffered 8 KiB reads as tac / FSAL_CEPH "
+           "blocking", ">=", 1.5,
+           _ratio("reads", "tac", "ceph", "mib_s", over="tenth")),
     Target("Ganesha CPU per stable 4 KiB write / FSAL_CEPH blocking", "<=",
            0.5, _ratio("S2", "stable-write", "ceph", "cpu_us")),
 )

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <pthread.h>
+
+#include "budget.h"
+#include "evict.h"
+#include "file_locks.h"
+#include "policy.h"
+
+/* Buffers of a detached index that are freed at once. */
+#define REAP 16
+
+/* A request for memory gives up after as many evictions: 1 MiB may need 256 of
+ * 4 KiB, each followed by a trim, and other threads take some of the room. */
+#define ATTEMPTS 2048
+
+/* A buffer may have this part of the budget. */
+#define LARGEST_PART 4
+
+static pthread_mutex_t evict_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct casync_cache_index *evict_detached;
+
+struct casync_cache_index *casync_cache_detach(struct casync_cache_file *file)
+{
+	struct casync_cache_index *index = file->index;
+
+	if (index != NULL) {
+		index->file = NULL;
+		__atomic_store_n(&file->index, NULL, __ATOMIC_RELAXED);
+	}
+	return index;
+}
+
+/* The reference of the queue, if it is queued, and that of the index. */
+static void evict_give_up(struct casync_cache_buffer *buf)
+{
+	if (casync_cache_policy_remove(buf))
+		casync_cache_buffer_release(buf);
+	casync_cache_buffer_release(buf);
+}
+
+void casync_cache_drop(struct casync_cache_buffer *dropped)
+{
+	struct casync_cache_buffer *next;
+
+	for (; dropped != NULL; dropped = next) {
+		next = dropped->dropped;
+		evict_give_up(dropped);
+	}
+}
+
+/* Frees up to REAP buffers.  @return Whether the index was empty, and is freed.
+ * The caller alone knows it, but for those who evict one of its buffers. */
+static bool evict_reap(struct casync_cache_index *index)
+{
+	struct casync_cache_buffer *buf;
+	unsigned int i;
+
+	for (i = 0; i < REAP; i++) {
+		casync_cache_lock(index->lock);
+		buf = casync_cache_index_any(index);
+		if (buf != NULL)
+			casync_cache_index_remove(buf);
+		casync_cache_unlock(index->lock);
+		if (buf == NULL) {
+			casync_cache_index_free(index);
+			return true;
+		}
+		evict_give_up(buf);
+	}
+	return false;
+}
+
+static void evict_keep_detached(struct casync_cache_index *index)
+{
+	pthread_mutex_lock(&evict_lock);
+	index->next = evict_detached;
+	/* Released so for the look without the lock. */
+	__atomic_store_n(&evict_detached, index, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&evict_lock);
+}
+
+static struct casync_cache_index *evict_take_detached(void)
+{
+	struct casync_cache_index *index;
+
+	if (__atomic_load_n(&evict_detached, __ATOMIC_RELAXED) == NULL)
+		return NULL;
+	pthread_mutex_lock(&evict_lock);
+	index = evict_detached;
+	if (index != NULL)
+		__atomic_store_n(&evict_detached, index->next,
+				 __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&evict_lock);
+	return index;
+}
+
+void casync_cache_bury(struct casync_cache_index *index,
+		       enum casync_cache_loss loss)
+{
+	if (index == NULL)
+		return;
+	casync_cache_count(&casync_cache_counts.losses[loss], 1);
+	if (!evict_reap(index))
+		evict_keep_detached(index);
+}
+
+static bool evict_from_detached(void)
+{
+	struct casync_cache_index *index = evict_take_detached();
+
+	if (index == NULL)
+		return false;
+	if (!evict_reap(index))
+		evict_keep_detached(index);
+	return true;
+}
+
+/* A buffer that the policy took out of its queue, with that reference. */
+static void evict_victim(struct casync_cache_buffer *buf)
+{
+	struct casync_cache_index *index, *emptied = NULL;
+
+	casync_cache_lock(buf->lock);
+	index = buf->index;
+	if (index != NULL) {
+		casync_cache_index_remove(buf);
+		/* A detached one is freed by whoever empties it. */
+		if (casync_cache_index_empty(index) && index->file != NULL)
+			emptied = casync_cache_detach(index->file);
+	}
+	casync_cache_unlock(buf->lock);
+	if (emptied != NULL)
+		casync_cache_index_free(emptied);
+	casync_cache_count(&casync_cache_counts.evictions, 1);
+	casync_cache_count(&casync_cache_counts.evicted_bytes, buf->room);
+	if (index != NULL)
+		casync_cache_buffer_release(buf);
+	casync_cache_buffer_release(buf);
+}
+
+static bool evict_by_policy(bool all)
+{
+	struct casync_cache_buffer *buf = casync_cache_policy_victim(all);
+
+	if (buf != NULL)
+		evict_victim(buf);
+	return buf != NULL;
+}
+
+/* Frees something, if there is something. */
+static bool evict_some(void)
+{
+	return casync_cache_buffer_trim() || evict_from_detached() ||
+	       evict_by_policy(false);
+}
+
+bool casync_cache_make_room(uint64_t bytes)
+{
+	unsigned int i;
+
+	for (i = 0; i < ATTEMPTS; i++) {
+		if (casync_cache_used() + bytes <= casync_cache_budget())
+			return true;
+		if (!evict_some())
+			return false;
+	}
+	return false;
+}
+
+void casync_cache_meet_budget(void)
+{
+	bool off = casync_cache_budget() == 0;
+
+	casync_cache_buffer_trim_all();
+	while (off && (evict_from_detached() || evict_by_policy(true)))
+		;
+	while (casync_cache_used() > casync_cache_budget() && evict_some())
+		;
+}
+
+static struct casync_cache_buffer *evict_allocate(unsigned int share,
+						  uint32_t length)
+{
+	struct casync_cache_buffer *buf;
+	unsigned int i;
+
+	for (i = 0; i < ATTEMPTS; i++) {
+		buf = casync_cache_buffer_take(share, length);
+		if (buf != NULL)
+			return buf;
+		if (!evict_some())
+			return NULL;
+	}
+	return NULL;
+}
+
+struct casync_cache_buffer *casync_cache_buffer_new(uint16_t owner,
+						    uint32_t length)
+{
+	uint64_t budget = casync_cache_budget();
+	struct casync_cache_buffer *buf = NULL;
+
+	if (budget == 0)
+		return NULL;
+	if (length > 0 && length % CASYNC_CACHE_PAGE == 0 &&
+	    length <= CASYNC_CACHE_BUFFER_MAX &&
+	    length <= budget / LARGEST_PART)
+		buf = evict_allocate(casync_cache_share(owner), length);
+	if (buf == NULL)
+		casync_cache_count(&casync_cache_counts.no_buffer, 1);
+	return buf;
+}

@@ -1,0 +1,466 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "fsal.h"
+#include "nfs_proto_data.h"
+
+#include "budget.h"
+#include "callers.h"
+#include "clock.h"
+#include "export.h"
+#include "object.h"
+#include "on_thread.h"
+#include "op.h"
+#include "read_cache.h"
+
+/* The size needs Fs; the version comes only with As, Ls and Xs beside it. */
+#define WITNESS                                                  \
+	(CEPH_STATX_SIZE | CEPH_STATX_MTIME | CEPH_STATX_CTIME | \
+	 CEPH_STATX_VERSION)
+
+/* Of the mount's room, which calls that are needed want, too. */
+#define HALF 2
+
+/* Buffers of a hit: 1 MiB in pages, and one for an unaligned offset. */
+#define SEGMENTS 257
+
+static uint64_t read_cache_ns(const struct timespec *time)
+{
+	return (uint64_t)time->tv_sec * CASYNC_NS_PER_S +
+	       (uint64_t)time->tv_nsec;
+}
+
+/* Not shorter than it is.  Two at once: one of them may be lost, no harm. */
+static void read_cache_do_without(struct casync_cached_file *cached,
+				  uint64_t for_ns)
+{
+	uint64_t until_ns = casync_now_ns() + for_ns;
+
+	if (until_ns >
+	    __atomic_load_n(&cached->bypass_until_ns, __ATOMIC_RELAXED))
+		__atomic_store_n(&cached->bypass_until_ns, until_ns,
+				 __ATOMIC_RELAXED);
+}
+
+static void read_cache_bypass(struct casync_cached_file *cached,
+			      enum casync_cache_bypass why, uint64_t ms)
+{
+	casync_cache_count(&casync_cache_counts.bypasses[why], 1);
+	read_cache_do_without(cached, ms * CASYNC_NS_PER_MS);
+}
+
+/* Several threads may learn at once; it need not be exact. */
+static uint64_t read_cache_learn(uint64_t *mean_ns, uint64_t sample_ns)
+{
+	uint64_t mean = __atomic_load_n(mean_ns, __ATOMIC_RELAXED);
+
+	mean = mean - mean / 8 + sample_ns / 8;
+	__atomic_store_n(mean_ns, mean, __ATOMIC_RELAXED);
+	return mean;
+}
+
+/*
+ * Only witnesses one after the other are learned from: whatever holds libcephfs'
+ * lock for a while holds up all that are under way.
+ */
+static void read_cache_learn_witness(struct casync_cached_file *cached,
+				     uint64_t began_ns, uint64_t now_ns)
+{
+	uint64_t read_ns = __atomic_load_n(&cached->read_ns, __ATOMIC_RELAXED);
+	uint64_t took_ns = now_ns - began_ns;
+
+	if (began_ns < __atomic_load_n(&cached->learned_ns, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&cached->learned_ns, now_ns, __ATOMIC_RELAXED);
+	/* One that took very long must not count for many. */
+	if (took_ns > 2 * read_ns)
+		took_ns = 2 * read_ns;
+	if (read_cache_learn(&cached->witness_ns, took_ns) <= read_ns)
+		return;
+	__atomic_store_n(&cached->witness_ns, 0, __ATOMIC_RELAXED);
+	read_cache_bypass(cached, CASYNC_CACHE_BYPASS_COSTLY,
+			  CASYNC_CACHE_COSTLY_BYPASS_MS);
+}
+
+static bool read_cache_applies(const struct casync_op *op)
+{
+	const struct casync_object *obj = op->obj;
+
+	return casync_cache_budget() != 0 && obj->cached != NULL &&
+	       !casync_on_completion_thread() &&
+	       obj->id.snapid == CEPH_NOSNAP &&
+	       casync_session_state(op->exp->session) ==
+		       CASYNC_SESSION_SERVES &&
+	       casync_now_ns() >= __atomic_load_n(&obj->cached->bypass_until_ns,
+						  __ATOMIC_RELAXED);
+}
+
+static int read_cache_getattr(const struct casync_op *op,
+			      struct ceph_statx *stx)
+{
+	uint64_t generation = casync_file_size_generation(op->obj);
+	int rc = ceph_ll_getattr(casync_export_ceph(op->exp), op->obj->inode,
+				 stx, WITNESS, 0, op->exp->root_perms);
+
+	if (rc == 0 && stx->stx_size != casync_file_size_hint(op->obj))
+		casync_file_size_seen(op->obj, stx->stx_size, generation);
+	return rc;
+}
+
+/* The two limits are the file's and the mount's: an MDS that does not answer
+ * must not keep all workers. */
+static bool read_cache_enter_witness(const struct casync_op *op)
+{
+	struct casync_waiter_limit *limit = &op->obj->getattr;
+
+	if (!casync_waiter_limit_try(limit, CASYNC_LANE_WORKER,
+				     CASYNC_CACHE_WITNESSES))
+		return false;
+	if (casync_callers_try(op->exp->mount, HALF))
+		return true;
+	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
+	return false;
+}
+
+/* Ask for the file's version, if there is room to wait. */
+static bool read_cache_witness(struct casync_op *op, struct ceph_statx *stx)
+{
+	uint64_t began_ns, now_ns, took_us;
+	int rc;
+
+	if (!read_cache_enter_witness(op)) {
+		casync_cache_count(&casync_cache_counts.no_witness, 1);
+		return false;
+	}
+	began_ns = casync_now_ns();
+	rc = read_cache_getattr(op, stx);
+	now_ns = casync_now_ns();
+	took_us = (now_ns - began_ns) / CASYNC_NS_PER_US;
+	op->witness_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
+	read_cache_learn_witness(op->obj->cached, began_ns, now_ns);
+	casync_callers_leave(op->exp->mount);
+	casync_waiter_limit_leave(&op->obj->getattr, CASYNC_LANE_WORKER);
+	return rc == 0 && (stx->stx_mask & WITNESS) == WITNESS;
+}
+
+static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
+					      const struct ceph_statx *stx)
+{
+	return (struct casync_cache_tag){
+		.change = stx->stx_version,
+		.size = stx->stx_size,
+		.mtime_ns = read_cache_ns(&stx->stx_mtime),
+		.ctime_ns = read_cache_ns(&stx->stx_ctime),
+		.generation = casync_guard_generation(
+			casync_mount_guard(op->exp->mount)),
+	};
+}
+
+/* C1.  How long until the version has settled; at most the whole time. */
+static uint64_t read_cache_settles_in_ns(const struct casync_cache_tag *tag)
+{
+	const uint64_t whole_ns = CASYNC_CACHE_SETTLE_MS * CASYNC_NS_PER_MS;
+	struct timespec now;
+	uint64_t now_ns;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	now_ns = read_cache_ns(&now);
+	if (now_ns < tag->ctime_ns)
+		return whole_ns;
+	now_ns -= tag->ctime_ns;
+	return now_ns < whole_ns ? whole_ns - now_ns : 0;
+}
+
+/* Until then nothing is cached, and nothing can be found: do not ask the MDS
+ * again and again for a file that somebody writes. */
+static bool read_cache_settled(struct casync_cached_file *cached,
+			       const struct casync_cache_tag *tag)
+{
+	uint64_t wait_ns = read_cache_settles_in_ns(tag);
+
+	if (wait_ns == 0)
+		return true;
+	read_cache_do_without(cached, wait_ns);
+	return false;
+}
+
+static void read_cache_release(void *buffer)
+{
+	casync_cache_buffer_release(buffer);
+}
+
+/* May the reply be sent from another buffer?  Only Ganesha's worker can tell:
+ * it has the request's own op_ctx, which is part of the request. */
+static bool read_cache_may_share(const struct fsal_io_arg *arg)
+{
+	const struct nfs_request *request;
+
+	if (op_ctx->req_type != NFS_REQUEST || op_ctx->is_rdma_buff_used ||
+	    arg->iov_count != 1 || arg->iov_release == NULL)
+		return false;
+	request = container_of(op_ctx, struct nfs_request, op_context);
+	return request->svc.rq_msg.cb_cred.oa_flavor != RPCSEC_GSS;
+}
+
+/* The reply takes the caller's reference. */
+static void read_cache_share(struct fsal_io_arg *arg,
+			     struct casync_cache_buffer *buf, const void *data,
+			     size_t bytes)
+{
+	arg->iov_release(arg->release_data);
+	arg->iov[0] = (struct iovec){(void *)data, bytes};
+	arg->iov_release = read_cache_release;
+	arg->release_data = buf;
+}
+
+/* Copy to the caller's buffers, from a position in them. */
+static void read_cache_copy(const struct fsal_io_arg *arg, size_t at,
+			    const char *data, size_t bytes)
+{
+	const struct iovec *iov = arg->iov;
+	size_t take;
+
+	for (; bytes != 0; iov++) {
+		if (at >= iov->iov_len) {
+			at -= iov->iov_len;
+			continue;
+		}
+		take = iov->iov_len - at < bytes ? iov->iov_len - at : bytes;
+		memcpy((char *)iov->iov_base + at, data, take);
+		data += take;
+		bytes -= take;
+		at = 0;
+	}
+}
+
+static void read_cache_answer(struct casync_op *op,
+			      const struct casync_cache_segment *segments,
+			      unsigned int count)
+{
+	unsigned int i;
+
+	op->amount_bytes = 0;
+	if (count == 1 && read_cache_may_share(op->arg)) {
+		op->amount_bytes = segments[0].bytes;
+		read_cache_share(op->arg, segments[0].buffer, segments[0].data,
+				 segments[0].bytes);
+		return;
+	}
+	for (i = 0; i < count; i++) {
+		read_cache_copy(op->arg, op->amount_bytes, segments[i].data,
+				segments[i].bytes);
+		op->amount_bytes += segments[i].bytes;
+		casync_cache_buffer_release(segments[i].buffer);
+	}
+}
+
+static bool read_cache_hit(struct casync_op *op,
+			   const struct casync_cache_tag *tag)
+{
+	struct casync_cache_segment segments[SEGMENTS];
+	unsigned int count;
+	bool at_end;
+
+	count = casync_cache_get(&op->obj->cached->file, tag, op->offset,
+				 op->length_bytes, segments, SEGMENTS, &at_end);
+	if (count == 0)
+		return false;
+	read_cache_answer(op, segments, count);
+	/* The tag knows the end of the file, even if no page there is known. */
+	op->end_of_file = op->offset + op->amount_bytes >= tag->size;
+	return true;
+}
+
+/* Whole pages, up to the end of the file. */
+static struct casync_range read_cache_pages(struct casync_range range,
+					    uint64_t size)
+{
+	uint64_t begin = range.offset & ~(uint64_t)(CASYNC_CACHE_PAGE - 1);
+	uint64_t end = range.offset + range.bytes + CASYNC_CACHE_PAGE - 1;
+
+	end &= ~(uint64_t)(CASYNC_CACHE_PAGE - 1);
+	if (end > size)
+		end = size;
+	return (struct casync_range){begin, (size_t)(end - begin)};
+}
+
+static bool read_cache_fetch(struct casync_op *op, struct casync_range range,
+			     const struct casync_cache_tag *tag, uint64_t epoch)
+{
+	size_t pages = (range.bytes + CASYNC_CACHE_PAGE - 1) /
+		       CASYNC_CACHE_PAGE * CASYNC_CACHE_PAGE;
+	struct casync_cache_buffer *buf;
+	struct casync_fill *fill;
+
+	if (pages > CASYNC_CACHE_BUFFER_MAX)
+		return false;
+	buf = casync_cache_buffer_new(op->exp->export.export_id,
+				      (uint32_t)pages);
+	if (buf == NULL)
+		return false;
+	fill = gsh_malloc(sizeof(*fill));
+	*fill = (struct casync_fill){
+		.buffer = buf,
+		.tag = *tag,
+		.epoch = epoch,
+		.wanted = {op->offset, op->length_bytes},
+		.shares = read_cache_may_share(op->arg),
+		.iov = {buf->data, range.bytes},
+	};
+	op->fill = fill;
+	op->offset = range.offset;
+	op->length_bytes = range.bytes;
+	return true;
+}
+
+/* Have the READ fetch whole pages, and more if it is one of a stream. */
+static void read_cache_plan_fill(struct casync_op *op, int stream,
+				 const struct casync_cache_tag *tag,
+				 uint64_t epoch)
+{
+	struct casync_range own = {op->offset, op->length_bytes};
+	struct casync_range more;
+
+	if (op->offset + op->length_bytes > tag->size)
+		return;
+	more = casync_read_ahead_plan(&op->obj->cached->ahead, stream,
+				      own.offset, own.bytes);
+	more = read_cache_pages(more, tag->size);
+	own = read_cache_pages(own, tag->size);
+	if (more.bytes > own.bytes &&
+	    casync_inflight_grow(&op->exp->inflight, &op->entry,
+				 more.bytes - own.bytes) &&
+	    read_cache_fetch(op, more, tag, epoch))
+		return;
+	(void)read_cache_fetch(op, own, tag, epoch);
+}
+
+bool casync_read_cache_find(struct casync_op *op)
+{
+	struct casync_cached_file *cached = op->obj->cached;
+	struct casync_cache_tag tag;
+	struct ceph_statx stx;
+	uint64_t epoch;
+	int stream;
+
+	if (!read_cache_applies(op))
+		return false;
+	stream = casync_read_ahead_note(&cached->ahead, op->offset,
+					op->length_bytes);
+	/* Before the witness: a write of ours between the two would put new
+	 * data under an old tag. */
+	epoch = casync_cache_epoch(&cached->file);
+	if (!read_cache_witness(op, &stx))
+		return false;
+	tag = read_cache_tag(op, &stx);
+	if (read_cache_hit(op, &tag))
+		return true;
+	if (casync_cache_was_outdated(&cached->file))
+		read_cache_bypass(cached, CASYNC_CACHE_BYPASS_FOREIGN,
+				  CASYNC_CACHE_BYPASS_MS);
+	else if (read_cache_settled(cached, &tag))
+		read_cache_plan_fill(op, stream, &tag, epoch);
+	return false;
+}
+
+/*
+ * Is it all of the buffer, or all up to the end of the file?  A READ that ended
+ * elsewhere saw another size than the witness.
+ */
+static bool read_cache_is_whole(const struct casync_op *op)
+{
+	const struct casync_fill *fill = op->fill;
+	uint64_t reach = op->offset + op->amount_bytes;
+
+	return reach == fill->tag.size ||
+	       (op->amount_bytes == fill->buffer->length &&
+		reach < fill->tag.size);
+}
+
+/* Of all that was fetched, what was asked for. */
+static const char *read_cache_trim(struct casync_op *op)
+{
+	const struct casync_range *wanted = &op->fill->wanted;
+	size_t before = wanted->offset - op->offset;
+
+	op->offset = wanted->offset;
+	if (op->amount_bytes <= before) {
+		op->amount_bytes = 0;
+		return op->fill->buffer->data;
+	}
+	op->amount_bytes -= before;
+	if (op->amount_bytes > wanted->bytes) {
+		op->amount_bytes = wanted->bytes;
+		op->end_of_file = false;
+	}
+	return (const char *)op->fill->buffer->data + before;
+}
+
+static void read_cache_use(struct casync_op *op)
+{
+	const struct casync_fill *fill = op->fill;
+	const char *data;
+
+	if (op->amount_bytes > fill->wanted.bytes)
+		casync_cache_buffer_read_ahead(
+			fill->buffer,
+			(uint32_t)(op->amount_bytes - fill->wanted.bytes));
+	if (read_cache_is_whole(op))
+		(void)casync_cache_put(
+			&op->obj->cached->file, &fill->tag, fill->epoch,
+			op->offset, (uint32_t)op->amount_bytes, fill->buffer);
+	data = read_cache_trim(op);
+	if (op->amount_bytes == 0)
+		return;
+	if (fill->shares) {
+		casync_cache_buffer_hold(fill->buffer);
+		read_cache_share(op->arg, fill->buffer, data, op->amount_bytes);
+	} else {
+		read_cache_copy(op->arg, 0, data, op->amount_bytes);
+	}
+}
+
+static void read_cache_end_fill(struct casync_op *op)
+{
+	if (!FSAL_IS_ERROR(op->status) && op->amount_bytes != 0)
+		read_cache_use(op);
+	casync_cache_buffer_release(op->fill->buffer);
+	gsh_free(op->fill);
+	op->fill = NULL;
+}
+
+void casync_read_cache_end_read(struct casync_op *op)
+{
+	struct casync_cached_file *cached = op->obj->cached;
+
+	if (op->part_count == 0 || cached == NULL)
+		return;
+	read_cache_learn(&cached->read_ns,
+			 casync_now_ns() - op->entry.since_ns -
+				 op->witness_us * CASYNC_NS_PER_US);
+	if (op->fill != NULL)
+		read_cache_end_fill(op);
+}
+
+void casync_read_cache_begin_change(struct casync_object *obj)
+{
+	if (obj->cached != NULL)
+		casync_cache_begin_write(&obj->cached->file);
+}
+
+void casync_read_cache_end_change(struct casync_object *obj)
+{
+	if (obj->cached != NULL)
+		casync_cache_end_write(&obj->cached->file);
+}
+
+void casync_read_cache_free(struct casync_cached_file *cached)
+{
+	if (cached == NULL)
+		return;
+	casync_cache_forget(&cached->file);
+	gsh_free(cached);
+}

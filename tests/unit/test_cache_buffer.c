@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <sys/mman.h>
+#include <time.h>
+
+#include "budget.h"
+#include "buffer.h"
+
+#define MANY 3000
+#define KIB 1024U
+
+static int up(void **state)
+{
+	(void)state;
+	casync_cache_budget_store(64U << 20);
+	return 0;
+}
+
+static int down(void **state)
+{
+	(void)state;
+	casync_cache_budget_store(0);
+	casync_cache_buffer_trim_all();
+	assert_int_equal(casync_cache_used(), 0);
+	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 0);
+	return 0;
+}
+
+static void class_fits_and_wastes_a_fifth_at_most(void **state)
+{
+	uint32_t pages, bytes, room;
+	unsigned int class, last = 0;
+
+	(void)state;
+	for (pages = 1; pages <= 256; pages++) {
+		bytes = pages * CASYNC_CACHE_PAGE;
+		class = casync_cache_class_of(bytes);
+		assert_in_range(class, last, CASYNC_CACHE_CLASSES - 1);
+		room = casync_cache_class_bytes(class);
+		assert_in_range(bytes, room - room / 5, room);
+		assert_int_equal(casync_cache_class_of(room), class);
+		last = class;
+	}
+	assert_int_equal(last, CASYNC_CACHE_CLASSES - 1);
+}
+
+/* More than one piece of memory; the sanitizers see whether it is there. */
+static void buffers_are_apart_and_aligned(void **state)
+{
+	static struct casync_cache_buffer *bufs[MANY];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < MANY; i++) {
+		bufs[i] = casync_cache_buffer_take(1, 4 * KIB);
+		assert_non_null(bufs[i]);
+		assert_int_equal((uintptr_t)bufs[i]->data % 4096, 0);
+		memset(bufs[i]->data, (int)(i % 251), 4 * KIB);
+	}
+	assert_int_equal(casync_cache_share_bytes(1), MANY * 4 * KIB);
+	for (i = 0; i < MANY; i++) {
+		assert_int_equal(*(unsigned char *)bufs[i]->data, i % 251);
+		assert_int_equal(((unsigned char *)bufs[i]->data)[4095],
+				 i % 251);
+		casync_cache_buffer_release(bufs[i]);
+	}
+	assert_int_equal(casync_cache_share_bytes(1), 0);
+}
+
+/* Used: their room and the headers; a free one stays within its bound. */
+static void free_memory_is_bounded(void **state)
+{
+	static struct casync_cache_buffer *bufs[16];
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 16; i++)
+		bufs[i] = casync_cache_buffer_take(0, 1024 * KIB);
+	assert_in_range(casync_cache_used(), 16 << 20, (16 << 20) + 4096);
+	for (i = 0; i < 16; i++)
+		casync_cache_buffer_release(bufs[i]);
+	/* A 32nd of 64 MiB. */
+	assert_int_equal(casync_cache_buffer_warm(), 2 << 20);
+	assert_in_range(casync_cache_used(), 2 << 20, (2 << 20) + 4096);
+	assert_true(casync_cache_buffer_trim());
+	assert_int_equal(casync_cache_buffer_warm(), 1 << 20);
+	assert_true(casync_cache_buffer_trim());
+	assert_false(casync_cache_buffer_trim());
+	assert_int_equal(casync_cache_used(), 0);
+}
+
+static void free_buffer_is_used_again(void **state)
+{
+	struct casync_cache_buffer *buf = casync_cache_buffer_take(0, 64 * KIB);
+	uint64_t mapped = casync_cache_read(&casync_cache_counts.mapped);
+	void *data = buf->data;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 100; i++) {
+		casync_cache_buffer_release(buf);
+		buf = casync_cache_buffer_take(0, 60 * KIB);
+		assert_ptr_equal(buf->data, data);
+		assert_int_equal(buf->length, 60 * KIB);
+		assert_int_equal(buf->hits, 0);
+	}
+	assert_int_equal(casync_cache_read(&casync_cache_counts.mapped),
+			 mapped);
+	casync_cache_buffer_release(buf);
+}
+
+static void last_reference_frees(void **state)
+{
+	struct casync_cache_buffer *buf = casync_cache_buffer_take(0, 4 * KIB);
+
+	(void)state;
+	casync_cache_buffer_hold(buf);
+	casync_cache_buffer_release(buf);
+	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 1);
+	casync_cache_buffer_release(buf);
+	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 0);
+	casync_cache_buffer_release(NULL);
+}
+
+/* A process under a lower budget gives free memory back as it comes. */
+static void nothing_stays_over_the_budget(void **state)
+{
+	struct casync_cache_buffer *bufs[2];
+
+	(void)state;
+	bufs[0] = casync_cache_buffer_take(0, 512 * KIB);
+	bufs[1] = casync_cache_buffer_take(0, 512 * KIB);
+	casync_cache_budget_store(600 * KIB);
+	casync_cache_buffer_release(bufs[0]);
+	assert_int_equal(casync_cache_buffer_warm(), 0);
+	assert_null(casync_cache_buffer_take(0, 512 * KIB));
+	casync_cache_buffer_release(bufs[1]);
+	assert_int_equal(casync_cache_buffer_warm(), 512 * KIB);
+}
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Prints what a free list is for; asserts nothing of it. */
+static void time_of_a_buffer_is_printed(void **state)
+{
+	const unsigned int rounds = 50;
+	struct casync_cache_buffer *buf;
+	uint64_t began = now_ns(), kept;
+	unsigned int i;
+	void *map;
+
+	(void)state;
+	for (i = 0; i < rounds; i++) {
+		buf = casync_cache_buffer_take(0, 1024 * KIB);
+		memset(buf->data, 1, 1024 * KIB);
+		casync_cache_buffer_release(buf);
+	}
+	kept = now_ns() - began;
+	began = now_ns();
+	for (i = 0; i < rounds; i++) {
+		map = mmap(NULL, 1024 * KIB, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		assert_ptr_not_equal(map, MAP_FAILED);
+		memset(map, 1, 1024 * KIB);
+		assert_int_equal(munmap(map, 1024 * KIB), 0);
+	}
+	print_message(
+		"1 MiB taken, written and freed: %llu ns; mapped anew: %llu ns\n",
+		(unsigned long long)kept / rounds,
+		(unsigned long long)(now_ns() - began) / rounds);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(class_fits_and_wastes_a_fifth_at_most),
+		CASE(buffers_are_apart_and_aligned),
+		CASE(free_memory_is_bounded),
+		CASE(free_buffer_is_used_again),
+		CASE(last_reference_frees),
+		CASE(nothing_stays_over_the_budget),
+		CASE(time_of_a_buffer_is_printed),
+	};
+
+	return cmocka_run_group_tests_name("cache_buffer", tests, NULL, NULL);
+}

@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "cache_rig.h"
+#include "file_locks.h"
+#include "index.h"
+
+/* Pages of the model's file. */
+#define PAGES 4096U
+#define ROUNDS 4000U
+
+static struct casync_cache_file file;
+static struct casync_cache_index *idx;
+
+static int up(void **state)
+{
+	struct casync_cache_tag tag = rig_tag(1);
+
+	(void)state;
+	casync_cache_budget_store(256 * MIB);
+	idx = casync_cache_index_new(&file, &tag);
+	assert_non_null(idx);
+	return 0;
+}
+
+static void give_up(struct casync_cache_buffer *dropped)
+{
+	struct casync_cache_buffer *next;
+
+	for (; dropped != NULL; dropped = next) {
+		next = dropped->dropped;
+		assert_null(dropped->index);
+		assert_int_equal(dropped->slots, 0);
+		casync_cache_buffer_release(dropped);
+	}
+}
+
+static int down(void **state)
+{
+	struct casync_cache_buffer *buf;
+
+	while ((buf = casync_cache_index_any(idx)) != NULL) {
+		casync_cache_index_remove(buf);
+		assert_int_equal(buf->slots, 0);
+		casync_cache_buffer_release(buf);
+	}
+	assert_true(casync_cache_index_empty(idx));
+	casync_cache_index_free(idx);
+	return rig_end(state);
+}
+
+/* The index has the only reference. */
+static struct casync_cache_buffer *enter(uint64_t page, uint32_t pages)
+{
+	struct casync_cache_buffer *buf =
+		casync_cache_buffer_take(0, pages * CASYNC_CACHE_PAGE);
+	struct casync_cache_buffer *dropped = NULL;
+
+	assert_non_null(buf);
+	buf->offset = page * PAGE;
+	buf->valid = buf->length;
+	assert_true(casync_cache_index_insert(idx, buf, &dropped));
+	casync_cache_buffer_release(buf);
+	give_up(dropped);
+	return buf;
+}
+
+static void page_is_found_in_its_buffer(void **state)
+{
+	struct casync_cache_buffer *one = enter(10, 1), *other = enter(15, 20);
+
+	(void)state;
+	assert_ptr_equal(casync_cache_index_find(idx, 10), one);
+	assert_null(casync_cache_index_find(idx, 9));
+	assert_null(casync_cache_index_find(idx, 11));
+	assert_ptr_equal(casync_cache_index_find(idx, 15), other);
+	assert_ptr_equal(casync_cache_index_find(idx, 34), other);
+	assert_null(casync_cache_index_find(idx, 35));
+	/* The same place in another leaf. */
+	assert_null(casync_cache_index_find(idx, 10 + (1ULL << 40)));
+}
+
+static void covers_means_each_page(void **state)
+{
+	(void)state;
+	enter(10, 1);
+	enter(11, 20);
+	assert_true(casync_cache_index_covers(idx, 10, 21));
+	assert_false(casync_cache_index_covers(idx, 9, 2));
+	assert_false(casync_cache_index_covers(idx, 30, 2));
+}
+
+/* The whole address range of a file. */
+static void far_pages_are_apart(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < 51; i++)
+		enter(UINT64_C(1) << i, 1);
+	for (i = 0; i < 51; i++)
+		assert_int_equal(
+			casync_cache_index_find(idx, UINT64_C(1) << i)->offset,
+			PAGE << i);
+}
+
+static void newer_buffer_takes_pages_over(void **state)
+{
+	uint64_t buffers = rig_stats().counts.buffers;
+	struct casync_cache_buffer *large, *small;
+
+	(void)state;
+	enter(5, 2);
+	enter(7, 1);
+	assert_int_equal(rig_stats().counts.buffers, buffers + 2);
+	large = enter(4, 8);
+	/* They had no page left, and were freed. */
+	assert_int_equal(rig_stats().counts.buffers, buffers + 1);
+	small = enter(5, 2);
+	assert_ptr_equal(casync_cache_index_find(idx, 4), large);
+	assert_ptr_equal(casync_cache_index_find(idx, 5), small);
+	assert_ptr_equal(casync_cache_index_find(idx, 6), small);
+	assert_ptr_equal(casync_cache_index_find(idx, 7), large);
+	assert_int_equal(large->slots, 6);
+}
+
+/* A table of thousands of leaves, made by growing, keeps all; and what it
+ * took is given back. */
+static void many_leaves(void **state)
+{
+	uint64_t used = casync_cache_used();
+	uint64_t i;
+
+	(void)state;
+	for (i = 0; i < 20000; i++)
+		enter(i * 37, 1);
+	for (i = 0; i < 20000 * 37; i++)
+		assert_int_equal(casync_cache_index_find(idx, i) != NULL,
+				 i % 37 == 0);
+	/* Header, leaf and table come to the data. */
+	assert_in_range((casync_cache_used() - used) / 20000, PAGE + 264,
+			PAGE + 320);
+	print_message("%llu bytes for a page of a random read\n",
+		      (unsigned long long)(casync_cache_used() - used) / 20000);
+}
+
+/* Against an array that says which buffer has which page. */
+static struct casync_cache_buffer *model[PAGES];
+
+static void compare_with_model(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < PAGES; i++)
+		assert_ptr_equal(casync_cache_index_find(idx, i), model[i]);
+}
+
+static void model_remove(struct casync_cache_buffer *buf)
+{
+	unsigned int i;
+
+	casync_cache_index_remove(buf);
+	for (i = 0; i < PAGES; i++) {
+		if (model[i] == buf)
+			model[i] = NULL;
+	}
+	casync_cache_buffer_release(buf);
+}
+
+static void random_buffers_are_as_in_the_model(void **state)
+{
+	struct casync_cache_buffer *buf;
+	uint32_t page, pages, i, round;
+
+	(void)state;
+	memset(model, 0, sizeof(model));
+	srandom(1);
+	for (round = 0; round < ROUNDS; round++) {
+		page = (uint32_t)random() % (PAGES - 256);
+		pages = 1 + (uint32_t)random() % (random() % 4 ? 4 : 256);
+		buf = model[page];
+		if (random() % 3 == 0 && buf != NULL) {
+			model_remove(buf);
+		} else {
+			buf = enter(page, pages);
+			for (i = page; i < page + pages; i++)
+				model[i] = buf;
+		}
+		if (round % 50 == 0)
+			compare_with_model();
+	}
+	compare_with_model();
+}
+
+/* Without memory nothing has changed: not even an empty leaf is left. */
+static void refused_insertion_leaves_nothing(void **state)
+{
+	struct casync_cache_buffer *dropped = NULL;
+	struct casync_cache_buffer *buf =
+		casync_cache_buffer_take(0, (uint32_t)MIB);
+	uint64_t used;
+
+	(void)state;
+	enter(3, 1);
+	used = casync_cache_used();
+	buf->valid = buf->length;
+	buf->offset = 0;
+	/* For a few of 16 leaves. */
+	casync_cache_budget_store(used + 800);
+	assert_false(casync_cache_index_insert(idx, buf, &dropped));
+	assert_null(dropped);
+	assert_null(buf->index);
+	assert_int_equal(casync_cache_used(), used);
+	casync_cache_budget_store(used + casync_cache_index_need(buf));
+	assert_true(casync_cache_index_insert(idx, buf, &dropped));
+	give_up(dropped);
+	casync_cache_buffer_release(buf);
+}
+
+#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(page_is_found_in_its_buffer),
+		CASE(covers_means_each_page),
+		CASE(far_pages_are_apart),
+		CASE(newer_buffer_takes_pages_over),
+		CASE(many_leaves),
+		CASE(random_buffers_are_as_in_the_model),
+		CASE(refused_insertion_leaves_nothing),
+	};
+
+	return cmocka_run_group_tests_name("cache_index", tests, NULL, NULL);
+}

@@ -1,0 +1,871 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * READs through the read cache: which are answered from it, and which are not.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+#include "nfs_proto_data.h"
+
+#include "cache_rig.h"
+#include "obj_ops.h"
+#include "clock.h"
+#include "read_cache.h"
+#include "request.h"
+#include "stub_mount.h"
+
+/* As Ganesha's worker has it: the op_ctx is part of the request. */
+static struct nfs_request nfs;
+
+/* Buffers that a "Ganesha" has allocated, and what was given back. */
+static int buffers_freed;
+
+/* The counters of the store are the process'. */
+static struct casync_cache_stats stats_before;
+
+/* The means of READs and witnesses are of so long before. */
+static void took_so_far(uint64_t read_ns, uint64_t witness_ns)
+{
+	rig.obj->cached->read_ns = read_ns;
+	rig.obj->cached->witness_ns = witness_ns;
+}
+
+static int up(void **state)
+{
+	int rc = request_up(state);
+
+	memset(&nfs, 0, sizeof(nfs));
+	nfs.op_context = rig.request;
+	nfs.op_context.req_type = NFS_REQUEST;
+	op_ctx = &nfs.op_context;
+	buffers_freed = 0;
+	fake.version = 100;
+	casync_cache_set_budget(64 * MIB);
+	stats_before = rig_stats();
+	/* The fake's READs are as quick as its witnesses. */
+	took_so_far(1000 * CASYNC_NS_PER_S, 0);
+	return rc;
+}
+
+static int down(void **state)
+{
+	int rc = request_down(state);
+
+	in_blocking = NULL;
+	return rc + rig_end(state);
+}
+
+#define READ_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+static void free_buffer(void *buffer)
+{
+	buffers_freed++;
+	free(buffer);
+}
+
+/* One buffer, of Ganesha's. */
+static struct io *nfs_io(uint64_t offset, size_t length)
+{
+	struct io *io = new_io(offset, length);
+
+	io->iov[0] = (struct iovec){malloc(length), length};
+	io->arg.iov_count = 1;
+	io->arg.iov_release = free_buffer;
+	io->arg.release_data = io->iov[0].iov_base;
+	return io;
+}
+
+/* The reply was sent. */
+static void free_nfs_io(struct io *io)
+{
+	io->arg.iov_release(io->arg.release_data);
+	free_io(io);
+}
+
+static bool is_ganeshas(const struct io *io)
+{
+	return io->arg.iov_release == free_buffer;
+}
+
+static void check_reply(const struct io *io, size_t amount)
+{
+	const uint8_t *bytes = io->arg.iov[0].iov_base;
+	size_t i;
+
+	check_ok(io, amount);
+	assert_int_equal(io->calls, 1);
+	assert_in_range(io->arg.iov[0].iov_len, amount, UINT32_MAX);
+	for (i = 0; i < amount; i++)
+		assert_int_equal(bytes[i], fake_content(io->arg.offset + i));
+}
+
+static struct io *run_read(uint64_t offset, size_t length)
+{
+	struct io *io = nfs_io(offset, length);
+
+	start_read(io);
+	assert_true(rig_wait(&io->came));
+	return io;
+}
+
+/* Read, and see what came.  Returns whether libcephfs was asked for it. */
+static bool fetches(uint64_t offset, size_t length, size_t amount)
+{
+	unsigned int before = fake_call_count();
+	struct io *io = run_read(offset, length);
+
+	check_reply(io, amount);
+	free_nfs_io(io);
+	return fake_call_count() != before;
+}
+
+static bool fetches_page(void)
+{
+	return fetches(0, PAGE, PAGE);
+}
+
+static bool something_was_put(void)
+{
+	return rig_stats().counts.puts != stats_before.counts.puts;
+}
+
+static void check_bypasses(uint64_t foreign, uint64_t costly)
+{
+	const struct casync_cache_stats now = rig_stats();
+	const uint64_t *since = stats_before.counts.bypasses;
+
+	assert_int_equal(now.counts.bypasses[CASYNC_CACHE_BYPASS_FOREIGN] -
+				 since[CASYNC_CACHE_BYPASS_FOREIGN],
+			 foreign);
+	assert_int_equal(now.counts.bypasses[CASYNC_CACHE_BYPASS_COSTLY] -
+				 since[CASYNC_CACHE_BYPASS_COSTLY],
+			 costly);
+}
+
+/* One object of 16 pages. */
+static void large_object(void)
+{
+	fake_teardown();
+	fake_setup(16 * PAGE, 16 * PAGE);
+	fake.version = 100;
+	casync_file_size_set(rig.obj, fake.size_bytes);
+	rig.obj->object_span = 16 * PAGE;
+}
+
+/* The next READ continues no stream. */
+static void forget_streams(void)
+{
+	memset(&rig.obj->cached->ahead, 0, sizeof(rig.obj->cached->ahead));
+}
+
+static void fill(void)
+{
+	assert_true(fetches_page());
+	assert_true(something_was_put());
+	assert_false(fetches_page());
+}
+
+static void write_page(uint64_t offset)
+{
+	struct io *io = new_io(offset, PAGE);
+
+	start_write(io, true);
+	assert_true(rig_wait(&io->came));
+	check_ok(io, PAGE);
+	free_io(io);
+}
+
+static void set_ctime(int64_t seconds_from_now)
+{
+	clock_gettime(CLOCK_REALTIME, &fake.ctime);
+	fake.ctime.tv_sec += seconds_from_now;
+}
+
+/* --- Hits */
+
+static void hit_asks_only_for_attributes(void **state)
+{
+	unsigned int asked;
+	struct io *io;
+
+	(void)state;
+	assert_true(fetches_page());
+	asked = fake_blocking_count(FAKE_GETATTR);
+	io = run_read(0, PAGE);
+	check_reply(io, PAGE);
+	assert_int_equal(fake_call_count(), 1);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 0);
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked + 1);
+	assert_true(io->in_caller);
+	assert_false(io->arg.end_of_file);
+	/* The reply has the cache's memory, and Ganesha's was freed. */
+	assert_false(is_ganeshas(io));
+	assert_int_equal(io->arg.iov_count, 1);
+	assert_non_null(io->arg.release_data);
+	assert_int_equal(buffers_freed, 2);
+	/* It waits for the answer once more. */
+	sem_post(&io->came);
+	settle(io);
+	free_nfs_io(io);
+}
+
+/* What a reply holds stays as it is, though the file's pages go. */
+static void reply_outlives_the_pages(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	assert_true(fetches_page());
+	io = run_read(0, PAGE);
+	casync_cache_forget(&rig.obj->cached->file);
+	casync_cache_set_budget(0);
+	check_reply(io, PAGE);
+	free_nfs_io(io);
+}
+
+static void hit_at_the_end_of_the_file_says_so(void **state)
+{
+	uint64_t last = BUFFER_BYTES - PAGE;
+	struct io *io;
+
+	(void)state;
+	assert_true(fetches(last, PAGE, PAGE));
+	io = run_read(last, PAGE);
+	check_reply(io, PAGE);
+	assert_true(io->arg.end_of_file);
+	free_nfs_io(io);
+	assert_int_equal(fake_call_count(), 1);
+}
+
+static void several_buffers_are_copied(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	assert_true(fetches(0, PAGE, PAGE));
+	forget_streams();
+	assert_true(fetches(PAGE, PAGE, PAGE));
+	io = run_read(100, 2 * PAGE - 200);
+	check_reply(io, 2 * PAGE - 200);
+	assert_true(is_ganeshas(io));
+	free_nfs_io(io);
+	assert_int_equal(fake_call_count(), 2);
+}
+
+/* krb5p encrypts the reply where it is. */
+static void secured_reply_is_a_copy(void **state)
+{
+	struct io *io;
+	int i;
+
+	(void)state;
+	nfs.svc.rq_msg.cb_cred.oa_flavor = RPCSEC_GSS;
+	for (i = 0; i < 3; i++) {
+		io = run_read(0, PAGE);
+		check_reply(io, PAGE);
+		assert_true(is_ganeshas(io));
+		memset(io->arg.iov[0].iov_base, UNTOUCHED, PAGE);
+		free_nfs_io(io);
+	}
+	assert_int_equal(fake_call_count(), 1);
+}
+
+static void rdma_reply_is_a_copy(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	assert_true(fetches_page());
+	nfs.op_context.is_rdma_buff_used = true;
+	io = run_read(0, PAGE);
+	check_reply(io, PAGE);
+	assert_true(is_ganeshas(io));
+	free_nfs_io(io);
+	assert_int_equal(fake_call_count(), 1);
+}
+
+/* 9P's, in three pieces. */
+static void callers_own_buffers_are_filled(void **state)
+{
+	struct io *io;
+	int i;
+
+	(void)state;
+	nfs.op_context.req_type = _9P_REQUEST;
+	for (i = 0; i < 2; i++) {
+		io = new_io(0, PAGE);
+		start_read(io);
+		assert_true(rig_wait(&io->came));
+		check_ok(io, PAGE);
+		check_bytes_read(io, PAGE);
+		free_io(io);
+	}
+	assert_int_equal(fake_call_count(), 1);
+}
+
+/* --- Fills */
+
+static void part_of_a_page_fetches_the_page(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	io = run_read(0, 1000);
+	check_reply(io, 1000);
+	assert_int_equal(fake.calls[0].length_bytes, PAGE);
+	free_nfs_io(io);
+	assert_false(fetches(1000, 3000, 3000));
+}
+
+static void unaligned_read_fetches_its_pages(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	large_object();
+	io = run_read(PAGE - 100, 1000);
+	check_reply(io, 1000);
+	assert_false(is_ganeshas(io));
+	free_nfs_io(io);
+	assert_int_equal(fake.calls[0].length_bytes, 2 * PAGE);
+	assert_false(fetches(0, PAGE, PAGE));
+	assert_false(fetches(PAGE, PAGE, PAGE));
+}
+
+/* --- Streams */
+
+/* The READ of a page that fetches others with it. */
+static void fetches_more(unsigned int call, uint64_t page, uint64_t pages)
+{
+	struct io *io = run_read(page * PAGE, PAGE);
+
+	check_reply(io, PAGE);
+	assert_false(is_ganeshas(io));
+	free_nfs_io(io);
+	assert_int_equal(fake.calls[call].length_bytes, pages * PAGE);
+}
+
+/* Pages read ahead since the test began; of these, asked for, or given up. */
+static void check_ahead(uint64_t pages, uint64_t used, uint64_t wasted)
+{
+	const struct casync_cache_counts *before = &stats_before.counts;
+	const struct casync_cache_counts now = rig_stats().counts;
+
+	assert_int_equal(now.ahead_bytes - before->ahead_bytes, pages * PAGE);
+	assert_int_equal(now.ahead_used_bytes - before->ahead_used_bytes,
+			 used * PAGE);
+	assert_int_equal(now.ahead_wasted_bytes - before->ahead_wasted_bytes,
+			 wasted * PAGE);
+}
+
+static void stream_fetches_more_than_it_asks_for(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	large_object();
+	assert_true(fetches(4 * PAGE, PAGE, PAGE));
+	/* It has read two pages: up to the end of the 8 pages that this one
+	 * is in. */
+	fetches_more(1, 5, 3);
+	check_ahead(2, 0, 0);
+	for (at = 4; at < 8; at++)
+		assert_false(fetches(at * PAGE, PAGE, PAGE));
+	assert_int_equal(fake_call_count(), 2);
+	check_ahead(2, 2, 0);
+}
+
+static void what_nobody_asks_for_is_wasted(void **state)
+{
+	(void)state;
+	large_object();
+	assert_true(fetches(4 * PAGE, PAGE, PAGE));
+	fetches_more(1, 5, 3);
+	/* Whoever asks a second time uses no more than there is. */
+	assert_false(fetches(6 * PAGE, PAGE, PAGE));
+	write_page(0);
+	check_ahead(2, 1, 1);
+}
+
+static void backward_stream_fetches_what_comes_before(void **state)
+{
+	uint64_t at;
+
+	(void)state;
+	large_object();
+	assert_true(fetches(7 * PAGE, PAGE, PAGE));
+	fetches_more(1, 6, 7);
+	for (at = 0; at < 8; at++)
+		assert_false(fetches(at * PAGE, PAGE, PAGE));
+}
+
+static void stream_ends_at_the_end_of_the_file(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	large_object();
+	fake.size_bytes = 2 * PAGE + 100;
+	casync_file_size_set(rig.obj, fake.size_bytes);
+	assert_true(fetches(0, PAGE, PAGE));
+	io = run_read(PAGE, PAGE);
+	check_reply(io, PAGE);
+	assert_false(io->arg.end_of_file);
+	free_nfs_io(io);
+	assert_int_equal(fake.calls[1].length_bytes, PAGE + 100);
+	io = run_read(2 * PAGE, PAGE);
+	check_reply(io, 100);
+	assert_true(io->arg.end_of_file);
+	free_nfs_io(io);
+	assert_int_equal(fake_call_count(), 2);
+}
+
+static void full_export_reads_nothing_ahead(void **state)
+{
+	(void)state;
+	casync_inflight_limit(&rig.exp.inflight, 64, 4 * PAGE);
+	assert_true(fetches(0, PAGE, PAGE));
+	assert_true(fetches(PAGE, PAGE, PAGE));
+	assert_int_equal(fake.calls[1].length_bytes, PAGE);
+	assert_int_equal(rig.exp.inflight.bytes, 0);
+}
+
+/* Shorter than the witness said, before what was asked for. */
+static void file_that_ends_before_the_request(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	large_object();
+	assert_true(fetches(4 * PAGE, PAGE, PAGE));
+	fake.plan.result = 2 * PAGE;
+	fake.size_bytes = 2 * PAGE;
+	rig.obj->cached->witness_ns = 0;
+	io = nfs_io(5 * PAGE, PAGE);
+	start_read(io);
+	assert_true(rig_wait(&io->came));
+	check_ok(io, 0);
+	free_nfs_io(io);
+}
+
+static void short_last_page_is_kept(void **state)
+{
+	struct io *io;
+	int i;
+
+	(void)state;
+	fake.size_bytes = PAGE + 1234;
+	casync_file_size_set(rig.obj, fake.size_bytes);
+	for (i = 0; i < 2; i++) {
+		io = run_read(PAGE, PAGE);
+		check_reply(io, 1234);
+		assert_true(io->arg.end_of_file);
+		free_nfs_io(io);
+	}
+	assert_int_equal(fake_call_count(), 1);
+}
+
+/* A page beyond what was asked for does not make it the end. */
+static void start_of_the_last_page_is_not_the_end(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	fake.size_bytes = 1234;
+	casync_file_size_set(rig.obj, fake.size_bytes);
+	io = run_read(0, 1000);
+	check_reply(io, 1000);
+	assert_false(io->arg.end_of_file);
+	free_nfs_io(io);
+}
+
+static void hole_is_repaired_and_kept(void **state)
+{
+	(void)state;
+	fake_punch(0);
+	assert_true(fetches_page());
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
+	assert_false(fetches_page());
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
+}
+
+static void failed_read_is_not_kept(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	fake_special(0, (struct fake_plan){.result = -EIO});
+	io = run_read(0, PAGE);
+	check_error(io, ERR_FSAL_IO);
+	assert_true(is_ganeshas(io));
+	free_nfs_io(io);
+	assert_false(something_was_put());
+	assert_true(fetches_page());
+}
+
+static void shorter_than_the_witness_said_is_not_kept(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	fake_special(0, (struct fake_plan){.when = FAKE_LATER,
+					   .result = FAKE_TRUE_RESULT});
+	io = nfs_io(0, PAGE);
+	start_read(io);
+	__atomic_store_n(&fake.size_bytes, 1000, __ATOMIC_RELEASE);
+	fake_complete(0);
+	assert_true(rig_wait(&io->came));
+	check_reply(io, 1000);
+	free_nfs_io(io);
+	assert_false(something_was_put());
+}
+
+static void no_budget_is_a_read_as_ever(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	casync_cache_set_budget(0);
+	io = run_read(0, PAGE);
+	check_reply(io, PAGE);
+	assert_true(is_ganeshas(io));
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 0);
+	free_nfs_io(io);
+	assert_true(fetches_page());
+}
+
+static void no_room_for_a_buffer_is_a_read_as_ever(void **state)
+{
+	struct io *io;
+
+	(void)state;
+	casync_cache_set_budget(PAGE);
+	io = run_read(0, PAGE);
+	check_reply(io, PAGE);
+	assert_true(is_ganeshas(io));
+	free_nfs_io(io);
+}
+
+static void snapshots_are_not_cached(void **state)
+{
+	(void)state;
+	rig.obj->id.snapid = 5;
+	assert_true(fetches_page());
+	assert_true(fetches_page());
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 0);
+}
+
+/* --- Changes */
+
+static void own_write_drops_the_pages(void **state)
+{
+	(void)state;
+	fill();
+	write_page(0);
+	assert_true(fetches_page());
+}
+
+/* The attributes say nothing of it yet. */
+static void own_write_under_way_keeps_reads_out(void **state)
+{
+	struct io *io = new_io(0, PAGE);
+
+	(void)state;
+	fill();
+	fake_special(1, (struct fake_plan){.when = FAKE_LATER,
+					   .result = FAKE_TRUE_RESULT});
+	start_write(io, true);
+	assert_true(fetches_page());
+	assert_true(fetches_page());
+	fake_complete(1);
+	assert_true(rig_wait(&io->came));
+	assert_true(fetches_page());
+	assert_false(fetches_page());
+	free_io(io);
+}
+
+static void failed_write_drops_the_pages(void **state)
+{
+	struct io *io = new_io(0, PAGE);
+
+	(void)state;
+	fill();
+	fake_special(1, (struct fake_plan){.result = -EIO});
+	start_write(io, true);
+	assert_true(rig_wait(&io->came));
+	check_error(io, ERR_FSAL_IO);
+	free_io(io);
+	assert_true(fetches_page());
+	/* And the file is cached again: its write has ended. */
+	assert_false(fetches_page());
+}
+
+static void read_begun_before_a_write_is_not_kept(void **state)
+{
+	struct io *io = nfs_io(0, PAGE);
+
+	(void)state;
+	fake_special(0, (struct fake_plan){.when = FAKE_LATER,
+					   .result = FAKE_TRUE_RESULT});
+	start_read(io);
+	write_page(PAGE);
+	fake_complete(0);
+	assert_true(rig_wait(&io->came));
+	check_reply(io, PAGE);
+	free_nfs_io(io);
+	assert_false(something_was_put());
+}
+
+static void foreign_change_drops_the_pages_and_bypasses(void **state)
+{
+	unsigned int asked;
+
+	(void)state;
+	fill();
+	fake.version++;
+	assert_true(fetches_page());
+	asked = fake_blocking_count(FAKE_GETATTR);
+	assert_true(fetches_page());
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
+	/* When the time is over, it is cached again. */
+	rig.obj->cached->bypass_until_ns = 0;
+	assert_true(fetches_page());
+	assert_false(fetches_page());
+	/* One, however many READs did without. */
+	check_bypasses(1, 0);
+}
+
+static void foreign_times_and_size_count(void **state)
+{
+	(void)state;
+	fill();
+	fake.mtime.tv_nsec++;
+	assert_true(fetches_page());
+	rig.obj->cached->bypass_until_ns = 0;
+	assert_true(fetches_page());
+	fake.ctime.tv_nsec++;
+	assert_true(fetches_page());
+	rig.obj->cached->bypass_until_ns = 0;
+	assert_true(fetches_page());
+	__atomic_sub_fetch(&fake.size_bytes, 1, __ATOMIC_RELEASE);
+	assert_true(fetches_page());
+}
+
+static void young_file_is_not_cached(void **state)
+{
+	(void)state;
+	set_ctime(-1);
+	assert_true(fetches_page());
+	assert_true(fetches_page());
+	/* The MDS is left alone until it is old enough. */
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 1);
+	assert_in_range(rig.obj->cached->bypass_until_ns, casync_now_ns(),
+			casync_now_ns() + CASYNC_NS_PER_S);
+	rig.obj->cached->bypass_until_ns = 0;
+	check_bypasses(0, 0);
+	set_ctime(-5);
+	assert_true(fetches_page());
+	assert_false(fetches_page());
+}
+
+static void future_file_is_not_cached(void **state)
+{
+	(void)state;
+	set_ctime(3600);
+	assert_true(fetches_page());
+	assert_true(fetches_page());
+	assert_in_range(rig.obj->cached->bypass_until_ns, casync_now_ns(),
+			casync_now_ns() +
+				CASYNC_CACHE_SETTLE_MS * CASYNC_NS_PER_MS);
+	rig.obj->cached->bypass_until_ns = 0;
+	assert_true(fetches_page());
+	assert_false(something_was_put());
+}
+
+static void be_slow(enum fake_blocking which)
+{
+	const struct timespec pause = {.tv_nsec = 20000000};
+
+	if (which == FAKE_GETATTR)
+		nanosleep(&pause, NULL);
+}
+
+/* One says little; what it says is true. */
+static void costly_witnesses_bypass(void **state)
+{
+	unsigned int asked;
+	int many = 0;
+
+	(void)state;
+	fill();
+	took_so_far(CASYNC_NS_PER_MS, 0);
+	in_blocking = be_slow;
+	while (!fetches_page() && many < 100)
+		many++;
+	in_blocking = NULL;
+	assert_in_range(many, 5, 6);
+	asked = fake_blocking_count(FAKE_GETATTR);
+	assert_true(fetches_page());
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
+	assert_in_range(rig.obj->cached->bypass_until_ns, casync_now_ns(),
+			casync_now_ns() + CASYNC_CACHE_COSTLY_BYPASS_MS *
+						  CASYNC_NS_PER_MS);
+	rig.obj->cached->bypass_until_ns = 0;
+	assert_false(fetches_page());
+	check_bypasses(0, 1);
+}
+
+/* What a READ takes is without its witness. */
+static void costly_witnesses_of_misses_bypass(void **state)
+{
+	int many = 0;
+
+	(void)state;
+	took_so_far(CASYNC_NS_PER_MS, 0);
+	in_blocking = be_slow;
+	for (; rig.obj->cached->bypass_until_ns == 0 && many < 16; many++) {
+		casync_cache_forget(&rig.obj->cached->file);
+		forget_streams();
+		assert_true(fetches_page());
+	}
+	in_blocking = NULL;
+	check_bypasses(0, 1);
+}
+
+static void witness_of_a_slow_machine_is_used(void **state)
+{
+	int i;
+
+	(void)state;
+	fill();
+	took_so_far(1000 * CASYNC_NS_PER_MS, 0);
+	in_blocking = be_slow;
+	for (i = 0; i < 20; i++)
+		assert_false(fetches_page());
+}
+
+static void time_of_a_read_is_learned(void **state)
+{
+	(void)state;
+	took_so_far(800, 0);
+	fill();
+	assert_true(rig.obj->cached->read_ns > 700);
+	took_so_far(80000, 0);
+	assert_false(fetches_page());
+	assert_int_equal(rig.obj->cached->read_ns, 80000);
+}
+
+static void failed_witness_is_a_read_as_ever(void **state)
+{
+	(void)state;
+	fill();
+	fake.blocking_result[FAKE_GETATTR] = -EIO;
+	assert_true(fetches_page());
+	fake.blocking_result[FAKE_GETATTR] = 0;
+	assert_false(fetches_page());
+}
+
+static void lost_session_answers_nothing_from_the_cache(void **state)
+{
+	unsigned int asked;
+
+	(void)state;
+	fill();
+	stub_mount.session.lost = true;
+	asked = fake_blocking_count(FAKE_GETATTR);
+	assert_true(fetches_page());
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
+}
+
+static void pages_of_another_client_are_dropped(void **state)
+{
+	(void)state;
+	fill();
+	stub_mount.guard.generation++;
+	/* The object is of the new client already, and its fd. */
+	rig.obj->generation++;
+	rig.obj->read_fd.generation++;
+	rig.state.fd.generation++;
+	assert_true(fetches_page());
+}
+
+static void full_limits_are_a_read_as_ever(void **state)
+{
+	unsigned int asked;
+
+	(void)state;
+	fill();
+	asked = fake_blocking_count(FAKE_GETATTR);
+	rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside =
+		CASYNC_CACHE_WITNESSES;
+	assert_true(fetches_page());
+	rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside = 0;
+	stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside = 75;
+	assert_true(fetches_page());
+	stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside = 0;
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
+	/* The file's limit was left when the mount's was full. */
+	assert_int_equal(rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside, 0);
+	assert_false(fetches_page());
+	assert_int_equal(rig_stats().counts.no_witness -
+				 stats_before.counts.no_witness,
+			 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		READ_CASE(hit_asks_only_for_attributes),
+		READ_CASE(reply_outlives_the_pages),
+		READ_CASE(hit_at_the_end_of_the_file_says_so),
+		READ_CASE(several_buffers_are_copied),
+		READ_CASE(secured_reply_is_a_copy),
+		READ_CASE(rdma_reply_is_a_copy),
+		READ_CASE(callers_own_buffers_are_filled),
+		READ_CASE(part_of_a_page_fetches_the_page),
+		READ_CASE(unaligned_read_fetches_its_pages),
+		READ_CASE(stream_fetches_more_than_it_asks_for),
+		READ_CASE(what_nobody_asks_for_is_wasted),
+		READ_CASE(backward_stream_fetches_what_comes_before),
+		READ_CASE(stream_ends_at_the_end_of_the_file),
+		READ_CASE(full_export_reads_nothing_ahead),
+		READ_CASE(file_that_ends_before_the_request),
+		READ_CASE(short_last_page_is_kept),
+		READ_CASE(start_of_the_last_page_is_not_the_end),
+		READ_CASE(hole_is_repaired_and_kept),
+		READ_CASE(failed_read_is_not_kept),
+		READ_CASE(shorter_than_the_witness_said_is_not_kept),
+		READ_CASE(no_budget_is_a_read_as_ever),
+		READ_CASE(no_room_for_a_buffer_is_a_read_as_ever),
+		READ_CASE(snapshots_are_not_cached),
+		READ_CASE(own_write_drops_the_pages),
+		READ_CASE(own_write_under_way_keeps_reads_out),
+		READ_CASE(failed_write_drops_the_pages),
+		READ_CASE(read_begun_before_a_write_is_not_kept),
+		READ_CASE(foreign_change_drops_the_pages_and_bypasses),
+		READ_CASE(foreign_times_and_size_count),
+		READ_CASE(young_file_is_not_cached),
+		READ_CASE(future_file_is_not_cached),
+		READ_CASE(costly_witnesses_bypass),
+		READ_CASE(costly_witnesses_of_misses_bypass),
+		READ_CASE(witness_of_a_slow_machine_is_used),
+		READ_CASE(time_of_a_read_is_learned),
+		READ_CASE(failed_witness_is_a_read_as_ever),
+		READ_CASE(lost_session_answers_nothing_from_the_cache),
+		READ_CASE(pages_of_another_client_are_dropped),
+		READ_CASE(full_limits_are_a_read_as_ever),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
