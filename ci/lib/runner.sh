@@ -15,6 +15,23 @@ in_lab()
 	"$ENGINE" exec -w /src/fsal-ceph-async "$lab" "$@"
 }
 
+# What a screen shows of output: of the tests that pass one in each 5 %.  The
+# hold space has the last percentage.
+shown()
+{
+	sed -u -E '/ (PASSED|SKIPPED) .*%\]$/ {
+		/[05]%\]$/!d
+		G
+		/ ([0-9]+)%\]\n\1$/d
+		/\[100%\]\n100$/d
+		s/\n.*//
+		h
+		x
+		s/.*[[ ]([0-9]+)%\]$/\1/
+		x
+	}'
+}
+
 # Runs "$@" in the container for at most $2 s, its output on screen and in
 # $logs/$1.log; the status goes to $status.
 limited()
@@ -24,7 +41,7 @@ limited()
 	{
 		in_lab timeout -k 30 "$limit" "$@" 2>&1 && echo 0 > "$logs/.status" ||
 			echo $? > "$logs/.status"
-	} | tee "$logs/$part.log"
+	} | tee "$logs/$part.log" | shown
 	read_status
 	if [ "$status" = 124 ] || [ "$status" = 137 ]; then
 		closing="$closing
@@ -76,7 +93,7 @@ pytest_as()
 	limited "$part" "$INTEGRATION_LIMIT" \
 		env CI=true python3 -m pytest -v \
 		"--junitxml=/var/log/casync-lab/$part.xml" "$@"
-	failures=$(grep -E '^(FAILED|ERROR) tests' "$logs/$part.log" | cut -c 1-600 |
+	failures=$(grep -E '^(FAILED|ERROR) tests' "$logs/$part.log" | cut -c 1-2000 |
 		sed "s/^/$part: /")
 	closing="$closing${failures:+
 $failures}
