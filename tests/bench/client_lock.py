@@ -51,7 +51,7 @@ HEAD_FORMAT, KIND_FORMAT = f"{len(HEAD)}Q", f"16s{len(FIELDS) + BUCKETS}Q"
 WORKERS = "ganesha.nfsd"    # all other threads are libcephfs'
 
 MISS = ("--block", "Cache_Bytes = 0;")
-CACHE = ("--block", "Cache_Bytes = 256M;")
+CACHE = ("--block", "Cache_Bytes = 268435456;")
 ATTRS = ("--export-block", "Attr_Expiration_Time = 60;")    # the default
 NO_ATTRS = ("--export-block", "Attr_Expiration_Time = 0;")
 DIRECTORIES, FILES = 48, 100
