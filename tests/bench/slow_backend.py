@@ -35,7 +35,8 @@ MEDIUM = (4, 32)
 # (name, which Ganesha, shape, stable_how or "read"), in the order of a round.
 # What the narrowest bound compares is run in three pairs of neighbours, each
 # first in turn.  A hiccup of half a second makes one pair wrong, not the
-# median.
+# median.  FSAL_CEPH's rate differs by a third from run to run (203 to 288), so
+# it has as many runs, among ours.
 RUNS = (
     ("deep", "CEPH_ASYNC", DEEP, "file_sync"),
     ("deep", "CEPH", DEEP, "file_sync"),
@@ -43,8 +44,10 @@ RUNS = (
     ("stable", "CEPH", MEDIUM, "file_sync"),
     ("stable", "CEPH_ASYNC", MEDIUM, "file_sync"),
     ("unstable", "CEPH_ASYNC", MEDIUM, "unstable"),
+    ("stable", "CEPH", MEDIUM, "file_sync"),
     ("unstable", "CEPH_ASYNC", MEDIUM, "unstable"),
     ("stable", "CEPH_ASYNC", MEDIUM, "file_sync"),
+    ("stable", "CEPH", MEDIUM, "file_sync"),
     ("stable", "CEPH_ASYNC", MEDIUM, "file_sync"),
     ("unstable", "CEPH_ASYNC", MEDIUM, "unstable"),
 )

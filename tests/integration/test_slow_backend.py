@@ -35,7 +35,7 @@ def verdicts(cluster, tmp_path_factory):
              "--control-depth", "32", "--rounds", "2", "--seconds", "5",
              "--json", report],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, timeout=400, check=False)
+            stderr=subprocess.STDOUT, text=True, timeout=500, check=False)
     finally:
         cluster.run("slow", 0)
         cluster.stop_second()
