@@ -12,6 +12,7 @@
 #include "deadline_call.h"
 #include "ceph_options.h"
 #include "clock.h"
+#include "common_grace.h"
 #include "connect.h"
 #include "identity.h"
 #include "name.h"
@@ -185,6 +186,7 @@ static int connect_reclaim(struct casync_client *client,
 	/* Long enough for a restart: the session's state must last until
 	 * then. */
 	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
+	casync_common_grace_lead_once();
 	rc = casync_reclaim_session(client->ceph, uuid, params->timeout_s);
 	if (rc == -EPERM && first) {
 		LogEvent(

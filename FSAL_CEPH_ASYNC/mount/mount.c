@@ -7,6 +7,7 @@
 
 #include "fsal.h"
 
+#include "common_grace.h"
 #include "connect.h"
 #include "stale_sessions.h"
 #include "identity.h"
@@ -294,6 +295,8 @@ int casync_mount_take_over(const char *nodeid, uint32_t timeout_s)
 	held = mount_hold_all_locked(&count);
 	pthread_mutex_unlock(&mounts_lock);
 
+	/* Ganesha began this gateway's grace period just now. */
+	casync_common_grace_lead();
 	for (i = 0; i < count; i++) {
 		rc = mount_take_over(held[i], nodeid, timeout_s);
 		if (first_error == 0)

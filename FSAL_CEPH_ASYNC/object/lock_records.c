@@ -135,6 +135,25 @@ void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
 	pthread_mutex_unlock(&records_lock);
 }
 
+bool casync_lock_records_have(struct casync_object *obj, const void *owner,
+			      const fsal_lock_param_t *lock)
+{
+	uint64_t last = lock_records_last(lock);
+	const struct casync_lock_record *record;
+	struct glist_head *node;
+	bool have = false;
+
+	pthread_mutex_lock(&records_lock);
+	glist_for_each(node, &obj->locks.list) {
+		record = glist_entry(node, struct casync_lock_record, link);
+		have = have || (record->owner == owner &&
+				record->last >= lock->lock_start &&
+				record->first <= last);
+	}
+	pthread_mutex_unlock(&records_lock);
+	return have;
+}
+
 void casync_lock_records_unlocked(struct casync_object *obj,
 				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock)

@@ -36,6 +36,8 @@ struct casync_lock_records {
 	uint64_t seen_mtime_ns;
 	/** When we last submitted a WRITE; CLOCK_REALTIME; atomic. */
 	uint64_t written_ns;
+	/** When a late LOCK was given back, see locks.c; the same. */
+	uint64_t gave_back_ns;
 };
 
 /** A range that an owner has locked through an fd; the ends are inclusive. */
@@ -52,6 +54,10 @@ void casync_lock_records_init(struct casync_lock_records *records);
 /** The MDS has granted a lock, to a state's fd. */
 void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
 				void *owner, const fsal_lock_param_t *lock);
+
+/** Has this owner locked a byte of the range, or all of it? */
+bool casync_lock_records_have(struct casync_object *obj, const void *owner,
+			      const fsal_lock_param_t *lock);
 
 /** A WRITE to the file was submitted.  Costs nothing without locks. */
 void casync_lock_records_written(struct casync_object *obj);

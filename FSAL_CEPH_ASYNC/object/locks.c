@@ -9,12 +9,16 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
 
 #include "fsal.h"
 
 #include "borrow.h"
 #include "callers.h"
 #include "clock.h"
+#include "common_grace.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
@@ -23,6 +27,11 @@
 
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
 #define LOCK_RACES_MAX 4
+
+/* A LOCK that took longer may have been overtaken by a grace period. */
+#define LATE_MS (CASYNC_GRACE_LEAD_MS - 50)
+/* A client that was told to ask again gets its lock, however slow the MDS. */
+#define ASKS_AGAIN_WITHIN_NS (10 * CASYNC_NS_PER_S)
 
 static bool locks_to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
 			   struct flock *fl)
@@ -206,6 +215,66 @@ int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
 	return rc;
 }
 
+static uint64_t locks_wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return casync_timespec_ns(&now);
+}
+
+/* When Ganesha began with the request; its grace period was checked later. */
+static uint64_t locks_begin_ns(void)
+{
+	uint64_t begin_ns = casync_timespec_ns(&op_ctx->start_time);
+
+	return begin_ns != 0 ? begin_ns : locks_wall_ns();
+}
+
+/*
+ * May this LOCK, just granted, be one that a client of a dead gateway is going
+ * to reclaim (common_grace.h)?  Whoever asks again passes Ganesha's check once
+ * more, so he is not sent away a second time.
+ *
+ * An owner that had part of the range keeps what it got: giving it back would
+ * take the older lock too.
+ */
+static bool locks_came_late(struct casync_object *obj, const void *owner,
+			    const fsal_lock_param_t *lock, uint64_t begin_ns)
+{
+	uint64_t now_ns = locks_wall_ns();
+	uint64_t gave_back_ns;
+
+	if (lock->lock_reclaim || !casync_common_grace() ||
+	    now_ns < begin_ns + LATE_MS * CASYNC_NS_PER_MS ||
+	    casync_lock_records_have(obj, owner, lock))
+		return false;
+	gave_back_ns =
+		__atomic_load_n(&obj->locks.gave_back_ns, __ATOMIC_RELAXED);
+	if (begin_ns >= gave_back_ns &&
+	    now_ns < gave_back_ns + ASKS_AGAIN_WITHIN_NS)
+		return false;
+	__atomic_store_n(&obj->locks.gave_back_ns, now_ns, __ATOMIC_RELAXED);
+	return true;
+}
+
+/* The client asks again, and meets the grace period if there is one. */
+static fsal_status_t locks_return(struct casync_object *obj, struct Fh *fh,
+				  const struct flock *granted, void *owner)
+{
+	struct flock fl = *granted;
+	int rc;
+
+	fl.l_type = F_UNLCK;
+	rc = ceph_ll_setlk(casync_export_ceph(obj->exp), fh, &fl,
+			   (uint64_t)owner, false);
+	LogInfo(COMPONENT_FSAL,
+		"a LOCK of inode %#" PRIx64
+		" took more than %d ms; the client is to ask again, as a common grace period may have begun: %s",
+		obj->id.ino, LATE_MS, strerror(-rc));
+	return rc == 0 ? fsalstat(ERR_FSAL_IN_GRACE, 0) : casync_status(rc);
+}
+
 static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
 {
 	/* Testing and unlocking work with any Fh. */
@@ -222,9 +291,11 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	bool test = lock_op == FSAL_OP_LOCKT;
+	uint64_t begin_ns = locks_begin_ns();
 	struct casync_borrowed fd;
 	fsal_status_t status;
 	struct flock fl;
+	bool late;
 	int rc;
 
 	/* Ganesha waits for a lock by polling. */
@@ -242,10 +313,16 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		return status;
 	rc = test ? locks_test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
 		  : locks_set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
-	if (rc == 0)
+	late = rc == 0 && lock_op == FSAL_OP_LOCK &&
+	       locks_came_late(obj, owner, request_lock, begin_ns);
+	if (late)
+		status = locks_return(obj, casync_borrowed_fh(&fd), &fl, owner);
+	else if (rc == 0)
 		locks_record(obj, state, fd.fsal_fd, owner, lock_op,
 			     request_lock);
 	casync_give_back(&fd);
+	if (late)
+		return status;
 
 	/* Ganesha takes a delay for a conflict. */
 	if (rc == -EAGAIN) {

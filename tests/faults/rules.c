@@ -22,6 +22,7 @@ static const struct name kinds[] = {
 	{"write", FAULT_WRITE},
 	{"flush", FAULT_FLUSH},
 	{"repair", FAULT_REPAIR},
+	{"lock", FAULT_LOCK},
 	{"any", FAULT_READ | FAULT_WRITE},
 	{NULL, 0},
 };
@@ -239,7 +240,8 @@ static bool parse_word(char *word, struct fault_rule *rule)
 /* What the blocking calls can have done to them. */
 static bool fits(const struct fault_rule *rule)
 {
-	bool blocking = (rule->kinds & (FAULT_FLUSH | FAULT_REPAIR)) != 0;
+	bool blocking =
+		(rule->kinds & (FAULT_FLUSH | FAULT_REPAIR | FAULT_LOCK)) != 0;
 
 	if (rule->action == FAULT_NONE)
 		return false;

@@ -19,6 +19,7 @@ enum fault_kind {
 	FAULT_WRITE = 2,  /**< the same, writing */
 	FAULT_FLUSH = 4,  /**< ceph_ll_sync_inode */
 	FAULT_REPAIR = 8, /**< ceph_ll_read */
+	FAULT_LOCK = 16,  /**< ceph_ll_setlk */
 };
 
 enum fault_action {
@@ -42,8 +43,8 @@ enum fault_release {
 /** A call, as far as rules can tell calls apart. */
 struct fault_call_id {
 	enum fault_kind kind;
-	uint64_t ino;	 /**< 0 for flush and repair: not known there. */
-	uint64_t offset; /**< 0 for flush. */
+	uint64_t ino;	 /**< 0 for flush, repair and lock: not known there. */
+	uint64_t offset; /**< 0 for flush and lock. */
 	uint64_t length_bytes;
 };
 

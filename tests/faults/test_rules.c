@@ -62,6 +62,7 @@ static void what_is_not_understood_is_refused(void **state)
 		"flush hold",
 		"flush ino=5 error=EIO",
 		"repair short=half",
+		"lock hold",
 		"seed",
 		"seed one",
 		"seed 1 2",
@@ -155,6 +156,10 @@ static void kind_inode_and_range_choose(void **state)
 	assert_true(parse("any never\n"));
 	assert_int_equal(match(FAULT_FLUSH, 0, 0, 0).action, FAULT_NONE);
 	assert_int_equal(match(FAULT_REPAIR, 0, 0, 9).action, FAULT_NONE);
+	assert_int_equal(match(FAULT_LOCK, 0, 0, 0).action, FAULT_NONE);
+	assert_true(parse("lock delay=7\n"));
+	assert_int_equal(match(FAULT_WRITE, 0, 0, 1).action, FAULT_NONE);
+	assert_int_equal(match(FAULT_LOCK, 0, 0, 0).action, FAULT_DELAY);
 }
 
 static void nth_every_and_count_count_what_they_concern(void **state)

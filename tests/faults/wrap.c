@@ -28,6 +28,10 @@ int __real_ceph_ll_read(struct ceph_mount_info *cmount, struct Fh *fh,
 			int64_t off, uint64_t len, char *buf);
 int __wrap_ceph_ll_read(struct ceph_mount_info *cmount, struct Fh *fh,
 			int64_t off, uint64_t len, char *buf);
+int __real_ceph_ll_setlk(struct ceph_mount_info *cmount, struct Fh *fh,
+			 struct flock *fl, uint64_t owner, int sleep);
+int __wrap_ceph_ll_setlk(struct ceph_mount_info *cmount, struct Fh *fh,
+			 struct flock *fl, uint64_t owner, int sleep);
 
 static struct fault_call_id identify(const struct ceph_ll_io_info *io)
 {
@@ -170,4 +174,15 @@ int __wrap_ceph_ll_read(struct ceph_mount_info *cmount, struct Fh *fh,
 		return rc;
 	}
 	return __real_ceph_ll_read(cmount, fh, off, len, buf);
+}
+
+int __wrap_ceph_ll_setlk(struct ceph_mount_info *cmount, struct Fh *fh,
+			 struct flock *fl, uint64_t owner, int sleep)
+{
+	struct fault_call_id id = {.kind = FAULT_LOCK};
+	int rc = block(&id);
+
+	if (rc != 0)
+		return rc;
+	return __real_ceph_ll_setlk(cmount, fh, fl, owner, sleep);
 }

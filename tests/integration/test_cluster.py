@@ -23,9 +23,9 @@ TAKE_NODEID = 4         # Ganesha's event: "4:2" is "node2 is gone"
 GRACE_S = 8
 
 
-def backend(node):
+def backend(node, grace_s=GRACE_S):
     return ("RecoveryBackend = rados_cluster; Graceless = false; "
-            f"Lease_Lifetime = 4; Grace_Period = {GRACE_S};",
+            f"Lease_Lifetime = 4; Grace_Period = {grace_s};",
             f'RADOS_KV {{ nodeid = "{node}"; pool = "{POOL}"; '
             f'namespace = "{NAMESPACE}"; }}')
 
@@ -46,6 +46,11 @@ def grace_tool(*args):
 @pytest.fixture
 def nodes(cluster, second):
     """Two nodes of one cluster that serve the same export."""
+    yield from two_nodes(cluster, second)
+
+
+def two_nodes(cluster, second, grace_s=GRACE_S, options=()):
+    """OPTIONS are of "a"."""
     if not shutil.which("ganesha-rados-grace"):
         pytest.skip("ganesha-rados-grace comes with Ganesha's packages, and "
                     "this Ganesha is from source")
@@ -53,12 +58,12 @@ def nodes(cluster, second):
     cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
     grace_tool("add", "node1", "node2")
     for name, node in (("a", "node1"), ("b", "node2")):
-        nfsv4, rados = backend(node)
+        nfsv4, rados = backend(node, grace_s)
         if name == "a":
             cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
                             "", "--block", "", "--core", "",
                             "--export-block", "", "--nfsv4", nfsv4,
-                            "--append", rados, "--no-wait")
+                            "--append", rados, "--no-wait", *options)
         else:
             second(nfsv4=nfsv4, append=[rados], export_block="Export_Id = 1;")
     yield cluster

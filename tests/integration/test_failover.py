@@ -25,24 +25,11 @@ def nothing_up(cluster):
     cluster.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
 
 
-def only_known(err):
-    """docs/limits.md: a LOCK at the other gateway that waited at the MDS."""
-    wrong = [line for line in str(err).splitlines()
-             if line.startswith("WRONG")]
-    return bool(wrong) and all("locked twice" in line for line in wrong)
-
-
 def test_clients_go_on_at_the_other_host(nothing_up, record):
     """Nothing is lost, no lock is held twice; there and back again."""
-    try:
-        said = nothing_up.job("failover/failover.py", "--only", "stopped",
-                              "--patience", str(PATIENCE), "--vers", "4.1",
-                              "4.2", "--", "1", limit_s=300)
-    except AssertionError as err:
-        if only_known(err):
-            pytest.xfail("a LOCK that waited at the MDS was granted before "
-                         "the client could reclaim: docs/limits.md")
-        raise
+    said = nothing_up.job("failover/failover.py", "--only", "stopped",
+                          "--patience", str(PATIENCE), "--vers", "4.1",
+                          "4.2", "--", "1", limit_s=300)
     for line in said.splitlines():
         if line.split(" ", 1)[-1].startswith("round") or "thief" in line:
             record(line.split(" ", 1)[-1])

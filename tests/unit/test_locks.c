@@ -12,8 +12,11 @@
 #include <cmocka.h>
 
 #include "borrow.h"
+#include "clock.h"
+#include "common_grace.h"
 #include "errors.h"
 #include "fsal.h"
+#include "nfs_core.h"
 #include "obj_ops.h"
 #include "revive.h"
 #include "rig.h"
@@ -639,7 +642,165 @@ static void file_without_locks_notes_no_write(void **state)
 	assert_true(rig.obj->locks.written_ns == 0);
 }
 
+/* --- a LOCK that a grace period may have overtaken */
+
+static void request_began_ms_ago(uint64_t ago_ms)
+{
+	uint64_t then;
+
+	clock_gettime(CLOCK_REALTIME, &op_ctx->start_time);
+	then = casync_timespec_ns(&op_ctx->start_time) -
+	       ago_ms * CASYNC_NS_PER_MS;
+	op_ctx->start_time.tv_sec = (time_t)(then / CASYNC_NS_PER_S);
+	op_ctx->start_time.tv_nsec = (long)(then % CASYNC_NS_PER_S);
+}
+
+static int up_in_a_cluster(void **state)
+{
+	int rc = up(state);
+
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	request_began_ms_ago(CASYNC_GRACE_LEAD_MS);
+	return rc;
+}
+
+static fsal_errors_t lock_status(fsal_lock_t type, uint64_t start)
+{
+	return lock_op(FSAL_OP_LOCK, type, start, 10, NULL).major;
+}
+
+static void late_lock_is_given_back(void **state)
+{
+	(void)state;
+	open_state();
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 2);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+	assert_int_equal(fake.asked_lock.l_start, 10);
+	assert_int_equal(fake.asked_lock.l_len, 10);
+	assert_true(fake.asked_owner == (uint64_t)&owner);
+	assert_int_equal(take_again(0, 0), 0);
+	check_loan_ended();
+}
+
+static void late_read_lock_is_given_back(void **state)
+{
+	(void)state;
+	open_state();
+	assert_int_equal(lock_status(FSAL_LOCK_R, 10), ERR_FSAL_IN_GRACE);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+}
+
+static void who_asks_again_is_not_sent_away(void **state)
+{
+	(void)state;
+	open_state();
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
+	/* It began before the first one was given back. */
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
+	rig.obj->locks.gave_back_ns -= 5 * CASYNC_NS_PER_S;
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
+	/* After a while it may be another failure. */
+	rig.obj->locks.gave_back_ns -= 5 * CASYNC_NS_PER_S;
+	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_IN_GRACE);
+}
+
+static void lock_in_time_is_kept(void **state)
+{
+	(void)state;
+	open_state();
+	request_began_ms_ago(0);
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
+	assert_int_equal(take_again(1, 0), 0);
+}
+
+static void late_lock_of_a_gateway_alone_is_kept(void **state)
+{
+	(void)state;
+	open_state();
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS_NG;
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
+}
+
+static void request_of_unknown_age_is_kept(void **state)
+{
+	(void)state;
+	open_state();
+	op_ctx->start_time = (struct timespec){0};
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
+}
+
+static void late_reclaim_is_kept(void **state)
+{
+	fsal_lock_param_t wanted = {
+		.lock_sle_type = FSAL_POSIX_LOCK,
+		.lock_type = FSAL_LOCK_W,
+		.lock_length = 10,
+		.lock_reclaim = true,
+	};
+
+	(void)state;
+	open_state();
+	assert_int_equal(casync_lock_op2(&rig.obj->handle, &rig.state.state,
+					 &owner, FSAL_OP_LOCK, &wanted, NULL)
+				 .major,
+			 ERR_FSAL_NO_ERROR);
+}
+
+static void late_unlock_and_test_are_answered(void **state)
+{
+	(void)state;
+	open_state();
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(lock_op(FSAL_OP_LOCKT, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+}
+
+/* It would lose what it had. */
+static void late_lock_over_an_own_one_is_kept(void **state)
+{
+	(void)state;
+	open_state();
+	request_began_ms_ago(0);
+	lock(FSAL_LOCK_R, 0, 11);
+	request_began_ms_ago(CASYNC_GRACE_LEAD_MS);
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
+	assert_int_equal(lock_status(FSAL_LOCK_W, 20), ERR_FSAL_IN_GRACE);
+}
+
+static void late_conflict_is_a_conflict(void **state)
+{
+	(void)state;
+	open_state();
+	others_lock(F_WRLCK, 0, 0);
+	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_DELAY);
+}
+
+/* How long it took, in ms. */
+static uint64_t time_of(void (*lead)(void))
+{
+	uint64_t began_ns = casync_now_ns();
+
+	lead();
+	return (casync_now_ns() - began_ns) / CASYNC_NS_PER_MS;
+}
+
+static void lead_is_for_a_cluster(void **state)
+{
+	(void)state;
+	assert_true(time_of(casync_common_grace_lead_once) >=
+		    CASYNC_GRACE_LEAD_MS);
+	assert_true(time_of(casync_common_grace_lead_once) <
+		    CASYNC_GRACE_LEAD_MS);
+	assert_true(time_of(casync_common_grace_lead) >= CASYNC_GRACE_LEAD_MS);
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS;
+	assert_true(time_of(casync_common_grace_lead) < CASYNC_GRACE_LEAD_MS);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, rig_down)
+#define LATE(name) \
+	cmocka_unit_test_setup_teardown(name, up_in_a_cluster, rig_down)
 
 static const struct CMUnitTest plain_tests[] = {
 	CASE(waiting_is_refused),
@@ -665,6 +826,17 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(our_own_last_write_is_no_change),
 	CASE(change_after_our_last_write_is_one),
 	CASE(file_without_locks_notes_no_write),
+	LATE(late_lock_is_given_back),
+	LATE(late_read_lock_is_given_back),
+	LATE(who_asks_again_is_not_sent_away),
+	LATE(lock_in_time_is_kept),
+	LATE(late_lock_of_a_gateway_alone_is_kept),
+	LATE(request_of_unknown_age_is_kept),
+	LATE(late_reclaim_is_kept),
+	LATE(late_unlock_and_test_are_answered),
+	LATE(late_lock_over_an_own_one_is_kept),
+	LATE(late_conflict_is_a_conflict),
+	LATE(lead_is_for_a_cluster),
 };
 
 #define COUNT(table) (sizeof(table) / sizeof((table)[0]))

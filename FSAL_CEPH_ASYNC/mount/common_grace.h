@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file common_grace.h
+ * @brief The grace period that gateways of rados_cluster have in common.
+ *
+ * The clients of a dead gateway reclaim their locks in it.  Until its CephFS
+ * session ends the MDS refuses these locks to everybody else, and in the grace
+ * period each gateway does.  One request fits between: a LOCK at another
+ * gateway that Ganesha has let pass before the grace period began, and that
+ * reaches the MDS after the session has ended.
+ *
+ * So there is time between the two.  Ganesha reads its exports only after all
+ * gateways enforce the grace period (nfs_wait_for_grace_enforcement() in 9.14).
+ * We end a former session no earlier than CASYNC_GRACE_LEAD_MS after that.  A
+ * LOCK that was granted after a longer time may be such a one (locks.c).
+ */
+#ifndef CASYNC_COMMON_GRACE_H
+#define CASYNC_COMMON_GRACE_H
+
+#include <stdbool.h>
+
+/** Least time from the beginning of the grace period to the session's end. */
+#define CASYNC_GRACE_LEAD_MS 300
+
+/** Has this gateway a grace period in common with others? */
+bool casync_common_grace(void);
+
+/** Let CASYNC_GRACE_LEAD_MS pass; no time without a common grace period. */
+void casync_common_grace_lead(void);
+
+/** The same, once in the life of this process: exports are read. */
+void casync_common_grace_lead_once(void);
+
+#endif /* CASYNC_COMMON_GRACE_H */
