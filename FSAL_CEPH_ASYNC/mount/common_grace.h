@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file common_grace.h
- * @brief The grace period that gateways of rados_cluster have in common.
+ * @brief What gateways of rados_cluster owe each other: a grace period in
+ * common, and a session of the one that is the gateway now.
  *
  * The clients of a dead gateway reclaim their locks in it.  Until its CephFS
  * session ends the MDS refuses these locks to everybody else, and in the grace
@@ -21,6 +22,16 @@
 
 /** Least time from the beginning of the grace period to the session's end. */
 #define CASYNC_GRACE_LEAD_MS 300
+
+/**
+ * How long a gateway that lost its session waits before it makes another one.
+ *
+ * Another host may have become this gateway, and have ended the session.  Then
+ * a new session of ours would end the other's in turn, and its clients' locks
+ * with it.  Whoever has made the other host the gateway kills this process: a
+ * second after it hears that there is another (config/high-availability).
+ */
+#define CASYNC_SUCCESSOR_MS 5000
 
 /** Has this gateway a grace period in common with others? */
 bool casync_common_grace(void);

@@ -6,6 +6,7 @@
 #include "fsal.h"
 
 #include "clock.h"
+#include "common_grace.h"
 #include "connect.h"
 #include "keeper.h"
 #include "reconnect.h"
@@ -192,6 +193,9 @@ void casync_reconnect(struct casync_mount *mount)
 	if (!reconnect_leave_client(&attempt))
 		return;
 	reconnect_end_client(mount, true);
+	if (casync_common_grace() &&
+	    !casync_keeper_sleep(mount, CASYNC_SUCCESSOR_MS))
+		return;
 	if (reconnect_is_overdue(&attempt))
 		reconnect_give_up(&attempt);
 	else if (reconnect_connect(&attempt))

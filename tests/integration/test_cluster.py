@@ -4,6 +4,7 @@ Ganesha's own recovery database in RADOS; registration as a service.
 """
 import fcntl
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -13,8 +14,8 @@ import pytest
 
 import bus
 from fuse import Fuse
-from lab import SECOND_PORT
-from lab_program import ceph, until
+from lab import LOGS, SECOND_PORT
+from lab_program import Log, ceph, until
 from nfs import nfs4
 
 CONF = "/etc/ceph/ceph.conf"
@@ -124,6 +125,42 @@ def test_the_session_of_a_dead_node_is_ended(nodes, record):
     again.close()
     for client in (heir, thief):
         client.leave()
+
+
+@pytest.fixture
+def replaced(cluster):
+    """A gateway as node1, alone in its cluster; its pid."""
+    grace_tool("add", "node1")
+    nfsv4, rados = backend("node1")
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                    "--block", "", "--core", "", "--export-block", "",
+                    "--nfsv4", nfsv4, "--append", rados)
+    yield cluster.stat()["ganesha"]["a"]["pid"]
+    cluster.ensure_default()
+    subprocess.run(["rados", "--pool", POOL, "--namespace", NAMESPACE,
+                    "rm", "grace"], check=True, timeout=60,
+                   stdin=subprocess.DEVNULL)
+
+
+def test_who_was_replaced_leaves_his_successor_alone(cluster, replaced,
+                                                     second):
+    """Another host became this gateway while ours stood still; now it goes
+    on, and somebody is about to kill it."""
+    log = Log(LOGS / "ganesha-a.log")
+    nfsv4, rados = backend("node1")
+    os.kill(replaced, signal.SIGSTOP)
+    try:
+        its = second(nfsv4=nfsv4, append=[rados],
+                     export_block="Export_Id = 1;")
+    finally:
+        os.kill(replaced, signal.SIGCONT)
+    session, = cluster.sessions(its.pid)
+    until(lambda: log.matching("the CephFS session is lost"), "notices it", 10)
+    time.sleep(3)
+    assert [one["id"] for one in cluster.sessions(its.pid)] == [session["id"]]
+    assert not cluster.sessions(replaced)
+    assert not its.log.matching("the CephFS session is lost")
+    cluster.ganesha("kill9", "--name", "a")
 
 
 def test_registration_without_a_connection_goes_on(cluster, second):

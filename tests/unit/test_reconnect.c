@@ -13,8 +13,10 @@
 #include <cmocka.h>
 
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "clock.h"
+#include "common_grace.h"
 #include "keeper.h"
 #include "reconnect.h"
 #include "rig.h"
@@ -364,6 +366,51 @@ static void who_stays_inside_long_is_told_of(void **state)
 	end();
 }
 
+/* --- another host may be this gateway now */
+
+static int pauses_of(uint64_t ms)
+{
+	int i, found = 0;
+
+	for (i = 0; i < pauses && i < PAUSES_MAX; i++)
+		found += pause_ms[i] == ms || pause_ms[i] == ms + 1;
+	return found;
+}
+
+static void one_of_several_gateways_waits_for_its_successor(void **state)
+{
+	(void)state;
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+	assert_int_equal(pauses_of(CASYNC_SUCCESSOR_MS), 1);
+	assert_true(stub_mount.session.reconnect_ms >= CASYNC_SUCCESSOR_MS);
+}
+
+static void gateway_alone_does_not_wait(void **state)
+{
+	(void)state;
+	begin();
+	wait_until(serves);
+	end();
+	assert_int_equal(pauses_of(CASYNC_SUCCESSOR_MS), 0);
+	assert_true(stub_mount.session.reconnect_ms < CASYNC_SUCCESSOR_MS);
+}
+
+static void end_comes_while_it_waits_for_its_successor(void **state)
+{
+	(void)state;
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	pauses_last = true;
+	begin();
+	assert_true(rig_wait_count(&disconnects, 1));
+	end();
+	check_trace("forget/r disconnect-lost/c");
+	assert_int_equal(seen(&connects), 0);
+}
+
 /* --- tries */
 
 /* The pauses between tries, a moment longer each; not those that look after
@@ -614,6 +661,9 @@ int main(void)
 		CASE(requests_inside_are_waited_for),
 		CASE(releases_inside_are_waited_for),
 		CASE(who_stays_inside_long_is_told_of),
+		CASE(one_of_several_gateways_waits_for_its_successor),
+		CASE(gateway_alone_does_not_wait),
+		CASE(end_comes_while_it_waits_for_its_successor),
 		CASE(tries_come_less_and_less_often),
 		CASE(session_of_before_a_restart_takes_two_tries),
 		CASE(another_file_system_is_refused),
