@@ -5,6 +5,6 @@
 const char casync_name[] = "CEPH";
 const bool casync_compat = true;
 #else
-const char casync_name[] = "CEPH_ASYNC";
+const char casync_name[] = CASYNC_OWN_NAME;
 const bool casync_compat = false;
 #endif

@@ -12,6 +12,9 @@
 
 #include <stdbool.h>
 
+/** The stand-in reads the block of this name too. */
+#define CASYNC_OWN_NAME "CEPH_ASYNC"
+
 /** "CEPH_ASYNC"; "CEPH" in libfsalceph.so, the stand-in for FSAL_CEPH. */
 extern const char casync_name[];
 

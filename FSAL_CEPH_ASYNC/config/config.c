@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <string.h>
 
 #include <cephfs/libcephfs.h>
 
@@ -144,15 +145,26 @@ static void config_fill_items(enum casync_block block,
  * Ganesha reports an unknown key or token as bogus and uses the default.  That
  * is not acceptable here: a typing error in Stable_Write would decide which
  * data a crash loses.
+ *
+ * It is where we stand in for FSAL_CEPH: its next version, or a tool that writes
+ * its configuration, may know more keys than we do.  Ganesha names each in a
+ * line of its own.
  */
 static bool config_bogus_refused(struct config_error_type *err_type,
-				 bool bogus_before, const char *where)
+				 bool bogus_before, bool ignore_unknown,
+				 const char *where)
 {
 	bool refuse_it = err_type->bogus;
 
 	err_type->bogus |= bogus_before;
 	if (!refuse_it)
 		return false;
+	if (ignore_unknown) {
+		LogWarn(COMPONENT_CONFIG,
+			"%s has keys that this FSAL does not know; they are ignored, as FSAL CEPH ignores them; Ganesha's lines \"Unknown parameter\" name each with file and line",
+			where);
+		return false;
+	}
 	LogCrit(COMPONENT_CONFIG,
 		"%s is refused: it has an unknown key or value; see Ganesha's line about it, with file and line number, at the end of the configuration messages",
 		where);
@@ -212,15 +224,16 @@ void casync_config_unlock(void)
 	pthread_mutex_unlock(&keys_lock);
 }
 
-bool casync_config_read_module(config_file_t config,
-			       struct casync_module_keys *keys,
-			       struct config_error_type *err_type)
+/* Keys that the block does not have stay as they are. */
+static bool config_read_block(config_file_t config, const char *name,
+			      struct casync_module_keys *keys,
+			      struct config_error_type *err_type)
 {
 	struct config_item items[ITEMS_MAX] = {0};
 	struct config_block block = {
 		.dbus_interface_name =
 			"org.ganesha.nfsd.config.fsal.ceph_async",
-		.blk_desc.name = (char *)casync_name,
+		.blk_desc.name = (char *)name,
 		.blk_desc.type = CONFIG_BLOCK,
 		.blk_desc.flags = CONFIG_UNIQUE,
 		.blk_desc.u.blk.init = noop_conf_init,
@@ -229,16 +242,28 @@ bool casync_config_read_module(config_file_t config,
 	};
 	uint32_t errors_before = err_type->errors;
 	bool bogus_before = err_type->bogus;
+	bool ignore_unknown = strcmp(name, CASYNC_OWN_NAME) != 0;
 	char where[64];
 
 	config_fill_items(CASYNC_IN_MODULE, items);
-	casync_keys_defaults(CASYNC_IN_MODULE, keys);
-
-	(void)snprintf(where, sizeof(where), "%s { }", casync_name);
+	(void)snprintf(where, sizeof(where), "%s { }", name);
 	err_type->bogus = false;
 	(void)load_config_from_parse(config, &block, keys, true, err_type);
-	return !config_bogus_refused(err_type, bogus_before, where) &&
+	return !config_bogus_refused(err_type, bogus_before, ignore_unknown,
+				     where) &&
 	       err_type->errors == errors_before;
+}
+
+bool casync_config_read_module(config_file_t config,
+			       struct casync_module_keys *keys,
+			       struct config_error_type *err_type)
+{
+	casync_keys_defaults(CASYNC_IN_MODULE, keys);
+	if (!config_read_block(config, casync_name, keys, err_type))
+		return false;
+	/* cephadm writes the one block; an administrator adds the other. */
+	return !casync_compat ||
+	       config_read_block(config, CASYNC_OWN_NAME, keys, err_type);
 }
 
 fsal_status_t casync_config_export(void *node,
@@ -269,7 +294,7 @@ fsal_status_t casync_config_export(void *node,
 		       op_ctx->ctx_export->export_id);
 	err_type->bogus = false;
 	if (load_config_from_node(node, &block, keys, true, err_type) != 0 ||
-	    config_bogus_refused(err_type, bogus_before, where))
+	    config_bogus_refused(err_type, bogus_before, casync_compat, where))
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }

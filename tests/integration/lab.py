@@ -84,14 +84,16 @@ class Lab:
             self.altered = False
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
-                     export_block="", nfsv4="", timeout=120, check=True):
+                     export_block="", nfsv4="", timeout=120, check=True,
+                     export="", core=""):
         """Start Ganesha "b"; its log from here on, and how it went."""
         log = Log(LOGS / "ganesha-b.log")
         options = [f"--append={text}" for text in append or [""]]
         began = time.monotonic()
         done = self.run("ganesha", "start", "--name", "b", "--port",
                         SECOND_PORT, "--pseudo", SECOND_PSEUDO, "--fsal",
-                        fsal, "--export", "", "--block", block,
+                        fsal, "--export", export, "--block", block,
+                        "--core", core,
                         "--export-block", export_block, "--nfsv4", nfsv4,
                         *options,
                         timeout=timeout, check=check)
