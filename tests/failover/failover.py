@@ -310,6 +310,8 @@ def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
         # Clients that end let go of their locks.
         thief.stop.set()
         thief.join(40)
+        for each in thief.stolen:
+            say(f"locked twice: {each}")
         (signals / "stop").touch()
     wrong = [text for client in clients if (text := client.end())]
     wrong += [f"locked twice: {each}" for each in thief.stolen]
