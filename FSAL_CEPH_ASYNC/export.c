@@ -21,9 +21,13 @@
 #include "name.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "owner.h"
 #include "revive.h"
 
 #define MS_PER_S 1000
+
+_Static_assert(CASYNC_CLIENTS_LIMIT == CASYNC_CLIENTS_MAX, "key Clients");
+_Static_assert(CASYNC_CLIENTS_MAX <= UINT8_MAX, "casync_object.client");
 
 /* Ganesha's workers that may wait for the monitors, for each export. */
 #define STATFS_WORKERS 8
@@ -33,10 +37,33 @@ static struct casync_export *export_of(struct fsal_export *exp_hdl)
 	return container_of(exp_hdl, struct casync_export, export);
 }
 
+static void export_join_upcalls(struct casync_export *exp)
+{
+	unsigned int i;
+
+	for (i = 0; i < exp->client_count; i++)
+		casync_upcalls_join(casync_mount_upcalls(exp->mounts[i]), exp);
+	casync_recalls_join(exp);
+}
+
 static void export_leave_upcalls(struct casync_export *exp)
 {
+	unsigned int i;
+
 	casync_recalls_leave(exp);
-	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+	for (i = 0; i < exp->client_count; i++)
+		casync_upcalls_leave(casync_mount_upcalls(exp->mounts[i]), exp);
+}
+
+/* The first one last: the others use it. */
+static void export_put_mounts(struct casync_export *exp)
+{
+	unsigned int i;
+
+	for (i = exp->client_count; i-- > 0;)
+		casync_mount_put(exp->mounts[i]);
+	exp->client_count = 0;
+	exp->mount = NULL;
 }
 
 /* If the client ends, they end with it. */
@@ -57,7 +84,7 @@ static void export_free(struct casync_export *exp)
 	if (exp->mount != NULL) {
 		export_leave_upcalls(exp);
 		export_drop_listings(exp);
-		casync_mount_put(exp->mount);
+		export_put_mounts(exp);
 	}
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
@@ -148,22 +175,23 @@ static const char *export_below_mount(const char *root, const char *path)
 }
 
 /* Begin a request that has no object yet. */
-static fsal_status_t export_begin(struct casync_export *exp)
+static fsal_status_t export_begin(struct casync_mount *mount)
 {
-	if (!casync_callers_enter(exp->mount))
+	if (!casync_callers_enter(mount))
 		return casync_status(-ETIME);
-	if (casync_guard_enter(casync_mount_guard(exp->mount)))
+	if (casync_guard_enter(casync_mount_guard(mount)))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	casync_callers_leave(exp->mount);
-	return casync_keeper_answer(exp->mount,
-				    casync_status(-CASYNC_EBLOCKLISTED), false);
+	casync_callers_leave(mount);
+	return casync_keeper_answer(mount, casync_status(-CASYNC_EBLOCKLISTED),
+				    false);
 }
 
-static fsal_status_t export_end(struct casync_export *exp, fsal_status_t status)
+static fsal_status_t export_end(struct casync_mount *mount,
+				fsal_status_t status)
 {
-	status = casync_keeper_answer(exp->mount, status, false);
-	casync_guard_leave(casync_mount_guard(exp->mount));
-	casync_callers_leave(exp->mount);
+	status = casync_keeper_answer(mount, status, false);
+	casync_guard_leave(casync_mount_guard(mount));
+	casync_callers_leave(mount);
 	return status;
 }
 
@@ -188,7 +216,12 @@ static fsal_status_t export_walk(struct fsal_export *exp_hdl, const char *path,
 	}
 
 	rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
-			  casync_statx_wanted(mask), 0, exp->root_perms);
+			  casync_owner_wanted(exp, casync_statx_wanted(mask)),
+			  0, exp->root_perms);
+	if (rc == 0)
+		rc = casync_owner_settle(exp, &inode, &stx,
+					 casync_statx_wanted(mask),
+					 exp->root_perms);
 	if (rc < 0) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16 ": cannot look up path '%s': %s",
@@ -205,11 +238,12 @@ static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
 					struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = export_of(exp_hdl);
-	fsal_status_t status = export_begin(exp);
+	fsal_status_t status = export_begin(exp->mount);
 
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return export_end(exp, export_walk(exp_hdl, path, handle, attrs_out));
+	return export_end(exp->mount,
+			  export_walk(exp_hdl, path, handle, attrs_out));
 }
 
 /* The host form is the wire form: little-endian everywhere. */
@@ -243,29 +277,52 @@ static fsal_status_t export_host_to_key(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/* Find an inode in a client.  If it is not one of this client, *handle stays
+ * NULL. */
+static fsal_status_t export_find(struct casync_export *exp, unsigned int client,
+				 const struct casync_fileid *id,
+				 struct fsal_obj_handle **handle,
+				 struct fsal_attrlist *attrs_out)
+{
+	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
+	struct casync_mount *mount = exp->mounts[client];
+	fsal_status_t status = export_begin(mount);
+	struct ceph_statx stx;
+	struct Inode *inode;
+	int rc;
+
+	if (FSAL_IS_ERROR(status))
+		return status;
+	rc = casync_inode_of_id(exp, mount, id, casync_statx_wanted(mask),
+				&inode, &stx);
+	if (rc == 0 && casync_owner_of(exp, &stx) == client)
+		casync_object_out(inode, &stx, handle, attrs_out);
+	else if (rc == 0)
+		ceph_ll_put(casync_mount_ceph(mount), inode);
+	return export_end(mount, casync_status(rc));
+}
+
 static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
 					  struct gsh_buffdesc *fh_desc,
 					  struct fsal_obj_handle **handle,
 					  struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = export_of(exp_hdl);
-	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
 	struct casync_fileid id;
-	struct ceph_statx stx;
-	struct Inode *inode;
 	fsal_status_t status;
-	int rc;
+	unsigned int client;
 
 	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-	status = export_begin(exp);
-	if (FSAL_IS_ERROR(status))
+	/* Most handles that come back are of files. */
+	client = id.snapid == CEPH_NOSNAP
+			 ? casync_mount_index_of(id.ino, exp->client_count)
+			 : 0;
+	*handle = NULL;
+	status = export_find(exp, client, &id, handle, attrs_out);
+	if (FSAL_IS_ERROR(status) || *handle != NULL)
 		return status;
-	rc = casync_inode_of_id(exp, &id, casync_statx_wanted(mask), &inode,
-				&stx);
-	if (rc == 0)
-		casync_object_out(inode, &stx, handle, attrs_out);
-	return export_end(exp, casync_status(rc));
+	return export_find(exp, 0, &id, handle, attrs_out);
 }
 
 static void export_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
@@ -286,7 +343,7 @@ static int export_statfs(struct casync_object *obj, struct statvfs *vfs)
 				       STATFS_WORKERS))
 		return -EAGAIN;
 	/* By inode: below a quota CephFS answers with the quota's values. */
-	rc = ceph_ll_statfs(casync_export_ceph(exp), obj->inode, vfs);
+	rc = ceph_ll_statfs(casync_object_ceph(obj), obj->inode, vfs);
 	casync_waiter_limit_leave(&exp->statfs, CASYNC_LANE_WORKER);
 	return rc;
 }
@@ -330,7 +387,7 @@ static fsal_status_t export_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 static void export_get_write_verifier(struct fsal_export *exp_hdl,
 				      struct gsh_buffdesc *verf_desc)
 {
-	uint64_t verifier = casync_mount_time_ns(export_of(exp_hdl)->mount);
+	uint64_t verifier = casync_export_time_ns(export_of(exp_hdl));
 
 	memcpy(verf_desc->addr, &verifier,
 	       verf_desc->len < sizeof(verifier) ? verf_desc->len
@@ -382,6 +439,18 @@ static void export_set_export_ops(struct export_ops *ops)
 	ops->alloc_state = casync_state_alloc;
 }
 
+static void export_look_at_mounts(struct casync_export *exp)
+{
+	unsigned int i;
+
+	exp->delegations = true;
+	for (i = 0; i < exp->client_count; i++) {
+		exp->sessions[i] = casync_mount_session(exp->mounts[i]);
+		if (!casync_mount_delegations(exp->mounts[i]))
+			exp->delegations = false;
+	}
+}
+
 static int export_mount_export(struct casync_export *exp,
 			       const struct casync_module_keys *module_keys)
 {
@@ -399,19 +468,28 @@ static int export_mount_export(struct casync_export *exp,
 		.ceph_options = keys->ceph_options,
 		.use_old_uuid = module_keys->use_old_uuid,
 		.export_id = exp->export.export_id,
+		.clients = keys->clients,
 		.timeout_s = keys->tuning.mount_timeout,
 		.session_timeout_s = keys->tuning.session_timeout,
 		.unmount_timeout_s = keys->tuning.drain_timeout,
 		.reconnect = keys->tuning.reconnect,
 		.reconnect_timeout_s = keys->tuning.reconnect_timeout,
 	};
-	int rc = casync_mount_get(&key, &params, &exp->mount);
+	int rc = 0;
 
-	if (rc != 0)
-		return rc;
-	exp->delegations = casync_mount_delegations(exp->mount);
-	exp->session = casync_mount_session(exp->mount);
-	return 0;
+	while (rc == 0 && exp->client_count < keys->clients) {
+		key.client = exp->client_count;
+		params.client = exp->client_count;
+		/* It is NULL for the first one. */
+		params.names = exp->mount;
+		rc = casync_mount_get(&key, &params,
+				      &exp->mounts[exp->client_count]);
+		if (rc == 0)
+			exp->client_count++;
+	}
+	if (rc == 0)
+		export_look_at_mounts(exp);
+	return rc;
 }
 
 /* Ganesha would accept a file as an export, and each lookup would fail. */
@@ -527,8 +605,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 
 	casync_watchdog_add(exp);
 	casync_publish_add(exp);
-	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
-	casync_recalls_join(exp);
+	export_join_upcalls(exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;
 }

@@ -13,6 +13,7 @@
 #include "lock_records.h"
 #include "obj_ops.h"
 #include "object.h"
+#include "owner.h"
 #include "revive.h"
 
 /* Call an operation on an object within the guard.  Its status is the value. */
@@ -37,13 +38,15 @@ static fsal_status_t guarded_begin_inside(struct fsal_obj_handle *obj_hdl)
 	fsal_status_t status = guarded_begin_io(obj_hdl);
 
 	if (FSAL_IS_ERROR(status))
-		casync_callers_leave(casync_object_of(obj_hdl)->exp->mount);
+		casync_callers_leave(
+			casync_object_mount(casync_object_of(obj_hdl)));
 	return status;
 }
 
 static fsal_status_t guarded_begin(struct fsal_obj_handle *obj_hdl)
 {
-	if (!casync_callers_enter(casync_object_of(obj_hdl)->exp->mount))
+	if (!casync_callers_enter(
+		    casync_object_mount(casync_object_of(obj_hdl))))
 		return casync_status(-ETIME);
 	return guarded_begin_inside(obj_hdl);
 }
@@ -55,14 +58,17 @@ static fsal_status_t guarded_end(struct fsal_obj_handle *obj_hdl,
 
 	status = casync_revive_answer(obj, status);
 	casync_revive_end(obj);
-	casync_callers_leave(obj->exp->mount);
+	casync_callers_leave(casync_object_mount(obj));
 	return status;
 }
 
-/* Another object of an operation that has begun. */
+/* Another object of an operation on names that has begun.  A file of another
+ * client is not used there. */
 static fsal_status_t guarded_other(struct fsal_obj_handle *obj_hdl)
 {
-	return casync_status(casync_revive_inode(casync_object_of(obj_hdl)));
+	struct casync_object *obj = casync_object_of(obj_hdl);
+
+	return casync_status(obj->client == 0 ? casync_revive_inode(obj) : 0);
 }
 
 static fsal_status_t guarded_lookup(struct fsal_obj_handle *dir_hdl,
@@ -122,15 +128,18 @@ static fsal_status_t guarded_link(struct fsal_obj_handle *obj_hdl,
 				  struct fsal_attrlist *destdir_pre,
 				  struct fsal_attrlist *destdir_post)
 {
-	fsal_status_t status = guarded_begin(obj_hdl);
+	bool of_names = casync_object_of(obj_hdl)->client == 0;
+	struct fsal_obj_handle *first = of_names ? obj_hdl : destdir_hdl;
+	fsal_status_t status = guarded_begin(first);
 
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = guarded_other(destdir_hdl);
+	if (of_names)
+		status = guarded_other(destdir_hdl);
 	if (!FSAL_IS_ERROR(status))
 		status = casync_link(obj_hdl, destdir_hdl, name, destdir_pre,
 				     destdir_post);
-	return guarded_end(obj_hdl, status);
+	return guarded_end(first, status);
 }
 
 static fsal_status_t guarded_rename(
@@ -272,7 +281,8 @@ static fsal_status_t guarded_seek2(struct fsal_obj_handle *obj_hdl,
 static bool guarded_unlock_is_done(const struct casync_object *obj,
 				   fsal_status_t status)
 {
-	if (casync_session_state(obj->exp->session) == CASYNC_SESSION_LOST)
+	if (casync_session_state(casync_object_session(obj)) ==
+	    CASYNC_SESSION_LOST)
 		return true;
 	/* EBUSY: Ganesha is short of descriptors. */
 	return status.major == ERR_FSAL_DELAY && status.minor != EBUSY;
@@ -306,7 +316,8 @@ static fsal_status_t guarded_lock_op2(struct fsal_obj_handle *obj_hdl,
 				      fsal_lock_param_t *request_lock,
 				      fsal_lock_param_t *conflicting_lock)
 {
-	struct casync_mount *mount = casync_object_of(obj_hdl)->exp->mount;
+	struct casync_mount *mount =
+		casync_object_mount(casync_object_of(obj_hdl));
 	bool anyway = lock_op == FSAL_OP_UNLOCK;
 	fsal_status_t status;
 

@@ -31,6 +31,9 @@ struct casync_module_keys {
 	struct casync_tuning tuning;
 };
 
+/** Most clients of an export; CASYNC_CLIENTS_MAX of mount.h. */
+#define CASYNC_CLIENTS_LIMIT 16
+
 /** EXPORT { FSAL { } } */
 struct casync_export_keys {
 	char *user_id;
@@ -38,6 +41,7 @@ struct casync_export_keys {
 	char *cmount_path;
 	char *secret;
 	char *sec_label_xattr;
+	uint32_t clients;   /**< Of libcephfs, for this export. */
 	char *data_pool;    /**< NULL or "": the folder's value. */
 	char *ceph_options; /**< The module's, then the export's own. */
 	struct casync_tuning tuning;

@@ -10,6 +10,7 @@
 #include "export.h"
 #include "flush.h"
 #include "object.h"
+#include "owner.h"
 #include "op.h"
 #include "submit.h"
 
@@ -54,12 +55,16 @@ static int flush_sync_inode(struct casync_object *obj)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(obj);
-	int rc =
-		ceph_ll_sync_inode(casync_export_ceph(obj->exp), obj->inode, 0);
+	int rc = 0;
+
+	if (__atomic_load_n(&obj->flush.unjournaled, __ATOMIC_ACQUIRE))
+		rc = casync_owner_sync_birth(obj);
+	if (rc == 0)
+		rc = ceph_ll_sync_inode(casync_object_ceph(obj), obj->inode, 0);
 
 	flush_count_flush(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
-	casync_session_heard(obj->exp->session, -rc);
+	casync_session_heard(casync_object_session(obj), -rc);
 	if (rc == 0) {
 		casync_file_size_flushed(obj, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,

@@ -14,6 +14,7 @@
 #include "object.h"
 #include "on_thread.h"
 #include "op.h"
+#include "owner.h"
 #include "read_cache.h"
 
 /* The size needs Fs; the version comes only with As, Ls and Xs beside it. */
@@ -92,7 +93,7 @@ static bool read_cache_applies(const struct casync_op *op)
 	return casync_cache_budget() != 0 && obj->cached != NULL &&
 	       !casync_on_completion_thread() &&
 	       obj->id.snapid == CEPH_NOSNAP &&
-	       casync_session_state(op->exp->session) ==
+	       casync_session_state(casync_object_session(op->obj)) ==
 		       CASYNC_SESSION_SERVES &&
 	       casync_now_ns() >= __atomic_load_n(&obj->cached->bypass_until_ns,
 						  __ATOMIC_RELAXED);
@@ -102,7 +103,7 @@ static int read_cache_getattr(const struct casync_op *op,
 			      struct ceph_statx *stx)
 {
 	uint64_t generation = casync_file_size_generation(op->obj);
-	int rc = ceph_ll_getattr(casync_export_ceph(op->exp), op->obj->inode,
+	int rc = ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode,
 				 stx, WITNESS, 0, op->exp->root_perms);
 
 	if (rc == 0 && stx->stx_size != casync_file_size_hint(op->obj))
@@ -119,7 +120,7 @@ static bool read_cache_enter_witness(const struct casync_op *op)
 	if (!casync_waiter_limit_try(limit, CASYNC_LANE_WORKER,
 				     CASYNC_CACHE_WITNESSES))
 		return false;
-	if (casync_callers_try(op->exp->mount, HALF))
+	if (casync_callers_try(casync_object_mount(op->obj), HALF))
 		return true;
 	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
 	return false;
@@ -141,7 +142,7 @@ static bool read_cache_witness(struct casync_op *op, struct ceph_statx *stx)
 	took_us = (now_ns - began_ns) / CASYNC_NS_PER_US;
 	op->witness_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
 	read_cache_learn_witness(op->obj->cached, began_ns, now_ns);
-	casync_callers_leave(op->exp->mount);
+	casync_callers_leave(casync_object_mount(op->obj));
 	casync_waiter_limit_leave(&op->obj->getattr, CASYNC_LANE_WORKER);
 	return rc == 0 && (stx->stx_mask & WITNESS) == WITNESS;
 }
@@ -155,7 +156,7 @@ static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
 		.mtime_ns = read_cache_ns(&stx->stx_mtime),
 		.ctime_ns = read_cache_ns(&stx->stx_ctime),
 		.generation = casync_guard_generation(
-			casync_mount_guard(op->exp->mount)),
+			casync_mount_guard(casync_object_mount(op->obj))),
 	};
 }
 

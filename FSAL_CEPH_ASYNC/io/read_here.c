@@ -9,6 +9,7 @@
 #include "export.h"
 #include "on_thread.h"
 #include "op.h"
+#include "owner.h"
 #include "read_here.h"
 #include "repair.h"
 
@@ -24,7 +25,7 @@ bool casync_read_here_begin(const struct casync_op *op)
 	       !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED) &&
-	       casync_callers_try(op->exp->mount, HALF);
+	       casync_callers_try(casync_object_mount(op->obj), HALF);
 }
 
 void casync_read_here(struct casync_op *op)
@@ -33,7 +34,7 @@ void casync_read_here(struct casync_op *op)
 	uint64_t late_ns = now_ns + CASYNC_READ_HERE_MS * CASYNC_NS_PER_MS;
 
 	op->parts[0].result = casync_repair_part(op, &op->parts[0]);
-	casync_callers_leave(op->exp->mount);
+	casync_callers_leave(casync_object_mount(op->obj));
 	now_ns = casync_now_ns();
 	if (now_ns > late_ns)
 		__atomic_store_n(&op->exp->await_not_before_ns,

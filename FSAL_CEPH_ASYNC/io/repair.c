@@ -11,6 +11,7 @@
 #include "object.h"
 #include "on_thread.h"
 #include "op.h"
+#include "owner.h"
 #include "repair.h"
 
 static void repair_count(struct casync_op *op, enum casync_counter counter)
@@ -34,11 +35,11 @@ enum rest {
 static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
 			   int64_t offset, char *to, size_t length_bytes)
 {
-	int64_t rc = ceph_ll_read(casync_export_ceph(op->exp), fh, offset,
+	int64_t rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
 				  length_bytes, to);
 
 	if (rc > 0 && to[rc - 1] == '\0' && casync_file_size_shrunk(op->obj))
-		rc = ceph_ll_read(casync_export_ceph(op->exp), fh, offset,
+		rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
 				  length_bytes, to);
 	return rc;
 }
@@ -85,7 +86,7 @@ static void repair_check_end_of_file(struct casync_op *op)
 	uint64_t generation = casync_file_size_generation(op->obj);
 	struct ceph_statx stx;
 
-	if (ceph_ll_getattr(casync_export_ceph(op->exp), op->obj->inode, &stx,
+	if (ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode, &stx,
 			    CEPH_STATX_SIZE, 0, op->exp->root_perms) != 0)
 		return;
 	casync_file_size_seen(op->obj, stx.stx_size, generation);
@@ -99,7 +100,7 @@ static void repair_check_end_of_file(struct casync_op *op)
  */
 static bool repair_pool_is_gone(const struct casync_op *op)
 {
-	struct ceph_mount_info *ceph = casync_export_ceph(op->exp);
+	struct ceph_mount_info *ceph = casync_object_ceph(op->obj);
 	struct ceph_file_layout layout = {0};
 
 	(void)ceph_ll_file_layout(ceph, op->obj->inode, &layout);

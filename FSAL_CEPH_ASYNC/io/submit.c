@@ -13,6 +13,7 @@
 #include "export.h"
 #include "object.h"
 #include "op.h"
+#include "owner.h"
 #include "parts.h"
 #include "read_here.h"
 #include "repair.h"
@@ -71,7 +72,7 @@ static int64_t submit_part(struct casync_op *op, struct casync_part *part)
 	if (op->kind == CASYNC_OP_WRITE &&
 	    casync_flush_is_unjournaled(&op->obj->flush))
 		return -EIO;
-	return ceph_ll_nonblocking_readv_writev(casync_export_ceph(op->exp),
+	return ceph_ll_nonblocking_readv_writev(casync_object_ceph(op->obj),
 						&part->io);
 }
 

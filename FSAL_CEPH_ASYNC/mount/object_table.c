@@ -10,13 +10,18 @@
 #include "read_cache.h"
 #include "spread.h"
 
-static size_t object_table_bucket_of(const struct casync_object *obj)
+static size_t object_table_bucket_of_id(uint64_t ino, uint64_t snapid)
 {
-	return casync_spread(obj->id.ino + obj->id.snapid) >> 49;
+	return casync_spread(ino + snapid) >> 49;
 }
 
 _Static_assert(CASYNC_OBJECT_TABLE_BUCKETS == 1 << (64 - 49),
-	       "object_table_bucket_of()");
+	       "object_table_bucket_of_id()");
+
+static size_t object_table_bucket_of(const struct casync_object *obj)
+{
+	return object_table_bucket_of_id(obj->id.ino, obj->id.snapid);
+}
 
 static pthread_mutex_t *object_table_lock_of(struct casync_object_table *table,
 					     size_t bucket)
@@ -92,6 +97,45 @@ bool casync_object_table_enter(struct casync_object_table *table,
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	gsh_free(spare);
 	return shared;
+}
+
+/* The first object of the file, from this one on. */
+static const struct casync_object *
+object_table_of_file_locked(const struct casync_object *list, uint64_t ino,
+			    uint64_t snapid)
+{
+	while (list != NULL &&
+	       (list->id.ino != ino || list->id.snapid != snapid))
+		list = list->next_in_table;
+	return list;
+}
+
+bool casync_object_table_has(struct casync_object_table *table, uint64_t ino,
+			     uint64_t snapid, uint32_t generation)
+{
+	size_t bucket = object_table_bucket_of_id(ino, snapid);
+	const struct casync_object *obj = NULL;
+
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
+	obj = object_table_of_file_locked(table->buckets[bucket], ino, snapid);
+	while (obj != NULL && obj->generation != generation)
+		obj = object_table_of_file_locked(obj->next_in_table, ino,
+						  snapid);
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
+	return obj != NULL;
+}
+
+bool casync_object_table_has_file(struct casync_object_table *table,
+				  uint64_t ino, uint64_t snapid)
+{
+	size_t bucket = object_table_bucket_of_id(ino, snapid);
+	bool has;
+
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
+	has = object_table_of_file_locked(table->buckets[bucket], ino,
+					  snapid) != NULL;
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
+	return has;
 }
 
 bool casync_object_table_renew(struct casync_object_table *table,

@@ -54,6 +54,14 @@ void casync_object_table_destroy(struct casync_object_table *table);
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj);
 
+/** Does an object of that file have an Inode of that client? */
+bool casync_object_table_has(struct casync_object_table *table, uint64_t ino,
+			     uint64_t snapid, uint32_t generation);
+
+/** Is an object of that file in the table? */
+bool casync_object_table_has_file(struct casync_object_table *table,
+				  uint64_t ino, uint64_t snapid);
+
 /**
  * Give an object the Inode of another client, unless another thread has.
  *

@@ -16,6 +16,7 @@
 #include "acl.h"
 #include "export.h"
 #include "object.h"
+#include "owner.h"
 
 /* The MDS holds all extended attributes of an inode to 64 KiB. */
 #define XATTR_BYTES_MAX 65536
@@ -44,14 +45,14 @@ static int acl_get_value(struct casync_object *obj, const UserPerm *perms,
 
 	*value = NULL;
 	for (tries = 0; tries < VALUE_TRIES; tries++) {
-		rc = ceph_ll_getxattr(casync_export_ceph(obj->exp), obj->inode,
-				      name, NULL, 0, perms);
+		rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, name,
+				      NULL, 0, perms);
 		if (rc <= 0)
 			return rc;
 		gsh_free(*value);
 		*value = gsh_malloc((size_t)rc);
-		rc = ceph_ll_getxattr(casync_export_ceph(obj->exp), obj->inode,
-				      name, *value, (size_t)rc, perms);
+		rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, name,
+				      *value, (size_t)rc, perms);
 		if (rc != -ERANGE)
 			return rc;
 	}
@@ -158,7 +159,7 @@ static int acl_write_acl(struct casync_object *obj, const UserPerm *perms,
 
 	if (size <= 0)
 		return -EINVAL;
-	return ceph_ll_setxattr(casync_export_ceph(obj->exp), obj->inode, name,
+	return ceph_ll_setxattr(casync_object_ceph(obj), obj->inode, name,
 				value, (size_t)size, 0, perms);
 }
 
@@ -183,8 +184,8 @@ static int acl_set_default(struct casync_object *obj, const UserPerm *perms,
 	int rc;
 
 	if (acl == NULL) { /* nothing is inherited */
-		rc = ceph_ll_removexattr(casync_export_ceph(obj->exp),
-					 obj->inode, ACL_EA_DEFAULT, perms);
+		rc = ceph_ll_removexattr(casync_object_ceph(obj), obj->inode,
+					 ACL_EA_DEFAULT, perms);
 		return rc == -ENODATA ? 0 : rc;
 	}
 	rc = acl_valid(acl) == 0
@@ -238,7 +239,7 @@ int casync_label_set(struct casync_object *obj, const UserPerm *perms,
 
 	if (length > XATTR_BYTES_MAX)
 		return -E2BIG;
-	return ceph_ll_setxattr(casync_export_ceph(obj->exp), obj->inode,
+	return ceph_ll_setxattr(casync_object_ceph(obj), obj->inode,
 				obj->exp->keys.sec_label_xattr,
 				attrs->sec_label.slai_data.slai_data_val,
 				length, 0, perms);

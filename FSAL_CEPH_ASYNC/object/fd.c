@@ -12,6 +12,7 @@
 #include "export.h"
 #include "fd.h"
 #include "object.h"
+#include "owner.h"
 #include "parts.h"
 #include "read_cache.h"
 #include "revive.h"
@@ -61,15 +62,14 @@ void casync_fd_learn_layout(struct casync_object *obj)
 {
 	struct ceph_file_layout layout = {0};
 
-	(void)ceph_ll_file_layout(casync_export_ceph(obj->exp), obj->inode,
-				  &layout);
+	(void)ceph_ll_file_layout(casync_object_ceph(obj), obj->inode, &layout);
 	__atomic_store_n(&obj->object_span, casync_parts_span(&layout),
 			 __ATOMIC_RELAXED);
 }
 
 static int fd_close_fh(struct casync_object *obj, struct Fh *fh)
 {
-	int rc = ceph_ll_close(casync_export_ceph(obj->exp), fh);
+	int rc = ceph_ll_close(casync_object_ceph(obj), fh);
 
 	if (rc != 0)
 		LogWarn(COMPONENT_FSAL, "closing inode 0x%" PRIx64 ": %s",
@@ -81,10 +81,10 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 		      struct Fh *fh, fsal_openflags_t openflags)
 {
 	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
-	__atomic_store_n(
-		&fd->generation,
-		casync_guard_generation(casync_mount_guard(obj->exp->mount)),
-		__ATOMIC_RELEASE);
+	__atomic_store_n(&fd->generation,
+			 casync_guard_generation(
+				 casync_mount_guard(casync_object_mount(obj))),
+			 __ATOMIC_RELEASE);
 	fd->fh_flags = openflags;
 	/* Ganesha reads the flags without a lock.  A thread that sees them must
 	 * see the Fh. */
@@ -120,17 +120,17 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 
 	/* On failure libcephfs leaves the old value there. */
 	*fh = NULL;
-	if (!casync_callers_enter(obj->exp->mount))
+	if (!casync_callers_enter(casync_object_mount(obj)))
 		return -ETIME;
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
 	if (openflags & FSAL_O_TRUNC)
 		casync_read_cache_begin_change(obj);
-	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, posix_flags,
-			  fh, obj->exp->root_perms);
+	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, posix_flags, fh,
+			  obj->exp->root_perms);
 	if (openflags & FSAL_O_TRUNC)
 		casync_read_cache_end_change(obj);
-	casync_callers_leave(obj->exp->mount);
+	casync_callers_leave(casync_object_mount(obj));
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(obj, 0);
 	return rc;
@@ -219,7 +219,8 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fsal_fd)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_guard *guard = casync_mount_guard(obj->exp->mount);
+	struct casync_guard *guard =
+		casync_mount_guard(casync_object_mount(obj));
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 

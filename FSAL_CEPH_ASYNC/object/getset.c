@@ -20,6 +20,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "owner.h"
 #include "read_cache.h"
 #include "obj_ops.h"
 
@@ -40,9 +41,8 @@ static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
 		return -ENOMEM;
 
 	/* Flags 0: attributes covered by our capabilities come from memory. */
-	rc = ceph_ll_getattr(casync_export_ceph(casync_export_current()),
-			     obj->inode, stx, casync_statx_wanted(mask), 0,
-			     perms);
+	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, stx,
+			     casync_statx_wanted(mask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -124,8 +124,8 @@ static int getset_set_statx(struct casync_object *obj,
 	struct ceph_statx scratch = *stx;
 	int rc;
 
-	rc = ceph_ll_setattr(casync_export_ceph(casync_export_current()),
-			     obj->inode, &scratch, mask, perms);
+	rc = ceph_ll_setattr(casync_object_ceph(obj), obj->inode, &scratch,
+			     mask, perms);
 	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
 		casync_file_size_truncated(obj, stx->stx_size);
 	}
@@ -311,16 +311,15 @@ int casync_drop_privileges(struct casync_object *obj)
 	uint16_t mode;
 	int rc;
 
-	rc = ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			     CEPH_STATX_MODE, 0, obj->exp->root_perms);
 	if (rc < 0)
 		return rc;
 	mode = getset_without_privileges(stx.stx_mode);
 	if (mode != stx.stx_mode) {
 		stx.stx_mode = mode;
-		rc = ceph_ll_setattr(casync_export_ceph(obj->exp), obj->inode,
-				     &stx, CEPH_SETATTR_MODE,
-				     obj->exp->root_perms);
+		rc = ceph_ll_setattr(casync_object_ceph(obj), obj->inode, &stx,
+				     CEPH_SETATTR_MODE, obj->exp->root_perms);
 	} else {
 		casync_object_mode_seen(obj, &stx);
 	}

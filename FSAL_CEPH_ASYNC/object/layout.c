@@ -13,6 +13,7 @@
 #include "inflight.h"
 #include "layout.h"
 #include "object.h"
+#include "owner.h"
 
 #define FILE_LAYOUT "ceph.file.layout"
 #define DIR_LAYOUT "ceph.dir.layout"
@@ -185,8 +186,9 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	char value[LAYOUT_BYTES];
 	int rc;
 
-	rc = ceph_ll_getxattr(casync_export_ceph(exp), file->inode, FILE_LAYOUT,
-			      value, sizeof(value) - 1, exp->root_perms);
+	rc = ceph_ll_getxattr(casync_object_ceph(file), file->inode,
+			      FILE_LAYOUT, value, sizeof(value) - 1,
+			      exp->root_perms);
 	if (rc < 0)
 		return false;
 	value[rc] = '\0';
@@ -195,7 +197,7 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	/* The root always has one. */
 	if (dir->id.ino == ROOT_INO)
 		return false;
-	return ceph_ll_getxattr(casync_export_ceph(exp), dir->inode, DIR_LAYOUT,
+	return ceph_ll_getxattr(casync_object_ceph(dir), dir->inode, DIR_LAYOUT,
 				value, sizeof(value), exp->root_perms) >= 0;
 }
 
@@ -236,7 +238,7 @@ static int layout_set(const struct casync_object *file,
 		      const struct casync_layout_texts *texts)
 {
 	const struct casync_export *exp = file->exp;
-	int rc = ceph_ll_setxattr(casync_export_ceph(exp), file->inode,
+	int rc = ceph_ll_setxattr(casync_object_ceph(file), file->inode,
 				  FILE_LAYOUT, texts->wanted,
 				  strlen(texts->wanted), 0, exp->root_perms);
 

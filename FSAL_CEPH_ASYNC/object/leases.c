@@ -12,6 +12,7 @@
 #include "fd.h"
 #include "leases.h"
 #include "object.h"
+#include "owner.h"
 
 /* Guards casync_fd.lease, casync_lease except `recall`, and the lists of
  * leases.  It is held across libcephfs calls.  A recall does not take it. */
@@ -58,6 +59,12 @@ void casync_leases_destroy(struct casync_leases *leases)
 	pthread_mutex_unlock(&leases_lock);
 }
 
+/* Of one that was granted. */
+static struct casync_mount *leases_mount_of(const struct casync_lease *lease)
+{
+	return lease->recall.exp->mounts[lease->client];
+}
+
 static int leases_grant_locked(struct casync_lease *lease,
 			       struct casync_object *obj, struct Fh *fh,
 			       unsigned int command)
@@ -66,8 +73,9 @@ static int leases_grant_locked(struct casync_lease *lease,
 
 	lease->recall.exp = obj->exp;
 	lease->recall.id = obj->id;
+	lease->client = obj->client;
 	__atomic_store_n(&lease->recalled, false, __ATOMIC_RELEASE);
-	rc = ceph_ll_delegation(casync_export_ceph(obj->exp), fh, command,
+	rc = ceph_ll_delegation(casync_object_ceph(obj), fh, command,
 				leases_recalled, lease);
 	if (rc != 0)
 		return rc;
@@ -86,15 +94,15 @@ static fsal_status_t leases_grant_read(struct casync_lease *lease,
 	struct Fh *fh = NULL; /* as in fd_open_fh() */
 	int rc;
 
-	rc = ceph_ll_open(casync_export_ceph(obj->exp), obj->inode, O_RDONLY,
-			  &fh, obj->exp->root_perms);
+	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, O_RDONLY, &fh,
+			  obj->exp->root_perms);
 	if (rc < 0)
 		return casync_status(rc);
 	pthread_mutex_lock(&leases_lock);
 	rc = leases_grant_locked(lease, obj, fh, CEPH_DELEGATION_RD);
 	pthread_mutex_unlock(&leases_lock);
 	if (rc != 0)
-		(void)ceph_ll_close(casync_export_ceph(obj->exp), fh);
+		(void)ceph_ll_close(casync_object_ceph(obj), fh);
 	return casync_status(rc);
 }
 
@@ -136,7 +144,7 @@ static void leases_give_back_locked(struct casync_lease *lease)
 	if (lease->fh == NULL)
 		return;
 	glist_del(&lease->held_link);
-	ceph = casync_export_ceph(lease->recall.exp);
+	ceph = casync_mount_ceph(leases_mount_of(lease));
 	(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
 				 leases_recalled, lease);
 	if (lease->fd != NULL)
@@ -155,7 +163,7 @@ void casync_lease_give_back(struct casync_lease *lease)
 
 	if (lease->recall.exp == NULL) /* never granted */
 		return;
-	guard = casync_mount_guard(lease->recall.exp->mount);
+	guard = casync_mount_guard(leases_mount_of(lease));
 	if (casync_guard_enter_to_release(guard)) {
 		pthread_mutex_lock(&leases_lock);
 		leases_give_back_locked(lease);
@@ -174,7 +182,7 @@ void casync_leases_forget(struct casync_mount *mount)
 	pthread_mutex_lock(&leases_lock);
 	glist_for_each_safe(node, next, &held) {
 		lease = glist_entry(node, struct casync_lease, held_link);
-		if (lease->recall.exp->mount != mount)
+		if (leases_mount_of(lease) != mount)
 			continue;
 		casync_recall(&lease->recall);
 		leases_give_back_locked(lease);

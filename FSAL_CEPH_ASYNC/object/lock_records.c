@@ -11,6 +11,7 @@
 #include "fd.h"
 #include "lock_records.h"
 #include "object.h"
+#include "owner.h"
 
 /* Guards all records.  A leaf; not held across calls of libcephfs. */
 static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -130,8 +131,8 @@ void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
 	(void)lock_records_cut_locked(obj, owner, record.first, record.last);
 	lock_records_join_locked(obj, &record);
 	lock_records_add_locked(obj, &record, record.first, record.last);
-	obj->locks.generation =
-		casync_guard_generation(casync_mount_guard(obj->exp->mount));
+	obj->locks.generation = casync_guard_generation(
+		casync_mount_guard(casync_object_mount(obj)));
 	pthread_mutex_unlock(&records_lock);
 }
 
@@ -237,7 +238,7 @@ lock_records_unseen_locked(struct casync_mount *mount, uint32_t generation)
 
 	glist_for_each(node, &files) {
 		obj = container_of(node, struct casync_object, locks.link);
-		if (obj->exp->mount == mount &&
+		if (casync_object_mount(obj) == mount &&
 		    obj->locks.seen_generation != generation)
 			return obj;
 	}
@@ -294,7 +295,7 @@ lock_records_next_locked(struct casync_mount *mount, uint32_t generation)
 
 	glist_for_each(node, &files) {
 		obj = container_of(node, struct casync_object, locks.link);
-		if (obj->exp->mount == mount &&
+		if (casync_object_mount(obj) == mount &&
 		    obj->locks.generation != generation)
 			return obj;
 	}

@@ -22,6 +22,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "owner.h"
 #include "obj_ops.h"
 #include "revive.h"
 
@@ -67,8 +68,8 @@ static void locks_report_conflict(const struct flock *fl,
 static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
 			   struct flock *fl, void *owner)
 {
-	int rc = ceph_ll_getlk(casync_export_ceph(obj->exp), fh, fl,
-			       (uint64_t)owner);
+	int rc =
+		ceph_ll_getlk(casync_object_ceph(obj), fh, fl, (uint64_t)owner);
 
 	if (rc != 0)
 		return rc;
@@ -85,7 +86,7 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 
 	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
 		*fl = wanted;
-		rc = ceph_ll_setlk(casync_export_ceph(obj->exp), fh, fl,
+		rc = ceph_ll_setlk(casync_object_ceph(obj), fh, fl,
 				   (uint64_t)owner, false);
 		if (rc != -EAGAIN && rc != -EACCES)
 			return rc;
@@ -126,10 +127,10 @@ static void locks_see(struct casync_object *obj)
 
 	/* This client has not taken the locks: what it knows may be somebody
 	 * else's change.  What the one before it knew stands. */
-	if (obj->locks.generation !=
-	    casync_guard_generation(casync_mount_guard(obj->exp->mount)))
+	if (obj->locks.generation != casync_guard_generation(casync_mount_guard(
+					     casync_object_mount(obj))))
 		return;
-	if (ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			    CEPH_STATX_MTIME, AT_STATX_DONT_SYNC,
 			    obj->exp->root_perms) == 0)
 		obj->locks.seen_mtime_ns = casync_timespec_ns(&stx.stx_mtime);
@@ -155,7 +156,7 @@ static bool locks_file_was_changed(struct casync_object *obj)
 
 	if (known_ns < obj->locks.seen_mtime_ns)
 		known_ns = obj->locks.seen_mtime_ns;
-	if (ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			    CEPH_STATX_MTIME, 0, obj->exp->root_perms) != 0)
 		return true;
 	return casync_timespec_ns(&stx.stx_mtime) > known_ns;
@@ -172,9 +173,8 @@ static int locks_set_range(struct casync_object *obj,
 
 	if (record->last != UINT64_MAX)
 		fl.l_len = (off_t)(record->last - record->first + 1);
-	return ceph_ll_setlk(casync_export_ceph(obj->exp),
-			     casync_fd_fh(record->fd), &fl,
-			     (uint64_t)record->owner, false);
+	return ceph_ll_setlk(casync_object_ceph(obj), casync_fd_fh(record->fd),
+			     &fl, (uint64_t)record->owner, false);
 }
 
 static int locks_take_again(struct casync_object *obj,

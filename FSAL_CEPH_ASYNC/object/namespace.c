@@ -24,6 +24,7 @@
 #include "export.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "owner.h"
 #include "read_cache.h"
 
 static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
@@ -40,6 +41,8 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 			    struct fsal_obj_handle **handle,
 			    struct fsal_attrlist *attrs_out)
 {
+	const struct casync_export *exp = casync_export_current();
+	unsigned int wanted = namespace_wanted_by(attrs_out);
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	struct Inode *inode = NULL;
 	struct ceph_statx stx;
@@ -48,10 +51,12 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_lookup(casync_export_ceph(casync_export_current()),
+	rc = ceph_ll_lookup(casync_export_ceph(exp),
 			    namespace_inode_of(dir_hdl), name, &inode, &stx,
-			    namespace_wanted_by(attrs_out), AT_SYMLINK_NOFOLLOW,
-			    perms);
+			    casync_owner_wanted(exp, wanted),
+			    AT_SYMLINK_NOFOLLOW, perms);
+	if (rc == 0)
+		rc = casync_owner_settle(exp, &inode, &stx, wanted, perms);
 	ceph_userperm_destroy(perms);
 
 	if (rc == 0)
@@ -260,6 +265,26 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/* A file of another client has no Inode in the one that has the names. */
+static int namespace_link(struct casync_object *obj, struct casync_object *dir,
+			  const char *name, const UserPerm *perms)
+{
+	vinodeno_t vino = {.ino.val = obj->id.ino,
+			   .snapid.val = obj->id.snapid};
+	struct ceph_mount_info *ceph = casync_object_ceph(dir);
+	struct Inode *inode;
+	int rc;
+
+	if (obj->client == dir->client)
+		return ceph_ll_link(ceph, obj->inode, dir->inode, name, perms);
+	rc = ceph_ll_lookup_vino(ceph, vino, &inode);
+	if (rc < 0)
+		return rc == -ENOENT || rc == -EINVAL ? -ESTALE : rc;
+	rc = ceph_ll_link(ceph, inode, dir->inode, name, perms);
+	ceph_ll_put(ceph, inode);
+	return rc;
+}
+
 fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  struct fsal_obj_handle *destdir_hdl, const char *name,
 			  struct fsal_attrlist *destdir_pre,
@@ -275,9 +300,8 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 		return casync_status(-ENOMEM);
 
 	casync_read_cache_begin_change(casync_object_of(obj_hdl));
-	rc = ceph_ll_link(casync_export_ceph(casync_export_current()),
-			  namespace_inode_of(obj_hdl),
-			  namespace_inode_of(destdir_hdl), name, perms);
+	rc = namespace_link(casync_object_of(obj_hdl),
+			    casync_object_of(destdir_hdl), name, perms);
 	casync_read_cache_end_change(casync_object_of(obj_hdl));
 	ceph_userperm_destroy(perms);
 	return casync_status(rc);

@@ -66,6 +66,8 @@ struct casync_object {
 	/** The file had a setuid or setgid bit when its mode was last seen: a
 	 * write by a user other than root clears it.  Atomic, relaxed. */
 	bool privileged;
+	/** Which client of the export it belongs to (owner.h). */
+	uint8_t client;
 	/** Delegations on it. */
 	struct casync_leases leases;
 	struct casync_lock_records locks; /**< Byte-range locks on it. */
@@ -90,7 +92,9 @@ static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
  * Make an object of an Inode.  May call libcephfs.
  *
  * @param[in] exp    The export that it is seen through.
- * @param[in] inode  A reference, which is taken over.
+ * @param[in] inode  A reference, which is taken over.  It is of the file's
+ *                   client (owner.h); NULL if that is not client 0: it is
+ *                   looked up when the object is used.
  * @param[in] stx    At least type, inode number and device.
  *
  * @return The object; never NULL (Ganesha's allocator aborts).
@@ -102,7 +106,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 /**
  * Make an object of an Inode that was just looked up, and fill in attributes.
  *
- * @param[in]     inode   The caller's reference; it is taken over.
+ * @param[in]     inode   The caller's reference; it is taken over.  Or NULL,
+ *                        as for casync_object_new().
  * @param[in]     stx     As wanted by casync_statx_wanted().
  * @param[out]    handle  The new object.
  * @param[in,out] attrs   May be NULL.
@@ -118,6 +123,7 @@ void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
 /**
  * Find an inode by its number.  May ask the MDS.
  *
+ * @param[in]  mount  One of the export's; the caller is in its guard.
  * @param[in]  mask   CEPH_STATX_*, wanted in @p stx.
  * @param[out] inode  A reference for the caller.
  *
@@ -125,6 +131,7 @@ void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
  *         errno.
  */
 int casync_inode_of_id(const struct casync_export *exp,
+		       const struct casync_mount *mount,
 		       const struct casync_fileid *id, unsigned int mask,
 		       struct Inode **inode, struct ceph_statx *stx);
 

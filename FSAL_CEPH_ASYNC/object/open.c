@@ -23,6 +23,7 @@
 #include "layout.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "owner.h"
 
 /* Lookups of a name that is there and then is not, before we give up. */
 #define NAME_RACES_MAX 8
@@ -147,6 +148,7 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 {
 	struct open_request by_handle = *req;
 	struct fsal_obj_handle *found;
+	struct casync_object *obj;
 	fsal_status_t status;
 
 	status = casync_lookup(&dir->handle, name, &found, req->attrs_out);
@@ -156,12 +158,33 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 	/* The lookup has filled in the attributes. */
 	if (!(req->openflags & FSAL_O_TRUNC))
 		by_handle.attrs_out = NULL;
-	status = open_object(casync_object_of(found), &by_handle);
+	obj = casync_object_of(found);
+	status = casync_owner_begin(obj);
+	if (!FSAL_IS_ERROR(status))
+		status = casync_owner_end(casync_object_mount(obj),
+					  open_object(obj, &by_handle));
 	if (FSAL_IS_ERROR(status))
 		found->obj_ops->release(found);
 	else
 		*new_obj = found;
 	return status;
+}
+
+/* With several clients: another one opens it, most probably. */
+static int open_make_node(struct casync_object *dir, const char *name,
+			  mode_t mode, struct Inode **inode,
+			  struct ceph_statx *stx, unsigned int wanted,
+			  const UserPerm *perms)
+{
+	struct ceph_mount_info *ceph = casync_object_ceph(dir);
+	int rc = ceph_ll_mknod(ceph, dir->inode, name, mode | S_IFREG, 0, inode,
+			       stx, wanted, 0, perms);
+
+	if (rc == 0 && casync_owner_of(dir->exp, stx) != 0) {
+		ceph_ll_put(ceph, *inode);
+		*inode = NULL;
+	}
+	return rc;
 }
 
 static int open_create_file(struct casync_object *dir, const char *name,
@@ -181,10 +204,14 @@ static int open_create_file(struct casync_object *dir, const char *name,
 		return -ENOMEM;
 
 	fsal2posix_openflags(req->openflags, &posix_flags);
-	rc = ceph_ll_create(casync_export_ceph(casync_export_current()),
-			    dir->inode, name, mode,
-			    posix_flags | O_CREAT | O_EXCL, inode, fh, stx,
-			    casync_statx_wanted(mask), 0, perms);
+	if (casync_export_current()->client_count > 1)
+		rc = open_make_node(dir, name, mode, inode, stx,
+				    casync_statx_wanted(mask), perms);
+	else
+		rc = ceph_ll_create(casync_object_ceph(dir), dir->inode, name,
+				    mode, posix_flags | O_CREAT | O_EXCL, inode,
+				    fh, stx, casync_statx_wanted(mask), 0,
+				    perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -202,6 +229,26 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 	if (req->state != NULL)
 		update_share_counters(&obj->share, FSAL_O_CLOSED,
 				      fd->fsal_fd.openflags);
+}
+
+/* Open what open_make_node() has made.  Without a state I/O opens it. */
+static fsal_status_t open_made(struct casync_object *obj,
+			       const struct open_request *req)
+{
+	fsal_openflags_t flags = req->openflags & ~FSAL_O_TRUNC;
+	struct casync_fd *fd;
+	fsal_status_t status;
+
+	if (req->state == NULL)
+		return success;
+	fd = casync_state_fd(req->state);
+	status = casync_fd_reopen(&obj->handle, flags, &fd->fsal_fd);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	insert_fd_lru(&fd->fsal_fd);
+	update_share_counters(&obj->share, FSAL_O_CLOSED,
+			      fd->fsal_fd.openflags);
+	return success;
 }
 
 /* Before the first byte: the layout is fixed from then on. */
@@ -223,6 +270,26 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 	return success;
 }
 
+/* It is made: open it, and set what the client asked for; or undo it. */
+static fsal_status_t open_finish(const struct casync_created *made,
+				 struct Fh *fh, const struct open_request *req)
+{
+	fsal_status_t status = success;
+
+	if (fh != NULL)
+		open_adopt_fh(made->obj, fh, req);
+	else
+		status = open_made(made->obj, req);
+	if (!FSAL_IS_ERROR(status))
+		status = open_set_layout(made->dir, made->obj, req);
+	if (FSAL_IS_ERROR(status)) {
+		casync_create_undo(made);
+		return status;
+	}
+	return casync_create_finish(made, ATTR_MODE, req->attrs_in,
+				    req->attrs_out);
+}
+
 static fsal_status_t open_create_name(struct casync_object *dir,
 				      const char *name,
 				      const struct open_request *req,
@@ -230,7 +297,7 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 {
 	struct fsal_obj_handle *created;
 	struct casync_created made;
-	struct casync_object *obj;
+	struct casync_mount *mount;
 	struct ceph_statx stx;
 	struct Inode *inode;
 	fsal_status_t status;
@@ -242,17 +309,18 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 		return casync_status(rc);
 
 	casync_object_out(inode, &stx, &created, req->attrs_out);
-	obj = casync_object_of(created);
-	open_adopt_fh(obj, fh, req);
-
-	made = (struct casync_created){
-		.dir = dir, .name = name, .obj = obj, .state = req->state};
-	status = open_set_layout(dir, obj, req);
-	if (FSAL_IS_ERROR(status))
+	made = (struct casync_created){.dir = dir,
+				       .name = name,
+				       .obj = casync_object_of(created),
+				       .state = req->state};
+	status = casync_owner_begin(made.obj);
+	if (FSAL_IS_ERROR(status)) {
+		made.state = NULL; /* it is not open */
 		casync_create_undo(&made);
-	else
-		status = casync_create_finish(&made, ATTR_MODE, req->attrs_in,
-					      req->attrs_out);
+		return status;
+	}
+	mount = casync_object_mount(made.obj);
+	status = casync_owner_end(mount, open_finish(&made, fh, req));
 	if (!FSAL_IS_ERROR(status))
 		*new_obj = created;
 	return status;

@@ -12,6 +12,7 @@
 #include "export.h"
 #include "fd.h"
 #include "object.h"
+#include "owner.h"
 #include "revive.h"
 #include "snapshot.h"
 
@@ -20,14 +21,16 @@ static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t revive_generation(const struct casync_object *obj)
 {
-	return casync_guard_generation(casync_mount_guard(obj->exp->mount));
+	return casync_guard_generation(
+		casync_mount_guard(casync_object_mount(obj)));
 }
 
 int casync_inode_of_id(const struct casync_export *exp,
+		       const struct casync_mount *mount,
 		       const struct casync_fileid *id, unsigned int mask,
 		       struct Inode **inode, struct ceph_statx *stx)
 {
-	struct ceph_mount_info *ceph = casync_export_ceph(exp);
+	struct ceph_mount_info *ceph = casync_mount_ceph(mount);
 	vinodeno_t vino = {.ino.val = id->ino, .snapid.val = id->snapid};
 	int rc = ceph_ll_lookup_vino(ceph, vino, inode);
 
@@ -47,12 +50,12 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 {
 	uint64_t size_generation = casync_file_size_generation(obj);
 	struct casync_object_table *table =
-		casync_mount_object_table(obj->exp->mount);
+		casync_mount_object_table(casync_object_mount(obj));
 	struct ceph_statx stx;
 	struct Inode *inode;
-	int rc = casync_inode_of_id(obj->exp, &obj->id,
-				    casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
-				    &inode, &stx);
+	int rc = casync_inode_of_id(
+		obj->exp, casync_object_mount(obj), &obj->id,
+		casync_statx_wanted(ATTR_SIZE | ATTR_MODE), &inode, &stx);
 
 	if (rc < 0)
 		return rc;
@@ -63,7 +66,7 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 		casync_object_mode_seen(obj, &stx);
 	}
 	if (casync_object_table_renew(table, obj, inode, generation))
-		ceph_ll_put(casync_export_ceph(obj->exp), inode);
+		ceph_ll_put(casync_object_ceph(obj), inode);
 	return 0;
 }
 
@@ -74,13 +77,13 @@ static int revive_look_up(struct casync_object *obj, uint32_t generation)
 {
 	int rc = -ETIME;
 
-	if (!casync_callers_enter(obj->exp->mount))
+	if (!casync_callers_enter(casync_object_mount(obj)))
 		return rc;
 	if (casync_getattr_enter(obj)) {
 		rc = revive_ask(obj, generation);
 		casync_getattr_leave(obj);
 	}
-	casync_callers_leave(obj->exp->mount);
+	casync_callers_leave(casync_object_mount(obj));
 	return rc;
 }
 
@@ -95,7 +98,8 @@ int casync_revive_inode(struct casync_object *obj)
 
 int casync_revive_begin(struct casync_object *obj)
 {
-	struct casync_guard *guard = casync_mount_guard(obj->exp->mount);
+	struct casync_guard *guard =
+		casync_mount_guard(casync_object_mount(obj));
 	int rc;
 
 	if (!casync_guard_enter(guard))
@@ -108,14 +112,14 @@ int casync_revive_begin(struct casync_object *obj)
 
 void casync_revive_end(const struct casync_object *obj)
 {
-	casync_guard_leave(casync_mount_guard(obj->exp->mount));
+	casync_guard_leave(casync_mount_guard(casync_object_mount(obj)));
 }
 
 fsal_status_t casync_revive_answer(const struct casync_object *obj,
 				   fsal_status_t status)
 {
 	return casync_keeper_answer(
-		obj->exp->mount, status,
+		casync_object_mount(obj), status,
 		__atomic_load_n(&obj->locks.linked, __ATOMIC_RELAXED));
 }
 
@@ -153,14 +157,14 @@ int casync_revive_fd(struct casync_object *obj, struct casync_fd *fd)
 
 	if (casync_fd_fh(fd) == NULL || !casync_revive_fd_is_lost(obj, fd))
 		return 0;
-	ceph = casync_export_ceph(obj->exp);
-	if (!casync_callers_enter(obj->exp->mount))
+	ceph = casync_object_ceph(obj);
+	if (!casync_callers_enter(casync_object_mount(obj)))
 		return -ETIME;
 	/* Not O_TRUNC and the like: that was done. */
 	fsal2posix_openflags(fd->fh_flags & FSAL_O_RDWR, &posix_flags);
 	rc = ceph_ll_open(ceph, obj->inode, posix_flags, &fh,
 			  obj->exp->root_perms);
-	casync_callers_leave(obj->exp->mount);
+	casync_callers_leave(casync_object_mount(obj));
 	if (rc < 0)
 		return rc == -ENOENT ? -ESTALE : rc;
 	if (!revive_set_fh(obj, fd, fh))

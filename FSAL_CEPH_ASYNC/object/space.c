@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "owner.h"
 #include "read_cache.h"
 #include "obj_ops.h"
 
@@ -33,7 +34,7 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	uint64_t end, next;
 	int rc;
 
-	rc = ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
 	if (rc < 0 || offset >= stx.stx_size)
 		return rc;
@@ -43,7 +44,7 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 		if (next > end)
 			next = end;
 		rc = ceph_ll_fallocate(
-			casync_export_ceph(obj->exp), fh,
+			casync_object_ceph(obj), fh,
 			FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			(int64_t)offset, (int64_t)(next - offset));
 	}
@@ -104,7 +105,7 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 	if (!hole && info->io_content.what != NFS4_CONTENT_DATA)
 		return fsalstat(ERR_FSAL_UNION_NOTSUPP, 0);
 
-	rc = ceph_ll_getattr(casync_export_ceph(obj->exp), obj->inode, &stx,
+	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
 	if (rc < 0)
 		return casync_status(rc);

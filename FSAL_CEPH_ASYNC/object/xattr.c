@@ -16,6 +16,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "owner.h"
 #include "obj_ops.h"
 #include "read_cache.h"
 
@@ -71,7 +72,7 @@ fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 		return casync_status(-ENOMEM);
 
 	/* A length of 0 asks for the size. */
-	rc = ceph_ll_getxattr(casync_export_ceph(obj->exp), obj->inode, name,
+	rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, name,
 			      xa_value->utf8string_val,
 			      xa_value->utf8string_len, perms);
 	ceph_userperm_destroy(perms);
@@ -106,7 +107,7 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 	casync_read_cache_begin_change(obj);
 	/* libcephfs takes "no value" for "remove". */
 	rc = ceph_ll_setxattr(
-		casync_export_ceph(obj->exp), obj->inode, name,
+		casync_object_ceph(obj), obj->inode, name,
 		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
 		xa_value->utf8string_len, flags, perms);
 	casync_read_cache_end_change(obj);
@@ -128,7 +129,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 	casync_read_cache_begin_change(obj);
-	rc = ceph_ll_removexattr(casync_export_ceph(obj->exp), obj->inode, name,
+	rc = ceph_ll_removexattr(casync_object_ceph(obj), obj->inode, name,
 				 perms);
 	casync_read_cache_end_change(obj);
 	ceph_userperm_destroy(perms);
@@ -147,7 +148,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
 			    char **names)
 {
-	struct ceph_mount_info *ceph = casync_export_ceph(obj->exp);
+	struct ceph_mount_info *ceph = casync_object_ceph(obj);
 	size_t room = XATTR_LIST_MAX;
 	size_t length = 0;
 	int tries, rc;

@@ -44,7 +44,10 @@ def amount(key, number):
     """A number with its unit."""
     if key["unit"] == "bytes":
         return size(number)
-    return f"{number} {key['unit']}" if key["unit"] else str(number)
+    if not key["unit"]:
+        return str(number)
+    unit = key["unit"]
+    return f"{number} {unit.removesuffix('s') if number == 1 else unit}"
 
 
 def values(key):
