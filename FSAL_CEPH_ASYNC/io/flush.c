@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <time.h>
 
+#include "birth.h"
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
@@ -58,7 +59,7 @@ static int flush_sync_inode(struct casync_object *obj)
 	int rc = 0;
 
 	if (__atomic_load_n(&obj->flush.unjournaled, __ATOMIC_ACQUIRE))
-		rc = casync_owner_sync_birth(obj);
+		rc = casync_birth_sync(obj);
 	if (rc == 0)
 		rc = ceph_ll_sync_inode(casync_object_ceph(obj), obj->inode, 0);
 

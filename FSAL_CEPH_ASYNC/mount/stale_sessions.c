@@ -9,6 +9,7 @@
 
 #include "config_node.h"
 #include "connect.h"
+#include "keys.h"
 #include "stale_sessions.h"
 #include "name.h"
 #include "text.h"
@@ -58,7 +59,8 @@ static void stale_sessions_note_client_locked(const void *export,
 static unsigned int stale_sessions_clients_of(const void *fsal)
 {
 	const char *value = casync_config_node_value(fsal, "Clients");
-	unsigned long clients = value != NULL ? strtoul(value, NULL, 0) : 1;
+	uint64_t clients = value != NULL ? strtoul(value, NULL, 0)
+					 : casync_key_find("Clients")->preset;
 
 	return clients <= CASYNC_CLIENTS_MAX ? (unsigned int)clients
 					     : CASYNC_CLIENTS_MAX;
@@ -79,6 +81,7 @@ static void stale_sessions_note_locked(const void *export, const void *fsal,
 		stale_sessions_note_client_locked(export, fsal, path, client,
 						  use_old_uuid);
 }
+
 void casync_stale_sessions_note(config_file_t config, bool use_old_uuid)
 {
 	const void *export = NULL, *fsal;

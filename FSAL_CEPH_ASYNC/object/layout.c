@@ -133,6 +133,11 @@ void casync_layout_destroy(struct casync_layout *layout)
 	pthread_mutex_destroy(&layout->lock);
 }
 
+bool casync_layout_is_set(const struct casync_export *exp)
+{
+	return __atomic_load_n(&exp->layout.texts, __ATOMIC_RELAXED) != NULL;
+}
+
 static struct casync_layout_texts *layout_hold(struct casync_layout *layout)
 {
 	struct casync_layout_texts *texts;

@@ -170,21 +170,31 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 	return status;
 }
 
-/* With several clients: another one opens it, most probably. */
+/*
+ * With several clients: another one opens it, most probably.  Not open for
+ * writing, and not by mknod: the MDS would let this client write, and journal
+ * when it no longer does.  Others wait for that journal entry, until the MDS
+ * writes its journal by itself: up to 5 s (seen with 20.2.4).
+ */
 static int open_make_node(struct casync_object *dir, const char *name,
 			  mode_t mode, struct Inode **inode,
 			  struct ceph_statx *stx, unsigned int wanted,
 			  const UserPerm *perms)
 {
 	struct ceph_mount_info *ceph = casync_object_ceph(dir);
-	int rc = ceph_ll_mknod(ceph, dir->inode, name, mode | S_IFREG, 0, inode,
-			       stx, wanted, 0, perms);
+	struct Fh *fh = NULL; /* as in casync_fd_reopen() */
+	int rc = ceph_ll_create(ceph, dir->inode, name, mode,
+				O_RDONLY | O_CREAT | O_EXCL, inode, &fh, stx,
+				wanted, 0, perms);
 
-	if (rc == 0 && casync_owner_of(dir->exp, stx) != 0) {
+	if (rc < 0)
+		return rc;
+	(void)ceph_ll_close(ceph, fh);
+	if (casync_owner_of(dir->exp, stx) != 0) {
 		ceph_ll_put(ceph, *inode);
 		*inode = NULL;
 	}
-	return rc;
+	return 0;
 }
 
 static int open_create_file(struct casync_object *dir, const char *name,
@@ -270,6 +280,14 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 	return success;
 }
 
+/* open_make_node() has made it.  Does anything remain to be done? */
+static bool open_needs_file(const struct casync_created *made,
+			    const struct open_request *req)
+{
+	return made->state != NULL || casync_layout_is_set(made->dir->exp) ||
+	       (req->attrs_in->valid_mask & ~ATTR_MODE) != 0;
+}
+
 /* It is made: open it, and set what the client asked for; or undo it. */
 static fsal_status_t open_finish(const struct casync_created *made,
 				 struct Fh *fh, const struct open_request *req)
@@ -313,6 +331,10 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 				       .name = name,
 				       .obj = casync_object_of(created),
 				       .state = req->state};
+	if (fh == NULL && !open_needs_file(&made, req)) {
+		*new_obj = created;
+		return success;
+	}
 	status = casync_owner_begin(made.obj);
 	if (FSAL_IS_ERROR(status)) {
 		made.state = NULL; /* it is not open */

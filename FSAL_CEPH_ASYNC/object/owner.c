@@ -105,35 +105,3 @@ fsal_status_t casync_owner_end(struct casync_mount *mount, fsal_status_t status)
 	casync_guard_leave(casync_mount_guard(mount));
 	return status;
 }
-
-/*
- * libcephfs waits for the requests on an Inode that the MDS has answered before
- * it has journaled them.  They hold the Inode in its memory.
- */
-int casync_owner_sync_birth(const struct casync_object *obj)
-{
-	struct casync_mount *names = obj->exp->mount;
-	vinodeno_t vino = {.ino.val = obj->id.ino,
-			   .snapid.val = obj->id.snapid};
-	struct casync_guard *guard = casync_mount_guard(names);
-	struct ceph_mount_info *ceph;
-	struct Inode *inode;
-	int rc;
-
-	if (obj->client == 0)
-		return 0;
-	if (!casync_guard_enter(guard))
-		return -ETIME;
-	ceph = casync_mount_ceph(names);
-	rc = ceph_ll_lookup_vino(ceph, vino, &inode);
-	if (rc == 0) {
-		rc = ceph_ll_sync_inode(ceph, inode, 0);
-		ceph_ll_put(ceph, inode);
-	} else if (rc == -ENOENT || rc == -EINVAL || rc == -ESTALE) {
-		rc = 0; /* removed: nothing of it has to last */
-	}
-	casync_session_heard(casync_mount_session(names), -rc);
-	casync_guard_leave(guard);
-	/* Client 0's loss is not that of the file's client. */
-	return casync_session_error(-rc) ? -ETIME : rc;
-}

@@ -106,12 +106,4 @@ fsal_status_t casync_owner_begin(struct casync_object *obj);
 fsal_status_t casync_owner_end(struct casync_mount *mount,
 			       fsal_status_t status);
 
-/**
- * Is all that client 0 has done for a file in the journal of the MDS?  It makes
- * new files, and a flush in the file's own client does not wait for that.
- *
- * @return 0 or a negative errno.
- */
-int casync_owner_sync_birth(const struct casync_object *obj);
-
 #endif /* CASYNC_OWNER_H */

@@ -8,6 +8,7 @@
 #include "fsal_convert.h"
 
 #include "attributes.h"
+#include "birth.h"
 #include "callers.h"
 #include "export.h"
 #include "fd.h"
@@ -45,6 +46,20 @@ int casync_inode_of_id(const struct casync_export *exp,
 	return rc == -ENOENT ? -ESTALE : rc;
 }
 
+/* A new file of another client than the one that has made it. */
+static int revive_be_born(struct casync_object *obj)
+{
+	int rc;
+
+	if (obj->client == 0 || !casync_flush_is_unjournaled(&obj->flush))
+		return 0;
+	rc = casync_birth_sync(obj);
+	if (rc == 0)
+		__atomic_store_n(&obj->flush.unjournaled, false,
+				 __ATOMIC_RELEASE);
+	return rc;
+}
+
 /* Several threads may do this for one object; the first one wins. */
 static int revive_ask(struct casync_object *obj, uint32_t generation)
 {
@@ -53,7 +68,11 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 		casync_mount_object_table(casync_object_mount(obj));
 	struct ceph_statx stx;
 	struct Inode *inode;
-	int rc = casync_inode_of_id(
+	int rc = revive_be_born(obj);
+
+	if (rc < 0)
+		return rc;
+	rc = casync_inode_of_id(
 		obj->exp, casync_object_mount(obj), &obj->id,
 		casync_statx_wanted(ATTR_SIZE | ATTR_MODE), &inode, &stx);
 

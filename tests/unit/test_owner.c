@@ -17,6 +17,7 @@
 
 #include "fsal.h"
 
+#include "birth.h"
 #include "clock.h"
 #include "errors.h"
 #include "object_table.h"
@@ -332,31 +333,31 @@ static void no_loss_reaches_the_first_client(void **state)
 static void its_birth_is_flushed_where_it_was(void **state)
 {
 	(void)state;
-	assert_int_equal(casync_owner_sync_birth(rig.obj), 0);
+	assert_int_equal(casync_birth_sync(rig.obj), 0);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
 	assert_int_equal(fake.inode_refs, 0);
 
 	/* Nobody needs to know that it is gone. */
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
-	assert_int_equal(casync_owner_sync_birth(rig.obj), 0);
+	assert_int_equal(casync_birth_sync(rig.obj), 0);
 	fake.blocking_result[FAKE_LOOKUP_VINO] = 0;
 
 	/* Not known: the client asks again. */
 	fake.blocking_result[FAKE_SYNC_INODE] = -CASYNC_EBLOCKLISTED;
-	assert_int_equal(casync_status(casync_owner_sync_birth(rig.obj)).major,
+	assert_int_equal(casync_status(casync_birth_sync(rig.obj)).major,
 			 ERR_FSAL_DELAY);
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_LOST);
 	assert_int_equal(casync_session_state(&others[0].session),
 			 CASYNC_SESSION_SERVES);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
-	assert_int_equal(casync_status(casync_owner_sync_birth(rig.obj)).major,
+	assert_int_equal(casync_status(casync_birth_sync(rig.obj)).major,
 			 ERR_FSAL_DELAY);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
 
 	/* The flush of a file of the first client does it. */
 	rig.obj->client = 0;
-	assert_int_equal(casync_owner_sync_birth(rig.obj), 0);
+	assert_int_equal(casync_birth_sync(rig.obj), 0);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 	rig.obj->client = 1;
 }
