@@ -277,29 +277,19 @@ static fsal_status_t export_host_to_key(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/* Find an inode in a client.  If it is not one of this client, *handle stays
- * NULL. */
-static fsal_status_t export_find(struct casync_export *exp, unsigned int client,
-				 const struct casync_fileid *id,
-				 struct fsal_obj_handle **handle,
-				 struct fsal_attrlist *attrs_out)
+/* In the client that has the names: which other one it is of, its type says. */
+static int export_find(struct casync_export *exp,
+		       const struct casync_fileid *id, unsigned int wanted,
+		       struct Inode **inode, struct ceph_statx *stx)
 {
-	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
-	struct casync_mount *mount = exp->mounts[client];
-	fsal_status_t status = export_begin(mount);
-	struct ceph_statx stx;
-	struct Inode *inode;
-	int rc;
+	int rc = casync_inode_of_id(exp, exp->mount, id,
+				    casync_owner_wanted(exp, wanted), inode,
+				    stx);
 
-	if (FSAL_IS_ERROR(status))
-		return status;
-	rc = casync_inode_of_id(exp, mount, id, casync_statx_wanted(mask),
-				&inode, &stx);
-	if (rc == 0 && casync_owner_of(exp, &stx) == client)
-		casync_object_out(inode, &stx, handle, attrs_out);
-	else if (rc == 0)
-		ceph_ll_put(casync_mount_ceph(mount), inode);
-	return export_end(mount, casync_status(rc));
+	if (rc == 0)
+		rc = casync_owner_settle(exp, inode, stx, wanted,
+					 exp->root_perms);
+	return rc == -ENOENT ? -ESTALE : rc;
 }
 
 static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
@@ -308,21 +298,22 @@ static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
 					  struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = export_of(exp_hdl);
+	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
 	struct casync_fileid id;
+	struct ceph_statx stx;
+	struct Inode *inode;
 	fsal_status_t status;
-	unsigned int client;
+	int rc;
 
 	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-	/* Most handles that come back are of files. */
-	client = id.snapid == CEPH_NOSNAP
-			 ? casync_mount_index_of(id.ino, exp->client_count)
-			 : 0;
-	*handle = NULL;
-	status = export_find(exp, client, &id, handle, attrs_out);
-	if (FSAL_IS_ERROR(status) || *handle != NULL)
+	status = export_begin(exp->mount);
+	if (FSAL_IS_ERROR(status))
 		return status;
-	return export_find(exp, 0, &id, handle, attrs_out);
+	rc = export_find(exp, &id, casync_statx_wanted(mask), &inode, &stx);
+	if (rc == 0)
+		casync_object_out(inode, &stx, handle, attrs_out);
+	return export_end(exp->mount, casync_status(rc));
 }
 
 static void export_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
