@@ -72,9 +72,9 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 
 	if (rc < 0)
 		return rc;
-	rc = casync_inode_of_id(
-		obj->exp, casync_object_mount(obj), &obj->id,
-		casync_statx_wanted(ATTR_SIZE | ATTR_MODE), &inode, &stx);
+	rc = casync_inode_of_id(obj->exp, casync_object_mount(obj), &obj->id,
+				casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
+				&inode, &stx);
 
 	if (rc < 0)
 		return rc;

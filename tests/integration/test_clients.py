@@ -35,7 +35,11 @@ for i in $(seq 24); do echo more >> l$i; test $(stat -c %s g$i) -gt 5; done
 for i in $(seq 24); do truncate -s 2 g$i; test $(stat -c %s l$i) = 2; done
 for i in $(seq 24); do chmod 640 l$i; test $(stat -c %a g$i) = 640; done
 for i in $(seq 24); do rm l$i; test $(stat -c %h g$i) = 1; done
-for i in $(seq 24); do exec 9< g$i; rm g$i; dd bs=2 count=1 <&9 2>/dev/null | grep -q .; exec 9<&-; done
+for i in $(seq 24); do
+    exec 9< g$i; rm g$i
+    dd bs=2 count=1 <&9 2> /dev/null | grep -q .
+    exec 9<&-
+done
 test $(ls -a | grep -c '^g') = 0
 cd ..; rm -r clients-work
 """
