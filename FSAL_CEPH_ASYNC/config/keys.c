@@ -143,7 +143,7 @@ const struct casync_key casync_keys[] = {
 	  .max = CASYNC_CLIENTS_LIMIT, .preset = 1, .unit = "clients",
 	  .change = CASYNC_KEY_IDENTITY,
 	  .summary = "Number of libcephfs clients that the export's files are spread over.",
-	  .text = "libcephfs has one lock for each client. On a gateway of many cores it limits one export to about 64,000 READs of 4 KiB from the OSDs a second, 45,000 stable WRITEs, or 2.8 GiB/s of large WRITEs. With several clients each file belongs to one of them, by its inode number; the first one has all names. Each has its own session.\n\nNames cost more then: to create, rename or remove files takes about twice as long. Quotas on folders are not enforced for the files of clients after the first. So leave it at 1 unless I/O on existing files reaches those limits. Exports that share a mount must have the same number, and gateways that take over from each other should.",
+	  .text = "libcephfs has one lock for each client. On a gateway of many cores it limits one export to about 64,000 READs of 4 KiB from the OSDs a second, 45,000 stable WRITEs, or 2.8 GiB/s of large WRITEs. With several clients each file belongs to one of them, by its inode number; the first one has all names. Each has its own session.\n\nNames cost more then: to create, rename or remove files takes about twice as long. Quotas on folders are not enforced for the files of clients after the first. So it is experimental: leave it at 1 unless I/O on existing files reaches those limits and there are no quotas. Exports that share a mount must have the same number, and gateways that take over from each other should.",
 	  IN_EXPORT(clients) },
 	{ .name = "Sec_Label_Xattr", .type = CASYNC_KEY_STRING, .max = 256,
 	  .change = CASYNC_KEY_IDENTITY,
