@@ -266,8 +266,8 @@ static fsal_status_t locks_return(struct casync_object *obj, struct Fh *fh,
 	int rc;
 
 	fl.l_type = F_UNLCK;
-	rc = ceph_ll_setlk(casync_object_ceph(obj), fh, &fl,
-			   (uint64_t)owner, false);
+	rc = ceph_ll_setlk(casync_object_ceph(obj), fh, &fl, (uint64_t)owner,
+			   false);
 	LogInfo(COMPONENT_FSAL,
 		"a LOCK of inode %#" PRIx64
 		" took more than %d ms; the client is to ask again, as a common grace period may have begun: %s",
