@@ -186,7 +186,9 @@ def test_nothing_grows(gateway, record):
     record(f"{losses} evictions in a row: RSS {before[0]} to {after[0]} KiB, "
            f"threads {before[1]} to {after[1]}, descriptors {before[2]} to "
            f"{after[2]}")
-    assert after[1] <= before[1] + 2
+    # Ganesha's workers come as requests do: 58 to 62 once.  What a loss leaves
+    # behind would be one for each.
+    assert after[1] < before[1] + losses // 2
     assert after[2] <= before[2] + 4
     assert after[0] < before[0] + losses * 512
 
