@@ -55,8 +55,10 @@ def two_nodes(cluster, second, grace_s=GRACE_S, options=()):
     if not shutil.which("ganesha-rados-grace"):
         pytest.skip("ganesha-rados-grace comes with Ganesha's packages, and "
                     "this Ganesha is from source")
-    # as Ganesha ends, when the database has news for it
-    cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
+    # as Ganesha ends, when the database has news for it; and who asks for a
+    # lock may be told to ask again
+    cluster.expected += ["Attempt to wake stopped/paused fridge reaper",
+                         "Unable to lock FSAL, error=STATE_IN_GRACE"]
     grace_tool("add", "node1", "node2")
     for name, node in (("a", "node1"), ("b", "node2")):
         nfsv4, rados = backend(node, grace_s)
@@ -84,6 +86,16 @@ def opens(client, name):
     return True
 
 
+def locks(file):
+    """A LOCK that took long is to be asked for again."""
+    try:
+        file.lock(nfs4.WRITE_LOCK, 0, 10)
+    except nfs4.Failed as err:
+        assert err.status == nfs4.GRACE
+        return False
+    return True
+
+
 def test_the_session_of_a_dead_node_is_ended(nodes, record):
     """Its locks and capabilities keep nobody waiting: no session timeout."""
     victim = nodes.stat()["ganesha"]["b"]["pid"]
@@ -93,7 +105,7 @@ def test_the_session_of_a_dead_node_is_ended(nodes, record):
     until(lambda: opens(dead, name), "no grace", GRACE_S + 15)
     file = dead.open(name)
     file.write(0, b"acknowledged")
-    file.lock(nfs4.WRITE_LOCK, 0, 10)
+    until(lambda: locks(file), "the lock", 10)
     assert len(nodes.sessions(victim)) == 1
 
     nodes.ganesha("kill9", "--name", "b")
@@ -130,6 +142,7 @@ def test_the_session_of_a_dead_node_is_ended(nodes, record):
 @pytest.fixture
 def replaced(cluster):
     """A gateway as node1, alone in its cluster; its pid."""
+    cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
     grace_tool("add", "node1")
     nfsv4, rados = backend("node1")
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",

@@ -9,16 +9,8 @@ from lab import LOGS
 
 pytestmark = pytest.mark.closing
 
-ALWAYS = (
-    # What Ganesha says at every start in a container.
-    r"gss_principal_init", r"PR_SET_IO_FLUSHER",
-    # Ganesha's own, by chance: it ends while the recovery database has news
-    # for it;
-    "Attempt to wake stopped/paused fridge reaper",
-    # a client is gone before Ganesha tries its callback channel;
-    r"nfs_rpc_get_chan failed|Callback channel is down",
-    # a client was told to ask for a lock again, as ever in a grace period.
-    "Unable to lock FSAL, error=STATE_IN_GRACE")
+# What Ganesha says at every start in a container.
+ALWAYS = (r"gss_principal_init", r"PR_SET_IO_FLUSHER")
 BAD = re.compile(r":(FATAL|CRIT|MAJ|EMER|ALERT) ?:|[Aa]ssert|"
                  r"Caught signal|SIGSEGV|stack smashing|double free|"
                  r"corrupted|Segmentation", re.M)
