@@ -24,6 +24,7 @@
 struct attempt {
 	struct casync_mount *mount;
 	uint64_t began_ns;
+	uint64_t waited_ms; /**< For a successor: not of Reconnect_Timeout. */
 	unsigned int tries;
 };
 
@@ -38,7 +39,8 @@ static bool reconnect_is_overdue(const struct attempt *attempt)
 	uint32_t timeout_s = casync_tuned(&attempt->mount->keeper.timeout_s);
 
 	return timeout_s != 0 &&
-	       reconnect_elapsed_ms(attempt) >= timeout_s * UINT64_C(1000);
+	       reconnect_elapsed_ms(attempt) >=
+		       timeout_s * UINT64_C(1000) + attempt->waited_ms;
 }
 
 static void reconnect_give_up(const struct attempt *attempt)
@@ -177,6 +179,15 @@ static void reconnect_serve(const struct attempt *attempt)
 		 session->name, reconnect_elapsed_ms(attempt), attempt->tries);
 }
 
+/* False: the keeper has to end. */
+static bool reconnect_wait_for_successor(struct attempt *attempt)
+{
+	if (!casync_common_grace())
+		return true;
+	attempt->waited_ms = CASYNC_SUCCESSOR_MS;
+	return casync_keeper_sleep(attempt->mount, CASYNC_SUCCESSOR_MS);
+}
+
 void casync_reconnect(struct casync_mount *mount)
 {
 	struct casync_keeper *keeper = &mount->keeper;
@@ -192,8 +203,7 @@ void casync_reconnect(struct casync_mount *mount)
 	if (!reconnect_leave_client(&attempt))
 		return;
 	reconnect_end_client(mount, true);
-	if (casync_common_grace() &&
-	    !casync_keeper_sleep(mount, CASYNC_SUCCESSOR_MS))
+	if (!reconnect_wait_for_successor(&attempt))
 		return;
 	if (reconnect_is_overdue(&attempt))
 		reconnect_give_up(&attempt);

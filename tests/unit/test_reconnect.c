@@ -389,6 +389,17 @@ static void one_of_several_gateways_waits_for_its_successor(void **state)
 	assert_true(stub_mount.session.reconnect_ms >= CASYNC_SUCCESSOR_MS);
 }
 
+static void waiting_takes_nothing_of_its_time(void **state)
+{
+	(void)state;
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	keeper->timeout_s = 1;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+}
+
 static void gateway_alone_does_not_wait(void **state)
 {
 	(void)state;
@@ -662,6 +673,7 @@ int main(void)
 		CASE(releases_inside_are_waited_for),
 		CASE(who_stays_inside_long_is_told_of),
 		CASE(one_of_several_gateways_waits_for_its_successor),
+		CASE(waiting_takes_nothing_of_its_time),
 		CASE(gateway_alone_does_not_wait),
 		CASE(end_comes_while_it_waits_for_its_successor),
 		CASE(tries_come_less_and_less_often),
