@@ -29,6 +29,20 @@ def second(cluster):
 
 
 @pytest.fixture
+def nothing_up(cluster):
+    """For a job that starts its own cluster, and judges the logs itself: its
+    faults explain lines that no other test may cause.  The tests after it find
+    the cluster that they know."""
+    cluster.run("down")
+    ends = [log.end() for log in cluster.whole_logs]
+    yield cluster
+    cluster.run("down")
+    for log, end in zip(cluster.whole_logs, ends):
+        log.leave_out(end)
+    cluster.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
+
+
+@pytest.fixture
 def record(say):
     """Says a line to whoever watches the run and keeps it in its log."""
     def keep(line):

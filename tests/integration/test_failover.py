@@ -13,18 +13,6 @@ SAMPLES = Path(__file__).parents[2] / "config" / "high-availability"
 PATIENCE = 3
 
 
-@pytest.fixture
-def nothing_up(cluster):
-    """The job starts its own cluster and stops it."""
-    cluster.run("down")
-    ends = [log.end() for log in cluster.whole_logs]
-    yield cluster
-    cluster.run("down")
-    for log, end in zip(cluster.whole_logs, ends):
-        log.leave_out(end)
-    cluster.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
-
-
 def test_clients_go_on_at_the_other_host(nothing_up, record):
     """Nothing is lost, no lock is held twice; there and back again."""
     said = nothing_up.job("failover/failover.py", "--only", "stopped",
