@@ -15,6 +15,7 @@
 #include "on_thread.h"
 #include "errors.h"
 #include "export.h"
+#include "handle_ops.h"
 #include "keys.h"
 #include "module.h"
 #include "stay.h"
@@ -246,37 +247,6 @@ static fsal_status_t export_lookup_path(struct fsal_export *exp_hdl,
 			  export_walk(exp_hdl, path, handle, attrs_out));
 }
 
-/* The host form is the wire form: little-endian everywhere. */
-static fsal_status_t export_wire_to_host(struct fsal_export *exp_hdl,
-					 fsal_digesttype_t in_type,
-					 struct gsh_buffdesc *fh_desc,
-					 int flags)
-{
-	struct casync_fileid id;
-
-	(void)in_type;
-	(void)flags;
-	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
-		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-	/* The same inode number in another file system is another file. */
-	if (id.fscid != casync_mount_fscid(export_of(exp_hdl)->mount))
-		return fsalstat(ERR_FSAL_STALE, 0);
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-static fsal_status_t export_host_to_key(struct fsal_export *exp_hdl,
-					struct gsh_buffdesc *fh_desc)
-{
-	struct casync_fileid id;
-
-	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
-		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-	/* Ganesha leaves FSAL_KEY_EXTRA_BYTES of room. */
-	casync_key_encode(&id, exp_hdl->export_id, fh_desc->addr);
-	fh_desc->len = CASYNC_KEY_BYTES;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
 /* In the client that has the names: which other one it is of, its type says. */
 static int export_find(struct casync_export *exp,
 		       const struct casync_fileid *id, unsigned int wanted,
@@ -305,7 +275,7 @@ static fsal_status_t export_create_handle(struct fsal_export *exp_hdl,
 	fsal_status_t status;
 	int rc;
 
-	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
+	if (!casync_host_decode(fh_desc, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
 	status = export_begin(exp->mount);
 	if (FSAL_IS_ERROR(status))
@@ -417,8 +387,8 @@ static void export_set_export_ops(struct export_ops *ops)
 	ops->prepare_unexport = export_prepare_unexport;
 	ops->release = export_release;
 	ops->lookup_path = export_lookup_path;
-	ops->wire_to_host = export_wire_to_host;
-	ops->host_to_key = export_host_to_key;
+	ops->wire_to_host = casync_wire_to_host;
+	ops->host_to_key = casync_host_to_key;
 	ops->create_handle = export_create_handle;
 	ops->get_fsal_obj_hdl = export_get_fsal_obj_hdl;
 	ops->get_fs_dynamic_info = export_get_fs_dynamic_info;
@@ -544,6 +514,8 @@ static fsal_status_t export_set_up(struct casync_export *exp,
 				      err_type);
 	if (FSAL_IS_ERROR(status))
 		return status;
+	if (!casync_handle_ops_can_sign(&exp->keys, exp->export.export_id))
+		return fsalstat(ERR_FSAL_INVAL, 0);
 
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);

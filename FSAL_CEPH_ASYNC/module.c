@@ -14,6 +14,7 @@
 #include "errors.h"
 #include "export.h"
 #include "finish.h"
+#include "handle_ops.h"
 #include "stale_sessions.h"
 #include "inflight.h"
 #include "keys.h"
@@ -25,6 +26,7 @@
 #include "reload.h"
 #include "restore.h"
 #include "service.h"
+#include "signature.h"
 #include "stay.h"
 #include "stats_dbus.h"
 #include "versions.h"
@@ -130,7 +132,8 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	self->generation = casync_config_generation(config);
 	if (!module_fits())
 		return fsalstat(ERR_FSAL_INVAL, 0);
-	if (!casync_config_read_module(config, &keys, err_type)) {
+	if (!casync_config_read_module(config, &keys, err_type) ||
+	    !casync_handle_ops_load(&keys)) {
 		casync_keys_free(CASYNC_IN_MODULE, &keys);
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}
@@ -214,6 +217,7 @@ MODULE_FINI void casync_module_fini(void)
 	casync_prometheus_free();
 	/* Its memory is mapped: nobody else gives it back. */
 	casync_cache_set_budget(0);
+	casync_signature_free();
 
 	if (unregister_fsal(&module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",

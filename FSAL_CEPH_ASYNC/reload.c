@@ -12,6 +12,7 @@
 #include "config_node.h"
 #include "errors.h"
 #include "export.h"
+#include "handle_ops.h"
 #include "inflight.h"
 #include "key_changes.h"
 #include "layout.h"
@@ -70,6 +71,29 @@ static void reload_cache(uint64_t bytes)
 			 bytes, before, casync_cache_used());
 }
 
+/* The file is read again, even if its name is the same.  It comes last of what
+ * can fail. */
+static bool reload_handle_keys(const struct casync_module *module,
+			       const struct casync_module_keys *fresh,
+			       struct config_error_type *err_type)
+{
+	bool right = casync_handle_ops_load(fresh);
+
+	if (right && fresh->handle_keys == NULL &&
+	    module->keys.handle_keys != NULL) {
+		LogCrit(COMPONENT_CONFIG,
+			"Handle_Keys was removed: exports may sign handles with its keys until Ganesha restarts");
+		right = false;
+	}
+	if (right)
+		return true;
+	LogCrit(COMPONENT_CONFIG,
+		"%s { }: reload refused, all old values and handle keys stay",
+		casync_name);
+	err_type->invalid = true;
+	return false;
+}
+
 static void reload_module_locked(struct casync_module *module,
 				 config_file_t config,
 				 struct config_error_type *err_type)
@@ -79,7 +103,8 @@ static void reload_module_locked(struct casync_module *module,
 	char of[64];
 
 	if (casync_config_read_module(config, &fresh, err_type) &&
-	    !reload_takes_restart(module, &fresh, err_type)) {
+	    !reload_takes_restart(module, &fresh, err_type) &&
+	    reload_handle_keys(module, &fresh, err_type)) {
 		(void)snprintf(of, sizeof(of), "%s { }, for exports read later",
 			       casync_name);
 		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);

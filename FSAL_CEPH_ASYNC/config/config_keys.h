@@ -23,6 +23,8 @@ struct casync_module_keys {
 	bool use_old_uuid;
 	bool register_service;
 	char *nodeid;
+	char *handle_keys; /**< Path of handle_keys.h; NULL: none. */
+	bool sign_handles;
 	uint32_t max_inflight_total;
 	uint64_t max_inflight_bytes_total;
 	uint64_t cache_bytes; /**< 0: no read cache. */
@@ -41,6 +43,7 @@ struct casync_export_keys {
 	char *cmount_path;
 	char *secret;
 	char *sec_label_xattr;
+	bool sign_handles;
 	uint32_t clients;   /**< Of libcephfs, for this export. */
 	char *data_pool;    /**< NULL or "": the folder's value. */
 	char *ceph_options; /**< The module's, then the export's own. */

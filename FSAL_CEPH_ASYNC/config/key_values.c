@@ -85,6 +85,7 @@ void casync_keys_inherit(struct casync_export_keys *keys,
 	const struct casync_key *key;
 
 	keys->tuning = module->tuning;
+	keys->sign_handles = module->sign_handles;
 	for (key = casync_keys; key->name != NULL; key++) {
 		char *const *from;
 		char **to;

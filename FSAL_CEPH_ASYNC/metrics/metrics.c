@@ -327,6 +327,9 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	PLAIN("invalidates_total",
 	      "Cache invalidations because another client changed a file.",
 	      "invalidates"),
+	PLAIN("handles_refused_total",
+	      "File handles that were refused because no gateway of ours had "
+	      "signed them (Sign_Handles).", "handles refused"),
 };
 
 #define STAGE(row, op, stage)                                              \

@@ -161,6 +161,7 @@ def conf_value(key):
 EXAMPLES = {
     "Ceph_Conf": '"/etc/ceph/ceph.conf"',
     "NodeId": '"gateway1"',
+    "Handle_Keys": '"/etc/ganesha/handle-keys"',
     "User_Id": '"admin"',
     "Secret_Access_Key": '""',
     "Filesystem": '"cephfs"',

@@ -58,6 +58,7 @@ REFUSED = [
     ("Mount_Timeout = 3601", "a number of seconds from 1 to 3600"),
     ("Session_Timeout = 29", "a number of seconds from 30 to 86400"),
     ("Session_Timeout = 86401", "a number of seconds from 30 to 86400"),
+    ("Sign_Handles = 2", "one of true, false, yes, no, on, off"),
     ("Reconnect = 2", "one of true, false, yes, no, on, off"),
     ("Reconnect = always", "one of true, false, yes, no, on, off"),
     ("Reconnect_Timeout = 604801", "of seconds from 1 to 604800, or 0"),
@@ -119,6 +120,7 @@ ACCEPTED = [
     "Stripe_Unit = 134217728; Object_Size = 134217728;",
     'Data_Pool = "";', "Mount_Timeout = 1;", "Mount_Timeout = 3600;",
     "Session_Timeout = 30;", "Session_Timeout = 86400;",
+    "Sign_Handles = no;",
     "Reconnect = no;", "Reconnect = true; Reconnect_Timeout = 1;",
     "Reconnect_Timeout = 604800;", "Reconnect = off; Reconnect_Timeout = 0;",
     "Drain_Timeout = 1;", "Drain_Timeout = 3600;", "Slow_Op_Warn = 0;",
@@ -212,6 +214,7 @@ def test_contradictions_are_refused_with_the_reason(cluster, second):
      "a number of bytes from 67108864 to 1099511627776"),
     ('NodeId = "";', "it must be a text of 1 to 4096 characters"),
     ("Ceph_Conf = ceph.conf;", "it must be a path that begins with /"),
+    ("Handle_Keys = handle-keys;", "it must be a path that begins with /"),
     ("Object_Size = 196608; Stripe_Unit = 131072;",
      "Object_Size = 196608 with Stripe_Unit = 131072"),
     ('Ceph_Option = "nosuch = 1";', "has no option 'nosuch'"),
@@ -249,7 +252,17 @@ def test_what_is_in_range_is_served(cluster, second):
     assert not closed
 
 
-def test_the_reference_sample(cluster, second, tmp_path):
+@pytest.fixture
+def handle_keys():
+    """The file that the reference sample names."""
+    path = Path("/etc/ganesha/handle-keys")
+    path.touch(mode=0o600)
+    path.write_text(f"{'5a' * 32}\n")
+    yield
+    path.unlink()
+
+
+def test_the_reference_sample(cluster, second, tmp_path, handle_keys):
     """As it is, and with every key's # taken away."""
     text = SAMPLE.read_text()
     every = re.sub(r"(?m)^(\t+)# (\w+ = [^;\n]+;)$", r"\1\2", text)

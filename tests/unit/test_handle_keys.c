@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* The file of Handle_Keys: what is accepted, and what each refusal says. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "handle_keys.h"
+
+#define HEX_A "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f"
+#define HEX_B "FFfe00000000000000000000000000000000000000000000000000000000abCD"
+
+static char path[] = "/tmp/test_handle_keys.XXXXXX";
+
+static void write_file(const char *text, mode_t mode)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_true(fputs(text, file) >= 0);
+	assert_int_equal(fclose(file), 0);
+	assert_int_equal(chmod(path, mode), 0);
+}
+
+static void accepts(const char *text, unsigned int count)
+{
+	struct casync_handle_keys keys;
+	char why[256] = "";
+	unsigned int i;
+
+	write_file(text, 0600);
+	if (!casync_handle_keys_read(path, &keys, why, sizeof(why)))
+		fail_msg("refused: %s", why);
+	assert_int_equal(keys.count, count);
+	for (i = 0; i < 32; i++)
+		assert_int_equal(keys.key[0][i], i);
+	if (count > 1) {
+		assert_int_equal(keys.key[1][0], 0xff);
+		assert_int_equal(keys.key[1][1], 0xfe);
+		assert_int_equal(keys.key[1][30], 0xab);
+		assert_int_equal(keys.key[1][31], 0xcd);
+	}
+}
+
+static void refuses(const char *reason)
+{
+	static const struct casync_handle_keys none;
+	struct casync_handle_keys keys;
+	char why[256] = "";
+
+	assert_false(casync_handle_keys_read(path, &keys, why, sizeof(why)));
+	if (strstr(why, reason) == NULL)
+		fail_msg("'%s' is not in '%s'", reason, why);
+	assert_memory_equal(&keys, &none, sizeof(keys));
+}
+
+static void refuses_text(const char *text, const char *reason)
+{
+	write_file(text, 0600);
+	refuses(reason);
+}
+
+static void one_key(void **state)
+{
+	(void)state;
+	accepts(HEX_A, 1);
+	accepts(HEX_A "\n", 1);
+}
+
+static void two_keys_with_comments(void **state)
+{
+	(void)state;
+	accepts("# of 2026-11\n\n \t" HEX_A " # signs\r\n\n" HEX_B "\n", 2);
+}
+
+static void three_keys(void **state)
+{
+	(void)state;
+	refuses_text(HEX_A "\n" HEX_B "\n" HEX_A "\n",
+		     "line 3: there are more");
+}
+
+static void no_key(void **state)
+{
+	(void)state;
+	refuses_text("", "it has no key");
+	refuses_text("# only words\n", "openssl rand -hex 32");
+}
+
+static void no_hexadecimal_digits(void **state)
+{
+	(void)state;
+	refuses_text("secret\n", "line 1 is no key");
+	refuses_text(HEX_A "\n" HEX_A "0\n", "line 2 is no key");
+	refuses_text("g" HEX_A, "64 hexadecimal digits");
+	refuses_text("g00102030405060708090a0b0c0d0e0f"
+		     "101112131415161718191a1b1c1d1e1f",
+		     "line 1 is no key");
+}
+
+/* They must not be cut into a key and a rest. */
+static void long_lines(void **state)
+{
+	char text[2000] = "# ";
+
+	(void)state;
+	memset(text + 2, 'a', sizeof(text) - 3);
+	strcpy(text + sizeof(text) - sizeof(HEX_A "\n"), "\n" HEX_A);
+	accepts(text, 1);
+	text[0] = 'a';
+	refuses_text(text, "line 1 is no key");
+}
+
+static void others_may_read_it(void **state)
+{
+	static const mode_t modes[] = {0640, 0604, 0620, 0660, 0601};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+		write_file(HEX_A, modes[i]);
+		refuses("chmod 600");
+	}
+}
+
+static void no_such_file(void **state)
+{
+	(void)state;
+	assert_int_equal(unlink(path), 0);
+	refuses("No such file");
+}
+
+/* Reading it would wait for a writer. */
+static void pipe_is_refused(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	assert_int_equal(mkfifo(path, 0600), 0);
+	refuses("no regular file");
+	assert_int_equal(unlink(path), 0);
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return close(mkstemp(path));
+}
+
+static int end(void **state)
+{
+	(void)state;
+	(void)unlink(path);
+	return 0;
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_key),
+		cmocka_unit_test(two_keys_with_comments),
+		cmocka_unit_test(three_keys),
+		cmocka_unit_test(no_key),
+		cmocka_unit_test(no_hexadecimal_digits),
+		cmocka_unit_test(long_lines),
+		cmocka_unit_test(others_may_read_it),
+		cmocka_unit_test(no_such_file),
+		cmocka_unit_test(pipe_is_refused),
+	};
+
+	return cmocka_run_group_tests_name("handle_keys", tests, begin, end);
+}
