@@ -6,6 +6,7 @@
 #include "fsal.h"
 
 #include "callers.h"
+#include "entry_name.h"
 #include "errors.h"
 #include "export.h"
 #include "guarded.h"
@@ -21,6 +22,13 @@
 	({                                                                   \
 		fsal_status_t began = guarded_begin(obj_hdl);                \
 		FSAL_IS_ERROR(began) ? began : guarded_end((obj_hdl), call); \
+	})
+
+/* The same for an operation on an entry of a directory. */
+#define GUARDED_ENTRY(dir_hdl, name, call)                                    \
+	({                                                                    \
+		int wrong = casync_entry_name_check(name);                    \
+		wrong != 0 ? casync_status(wrong) : GUARDED((dir_hdl), call); \
 	})
 
 /* READ and WRITE: what keeps a worker has its own limits (fd.c, read_cache.c,
@@ -76,8 +84,8 @@ static fsal_status_t guarded_lookup(struct fsal_obj_handle *dir_hdl,
 				    struct fsal_obj_handle **handle,
 				    struct fsal_attrlist *attrs_out)
 {
-	return GUARDED(dir_hdl,
-		       casync_lookup(dir_hdl, name, handle, attrs_out));
+	return GUARDED_ENTRY(dir_hdl, name,
+			     casync_lookup(dir_hdl, name, handle, attrs_out));
 }
 
 static fsal_status_t
@@ -86,9 +94,9 @@ guarded_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
 	      struct fsal_attrlist *attrs_out, struct fsal_attrlist *parent_pre,
 	      struct fsal_attrlist *parent_post)
 {
-	return GUARDED(dir_hdl,
-		       casync_mkdir(dir_hdl, name, attrs_in, new_obj, attrs_out,
-				    parent_pre, parent_post));
+	return GUARDED_ENTRY(dir_hdl, name,
+			     casync_mkdir(dir_hdl, name, attrs_in, new_obj,
+					  attrs_out, parent_pre, parent_post));
 }
 
 static fsal_status_t guarded_mknode(
@@ -97,9 +105,10 @@ static fsal_status_t guarded_mknode(
 	struct fsal_obj_handle **new_obj, struct fsal_attrlist *attrs_out,
 	struct fsal_attrlist *parent_pre, struct fsal_attrlist *parent_post)
 {
-	return GUARDED(dir_hdl,
-		       casync_mknode(dir_hdl, name, nodetype, attrs_in, new_obj,
-				     attrs_out, parent_pre, parent_post));
+	return GUARDED_ENTRY(dir_hdl, name,
+			     casync_mknode(dir_hdl, name, nodetype, attrs_in,
+					   new_obj, attrs_out, parent_pre,
+					   parent_post));
 }
 
 static fsal_status_t guarded_symlink(struct fsal_obj_handle *dir_hdl,
@@ -110,9 +119,10 @@ static fsal_status_t guarded_symlink(struct fsal_obj_handle *dir_hdl,
 				     struct fsal_attrlist *parent_pre,
 				     struct fsal_attrlist *parent_post)
 {
-	return GUARDED(dir_hdl, casync_symlink(dir_hdl, name, link_path,
-					       attrs_in, new_obj, attrs_out,
-					       parent_pre, parent_post));
+	return GUARDED_ENTRY(dir_hdl, name,
+			     casync_symlink(dir_hdl, name, link_path, attrs_in,
+					    new_obj, attrs_out, parent_pre,
+					    parent_post));
 }
 
 static fsal_status_t guarded_readlink(struct fsal_obj_handle *obj_hdl,
@@ -130,8 +140,10 @@ static fsal_status_t guarded_link(struct fsal_obj_handle *obj_hdl,
 {
 	bool of_names = casync_object_of(obj_hdl)->client == 0;
 	struct fsal_obj_handle *first = of_names ? obj_hdl : destdir_hdl;
-	fsal_status_t status = guarded_begin(first);
+	fsal_status_t status = casync_status(casync_entry_name_check(name));
 
+	if (!FSAL_IS_ERROR(status))
+		status = guarded_begin(first);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (of_names)
@@ -149,8 +161,12 @@ static fsal_status_t guarded_rename(
 	struct fsal_attrlist *olddir_post, struct fsal_attrlist *newdir_pre,
 	struct fsal_attrlist *newdir_post)
 {
-	fsal_status_t status = guarded_begin(olddir_hdl);
+	fsal_status_t status = casync_status(casync_entry_name_check(old_name));
 
+	if (!FSAL_IS_ERROR(status))
+		status = casync_status(casync_entry_name_check(new_name));
+	if (!FSAL_IS_ERROR(status))
+		status = guarded_begin(olddir_hdl);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	status = guarded_other(newdir_hdl);
@@ -169,8 +185,9 @@ static fsal_status_t guarded_unlink(struct fsal_obj_handle *dir_hdl,
 				    struct fsal_attrlist *parent_pre,
 				    struct fsal_attrlist *parent_post)
 {
-	return GUARDED(dir_hdl, casync_unlink(dir_hdl, obj_hdl, name,
-					      parent_pre, parent_post));
+	return GUARDED_ENTRY(
+		dir_hdl, name,
+		casync_unlink(dir_hdl, obj_hdl, name, parent_pre, parent_post));
 }
 
 static fsal_status_t guarded_readdir(struct fsal_obj_handle *dir_hdl,
@@ -211,6 +228,10 @@ guarded_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 	      struct fsal_attrlist *parent_pre,
 	      struct fsal_attrlist *parent_post)
 {
+	int wrong = name != NULL ? casync_entry_name_check(name) : 0;
+
+	if (wrong != 0)
+		return casync_status(wrong);
 	return GUARDED(obj_hdl,
 		       casync_open2(obj_hdl, state, openflags, createmode, name,
 				    attrs_in, verifier, new_obj, attrs_out,

@@ -443,6 +443,47 @@ static void each_object_of_rename_and_link_may_be_gone(void **state)
 	}
 }
 
+/* NFSv3 brings any bytes, and libcephfs takes a name for a path. */
+static void a_name_is_no_path(void **state)
+{
+	static const char *const paths[] = {"", "/", "a/b", "../a", "a/", "/a"};
+	static const char *const names[] = {"a", "..", ".", "...", "a\\b", " "};
+	const int ops_with_a_name = 9;
+	size_t i;
+
+	(void)state;
+	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+		const char *n = paths[i];
+		fsal_status_t answers[] = {
+			ops.lookup(HDL, n, NULL, NULL),
+			ops.mkdir(HDL, n, NULL, NULL, NULL, NULL, NULL),
+			ops.mknode(HDL, n, FIFO_FILE, NULL, NULL, NULL, NULL,
+				   NULL),
+			ops.symlink(HDL, n, "a/b", NULL, NULL, NULL, NULL,
+				    NULL),
+			ops.link(HDL, OTHER(0), n, NULL, NULL),
+			ops.rename(HDL, OTHER(0), n, OTHER(1), "b", NULL, NULL,
+				   NULL, NULL),
+			ops.rename(HDL, OTHER(0), "a", OTHER(1), n, NULL, NULL,
+				   NULL, NULL),
+			ops.unlink(HDL, OTHER(0), n, NULL, NULL),
+			ops.open2(HDL, NULL, FSAL_O_READ, FSAL_NO_CREATE, n,
+				  NULL, NULL, NULL, NULL, NULL, NULL, NULL),
+		};
+		int op;
+
+		for (op = 0; op < ops_with_a_name; op++)
+			assert_int_equal(answers[op].minor, EACCES);
+	}
+	assert_int_equal(calls, 0);
+	check_outside();
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		assert_int_equal(ops.lookup(HDL, names[i], NULL, NULL).major,
+				 ERR_FSAL_NO_ERROR);
+	assert_int_equal(calls, (int)i);
+	check_outside();
+}
+
 static void getattrs_marks_what_it_did_not_get(void **state)
 {
 	(void)state;
@@ -733,6 +774,7 @@ static void lock_that_is_granted_is_granted(void **state)
 
 static const struct CMUnitTest plain_tests[] = {
 	GUARDED_CASE(each_object_of_rename_and_link_may_be_gone),
+	GUARDED_CASE(a_name_is_no_path),
 	GUARDED_CASE(getattrs_marks_what_it_did_not_get),
 	GUARDED_CASE(delegation_is_given_back_without_a_client),
 	GUARDED_CASE(io_leaves_when_it_is_answered),
