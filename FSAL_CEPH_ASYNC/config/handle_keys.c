@@ -35,9 +35,11 @@ static bool handle_keys_decode(const char *hex, uint8_t *key)
 /* The line without spaces around it, and without a comment. */
 static char *handle_keys_strip(char *line)
 {
+	char *end = strpbrk(line, "#\n");
 	size_t len;
 
-	line[strcspn(line, "#\n")] = '\0';
+	if (end != NULL)
+		*end = '\0';
 	line += strspn(line, " \t\r");
 	len = strlen(line);
 	while (len > 0 && isspace((unsigned char)line[len - 1]))

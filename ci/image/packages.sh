@@ -64,6 +64,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	ruff codespell \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
+	krb5-kdc krb5-admin-server krb5-user \
 	nfs-kernel-server python3-matplotlib \
 	libhdr-histogram-dev libjson-c-dev \
 	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived iputils-arping git jq xz-utils \

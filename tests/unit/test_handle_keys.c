@@ -112,7 +112,8 @@ static void long_lines(void **state)
 
 	(void)state;
 	memset(text + 2, 'a', sizeof(text) - 3);
-	strcpy(text + sizeof(text) - sizeof(HEX_A "\n"), "\n" HEX_A);
+	memcpy(text + sizeof(text) - sizeof("\n" HEX_A), "\n" HEX_A,
+	       sizeof("\n" HEX_A));
 	accepts(text, 1);
 	text[0] = 'a';
 	refuses_text(text, "line 1 is no key");
