@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""A ganesha.conf as Ganesha's parser has read it."""
+import re
+
+from .finding import Place
+
+TRUE = ("true", "yes", "1", "on", "t")
+SHOWN_SECRET = "(not shown)"
+
+
+class Block:
+    """A block: its keys, and the blocks in it.  Names match in any case."""
+
+    def __init__(self, read):
+        self.name = read["name"]
+        self.file = read["file"]
+        self.line = read["line"]
+        self.keys = read["keys"]
+        self.blocks = [Block(block) for block in read["blocks"]]
+
+    def _last(self, key):
+        found = None
+        for statement in self.keys:
+            if statement["name"].lower() == key.lower():
+                found = statement
+        return found
+
+    def has(self, key):
+        return self._last(key) is not None
+
+    def values(self, key):
+        """The values of a key; none if the block does not have it."""
+        found = self._last(key)
+        return found["values"] if found else []
+
+    def get(self, key, preset=None):
+        """The first value of a key, as it is written."""
+        values = self.values(key)
+        return values[0] if values else preset
+
+    def truth(self, key, preset=False):
+        value = self.get(key)
+        return preset if value is None else value.lower() in TRUE
+
+    def place(self, key=""):
+        """Of a key, or of the block."""
+        found = self._last(key)
+        where = found or {"file": self.file, "line": self.line}
+        return Place(where["file"], where["line"], self.name, key)
+
+    def block(self, name):
+        """The first block of a name in this one, or None."""
+        return next(named(self.blocks, name), None)
+
+    def secrets(self):
+        """Statements of secret keys, here and below."""
+        found = [key for key in self.keys if key["secret"]]
+        for block in self.blocks:
+            found += block.secrets()
+        return found
+
+
+def named(blocks, name):
+    """The blocks of a name."""
+    return (block for block in blocks if block.name.lower() == name.lower())
+
+
+class Config:
+    """What reader.py returns."""
+
+    def __init__(self, read, parameters, path, compat):
+        self.path = path
+        self.compat = compat
+        self.read = read
+        self.fsal = read["fsal"]
+        self.versions = read["versions"]
+        self.blocks = [Block(block) for block in read.get("blocks", [])]
+        self.module = read.get("module", {}).get("values", {})
+        # What Ganesha takes for its own keys, defaults included; empty if it
+        # could not go on.
+        self.parameters = parameters
+
+    def block(self, name):
+        """The first block of a name, or None."""
+        return next(named(self.blocks, name), None)
+
+    def place(self, name, key=""):
+        """Of a key; of its block or of the file, if it is not there."""
+        block = self.block(name)
+        return block.place(key) if block else Place(self.path, 0, name, key)
+
+    def exports(self):
+        """All EXPORT blocks."""
+        return list(named(self.blocks, "EXPORT"))
+
+    def our_exports(self):
+        """Exports of our FSAL: the block, and the values of its keys."""
+        values = {(export["file"], export["line"]): export["values"]
+                  for export in self.read.get("exports", [])}
+        found = []
+        for export in self.exports():
+            fsal = export.block("FSAL")
+            if fsal and (fsal.file, fsal.line) in values:
+                found.append((export, values[fsal.file, fsal.line]))
+        return found
+
+    def of_export(self, export, key, preset=None):
+        """A key of an EXPORT, or that of EXPORT_DEFAULTS."""
+        defaults = self.block("EXPORT_DEFAULTS")
+        if not export.has(key) and defaults:
+            return defaults.get(key, preset)
+        return export.get(key, preset)
+
+    def said(self):
+        """Each step of reading, and what was said in it."""
+        yield "file", self.read["said"]
+        if "module" in self.read:
+            yield "module", self.read["module"]["said"]
+        for export in self.read.get("exports", []):
+            yield "export", export["said"]
+        yield "ganesha", self.parameters.get("said", [])
+
+    def parameter(self, key, preset=None):
+        return self.parameters.get("parameters", {}).get(key, preset)
+
+    def gateways_share(self):
+        """Does the file look like one of several gateways?"""
+        backend = self.parameter("RecoveryBackend", "fs")
+        return backend == "rados_cluster" or self.block("RADOS_KV") is not None
+
+    def files(self):
+        """All files that the configuration was read from."""
+        found = {self.path: None}
+
+        def walk(block):
+            found[block.file] = None
+            for below in block.blocks:
+                walk(below)
+
+        for block in self.blocks:
+            walk(block)
+        return [file for file in found if not re.match(r"\w+://", file)]
+
+
+def export_name(export):
+    """What messages call an export."""
+    return f"export {export.get('Export_Id', '?')}"

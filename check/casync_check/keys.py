@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Findings about keys: what Ganesha's parser and the plugin's code say.
+
+There is no list of keys here.  The lines are those that Ganesha's log would
+have at the start.
+"""
+import re
+
+from .finding import ERROR, WARNING, Finding, Place
+
+PARSER = re.compile(r"Config File \((.*):(\d+)\): (.*)", re.S)
+REFUSED = re.compile(r"(.*?):(\d+): (\w+) = (.*) is refused: (.*)", re.S)
+BLOCK_REFUSED = re.compile(r"(.*?):(\d+): this block is refused: (.*)", re.S)
+NO_EFFECT = re.compile(r"(.*?):(\d+): (\w+) = (.*) has no effect: (.*)", re.S)
+
+# Sums of lines that stand before, and the same once more.
+REPEATED = re.compile(
+    r"^Config file \(|is refused: it has an unknown key or value|"
+    r"has keys that this FSAL does not know|"
+    r"\): (\d+ errors while processing|Errors processing block|"
+    r"\d+ \(.*\) errors found block|Configuration syntax errors found)")
+
+# Ganesha says these of each file; they are no concern of ours.
+OF_EACH_FILE = re.compile(r"domainname|Use idmapped_|Using idmapped_")
+
+
+def _place(match, block, key=""):
+    return Place(match[1], int(match[2]), block, key)
+
+
+def _of_parser(match, step, block, compat):
+    text = match[3]
+    if re.match(r"Unknown (parameter|block)", text):
+        name = re.search(r"\((.*)\)", text)
+        key = name[1] if name else ""
+        if step == "ganesha" or compat:
+            return Finding(WARNING, "key-unknown", _place(match, block, key),
+                           f"{text}: it is ignored",
+                           "Correct the spelling, or remove it.")
+        return Finding(ERROR, "key-unknown", _place(match, block, key),
+                       f"{text}: the whole block is refused",
+                       "Correct the spelling, or remove it. "
+                       "ganesha-ceph-async-config(8) has all keys.")
+    if "yntax" in text or step == "file":
+        return Finding(ERROR, "syntax", _place(match, ""), text,
+                       "Correct the line. Ganesha goes on without what it "
+                       "cannot read. Numbers have no units: 4194304, not 4M.")
+    return Finding(ERROR, "key-refused", _place(match, block), text)
+
+
+def _of_plugin(text, block):
+    match = REFUSED.fullmatch(text)
+    if match:
+        return Finding(ERROR, "key-refused", _place(match, block, match[3]),
+                       f"{match[3]} = {match[4]} is refused: the whole block "
+                       "is not taken", f"{match[5]}.")
+    match = BLOCK_REFUSED.fullmatch(text)
+    if match:
+        return Finding(ERROR, "keys-disagree", _place(match, block),
+                       f"the block is refused: {match[3]}")
+    match = NO_EFFECT.fullmatch(text)
+    if match:
+        return Finding(WARNING, "key-without-effect",
+                       _place(match, block, match[3]),
+                       f"{match[3]} = {match[4]} has no effect: {match[5]}",
+                       "Remove the key.")
+    return None
+
+
+def _of_line(line, step, block, config):
+    text = line["text"].strip()
+    if REPEATED.search(text) or OF_EACH_FILE.match(text):
+        return None
+    match = PARSER.fullmatch(text)
+    if match:
+        return _of_parser(match, step, block, config.compat)
+    found = _of_plugin(text, block)
+    if found is None and (line["critical"] or step != "ganesha"):
+        severity = ERROR if line["critical"] else WARNING
+        found = Finding(severity, "said", Place(config.path, 0, block), text)
+    return found
+
+
+def findings(config):
+    """What was said while the file was read; of syntax only once."""
+    blocks = {"file": "", "module": f"{config.fsal} {{ }}",
+              "export": "EXPORT { FSAL { } }", "ganesha": ""}
+    before = set()
+    for step, lines in config.said():
+        for line in lines:
+            found = _of_line(line, step, blocks[step], config)
+            if found and (step != "ganesha" or line["text"] not in before):
+                yield found
+            if step == "file":
+                before.add(line["text"])

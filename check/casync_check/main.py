@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Command line of ganesha-ceph-async-check."""
+import argparse
+import json
+import sys
+
+from . import host, keys, surroundings
+from .finding import NOT_CHECKED, as_objects, in_order, status, table
+from .reader import CannotCheck, read_config
+
+CONFIG = "/etc/ganesha/ganesha.conf"
+
+
+def _seconds(text):
+    value = float(text)
+    if not 1 <= value <= 3600:
+        raise argparse.ArgumentTypeError("from 1 to 3600")
+    return value
+
+
+def _arguments(words):
+    parser = argparse.ArgumentParser(
+        prog="ganesha-ceph-async-check",
+        description="Says what is wrong with a ganesha.conf that uses FSAL "
+                    "CEPH_ASYNC, and whether the cluster serves its exports.",
+        epilog="Exit status: 0 nothing or notes, 1 warnings, 2 errors, 3 it "
+               "could not be checked.")
+    parser.add_argument("-f", "--file", default=CONFIG, metavar="FILE",
+                        help=f"the configuration ({CONFIG})")
+    parser.add_argument("--offline", action="store_true",
+                        help="do not ask the cluster")
+    parser.add_argument("--timeout", type=_seconds, default=10,
+                        metavar="SECONDS",
+                        help="longest wait for each answer (10)")
+    parser.add_argument("--write-test", action="store_true",
+                        help="make, write, sync and remove a file in each "
+                             "Path; without it nothing is written")
+    parser.add_argument("--gateways", type=int, default=1, metavar="N",
+                        help="how many gateways serve the same exports (1)")
+    parser.add_argument("--json", action="store_true",
+                        help="print the findings as JSON")
+    parser.add_argument("--collect", metavar="FILE.tar.gz",
+                        help="make an archive for a report, without secrets")
+    parser.add_argument("--log", default="/var/log/ganesha/ganesha.log",
+                        metavar="FILE", help="Ganesha's log, for --collect")
+    parser.add_argument("--log-lines", type=int, default=2000, metavar="N",
+                        help="how much of its end (2000)")
+    return parser.parse_args(words)
+
+
+def check(config, arguments):
+    """All findings of one reading of the file."""
+    yield from keys.findings(config)
+    yield from surroundings.findings(config, arguments.gateways)
+    yield from host.findings(config)
+    if not arguments.offline:
+        from . import cluster  # noqa: PLC0415: needs Ceph's Python
+        yield from cluster.findings(config, arguments)
+
+
+def _everything(arguments):
+    """Configurations, findings, and the exit status."""
+    try:
+        configs = read_config(arguments.file, arguments.timeout)
+    except CannotCheck as failure:
+        return [], failure.findings, NOT_CHECKED
+    found = in_order(finding for config in configs
+                     for finding in check(config, arguments))
+    return configs, found, status(found)
+
+
+def main(words=None):
+    arguments = _arguments(words)
+    configs, found, result = _everything(arguments)
+    if arguments.json:
+        print(json.dumps({"file": arguments.file, "status": result,
+                          "findings": as_objects(found)}, indent=1))
+    else:
+        print(table(found))
+    if arguments.collect:
+        from . import collect  # noqa: PLC0415: only then
+        collect.write(arguments, configs, found)
+    sys.stdout.flush()
+    return result

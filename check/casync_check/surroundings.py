@@ -1,0 +1,244 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Findings about what stands around our blocks in the file."""
+import itertools
+
+from .config import export_name
+from .finding import ERROR, NOTE, WARNING, Finding, Place
+
+# Ganesha's default, and what one Linux client asks for (nfs.max_session_slots).
+WORKERS = 200
+SLOTS = 64
+
+# mount/connect.c: two leases and this pass before a delegation is revoked.
+REVOKE_MARGIN_S = 10
+
+
+def _exports_are_there(config):
+    if not config.our_exports():
+        names = {export.block("FSAL").get("Name", "?").upper()
+                 for export in config.exports() if export.block("FSAL")}
+        yield Finding(
+            WARNING, "no-export", Place(config.path),
+            "no export of the file has FSAL { Name = " + config.fsal + "; }"
+            + (f"; there is {', '.join(sorted(names))}" if names else ""),
+            "Put Name = CEPH_ASYNC; into the FSAL { } of an EXPORT { }.")
+    for export in config.exports():
+        if export.block("FSAL") is None:
+            yield Finding(
+                ERROR, "no-fsal", export.place(),
+                f"{export_name(export)} has no FSAL {{ }} block",
+                "Add FSAL { Name = CEPH_ASYNC; }.")
+
+
+def _each_export(config):
+    for export, _ in config.our_exports():
+        yield from _access(config, export)
+        yield from _attributes(config, export)
+
+
+def _access(config, export):
+    access = config.of_export(export, "Access_Type", "None")
+    if access.lower() == "none" and export.block("CLIENT") is None:
+        yield Finding(
+            WARNING, "no-access", export.place("Access_Type"),
+            f"{export_name(export)} gives no client access: Ganesha's "
+            "default is Access_Type = None",
+            "Set Access_Type = RW; or RO;.")
+
+
+def _attributes(config, export):
+    expiration = config.of_export(export, "Attr_Expiration_Time")
+    if expiration != "0":
+        yield Finding(
+            WARNING, "attributes-cached",
+            export.place("Attr_Expiration_Time"),
+            f"Ganesha answers for attributes of {export_name(export)} from "
+            f"its cache for {expiration or '60'} s; clients may not see "
+            "what other CephFS clients or gateways change",
+            "Set Attr_Expiration_Time = 0; the plugin has a cache that "
+            "CephFS keeps right.")
+
+
+def _workers(config):
+    workers = config.parameter("RPC_Ioq_ThrdMax", WORKERS)
+    if workers < WORKERS:
+        yield Finding(
+            WARNING, "few-workers",
+            config.place("NFS_CORE_PARAM", "RPC_Ioq_ThrdMax"),
+            f"RPC_Ioq_ThrdMax = {workers}: metadata and COMMIT keep a worker "
+            "while they wait for the MDS, and three eighths of the workers "
+            "at most do large READs",
+            f"Leave the key out: Ganesha's default is {WORKERS}.")
+    slots = config.parameter("Slot_Table_Size", SLOTS)
+    if slots < SLOTS:
+        yield Finding(
+            NOTE, "few-slots", config.place("NFSv4", "Slot_Table_Size"),
+            f"Slot_Table_Size = {slots}: a Linux client asks for {SLOTS} "
+            "requests at once",
+            "Leave the key out, unless it is to hold clients back.")
+    for export, values in config.our_exports():
+        if values["Max_Inflight"] < slots:
+            yield Finding(
+                WARNING, "few-inflight",
+                export.block("FSAL").place("Max_Inflight"),
+                f"{export_name(export)}: Max_Inflight = "
+                f"{values['Max_Inflight']} is less than the {slots} requests "
+                "that one client may have at once; others are asked to retry",
+                "Raise it to the number of busy clients times "
+                "Slot_Table_Size, or leave it out.")
+
+
+def _times(config):
+    lease = config.parameter("Lease_Lifetime")
+    grace = config.parameter("Grace_Period")
+    if lease is None:
+        return
+    graceless = config.parameter("Graceless")
+    if graceless:
+        yield Finding(
+            WARNING, "graceless", config.place("NFSv4", "Graceless"),
+            "Graceless = true: after a restart clients cannot take their "
+            "opens and locks again, and others may take them first",
+            "Remove it, unless the gateway serves no locks.")
+        grace = 0
+    elif grace < lease:
+        yield Finding(
+            WARNING, "grace-short", config.place("NFSv4", "Grace_Period"),
+            f"Grace_Period = {grace} is less than Lease_Lifetime = {lease}: "
+            "a client may notice a restart only after the grace period, and "
+            "loses its locks",
+            f"Set Grace_Period to {lease} at least.")
+    needed = lease + grace
+    for export, values in config.our_exports():
+        timeout = values["Session_Timeout"]
+        if timeout < needed:
+            yield Finding(
+                WARNING, "session-short",
+                _session_place(config, export),
+                f"{export_name(export)}: Session_Timeout = {timeout} is less "
+                f"than Lease_Lifetime + Grace_Period = {needed}: the MDS "
+                "gives locks to others before the clients of a restarted "
+                "gateway have them back",
+                f"Set Session_Timeout above {needed}, or lower the other "
+                "two.")
+
+
+def _session_place(config, export):
+    fsal = export.block("FSAL")
+    if fsal.has("Session_Timeout"):
+        return fsal.place("Session_Timeout")
+    return config.place(config.fsal, "Session_Timeout")
+
+
+def delegation_needs_s(config):
+    """Seconds that the MDS has to wait for a delegation; 0: there are none."""
+    if not config.parameter("Delegations"):
+        return 0
+    return 2 * config.parameter("Lease_Lifetime", 0) + REVOKE_MARGIN_S
+
+
+def _delegations(config):
+    if config.parameter("Delegations") and config.gateways_share():
+        yield Finding(
+            WARNING, "delegations-shared",
+            config.place("NFSv4", "Delegations"),
+            "Delegations = true with several gateways: each use of a file "
+            "through another gateway waits for a recall, and a recall that "
+            "does not reach its holder costs the mount "
+            "(docs/limits.md)",
+            "Set Delegations = false, unless each file is used through one "
+            "gateway.")
+
+
+def _recovery(config, gateways):
+    backend = config.parameter("RecoveryBackend")
+    if backend is None:
+        return
+    place = config.place("NFSv4", "RecoveryBackend")
+    if backend.startswith("rados"):
+        yield from _recovery_in_rados(config, backend)
+    elif gateways > 1:
+        yield Finding(
+            ERROR, "recovery-local", place,
+            f"RecoveryBackend = {backend} with {gateways} gateways: each "
+            "keeps what clients may reclaim on its own disk, and there is "
+            "no common grace period",
+            "Set RecoveryBackend = rados_cluster (config/active-active.conf).")
+    elif config.block("RADOS_KV"):
+        yield Finding(
+            WARNING, "recovery-local", place,
+            f"RADOS_KV {{ }} has no effect with RecoveryBackend = {backend}: "
+            "what clients may reclaim is on this host's disk",
+            "Set RecoveryBackend = rados_cluster with several gateways, or "
+            "remove RADOS_KV { }.")
+
+
+def _recovery_in_rados(config, backend):
+    block = config.block("RADOS_KV")
+    for key, what in (
+            ("nodeid", "the host's name is used: after a move to another "
+                       "host, clients cannot reclaim"),
+            ("namespace", "the records of other groups of gateways in the "
+                          "pool are not kept apart")):
+        if block is None or not block.has(key):
+            yield Finding(
+                WARNING, f"recovery-no-{key}",
+                config.place("RADOS_KV", key),
+                f"RecoveryBackend = {backend} without RADOS_KV {{ {key} }}: "
+                + what,
+                f"Set {key} in RADOS_KV {{ }}.")
+    if backend == "rados_cluster" and config.parameter("Enable_NLM"):
+        yield Finding(
+            WARNING, "nlm-shared",
+            config.place("NFS_CORE_PARAM", "Enable_NLM"),
+            "NFSv3's locks (NLM) cannot be handed over between gateways",
+            "Set Enable_NLM = false and Protocols = 4 in NFS_CORE_PARAM.")
+
+
+def _users(config):
+    def user(pair):
+        return pair[1]["User_Id"] or "admin", pair[1]["Filesystem"] or ""
+
+    for (name, _), group in itertools.groupby(
+            sorted(config.our_exports(), key=user), user):
+        pairs = list(group)
+        place = pairs[0][0].block("FSAL").place("User_Id")
+        if name == "admin":
+            yield Finding(
+                WARNING, "user-admin", place,
+                "CephFS is used as client.admin, who may do everything in "
+                "the cluster",
+                "Make a user of its own: ceph fs authorize cephfs "
+                "client.NAME PATH rw; set User_Id = NAME.")
+        elif len({pair[0].get("Path") for pair in pairs}) > 1:
+            numbers = ", ".join(pair[0].get("Export_Id", "?")
+                                for pair in pairs)
+            yield Finding(
+                NOTE, "user-shared", place,
+                f"exports {numbers} have different paths and share User_Id "
+                f"= {name}: a client of one that makes up file handles may "
+                "reach files of the others",
+                "Give each export a user with capabilities for its Path "
+                "alone, if its clients are not trusted.")
+
+
+def _metrics(config):
+    if config.parameter("Enable_Metrics") is False:
+        yield Finding(
+            NOTE, "no-metrics",
+            config.place("NFS_CORE_PARAM", "Enable_Metrics"),
+            "Ganesha shows no metrics: Enable_Metrics is false by default",
+            "Set Enable_Metrics = true in NFS_CORE_PARAM, and scrape "
+            "Monitoring_Port (docs/metrics.md).")
+
+
+def findings(config, gateways=1):
+    """GATEWAYS: how many serve the same exports, if somebody has said so."""
+    yield from _exports_are_there(config)
+    yield from _each_export(config)
+    yield from _workers(config)
+    yield from _times(config)
+    yield from _delegations(config)
+    yield from _recovery(config, gateways)
+    yield from _users(config)
+    yield from _metrics(config)
