@@ -43,11 +43,8 @@ static void tree_statement(struct casync_json *json,
 	tree_place(json, statement);
 	casync_json_truth(json, "secret", tree_is_secret(statement));
 	casync_json_open(json, "values", '[');
-	if (!tree_is_secret(statement)) {
-		glist_for_each(link, &statement->u.nterm.sub_nodes)
-			tree_value(json, glist_entry(link, struct config_node,
-						     node));
-	}
+	glist_for_each(link, &statement->u.nterm.sub_nodes)
+		tree_value(json, glist_entry(link, struct config_node, node));
 	casync_json_close(json, ']');
 	casync_json_close(json, '}');
 }

@@ -11,7 +11,8 @@
 
 /**
  * Write all blocks of a file (config_file_t): name, file, line, keys with
- * their values, and the blocks in them.  A value of a secret key is left out.
+ * their values, and the blocks in them.  A secret value is there too, marked:
+ * a mount needs it, and it may come from RADOS (%url).
  */
 void casync_tree_write(struct casync_json *json, const char *name,
 		       const void *file);

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from . import progress, recovery
 from .config import export_name
-from .finding import ERROR, NOTE, WARNING, Finding, Place
+from .finding import ERROR, WARNING, Finding, Place
 from .surroundings import delegation_needs_s
 
 PROBE = Path(__file__).with_name("probe.py")
@@ -85,7 +85,7 @@ class Export:
         self.asked = {
             "what": "export", "timeout": arguments.timeout,
             "ceph_conf": config.module.get("Ceph_Conf"), "user": self.user,
-            "secret": _secret(self.fsal),
+            "secret": config.secret_of(self.fsal),
             "ceph_options": values["Ceph_Option"],
             "filesystem": self.filesystem, "path": self.path,
             "root": values["Cmount_Path"] or self.path,
@@ -96,9 +96,9 @@ class Export:
     def place(self, key=""):
         return self.fsal.place(key)
 
-    def finding(self, severity, code, key, what, way_out=""):
+    def finding(self, severity, code, key, what, way_out="", command=""):
         return Finding(severity, code, self.place(key),
-                       f"{self.name}: {what}", way_out)
+                       f"{self.name}: {what}", way_out, command)
 
     def capabilities(self):
         """The command that gives the user what the export needs."""
@@ -110,33 +110,15 @@ class Export:
         return (f"ceph auth caps client.{self.user} "
                 f"mon 'allow r fsname={filesystem}' "
                 f"mds 'allow {bits} fsname={filesystem}{path}' "
-                f"osd 'allow {osd} tag cephfs data={filesystem}' "
-                "(it replaces all capabilities of the user)")
+                f"osd 'allow {osd} tag cephfs data={filesystem}'")
 
     def misses(self, name, what, severity=ERROR):
         """A finding that names a capability."""
         return self.finding(
             severity, f"capability-{name}", "User_Id",
             f"client.{self.user} lacks the capability {name}: {what}",
-            self.capabilities())
-
-
-def _secret(fsal):
-    """The key itself: Ganesha's parser gives it to nobody, so that no output
-    has it.  It is read from the line again, for the child's stdin only."""
-    statement = next((key for key in fsal.keys if key["secret"]), None)
-    if statement is None:
-        return None
-    try:
-        lines = Path(statement["file"]).read_text(
-            encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return None
-    text = " ".join(lines[max(statement["line"] - 2, 0):
-                          statement["line"] + 2])
-    match = re.search(rf"{statement['name']}\s*=\s*[\"']?([^\"';\s]+)", text,
-                      re.I)
-    return match[1] if match else None
+            "This gives the user what the export needs, and takes all other "
+            "capabilities away:", self.capabilities())
 
 
 # --- connecting
@@ -194,7 +176,7 @@ def _not_connected(one, answers, ceph_conf):
             f"the monitors refuse client.{one.user}: it does not exist, its "
             "key is another one, or it lacks the capability mon",
             f"ceph auth get client.{one.user} shows key and capabilities. "
-            + one.capabilities())
+            "These are those that the export needs:", one.capabilities())
     elif number:
         yield one.finding(ERROR, "not-connected", "User_Id",
                           f"connecting failed: {answers.text('connect')}")
@@ -234,7 +216,7 @@ def _judge_monitors(one, answers):
             f"'{one.filesystem or '(the default one)'}'; it sees "
             f"{', '.join(seen) or 'none'}",
             "Correct Filesystem (ceph fs ls). If it is there, the capability "
-            f"mon does not allow it: {one.capabilities()}")
+            "mon does not allow it; these do:", one.capabilities())
     if filesystem is None:
         return
     if not any(state == "up:active" for state in filesystem["states"]):
@@ -308,17 +290,20 @@ def _mount_hangs(one, answers):
 
 
 def _judge_mount(one, answers):
+    if answers.errno("filesystems") == 0 and \
+            _file_system(one, answers) is None:
+        return
     number = answers.errno("mount")
     root = one.asked["root"]
     if answers.hangs_in == "mount" or number == errno.ETIMEDOUT:
         yield _mount_hangs(one, answers)
     elif number in DENIED:
         yield one.misses("mds", f"it may not mount '{root}'")
-    elif number == errno.ENOENT and _file_system(one, answers):
+    elif number == errno.ENOENT:
         yield Finding(ERROR, "no-path", one.export.place("Path"),
                       f"{one.name}: '{root}' does not exist in the file "
                       "system", "Make the folder, or correct the key.")
-    elif number and _file_system(one, answers):
+    elif number:
         yield one.finding(ERROR, "not-mounted", "",
                           f"mounting failed: {answers.text('mount')}")
     number = answers.errno("path")
@@ -430,8 +415,10 @@ def findings(config, arguments):
     for export, values in config.our_exports():
         one = Export(config, export, values, arguments)
         if not one.path.startswith("/"):
-            yield Finding(NOTE, "path-by-tag", export.place("Path"),
-                          f"{one.name}: Path is not absolute")
+            yield Finding(ERROR, "path-relative", export.place("Path"),
+                          f"{one.name}: Path = {one.path} does not begin "
+                          "with /", "Write the path from the file system's "
+                          "root.")
             continue
         answers = _ask(one, limit_s)
         found = _judged(one, answers)

@@ -5,7 +5,6 @@ import re
 from .finding import Place
 
 TRUE = ("true", "yes", "1", "on", "t")
-SHOWN_SECRET = "(not shown)"
 
 
 class Block:
@@ -65,11 +64,25 @@ def named(blocks, name):
     return (block for block in blocks if block.name.lower() == name.lower())
 
 
+def take_secrets(blocks):
+    """Take the values of secret keys out of what was read: by their place."""
+    found = {}
+    for block in blocks:
+        for key in block["keys"]:
+            if key["secret"]:
+                for value in key["values"]:
+                    found[key["file"], key["line"]] = value
+                key["values"] = []
+        found.update(take_secrets(block["blocks"]))
+    return found
+
+
 class Config:
-    """What reader.py returns."""
+    """What reader.py returns.  Secrets are in .secrets and nowhere else."""
 
     def __init__(self, read, parameters, path, compat):
         self.path = path
+        self.secrets = take_secrets(read.get("blocks", []))
         self.compat = compat
         self.read = read
         self.fsal = read["fsal"]
@@ -111,6 +124,11 @@ class Config:
             return defaults.get(key, preset)
         return export.get(key, preset)
 
+    def secret_of(self, block):
+        """The value of a block's secret key, or None."""
+        return next((self.secrets.get((key["file"], key["line"]))
+                     for key in block.keys if key["secret"]), None)
+
     def said(self):
         """Each step of reading, and what was said in it."""
         yield "file", self.read["said"]
@@ -129,7 +147,8 @@ class Config:
         return backend == "rados_cluster" or self.block("RADOS_KV") is not None
 
     def files(self):
-        """All files that the configuration was read from."""
+        """All files that the configuration was read from; not what came from
+        RADOS."""
         found = {self.path: None}
 
         def walk(block):

@@ -36,6 +36,7 @@ class Finding:
     place: Place
     what: str
     way_out: str = ""
+    command: str = ""       # to copy: never wrapped
 
 
 def in_order(findings):
@@ -69,6 +70,8 @@ def table(findings):
         lines.append(_wrapped("what", found.what))
         if found.way_out:
             lines.append(_wrapped("way out", found.way_out))
+        if found.command:
+            lines.append(f"          {found.command}")
         lines.append("")
     counts = [sum(found.severity == rank for found in findings)
               for rank in RANKS]

@@ -18,7 +18,8 @@ REPEATED = re.compile(
     r"^Config file \(|is refused: it has an unknown key or value|"
     r"has keys that this FSAL does not know|"
     r"\): (\d+ errors while processing|Errors processing block|"
-    r"\d+ \(.*\) errors found block|Configuration syntax errors found)")
+    r"\d+ \(.*\) errors found block|Errors found in configuration block|"
+    r"\d+ validation errors in block|Configuration syntax errors found)")
 
 # Ganesha says these of each file; they are no concern of ours.
 OF_EACH_FILE = re.compile(r"domainname|Use idmapped_|Using idmapped_")

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Command line of ganesha-ceph-async-check."""
 import argparse
+import dataclasses
 import json
 import sys
 
 from . import host, keys, surroundings
 from .finding import NOT_CHECKED, as_objects, in_order, status, table
 from .reader import CannotCheck, read_config
+from .redact import Redactor
 
 CONFIG = "/etc/ganesha/ganesha.conf"
 
@@ -58,20 +60,28 @@ def check(config, arguments):
         yield from cluster.findings(config, arguments)
 
 
+def _without_secrets(finding, redactor):
+    """Outputs are shown to others: a refused value may be a key."""
+    return dataclasses.replace(finding, what=redactor.text(finding.what))
+
+
 def _everything(arguments):
-    """Configurations, findings, and the exit status."""
+    """Configurations, findings, the exit status, and what removes secrets."""
     try:
         configs = read_config(arguments.file, arguments.timeout)
     except CannotCheck as failure:
-        return [], failure.findings, NOT_CHECKED
-    found = in_order(finding for config in configs
+        return [], failure.findings, NOT_CHECKED, Redactor()
+    redactor = Redactor(secret for config in configs
+                        for secret in config.secrets.values())
+    found = in_order(_without_secrets(finding, redactor)
+                     for config in configs
                      for finding in check(config, arguments))
-    return configs, found, status(found)
+    return configs, found, status(found), redactor
 
 
 def main(words=None):
     arguments = _arguments(words)
-    configs, found, result = _everything(arguments)
+    configs, found, result, redactor = _everything(arguments)
     if arguments.json:
         print(json.dumps({"file": arguments.file, "status": result,
                           "findings": as_objects(found)}, indent=1))
@@ -79,6 +89,6 @@ def main(words=None):
         print(table(found))
     if arguments.collect:
         from . import collect  # noqa: PLC0415: only then
-        collect.write(arguments, configs, found)
+        collect.write(arguments, configs, found, redactor)
     sys.stdout.flush()
     return result

@@ -39,6 +39,8 @@ def _call(function, path, compat, limit_s):
             f"the file was not read within {limit_s:g} s",
             "A %url is read from RADOS: see that the monitors answer, or "
             "give more time by --timeout.")
+    if status < 0:
+        err = f"signal {-status}, as ganesha.nfsd would. {err}"
     try:
         return json.loads(out), err
     except ValueError:
@@ -71,11 +73,11 @@ def _read(path, compat, limit_s):
         library = installed.ganesha_library()
         raise _failed(
             "reader-failed", path,
-            "Ganesha's parser ended without a result: "
-            f"{_last_lines(err) or 'it said nothing'} (Ganesha "
-            f"{installed.ganesha_version(library)})",
-            "If the version of Ganesha is not the one that the package was "
-            "built for, install the package for that version.")
+            f"the parser of Ganesha {installed.ganesha_version(library)} "
+            f"ended without a result: {_last_lines(err)}",
+            "A %url needs RADOS_URLS { } above it: without, Ganesha 9.14 "
+            "crashes. And the package must be the one for this version of "
+            "Ganesha.")
     if "blocks" not in read:
         raise _failed("file-unreadable", path,
                       " / ".join(line["text"] for line in read["said"]))

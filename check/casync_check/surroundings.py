@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Findings about what stands around our blocks in the file."""
+import difflib
 import itertools
 
 from .config import export_name
@@ -8,6 +9,10 @@ from .finding import ERROR, NOTE, WARNING, Finding, Place
 # Ganesha's default, and what one Linux client asks for (nfs.max_session_slots).
 WORKERS = 200
 SLOTS = 64
+
+# Blocks that matter here, for one that is nearly written so.
+BLOCKS = ("CEPH_ASYNC", "EXPORT", "EXPORT_DEFAULTS", "MDCACHE",
+          "NFS_CORE_PARAM", "NFSV4", "RADOS_KV", "RADOS_URLS")
 
 # mount/connect.c: two leases and this pass before a delegation is revoked.
 REVOKE_MARGIN_S = 10
@@ -28,6 +33,19 @@ def _exports_are_there(config):
                 ERROR, "no-fsal", export.place(),
                 f"{export_name(export)} has no FSAL {{ }} block",
                 "Add FSAL { Name = CEPH_ASYNC; }.")
+
+
+def _misspelled(config):
+    """Ganesha ignores a block that it does not know."""
+    for block in config.blocks:
+        name = block.name.upper()
+        meant = difflib.get_close_matches(name, BLOCKS, 1, 0.8)
+        if meant and name not in BLOCKS:
+            yield Finding(
+                WARNING, "block-unknown", block.place(),
+                f"Ganesha ignores the block {block.name} {{ }}; "
+                f"{meant[0]} {{ }} was probably meant",
+                "Correct the spelling.")
 
 
 def _each_export(config):
@@ -235,6 +253,7 @@ def _metrics(config):
 def findings(config, gateways=1):
     """GATEWAYS: how many serve the same exports, if somebody has said so."""
     yield from _exports_are_there(config)
+    yield from _misspelled(config)
     yield from _each_export(config)
     yield from _workers(config)
     yield from _times(config)

@@ -1,0 +1,560 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""ganesha-ceph-async-check against the running cluster: each finding is
+provoked once.  What no cluster can be brought to in short is in
+test_check_parts.py, which also sees that no finding is without a test.
+"""
+import contextlib
+import http.server
+import json
+import os
+import socket
+import subprocess
+import tarfile
+import threading
+import time
+from pathlib import Path
+
+import cephfs
+import pytest
+import rados
+
+from lab_program import ceph
+
+PROGRAM = "ganesha-ceph-async-check"
+CONFIG = Path(__file__).parents[2] / "config"
+SECRET = "AQBzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbA=="
+WORD = "a-secret-behind-its-name"
+PLAIN = "a-secret-that-looks-like-nothing"
+
+# Good in itself, so that a test sees its own finding alone.
+CORE = "NFS_CORE_PARAM {{ Enable_Metrics = true; Enable_NLM = false; {core} }}"
+NFSV4 = "NFSv4 {{ Lease_Lifetime = 20; Grace_Period = 30; {nfsv4} }}"
+BLOCK = "CEPH_ASYNC {{ {block} }}"
+EXPORT = ("EXPORT {{ Export_Id = {number}; Path = {path}; Pseudo = /p{number};"
+          "\n {export} Access_Type = RW; Attr_Expiration_Time = 0;\n"
+          "FSAL {{ Name = CEPH_ASYNC;\n{fsal} }} }}")
+
+
+def written(folder, core="", nfsv4="", block="", more="", exports=({},)):
+    """A configuration; each export is what differs from a good one."""
+    block += "\nCache_Bytes = 0;"   # or else the clock matters
+    parts = [CORE.format(core=core), NFSV4.format(nfsv4=nfsv4),
+             BLOCK.format(block=block), more]
+    for number, export in enumerate(exports, 7):
+        parts.append(EXPORT.format(**{
+            "number": number, "path": "/", "export": "",
+            "fsal": "User_Id = someone;", **export}))
+    path = folder / "ganesha.conf"
+    path.write_text("\n".join(parts) + "\n", encoding="utf-8")
+    path.chmod(0o600)
+    return path
+
+
+def check(path, *options, seconds=60):
+    """Status and findings, by their codes."""
+    done = subprocess.run(
+        [PROGRAM, "--json", "-f", path, *options], text=True, timeout=seconds,
+        stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    assert done.stdout, done.stderr
+    read = json.loads(done.stdout)
+    assert read["status"] == done.returncode
+    return done.returncode, {found["code"]: found
+                             for found in read["findings"]}
+
+
+# --- the file alone
+
+# What is written, the finding, its severity, and words that it has.
+ALONE = {
+    "key-unknown": ({"block": "Max_Reed = 4096;"}, "error", "Max_Reed"),
+    "key-refused": ({"block": "Stable_Write = never;"}, "error",
+                    "it must be one of data, fdatasync, full"),
+    "keys-disagree": ({"block": "Max_Read = 4194304; "
+                                "Max_Inflight_Bytes = 1048576;"}, "error",
+                      "one request alone would exceed the limit"),
+    "syntax": ({"block": "Max_Read = 4M;"}, "error", "4194304, not 4M"),
+    "said": ({"block": "Zerocopy = true;"}, "warning", "has no effect"),
+    "no-export": ({"exports": ()}, "warning", "no export of the file"),
+    "no-fsal": ({"more": "EXPORT { Export_Id = 3; Path = /; Pseudo = /n; }"},
+                "error", "export 3 has no FSAL"),
+    "block-unknown": ({"more": "CEPH_ASINC { }"}, "warning", "CEPH_ASYNC"),
+    "no-access": ({"exports": ({"export": "Access_Type = None; #"},)},
+                  "warning", "Access_Type = None"),
+    "attributes-cached": (
+        {"exports": ({"export": "Access_Type = RW; "
+                                "Attr_Expiration_Time = 5; #"},)},
+        "warning", "for 5 s"),
+    "few-workers": ({"core": "RPC_Ioq_ThrdMax = 16;"}, "warning", "= 16"),
+    "few-slots": ({"nfsv4": "Slot_Table_Size = 8;"}, "note", "= 8"),
+    "few-inflight": ({"block": "Max_Inflight = 4;"}, "warning", "64 requests"),
+    "graceless": ({"nfsv4": "Graceless = true;"}, "warning", "restart"),
+    "grace-short": ({"nfsv4": "Grace_Period = 5; #"}, "warning",
+                    "less than Lease_Lifetime"),
+    "session-short": ({"block": "Session_Timeout = 30;"}, "warning", "= 50"),
+    "delegations-shared": (
+        {"nfsv4": "Delegations = true; RecoveryBackend = rados_cluster;",
+         "more": "RADOS_KV { nodeid = a; namespace = b; }"},
+        "warning", "several gateways"),
+    "recovery-local": ({"more": "RADOS_KV { nodeid = a; namespace = b; }"},
+                       "warning", "no effect"),
+    "recovery-no-nodeid": (
+        {"nfsv4": "RecoveryBackend = rados_ng;",
+         "more": "RADOS_KV { namespace = b; }"}, "warning", "host's name"),
+    "recovery-no-namespace": (
+        {"nfsv4": "RecoveryBackend = rados_ng;",
+         "more": "RADOS_KV { nodeid = b; }"}, "warning", "kept apart"),
+    "nlm-shared": (
+        {"core": "Enable_NLM = true; #",
+         "nfsv4": "RecoveryBackend = rados_cluster;",
+         "more": "RADOS_KV { nodeid = a; namespace = b; }"},
+        "warning", "NLM"),
+    "user-admin": ({"exports": ({"fsal": ""},)}, "warning", "client.admin"),
+    "user-shared": ({"exports": ({}, {"path": "/other"})}, "note", "7, 8"),
+    "no-metrics": ({"core": "Enable_Metrics = false; #"}, "note", "metrics"),
+    "no-plugin": ({"core": 'Plugins_Dir = "/nowhere";'}, "error",
+                  "/nowhere/libfsalceph_async.so"),
+    "fsal-ceph-too": (
+        {"more": "EXPORT { Export_Id = 3; Path = /; Pseudo = /n; "
+                 "FSAL { Name = CEPH; } }"}, "note", "FSAL_CEPH"),
+}
+
+# A line ends with the commented rest; what follows the '#' must be new lines.
+ENDS = "#"
+
+
+def told(case):
+    """'#' in a case comments out a later value of the same key."""
+    def text(value):
+        return value.replace(ENDS, "#\n") if isinstance(value, str) else value
+    return {key: tuple({name: text(one) for name, one in export.items()}
+                       for export in value) if key == "exports"
+            else text(value) for key, value in case.items()}
+
+
+STATUS = {"error": 2, "warning": 1, "note": 0}
+REPLACED = {"no-access": ("Access_Type = RW; Attr", "Attr"),
+            "attributes-cached": ("Access_Type = RW; Attr_Expiration_Time "
+                                  "= 0;", ""),
+            "grace-short": ("Grace_Period = 30; ", ""),
+            "nlm-shared": ("Enable_NLM = false; ", ""),
+            "no-metrics": ("Enable_Metrics = true; ", "")}
+
+
+@pytest.mark.parametrize("code", ALONE)
+def test_a_file(tmp_path, code):
+    case, severity, words = ALONE[code]
+    path = written(tmp_path, **told(case))
+    if code in REPLACED:
+        text = path.read_text(encoding="utf-8")
+        assert REPLACED[code][0] in text
+        path.write_text(text.replace(*REPLACED[code]), encoding="utf-8")
+    status, found = check(path, "--offline")
+    assert set(found) == {code}
+    assert found[code]["severity"] == severity
+    assert words in json.dumps(found[code])
+    assert status == STATUS[severity]
+    assert found[code]["place"]["file"] == str(path)
+
+
+def test_a_good_file(tmp_path):
+    status, found = check(written(tmp_path), "--offline")
+    assert (status, found) == (0, {})
+
+
+def test_the_place_is_that_of_the_key(tmp_path):
+    """Also in an included file."""
+    part = tmp_path / "part.conf"
+    part.write_text("# a line\nCEPH_ASYNC {\n\tUmask = 999;\n}\n",
+                    encoding="utf-8")
+    path = written(tmp_path, more=f"%include {part}")
+    text = path.read_text(encoding="utf-8").replace(
+        "CEPH_ASYNC { \nCache_Bytes = 0; }", "")
+    path.write_text(text, encoding="utf-8")
+    place = check(path, "--offline")[1]["key-refused"]["place"]
+    assert (place["file"], place["line"], place["key"]) == \
+        (str(part), 3, "Umask")
+
+
+def test_several_gateways_are_told_of(tmp_path):
+    status, found = check(written(tmp_path), "--offline", "--gateways", "2")
+    assert (status, set(found)) == (2, {"recovery-local"})
+
+
+def test_a_secret_in_a_file_for_all(tmp_path):
+    path = written(tmp_path, exports=(
+        {"fsal": f'User_Id = x; Secret_Access_Key = "{WORD}";'},))
+    assert check(path, "--offline") == (0, {})
+    path.chmod(0o644)
+    status, found = check(path, "--offline")
+    assert (status, set(found)) == (1, {"secret-readable"})
+
+
+def test_no_file(tmp_path):
+    status, found = check(tmp_path / "none", "--offline")
+    assert (status, set(found)) == (3, {"file-unreadable"})
+
+
+def test_the_table(tmp_path):
+    """For people: severity, place, what and way out."""
+    path = written(tmp_path, block="Umask = 999;")
+    done = subprocess.run([PROGRAM, "--offline", "-f", path], text=True,
+                          capture_output=True, timeout=60, check=False)
+    assert f"ERROR     {path}:3 CEPH_ASYNC {{ }} Umask" in done.stdout
+    assert done.stdout.endswith("1 errors, 0 warnings, 0 notes\n")
+    assert (done.returncode, done.stderr) == (2, "")
+
+
+@pytest.mark.parametrize("name", sorted(
+    str(path.relative_to(CONFIG)) for path in CONFIG.rglob("*.conf")
+    if path.name != "keepalived.conf"))
+def test_samples_have_no_error(name):
+    status, found = check(CONFIG / name, "--offline")
+    assert status in (0, 1), found
+
+
+@pytest.mark.parametrize("own", [False, True])
+def test_compat(tmp_path, own):
+    """The plugin under FSAL_CEPH's name, in a folder made for it."""
+    ours = next(path for path in Path("/usr/lib").glob("*/ganesha")
+                if (path / "libfsalceph_async.so").exists())
+    folder = tmp_path / "plugins"
+    folder.mkdir()
+    for name in ("libfsalceph.so", "libfsalceph_async.so"):
+        (folder / name).symlink_to(ours / "libfsalceph_async.so")
+    path = written(
+        tmp_path, core=f'Plugins_Dir = "{folder}";',
+        exports=({},) if own else (),
+        more="CEPH { Unheard_Of = 5; Umask = 999; Cache_Bytes = 0; } "
+             "EXPORT { Export_Id = 3; Path = /c; Pseudo = /n; "
+             "Access_Type = RO; Attr_Expiration_Time = 0; "
+             "FSAL { Name = CEPH; User_Id = y; } }")
+    _, found = check(path, "--offline")
+    wanted = {"both-names"} if own else {"compat", "no-export"}
+    assert set(found) == wanted | {"key-unknown", "key-refused"}
+    assert found["key-unknown"]["severity"] == "warning"
+
+
+# --- the cluster
+
+@pytest.fixture(scope="module")
+def folders(cluster):
+    """Two folders, made by CephFS' own client."""
+    mount = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+    mount.mount()
+    for path in (b"/checked", b"/other"):
+        mount.mkdirs(path, 0o777)
+    mount.close(mount.open(b"/checked-file", os.O_CREAT | os.O_WRONLY, 0o600))
+    yield mount
+    mount.unlink(b"/checked-file")
+    mount.rmdir(b"/other")
+    mount.rmdir(b"/checked")
+    mount.shutdown()
+
+
+MON, MDS = ("mon", "allow r"), ("mds", "allow rw path=/checked")
+OSD = ("osd", "allow rw tag cephfs data=cephfs")
+
+
+@pytest.fixture
+def user(folders, tmp_path):
+    """Makes a user with these capabilities; its export."""
+    names = []
+
+    def make(*capabilities, key=None, path="/checked", fsal=""):
+        name = f"check{len(names)}"
+        names.append(name)
+        words = [word for pair in capabilities for word in pair]
+        keyring = tmp_path / f"{name}.keyring"
+        keyring.write_text(ceph("auth", "get-or-create", f"client.{name}",
+                                *words), encoding="utf-8")
+        if key == "of another":
+            key = ceph("auth", "get-key", "client.admin").strip()
+        by_key = f'Secret_Access_Key = "{key}";' if key else ""
+        return {"path": path, "fsal": f"User_Id = {name};\n"
+                f'Ceph_Option = "keyring = {keyring}";\n{by_key}\n{fsal}'}
+    yield make
+    for name in names:
+        ceph("auth", "rm", f"client.{name}")
+
+
+def test_a_user_with_all_capabilities(user, folders, tmp_path):
+    path = written(tmp_path, exports=(user(MON, MDS, OSD),))
+    before = folders.stat(b"/checked")
+    assert check(path) == (0, {})
+    after = folders.stat(b"/checked")
+    assert before == after, "something was written without --write-test"
+    assert check(path, "--write-test") == (0, {})
+    with folders.opendir(b"/checked") as entries:
+        names = [folders.readdir(entries).d_name for _ in range(2)]
+        assert folders.readdir(entries) is None, "a file is left behind"
+    assert sorted(names) == [b".", b".."]
+
+
+@pytest.mark.parametrize("capabilities, code, words", [
+    ((MDS, OSD), "not-accepted", "lacks the capability mon"),
+    ((("mon", "allow r fsname=other"), MDS, OSD), "no-file-system",
+     "capability mon does not allow it"),
+    ((MON, OSD), "capability-mds", "did not let the user mount"),
+    ((MON, ("mds", "allow rw path=/other"), OSD), "capability-mds",
+     "may not mount '/checked'"),
+    ((MON, ("mds", "allow r"), OSD), "capability-mds", "may not write below"),
+    ((MON, MDS), "capability-osd", "no answer about pool"),
+    ((MON, MDS, ("osd", "allow r tag cephfs data=cephfs")), "capability-osd",
+     "may not write to pool 'cephfs_data'"),
+])
+def test_one_capability_less(user, tmp_path, capabilities, code, words):
+    """The message names the capability and the command that gives it."""
+    path = written(tmp_path, exports=(user(*capabilities),))
+    began = time.monotonic()
+    status, found = check(path, "--timeout", "2")
+    assert time.monotonic() - began < 20
+    assert (status, set(found)) == (2, {code})
+    shown = json.dumps(found[code])
+    assert words in shown
+    assert found[code]["command"] == (
+        "ceph auth caps client.check0 mon 'allow r fsname=cephfs' mds "
+        "'allow rw fsname=cephfs path=/checked' osd 'allow rw tag cephfs "
+        "data=cephfs'")
+
+
+def test_the_named_command_helps(user, tmp_path):
+    """As it is printed, by the shell."""
+    path = written(tmp_path, exports=(
+        user(MON, ("mds", "allow r"), OSD, fsal="Object_Size = 65536;"),))
+    _, found = check(path, "--timeout", "2")
+    subprocess.run(["sh", "-c", found["capability-mds"]["command"]],
+                   check=True, capture_output=True, timeout=30)
+    assert check(path, "--write-test") == (0, {})
+
+
+def test_layouts_need_p(user, tmp_path):
+    path = written(tmp_path, exports=(
+        user(MON, MDS, OSD, fsal="Object_Size = 65536;"),))
+    status, found = check(path)
+    assert (status, set(found)) == (2, {"capability-mds"})
+    assert "may not set layouts (p)" in found["capability-mds"]["what"]
+
+
+@pytest.mark.parametrize("change, code", [
+    ({"path": "/nowhere"}, "no-path"),
+    ({"path": "/checked-file"}, "no-path"),
+    ({"path": "relative"}, "path-relative"),
+    ({"fsal": "Filesystem = none;"}, "no-file-system"),
+    ({"fsal": "Data_Pool = none;"}, "no-pool"),
+    ({"fsal": "Data_Pool = cephfs_metadata;"}, "not-data-pool"),
+    ({"key": "of another"}, "not-accepted"),
+])
+def test_an_export_that_cannot_be(user, tmp_path, change, code):
+    every = (MON, ("mds", "allow rwp"), ("osd", "allow rw"))
+    path = written(tmp_path, exports=(user(*every, **change),))
+    status, found = check(path, "--timeout", "5")
+    assert (status, set(found)) == (2, {code})
+
+
+def test_no_key(folders, tmp_path):
+    path = written(tmp_path, exports=(
+        {"fsal": "User_Id = nobody; "
+                 'Ceph_Option = "keyring = /nowhere";'},))
+    status, found = check(path, "--timeout", "5")
+    assert (status, set(found)) == (2, {"no-key"})
+
+
+def test_no_ceph_conf(folders, tmp_path):
+    path = written(tmp_path,
+                   block='Ceph_Conf = "/nowhere";')
+    status, found = check(path)
+    assert (status, set(found)) == (2, {"no-ceph-conf"})
+
+
+def test_a_write_that_fails(user, tmp_path):
+    path = written(tmp_path, exports=(
+        user(MON, MDS, ("osd", "allow r")),))
+    status, found = check(path, "--write-test")
+    assert (status, set(found)) == (2, {"capability-osd", "write-test"})
+
+
+def test_a_lease_that_is_too_long(user, tmp_path):
+    path = written(tmp_path, nfsv4="Delegations = true;",
+                   exports=(user(MON, MDS, OSD),))
+    assert check(path) == (0, {})
+    path.write_text(path.read_text(encoding="utf-8").replace(
+        "Lease_Lifetime = 20", "Lease_Lifetime = 30"), encoding="utf-8")
+    status, found = check(path)
+    assert (status, set(found)) == (1, {"lease-long"})
+    assert "Set Lease_Lifetime to 24 or less" in found["lease-long"]["way_out"]
+
+
+def test_a_monitor_that_does_not_answer(tmp_path):
+    """It takes the connection, and says nothing."""
+    with socket.create_server(("127.0.0.1", 0)) as dead:
+        conf = tmp_path / "ceph.conf"
+        conf.write_text("[global]\nmon_host = v2:127.0.0.1:"
+                        f"{dead.getsockname()[1]}\n", encoding="utf-8")
+        path = written(tmp_path,
+                       block=f'Ceph_Conf = "{conf}";',
+                       exports=({"fsal": "User_Id = admin;"}, {}, {}))
+        began = time.monotonic()
+        status, found = check(path, "--timeout", "2")
+    assert time.monotonic() - began < 15
+    assert status == 2
+    assert "no-monitor" in found
+
+
+@pytest.fixture
+def recovery(cluster):
+    """A pool for the grace database, without one."""
+    ceph("osd", "pool", "create", "check_recovery", "8")
+    connected = rados.Rados(conffile="/etc/ceph/ceph.conf", rados_id="admin")
+    connected.connect(timeout=20)
+    with connected.open_ioctx("check_recovery") as pool:
+        pool.set_namespace("gateways")
+        yield pool
+    connected.shutdown()
+    ceph("osd", "pool", "rm", "check_recovery", "check_recovery",
+         "--yes-i-really-really-mean-it")
+
+
+def test_the_recovery_database(recovery, user, tmp_path):
+    """No pool, no database, not this node, this node; a user who may not."""
+    export = user(MON, MDS, OSD)
+
+    def codes(pool="check_recovery", more=""):
+        path = written(
+            tmp_path, nfsv4="RecoveryBackend = rados_cluster;",
+            exports=(export,),
+            more=f'RADOS_KV {{ nodeid = "gw1"; pool = "{pool}"; '
+                 f'namespace = "gateways"; {more} }}')
+        return set(check(path, "--timeout", "5")[1])
+
+    assert codes(pool="none") == {"no-recovery-pool"}
+    assert codes() == {"no-grace"}
+    recovery.write_full("grace", b"")
+    assert codes() == {"not-in-grace"}
+    with rados.WriteOpCtx() as operation:
+        recovery.set_omap(operation, ("gw1",), (b"N",))
+        recovery.operate_write_op(operation, "grace")
+    assert codes() == set()
+    assert codes(more='userid = "nobody";') == {"recovery-user"}
+
+
+# --- the archive
+
+class Metrics(http.server.BaseHTTPRequestHandler):
+    """Ganesha's, with a key in it that should not be there."""
+
+    def do_GET(self):   # noqa: N802: its name
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(f"requests 5\nkey={SECRET}\n".encode())
+
+    def log_message(self, *_):
+        """Nothing on stderr."""
+
+
+@contextlib.contextmanager
+def metrics():
+    with http.server.HTTPServer(("127.0.0.1", 0), Metrics) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield server.server_port
+        server.shutdown()
+        thread.join()
+
+
+def contents(path):
+    """The files of an archive; they are in one folder."""
+    with tarfile.open(path) as tar:
+        files = {name.split("/", 1)[1]: tar.extractfile(name).read().decode()
+                 for name in tar.getnames()}
+        assert len({name.split("/")[0] for name in tar.getnames()}) == 1
+    return files
+
+
+@pytest.fixture
+def in_rados(cluster):
+    """Puts a text into an object, for %url."""
+    def put(text):
+        with connected.open_ioctx("cephfs_data") as pool:
+            pool.write_full("check-exports", text.encode())
+        return ('RADOS_URLS { userid = "admin"; }\n'
+                "%url rados://cephfs_data/check-exports")
+    with rados.Rados(conffile="/etc/ceph/ceph.conf",
+                     rados_id="admin") as connected:
+        yield put
+        with connected.open_ioctx("cephfs_data") as pool:
+            pool.remove_object("check-exports")
+
+
+def test_an_export_in_rados(in_rados, user, tmp_path):
+    """As "ceph nfs" has them, with the key in the export."""
+    export = user(MON, MDS, OSD)
+    key = ceph("auth", "get-key", "client.check0").strip()
+
+    def codes(given):
+        text = EXPORT.format(number=9, path="/checked", export="",
+                             fsal=f'User_Id = check0; Secret_Access_Key = '
+                                  f'"{given}"; Umask = 5;')
+        path = written(tmp_path, exports=(), more=in_rados(text))
+        found = check(path, "--timeout", "5")[1]
+        place = found["key-unknown"]["place"]
+        assert (place["file"], place["line"]) == \
+            ("rados://cephfs_data/check-exports", 4)
+        return set(found)
+
+    assert export["path"] == "/checked"
+    assert codes(key) == {"key-unknown"}
+    assert codes(ceph("auth", "get-key", "client.admin").strip()) == {
+        "key-unknown", "not-accepted"}
+
+
+def test_a_url_that_may_crash_ganesha(tmp_path):
+    """Without RADOS_URLS { } 9.14 uses what it has not set, and may crash;
+    the program ends well all the same."""
+    path = written(tmp_path, more="%url rados://cephfs_data/none")
+    status, found = check(path, "--offline")
+    assert (status, set(found)) == (3, {"reader-failed"}) or \
+        (status == 2 and "syntax" in found)
+
+
+def test_an_archive_without_secrets(lab, user, in_rados, tmp_path):
+    """Secrets are in all that it is made of, and not in it."""
+    export = user(MON, MDS, OSD)
+    key = ceph("auth", "get-key", "client.check0").strip()
+    export["fsal"] += (f'Secret_Access_Key =\n\t"{key}";\n'
+                       f"# was: secret_access_key = {WORD}\n"
+                       f'Ceph_Option = "key = {WORD}";')
+    url = in_rados("EXPORT { Export_Id = 3; Path = /r; Pseudo = /r; FSAL { "
+                   f'Name = CEPH_ASYNC; Secret_Access_Key = "{PLAIN}"; }} }}')
+    part = tmp_path / "part.conf"
+    part.write_text(f"# {SECRET} {PLAIN}\n"
+                    f"# rados://someone:{WORD}@pool/x\n", encoding="utf-8")
+    log = tmp_path / "ganesha.log"
+    log.write_text(f"{SECRET}\nold\nkey: {WORD}\nuser {key} {PLAIN}\nlast\n",
+                   encoding="utf-8")
+    conf = tmp_path / "ceph.conf"
+    conf.write_text(Path("/etc/ceph/ceph.conf").read_text(encoding="utf-8")
+                    + f"\n[client.x]\nkey = {SECRET}\n", encoding="utf-8")
+    archive = tmp_path / "report.tar.gz"
+    with metrics() as port:
+        path = written(
+            tmp_path, core=f"Monitoring_Port = {port};",
+            block=f'Ceph_Conf = "{conf}";',
+            more=f"{url}\n%include {part}", exports=(export,))
+        status, found = check(path, "--collect", archive, "--log", log,
+                              "--log-lines", "4", "--timeout", "5")
+    assert status == 2
+    files = contents(archive)
+    for name, text in {**files, "findings": json.dumps(found)}.items():
+        for secret in (SECRET, WORD, PLAIN, key):
+            assert secret not in text, name
+    assert {"README", "findings.json", "configuration.json", "ceph.conf",
+            "versions", "ganesha.log", "metrics", "cluster.json"} <= set(files)
+    assert all(name in files["README"] for name in files if name != "README")
+    assert files["ganesha.log"].splitlines()[0] == "old"
+    assert "requests 5" in files["metrics"]
+    assert "rados://cephfs_data/check-exports" in files["configuration.json"]
+    assert files["configuration/0-ganesha.conf"].count("(removed)") == 3
+    assert any(name.endswith("/threads") and "ms_dispatch" in text
+               for name, text in files.items())
+    assert json.loads(files["cluster.json"])["status"]["result"]["health"]
+    assert archive.stat().st_mode & 0o777 == 0o600
