@@ -123,7 +123,7 @@ class Export:
 
 # --- connecting
 
-def _monitors(path):
+def monitors(path):
     """Addresses in ceph.conf, as far as they are plain."""
     try:
         text = Path(path).read_text(encoding="utf-8", errors="replace")
@@ -144,7 +144,7 @@ def _monitors(path):
 def _silent_monitors(path):
     """Monitors that take no TCP connection."""
     silent = []
-    for host, port in _monitors(path):
+    for host, port in monitors(path):
         try:
             socket.create_connection((host, port), 1).close()
         except OSError:
@@ -388,7 +388,7 @@ JUDGES = (_judge_monitors, _judge_pools, _judge_mount, _judge_space,
           _judge_capabilities, _judge_write_test, _judge_health)
 
 
-def _judged(one, answers):
+def judged(one, answers):
     ceph_conf = one.asked["ceph_conf"] or CEPH_CONF
     if answers.errno("conf"):
         return [_conf_is_missing(one, answers, ceph_conf)]
@@ -421,7 +421,7 @@ def findings(config, arguments):
                           "root.")
             continue
         answers = _ask(one, limit_s)
-        found = _judged(one, answers)
+        found = judged(one, answers)
         yield from found
         if any(finding.code in ("no-monitor", "no-ceph-conf")
                for finding in found):

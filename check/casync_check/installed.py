@@ -5,8 +5,6 @@ from pathlib import Path
 
 FOLDERS = ("/usr/lib/ganesha", "/usr/lib64/ganesha", "/usr/local/lib/ganesha",
            "/usr/lib", "/usr/lib64", "/usr/local/lib", "/usr/local/lib64")
-HERE = Path(__file__).parent.parent
-
 # Only our plugin, under whatever file name, has this in it.
 OUR_MARK = b"CEPH_ASYNC"
 
@@ -34,9 +32,15 @@ def ganesha_version(library):
     return match[1] if match else "unknown"
 
 
+class Ours:
+    """Where our own libraries are; main() is told."""
+    folder = Path("/usr/libexec/nfs-ganesha-ceph-async")
+
+
 def our_library(compat):
     """What reads the configuration."""
-    return HERE / ("casync_check_compat.so" if compat else "casync_check.so")
+    name = "casync_check_compat.so" if compat else "casync_check.so"
+    return Ours.folder / name
 
 
 def plugin(folder, fsal):

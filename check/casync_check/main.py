@@ -4,8 +4,9 @@ import argparse
 import dataclasses
 import json
 import sys
+from pathlib import Path
 
-from . import host, keys, surroundings
+from . import host, installed, keys, surroundings
 from .finding import NOT_CHECKED, as_objects, in_order, status, table
 from .reader import CannotCheck, read_config
 from .redact import Redactor
@@ -79,7 +80,9 @@ def _everything(arguments):
     return configs, found, status(found), redactor
 
 
-def main(words=None):
+def main(libraries, words=None):
+    """LIBRARIES is the folder of our two; the exit status."""
+    installed.Ours.folder = Path(libraries)
     arguments = _arguments(words)
     configs, found, result, redactor = _everything(arguments)
     if arguments.json:

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Parts of ganesha-ceph-async-check that need no cluster: how answers are
+judged, what removes secrets, what ends children that hang.
+"""
+import argparse
+import errno
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TOP = Path(__file__).parents[2]
+sys.path.insert(0, str(TOP / "check"))
+
+from casync_check import (  # noqa: E402: the path comes first
+    cluster, config, finding, host, installed, progress, reader, redact)
+
+BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
+
+
+def key(name, *values, secret=False):
+    return {"name": name, "file": "f", "line": 2, "secret": secret,
+            "values": list(values)}
+
+
+def made_config(refused=None, parameters=None, module=None):
+    """One good export, as reader.py would return it."""
+    fsal = {**BLOCK, "name": "FSAL", "line": 3,
+            "keys": [key("Name", "CEPH_ASYNC"), key("User_Id", "me")]}
+    export = {**BLOCK, "blocks": [fsal],
+              "keys": [key("Export_Id", "7"), key("Path", "/p"),
+                       key("Access_Type", "RW")]}
+    values = {"User_Id": "me", "Filesystem": None, "Object_Size": 0,
+              "Data_Pool": None, "Ceph_Option": None, "Cmount_Path": None}
+    return config.Config(
+        {"fsal": "CEPH_ASYNC", "blocks": [export], "said": [],
+         "versions": {"refused": refused, "ganesha_built": "9.14"},
+         "module": {"values": module or {}, "said": []},
+         "exports": [{"file": "f", "line": 3, "values": values,
+                      "said": []}]},
+        {"parameters": parameters or {}}, "f", False)
+
+
+ARGUMENTS = argparse.Namespace(timeout=5, write_test=True, offline=False)
+
+FILE_SYSTEM = {"name": "cephfs", "id": 1, "preset": True, "pools": [2],
+               "session_timeout": 60, "ranks": 1, "states": ["up:active"]}
+GOOD = {"conf": True, "options": True, "connect": True,
+        "filesystems": [FILE_SYSTEM],
+        "pools": {"flags": [], "pools": [
+            {"id": 2, "name": "data", "flags": ["hashpspool"]}]},
+        "health": {"checks": {}}, "mount": True, "path": True,
+        "statfs": {"f_frsize": 1, "f_blocks": 100, "f_bavail": 90},
+        "mds-write": {"may": True},
+        "layout": {"pool_name": "data", "pool_namespace": ""},
+        "osd": {"read": True, "write": True}, "write-test": True}
+
+
+def judged(errors=(), hangs_in=None, **different):
+    """Codes for the answers of a good export, with these differences."""
+    lines = []
+    errors = dict(errors)
+    for step, result in {**GOOD, **different}.items():
+        lines.append(json.dumps({"begin": step}))
+        if step == hangs_in:
+            break
+        lines.append(json.dumps(
+            {"end": step, "errno": errors[step], "text": "an error"}
+            if step in errors else
+            {"end": step, "errno": 0, "result": result}))
+        if step in errors and step in ("connect", "mount", "options"):
+            break
+    answers = cluster.Answers("\n".join(lines))
+    answers.stderr = ""
+    made = made_config()
+    (export, values), = made.our_exports()
+    one = cluster.Export(made, export, values, ARGUMENTS)
+    return [found.code for found in cluster.judged(one, answers)]
+
+
+def test_good_answers():
+    assert judged() == []
+
+
+def pools(*flags, of_all=()):
+    return {"flags": list(of_all), "pools": [
+        {"id": 2, "name": "data", "flags": list(flags)}]}
+
+
+@pytest.mark.parametrize("code, answers", [
+    ("no-monitor", {"errors": {"connect": errno.ETIMEDOUT}}),
+    ("no-monitor", {"hangs_in": "connect"}),
+    ("not-connected", {"errors": {"connect": errno.EIO}}),
+    ("not-accepted", {"errors": {"connect": errno.EACCES}}),
+    ("probe-failed", {"errors": {"options": errno.EINVAL}}),
+    ("capability-mon", {"errors": {"filesystems": errno.EACCES}}),
+    ("no-mds", {"filesystems": [{**FILE_SYSTEM, "states": []}]}),
+    ("full", {"pools": pools(of_all=("full",))}),
+    ("pool-full", {"pools": pools("full_quota")}),
+    ("pool-nearly-full", {"pools": pools("nearfull")}),
+    ("capability-mds", {"hangs_in": "mount"}),
+    ("not-mounted", {"errors": {"mount": errno.EIO}}),
+    ("no-path", {"errors": {"path": errno.ENOENT}}),
+    ("no-path", {"path": False}),
+    ("space", {"statfs": {"f_frsize": 1, "f_blocks": 100, "f_bavail": 4}}),
+    ("capability-osd", {"osd": {"read": False, "write": False}}),
+    ("write-test", {"errors": {"write-test": errno.EIO}}),
+    ("write-test", {"write-test": False}),
+    ("write-test", {"hangs_in": "write-test"}),
+    ("health", {"health": {"checks": {"MON_CLOCK_SKEW": {
+        "summary": {"message": "clock skew"}}}}}),
+])
+def test_answers_are_judged(code, answers):
+    assert judged(**answers) == [code]
+
+
+def test_a_mount_hangs_without_an_mds():
+    assert judged(hangs_in="mount",
+                  filesystems=[{**FILE_SYSTEM, "states": ["up:replay"]}]) == [
+        "no-mds", "mount-hangs"]
+
+
+def test_a_child_that_hangs_is_killed(capfd):
+    began = time.monotonic()
+    status, out, _ = progress.run(
+        [sys.executable, "-c", "import time; print(5, flush=True); "
+                               "time.sleep(60)"], "sleeping", 2.5)
+    assert (status, out) == (None, "5\n")
+    assert time.monotonic() - began < 10
+    assert capfd.readouterr().err == "sleeping: waiting, 2.5 s at most\n"
+
+
+def test_a_child_gets_its_input():
+    assert progress.run(["cat"], "cat", 10, "some words") == (
+        0, "some words", "")
+
+
+CHILDREN = {"file-slow": "import time; time.sleep(60)",
+            "reader-failed": "raise SystemExit('what it said')"}
+
+
+@pytest.mark.parametrize("code", CHILDREN)
+def test_a_reader_that_fails(tmp_path, monkeypatch, code):
+    child = tmp_path / "child.py"
+    child.write_text(CHILDREN[code], encoding="utf-8")
+    monkeypatch.setattr(reader, "CHILD", child)
+    monkeypatch.setattr(installed, "our_library", lambda _: child)
+    monkeypatch.setattr(installed, "ganesha_library",
+                        lambda: Path("/x/libganesha_nfsd.so.9.99"))
+    with pytest.raises(reader.CannotCheck) as failure:
+        reader.read_config(child, 1)
+    found, = failure.value.findings
+    assert found.code == code
+    if code == "reader-failed":
+        assert "9.99" in found.what and "what it said" in found.what
+
+
+@pytest.mark.parametrize("code, missing", [
+    ("no-ganesha", "ganesha_library"), ("no-reader", "our_library")])
+def test_what_is_not_installed(tmp_path, monkeypatch, code, missing):
+    nothing = {"ganesha_library": lambda: None,
+               "our_library": lambda _: tmp_path / "none"}
+    monkeypatch.setattr(installed, "ganesha_library",
+                        lambda: tmp_path / "libganesha_nfsd.so.9.14")
+    monkeypatch.setattr(installed, missing, nothing[missing])
+    path = tmp_path / "ganesha.conf"
+    path.touch()
+    with pytest.raises(reader.CannotCheck) as failure:
+        reader.read_config(path, 1)
+    assert [found.code for found in failure.value.findings] == [code]
+
+
+def test_a_version_that_does_not_fit():
+    found, = host.findings(made_config(refused="this is Ganesha 9.15"))
+    assert (found.code, found.severity) == ("version", "error")
+    assert "this is Ganesha 9.15" in found.what
+
+
+@pytest.mark.parametrize("synchronized, cache, codes", [
+    (False, 1, ["clock"]), (False, 0, []), (True, 1, []), (None, 1, [])])
+def test_the_clock(monkeypatch, synchronized, cache, codes):
+    monkeypatch.setattr(host, "clock_is_synchronized", lambda: synchronized)
+    made = made_config(module={"Cache_Bytes": cache})
+    assert [found.code for found in host.findings(made)] == codes
+
+
+def test_what_the_kernel_says_of_the_clock():
+    assert host.clock_is_synchronized() in (True, False)
+
+
+def test_without_python_for_ceph(monkeypatch):
+    monkeypatch.setattr(cluster.importlib.util, "find_spec", lambda _: None)
+    found, = cluster.findings(made_config(), ARGUMENTS)
+    assert (found.code, found.severity) == ("no-python-ceph", "warning")
+    assert "rados and cephfs" in found.what
+
+
+@pytest.mark.parametrize("monitors, found", [
+    ("10.0.0.1", [("10.0.0.1", 3300)]),
+    ("a.example, b.example:6789", [("a.example", 3300), ("b.example", 6789)]),
+    ("[v2:10.0.0.1:3300/0,v1:10.0.0.1:6789/0]",
+     [("10.0.0.1", 3300), ("10.0.0.1", 6789)])])
+def test_addresses_of_monitors(tmp_path, monitors, found):
+    path = tmp_path / "ceph.conf"
+    path.write_text(f"[global]\n\tmon_host = {monitors}\n", encoding="utf-8")
+    assert cluster.monitors(path) == found
+
+
+def test_order_status_and_table():
+    place = finding.Place("f", 5, "EXPORT", "Path")
+    note = finding.Finding("note", "a", finding.Place(), "one")
+    warning = finding.Finding("warning", "b", place, "two " * 40)
+    error = finding.Finding("error", "c", place, "three", "do it", "ceph " * 30)
+    assert finding.in_order([note, warning, error, note]) == [
+        error, warning, note]
+    assert [finding.status(found) for found in
+            ([], [note], [note, warning], [note, warning, error])] == [
+                0, 0, 1, 2]
+    shown = finding.table([error, warning, note]).splitlines()
+    assert shown[0] == "ERROR     f:5 EXPORT Path  [c]"
+    assert "          " + "ceph " * 30 in shown, "commands are not wrapped"
+    assert max(len(line) for line in shown if "ceph" not in line) <= 78
+    assert shown[-1] == "1 errors, 1 warnings, 1 notes"
+
+
+AES128 = "AQBzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbA=="
+AES256 = "AgAB9QNrpLhfNSAAHdBSWkcemtVIRe5dt/24f+hmVFAkA4pt/sRT1J1hNn8="
+
+
+@pytest.mark.parametrize("text, shown", [
+    (f"key = {AES128}", "key = (removed)"),
+    (f"found {AES256}, and more", "found (removed), and more"),
+    ('Secret_Access_Key = "a b";', 'Secret_Access_Key = "(removed)";'),
+    ("secret_access_key =\n\t'x';", "secret_access_key =\n\t'(removed)';"),
+    ("PASSWORD: letmein\nnext", "PASSWORD: (removed)\nnext"),
+    ("rados://me:pw@pool/ns", "rados://(removed)@pool/ns"),
+    ("known is known", "(removed) is (removed)"),
+    ("Max_Read = 4096; keyring = /etc/ceph/k;",
+     "Max_Read = 4096; keyring = /etc/ceph/k;"),
+    ("session 'ganesha-0x4ca5dc4637b43a2c'",
+     "session 'ganesha-0x4ca5dc4637b43a2c'"),
+])
+def test_secrets_are_removed(text, shown):
+    redactor = redact.Redactor(["known", None, ""])
+    assert redactor.text(text) == shown
+    assert redactor.tree({"a": [text]}) == {"a": [shown]}
+
+
+def test_secrets_in_json_go_by_their_name():
+    redactor = redact.Redactor()
+    assert redactor.tree({"name": "Admin_Password", "values": ["x"]}) == {
+        "name": "Admin_Password", "values": ["(removed)"]}
+    assert redactor.tree({"secret": "x", "key": ""}) == {
+        "secret": "(removed)", "key": ""}
+
+
+def test_a_secret_is_kept_apart():
+    blocks = [{**BLOCK, "keys": [key("Secret_Access_Key", "x", secret=True)],
+               "blocks": []}]
+    assert config.take_secrets(blocks) == {("f", 2): "x"}
+    assert blocks[0]["keys"][0]["values"] == []
+
+
+def codes_in_the_source():
+    """The second word of each finding."""
+    found = set()
+    for path in (TOP / "check/casync_check").glob("*.py"):
+        text = path.read_text(encoding="utf-8")
+        found.update(re.findall(
+            r"(?:ERROR|WARNING|NOTE|severity), \"([a-z-]+)\"",
+            re.sub(r"\s+", " ", text)))
+        found.update(re.findall(r"_failed\( ?\"([a-z-]+)\"",
+                                re.sub(r"\s+", " ", text)))
+    return found | {"capability-mon", "capability-mds", "capability-osd",
+                    "recovery-no-nodeid", "recovery-no-namespace"}
+
+
+@pytest.mark.parametrize("file", ["docs/check.md", "tests"])
+def test_each_finding_has_its_test_and_its_line(file):
+    if file == "tests":
+        text = "".join(Path(__file__).with_name(name).read_text("utf-8")
+                       for name in ("test_check.py", "test_check_parts.py"))
+        wanted = '"{}"'
+    else:
+        text = (TOP / file).read_text(encoding="utf-8")
+        wanted = "| `{}` |"
+    codes = codes_in_the_source()
+    assert len(codes) > 50
+    assert {code for code in codes
+            if wanted.format(code) not in text} == set()
