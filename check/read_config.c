@@ -142,8 +142,7 @@ static FILE *read_config_begin(int out_fd)
 
 	if (out == NULL)
 		return NULL;
-	nfs_prereq_init("check", "localhost", -1, "STDERR", false,
-			STACK_BYTES);
+	nfs_prereq_init("check", "localhost", -1, "STDERR", false, STACK_BYTES);
 	casync_said_begin();
 	config_url_init();
 	return out;
@@ -223,8 +222,10 @@ int casync_check_ganesha(const char *path, int out_fd)
 	if (json.out == NULL)
 		return 1;
 	file = read_config_parse(path);
-	if (file == NULL)
+	if (file == NULL) {
+		(void)fclose(json.out);
 		return 1;
+	}
 	casync_said_open(&err_type);
 	rc = nfs_set_param_from_conf(file, &start, &err_type);
 	casync_said_take(&err_type);

@@ -19,8 +19,7 @@ static void tree_place(struct casync_json *json, const struct config_node *node)
 
 static bool tree_is_secret(const struct config_node *statement)
 {
-	const struct casync_key *key =
-		casync_key_find(statement->u.nterm.name);
+	const struct casync_key *key = casync_key_find(statement->u.nterm.name);
 
 	return key != NULL && key->secret;
 }
@@ -67,7 +66,7 @@ static void tree_below(struct casync_json *json, const char *name,
 		if (type == TYPE_STMT)
 			tree_statement(json, node);
 		else
-			tree_block(json, node); /* NOLINT(misc-no-recursion) */
+			tree_block(json, node);
 	}
 	casync_json_close(json, ']');
 }

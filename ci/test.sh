@@ -40,7 +40,8 @@ BESIDE_LIMIT=$((INTEGRATION_LIMIT + 300))
 CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_settings.py tests/integration/test_compat_keys.py
 	tests/integration/test_signed_handles.py tests/integration/test_security.py
-	tests/integration/test_kerberos.py"
+	tests/integration/test_kerberos.py
+	tests/integration/test_check.py tests/integration/test_check_parts.py"
 
 # Of test_cases.py, over each of the two versions.
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up

@@ -18,6 +18,7 @@ from . import progress
 from .finding import as_objects, table
 
 PACKAGES = ("ganesha", "ceph", "rados", "ntirpc")
+USERS_AT_MOST = 3
 METRICS_BYTES = 8 << 20
 DAEMON = "ganesha.nfsd"
 MONITORING_PORT = 9587
@@ -186,16 +187,17 @@ def _cluster(archive, configs, arguments):
     if arguments.offline:
         return
     from . import cluster  # noqa: PLC0415: needs Ceph's Python
-    for config in configs:
-        for export, values in config.our_exports()[:1]:
-            one = cluster.Export(config, export, values, arguments)
-            asked = {**one.asked, "what": "cluster"}
-            answers = cluster.probe(asked, "asking for the cluster's state",
-                                    arguments.timeout * 3)
-            archive.add_json(
-                "cluster.json",
-                f"what client.{one.user} may know of the cluster",
-                answers.ends)
+    exports = [(config, *pair) for config in configs
+               for pair in config.our_exports()]
+    for config, export, values in exports[:USERS_AT_MOST]:
+        one = cluster.Export(config, export, values, arguments)
+        answers = cluster.probe({**one.asked, "what": "cluster"},
+                                "asking for the cluster's state",
+                                arguments.timeout * 3)
+        archive.add_json("cluster.json",
+                         f"what client.{one.user} may know of the cluster",
+                         answers.ends)
+        if answers.result("status"):
             return
 
 

@@ -97,8 +97,11 @@ def read_config(path, limit_s):
     path = str(path)
     _needs(path)
     read = _read(path, False, limit_s)
-    parameters, _ = _call("casync_check_ganesha", path, False, limit_s)
-    parameters = parameters or {}
+    parameters = {}
+    # Of another Ganesha the parameters are elsewhere in memory.
+    if not read["versions"]["refused"]:
+        parameters = _call("casync_check_ganesha", path, False,
+                           limit_s)[0] or {}
     configs = [Config(read, parameters, path, False)]
     if _compat_serves(read, parameters):
         config = Config(_read(path, True, limit_s), parameters, path, True)

@@ -224,13 +224,15 @@ def test_compat(tmp_path, own):
     path = written(
         tmp_path, core=f'Plugins_Dir = "{folder}";',
         exports=({},) if own else (),
-        more="CEPH { Unheard_Of = 5; Umask = 999; Cache_Bytes = 0; } "
+        more="CEPH { Unheard_Of = 5; Umask = 999; Cache_Bytes = 0; "
+             "Client_OC = true; } "
              "EXPORT { Export_Id = 3; Path = /c; Pseudo = /n; "
              "Access_Type = RO; Attr_Expiration_Time = 0; "
              "FSAL { Name = CEPH; User_Id = y; } }")
     _, found = check(path, "--offline")
     wanted = {"both-names"} if own else {"compat", "no-export"}
-    assert set(found) == wanted | {"key-unknown", "key-refused"}
+    assert set(found) == wanted | {"key-unknown", "key-refused",
+                                   "key-without-effect"}
     assert found["key-unknown"]["severity"] == "warning"
 
 

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-TOP = Path(__file__).parents[2]
-sys.path.insert(0, str(TOP / "check"))
-
-from casync_check import (  # noqa: E402: the path comes first
+from casync_check import (
     cluster, config, finding, host, installed, progress, reader, redact)
 
+TOP = Path(__file__).parents[2]
 BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
 
 
