@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The machine that packages are installed on, and what is seen on it."""
 import hashlib
+import json
 import os
 import subprocess
 import time
@@ -12,6 +13,7 @@ from nfs import nfs3, rpc
 
 PACKAGES = Path("/packages")
 MOUNT_PORT = 2050
+CONFIGURATION = "/var/lib/casync-lab/ganesha/a/ganesha.conf"
 
 
 def command(*words, check=True, env=None):
@@ -63,6 +65,7 @@ def what_packages_own():
     """All that a package of ours might leave behind, dpkg's lists included."""
     return {path: what for path, what in tree(
         "/etc/ganesha", "/usr/lib64", "/usr/lib/debug", "/usr/share/doc",
+        "/usr/libexec", "/usr/sbin", "/usr/share/nfs-ganesha-ceph-async",
         "/usr/share/man/man8", "/usr/share/licenses", "/usr/lib/.build-id",
         "/usr/share/lintian", plugins(), "/var/lib/dpkg/info",
         "/var/lib/dpkg/diversions", "/usr/lib/ganesha").items()
@@ -108,6 +111,18 @@ class Machine(Lab):
         finally:
             process.terminate()
             process.wait(30)
+
+    @staticmethod
+    def check():
+        """What ganesha-ceph-async-check finds in the running configuration,
+        with the cluster: severities and codes."""
+        done = subprocess.run(
+            ["ganesha-ceph-async-check", "--json", "-f", CONFIGURATION],
+            text=True, timeout=60, stdin=subprocess.DEVNULL,
+            capture_output=True, check=False)
+        assert done.returncode in (0, 1, 2), done.stdout + done.stderr
+        return {(found["severity"], found["code"])
+                for found in json.loads(done.stdout)["findings"]}
 
     def handle_of(self, name):
         """The NFSv3 handle of a name below the pseudo root, which is made if

@@ -72,6 +72,13 @@ def test_install_the_previous_build_and_serve(machine, before):
     assert "served" in out
 
 
+def test_check(machine):
+    """The program of the package, with the cluster that is served."""
+    found = machine.check()
+    assert ("warning", "user-admin") in found
+    assert "error" not in {severity for severity, _ in found}
+
+
 def test_upgrade_under_a_client(machine, tmp_path):
     """Files stay open, and so does the sample as it was edited."""
     SAMPLE.write_text("# edited\n" + SAMPLE.read_text())

@@ -82,6 +82,9 @@ def test_install_and_serve(machine, distribution):
     log = machine.serve("CEPH_ASYNC", *HERE)
     print(machine.ours(log, "CEPH_ASYNC"))
     assert "all well" in machine.script("sample_io.py", ".=RW", seconds=100)
+    found = machine.check()
+    assert ("warning", "user-admin") in found
+    assert "error" not in {severity for severity, _ in found}
     assert SAMPLE in [Path(line) for line in
                       command("rpm", "-qc", NAME).split()]
     command("rpm", "-e", NAME)
