@@ -79,6 +79,7 @@ class Export:
         self.user = values["User_Id"] or "admin"
         self.filesystem = values["Filesystem"] or ""
         self.path = export.get("Path", "/")
+        self.session = self.user, self.filesystem
         self.timeout = arguments.timeout
         self.writes = _writes(config, export)
         self.sets_layout = bool(values["Object_Size"] or values["Data_Pool"])
@@ -412,6 +413,7 @@ def findings(config, arguments):
             "Install python3-rados and python3-cephfs, or use --offline.")
         return
     limit_s = arguments.timeout * STEPS_AT_MOST
+    hung = {}
     for export, values in config.our_exports():
         one = Export(config, export, values, arguments)
         if not one.path.startswith("/"):
@@ -420,7 +422,15 @@ def findings(config, arguments):
                           "with /", "Write the path from the file system's "
                           "root.")
             continue
+        if one.session in hung:
+            yield one.finding(
+                WARNING, "not-tried", "",
+                f"not tried: {hung[one.session]}, with the same user and "
+                "file system, got no answer", "See there.")
+            continue
         answers = _ask(one, limit_s)
+        if answers.hangs_in:
+            hung[one.session] = one.name
         found = judged(one, answers)
         yield from found
         if any(finding.code in ("no-monitor", "no-ceph-conf")

@@ -25,6 +25,11 @@ REPEATED = re.compile(
 OF_EACH_FILE = re.compile(r"domainname|Use idmapped_|Using idmapped_")
 
 
+def _sentence(text):
+    """A reason of the plugin; a name at its beginning stays as it is."""
+    return "I" + text[1:] + "." if text.startswith("it ") else text + "."
+
+
 def _place(match, block, key=""):
     return Place(match[1], int(match[2]), block, key)
 
@@ -54,7 +59,7 @@ def _of_plugin(text, block):
     if match:
         return Finding(ERROR, "key-refused", _place(match, block, match[3]),
                        f"{match[3]} = {match[4]} is refused: the whole block "
-                       "is not taken", f"{match[5]}.")
+                       "is not taken", _sentence(match[5]))
     match = BLOCK_REFUSED.fullmatch(text)
     if match:
         return Finding(ERROR, "keys-disagree", _place(match, block),

@@ -92,6 +92,10 @@ def main(libraries, words=None):
         print(table(found))
     if arguments.collect:
         from . import collect  # noqa: PLC0415: only then
-        collect.write(arguments, configs, found, redactor)
+        try:
+            collect.write(arguments, configs, found, redactor)
+        except OSError as err:
+            print(f"{arguments.collect}: {err.strerror}", file=sys.stderr)
+            result = NOT_CHECKED
     sys.stdout.flush()
     return result

@@ -7,8 +7,10 @@ import contextlib
 import http.server
 import json
 import os
+import shutil
 import socket
 import subprocess
+import sys
 import tarfile
 import threading
 import time
@@ -18,6 +20,7 @@ import cephfs
 import pytest
 import rados
 
+from casync_check import installed, reader
 from lab_program import ceph
 
 PROGRAM = "ganesha-ceph-async-check"
@@ -57,7 +60,7 @@ def check(path, *options, seconds=60):
         stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.stdout, done.stderr
     read = json.loads(done.stdout)
-    assert read["status"] == done.returncode
+    assert done.returncode in (read["status"], 3)
     return done.returncode, {found["code"]: found
                              for found in read["findings"]}
 
@@ -68,7 +71,7 @@ def check(path, *options, seconds=60):
 ALONE = {
     "key-unknown": ({"block": "Max_Reed = 4096;"}, "error", "Max_Reed"),
     "key-refused": ({"block": "Stable_Write = never;"}, "error",
-                    "it must be one of data, fdatasync, full"),
+                    "It must be one of data, fdatasync, full."),
     "keys-disagree": ({"block": "Max_Read = 4194304; "
                                 "Max_Inflight_Bytes = 1048576;"}, "error",
                       "one request alone would exceed the limit"),
@@ -202,6 +205,23 @@ def test_the_table(tmp_path):
     assert f"ERROR     {path}:3 CEPH_ASYNC {{ }} Umask" in done.stdout
     assert done.stdout.endswith("1 errors, 0 warnings, 0 notes\n")
     assert (done.returncode, done.stderr) == (2, "")
+
+
+def test_another_version_of_ganesha(tmp_path):
+    """Its library under the name of the next version."""
+    ours = next(folder / "nfs-ganesha-ceph-async/casync_check.so"
+                for folder in (Path("/usr/local/libexec"),
+                               Path("/usr/libexec"))
+                if (folder / "nfs-ganesha-ceph-async").exists())
+    other = tmp_path / "libganesha_nfsd.so.99.1"
+    shutil.copy(installed.ganesha_library(), other)
+    done = subprocess.run(
+        [sys.executable, "-B", reader.CHILD, other, ours,
+         "casync_check_read", written(tmp_path)], text=True, timeout=60, check=True,
+        stdin=subprocess.DEVNULL, capture_output=True)
+    refused = json.loads(done.stdout)["versions"]["refused"]
+    assert refused.startswith("this is Ganesha 99.1: install "
+                              "nfs-ganesha-ceph-async built for 99.1")
 
 
 @pytest.mark.parametrize("name", sorted(
@@ -560,3 +580,17 @@ def test_an_archive_without_secrets(lab, user, in_rados, tmp_path):
                for name, text in files.items())
     assert json.loads(files["cluster.json"])["status"]["result"]["health"]
     assert archive.stat().st_mode & 0o777 == 0o600
+
+
+def test_an_archive_that_cannot_be_written(tmp_path):
+    status, _ = check(written(tmp_path), "--offline", "--collect",
+                      tmp_path / "none" / "report.tar.gz")
+    assert status == 3
+
+
+def test_an_archive_without_a_configuration(tmp_path):
+    """Of a host where nothing is right."""
+    archive = tmp_path / "report.tar.gz"
+    status, _ = check(tmp_path / "none", "--collect", archive)
+    assert status == 3
+    assert "file-unreadable" in contents(archive)["findings.txt"]

@@ -121,6 +121,24 @@ def test_a_mount_hangs_without_an_mds():
         "no-mds", "mount-hangs"]
 
 
+def test_a_user_who_hangs_is_not_tried_again(monkeypatch):
+    asked = []
+
+    def hangs(request, *_):
+        asked.append(request)
+        answers = cluster.Answers('{"begin": "conf"}')
+        answers.stderr = ""
+        return answers
+
+    monkeypatch.setattr(cluster, "probe", hangs)
+    made = made_config()
+    pair, = made.our_exports()
+    monkeypatch.setattr(made, "our_exports", lambda: [pair] * 3)
+    assert [found.code for found in cluster.findings(made, ARGUMENTS)] == [
+        "probe-failed", "not-tried", "not-tried"]
+    assert len(asked) == 1
+
+
 def test_a_child_that_hangs_is_killed(capfd):
     began = time.monotonic()
     status, out, _ = progress.run(
