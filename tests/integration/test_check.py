@@ -217,8 +217,8 @@ def test_another_version_of_ganesha(tmp_path):
     shutil.copy(installed.ganesha_library(), other)
     done = subprocess.run(
         [sys.executable, "-B", reader.CHILD, other, ours,
-         "casync_check_read", written(tmp_path)], text=True, timeout=60, check=True,
-        stdin=subprocess.DEVNULL, capture_output=True)
+         "casync_check_read", written(tmp_path)], text=True, timeout=60,
+        check=True, stdin=subprocess.DEVNULL, capture_output=True)
     refused = json.loads(done.stdout)["versions"]["refused"]
     assert refused.startswith("this is Ganesha 99.1: install "
                               "nfs-ganesha-ceph-async built for 99.1")
