@@ -13,6 +13,7 @@
 
 #include "config_keys.h"
 #include "config_node.h"
+#include "handle_keys.h"
 #include "json.h"
 #include "keys.h"
 #include "name.h"
@@ -55,6 +56,21 @@ static config_file_t read_config_parse(const char *path)
 	return file;
 }
 
+/* What is wrong with the file of Handle_Keys; nothing, if nothing is. */
+static void read_config_handle_keys(struct casync_json *json,
+				    const struct casync_module_keys *module)
+{
+	struct casync_handle_keys keys;
+	char why[256];
+
+	if (module->handle_keys == NULL)
+		return;
+	if (!casync_handle_keys_read(module->handle_keys, &keys, why,
+				     sizeof(why)))
+		casync_json_text(json, "handle_keys_refused", why);
+	casync_handle_keys_wipe(&keys);
+}
+
 static void read_config_module(struct casync_json *json, config_file_t file,
 			       struct casync_module_keys *keys)
 {
@@ -67,6 +83,7 @@ static void read_config_module(struct casync_json *json, config_file_t file,
 	casync_json_open(json, "module", '{');
 	casync_json_truth(json, "good", good);
 	casync_tree_values(json, "values", CASYNC_IN_MODULE, keys);
+	read_config_handle_keys(json, keys);
 	casync_said_write(json, "said");
 	casync_json_close(json, '}');
 }

@@ -228,7 +228,8 @@ def _users(config):
                 "the cluster",
                 "Make a user of its own: ceph fs authorize cephfs "
                 "client.NAME PATH rw; set User_Id = NAME.")
-        elif len({pair[0].get("Path") for pair in pairs}) > 1:
+        elif len({pair[0].get("Path") for pair in pairs}) > 1 and \
+                not all(values["Sign_Handles"] for _, values in pairs):
             numbers = ", ".join(pair[0].get("Export_Id", "?")
                                 for pair in pairs)
             yield Finding(
@@ -236,8 +237,27 @@ def _users(config):
                 f"exports {numbers} have different paths and share User_Id "
                 f"= {name}: a client of one that makes up file handles may "
                 "reach files of the others",
-                "Give each export a user with capabilities for its Path "
-                "alone, if its clients are not trusted.")
+                "If clients are not trusted, set Sign_Handles = true, or give "
+                "each export a user with capabilities for its Path alone.")
+
+
+def _handle_keys(config):
+    place = config.place(config.fsal, "Handle_Keys")
+    refused = config.read.get("module", {}).get("handle_keys_refused")
+    if refused:
+        yield Finding(
+            ERROR, "handle-keys", place,
+            f"Handle_Keys = {config.module['Handle_Keys']} is refused: "
+            f"{refused}", "Correct the file: docs/security.md.")
+    elif not config.module.get("Handle_Keys"):
+        for export, values in config.our_exports():
+            if values["Sign_Handles"]:
+                yield Finding(
+                    ERROR, "no-handle-keys", place,
+                    f"{export_name(export)} has Sign_Handles = true, and "
+                    "there are no keys",
+                    "Set Handle_Keys to a file with a key: "
+                    "docs/security.md.")
 
 
 def _metrics(config):
@@ -260,4 +280,5 @@ def findings(config, gateways=1):
     yield from _delegations(config)
     yield from _recovery(config, gateways)
     yield from _users(config)
+    yield from _handle_keys(config)
     yield from _metrics(config)

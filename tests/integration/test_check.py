@@ -113,6 +113,9 @@ ALONE = {
         "warning", "NLM"),
     "user-admin": ({"exports": ({"fsal": ""},)}, "warning", "client.admin"),
     "user-shared": ({"exports": ({}, {"path": "/other"})}, "note", "7, 8"),
+    "handle-keys": ({"block": 'Handle_Keys = "/nowhere/keys";'}, "error",
+                    "No such file"),
+    "no-handle-keys": ({"block": "Sign_Handles = true;"}, "error", "export 7"),
     "no-metrics": ({"core": "Enable_Metrics = false; #"}, "note", "metrics"),
     "no-plugin": ({"core": 'Plugins_Dir = "/nowhere";'}, "error",
                   "/nowhere/libfsalceph_async.so"),
@@ -162,6 +165,21 @@ def test_a_file(tmp_path, code):
 def test_a_good_file(tmp_path):
     status, found = check(written(tmp_path), "--offline")
     assert (status, found) == (0, {})
+
+
+def test_signed_handles(tmp_path):
+    """Then exports may share a user."""
+    keys = tmp_path / "keys"
+    keys.touch(mode=0o600)
+    keys.write_text("5a" * 32)
+    path = written(tmp_path, block=f'Sign_Handles = true; Handle_Keys = '
+                                   f'"{keys}";',
+                   exports=({}, {"path": "/other"}))
+    assert check(path, "--offline") == (0, {})
+    keys.chmod(0o644)
+    status, found = check(path, "--offline")
+    assert (status, set(found)) == (2, {"handle-keys"})
+    assert "chmod 600" in found["handle-keys"]["what"]
 
 
 def test_the_place_is_that_of_the_key(tmp_path):
