@@ -11,7 +11,7 @@ src=/src/fsal-ceph-async
 echo "plugin: configure"
 cmake -S "$src" -B /build/plugin -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo
 echo "plugin: build"
-cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all tests/faults/all \
+cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all check/all tests/faults/all \
 	client_lock tests/bench/nfsload/all tests/bench/nfsmeta/all
 echo "plugin: install"
 cmake --install /build/plugin
