@@ -89,8 +89,8 @@ def _of_line(line, step, block, config):
 
 def findings(config):
     """What was said while the file was read; of syntax only once."""
-    blocks = {"file": "", "module": f"{config.fsal} {{ }}",
-              "export": "EXPORT { FSAL { } }", "ganesha": ""}
+    blocks = {"file": "", "module": config.fsal, "export": "FSAL",
+              "ganesha": ""}
     before = set()
     for step, lines in config.said():
         for line in lines:
