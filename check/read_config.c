@@ -243,6 +243,9 @@ int casync_check_ganesha(const char *path, int out_fd)
 		(void)fclose(json.out);
 		return 1;
 	}
+	/* Its watch_url would be watched until a time-out: whoever changes the
+	 * object would have to wait for us. */
+	casync_tree_hide(file, "RADOS_URLS");
 	casync_said_open(&err_type);
 	rc = nfs_set_param_from_conf(file, &start, &err_type);
 	casync_said_take(&err_type);

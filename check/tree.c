@@ -140,3 +140,12 @@ void casync_tree_values(struct casync_json *json, const char *name,
 	}
 	casync_json_close(json, '}');
 }
+
+void casync_tree_hide(const void *file, const char *name)
+{
+	static char hidden[] = "(hidden)";
+	const void *block = casync_config_node_block(file, name, NULL);
+
+	if (block != NULL)
+		((struct config_node *)block)->u.nterm.name = hidden;
+}

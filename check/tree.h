@@ -21,4 +21,7 @@ void casync_tree_write(struct casync_json *json, const char *name,
 void casync_tree_values(struct casync_json *json, const char *name,
 			enum casync_block block, const void *values);
 
+/** Give a block another name, so that Ganesha does not find it. */
+void casync_tree_hide(const void *file, const char *name);
+
 #endif /* CASYNC_TREE_H */

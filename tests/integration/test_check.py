@@ -516,8 +516,9 @@ def in_rados(cluster):
     def put(text):
         with connected.open_ioctx("cephfs_data") as pool:
             pool.write_full("check-exports", text.encode())
-        return ('RADOS_URLS { userid = "admin"; }\n'
-                "%url rados://cephfs_data/check-exports")
+        url = "rados://cephfs_data/check-exports"
+        return (f'RADOS_URLS {{ userid = "admin"; watch_url = "{url}"; }}\n'
+                f"%url {url}")
     with rados.Rados(conffile="/etc/ceph/ceph.conf",
                      rados_id="admin") as connected:
         yield put
@@ -545,6 +546,9 @@ def test_an_export_in_rados(in_rados, user, tmp_path):
     assert codes(key) == {"key-unknown"}
     assert codes(ceph("auth", "get-key", "client.admin").strip()) == {
         "key-unknown", "not-accepted"}
+    assert not subprocess.run(
+        ["rados", "-p", "cephfs_data", "listwatchers", "check-exports"],
+        check=True, capture_output=True, timeout=30).stdout
 
 
 def test_a_url_that_may_crash_ganesha(tmp_path):
