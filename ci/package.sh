@@ -139,6 +139,7 @@ put_tests()
 {
 	"$ENGINE" exec "$1" mkdir -p /opt/casync/tests
 	"$ENGINE" cp "$top/lab" "$1:/opt/casync/lab"
+	"$ENGINE" cp "$top/docs" "$1:/opt/casync/docs"
 	for part in conftest.py integration lab_program.py nfs packages \
 			pytest.ini; do
 		"$ENGINE" cp "$top/tests/$part" "$1:/opt/casync/tests/$part"
@@ -184,8 +185,33 @@ overlay()
 	done
 	"$ENGINE" run --rm fsal-ceph-async/overlay sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph_async.so'
+	overlay_serves
 	"$ENGINE" run --rm fsal-ceph-async/overlay-compat sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph.so.distrib'
+	overlay_stops
+}
+
+# A gateway of that image serves an export.
+overlay_serves()
+{
+	IMAGE=fsal-ceph-async/overlay
+	end_lab "$user"
+	start_lab "$user"
+	put_tests "$user"
+	step overlay-serves "$user" sh -c 'lab up --fsal CEPH_ASYNC &&
+		nfs-ls "nfs://127.0.0.1/ceph?version=4" && lab down'
+	say "the image serves an export by the plugin"
+}
+
+# On a base without Ganesha the build stops with one line.
+overlay_stops()
+{
+	! "$ENGINE" build -f "$packages/overlay/Containerfile" \
+		--build-arg "BASE=${BASE_IMAGE:-$(lab_base)}" \
+		"$packages/overlay" > "$logs/overlay-stops.log" 2>&1 ||
+		die "the image was built on a base without Ganesha"
+	grep 'STOP: this image has Ganesha (none), the packages are for' \
+		"$logs/overlay-stops.log" | tail -n 1
 }
 
 [ -n "${IMAGE_READY-}" ] || "$top/ci/image.sh"
@@ -221,7 +247,7 @@ start_lab "$user"
 put_tests "$user"
 "$ENGINE" cp "$packages" "$user:/packages"
 say "installing and using them"
-pytest "$user" test_deb.py test_rpm.py
+pytest "$user" test_deb.py test_quick_start.py test_rpm.py
 overlay
 
 [ "$mode" = all ] || exit 0

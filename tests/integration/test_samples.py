@@ -241,8 +241,8 @@ def test_all_samples_are_here():
     found = {str(path.relative_to(CONFIG))
              for path in CONFIG.rglob("*.conf")}
     # The first is not Ganesha's: test_failover.py.
-    assert found - {"high-availability/keepalived.conf", KERBEROS} == \
-        set(EXPORTS)
+    assert found - {"high-availability/keepalived.conf", KERBEROS,
+                    "systemd/single-gateway.conf"} == set(EXPORTS)
 
 
 @pytest.mark.parametrize("name", [n for n in (*EXPORTS, KERBEROS)
@@ -255,6 +255,26 @@ def test_each_setting_has_its_reason(name):
         if re.match(r"\s*\w+ = ", line):
             assert lines[number - 1].lstrip().startswith("# "), \
                 f"{name}:{number + 1}: {line}"
+
+
+def test_systemd_takes_the_drop_in(tmp_path):
+    """With the unit of Debian's package; a key that it does not know would be
+    a line of output."""
+    name = "nfs-ganesha.service"
+    unit = (Path("/usr/lib/systemd/system") / name).read_text()
+    (tmp_path / name).write_text(unit)
+    drop_in = tmp_path / f"{name}.d"
+    drop_in.mkdir()
+    text = (CONFIG / "systemd/single-gateway.conf").read_text()
+    for more, good in (("", True), ("Restrt=always\n", False)):
+        (drop_in / "single-gateway.conf").write_text(text + more)
+        done = subprocess.run(
+            ["systemd-analyze", "verify", "--recursive-errors=no",
+             str(tmp_path / name)], text=True, capture_output=True,
+            timeout=60, check=False)
+        ours = [line for line in (done.stdout + done.stderr).splitlines()
+                if "single-gateway.conf" in line]
+        assert (ours == []) is good, ours
 
 
 def each_value(node, path=()):
