@@ -18,6 +18,7 @@
 #include "layout.h"
 #include "module.h"
 #include "name.h"
+#include "prometheus.h"
 #include "reload.h"
 
 #define LIST_BYTES 2048
@@ -112,6 +113,8 @@ static void reload_module_locked(struct casync_module *module,
 		casync_keys_adopt(CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_unlock();
 		reload_cache(module->keys.cache_bytes);
+	} else {
+		casync_prometheus_reload(false);
 	}
 	casync_keys_free(CASYNC_IN_MODULE, &fresh);
 	/* The errors are logged.  Counted, they would disable the next
@@ -134,6 +137,7 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 		return status;
 	}
 	module->generation = generation;
+	casync_prometheus_reload(true);
 	if (!module->ready)
 		status =
 			fsal_hdl->m_ops.init_config(fsal_hdl, config, err_type);
@@ -261,6 +265,7 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 		 * EXPORT { } and report success. */
 		err_type->invalid = true;
 		err_type->errors++;
+		casync_prometheus_reload(false);
 	}
 	return status;
 }

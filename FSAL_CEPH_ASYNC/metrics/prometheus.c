@@ -55,6 +55,11 @@ struct casync_prometheus {
 	gauge_metric_handle_t reconnect_ms;
 	counter_metric_handle_t reconnects;
 	counter_metric_handle_t locks_lost;
+	/* The same as gauges, for alerts: Ganesha leaves counters that are 0
+	 * out of the scrape (compact_family of prometheus_exposer.cc, 9.14),
+	 * and so their first step. */
+	gauge_metric_handle_t reconnects_shown;
+	gauge_metric_handle_t locks_lost_shown;
 	/** Counts of the current export that were already added. */
 	struct casync_totals shown;
 	struct casync_session_counts shown_of_session;
@@ -75,6 +80,9 @@ static struct {
 static bool looked_up;
 static counter_metric_handle_t duplicates;
 static uint64_t duplicates_shown;
+static gauge_metric_handle_t last_reload;
+/* Atomic: reloads come from other threads than updates. */
+static bool reload_is_good = true;
 static gauge_metric_handle_t cache_gauges[CASYNC_CM_GAUGES];
 /* Those of the gauges stay unused. */
 static counter_metric_handle_t cache_counters[CASYNC_CACHE_METRICS];
@@ -167,6 +175,12 @@ static void prometheus_register_module(void)
 		PREFIX "duplicate_completions_total",
 		METRIC_METADATA(
 			"Calls that libcephfs completed twice; the second completion is ignored.",
+			METRIC_UNIT_NONE),
+		NULL, 0);
+	last_reload = registry.register_gauge(
+		PREFIX "last_reload_good",
+		METRIC_METADATA(
+			"1 if the last reload was taken over, or none came; 0 if it was refused.",
 			METRIC_UNIT_NONE),
 		NULL, 0);
 	prometheus_register_cache();
@@ -277,6 +291,16 @@ static void prometheus_register_session(struct casync_prometheus *of,
 		PREFIX "locks_lost_total",
 		METRIC_METADATA("Byte-range locks that could not be taken "
 				"again after a reconnect.",
+				METRIC_UNIT_NONE),
+		labels, 2);
+	of->reconnects_shown = registry.register_gauge(
+		PREFIX "reconnects",
+		METRIC_METADATA("reconnects_total, also while it is 0.",
+				METRIC_UNIT_NONE),
+		labels, 2);
+	of->locks_lost_shown = registry.register_gauge(
+		PREFIX "locks_lost",
+		METRIC_METADATA("locks_lost_total, also while it is 0.",
 				METRIC_UNIT_NONE),
 		labels, 2);
 }
@@ -400,6 +424,10 @@ static void prometheus_show_session(struct casync_prometheus *of,
 			      &of->shown_of_session.reconnects);
 	prometheus_show_count(of->locks_lost, view->session_counts.locks_lost,
 			      &of->shown_of_session.locks_lost);
+	registry.gauge_set(of->reconnects_shown,
+			   (int64_t)view->session_counts.reconnects);
+	registry.gauge_set(of->locks_lost_shown,
+			   (int64_t)view->session_counts.locks_lost);
 }
 
 void casync_prometheus_update(struct casync_prometheus *of,
@@ -418,6 +446,13 @@ void casync_prometheus_update(struct casync_prometheus *of,
 	prometheus_show_session(of, view);
 	prometheus_show_count(duplicates, casync_duplicates_count(),
 			      &duplicates_shown);
+	registry.gauge_set(last_reload, __atomic_load_n(&reload_is_good,
+							__ATOMIC_RELAXED));
+}
+
+void casync_prometheus_reload(bool good)
+{
+	__atomic_store_n(&reload_is_good, good, __ATOMIC_RELAXED);
 }
 
 void casync_prometheus_update_cache(const struct casync_cache_numbers *now)

@@ -43,6 +43,9 @@ void casync_prometheus_update(struct casync_prometheus *of,
  * are up to date: before the first one there is nothing to show it in. */
 void casync_prometheus_update_cache(const struct casync_cache_numbers *now);
 
+/** A reload has begun (@p good), or a part of it was refused. */
+void casync_prometheus_reload(bool good);
+
 /** Free our memory; Ganesha's registry keeps its metrics. */
 void casync_prometheus_free(void);
 

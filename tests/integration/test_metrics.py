@@ -202,6 +202,36 @@ def test_scrape_passes_promtool(counted):
     assert not ours, said
 
 
+# docs/metrics.md, "How many series".
+MOST_OF_AN_EXPORT, MOST_OF_THE_PROCESS = 379, 28
+LABELS = {"export", "op", "stage", "le", "class", "mode", "client", "cause",
+          "version", "libcephfs"}
+
+
+def test_number_of_series_is_bounded(counted, record):
+    """No label names a client of NFS, a file or an error's text."""
+    series = re.findall(r"^ceph_async__\w+(?:\{(.*)\})? \S+$",
+                        doors.scrape(), re.M)
+    of_exports = [one for one in series if 'export="' in one]
+    exports = set(re.findall(r'export="(\d+)"', "\n".join(of_exports)))
+    record(f"series: {len(of_exports)} of {len(exports)} exports, "
+           f"{len(series) - len(of_exports)} of the process")
+    assert len(of_exports) <= MOST_OF_AN_EXPORT * len(exports)
+    assert len(series) - len(of_exports) <= MOST_OF_THE_PROCESS
+    assert set(re.findall(r'(\w+)="', "\n".join(series))) <= LABELS
+    page = (MONITORING.parents[1] / "docs/metrics.md").read_text()
+    assert f"at most {MOST_OF_AN_EXPORT} series" in page
+    assert f"{MOST_OF_THE_PROCESS} of the process" in page
+
+
+def test_what_alerts_count_is_there_at_0(counted):
+    """Ganesha leaves counters of 0 out; these are gauges."""
+    text = doors.scrape()
+    for name in ("reconnects", "locks_lost", "last_reload_good"):
+        assert re.search(rf"^ceph_async__{name}(\{{.*\}})? \d+$", text, re.M), \
+            name
+
+
 def cache():
     """What DBus and Prometheus say of the read cache, under DBus' names."""
     return doors.read_cache(), {name: doors.prometheus(
@@ -297,6 +327,7 @@ tests:
             exp_annotations:
               summary: "g export 1: WORDS"
               description: "WHY"
+              runbook_url: "https://fsal-ceph-async.example/docs/runbook.html#cephasyncsessionlost"
       - eval_time: 4m
         alertname: CephAsyncSessionLost
         exp_alerts: *lost
@@ -306,20 +337,20 @@ tests:
           - exp_labels: {severity: critical, instance: g, export: 4}
             exp_annotations:
               summary: "g export 4: I/O errors are given to clients"
+              runbook_url: "https://fsal-ceph-async.example/docs/runbook.html#cephasyncerrors"
 """
 
 # Two exports of one mount, which reconnects at 20 min for the first time, and
-# a mount that had reconnected twice, and does so again at 40 min.  A counter
-# of 0 is not in a scrape.
+# a mount that had reconnected twice, and does so again at 40 min.
 RECONNECTS = """
 rule_files: [RULES]
 tests:
   - interval: 1m
     input_series:
       - series: ceph_async__METRIC{instance="g",export="1",client="c"}
-        values: _x20 1x40
+        values: 0x20 1x40
       - series: ceph_async__METRIC{instance="g",export="2",client="c"}
-        values: _x20 1x40
+        values: 0x20 1x40
       - series: ceph_async__METRIC{instance="g",export="3",client="d"}
         values: 2x40 3x20
     alert_rule_test:
@@ -332,6 +363,7 @@ tests:
             exp_annotations:
               summary: "g c: SUMMARY"
               description: "DESCRIPTION"
+              runbook_url: "https://fsal-ceph-async.example/docs/runbook.html#PAGE"
       - eval_time: 39m
         alertname: ALERT
       - eval_time: 42m
@@ -341,6 +373,7 @@ tests:
             exp_annotations:
               summary: "g d: SUMMARY"
               description: "DESCRIPTION"
+              runbook_url: "https://fsal-ceph-async.example/docs/runbook.html#PAGE"
       - eval_time: 58m
         alertname: ALERT
 """
@@ -366,10 +399,10 @@ def test_alert_of_a_lost_session(tmp_path):
 
 
 @pytest.mark.parametrize("alert, severity, metric, summary, description", [
-    ("CephAsyncReconnected", "warning", "reconnects_total",
+    ("CephAsyncReconnected", "warning", "reconnects",
      "the CephFS session was lost, a new client took its place",
      "Find out why: ceph osd blocklist ls, the log of the MDS."),
-    ("CephAsyncLocksLost", "critical", "locks_lost_total",
+    ("CephAsyncLocksLost", "critical", "locks_lost",
      "byte-range locks could not be taken again after a reconnect",
      "Another client of CephFS may have changed the locked files.")])
 def test_alert_of_a_reconnect(tmp_path, alert, severity, metric, summary,
@@ -378,6 +411,7 @@ def test_alert_of_a_reconnect(tmp_path, alert, severity, metric, summary,
     evaluated(
         tmp_path / "reconnects.yml", RECONNECTS,
         RULES=str(MONITORING / "alerts.yml"), METRIC=metric, ALERT=alert,
+        PAGE=alert.lower(),
         SEVERITY=severity, SUMMARY=summary, DESCRIPTION=description)
 
 

@@ -41,10 +41,17 @@ exit 1
 """
 
 
+def evict_all(machine):
+    """FSAL_CEPH leaves its session behind, and others would wait for it."""
+    for session in machine.stat()["mds"]["sessions"]:
+        machine.evict_session(session["id"])
+
+
 @pytest.fixture(scope="module")
 def site(machine, tmp_path_factory):
     """A cluster without gateway, the packages in a folder, names of hosts."""
     machine.run("ganesha", "stop")
+    evict_all(machine)
     kept = {path: path.read_bytes() if path.exists() else None
             for path in map(Path, ("/etc/ceph/ceph.conf", "/etc/hosts",
                                    "/etc/ganesha/ganesha.conf"))}
@@ -67,8 +74,7 @@ def site(machine, tmp_path_factory):
         else:
             path.write_bytes(content)
     Path("/etc/ceph/ceph.client.nfs-projects.keyring").unlink()
-    for session in machine.stat()["mds"]["sessions"]:
-        machine.evict_session(session["id"])
+    evict_all(machine)
     machine.run("ganesha", "start", "--fsal", "CEPH")
 
 
