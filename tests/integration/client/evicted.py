@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Work that is checked, while the gateway loses its CephFS session:
-evicted.py DIRECTORY SECONDS
+evicted.py DIRECTORY SECONDS [FOLDER [nolocks]]
 
-SECONDS 0: until there is a file "stop" in DIRECTORY's parent.
+SECONDS 0: until there is a file "stop" in FOLDER, by default DIRECTORY's
+parent.  In a FOLDER that is given a file "ready" is made as the work begins.
+"nolocks": without them.
 
 Stamped blocks written with O_DSYNC and read back past the page cache, appends,
 renames, files made and removed, and a lock that is held all the time.  Any
@@ -32,14 +34,15 @@ def stamped(number, round_):
 
 
 class Work:
-    def __init__(self, directory):
+    def __init__(self, directory, locks):
         self.directory = directory
         flags = os.O_RDWR | os.O_CREAT
         self.writer = os.open(directory / "blocks", flags | os.O_DSYNC, 0o644)
         self.reader = os.open(directory / "blocks", os.O_RDONLY | os.O_DIRECT)
         self.log = os.open(directory / "log", flags | os.O_APPEND, 0o644)
         self.locked = os.open(directory / "locked", flags, 0o644)
-        fcntl.lockf(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB, 100, 0)
+        if locks:
+            fcntl.lockf(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB, 100, 0)
         self.aligned = mmap.mmap(-1, BLOCK)
         self.newest = {}
         self.lines = 0
@@ -93,16 +96,22 @@ def main():
     directory = Path(sys.argv[1])
     directory.mkdir(parents=True)
     seconds = float(sys.argv[2])
+    folder = Path(sys.argv[3]) if len(sys.argv) > 3 else directory.parent
     began = time.monotonic()
 
     def goes_on():
         if seconds:
             return time.monotonic() - began < seconds
-        return not (directory.parent / "stop").exists()
+        return not (folder / "stop").exists()
 
-    work = Work(directory)
+    locks = sys.argv[4:] != ["nolocks"]
+    work = Work(directory, locks)
     work.write(0)
-    steps = (work.write, work.read, work.append, work.rename, work.lock)
+    if folder != directory.parent:
+        (folder / "ready").touch()
+    steps = [work.write, work.read, work.append, work.rename]
+    if locks:
+        steps.append(work.lock)
     rounds, longest, pauses = 0, 0.0, []
     while goes_on():
         rounds += 1
