@@ -122,7 +122,7 @@ cases()
 {
 	say "the cases of tests/integration/client, keys and settings"
 	# shellcheck disable=SC2086 # they are several words
-	pytest_as cases $CASES tests/integration/test_logs.py
+	pytest_as cases -m "not evidence" $CASES tests/integration/test_logs.py
 }
 
 quick()
