@@ -446,8 +446,8 @@ void casync_prometheus_update(struct casync_prometheus *of,
 	prometheus_show_session(of, view);
 	prometheus_show_count(duplicates, casync_duplicates_count(),
 			      &duplicates_shown);
-	registry.gauge_set(last_reload, __atomic_load_n(&reload_is_good,
-							__ATOMIC_RELAXED));
+	registry.gauge_set(last_reload,
+			   __atomic_load_n(&reload_is_good, __ATOMIC_RELAXED));
 }
 
 void casync_prometheus_reload(bool good)

@@ -15,6 +15,7 @@
 #ifndef CASYNC_PROMETHEUS_H
 #define CASYNC_PROMETHEUS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct casync_cache_numbers;

@@ -27,7 +27,8 @@ pkill -x ganesha.nfsd && while pgrep -x ganesha.nfsd > /dev/null; do
 	sleep 0.1
 done
 mkdir -p /run/ganesha /var/log/ganesha
-sed -i 's/NFS_CORE_PARAM {$/&\\n\\tallow_set_io_flusher_fail = true;/' \\
+grep -q allow_set_io_flusher_fail /etc/ganesha/ganesha.conf ||
+	sed -i 's/NFS_CORE_PARAM {$/&\\n\\tallow_set_io_flusher_fail = true;/' \\
 	/etc/ganesha/ganesha.conf
 . /etc/default/nfs-ganesha
 start=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/nfs-ganesha.service)
@@ -130,6 +131,6 @@ def test_the_page_is_walked(machine, site):
     client = next(script for where, script in BLOCKS if where == "client")
     assert "hello" in on_client(client)
     lines = LOG.read_text(errors="replace").splitlines()
-    last = max(i for i, line in enumerate(lines) if "Ganesha Starting" in
-               line or "nfs-ganesha Starting" in line)
+    last = max(i for i, line in enumerate(lines)
+               if " Starting: Ganesha Version" in line)
     assert not any("FSAL CEPH_ASYNC" in line for line in lines[last:])

@@ -122,6 +122,7 @@ static const struct change identity[] = {
 	{"Filesystem", "other", "Filesystem = \"other\" (was not set)"},
 	{"Cmount_Path", "/", "Cmount_Path = \"/\" (was not set)"},
 	{"Clients", "4", "Clients = 4 (was 1)"},
+	{"Sign_Handles", "on", "Sign_Handles = true (was false)"},
 	{"Sec_Label_Xattr", "user.label",
 	 "Sec_Label_Xattr = \"user.label\" (was \"security.selinux\")"},
 	{"Mount_Timeout", "61", "Mount_Timeout = 61 (was 60)"},
@@ -146,6 +147,7 @@ static const struct change restart[] = {
 /* A key of the block alone that a reload takes over. */
 static const struct change live_block[] = {
 	{"Cache_Bytes", "0", "Cache_Bytes = 0 (was 268435456)"},
+	{"Handle_Keys", "/k", "Handle_Keys = \"/k\" (was not set)"},
 };
 
 static bool is_in(const struct change *changes, size_t count, const char *name)
