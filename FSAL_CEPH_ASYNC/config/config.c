@@ -48,6 +48,39 @@ static bool config_ceph_has_option(const char *text, char *why, size_t size)
 	return rc >= 0;
 }
 
+/*
+ * Where we stand in for FSAL_CEPH, its own texts are taken as they are: Ganesha
+ * 9.14's parser looks neither at their length nor at their first character.
+ */
+static bool config_takes_any_text(const struct casync_key *key)
+{
+	static const char *const texts[] = {
+		"Ceph_Conf",	     "NodeId",	   "User_Id",
+		"Secret_Access_Key", "Filesystem", "Sec_Label_Xattr",
+	};
+	size_t i;
+
+	for (i = 0; casync_compat && i < sizeof(texts) / sizeof(texts[0]);
+	     i++) {
+		if (strcmp(key->name, texts[i]) == 0)
+			return true;
+	}
+	return false;
+}
+
+static bool config_set(const struct casync_key *key, const char *token,
+		       void *member, char *why, size_t size)
+{
+	struct casync_key its = *key;
+
+	if (config_takes_any_text(key)) {
+		its.type = CASYNC_KEY_STRING;
+		its.min = 0;
+		its.max = SIZE_MAX;
+	}
+	return casync_key_set(&its, token, member, why, size);
+}
+
 static bool config_is_right(const struct casync_key *key, const char *token,
 			    void *member, const void *cnode, char *why,
 			    size_t size)
@@ -64,7 +97,7 @@ static bool config_is_right(const struct casync_key *key, const char *token,
 		(void)snprintf(why, size, "it must be one value");
 		return false;
 	}
-	return casync_key_set(key, token, member, why, size);
+	return config_set(key, token, member, why, size);
 }
 
 /*

@@ -143,11 +143,17 @@ VALUES = [(key, value, "block")
 VALUES += [("umask", value, "block")
            for value in ("0", "022", "0777", "01777", "18", "0x12")]
 VALUES += [("ceph_conf", value, "block")
-           for value in ("/etc/ceph/ceph.conf", '"/etc/ceph/ceph.conf"')]
-VALUES += [("nodeid", value, "block") for value in ("a.b-c", '"x y"', "7")]
+           for value in ("/etc/ceph/ceph.conf", '"/etc/ceph/ceph.conf"',
+                         '"etc/ceph/ceph.conf"', "ceph.conf")]
+VALUES += [("nodeid", value, "block")
+           for value in ("a.b-c", '"x y"', "7", '""')]
 VALUES += [("cmount_path", value, "export") for value in ("/", '"/"')]
 VALUES += [("sec_label_xattr", value, "export")
-           for value in ('"security.selinux"', "user.label")]
+           for value in ('"security.selinux"', "user.label",
+                         f'"user.{"x" * 300}"')]
+VALUES += [(key, value, "export")
+           for key in ("user_id", "filesystem", "secret_access_key")
+           for value in (f'"{"x" * 1100}"', '""')]
 
 
 def test_each_value_that_fsal_ceph_takes(cluster, plugins, record):
