@@ -4,11 +4,14 @@
 # CEPH_ASYNC side by side with every peer, in one run on one cluster:
 #
 #   ci/bench.sh [--quick] [--against RAW.JSON] [SCENARIO...]
+#   ci/bench.sh --resume results/DATE [OPTIONS AND SCENARIOS AS BEFORE]
 #
 # --quick takes what the targets are about and ends within 10 minutes once
-# the image is there; everything takes three hours (--list says what).
-# Raw figures, report and pictures: results/DATE/.  Exit status 0 when every
-# measurement was made, whatever came out.  More options: --help.
+# the image is there; everything takes hours (--list says what).
+# Raw figures, report and pictures: results/DATE/.  They are there from the
+# first minute on: a run that was cut goes on with --resume.
+# Exit status 0 when every measurement was made, whatever came out.  More
+# options: --help.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -19,15 +22,25 @@ LIMIT=${LIMIT:-43200}
 
 # The files that are named are the host's: the container gets copies.
 against=
+resume=
 here=
 expect=
 for word; do
 	shift
 	case $expect$word in
 	against:*) against=${word} word=/tmp/against.json ;;
+	resume:*)
+		resume=${word%/} expect=
+		continue
+		;;
 	esac
 	expect=
 	case $word in
+	--resume) expect=resume: ;;
+	--resume=*)
+		resume=${word#*=} word=--resume
+		resume=${resume%/}
+		;;
 	--against) expect=against: ;;
 	--against=*)
 		against=${word#*=}
@@ -42,6 +55,9 @@ done
 [ -z "$against" ] || [ -r "$against" ] ||
 	die "--against $against: no such file"
 
+[ -z "$resume" ] || [ -r "$resume/raw.json" ] ||
+	die "--resume $resume: no run was begun there ($resume/raw.json)"
+
 "$top/ci/image.sh"
 ensure_engine
 lab=casync-bench-$$
@@ -50,14 +66,29 @@ for number in 2 3 4 5 6 7 8 9; do
 	[ -e "$results" ] || break
 	results=$top/results/$(date +%Y-%m-%d)-$number
 done
+[ -z "$resume" ] || results=$resume
 logs=$top/build/bench-logs/$(date +%Y%m%d-%H%M%S)
 commit=$(git -C "$top" describe --always --dirty 2> /dev/null || echo unknown)
+
+copy_results()
+{
+	"$ENGINE" cp "$lab:/tmp/results/." "$results" > /dev/null 2>&1 || :
+}
+
+# Whatever ends this machine takes a minute of results at most.
+copy_each_minute()
+{
+	while sleep 60; do
+		copy_results
+	done
+}
 
 # shellcheck disable=SC2317,SC2329 # called by trap
 finish()
 {
 	mkdir -p "$results" "$logs"
-	"$ENGINE" cp "$lab:/tmp/results/." "$results" > /dev/null 2>&1 || :
+	[ -z "${copying-}" ] || kill "$copying" 2> /dev/null || :
+	copy_results
 	keep_logs "$lab" "$logs"
 	end_lab "$lab"
 	say "figures and report: $results, logs: $logs"
@@ -67,6 +98,15 @@ finish()
 trap 'exit 130' INT TERM
 start_lab "$lab" --env "CASYNC_COMMIT=$commit"
 
+if [ -n "$resume" ]; then
+	"$ENGINE" exec "$lab" mkdir -p /tmp/results
+	"$ENGINE" cp "$resume/raw.json" "$lab:/tmp/results/" > /dev/null
+fi
+if [ -z "$here" ]; then
+	mkdir -p "$results"
+	copy_each_minute &
+	copying=$!
+fi
 [ -z "$against" ] || "$ENGINE" cp "$against" "$lab:/tmp/against.json" \
 	> /dev/null
 "$ENGINE" exec "$lab" timeout -k 60 "$LIMIT" \

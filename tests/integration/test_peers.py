@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 PEERS = Path(__file__).resolve().parents[1] / "bench" / "peers"
+OPTIONS = ("--rounds", "1", "--seconds", "2", "--systems", "casync,ceph",
+           "--cases", "stable-write,randwrite,names-and-data")
+SCENARIOS = ("S2", "S0", "mixed")
 
 
 @pytest.fixture(scope="module")
@@ -16,10 +19,8 @@ def result(cluster, tmp_path_factory):
     (raw.json, its folder, what was said)."""
     folder = tmp_path_factory.mktemp("peers")
     done = subprocess.run(
-        [sys.executable, "-B", PEERS, "--no-up", "--rounds", "1",
-         "--seconds", "2", "--systems", "casync,ceph", "--cases",
-         "stable-write,randwrite,names-and-data", "--output", folder, "S2",
-         "S0", "mixed"],
+        [sys.executable, "-B", PEERS, "--no-up", *OPTIONS, "--output",
+         folder, *SCENARIOS],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stdout
@@ -111,6 +112,26 @@ def test_nothing_of_it_is_left(result, cluster):
     ganeshas = cluster.stat()["ganesha"]
     assert {name for name, about in ganeshas.items()
             if name.startswith("peer") and about["pid"]} == set()
+
+
+def test_a_run_that_was_cut_goes_on(result, tmp_path):
+    """Its last measurement was not made: that round again, and no more."""
+    raw = json.loads(json.dumps(result[0]))
+    lost = raw["runs"].pop()
+    (tmp_path / "raw.json").write_text(json.dumps(raw))
+    done = subprocess.run(
+        [sys.executable, "-B", PEERS, "--no-up", "--resume", *OPTIONS,
+         "--output", tmp_path, *SCENARIOS],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+    now = json.loads((tmp_path / "raw.json").read_text())
+    same = [run for run in result[0]["runs"] if run["case"] != lost["case"]]
+    assert now["runs"][:len(same)] == same
+    assert [(run["case"], run["system"]) for run in now["runs"][len(same):]] \
+        == [(lost["case"], "casync"), (lost["case"], "ceph")]
+    assert len(now["pieces"]) == 1
+    assert "in pieces" in (tmp_path / "report.md").read_text()
 
 
 def test_report_again_and_against(result):

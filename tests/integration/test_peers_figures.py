@@ -1,13 +1,20 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """What ci/bench.sh makes of figures: medians, ratios, --against.  No lab."""
 import json
+import os
+import subprocess
+import sys
 
 import pytest
 
-from peers import figures, measure, report, targets, tree
+from peers import (cli, counters, figures, loads, measure, report, runner,
+                   targets, tree)
+from peers.case import EVERYONE
 from peers.kernel_client import AGENT
+from peers.loads import Fio
 from peers.runner import Plan, Runner
-from peers.scenarios import chosen
+from peers.scenarios import SCENARIOS, chosen
+from peers.systems import SYSTEMS
 
 
 def runs_of(scenario, case, **systems):
@@ -140,6 +147,23 @@ def test_every_figure_shown_has_a_column():
     assert shown <= report.COLUMNS.keys()
 
 
+@pytest.mark.parametrize("scenario", SCENARIOS,
+                         ids=[scenario.name for scenario in SCENARIOS])
+def test_everyone_has_a_line_or_a_reason(scenario):
+    there = {name for case in scenario.cases for name in case.systems}
+    assert there <= SYSTEMS.keys()
+    absent = [name for names, why in scenario.absent if why
+              for name in names]
+    missing = set(EVERYONE) - there - set(absent)
+    assert not missing
+    assert not there & set(absent) and len(absent) == len(set(absent))
+    runs = runs_of(scenario.name, "a", casync=[1])
+    text = report.write({**raw_of(runs), "scenarios": [
+        {"name": scenario.name, "title": scenario.title, "overview": [],
+         "cases": [], "absent": scenario.absent}]})
+    assert all(why in text for _, why in scenario.absent)
+
+
 def test_number():
     value = figures.spread([1, 2, 4])
     assert report.number(value) == "2.00 (1.00–4.00)"
@@ -187,16 +211,16 @@ def test_a_late_run_makes_fewer_rounds_of_each():
     each = [sum(len(case.systems) for case in scenario.cases)
             for scenario in scenarios]
     plan = Plan(scenarios, 3, 2.0, limit_s=1000)
-    runner = Runner(plan, None, print, print)
+    late = Runner(plan, None, print, print)
     assert plan.count() == 3 * sum(each)
     # The first one may have its share of 1000 s, the last one all.
     share = 1000 * each[0] / sum(each)
-    runner.elapsed_s = lambda: share - 50
-    assert not runner.late(scenarios[0], 49)
-    assert runner.late(scenarios[0], 51)
-    assert not runner.late(scenarios[1], 51)
+    late.elapsed_s = lambda: share - 50
+    assert not late.late(scenarios[0], 49)
+    assert late.late(scenarios[0], 51)
+    assert not late.late(scenarios[1], 51)
     plan.limit_s = 0
-    assert not runner.late(scenarios[0], 10000)
+    assert not late.late(scenarios[0], 10000)
 
 
 RADOS = """\
@@ -260,3 +284,100 @@ def test_nfsload_of_one_operation_and_of_a_mix():
 
 def test_the_agent_is_where_the_kernel_client_looks():
     assert AGENT.exists()
+
+
+def cut_plan():
+    scenarios = chosen(["S2", "large"], quick=True)
+    return Plan(scenarios, 2, 2.0), [
+        {"scenario": scenario.name, "case": case.name, "system": system,
+         "round": number, "took_s": 3, "figures": {}}
+        for scenario in scenarios for number in range(2)
+        for case in scenario.cases for system in case.systems]
+
+
+def measured(plan, runs, monkeypatch):
+    """What a run that goes on with these measures by itself."""
+    asked = []
+    going_on = Runner(plan, None, lambda _text: None, lambda _runs: None,
+                      runs)
+    monkeypatch.setattr(Runner, "_scenario", lambda self, scenario: [
+        self._round(scenario, case, number) for case in scenario.cases
+        for number in range(self.plan.rounds)
+        if (scenario.name, case.name, number) not in self.old])
+    monkeypatch.setattr(
+        Runner, "_one", lambda _self, scenario, case, name, number:
+        asked.append((scenario.name, case.name, name, number)))
+    going_on.run()
+    assert sum(going_on.done.values()) == plan.count()
+    return asked
+
+
+def test_a_run_that_was_cut_goes_on_where_it_was(monkeypatch):
+    plan, runs = cut_plan()
+    assert measured(plan, runs, monkeypatch) == []
+    # The last round of the last case has lost one of its systems: all of
+    # that round again, as its ratios are of one round.
+    last = runs[-1]
+    case = plan.scenarios[-1].cases[-1]
+    again = measured(plan, runs[:-1], monkeypatch)
+    assert set(again) == {(last["scenario"], last["case"], name, 1)
+                          for name in case.systems}
+    assert len(measured(plan, [], monkeypatch)) == plan.count()
+
+
+def test_runs_of_scenarios_that_are_not_asked_for_are_kept():
+    plan, runs = cut_plan()
+    plan.scenarios = plan.scenarios[1:]
+    assert runner.whole_rounds(runs, plan) == runs
+
+
+def test_what_a_resumed_run_keeps_and_refuses(tmp_path):
+    runs = runs_of("S2", "stable-write", casync=[1])
+    raw, old = raw_of(runs), raw_of(runs)
+    assert cli._old(raw, tmp_path / "raw.json") is None
+    old["scenarios"].append({"name": "S9", "title": "t", "overview": [],
+                             "cases": []})
+    (tmp_path / "raw.json").write_text(json.dumps(old))
+    assert cli._old(raw, tmp_path / "raw.json")["runs"] == runs
+    assert [one["name"] for one in raw["scenarios"]] == ["S2", "S9"]
+    assert "- today on a machine; versions" in report.write(raw)
+    raw["settings"]["seconds"] = 4.0
+    with pytest.raises(SystemExit, match=r"seconds 2\.0, not 4\.0"):
+        cli._old(raw, tmp_path / "raw.json")
+
+
+MOUNTSTATS = """\
+device rootfs mounted on / with fstype rootfs
+device lab:/peer mounted on /mnt/nfs with fstype nfs statvers=1.1
+	opts:	rw,vers=3
+	events:	1 2 3
+	bytes:	40960 0 4096 0 8192 0 2 0
+"""
+
+
+def test_what_a_client_read_and_what_it_asked_for():
+    assert measure.of_mountstats(MOUNTSTATS) == [40960, 8192]
+    assert measure.of_mountstats("device x mounted on / with fstype y\n") == []
+
+
+def test_cpu_time_of_what_a_process_started():
+    """A child that has burned CPU and is still there counts."""
+    before = counters.tree_cpu_s(os.getpid())
+    with subprocess.Popen(
+            [sys.executable, "-c", "import time\n"
+             "while time.process_time() < 0.5: pass\n"
+             "print(flush=True)\ntime.sleep(60)"],
+            stdout=subprocess.PIPE) as child:
+        child.stdout.readline()
+        used = counters.tree_cpu_s(os.getpid()) - before
+        alone = counters.tree_cpu_s(child.pid)
+        child.kill()
+    assert used >= 0.45 and alone >= 0.45
+
+
+def test_fio_of_parts_is_given_each_part_once():
+    load = Fio(loads.Files("streams", 64 * loads.MIB), "write", "1m", 4,
+               jobs=16, apart=True)
+    words = measure._fio_words(load, 2, 1)
+    assert "--size=4194304" in words
+    assert "--offset_increment=4194304" in words

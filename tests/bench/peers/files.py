@@ -28,22 +28,27 @@ def mounted() -> Iterator[Any]:
 
 
 def folder_of(system: str, files: Files) -> str:
+    folder = f"/bench/{system}"
     if files.object_size:
-        return f"/bench/{system}/objects-{files.object_size // MIB}M"
-    return f"/bench/{system}"
+        folder += f"/objects-{files.object_size // MIB}M"
+    if files.pool:
+        folder += f"/{files.pool}"
+    return folder
 
 
-def make(systems: Iterable[str], wanted: Iterable[Files]) -> None:
-    """Those that are missing or too short."""
+def make(wanted: Iterable[tuple[str, Files]]) -> None:
+    """Of these systems, those that are missing or too short."""
     with mounted() as fs:
-        for system in systems:
-            for files in wanted:
-                folder = folder_of(system, files)
-                fs.mkdirs(folder, 0o755)
-                if files.object_size:
-                    _lay_out(fs, folder, files.object_size)
-                for number in range(files.count):
-                    _fill(fs, f"{folder}/{files.name}.{number}", files.size)
+        for system, files in wanted:
+            folder = folder_of(system, files)
+            fs.mkdirs(folder, 0o755)
+            if files.object_size:
+                _lay_out(fs, folder, files.object_size)
+            if files.pool:
+                fs.setxattr(folder, "ceph.dir.layout.pool",
+                            files.pool.encode(), 0)
+            for number in range(files.count):
+                _fill(fs, f"{folder}/{files.name}.{number}", files.size)
         fs.sync_fs()
 
 
@@ -72,14 +77,12 @@ def _fill(fs: Any, path: str, size: int) -> None:
         fs.close(handle)
 
 
-def remove(systems: Iterable[str], wanted: Iterable[Files]) -> None:
+def remove(wanted: Iterable[tuple[str, Files]]) -> None:
     with mounted() as fs:
-        for system in systems:
-            for files in wanted:
-                for number in range(files.count):
-                    path = (f"{folder_of(system, files)}/"
-                            f"{files.name}.{number}")
-                    with _may_be_missing():
-                        # A file that a gateway still holds keeps its data.
-                        fs.truncate(path, 0)
-                        fs.unlink(path)
+        for system, files in wanted:
+            for number in range(files.count):
+                path = f"{folder_of(system, files)}/{files.name}.{number}"
+                with _may_be_missing():
+                    # A file that a gateway still holds keeps its data.
+                    fs.truncate(path, 0)
+                    fs.unlink(path)

@@ -17,6 +17,7 @@ LIFE_S = 12 * 3600
 # NFSv4.1 clients and servers agree on how many requests may be in flight:
 # 64 by default on both sides, and there are loads with 128.
 SLOTS = 256
+LOCAL_MIB = 2048
 
 
 class KernelClient:
@@ -34,6 +35,8 @@ class KernelClient:
             self.socket = self._accept(listener, options)
         self.stream = self.socket.makefile("rw", encoding="utf-8")
         self.mounted = ""
+        self.mem = mem
+        self.rtt_ms = 0.0
 
     def _accept(self, listener: socket.socket,
                 options: list[str]) -> socket.socket:
@@ -79,6 +82,27 @@ class KernelClient:
             f"[ -e {slots} ] && echo {SLOTS} > {slots}; "
             f"mount -t {kind} -o {shlex.quote(wanted)} {source} /mnt/nfs")
         self.mounted = wanted
+
+    def mount_local(self) -> None:
+        """A file system of its own: ext4 on a loop device, on a file of the
+        host's."""
+        if self.mounted == "local":
+            return
+        self.run(
+            "modprobe loop; mkdir -p /mnt/local && "
+            "file=$(mktemp /var/tmp/peer-local.XXXXXX) && "
+            f"truncate -s {LOCAL_MIB}M $file && mkfs.ext4 -q $file && "
+            "mount -o loop $file /mnt/local && rm $file")
+        self.mounted = "local"
+
+    def set_rtt(self, rtt_ms: float) -> None:
+        """All that it sends waits so long; what it gets does not."""
+        if rtt_ms == self.rtt_ms:
+            return
+        self.run("tc qdisc del dev vec0 root 2>/dev/null; " + (
+            f"tc qdisc add dev vec0 root netem delay {rtt_ms:g}ms "
+            "limit 100000" if rtt_ms else "true"))
+        self.rtt_ms = rtt_ms
 
     def kill(self) -> None:
         """Without a word to it."""

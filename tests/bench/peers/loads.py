@@ -15,6 +15,7 @@ class Files:
     size: int
     count: int = 1
     object_size: int = 0        # 0: the file system's default, 4 MiB
+    pool: str = ""              # of the data; "": the file system's first
 
 
 @dataclass(frozen=True)
@@ -32,11 +33,20 @@ class Nfs:
     warmup_s: float = 0.5
     stages: bool = False        # read the plugin's latency breakdown
     warm: bool = False          # the file is read before
+    pause_journal: bool = False     # the MDS journals nothing meanwhile
+
+
+@dataclass(frozen=True)
+class Both:
+    """Two of nfsload at once; the first one's figures have no prefix."""
+    first: Nfs
+    second: Nfs
+    prefix: str                 # of the second one's figures
 
 
 @dataclass(frozen=True)
 class Fio:
-    """fio: libaio on a mount, or its rbd engine."""
+    """fio on a mount, or its rbd engine."""
     files: Files
     rw: str
     bs: str
@@ -48,6 +58,11 @@ class Fio:
     opts: str = ""
     warm: bool = False          # the file is read into the page cache before
     once: bool = False          # all of the file, with empty caches, not a time
+    engine: str = "libaio"      # libaio calls fsync for fdatasync, too
+    rtt_ms: float = 0           # to all that the kernel client talks to
+    mem: str = "1G"             # of the kernel client: its page cache
+    apart: bool = False         # each job in its own part of the file
+    pause_journal: bool = False     # the MDS journals nothing meanwhile
 
 
 @dataclass(frozen=True)
@@ -72,4 +87,4 @@ class Tree:
     files: int
 
 
-Load = Nfs | Fio | Rados | Meta | Tree
+Load = Nfs | Both | Fio | Rados | Meta | Tree

@@ -2,21 +2,31 @@
 """One load on one system: what came out, and what it cost."""
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import json
+import os
 import re
 import subprocess
+import threading
 import urllib.request
+from collections.abc import Iterator
 from typing import Any
 
 import metadata
 from bench import nfsload
+from lab_program import ceph
 from peers import tree
 from peers.counters import Counters
 from peers.files import folder_of
-from peers.loads import MIB, Fio, Load, Meta, Nfs, Rados, Tree
+from peers.kernel_client import KernelClient
+from peers.loads import MIB, Both, Fio, Load, Meta, Nfs, Rados, Tree
 from peers.systems import System
-from peers.world import FUSE, IMAGE, POOL, World
+from peers.world import POOL, World, fuse_of
 
+# The last requests of a load that waits for the journal begin at its end.
+PAUSED_LONGER_S = 1.5
+BEFORE_PAUSE_S = 0.5
 STAGES = ("queued", "libcephfs", "handover", "finish")
 SERIES = re.compile(r'^ceph_async__latency_us_(sum|count)\{(.*)\} (\S+)$')
 
@@ -25,21 +35,58 @@ def run(world: World, system: System, load: Load, seconds: float,
         seed: int) -> dict[str, float]:
     """Every figure of one measurement, costs included."""
     prepare(world, system, load)
-    counters = Counters(world.pid(system))
-    figures, requests = RUN[type(load)](world, system, load, seconds, seed)
+    if getattr(load, "pause_journal", False):
+        # The first write of a file waits for the MDS, in any mode.
+        RUN[type(load)](world, system, load, BEFORE_PAUSE_S, seed)
+    counters = Counters(world.pid(system), _client(world, system, load))
+    with journal_paused(seconds) if getattr(load, "pause_journal", False) \
+            else contextlib.nullcontext():
+        figures, requests = RUN[type(load)](world, system, load, seconds,
+                                            seed)
     found = {**figures, **counters.costs(max(1, requests))}
     if isinstance(load, Rados) and load.what == "write":
         _local(["rados", "-p", POOL, "cleanup"])
     return found
 
 
+def _client(world: World, system: System, load: Load) -> int | None:
+    """The kernel client's process, where the load is in one."""
+    inside = isinstance(load, Fio | Tree) or (
+        isinstance(load, Meta) and load.version != "3")
+    return world.client_pid(system) if inside else None
+
+
+@contextlib.contextmanager
+def journal_paused(seconds: float) -> Iterator[None]:
+    """The MDS writes no journal, from now until a second after a load of
+    so many seconds: what waits for it ends then."""
+    def pause(yes: bool) -> None:
+        ceph("tell", "mds.a", "config", "set", "mds_log_pause",
+             str(yes).lower())
+    pause(True)
+    timer = threading.Timer(seconds + PAUSED_LONGER_S, pause, (False,))
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        pause(False)
+
+
 def prepare(world: World, system: System, load: Load) -> None:
     """What shall not be measured: a mount, a warm page cache."""
-    if isinstance(load, Fio) and system.kind not in ("fuse", "rbd"):
-        client, where = world.client(system, load.vers, load.opts)
+    if isinstance(load, Fio) and system.kind == "rbd":
+        world.image(_object_mib(load))
+    elif isinstance(load, Fio) and system.kind != "fuse":
+        client, where = world.client(system, load.vers, load.opts, load.mem)
+        path = (f"{where}{folder_of(system.name, load.files)}/"
+                f"{load.files.name}.0")
+        if system.kind == "local":
+            client.run(_local_file(path, load.files.size))
+        client.set_rtt(load.rtt_ms)
         if load.warm:
-            path = where + folder_of(system.name, load.files)
-            client.run(f"cat {path}/{load.files.name}.0 >/dev/null")
+            client.run(f"head -c {load.files.size} {path} >/dev/null")
         if load.once:
             client.run("echo 3 >/proc/sys/vm/drop_caches")
     elif isinstance(load, Nfs):
@@ -54,6 +101,13 @@ def prepare(world: World, system: System, load: Load) -> None:
             world.client(system, "4.2", "")
     elif isinstance(load, Rados) and load.what == "rand":
         _rados_objects(load)
+
+
+def _local_file(path: str, size: int) -> str:
+    return (f"[ \"$(stat -c %s {path} 2>/dev/null || echo 0)\" -ge {size} ] "
+            f"|| {{ mkdir -p {path.rpartition('/')[0]} && "
+            f"dd if=/dev/urandom of={path} bs=1M count={size // MIB} "
+            "conv=fsync status=none; }")
 
 
 # nfsload
@@ -94,6 +148,19 @@ def _nfs(world: World, system: System, load: Nfs, seconds: float,
     return figures, result["sent"]
 
 
+def _both(world: World, system: System, load: Both, seconds: float,
+          seed: int) -> tuple[dict[str, float], int]:
+    """The two at once; `both_mib_s` is their sum."""
+    with concurrent.futures.ThreadPoolExecutor(1) as pool:
+        other = pool.submit(_nfs, world, system, load.second, seconds, seed)
+        figures, requests = _nfs(world, system, load.first, seconds, seed)
+        second, more = other.result()
+    figures.update({f"{load.prefix}_{key}": value
+                    for key, value in second.items()})
+    figures["both_mib_s"] = figures["mib_s"] + second["mib_s"]
+    return figures, requests + more
+
+
 def of_nfsload(result: dict[str, Any]) -> dict[str, float]:
     """Its report in our names; of a mix, all operations together."""
     ops = result["ops"]
@@ -112,9 +179,11 @@ def of_nfsload(result: dict[str, Any]) -> dict[str, float]:
     return figures
 
 
-def _latency(prefix: str, found: dict[str, float]) -> dict[str, float]:
+def _latency(prefix: str,
+             found: dict[str, float] | None) -> dict[str, float]:
+    """Nothing, where nothing was answered."""
     return {f"{prefix}{key}_us": found[key]
-            for key in ("mean", "p50", "p99", "max") if key in found}
+            for key in ("mean", "p50", "p99", "max") if found and key in found}
 
 
 def _stages(world: World, system: System) -> dict[str, float]:
@@ -151,32 +220,70 @@ def _between(before: dict[str, float],
 
 # fio
 
-def _fio(world: World, system: System, load: Fio, seconds: float,
-         seed: int) -> tuple[dict[str, float], int]:
+def _object_mib(load: Fio) -> int:
+    return load.files.object_size // MIB or 4
+
+
+def _fio_words(load: Fio, seconds: float, seed: int) -> list[str]:
     words = ["fio", "--name=job", f"--rw={load.rw}", f"--bs={load.bs}",
              f"--iodepth={load.depth}", f"--randseed={seed}",
              "--norandommap", "--group_reporting", f"--numjobs={load.jobs}",
              *load.more, "--output-format=json"]
     if not load.once:
         words += ["--time_based", f"--runtime={seconds:g}"]
+    size = load.files.size
+    if load.apart:
+        size //= load.jobs
+        words += [f"--offset_increment={size}"]
+    return [*words, f"--size={size}"]
+
+
+def _fio(world: World, system: System, load: Fio, seconds: float,
+         seed: int) -> tuple[dict[str, float], int]:
+    words = _fio_words(load, seconds, seed)
     if system.kind == "rbd":
-        return of_fio(_local([*words, "--ioengine=rbd", "--clientname=admin",
-                              f"--pool={POOL}", f"--rbdname={IMAGE}"]))
-    words += ["--thread", "--ioengine=libaio", "--fallocate=none",
-              "--invalidate=0", f"--size={load.files.size}",
-              f"--direct={load.direct:d}"]
+        image = world.image(_object_mib(load))
+        return of_fio(_local(
+            [*words, "--ioengine=rbd", "--clientname=admin",
+             f"--pool={POOL}", f"--rbdname={image}"],
+            {"CEPH_ARGS": " ".join(system.options)}))
+    words += ["--thread", f"--ioengine={load.engine}", "--fallocate=none",
+              "--invalidate=0", f"--direct={load.direct:d}"]
     path = f"{folder_of(system.name, load.files)}/{load.files.name}.0"
     if system.kind == "fuse":
-        return of_fio(_local([*words, f"--filename={FUSE}{path}"]))
-    client, where = world.client(system, load.vers, load.opts)
+        return of_fio(_local([*words,
+                              f"--filename={fuse_of(system)}{path}"]))
+    client, where = world.client(system, load.vers, load.opts, load.mem)
+    before = _client_reads(client)
     out = client.run(" ".join([*words, f"--filename={where}{path}"]),
                      seconds + 120)
-    return of_fio(out)
+    figures, requests = of_fio(out)
+    if before and "read" in load.rw and not load.direct:
+        asked, fetched = (now - then for now, then in
+                          zip(_client_reads(client), before, strict=True))
+        figures["hit_rate"] = max(0, 1 - fetched / max(1, asked))
+    return figures, requests
 
 
-def _local(words: list[str]) -> str:
+def _client_reads(client: KernelClient) -> list[int]:
+    """Bytes that programs read from the NFS mount without O_DIRECT, and
+    bytes that its server was asked for; nothing of another mount."""
+    return of_mountstats(client.run("cat /proc/self/mountstats"))
+
+
+def of_mountstats(text: str) -> list[int]:
+    match = re.search(r"mounted on /mnt/nfs .*?\n\s+bytes:\s+([\d ]+)", text,
+                      re.S)
+    if not match:
+        return []
+    words = match[1].split()
+    return [int(words[0]), int(words[4])]
+
+
+def _local(words: list[str], env: dict[str, str] | None = None) -> str:
     done = subprocess.run(words, check=False, text=True, timeout=600,
-                          stdin=subprocess.DEVNULL, capture_output=True)
+                          stdin=subprocess.DEVNULL, capture_output=True,
+                          env={**os.environ, **(env or {})})
     if done.returncode:
         raise SystemExit(f"bench: {' '.join(words)}: status "
                          f"{done.returncode}\n{done.stdout}{done.stderr}")
@@ -207,11 +314,16 @@ def of_fio(text: str) -> tuple[dict[str, float], int]:
 # rados bench
 
 def _rados_objects(load: Rados) -> None:
-    """Something to read, once."""
-    seen = _local(["rados", "-p", POOL, "ls", "-N", "peers"])
+    """Something to read, once for each size of block."""
+    apart = _namespace(load)
+    seen = _local(["rados", "-p", POOL, "ls", "-N", apart])
     if not seen.strip():
-        _local(["rados", "bench", "-p", POOL, "-N", "peers", "2", "write",
+        _local(["rados", "bench", "-p", POOL, "-N", apart, "2", "write",
                 "-b", str(load.block), "-t", "16", "--no-cleanup"])
+
+
+def _namespace(load: Rados) -> str:
+    return f"peers-{load.block}"
 
 
 def _rados(_world: World, _system: System, load: Rados, seconds: float,
@@ -220,7 +332,7 @@ def _rados(_world: World, _system: System, load: Rados, seconds: float,
     if load.what == "write":
         words += ["-b", str(load.block), "--no-cleanup"]
     else:
-        words += ["-N", "peers"]
+        words += ["-N", _namespace(load)]
     text = _local([*words, str(max(1, round(seconds))), load.what])
     return of_rados(text, load.block)
 
@@ -250,7 +362,7 @@ def _meta(world: World, system: System, load: Meta, _seconds: float,
                       f"?version=3&nfsport={at['port']}"
                       f"&mountport={at['mount_port']}", *words])
     elif system.kind == "fuse":
-        out = _local(["nfsmeta", str(FUSE), *words])
+        out = _local(["nfsmeta", str(fuse_of(system)), *words])
     else:
         client, where = world.client(system, load.version, "actimeo=0")
         out = client.run(f"nfsmeta {where} {' '.join(words)}", 600)
@@ -264,12 +376,12 @@ def _tree(world: World, system: System, load: Tree, _seconds: float,
           seed: int) -> tuple[dict[str, float], int]:
     name = f"tree-{system.name}-{seed}"
     if system.kind == "fuse":
-        out = _local(["bash", "-c", tree.script(f"{FUSE}/{name}")])
+        out = _local(["bash", "-c", tree.script(f"{fuse_of(system)}/{name}")])
     else:
         client, where = world.client(system, "4.2", "")
         out = client.run(tree.script(f"{where}/{name}"), 600)
     return tree.rates(out, load.files), load.files
 
 
-RUN: dict[type, Any] = {Nfs: _nfs, Fio: _fio, Rados: _rados, Meta: _meta,
-                        Tree: _tree}
+RUN: dict[type, Any] = {Nfs: _nfs, Both: _both, Fio: _fio, Rados: _rados,
+                        Meta: _meta, Tree: _tree}

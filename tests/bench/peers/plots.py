@@ -15,7 +15,9 @@ COLORS = {"casync": "#0b5394", "fdatasync": "#6fa8dc", "full": "#9fc5e8",
           "single": "#3d85c6", "ceph": "#b45f06", "cephasync": "#f6b26b",
           "quiet": "#7f6000", "quietasync": "#bf9000", "kcephfs": "#38761d",
           "fuse": "#93c47d", "knfsd": "#674ea7", "rados": "#666666",
-          "rbd": "#999999"}
+          "rbd": "#999999", "rbdnocache": "#bbbbbb", "oc": "#e69138",
+          "fuse128": "#b6d7a8", "tenth": "#0b5394", "pools": "#3d85c6",
+          "local": "#222222"}
 
 
 def draw(raw: dict[str, Any], folder: Path) -> list[tuple[str, str]]:

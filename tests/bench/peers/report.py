@@ -29,12 +29,18 @@ COLUMNS = {
     "stage_libcephfs_us": ("libcephfs, µs", 1, 0),
     "stage_handover_us": ("handover, µs", 1, 0),
     "stage_finish_us": ("finish, µs", 1, 1),
-    "cpu_us": ("CPU µs/op", 1, 1), "switches": ("switches/op", 1, 2),
+    "hit_rate": ("of the client's cache, %", 100, 0),
+    "read_mib_s": ("read, MiB/s", 1, 0),
+    "both_mib_s": ("both, MiB/s", 1, 0),
+    "cpu_us": ("CPU µs/op", 1, 1), "client_cpu_us": ("client µs/op", 1, 1),
+    "client_cpus": ("client CPUs", 1, 2),
+    "switches": ("switches/op", 1, 2),
     "journal": ("MDS events/op", 1, 4), "osd_ops": ("OSD ops/op", 1, 3),
     "osd_bytes": ("OSD KiB/op", 1 / 1024, 1),
     "peak_mib": ("peak MiB", 1, 0),
 }
-COSTS = ("cpu_us", "switches", "journal", "osd_ops", "osd_bytes", "peak_mib")
+COSTS = ("cpu_us", "client_cpu_us", "client_cpus", "switches", "journal",
+         "osd_ops", "osd_bytes", "peak_mib")
 REFERENCE = "casync"
 WORDS = {True: "met", False: "**not met**", None: "not measured"}
 
@@ -82,6 +88,11 @@ def _about(raw: dict[str, Any]) -> list[str]:
         "half of the rounds or more.", "",
         f"While something was measured others used {raw['others_cpus']:.2f} "
         f"of {raw['cpus']} CPUs.", ""]
+    if raw.get("pieces"):
+        lines += ["This run was made in pieces; each round of a case was "
+                  "made in one. The earlier ones ended:", "",
+                  *(f"- {one['when']} on {one['machine']}; {one['versions']}"
+                    for one in raw["pieces"]), ""]
     if raw["skipped"]:
         lines += ["**Not complete**, there was no time for: "
                   + ", ".join(raw["skipped"]) + ".", ""]
@@ -106,6 +117,11 @@ def _scenario(raw: dict[str, Any], scenario: dict[str, Any]) -> list[str]:
         lines += _overview(raw["runs"], scenario, figure)
     for case in scenario["cases"]:
         lines += _case(raw["runs"], scenario["name"], case)
+    absent = scenario.get("absent", [])
+    if absent:
+        lines += ["No line here: " + "; ".join(
+            ", ".join(f"`{name}`" for name in names) + f" ({why})"
+            for names, why in absent) + ".", ""]
     return lines
 
 
@@ -134,6 +150,8 @@ def _case(runs: list[figures.Run], scenario: str,
                     for system in case["systems"])]
     shown = list(dict.fromkeys(shown))
     first = case["show"][0]
+    reference = REFERENCE if REFERENCE in case["systems"] \
+        else case["systems"][0]
     rows = []
     for system in case["systems"]:
         key = (scenario, case["name"], system)
@@ -147,13 +165,13 @@ def _case(runs: list[figures.Run], scenario: str,
             if value and figure in COSTS:
                 value = {**value, "rounds": 1}      # the median will do
             cells.append(number(value, factor, digits))
-        cells.insert(2, "1" if system == REFERENCE else number(figures.ratio(
-            runs, (scenario, case["name"], REFERENCE), key, first)))
+        cells.insert(2, "1" if system == reference else number(figures.ratio(
+            runs, (scenario, case["name"], reference), key, first)))
         rows.append(cells)
     if not rows:
         return []
     head = ["system", *(COLUMNS[figure][0] for figure in shown)]
-    head.insert(2, f"`{REFERENCE}` / it")
+    head.insert(2, f"`{reference}` / it")
     return [f"### {case['title']}", "", *table(head, rows)]
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 import statistics
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from peers import files, measure
+from peers.case import Case, Scenario
 from peers.env import Env
-from peers.loads import Files
-from peers.scenarios import Case, Scenario
+from peers.loads import Both, Files, Load
 from peers.systems import SYSTEMS
 from peers.world import World
 
@@ -40,15 +40,22 @@ class Runner:
 
     def __init__(self, plan: Plan, world: World,
                  say: Callable[[str], None],
-                 keep: Callable[[list[dict[str, Any]]], None]) -> None:
+                 keep: Callable[[list[dict[str, Any]]], None],
+                 runs: list[dict[str, Any]] | None = None) -> None:
+        """`runs` were made by a run that was cut."""
         self.plan, self.world = plan, world
         self.say, self.keep = say, keep
-        self.runs: list[dict[str, Any]] = []
+        self.runs = whole_rounds(runs or [], plan)
+        self.old = {(run["scenario"], run["case"], run["round"])
+                    for run in self.runs}
         self.errors: list[dict[str, Any]] = []
         self.skipped: list[str] = []
         self.done: dict[tuple[str, str], int] = {}
+        for run in self.runs:
+            key = run["scenario"], run["case"]
+            self.done[key] = self.done.get(key, 0) + 1
         self.worlds: set[Env] = set()
-        self.made: dict[tuple[str, Files], set[str]] = {}
+        self.made: set[tuple[str, str, Files]] = set()     # store, whose
         self.began = time.monotonic()
 
     def left_s(self) -> float:
@@ -90,10 +97,17 @@ class Runner:
 
     def run(self) -> None:
         for scenario in self.plan.scenarios:
+            if self._finished(scenario):
+                continue
             if self.over():
                 self.skipped.append(scenario.name)
                 continue
             self._scenario(scenario)
+
+    def _finished(self, scenario: Scenario) -> bool:
+        return all((scenario.name, case.name, number) in self.old
+                   for case in scenario.cases
+                   for number in range(self.plan.rounds))
 
     def _scenario(self, scenario: Scenario) -> None:
         self.say(f"{scenario.name}: {scenario.title}")
@@ -101,12 +115,13 @@ class Runner:
             name for case in scenario.cases for name in case.systems))
         self.worlds.add(scenario.env)
         self.world.enter(scenario.env, systems)
-        self._make_files(scenario, systems)
+        self._make_files(scenario)
         for number in range(self.plan.rounds):
             began = time.monotonic()
             for case in scenario.cases:
-                self._round(scenario, case, number)
-            self.keep(self.runs)
+                if (scenario.name, case.name, number) not in self.old:
+                    self._round(scenario, case, number)
+                    self.keep(self.runs)
             if number + 1 < self.plan.rounds and \
                     self.late(scenario, time.monotonic() - began):
                 self._skip(scenario, number + 1)
@@ -123,28 +138,24 @@ class Runner:
             self.done[scenario.name, case.name] += \
                 left * len(case.systems)
 
-    def _make_files(self, scenario: Scenario, systems: list[str]) -> None:
-        owners = [name for name in systems
-                  if SYSTEMS[name].kind not in ("rados", "rbd")]
+    def _make_files(self, scenario: Scenario) -> None:
         wanted = _files(scenario)
-        files.make(owners, wanted)
-        for one in wanted:
-            self.made.setdefault((scenario.env.store, one),
-                                 set()).update(owners)
+        files.make(wanted)
+        self.made |= {(scenario.env.store, *one) for one in wanted}
 
     def _remove_files(self, scenario: Scenario) -> None:
         """What no later scenario needs: memstore is small."""
         later = self.plan.scenarios[
             self.plan.scenarios.index(scenario) + 1:]
-        needed = {(other.env.store, one) for other in later
-                  for one in _files(other)}
         if not self.world.keep_cluster and not any(
                 other.env.store == scenario.env.store for other in later):
             return              # the whole cluster goes
-        gone = [key for key in self.made
-                if key[0] == scenario.env.store and key not in needed]
-        for key in gone:
-            files.remove(self.made.pop(key), [key[1]])
+        needed = {(other.env.store, *one) for other in later
+                  for one in _files(other)}
+        gone = {one for one in self.made - needed
+                if one[0] == scenario.env.store}
+        files.remove((system, each) for _, system, each in gone)
+        self.made -= gone
         if gone:
             self.world.settle()
 
@@ -190,18 +201,44 @@ class Runner:
                  f"  others {found['others_cpus']:.2f} CPUs")
 
 
+def whole_rounds(runs: list[dict[str, Any]],
+                 plan: Plan) -> list[dict[str, Any]]:
+    """Of each case the rounds in which all of its systems were measured:
+    ratios are taken round by round, and a round in two pieces has none."""
+    have: dict[tuple[str, str, int], set[str]] = {}
+    for run in runs:
+        have.setdefault((run["scenario"], run["case"], run["round"]),
+                        set()).add(run["system"])
+    wanted = {(scenario.name, case.name): set(case.systems)
+              for scenario in plan.scenarios for case in scenario.cases}
+    return [run for run in runs
+            if wanted.get((run["scenario"], run["case"]), set()) <=
+            have[run["scenario"], run["case"], run["round"]]]
+
+
 def _minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def _files(scenario: Scenario) -> list[Files]:
-    """Each once, and none that a load makes by itself."""
-    found = {}
+def _loads(scenario: Scenario) -> Iterator[tuple[str, Load]]:
+    """System and load; two that run at once are two."""
     for case in scenario.cases:
-        for load in (case.load, *(load for _, load in case.own)):
-            one = getattr(load, "files", None)
-            if isinstance(one, Files):
-                found[(one.name, one.object_size)] = max(
-                    one, found.get((one.name, one.object_size), one),
-                    key=lambda each: each.count)
-    return list(found.values())
+        for name in case.systems:
+            load = case.load_of(name)
+            if isinstance(load, Both):
+                yield from ((name, load.first), (name, load.second))
+            else:
+                yield name, load
+
+
+def _files(scenario: Scenario) -> list[tuple[str, Files]]:
+    """Whose, and which; each once, and none that a load makes by itself."""
+    found: dict[tuple[str, str, int, str], Files] = {}
+    for system, load in _loads(scenario):
+        one = getattr(load, "files", None)
+        if isinstance(one, Files) and \
+                SYSTEMS[system].kind not in ("rados", "rbd", "local"):
+            key = system, one.name, one.object_size, one.pool
+            found[key] = max(one, found.get(key, one),
+                             key=lambda each: (each.count, each.size))
+    return [(key[0], one) for key, one in found.items()]

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+SECOND_POOL = "peers_data"
+
 
 @dataclass(frozen=True)
 class System:
     """One way to the same CephFS (or, as a limit, to RADOS beneath it)."""
     name: str
     label: str
-    kind: str               # ganesha, kcephfs, fuse, knfsd, rados or rbd
+    kind: str           # ganesha, kcephfs, fuse, knfsd, rados, rbd or local
     fsal: str = ""
     export: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
+    options: tuple[str, ...] = ()       # of ceph-fuse, or of librbd
 
 
 _ALL = (
@@ -40,9 +43,16 @@ _ALL = (
            "ganesha", "CEPH", ('User_Id = "quiet";',), ("async = true;",)),
     System("kcephfs", "kcephfs, the kernel's CephFS client", "kcephfs"),
     System("fuse", "ceph-fuse, on the host", "fuse"),
+    System("fuse128", "ceph-fuse, fuse_max_write = 131072", "fuse",
+           options=("--fuse_max_write=131072",)),
     System("knfsd", "knfsd re-exporting kcephfs", "knfsd"),
     System("rados", "raw RADOS", "rados"),
     System("rbd", "RBD (librbd)", "rbd"),
+    System("rbdnocache", "RBD, rbd_cache = false", "rbd",
+           options=("--rbd_cache=false",)),
+    System("pools", "CEPH_ASYNC, written data in a second pool (Data_Pool)",
+           "ganesha", "CEPH_ASYNC", (f'Data_Pool = "{SECOND_POOL}";',)),
+    System("local", "ext4 on a loop device in the kernel client", "local"),
 )
 SYSTEMS = {one.name: one for one in _ALL}
 GANESHAS = tuple(one.name for one in _ALL if one.kind == "ganesha")

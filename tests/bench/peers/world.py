@@ -16,11 +16,11 @@ from lab_program import LabFailed, ceph
 from peers.env import Env
 from peers.kernel_client import SLOTS, KernelClient
 from peers.knfsd import Knfsd
-from peers.systems import SYSTEMS, System, port_of, pseudo_of
+from peers.systems import SECOND_POOL, SYSTEMS, System, port_of, pseudo_of
 
+FILE_SYSTEM = "cephfs"      # the lab's
 POOL = "peers"
-IMAGE = "image"
-IMAGE_MIB = 256
+IMAGE_MIB = 512             # 16 streams of 32 MiB
 SETTLE_LIMIT_S = 30
 # Else memstore keeps an object as the list of what was written into it, which
 # every later request walks: after 50,000 random writes the same load has half
@@ -29,7 +29,6 @@ SETTLE_LIMIT_S = 30
 # its 4 KiB objects.
 MEMSTORE = ("-o", "memstore_page_set = true", "-o", "memstore_page_size = 4096")
 QUIET_OPS = 20              # in half a second
-FUSE = Path("/mnt/peer-fuse")
 # What the lab sets otherwise, for tests, is back to Ganesha's own default.
 GANESHA = ("--export-block", "Attr_Expiration_Time = 60;",
            "--nfsv4", f"Slot_Table_Size = {SLOTS};")
@@ -43,9 +42,10 @@ class World:
         self.env: Env | None = None
         self.ganeshas: dict[str, dict[str, Any]] = {}
         self.clients: dict[str, KernelClient] = {}
-        self.fuse: subprocess.Popen | None = None
+        self.fuse: dict[str, subprocess.Popen] = {}
         self.knfsd: Knfsd | None = None
-        self.pool = self.image = False
+        self.pools: set[str] = set()
+        self.images: set[str] = set()
 
     # What a scenario asks for.
 
@@ -60,23 +60,28 @@ class World:
 
     def ensure(self, system: System) -> None:
         if system.kind == "ganesha" and system.name not in self.ganeshas:
+            if SECOND_POOL in "".join(system.export):
+                self._make_pool(SECOND_POOL)
             self._start_ganesha(system)
-        elif system.kind == "fuse" and not self.fuse:
-            self._start_fuse()
+        elif system.kind == "fuse" and system.name not in self.fuse:
+            self._start_fuse(system)
         elif system.kind == "knfsd" and not self.knfsd:
             self.knfsd = Knfsd()
         elif system.kind in ("rados", "rbd"):
-            self._make_pool()
-            if system.kind == "rbd":
-                self._make_image()
+            self._make_pool(POOL)
 
     def pid(self, system: System) -> int | None:
         """The server's process, where the server is one of this machine."""
         if system.kind == "ganesha":
             return self.ganeshas[system.name]["pid"]
-        if system.kind == "fuse" and self.fuse:
-            return self.fuse.pid
+        if system.kind == "fuse":
+            return self.fuse[system.name].pid
         return None
+
+    def client_pid(self, system: System) -> int | None:
+        """The process of its kernel client, if it has one."""
+        client = self.clients.get(system.name)
+        return client.process.pid if client else None
 
     def nfs(self, system: System) -> dict[str, Any]:
         """server, port, mount_port and export of an NFS system."""
@@ -87,17 +92,23 @@ class World:
         return {"server": "127.0.0.1", "port": about["port"],
                 "mount_port": about["port"] + 1, "export": about["pseudo"]}
 
-    def client(self, system: System, vers: str,
-               opts: str) -> tuple[KernelClient, str]:
+    def client(self, system: System, vers: str, opts: str,
+               mem: str = "1G") -> tuple[KernelClient, str]:
         """A kernel client of that system, mounted so, and where."""
+        if system.name in self.clients and \
+                self.clients[system.name].mem != mem:
+            self.clients.pop(system.name).close()
         if system.name not in self.clients:
-            self.say(f"kernel client for {system.name}")
+            self.say(f"kernel client for {system.name}, {mem}")
             options = ["--fs", "ceph"] if system.kind != "ganesha" else \
                 ["--name", about_name(system)]
-            self.clients[system.name] = KernelClient(options)
+            self.clients[system.name] = KernelClient(options, mem)
         client = self.clients[system.name]
         if system.kind == "kcephfs":
             return client, "/mnt/ceph"
+        if system.kind == "local":
+            client.mount_local()
+            return client, "/mnt/local"
         where = self.nfs(system)
         host = "lab" if where["server"] == "127.0.0.1" else where["server"]
         # NFSv4 sees knfsd's export as the root.
@@ -106,6 +117,13 @@ class World:
         client.mount_nfs(f"{host}:{path}", where["port"],
                          where["mount_port"], vers, opts)
         return client, "/mnt/nfs"
+
+    def image(self, object_mib: int) -> str:
+        """Of RBD, full, as the files are; what fio calls it."""
+        name = f"image-{object_mib}M"
+        if name not in self.images:
+            self._make_image(name, object_mib)
+        return name
 
     # How it comes and goes.
 
@@ -139,7 +157,8 @@ class World:
         for name in self.ganeshas:
             lab("ganesha", "stop", "--name", about_name(SYSTEMS[name]))
         self.ganeshas = {}
-        self._stop_fuse()
+        for name in list(self.fuse):
+            self._stop_fuse(name)
         self._evict(pids)
 
     def _evict(self, pids: set[str]) -> None:
@@ -169,7 +188,7 @@ class World:
             self.say(f"a cluster on {env.store}")
             lab("cluster", f"--{env.store}",
                 *(MEMSTORE if env.store == "memstore" else ()))
-            self.pool = self.image = False
+            self.pools, self.images = set(), set()
             old = None
         if env.slow_ms >= 0 or (old and old.slow_ms >= 0):
             self.say(f"backend delayed by 0 to {max(env.slow_ms, 0):g} ms")
@@ -193,60 +212,69 @@ class World:
         about = stat()["ganesha"][name]
         self.ganeshas[system.name] = about
 
-    def _start_fuse(self) -> None:
-        FUSE.mkdir(exist_ok=True)
-        self.fuse = subprocess.Popen(
-            ["ceph-fuse", "-f", "-n", "client.admin", str(FUSE)],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL)
+    def _start_fuse(self, system: System) -> None:
+        where = fuse_of(system)
+        where.mkdir(exist_ok=True)
+        daemon = subprocess.Popen(
+            ["ceph-fuse", "-f", "-n", "client.admin", *system.options,
+             str(where)], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.fuse[system.name] = daemon
         for _ in range(300):
-            if os.path.ismount(FUSE):
+            if os.path.ismount(where):
                 return
-            if self.fuse.poll() is not None:
+            if daemon.poll() is not None:
                 break
             time.sleep(0.1)
-        raise SystemExit("bench: ceph-fuse does not mount")
+        raise SystemExit(f"bench: ceph-fuse does not mount at {where}")
 
-    def _stop_fuse(self) -> None:
-        if not self.fuse:
-            return
-        subprocess.run(["umount", str(FUSE)], check=False, timeout=60,
-                       stdin=subprocess.DEVNULL)
+    def _stop_fuse(self, name: str) -> None:
+        daemon = self.fuse.pop(name)
+        subprocess.run(["umount", str(fuse_of(SYSTEMS[name]))], check=False,
+                       timeout=60, stdin=subprocess.DEVNULL)
         try:
-            self.fuse.wait(20)
+            daemon.wait(20)
         except subprocess.TimeoutExpired:
-            self.fuse.send_signal(signal.SIGKILL)
-            self.fuse.wait(20)
-        self.fuse = None
+            daemon.send_signal(signal.SIGKILL)
+            daemon.wait(20)
 
-    def _make_pool(self) -> None:
-        """For RADOS and RBD, with as many placement groups as CephFS has."""
-        if self.pool:
+    def _make_pool(self, pool: str) -> None:
+        """With as many placement groups as CephFS has: for RADOS and RBD,
+        or for the data of some files."""
+        if pool in self.pools:
             return
-        ceph("osd", "pool", "create", POOL, "8")
-        ceph("osd", "pool", "application", "enable", POOL, "rbd")
-        self.pool = True
+        ceph("osd", "pool", "create", pool, "8")
+        if pool == SECOND_POOL:
+            ceph("fs", "add_data_pool", FILE_SYSTEM, pool)
+        else:
+            ceph("osd", "pool", "application", "enable", pool, "rbd")
+        self.pools.add(pool)
 
-    def _make_image(self) -> None:
-        """Full, as the files are."""
-        if self.image:
-            return
+    def _make_image(self, name: str, object_mib: int) -> None:
         subprocess.run(
             ["rbd", "create", "--pool", POOL, "--size", str(IMAGE_MIB),
-             "--image-feature", "layering", IMAGE], check=True, timeout=60,
+             "--object-size", f"{object_mib}M", "--image-feature",
+             "layering", name], check=True, timeout=60,
             stdin=subprocess.DEVNULL)
         subprocess.run(
             ["fio", "--name=fill", "--ioengine=rbd", "--clientname=admin",
-             f"--pool={POOL}", f"--rbdname={IMAGE}", "--rw=write", "--bs=4m",
+             f"--pool={POOL}", f"--rbdname={name}", "--rw=write", "--bs=4m",
              "--iodepth=4", "--output=/dev/null"], check=True, timeout=120,
             stdin=subprocess.DEVNULL)
-        self.image = True
+        self.images.add(name)
 
     def _remove_pool(self) -> None:
-        if self.pool:
+        """That of RADOS and RBD; one with files in it stays."""
+        if POOL in self.pools:
             ceph("osd", "pool", "rm", POOL, POOL,
                  "--yes-i-really-really-mean-it")
-            self.pool = self.image = False
+            self.pools.remove(POOL)
+            self.images = set()
+
+
+def fuse_of(system: System) -> Path:
+    """Where its ceph-fuse is mounted."""
+    return Path(f"/mnt/peer-{system.name}")
 
 
 def about_name(system: System) -> str:

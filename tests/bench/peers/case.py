@@ -1,0 +1,72 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""A case and a scenario, and what many of them share."""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from peers.env import Env
+from peers.loads import MIB, Files, Fio, Load, Rados
+
+GATEWAYS = ("casync", "ceph", "cephasync")
+MODES = ("casync", "fdatasync", "full")
+OTHERS = ("ceph", "cephasync", "oc", "knfsd")       # NFS servers
+CLIENTS = (*OTHERS, "kcephfs", "fuse")
+EVERY_GATEWAY = (*MODES, "ceph", "cephasync", "oc", "quiet", "quietasync")
+# Each has its line in each scenario, or the scenario says why not.
+EVERYONE = (*MODES, *CLIENTS, "rbd", "rados")
+
+IO = Files("io", 256 * MIB)
+SLOW = Files("slow", 64 * MIB)
+APPEND = Files("append", 0)
+HOT = Files("hot", 64 * MIB)
+CACHED = Files("cached", 128 * MIB)
+THOUSAND = Files("many", 64 << 10, count=1000)
+
+# What is shown of a case, the first is what is compared.
+RATE = ("per_s", "mean_us", "p99_us")
+STREAM = ("mib_s", "mean_us", "p99_us")
+LATENCY = ("mean_us", "p50_us", "p99_us")
+
+
+@dataclass(frozen=True)
+class Case:
+    """One load; each of the systems gets it in turn, in every round."""
+    name: str
+    title: str
+    systems: tuple[str, ...]
+    load: Load                          # of all that have none of their own
+    own: tuple[tuple[str, Load], ...] = ()
+    show: tuple[str, ...] = RATE
+    quick: tuple[str, ...] = ()         # who takes part with --quick
+
+    def load_of(self, system: str) -> Load:
+        return dict(self.own).get(system, self.load)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    name: str
+    title: str
+    cases: tuple[Case, ...]
+    env: Env = field(default_factory=Env)
+    overview: tuple[str, ...] = ()      # figures with a table of all cases
+    absent: tuple[tuple[tuple[str, ...], str], ...] = ()
+
+
+# Why somebody has no line in a scenario.
+NO_SERVER = (("kcephfs", "fuse"), "no NFS servers, and the load is libnfs'")
+NO_FILES = (("rbd", "rados"), "they have no files")
+NO_OBJECT = (("rados",), "it has no files; RBD has the line")
+AS_DATA = (("fdatasync", "full"),
+           "Stable_Write changes writes alone: as `casync`")
+ONE_MODE = (("fdatasync", "full"), "in S2 and S2-sync; the question here is "
+            "not what a stable write waits for")
+
+
+def rados(what: str, depth: int = 64,
+          block: int = 4096) -> tuple[tuple[str, Load], ...]:
+    return (("rados", Rados(what, block, depth)),)
+
+
+def rbd(rw: str, bs: str, depth: int) -> tuple[tuple[str, Load], ...]:
+    return (("rbd", Fio(IO, rw, bs, depth)),)
