@@ -10,6 +10,10 @@
 # the image is there; everything takes hours (--list says what).
 # Raw figures, report and pictures: results/DATE/.  They are there from the
 # first minute on: a run that was cut goes on with --resume.
+#   ci/bench.sh --disk MIB_S,IOPS disk
+# holds the disk beneath the container to that, reads and writes each: the
+# scenario "disk" is on BlueStore.  It needs docker, and a disk of its own kind
+# (not tmpfs) beneath its data.
 # Exit status 0 when every measurement was made, whatever came out.  More
 # options: --help.
 set -eu
@@ -23,12 +27,17 @@ LIMIT=${LIMIT:-43200}
 # The files that are named are the host's: the container gets copies.
 against=
 resume=
+disk=
 here=
 expect=
 for word; do
 	shift
 	case $expect$word in
 	against:*) against=${word} word=/tmp/against.json ;;
+	disk:*)
+		disk=$word expect=
+		continue
+		;;
 	resume:*)
 		resume=${word%/} expect=
 		continue
@@ -36,6 +45,14 @@ for word; do
 	esac
 	expect=
 	case $word in
+	--disk)
+		expect=disk:
+		continue
+		;;
+	--disk=*)
+		disk=${word#*=}
+		continue
+		;;
 	--resume) expect=resume: ;;
 	--resume=*)
 		resume=${word#*=} word=--resume
@@ -55,6 +72,11 @@ done
 [ -z "$against" ] || [ -r "$against" ] ||
 	die "--against $against: no such file"
 
+case ${disk:-60,200} in
+*[!0-9,]* | *,*,* | ,* | *,) die "--disk $disk: not MIB_S,IOPS, as 60,200" ;;
+*,*) ;;
+*) die "--disk $disk: not MIB_S,IOPS, as 60,200" ;;
+esac
 [ -z "$resume" ] || [ -r "$resume/raw.json" ] ||
 	die "--resume $resume: no run was begun there ($resume/raw.json)"
 
@@ -69,6 +91,22 @@ done
 [ -z "$resume" ] || results=$resume
 logs=$top/build/bench-logs/$(date +%Y%m%d-%H%M%S)
 commit=$(git -C "$top" describe --always --dirty 2> /dev/null || echo unknown)
+
+# The options that hold the disk beneath the engine's data to a rate.
+disk_limits()
+{
+	root=$("$ENGINE" info -f '{{.DockerRootDir}}' 2> /dev/null) ||
+		die "--disk needs docker"
+	device=$(df --output=source "$root" | tail -n 1)
+	whole=$(lsblk -no pkname "$device" 2> /dev/null | head -n 1)
+	[ -z "$whole" ] || device=/dev/$whole
+	[ -b "$device" ] ||
+		die "--disk: $root is on $device, which is no disk"
+	for way in read write; do
+		echo "--device-$way-bps=$device:${disk%,*}mb"
+		echo "--device-$way-iops=$device:${disk#*,}"
+	done
+}
 
 copy_results()
 {
@@ -96,7 +134,13 @@ finish()
 [ -n "$here" ] || trap finish EXIT
 [ -z "$here" ] || trap 'end_lab "$lab"' EXIT
 trap 'exit 130' INT TERM
-start_lab "$lab" --env "CASYNC_COMMIT=$commit"
+limits=
+if [ -n "$disk" ]; then
+	limits=$(disk_limits)
+	limits="$limits --env CASYNC_DISK=$disk"
+fi
+# shellcheck disable=SC2086 # they are several words
+start_lab "$lab" --env "CASYNC_COMMIT=$commit" $limits
 
 if [ -n "$resume" ]; then
 	"$ENGINE" exec "$lab" mkdir -p /tmp/results

@@ -45,7 +45,8 @@ def test_every_measurement_is_there(result):
                 ("mixed", "names-and-data", "casync", 0),
                 ("mixed", "names-and-data", "ceph", 0)]
     assert raw["errors"] == [] and raw["skipped"] == []
-    assert raw["settings"] == {"rounds": 1, "seconds": 2.0, "quick": False}
+    assert raw["settings"] == {"rounds": 1, "seconds": 2.0, "quick": False,
+                               "disk": ""}
     case = raw["scenarios"][0]["cases"][0]
     assert case["loads"]["ceph"]["stable"] == "file_sync"
     assert case["loads"]["ceph"]["by"] == "nfs"

@@ -73,6 +73,10 @@ def _plan(args: argparse.Namespace) -> Plan:
         scenarios = _only(scenarios, "systems", args.systems.split(","))
     if args.cases:
         scenarios = _only(scenarios, "cases", args.cases.split(","))
+    if any(scenario.env.disk for scenario in scenarios) and \
+            not (args.list or os.environ.get("CASYNC_DISK")):
+        raise SystemExit("bench: the scenario disk needs a container whose "
+                         "disk has limits: ci/bench.sh --disk 60,200 disk")
     if not scenarios:
         raise SystemExit("bench: nothing is left to measure")
     rounds = args.rounds or (3 if args.quick else 5)
@@ -134,13 +138,20 @@ def _versions() -> str:
             f"{ganesha[1] if ganesha else '?'}, FSAL_CEPH_ASYNC {commit}")
 
 
+def _disk() -> str:
+    """As ci/bench.sh --disk has said it."""
+    limits = os.environ.get("CASYNC_DISK")
+    return "{} MiB/s and {} IOPS".format(*limits.split(",")) if limits else ""
+
+
 def _raw(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     return {
         "format": FORMAT, "when": time.strftime("%Y-%m-%d %H:%M"),
         "machine": _machine(), "versions": _versions(),
         "cpus": os.cpu_count(), "others_cpus": 0.0,
         "settings": {"rounds": plan.rounds, "seconds": plan.seconds,
-                     "quick": args.quick},
+                     "quick": args.quick,
+                     "disk": _disk()},
         "systems": {name: one.label for name, one in SYSTEMS.items()},
         "scenarios": [{
             "name": scenario.name, "title": scenario.title,

@@ -88,6 +88,8 @@ def _about(raw: dict[str, Any]) -> list[str]:
         "half of the rounds or more.", "",
         f"While something was measured others used {raw['others_cpus']:.2f} "
         f"of {raw['cpus']} CPUs.", ""]
+    if settings.get("disk"):
+        lines += [f"The disk was held to {settings['disk']}.", ""]
     if raw.get("pieces"):
         lines += ["This run was made in pieces; each round of a case was "
                   "made in one. The earlier ones ended:", "",

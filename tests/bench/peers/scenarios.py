@@ -10,7 +10,7 @@ from peers.case import (APPEND, AS_DATA, CACHED, CLIENTS, EVERY_GATEWAY,
                         ONE_MODE, OTHERS, SLOW, STREAM, THOUSAND,
                         Case, Scenario, rados, rbd)
 from peers.env import Env
-from peers.loads import MIB, Fio, Meta, Nfs, Tree
+from peers.loads import MIB, Files, Fio, Meta, Nfs, Tree
 
 
 def _slow(ms: int) -> Scenario:
@@ -172,6 +172,29 @@ def _small_files() -> Scenario:
         absent=(ONE_MODE, NO_FILES))
 
 
+def _disk() -> Scenario:
+    """Streams in objects of two sizes, and small writes.  One disk: with one
+    seek and one bandwidth for all, the number of streams decides."""
+    cases = [
+        Case(f"{way}-{count}-objects-{object_mib}M",
+             f"{way}, streams of 1 MiB: {count}, objects of {object_mib} MiB",
+             GATEWAYS,
+             Nfs(Files("stream", 16 * MIB, count, object_mib * MIB),
+                 f"{way}=100", "1M", connections=min(count, 4),
+                 depth=8 // min(count, 4), pattern="sequential"),
+             show=STREAM)
+        for way in ("write", "read") for count in (1, 8)
+        for object_mib in (4, 32)]
+    cases.append(Case("stable-write", "stable random write, 4 KiB, 128 in "
+                      "flight", GATEWAYS, Nfs(SLOW)))
+    return Scenario(
+        "disk", "BlueStore on a file of a disk with limits (ci/bench.sh "
+        "--disk)", tuple(cases), Env("bluestore", disk=True),
+        overview=("mib_s", "per_s"),
+        absent=(ONE_MODE, NO_SERVER, (("oc", "knfsd", "rbd", "rados"),
+                                      "the size of objects is the question")))
+
+
 # In this order: worlds that differ are far apart.
 SCENARIOS = (
     seeds.small_writes("S2", Env(), "memstore"), _large(), _log(), _one(),
@@ -182,13 +205,17 @@ SCENARIOS = (
     seeds.streams(1), seeds.streams(4), seeds.streams(32),
     _slow(0), _slow(2), seeds.slow_large_writes(), _slow(20), _slow(100),
     seeds.small_writes("bluestore", Env("bluestore"), "BlueStore"),
+    _disk(),
 )
 
 
 def chosen(names: list[str], quick: bool) -> list[Scenario]:
-    """S3 stands for S3-1M, S3-4M and so on; nothing named: all."""
+    """S3 stands for S3-1M, S3-4M and so on; nothing named: all but those
+    that need a disk with limits."""
     found = []
     for scenario in SCENARIOS:
+        if not names and scenario.env.disk:
+            continue            # its container is another
         if names and not any(
                 scenario.name.lower() == name.lower() or
                 scenario.name.lower().startswith(name.lower() + "-")

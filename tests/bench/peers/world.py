@@ -28,6 +28,9 @@ SETTLE_LIMIT_S = 30
 # of 64 KiB would hold the limit down: `rados bench` gives a page to each of
 # its 4 KiB objects.
 MEMSTORE = ("-o", "memstore_page_set = true", "-o", "memstore_page_size = 4096")
+# Reads shall come from the disk.
+SMALL_CACHE = ("-o", "bluestore_cache_autotune = false",
+               "-o", "bluestore_cache_size = 16777216")
 QUIET_OPS = 20              # in half a second
 # What the lab sets otherwise, for tests, is back to Ganesha's own default.
 GANESHA = ("--export-block", "Attr_Expiration_Time = 60;",
@@ -183,11 +186,13 @@ class World:
 
     def _cluster(self, env: Env) -> None:
         old = self.env
-        if not self.keep_cluster and (not old or old.store != env.store):
+        if not self.keep_cluster and (
+                not old or (old.store, old.disk) != (env.store, env.disk)):
             lab("down")
             self.say(f"a cluster on {env.store}")
             lab("cluster", f"--{env.store}",
-                *(MEMSTORE if env.store == "memstore" else ()))
+                *(MEMSTORE if env.store == "memstore" else ()),
+                *(SMALL_CACHE if env.disk else ()))
             self.pools, self.images = set(), set()
             old = None
         if env.slow_ms >= 0 or (old and old.slow_ms >= 0):
