@@ -65,7 +65,7 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 def write(raw: dict[str, Any], old: dict[str, Any] | None = None,
           pictures: list[tuple[str, str]] | None = None) -> str:
     lines = ["# Side by side with every peer", "", *_about(raw),
-             *_targets(raw)]
+             "## Targets", "", *targets_table(raw), ""]
     if old:
         lines += _against(raw, old)
     for scenario in raw["scenarios"]:
@@ -104,11 +104,12 @@ def _about(raw: dict[str, Any]) -> list[str]:
     return lines
 
 
-def _targets(raw: dict[str, Any]) -> list[str]:
+def targets_table(raw: dict[str, Any], measured: bool = False) -> list[str]:
+    """All targets, or only those that have a figure in this run."""
     rows = [[one["what"], number(one["value"], digits=3), one["wanted"],
-             WORDS[one["met"]]] for one in targets.judge(raw["runs"])]
-    return ["## Targets", "",
-            *table(["what", "measured", "demanded", ""], rows)]
+             WORDS[one["met"]]] for one in targets.judge(raw["runs"])
+            if one["value"] or not measured]
+    return table(["what", "measured", "demanded", ""], rows)[:-1]
 
 
 def _scenario(raw: dict[str, Any], scenario: dict[str, Any]) -> list[str]:
