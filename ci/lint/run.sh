@@ -25,7 +25,7 @@ RING=${RING:-1}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	names rings map headers cppcheck clang_tidy"
+	names figures rings map headers cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
 	b) build=$OPTARG ;;
@@ -168,6 +168,12 @@ check_names()
 	over "$tmp/list" "$lint/names.py"
 }
 
+# Figures of documents against results/*/raw.json.
+check_figures()
+{
+	python3 tests/bench/quote.py --check
+}
+
 check_rings()
 {
 	echo "at most $RING files" > "$tmp/count"
@@ -199,6 +205,7 @@ needs_of()
 	shellcheck | ruff | codespell) echo "$1" ;;
 	man_pages) echo mandoc ;;
 	reasons | tables | names) echo python3 ;;
+	figures) echo TREE python3 ;;
 	rings | map) echo TREE nm python3 BUILD ;;
 	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;
 	esac
