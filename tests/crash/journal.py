@@ -7,10 +7,14 @@
     journal.py anatomy     the parts of an EUpdate `cap update`, by depth of
                            the path and length of the name
     journal.py recovery    how size and times come back after a crash
+    journal.py probe [--gib 0.25,4,64] [--few] [--mode MODE]
+                           how long a large file is unknown after a crash,
+                           and what its growth cost
 
 Needs a running lab; `anatomy` takes its file system down for a moment, for
 cephfs-journal-tool reads no journal that an MDS is writing.
 """
+import argparse
 import json
 import mmap
 import os
@@ -18,6 +22,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from pathlib import Path
@@ -81,10 +86,9 @@ class Gateway:
 
     def __init__(self, name):
         self.conn = rpc.Connection(PORT)
-        root = nfs3.root_of(PSEUDO, MOUNT_PORT)
-        self.handle = nfs3.create(self.conn, root,
-                                  f"{name}-{time.time_ns()}")
-        self.end = 0
+        self.root = nfs3.root_of(PSEUDO, MOUNT_PORT)
+        self.name = f"{name}-{time.time_ns()}"
+        self.handle = nfs3.create(self.conn, self.root, self.name)
 
     def stable(self, offsets, depth):
         """FILE_SYNC writes of a block, DEPTH in flight."""
@@ -352,11 +356,103 @@ def inode_in_mds(conn, handle):
     return json.loads(ceph("tell", "mds.0", "dump", "inode", number))
 
 
+# --- probe
+
+GIB = 1 << 30
+OBJECT = 4 << 20        # the file system's layout
+PROBE_HEAD = (
+    "GiB", "blocks", "growth: MDS events", "client_ranges, GiB",
+    "a mount answers, s", "GETATTR answers, s", "ceph-fuse's stat, s",
+    "stats of objects")
+
+
+class Stat(threading.Thread):
+    """A stat by another CephFS client, begun while nobody answers for the
+    file: when it ended, and the size that it got."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.path = path
+        self.ended = self.size = None
+        self.start()
+
+    def run(self):
+        self.size = os.stat(self.path).st_size
+        self.ended = time.monotonic()
+
+
+def ends(size, few):
+    """Where a block is written: at the end of each object up to SIZE, or,
+    FEW, one each time the file has doubled."""
+    if not few:
+        return list(range(OBJECT - BLOCK, size, OBJECT))
+    doubled = [size - BLOCK]
+    while doubled[-1] > OBJECT:
+        doubled.append(doubled[-1] // 2 // BLOCK * BLOCK)
+    return doubled[::-1]
+
+
+def crash_of(size, few, top):
+    """One file grown, its gateway killed and started: a row."""
+    file = Gateway("probe")
+    offsets = ends(size, few)
+    grown, _ = measured(file.stable, offsets, 16)
+    conn = file.conn
+    inode = inode_in_mds(conn, file.handle)
+    before = perf()
+    lab("ganesha", "kill9")
+    began = time.monotonic()
+    other = Stat(f"{top}/{file.name}")
+    lab("ganesha", "start")
+    mounted = time.monotonic() - began
+    now = nfs3.get_attributes(rpc.Connection(PORT, timeout=900), file.handle)
+    known = time.monotonic() - began
+    other.join(60)
+    after = perf()
+    stats = after["objecter"]["osdop_stat"] - before["objecter"]["osdop_stat"]
+    ranges = max(one["byte range"]["last"] for one in inode["client_ranges"])
+    assert now.size == other.size == size, (now.size, other.size, size)
+    assert after["mds_cache"]["recovery_completed"] > \
+        before["mds_cache"]["recovery_completed"]
+    # The MDS looks at each object below the range, there or not.
+    assert stats >= size // OBJECT, stats
+    nfs3.remove(rpc.Connection(PORT), file.root, file.name)
+    return (f"{size / GIB:g}", len(offsets), grown["events"],
+            f"{ranges / GIB:g}", f"{mounted:.1f}", f"{known:.1f}",
+            f"{other.ended - began:.1f}", stats)
+
+
+def probe(gib, few, mode):
+    lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--export",
+        f"Stable_Write = {mode};")
+    print(f"| {' | '.join(PROBE_HEAD)} |\n|{'---|' * len(PROBE_HEAD)}")
+    with tempfile.TemporaryDirectory() as top:
+        tool("ceph-fuse", top)
+        try:
+            for each in gib:
+                row = crash_of(int(each * GIB), few, top)
+                print(f"| {' | '.join(map(str, row))} |", flush=True)
+        finally:
+            tool("umount", top)
+
+
 def main():
     parts = {"writes": writes, "anatomy": anatomy, "recovery": recovery}
-    if len(sys.argv) != 2 or sys.argv[1] not in parts:
-        raise SystemExit(__doc__)
-    parts[sys.argv[1]]()
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("part", choices=(*parts, "probe"))
+    parser.add_argument("--gib", default="0.25,4,64")
+    parser.add_argument("--few", action="store_true",
+                        help="a handful of blocks, the rest a hole")
+    parser.add_argument("--mode", default="data",
+                        choices=("data", "fdatasync", "full"))
+    args = parser.parse_args()
+    if args.part == "probe":
+        probe([float(one) for one in args.gib.split(",")], args.few,
+              args.mode)
+    else:
+        parts[args.part]()
 
 
 if __name__ == "__main__":
