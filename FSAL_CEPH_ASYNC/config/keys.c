@@ -168,7 +168,7 @@ const struct casync_key casync_keys[] = {
 	  .words = stable_write_words, .preset = CASYNC_STABLE_DATA,
 	  .change = CASYNC_KEY_LIVE,
 	  .summary = "What is on disk when a stable WRITE or a COMMIT is acknowledged.",
-	  .text = "data: the data. After a crash of the gateway the MDS recovers size and times.\n\nfdatasync: the data, and the size if the write made the file larger.\n\nfull: data, size and times, as FSAL_CEPH does. Each write costs an entry in the journal of the MDS.",
+	  .text = "data: the data. After a crash of the gateway the MDS recovers size and times.\n\nfdatasync: the data, and the size if the write made the file larger.\n\nfull: data, size and times, as FSAL_CEPH does. Each write costs an entry in the journal of the MDS, or shares one with others in flight.",
 	  IN_BOTH(tuning.stable_write) },
 	{ .name = "Promote_Unstable", BOOLEAN, .preset = 1,
 	  .change = CASYNC_KEY_LIVE,
