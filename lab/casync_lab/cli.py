@@ -89,11 +89,13 @@ def _cluster_up(store: str | None, osds: int | None, auth: str | None,
 
 def cmd_cluster(args: argparse.Namespace) -> None:
     """vstart.sh's environment, as far as one small cluster can honour it."""
+    build = vstart.build_dir()      # an unusable one ends it here
     count = {}
     for name, most in (("MON", 3), ("MGR", 1), ("FS", 1), ("MDS", 3),
                        ("OSD", 16)):
         text = os.environ.get(name, "1")
-        if not text.isdigit() or int(text) > most or \
+        if not text.isdigit() or \
+                (int(text) > most and not build) or \
                 (name in ("MON", "OSD", "MDS", "FS") and int(text) < 1):
             raise LabError(f"{name}={text}: this launcher starts at most "
                            f"{most}; set CEPH_BUILD_DIR to a Ceph build "
