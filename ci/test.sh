@@ -44,7 +44,7 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_check.py tests/integration/test_check_parts.py
 	tests/integration/test_alerts.py tests/integration/test_field_bugs.py
 	tests/integration/test_troubleshooting.py
-	tests/integration/test_quoted_figures.py"
+	tests/integration/test_quoted_figures.py tests/integration/test_probe.py"
 
 # Of test_cases.py, over each of the two versions.
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up

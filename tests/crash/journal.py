@@ -381,21 +381,21 @@ class Stat(threading.Thread):
         self.ended = time.monotonic()
 
 
-def ends(size, few):
-    """Where a block is written: at the end of each object up to SIZE, or,
-    FEW, one each time the file has doubled."""
-    if not few:
-        return list(range(OBJECT - BLOCK, size, OBJECT))
-    doubled = [size - BLOCK]
-    while doubled[-1] > OBJECT:
-        doubled.append(doubled[-1] // 2 // BLOCK * BLOCK)
-    return doubled[::-1]
+def places(size, few):
+    """Where a block is written: at the start of each object, for a memstore
+    fills what is before a block; or, FEW, of one object each time the file
+    has doubled.  The last block is the end of SIZE."""
+    starts = range(0, size - BLOCK, OBJECT)
+    if few:
+        starts = [n * OBJECT for n in (0, *(1 << k for k in range(60)))
+                  if n < len(starts)]
+    return [*starts, size - BLOCK]
 
 
 def crash_of(size, few, top):
     """One file grown, its gateway killed and started: a row."""
     file = Gateway("probe")
-    offsets = ends(size, few)
+    offsets = places(size, few)
     grown, _ = measured(file.stable, offsets, 16)
     conn = file.conn
     inode = inode_in_mds(conn, file.handle)
