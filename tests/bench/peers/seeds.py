@@ -25,11 +25,12 @@ def kernel_clients() -> Scenario:
         block = 4 * MIB if bs == "4m" else 4096
         cases.append(Case(
             rw, f"{title}, 64 in flight, direct",
-            (*modes, *CLIENTS, "quiet", "rbd", "rados"),
+            (*modes, *CLIENTS, "quiet", "rbd", "rados",
+             *(("kcephfsnocrc",) if bs == "4m" else ())),
             Fio(IO, rw, bs, 64),
             rbd(rw, bs, 64) +
             rados("write" if "write" in rw else "rand", 64, block), show,
-            quick=(*GATEWAYS, "kcephfs") if rw == "read" else
+            quick=(*GATEWAYS, "kcephfs", "kcephfsnocrc") if rw == "read" else
             ("casync", "kcephfs")))
     return Scenario("S0", "kcephfs against an NFS gateway, in the kernel "
                     "client (Linux, NFSv4.2)", tuple(cases))
@@ -69,7 +70,7 @@ def round_trips() -> Scenario:
 # S1
 
 def large_writes() -> Scenario:
-    who = (*MODES[:1], *CLIENTS, "fuse128", "rbd")
+    who = (*MODES[:1], *CLIENTS, "kcephfsnocrc", "fuse128", "rbd")
     show = ("mib_s", "bytes_per_osd_w", "mean_us")
     cases = [Case(f"write-{bs}-depth-{depth}",
                   f"sequential write, {bs[:-1]} MiB, {depth} in flight, "

@@ -16,7 +16,7 @@ class System:
     fsal: str = ""
     export: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()       # of ceph-fuse, or of librbd
+    options: tuple[str, ...] = ()       # of ceph-fuse, librbd, `lab client`
 
 
 _ALL = (
@@ -42,6 +42,9 @@ _ALL = (
     System("quietasync", "FSAL_CEPH, async = true, debug_client = 0/0",
            "ganesha", "CEPH", ('User_Id = "quiet";',), ("async = true;",)),
     System("kcephfs", "kcephfs, the kernel's CephFS client", "kcephfs"),
+    System("kcephfsnocrc", "kcephfs, nocrc: without checksums, which this "
+           "client has no instruction for", "kcephfs",
+           options=("--opts", "nocrc")),
     System("fuse", "ceph-fuse, on the host", "fuse"),
     System("fuse128", "ceph-fuse, fuse_max_write = 131072", "fuse",
            options=("--fuse_max_write=131072",)),

@@ -103,7 +103,8 @@ class World:
             self.clients.pop(system.name).close()
         if system.name not in self.clients:
             self.say(f"kernel client for {system.name}, {mem}")
-            options = ["--fs", "ceph"] if system.kind != "ganesha" else \
+            options = ["--fs", "ceph", *system.options] \
+                if system.kind != "ganesha" else \
                 ["--name", about_name(system)]
             self.clients[system.name] = KernelClient(options, mem)
         client = self.clients[system.name]
