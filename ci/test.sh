@@ -44,7 +44,9 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_check.py tests/integration/test_check_parts.py
 	tests/integration/test_alerts.py tests/integration/test_field_bugs.py
 	tests/integration/test_troubleshooting.py
-	tests/integration/test_quoted_figures.py tests/integration/test_probe.py"
+	tests/integration/test_quoted_figures.py tests/integration/test_probe.py
+	tests/integration/test_samples.py tests/integration/test_unexport.py
+	tests/integration/test_bad_input.py"
 
 # Of test_cases.py, over each of the two versions.
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up
