@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "await.h"
 #include "clock.h"
@@ -15,6 +16,14 @@
 enum { NOBODY, AWAITED, ANSWERED };
 
 static unsigned int waiting; /* atomic */
+
+/* Ganesha may have been given few workers. */
+static unsigned int await_most(void)
+{
+	uint32_t half = nfs_param.core_param.rpc.ioq_thrd_max / 2;
+
+	return half < CASYNC_AWAIT_MOST ? half : CASYNC_AWAIT_MOST;
+}
 
 static bool await_worth_it(const struct casync_op *op)
 {
@@ -32,8 +41,7 @@ bool casync_await_begin(struct casync_op *op)
 {
 	if (!await_worth_it(op))
 		return false;
-	if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) >
-	    CASYNC_AWAIT_MOST) {
+	if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) > await_most()) {
 		__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
 		return false;
 	}

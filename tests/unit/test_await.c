@@ -16,6 +16,7 @@
 
 #include "await.h"
 #include "clock.h"
+#include "nfs_core.h"
 #include "op.h"
 #include "request.h"
 
@@ -277,6 +278,24 @@ static void only_so_many_wait(void **state)
 	casync_await_end(&ops[0]);
 }
 
+static void half_of_few_workers_wait(void **state)
+{
+	static struct casync_op ops[9];
+	unsigned int i;
+
+	(void)state;
+	nfs_param.core_param.rpc.ioq_thrd_max = 2 * ARRAY_SIZE(ops) - 1;
+	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+		ops[i].exp = &rig.exp;
+		ops[i].kind = CASYNC_OP_READ;
+		assert_int_equal(casync_await_begin(&ops[i]),
+				 i < ARRAY_SIZE(ops) - 1);
+	}
+	for (i = 0; i < ARRAY_SIZE(ops) - 1; i++)
+		casync_await_end(&ops[i]);
+	nfs_param.core_param.rpc.ioq_thrd_max = 200;
+}
+
 static void *answer_at_the_last_moment(void *arg)
 {
 	unsigned int call = *(unsigned int *)arg;
@@ -421,6 +440,7 @@ int main(void)
 		AWAIT_CASE(write_beside_others_does_not),
 		AWAIT_CASE(completion_thread_does_not_wait),
 		AWAIT_CASE(only_so_many_wait),
+		AWAIT_CASE(half_of_few_workers_wait),
 		AWAIT_CASE(answer_and_end_of_the_wait_at_once),
 		AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for),
 	};
