@@ -25,6 +25,8 @@
 #                               and moved by hand; Linux clients' pauses
 # gateways [OPTIONS]            what a second gateway costs and gives; memory of
 #                               the MDS for what gateways know
+# latency [OPTIONS]             where the latency of a READ or WRITE goes, from
+#                               libnfs to the answer, by Little's law
 # metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
 # metrics-cost [OPTIONS]        CPU time with and without the metrics
 # reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
@@ -96,6 +98,9 @@ failover)
 	;;
 gateways)
 	file=tests/bench/gateways.py limit=1800 figures=yes
+	;;
+latency)
+	file=tests/bench/latency_places.py limit=1200 figures=yes
 	;;
 metadata)
 	file=tests/bench/metadata.py limit=5400 figures=yes

@@ -169,7 +169,9 @@ class Reader:
         wanted = text_of(self.results.run(self.name), marker)
         newer = not self.kept and self.results.newer(self.name, marker)
         if newer:
-            raise BadMarkerError(f"results/{newer} is newer than {self.name}")
+            raise BadMarkerError(
+                f"results/{newer} is newer than {self.name}; quote it, or "
+                "take that folder away if it shall not be kept")
         if text != wanted:
             self.wrong.append((self.line, f"{text} is {wanted} in results/"
                                f"{self.name}: <!-- {words} -->"))

@@ -31,7 +31,8 @@ const struct protocol *protocol_of(const struct options *options)
 static void bound_time(const struct options *options)
 {
 	double most_s = SETUP_LIMIT_S + options->warmup_s + options->seconds +
-			2 * options->drain_s + names_limit_s(options);
+			2 * options->drain_s + names_limit_s(options) +
+			2 * options->quiet_ms / 1000;
 
 	(void)alarm((unsigned int)most_s);
 }
@@ -92,6 +93,15 @@ static bool prepare(struct load *load, struct probe *probe)
 	return options->probe_ms == 0 || probe_open(probe);
 }
 
+static void be_quiet(double ms)
+{
+	int64_t ns = (int64_t)(ms * (double)NS_PER_MS);
+	const struct timespec pause = {.tv_sec = ns / NS_PER_S,
+				       .tv_nsec = ns % NS_PER_S};
+
+	nanosleep(&pause, NULL);
+}
+
 static bool run(struct load *load, struct probe *probe)
 {
 	const struct options *options = load->options;
@@ -99,6 +109,7 @@ static bool run(struct load *load, struct probe *probe)
 	double warmup_s = options->count != 0 ? 0 : options->warmup_s;
 	bool good;
 
+	be_quiet(options->quiet_ms);
 	load->window.from_ns = now_ns() + seconds_ns(warmup_s);
 	load->window.to_ns =
 		load->window.from_ns + seconds_ns(options->seconds);
@@ -108,6 +119,7 @@ static bool run(struct load *load, struct probe *probe)
 	good = load_run(load);
 	if (options->probe_ms != 0)
 		probe_finish(probe);
+	be_quiet(options->quiet_ms);
 	return good;
 }
 

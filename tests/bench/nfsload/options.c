@@ -24,6 +24,7 @@ enum {
 	KEY_FILE_SIZE,
 	KEY_WARMUP,
 	KEY_DRAIN,
+	KEY_QUIET,
 	KEY_PROBE_ON,
 	KEY_KEEP_CREATED,
 	KEY_ALLOW_ERRORS,
@@ -66,6 +67,8 @@ static const struct argp_option table[] = {
 	{ "drain", KEY_DRAIN, "S", 0,
 	  "how long the last answers may take, default 30; what is missing "
 	  "then is lost", 0 },
+	{ "quiet", KEY_QUIET, "MS", 0, "send nothing for so long before the "
+	  "load and after it, for who counts at the sockets; default 0", 0 },
 	{ NULL, 0, NULL, 0, "Probe:", 4 },
 	{ "probe", 'g', "MS", 0, "one more connection sends a GETATTR every "
 	  "MS milliseconds, one at a time", 0 },
@@ -263,6 +266,9 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 		break;
 	case KEY_DRAIN:
 		options->drain_s = decimal(state, "drain", arg, MOST_SECONDS);
+		break;
+	case KEY_QUIET:
+		options->quiet_ms = decimal(state, "quiet", arg, 60000);
 		break;
 	case 'g':
 		options->probe_ms = decimal(state, "probe", arg, 60000);

@@ -35,6 +35,7 @@ struct options {
 	double seconds;	 /**< Of measuring, after the warm-up. */
 	double warmup_s; /**< Load that is not counted. */
 	double drain_s;	 /**< How long the last answers may take. */
+	double quiet_ms; /**< Of silence before the load and after it. */
 	uint64_t count;	 /**< End after so many requests; 0 = by time. */
 
 	double probe_ms; /**< Interval of the probe; 0 = none. */
