@@ -163,7 +163,7 @@ def journal_paused() -> Scenario:
     return Scenario(
         "S2-pause", "Writes while the MDS writes no journal "
         "(mds_log_pause); a second after the load it goes on",
-        (Case("stable-write", "stable random write, 4 KiB, 128 in flight",
+        (Case("write", "stable random write, 4 KiB, 128 in flight",
               who, load, (("kcephfs", kernel), ("fuse", kernel)),
               ("per_s", "journal")),), absent=(NO_FILES,))
 
