@@ -43,6 +43,14 @@ static bool finish_all_parts_full(const struct casync_op *op)
 	return true;
 }
 
+static void finish_forget_parts(struct casync_op *op)
+{
+	unsigned int i;
+
+	for (i = 0; i < op->part_count; i++)
+		op->parts[i].result = 0;
+}
+
 /*
  * A short part is repaired.  A read that ends at the known end of the file asks
  * whether the file still ends there.  Over NFSv4 Ganesha asks as well, but may
@@ -58,6 +66,9 @@ static void finish_read(struct casync_op *op)
 		casync_op_end_unblocked(op);
 		return;
 	}
+	/* Zeros may stand for data (repair.c): nothing of it is kept. */
+	if (op->cuts != casync_file_size_cuts(op->obj))
+		finish_forget_parts(op);
 	if (!finish_all_parts_full(op)) {
 		casync_repair(op);
 		return;

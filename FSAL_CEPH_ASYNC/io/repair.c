@@ -29,8 +29,10 @@ enum rest {
  * libcephfs fills in zeros for what the OSD did not have, up to the size that
  * it knows when it looks at the answer.  If another client has truncated the
  * file and writes it anew, the size can arrive between the two, and data come
- * out as zeros.  So zeros at the end are read twice while others truncate the
- * file: when the size has arrived, the data are on the OSDs.
+ * out as zeros.  So zeros at the end are read twice after a truncation: when
+ * the size has arrived, the data up to it are on the OSDs.  The second time may
+ * meet the same race with what was written since, so it reads no more than the
+ * first.
  */
 static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
 			   int64_t offset, char *to, size_t length_bytes)
@@ -38,9 +40,10 @@ static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
 	int64_t rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
 				  length_bytes, to);
 
-	if (rc > 0 && to[rc - 1] == '\0' && casync_file_size_shrunk(op->obj))
+	if (rc > 0 && to[rc - 1] == '\0' &&
+	    casync_file_size_cut_lately(op->obj))
 		rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
-				  length_bytes, to);
+				  (uint64_t)rc, to);
 	return rc;
 }
 

@@ -32,14 +32,17 @@
  * truncation by another client waits for that capability, and delays the
  * MDS' answer.  Then the mount hangs for ever.
  *
- * Returns false if no byte of the request is within the file, or if another
- * client shortens the file: then the known size cannot be used.
+ * Returns false if no byte of the request is within the file, or if somebody
+ * has shortened the file: then the known size cannot be used.
  */
 static bool rw_clamp_to_size(struct casync_op *op)
 {
-	uint64_t size = casync_file_size_hint(op->obj);
+	uint64_t size;
 
-	if (op->offset >= size || casync_file_size_shrunk(op->obj))
+	/* Before the hint is read: a cut from here on counts. */
+	op->cuts = casync_file_size_cuts(op->obj);
+	size = casync_file_size_hint(op->obj);
+	if (op->offset >= size || casync_file_size_doubtful(op->obj))
 		return false;
 	if (op->length_bytes > size - op->offset)
 		op->length_bytes = size - op->offset;

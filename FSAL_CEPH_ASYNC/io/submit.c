@@ -118,7 +118,9 @@ static void submit_parts(struct casync_op *op)
 static bool submit_is_beyond_the_end(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ &&
-	       op->offset + op->length_bytes > casync_file_size_hint(op->obj);
+	       (op->offset + op->length_bytes >
+			casync_file_size_hint(op->obj) ||
+		casync_file_size_doubtful(op->obj));
 }
 
 /* Submit the op that the gate let in, and those that it lets in next. */

@@ -16,7 +16,8 @@
  * An Inode is of one client of the mount (guard.h).  References are counted for
  * each client by itself.
  *
- * The locks are leaves.
+ * The locks are leaves, but for casync_object_table_cut(): it takes the lock of
+ * an object's size, which is a leaf.
  */
 #ifndef CASYNC_OBJECT_TABLE_H
 #define CASYNC_OBJECT_TABLE_H
@@ -57,6 +58,11 @@ bool casync_object_table_enter(struct casync_object_table *table,
 /** Does an object of that file have an Inode of that client? */
 bool casync_object_table_has(struct casync_object_table *table, uint64_t ino,
 			     uint64_t snapid, uint32_t generation);
+
+/** Somebody has shortened the file: tell it to all of its objects
+ * (casync_file_size_cut()). */
+void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
+			     uint64_t snapid);
 
 /** Is an object of that file in the table? */
 bool casync_object_table_has_file(struct casync_object_table *table,

@@ -325,9 +325,16 @@ static void upcalls_inode_released(void *handle, vinodeno_t vino)
 static void upcalls_inode_invalid(void *handle, vinodeno_t vino, int64_t off,
 				  int64_t len)
 {
+	struct casync_upcalls *upcalls = handle;
+
 	(void)off;
-	(void)len;
-	upcalls_queue_inode(handle, INVALIDATE, vino);
+	/* A range: the file was shortened, and what was past its new end is
+	 * gone.  No range: a capability is.  READs in flight must know at once,
+	 * not when the queue is worked off. */
+	if (len > 0)
+		casync_object_table_cut(&upcalls->table, vino.ino.val,
+					vino.snapid.val);
+	upcalls_queue_inode(upcalls, INVALIDATE, vino);
 }
 
 static void upcalls_dentry_invalid(void *handle, vinodeno_t dir,

@@ -7,8 +7,8 @@
 #include "file_size.h"
 #include "object.h"
 
-/* How long after another client's truncation more of them are expected. */
-#define SHRUNK_MS 60000
+/* How long after a truncation more of them are expected. */
+#define CUT_MS 60000
 
 void casync_file_size_init(struct casync_file_size *size)
 {
@@ -48,6 +48,14 @@ static void file_size_lower_locked(struct casync_file_size *size,
 		size->written_end = size_bytes;
 }
 
+static void file_size_is_now_locked(struct casync_object *obj,
+				    uint64_t size_bytes)
+{
+	casync_file_size_set(obj, size_bytes);
+	file_size_lower_locked(&obj->size, size_bytes);
+	__atomic_store_n(&obj->size.hint_stale, false, __ATOMIC_RELAXED);
+}
+
 uint64_t casync_file_size_generation(struct casync_object *obj)
 {
 	struct casync_file_size *size = &obj->size;
@@ -71,8 +79,7 @@ void casync_file_size_seen(struct casync_object *obj, uint64_t size_bytes,
 		if (size_bytes < file_size_known_end_locked(obj))
 			__atomic_store_n(&size->shrunk_ns, casync_now_ns(),
 					 __ATOMIC_RELAXED);
-		casync_file_size_set(obj, size_bytes);
-		file_size_lower_locked(size, size_bytes);
+		file_size_is_now_locked(obj, size_bytes);
 	}
 	pthread_mutex_unlock(&size->lock);
 }
@@ -84,8 +91,7 @@ void casync_file_size_truncated(struct casync_object *obj, uint64_t size_bytes)
 	pthread_mutex_lock(&size->lock);
 	size->truncated = true;
 	size->generation++;
-	casync_file_size_set(obj, size_bytes);
-	file_size_lower_locked(size, size_bytes);
+	file_size_is_now_locked(obj, size_bytes);
 	pthread_mutex_unlock(&size->lock);
 }
 
@@ -102,13 +108,41 @@ void casync_file_size_written(struct casync_object *obj, uint64_t end_bytes)
 	pthread_mutex_unlock(&size->lock);
 }
 
-bool casync_file_size_shrunk(struct casync_object *obj)
+void casync_file_size_cut(struct casync_object *obj)
 {
-	uint64_t shrunk_ns =
-		__atomic_load_n(&obj->size.shrunk_ns, __ATOMIC_RELAXED);
+	struct casync_file_size *size = &obj->size;
 
-	return shrunk_ns != 0 &&
-	       casync_now_ns() - shrunk_ns < SHRUNK_MS * CASYNC_NS_PER_MS;
+	pthread_mutex_lock(&size->lock);
+	size->generation++;
+	__atomic_store_n(&size->hint_stale, true, __ATOMIC_RELAXED);
+	__atomic_store_n(&size->cut_ns, casync_now_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&size->cuts, size->cuts + 1, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&size->lock);
+}
+
+uint32_t casync_file_size_cuts(const struct casync_object *obj)
+{
+	return __atomic_load_n(&obj->size.cuts, __ATOMIC_ACQUIRE);
+}
+
+static bool file_size_lately(const uint64_t *at_ns)
+{
+	uint64_t then_ns = __atomic_load_n(at_ns, __ATOMIC_RELAXED);
+
+	return then_ns != 0 &&
+	       casync_now_ns() - then_ns < CUT_MS * CASYNC_NS_PER_MS;
+}
+
+bool casync_file_size_doubtful(const struct casync_object *obj)
+{
+	return __atomic_load_n(&obj->size.hint_stale, __ATOMIC_RELAXED) ||
+	       file_size_lately(&obj->size.shrunk_ns);
+}
+
+bool casync_file_size_cut_lately(const struct casync_object *obj)
+{
+	return file_size_lately(&obj->size.cut_ns) ||
+	       file_size_lately(&obj->size.shrunk_ns);
 }
 
 bool casync_file_size_grown(struct casync_object *obj, uint64_t end_bytes)

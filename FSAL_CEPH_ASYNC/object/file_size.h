@@ -37,6 +37,10 @@ struct casync_file_size {
 	/** When another client was last seen to have shortened the file;
 	 * CLOCK_MONOTONIC; 0: never (atomic). */
 	uint64_t shrunk_ns;
+	/** When anybody was last told to have shortened it (atomic). */
+	uint64_t cut_ns;
+	uint32_t cuts;	 /**< How often that was (atomic). */
+	bool hint_stale; /**< Cut since the hint was right (atomic). */
 	/** Counts writes and truncations: a size is old if it was asked for
 	 * before one of them and arrives after it. */
 	uint64_t generation;
@@ -73,10 +77,24 @@ void casync_file_size_truncated(struct casync_object *obj, uint64_t size_bytes);
 void casync_file_size_written(struct casync_object *obj, uint64_t end_bytes);
 
 /**
- * Has another client shortened the file in the last minute?  Then it is likely
- * to happen again, and the hint must not be used.
+ * libcephfs has been told that somebody shortened the file: another client, or
+ * we.  The hint is not used until a size comes from Ceph.
  */
-bool casync_file_size_shrunk(struct casync_object *obj);
+void casync_file_size_cut(struct casync_object *obj);
+
+/** How often the file was cut.  A READ during which this changes may have got
+ * zeros for data (repair.c). */
+uint32_t casync_file_size_cuts(const struct casync_object *obj);
+
+/**
+ * Must the hint not be used?  The file was cut since it was right, or another
+ * client has shortened the file in the last minute, and is likely to do so
+ * again.
+ */
+bool casync_file_size_doubtful(const struct casync_object *obj);
+
+/** Was the file cut or shortened by anybody in the last minute? */
+bool casync_file_size_cut_lately(const struct casync_object *obj);
 
 /** Is @p end_bytes past the size that the MDS has journaled? */
 bool casync_file_size_grown(struct casync_object *obj, uint64_t end_bytes);

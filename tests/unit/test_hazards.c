@@ -140,6 +140,91 @@ static void zeros_that_stay_are_read_twice_only(void **state)
 	free_io(io);
 }
 
+/* The data of object 0 are not on the OSD yet; they come before it is asked
+ * again. */
+static void write_object_0(enum fake_blocking which)
+{
+	uint64_t i;
+
+	for (i = 0; which == FAKE_READ && i < OBJ; i++)
+		fake.objects[0][i] = fake_byte(i);
+}
+
+/* libcephfs learns of a truncation and of a new size while a READ is in flight:
+ * it has filled in zeros up to that. */
+static void what_a_truncate_overtook_is_read_again(void **state)
+{
+	struct io *io = new_io(0, OBJ);
+
+	(void)state;
+	fake.plan.when = FAKE_LATER;
+	memset(fake.objects[0], 0, OBJ);
+	in_blocking = write_object_0;
+	start_read(io);
+	casync_file_size_cut(rig.obj);
+	fake_complete_in_order();
+	settle(io);
+	check_ok(io, OBJ);
+	check_bytes_read(io, OBJ);
+	free_io(io);
+}
+
+/* From the truncation on, until a size comes from Ceph. */
+static void a_size_from_before_a_truncate_is_not_used(void **state)
+{
+	struct io *first = new_io(0, 100), *second = new_io(0, 100);
+
+	(void)state;
+	casync_file_size_cut(rig.obj);
+	start_read(first);
+	assert_true(rig_wait(&first->came));
+	assert_int_equal(fake.call_count, 0);
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 1);
+	start_read(second);
+	settle(second);
+	check_ok(first, 100);
+	check_ok(second, 100);
+	assert_int_equal(fake.call_count, 1);
+	free_io(first);
+	free_io(second);
+}
+
+/* The file has grown again when it is read for the second time, and the data
+ * are there for the third. */
+static void grow_again(enum fake_blocking which)
+{
+	if (which != FAKE_READ)
+		return;
+	switch (fake_blocking_count(FAKE_READ)) {
+	case 1:
+		fake.size_bytes = 10;
+		break;
+	case 2:
+		fake.size_bytes = 50;
+		memset(fake.objects[0] + 10, 0, 40);
+		break;
+	default:
+		write_object_0(which);
+	}
+}
+
+static void the_second_time_reads_no_more_than_the_first(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	(void)state;
+	casync_file_size_cut(rig.obj);
+	fake.zero_reads = 1;
+	io->arg.iov_count = 1;
+	io->iov[0].iov_len = 100;
+	in_blocking = grow_again;
+	start_read(io);
+	settle(io);
+	check_ok(io, 50);
+	check_bytes_read(io, 50);
+	free_io(io);
+}
+
 static void growth_by_others_and_own_truncates_do_not(void **state)
 {
 	struct io *io = new_io(0, 100);
@@ -266,6 +351,9 @@ int main(void)
 		CASE(after_a_truncate_by_others_reads_block),
 		CASE(zeros_are_read_twice_while_others_truncate),
 		CASE(zeros_that_stay_are_read_twice_only),
+		CASE(what_a_truncate_overtook_is_read_again),
+		CASE(a_size_from_before_a_truncate_is_not_used),
+		CASE(the_second_time_reads_no_more_than_the_first),
 		CASE(growth_by_others_and_own_truncates_do_not),
 		CASE(new_file_is_journaled_before_stable_data),
 		CASE(new_file_is_journaled_before_unstable_data),

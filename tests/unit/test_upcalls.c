@@ -194,6 +194,11 @@ static void invalidate_inode(uint64_t ino)
 	fake.callbacks.ino_cb(fake.callbacks.handle, vino_of(ino), 0, 0);
 }
 
+static void cut_inode(uint64_t ino)
+{
+	fake.callbacks.ino_cb(fake.callbacks.handle, vino_of(ino), 100, 900);
+}
+
 static void invalidate_dentry(uint64_t ino)
 {
 	fake.callbacks.dentry_cb(fake.callbacks.handle, vino_of(ino),
@@ -272,6 +277,41 @@ static void check_kind(void **state)
 	assert_false(casync_upcalls_on_thread());
 	/* None before Ganesha has set the export up. */
 	assert_int_equal(ready_waits, EXPORTS);
+}
+
+/* READs in flight must know of a truncation at once: not by the queue, which
+ * stands still here. */
+static void truncation_is_told_to_the_file_at_once(void **state)
+{
+	static struct casync_object objs[3];
+	unsigned int i;
+
+	(void)state;
+	memset(objs, 0, sizeof(objs));
+	for (i = 0; i < 3; i++) {
+		objs[i].id.ino = INO + i / 2;
+		objs[i].id.snapid = CEPH_NOSNAP;
+		casync_file_size_init(&objs[i].size);
+		(void)casync_object_table_enter(&upcalls->table, &objs[i]);
+	}
+	close_gate();
+	libcephfs_calls(invalidate_inode, 2);
+	assert_true(rig_wait(&begun));
+	for (i = 0; i < 3; i++)
+		assert_int_equal(casync_file_size_cuts(&objs[i]), 0);
+	libcephfs_calls(cut_inode, 1);
+	assert_int_equal(casync_file_size_cuts(&objs[0]), 1);
+	assert_int_equal(casync_file_size_cuts(&objs[1]), 1);
+	assert_int_equal(casync_file_size_cuts(&objs[2]), 0);
+	assert_true(casync_file_size_doubtful(&objs[0]));
+	assert_false(casync_file_size_doubtful(&objs[2]));
+	open_gate();
+	settle();
+	check_heard(0, INVALIDATE, 3);
+	for (i = 0; i < 3; i++) {
+		(void)casync_object_table_leave(&upcalls->table, &objs[i]);
+		casync_file_size_destroy(&objs[i].size);
+	}
 }
 
 /* libcephfs' threads must get away while an upcall takes its time. */
@@ -568,6 +608,7 @@ static void modes_are_not_masked_again(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 static const struct CMUnitTest plain_tests[] = {
+	CASE(truncation_is_told_to_the_file_at_once),
 	CASE(callback_does_not_wait_for_an_upcall),
 	CASE(events_are_told_in_their_order),
 	CASE(releases_are_counted_by_what_came_of_them),
