@@ -113,8 +113,8 @@ struct casync_part_array {
 
 /**
  * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
- * (Max_Inflight's default) take at most 8 MiB; at present an op has 984 bytes,
- * and they take 7.7 MiB.  More parts and iovecs come on top (pool.h).
+ * (Max_Inflight's default) take at most 8 MiB; at present an op has 1008 bytes,
+ * and they take 7.9 MiB.  More parts and iovecs come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
@@ -154,10 +154,10 @@ struct casync_op {
 	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
-	uint32_t cuts; /**< Of the file, when a READ came (file_size.h). */
 	/** A WRITE that was announced to the read cache. */
 	bool announced;
 	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
+	uint32_t cuts; /**< Of the file, when a READ came (file_size.h). */
 
 	/** Of a READ for the read cache (read_cache.h), or NULL. */
 	struct casync_fill *fill;

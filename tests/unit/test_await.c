@@ -18,6 +18,7 @@
 #include "clock.h"
 #include "nfs_core.h"
 #include "op.h"
+#include "read_here.h"
 #include "request.h"
 
 #define NEVER UINT64_MAX
@@ -29,6 +30,7 @@ static int up(void **state)
 	int rc = request_up(state);
 
 	rig.exp.await_not_before_ns = 0;
+	casync_read_here_few = 0;
 	return rc;
 }
 
