@@ -29,7 +29,7 @@ static bool await_worth_it(const struct casync_op *op)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
-	if (op->kind == CASYNC_OP_WRITE && op->entry.others != 0)
+	if (op->kind == CASYNC_OP_WRITE && !op->entry.alone)
 		return false;
 	/* A completion thread must not wait: it answers other ops too. */
 	return !casync_on_completion_thread() &&

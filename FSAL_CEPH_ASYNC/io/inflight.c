@@ -53,7 +53,7 @@ static void inflight_add_locked(struct casync_inflight *set,
 {
 	entry->since_ns = casync_now_ns();
 	glist_add_tail(&set->entries, &entry->link);
-	entry->others = set->ops;
+	entry->alone = set->ops == 0;
 	set->ops++;
 	if (set->peak_ops < set->ops)
 		set->peak_ops = set->ops;

@@ -38,9 +38,9 @@ struct casync_inflight_entry {
 	 * or refused, on any thread, with no lock held.  It must not block. */
 	void (*called)(struct casync_inflight_entry *entry);
 	struct casync_inflight_entry *next_called; /**< inflight.c's. */
-	int refused;	 /**< -EAGAIN or -ESHUTDOWN; 0: it was let in. */
-	uint32_t others; /**< How many were in when it was let in. */
-	bool reported;	 /**< The visitor sets it, the owner reads it later. */
+	int refused;   /**< -EAGAIN or -ESHUTDOWN; 0: it was let in. */
+	bool alone;    /**< It was the only entry when it was let in. */
+	bool reported; /**< The visitor sets it, the owner reads it later. */
 };
 
 struct casync_inflight {

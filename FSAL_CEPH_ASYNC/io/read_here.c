@@ -13,23 +13,15 @@
 #include "read_here.h"
 #include "repair.h"
 
-unsigned int casync_read_here_few = CASYNC_READ_HERE_FEW;
-
 /* Of the mount's workers only every second one may be kept. */
 #define HALF 2
-
-static bool read_here_is_large(const struct casync_op *op)
-{
-	return op->length_bytes >= CASYNC_READ_HERE_BYTES;
-}
 
 bool casync_read_here_begin(const struct casync_op *op)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
 	return op->kind == CASYNC_OP_READ && op->part_count == 1 &&
-	       (read_here_is_large(op) ||
-		op->entry.others < casync_read_here_few) &&
+	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
 	       !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED) &&
@@ -38,10 +30,8 @@ bool casync_read_here_begin(const struct casync_op *op)
 
 void casync_read_here(struct casync_op *op)
 {
-	uint64_t may_take_ms = read_here_is_large(op) ? CASYNC_READ_HERE_MS
-						      : CASYNC_AWAIT_MS;
 	uint64_t now_ns = casync_now_ns();
-	uint64_t late_ns = now_ns + may_take_ms * CASYNC_NS_PER_MS;
+	uint64_t late_ns = now_ns + CASYNC_READ_HERE_MS * CASYNC_NS_PER_MS;
 
 	op->parts[0].result = casync_repair_part(op, &op->parts[0]);
 	casync_callers_leave(casync_object_mount(op->obj));

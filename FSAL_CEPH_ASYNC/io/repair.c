@@ -111,28 +111,12 @@ static bool repair_pool_is_gone(const struct casync_op *op)
 	       -ENOENT;
 }
 
-/* A hole is zeros from its first byte to its last. */
-static bool repair_may_be_hole(const struct casync_part *part, int64_t have)
-{
-	const struct iovec *iov = part->io.iov;
-	size_t last = (size_t)have - 1;
-
-	if (((const char *)iov->iov_base)[0] != '\0')
-		return false;
-	for (; last >= iov->iov_len; iov++)
-		last -= iov->iov_len;
-	return ((const char *)iov->iov_base)[last] == '\0';
-}
-
 int64_t casync_repair_part(const struct casync_op *op,
 			   const struct casync_part *part)
 {
 	int64_t have = repair_part(op, part);
 
-	return have > 0 && repair_may_be_hole(part, have) &&
-			       repair_pool_is_gone(op)
-		       ? -EIO
-		       : have;
+	return have > 0 && repair_pool_is_gone(op) ? -EIO : have;
 }
 
 static enum rest repair_fetch_parts(struct casync_op *op)

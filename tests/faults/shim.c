@@ -12,7 +12,6 @@
 
 #include "events.h"
 #include "pending.h"
-#include "read_here.h"
 #include "shim.h"
 
 #define RULES_FILE "rules"
@@ -125,8 +124,6 @@ static void *shim_thread(void *unused)
 /* The plugin is being loaded; Ganesha has become a daemon by then. */
 __attribute__((constructor)) static void shim_start(void)
 {
-	/* Small READs go the way that the rules are about. */
-	casync_read_here_few = 0;
 	fault_events_open();
 	watch_fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK);
 	if (watch_fd < 0 || fault_pending_fd() < 0 ||

@@ -18,7 +18,6 @@
 #include "clock.h"
 #include "nfs_core.h"
 #include "op.h"
-#include "read_here.h"
 #include "request.h"
 
 #define NEVER UINT64_MAX
@@ -30,7 +29,6 @@ static int up(void **state)
 	int rc = request_up(state);
 
 	rig.exp.await_not_before_ns = 0;
-	casync_read_here_few = 0;
 	return rc;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * READs by a blocking call: which ones, how many at once, and what comes
+ * Large READs by a blocking call: which ones, how many at once, and what comes
  * of their answers.
  */
 #include "config.h"
@@ -42,7 +42,6 @@ static int up(void **state)
 			      casync_file_size_generation(rig.obj));
 	rig.obj->object_span = OBJECT;
 	rig.exp.await_not_before_ns = 0;
-	casync_read_here_few = CASYNC_READ_HERE_FEW;
 	*inside() = 0;
 	return rc;
 }
@@ -99,17 +98,10 @@ static void large_read_is_blocking(void **state)
 	assert_true(reads_here(OBJECT, OBJECT));
 }
 
-static void smaller_read_is_while_few_are_in_flight(void **state)
+static void smaller_read_is_not(void **state)
 {
 	(void)state;
-	assert_true(reads_here(0, LARGE - 1));
-	assert_true(reads_here(0, 1));
-	rig.exp.inflight.ops += CASYNC_READ_HERE_FEW - 1;
-	assert_true(reads_here(0, 4096));
-	rig.exp.inflight.ops++;
-	assert_false(reads_here(0, 4096));
-	assert_true(reads_here(0, LARGE));
-	rig.exp.inflight.ops -= CASYNC_READ_HERE_FEW;
+	assert_false(reads_here(0, LARGE - 1));
 }
 
 /* Two calls, one after the other, would take longer. */
@@ -180,26 +172,6 @@ static void slow_read_makes_the_export_pause(void **state)
 	assert_true(reads_here(0, LARGE));
 }
 
-static void be_slow_for_a_small_one(enum fake_blocking which)
-{
-	const struct timespec pause = {.tv_nsec = (CASYNC_AWAIT_MS + 20) *
-						  1000000L};
-
-	if (which == FAKE_READ)
-		nanosleep(&pause, NULL);
-}
-
-static void small_read_may_take_less_time(void **state)
-{
-	(void)state;
-	assert_true(CASYNC_AWAIT_MS + 20 < CASYNC_READ_HERE_MS);
-	rig.exp.await_not_before_ns = 0;
-	fake.hook = be_slow_for_a_small_one;
-	assert_true(reads_here(0, 4096));
-	fake.hook = NULL;
-	assert_true(rig.exp.await_not_before_ns > 0);
-}
-
 static void error_is_answered(void **state)
 {
 	struct io *io = large_io(0, LARGE);
@@ -221,22 +193,18 @@ static void deleted_pool_is_an_error(void **state)
 
 	(void)state;
 	fake.pool_is_gone = true;
-	fake.zero_reads = 1;
 	start_read(io);
 	assert_true(rig_wait(&io->came));
 	check_error(io, ERR_FSAL_IO);
 	free_large_io(io);
-	/* Data are no hole: nobody asks for the pool. */
-	assert_true(reads_here(0, LARGE));
 }
 
 static const struct CMUnitTest tests[] = {
 	HERE_CASE(large_read_is_blocking),
-	HERE_CASE(smaller_read_is_while_few_are_in_flight),
+	HERE_CASE(smaller_read_is_not),
 	HERE_CASE(read_of_two_objects_is_not),
 	HERE_CASE(half_of_the_mounts_room_is_enough),
 	HERE_CASE(slow_read_makes_the_export_pause),
-	HERE_CASE(small_read_may_take_less_time),
 	HERE_CASE(error_is_answered),
 	HERE_CASE(deleted_pool_is_an_error),
 };
