@@ -27,6 +27,9 @@ from peers.world import POOL, World, fuse_of
 # The last requests of a load that waits for the journal begin at its end.
 PAUSED_LONGER_S = 1.5
 BEFORE_PAUSE_S = 0.5
+# What rados bench reads: as large as the other systems' file.  Without a bound
+# objects of 1 MiB filled a third of the cluster.
+READ_BYTES = 256 * MIB
 STAGES = ("queued", "libcephfs", "handover", "finish")
 SERIES = re.compile(r'^ceph_async__latency_us_(sum|count)\{(.*)\} (\S+)$')
 
@@ -319,7 +322,8 @@ def _rados_objects(load: Rados) -> None:
     seen = _local(["rados", "-p", POOL, "ls", "-N", apart])
     if not seen.strip():
         _local(["rados", "bench", "-p", POOL, "-N", apart, "2", "write",
-                "-b", str(load.block), "-t", "16", "--no-cleanup"])
+                "-b", str(load.block), "-t", "16", "--no-cleanup",
+                "--max-objects", str(READ_BYTES // load.block)])
 
 
 def _namespace(load: Rados) -> str:
