@@ -165,6 +165,8 @@ static void what_a_truncate_overtook_is_read_again(void **state)
 	fake_complete_in_order();
 	settle(io);
 	check_ok(io, OBJ);
+	/* Also if it was not asked again. */
+	write_object_0(FAKE_READ);
 	check_bytes_read(io, OBJ);
 	free_io(io);
 }
