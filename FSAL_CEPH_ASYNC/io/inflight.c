@@ -133,7 +133,7 @@ static void inflight_serve_line_locked(struct casync_inflight *set,
 		    !inflight_has_room_locked(set, first->bytes))
 			return;
 		inflight_leave_line_locked(set, first,
-					   set->closed ? -ESHUTDOWN : 0);
+					   set->closed ? -ECANCELED : 0);
 		*called = first;
 		called = &first->next_called;
 	}
@@ -179,7 +179,7 @@ static int inflight_enter_locked(struct casync_inflight *set,
 		    inflight_has_room_locked(set, entry->bytes);
 
 	if (set->closed)
-		return -ESHUTDOWN;
+		return -ECANCELED;
 	if ((!room && set->waiting >= CASYNC_MAX_WAITING) ||
 	    !inflight_take_of_all_locked(set, entry->bytes))
 		return -EAGAIN;

@@ -38,7 +38,7 @@ struct casync_inflight_entry {
 	 * or refused, on any thread, with no lock held.  It must not block. */
 	void (*called)(struct casync_inflight_entry *entry);
 	struct casync_inflight_entry *next_called; /**< inflight.c's. */
-	int refused;   /**< -EAGAIN or -ESHUTDOWN; 0: it was let in. */
+	int refused;   /**< -EAGAIN or -ECANCELED; 0: it was let in. */
 	bool alone;    /**< It was the only entry when it was let in. */
 	bool reported; /**< The visitor sets it, the owner reads it later. */
 };
@@ -92,7 +92,8 @@ void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes);
  *
  * @return 0: it is in; -EINPROGRESS: it is queued, the caller no longer owns
  *	   it, and `called` will be called; -EAGAIN: the queue is full, or all
- *	   sets together have too much; -ESHUTDOWN: the set is closed.
+ *	   sets together have too much; -ECANCELED: the set is closed.
+ *	   (ESHUTDOWN would be taken for Ceph's EBLOCKLISTED: session.h.)
  */
 int casync_inflight_enter(struct casync_inflight *set,
 			  struct casync_inflight_entry *entry, uint64_t bytes);

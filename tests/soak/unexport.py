@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,6 +37,8 @@ PATIENCE_S = 90
 GONE_S = 0.5            # how long the export is away
 GROWTH_KIB = 48 * 1024
 GROWTH_FDS = 30
+# An export that goes must not look like the loss of the session it shares.
+LOST = re.compile(r"CephFS session is lost")
 
 
 def export_block(fsal: str, mount: str) -> str:
@@ -216,7 +219,9 @@ def run(args: argparse.Namespace) -> list[str]:
     finally:
         kept.end()
         going.end()
-    return complaints + [f"log: {line}" for line in bad_lines(logs)[:20]]
+    bad = [line for log in logs for line in log.matching(LOST)]
+    return complaints + [f"log: {line}"
+                         for line in (bad + bad_lines(logs))[:20]]
 
 
 def main() -> int:

@@ -596,6 +596,31 @@ static void io_that_shows_the_loss_is_delayed(void **state)
 	sem_destroy(&answered);
 }
 
+/* Its requests are refused with an error that no lost session gives: exports
+ * that share the mount go on. */
+static void io_of_a_removed_export_is_no_loss(void **state)
+{
+	struct io *io = new_io(0, 100);
+	int writes;
+
+	(void)state;
+	sem_init(&answered, 0, 0);
+	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
+	for (writes = 0; writes < 2; writes++) {
+		start_io(io, writes != 0);
+		assert_true(rig_wait(&answered));
+		assert_int_equal(io_status.major, ERR_FSAL_DELAY);
+		assert_false(casync_session_error(io_status.minor));
+		assert_int_equal(casync_session_state(&stub_mount.session),
+				 CASYNC_SESSION_SERVES);
+	}
+	assert_int_equal(fake.call_count, 0);
+	stop_threads();
+	check_outside();
+	free_io(io);
+	sem_destroy(&answered);
+}
+
 /* --- locks */
 
 static fsal_status_t lock_range(fsal_lock_op_t op, uint64_t start,
@@ -780,6 +805,7 @@ static const struct CMUnitTest plain_tests[] = {
 	GUARDED_CASE(io_leaves_when_it_is_answered),
 	GUARDED_CASE(io_without_a_client_is_delayed),
 	GUARDED_CASE(io_that_shows_the_loss_is_delayed),
+	GUARDED_CASE(io_of_a_removed_export_is_no_loss),
 	GUARDED_CASE(full_mount_asks_to_retry),
 	GUARDED_CASE(unlock_without_a_client_drops_the_record),
 	GUARDED_CASE(unlock_without_a_client_ends_the_loss_of_a_lock),
