@@ -22,9 +22,11 @@ LOCAL_MIB = 2048
 # User-mode Linux misses the interrupt of a packet now and then, of one in a
 # thousand where nothing else comes.  The packet is seen when the sender's TCP
 # probes for its loss: 200 ms later by default, which was the p99 of buffered
-# reads.  The routes at both ends make it probe earlier.
+# reads.  The routes at both ends make it probe earlier.  A tap device that a
+# former client has left has such a route already.
 EARLY_PROBES = (
-    "set -e; ip route show | sed 's/ linkdown//; s/$/ rto_min 30ms/' | "
+    "set -e; ip route show | sed -E 's/ linkdown//; "
+    "s/ rto_min (lock )?[0-9a-z]+//; s/$/ rto_min 30ms/' | "
     "grep -E 'dev {device}( |$)' | "
     "while read -r route; do ip route replace $route; done")
 
