@@ -308,7 +308,7 @@ def measured(plan, runs, monkeypatch):
         Runner, "_one", lambda _self, scenario, case, name, number:
         asked.append((scenario.name, case.name, name, number)))
     going_on.run()
-    assert sum(going_on.done.values()) == plan.count()
+    assert going_on.made_of_plan() == plan.count()
     return asked
 
 
@@ -329,6 +329,17 @@ def test_runs_of_scenarios_that_are_not_asked_for_are_kept():
     plan, runs = cut_plan()
     plan.scenarios = plan.scenarios[1:]
     assert runner.whole_rounds(runs, plan) == runs
+
+
+def test_progress_of_a_piece_counts_only_the_piece():
+    plan, runs = cut_plan()
+    plan.scenarios = plan.scenarios[1:]
+    kept = [run for run in runs if run["scenario"] == "S2"]
+    mine = [run for run in runs if run["scenario"] != "S2"]
+    assert kept and len(mine) == plan.count()
+    piece = Runner(plan, None, lambda _text: None, lambda _runs: None,
+                   [*kept, *mine[:len(mine) // 2]])
+    assert 0 < piece.made_of_plan() <= len(mine) // 2
 
 
 def test_what_a_resumed_run_keeps_and_refuses(tmp_path):

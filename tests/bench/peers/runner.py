@@ -77,6 +77,12 @@ class Runner:
         worlds = {scenario.env for scenario in self.plan.scenarios}
         return left + len(worlds - self.worlds) * WORLD_S
 
+    def made_of_plan(self) -> int:
+        """A piece of a run has the runs of the other pieces too."""
+        return sum(self.done.get((scenario.name, case.name), 0)
+                   for scenario in self.plan.scenarios
+                   for case in scenario.cases)
+
     def elapsed_s(self) -> float:
         return time.monotonic() - self.began
 
@@ -195,7 +201,7 @@ class Runner:
                           "figures": found})
         shown = "  ".join(f"{key} {found[key]:.4g}" for key in
                           (*case.show, "cpu_us") if key in found)
-        self.say(f"[{sum(self.done.values())}/{self.plan.count()}, "
+        self.say(f"[{self.made_of_plan()}/{self.plan.count()}, "
                  f"{_minutes(self.left_s())} left] {scenario.name} "
                  f"{case.name} round {number + 1} {name}: {shown}"
                  f"  others {found['others_cpus']:.2f} CPUs")
