@@ -66,6 +66,7 @@ static void gate_begin_stream(struct casync_gate *gate,
 	stream->piece = op->gather.piece;
 	stream->calls = 0;
 	stream->queued_bytes = 0;
+	casync_pace_new_piece(&stream->pace);
 }
 
 /* The stream whose window the op is in. */
@@ -107,6 +108,7 @@ static struct casync_stream *gate_make_stream(struct casync_gate *gate,
 		worst->hits--;
 		return NULL;
 	}
+	casync_pace_init(&worst->pace);
 	gate_begin_stream(gate, worst, op);
 	worst->next = op->offset + op->length_bytes;
 	worst->gaps_bytes = 0;
@@ -186,7 +188,7 @@ static bool gate_must_wait(struct casync_gate *gate, const struct casync_op *op)
 	if (gate_is_held(gate, op))
 		return true;
 	return stream != NULL && stream->hits >= STREAM_HITS &&
-	       stream->calls >= CASYNC_GATE_CALLS &&
+	       stream->calls >= stream->pace.calls &&
 	       stream->queued_bytes < op->gather.max_bytes;
 }
 
@@ -470,6 +472,15 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 	return next;
 }
 
+/* What a call took; 0: not known, as without metrics.  An error can come sooner
+ * than the OSD could answer. */
+static uint64_t gate_call_ns(const struct casync_op *op)
+{
+	if (op->parts[0].result <= 0 || op->answered_ns <= op->submitted_ns)
+		return 0;
+	return op->answered_ns - op->submitted_ns;
+}
+
 /* Returns whether it was counted. */
 static bool gate_uncount_call(struct casync_gate *gate, struct casync_op *op)
 {
@@ -479,8 +490,10 @@ static bool gate_uncount_call(struct casync_gate *gate, struct casync_op *op)
 		return false;
 	op->gather.counted = false;
 	stream = gate_stream_of(gate, op);
-	if (stream != NULL)
+	if (stream != NULL) {
 		stream->calls--;
+		casync_pace_learn(&stream->pace, gate_call_ns(op));
+	}
 	return true;
 }
 

@@ -12,11 +12,10 @@
  * that has submitted takes the next request from the queue.
  *
  * Streams.  Small writes that continue each other cost one OSD operation each.
- * They are in one object, so the OSD does them one after the other.  If a
- * stream has CASYNC_GATE_CALLS calls in flight, its next write is queued.  When
- * one of the calls is answered, the queued adjacent writes go together in one
- * call (gather.h).  No write waits if its stream has fewer calls in flight.  No
- * write waits for a time.  No write waits if its stream has moved on to another
+ * If a stream has as many calls in flight as its pace allows (pace.h: 8 at
+ * first), its next write is queued.  When one of the calls is answered, the
+ * queued adjacent writes go together in one call (gather.h).  No write waits if
+ * its stream has fewer calls in flight.  No write waits for a time.  No write waits if its stream has moved on to another
  * object, or has a full call's worth of bytes queued.
  *
  * Order.  WRITEs that overlap reach libcephfs in the order of their arrival.
@@ -41,6 +40,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "pace.h"
+
 struct casync_op;
 
 /**
@@ -49,14 +50,6 @@ struct casync_op;
  * (RPC_Ioq_ThrdMax).
  */
 #define CASYNC_GATE_THREADS 4
-
-/**
- * Calls of one stream in flight before its next write is queued.  With more,
- * the calls are smaller.  With fewer, a write waits longer.  Compared with 8,
- * 4 make 64 writes in flight 20 % faster on a fast backend, and up to 30 %
- * slower on a backend that takes 0 to 100 ms.
- */
-#define CASYNC_GATE_CALLS 8
 
 /** Streams of one file that the gate follows. */
 #define CASYNC_GATE_STREAMS 2
@@ -70,6 +63,7 @@ struct casync_stream {
 	uint64_t queued_bytes;
 	uint64_t gaps_bytes; /**< Not written yet before `next`. */
 	unsigned int hits;   /**< Rises with writes that continue it. */
+	struct casync_pace pace;
 };
 
 /** Embedded in the object. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -470,6 +471,115 @@ static void long_queue_that_is_blocked_lets_others_pass(void **state)
 	assert_null(answer(&queue[199]));
 }
 
+/* --- streams: how many calls, by what they take */
+
+static unsigned int began;
+
+static void begin_stream(void)
+{
+	memset(queue, 0, sizeof(queue));
+	began = 0;
+}
+
+/* The next write of the stream. */
+static struct casync_op *stream_write(void)
+{
+	struct casync_op *op = &queue[began];
+
+	op->exp = &exp;
+	op->kind = CASYNC_OP_WRITE;
+	op->offset = began++ * 10U;
+	op->length_bytes = 10;
+	op->parts = op->own_parts;
+	op->gather.max_bytes = 10000;
+	return enter(op);
+}
+
+/* As many writes as go at once; returns how many. */
+static unsigned int stream_fill(void)
+{
+	struct casync_op *op = stream_write();
+	unsigned int went = 0;
+
+	for (; op != NULL; op = stream_write()) {
+		went++;
+		assert_null(next(op));
+	}
+	return went;
+}
+
+static struct casync_op *answer_after(struct casync_op *op, int64_t result,
+				      uint64_t us)
+{
+	op->submitted_ns = 1;
+	op->answered_ns = 1 + us * 1000;
+	op->parts[0].result = result;
+	return answer(op);
+}
+
+/* The calls FROM to TO; and the one that the first answer lets in, of which
+ * nothing can be learned. */
+static void answer_all(unsigned int from, unsigned int to, int64_t result,
+		       uint64_t us)
+{
+	struct casync_op *waited = NULL;
+	struct casync_op *now;
+
+	for (; from < to; from++) {
+		now = answer_after(&queue[from], result, us);
+		if (now == NULL)
+			continue;
+		assert_null(waited);
+		waited = now;
+		assert_null(next(waited));
+	}
+	if (waited != NULL)
+		assert_null(answer_after(waited, -EIO, 1));
+}
+
+/* The first four writes are no stream yet, and do not count. */
+#define UNCOUNTED 4U
+
+static void slow_calls_let_more_be_in_flight(void **state)
+{
+	(void)state;
+	begin_stream();
+	assert_int_equal(stream_fill(), UNCOUNTED + 8);
+	answer_all(0, UNCOUNTED + 8, 10, 3000);
+	assert_int_equal(stream_fill(), 30);
+	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 30, 10, 6000);
+	assert_int_equal(stream_fill(), 30);
+	answer_all(UNCOUNTED + 40, UNCOUNTED + 40 + 30, 10, 3000);
+}
+
+static void fast_calls_let_fewer_be_in_flight(void **state)
+{
+	(void)state;
+	begin_stream();
+	assert_int_equal(stream_fill(), UNCOUNTED + 8);
+	answer_all(0, UNCOUNTED + 7, 10, 5000);
+	answer_all(UNCOUNTED + 7, UNCOUNTED + 8, 10, 300);
+	assert_int_equal(stream_fill(), 3);
+	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 3, 10, 1);
+	assert_int_equal(stream_fill(), 2);
+	answer_all(UNCOUNTED + 13, UNCOUNTED + 13 + 2, 10, 5000);
+	assert_int_equal(stream_fill(), 2);
+	answer_all(UNCOUNTED + 16, UNCOUNTED + 16 + 2, 10, 5000);
+}
+
+/* As when the mount has been evicted. */
+static void errors_and_unknown_times_change_nothing(void **state)
+{
+	(void)state;
+	begin_stream();
+	assert_int_equal(stream_fill(), UNCOUNTED + 8);
+	answer_all(0, UNCOUNTED + 8, -EIO, 10);
+	assert_int_equal(stream_fill(), 8);
+	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 8, 10, 0);
+	assert_int_equal(stream_fill(), 8);
+	answer_all(UNCOUNTED + 18, UNCOUNTED + 18 + 8, -EIO, 10);
+}
+
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 int main(void)
@@ -493,6 +603,9 @@ int main(void)
 		CASE(parked_write_that_gives_up_makes_way),
 		CASE(flush_does_not_wait_for_a_parked_write),
 		CASE(long_queue_that_is_blocked_lets_others_pass),
+		CASE(slow_calls_let_more_be_in_flight),
+		CASE(fast_calls_let_fewer_be_in_flight),
+		CASE(errors_and_unknown_times_change_nothing),
 	};
 
 	return cmocka_run_group_tests_name("gate", tests, NULL, NULL);

@@ -29,7 +29,7 @@
 #define MOST 1024U
 /* Writes until a stream is known, and its first calls in the air. */
 #define BEGIN 4U
-#define AHEAD (BEGIN + CASYNC_GATE_CALLS)
+#define AHEAD (BEGIN + CASYNC_PACE_CALLS)
 #define ROOM 60U
 
 static struct io *ios[ROOM];

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* How many calls of a stream are in flight, by what its calls take. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "pace.h"
+
+#define US UINT64_C(1000)
+#define MS (1000 * US)
+
+static struct casync_pace pace;
+
+static int up(void **state)
+{
+	(void)state;
+	casync_pace_init(&pace);
+	return 0;
+}
+
+static uint32_t calls_after(uint64_t took_ns)
+{
+	casync_pace_learn(&pace, took_ns);
+	return pace.calls;
+}
+
+static void new_stream_has_eight(void **state)
+{
+	(void)state;
+	assert_int_equal(pace.calls, 8);
+}
+
+static void one_call_in_each_tenth_of_a_millisecond(void **state)
+{
+	static const struct {
+		uint64_t took_ns;
+		uint32_t calls;
+	} cases[] = {
+		{1, 2},		 {199 * US, 2},	    {299 * US, 2},
+		{300 * US, 3},	 {1 * MS, 10},	    {6400 * US, 64},
+		{12 * MS, 120},	 {12800 * US, 128}, {13 * MS, 128},
+		{100 * MS, 128}, {UINT64_MAX, 128},
+	};
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		casync_pace_init(&pace);
+		assert_int_equal(calls_after(cases[i].took_ns), cases[i].calls);
+	}
+}
+
+/* They queue behind each other; more of them would queue longer. */
+static void slower_calls_of_a_piece_change_nothing(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	assert_int_equal(calls_after(1 * MS), 10);
+	for (i = 1; i < 1000; i++)
+		assert_int_equal(calls_after(i * MS), 10);
+	assert_int_equal(calls_after(800 * US), 8);
+	assert_int_equal(calls_after(1 * MS), 8);
+}
+
+static void next_piece_is_measured_anew(void **state)
+{
+	(void)state;
+	assert_int_equal(calls_after(1 * MS), 10);
+	casync_pace_new_piece(&pace);
+	/* Until its first answer. */
+	assert_int_equal(pace.calls, 10);
+	assert_int_equal(calls_after(5 * MS), 50);
+	assert_int_equal(calls_after(4 * MS), 40);
+	casync_pace_new_piece(&pace);
+	assert_int_equal(calls_after(500 * US), 5);
+}
+
+static void unknown_times_are_ignored(void **state)
+{
+	(void)state;
+	assert_int_equal(calls_after(0), 8);
+	assert_int_equal(calls_after(3 * MS), 30);
+	assert_int_equal(calls_after(0), 30);
+}
+
+#define CASE(test) cmocka_unit_test_setup(test, up)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(new_stream_has_eight),
+		CASE(one_call_in_each_tenth_of_a_millisecond),
+		CASE(slower_calls_of_a_piece_change_nothing),
+		CASE(next_piece_is_measured_anew),
+		CASE(unknown_times_are_ignored),
+	};
+
+	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
+}
