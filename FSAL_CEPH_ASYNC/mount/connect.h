@@ -14,6 +14,7 @@
 
 #include "gsh_list.h"
 #include "guard.h"
+#include "journal.h"
 #include "keeper.h"
 #include "mount.h"
 #include "session.h"
@@ -59,6 +60,7 @@ struct casync_mount {
 	 */
 	struct casync_mount *names;
 	struct casync_keeper keeper;
+	struct casync_journal journal; /**< No thread if names is set. */
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
 	int64_t fscid;

@@ -138,13 +138,18 @@ mount_find_locked(const struct casync_mount_key *key)
 	return NULL;
 }
 
-/* End its keeper and its client.  False: a call of libcephfs does not return.
+/* End its threads and its client.  False: a call of libcephfs does not return.
  * Then the mount must never be changed or freed. */
 static bool mount_end(struct casync_mount *mount)
 {
 	uint32_t timeout_s = casync_connect_end_time_s(&mount->client);
 
-	if (!casync_keeper_stop(mount, timeout_s))
+	if (!casync_keeper_stop(mount, timeout_s)) {
+		/* It ends once its own call has returned. */
+		(void)casync_journal_stop(mount, 0);
+		return false;
+	}
+	if (!casync_journal_stop(mount, timeout_s))
 		return false;
 	/* The MDS does not know a lost session, and would not answer. */
 	mount->client.lost = casync_session_state(&mount->session) ==
@@ -196,6 +201,8 @@ static int mount_build(struct casync_mount *mount,
 		casync_stale_sessions_forget();
 		rc = casync_keeper_start(mount, casync_reconnect);
 	}
+	if (rc == 0 && mount->names == NULL)
+		rc = casync_journal_start(mount);
 	return rc;
 }
 

@@ -3,9 +3,9 @@
  * @file birth.h
  * @brief Has a new file journaled where it was made: in an export's client 0.
  *
- * The MDS answers a create at once and writes its journal every few seconds.
- * Until then another client waits for the file (seen with 20.2.4: up to 5 s),
- * and a flush in that client does not wait for the create.
+ * The MDS answers a create at once and writes its journal when it is asked
+ * (journal.h), else every few seconds.  Until then another client waits for the
+ * file, and a flush in that client does not wait for the create.
  */
 #ifndef CASYNC_BIRTH_H
 #define CASYNC_BIRTH_H

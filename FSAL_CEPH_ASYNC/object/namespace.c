@@ -22,6 +22,7 @@
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
+#include "journal.h"
 #include "object.h"
 #include "obj_ops.h"
 #include "owner.h"
@@ -113,6 +114,7 @@ static fsal_status_t namespace_creation_end(struct creation *c, int rc,
 	struct fsal_obj_handle *created;
 
 	if (FSAL_IS_SUCCESS(status)) {
+		casync_journal_changed(c->dir->exp->mount, c->dir->id.ino);
 		casync_object_out(c->inode, &c->stx, &created, attrs_out);
 		made.obj = casync_object_of(created);
 		status = casync_create_finish(&made, already_set, attrs_in,
@@ -267,17 +269,19 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 
 /*
  * What was done to a file's name holds locks on it until the MDS has journaled
- * it.  The same client need not wait for them, another one does, until the MDS
- * writes its journal by itself: up to 5 s (seen with 20.2.4).  So it shall write
- * it now.
+ * it.  The same client need not wait for them, another one does.  So if files
+ * belong to several clients, the journal is written before the answer, else soon
+ * (journal.h).
  */
 static void namespace_journal(struct casync_object *dir,
 			      const struct fsal_obj_handle *obj_hdl)
 {
 	int rc;
 
-	if (dir->exp->client_count < 2 || obj_hdl->type != REGULAR_FILE)
+	if (dir->exp->client_count < 2 || obj_hdl->type != REGULAR_FILE) {
+		casync_journal_changed(dir->exp->mount, dir->id.ino);
 		return;
+	}
 	rc = ceph_ll_sync_inode(casync_object_ceph(dir), dir->inode, 0);
 	if (rc < 0)
 		LogDebug(COMPONENT_FSAL, "fileid %" PRIu64 ": %s",

@@ -20,6 +20,7 @@
 #include "cred.h"
 #include "errors.h"
 #include "export.h"
+#include "journal.h"
 #include "layout.h"
 #include "object.h"
 #include "obj_ops.h"
@@ -325,6 +326,7 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 	rc = open_create_file(dir, name, req, &inode, &fh, &stx);
 	if (rc < 0)
 		return casync_status(rc);
+	casync_journal_changed(dir->exp->mount, dir->id.ino);
 
 	casync_object_out(inode, &stx, &created, req->attrs_out);
 	made = (struct casync_created){.dir = dir,

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "fsal.h"
+
+#include "clock.h"
+#include "connect.h"
+#include "deadline_call.h"
+#include "journal.h"
+
+struct asker {
+	struct casync_deadline_call call;
+	struct casync_mount *mount;
+};
+
+/*
+ * libcephfs waits for the requests on an Inode that the MDS has answered before
+ * it has journaled them.  They hold the Inode in its memory, so the lookup does
+ * not ask the MDS.
+ */
+int casync_journal_sync(struct casync_mount *mount, uint64_t ino)
+{
+	vinodeno_t vino = {.ino.val = ino, .snapid.val = CEPH_NOSNAP};
+	struct ceph_mount_info *ceph;
+	struct Inode *inode;
+	int rc;
+
+	if (!casync_guard_enter(&mount->guard))
+		return -ETIME;
+	ceph = mount->client.ceph;
+	rc = ceph_ll_lookup_vino(ceph, vino, &inode);
+	if (rc == 0) {
+		rc = ceph_ll_sync_inode(ceph, inode, 0);
+		ceph_ll_put(ceph, inode);
+	} else if (rc == -ENOENT || rc == -EINVAL || rc == -ESTALE) {
+		rc = 0; /* removed: nothing of it has to last */
+	}
+	casync_session_heard(&mount->session, -rc);
+	casync_guard_leave(&mount->guard);
+	return rc;
+}
+
+void casync_journal_changed(struct casync_mount *mount, uint64_t ino)
+{
+	struct casync_journal *journal = &mount->journal;
+
+	/* The thread has been told, and has not asked yet. */
+	if (__atomic_exchange_n(&journal->changed, ino, __ATOMIC_ACQ_REL) != 0)
+		return;
+	pthread_mutex_lock(&journal->lock);
+	pthread_cond_signal(&journal->wake);
+	pthread_mutex_unlock(&journal->lock);
+}
+
+/* Wait for a change, and for those that follow it.  False: the thread has to
+ * end. */
+static bool journal_await_changes(struct casync_journal *journal)
+{
+	struct timespec deadline;
+	bool stopping;
+	int rc = 0;
+
+	pthread_mutex_lock(&journal->lock);
+	while (!journal->stopping &&
+	       __atomic_load_n(&journal->changed, __ATOMIC_ACQUIRE) == 0)
+		pthread_cond_wait(&journal->wake, &journal->lock);
+	deadline = casync_deadline(CASYNC_JOURNAL_MS);
+	while (!journal->stopping && rc == 0)
+		rc = pthread_cond_timedwait(&journal->wake, &journal->lock,
+					    &deadline);
+	stopping = journal->stopping;
+	pthread_mutex_unlock(&journal->lock);
+	return !stopping;
+}
+
+/* One directory is enough: the MDS writes all that it has. */
+static int journal_run(struct casync_deadline_call *call)
+{
+	struct casync_mount *mount =
+		container_of(call, struct asker, call)->mount;
+	struct casync_journal *journal = &mount->journal;
+	uint64_t ino;
+	int rc;
+
+	SetNameFunction("casync_journal");
+	while (journal_await_changes(journal)) {
+		ino = __atomic_exchange_n(&journal->changed, 0,
+					  __ATOMIC_ACQ_REL);
+		rc = casync_journal_sync(mount, ino);
+		if (rc < 0)
+			LogDebug(COMPONENT_FSAL,
+				 "mount %s: directory %" PRIu64 ": %s",
+				 mount->session.name, ino, strerror(-rc));
+	}
+	return 0;
+}
+
+int casync_journal_start(struct casync_mount *mount)
+{
+	struct casync_journal *journal = &mount->journal;
+	struct asker *asker = gsh_calloc(1, sizeof(*asker));
+	int rc;
+
+	pthread_mutex_init(&journal->lock, NULL);
+	casync_cond_init(&journal->wake);
+	asker->call.run = journal_run;
+	asker->mount = mount;
+	rc = casync_deadline_call_begin(&asker->call);
+	if (rc == 0) {
+		journal->call = &asker->call;
+		return 0;
+	}
+	pthread_cond_destroy(&journal->wake);
+	pthread_mutex_destroy(&journal->lock);
+	return rc;
+}
+
+bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s)
+{
+	struct casync_journal *journal = &mount->journal;
+
+	if (journal->call == NULL)
+		return true;
+	pthread_mutex_lock(&journal->lock);
+	journal->stopping = true;
+	pthread_cond_signal(&journal->wake);
+	pthread_mutex_unlock(&journal->lock);
+	if (casync_deadline_call_end(journal->call, timeout_s) == -ETIMEDOUT)
+		return false;
+	journal->call = NULL;
+	pthread_cond_destroy(&journal->wake);
+	pthread_mutex_destroy(&journal->lock);
+	return true;
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file journal.h
+ * @brief Asks the MDS to write its journal soon after a name was changed.
+ *
+ * The MDS answers a create, mkdir, unlink, rename or link at once, and writes
+ * its journal when somebody asks for it, else once in a tick (5 s).  Two things
+ * come of that.  The name is lost if MDS and gateway die before.  And when at
+ * last it writes, it finishes hundreds of requests in one go, and answers no
+ * new one meanwhile: seen with 20.2.4 as CREATEs that waited for 40 ms and more
+ * beside stable writes that never ask the MDS.
+ *
+ * So each mount that has names has a thread that asks.  No request waits for
+ * it.  It has one question under way at a time.
+ */
+#ifndef CASYNC_JOURNAL_H
+#define CASYNC_JOURNAL_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct casync_deadline_call;
+struct casync_mount;
+
+/** From the first change to the question: the changes of this time share
+ * it. */
+#define CASYNC_JOURNAL_MS 20
+
+/** Embedded in the mount; zero at first. */
+struct casync_journal {
+	struct casync_deadline_call *call; /**< The thread; NULL: none. */
+	pthread_mutex_t lock;		   /**< A leaf. */
+	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
+	bool stopping;			   /**< Under the lock. */
+	/** Inode number of the directory that was changed last; 0: none since
+	 * the last question; atomic. */
+	uint64_t changed;
+};
+
+/**
+ * Start the thread of a mount that is connected.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_journal_start(struct casync_mount *mount);
+
+/**
+ * End the thread.
+ *
+ * @param[in] timeout_s  Longest wait for a call of libcephfs; 0: do not wait.
+ *
+ * @return false: it does not return.  Then the mount must never be changed or
+ *	   freed.
+ */
+bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s);
+
+/**
+ * A name in this directory was changed.  It never waits.
+ *
+ * @param[in] mount  Client 0 of an export: it has the names.
+ * @param[in] ino    The directory's inode number.
+ */
+void casync_journal_changed(struct casync_mount *mount, uint64_t ino);
+
+/**
+ * Wait until all that this client has done to an inode is in the MDS' journal.
+ *
+ * The caller is not in the mount's guard.  An inode that is gone needs no
+ * journal.
+ *
+ * @return 0 or a negative errno; -ETIME: the mount has no client now.
+ */
+int casync_journal_sync(struct casync_mount *mount, uint64_t ino);
+
+#endif /* CASYNC_JOURNAL_H */

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include "fsal.h"
+
+#include "clock.h"
+#include "errors.h"
+#include "journal.h"
+#include "rig.h"
+#include "stay.h"
+#include "stub_mount.h"
+
+#define DIRECTORY_INO 1099511627776U
+
+static struct casync_journal *const journal = &stub_mount.journal;
+static int stays;
+
+void casync_stay(void)
+{
+	stays++;
+}
+
+static int up(void **state)
+{
+	int rc = rig_up(state);
+
+	stays = 0;
+	assert_int_equal(casync_journal_start(&stub_mount), 0);
+	return rc;
+}
+
+static void change(void)
+{
+	casync_journal_changed(&stub_mount, DIRECTORY_INO);
+}
+
+/* The change is no longer pending: the thread has taken it. */
+static bool is_taken(void)
+{
+	return __atomic_load_n(&journal->changed, __ATOMIC_ACQUIRE) == 0;
+}
+
+static bool nobody_is_inside(void)
+{
+	return casync_guard_is_empty(&stub_mount.guard);
+}
+
+static bool is_asked(void)
+{
+	return fake_blocking_count(FAKE_SYNC_INODE) != 0;
+}
+
+static void wait_until(bool (*holds)(void))
+{
+	const struct timespec pause = {.tv_nsec = 200000};
+	unsigned int looks;
+
+	for (looks = RIG_TIMEOUT_S * 5000; looks != 0 && !holds(); looks--)
+		nanosleep(&pause, NULL);
+	assert_true(holds());
+}
+
+/* What the thread has begun is done when it has ended. */
+static void end(void)
+{
+	assert_true(casync_journal_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_null(journal->call);
+	assert_int_equal(stays, 0);
+	assert_int_equal(fake.inode_refs, 0);
+}
+
+static int down(void **state)
+{
+	if (journal->call != NULL)
+		end();
+	return rig_down(state);
+}
+
+static void check_session(enum casync_session_state expected)
+{
+	assert_int_equal(casync_session_state(&stub_mount.session), expected);
+}
+
+static void nothing_is_asked_without_a_change(void **state)
+{
+	(void)state;
+	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
+						CASYNC_NS_PER_MS},
+		  NULL);
+	end();
+	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+}
+
+static void change_is_asked_for_after_the_pause(void **state)
+{
+	uint64_t began_ns = casync_now_ns();
+
+	(void)state;
+	change();
+	wait_until(is_asked);
+	assert_true(casync_now_ns() - began_ns >=
+		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS);
+	end();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	check_session(CASYNC_SESSION_SERVES);
+}
+
+static sem_t hold;
+static int held; /* atomic */
+
+static void wait_in_sync(enum fake_blocking which)
+{
+	if (which != FAKE_SYNC_INODE)
+		return;
+	__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
+	(void)rig_wait(&hold);
+}
+
+static void hold_questions(void)
+{
+	sem_init(&hold, 0, 0);
+	held = 0;
+	fake.hook = wait_in_sync;
+}
+
+/* However many there are, and however long the MDS takes. */
+static void changes_share_a_question(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	hold_questions();
+	change();
+	assert_true(rig_wait_count(&held, 1));
+	for (i = 0; i < 1000; i++)
+		change();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	sem_post(&hold);
+	assert_true(rig_wait_count(&held, 2));
+	sem_post(&hold);
+	wait_until(nobody_is_inside);
+	end();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+	sem_destroy(&hold);
+}
+
+static void removed_directory_needs_no_journal(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
+	assert_int_equal(casync_journal_sync(&stub_mount, DIRECTORY_INO), 0);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -EIO;
+	assert_int_equal(casync_journal_sync(&stub_mount, DIRECTORY_INO), -EIO);
+	check_session(CASYNC_SESSION_SERVES);
+}
+
+static void loss_is_noticed(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_SYNC_INODE] = -CASYNC_EBLOCKLISTED;
+	change();
+	wait_until(is_asked);
+	end();
+	check_session(CASYNC_SESSION_LOST);
+}
+
+static void error_does_not_end_the_thread(void **state)
+{
+	(void)state;
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -EIO;
+	change();
+	wait_until(is_taken);
+	wait_until(nobody_is_inside);
+	fake.blocking_result[FAKE_LOOKUP_VINO] = 0;
+	change();
+	wait_until(is_asked);
+}
+
+static void nobody_is_asked_while_there_is_no_client(void **state)
+{
+	(void)state;
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	assert_int_equal(casync_journal_sync(&stub_mount, DIRECTORY_INO),
+			 -ETIME);
+	change();
+	wait_until(is_taken);
+	end();
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
+	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
+}
+
+/* The MDS is away, for good. */
+static void question_that_does_not_return_is_left_behind(void **state)
+{
+	(void)state;
+	hold_questions();
+	change();
+	assert_true(rig_wait_count(&held, 1));
+	assert_false(casync_journal_stop(&stub_mount, 0));
+	assert_int_equal(stays, 1);
+	/* It returns all the same, and the thread ends. */
+	change();
+	sem_post(&hold);
+	wait_until(nobody_is_inside);
+	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
+						CASYNC_NS_PER_MS},
+		  NULL);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	assert_false(is_taken());
+	journal->call = NULL;
+	sem_destroy(&hold);
+}
+
+/* At its end a change need not last more than before. */
+static void end_does_not_wait_for_the_pause(void **state)
+{
+	(void)state;
+	change();
+	end();
+	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <= 1);
+}
+
+static void end_without_a_thread_is_harmless(void **state)
+{
+	(void)state;
+	end();
+	assert_true(casync_journal_stop(&stub_mount, 0));
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(nothing_is_asked_without_a_change),
+		CASE(change_is_asked_for_after_the_pause),
+		CASE(changes_share_a_question),
+		CASE(removed_directory_needs_no_journal),
+		CASE(loss_is_noticed),
+		CASE(error_does_not_end_the_thread),
+		CASE(nobody_is_asked_while_there_is_no_client),
+		CASE(question_that_does_not_return_is_left_behind),
+		CASE(end_does_not_wait_for_the_pause),
+		CASE(end_without_a_thread_is_harmless),
+	};
+
+	return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
+}
