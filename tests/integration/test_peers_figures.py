@@ -392,3 +392,11 @@ def test_fio_of_parts_is_given_each_part_once():
     words = measure._fio_words(load, 2, 1)
     assert "--size=4194304" in words
     assert "--offset_increment=4194304" in words
+
+
+def test_each_case_reads_at_offsets_of_its_own():
+    """Else a gateway's cache has what the case before it read: 4 KiB reads
+    that were said to miss it were answered from it."""
+    seeds = [runner.seed_of(scenario, case, number) for scenario in SCENARIOS
+             for case in scenario.cases for number in range(5)]
+    assert 0 not in seeds and len(set(seeds)) == len(seeds)

@@ -57,6 +57,7 @@ class Fio:
     vers: str = "4.2"           # of NFS, where a mount is NFS
     opts: str = ""
     warm: bool = False          # the file is read into the page cache before
+    served: bool = False        # the server has read it before
     once: bool = False          # all of the file, with empty caches, not a time
     engine: str = "libaio"      # libaio calls fsync for fdatasync, too
     rtt_ms: float = 0           # to all that the kernel client talks to

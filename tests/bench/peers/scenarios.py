@@ -126,6 +126,10 @@ def _reads() -> Scenario:
          Case("cached-1m", "cached, random, 1 MiB, 16 in flight", memory,
               replace(cached, block="1M", depth=4), show=STREAM,
               quick=memory),
+         *(Case(f"cached-kernel-{rtt:g}", "cached, kernel client, random, "
+                f"4 KiB, 64 in flight, {rtt:g} ms away", memory,
+                Fio(CACHED, "randread", "4k", 64, served=True, rtt_ms=rtt))
+           for rtt in (0, 0.5, 2)),
          Case("missing-4k", "missing, random, 4 KiB, 128 in flight", disk,
               missing, quick=disk),
          Case("missing-1m", "missing, random, 1 MiB, 16 in flight", disk,
