@@ -76,7 +76,7 @@ static bool journal_await_changes(struct casync_journal *journal)
 	return !stopping;
 }
 
-/* One directory is enough: the MDS writes all that it has. */
+/* One directory is enough for an MDS: it writes all that it has. */
 static int journal_run(struct casync_deadline_call *call)
 {
 	struct casync_mount *mount =

@@ -11,7 +11,8 @@
  * beside stable writes that never ask the MDS.
  *
  * So each mount that has names has a thread that asks.  No request waits for
- * it.  It has one question under way at a time.
+ * that thread.  It has one question under way at a time.  It asks the ranks that
+ * know of the directory changed last, not all.
  */
 #ifndef CASYNC_JOURNAL_H
 #define CASYNC_JOURNAL_H
@@ -23,8 +24,8 @@
 struct casync_deadline_call;
 struct casync_mount;
 
-/** From the first change to the question: the changes of this time share
- * it. */
+/** From the first change to the question, if none is under way: the changes of
+ * this time share it. */
 #define CASYNC_JOURNAL_MS 20
 
 /** Embedded in the mount; zero at first. */
