@@ -26,6 +26,7 @@ from test_reconnect import SERVES
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs/field-bugs.md"
 PAUSE_S = 40            # at most, of a client whose gateway fails
+SOME = 4                # rounds of evicted.py, as there
 AWAY_S = 25             # FSAL_CEPH gets that long to come back
 PLAIN = ("ganesha_1375", "ganesha_1226", "ganesha_988", "ganesha_1323",
          "ganesha_1280", "tracker_69347", "tracker_80503")
@@ -262,7 +263,7 @@ def lose(cluster, names, folder, fsal="CEPH_ASYNC", block=""):
                 if fsal == "CEPH_ASYNC" and names == EVICTED:
                     until(lambda n=count: len(log.matching(SERVES)) >= n,
                           f"{name}: a new CephFS client serves", PAUSE_S)
-                time.sleep(2)       # of work
+                time.sleep(2)       # of work, if the machine is quick
             (folder / "stop").touch()
             printed = cluster.end_client(
                 client, PAUSE_S if fsal == "CEPH_ASYNC" else AWAY_S)
@@ -288,7 +289,7 @@ def no_error(said, record, name):
     """An error would have ended the client with a status of its own."""
     record(f"{name}: the client's longest pause {said['longest']} s, "
            f"{said['rounds']} rounds of work")
-    assert said["rounds"] > 3
+    assert said["rounds"] >= 2 * SOME   # before the loss and after it
     assert said["longest"] < PAUSE_S
 
 

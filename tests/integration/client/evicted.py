@@ -2,9 +2,10 @@
 """Work that is checked, while the gateway loses its CephFS session:
 evicted.py DIRECTORY SECONDS [FOLDER [nolocks]]
 
-SECONDS 0: until there is a file "stop" in FOLDER, by default DIRECTORY's
-parent.  In a FOLDER that is given a file "ready" is made as the work begins.
-"nolocks": without them.
+SECONDS 0: until SOME rounds after there is a file "stop" in FOLDER, by default
+DIRECTORY's parent.  In a FOLDER that is given a file "ready" is made after SOME
+rounds.  So there is work before what happens in between and after it, however
+slow the machine is.  "nolocks": without them.
 
 Stamped blocks written with O_DSYNC and read back past the page cache, appends,
 renames, files made and removed, and a lock that is held all the time.  Any
@@ -26,6 +27,7 @@ from registry import equal
 
 BLOCK, BLOCKS = 4096, 64
 PAUSE_S = 0.2
+SOME = 4
 STAMP = struct.Struct("<QQ")
 
 
@@ -98,22 +100,26 @@ def main():
     seconds = float(sys.argv[2])
     folder = Path(sys.argv[3]) if len(sys.argv) > 3 else directory.parent
     began = time.monotonic()
+    rounds, longest, pauses = 0, 0.0, []
+    after_stop = 0
 
     def goes_on():
+        nonlocal after_stop
         if seconds:
             return time.monotonic() - began < seconds
-        return not (folder / "stop").exists()
+        if after_stop or (folder / "stop").exists():
+            after_stop += 1
+        return after_stop <= SOME
 
     locks = sys.argv[4:] != ["nolocks"]
     work = Work(directory, locks)
     work.write(0)
-    if folder != directory.parent:
-        (folder / "ready").touch()
     steps = [work.write, work.read, work.append, work.rename]
     if locks:
         steps.append(work.lock)
-    rounds, longest, pauses = 0, 0.0, []
     while goes_on():
+        if rounds == SOME and folder != directory.parent:
+            (folder / "ready").touch()
         rounds += 1
         for step in steps:
             step_began = time.monotonic()
