@@ -382,7 +382,7 @@ uint32_t casync_connect_end_time_s(const struct casync_client *client)
 		       : casync_tuned(&client->unmount_timeout_s);
 }
 
-static void connect_give_up(struct casync_client *client, uint32_t timeout_s)
+void casync_connect_give_up(struct casync_client *client, uint32_t timeout_s)
 {
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
@@ -426,7 +426,7 @@ bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s)
 {
 	if (client->ending != NULL &&
 	    casync_deadline_call_end(client->ending, timeout_s) == -ETIMEDOUT)
-		connect_give_up(client, timeout_s);
+		casync_connect_give_up(client, timeout_s);
 	client->ending = NULL;
 	return !client->stuck;
 }

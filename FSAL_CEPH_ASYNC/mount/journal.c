@@ -43,12 +43,40 @@ int casync_journal_sync(struct casync_mount *mount, uint64_t ino)
 	return rc;
 }
 
+/*
+ * Keep a directory until the thread takes it.
+ *
+ * All accesses to `changed` and `pending` are sequentially consistent.  The
+ * thread clears `pending` before it takes the directories.  So who keeps one
+ * that it does not take any more finds `pending` cleared, and wakes it.
+ */
+static void journal_keep(struct casync_journal *journal, uint64_t ino)
+{
+	unsigned int i, at;
+	uint64_t there;
+
+	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++) {
+		at = (ino + i) % CASYNC_JOURNAL_DIRECTORIES;
+		there = __atomic_load_n(&journal->changed[at],
+					__ATOMIC_SEQ_CST);
+		if (there == 0 &&
+		    __atomic_compare_exchange_n(&journal->changed[at], &there,
+						ino, false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return;
+		if (there == ino)
+			return;
+	}
+}
+
 void casync_journal_changed(struct casync_mount *mount, uint64_t ino)
 {
 	struct casync_journal *journal = &mount->journal;
 
-	/* The thread has been told, and has not asked yet. */
-	if (__atomic_exchange_n(&journal->changed, ino, __ATOMIC_ACQ_REL) != 0)
+	journal_keep(journal, ino);
+	/* The thread has been told, and has not looked yet. */
+	if (__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) ||
+	    __atomic_exchange_n(&journal->pending, true, __ATOMIC_SEQ_CST))
 		return;
 	pthread_mutex_lock(&journal->lock);
 	pthread_cond_signal(&journal->wake);
@@ -65,7 +93,7 @@ static bool journal_await_changes(struct casync_journal *journal)
 
 	pthread_mutex_lock(&journal->lock);
 	while (!journal->stopping &&
-	       __atomic_load_n(&journal->changed, __ATOMIC_ACQUIRE) == 0)
+	       !__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST))
 		pthread_cond_wait(&journal->wake, &journal->lock);
 	deadline = casync_deadline(CASYNC_JOURNAL_MS);
 	while (!journal->stopping && rc == 0)
@@ -76,25 +104,47 @@ static bool journal_await_changes(struct casync_journal *journal)
 	return !stopping;
 }
 
-/* One directory is enough for an MDS: it writes all that it has. */
-static int journal_run(struct casync_deadline_call *call)
+static bool journal_is_stopping(struct casync_journal *journal)
 {
-	struct casync_mount *mount =
-		container_of(call, struct asker, call)->mount;
+	bool stopping;
+
+	pthread_mutex_lock(&journal->lock);
+	stopping = journal->stopping;
+	pthread_mutex_unlock(&journal->lock);
+	return stopping;
+}
+
+/* An MDS that is asked writes all that it has.  So the question for a second
+ * directory of the same rank finds nothing to wait for. */
+static void journal_ask(struct casync_mount *mount)
+{
 	struct casync_journal *journal = &mount->journal;
+	unsigned int i;
 	uint64_t ino;
 	int rc;
 
-	SetNameFunction("casync_journal");
-	while (journal_await_changes(journal)) {
-		ino = __atomic_exchange_n(&journal->changed, 0,
-					  __ATOMIC_ACQ_REL);
+	__atomic_store_n(&journal->pending, false, __ATOMIC_SEQ_CST);
+	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++) {
+		ino = __atomic_exchange_n(&journal->changed[i], 0,
+					  __ATOMIC_SEQ_CST);
+		if (ino == 0 || journal_is_stopping(journal))
+			continue;
 		rc = casync_journal_sync(mount, ino);
 		if (rc < 0)
 			LogDebug(COMPONENT_FSAL,
 				 "mount %s: directory %" PRIu64 ": %s",
 				 mount->session.name, ino, strerror(-rc));
 	}
+}
+
+static int journal_run(struct casync_deadline_call *call)
+{
+	struct casync_mount *mount =
+		container_of(call, struct asker, call)->mount;
+
+	SetNameFunction("casync_journal");
+	while (journal_await_changes(&mount->journal))
+		journal_ask(mount);
 	return 0;
 }
 

@@ -11,8 +11,9 @@
  * beside stable writes that never ask the MDS.
  *
  * So each mount that has names has a thread that asks.  No request waits for
- * that thread.  It has one question under way at a time.  It asks the ranks that
- * know of the directory changed last, not all.
+ * that thread.  It has one question under way at a time.  A question goes to the
+ * ranks that know of one directory, so with several active MDS it has to be put
+ * for each directory.
  */
 #ifndef CASYNC_JOURNAL_H
 #define CASYNC_JOURNAL_H
@@ -28,15 +29,22 @@ struct casync_mount;
  * this time share it. */
 #define CASYNC_JOURNAL_MS 20
 
+/** Directories that can wait to be asked about, for the ranks they belong to.
+ * While so many wait, a further one is left out: the names in it may wait for
+ * the MDS' own tick, unless its rank has one of the others too. */
+#define CASYNC_JOURNAL_DIRECTORIES 8
+
 /** Embedded in the mount; zero at first. */
 struct casync_journal {
 	struct casync_deadline_call *call; /**< The thread; NULL: none. */
 	pthread_mutex_t lock;		   /**< A leaf. */
 	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
 	bool stopping;			   /**< Under the lock. */
-	/** Inode number of the directory that was changed last; 0: none since
-	 * the last question; atomic. */
-	uint64_t changed;
+	/** A directory was noted since the thread looked last; atomic. */
+	bool pending;
+	/** Inode numbers of directories that were changed and not asked about;
+	 * 0: none; atomic. */
+	uint64_t changed[CASYNC_JOURNAL_DIRECTORIES];
 };
 
 /**

@@ -138,19 +138,26 @@ mount_find_locked(const struct casync_mount_key *key)
 	return NULL;
 }
 
+/* End the threads of a mount.  False: a call of libcephfs does not return. */
+static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
+{
+	if (casync_keeper_stop(mount, timeout_s))
+		return casync_journal_stop(mount, timeout_s);
+	/* It ends once its own call has returned. */
+	(void)casync_journal_stop(mount, 0);
+	return false;
+}
+
 /* End its threads and its client.  False: a call of libcephfs does not return.
  * Then the mount must never be changed or freed. */
 static bool mount_end(struct casync_mount *mount)
 {
 	uint32_t timeout_s = casync_connect_end_time_s(&mount->client);
 
-	if (!casync_keeper_stop(mount, timeout_s)) {
-		/* It ends once its own call has returned. */
-		(void)casync_journal_stop(mount, 0);
+	if (!mount_end_threads(mount, timeout_s)) {
+		casync_connect_give_up(&mount->client, timeout_s);
 		return false;
 	}
-	if (!casync_journal_stop(mount, timeout_s))
-		return false;
 	/* The MDS does not know a lost session, and would not answer. */
 	mount->client.lost = casync_session_state(&mount->session) ==
 			     CASYNC_SESSION_LOST;

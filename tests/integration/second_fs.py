@@ -5,7 +5,8 @@ import subprocess
 
 from lab_program import ceph, until
 
-NAME, MDS = "second", "z"
+NAME = "second"
+DAEMONS = ("z", "y")    # the metadata servers of rank 0 and 1
 POOLS = ("meta2", "data2")
 
 
@@ -17,31 +18,42 @@ def export(pseudo, number=9):
             f'Name = CEPH_ASYNC; Filesystem = "{NAME}"; }} }}')
 
 
+def _start(name, folder):
+    """Its socket is not where the lab looks for others; without any, `ceph
+    tell` is not answered."""
+    keyring, data = folder / f"keyring-{name}", folder / f"mds-{name}"
+    ceph("auth", "get-or-create", f"mds.{name}", "mon", "allow profile mds",
+         "osd", "allow rwx", "mds", "allow", "-o", str(keyring))
+    data.mkdir()
+    return subprocess.Popen(
+        ["ceph-mds", "-f", "-i", name, "--keyring", str(keyring),
+         f"--mds_data={data}", f"--admin_socket={folder / name}.asok"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL)
+
+
 @contextlib.contextmanager
-def made(cluster, folder):
-    """Its metadata server, a Popen.  Who uses it calls `cluster` afterwards:
-    the gateway is started anew without it."""
+def made(cluster, folder, ranks=1):
+    """Its metadata server of rank 0, a Popen.  Who uses it calls `cluster`
+    afterwards: the gateway is started anew without it."""
     for pool in POOLS:
         ceph("osd", "pool", "create", pool, "8")
     ceph("fs", "flag", "set", "enable_multiple", "true")
     ceph("fs", "new", NAME, *POOLS)
-    keyring, data = folder / "keyring", folder / "mds"
-    ceph("auth", "get-or-create", f"mds.{MDS}", "mon", "allow profile mds",
-         "osd", "allow rwx", "mds", "allow", "-o", str(keyring))
-    data.mkdir()
-    daemon = subprocess.Popen(
-        ["ceph-mds", "-f", "-i", MDS, "--keyring", str(keyring),
-         f"--mds_data={data}", "--admin_socket="],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL)
+    ceph("fs", "set", NAME, "max_mds", str(ranks))
+    daemons = []
     try:
-        until(lambda: f"{NAME}:0={MDS}=up:active" in ceph("mds", "stat"),
-              "the second MDS is active", 40)
-        yield daemon
+        for rank, name in enumerate(DAEMONS[:ranks]):
+            daemons.append(_start(name, folder))
+            until(lambda r=rank, n=name:
+                  f"{NAME}:{r}={n}=up:active" in ceph("mds", "stat"),
+                  f"the MDS of rank {rank} is active", 40)
+        yield daemons[0]
     finally:
         cluster.ensure_default()    # an unmount waits for the MDS
-        daemon.kill()
-        daemon.wait(30)
+        for daemon in daemons:
+            daemon.kill()
+            daemon.wait(30)
         ceph("fs", "fail", NAME)
         ceph("fs", "rm", NAME, "--yes-i-really-mean-it")
         for pool in POOLS:

@@ -5,9 +5,12 @@ import json
 import time
 from datetime import datetime
 
+import cephfs
 import pytest
 
-from lab_program import ceph
+import second_fs
+from lab_program import ceph, until
+from nfs import nfs3, rpc
 
 # Mounting, opening and closing cost some twenty events a run, so there must be
 # enough writes for them not to count: four times over the file.
@@ -68,15 +71,21 @@ CHANGES = {"create", "mkdir", "symlink", "link", "rename", "unlink", "rmdir"}
 # writes within 5 s.
 SOON_S = 1
 TICK_S = 5
+FOLDERS = {"one": 0, "two": 1}      # and their ranks
+PAIRS = 10
+
+
+def remember(mds, requests):
+    """An MDS remembers its last 20 requests only, if nobody asks for more."""
+    ceph("tell", f"mds.{mds}", "config", "set", "mds_op_history_size",
+         str(requests))
 
 
 @pytest.fixture
 def long_history():
-    """The MDS remembers its last 20 requests only, if nobody asks for more."""
-    command = ("tell", "mds.0", "config", "set", "mds_op_history_size")
-    ceph(*command, "1000")
+    remember(0, 1000)
     yield
-    ceph(*command, "20")
+    remember(0, 20)
 
 
 def at(event):
@@ -84,14 +93,17 @@ def at(event):
                              "%Y-%m-%dT%H:%M:%S.%f%z").timestamp()
 
 
-def changes_journaled(tag):
+def changes_journaled(tag, mds="0"):
     """(kind, seconds between answer and journal) of each change."""
     done = []
-    for op in json.loads(ceph("tell", "mds.0", "dump_historic_ops"))["ops"]:
+    for op in json.loads(ceph("tell", f"mds.{mds}",
+                              "dump_historic_ops"))["ops"]:
+        if f"/{tag}-" not in op["description"]:
+            continue
         kind = op["description"].split()[1]
         events = {event["event"].rstrip(": "): at(event)
                   for event in op["type_data"]["events"]}
-        if f"/{tag}-" in op["description"] and kind in CHANGES:
+        if kind in CHANGES:
             journaled = events["journal_committed"]
             done.append((kind, journaled -
                          events.get("early_replied", journaled)))
@@ -123,3 +135,59 @@ def test_changed_names_are_soon_in_the_journal(lab, second, record,
            f"{1000 * mine:.0f} ms, CEPH {1000 * other:.0f} ms")
     assert mine < SOON_S
     assert other > SOON_S, "the comparison shows nothing: was it measured?"
+
+
+@pytest.fixture
+def ranks(cluster, tmp_path):
+    """The folder /one of the second file system is one MDS', /two another's.
+    The gateway exports it."""
+    with second_fs.made(cluster, tmp_path, len(second_fs.DAEMONS)):
+        fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+        fs.mount(filesystem_name=second_fs.NAME.encode())
+        for folder, rank in FOLDERS.items():
+            fs.mkdir(f"/{folder}", 0o777)
+            fs.mkdir(f"/{folder}/in", 0o777)    # an empty one does not move
+            fs.setxattr(f"/{folder}", "ceph.dir.pin", b"%d" % rank, 0)
+        fs.shutdown()
+        until(lambda: any(
+            tree["dir"]["path"] == "/two" and tree["auth_first"] == 1
+            for tree in json.loads(ceph("tell", f"mds.{second_fs.DAEMONS[1]}",
+                                        "get", "subtrees"))),
+              "/two is rank 1's", 40)
+        for name in second_fs.DAEMONS:
+            remember(name, 1000)
+        cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                        "--block", "", "--core", "", "--export-block", "",
+                        "--nfsv4", "", "--append", second_fs.export("/other"))
+        yield
+
+
+def longest_of(folder):
+    """From the answer to a CREATE in it until the journal of its rank."""
+    mds = second_fs.DAEMONS[FOLDERS[folder]]
+    until(lambda: len(changes_journaled(folder, mds)) == PAIRS,
+          f"{PAIRS} names of /{folder} are in the journal", 3 * TICK_S)
+    return max(seconds for _, seconds in changes_journaled(folder, mds))
+
+
+def test_each_rank_is_asked_for_its_journal(ranks, record):
+    """A name of one rank is followed at once by a name of the other."""
+    connection = rpc.Concurrent(2049)
+    root = nfs3.root_of("/other", 2050)
+    # Folders that this client alone knows: else the attributes of the folder,
+    # after the CREATE, have the MDS write.
+    handles = {folder: nfs3.make_directory(
+        connection, nfs3.lookup(connection, root, folder), "mine")
+               for folder in FOLDERS}
+    time.sleep(1)
+    for number in range(PAIRS):
+        for folder in reversed(FOLDERS):
+            nfs3.create(connection, handles[folder], f"{folder}-{number}")
+        time.sleep(0.3)
+    connection.close()
+    took = {folder: longest_of(folder) for folder in FOLDERS}
+    record("two active MDS: a changed name is in the journal of its rank "
+           "after at most: " + ", ".join(
+               f"/{folder} {1000 * seconds:.0f} ms"
+               for folder, seconds in took.items()))
+    assert max(took.values()) < SOON_S

@@ -215,3 +215,39 @@ def test_sigterm_with_the_mds_gone(lab, quick_reconnect, record):
     reader = rpc.Concurrent(2049)
     assert nfs3.read(reader, handle, 0, BLOCK) == content(1)
     reader.close()
+
+
+@pytest.fixture
+def journal_paused():
+    """Pauses the MDS' journal; it goes on with the test's end."""
+    def pause(value):
+        ceph("tell", "mds.a", "config", "set", "mds_log_pause", value)
+    yield lambda: pause("true")
+    pause("false")
+
+
+def test_sigterm_with_a_name_that_is_not_journaled(lab, journal_paused,
+                                                   record):
+    """The MDS answers, and cannot write its journal.  The question for it
+    (mount/journal.c) does not return.  The end says so, and is bounded."""
+    lab.expected.append(r"unmounting '.*' of file system '.*' did not end")
+    lab.ganesha("restart", "--block", f"Drain_Timeout = {DRAIN_S};")
+    log = Log(LOGS / "ganesha-a.log")
+    root = nfs3.root_of("/ceph", 2050)
+    connection = rpc.Concurrent(2049)
+    # A folder that this client alone knows, and not its first CREATE: else the
+    # CREATE is answered after the MDS has written its journal.
+    folder = nfs3.make_directory(connection, root, f"own-{time.time_ns()}")
+    nfs3.create(connection, folder, "journaled")
+    time.sleep(1)
+    journal_paused()
+    nfs3.create(connection, folder, "not-journaled")
+    time.sleep(0.5)             # it is asked for after 20 ms
+    began = time.monotonic()
+    lab.ganesha("stop", "--timeout", DRAIN_S + MORE_S)
+    seconds = time.monotonic() - began
+    connection.close()
+    record(f"SIGTERM with a name that the MDS cannot journal: ended after "
+           f"{seconds:.1f} s, Drain_Timeout = {DRAIN_S} s")
+    assert log.matching("did not end within")
+    assert DRAIN_S <= seconds < DRAIN_S + 5

@@ -102,6 +102,7 @@ struct fake {
 	struct ceph_client_callback_args callbacks; /**< As registered. */
 	struct flock asked_lock; /**< The last one, and its owner. */
 	uint64_t asked_owner;
+	uint64_t looked_up_ino; /**< By number, the last one; atomic. */
 	bool asked_to_wait;
 	struct fake_call calls[FAKE_MAX_CALLS];
 	unsigned int call_count;

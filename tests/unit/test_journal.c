@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 #include <time.h>
 
 #include <cmocka.h>
@@ -43,10 +44,16 @@ static void change(void)
 	casync_journal_changed(&stub_mount, DIRECTORY_INO);
 }
 
-/* The change is no longer pending: the thread has taken it. */
+/* No change is pending: the thread has taken all. */
 static bool is_taken(void)
 {
-	return __atomic_load_n(&journal->changed, __ATOMIC_ACQUIRE) == 0;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++)
+		if (__atomic_load_n(&journal->changed[i], __ATOMIC_SEQ_CST) !=
+		    0)
+			return false;
+	return true;
 }
 
 static bool nobody_is_inside(void)
@@ -154,6 +161,76 @@ static void changes_share_a_question(void **state)
 	sem_destroy(&hold);
 }
 
+/* Of the journal's thread, until it has ended. */
+static uint64_t asked[2 * CASYNC_JOURNAL_DIRECTORIES];
+
+static void note_and_wait_in_sync(enum fake_blocking which)
+{
+	int number = __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+
+	if (which == FAKE_SYNC_INODE)
+		asked[number] =
+			__atomic_load_n(&fake.looked_up_ino, __ATOMIC_RELAXED);
+	wait_in_sync(which);
+}
+
+/* While one question is under way, names are changed in so many others.  So
+ * many questions follow, and no more. */
+static void change_in_others(unsigned int directories, int questions)
+{
+	unsigned int i;
+
+	memset(asked, 0, sizeof(asked));
+	hold_questions();
+	fake.hook = note_and_wait_in_sync;
+	change();
+	assert_true(rig_wait_count(&held, 1));
+	for (i = 1; i <= directories; i++) {
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5 * i);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5 * i);
+	}
+	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
+		sem_post(&hold);
+	assert_true(rig_wait_count(&held, 1 + questions));
+	wait_until(is_taken);
+	wait_until(nobody_is_inside);
+	end();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1 + questions);
+	sem_destroy(&hold);
+}
+
+static bool is_asked_about(uint64_t ino)
+{
+	unsigned int i;
+
+	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
+		if (asked[i] == ino)
+			return true;
+	return false;
+}
+
+/* They may be of different ranks. */
+static void each_directory_is_asked_about(void **state)
+{
+	(void)state;
+	change_in_others(3, 3);
+	assert_true(is_asked_about(DIRECTORY_INO + 5));
+	assert_true(is_asked_about(DIRECTORY_INO + 10));
+	assert_true(is_asked_about(DIRECTORY_INO + 15));
+}
+
+/* However many there are, a bounded number waits. */
+static void directories_without_room_are_left_out(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	change_in_others(CASYNC_JOURNAL_DIRECTORIES + 3,
+			 CASYNC_JOURNAL_DIRECTORIES);
+	for (i = 1; i <= CASYNC_JOURNAL_DIRECTORIES; i++)
+		assert_true(is_asked_about(DIRECTORY_INO + 5 * i));
+}
+
 static void removed_directory_needs_no_journal(void **state)
 {
 	(void)state;
@@ -249,6 +326,8 @@ int main(void)
 		CASE(nothing_is_asked_without_a_change),
 		CASE(change_is_asked_for_after_the_pause),
 		CASE(changes_share_a_question),
+		CASE(each_directory_is_asked_about),
+		CASE(directories_without_room_are_left_out),
 		CASE(removed_directory_needs_no_journal),
 		CASE(loss_is_noticed),
 		CASE(error_does_not_end_the_thread),
