@@ -382,7 +382,8 @@ uint32_t casync_connect_end_time_s(const struct casync_client *client)
 		       : casync_tuned(&client->unmount_timeout_s);
 }
 
-void casync_connect_give_up(struct casync_client *client, uint32_t timeout_s)
+void casync_connect_give_up(const struct casync_client *client,
+			    uint32_t timeout_s)
 {
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
@@ -390,7 +391,6 @@ void casync_connect_give_up(struct casync_client *client, uint32_t timeout_s)
 		" s; its CephFS session stays open",
 		client->export_id, client->path,
 		casync_text_or(client->filesystem, "(default)"), timeout_s);
-	client->stuck = true;
 	__atomic_store_n(&last_given_up_s, connect_now_s(), __ATOMIC_RELAXED);
 }
 
@@ -425,8 +425,10 @@ void casync_disconnect_begin(struct casync_client *client)
 bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s)
 {
 	if (client->ending != NULL &&
-	    casync_deadline_call_end(client->ending, timeout_s) == -ETIMEDOUT)
+	    casync_deadline_call_end(client->ending, timeout_s) == -ETIMEDOUT) {
 		casync_connect_give_up(client, timeout_s);
+		client->stuck = true;
+	}
 	client->ending = NULL;
 	return !client->stuck;
 }

@@ -116,12 +116,14 @@ bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s);
 uint32_t casync_connect_end_time_s(const struct casync_client *client);
 
 /**
- * Say that a client does not end, and mark it: it must never be used again.
- * The clients that end next get less time.
+ * Say that a client does not end.  The clients that end next get less time.
+ *
+ * It changes nothing of the client: a thread that is left behind may use it.
  *
  * @param[in] timeout_s  For how long it was waited for.
  */
-void casync_connect_give_up(struct casync_client *client, uint32_t timeout_s);
+void casync_connect_give_up(const struct casync_client *client,
+			    uint32_t timeout_s);
 
 /** The uuid of this mount's session on that node. */
 void casync_connect_uuid(const struct casync_client *client, const char *nodeid,

@@ -115,7 +115,8 @@ static bool journal_is_stopping(struct casync_journal *journal)
 }
 
 /* An MDS that is asked writes all that it has.  So the question for a second
- * directory of the same rank finds nothing to wait for. */
+ * directory of the same rank finds nothing to wait for, but changes that came
+ * meanwhile: under load a pass may ask one rank for each directory. */
 static void journal_ask(struct casync_mount *mount)
 {
 	struct casync_journal *journal = &mount->journal;

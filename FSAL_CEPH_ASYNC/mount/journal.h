@@ -25,8 +25,8 @@
 struct casync_deadline_call;
 struct casync_mount;
 
-/** From the first change to the question, if none is under way: the changes of
- * this time share it. */
+/** From the first change to the questions, if none is under way: the changes of
+ * this time share them. */
 #define CASYNC_JOURNAL_MS 20
 
 /** Directories that can wait to be asked about, for the ranks they belong to.

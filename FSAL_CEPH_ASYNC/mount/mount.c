@@ -141,10 +141,19 @@ mount_find_locked(const struct casync_mount_key *key)
 /* End the threads of a mount.  False: a call of libcephfs does not return. */
 static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 {
-	if (casync_keeper_stop(mount, timeout_s))
-		return casync_journal_stop(mount, timeout_s);
-	/* It ends once its own call has returned. */
-	(void)casync_journal_stop(mount, 0);
+	const char *what = "the look at the CephFS session";
+
+	if (casync_keeper_stop(mount, timeout_s)) {
+		if (casync_journal_stop(mount, timeout_s))
+			return true;
+		what = "the question for the MDS journal";
+	} else {
+		/* It ends once its own call has returned. */
+		(void)casync_journal_stop(mount, 0);
+	}
+	LogEvent(COMPONENT_FSAL,
+		 "mount %s: %s did not return within %" PRIu32 " s",
+		 mount->session.name, what, timeout_s);
 	return false;
 }
 

@@ -32,30 +32,33 @@ def _start(name, folder):
         stderr=subprocess.DEVNULL)
 
 
+def _remove():
+    ceph("fs", "fail", NAME, check=False)
+    ceph("fs", "rm", NAME, "--yes-i-really-mean-it", check=False)
+    for pool in POOLS:
+        ceph("osd", "pool", "rm", pool, pool,
+             "--yes-i-really-really-mean-it", check=False)
+
+
 @contextlib.contextmanager
 def made(cluster, folder, ranks=1):
     """Its metadata server of rank 0, a Popen.  Who uses it calls `cluster`
     afterwards: the gateway is started anew without it."""
-    for pool in POOLS:
-        ceph("osd", "pool", "create", pool, "8")
-    ceph("fs", "flag", "set", "enable_multiple", "true")
-    ceph("fs", "new", NAME, *POOLS)
-    ceph("fs", "set", NAME, "max_mds", str(ranks))
-    daemons = []
-    try:
+    with contextlib.ExitStack() as made_so_far:
+        made_so_far.callback(_remove)
+        for pool in POOLS:
+            ceph("osd", "pool", "create", pool, "8")
+        ceph("fs", "flag", "set", "enable_multiple", "true")
+        ceph("fs", "new", NAME, *POOLS)
+        ceph("fs", "set", NAME, "max_mds", str(ranks))
+        daemons = []
         for rank, name in enumerate(DAEMONS[:ranks]):
-            daemons.append(_start(name, folder))
+            daemon = _start(name, folder)
+            daemons.append(daemon)
+            made_so_far.callback(daemon.wait, 30)
+            made_so_far.callback(daemon.kill)
             until(lambda r=rank, n=name:
                   f"{NAME}:{r}={n}=up:active" in ceph("mds", "stat"),
                   f"the MDS of rank {rank} is active", 40)
+        made_so_far.callback(cluster.ensure_default)    # an unmount waits
         yield daemons[0]
-    finally:
-        cluster.ensure_default()    # an unmount waits for the MDS
-        for daemon in daemons:
-            daemon.kill()
-            daemon.wait(30)
-        ceph("fs", "fail", NAME)
-        ceph("fs", "rm", NAME, "--yes-i-really-mean-it")
-        for pool in POOLS:
-            ceph("osd", "pool", "rm", pool, pool,
-                 "--yes-i-really-really-mean-it")

@@ -174,9 +174,10 @@ static void note_and_wait_in_sync(enum fake_blocking which)
 	wait_in_sync(which);
 }
 
-/* While one question is under way, names are changed in so many others.  So
- * many questions follow, and no more. */
-static void change_in_others(unsigned int directories, int questions)
+/* While one question is under way, names are changed in so many others, with
+ * inode numbers that are STEP apart.  So many questions follow, and no more. */
+static void change_in_others(unsigned int directories, unsigned int step,
+			     int questions)
 {
 	unsigned int i;
 
@@ -186,8 +187,8 @@ static void change_in_others(unsigned int directories, int questions)
 	change();
 	assert_true(rig_wait_count(&held, 1));
 	for (i = 1; i <= directories; i++) {
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5 * i);
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5 * i);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i);
 	}
 	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
 		sem_post(&hold);
@@ -213,10 +214,23 @@ static bool is_asked_about(uint64_t ino)
 static void each_directory_is_asked_about(void **state)
 {
 	(void)state;
-	change_in_others(3, 3);
+	change_in_others(3, 5, 3);
 	assert_true(is_asked_about(DIRECTORY_INO + 5));
 	assert_true(is_asked_about(DIRECTORY_INO + 10));
 	assert_true(is_asked_about(DIRECTORY_INO + 15));
+}
+
+/* All of them would be kept in the same place. */
+static void directories_of_one_place_are_asked_about(void **state)
+{
+	unsigned int i;
+
+	(void)state;
+	change_in_others(CASYNC_JOURNAL_DIRECTORIES, CASYNC_JOURNAL_DIRECTORIES,
+			 CASYNC_JOURNAL_DIRECTORIES);
+	for (i = 1; i <= CASYNC_JOURNAL_DIRECTORIES; i++)
+		assert_true(is_asked_about(DIRECTORY_INO +
+					   CASYNC_JOURNAL_DIRECTORIES * i));
 }
 
 /* However many there are, a bounded number waits. */
@@ -225,7 +239,7 @@ static void directories_without_room_are_left_out(void **state)
 	unsigned int i;
 
 	(void)state;
-	change_in_others(CASYNC_JOURNAL_DIRECTORIES + 3,
+	change_in_others(CASYNC_JOURNAL_DIRECTORIES + 3, 5,
 			 CASYNC_JOURNAL_DIRECTORIES);
 	for (i = 1; i <= CASYNC_JOURNAL_DIRECTORIES; i++)
 		assert_true(is_asked_about(DIRECTORY_INO + 5 * i));
@@ -284,6 +298,8 @@ static void question_that_does_not_return_is_left_behind(void **state)
 	hold_questions();
 	change();
 	assert_true(rig_wait_count(&held, 1));
+	/* Its place is behind that of the first: it would come next. */
+	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1);
 	assert_false(casync_journal_stop(&stub_mount, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same, and the thread ends. */
@@ -327,6 +343,7 @@ int main(void)
 		CASE(change_is_asked_for_after_the_pause),
 		CASE(changes_share_a_question),
 		CASE(each_directory_is_asked_about),
+		CASE(directories_of_one_place_are_asked_about),
 		CASE(directories_without_room_are_left_out),
 		CASE(removed_directory_needs_no_journal),
 		CASE(loss_is_noticed),
