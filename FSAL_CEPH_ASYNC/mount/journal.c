@@ -114,27 +114,53 @@ static bool journal_is_stopping(struct casync_journal *journal)
 	return stopping;
 }
 
-/* An MDS that is asked writes all that it has.  So the question for a second
- * directory of the same rank finds nothing to wait for, but changes that came
- * meanwhile: under load a pass may ask one rank for each directory. */
+static bool journal_keeps(const struct casync_journal *journal, uint64_t ino)
+{
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++)
+		if (__atomic_load_n(&journal->changed[i], __ATOMIC_SEQ_CST) ==
+		    ino)
+			return true;
+	return false;
+}
+
+static void journal_ask_about(struct casync_mount *mount, uint64_t ino)
+{
+	int rc = casync_journal_sync(mount, ino);
+
+	if (rc < 0)
+		LogDebug(COMPONENT_FSAL, "mount %s: directory %" PRIu64 ": %s",
+			 mount->session.name, ino, strerror(-rc));
+}
+
+/*
+ * An MDS that is asked writes all that it has.  So the question for a second
+ * directory of the same rank finds nothing to wait for, unless names in it were
+ * changed meanwhile.  Then it would have the MDS write again at once: that waits
+ * for the next pass.  Another directory comes first in each pass, so each one is
+ * asked about, whatever is changed in it.
+ */
 static void journal_ask(struct casync_mount *mount)
 {
 	struct casync_journal *journal = &mount->journal;
+	uint64_t taken[CASYNC_JOURNAL_DIRECTORIES];
+	bool asked = false;
 	unsigned int i;
 	uint64_t ino;
-	int rc;
 
 	__atomic_store_n(&journal->pending, false, __ATOMIC_SEQ_CST);
+	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++)
+		taken[i] = __atomic_exchange_n(&journal->changed[i], 0,
+					       __ATOMIC_SEQ_CST);
+	journal->first++;
 	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++) {
-		ino = __atomic_exchange_n(&journal->changed[i], 0,
-					  __ATOMIC_SEQ_CST);
-		if (ino == 0 || journal_is_stopping(journal))
+		ino = taken[(journal->first + i) % CASYNC_JOURNAL_DIRECTORIES];
+		if (ino == 0 || (asked && journal_keeps(journal, ino)) ||
+		    journal_is_stopping(journal))
 			continue;
-		rc = casync_journal_sync(mount, ino);
-		if (rc < 0)
-			LogDebug(COMPONENT_FSAL,
-				 "mount %s: directory %" PRIu64 ": %s",
-				 mount->session.name, ino, strerror(-rc));
+		journal_ask_about(mount, ino);
+		asked = true;
 	}
 }
 

@@ -45,6 +45,7 @@ struct casync_journal {
 	/** Inode numbers of directories that were changed and not asked about;
 	 * 0: none; atomic. */
 	uint64_t changed[CASYNC_JOURNAL_DIRECTORIES];
+	unsigned int first; /**< Where a pass begins; the thread's own. */
 };
 
 /**

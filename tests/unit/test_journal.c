@@ -233,6 +233,57 @@ static void directories_of_one_place_are_asked_about(void **state)
 					   CASYNC_JOURNAL_DIRECTORIES * i));
 }
 
+/* Names in two directories are changed during each of so many questions. */
+static int busy_questions;
+
+static void change_during_questions(enum fake_blocking which)
+{
+	int number = __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+
+	if (which != FAKE_SYNC_INODE)
+		return;
+	asked[number] = __atomic_load_n(&fake.looked_up_ino, __ATOMIC_RELAXED);
+	if (number < busy_questions) {
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + 2);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5);
+	}
+	__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
+}
+
+static void change_during(int questions, int expected)
+{
+	memset(asked, 0, sizeof(asked));
+	held = 0;
+	busy_questions = questions;
+	fake.hook = change_during_questions;
+	change();
+	assert_true(rig_wait_count(&held, expected));
+	wait_until(is_taken);
+	wait_until(nobody_is_inside);
+	end();
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), expected);
+}
+
+/* The first question, one of the next pass, and both of the one after it.
+ * Else the second pass would have two. */
+static void changed_again_waits_for_the_next_pass(void **state)
+{
+	(void)state;
+	change_during(2, 4);
+}
+
+/* One question a pass, and each directory has its turn. */
+static void each_directory_has_its_turn(void **state)
+{
+	(void)state;
+	change_during(CASYNC_JOURNAL_DIRECTORIES + 1,
+		      CASYNC_JOURNAL_DIRECTORIES + 3);
+	asked[CASYNC_JOURNAL_DIRECTORIES + 1] = 0;
+	asked[CASYNC_JOURNAL_DIRECTORIES + 2] = 0;
+	assert_true(is_asked_about(DIRECTORY_INO + 2));
+	assert_true(is_asked_about(DIRECTORY_INO + 5));
+}
+
 /* However many there are, a bounded number waits. */
 static void directories_without_room_are_left_out(void **state)
 {
@@ -297,9 +348,9 @@ static void question_that_does_not_return_is_left_behind(void **state)
 	(void)state;
 	hold_questions();
 	change();
-	assert_true(rig_wait_count(&held, 1));
-	/* Its place is behind that of the first: it would come next. */
+	/* One of the two is asked about, the other would come next. */
 	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1);
+	assert_true(rig_wait_count(&held, 1));
 	assert_false(casync_journal_stop(&stub_mount, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same, and the thread ends. */
@@ -345,6 +396,8 @@ int main(void)
 		CASE(each_directory_is_asked_about),
 		CASE(directories_of_one_place_are_asked_about),
 		CASE(directories_without_room_are_left_out),
+		CASE(changed_again_waits_for_the_next_pass),
+		CASE(each_directory_has_its_turn),
 		CASE(removed_directory_needs_no_journal),
 		CASE(loss_is_noticed),
 		CASE(error_does_not_end_the_thread),
