@@ -138,8 +138,8 @@ static void journal_ask_about(struct casync_mount *mount, uint64_t ino)
  * An MDS that is asked writes all that it has.  So the question for a second
  * directory of the same rank finds nothing to wait for, unless names in it were
  * changed meanwhile.  Then it would have the MDS write again at once: that waits
- * for the next pass.  Another directory comes first in each pass, so each one is
- * asked about, whatever is changed in it.
+ * for the next pass.  Each pass begins at another place.  So a directory that is
+ * changed all the time comes first once in eight passes at least.
  */
 static void journal_ask(struct casync_mount *mount)
 {

@@ -32,12 +32,13 @@ def _start(name, folder):
         stderr=subprocess.DEVNULL)
 
 
-def _remove():
-    ceph("fs", "fail", NAME, check=False)
-    ceph("fs", "rm", NAME, "--yes-i-really-mean-it", check=False)
-    for pool in POOLS:
-        ceph("osd", "pool", "rm", pool, pool,
-             "--yes-i-really-really-mean-it", check=False)
+def _remove_pool(pool):
+    ceph("osd", "pool", "rm", pool, pool, "--yes-i-really-really-mean-it")
+
+
+def _remove_fs():
+    ceph("fs", "fail", NAME)
+    ceph("fs", "rm", NAME, "--yes-i-really-mean-it")
 
 
 @contextlib.contextmanager
@@ -45,11 +46,12 @@ def made(cluster, folder, ranks=1):
     """Its metadata server of rank 0, a Popen.  Who uses it calls `cluster`
     afterwards: the gateway is started anew without it."""
     with contextlib.ExitStack() as made_so_far:
-        made_so_far.callback(_remove)
         for pool in POOLS:
             ceph("osd", "pool", "create", pool, "8")
+            made_so_far.callback(_remove_pool, pool)
         ceph("fs", "flag", "set", "enable_multiple", "true")
         ceph("fs", "new", NAME, *POOLS)
+        made_so_far.callback(_remove_fs)
         ceph("fs", "set", NAME, "max_mds", str(ranks))
         daemons = []
         for rank, name in enumerate(DAEMONS[:ranks]):

@@ -26,6 +26,7 @@ from test_reconnect import SERVES
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs/field-bugs.md"
 PAUSE_S = 40            # at most, of a client whose gateway fails
+ROUNDS = 8              # of evicted.py: half before a loss, half after it
 AWAY_S = 25             # FSAL_CEPH gets that long to come back
 PLAIN = ("ganesha_1375", "ganesha_1226", "ganesha_988", "ganesha_1323",
          "ganesha_1280", "tracker_69347", "tracker_80503")
@@ -289,6 +290,7 @@ def no_error(said, record, name):
     worked before the loss and after it: see there."""
     record(f"{name}: the client's longest pause {said['longest']} s, "
            f"{said['rounds']} rounds of work")
+    assert said["rounds"] >= ROUNDS
     assert said["longest"] < PAUSE_S
 
 
