@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+
+#include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
+#include "FSAL/fsal_config.h"
+
+#include "acl.h"
+#include "attributes.h"
+#include "callers.h"
+#include "errors.h"
+#include "export.h"
+#include "export_ops.h"
+#include "handle_ops.h"
+#include "object.h"
+#include "owner.h"
+#include "revive.h"
+
+/* Ganesha's workers that may wait for the monitors, for each export. */
+#define STATFS_WORKERS 8
+
+static struct casync_export *ops_export(struct fsal_export *exp_hdl)
+{
+	return container_of(exp_hdl, struct casync_export, export);
+}
+
+/* "/exp" is not a parent of "/exp10". */
+const char *casync_export_below_mount(const struct casync_export *exp,
+				      const char *path)
+{
+	const char *root = casync_mount_path(exp->mount);
+	size_t len = strlen(root);
+
+	if (len != 0 && root[len - 1] == '/')
+		len--;
+	if (strncmp(path, root, len) != 0)
+		return NULL;
+	if (path[len] == '\0')
+		return "/";
+	return path[len] == '/' ? path + len : NULL;
+}
+
+/* Begin a request that has no object yet. */
+static fsal_status_t ops_begin(struct casync_mount *mount)
+{
+	if (!casync_callers_enter(mount))
+		return casync_status(-ETIME);
+	if (casync_guard_enter(casync_mount_guard(mount)))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	casync_callers_leave(mount);
+	return casync_keeper_answer(mount, casync_status(-CASYNC_EBLOCKLISTED),
+				    false);
+}
+
+static fsal_status_t ops_end(struct casync_mount *mount, fsal_status_t status)
+{
+	status = casync_keeper_answer(mount, status, false);
+	casync_guard_leave(casync_mount_guard(mount));
+	casync_callers_leave(mount);
+	return status;
+}
+
+static fsal_status_t ops_walk(struct fsal_export *exp_hdl, const char *path,
+			      struct fsal_obj_handle **handle,
+			      struct fsal_attrlist *attrs_out)
+{
+	struct casync_export *exp = ops_export(exp_hdl);
+	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
+	const char *below = casync_export_below_mount(exp, path);
+	struct ceph_statx stx;
+	struct Inode *inode;
+	int rc;
+
+	if (below == NULL) {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": path '%s' is not below '%s'",
+			exp_hdl->export_id, path,
+			casync_mount_path(exp->mount));
+		return fsalstat(ERR_FSAL_NOENT, ENOENT);
+	}
+
+	rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
+			  casync_owner_wanted(exp, casync_statx_wanted(mask)),
+			  0, exp->root_perms);
+	if (rc == 0)
+		rc = casync_owner_settle(exp, &inode, &stx,
+					 casync_statx_wanted(mask),
+					 exp->root_perms);
+	if (rc < 0) {
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": cannot look up path '%s': %s",
+			exp_hdl->export_id, path, strerror(-rc));
+		return casync_status(rc);
+	}
+	casync_object_out(inode, &stx, handle, attrs_out);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static fsal_status_t ops_lookup_path(struct fsal_export *exp_hdl,
+				     const char *path,
+				     struct fsal_obj_handle **handle,
+				     struct fsal_attrlist *attrs_out)
+{
+	struct casync_export *exp = ops_export(exp_hdl);
+	fsal_status_t status = ops_begin(exp->mount);
+
+	if (FSAL_IS_ERROR(status))
+		return status;
+	return ops_end(exp->mount, ops_walk(exp_hdl, path, handle, attrs_out));
+}
+
+/* In the client that has the names: which other one it is of, its type says. */
+static int ops_find(struct casync_export *exp, const struct casync_fileid *id,
+		    unsigned int wanted, struct Inode **inode,
+		    struct ceph_statx *stx)
+{
+	int rc = casync_inode_of_id(exp, exp->mount, id,
+				    casync_owner_wanted(exp, wanted), inode,
+				    stx);
+
+	if (rc == 0)
+		rc = casync_owner_settle(exp, inode, stx, wanted,
+					 exp->root_perms);
+	return rc == -ENOENT ? -ESTALE : rc;
+}
+
+static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
+				       struct gsh_buffdesc *fh_desc,
+				       struct fsal_obj_handle **handle,
+				       struct fsal_attrlist *attrs_out)
+{
+	struct casync_export *exp = ops_export(exp_hdl);
+	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
+	struct casync_fileid id;
+	struct ceph_statx stx;
+	struct Inode *inode;
+	fsal_status_t status;
+	int rc;
+
+	if (!casync_host_decode(fh_desc, &id))
+		return fsalstat(ERR_FSAL_BADHANDLE, 0);
+	status = ops_begin(exp->mount);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	rc = ops_find(exp, &id, casync_statx_wanted(mask), &inode, &stx);
+	if (rc == 0)
+		casync_object_out(inode, &stx, handle, attrs_out);
+	return ops_end(exp->mount, casync_status(rc));
+}
+
+static void ops_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
+				 struct fsal_fd *fd,
+				 struct fsal_obj_handle **handle)
+{
+	(void)exp_hdl;
+	*handle = &casync_fd_of(fd)->obj->handle;
+}
+
+static int ops_statfs(struct casync_object *obj, struct statvfs *vfs)
+{
+	struct casync_export *exp = obj->exp;
+	int rc;
+
+	/* Each call asks a monitor, and waits for it without a timeout. */
+	if (!casync_waiter_limit_enter(&exp->statfs, CASYNC_LANE_WORKER,
+				       STATFS_WORKERS))
+		return -EAGAIN;
+	/* By inode: below a quota CephFS answers with the quota's values. */
+	rc = ceph_ll_statfs(casync_object_ceph(obj), obj->inode, vfs);
+	casync_waiter_limit_leave(&exp->statfs, CASYNC_LANE_WORKER);
+	return rc;
+}
+
+static fsal_status_t ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
+					     struct fsal_obj_handle *obj_hdl,
+					     fsal_dynamicfsinfo_t *info)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	fsal_status_t status;
+	struct statvfs vfs = {0};
+	int rc = casync_revive_begin(obj);
+
+	(void)exp_hdl;
+	if (rc == 0) {
+		rc = ops_statfs(obj, &vfs);
+		status = casync_revive_answer(obj, casync_status(rc));
+		casync_revive_end(obj);
+	} else {
+		status = casync_revive_answer(obj, casync_status(rc));
+	}
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	memset(info, 0, sizeof(*info));
+	info->total_bytes = vfs.f_frsize * vfs.f_blocks;
+	info->free_bytes = vfs.f_frsize * vfs.f_bfree;
+	info->avail_bytes = vfs.f_frsize * vfs.f_bavail;
+	info->total_files = vfs.f_files;
+	info->free_files = vfs.f_ffree;
+	info->avail_files = vfs.f_favail;
+	info->time_delta.tv_nsec = 1;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+/*
+ * A client compares the verifier to find out whether unstable writes were lost.
+ * Ganesha's own verifier counts seconds, so two starts within a second have the
+ * same.
+ */
+static void ops_get_write_verifier(struct fsal_export *exp_hdl,
+				   struct gsh_buffdesc *verf_desc)
+{
+	uint64_t verifier = casync_export_time_ns(ops_export(exp_hdl));
+
+	memcpy(verf_desc->addr, &verifier,
+	       verf_desc->len < sizeof(verifier) ? verf_desc->len
+						 : sizeof(verifier));
+}
+
+static attrmask_t ops_fs_supported_attrs(struct fsal_export *exp_hdl)
+{
+	attrmask_t mask = fsal_supported_attrs(&exp_hdl->fsal->fs_info);
+
+	if (!casync_acl_offered())
+		FSAL_UNSET_MASK(mask, ATTR_ACL);
+	if (!casync_label_offered())
+		FSAL_UNSET_MASK(mask, ATTR4_SEC_LABEL);
+	return mask;
+}
+
+static fsal_aclsupp_t ops_fs_acl_support(struct fsal_export *exp_hdl)
+{
+	return casync_acl_offered() ? fsal_acl_support(&exp_hdl->fsal->fs_info)
+				    : 0;
+}
+
+static uint32_t ops_fs_maxread(struct fsal_export *exp_hdl)
+{
+	return casync_tuned(&ops_export(exp_hdl)->keys.tuning.max_read);
+}
+
+static uint32_t ops_fs_maxwrite(struct fsal_export *exp_hdl)
+{
+	return casync_tuned(&ops_export(exp_hdl)->keys.tuning.max_write);
+}
+
+void casync_export_ops_init(struct export_ops *ops)
+{
+	ops->lookup_path = ops_lookup_path;
+	ops->wire_to_host = casync_wire_to_host;
+	ops->host_to_key = casync_host_to_key;
+	ops->create_handle = ops_create_handle;
+	ops->get_fsal_obj_hdl = ops_get_fsal_obj_hdl;
+	ops->get_fs_dynamic_info = ops_get_fs_dynamic_info;
+	ops->get_write_verifier = ops_get_write_verifier;
+	ops->fs_supported_attrs = ops_fs_supported_attrs;
+	ops->fs_acl_support = ops_fs_acl_support;
+	ops->fs_maxread = ops_fs_maxread;
+	ops->fs_maxwrite = ops_fs_maxwrite;
+	ops->alloc_state = casync_state_alloc;
+}
