@@ -11,20 +11,12 @@
  * The requests of the others are queued, and their workers are free.  A thread
  * that has submitted takes the next request from the queue.
  *
- * Streams.  Small writes that continue each other cost one OSD operation each.
- * If a stream has as many calls in flight as its pace allows (pace.h: 8 at
- * first), its next write is queued.  When one of the calls is answered, the
- * queued adjacent writes go together in one call (gather.h).  No write waits if
- * its stream has fewer calls in flight.  No write waits for a time.  No write waits if its stream has moved on to another
- * object, or has a full call's worth of bytes queued.
+ * Streams.  A small write may wait for the calls of its stream, and then shares
+ * a call with others (write_stream.h).
  *
- * Order.  WRITEs that overlap reach libcephfs in the order of their arrival.
- * An op is "in sight" from the moment it is queued until it has been submitted.
- * A call of several ops can be refused and submitted again, so its ops stay in
- * sight until it has been answered.  An op waits if it overlaps an op in sight.
- * A WRITE that waits for a place in flight (inflight.h) is parked here.  A READ
- * that overlaps a WRITE in flight may see the data before or after it, so reads
- * block nothing.
+ * Order.  WRITEs that overlap reach libcephfs in the order of their arrival
+ * (gate_order.h).  A WRITE that waits for a place in flight (inflight.h) is
+ * parked here.
  *
  * Flushes.  libcephfs' fsync waits until no write of the inode is in flight.
  * Under load that never happens.  So a flush (flush.c) closes the gate to new
@@ -40,7 +32,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "pace.h"
+#include "write_stream.h"
 
 struct casync_op;
 
@@ -51,35 +43,19 @@ struct casync_op;
  */
 #define CASYNC_GATE_THREADS 4
 
-/** Streams of one file that the gate follows. */
-#define CASYNC_GATE_STREAMS 2
-
-/** A stream: writes that continue each other.  Only gate.c reads it. */
-struct casync_stream {
-	uint64_t next;	/**< End of the furthest write. */
-	uint64_t piece; /**< Piece of the file in one object; gather.h. */
-	uint32_t id;	/**< Never reused; 0: no stream. */
-	uint32_t calls; /**< In flight. */
-	uint64_t queued_bytes;
-	uint64_t gaps_bytes; /**< Not written yet before `next`. */
-	unsigned int hits;   /**< Rises with writes that continue it. */
-	struct casync_pace pace;
-};
-
 /** Embedded in the object. */
 struct casync_gate {
-	pthread_mutex_t lock; /**< A leaf. */
-	unsigned int inside;  /**< Threads that submit. */
-	uint32_t last_id;
+	pthread_mutex_t lock;	    /**< A leaf. */
 	struct casync_op *oldest;   /**< Queued; oldest first. */
 	struct casync_op **end;	    /**< Where the next one is linked. */
 	struct casync_op *in_sight; /**< Taken; none may overtake it. */
+	unsigned int inside;	    /**< Threads that submit. */
 	uint32_t flying[2]; /**< Writes not answered, queued too, by epoch. */
 	uint8_t epoch;	    /**< Epoch of new writes: 0 or 1. */
 	bool held;	    /**< New writes wait for a flush. */
 	bool draining;	    /**< The flush waits for the other epoch. */
 	bool journaling;    /**< All writes wait for the first flush. */
-	struct casync_stream streams[CASYNC_GATE_STREAMS];
+	struct casync_write_streams streams;
 };
 
 void casync_gate_init(struct casync_gate *gate);

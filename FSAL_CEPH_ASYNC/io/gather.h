@@ -33,7 +33,7 @@ struct casync_op;
 /** Embedded in the op. */
 struct casync_gather {
 	uint32_t max_bytes; /**< Of a call with this op; 0: alone. */
-	uint32_t stream;    /**< gate.c's, as all members below. */
+	uint32_t stream;    /**< write_stream.c's, and `counted`. */
 	uint64_t piece;	    /**< Piece of the file; each is in one object. */
 	uint64_t end;	    /**< End of its call. */
 	struct casync_op *next_in_sight;
