@@ -138,6 +138,23 @@ bool casync_object_table_has_file(struct casync_object_table *table,
 	return has;
 }
 
+bool casync_object_table_is_alone(struct casync_object_table *table,
+				  const struct casync_object *obj)
+{
+	size_t bucket = object_table_bucket_of_id(obj->id.ino, obj->id.snapid);
+	const struct casync_object *other;
+
+	pthread_mutex_lock(object_table_lock_of(table, bucket));
+	for (other = table->buckets[bucket]; other != NULL;
+	     other = other->next_in_table) {
+		if (other != obj && other->id.ino == obj->id.ino &&
+		    other->id.snapid == obj->id.snapid)
+			break;
+	}
+	pthread_mutex_unlock(object_table_lock_of(table, bucket));
+	return other == NULL;
+}
+
 void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
 			     uint64_t snapid)
 {

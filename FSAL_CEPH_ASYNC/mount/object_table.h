@@ -68,6 +68,10 @@ void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
 bool casync_object_table_has_file(struct casync_object_table *table,
 				  uint64_t ino, uint64_t snapid);
 
+/** Is it the only object of its file?  Then no other export uses the file. */
+bool casync_object_table_is_alone(struct casync_object_table *table,
+				  const struct casync_object *obj);
+
 /**
  * Give an object the Inode of another client, unless another thread has.
  *

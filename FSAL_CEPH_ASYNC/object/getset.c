@@ -20,6 +20,7 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
+#include "object_table.h"
 #include "owner.h"
 #include "read_cache.h"
 #include "obj_ops.h"
@@ -206,9 +207,61 @@ static int getset_truncated_by(struct casync_object *obj, uid_t uid)
 	return casync_drop_privileges(obj);
 }
 
-static fsal_status_t getset_set_stable(struct casync_object *obj,
-				       const struct ceph_statx *stx, int mask,
-				       const struct fsal_attrlist *attrs)
+#define GETSET_CHOWN (CEPH_SETATTR_UID | CEPH_SETATTR_GID)
+
+/* Is the owner that CephFS shows journaled, as far as this gateway may have
+ * changed it?  An answer that says so must be true after a crash. */
+static bool getset_owner_is_journaled(struct casync_object *obj)
+{
+	struct casync_mount *mount = casync_object_mount(obj);
+
+	return !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&obj->chowns, __ATOMIC_ACQUIRE) == 0 &&
+	       !casync_flush_is_unjournaled(&obj->flush) &&
+	       casync_object_table_is_alone(casync_mount_object_table(mount),
+					    obj);
+}
+
+/* Such a chown() is allowed, and clears no set-id bits. */
+static bool getset_has_owner(const struct ceph_statx *now,
+			     const struct ceph_statx *stx, int mask)
+{
+	uid_t caller = op_ctx->creds.caller_uid;
+
+	return (caller == 0 || caller == now->stx_uid) &&
+	       (now->stx_mode & (S_ISUID | S_ISGID)) == 0 &&
+	       (!(mask & CEPH_SETATTR_UID) || now->stx_uid == stx->stx_uid) &&
+	       (!(mask & CEPH_SETATTR_GID) || now->stx_gid == stx->stx_gid);
+}
+
+/* A tar or rsync sends a chown() for each file, and most files have that owner
+ * already. */
+static bool getset_marks_ctime_alone(struct casync_object *obj,
+				     const struct ceph_statx *stx, int mask,
+				     const struct fsal_attrlist *attrs)
+{
+	struct ceph_statx now;
+
+	return mask != 0 && (mask & ~GETSET_CHOWN) == 0 &&
+	       !FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL) &&
+	       /* Before the look: who changes it later overlaps this. */
+	       getset_owner_is_journaled(obj) &&
+	       getset_get_statx(obj, ATTR_MODE | ATTR_OWNER | ATTR_GROUP,
+				&now) == 0 &&
+	       getset_has_owner(&now, stx, mask);
+}
+
+static int getset_mark_ctime(struct casync_object *obj)
+{
+	const struct ceph_statx nothing = {0};
+	int rc = casync_flush_wait(obj);
+
+	return rc == 0 ? getset_set_as_requester(obj, &nothing, 0) : rc;
+}
+
+static int getset_set_and_flush(struct casync_object *obj,
+				const struct ceph_statx *stx, int mask,
+				const struct fsal_attrlist *attrs)
 {
 	int rc = mask != 0 ? getset_set_as_requester(obj, stx, mask) : 0;
 
@@ -223,7 +276,34 @@ static fsal_status_t getset_set_stable(struct casync_object *obj,
 	 * crash of the gateway: libcephfs may have made it in memory only. */
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
+	return rc;
+}
 
+static int getset_chown(struct casync_object *obj, const struct ceph_statx *stx,
+			int mask, const struct fsal_attrlist *attrs)
+{
+	int rc;
+
+	__atomic_add_fetch(&obj->chowns, 1, __ATOMIC_ACQ_REL);
+	rc = getset_set_and_flush(obj, stx, mask, attrs);
+	if (rc != 0)
+		__atomic_store_n(&obj->chown_failed, true, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(&obj->chowns, 1, __ATOMIC_ACQ_REL);
+	return rc;
+}
+
+static fsal_status_t getset_set_stable(struct casync_object *obj,
+				       const struct ceph_statx *stx, int mask,
+				       const struct fsal_attrlist *attrs)
+{
+	int rc;
+
+	if (getset_marks_ctime_alone(obj, stx, mask, attrs))
+		rc = getset_mark_ctime(obj);
+	else if ((mask & GETSET_CHOWN) != 0)
+		rc = getset_chown(obj, stx, mask, attrs);
+	else
+		rc = getset_set_and_flush(obj, stx, mask, attrs);
 	return getset_handle_status(rc);
 }
 

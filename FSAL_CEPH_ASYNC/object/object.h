@@ -68,6 +68,10 @@ struct casync_object {
 	bool privileged;
 	/** Which client of the export it belongs to (owner.h). */
 	uint8_t client;
+	/** A SETATTR of the owner or group has failed: the change may be in
+	 * memory only.  Atomic. */
+	bool chown_failed;
+	uint16_t chowns; /**< Such SETATTRs under way; atomic. */
 	/** Delegations on it. */
 	struct casync_leases leases;
 	struct casync_lock_records locks; /**< Byte-range locks on it. */

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What a SETATTR waits for: a change is in the MDS' journal when it is
+answered; an owner that the file has already waits for nothing new."""
+import struct
+import threading
+import time
+
+import pytest
+
+from lab_program import ceph
+from nfs import nfs3, rpc
+from nfs.xdr import opaque
+
+FILES = 20
+OWNER, OTHER = 1000, 1001
+
+
+@pytest.fixture
+def connection(lab):
+    made = rpc.Concurrent(2049)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def folder(connection):
+    """One that no other CephFS client knows."""
+    root = nfs3.root_of("/ceph", 2050)
+    return nfs3.make_directory(connection, root, f"set-{time.time_ns()}")
+
+
+@pytest.fixture
+def journal_paused():
+    """Pauses the MDS' journal; it goes on with the test's end."""
+    def pause(value):
+        ceph("tell", "mds.a", "config", "set", "mds_log_pause", value)
+    yield pause
+    pause("false")
+
+
+def chown(connection, handle, uid):
+    nfs3.call(connection, nfs3.SETATTR, opaque(handle) + struct.pack(
+        ">IIIII", 0, 1, uid, 1, uid) + bytes(16))
+
+
+def settled_file(connection, folder, name):
+    """Owner and mode are journaled."""
+    handle = nfs3.create(connection, folder, name)
+    nfs3.give(connection, handle, OWNER, 0o640)
+    return handle
+
+
+def test_an_owner_that_is_so_already_journals_nothing(
+        lab, connection, folder, record):
+    """The chown() of a tar or rsync."""
+    handles = [settled_file(connection, folder, f"file-{number}")
+               for number in range(FILES)]
+
+    def events_of(uid):
+        before = lab.journal_events()
+        for handle in handles:
+            chown(connection, handle, uid)
+        return lab.journal_events() - before
+
+    same, changed = events_of(OWNER), events_of(OTHER)
+    record(f"MDS journal events of {FILES} chown: {same} where the owner was "
+           f"so already, {changed} where he was not")
+    # The MDS has some of its own.
+    assert same < FILES // 2
+    assert changed >= FILES
+
+
+def test_ctime_moves_though_the_owner_does_not(connection, folder):
+    """POSIX' chown() marks it, whatever it changes."""
+    handle = settled_file(connection, folder, "file")
+    before = nfs3.get_attributes(connection, handle)
+    time.sleep(0.02)
+    chown(connection, handle, OWNER)
+    after = nfs3.get_attributes(connection, handle)
+    assert after.ctime > before.ctime
+    assert after.mode == before.mode
+
+
+class Chown(threading.Thread):
+    """One SETATTR, on a connection of its own."""
+
+    def __init__(self, handle, uid):
+        super().__init__(daemon=True)
+        self.arguments = handle, uid
+        self.start()
+
+    def run(self):
+        connection = rpc.Concurrent(2049)
+        chown(connection, *self.arguments)
+        connection.close()
+
+    def is_answered(self, seconds):
+        self.join(seconds)
+        return not self.is_alive()
+
+
+def test_an_owner_that_is_so_in_memory_alone_waits(connection, folder,
+                                                   journal_paused):
+    """The first changes the owner, and waits for the journal.  The second
+    finds him changed.  A crash would undo it, so it must wait as well."""
+    handle = settled_file(connection, folder, "changed")
+    untouched = settled_file(connection, folder, "untouched")
+    journal_paused("true")
+    first = Chown(handle, OTHER)
+    assert not first.is_answered(1)
+    second = Chown(handle, OTHER)
+    assert Chown(untouched, OWNER).is_answered(20)
+    assert not second.is_answered(1)
+    assert first.is_alive()
+    journal_paused("false")
+    assert first.is_answered(20)
+    assert second.is_answered(20)
+
+
+def test_what_clears_set_id_bits_is_a_change(lab, connection, folder):
+    """A chown() to the owner that the file has still clears them, and that
+    survives the gateway."""
+    handle = settled_file(connection, folder, "privileged")
+    nfs3.give(connection, handle, OWNER, 0o6755)
+    chown(connection, handle, OWNER)
+    lab.ganesha("kill9")
+    lab.ganesha("start")
+    again = rpc.Concurrent(2049)
+    assert nfs3.get_attributes(again, handle).mode & 0o6000 == 0
+    again.close()
