@@ -82,6 +82,16 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			      struct fsal_attrlist *attrib_set);
 
 /**
+ * Set the verifier of an exclusive create, in atime and mtime of a new file.
+ *
+ * The answer does not wait for the MDS' journal: the client needs the verifier
+ * only if it gets no answer.  The MDS gets it with the next flush of the file,
+ * or within 5 s from libcephfs (client_caps_release_delay).
+ */
+fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
+				  const struct fsal_attrlist *verifier);
+
+/**
  * Clear setuid and setgid, as a write by a user other than root does.
  * libcephfs does not do it, because files are opened with root credentials.
  *

@@ -21,6 +21,15 @@ static void create_read_again(struct casync_object *obj,
 					ATTR_RDATTR_ERR;
 }
 
+static fsal_status_t create_set(const struct casync_created *made,
+				struct fsal_attrlist *attrs)
+{
+	/* Nothing but the verifier (set_common_verifier() of Ganesha). */
+	if (made->exclusive && attrs->valid_mask == (ATTR_ATIME | ATTR_MTIME))
+		return casync_set_verifier(&made->obj->handle, attrs);
+	return casync_setattr2(&made->obj->handle, false, made->state, attrs);
+}
+
 fsal_status_t casync_create_finish(const struct casync_created *made,
 				   attrmask_t already_set,
 				   struct fsal_attrlist *attrs_in,
@@ -34,8 +43,7 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 		attrs_in->valid_mask = asked_for;
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	}
-	status = casync_setattr2(&made->obj->handle, false, made->state,
-				 attrs_in);
+	status = create_set(made, attrs_in);
 	attrs_in->valid_mask = asked_for;
 	if (FSAL_IS_ERROR(status))
 		casync_create_undo(made);

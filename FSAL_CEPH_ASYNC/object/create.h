@@ -17,6 +17,7 @@ struct casync_created {
 	const char *name;
 	struct casync_object *obj; /**< New; nobody else knows it. */
 	struct state_t *state;	   /**< OPEN's, with its fd open; or NULL. */
+	bool exclusive;		   /**< Its verifier is among the attributes. */
 };
 
 /**

@@ -375,6 +375,16 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	return getset_set_with_size(obj, bypass, state, &stx, mask, attrib_set);
 }
 
+fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
+				  const struct fsal_attrlist *verifier)
+{
+	struct ceph_statx stx;
+	int mask = casync_attrs_to_statx(verifier, 0, &stx);
+
+	return getset_handle_status(
+		getset_set_as_requester(casync_object_of(obj_hdl), &stx, mask));
+}
+
 /* As in the kernel: setgid without group execute means mandatory locks, and is
  * kept. */
 static uint16_t getset_without_privileges(uint16_t mode)

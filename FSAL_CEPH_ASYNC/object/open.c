@@ -329,10 +329,12 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 	casync_journal_changed(dir->exp->mount, dir->id.ino);
 
 	casync_object_out(inode, &stx, &created, req->attrs_out);
-	made = (struct casync_created){.dir = dir,
-				       .name = name,
-				       .obj = casync_object_of(created),
-				       .state = req->state};
+	made = (struct casync_created){
+		.dir = dir,
+		.name = name,
+		.obj = casync_object_of(created),
+		.state = req->state,
+		.exclusive = open_is_exclusive(req->createmode)};
 	if (fh == NULL && !open_needs_file(&made, req)) {
 		*new_obj = created;
 		return success;

@@ -13,6 +13,11 @@ from nfs.xdr import opaque
 
 FILES = 20
 OWNER, OTHER = 1000, 1001
+EXCLUSIVE = 2                   # createmode3
+EXIST = 17                      # NFS3ERR_EXIST
+# libcephfs sends what it has changed in memory after 5 s
+# (client_caps_release_delay), and looks for it once a second.
+SENT_S = 8
 
 
 @pytest.fixture
@@ -128,3 +133,34 @@ def test_what_clears_set_id_bits_is_a_change(lab, connection, folder):
     again = rpc.Concurrent(2049)
     assert nfs3.get_attributes(again, handle).mode & 0o6000 == 0
     again.close()
+
+
+def create_exclusive(connection, folder, name, verifier):
+    return nfs3.new_handle(nfs3.call(
+        connection, nfs3.CREATE,
+        nfs3.named(folder, name) + struct.pack(">I8s", EXCLUSIVE, verifier)))
+
+
+def test_a_verifier_outlives_the_gateway(lab, connection, folder):
+    """The client had no answer, and sends its exclusive create again."""
+    mine, other = b"verifier", b"REIFIREV"
+    handle = create_exclusive(connection, folder, "exclusive", mine)
+    time.sleep(SENT_S)
+    lab.ganesha("kill9")
+    lab.ganesha("start")
+    again = rpc.Concurrent(2049)
+    assert create_exclusive(again, folder, "exclusive", mine) == handle
+    with pytest.raises(nfs3.Refused) as refused:
+        create_exclusive(again, folder, "exclusive", other)
+    assert refused.value.status == EXIST
+    again.close()
+
+
+def test_an_exclusive_create_waits_for_no_journal(connection, folder,
+                                                  journal_paused):
+    for number in range(2):     # the folder is known, its journal written
+        create_exclusive(connection, folder, f"before-{number}", b"12345678")
+    time.sleep(1)
+    journal_paused("true")
+    for number in range(FILES):
+        create_exclusive(connection, folder, f"file-{number}", b"%08d" % number)

@@ -30,6 +30,7 @@ static const char *removed_name;
 
 static struct casync_export exp;
 static struct casync_object dir, obj;
+static bool exclusive;
 static struct state_t state;
 static char root_perms;
 
@@ -50,6 +51,15 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	note('s');
 	set_mask = attrib_set->valid_mask;
 	set_state = its_state;
+	return set_status;
+}
+
+fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
+				  const struct fsal_attrlist *verifier)
+{
+	assert_ptr_equal(obj_hdl, &obj.handle);
+	note('v');
+	set_mask = verifier->valid_mask;
 	return set_status;
 }
 
@@ -125,6 +135,7 @@ static int up(void **unused)
 	remove_rc = 0;
 	set_mask = 0;
 	set_state = NULL;
+	exclusive = false;
 	removed_as = NULL;
 	removed_name = NULL;
 	return 0;
@@ -133,8 +144,11 @@ static int up(void **unused)
 static fsal_status_t finish(attrmask_t asked_for, struct state_t *its_state,
 			    struct fsal_attrlist *attrs_out)
 {
-	const struct casync_created made = {
-		.dir = &dir, .name = "new", .obj = &obj, .state = its_state};
+	const struct casync_created made = {.dir = &dir,
+					    .name = "new",
+					    .obj = &obj,
+					    .state = its_state,
+					    .exclusive = exclusive};
 	struct fsal_attrlist attrs_in = {.valid_mask = asked_for};
 	fsal_status_t status =
 		casync_create_finish(&made, ATTR_MODE, &attrs_in, attrs_out);
@@ -200,6 +214,47 @@ static void attributes_that_cannot_be_read_do_not_fail_it(void **unused)
 	assert_int_equal(out.valid_mask, 0);
 }
 
+#define VERIFIER (ATTR_ATIME | ATTR_MTIME)
+
+/* The client forgets it with the answer, so nobody waits for the journal. */
+static void verifier_alone_is_not_journaled(void **unused)
+{
+	struct fsal_attrlist out = {.valid_mask = ATTR_MODE};
+
+	(void)unused;
+	exclusive = true;
+	assert_int_equal(finish(ATTR_MODE | VERIFIER, &state, &out).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "vg");
+	assert_int_equal(set_mask, VERIFIER);
+}
+
+/* What the client asked for lasts when it is answered. */
+static void attributes_are_journaled_with_the_verifier(void **unused)
+{
+	(void)unused;
+	exclusive = true;
+	(void)finish(ATTR_OWNER | VERIFIER, &state, NULL);
+	assert_string_equal(calls, "s");
+	assert_int_equal(set_mask, ATTR_OWNER | VERIFIER);
+}
+
+static void times_that_are_no_verifier_are_journaled(void **unused)
+{
+	(void)unused;
+	(void)finish(VERIFIER, &state, NULL);
+	assert_string_equal(calls, "s");
+}
+
+static void verifier_that_cannot_be_set_undoes_the_file(void **unused)
+{
+	(void)unused;
+	exclusive = true;
+	set_status = refused;
+	assert_int_equal(finish(VERIFIER, &state, NULL).major, ERR_FSAL_PERM);
+	assert_string_equal(calls, "vcru");
+}
+
 static void check_undone(object_file_type_t type, struct state_t *its_state,
 			 const char *expected)
 {
@@ -244,6 +299,10 @@ int main(void)
 		CASE(rest_is_set_and_read_again),
 		CASE(nobody_wants_attributes),
 		CASE(attributes_that_cannot_be_read_do_not_fail_it),
+		CASE(verifier_alone_is_not_journaled),
+		CASE(attributes_are_journaled_with_the_verifier),
+		CASE(times_that_are_no_verifier_are_journaled),
+		CASE(verifier_that_cannot_be_set_undoes_the_file),
 		CASE(what_fails_is_undone_as_root),
 		CASE(undo_that_fails_changes_no_answer),
 	};
