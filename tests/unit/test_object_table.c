@@ -118,6 +118,23 @@ static void snapshot_shares_nothing_with_the_head(void **state)
 
 static unsigned int seen[OBJECTS];
 
+static void object_is_alone_until_another_export_has_the_file(void **state)
+{
+	struct casync_object *one = &objs[3], *other = &objs[INODES + 3];
+
+	(void)state;
+	(void)casync_object_table_enter(&table, one);
+	(void)casync_object_table_enter(&table, &objs[4]);
+	assert_true(casync_object_table_is_alone(&table, one));
+	(void)casync_object_table_enter(&table, other);
+	assert_false(casync_object_table_is_alone(&table, one));
+	assert_false(casync_object_table_is_alone(&table, other));
+	(void)casync_object_table_leave(&table, one);
+	assert_true(casync_object_table_is_alone(&table, other));
+	(void)casync_object_table_leave(&table, other);
+	(void)casync_object_table_leave(&table, &objs[4]);
+}
+
 static void see(void *arg, const void *key)
 {
 	uint32_t i;
@@ -210,6 +227,7 @@ int main(void)
 		CASE(objects_of_an_inode_share_one_reference),
 		CASE(objects_of_a_file_share_what_is_cached),
 		CASE(snapshot_shares_nothing_with_the_head),
+		CASE(object_is_alone_until_another_export_has_the_file),
 		CASE(visit_has_each_object_of_the_export_once),
 		CASE(visit_may_change_the_roll),
 		CASE(references_add_up_whoever_comes_and_goes),
