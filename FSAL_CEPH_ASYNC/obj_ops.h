@@ -86,7 +86,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
  *
  * The answer does not wait for the MDS' journal: the client needs the verifier
  * only if it gets no answer.  The MDS gets it with the next flush of the file,
- * or within 5 s from libcephfs (client_caps_release_delay).
+ * or 5 to 6 s later from libcephfs (client_caps_release_delay).
  */
 fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
 				  const struct fsal_attrlist *verifier);

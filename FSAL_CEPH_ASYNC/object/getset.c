@@ -209,14 +209,18 @@ static int getset_truncated_by(struct casync_object *obj, uid_t uid)
 
 #define GETSET_CHOWN (CEPH_SETATTR_UID | CEPH_SETATTR_GID)
 
-/* Is the owner that CephFS shows journaled, as far as this gateway may have
- * changed it?  An answer that says so must be true after a crash. */
+/*
+ * Is the owner that CephFS has shown before this call journaled?  An answer that
+ * says so must be true after a crash.  A chown that CephFS has shown is still
+ * counted in `chowns`, or has ended: a failure is stored before it ends.
+ */
 static bool getset_owner_is_journaled(struct casync_object *obj)
 {
 	struct casync_mount *mount = casync_object_mount(obj);
 
-	return !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&obj->chowns, __ATOMIC_ACQUIRE) == 0 &&
+	return __atomic_load_n(&obj->chowns, __ATOMIC_ACQUIRE) == 0 &&
+	       !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
+	       __atomic_load_n(&obj->owner_journaled, __ATOMIC_ACQUIRE) &&
 	       !casync_flush_is_unjournaled(&obj->flush) &&
 	       casync_object_table_is_alone(casync_mount_object_table(mount),
 					    obj);
@@ -244,11 +248,10 @@ static bool getset_marks_ctime_alone(struct casync_object *obj,
 
 	return mask != 0 && (mask & ~GETSET_CHOWN) == 0 &&
 	       !FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL) &&
-	       /* Before the look: who changes it later overlaps this. */
-	       getset_owner_is_journaled(obj) &&
 	       getset_get_statx(obj, ATTR_MODE | ATTR_OWNER | ATTR_GROUP,
 				&now) == 0 &&
-	       getset_has_owner(&now, stx, mask);
+	       getset_has_owner(&now, stx, mask) &&
+	       getset_owner_is_journaled(obj);
 }
 
 static int getset_mark_ctime(struct casync_object *obj)
@@ -276,6 +279,8 @@ static int getset_set_and_flush(struct casync_object *obj,
 	 * crash of the gateway: libcephfs may have made it in memory only. */
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
+	if (rc == 0)
+		__atomic_store_n(&obj->owner_journaled, true, __ATOMIC_RELEASE);
 	return rc;
 }
 

@@ -68,6 +68,9 @@ struct casync_object {
 	bool privileged;
 	/** Which client of the export it belongs to (owner.h). */
 	uint8_t client;
+	/** A SETATTR through this object was journaled, so the owner that it
+	 * found was too.  Atomic. */
+	bool owner_journaled;
 	/** A SETATTR of the owner or group has failed: the change may be in
 	 * memory only.  Atomic. */
 	bool chown_failed;

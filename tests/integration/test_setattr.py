@@ -91,23 +91,31 @@ class Chown(threading.Thread):
 
     def __init__(self, handle, uid):
         super().__init__(daemon=True)
+        self.connection = rpc.Concurrent(2049)
         self.arguments = handle, uid
+        self.failure = None
         self.start()
 
     def run(self):
-        connection = rpc.Concurrent(2049)
-        chown(connection, *self.arguments)
-        connection.close()
+        try:
+            chown(self.connection, *self.arguments)
+        except (nfs3.Refused, OSError) as err:
+            self.failure = err
+        self.connection.close()
 
     def is_answered(self, seconds):
+        """With success."""
         self.join(seconds)
+        if self.failure:
+            raise self.failure
         return not self.is_alive()
 
 
 def test_an_owner_that_is_so_in_memory_alone_waits(connection, folder,
                                                    journal_paused):
     """The first changes the owner, and waits for the journal.  The second
-    finds him changed.  A crash would undo it, so it must wait as well."""
+    finds him changed.  A crash would undo it, so it must wait as well: by the
+    count of such SETATTRs, and by the flush that comes first."""
     handle = settled_file(connection, folder, "changed")
     untouched = settled_file(connection, folder, "untouched")
     journal_paused("true")
