@@ -7,7 +7,6 @@
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
 
-#include "on_thread.h"
 #include "errors.h"
 #include "export.h"
 #include "export_ops.h"
@@ -17,6 +16,7 @@
 #include "stay.h"
 #include "name.h"
 #include "object.h"
+#include "workers.h"
 
 #define MS_PER_S 1000
 

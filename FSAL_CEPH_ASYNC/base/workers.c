@@ -45,6 +45,8 @@ static const char *const names[CASYNC_WORK_LANES] = {
 /* Changed before a lane's lock is taken to tell its threads. */
 static bool stopping; /* atomic */
 
+static __thread bool on_completion_thread;
+
 static struct casync_work *workers_dequeue_locked(struct lane *lane)
 {
 	struct casync_work *work = lane->head;
@@ -277,4 +279,14 @@ void casync_workers_stop(void)
 		for (i = 0; i < CASYNC_WORK_LANES; i++)
 			more |= workers_run_left_over(&lanes[i]);
 	} while (more);
+}
+
+void casync_on_thread_begin(void)
+{
+	on_completion_thread = true;
+}
+
+bool casync_on_completion_thread(void)
+{
+	return on_completion_thread;
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file workers.h
- * @brief Worker threads that may block, grouped in lanes.
+ * @brief Worker threads that may block, grouped in lanes, and the mark of the
+ * threads that may not.
  *
  * A job that can wait for Ceph runs here.  So it blocks neither libcephfs'
  * threads nor the answers to other requests.  Ganesha's own thread pools cannot
@@ -101,5 +102,11 @@ int casync_workers_start(void);
 
 /** Run the queued jobs, then end all threads. */
 void casync_workers_stop(void);
+
+/** Mark the calling thread as a completion thread (complete.h). */
+void casync_on_thread_begin(void);
+
+/** Is this a completion thread?  Then it must not wait for Ceph. */
+bool casync_on_completion_thread(void);
 
 #endif /* CASYNC_WORKERS_H */

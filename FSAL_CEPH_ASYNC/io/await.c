@@ -7,10 +7,10 @@
 #include "await.h"
 #include "clock.h"
 #include "complete.h"
-#include "on_thread.h"
 #include "export.h"
 #include "futex.h"
 #include "op.h"
+#include "workers.h"
 
 /* Values of op->awaited, which is also the futex of the waiting worker. */
 enum { NOBODY, AWAITED, ANSWERED };

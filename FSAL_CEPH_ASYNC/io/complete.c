@@ -8,8 +8,8 @@
 
 #include "complete.h"
 #include "futex.h"
-#include "on_thread.h"
 #include "op.h"
+#include "workers.h"
 
 /* The newest op first; one exchange empties it. */
 static struct casync_op *completed;

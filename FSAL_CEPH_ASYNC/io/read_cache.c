@@ -12,10 +12,10 @@
 #include "clock.h"
 #include "export.h"
 #include "object.h"
-#include "on_thread.h"
 #include "op.h"
 #include "owner.h"
 #include "read_cache.h"
+#include "workers.h"
 
 /* The size needs Fs; the version comes only with As, Ls and Xs beside it. */
 #define WITNESS                                                  \

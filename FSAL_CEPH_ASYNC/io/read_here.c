@@ -7,11 +7,11 @@
 #include "callers.h"
 #include "clock.h"
 #include "export.h"
-#include "on_thread.h"
 #include "op.h"
 #include "owner.h"
 #include "read_here.h"
 #include "repair.h"
+#include "workers.h"
 
 /* Of the mount's workers only every second one may be kept. */
 #define HALF 2

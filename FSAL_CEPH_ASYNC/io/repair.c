@@ -9,10 +9,10 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "on_thread.h"
 #include "op.h"
 #include "owner.h"
 #include "repair.h"
+#include "workers.h"
 
 static void repair_count(struct casync_op *op, enum casync_counter counter)
 {

@@ -7,8 +7,8 @@
 #include "complete.h"
 #include "mount.h"
 #include "object.h"
-#include "on_thread.h"
 #include "waiter_limit.h"
+#include "workers.h"
 
 /* The lane with the shorter patience: who waits for room keeps a worker too. */
 #define LANE CASYNC_LANE_COMPLETER

@@ -14,7 +14,6 @@
 #include "duplicates.h"
 #include "finish.h"
 #include "obj_ops.h"
-#include "on_thread.h"
 #include "pool.h"
 #include "read_cache.h"
 #include "request.h"
@@ -22,6 +21,7 @@
 #include "stub_mount.h"
 #include "submit.h"
 #include "watchdog.h"
+#include "workers.h"
 
 static pthread_t test_thread;
 uint64_t duplicates_before;

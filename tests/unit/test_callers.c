@@ -13,9 +13,9 @@
 #include "nfs_core.h"
 
 #include "callers.h"
-#include "on_thread.h"
 #include "rig.h"
 #include "stub_mount.h"
+#include "workers.h"
 
 static uint32_t *inside(void)
 {

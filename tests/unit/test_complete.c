@@ -20,8 +20,8 @@
 
 #include "complete.h"
 #include "finish.h"
-#include "on_thread.h"
 #include "op.h"
+#include "workers.h"
 
 #define PRODUCERS 4
 #define OPS_EACH 5000
