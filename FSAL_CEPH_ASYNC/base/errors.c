@@ -50,3 +50,9 @@ fsal_status_t casync_status(int64_t rc)
 
 	return posix2fsal_status((int)-rc);
 }
+
+UserPerm *casync_userperm(const struct user_cred *cred)
+{
+	return ceph_userperm_new(cred->caller_uid, cred->caller_gid,
+				 (int)cred->caller_glen, cred->caller_garray);
+}

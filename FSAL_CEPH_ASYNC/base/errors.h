@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file errors.h
- * @brief Converts libcephfs results (0 or a negative errno) to FSAL status.
+ * @brief Converts between Ganesha and libcephfs: results (0 or a negative errno)
+ * to FSAL status, and credentials to a UserPerm.
  */
 #ifndef CASYNC_ERRORS_H
 #define CASYNC_ERRORS_H
+
+#include <cephfs/libcephfs.h>
 
 #include "fsal_types.h"
 
@@ -20,5 +23,17 @@
  *         errno, so a log line or a test shows what Ceph answered.
  */
 fsal_status_t casync_status(int64_t rc);
+
+/**
+ * Make a UserPerm from the requester's credentials.
+ *
+ * The group array is borrowed, not copied: destroy the UserPerm
+ * (ceph_userperm_destroy()) before the credentials are freed.
+ *
+ * @param[in] cred  Credentials after Ganesha's squashing.
+ *
+ * @return A new UserPerm; NULL only when memory is exhausted.
+ */
+UserPerm *casync_userperm(const struct user_cred *cred);
 
 #endif /* CASYNC_ERRORS_H */

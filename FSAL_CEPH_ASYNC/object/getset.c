@@ -15,7 +15,6 @@
 #include "callers.h"
 #include "borrow.h"
 #include "complete.h"
-#include "cred.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"

@@ -17,7 +17,6 @@
 
 #include "attributes.h"
 #include "create.h"
-#include "cred.h"
 #include "errors.h"
 #include "export.h"
 #include "journal.h"

@@ -18,7 +18,6 @@
 
 #include "fsal.h"
 #include "attributes.h"
-#include "cred.h"
 #include "errors.h"
 #include "export.h"
 #include "dir_cache.h"

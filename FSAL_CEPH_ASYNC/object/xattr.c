@@ -12,7 +12,6 @@
 #include "fsal.h"
 #include "gsh_rpc.h"
 
-#include "cred.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"

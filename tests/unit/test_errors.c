@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <cephfs/libcephfs.h>
 #include <cmocka.h>
 
 #include "fsal_types.h"
@@ -45,6 +46,17 @@ fsal_errors_t posix2fsal_error(int posix_errorcode)
 	default:
 		return ERR_FSAL_SERVERFAULT;
 	}
+}
+
+static int user_perm;
+
+UserPerm *ceph_userperm_new(uid_t uid, gid_t gid, int ngids, gid_t *gidlist)
+{
+	assert_int_equal(uid, 1000);
+	assert_int_equal(gid, 100);
+	assert_int_equal(ngids, 2);
+	assert_int_equal(gidlist[1], 28);
+	return (UserPerm *)&user_perm;
 }
 
 struct status_case {
@@ -103,15 +115,31 @@ static void blocklisted_is_eshutdown_on_this_system(void **state)
 	assert_int_equal(CASYNC_EBLOCKLISTED, ESHUTDOWN);
 }
 
+static void credentials_have_all_groups(void **state)
+{
+	gid_t groups[] = {27, 28};
+	const struct user_cred cred = {
+		.caller_uid = 1000,
+		.caller_gid = 100,
+		.caller_glen = 2,
+		.caller_garray = groups,
+	};
+
+	(void)state;
+
+	assert_ptr_equal(casync_userperm(&cred), &user_perm);
+}
+
 int main(void)
 {
-	struct CMUnitTest tests[N_CASES + 1] = {
+	struct CMUnitTest tests[N_CASES + 2] = {
 		cmocka_unit_test(blocklisted_is_eshutdown_on_this_system),
+		cmocka_unit_test(credentials_have_all_groups),
 	};
 	size_t i;
 
 	for (i = 0; i < N_CASES; i++) {
-		tests[i + 1] = (struct CMUnitTest){
+		tests[i + 2] = (struct CMUnitTest){
 			.name = cases[i].name,
 			.test_func = check_status,
 			.initial_state = (void *)&cases[i],

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "cred.h"
+#include "errors.h"
 #include "obj_ops.h"
 #include "rig.h"
 
@@ -59,12 +59,6 @@ fsal_status_t fsal_listxattr_helper(const char *buf, size_t listlen,
 	if (listlen != 0)
 		assert_int_equal(buf[listlen - 1], 'x');
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-UserPerm *casync_userperm(const struct user_cred *creds)
-{
-	(void)creds;
-	return (UserPerm *)&calls;
 }
 
 void ceph_userperm_destroy(UserPerm *perm)
