@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "budget.h"
-#include "ghost.h"
 #include "policy.h"
 
 /* The small queue has a tenth. */
@@ -18,6 +17,9 @@
 #define GHOST_BYTES 8192
 #define GHOSTS_LEAST 4U
 #define GHOSTS_MOST (1U << 24)
+
+/* Ghosts of a set. */
+#define GHOST_SET 4U
 
 struct policy_queue {
 	struct casync_cache_list list;
@@ -46,6 +48,72 @@ static uint32_t policy_turn;
 static struct policy_shard *policy_shard_of(const struct casync_cache_buffer *b)
 {
 	return &policy_shards[b->key >> 28 & (CASYNC_CACHE_SHARDS - 1)];
+}
+
+/* A ghost: the key's upper half above, the clock below.  0 is none: the clock
+ * begins with 1, and what comes 2^32 ghosts later may be forgotten. */
+static uint64_t policy_ghost_make(uint64_t key, uint32_t clock)
+{
+	return (key & ~(uint64_t)UINT32_MAX) | clock;
+}
+
+static bool policy_ghost_is(uint64_t ghost, uint64_t key)
+{
+	return ghost != 0 && ghost >> 32 == key >> 32;
+}
+
+static uint64_t *policy_ghost_set(const struct casync_cache_ghosts *ghosts,
+				  uint64_t key)
+{
+	return &ghosts->sets[key & (ghosts->count - 1) &
+			     ~(uint64_t)(GHOST_SET - 1)];
+}
+
+static uint32_t policy_ghost_age(const struct casync_cache_ghosts *ghosts,
+				 uint64_t ghost)
+{
+	return ghosts->clock - (uint32_t)ghost;
+}
+
+void casync_cache_ghosts_add(struct casync_cache_ghosts *ghosts, uint64_t key)
+{
+	uint64_t *set, *place;
+	unsigned int i;
+
+	if (ghosts->sets == NULL)
+		return;
+	set = policy_ghost_set(ghosts, key);
+	place = set;
+	for (i = 0; i < GHOST_SET; i++) {
+		if (set[i] == 0 || policy_ghost_is(set[i], key)) {
+			place = &set[i];
+			break;
+		}
+		if (policy_ghost_age(ghosts, set[i]) >
+		    policy_ghost_age(ghosts, *place))
+			place = &set[i];
+	}
+	*place = policy_ghost_make(key, ++ghosts->clock);
+}
+
+bool casync_cache_ghosts_take(struct casync_cache_ghosts *ghosts, uint64_t key,
+			      uint32_t age)
+{
+	uint64_t *set;
+	unsigned int i;
+	bool young;
+
+	if (ghosts->sets == NULL)
+		return false;
+	set = policy_ghost_set(ghosts, key);
+	for (i = 0; i < GHOST_SET; i++) {
+		if (!policy_ghost_is(set[i], key))
+			continue;
+		young = policy_ghost_age(ghosts, set[i]) <= age;
+		set[i] = 0;
+		return young;
+	}
+	return false;
 }
 
 static void policy_add_locked(struct policy_shard *shard,

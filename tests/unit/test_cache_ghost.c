@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "ghost.h"
+#include "policy.h"
 
 #define COUNT 64U
 
