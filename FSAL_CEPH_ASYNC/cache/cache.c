@@ -5,7 +5,6 @@
 
 #include "cache.h"
 #include "evict.h"
-#include "file_locks.h"
 #include "index.h"
 #include "policy.h"
 #include "spread.h"

@@ -5,7 +5,7 @@
 
 #include "budget.h"
 #include "evict.h"
-#include "file_locks.h"
+#include "index.h"
 #include "policy.h"
 
 /* Buffers of a detached index that are freed at once. */

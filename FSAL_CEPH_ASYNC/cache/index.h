@@ -18,13 +18,12 @@
  * memory (evict.h).  An index that evictions have emptied is freed, and the
  * file is as if it had never been cached.
  *
- * **Locks.**  256 locks (file_locks.h); a file's is chosen by its address.  So
- * a file has no lock of its own (40 bytes), and a buffer knows its lock by its
- * number when its file is gone.  The lock protects the file, its index,
- * detached or not, and in the buffers which index they are in.  All functions
- * here are called under it, but for those that make and free an index that
- * nobody else knows.  Under it a lock of a shard may be taken (policy.h), and
- * nothing else.
+ * **Locks.**  256 locks; a file's is chosen by its address.  So a file has no
+ * lock of its own (40 bytes), and a buffer knows its lock by its number when
+ * its file is gone.  The lock protects the file, its index, detached or not, and
+ * in the buffers which index they are in.  All functions of an index are called
+ * under it, but for those that make and free an index that nobody else knows.
+ * Under it a lock of a shard may be taken (policy.h), and nothing else.
  *
  * The index has a reference on each of its buffers.
  */
@@ -50,6 +49,8 @@ struct casync_cache_table {
 
 #define CASYNC_CACHE_FIRST_BITS 2
 
+#define CASYNC_CACHE_LOCKS 256U
+
 struct casync_cache_index {
 	struct casync_cache_file *file; /**< NULL: detached. */
 	struct casync_cache_tag tag;
@@ -61,7 +62,7 @@ struct casync_cache_index {
 	uint64_t moved;			 /**< Buckets of old, so far. */
 	uint64_t leaves;
 	uint64_t emptied; /**< Buckets known to be empty, once detached. */
-	uint32_t lock;	  /**< file_locks.h */
+	uint32_t lock;	  /**< casync_cache_lock_of() */
 	struct casync_cache_leaf *first[1U << CASYNC_CACHE_FIRST_BITS];
 };
 
@@ -109,5 +110,20 @@ casync_cache_index_any(struct casync_cache_index *index);
 
 /** The most that one insertion may charge. */
 uint64_t casync_cache_index_need(const struct casync_cache_buffer *buf);
+
+/** The number of a file's lock. */
+uint32_t casync_cache_lock_of(const struct casync_cache_file *file);
+
+void casync_cache_lock(uint32_t lock);
+void casync_cache_unlock(uint32_t lock);
+
+/** Count a hit; the lock is held. */
+void casync_cache_count_hit(uint32_t lock, uint64_t bytes);
+
+/** Count a miss; the lock may be held. */
+void casync_cache_count_miss(uint32_t lock);
+
+/** The sums over all locks. */
+void casync_cache_sum_hits(uint64_t *hits, uint64_t *misses, uint64_t *bytes);
 
 #endif /* CASYNC_CACHE_INDEX_H */

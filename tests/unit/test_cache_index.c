@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "cache_rig.h"
-#include "file_locks.h"
 #include "index.h"
 
 /* Pages of the model's file. */
