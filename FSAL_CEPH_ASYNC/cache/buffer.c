@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "budget.h"
 #include "buffer.h"
 
 /* Mapped at once; 16,384 pieces for 64 GiB, and a process may have 65,530. */
@@ -14,6 +13,13 @@
 /* Free memory that is kept: the larger of these. */
 #define WARM_PART 32
 #define WARM_LEAST (1U << 20)
+
+struct casync_cache_counts casync_cache_counts;
+
+/* Relaxed atomics, as the counters. */
+static uint64_t budget_limit;
+static uint64_t budget_used;
+static uint64_t budget_shares[CASYNC_CACHE_OWNERS];
 
 struct casync_cache_chunk {
 	struct casync_cache_chunk *next; /* of its class */
@@ -39,6 +45,51 @@ static struct buffer_class buffer_classes[CASYNC_CACHE_CLASSES] = {
 };
 
 static uint64_t buffer_warm_bytes;
+
+bool casync_cache_charge(uint64_t bytes)
+{
+	uint64_t used = casync_cache_read(&budget_used);
+
+	/* The thread that changes the limit meanwhile enforces it. */
+	do {
+		if (used + bytes > casync_cache_read(&budget_limit))
+			return false;
+	} while (!__atomic_compare_exchange_n(&budget_used, &used, used + bytes,
+					      true, __ATOMIC_RELAXED,
+					      __ATOMIC_RELAXED));
+	return true;
+}
+
+void casync_cache_uncharge(uint64_t bytes)
+{
+	__atomic_fetch_sub(&budget_used, bytes, __ATOMIC_RELAXED);
+}
+
+uint64_t casync_cache_used(void)
+{
+	return casync_cache_read(&budget_used);
+}
+
+uint64_t casync_cache_budget(void)
+{
+	return casync_cache_read(&budget_limit);
+}
+
+void casync_cache_budget_store(uint64_t bytes)
+{
+	__atomic_store_n(&budget_limit, bytes, __ATOMIC_RELAXED);
+}
+
+void casync_cache_share_add(unsigned int share, int64_t bytes)
+{
+	__atomic_fetch_add(&budget_shares[share], (uint64_t)bytes,
+			   __ATOMIC_RELAXED);
+}
+
+uint64_t casync_cache_share_bytes(unsigned int share)
+{
+	return casync_cache_read(&budget_shares[share]);
+}
 
 /* 1 to 8 pages; then 10, 12, 14, 16; 20, 24, 28, 32; ... 256. */
 uint32_t casync_cache_class_bytes(unsigned int size_class)

@@ -55,7 +55,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "budget.h"
 #include "buffer.h"
 
 /** A version of a file.  Opaque here: equal or not. */
@@ -178,7 +177,7 @@ void casync_cache_set_budget(uint64_t bytes);
 /** What the cache has and did, since the process began. */
 struct casync_cache_stats {
 	uint64_t budget_bytes;
-	uint64_t used_bytes;   /**< All that counts (budget.h). */
+	uint64_t used_bytes;   /**< All that counts (buffer.h). */
 	uint64_t cached_bytes; /**< Of buffers that can be found or evicted. */
 	uint64_t free_bytes;   /**< Of free buffers that stay in memory. */
 	uint64_t hits;

@@ -3,7 +3,6 @@
 
 #include <pthread.h>
 
-#include "budget.h"
 #include "evict.h"
 #include "index.h"
 #include "policy.h"

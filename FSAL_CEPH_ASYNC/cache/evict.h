@@ -25,7 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "budget.h"
 #include "buffer.h"
 #include "index.h"
 

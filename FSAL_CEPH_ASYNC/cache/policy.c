@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "budget.h"
 #include "policy.h"
 
 /* The small queue has a tenth. */

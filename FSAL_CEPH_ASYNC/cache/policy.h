@@ -18,7 +18,7 @@
  *	shards	There are 16 sets of queues, a buffer's by its key, each with a
  *		lock.  Small or main is decided by the bytes of all shards; the
  *		shards then take turns.
- *	owners	Each share of an owner (budget.h) has queues of its own.  The
+ *	owners	Each share of an owner (buffer.h) has queues of its own.  The
  *		owner that has the most bytes loses a buffer.  It has at least
  *		budget / owners, so none falls below that by another's doing;
  *		and what one does not use, another may.  All of an owner's

@@ -7,7 +7,7 @@
 #include "fsal.h"
 #include "nfs_proto_data.h"
 
-#include "budget.h"
+#include "buffer.h"
 #include "callers.h"
 #include "clock.h"
 #include "export.h"

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "budget.h"
+#include "buffer.h"
 #include "metrics.h"
 
 enum casync_cache_metric {

@@ -10,7 +10,7 @@
 
 #include <cmocka.h>
 
-#include "budget.h"
+#include "buffer.h"
 
 static void nothing_is_charged_over_the_budget(void **state)
 {

@@ -13,7 +13,6 @@
 #include <sys/mman.h>
 #include <time.h>
 
-#include "budget.h"
 #include "buffer.h"
 
 #define MANY 3000
