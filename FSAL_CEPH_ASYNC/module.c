@@ -10,7 +10,7 @@
 #include "attributes.h"
 #include "cache.h"
 #include "complete.h"
-#include "config_node.h"
+#include "config_keys.h"
 #include "errors.h"
 #include "export.h"
 #include "finish.h"

@@ -9,7 +9,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "cache.h"
-#include "config_node.h"
+#include "config_keys.h"
 #include "errors.h"
 #include "export.h"
 #include "handle_ops.h"

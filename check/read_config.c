@@ -12,7 +12,6 @@
 #include "nfs_init.h"
 
 #include "config_keys.h"
-#include "config_node.h"
 #include "handle_keys.h"
 #include "json.h"
 #include "keys.h"

@@ -6,7 +6,7 @@
 #include "config_parsing.h"
 #include "../config_parsing/analyse.h"
 
-#include "config_node.h"
+#include "config_keys.h"
 #include "tree.h"
 
 static void tree_place(struct casync_json *json, const struct config_node *node)

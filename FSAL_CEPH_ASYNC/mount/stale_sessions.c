@@ -7,7 +7,7 @@
 
 #include "fsal.h"
 
-#include "config_node.h"
+#include "config_keys.h"
 #include "connect.h"
 #include "keys.h"
 #include "stale_sessions.h"
