@@ -29,7 +29,7 @@ static inline uint64_t casync_now_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * CASYNC_NS_PER_S + (uint64_t)now.tv_nsec;
+	return casync_timespec_ns(&now);
 }
 
 /** The time @p timeout_ms from now, for a condition of casync_cond_init(). */

@@ -28,12 +28,6 @@
 /* Buffers of a hit: 1 MiB in pages, and one for an unaligned offset. */
 #define SEGMENTS 257
 
-static uint64_t read_cache_ns(const struct timespec *time)
-{
-	return (uint64_t)time->tv_sec * CASYNC_NS_PER_S +
-	       (uint64_t)time->tv_nsec;
-}
-
 /* Not shorter than it is.  Two at once: one of them may be lost, no harm. */
 static void read_cache_do_without(struct casync_cached_file *cached,
 				  uint64_t for_ns)
@@ -153,8 +147,8 @@ static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
 	return (struct casync_cache_tag){
 		.change = stx->stx_version,
 		.size = stx->stx_size,
-		.mtime_ns = read_cache_ns(&stx->stx_mtime),
-		.ctime_ns = read_cache_ns(&stx->stx_ctime),
+		.mtime_ns = casync_timespec_ns(&stx->stx_mtime),
+		.ctime_ns = casync_timespec_ns(&stx->stx_ctime),
 		.generation = casync_guard_generation(
 			casync_mount_guard(casync_object_mount(op->obj))),
 	};
@@ -168,7 +162,7 @@ static uint64_t read_cache_settles_in_ns(const struct casync_cache_tag *tag)
 	uint64_t now_ns;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = read_cache_ns(&now);
+	now_ns = casync_timespec_ns(&now);
 	if (now_ns < tag->ctime_ns)
 		return whole_ns;
 	now_ns -= tag->ctime_ns;

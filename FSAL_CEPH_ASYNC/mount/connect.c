@@ -223,9 +223,7 @@ void casync_connect_set_time(struct casync_mount *mount)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	__atomic_store_n(&mount->mounted_ns,
-			 (uint64_t)now.tv_sec * CASYNC_NS_PER_S +
-				 (uint64_t)now.tv_nsec,
+	__atomic_store_n(&mount->mounted_ns, casync_timespec_ns(&now),
 			 __ATOMIC_RELAXED);
 }
 

@@ -6,11 +6,10 @@
 
 #include "fsal_convert.h"
 #include "attributes.h"
+#include "clock.h"
 
 /* libcephfs counts stx_blocks in units of 512 bytes, whatever stx_blksize. */
 #define STATX_BLOCK_BYTES 512
-
-#define NSEC_PER_SEC UINT64_C(1000000000)
 
 /* Attributes that every ceph_statx has, requested or not. */
 #define ALWAYS_KNOWN (ATTR_TYPE | ATTR_FSID | ATTR_FILEID | ATTR_RAWDEV)
@@ -47,8 +46,7 @@ static const struct {
 
 uint64_t casync_change_attr(const struct ceph_statx *stx, uint64_t floor_ns)
 {
-	uint64_t ctime_ns = (uint64_t)stx->stx_ctime.tv_sec * NSEC_PER_SEC +
-			    (uint64_t)stx->stx_ctime.tv_nsec;
+	uint64_t ctime_ns = casync_timespec_ns(&stx->stx_ctime);
 
 	return (ctime_ns > floor_ns ? ctime_ns : floor_ns) + stx->stx_version;
 }
