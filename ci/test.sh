@@ -44,9 +44,9 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_check.py tests/integration/test_check_parts.py
 	tests/integration/test_alerts.py tests/integration/test_field_bugs.py
 	tests/integration/test_troubleshooting.py
-	tests/integration/test_quoted_figures.py tests/integration/test_probe.py
+	tests/integration/test_size_after_crash.py
 	tests/integration/test_samples.py tests/integration/test_unexport.py
-	tests/integration/test_bad_input.py"
+	tests/integration/test_bad_input.py tests/tools/test_quoted_figures.py"
 
 # Of test_cases.py, over each of the two versions.
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up
@@ -96,7 +96,8 @@ integration()
 {
 	say "integration tests"
 	# What other FSALs do was recorded, and changes with them only.
-	[ "$#" -gt 0 ] || set -- -m "not evidence" tests/integration
+	[ "$#" -gt 0 ] || set -- -m "not evidence" \
+		tests/integration tests/tools
 	pytest_as integration "$@"
 }
 
@@ -152,12 +153,12 @@ everything()
 	for file in $CASES; do
 		set -- "$@" --ignore "$file"
 	done
-	integration "$@" tests/integration
+	integration "$@" tests/integration tests/tools
 	end_beside
 	say "tests that measure"
 	INTEGRATION_LIMIT=$((INTEGRATION_LIMIT / 2))
 	pytest_as measures -m "(measures or closing) and not evidence" \
-		tests/integration
+		tests/integration tests/tools
 }
 
 part=everything

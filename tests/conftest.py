@@ -2,6 +2,9 @@
 """What all folders of tests share."""
 import pytest
 
+# The lab, of which there is one for all folders.
+pytest_plugins = ["lab_fixtures"]
+
 
 @pytest.fixture
 def say(capsys):

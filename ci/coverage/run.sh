@@ -40,7 +40,8 @@ if [ "$part" = all ]; then
 	cmake --install "$build" > /dev/null
 	cmake --install "$build" --component faults > /dev/null
 	cmake --install "$build" --component lab > /dev/null
-	python3 -m pytest -v -m "not evidence" tests/integration || failed=1
+	python3 -m pytest -v -m "not evidence" tests/integration \
+		tests/tools || failed=1
 	lab ganesha stop
 	lab down
 fi
