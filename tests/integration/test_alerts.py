@@ -4,7 +4,7 @@ docs/runbook.md says what to do."""
 import re
 from pathlib import Path
 
-import doors
+import metrics_outputs as outputs
 import pytest
 import yaml
 
@@ -92,7 +92,7 @@ def evaluated(file, alert, series, fires):
                         'alertstate="firing"})',
                 "eval_time": f"{MINUTES.get(alert, 15)}m",
                 "exp_samples": [{"value": 1}] if fires else []}]}]}))
-    return doors.promtool("test", "rules", file)
+    return outputs.promtool("test", "rules", file)
 
 
 @pytest.mark.parametrize("alert", RULES)
@@ -132,7 +132,8 @@ def test_the_runbook_has_no_other():
 def test_the_scrape_job_is_valid(tmp_path):
     for name in ("prometheus.yml", "alerts.yml"):
         (tmp_path / name).write_bytes((MONITORING / name).read_bytes())
-    said, good = doors.promtool("check", "config", tmp_path / "prometheus.yml")
+    said, good = outputs.promtool("check", "config",
+                                  tmp_path / "prometheus.yml")
     assert good, said
     job, = yaml.safe_load((MONITORING / "prometheus.yml").read_text()
                           )["scrape_configs"]

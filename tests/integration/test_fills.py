@@ -7,8 +7,8 @@ import time
 
 import pytest
 
-import doors
-from doors import SETTLED_S, CacheCounts
+import metrics_outputs as outputs
+from metrics_outputs import SETTLED_S, CacheCounts
 from faults import Faults, start
 from nfs import nfs4
 
@@ -21,9 +21,9 @@ BLOCKS = 16
 @pytest.fixture(name="faults", scope="module")
 def shim(cluster):
     cluster.expected += [
-        doors.LEAVES, r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error"]
+        outputs.LEAVES, r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error"]
     faults = start(cluster)
-    doors.enable_statistics()
+    outputs.enable_statistics()
     yield faults
     faults.clear()
 

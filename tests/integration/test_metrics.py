@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-import doors
+import metrics_outputs as outputs
 from lab import LOGS, Log
 
 SOURCE = Path(__file__).resolve().parents[2]
@@ -25,18 +25,18 @@ KNOWN_LINT = "metric names should not contain abbreviated units"
 
 @pytest.fixture(scope="module")
 def counted(cluster):
-    """Ganesha with all doors open."""
-    cluster.expected.append(doors.LEAVES)
+    """Ganesha with all outputs on."""
+    cluster.expected.append(outputs.LEAVES)
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
                     "Stats_Interval = 1; Promote_Unstable = false;", "--core",
                     "Enable_Metrics = true;", "--block", "", "--nfsv4", "",
                     "--export-block", "", "--append=")
-    doors.enable_statistics()
+    outputs.enable_statistics()
     return cluster
 
 
 class Watch:
-    """What all doors say came to pass since it was made."""
+    """What all outputs have counted since it was made."""
 
     def __init__(self):
         time.sleep(SETTLE_S)
@@ -45,13 +45,13 @@ class Watch:
 
     @staticmethod
     def _now():
-        rows = doors.rows()
+        rows = outputs.rows()
         return {
-            f"{door} {op}{what}": value
+            f"{output} {op}{what}": value
             for op in ("read", "write")
             for what in ("", "_bytes")
-            for door, value in (
-                ("prometheus", doors.prometheus(
+            for output, value in (
+                ("prometheus", outputs.prometheus(
                     "bytes_total" if what else "requests_total", op=op)),
                 ("dbus", sum(row[0] for name, row in rows.items()
                              if name.endswith(
@@ -62,7 +62,7 @@ class Watch:
         time.sleep(SETTLE_S)
         since = {key: value - self.before[key]
                  for key, value in self._now().items()}
-        lines = doors.log_lines(self.log)
+        lines = outputs.log_lines(self.log)
         assert lines["lines"] >= 2, "no line in the log"
         assert lines["errors"] == 0
         for key in ("read", "write", "read_bytes", "write_bytes"):
@@ -75,12 +75,12 @@ def near(wanted):
 
 
 def check(since, wanted):
-    """Every door, within 1 %."""
+    """Every output, within 1 %."""
     for what, value in wanted.items():
         assert value > 1000, f"too little to compare: {wanted}"
-        for door in ("prometheus", "dbus", "log"):
-            assert since[f"{door} {what}"] == near(value), \
-                f"{door} {what}: {since}, wanted {wanted}"
+        for output in ("prometheus", "dbus", "log"):
+            assert since[f"{output} {what}"] == near(value), \
+                f"{output} {what}: {since}, wanted {wanted}"
 
 
 def fio(lab, vers, *options):
@@ -102,7 +102,7 @@ def test_all_doors_agree_with_fio(counted, record, vers):
               "write": done["write"]["total_ios"],
               "read_bytes": done["read"]["io_bytes"],
               "write_bytes": done["write"]["io_bytes"]}
-    record(f"NFSv{vers}: fio counted {wanted}, the doors {since}")
+    record(f"NFSv{vers}: fio counted {wanted}, the outputs {since}")
     check(since, wanted)
 
 
@@ -115,17 +115,17 @@ def nfsload(*args):
 
 def stage_us(op, what):
     """stage → count or sum."""
-    return {stage: doors.prometheus(f"latency_us_{what}", op=op, stage=stage)
+    return {stage: outputs.prometheus(f"latency_us_{what}", op=op, stage=stage)
             for stage in (*STAGES, "total")}
 
 
 @pytest.fixture
 def without_cache(counted):
     counted.ganesha("reload", "--block", "Cache_Bytes = 0;")
-    doors.wait_for_cache_bytes(0)
+    outputs.wait_for_cache_bytes(0)
     yield
     counted.ganesha("reload", "--block", "")
-    doors.wait_for_cache_bytes(CACHE_BYTES)
+    outputs.wait_for_cache_bytes(CACHE_BYTES)
 
 
 @pytest.mark.parametrize("op", ("read", "write"))
@@ -158,29 +158,29 @@ def test_stages_are_the_whole_latency(record, op):
 def test_reset_is_for_dbus_only(counted):
     nfsload("--mix", "write=100", "--count", "2000")
     time.sleep(SETTLE_S)
-    before = doors.prometheus("requests_total", op="write")
-    assert doors.rows()["export 1 WRITE requests"][0] >= 2000
-    doors.reset_statistics()
-    rows = doors.rows()
+    before = outputs.prometheus("requests_total", op="write")
+    assert outputs.rows()["export 1 WRITE requests"][0] >= 2000
+    outputs.reset_statistics()
+    rows = outputs.rows()
     assert rows["export 1 WRITE requests"][0] == 0
     assert "export 1 WRITE total" not in rows
     nfsload("--mix", "write=100", "--count", "300")
     time.sleep(SETTLE_S)
-    count, mean, least, most = doors.rows()["export 1 WRITE total"]
-    assert count == doors.rows()["export 1 WRITE requests"][0]
+    count, mean, least, most = outputs.rows()["export 1 WRITE total"]
+    assert count == outputs.rows()["export 1 WRITE requests"][0]
     assert 300 <= count < 330
     assert 0 < least <= mean <= most
-    assert doors.prometheus("requests_total", op="write") - before == count
+    assert outputs.prometheus("requests_total", op="write") - before == count
 
 
 def test_unstable_writes_and_their_commit(counted):
     def now():
         return {
-            "stable_writes_total": doors.prometheus("stable_writes_total"),
-            "commits_free_total": doors.prometheus("commits_free_total"),
-            "commits": doors.prometheus("requests_total", op="commit"),
-            "timed": doors.prometheus("latency_us_count", op="commit"),
-            "bytes": doors.prometheus("bytes_total", op="write")}
+            "stable_writes_total": outputs.prometheus("stable_writes_total"),
+            "commits_free_total": outputs.prometheus("commits_free_total"),
+            "commits": outputs.prometheus("requests_total", op="commit"),
+            "timed": outputs.prometheus("latency_us_count", op="commit"),
+            "bytes": outputs.prometheus("bytes_total", op="write")}
     before = now()
     counted.client("dd", "if=/dev/zero", "of=/mnt/nfs/committed", "bs=1M",
                    "count=4", "conv=fsync")
@@ -196,7 +196,7 @@ def test_unstable_writes_and_their_commit(counted):
 
 
 def test_scrape_passes_promtool(counted):
-    said, _ = doors.promtool("check", "metrics", text=doors.scrape())
+    said, _ = outputs.promtool("check", "metrics", text=outputs.scrape())
     ours = [line for line in said.splitlines()
             if line.startswith("ceph_async__") and KNOWN_LINT not in line]
     assert not ours, said
@@ -211,7 +211,7 @@ LABELS = {"export", "op", "stage", "le", "class", "mode", "client", "cause",
 def test_number_of_series_is_bounded(counted, record):
     """No label names a client of NFS, a file or an error's text."""
     series = re.findall(r"^ceph_async__\w+(?:\{(.*)\})? \S+$",
-                        doors.scrape(), re.M)
+                        outputs.scrape(), re.M)
     of_exports = [one for one in series if 'export="' in one]
     exports = set(re.findall(r'export="(\d+)"', "\n".join(of_exports)))
     record(f"series: {len(of_exports)} of {len(exports)} exports, "
@@ -226,7 +226,7 @@ def test_number_of_series_is_bounded(counted, record):
 
 def test_what_alerts_count_is_there_at_0(counted):
     """Ganesha leaves counters of 0 out; these are gauges."""
-    text = doors.scrape()
+    text = outputs.scrape()
     for name in ("reconnects", "locks_lost", "last_reload_good"):
         assert re.search(rf"^ceph_async__{name}(\{{.*\}})? \d+$", text, re.M), \
             name
@@ -234,7 +234,7 @@ def test_what_alerts_count_is_there_at_0(counted):
 
 def cache():
     """What DBus and Prometheus say of the read cache, under DBus' names."""
-    return doors.read_cache(), {name: doors.prometheus(
+    return outputs.read_cache(), {name: outputs.prometheus(
         f"read_cache_{name.replace(' ', '_')}"
         + ("" if name in GAUGES else "_total"))
         for name in (*GAUGES, "hits", "misses", "hit bytes", "fills")}
@@ -282,7 +282,7 @@ CACHE_LINE = re.compile(r"read cache of all exports: hits (\d+) of \d+ bytes")
 def known(counted):
     """Every name that a query may use."""
     names = set()
-    for name, kind in doors.families(doors.scrape()).items():
+    for name, kind in outputs.families(outputs.scrape()).items():
         names |= {f"{name}_bucket", f"{name}_sum", f"{name}_count"} \
             if kind == "histogram" else {name}
     assert len(names) > 20
@@ -291,7 +291,7 @@ def known(counted):
 
 def test_alert_rules_are_valid_and_of_metrics_that_are(counted):
     rules = MONITORING / "alerts.yml"
-    said, good = doors.promtool("check", "rules", rules)
+    said, good = outputs.promtool("check", "rules", rules)
     assert good, said
     used = set(NAME.findall(rules.read_text()))
     assert used and used <= known(counted), used - known(counted)
@@ -384,7 +384,7 @@ def evaluated(file, text, **words):
     for word, value in words.items():
         text = text.replace(word, value)
     file.write_text(text)
-    said, good = doors.promtool("test", "rules", file)
+    said, good = outputs.promtool("test", "rules", file)
     assert good, said
 
 
@@ -432,14 +432,14 @@ def test_dashboard_is_of_metrics_that_are(counted):
         for old, new in (("$__rate_interval", "1m"), ("$instance", ".*"),
                          ("$export", ".*")):
             query = query.replace(old, new)
-        said, good = doors.promtool("--experimental", "promql", "format",
-                                    query)
+        said, good = outputs.promtool("--experimental", "promql", "format",
+                                      query)
         assert good, f"{query}: {said}"
 
 
 def test_every_metric_is_documented(counted):
     text = (SOURCE / "docs" / "metrics.md").read_text()
-    for name in doors.families(doors.scrape()):
+    for name in outputs.families(outputs.scrape()):
         assert f"`{name.removeprefix('ceph_async__')}" in text, name
 
 
@@ -456,9 +456,9 @@ def test_dbus_has_the_rows_of_many_exports(counted):
     and Ganesha crashes."""
     counted.ganesha("restart", "--append", "\n".join(
         EXPORT.format(number=number) for number in range(11, 11 + MANY)))
-    doors.enable_statistics()
-    rows = doors.rows()
+    outputs.enable_statistics()
+    rows = outputs.rows()
     assert len(rows) > 49
     for number in range(11, 11 + MANY):
         assert rows[f"export {number} session state"] == (1, 0, 0, 0)
-    assert doors.rows().keys() == rows.keys()
+    assert outputs.rows().keys() == rows.keys()

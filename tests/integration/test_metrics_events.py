@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-import doors
+import metrics_outputs as outputs
 from faults import Faults
 from fuse import Fuse
 from lab import LOGS, Log
@@ -36,15 +36,15 @@ NAMES = {
 
 @pytest.fixture(scope="module")
 def counted(cluster):
-    """All doors open, faults to inject; files without a state of NFSv4 are
+    """All outputs on, faults to inject; files without a state of NFSv4 are
     opened for each request alone."""
     cluster.expected += [r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error",
-                         doors.LEAVES]
+                         outputs.LEAVES]
     cluster.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC", "--export",
                     "Stats_Interval = 1;", "--block", "", "--core",
                     "Enable_Metrics = true;", "--append",
                     "MDCACHE { Close_Fast = true; }")
-    doors.enable_statistics()
+    outputs.enable_statistics()
     return cluster
 
 
@@ -93,8 +93,8 @@ class Watch:
 
     @staticmethod
     def _now():
-        rows = doors.rows()
-        return {name: {doors.prometheus(name, export="1"),
+        rows = outputs.rows()
+        return {name: {outputs.prometheus(name, export="1"),
                        rows.get(f"export 1 {row}", (0,))[0]}
                 for name, (row, _) in NAMES.items()}
 
@@ -105,17 +105,17 @@ class Watch:
             for name, values in self._now().items()}
 
     def came(self):
-        """Name → number, the same at each door."""
+        """Name → number, the same at each output."""
         time.sleep(SETTLE_S)
         return agreed(self._came)
 
 
 def agreed(look):
-    """Name → number, once no door tells another one."""
+    """Name → number, once all outputs tell the same."""
     end = time.monotonic() + 10
     seen = look()
     while any(len(values) != 1 for values in seen.values()):
-        assert time.monotonic() < end, f"the doors do not agree: {seen}"
+        assert time.monotonic() < end, f"the outputs do not agree: {seen}"
         time.sleep(0.5)
         seen = look()
     return {name: values.pop() for name, values in seen.items()}
@@ -208,14 +208,14 @@ def test_what_others_change(client, fuse):
 # --- the session; last, since it ends
 
 def state():
-    """At each door."""
+    """At each output."""
     log = Log(LOGS / "ganesha-a.log")
     time.sleep(SETTLE_S)
     said = re.findall(r"session (\w+)$", "\n".join(
         log.matching("export 1: 1 s: ")), re.M)
     assert said, "no line in the log"
-    return (doors.prometheus("session_state", export="1"),
-            doors.rows()["export 1 session state"][0], said[-1])
+    return (outputs.prometheus("session_state", export="1"),
+            outputs.rows()["export 1 session state"][0], said[-1])
 
 
 def ask():
@@ -233,31 +233,31 @@ def lose_session(lab):
 def test_session_that_is_replaced(counted):
     assert ask()
     assert state() == (1, 1, "serves")
-    before = doors.prometheus("reconnects_total")
+    before = outputs.prometheus("reconnects_total")
     lose_session(counted)
-    until(lambda: doors.prometheus("reconnects_total") == before + 1,
+    until(lambda: outputs.prometheus("reconnects_total") == before + 1,
           "a reconnect is counted")
     assert ask()
     assert state() == (1, 1, "serves")
-    assert doors.rows()["export 1 reconnects"][0] == before + 1
-    assert 0 < doors.prometheus("reconnect_ms") < 15_000
-    assert not doors.prometheus("locks_lost_total")
+    assert outputs.rows()["export 1 reconnects"][0] == before + 1
+    assert 0 < outputs.prometheus("reconnect_ms") < 15_000
+    assert not outputs.prometheus("locks_lost_total")
 
 
 def test_session_that_is_lost_and_comes_back(counted):
     """Without a reconnect, as soon as its address is off the blocklist."""
     counted.ganesha("restart", "--block", "Reconnect = false;")
-    doors.enable_statistics()
+    outputs.enable_statistics()
     assert ask()
     assert state() == (1, 1, "serves")
-    assert doors.prometheus("session_state",
-                            client="admin@(default):/") == 1
-    errors = doors.prometheus("errors_total")
+    assert outputs.prometheus("session_state",
+                              client="admin@(default):/") == 1
+    errors = outputs.prometheus("errors_total")
     lose_session(counted)
     until(lambda: not ask(), "it is noticed")
     assert state() == (2, 2, "lost")
     # No READ and no WRITE came so far: nothing else tells of it.
-    assert doors.prometheus("errors_total") == errors
+    assert outputs.prometheus("errors_total") == errors
     ceph("osd", "blocklist", "clear")
     until(ask, "the session is back", pause=0.5)
     assert state() == (1, 1, "serves")

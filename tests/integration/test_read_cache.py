@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-import doors
-from doors import SETTLED_S, CacheCounts
+import metrics_outputs as outputs
+from metrics_outputs import SETTLED_S, CacheCounts
 from fuse import Fuse
 from nfs import nfs4
 
@@ -27,9 +27,9 @@ def fuse():
 
 @pytest.fixture(scope="module")
 def counted(cluster):
-    cluster.expected += [doors.LEAVES]
+    cluster.expected += [outputs.LEAVES]
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC")
-    doors.enable_statistics()
+    outputs.enable_statistics()
     return cluster
 
 
@@ -42,7 +42,7 @@ def client(counted):
 
 def fetched():
     """READs that libcephfs has answered."""
-    return doors.rows().get("export 1 READ libcephfs", (0,))[0]
+    return outputs.rows().get("export 1 READ libcephfs", (0,))[0]
 
 
 LOST = ("invalidations own", "invalidations foreign")
@@ -189,11 +189,11 @@ def test_another_clients_changes_are_seen_at_once(client, fuse):
 def test_budget_changes_while_clients_read(client, counted):
     file = cached(client, 6)
     counted.ganesha("reload", "--block", "Cache_Bytes = 0;")
-    doors.wait_for_cache_bytes(0)
+    outputs.wait_for_cache_bytes(0)
     assert read(file) == ([6] * BLOCKS, BLOCKS)
-    assert doors.read_cache()["used bytes"] == 0
+    assert outputs.read_cache()["used bytes"] == 0
     counted.ganesha("reload", "--block", "")
-    doors.wait_for_cache_bytes(256 << 20)
+    outputs.wait_for_cache_bytes(256 << 20)
     wait_until_cached(file, 6)
     file.close()
 

@@ -10,7 +10,7 @@ import time
 import cephfs
 import pytest
 
-import doors
+import metrics_outputs as outputs
 from lab import resident_kib
 from lab_program import ceph
 
@@ -71,7 +71,7 @@ def refused(limited, seconds):
 
 def gathered():
     time.sleep(SETTLE_S)
-    return doors.prometheus("gathered_total", export="1")
+    return outputs.prometheus("gathered_total", export="1")
 
 
 def test_refused_writes_leave_no_memory_behind(lab, limited, record):

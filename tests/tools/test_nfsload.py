@@ -9,7 +9,7 @@ import dbus
 import pytest
 
 import bus
-from doors import LEAVES
+from metrics_outputs import LEAVES
 from lab import SECOND_PORT, SECOND_PSEUDO
 from nfs import nfs4
 

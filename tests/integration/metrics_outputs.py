@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""The metrics of Ganesha "a", as each door shows them."""
+"""The metrics of Ganesha "a": what Prometheus, DBus and the log show."""
 import re
 import subprocess
 import time
