@@ -79,7 +79,7 @@ client-lock)
 	file=tests/bench/client_lock.py limit=1800 figures=yes
 	;;
 control)
-	file=tests/integration/control.py limit=3600
+	file=tests/integration/posix_comparison.py limit=3600
 	;;
 crash)
 	cycles=$(number cycles 0 "${1-50}")

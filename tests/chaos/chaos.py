@@ -9,7 +9,7 @@ server, three monitors, two gateways on one file system.  Clients of NFSv3,
 4.0 and 4.1 write and read through both, two Linux clients through one: one
 writes blocks, one clones, builds and pushes.  Sessions are evicted
 and blocklisted, daemons and gateways killed and stopped, a gateway's network
-cut: place.py, load.py and faults.py say how.  After each fault all clients
+cut: cluster.py, load.py and faults.py say how.  After each fault all clients
 must be served within a bound.
 
 In the end every acknowledged byte and name is there, no update of a locked
@@ -37,7 +37,7 @@ import load
 from crash.ledger import Blocks
 from integration.fuse import Fuse
 from lab_program import LOGS, Log, ceph, client_command
-from place import Place
+from cluster import Cluster
 from soak.soak import GROWTH_KIB
 
 HERE = Path(__file__).resolve().parent
@@ -163,7 +163,7 @@ class Run:
         self.seed, self.only = seed, only
         self.logs = {path: Log(path) for name in "ab" for path in (
             LOGS / f"ganesha-{name}.log", LOGS / f"ganesha-{name}.out")}
-        self.site = Place()
+        self.site = Cluster()
         self.world = load.World(f"chaos-{seed}")
         self.workers, self.files = load.workers(self.world, self.site, seed)
         self.kernels, self.trees = [], None

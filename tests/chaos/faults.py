@@ -11,7 +11,7 @@ import threading
 import time
 from types import SimpleNamespace
 
-import place
+import cluster
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
@@ -27,7 +27,7 @@ KINDS = {
     "cut from OSDs": (1, 45), "cut from MDS": (1, 45),
     "cut from MDS for long": (1, 90), "cut from MONs": (1, 30),
 }
-SHORT_S, LONG_S = (5, 20), (place.SESSION_S + 15, place.SESSION_S + 30)
+SHORT_S, LONG_S = (5, 20), (cluster.SESSION_S + 15, cluster.SESSION_S + 30)
 AT_ONCE = 0.4           # the part of rounds with two faults, if they may be
 IDLE_S = 5              # a client may have sent nothing for so long before
 PATIENCE_S = 60         # for a command of Ceph that another fault disturbs
@@ -118,17 +118,17 @@ class Strike(threading.Thread):
     def _evict(self):
         self._sessions(lambda number, _: ceph(
             "tell", "mds.cephfs:0", "client", "evict", f"id={number}",
-            timeout=place.TELL_S))
+            timeout=cluster.TELL_S))
 
     def _blocklist(self):
         self._sessions(lambda _, address: ceph(
             "osd", "blocklist", "add", address, "3600",
-            timeout=place.TELL_S))
+            timeout=cluster.TELL_S))
 
     def _gateway_stopped(self):
         self.gateway.signal(signal.SIGSTOP)
         time.sleep(self.fault.seconds)
-        if self.fault.seconds > place.LEASE_S - IDLE_S:
+        if self.fault.seconds > cluster.LEASE_S - IDLE_S:
             self.gateway.lease_is_over()
         self.gateway.signal(signal.SIGCONT)
 
@@ -137,13 +137,13 @@ class Strike(threading.Thread):
         # Ganesha's start hangs in libcephfs if no MDS has the rank (Ceph
         # 20.2.4, ceph_start_reclaim), and drops the export if no monitor
         # answers.
-        until(place.mons_answer, "the monitors", PATIENCE_S)
-        until(place.mds_is_active, "an active MDS", PATIENCE_S)
+        until(cluster.mons_answer, "the monitors", PATIENCE_S)
+        until(cluster.mds_is_active, "an active MDS", PATIENCE_S)
         self.gateway.start()
         until(self.gateway.serves, "the gateway to serve", PATIENCE_S)
 
     def _daemons_stopped(self, *names):
-        pids = [place.daemon_pid(name) for name in names]
+        pids = [cluster.daemon_pid(name) for name in names]
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         time.sleep(self.fault.seconds)
@@ -151,17 +151,17 @@ class Strike(threading.Thread):
             os.kill(pid, signal.SIGCONT)
 
     def _mds_killed(self):
-        name = place.active_mds()
-        os.kill(place.daemon_pid(f"mds.{name}"), signal.SIGKILL)
+        name = cluster.active_mds()
+        os.kill(cluster.daemon_pid(f"mds.{name}"), signal.SIGKILL)
         time.sleep(self.fault.seconds / 4)
         lab("mds", "start", name)
 
     def _mds_stopped(self):
-        self._daemons_stopped(f"mds.{place.active_mds()}")
-        until(place.mds_is_active, "an active MDS", PATIENCE_S)
+        self._daemons_stopped(f"mds.{cluster.active_mds()}")
+        until(cluster.mds_is_active, "an active MDS", PATIENCE_S)
 
     def _osd_killed(self):
-        os.kill(place.daemon_pid(f"osd.{self.fault.osd}"), signal.SIGKILL)
+        os.kill(cluster.daemon_pid(f"osd.{self.fault.osd}"), signal.SIGKILL)
         time.sleep(self.fault.seconds / 2)
         lab("osd", "start", self.fault.osd)
 
@@ -170,19 +170,19 @@ class Strike(threading.Thread):
 
     def _mon_stopped(self):
         self._daemons_stopped(f"mon.{self.fault.mon}")
-        until(place.mons_answer, "the monitors", PATIENCE_S)
+        until(cluster.mons_answer, "the monitors", PATIENCE_S)
 
     def _mon_killed(self):
-        os.kill(place.daemon_pid(f"mon.{self.fault.mon}"), signal.SIGKILL)
+        os.kill(cluster.daemon_pid(f"mon.{self.fault.mon}"), signal.SIGKILL)
         time.sleep(self.fault.seconds / 2)
         lab("mon", "start", self.fault.mon)
 
     def _all_mons_stopped(self):
         self._daemons_stopped(*(f"mon.{letter}" for letter in "abc"))
-        until(place.mons_answer, "the monitors", PATIENCE_S)
+        until(cluster.mons_answer, "the monitors", PATIENCE_S)
 
     def _network_cut(self):
-        self._cut(place.cut)
+        self._cut(cluster.cut)
 
     def _cut_from_osds(self):
         self._cut(self.site.cut_from, "osd")

@@ -7,10 +7,10 @@
 
 Two gateways (each a CephFS client of its own, both with a read cache),
 ceph-fuse, and Linux' CephFS client write and read the blocks of some files:
-course.py says in what order, history.py what is wrong.  Every --evict seconds
-(25; 0: never) the CephFS session of a gateway is ended, while caches are full
-and writes wait for that moment.  --pause stops the gateway (SIGSTOP) for that
-time, so that it learns of it late.
+file_life.py says in what order, history.py what is wrong.  Every --evict
+seconds (25; 0: never) the CephFS session of a gateway is ended, while caches
+are full and writes wait for that moment.  --pause stops the gateway (SIGSTOP)
+for that time, so that it learns of it late.
 
 Ends at the first wrong thing, with the history of that block, and status 1.
 A run in which the gateways did not answer READs from their caches fails, too.
@@ -32,10 +32,10 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from course import Course, World
+from access_paths import FuseWay, KernelWay, Nfs3, Nfs4
+from file_life import FileLife, World
 from integration.fuse import Fuse
 from lab_program import lab, stat
-from ways import FuseWay, KernelWay, Nfs3, Nfs4
 
 SECOND_PORT, SECOND_PSEUDO = 12049, "/second"
 GATEWAYS = {"A": ("a", 2049, "/ceph", 9587),
@@ -92,16 +92,16 @@ class Run:
             ways.append(self.kernel)
         self.world = World(
             ways, concurrent.futures.ThreadPoolExecutor(WORKERS))
-        self.courses = [Course(self.world, n, args.seed)
-                        for n in range(args.files)]
+        self.lives = [FileLife(self.world, n, args.seed)
+                      for n in range(args.files)]
         self.before = {}
         self.began = time.monotonic()
 
     def run(self):
         self.before = {side: reads_of(one[3])
                        for side, one in GATEWAYS.items()}
-        for course in self.courses:
-            course.start()
+        for life in self.lives:
+            life.start()
         if self.args.evict:
             threading.Thread(target=self.evictions, daemon=True).start()
         end = self.began + self.args.minutes * 60
@@ -112,10 +112,10 @@ class Run:
             say(f"after {time.monotonic() - self.began:.1f} s:")
         self.world.stop.set()
         self.world.go.set()
-        for course in self.courses:
-            course.join(100)
-            if course.is_alive():
-                self.world.complain(f"{course.name} does not end")
+        for life in self.lives:
+            life.join(100)
+            if life.is_alive():
+                self.world.complain(f"{life.name} does not end")
         self.figures()
 
     # --- evictions
@@ -186,9 +186,9 @@ class Run:
                     "nothing")
 
     def end(self):
-        for course in self.courses:
-            if course.file:
-                course.file.forget()
+        for life in self.lives:
+            if life.file:
+                life.file.forget()
         if self.kernel:
             self.kernel.end()
         self.fuse.end()

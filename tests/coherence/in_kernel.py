@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Inside the kernel client: reads and writes of CephFS for ways.py.
+"""Inside the kernel client: reads and writes of CephFS for
+access_paths.py.
 
     in_kernel.py PORT FOLDER
 

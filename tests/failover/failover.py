@@ -9,7 +9,7 @@ Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
 that read, write, open and lock (probe.py).  In each round the gateway is
 killed, stopped, cut off, its host is reset, and it is moved by hand; each
 fault but the last is of host 1, and the last leads back there.  keepalived
-finds out and moves the address (place.py).
+finds out and moves the address (hosts.py).
 
 The table has, for each kind of failure, protocol and request: the longest
 pause of a client, and how much of it was left when the address had moved;
@@ -36,7 +36,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from lab_program import LOGS, client_command, lab, until
 from nfs import nfs4, rpc
-from place import ADDRESS, HOST_TWO, PORT, PORT_TWO, PSEUDO, Pair
+from hosts import ADDRESS, HOST_TWO, PORT, PORT_TWO, PSEUDO, Pair
 
 PROBE = Path(__file__).resolve().parent / "probe.py"
 KINDS = ("killed", "stopped", "cut off", "host reset")

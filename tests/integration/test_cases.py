@@ -7,7 +7,7 @@ import pytest
 
 import all_cases  # noqa: F401  (registers the cases)
 from batch import Batch
-from judged import EXPECTED, verdict
+from expected_differences import EXPECTED, verdict
 from registry import CASES, VERSIONS
 
 PAIRS = [(version, name) for version in VERSIONS
@@ -34,6 +34,7 @@ def test_case(batches, pair):
     outcome = batches[version].outcome(name)
     known = verdict(name)
     if known and known.right in EXPECTED:
-        assert outcome, f"it works: judged.py is wrong that {known.why}"
+        assert outcome, \
+            f"it works: expected_differences.py is wrong that {known.why}"
         pytest.xfail(known.why)
     assert outcome is None, f"over NFS {version}:\n{outcome}"

@@ -12,7 +12,7 @@ from pathlib import Path
 import cephfs
 import pytest
 
-from asked import IO, JUKEBOX, OK, SERVES, Asker, content
+from nfs3_requests import IO, JUKEBOX, OK, SERVES, Asker, content
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3
 from test_crash import bluestore  # noqa: F401 (pytest finds it here)

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from asked import NOSPC, OK, Asker
+from nfs3_requests import NOSPC, OK, Asker
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3
 

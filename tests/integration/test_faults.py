@@ -175,12 +175,12 @@ def test_every_completion_comes_again(cluster, faults, tmp_path, vers, rule):
                for line in words)
 
 
-# --- one at a time, at known places: client/errors.py
+# --- one at a time, at known places: client/injected_errors.py
 
 def errors(lab, vers, *what):
-    """errors.py in a new folder of small objects."""
-    said = lab.script("errors.py", f"/mnt/nfs/{small_objects()}", *what,
-                      vers=vers)
+    """injected_errors.py in a new folder of small objects."""
+    said = lab.script("injected_errors.py", f"/mnt/nfs/{small_objects()}",
+                      *what, vers=vers)
     for one in what:
         assert f"{one.partition(',')[0]}: all well" in said
 
@@ -294,7 +294,7 @@ def left_waiting(cluster, tmp_path, action, keys=NEVER):
     log = Log(LOGS / "ganesha-a.log")
     shim.set(f"write count=1 {action}")
     client = cluster.start_client(
-        "python3", "-B", cluster.scripts / "errors.py",
+        "python3", "-B", cluster.scripts / "injected_errors.py",
         f"/mnt/nfs/{small_objects()}", f"lost,{tmp_path}", seconds=60)
     try:
         shim.wait(shim.hits, "WRITE")

@@ -26,7 +26,7 @@ from test_reconnect import SERVES
 ROOT = Path(__file__).resolve().parents[2]
 TABLE = ROOT / "docs/field-bugs.md"
 PAUSE_S = 40            # at most, of a client whose gateway fails
-ROUNDS = 8              # of evicted.py: half before a loss, half after it
+ROUNDS = 8              # of eviction_work.py: half before a loss, half after it
 AWAY_S = 25             # FSAL_CEPH gets that long to come back
 PLAIN = ("ganesha_1375", "ganesha_1226", "ganesha_988", "ganesha_1323",
          "ganesha_1280", "tracker_69347", "tracker_80503")
@@ -236,7 +236,7 @@ TWO_HOSTS = {
 def worker(cluster, folder, *words):
     """Checked work in the kernel client; give it back by `end_client`."""
     client = cluster.start_client(
-        "python3", "-B", cluster.scripts / "evicted.py",
+        "python3", "-B", cluster.scripts / "eviction_work.py",
         f"/mnt/nfs/field-{time.time_ns()}", "0", folder, *words,
         name="b", seconds=170)
     try:

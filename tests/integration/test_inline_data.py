@@ -10,7 +10,7 @@ import time
 import cephfs
 import pytest
 
-from backstage import remove_tree
+from server_side import remove_tree
 from lab import Hang
 
 SECONDS = 12

@@ -157,8 +157,8 @@ def test_a_kernel_client_sees_no_error(gateway, record, vers):
     """With open files and a lock that is held."""
     folder = f"/mnt/nfs/evicted-{time.time_ns()}"
     client = gateway.lab.start_client(
-        "python3", "-B", gateway.lab.scripts / "evicted.py", folder, KERNEL_S,
-        vers=vers, seconds=120)
+        "python3", "-B", gateway.lab.scripts / "eviction_work.py", folder,
+        KERNEL_S, vers=vers, seconds=120)
     time.sleep(10)              # it boots
     seconds = [gateway.lose(how)
                for how in (gateway.evict, gateway.blocklist)]

@@ -4,12 +4,13 @@
 
     reconnect.py [--vers 4.2] [--in-a-row N] [--no-up] LOSSES
 
-A kernel client does work that is checked (tests/integration/client/evicted.py),
-with open files and a lock.  LOSSES times the MDS evicts the gateway, and
-LOSSES times its address is put on the blocklist.  Then it is evicted N (200)
-times in a row, for memory, threads and descriptors.  At the end FSAL_CEPH is
-evicted once in the same way.  Exit status 0 when no client saw an error, no
-pause was over 15 s, and nothing grew; each failed check is a line on stderr.
+A kernel client does work that is checked, with open files and a lock
+(tests/integration/client/eviction_work.py).  LOSSES times the MDS evicts the
+gateway, and LOSSES times its address is put on the blocklist.  Then it is
+evicted N (200) times in a row, for memory, threads and descriptors.  At the
+end FSAL_CEPH is evicted once in the same way.  Exit status 0 when no client
+saw an error, no pause was over 15 s, and nothing grew; each failed check is a
+line on stderr.
 """
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ from statistics import median
 from soak import stat
 from lab_program import LOGS, Log, ceph, client_command, lab, until
 
-SCRIPT = Path(__file__).parents[1] / "integration/client/evicted.py"
+SCRIPT = Path(__file__).parents[1] / "integration/client/eviction_work.py"
 SERVES = re.compile(r"a new CephFS client serves after (\d+) ms")
 SERVED_S = 15
 # Of work between two losses.  Linux' NFSv3 asks again after 5 s: with a loss

@@ -7,8 +7,8 @@ OBJECT = 128 << 10      # of the folders that faults.small_objects() makes
 CHUNK = 1 << 20         # what one READ asks for
 BLOCK = 4096
 
-# Where the functions of errors.py begin, so that one's rules do not concern
-# another's file; those for reads past all that the others read.
+# Where the functions of injected_errors.py begin, so that one's rules do not
+# concern another's file; those for reads past all that the others read.
 PLACES = {"writes": 0, "stale": 2 << 20, "buffered": 3 << 20,
           "reads": 64 << 20}
 

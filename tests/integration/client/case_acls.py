@@ -7,7 +7,7 @@ import struct
 
 import cephfs
 
-from backstage import ceph_client, ceph_path
+from server_side import ceph_client, ceph_path
 from case_access import ONE, OTHER
 from registry import case, drop_caches, equal, in_child, refused
 

@@ -4,7 +4,7 @@ import errno
 import os
 import shutil
 
-from posixly import meanwhile
+from posix_helpers import meanwhile
 from registry import case, drop_caches, equal, refused
 
 MANY = 10_000

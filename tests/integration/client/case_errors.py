@@ -9,8 +9,8 @@ import random
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
 
-from backstage import (DATA_POOL, FILE_SYSTEM, ceph_client, ceph_path, orders,
-                       set_xattr, until)
+from server_side import (DATA_POOL, FILE_SYSTEM, ceph_client, ceph_path,
+                         orders, set_xattr, until)
 from registry import (MIB, case, cold, drop_caches, equal, opened, refused)
 
 BLOCK = 4096

@@ -2,7 +2,7 @@
 """Files of other layouts than CephFS' default one."""
 import os
 
-from backstage import get_xattr, set_xattr
+from server_side import get_xattr, set_xattr
 from case_data import against_model
 from case_eof import reads_around
 from registry import MIB, case, cold, drop_caches, equal, opened, write_at

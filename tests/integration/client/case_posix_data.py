@@ -7,7 +7,8 @@ import mmap
 import os
 import time
 
-from posixly import check, elsewhere, fresh, libc, meanwhile, second_mount
+from posix_helpers import (check, elsewhere, fresh, libc, meanwhile,
+                           second_mount)
 from registry import (MIB, case, cold, drop_caches, each, equal, opened,
                       refused, write_at)
 

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from posixly import KINDS, as_user, one_of_each
+from posix_helpers import KINDS, as_user, one_of_each
 from registry import case, each, equal, opened, refused
 
 

@@ -7,8 +7,8 @@ import mmap
 import os
 import time
 
-from posixly import (AT_FDCWD, KINDS, at_once, check, fresh, libc,
-                     meanwhile, one_of_each)
+from posix_helpers import (AT_FDCWD, KINDS, at_once, check, fresh, libc,
+                           meanwhile, one_of_each)
 from registry import case, cold, drop_caches, each, equal, opened, refused
 
 

@@ -11,7 +11,7 @@ import signal
 import struct
 import time
 
-from posixly import elsewhere, second_mount
+from posix_helpers import elsewhere, second_mount
 from registry import case, drop_caches, each, equal, opened, refused
 
 EX, SH, UN, NB = fcntl.LOCK_EX, fcntl.LOCK_SH, fcntl.LOCK_UN, fcntl.LOCK_NB

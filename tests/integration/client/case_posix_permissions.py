@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from posixly import (GROUP, OTHER, USER, as_user, fresh, one_of_each)
+from posix_helpers import (GROUP, OTHER, USER, as_user, fresh, one_of_each)
 from registry import case, drop_caches, each, equal, opened, refused
 
 # A class of users: the shift of its three bits, and who belongs to it.

@@ -11,7 +11,7 @@ import stat
 import tempfile
 from pathlib import Path
 
-from posixly import GROUP, OTHER, USER, as_user, check, fresh, libc
+from posix_helpers import GROUP, OTHER, USER, as_user, check, fresh, libc
 from registry import cold, drop_caches, each, equal, opened
 
 LARGEST = 400_000

@@ -5,8 +5,8 @@ import errno
 import os
 import random
 
-from posixly import (USER, as_user, check, fresh, libc, meanwhile,
-                     one_of_each)
+from posix_helpers import (USER, as_user, check, fresh, libc, meanwhile,
+                           one_of_each)
 from registry import case, drop_caches, each, equal, opened, refused
 
 libc.opendir.restype = ctypes.c_void_p

@@ -8,8 +8,8 @@ import os
 import stat
 import time
 
-from posixly import (AT_FDCWD, USER, as_user, check, fresh, libc,
-                     one_of_each, tick)
+from posix_helpers import (AT_FDCWD, USER, as_user, check, fresh, libc,
+                           one_of_each, tick)
 from registry import case, each, equal, opened, refused
 
 

@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from backstage import set_xattr, until
+from server_side import set_xattr, until
 from case_access import ONE
 from registry import MIB, case, cold, drop_caches, equal, in_child, opened, \
     refused

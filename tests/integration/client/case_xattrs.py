@@ -3,7 +3,7 @@
 import errno
 import os
 
-from backstage import ceph_client, ceph_path, get_xattr, set_xattr
+from server_side import ceph_client, ceph_path, get_xattr, set_xattr
 from case_access import ONE, OTHER
 from registry import case, drop_caches, equal, in_child, refused
 

@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from backstage import ceph_client, ceph_path, has_object
+from server_side import ceph_client, ceph_path, has_object
 from case_eof import reads_around
 from registry import cold, drop_caches, equal, opened, write_at
 

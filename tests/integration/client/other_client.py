@@ -12,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from backstage import ceph_client, ceph_path
+from server_side import ceph_client, ceph_path
 from case_layouts import KIB, LAYOUTS, lay_out
 from registry import MIB, cold, equal, in_child, opened
 

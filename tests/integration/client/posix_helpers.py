@@ -3,7 +3,7 @@
 server has them now, a second mount.
 
 They hold on any POSIX file system, so that a run on a local one tells a
-wrong case from a wrong server (control.py).
+wrong case from a wrong server (posix_comparison.py).
 """
 import contextlib
 import ctypes

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Work that is checked, while the gateway loses its CephFS session:
-evicted.py DIRECTORY SECONDS [FOLDER [nolocks]]
+eviction_work.py DIRECTORY SECONDS [FOLDER [nolocks]]
 
 SECONDS 0: until SOME rounds after there is a file "stop" in FOLDER, by default
 DIRECTORY's parent.  In a FOLDER that is given a file "ready" is made after SOME

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Errors that are injected at known places:  errors.py DIRECTORY WHAT…
+"""Errors that are injected at known places:
+injected_errors.py DIRECTORY WHAT…
 
 WHAT is the name of a function below, and after a comma each the error numbers
 that it is to see.  Every place fails once and works the second time.  The

@@ -169,7 +169,7 @@ def ports(kind):
                    if f'(("ceph-{kind}"' in line})
 
 
-class Place:
+class Cluster:
     """All of it, started anew."""
 
     def __init__(self):

@@ -5,7 +5,7 @@ The plugin caches a version 2 s after its last change, and does without the
 cache for 5 s after somebody else has changed the file.  So each file is quiet
 for longer than one of the two; then the gateways read it, twice; then some
 blocks are written, and read through other ways in the moment in which the
-WRITE is acknowledged.  Many files are at different points of this course.
+WRITE is acknowledged.  Many files are at different points of this life.
 """
 import collections
 import random
@@ -22,7 +22,7 @@ PIECE = 16              # blocks of one READ or WRITE, at most
 
 
 class World:
-    """What all courses share."""
+    """What all files share."""
 
     def __init__(self, ways, workers):
         self.ways = ways
@@ -150,7 +150,7 @@ class _Locked:
             lock.release()
 
 
-class Course(threading.Thread):
+class FileLife(threading.Thread):
     def __init__(self, world, number, seed):
         super().__init__(name=f"file {number}", daemon=True)
         self.world = world

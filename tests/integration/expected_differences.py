@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Cases that fail with FSAL_CEPH, with CEPH_ASYNC or with both: who does it
 right, and by which rule.  docs/conformance.md has this as a table, made by
-control.py, which fails where a case fails that is not judged here.
+posix_comparison.py, which fails where a case fails that is not listed here.
 """
 from fnmatch import fnmatchcase
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ NEITHER_CEPHFS = "neither (CephFS)"
 NEITHER_CLIENT = "neither (Linux' client)"
 EXPECTED = (NEITHER_CEPHFS, NEITHER_CLIENT)     # of CEPH_ASYNC to fail
 
-JUDGED = {
+DIFFERENCES = {
     "*write_by_*_clears_set_id": (OURS, (
         "a set-id bit vouches for the content: who writes as a user clears "
         "it (write(2); POSIX lets the server do so, Linux' NFS client "
@@ -57,7 +57,7 @@ JUDGED = {
 
 def verdict(name):
     """Who is right and why, or None."""
-    for pattern, (right, why) in JUDGED.items():
+    for pattern, (right, why) in DIFFERENCES.items():
         if fnmatchcase(name, pattern):
             return SimpleNamespace(pattern=pattern, right=right, why=why)
     return None

@@ -2,7 +2,7 @@
 """The POSIX cases with CEPH_ASYNC and with controls, side by side, in the
 lab container:
 
-    python3 tests/integration/control.py [-k WORD] [--versions 3 4.2]
+    python3 tests/integration/posix_comparison.py [-k WORD] [--versions 3 4.2]
         [--sides CEPH CEPH_ASYNC KERNEL LOCAL] [--table FILE]
 
 CEPH is FSAL_CEPH in the same Ganesha and on the same cluster; KERNEL is
@@ -10,8 +10,8 @@ Linux' own CephFS client without Ganesha, LOCAL a local file system of the
 same client kernel: what fails there is a mistake of the case.
 
 Says what failed where and writes the table of docs/conformance.md.  Status 1
-where CEPH_ASYNC fails unexpectedly, or a case fails that judged.py does not
-know.
+where CEPH_ASYNC fails unexpectedly, or a case fails that
+expected_differences.py does not know.
 """
 import argparse
 import sys
@@ -23,7 +23,7 @@ sys.path.append(str(Path(__file__).with_name("client").resolve()))
 
 import all_cases  # noqa: F401  (registers the cases)
 from batch import Batch
-from judged import EXPECTED, verdict
+from expected_differences import EXPECTED, verdict
 from lab import Lab
 from registry import CASES, VERSIONS
 
