@@ -83,7 +83,8 @@ def _of_line(line, step, block, config):
     found = _of_plugin(text, block)
     if found is None and (line["critical"] or step != "ganesha"):
         severity = ERROR if line["critical"] else WARNING
-        found = Finding(severity, "said", Place(config.path, 0, block), text)
+        found = Finding(severity, "startup-message",
+                        Place(config.path, 0, block), text)
     return found
 
 

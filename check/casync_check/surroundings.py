@@ -114,7 +114,7 @@ def _times(config):
     graceless = config.parameter("Graceless")
     if graceless:
         yield Finding(
-            WARNING, "graceless", config.place("NFSv4", "Graceless"),
+            WARNING, "no-grace-period", config.place("NFSv4", "Graceless"),
             "Graceless = true: after a restart clients cannot take their "
             "opens and locks again, and others may take them first",
             "Remove it, unless the gateway serves no locks.")
