@@ -76,7 +76,7 @@ chaos | coherence)
 	file=tests/$job/$job.py limit=$((900 + minutes * 90))
 	;;
 client-lock)
-	file=tests/bench/client_lock.py limit=1800 figures=yes
+	file=tests/bench/studies/client_lock.py limit=1800 figures=yes
 	;;
 control)
 	file=tests/integration/posix_comparison.py limit=3600
@@ -97,16 +97,16 @@ failover)
 	file=tests/failover/failover.py figures=yes limit=$((600 + rounds * 300))
 	;;
 gateways)
-	file=tests/bench/gateways.py limit=1800 figures=yes
+	file=tests/bench/studies/gateways.py limit=1800 figures=yes
 	;;
 latency)
-	file=tests/bench/latency_places.py limit=1200 figures=yes
+	file=tests/bench/studies/latency_places.py limit=1200 figures=yes
 	;;
 metadata)
-	file=tests/bench/metadata.py limit=5400 figures=yes
+	file=tests/bench/studies/metadata.py limit=5400 figures=yes
 	;;
 metrics-cost)
-	file=tests/bench/metrics_cost.py limit=1800 figures=yes
+	file=tests/bench/studies/metrics_cost.py limit=1800 figures=yes
 	;;
 reconnect)
 	losses=$(number losses 1 "${1-20}")
@@ -131,7 +131,7 @@ reload)
 	file=tests/soak/reload.py limit=$((600 + reloads * 10))
 	;;
 slow-backend)
-	file=tests/bench/slow_backend.py limit=1800 figures=yes
+	file=tests/bench/studies/slow_backend.py limit=1800 figures=yes
 	;;
 soak)
 	minutes=$(number minutes 1 "${1-30}")

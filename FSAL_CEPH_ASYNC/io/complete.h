@@ -21,8 +21,8 @@
 
 struct casync_op;
 
-/** Completion threads at rest.  tests/bench/threads.py measured the number,
- * and sets others. */
+/** Completion threads at rest.  tests/bench/studies/threads.py measured the
+ * number, and sets others. */
 #ifndef CASYNC_COMPLETERS
 #define CASYNC_COMPLETERS 2
 #endif

@@ -12,7 +12,8 @@ echo "plugin: configure"
 cmake -S "$src" -B /build/plugin -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo
 echo "plugin: build"
 cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all check/all tests/faults/all \
-	client_lock tests/bench/nfsload/all tests/bench/nfsmeta/all
+	client_lock tests/bench/load/nfsload/all \
+	tests/bench/load/nfsmeta/all
 echo "plugin: install"
 cmake --install /build/plugin
 cmake --install /build/plugin --component faults

@@ -19,6 +19,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 import lab_program
 
 TICKS = os.sysconf("SC_CLK_TCK")
+# What nfsmeta does, in its order.
+PHASES = ("create", "stat", "readdir", "rename", "unlink")
 
 
 # Its progress goes to our stderr.

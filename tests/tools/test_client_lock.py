@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The counting of client_lock: the right mutex, and figures that can be.
 
-The short form of tests/bench/client_lock.py: 4 KiB, a second each.
+The short form of tests/bench/studies/client_lock.py: 4 KiB, a second each.
 """
 import json
 import subprocess

@@ -13,8 +13,7 @@ import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
-import metadata
-from bench import nfsload
+from bench import PHASES, nfsload
 from lab_program import ceph
 from peers import tree
 from peers.counters import Counters
@@ -378,7 +377,7 @@ def _meta(world: World, system: System, load: Meta, _seconds: float,
         out = client.run(f"nfsmeta {where} {' '.join(words)}", 600)
     line = next(line for line in out.splitlines() if line.startswith("{"))
     per_s = json.loads(line)["per_s"]
-    return ({f"{phase}_per_s": per_s[phase] for phase in metadata.PHASES},
+    return ({f"{phase}_per_s": per_s[phase] for phase in PHASES},
             load.files)
 
 

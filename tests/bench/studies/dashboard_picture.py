@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -22,9 +23,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from bench import lab, nfsload
 
-DASHBOARD = Path(__file__).parents[2] / "config" / "monitoring" / \
+DASHBOARD = Path(__file__).parents[3] / "config" / "monitoring" / \
     "grafana-dashboard.json"
 ADDRESS = "127.0.0.1:9590"
 # What Grafana puts in the place of its variables.

@@ -22,6 +22,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from bench import Others, lab, nfsload, show, spread, stat
 
 SLOW_MS = 100

@@ -22,10 +22,11 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from bench import Others, cpu_s, lab, show, spread, stat
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from bench import PHASES, Others, cpu_s, lab, show, spread, stat
 from lab_program import ceph, client_command
 
-PHASES = ("create", "stat", "readdir", "rename", "unlink")
 # (NFS version, clients)
 SHAPES = (("3", 1), ("3", 8), ("4.1", 1), ("4.1", 8))
 OURS, THEIRS = "CEPH_ASYNC", "CEPH"

@@ -33,6 +33,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from bench import Others, lab, nfsload, spread, stat
 from nfs import nfs3
 from nfs.rpc import Connection

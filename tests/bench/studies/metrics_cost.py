@@ -25,9 +25,11 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from bench import Others, cpu_s, lab, nfsload, show, spread, stat
 
-SOURCE = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).resolve().parents[3]
 LIBRARY = "libfsalceph_async.so"
 FLAGS = {"on": "", "off": "-DCASYNC_NO_METRICS"}
 CASES = {"write": "write=100", "read": "read=100"}

@@ -24,10 +24,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from bench import Others, cpu_s, lab, show, spread, stat
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
+from bench import PHASES, Others, cpu_s, lab, show, spread, stat
 from lab_program import ceph
 
-PHASES = ("create", "stat", "readdir", "rename", "unlink")
 CLIENTS = 4
 GATEWAYS = {"a": ("2049", "/ceph"), "b": ("12049", "/ceph-b")}
 RUN_LIMIT_S = 600

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
  * What client_lock.c counts, as it lies in the file of CLIENT_LOCK_FILE.  All
- * are 64-bit words, so that tests/bench/client_lock.py can read them while the
+ * are 64-bit words, so that tests/bench/studies/client_lock.py can read them while the
  * daemon runs; FIELDS there has the same order.
  */
 #ifndef CLIENT_LOCK_FIGURES_H

@@ -31,6 +31,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from bench import lab, nfsload, stat
 from peers.measure import STAGES, parse_stages
 

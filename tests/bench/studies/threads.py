@@ -20,9 +20,11 @@ import time
 from pathlib import Path
 from typing import Any
 
+sys.path.append(str(Path(__file__).resolve().parents[1]))
+
 from bench import Others, cpu_s, lab, nfsload, show, spread, stat
 
-SOURCE = Path(__file__).resolve().parents[2]
+SOURCE = Path(__file__).resolve().parents[3]
 LIBRARY = "libfsalceph_async.so"
 CASES = {
     "write, 32": ("write=100", 4, 8),
