@@ -20,41 +20,15 @@
 
 #define MS_PER_S 1000
 
-_Static_assert(CASYNC_CLIENTS_LIMIT == CASYNC_CLIENTS_MAX, "key Clients");
-_Static_assert(CASYNC_CLIENTS_MAX <= UINT8_MAX, "casync_object.client");
-
 static struct casync_export *export_of(struct fsal_export *exp_hdl)
 {
 	return container_of(exp_hdl, struct casync_export, export);
 }
 
-static void export_join_upcalls(struct casync_export *exp)
-{
-	unsigned int i;
-
-	for (i = 0; i < exp->client_count; i++)
-		casync_upcalls_join(casync_mount_upcalls(exp->mounts[i]), exp);
-	casync_recalls_join(exp);
-}
-
 static void export_leave_upcalls(struct casync_export *exp)
 {
-	unsigned int i;
-
 	casync_recalls_leave(exp);
-	for (i = 0; i < exp->client_count; i++)
-		casync_upcalls_leave(casync_mount_upcalls(exp->mounts[i]), exp);
-}
-
-/* The first one last: the others use it. */
-static void export_put_mounts(struct casync_export *exp)
-{
-	unsigned int i;
-
-	for (i = exp->client_count; i-- > 0;)
-		casync_mount_put(exp->mounts[i]);
-	exp->client_count = 0;
-	exp->mount = NULL;
+	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
 }
 
 /* If the client ends, they end with it. */
@@ -75,7 +49,7 @@ static void export_free(struct casync_export *exp)
 	if (exp->mount != NULL) {
 		export_leave_upcalls(exp);
 		export_drop_listings(exp);
-		export_put_mounts(exp);
+		casync_mount_put(exp->mount);
 	}
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
@@ -148,18 +122,6 @@ static void export_release(struct fsal_export *exp_hdl)
 	}
 }
 
-static void export_look_at_mounts(struct casync_export *exp)
-{
-	unsigned int i;
-
-	exp->delegations = true;
-	for (i = 0; i < exp->client_count; i++) {
-		exp->sessions[i] = casync_mount_session(exp->mounts[i]);
-		if (!casync_mount_delegations(exp->mounts[i]))
-			exp->delegations = false;
-	}
-}
-
 static int export_mount_export(struct casync_export *exp,
 			       const struct casync_module_keys *module_keys)
 {
@@ -177,28 +139,19 @@ static int export_mount_export(struct casync_export *exp,
 		.ceph_options = keys->ceph_options,
 		.use_old_uuid = module_keys->use_old_uuid,
 		.export_id = exp->export.export_id,
-		.clients = keys->clients,
 		.timeout_s = keys->tuning.mount_timeout,
 		.session_timeout_s = keys->tuning.session_timeout,
 		.unmount_timeout_s = keys->tuning.drain_timeout,
 		.reconnect = keys->tuning.reconnect,
 		.reconnect_timeout_s = keys->tuning.reconnect_timeout,
 	};
-	int rc = 0;
+	int rc = casync_mount_get(&key, &params, &exp->mount);
 
-	while (rc == 0 && exp->client_count < keys->clients) {
-		key.client = exp->client_count;
-		params.client = exp->client_count;
-		/* It is NULL for the first one. */
-		params.names = exp->mount;
-		rc = casync_mount_get(&key, &params,
-				      &exp->mounts[exp->client_count]);
-		if (rc == 0)
-			exp->client_count++;
-	}
-	if (rc == 0)
-		export_look_at_mounts(exp);
-	return rc;
+	if (rc != 0)
+		return rc;
+	exp->delegations = casync_mount_delegations(exp->mount);
+	exp->session = casync_mount_session(exp->mount);
+	return 0;
 }
 
 /* Ganesha would accept a file as an export, and each lookup would fail. */
@@ -317,7 +270,8 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 
 	casync_watchdog_add(exp);
 	casync_publish_add(exp);
-	export_join_upcalls(exp);
+	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
+	casync_recalls_join(exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;
 }

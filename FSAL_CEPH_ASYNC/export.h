@@ -24,19 +24,10 @@
 #include "workers.h"
 
 struct casync_export {
-	struct fsal_export export; /**< Ganesha's part. */
-	/** Its clients (owner.h), held until release; the first has names. */
-	union {
-		struct casync_mount *mount;
-		struct casync_mount *mounts[CASYNC_CLIENTS_MAX];
-	};
-	/** casync_mount_session() of each. */
-	union {
-		struct casync_session *session;
-		struct casync_session *sessions[CASYNC_CLIENTS_MAX];
-	};
-	unsigned int client_count; /**< 0 is 1: no mount yet. */
-	bool delegations;	   /**< Does libcephfs grant them? */
+	struct fsal_export export;	/**< Ganesha's part. */
+	struct casync_mount *mount;	/**< Held until release. */
+	struct casync_session *session; /**< casync_mount_session(mount). */
+	bool delegations;		/**< casync_mount_delegations(mount). */
 	/** Credentials to open files: Ganesha has checked access, and the
 	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;
@@ -51,7 +42,7 @@ struct casync_export {
 	uint64_t refused_line_ns;	   /**< Atomic; handle_ops.c's. */
 	struct casync_watched watched;
 	struct casync_published published;
-	struct casync_upcalls_entry upcalls[CASYNC_CLIENTS_MAX];
+	struct casync_upcalls_entry upcalls;
 	struct casync_recalls_entry recalls;
 	/** The drain has timed out: no thread waits for the requests in
 	 * flight any more, and the memory they use is never freed.  Atomic. */
@@ -65,29 +56,11 @@ static inline struct casync_export *casync_export_current(void)
 	return container_of(op_ctx->fsal_export, struct casync_export, export);
 }
 
-/** The libcephfs handle of the names.  The caller is in that mount's guard. */
+/** The libcephfs handle.  The caller is in the mount's guard. */
 static inline struct ceph_mount_info *
 casync_export_ceph(const struct casync_export *exp)
 {
 	return casync_mount_ceph(exp->mount);
-}
-
-/**
- * When the last of its clients was mounted: CLOCK_REALTIME in nanoseconds.
- * What depends on it is the same for all of its files.
- */
-static inline uint64_t casync_export_time_ns(const struct casync_export *exp)
-{
-	uint64_t last_ns = casync_mount_time_ns(exp->mount);
-	unsigned int i;
-
-	for (i = 1; i < exp->client_count; i++) {
-		uint64_t time_ns = casync_mount_time_ns(exp->mounts[i]);
-
-		if (time_ns > last_ns)
-			last_ns = time_ns;
-	}
-	return last_ns;
 }
 
 /** m_ops.create_export. */

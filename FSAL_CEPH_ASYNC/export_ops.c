@@ -17,7 +17,6 @@
 #include "export_ops.h"
 #include "handle_ops.h"
 #include "object.h"
-#include "owner.h"
 #include "revive.h"
 
 /* Ganesha's workers that may wait for the monitors, for each export. */
@@ -84,12 +83,7 @@ static fsal_status_t ops_walk(struct fsal_export *exp_hdl, const char *path,
 	}
 
 	rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
-			  casync_owner_wanted(exp, casync_statx_wanted(mask)),
-			  0, exp->root_perms);
-	if (rc == 0)
-		rc = casync_owner_settle(exp, &inode, &stx,
-					 casync_statx_wanted(mask),
-					 exp->root_perms);
+			  casync_statx_wanted(mask), 0, exp->root_perms);
 	if (rc < 0) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16 ": cannot look up path '%s': %s",
@@ -113,21 +107,6 @@ static fsal_status_t ops_lookup_path(struct fsal_export *exp_hdl,
 	return ops_end(exp->mount, ops_walk(exp_hdl, path, handle, attrs_out));
 }
 
-/* In the client that has the names: which other one it is of, its type says. */
-static int ops_find(struct casync_export *exp, const struct casync_fileid *id,
-		    unsigned int wanted, struct Inode **inode,
-		    struct ceph_statx *stx)
-{
-	int rc = casync_inode_of_id(exp, exp->mount, id,
-				    casync_owner_wanted(exp, wanted), inode,
-				    stx);
-
-	if (rc == 0)
-		rc = casync_owner_settle(exp, inode, stx, wanted,
-					 exp->root_perms);
-	return rc == -ENOENT ? -ESTALE : rc;
-}
-
 static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
 				       struct gsh_buffdesc *fh_desc,
 				       struct fsal_obj_handle **handle,
@@ -146,7 +125,8 @@ static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
 	status = ops_begin(exp->mount);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = ops_find(exp, &id, casync_statx_wanted(mask), &inode, &stx);
+	rc = casync_inode_of_id(exp, &id, casync_statx_wanted(mask), &inode,
+				&stx);
 	if (rc == 0)
 		casync_object_out(inode, &stx, handle, attrs_out);
 	return ops_end(exp->mount, casync_status(rc));
@@ -214,7 +194,7 @@ static fsal_status_t ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 static void ops_get_write_verifier(struct fsal_export *exp_hdl,
 				   struct gsh_buffdesc *verf_desc)
 {
-	uint64_t verifier = casync_export_time_ns(ops_export(exp_hdl));
+	uint64_t verifier = casync_mount_time_ns(ops_export(exp_hdl)->mount);
 
 	memcpy(verf_desc->addr, &verifier,
 	       verf_desc->len < sizeof(verifier) ? verf_desc->len

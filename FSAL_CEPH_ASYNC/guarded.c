@@ -14,7 +14,6 @@
 #include "lock_records.h"
 #include "obj_ops.h"
 #include "object.h"
-#include "owner.h"
 #include "revive.h"
 
 /* Call an operation on an object within the guard.  Its status is the value. */
@@ -70,13 +69,10 @@ static fsal_status_t guarded_end(struct fsal_obj_handle *obj_hdl,
 	return status;
 }
 
-/* Another object of an operation on names that has begun.  A file of another
- * client is not used there. */
+/* Another object of an operation that has begun. */
 static fsal_status_t guarded_other(struct fsal_obj_handle *obj_hdl)
 {
-	struct casync_object *obj = casync_object_of(obj_hdl);
-
-	return casync_status(obj->client == 0 ? casync_revive_inode(obj) : 0);
+	return casync_status(casync_revive_inode(casync_object_of(obj_hdl)));
 }
 
 static fsal_status_t guarded_lookup(struct fsal_obj_handle *dir_hdl,
@@ -138,20 +134,17 @@ static fsal_status_t guarded_link(struct fsal_obj_handle *obj_hdl,
 				  struct fsal_attrlist *destdir_pre,
 				  struct fsal_attrlist *destdir_post)
 {
-	bool of_names = casync_object_of(obj_hdl)->client == 0;
-	struct fsal_obj_handle *first = of_names ? obj_hdl : destdir_hdl;
 	fsal_status_t status = casync_status(casync_entry_name_check(name));
 
 	if (!FSAL_IS_ERROR(status))
-		status = guarded_begin(first);
+		status = guarded_begin(obj_hdl);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	if (of_names)
-		status = guarded_other(destdir_hdl);
+	status = guarded_other(destdir_hdl);
 	if (!FSAL_IS_ERROR(status))
 		status = casync_link(obj_hdl, destdir_hdl, name, destdir_pre,
 				     destdir_post);
-	return guarded_end(first, status);
+	return guarded_end(obj_hdl, status);
 }
 
 static fsal_status_t guarded_rename(

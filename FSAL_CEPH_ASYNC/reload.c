@@ -169,7 +169,6 @@ static void reload_adopt(struct casync_export *exp,
 			 struct casync_export_keys *fresh,
 			 struct casync_layout_texts *texts)
 {
-	unsigned int i;
 	char of[32];
 
 	(void)snprintf(of, sizeof(of), "export %" PRIu16,
@@ -178,9 +177,7 @@ static void reload_adopt(struct casync_export *exp,
 	casync_keys_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);
-	for (i = 0; i < exp->client_count; i++)
-		casync_mount_tune(exp->mounts[i], exp->export.export_id,
-				  &exp->keys.tuning);
+	casync_mount_tune(exp->mount, exp->export.export_id, &exp->keys.tuning);
 	casync_layout_replace(&exp->layout, texts);
 }
 

@@ -17,10 +17,8 @@ static void restore_drop_listings(struct casync_export *exp)
 
 static void restore_forget(struct casync_mount *mount)
 {
-	/* Listings are of the client that has the names. */
-	if (casync_mount_client(mount) == 0)
-		casync_upcalls_visit_exports(casync_mount_upcalls(mount),
-					     restore_drop_listings);
+	casync_upcalls_visit_exports(casync_mount_upcalls(mount),
+				     restore_drop_listings);
 	casync_leases_forget(mount);
 	casync_locks_see(mount);
 }
@@ -56,7 +54,7 @@ static int restore_restore(struct casync_mount *mount)
 			 "mount %s: %" PRIu64
 			 " locks of clients are taken again, %" PRIu64
 			 " are lost",
-			 session->name, taken, gone);
+			 session->client, taken, gone);
 	if (rc < 0)
 		casync_session_heard(session, -rc);
 	return rc;

@@ -40,9 +40,6 @@ struct casync_module_keys {
 	struct casync_tuning tuning;
 };
 
-/** Most clients of an export; CASYNC_CLIENTS_MAX of mount.h. */
-#define CASYNC_CLIENTS_LIMIT 16
-
 /** EXPORT { FSAL { } } */
 struct casync_export_keys {
 	char *user_id;
@@ -51,7 +48,6 @@ struct casync_export_keys {
 	char *secret;
 	char *sec_label_xattr;
 	bool sign_handles;
-	uint32_t clients;   /**< Of libcephfs, for this export. */
 	char *data_pool;    /**< NULL or "": the folder's value. */
 	char *ceph_options; /**< The module's, then the export's own. */
 	struct casync_tuning tuning;

@@ -5,13 +5,11 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "birth.h"
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "flush.h"
 #include "object.h"
-#include "owner.h"
 #include "op.h"
 #include "submit.h"
 
@@ -56,12 +54,7 @@ static int flush_sync_inode(struct casync_object *obj)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(obj);
-	int rc = 0;
-
-	if (__atomic_load_n(&obj->flush.unjournaled, __ATOMIC_ACQUIRE))
-		rc = casync_birth_sync(obj);
-	if (rc == 0)
-		rc = ceph_ll_sync_inode(casync_object_ceph(obj), obj->inode, 0);
+	int rc = ceph_ll_sync_inode(casync_object_ceph(obj), obj->inode, 0);
 
 	flush_count_flush(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */

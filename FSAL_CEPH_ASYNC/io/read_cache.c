@@ -13,7 +13,6 @@
 #include "export.h"
 #include "object.h"
 #include "op.h"
-#include "owner.h"
 #include "read_cache.h"
 #include "workers.h"
 

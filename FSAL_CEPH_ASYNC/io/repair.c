@@ -10,7 +10,6 @@
 #include "export.h"
 #include "object.h"
 #include "op.h"
-#include "owner.h"
 #include "repair.h"
 #include "workers.h"
 

@@ -13,7 +13,6 @@
 #include "export.h"
 #include "object.h"
 #include "op.h"
-#include "owner.h"
 #include "parts.h"
 #include "read_here.h"
 #include "repair.h"

@@ -134,21 +134,6 @@ static void watchdog_look_at_exports(void)
 	pthread_mutex_unlock(&watched_lock);
 }
 
-static bool watchdog_is_in_ceph(const struct casync_export *exp)
-{
-	unsigned int i;
-
-	if (exp->mount == NULL)
-		return false;
-	if (!casync_guard_is_empty(casync_mount_guard(exp->mount)))
-		return true;
-	for (i = 1; i < exp->client_count; i++) {
-		if (!casync_guard_is_empty(casync_mount_guard(exp->mounts[i])))
-			return true;
-	}
-	return false;
-}
-
 /* Is a request in Ceph, and how long may Ganesha's end wait for that? */
 static bool watchdog_is_busy(uint32_t *limit_s)
 {
@@ -160,7 +145,8 @@ static bool watchdog_is_busy(uint32_t *limit_s)
 	pthread_mutex_lock(&watched_lock);
 	glist_for_each(node, &watched) {
 		exp = glist_entry(node, struct casync_export, watched.link);
-		if (!watchdog_is_in_ceph(exp))
+		if (exp->mount == NULL ||
+		    casync_guard_is_empty(casync_mount_guard(exp->mount)))
 			continue;
 		busy = true;
 		if (casync_tuned(&exp->keys.tuning.drain_timeout) > *limit_s)

@@ -32,52 +32,6 @@ publish_counts_of(const struct casync_session *session)
 	};
 }
 
-/* Of all clients of an export. */
-static struct casync_session_counts
-publish_counts_of_all(const struct casync_export *exp)
-{
-	struct casync_session_counts sum = publish_counts_of(exp->session);
-	struct casync_session_counts one;
-	unsigned int i;
-
-	for (i = 1; i < exp->client_count; i++) {
-		one = publish_counts_of(exp->sessions[i]);
-		sum.reconnects += one.reconnects;
-		sum.locks_lost += one.locks_lost;
-	}
-	return sum;
-}
-
-/* Of the session that is worst off. */
-static enum casync_session_state
-publish_state_of_all(const struct casync_export *exp)
-{
-	enum casync_session_state state = casync_session_state(exp->session);
-	unsigned int i;
-
-	for (i = 1; i < exp->client_count; i++) {
-		if (casync_session_state(exp->sessions[i]) > state)
-			state = casync_session_state(exp->sessions[i]);
-	}
-	return state;
-}
-
-static uint64_t publish_reconnect_ms_of_all(const struct casync_export *exp)
-{
-	uint64_t longest_ms =
-		__atomic_load_n(&exp->session->reconnect_ms, __ATOMIC_RELAXED);
-	unsigned int i;
-
-	for (i = 1; i < exp->client_count; i++) {
-		uint64_t ms = __atomic_load_n(&exp->sessions[i]->reconnect_ms,
-					      __ATOMIC_RELAXED);
-
-		if (ms > longest_ms)
-			longest_ms = ms;
-	}
-	return longest_ms;
-}
-
 static struct casync_session_counts
 publish_counts_since(struct casync_session_counts now,
 		     struct casync_session_counts before)
@@ -90,7 +44,7 @@ publish_counts_since(struct casync_session_counts now,
 static struct casync_session_counts
 publish_counts_since_add(const struct casync_export *exp)
 {
-	return publish_counts_since(publish_counts_of_all(exp),
+	return publish_counts_since(publish_counts_of(exp->session),
 				    exp->published.session_at_add);
 }
 
@@ -99,9 +53,10 @@ static void publish_look_locked(struct casync_export *exp)
 	view.export_id = exp->export.export_id;
 	casync_metrics_add_up(&exp->metrics, &view.totals);
 	casync_inflight_look(&exp->inflight, &view.inflight);
-	view.session = publish_state_of_all(exp);
+	view.session = casync_session_state(exp->session);
 	view.session_counts = publish_counts_since_add(exp);
-	view.reconnect_ms = publish_reconnect_ms_of_all(exp);
+	view.reconnect_ms =
+		__atomic_load_n(&exp->session->reconnect_ms, __ATOMIC_RELAXED);
 }
 
 void casync_publish_add(struct casync_export *exp)
@@ -111,7 +66,7 @@ void casync_publish_add(struct casync_export *exp)
 	pthread_mutex_lock(&lock);
 	mine->prometheus = casync_prometheus_get(exp->export.export_id,
 						 exp->session->client);
-	mine->session_at_add = publish_counts_of_all(exp);
+	mine->session_at_add = publish_counts_of(exp->session);
 	casync_cache_metrics_look(&mine->cache_at_line);
 	glist_add_tail(&published, &mine->link);
 	mine->listed = true;

@@ -56,17 +56,14 @@ const char *casync_connect_reason(int rc)
 int casync_connect_failed(const struct casync_mount_params *params, int rc,
 			  const char *format, ...)
 {
-	char what[1024], which[CASYNC_OF_CLIENTS_BYTES];
+	char what[1024];
 	va_list args;
 
 	va_start(args, format);
 	(void)vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
-	LogCrit(COMPONENT_FSAL, "export %" PRIu16 "%s: %s: %s (error %d)",
-		params->export_id,
-		casync_mount_of_clients(params->client, params->clients, which,
-					sizeof(which)),
-		what, casync_connect_reason(rc), rc);
+	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s (error %d)",
+		params->export_id, what, casync_connect_reason(rc), rc);
 	return rc;
 }
 
@@ -148,7 +145,6 @@ void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 		.export_id = client->export_id,
 		.old_form = client->use_old_uuid,
 		.distinct = connect_fsal_ceph_is_loaded(),
-		.client = client->index,
 	};
 
 	casync_identity_uuid(&id, uuid, size);
@@ -179,7 +175,6 @@ static int connect_own_uuid(const struct casync_client *client, char *uuid,
 static int connect_reclaim(struct casync_client *client,
 			   const struct casync_mount_params *params, bool first)
 {
-	char which[CASYNC_OF_CLIENTS_BYTES];
 	char uuid[CASYNC_UUID_BYTES];
 	int rc;
 
@@ -208,11 +203,9 @@ static int connect_reclaim(struct casync_client *client,
 			params, rc, "User_Id '%s', reclaiming session '%s'",
 			casync_text_or(client->user_id, "admin"), uuid);
 	ceph_set_uuid(client->ceph, uuid);
-	LogEvent(COMPONENT_FSAL, "export %" PRIu16 "%s: session '%s'%s%s",
-		 params->export_id,
-		 casync_mount_of_clients(params->client, params->clients, which,
-					 sizeof(which)),
-		 uuid, rc == 0 ? ", reclaimed from a former run" : "",
+	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
+		 params->export_id, uuid,
+		 rc == 0 ? ", reclaimed from a former run" : "",
 		 connect_fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)"
 					       : "");
 	return 0;

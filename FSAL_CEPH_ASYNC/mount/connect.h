@@ -37,7 +37,6 @@ struct casync_client {
 	uint16_t export_id;
 	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
 	bool use_old_uuid;
-	unsigned int index; /**< Of an export's clients. */
 
 	struct ceph_mount_info *ceph;
 	bool stuck; /**< A call does not return: never freed. */
@@ -56,11 +55,8 @@ struct casync_mount {
 	struct casync_mount_params params; /**< To connect again. */
 	struct casync_guard guard;	   /**< Around all uses of it. */
 	struct casync_waiter_limit callers;
-	/** The mount whose callers count for this one too, held; NULL: its own.
-	 */
-	struct casync_mount *names;
 	struct casync_keeper keeper;
-	struct casync_journal journal; /**< No thread if names is set. */
+	struct casync_journal journal;
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
 	int64_t fscid;

@@ -5,8 +5,6 @@
  */
 #include "config.h"
 
-#include <stdio.h>
-
 #include "connect.h"
 #include "mount.h"
 
@@ -53,21 +51,7 @@ struct casync_guard *casync_mount_guard(struct casync_mount *mount)
 
 struct casync_waiter_limit *casync_mount_callers(struct casync_mount *mount)
 {
-	return mount->names != NULL ? &mount->names->callers : &mount->callers;
-}
-
-const char *casync_mount_of_clients(unsigned int client, unsigned int clients,
-				    char *text, size_t size)
-{
-	if (clients < 2)
-		return "";
-	(void)snprintf(text, size, ", client %u of %u", client + 1, clients);
-	return text;
-}
-
-unsigned int casync_mount_client(const struct casync_mount *mount)
-{
-	return mount->client.index;
+	return &mount->callers;
 }
 
 const char *casync_mount_path(const struct casync_mount *mount)

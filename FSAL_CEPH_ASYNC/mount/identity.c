@@ -12,25 +12,11 @@
 /* Longest text that is hashed; FSAL_CEPH cuts it at the same length. */
 #define HASHED_BYTES 8192
 
-static void identity_suffix(const struct casync_identity *id, char *suffix,
-			    size_t size)
-{
-	const char *distinct = id->distinct ? "-async" : "";
-
-	if (id->client == 0)
-		(void)snprintf(suffix, size, "%s", distinct);
-	else
-		(void)snprintf(suffix, size, "%s-client%u", distinct,
-			       id->client + 1);
-}
-
 void casync_identity_uuid(const struct casync_identity *id, char *uuid,
 			  size_t size)
 {
+	const char *suffix = id->distinct ? "-async" : "";
 	char hashed[HASHED_BYTES];
-	char suffix[32];
-
-	identity_suffix(id, suffix, sizeof(suffix));
 
 	if (id->old_form) {
 		(void)snprintf(uuid, size, "ganesha-%s-%4.4hx%s", id->nodeid,

@@ -17,11 +17,14 @@ struct asker {
 };
 
 /*
+ * Wait until all that this client has done to an inode is in the MDS' journal.
+ * An inode that is gone needs no journal.  -ETIME: the mount has no client now.
+ *
  * libcephfs waits for the requests on an Inode that the MDS has answered before
  * it has journaled them.  They hold the Inode in its memory, so the lookup does
  * not ask the MDS.
  */
-int casync_journal_sync(struct casync_mount *mount, uint64_t ino)
+static int journal_sync(struct casync_mount *mount, uint64_t ino)
 {
 	vinodeno_t vino = {.ino.val = ino, .snapid.val = CEPH_NOSNAP};
 	struct ceph_mount_info *ceph;
@@ -127,11 +130,11 @@ static bool journal_keeps(const struct casync_journal *journal, uint64_t ino)
 
 static void journal_ask_about(struct casync_mount *mount, uint64_t ino)
 {
-	int rc = casync_journal_sync(mount, ino);
+	int rc = journal_sync(mount, ino);
 
 	if (rc < 0)
 		LogDebug(COMPONENT_FSAL, "mount %s: directory %" PRIu64 ": %s",
-			 mount->session.name, ino, strerror(-rc));
+			 mount->session.client, ino, strerror(-rc));
 }
 
 /*

@@ -10,10 +10,10 @@
  * new one meanwhile: seen with 20.2.4 as CREATEs that waited for 40 ms and more
  * beside stable writes that never ask the MDS.
  *
- * So each mount that has names has a thread that asks.  No request waits for
- * that thread.  It has one question under way at a time.  A question goes to the
- * ranks that know of one directory, so with several active MDS it has to be put
- * for each directory.
+ * So each mount has a thread that asks.  No request waits for that thread.  It
+ * has one question under way at a time.  A question goes to the ranks that know
+ * of one directory, so with several active MDS it has to be put for each
+ * directory.
  */
 #ifndef CASYNC_JOURNAL_H
 #define CASYNC_JOURNAL_H
@@ -68,19 +68,8 @@ bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s);
 /**
  * A name in this directory was changed.  It never waits.
  *
- * @param[in] mount  Client 0 of an export: it has the names.
- * @param[in] ino    The directory's inode number.
+ * @param[in] ino  The directory's inode number.
  */
 void casync_journal_changed(struct casync_mount *mount, uint64_t ino);
-
-/**
- * Wait until all that this client has done to an inode is in the MDS' journal.
- *
- * The caller is not in the mount's guard.  An inode that is gone needs no
- * journal.
- *
- * @return 0 or a negative errno; -ETIME: the mount has no client now.
- */
-int casync_journal_sync(struct casync_mount *mount, uint64_t ino);
 
 #endif /* CASYNC_JOURNAL_H */

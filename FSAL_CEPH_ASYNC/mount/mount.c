@@ -55,20 +55,6 @@ static char *mount_client_name(const struct casync_mount_key *key)
 	return name;
 }
 
-/* The same for the log; freed with gsh_free(). */
-static char *mount_log_name(const char *client,
-			    const struct casync_mount_params *params)
-{
-	char which[CASYNC_OF_CLIENTS_BYTES];
-	size_t size = strlen(client) + sizeof(which);
-	char *name = gsh_malloc(size);
-
-	(void)snprintf(name, size, "%s%s", client,
-		       casync_mount_of_clients(params->client, params->clients,
-					       which, sizeof(which)));
-	return name;
-}
-
 uint32_t casync_mounts(void)
 {
 	uint32_t count = __atomic_load_n(&mount_count, __ATOMIC_RELAXED);
@@ -76,9 +62,8 @@ uint32_t casync_mounts(void)
 	return count == 0 ? 1 : count;
 }
 
-static struct casync_mount *
-mount_new_locked(const struct casync_mount_key *key,
-		 const struct casync_mount_params *params)
+static struct casync_mount *mount_new(const struct casync_mount_key *key,
+				      const struct casync_mount_params *params)
 {
 	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
 
@@ -90,32 +75,23 @@ mount_new_locked(const struct casync_mount_key *key,
 	mount->client.export_id = params->export_id;
 	mount->client.unmount_timeout_s = params->unmount_timeout_s;
 	mount->client.use_old_uuid = params->use_old_uuid;
-	mount->client.index = key->client;
-	mount->upcalls.client = (uint8_t)key->client;
-	mount->names = params->names;
 	mount->params = *params;
 	mount->params.ceph_options = mount->client.ceph_options;
 	mount->keeper.reconnect = params->reconnect;
 	mount->keeper.timeout_s = params->reconnect_timeout_s;
 	mount->session.client = mount_client_name(key);
-	mount->session.name = mount_log_name(mount->session.client, params);
 	mount->state = CASYNC_MOUNT_BUILDING;
 	casync_upcalls_init(&mount->upcalls);
-	if (mount->names != NULL)
-		mount->names->users++;
-	else
-		__atomic_add_fetch(&mount_count, 1, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&mount_count, 1, __ATOMIC_RELAXED);
 	return mount;
 }
 
 static void mount_free(struct casync_mount *mount)
 {
-	if (mount->names == NULL)
-		__atomic_sub_fetch(&mount_count, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(&mount_count, 1, __ATOMIC_RELAXED);
 	casync_upcalls_destroy(&mount->upcalls);
 	casync_client_free(&mount->client);
 	gsh_free(mount->session.client);
-	gsh_free(mount->session.name);
 	gsh_free(mount);
 }
 
@@ -127,8 +103,7 @@ mount_find_locked(const struct casync_mount_key *key)
 
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (mount->client.index == key->client &&
-		    casync_text_same(mount->client.user_id, key->user_id) &&
+		if (casync_text_same(mount->client.user_id, key->user_id) &&
 		    casync_text_same(mount->client.filesystem,
 				     key->filesystem) &&
 		    casync_text_same(mount->client.path, key->path) &&
@@ -153,7 +128,7 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 	}
 	LogEvent(COMPONENT_FSAL,
 		 "mount %s: %s did not return within %" PRIu32 " s",
-		 mount->session.name, what, timeout_s);
+		 mount->session.client, what, timeout_s);
 	return false;
 }
 
@@ -176,7 +151,6 @@ static bool mount_end(struct casync_mount *mount)
 
 static void mount_drop_locked(struct casync_mount *mount)
 {
-	struct casync_mount *names = mount->names;
 	bool gone;
 
 	if (--mount->users != 0)
@@ -193,12 +167,6 @@ static void mount_drop_locked(struct casync_mount *mount)
 		mount_free(mount);
 	else
 		glist_add_tail(&left_behind, &mount->link);
-	if (names == NULL)
-		return;
-	/* What is left behind may still use it. */
-	if (!gone)
-		names->left_client = true;
-	mount_drop_locked(names);
 }
 
 /* It waits for Ceph; no lock is held. */
@@ -217,7 +185,7 @@ static int mount_build(struct casync_mount *mount,
 		casync_stale_sessions_forget();
 		rc = casync_keeper_start(mount, casync_reconnect);
 	}
-	if (rc == 0 && mount->names == NULL)
+	if (rc == 0)
 		rc = casync_journal_start(mount);
 	return rc;
 }
@@ -241,7 +209,7 @@ mount_join_or_build_locked(const struct casync_mount_key *key,
 		return mount;
 	}
 
-	mount = mount_new_locked(key, params);
+	mount = mount_new(key, params);
 	mount->users = 1;
 	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
@@ -251,19 +219,6 @@ mount_join_or_build_locked(const struct casync_mount_key *key,
 	mount->error = rc;
 	pthread_cond_broadcast(&mount_changed);
 	return mount;
-}
-
-/* A file belongs to one client, whatever export it is seen through. */
-static int mount_check_clients(const struct casync_mount *mount,
-			       const struct casync_mount_params *params)
-{
-	if (mount->params.clients == params->clients)
-		return 0;
-	return casync_connect_failed(
-		params, -EINVAL,
-		"Clients: not the number of export %" PRIu16
-		", which shares the mount of '%s'; make them equal, or give this export its own Cmount_Path or User_Id",
-		mount->client.export_id, mount->client.path);
 }
 
 /* A mount has one set of options: its exports must have the same. */
@@ -291,8 +246,6 @@ int casync_mount_get(const struct casync_mount_key *key,
 	rc = found->error;
 	if (rc == 0)
 		rc = mount_check_options(found, params);
-	if (rc == 0)
-		rc = mount_check_clients(found, params);
 	if (rc != 0)
 		mount_drop_locked(found);
 	pthread_mutex_unlock(&mounts_lock);

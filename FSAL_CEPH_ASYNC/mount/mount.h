@@ -18,13 +18,9 @@
 
 #include "guard.h"
 #include "keeper.h"
-#include "spread.h"
 #include "tuning.h"
 #include "upcalls.h"
 #include "waiter_limit.h"
-
-/** Most clients of an export (key Clients). */
-#define CASYNC_CLIENTS_MAX 16
 
 /** What makes two exports share a mount.  Strings may be NULL (unset). */
 struct casync_mount_key {
@@ -32,23 +28,17 @@ struct casync_mount_key {
 	const char *filesystem;
 	const char *path;
 	const char *secret;
-	unsigned int client; /**< Which of an export's clients: 0, 1, … */
 };
 
 /**
  * How to build a mount.  Only the first export's values are used.  The options
- * and the number of clients must be the same in all its exports.
+ * must be the same in all its exports.
  */
 struct casync_mount_params {
 	const char *ceph_conf;
 	const char *ceph_options; /**< A list of ceph_options.h; or NULL. */
 	bool use_old_uuid;
 	uint16_t export_id;
-	unsigned int clients; /**< Of the export; 0 is 1. */
-	unsigned int client;  /**< As in the key. */
-	/** Client 0 of the export: its room for callers is for all of them
-	 * (callers.h).  NULL for client 0 itself. */
-	struct casync_mount *names;
 	uint32_t timeout_s;
 	uint32_t session_timeout_s;
 	uint32_t unmount_timeout_s;
@@ -112,31 +102,11 @@ void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 /** Around all uses of the client, its Inodes and Fhs. */
 struct casync_guard *casync_mount_guard(struct casync_mount *mount);
 
-/** Around what keeps a worker of Ganesha (callers.h).  The clients of an export
- * have one for all. */
+/** Around what keeps a worker of Ganesha (callers.h). */
 struct casync_waiter_limit *casync_mount_callers(struct casync_mount *mount);
 
-/** How many mounts there are, with an export's clients counted as one; at least
- * 1. */
+/** How many mounts there are; at least 1. */
 uint32_t casync_mounts(void);
-
-/** Which client of its exports it is: 0, 1, … */
-unsigned int casync_mount_client(const struct casync_mount *mount);
-
-#define CASYNC_OF_CLIENTS_BYTES 40
-
-/** For the log: ", client 2 of 4", in @p text; "" if there is one only. */
-const char *casync_mount_of_clients(unsigned int client, unsigned int clients,
-				    char *text, size_t size);
-
-/** The client, of so many, that a regular file with this number belongs to. */
-static inline unsigned int casync_mount_index_of(uint64_t ino,
-						 unsigned int clients)
-{
-	return clients < 2
-		       ? 0
-		       : (unsigned int)((casync_spread(ino) >> 32) % clients);
-}
 
 /** The state of its session; valid while the caller holds the mount. */
 struct casync_session *casync_mount_session(struct casync_mount *mount);

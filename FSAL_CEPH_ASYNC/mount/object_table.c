@@ -99,45 +99,6 @@ bool casync_object_table_enter(struct casync_object_table *table,
 	return shared;
 }
 
-/* The first object of the file, from this one on. */
-static const struct casync_object *
-object_table_of_file_locked(const struct casync_object *list, uint64_t ino,
-			    uint64_t snapid)
-{
-	while (list != NULL &&
-	       (list->id.ino != ino || list->id.snapid != snapid))
-		list = list->next_in_table;
-	return list;
-}
-
-bool casync_object_table_has(struct casync_object_table *table, uint64_t ino,
-			     uint64_t snapid, uint32_t generation)
-{
-	size_t bucket = object_table_bucket_of_id(ino, snapid);
-	const struct casync_object *obj = NULL;
-
-	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	obj = object_table_of_file_locked(table->buckets[bucket], ino, snapid);
-	while (obj != NULL && obj->generation != generation)
-		obj = object_table_of_file_locked(obj->next_in_table, ino,
-						  snapid);
-	pthread_mutex_unlock(object_table_lock_of(table, bucket));
-	return obj != NULL;
-}
-
-bool casync_object_table_has_file(struct casync_object_table *table,
-				  uint64_t ino, uint64_t snapid)
-{
-	size_t bucket = object_table_bucket_of_id(ino, snapid);
-	bool has;
-
-	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	has = object_table_of_file_locked(table->buckets[bucket], ino,
-					  snapid) != NULL;
-	pthread_mutex_unlock(object_table_lock_of(table, bucket));
-	return has;
-}
-
 bool casync_object_table_is_alone(struct casync_object_table *table,
 				  const struct casync_object *obj)
 {

@@ -55,18 +55,10 @@ void casync_object_table_destroy(struct casync_object_table *table);
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj);
 
-/** Does an object of that file have an Inode of that client? */
-bool casync_object_table_has(struct casync_object_table *table, uint64_t ino,
-			     uint64_t snapid, uint32_t generation);
-
 /** Somebody has shortened the file: tell it to all of its objects
  * (casync_file_size_cut()). */
 void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
 			     uint64_t snapid);
-
-/** Is an object of that file in the table? */
-bool casync_object_table_has_file(struct casync_object_table *table,
-				  uint64_t ino, uint64_t snapid);
 
 /** Is it the only object of its file?  Then no other export uses the file. */
 bool casync_object_table_is_alone(struct casync_object_table *table,

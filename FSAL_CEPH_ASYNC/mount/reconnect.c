@@ -50,7 +50,7 @@ static void reconnect_give_up(const struct attempt *attempt)
 	LogCrit(COMPONENT_FSAL,
 		"mount %s: no new CephFS client within %" PRIu32
 		" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
-		mount->session.name, casync_tuned(&mount->keeper.timeout_s),
+		mount->session.client, casync_tuned(&mount->keeper.timeout_s),
 		attempt->tries);
 	__atomic_store_n(&mount->keeper.given_up, true, __ATOMIC_RELAXED);
 }
@@ -75,7 +75,7 @@ static bool reconnect_drain(const struct attempt *attempt)
 		LogWarn(COMPONENT_FSAL,
 			"mount %s: calls of the lost CephFS client have not returned for %" PRIu64
 			" s; the new one has to wait for them",
-			mount->session.name,
+			mount->session.client,
 			reconnect_elapsed_ms(attempt) / 1000);
 	}
 	return true;
@@ -176,7 +176,8 @@ static void reconnect_serve(const struct attempt *attempt)
 	LogEvent(COMPONENT_FSAL,
 		 "mount %s: a new CephFS client serves after %" PRIu64
 		 " ms (%u tries)",
-		 session->name, reconnect_elapsed_ms(attempt), attempt->tries);
+		 session->client, reconnect_elapsed_ms(attempt),
+		 attempt->tries);
 }
 
 /* False: the keeper has to end. */
@@ -199,7 +200,7 @@ void casync_reconnect(struct casync_mount *mount)
 	attempt.began_ns = keeper->lost_ns;
 	LogWarn(COMPONENT_FSAL,
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
-		mount->session.name);
+		mount->session.client);
 	if (!reconnect_leave_client(&attempt))
 		return;
 	reconnect_end_client(mount, true);

@@ -27,8 +27,6 @@ enum casync_session_state {
  * relaxed loads and stores. */
 struct casync_session {
 	char *client; /**< A name: user@filesystem:path. */
-	char *name;   /**< For the log: with the client's number, if there are
-			   several. */
 	bool lost;    /**< Atomic. */
 	/** How often a new client took the place of a lost one; atomic. */
 	uint64_t reconnects;

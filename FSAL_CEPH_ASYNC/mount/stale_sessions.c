@@ -9,7 +9,6 @@
 
 #include "config_keys.h"
 #include "connect.h"
-#include "keys.h"
 #include "stale_sessions.h"
 #include "name.h"
 #include "text.h"
@@ -31,15 +30,18 @@ static void stale_sessions_session_free(struct session *session)
 	gsh_free(session);
 }
 
-static void stale_sessions_note_client_locked(const void *export,
-					      const void *fsal,
-					      const char *path,
-					      unsigned int client,
-					      bool use_old_uuid)
+static void stale_sessions_note_locked(const void *export, const void *fsal,
+				       bool use_old_uuid)
 {
+	const char *name = casync_config_node_value(fsal, "Name");
+	const char *path = casync_config_node_value(fsal, "Cmount_Path");
 	const char *id = casync_config_node_value(export, "Export_Id");
 	struct session *session;
 
+	if (path == NULL)
+		path = casync_config_node_value(export, "Path");
+	if (name == NULL || strcasecmp(name, casync_name) != 0 || path == NULL)
+		return;
 	session = gsh_calloc(1, sizeof(*session));
 	session->client.user_id =
 		casync_text_copy(casync_config_node_value(fsal, "User_Id"));
@@ -51,35 +53,7 @@ static void stale_sessions_note_client_locked(const void *export,
 	session->client.export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0)
 					       : 0;
 	session->client.use_old_uuid = use_old_uuid;
-	session->client.index = client;
 	glist_add_tail(&sessions, &session->link);
-}
-
-/* As the key says, which is read later. */
-static unsigned int stale_sessions_clients_of(const void *fsal)
-{
-	const char *value = casync_config_node_value(fsal, "Clients");
-	uint64_t clients = value != NULL ? strtoul(value, NULL, 0)
-					 : casync_key_find("Clients")->preset;
-
-	return clients <= CASYNC_CLIENTS_MAX ? (unsigned int)clients
-					     : CASYNC_CLIENTS_MAX;
-}
-
-static void stale_sessions_note_locked(const void *export, const void *fsal,
-				       bool use_old_uuid)
-{
-	const char *name = casync_config_node_value(fsal, "Name");
-	const char *path = casync_config_node_value(fsal, "Cmount_Path");
-	unsigned int client, clients = stale_sessions_clients_of(fsal);
-
-	if (path == NULL)
-		path = casync_config_node_value(export, "Path");
-	if (name == NULL || strcasecmp(name, casync_name) != 0 || path == NULL)
-		return;
-	for (client = 0; client < clients; client++)
-		stale_sessions_note_client_locked(export, fsal, path, client,
-						  use_old_uuid);
 }
 
 void casync_stale_sessions_note(config_file_t config, bool use_old_uuid)

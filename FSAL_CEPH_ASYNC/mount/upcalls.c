@@ -96,46 +96,22 @@ static void upcalls_count_release(struct casync_export *exp,
 		upcalls_count(exp, CASYNC_C_CAPS_KEPT);
 }
 
-/* Drop the listings that read ahead; entries of them hold inodes too.  They are
- * of the client that has the names. */
-static void upcalls_drop_listings(const struct casync_upcalls *upcalls,
-				  struct casync_export *exp)
+/* Drop the listings that read ahead; entries of them hold inodes too. */
+static void upcalls_drop_listings(struct casync_export *exp)
 {
 	struct casync_guard *guard = casync_mount_guard(exp->mount);
 
-	if (upcalls->client != 0 || !casync_guard_enter_to_release(guard))
+	if (!casync_guard_enter_to_release(guard))
 		return;
 	casync_dir_cache_drop(&exp->dir_cache, casync_mount_ceph(exp->mount));
 	casync_guard_leave(guard);
 }
 
-/* Is it a file of another client?  The first one has made it, and has to give
- * up the capabilities that came with that. */
-static bool upcalls_is_of_another(const struct casync_upcalls *upcalls,
-				  const struct casync_export *exp,
-				  const struct casync_upcall *event)
-{
-	unsigned int client =
-		casync_mount_index_of(event->ino, exp->client_count);
-
-	if (client == upcalls->client)
-		return false;
-	return casync_object_table_has_file(
-		casync_mount_object_table(exp->mounts[client]), event->ino,
-		event->snapid);
-}
-
-struct message {
-	struct casync_upcalls *from;
-	const struct casync_upcall *event;
-};
-
 static void upcalls_tell(struct casync_export *exp, const void *arg)
 {
-	const struct message *message = arg;
-	const struct casync_upcall *event = message->event;
-	struct casync_upcalls *upcalls = message->from;
+	struct casync_upcalls *upcalls = casync_mount_upcalls(exp->mount);
 	const struct fsal_up_vector *up = exp->export.up_ops;
+	const struct casync_upcall *event = arg;
 	struct casync_fileid id = {
 		.ino = event->ino,
 		.snapid = event->snapid,
@@ -150,12 +126,10 @@ static void upcalls_tell(struct casync_export *exp, const void *arg)
 	casync_upcalls_enter();
 	switch ((enum event_kind)event->kind) {
 	case RELEASE:
-		upcalls_drop_listings(upcalls, exp);
+		upcalls_drop_listings(exp);
 		upcalls_count_release(exp, up->try_release(up, &handle, 0));
 		break;
 	case INVALIDATE:
-		if (upcalls_is_of_another(upcalls, exp, event))
-			break;
 		upcalls_invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
 		upcalls_count(exp, CASYNC_C_INVALIDATES);
 		break;
@@ -191,7 +165,7 @@ static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 
 	glist_for_each_safe(node, next, &upcalls->exports) {
 		entry = glist_entry(node, struct casync_upcalls_entry, link);
-		exp = entry->exp;
+		exp = container_of(entry, struct casync_export, upcalls);
 		entry->busy++;
 		pthread_mutex_unlock(&upcalls->lock);
 		visit(exp, arg);
@@ -207,9 +181,7 @@ static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
 					const struct casync_upcall *event)
 {
-	const struct message message = {upcalls, event};
-
-	upcalls_visit_locked(upcalls, upcalls_tell, &message);
+	upcalls_visit_locked(upcalls, upcalls_tell, event);
 }
 
 static void upcalls_visit_plainly(struct casync_export *exp, const void *arg)
@@ -372,19 +344,16 @@ int casync_upcalls_register(struct casync_upcalls *upcalls,
 void casync_upcalls_join(struct casync_upcalls *upcalls,
 			 struct casync_export *exp)
 {
-	struct casync_upcalls_entry *entry = &exp->upcalls[upcalls->client];
-
 	pthread_mutex_lock(&upcalls->lock);
-	entry->exp = exp;
-	glist_add_tail(&upcalls->exports, &entry->link);
-	entry->listed = true;
+	glist_add_tail(&upcalls->exports, &exp->upcalls.link);
+	exp->upcalls.listed = true;
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
 void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp)
 {
-	struct casync_upcalls_entry *entry = &exp->upcalls[upcalls->client];
+	struct casync_upcalls_entry *entry = &exp->upcalls;
 
 	pthread_mutex_lock(&upcalls->lock);
 	if (entry->listed) {

@@ -56,14 +56,12 @@ struct casync_upcalls {
 	bool running;	/**< The job is queued or runs. */
 	struct casync_work work;
 	int64_t fscid;
-	uint8_t client; /**< Of the exports' clients, this mount's. */
 	struct casync_object_table table; /**< The exports' objects. */
 };
 
-/** An export's place in it; embedded in the export, one for each client. */
+/** An export's place in it; embedded in the export. */
 struct casync_upcalls_entry {
 	struct glist_head link;
-	struct casync_export *exp;
 	bool listed;
 	unsigned int busy; /**< Upcalls that run. */
 };

@@ -16,7 +16,6 @@
 #include "acl.h"
 #include "export.h"
 #include "object.h"
-#include "owner.h"
 
 /* The MDS holds all extended attributes of an inode to 64 KiB. */
 #define XATTR_BYTES_MAX 65536

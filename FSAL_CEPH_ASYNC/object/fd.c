@@ -12,7 +12,6 @@
 #include "export.h"
 #include "fd.h"
 #include "object.h"
-#include "owner.h"
 #include "parts.h"
 #include "read_cache.h"
 #include "revive.h"

@@ -19,7 +19,6 @@
 #include "export.h"
 #include "object.h"
 #include "object_table.h"
-#include "owner.h"
 #include "read_cache.h"
 #include "obj_ops.h"
 

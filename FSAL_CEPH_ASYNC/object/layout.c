@@ -13,7 +13,6 @@
 #include "inflight.h"
 #include "layout.h"
 #include "object.h"
-#include "owner.h"
 
 #define FILE_LAYOUT "ceph.file.layout"
 #define DIR_LAYOUT "ceph.dir.layout"
@@ -131,11 +130,6 @@ void casync_layout_destroy(struct casync_layout *layout)
 {
 	gsh_free(layout->texts);
 	pthread_mutex_destroy(&layout->lock);
-}
-
-bool casync_layout_is_set(const struct casync_export *exp)
-{
-	return __atomic_load_n(&exp->layout.texts, __ATOMIC_RELAXED) != NULL;
 }
 
 static struct casync_layout_texts *layout_hold(struct casync_layout *layout)

@@ -45,9 +45,6 @@ int casync_layout_prepare(const struct casync_export *exp,
 void casync_layout_replace(struct casync_layout *layout,
 			   struct casync_layout_texts *texts);
 
-/** Do the export's keys set a layout? */
-bool casync_layout_is_set(const struct casync_export *exp);
-
 /**
  * Set the layout of a new, empty file.
  *

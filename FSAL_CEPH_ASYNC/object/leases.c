@@ -12,7 +12,6 @@
 #include "fd.h"
 #include "leases.h"
 #include "object.h"
-#include "owner.h"
 
 /* Guards casync_fd.lease, casync_lease except `recall`, and the lists of
  * leases.  It is held across libcephfs calls.  A recall does not take it. */
@@ -59,12 +58,6 @@ void casync_leases_destroy(struct casync_leases *leases)
 	pthread_mutex_unlock(&leases_lock);
 }
 
-/* Of one that was granted. */
-static struct casync_mount *leases_mount_of(const struct casync_lease *lease)
-{
-	return lease->recall.exp->mounts[lease->client];
-}
-
 static int leases_grant_locked(struct casync_lease *lease,
 			       struct casync_object *obj, struct Fh *fh,
 			       unsigned int command)
@@ -73,7 +66,6 @@ static int leases_grant_locked(struct casync_lease *lease,
 
 	lease->recall.exp = obj->exp;
 	lease->recall.id = obj->id;
-	lease->client = obj->client;
 	__atomic_store_n(&lease->recalled, false, __ATOMIC_RELEASE);
 	rc = ceph_ll_delegation(casync_object_ceph(obj), fh, command,
 				leases_recalled, lease);
@@ -144,7 +136,7 @@ static void leases_give_back_locked(struct casync_lease *lease)
 	if (lease->fh == NULL)
 		return;
 	glist_del(&lease->held_link);
-	ceph = casync_mount_ceph(leases_mount_of(lease));
+	ceph = casync_export_ceph(lease->recall.exp);
 	(void)ceph_ll_delegation(ceph, lease->fh, CEPH_DELEGATION_NONE,
 				 leases_recalled, lease);
 	if (lease->fd != NULL)
@@ -163,7 +155,7 @@ void casync_lease_give_back(struct casync_lease *lease)
 
 	if (lease->recall.exp == NULL) /* never granted */
 		return;
-	guard = casync_mount_guard(leases_mount_of(lease));
+	guard = casync_mount_guard(lease->recall.exp->mount);
 	if (casync_guard_enter_to_release(guard)) {
 		pthread_mutex_lock(&leases_lock);
 		leases_give_back_locked(lease);
@@ -182,7 +174,7 @@ void casync_leases_forget(struct casync_mount *mount)
 	pthread_mutex_lock(&leases_lock);
 	glist_for_each_safe(node, next, &held) {
 		lease = glist_entry(node, struct casync_lease, held_link);
-		if (leases_mount_of(lease) != mount)
+		if (lease->recall.exp->mount != mount)
 			continue;
 		casync_recall(&lease->recall);
 		leases_give_back_locked(lease);

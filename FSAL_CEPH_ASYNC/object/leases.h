@@ -45,7 +45,6 @@ struct casync_lease {
 	struct casync_object *obj; /**< Its list; NULL: in no list. */
 	struct glist_head link;
 	struct glist_head held_link; /**< In the list of all, with an Fh. */
-	uint8_t client; /**< The file's (owner.h); set by a grant. */
 	bool for_write;
 	bool recalled; /**< libcephfs has recalled it; atomic. */
 };

@@ -11,7 +11,6 @@
 #include "fd.h"
 #include "lock_records.h"
 #include "object.h"
-#include "owner.h"
 
 /* Guards all records.  A leaf; not held across calls of libcephfs. */
 static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;

@@ -22,7 +22,6 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "owner.h"
 #include "obj_ops.h"
 #include "revive.h"
 

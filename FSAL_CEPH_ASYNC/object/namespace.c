@@ -24,12 +24,17 @@
 #include "journal.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "owner.h"
 #include "read_cache.h"
 
 static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 {
 	return casync_object_of(handle)->inode;
+}
+
+/* A name in this directory was changed. */
+static void namespace_journal(const struct casync_object *dir)
+{
+	casync_journal_changed(dir->exp->mount, dir->id.ino);
 }
 
 static unsigned int namespace_wanted_by(const struct fsal_attrlist *attrs)
@@ -41,8 +46,6 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 			    struct fsal_obj_handle **handle,
 			    struct fsal_attrlist *attrs_out)
 {
-	const struct casync_export *exp = casync_export_current();
-	unsigned int wanted = namespace_wanted_by(attrs_out);
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	struct Inode *inode = NULL;
 	struct ceph_statx stx;
@@ -51,12 +54,10 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 
-	rc = ceph_ll_lookup(casync_export_ceph(exp),
+	rc = ceph_ll_lookup(casync_export_ceph(casync_export_current()),
 			    namespace_inode_of(dir_hdl), name, &inode, &stx,
-			    casync_owner_wanted(exp, wanted),
-			    AT_SYMLINK_NOFOLLOW, perms);
-	if (rc == 0)
-		rc = casync_owner_settle(exp, &inode, &stx, wanted, perms);
+			    namespace_wanted_by(attrs_out), AT_SYMLINK_NOFOLLOW,
+			    perms);
 	ceph_userperm_destroy(perms);
 
 	if (rc == 0)
@@ -113,7 +114,7 @@ static fsal_status_t namespace_creation_end(struct creation *c, int rc,
 	struct fsal_obj_handle *created;
 
 	if (FSAL_IS_SUCCESS(status)) {
-		casync_journal_changed(c->dir->exp->mount, c->dir->id.ino);
+		namespace_journal(c->dir);
 		casync_object_out(c->inode, &c->stx, &created, attrs_out);
 		made.obj = casync_object_of(created);
 		status = casync_create_finish(&made, already_set, attrs_in,
@@ -266,47 +267,6 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/*
- * What was done to a file's name holds locks on it until the MDS has journaled
- * it.  The same client need not wait for them, another one does.  So if files
- * belong to several clients, the journal is written before the answer, else soon
- * (journal.h).
- */
-static void namespace_journal(struct casync_object *dir,
-			      const struct fsal_obj_handle *obj_hdl)
-{
-	int rc;
-
-	if (dir->exp->client_count < 2 || obj_hdl->type != REGULAR_FILE) {
-		casync_journal_changed(dir->exp->mount, dir->id.ino);
-		return;
-	}
-	rc = ceph_ll_sync_inode(casync_object_ceph(dir), dir->inode, 0);
-	if (rc < 0)
-		LogDebug(COMPONENT_FSAL, "fileid %" PRIu64 ": %s",
-			 dir->handle.fileid, strerror(-rc));
-}
-
-/* A file of another client has no Inode in the one that has the names. */
-static int namespace_link(struct casync_object *obj, struct casync_object *dir,
-			  const char *name, const UserPerm *perms)
-{
-	vinodeno_t vino = {.ino.val = obj->id.ino,
-			   .snapid.val = obj->id.snapid};
-	struct ceph_mount_info *ceph = casync_object_ceph(dir);
-	struct Inode *inode;
-	int rc;
-
-	if (obj->client == dir->client)
-		return ceph_ll_link(ceph, obj->inode, dir->inode, name, perms);
-	rc = ceph_ll_lookup_vino(ceph, vino, &inode);
-	if (rc < 0)
-		return rc == -ENOENT || rc == -EINVAL ? -ESTALE : rc;
-	rc = ceph_ll_link(ceph, inode, dir->inode, name, perms);
-	ceph_ll_put(ceph, inode);
-	return rc;
-}
-
 fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  struct fsal_obj_handle *destdir_hdl, const char *name,
 			  struct fsal_attrlist *destdir_pre,
@@ -322,10 +282,11 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 		return casync_status(-ENOMEM);
 
 	casync_read_cache_begin_change(casync_object_of(obj_hdl));
-	rc = namespace_link(casync_object_of(obj_hdl),
-			    casync_object_of(destdir_hdl), name, perms);
+	rc = ceph_ll_link(casync_export_ceph(casync_export_current()),
+			  namespace_inode_of(obj_hdl),
+			  namespace_inode_of(destdir_hdl), name, perms);
 	if (rc == 0)
-		namespace_journal(casync_object_of(destdir_hdl), obj_hdl);
+		namespace_journal(casync_object_of(destdir_hdl));
 	casync_read_cache_end_change(casync_object_of(obj_hdl));
 	ceph_userperm_destroy(perms);
 	return casync_status(rc);
@@ -397,7 +358,7 @@ fsal_status_t casync_rename(
 			    namespace_inode_of(olddir_hdl), old_name,
 			    namespace_inode_of(newdir_hdl), new_name, perms);
 	if (rc == 0)
-		namespace_journal(casync_object_of(newdir_hdl), obj_hdl);
+		namespace_journal(casync_object_of(newdir_hdl));
 	casync_read_cache_end_change(casync_object_of(obj_hdl));
 	ceph_userperm_destroy(perms);
 
@@ -432,7 +393,7 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 	else
 		rc = ceph_ll_unlink(ceph, dir, name, perms);
 	if (rc == 0)
-		namespace_journal(casync_object_of(dir_hdl), obj_hdl);
+		namespace_journal(casync_object_of(dir_hdl));
 	casync_read_cache_end_change(casync_object_of(obj_hdl));
 
 	ceph_userperm_destroy(perms);

@@ -13,7 +13,6 @@
 #include "leases.h"
 #include "module.h"
 #include "object.h"
-#include "owner.h"
 #include "read_cache.h"
 
 /*
@@ -35,16 +34,6 @@ static void object_init_global_fd(struct casync_object *obj,
 	fd->obj = obj;
 }
 
-/* Without an Inode it is as if it were of a lost client (revive.h). */
-static void object_set_inode(struct casync_object *obj, struct Inode *inode)
-{
-	uint32_t generation = casync_guard_generation(
-		casync_mount_guard(casync_object_mount(obj)));
-
-	obj->inode = inode;
-	obj->generation = inode != NULL ? generation : generation - 1;
-}
-
 struct casync_object *casync_object_new(struct casync_export *exp,
 					struct Inode *inode,
 					const struct ceph_statx *stx)
@@ -52,8 +41,9 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	struct casync_object *obj = gsh_calloc(1, sizeof(*obj));
 
 	obj->exp = exp;
-	obj->client = (uint8_t)casync_owner_of(exp, stx);
-	object_set_inode(obj, inode);
+	obj->inode = inode;
+	obj->generation =
+		casync_guard_generation(casync_mount_guard(exp->mount));
 	obj->id.ino = stx->stx_ino;
 	/* libcephfs reports the snapshot as the device. */
 	obj->id.snapid = stx->stx_dev;
@@ -82,9 +72,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_object_mode_seen(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
-	if (casync_object_table_enter(
-		    casync_mount_object_table(casync_object_mount(obj)), obj) &&
-	    inode != NULL)
+	if (casync_object_table_enter(casync_mount_object_table(exp->mount),
+				      obj))
 		ceph_ll_put(casync_object_ceph(obj), inode);
 	return obj;
 }
@@ -92,7 +81,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
 		      struct fsal_attrlist *attrs)
 {
-	casync_statx_to_attrs(stx, casync_export_time_ns(exp), attrs);
+	casync_statx_to_attrs(stx, casync_mount_time_ns(exp->mount), attrs);
 	/* Not all exports offer ACLs and labels. */
 	attrs->supported = exp->export.exp_ops.fs_supported_attrs(&exp->export);
 }

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 
 #include "fsal_api.h"
+#include "export.h"
 #include "waiter_limit.h"
 #include "fd.h"
 #include "file_size.h"
@@ -25,7 +26,6 @@
 #include "lock_records.h"
 
 struct casync_cached_file;
-struct casync_export;
 
 struct casync_object {
 	struct fsal_obj_handle handle; /**< Ganesha's part. */
@@ -66,8 +66,6 @@ struct casync_object {
 	/** The file had a setuid or setgid bit when its mode was last seen: a
 	 * write by a user other than root clears it.  Atomic, relaxed. */
 	bool privileged;
-	/** Which client of the export it belongs to (owner.h). */
-	uint8_t client;
 	/** A SETATTR through this object was journaled, so the owner that it
 	 * found was too.  Atomic. */
 	bool owner_journaled;
@@ -88,6 +86,26 @@ casync_object_of(struct fsal_obj_handle *handle)
 	return container_of(handle, struct casync_object, handle);
 }
 
+/** The mount that an object belongs to. */
+static inline struct casync_mount *
+casync_object_mount(const struct casync_object *obj)
+{
+	return obj->exp->mount;
+}
+
+/** Its libcephfs handle.  The caller is in the mount's guard. */
+static inline struct ceph_mount_info *
+casync_object_ceph(const struct casync_object *obj)
+{
+	return casync_mount_ceph(casync_object_mount(obj));
+}
+
+static inline struct casync_session *
+casync_object_session(const struct casync_object *obj)
+{
+	return obj->exp->session;
+}
+
 /** The global fd for reads or for writes. */
 static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
 						 fsal_openflags_t openflags)
@@ -99,9 +117,7 @@ static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
  * Make an object of an Inode.  May call libcephfs.
  *
  * @param[in] exp    The export that it is seen through.
- * @param[in] inode  A reference, which is taken over.  It is of the file's
- *                   client (owner.h); NULL if that is not client 0: it is
- *                   looked up when the object is used.
+ * @param[in] inode  A reference, which is taken over.
  * @param[in] stx    At least type, inode number and device.
  *
  * @return The object; never NULL (Ganesha's allocator aborts).
@@ -113,8 +129,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 /**
  * Make an object of an Inode that was just looked up, and fill in attributes.
  *
- * @param[in]     inode   The caller's reference; it is taken over.  Or NULL,
- *                        as for casync_object_new().
+ * @param[in]     inode   The caller's reference; it is taken over.
  * @param[in]     stx     As wanted by casync_statx_wanted().
  * @param[out]    handle  The new object.
  * @param[in,out] attrs   May be NULL.
@@ -130,7 +145,8 @@ void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
 /**
  * Find an inode by its number.  May ask the MDS.
  *
- * @param[in]  mount  One of the export's; the caller is in its guard.
+ * The caller is in the guard of the export's mount.
+ *
  * @param[in]  mask   CEPH_STATX_*, wanted in @p stx.
  * @param[out] inode  A reference for the caller.
  *
@@ -138,7 +154,6 @@ void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
  *         errno.
  */
 int casync_inode_of_id(const struct casync_export *exp,
-		       const struct casync_mount *mount,
 		       const struct casync_fileid *id, unsigned int mask,
 		       struct Inode **inode, struct ceph_statx *stx);
 

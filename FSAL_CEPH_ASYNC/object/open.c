@@ -23,7 +23,6 @@
 #include "layout.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "owner.h"
 
 /* Lookups of a name that is there and then is not, before we give up. */
 #define NAME_RACES_MAX 8
@@ -148,7 +147,6 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 {
 	struct open_request by_handle = *req;
 	struct fsal_obj_handle *found;
-	struct casync_object *obj;
 	fsal_status_t status;
 
 	status = casync_lookup(&dir->handle, name, &found, req->attrs_out);
@@ -158,43 +156,12 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 	/* The lookup has filled in the attributes. */
 	if (!(req->openflags & FSAL_O_TRUNC))
 		by_handle.attrs_out = NULL;
-	obj = casync_object_of(found);
-	status = casync_owner_begin(obj);
-	if (!FSAL_IS_ERROR(status))
-		status = casync_owner_end(casync_object_mount(obj),
-					  open_object(obj, &by_handle));
+	status = open_object(casync_object_of(found), &by_handle);
 	if (FSAL_IS_ERROR(status))
 		found->obj_ops->release(found);
 	else
 		*new_obj = found;
 	return status;
-}
-
-/*
- * With several clients: another one opens it, most probably.  Not open for
- * writing, and not by mknod: the MDS would let this client write, and journal
- * when it no longer does.  Others wait for that journal entry, until the MDS
- * writes its journal by itself: up to 5 s (seen with 20.2.4).
- */
-static int open_make_node(struct casync_object *dir, const char *name,
-			  mode_t mode, struct Inode **inode,
-			  struct ceph_statx *stx, unsigned int wanted,
-			  const UserPerm *perms)
-{
-	struct ceph_mount_info *ceph = casync_object_ceph(dir);
-	struct Fh *fh = NULL; /* as in casync_fd_reopen() */
-	int rc = ceph_ll_create(ceph, dir->inode, name, mode,
-				O_RDONLY | O_CREAT | O_EXCL, inode, &fh, stx,
-				wanted, 0, perms);
-
-	if (rc < 0)
-		return rc;
-	(void)ceph_ll_close(ceph, fh);
-	if (casync_owner_of(dir->exp, stx) != 0) {
-		ceph_ll_put(ceph, *inode);
-		*inode = NULL;
-	}
-	return 0;
 }
 
 static int open_create_file(struct casync_object *dir, const char *name,
@@ -214,14 +181,9 @@ static int open_create_file(struct casync_object *dir, const char *name,
 		return -ENOMEM;
 
 	fsal2posix_openflags(req->openflags, &posix_flags);
-	if (casync_export_current()->client_count > 1)
-		rc = open_make_node(dir, name, mode, inode, stx,
-				    casync_statx_wanted(mask), perms);
-	else
-		rc = ceph_ll_create(casync_object_ceph(dir), dir->inode, name,
-				    mode, posix_flags | O_CREAT | O_EXCL, inode,
-				    fh, stx, casync_statx_wanted(mask), 0,
-				    perms);
+	rc = ceph_ll_create(casync_object_ceph(dir), dir->inode, name, mode,
+			    posix_flags | O_CREAT | O_EXCL, inode, fh, stx,
+			    casync_statx_wanted(mask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -239,26 +201,6 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 	if (req->state != NULL)
 		update_share_counters(&obj->share, FSAL_O_CLOSED,
 				      fd->fsal_fd.openflags);
-}
-
-/* Open what open_make_node() has made.  Without a state I/O opens it. */
-static fsal_status_t open_made(struct casync_object *obj,
-			       const struct open_request *req)
-{
-	fsal_openflags_t flags = req->openflags & ~FSAL_O_TRUNC;
-	struct casync_fd *fd;
-	fsal_status_t status;
-
-	if (req->state == NULL)
-		return success;
-	fd = casync_state_fd(req->state);
-	status = casync_fd_reopen(&obj->handle, flags, &fd->fsal_fd);
-	if (FSAL_IS_ERROR(status))
-		return status;
-	insert_fd_lru(&fd->fsal_fd);
-	update_share_counters(&obj->share, FSAL_O_CLOSED,
-			      fd->fsal_fd.openflags);
-	return success;
 }
 
 /* Before the first byte: the layout is fixed from then on. */
@@ -280,26 +222,14 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 	return success;
 }
 
-/* open_make_node() has made it.  Does anything remain to be done? */
-static bool open_needs_file(const struct casync_created *made,
-			    const struct open_request *req)
-{
-	return made->state != NULL || casync_layout_is_set(made->dir->exp) ||
-	       (req->attrs_in->valid_mask & ~ATTR_MODE) != 0;
-}
-
-/* It is made: open it, and set what the client asked for; or undo it. */
+/* It is made: set what the client asked for; or undo it. */
 static fsal_status_t open_finish(const struct casync_created *made,
 				 struct Fh *fh, const struct open_request *req)
 {
-	fsal_status_t status = success;
+	fsal_status_t status;
 
-	if (fh != NULL)
-		open_adopt_fh(made->obj, fh, req);
-	else
-		status = open_made(made->obj, req);
-	if (!FSAL_IS_ERROR(status))
-		status = open_set_layout(made->dir, made->obj, req);
+	open_adopt_fh(made->obj, fh, req);
+	status = open_set_layout(made->dir, made->obj, req);
 	if (FSAL_IS_ERROR(status)) {
 		casync_create_undo(made);
 		return status;
@@ -315,7 +245,6 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 {
 	struct fsal_obj_handle *created;
 	struct casync_created made;
-	struct casync_mount *mount;
 	struct ceph_statx stx;
 	struct Inode *inode;
 	fsal_status_t status;
@@ -334,18 +263,7 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 		.obj = casync_object_of(created),
 		.state = req->state,
 		.exclusive = open_is_exclusive(req->createmode)};
-	if (fh == NULL && !open_needs_file(&made, req)) {
-		*new_obj = created;
-		return success;
-	}
-	status = casync_owner_begin(made.obj);
-	if (FSAL_IS_ERROR(status)) {
-		made.state = NULL; /* it is not open */
-		casync_create_undo(&made);
-		return status;
-	}
-	mount = casync_object_mount(made.obj);
-	status = casync_owner_end(mount, open_finish(&made, fh, req));
+	status = open_finish(&made, fh, req);
 	if (!FSAL_IS_ERROR(status))
 		*new_obj = created;
 	return status;

@@ -23,7 +23,6 @@
 #include "dir_cache.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "owner.h"
 
 /* One READDIR under way. */
 struct walk {
@@ -114,50 +113,23 @@ static bool readdir_is_self_or_parent(const char *name)
 	return readdir_is_self(name) || strcmp(name, "..") == 0;
 }
 
-/* The attributes of an entry, if the export has several clients. */
-static int readdir_settle(struct walk *walk, struct entry *entry)
-{
-	return casync_owner_settle(walk->exp, &entry->inode, &entry->stx,
-				   casync_statx_wanted(walk->attrmask),
-				   walk->exp->root_perms);
-}
-
-static void readdir_take_stamp(struct walk *walk, struct entry *entry)
-{
-	if (walk->exp->client_count > 1 &&
-	    ceph_ll_getattr(casync_export_ceph(walk->exp), entry->inode,
-			    &entry->stx, CEPH_STATX_CTIME | CEPH_STATX_VERSION,
-			    0, walk->exp->root_perms) != 0)
-		entry->stx.stx_mask = 0;
-	walk->listing.stamp = casync_listing_stamp(&entry->stx);
-}
-
-/* 1: an entry, with a reference on its Inode (owner.h); 0: the end; else an
- * errno. */
+/* 1: an entry, with a reference on its Inode; 0: the end; else an errno. */
 static int readdir_next_entry(struct walk *walk, struct entry *entry)
 {
 	struct ceph_mount_info *ceph = casync_export_ceph(walk->exp);
-	unsigned int wanted = casync_statx_wanted(walk->attrmask);
 	int rc;
 
 	for (;;) {
 		entry->inode = NULL;
-		rc = ceph_readdirplus_r(ceph, walk->listing.dirp, &entry->de,
-					&entry->stx,
-					casync_owner_wanted(walk->exp, wanted),
-					0, &entry->inode);
-		if (rc <= 0)
+		rc = ceph_readdirplus_r(
+			ceph, walk->listing.dirp, &entry->de, &entry->stx,
+			casync_statx_wanted(walk->attrmask), 0, &entry->inode);
+		if (rc <= 0 || !readdir_is_self_or_parent(entry->de.d_name))
 			return rc;
-		if (!readdir_is_self_or_parent(entry->de.d_name)) {
-			rc = readdir_settle(walk, entry);
-			if (rc == -ENOENT || rc == -ESTALE)
-				continue; /* it was removed just now */
-			return rc < 0 ? rc : 1;
-		}
 
 		/* The first entry, before libcephfs has read others. */
 		if (readdir_is_self(entry->de.d_name))
-			readdir_take_stamp(walk, entry);
+			walk->listing.stamp = casync_listing_stamp(&entry->stx);
 		/* These have a reference too. */
 		ceph_ll_put(ceph, entry->inode);
 	}
@@ -196,7 +168,6 @@ static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
  */
 static int readdir_last_entry(struct walk *walk, struct entry *entry)
 {
-	unsigned int wanted = casync_statx_wanted(walk->attrmask);
 	UserPerm *perms = casync_userperm(&op_ctx->creds);
 	int rc;
 
@@ -208,10 +179,8 @@ static int readdir_last_entry(struct walk *walk, struct entry *entry)
 		       walk->listing.last);
 	rc = ceph_ll_lookup(casync_export_ceph(walk->exp), walk->dir->inode,
 			    entry->de.d_name, &entry->inode, &entry->stx,
-			    casync_owner_wanted(walk->exp, wanted), 0, perms);
+			    casync_statx_wanted(walk->attrmask), 0, perms);
 	ceph_userperm_destroy(perms);
-	if (rc == 0)
-		rc = readdir_settle(walk, entry);
 	return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
 }
 

@@ -8,12 +8,10 @@
 #include "fsal_convert.h"
 
 #include "attributes.h"
-#include "birth.h"
 #include "callers.h"
 #include "export.h"
 #include "fd.h"
 #include "object.h"
-#include "owner.h"
 #include "revive.h"
 #include "snapshot.h"
 
@@ -27,11 +25,10 @@ static uint32_t revive_generation(const struct casync_object *obj)
 }
 
 int casync_inode_of_id(const struct casync_export *exp,
-		       const struct casync_mount *mount,
 		       const struct casync_fileid *id, unsigned int mask,
 		       struct Inode **inode, struct ceph_statx *stx)
 {
-	struct ceph_mount_info *ceph = casync_mount_ceph(mount);
+	struct ceph_mount_info *ceph = casync_export_ceph(exp);
 	vinodeno_t vino = {.ino.val = id->ino, .snapid.val = id->snapid};
 	int rc = ceph_ll_lookup_vino(ceph, vino, inode);
 
@@ -46,20 +43,6 @@ int casync_inode_of_id(const struct casync_export *exp,
 	return rc == -ENOENT ? -ESTALE : rc;
 }
 
-/* A new file of another client than the one that has made it. */
-static int revive_be_born(struct casync_object *obj)
-{
-	int rc;
-
-	if (obj->client == 0 || !casync_flush_is_unjournaled(&obj->flush))
-		return 0;
-	rc = casync_birth_sync(obj);
-	if (rc == 0)
-		__atomic_store_n(&obj->flush.unjournaled, false,
-				 __ATOMIC_RELEASE);
-	return rc;
-}
-
 /* Several threads may do this for one object; the first one wins. */
 static int revive_ask(struct casync_object *obj, uint32_t generation)
 {
@@ -68,13 +51,9 @@ static int revive_ask(struct casync_object *obj, uint32_t generation)
 		casync_mount_object_table(casync_object_mount(obj));
 	struct ceph_statx stx;
 	struct Inode *inode;
-	int rc = revive_be_born(obj);
-
-	if (rc < 0)
-		return rc;
-	rc = casync_inode_of_id(obj->exp, casync_object_mount(obj), &obj->id,
-				casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
-				&inode, &stx);
+	int rc = casync_inode_of_id(obj->exp, &obj->id,
+				    casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
+				    &inode, &stx);
 
 	if (rc < 0)
 		return rc;

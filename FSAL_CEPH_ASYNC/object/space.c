@@ -12,7 +12,6 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "owner.h"
 #include "read_cache.h"
 #include "obj_ops.h"
 

@@ -15,7 +15,6 @@
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "owner.h"
 #include "obj_ops.h"
 #include "read_cache.h"
 

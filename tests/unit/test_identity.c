@@ -84,22 +84,6 @@ static const struct uuid_case cases[] = {
 	  .distinct = true},
 	 NULL,
 	 "ganesha-n-0001-async"},
-	{"second_client_of_an_export_gets_suffix",
-	 {.nodeid = "n", .path = "/", .client = 1},
-	 "n(null)(null)/",
-	 "ganesha-0xbad5eedc0ffee1-client2"},
-	{"last_client_has_both_suffixes",
-	 {.nodeid = "n", .path = "/", .distinct = true, .client = 15},
-	 "n(null)(null)/",
-	 "ganesha-0xbad5eedc0ffee1-async-client16"},
-	{"old_form_of_a_client_gets_suffix",
-	 {.nodeid = "n",
-	  .path = "/",
-	  .export_id = 1,
-	  .old_form = true,
-	  .client = 3},
-	 NULL,
-	 "ganesha-n-0001-client4"},
 };
 
 #define N_CASES (sizeof(cases) / sizeof(cases[0]))

@@ -121,7 +121,6 @@ static const struct change identity[] = {
 	{"Secret_Access_Key", "abc", "Secret_Access_Key (not shown)"},
 	{"Filesystem", "other", "Filesystem = \"other\" (was not set)"},
 	{"Cmount_Path", "/", "Cmount_Path = \"/\" (was not set)"},
-	{"Clients", "4", "Clients = 4 (was 1)"},
 	{"Sign_Handles", "on", "Sign_Handles = true (was false)"},
 	{"Sec_Label_Xattr", "user.label",
 	 "Sec_Label_Xattr = \"user.label\" (was \"security.selinux\")"},

@@ -88,8 +88,6 @@ static const struct number_case numbers[] = {
 	 "it must be a number of bytes from 65536 to 134217728, a multiple of 65536, or 0"},
 	{"Stripe_Count", 0, "1", "1024", "-1", "1025",
 	 "it must be a number of objects from 1 to 1024, or 0"},
-	{"Clients", 1, "1", "16", "0", "17",
-	 "it must be a number of clients from 1 to 16"},
 	{"Mount_Timeout", 60, "1", "3600", "0", "3601",
 	 "it must be a number of seconds from 1 to 3600"},
 	{"Session_Timeout", 300, "30", "86400", "29", "86401",

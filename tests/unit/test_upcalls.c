@@ -513,7 +513,7 @@ static void await_unlisted(void)
 
 	for (tries = 0; listed && tries < RIG_TIMEOUT_S * 5000; tries++) {
 		pthread_mutex_lock(&upcalls->lock);
-		listed = listeners[0].exp.upcalls[0].listed;
+		listed = listeners[0].exp.upcalls.listed;
 		pthread_mutex_unlock(&upcalls->lock);
 		nanosleep(&pause, NULL);
 	}
@@ -595,8 +595,8 @@ static void destroy_waits_for_the_job(void **state)
 	casync_upcalls_destroy(upcalls);
 	check_heard(0, INVALIDATE, 1000);
 	casync_upcalls_init(upcalls);
-	listeners[0].exp.upcalls[0].listed = false;
-	listeners[1].exp.upcalls[0].listed = false;
+	listeners[0].exp.upcalls.listed = false;
+	listeners[1].exp.upcalls.listed = false;
 }
 
 static void modes_are_not_masked_again(void **state)
