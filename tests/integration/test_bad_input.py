@@ -79,11 +79,6 @@ def test_unknown_user(bad):
     one_line(log, "export 77", "User_Id 'nosuch'", "denied")
 
 
-def test_another_number_of_clients(bad):
-    log = bad("Clients: not the number", append=[export(keys="Clients = 2;")])
-    one_line(log, "export 77", "Clients: not the number")
-
-
 def test_wrong_key(bad):
     key = "AQAAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAAAA=="
     log = bad("export 77: ", append=[export(

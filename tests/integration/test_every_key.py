@@ -73,9 +73,6 @@ REFUSED = [
     (f'User_Id = "{"x" * 1025}"', "a text of 0 to 1024 characters"),
     (f'Filesystem = "{"x" * 256}"', "a text of 0 to 255 characters"),
     (f'Sec_Label_Xattr = "{"x" * 257}"', "a text of 0 to 256 characters"),
-    ("Clients = 0", "a number of clients from 1 to 16"),
-    ("Clients = 17", "a number of clients from 1 to 16"),
-    ("Clients = many", "a number of clients from 1 to 16"),
     ("Cmount_Path = relative", "a path that begins with /"),
     ('Ceph_Option = "client_cache_size"', '"name = value"'),
     ('Ceph_Option = "nosuch = 1"', "has no option 'nosuch'"),
@@ -127,9 +124,7 @@ ACCEPTED = [
     "Slow_Op_Warn = 3600000;",
     "Stats_Interval = 0;", "Stats_Interval = 86400;",
     'User_Id = "admin"; Filesystem = "cephfs"; Cmount_Path = "/";',
-    'Sec_Label_Xattr = "user.label";', "Clients = 1;",
-    # A mount of its own: exports that share one have the same number.
-    'User_Id = "admin"; Clients = 16;',
+    'Sec_Label_Xattr = "user.label";',
 ]
 
 

@@ -57,7 +57,6 @@ LIVE = (
 IDENTITY = (
     ("User_Id", '"somebody"', 'User_Id = "somebody" (was not set)'),
     ("Secret_Access_Key", '"hushhush"', r"Secret_Access_Key (not shown)"),
-    ("Clients", "5", "Clients = 5 (was 1)"),
     ("Filesystem", '"other"', 'Filesystem = "other" (was not set)'),
     ("Cmount_Path", '"/elsewhere"', 'Cmount_Path = "/elsewhere" (was not set)'),
     ("Sec_Label_Xattr", '"user.label"',
