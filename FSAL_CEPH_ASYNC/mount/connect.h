@@ -12,59 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gsh_list.h"
-#include "guard.h"
-#include "journal.h"
-#include "keeper.h"
 #include "mount.h"
-#include "session.h"
-
-enum casync_mount_state {
-	CASYNC_MOUNT_BUILDING,
-	CASYNC_MOUNT_READY,
-	CASYNC_MOUNT_FAILED,
-	CASYNC_MOUNT_CLOSING
-};
-
-/** A libcephfs client: its identity towards Ceph, and its handle. */
-struct casync_client {
-	char *user_id;
-	char *filesystem;
-	char *path;
-	char *secret;
-	char *ceph_options;
-	/* From the first export of the mount. */
-	uint16_t export_id;
-	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
-	bool use_old_uuid;
-
-	struct ceph_mount_info *ceph;
-	bool stuck; /**< A call does not return: never freed. */
-	bool lost;  /**< Its session is: do not wait for the MDS. */
-	struct casync_deadline_call
-		*ending; /**< Between the halves of a disconnect. */
-};
-
-struct casync_mount {
-	struct glist_head link;	       /**< In mount.c's registry. */
-	enum casync_mount_state state; /**< Under its lock. */
-	int error;		       /**< Of CASYNC_MOUNT_FAILED. */
-	unsigned int users; /**< Exports and waiters; under its lock. */
-
-	struct casync_client client;
-	struct casync_mount_params params; /**< To connect again. */
-	struct casync_guard guard;	   /**< Around all uses of it. */
-	struct casync_waiter_limit callers;
-	struct casync_keeper keeper;
-	struct casync_journal journal;
-	/** An earlier client did not end: the mount is never freed. */
-	bool left_client;
-	int64_t fscid;
-	struct casync_upcalls upcalls;
-	struct casync_session session;
-	bool delegations;    /**< libcephfs grants them. */
-	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
-};
 
 /** Free the texts of a client's identity. */
 void casync_client_free(struct casync_client *client);

@@ -7,9 +7,9 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "connect.h"
 #include "deadline_call.h"
 #include "journal.h"
+#include "mount.h"
 
 struct asker {
 	struct casync_deadline_call call;

@@ -6,9 +6,9 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "connect.h"
 #include "deadline_call.h"
 #include "keeper.h"
+#include "mount.h"
 #include "tuning.h"
 
 /*

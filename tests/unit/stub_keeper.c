@@ -3,7 +3,7 @@
 
 #include "fsal.h"
 
-#include "connect.h"
+#include "mount.h"
 
 /* Of a mount without a keeper: each answer stands. */
 fsal_status_t casync_keeper_answer(struct casync_mount *mount,

@@ -3,13 +3,13 @@
  * @file stub_mount.h
  * @brief A mount that nothing connects, for the exports of a test.
  *
- * What asks it is answered by mount/fields.c, and its guard is real.
+ * Its guard is real.
  * stub_keeper.c stands for a keeper that never doubts an answer.
  */
 #ifndef STUB_MOUNT_H
 #define STUB_MOUNT_H
 
-#include "connect.h"
+#include "mount.h"
 
 extern struct casync_mount stub_mount;
 

@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "common_grace.h"
+#include "connect.h"
 #include "keeper.h"
 #include "reconnect.h"
 #include "rig.h"
