@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Which source files of the plugin use each other, from its object files.
 
-    ci/lint/call_graph.py BUILD [--most FILES] [--edges]
+    ci/lint/call_graph.py BUILD [--most FILES] [--most-edges N] [--edges]
 
 An object file names what it defines and what it needs (nm), so a call, an
 address taken and a variable used all count, and inline functions count where
-they are used.  Files that reach each other are a ring.  Prints the rings;
-fails when the largest has more than FILES files.
+they are used.  Files that reach each other are a ring.  An edge is a file that
+uses another one.  Prints the rings and the number of edges; fails when the
+largest ring has more than FILES files, or if there are more than N edges.
 """
 
 import argparse
@@ -73,17 +74,20 @@ def rings(uses):
 
 
 def main():
-    """Print the rings, and fail when one is too large."""
+    """Print the rings and the edges, and fail when there is too much."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("build", help="build folder of the plugin")
     parser.add_argument("--most", type=int, metavar="FILES",
                         help="most files that a ring may have")
+    parser.add_argument("--most-edges", type=int, metavar="N",
+                        help="most edges that there may be")
     parser.add_argument("--edges", action="store_true",
                         help="print what closes each ring")
     args = parser.parse_args()
     uses = graph(args.build)
     found = rings(uses)
-    print(f"{len(uses)} source files, {len(found)} rings")
+    edges = sum(len(others) for others in uses.values())
+    print(f"{len(uses)} source files, {edges} edges, {len(found)} rings")
     for ring in found:
         print(f"a ring of {len(ring)}: {' '.join(sorted(ring))}")
         if not args.edges:
@@ -95,6 +99,8 @@ def main():
     largest = len(found[0]) if found else 0
     if args.most is not None and largest > args.most:
         sys.exit(f"the largest ring has {largest} files, {args.most} allowed")
+    if args.most_edges is not None and edges > args.most_edges:
+        sys.exit(f"{edges} edges, {args.most_edges} allowed")
 
 
 if __name__ == "__main__":
