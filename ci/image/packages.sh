@@ -60,7 +60,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	build-essential cmake ninja-build bison flex pkgconf dpkg-dev \
 	prometheus-cpp-lite libkrb5-dev libnfsidmap-dev libblkid-dev libdbus-1-dev libacl1-dev libssl-dev \
 	liburcu-dev uuid-dev libcap-dev libwbclient-dev \
-	clang libclang-rt-dev clang-tidy clang-format cppcheck lcov libcmocka-dev shellcheck \
+	clang libclang-rt-dev clang-tidy python3-clang clang-format cppcheck lcov libcmocka-dev shellcheck \
 	ruff codespell \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \

@@ -23,11 +23,14 @@ lint=$top/ci/lint
 RING=${RING:-1}
 # Most pairs of a file and one that it uses.  It shall become 330.
 EDGES=${EDGES:-383}
+# Most files on the way of an operation (ci/lint/trip.py).  They shall become
+# setattr=25,open=22,op=22.
+TRIPS=${TRIPS:-setattr=32,open=34,op=37}
 
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	names figures rings map headers cppcheck clang_tidy"
+	names figures rings trips map headers cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
 	b) build=$OPTARG ;;
@@ -182,6 +185,12 @@ check_rings()
 	"$lint/call_graph.py" "$build" --most "$RING" --most-edges "$EDGES"
 }
 
+check_trips()
+{
+	echo "$TRIPS" > "$tmp/count"
+	"$lint/trip.py" "$build" --most "$TRIPS"
+}
+
 check_map()
 {
 	"$lint/map.py" "$build"
@@ -208,6 +217,7 @@ needs_of()
 	man_pages) echo mandoc ;;
 	reasons | tables | names) echo python3 ;;
 	figures) echo TREE python3 ;;
+	trips) echo TREE python3 python3-clang BUILD ;;
 	rings | map) echo TREE nm python3 BUILD ;;
 	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;
 	esac
@@ -223,6 +233,9 @@ lacks()
 				echo "a build folder ($build)" ;;
 		TREE)
 			[ "$whole" = yes ] || echo "the whole tree" ;;
+		python3-clang)
+			python3 -c 'import clang.cindex' 2> /dev/null ||
+				echo "$need" ;;
 		*)
 			command -v "$need" > /dev/null || echo "$need" ;;
 		esac
