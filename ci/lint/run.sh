@@ -30,7 +30,7 @@ TRIPS=${TRIPS:-setattr=32,open=34,op=37}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	names figures rings trips map headers cppcheck clang_tidy"
+	names figures rings trips house map headers cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
 	b) build=$OPTARG ;;
@@ -191,6 +191,11 @@ check_trips()
 	"$lint/trip.py" "$build" --most "$TRIPS"
 }
 
+check_house()
+{
+	"$lint/house.py"
+}
+
 check_map()
 {
 	"$lint/map.py" "$build"
@@ -216,7 +221,7 @@ needs_of()
 	shellcheck | ruff | codespell) echo "$1" ;;
 	man_pages) echo mandoc ;;
 	reasons | tables | names) echo python3 ;;
-	figures) echo TREE python3 ;;
+	figures | house) echo TREE python3 ;;
 	trips) echo TREE python3 python3-clang BUILD ;;
 	rings | map) echo TREE nm python3 BUILD ;;
 	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;

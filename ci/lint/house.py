@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The size of the plugin, and the few files that open its doors.
+
+    ci/lint/house.py [--all]
+
+Prints each figure with its limit, and each file that takes a slot, enters the
+guard or announces a change without being named here.  Fails if something is
+over its limit.  What is named in NOT_YET does not count, except with --all.
+"""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+
+PLUGIN = Path(__file__).resolve().parents[2] / "FSAL_CEPH_ASYNC"
+
+LONGEST = 500  # lines of a file
+TINY = 80      # lines below which a source file is small
+
+# Figure and the most that it may be.
+LIMITS = {
+    ".c files": 82,
+    ".h files": 74,
+    "lines": 25800,
+    f"files over {LONGEST} lines": 0,
+    f".c files under {TINY} lines": 12,
+    "files that include export.h": 28,
+    "headers of ours that export.h includes": 8,
+    "files that name guarded_": 0,
+}
+
+# Figures and doors that are over their limit while the plugin is made simpler.
+NOT_YET = set(LIMITS) - {f"files over {LONGEST} lines"} | {
+    "limit of waiters", "guard", "announcement"}
+
+# What a request passes once, in call.c: a pattern of the calls, and the files
+# that may make them.  A file that defines such a function may call it too.
+EVERYWHERE = {
+    "object/call.c": "the one door of all requests",
+    "object/fd.c": "a file is opened and closed without a request, too",
+    "mount/keeper.c": "looks at the session when no request does",
+    "mount/reconnect.c": "replaces the client",
+}
+DOORS = {
+    "limit of waiters": (
+        r"casync_waiter_limit_(?:enter|try)\w*|casync_callers_\w+",
+        EVERYWHERE),
+    "guard": (r"casync_guard_enter\w*", EVERYWHERE),
+    "announcement": (r"casync_read_cache_begin_change", EVERYWHERE),
+}
+
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.M)
+
+
+def read():
+    """{path below the plugin: text}"""
+    return {str(path.relative_to(PLUGIN)): path.read_text(encoding="utf-8")
+            for path in sorted(PLUGIN.rglob("*.[ch]"))}
+
+
+def figures(files):
+    """{figure: (number, files that it counts)}"""
+    ours = {Path(file).name for file in files}
+    lines = {file: text.count("\n") for file, text in files.items()}
+    sources = [file for file in files if file.endswith(".c")]
+    includes = {file: INCLUDE.findall(text) for file, text in files.items()}
+    lists = {
+        f"files over {LONGEST} lines":
+            [file for file in files if lines[file] > LONGEST],
+        f".c files under {TINY} lines":
+            [file for file in sources if lines[file] < TINY],
+        "files that include export.h":
+            [file for file in files if "export.h" in includes[file]],
+        "headers of ours that export.h includes":
+            [name for name in includes["export.h"] if name in ours],
+        "files that name guarded_":
+            [file for file in files if "guarded_" in files[file]],
+    }
+    found = {name: (len(members), members) for name, members in lists.items()}
+    found[".c files"] = len(sources), []
+    found[".h files"] = len(files) - len(sources), []
+    found["lines"] = sum(lines.values()), []
+    return {name: found[name] for name in LIMITS}
+
+
+def strangers(files, pattern, allowed):
+    """file: what it calls, of those that are not allowed to."""
+    call = re.compile(rf"\b(?:{pattern})(?=\()")
+    defined = re.compile(rf"^[^\s#*/].*\b(?:{pattern})\([^;{{]*\)\n{{", re.M)
+    own = {Path(file).stem for file, text in files.items()
+           if defined.search(text)}
+    for file, text in files.items():
+        called = set(call.findall(COMMENT.sub("", text)))
+        if called and file not in allowed and Path(file).stem not in own:
+            yield f"{file}: {' '.join(sorted(called))}"
+
+
+def main():
+    """Print the figures, and fail when one is over its limit."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--all", action="store_true",
+                        help="also what is in NOT_YET, with the files")
+    args = parser.parse_args()
+    files = read()
+    over = set()
+    for name, (number, members) in figures(files).items():
+        print(f"{name}: {number}, at most {LIMITS[name]}")
+        if number > LIMITS[name]:
+            over.add(name)
+            if members and (args.all or name not in NOT_YET):
+                print(f"    {' '.join(members)}")
+    for name, (pattern, allowed) in DOORS.items():
+        found = list(strangers(files, pattern, allowed))
+        print(f"{name}: {len(found)} other files")
+        if found:
+            over.add(name)
+            if args.all or name not in NOT_YET:
+                print("    " + "\n    ".join(found))
+    sys.exit(bool(over if args.all else over - NOT_YET))
+
+
+if __name__ == "__main__":
+    main()
