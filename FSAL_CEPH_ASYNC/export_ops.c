@@ -11,16 +11,13 @@
 
 #include "acl.h"
 #include "attributes.h"
-#include "callers.h"
+#include "call.h"
 #include "errors.h"
 #include "export.h"
 #include "export_ops.h"
 #include "handle_ops.h"
 #include "object.h"
-#include "revive.h"
-
-/* Ganesha's workers that may wait for the monitors, for each export. */
-#define STATFS_WORKERS 8
+#include "inode.h"
 
 static struct casync_export *ops_export(struct fsal_export *exp_hdl)
 {
@@ -41,26 +38,6 @@ const char *casync_export_below_mount(const struct casync_export *exp,
 	if (path[len] == '\0')
 		return "/";
 	return path[len] == '/' ? path + len : NULL;
-}
-
-/* Begin a request that has no object yet. */
-static fsal_status_t ops_begin(struct casync_mount *mount)
-{
-	if (!casync_callers_enter(mount))
-		return casync_status(-ETIME);
-	if (casync_guard_enter(casync_mount_guard(mount)))
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	casync_callers_leave(mount);
-	return casync_keeper_answer(mount, casync_status(-CASYNC_EBLOCKLISTED),
-				    false);
-}
-
-static fsal_status_t ops_end(struct casync_mount *mount, fsal_status_t status)
-{
-	status = casync_keeper_answer(mount, status, false);
-	casync_guard_leave(casync_mount_guard(mount));
-	casync_callers_leave(mount);
-	return status;
 }
 
 static fsal_status_t ops_walk(struct fsal_export *exp_hdl, const char *path,
@@ -100,11 +77,12 @@ static fsal_status_t ops_lookup_path(struct fsal_export *exp_hdl,
 				     struct fsal_attrlist *attrs_out)
 {
 	struct casync_export *exp = ops_export(exp_hdl);
-	fsal_status_t status = ops_begin(exp->mount);
+	fsal_status_t status = casync_call_begin_mount(exp->mount);
 
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return ops_end(exp->mount, ops_walk(exp_hdl, path, handle, attrs_out));
+	return casync_call_end_mount(
+		exp->mount, ops_walk(exp_hdl, path, handle, attrs_out));
 }
 
 static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
@@ -122,14 +100,15 @@ static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
 
 	if (!casync_host_decode(fh_desc, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-	status = ops_begin(exp->mount);
+	status = casync_call_begin_mount(exp->mount);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = casync_inode_of_id(exp, &id, casync_statx_wanted(mask), &inode,
-				&stx);
+	rc = casync_inode_find(casync_export_ceph(exp), &id,
+			       casync_statx_wanted(mask), exp->root_perms,
+			       &inode, &stx);
 	if (rc == 0)
 		casync_object_out(inode, &stx, handle, attrs_out);
-	return ops_end(exp->mount, casync_status(rc));
+	return casync_call_end_mount(exp->mount, casync_status(rc));
 }
 
 static void ops_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
@@ -140,38 +119,25 @@ static void ops_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
 	*handle = &casync_fd_of(fd)->obj->handle;
 }
 
-static int ops_statfs(struct casync_object *obj, struct statvfs *vfs)
-{
-	struct casync_export *exp = obj->exp;
-	int rc;
-
-	/* Each call asks a monitor, and waits for it without a timeout. */
-	if (!casync_waiter_limit_enter(&exp->statfs, CASYNC_LANE_WORKER,
-				       STATFS_WORKERS))
-		return -EAGAIN;
-	/* By inode: below a quota CephFS answers with the quota's values. */
-	rc = ceph_ll_statfs(casync_object_ceph(obj), obj->inode, vfs);
-	casync_waiter_limit_leave(&exp->statfs, CASYNC_LANE_WORKER);
-	return rc;
-}
-
 static fsal_status_t ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 					     struct fsal_obj_handle *obj_hdl,
 					     fsal_dynamicfsinfo_t *info)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_call call;
 	fsal_status_t status;
-	struct statvfs vfs = {0};
-	int rc = casync_revive_begin(obj);
+	struct statvfs vfs;
+	int rc;
 
 	(void)exp_hdl;
-	if (rc == 0) {
-		rc = ops_statfs(obj, &vfs);
-		status = casync_revive_answer(obj, casync_status(rc));
-		casync_revive_end(obj);
-	} else {
-		status = casync_revive_answer(obj, casync_status(rc));
-	}
+	/* It asks a monitor, and waits for it without a timeout. */
+	status = casync_call_begin(
+		&call, obj_hdl, CASYNC_CALL_CLIENT | CASYNC_CALL_STATFS_SLOT);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	/* By inode: below a quota CephFS answers with the quota's values. */
+	rc = ceph_ll_statfs(casync_object_ceph(obj), obj->inode, &vfs);
+	status = casync_call_end(&call, casync_status(rc));
 	if (FSAL_IS_ERROR(status))
 		return status;
 

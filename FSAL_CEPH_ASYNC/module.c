@@ -21,6 +21,7 @@
 #include "module.h"
 #include "name.h"
 #include "obj_ops.h"
+#include "object.h"
 #include "prometheus.h"
 #include "recalls.h"
 #include "reload.h"
@@ -173,6 +174,50 @@ static void module_refused(void)
 		module_known(running.ganesha));
 }
 
+static void module_init_obj_ops(struct fsal_obj_ops *ops)
+{
+	fsal_default_obj_ops_init(ops);
+
+	ops->release = casync_object_release;
+	ops->merge = casync_object_merge;
+	ops->handle_to_wire = casync_handle_to_wire;
+	ops->handle_to_key = casync_handle_to_key;
+
+	/* They release, or ask for nothing: no call (call.h) begins. */
+	ops->status2 = casync_status2;
+	ops->close = casync_close;
+	ops->close2 = casync_close2;
+	ops->close_func = casync_fd_close;
+	ops->io_advise = casync_io_advise;
+	/* Within a call already: an operation on the object needs the fd. */
+	ops->reopen_func = casync_fd_reopen;
+
+	ops->lookup = casync_lookup;
+	ops->mkdir = casync_mkdir;
+	ops->mknode = casync_mknode;
+	ops->symlink = casync_symlink;
+	ops->readlink = casync_readlink;
+	ops->link = casync_link;
+	ops->rename = casync_rename;
+	ops->unlink = casync_unlink;
+	ops->readdir = casync_readdir;
+	ops->getattrs = casync_getattrs;
+	ops->setattr2 = casync_setattr2;
+	ops->open2 = casync_open2;
+	ops->reopen2 = casync_reopen2;
+	ops->read2 = casync_read2;
+	ops->write2 = casync_write2;
+	ops->commit2 = casync_commit2;
+	ops->fallocate = casync_fallocate;
+	ops->seek2 = casync_seek2;
+	ops->lock_op2 = casync_lock_op2;
+	ops->lease_op2 = casync_lease_op2;
+	ops->getxattrs = casync_getxattrs;
+	ops->setxattrs = casync_setxattrs;
+	ops->removexattrs = casync_removexattrs;
+	ops->listxattrs = casync_listxattrs;
+}
+
 /*
  * The constructor calls it, at dlopen.  No thread is started yet: threads start
  * with the configuration, because a failure can be reported there.
@@ -198,7 +243,7 @@ MODULE_INIT void casync_module_init(void)
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
 	casync_stats_dbus_init(fsal);
-	casync_obj_ops_init(&module.obj_ops);
+	module_init_obj_ops(&module.obj_ops);
 	casync_restore_init();
 }
 

@@ -4,7 +4,8 @@
  * @brief The object operations, grouped by the file that implements them.
  *
  * fsal_api.h of Ganesha has their contracts.  All run on a Ganesha worker with
- * op_ctx set, and may block.  Only read2 and write2 are asynchronous.
+ * op_ctx set, and may block.  Only read2 and write2 are asynchronous.  Each
+ * begins and ends a call (call.h).
  *
  * No operation fills in parent_pre and parent_post.  Filled in, they would mean
  * "atomic with the change" (change_info4), and libcephfs cannot promise that.
@@ -14,18 +15,7 @@
 #ifndef CASYNC_OBJ_OPS_H
 #define CASYNC_OBJ_OPS_H
 
-#include <cephfs/libcephfs.h>
-
 #include "fsal_api.h"
-
-#include "lock_records.h"
-
-struct casync_fd;
-struct casync_mount;
-struct casync_object;
-
-/** Fill in the operations of files, directories and all others. */
-void casync_obj_ops_init(struct fsal_obj_ops *ops);
 
 /* namespace.c */
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
@@ -81,24 +71,6 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			      struct state_t *state,
 			      struct fsal_attrlist *attrib_set);
 
-/**
- * Set the verifier of an exclusive create, in atime and mtime of a new file.
- *
- * The answer does not wait for the MDS' journal: the client needs the verifier
- * only if it gets no answer.  The MDS gets it with the next flush of the file,
- * or 5 to 6 s later from libcephfs (client_caps_release_delay).
- */
-fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
-				  const struct fsal_attrlist *verifier);
-
-/**
- * Clear setuid and setgid, as a write by a user other than root does.
- * libcephfs does not do it, because files are opened with root credentials.
- *
- * @return 0 or a negative errno.
- */
-int casync_drop_privileges(struct casync_object *obj);
-
 /* open.c */
 fsal_status_t
 casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
@@ -137,23 +109,6 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 			      fsal_lock_op_t lock_op,
 			      fsal_lock_param_t *request_lock,
 			      fsal_lock_param_t *conflicting_lock);
-
-/** Note what a lost client knows of the files that have locks, on the keeper's
- * thread. */
-void casync_locks_see(struct casync_mount *mount);
-
-/**
- * Take all locks of a mount again, through a new client (lock_records.h).
- *
- * @param[in]  lost   Called for each fd whose lock somebody else has got, or
- *                    whose file was changed meanwhile.
- * @param[out] taken  Number of locks.
- * @param[out] gone   The same of those that are lost.
- *
- * @return 0 or a negative errno: the session is lost again.
- */
-int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
-			    uint64_t *taken, uint64_t *gone);
 
 /* xattr.c */
 fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,

@@ -6,7 +6,7 @@
 #include "export.h"
 #include "keeper.h"
 #include "leases.h"
-#include "obj_ops.h"
+#include "locks.h"
 #include "object.h"
 #include "restore.h"
 

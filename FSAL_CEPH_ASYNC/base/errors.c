@@ -25,7 +25,7 @@ static const struct {
 	{ENOTCONN, ERR_FSAL_IO},
 	/* libcephfs no longer knows the Fh, after an eviction. */
 	{EBADF, ERR_FSAL_IO},
-	/* Ours: no more workers may wait for it (callers.h, revive.c). */
+	/* Ours: no more workers may wait for it (call.h). */
 	{ETIME, ERR_FSAL_DELAY},
 	{ESTALE, ERR_FSAL_STALE},
 	{ENOENT, ERR_FSAL_NOENT},

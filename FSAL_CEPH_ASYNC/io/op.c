@@ -8,6 +8,7 @@
 #include "export_mgr.h"
 #include "nfs_core.h"
 
+#include "borrow.h"
 #include "dump.h"
 #include "errors.h"
 #include "export.h"
@@ -17,7 +18,6 @@
 #include "parts.h"
 #include "pool.h"
 #include "read_cache.h"
-#include "revive.h"
 
 /* The request, and its groups, may be freed while done_cb still runs. */
 static void op_copy_creds(struct casync_op *op, const struct user_cred *from)
@@ -35,7 +35,7 @@ static void op_copy_creds(struct casync_op *op, const struct user_cred *from)
 }
 
 struct casync_op *casync_op_new(enum casync_op_kind kind,
-				struct fsal_obj_handle *obj_hdl,
+				const struct casync_call *call,
 				struct fsal_io_arg *arg, fsal_async_cb done_cb,
 				void *caller_arg)
 {
@@ -44,7 +44,8 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 
 	op->kind = kind;
 	op->exp = exp;
-	op->obj = casync_object_of(obj_hdl);
+	op->call = *call;
+	op->obj = call->obj;
 	op->ino = op->obj->id.ino;
 	op->gsh_export = op_ctx->ctx_export;
 	op_copy_creds(op, &op_ctx->creds);
@@ -87,13 +88,6 @@ static struct casync_durability op_decide_durability(struct casync_op *op)
 	return casync_durability_of_write(&in);
 }
 
-/* Before the answer, after which the object may be freed. */
-static void op_end_write(struct casync_op *op)
-{
-	if (op->announced)
-		casync_read_cache_end_change(op->obj);
-}
-
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
 {
 	struct fsal_obj_handle *handle = &op->obj->handle;
@@ -101,10 +95,8 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	struct fsal_io_arg *arg = op->arg;
 	void *caller_arg = op->caller_arg;
 
-	status = casync_revive_answer(op->obj, status);
+	status = casync_call_end(&op->call, status);
 	casync_op_count_unsubmitted(op, status);
-	op_end_write(op);
-	casync_revive_end(op->obj);
 	/* First: after the answer the export may be freed. */
 	op_free(op);
 	arg->io_amount = 0;
@@ -172,7 +164,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	}
 	/* fsal_start_io takes a reservation only if no state has one. */
 	op->share_held = state == NULL;
-	rc = casync_revive_fd(obj, casync_fd_of(op->fsal_fd));
+	rc = casync_borrow_renew_fd(obj, casync_fd_of(op->fsal_fd));
 	if (rc < 0) {
 		op_release_fd(op);
 		op->fsal_fd = NULL;
@@ -226,11 +218,10 @@ void casync_op_end(struct casync_op *op)
 	ctx.creds = op->creds;
 
 	op_release_fd(op);
-	op->status = casync_revive_answer(op->obj, op->status);
 	if (op->kind == CASYNC_OP_READ)
 		casync_read_cache_end_read(op);
-	op_end_write(op);
-	casync_revive_end(op->obj);
+	/* Before the answer, after which the object may be freed. */
+	op->status = casync_call_end(&op->call, op->status);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
 	casync_op_count(op);
 	op_store_outcome(op);

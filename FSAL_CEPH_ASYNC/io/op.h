@@ -60,6 +60,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+#include "call.h"
 #include "durability.h"
 #include "fd.h"
 #include "flush.h"
@@ -113,8 +114,8 @@ struct casync_part_array {
 
 /**
  * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
- * (Max_Inflight's default) take at most 8 MiB; at present an op has 1000 bytes,
- * and they take 7.8 MiB.  More parts and iovecs come on top (pool.h).
+ * (Max_Inflight's default) take at most 8 MiB; at present an op has 1016 bytes,
+ * and they take 7.9 MiB.  More parts and iovecs come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
@@ -140,6 +141,7 @@ struct casync_op {
 	enum casync_op_kind kind;
 	int state; /**< enum casync_op_state, atomic. */
 
+	struct casync_call call; /**< It ends with the answer. */
 	struct casync_object *obj;
 	struct casync_export *exp;
 	struct gsh_export *gsh_export;
@@ -154,8 +156,6 @@ struct casync_op {
 	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
-	/** A WRITE that was announced to the read cache. */
-	bool announced;
 	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
 	uint32_t cuts; /**< Of the file, when a READ came (file_size.h). */
 
@@ -190,10 +190,12 @@ _Static_assert(sizeof(struct casync_op) <= CASYNC_OP_MAX_BYTES,
 /**
  * Make an op of a read2 or write2 call.  Needs op_ctx.
  *
+ * @param[in] call  Begun; the op ends it.
+ *
  * @return The op, NEW; never NULL (Ganesha's allocator aborts).
  */
 struct casync_op *casync_op_new(enum casync_op_kind kind,
-				struct fsal_obj_handle *obj_hdl,
+				const struct casync_call *call,
 				struct fsal_io_arg *arg, fsal_async_cb done_cb,
 				void *caller_arg);
 

@@ -8,7 +8,7 @@
 #include "nfs_proto_data.h"
 
 #include "buffer.h"
-#include "callers.h"
+#include "call.h"
 #include "clock.h"
 #include "export.h"
 #include "object.h"
@@ -20,9 +20,6 @@
 #define WITNESS                                                  \
 	(CEPH_STATX_SIZE | CEPH_STATX_MTIME | CEPH_STATX_CTIME | \
 	 CEPH_STATX_VERSION)
-
-/* Of the mount's room, which calls that are needed want, too. */
-#define HALF 2
 
 /* Buffers of a hit: 1 MiB in pages, and one for an unaligned offset. */
 #define SEGMENTS 257
@@ -104,28 +101,18 @@ static int read_cache_getattr(const struct casync_op *op,
 	return rc;
 }
 
-/* The two limits are the file's and the mount's: an MDS that does not answer
- * must not keep all workers. */
-static bool read_cache_enter_witness(const struct casync_op *op)
-{
-	struct casync_waiter_limit *limit = &op->obj->getattr;
-
-	if (!casync_waiter_limit_try(limit, CASYNC_LANE_WORKER,
-				     CASYNC_CACHE_WITNESSES))
-		return false;
-	if (casync_callers_try(casync_object_mount(op->obj), HALF))
-		return true;
-	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
-	return false;
-}
-
 /* Ask for the file's version, if there is room to wait. */
 static bool read_cache_witness(struct casync_op *op, struct ceph_statx *stx)
 {
 	uint64_t began_ns, now_ns, took_us;
+	struct casync_call slots;
 	int rc;
 
-	if (!read_cache_enter_witness(op)) {
+	/* The slots are the file's and the mount's: an MDS that does not answer
+	 * must not keep all workers. */
+	if (!casync_call_try(&slots, op->obj,
+			     CASYNC_CALL_ATTR_SLOT | CASYNC_CALL_MOUNT_SLOT,
+			     CASYNC_CACHE_WITNESSES)) {
 		casync_cache_count(&casync_cache_counts.no_witness, 1);
 		return false;
 	}
@@ -135,8 +122,7 @@ static bool read_cache_witness(struct casync_op *op, struct ceph_statx *stx)
 	took_us = (now_ns - began_ns) / CASYNC_NS_PER_US;
 	op->witness_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
 	read_cache_learn_witness(op->obj->cached, began_ns, now_ns);
-	casync_callers_leave(casync_object_mount(op->obj));
-	casync_waiter_limit_leave(&op->obj->getattr, CASYNC_LANE_WORKER);
+	casync_call_drop(&slots);
 	return rc == 0 && (stx->stx_mask & WITNESS) == WITNESS;
 }
 
@@ -437,18 +423,6 @@ void casync_read_cache_end_read(struct casync_op *op)
 				 op->witness_us * CASYNC_NS_PER_US);
 	if (op->fill != NULL)
 		read_cache_end_fill(op);
-}
-
-void casync_read_cache_begin_change(struct casync_object *obj)
-{
-	if (obj->cached != NULL)
-		casync_cache_begin_write(&obj->cached->file);
-}
-
-void casync_read_cache_end_change(struct casync_object *obj)
-{
-	if (obj->cached != NULL)
-		casync_cache_end_write(&obj->cached->file);
 }
 
 void casync_read_cache_free(struct casync_cached_file *cached)

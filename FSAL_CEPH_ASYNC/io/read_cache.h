@@ -118,12 +118,6 @@ bool casync_read_cache_find(struct casync_op *op);
  * cache, and answer from them. */
 void casync_read_cache_end_read(struct casync_op *op);
 
-/** Announce a change by us (C4).  Does nothing for what is not a file. */
-void casync_read_cache_begin_change(struct casync_object *obj);
-
-/** It was answered, or has failed. */
-void casync_read_cache_end_change(struct casync_object *obj);
-
 /** The last object of a file goes; NULL does nothing. */
 void casync_read_cache_free(struct casync_cached_file *cached);
 

@@ -4,7 +4,7 @@
 #include "fsal.h"
 
 #include "await.h"
-#include "callers.h"
+#include "call.h"
 #include "clock.h"
 #include "export.h"
 #include "object.h"
@@ -13,10 +13,8 @@
 #include "repair.h"
 #include "workers.h"
 
-/* Of the mount's workers only every second one may be kept. */
-#define HALF 2
-
-bool casync_read_here_begin(const struct casync_op *op)
+bool casync_read_here_begin(const struct casync_op *op,
+			    struct casync_call *slot)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
@@ -25,16 +23,16 @@ bool casync_read_here_begin(const struct casync_op *op)
 	       !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED) &&
-	       casync_callers_try(casync_object_mount(op->obj), HALF);
+	       casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
 }
 
-void casync_read_here(struct casync_op *op)
+void casync_read_here(struct casync_op *op, struct casync_call *slot)
 {
 	uint64_t now_ns = casync_now_ns();
 	uint64_t late_ns = now_ns + CASYNC_READ_HERE_MS * CASYNC_NS_PER_MS;
 
 	op->parts[0].result = casync_repair_part(op, &op->parts[0]);
-	casync_callers_leave(casync_object_mount(op->obj));
+	casync_call_drop(slot);
 	now_ns = casync_now_ns();
 	if (now_ns > late_ns)
 		__atomic_store_n(&op->exp->await_not_before_ns,

@@ -7,7 +7,7 @@
  * data once more, both under its lock.  ceph_ll_read() copies once, without the
  * lock.  For a MiB that is worth a worker; what keeps it harmless:
  *
- *	- At most half of the workers that the mount may keep (callers.h) do so.
+ *	- At most half of the workers that the mount may keep (call.h) do so.
  *	  READs that find no room go the usual way.  So an OSD or an MDS that
  *	  does not answer keeps those workers, and no more.
  *	- After one that took longer than CASYNC_READ_HERE_MS, the export's
@@ -20,6 +20,7 @@
 
 #include <stdbool.h>
 
+struct casync_call;
 struct casync_op;
 
 /** The smallest READ for which it pays. */
@@ -34,9 +35,10 @@ struct casync_op;
  *
  * @return true: it must call casync_read_here().
  */
-bool casync_read_here_begin(const struct casync_op *op);
+bool casync_read_here_begin(const struct casync_op *op,
+			    struct casync_call *slot);
 
 /** Read it.  The result is in its part; casync_finish() goes on. */
-void casync_read_here(struct casync_op *op);
+void casync_read_here(struct casync_op *op, struct casync_call *slot);
 
 #endif /* CASYNC_READ_HERE_H */

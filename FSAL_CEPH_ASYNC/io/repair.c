@@ -5,7 +5,7 @@
 
 #include "fsal.h"
 
-#include "waiter_limit.h"
+#include "call.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
@@ -219,12 +219,13 @@ void casync_repair_whole(struct casync_op *op)
  * unless too many others wait for attributes of the file. */
 static void repair_look_here(struct casync_op *op)
 {
-	struct casync_waiter_limit *limit = &op->obj->getattr;
+	struct casync_call slot;
 
-	if (!casync_waiter_limit_try(limit, CASYNC_LANE_WORKER, LOOKING_HERE))
+	if (!casync_call_try(&slot, op->obj, CASYNC_CALL_ATTR_SLOT,
+			     LOOKING_HERE))
 		return;
 	repair_check_end_of_file(op);
-	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
+	casync_call_drop(&slot);
 }
 
 void casync_repair_end_of_file(struct casync_op *op)

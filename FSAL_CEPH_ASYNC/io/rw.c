@@ -12,10 +12,12 @@
 
 #include "fsal.h"
 
+#include "call.h"
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "finish.h"
+#include "getset.h"
 #include "leases.h"
 #include "object.h"
 #include "op.h"
@@ -119,7 +121,7 @@ static void rw_go_later(struct casync_work *work)
 
 static void rw_start(struct casync_op *op, bool bypass)
 {
-	enum casync_op_kind kind;
+	enum casync_op_kind kind = op->kind;
 	fsal_status_t status;
 
 	op->past_end = op->kind == CASYNC_OP_READ && !rw_clamp_to_size(op);
@@ -129,11 +131,6 @@ static void rw_start(struct casync_op *op, bool bypass)
 		return;
 	}
 
-	kind = op->kind;
-	if (kind == CASYNC_OP_WRITE) {
-		op->announced = true;
-		casync_read_cache_begin_change(op->obj);
-	}
 	switch (casync_op_start(op, bypass, rw_go_later, &status)) {
 	case CASYNC_OP_STARTED:
 		rw_go_here(op);
@@ -159,10 +156,18 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		  fsal_async_cb done_cb, struct fsal_io_arg *read_arg,
 		  void *caller_arg)
 {
+	struct casync_call call;
 	struct casync_op *op;
+	fsal_status_t status;
 
 	read_arg->fsal_resume = FSAL_NORESUME;
-	op = casync_op_new(CASYNC_OP_READ, obj_hdl, read_arg, done_cb,
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_CLIENT);
+	if (FSAL_IS_ERROR(status)) {
+		read_arg->io_amount = 0;
+		done_cb(obj_hdl, status, read_arg, caller_arg);
+		return;
+	}
+	op = casync_op_new(CASYNC_OP_READ, &call, read_arg, done_cb,
 			   caller_arg);
 
 	/*
@@ -192,19 +197,17 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 /* Clear the bits that a write has to clear.  0 or a negative errno. */
 static int rw_clear_privileges(const struct casync_op *op)
 {
-	struct casync_waiter_limit *limit = &op->obj->change;
+	struct casync_call slot;
 	int rc;
 
 	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
 		return 0;
 	/* It asks the MDS, so the limit of SETATTR applies. */
-	if (!casync_waiter_limit_enter(limit, CASYNC_LANE_WORKER,
-				       casync_waiter_limit_workers()))
-		return -EAGAIN;
-	casync_read_cache_begin_change(op->obj);
+	rc = casync_call_take(&slot, op->obj, CASYNC_CALL_CHANGE_SLOT);
+	if (rc < 0)
+		return rc;
 	rc = casync_drop_privileges(op->obj);
-	casync_read_cache_end_change(op->obj);
-	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
+	casync_call_drop(&slot);
 	return rc;
 }
 
@@ -212,11 +215,20 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		   fsal_async_cb done_cb, struct fsal_io_arg *write_arg,
 		   void *caller_arg)
 {
+	struct casync_call call;
 	struct casync_op *op;
+	fsal_status_t status;
 	int rc;
 
 	write_arg->fsal_resume = FSAL_NORESUME;
-	op = casync_op_new(CASYNC_OP_WRITE, obj_hdl, write_arg, done_cb,
+	status = casync_call_begin(&call, obj_hdl,
+				   CASYNC_CALL_CLIENT | CASYNC_CALL_CHANGE);
+	if (FSAL_IS_ERROR(status)) {
+		write_arg->io_amount = 0;
+		done_cb(obj_hdl, status, write_arg, caller_arg);
+		return;
+	}
+	op = casync_op_new(CASYNC_OP_WRITE, &call, write_arg, done_cb,
 			   caller_arg);
 
 	casync_lease_let_go(op->obj);
@@ -246,15 +258,15 @@ static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
 }
 
 /* The limit of SETATTR applies: only some workers may wait for one file. */
-static int rw_flush_unless_stuck(struct casync_object *obj)
+static int rw_flush(struct casync_object *obj)
 {
-	int rc;
+	struct casync_call slot;
+	int rc = casync_call_take(&slot, obj, CASYNC_CALL_CHANGE_SLOT);
 
-	if (!casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
-				       casync_waiter_limit_workers()))
-		return -EAGAIN;
+	if (rc < 0)
+		return rc;
 	rc = casync_flush_wait(obj);
-	casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
+	casync_call_drop(&slot);
 	return rc;
 }
 
@@ -265,19 +277,25 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	struct casync_export *exp = casync_export_current();
 	const struct casync_tuning *tuning = &exp->keys.tuning;
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
-	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+	struct casync_call call;
+	fsal_status_t status;
+	int rc = 0;
 
 	/* A flush covers the whole inode. */
 	(void)offset;
 	(void)len;
 
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
 	if (casync_durability_commit_flushes(
 		    casync_tuned(&tuning->stable_write), false,
 		    casync_file_size_pending(obj)))
-		status = casync_status(rw_flush_unless_stuck(obj));
+		rc = rw_flush(obj);
 	else
 		rw_count(exp, CASYNC_C_COMMIT_FREE);
 
+	status = casync_status(rc);
 	rw_count_commit(exp, status, began_ns);
-	return status;
+	return casync_call_end(&call, status);
 }

@@ -167,7 +167,7 @@ void casync_submit_give_up(struct casync_op *op)
 
 /* Those that the gate lets in next do not wait for its data; nor does it wait
  * for them: they may need capabilities. */
-static void submit_read_here(struct casync_op *op)
+static void submit_read_here(struct casync_op *op, struct casync_call *slot)
 {
 	struct casync_gate *gate = &op->obj->gate;
 
@@ -175,7 +175,7 @@ static void submit_read_here(struct casync_op *op)
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_now_ns();
 	casync_submit_let_in(casync_gate_next(gate, op));
-	casync_read_here(op);
+	casync_read_here(op, slot);
 	if (CASYNC_METRICS_ON)
 		op->answered_ns = casync_now_ns();
 }
@@ -185,14 +185,15 @@ bool casync_submit_and_await(struct casync_op *op)
 	struct casync_gate *gate = &op->obj->gate;
 	struct casync_op *now = casync_gate_enter(gate, op);
 	struct casync_op *next;
+	struct casync_call slot;
 
 	/* A completion thread answers ops that share a call. */
 	if (now != op || op->members != NULL || submit_is_beyond_the_end(op)) {
 		submit_from(gate, now);
 		return false;
 	}
-	if (casync_read_here_begin(op)) {
-		submit_read_here(op);
+	if (casync_read_here_begin(op, &slot)) {
+		submit_read_here(op, &slot);
 		return true;
 	}
 	if (!casync_await_begin(op)) {

@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * MKDIR, MKNOD and SYMLINK, and what OPEN does in common with them.
+ *
+ * The requester creates: Ganesha has checked the permissions on attributes that
+ * may be old, libcephfs checks them on fresh ones.
+ */
 #include "config.h"
 
+#include <errno.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include "fsal.h"
+#include "fsal_convert.h"
 
+#include "attributes.h"
+#include "call.h"
 #include "create.h"
+#include "errors.h"
 #include "export.h"
+#include "getset.h"
+#include "journal.h"
 #include "obj_ops.h"
 #include "object.h"
 
@@ -74,4 +89,181 @@ void casync_create_undo(const struct casync_created *made)
 			"'%s' (fileid %" PRIu64
 			") is left behind by a failed create: %s",
 			made->name, fileid, strerror(-rc));
+}
+
+/* A creation: what goes into the libcephfs call and what comes out of it. */
+struct creation {
+	struct casync_call call;
+	struct ceph_mount_info *ceph;
+	struct casync_object *dir;
+	const char *name;
+	mode_t mode;
+	unsigned int wanted;
+	UserPerm *perms;
+	struct Inode *inode;
+	struct ceph_statx stx;
+};
+
+static fsal_status_t create_begin(struct creation *c,
+				  struct fsal_obj_handle *dir_hdl,
+				  const char *name,
+				  const struct fsal_attrlist *attrs_in,
+				  const struct fsal_attrlist *attrs_out)
+{
+	struct fsal_export *exp = op_ctx->fsal_export;
+	fsal_status_t status;
+
+	*c = (struct creation){
+		.dir = casync_object_of(dir_hdl),
+		.name = name,
+		.mode = fsal2unix_mode(attrs_in->mode) &
+			~exp->exp_ops.fs_umask(exp),
+		.wanted = casync_statx_wanted(
+			attrs_out == NULL ? 0 : attrs_out->request_mask),
+	};
+	status = casync_call_begin_entry(&c->call, dir_hdl, name,
+					 CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	c->ceph = casync_export_ceph(casync_export_current());
+	c->perms = casync_userperm(&op_ctx->creds);
+	if (c->perms == NULL)
+		return casync_call_end(&c->call, casync_status(-ENOMEM));
+	return status;
+}
+
+/**
+ * Turn the result of the libcephfs call into the operation's.
+ *
+ * @param[in]     c            As create_begin() and the call left it.
+ * @param[in]     rc           What the call returned.
+ * @param[in]     already_set  Attributes that the call has taken care of.
+ */
+static fsal_status_t create_end(struct creation *c, int rc,
+				attrmask_t already_set,
+				struct fsal_attrlist *attrs_in,
+				struct fsal_obj_handle **new_obj,
+				struct fsal_attrlist *attrs_out)
+{
+	struct casync_created made = {.dir = c->dir, .name = c->name};
+	fsal_status_t status = casync_status(rc);
+	struct fsal_obj_handle *created;
+
+	if (FSAL_IS_SUCCESS(status)) {
+		casync_journal_changed(c->dir->exp->mount, c->dir->id.ino);
+		casync_object_out(c->inode, &c->stx, &created, attrs_out);
+		made.obj = casync_object_of(created);
+		status = casync_create_finish(&made, already_set, attrs_in,
+					      attrs_out);
+		*new_obj = FSAL_IS_ERROR(status) ? NULL : created;
+	}
+
+	ceph_userperm_destroy(c->perms);
+	return casync_call_end(&c->call, status);
+}
+
+fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
+			   struct fsal_attrlist *attrs_in,
+			   struct fsal_obj_handle **new_obj,
+			   struct fsal_attrlist *attrs_out,
+			   struct fsal_attrlist *parent_pre,
+			   struct fsal_attrlist *parent_post)
+{
+	struct creation c;
+	fsal_status_t status;
+	int rc;
+
+	(void)parent_pre;
+	(void)parent_post;
+
+	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	rc = ceph_ll_mkdir(c.ceph, c.dir->inode, name, c.mode, &c.inode, &c.stx,
+			   c.wanted, 0, c.perms);
+	return create_end(&c, rc, ATTR_MODE, attrs_in, new_obj, attrs_out);
+}
+
+/* The S_IF* of what MKNOD may make; 0 for everything else. */
+static mode_t create_mknode_format(object_file_type_t nodetype)
+{
+	switch (nodetype) {
+	case BLOCK_FILE:
+		return S_IFBLK;
+	case CHARACTER_FILE:
+		return S_IFCHR;
+	case FIFO_FILE:
+		return S_IFIFO;
+	case SOCKET_FILE:
+		return S_IFSOCK;
+	default:
+		return 0;
+	}
+}
+
+static dev_t create_mknode_device(object_file_type_t nodetype,
+				  const struct fsal_attrlist *attrs_in)
+{
+	if (nodetype != BLOCK_FILE && nodetype != CHARACTER_FILE)
+		return 0;
+
+	return makedev(attrs_in->rawdev.major, attrs_in->rawdev.minor);
+}
+
+fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
+			    object_file_type_t nodetype,
+			    struct fsal_attrlist *attrs_in,
+			    struct fsal_obj_handle **new_obj,
+			    struct fsal_attrlist *attrs_out,
+			    struct fsal_attrlist *parent_pre,
+			    struct fsal_attrlist *parent_post)
+{
+	mode_t format = create_mknode_format(nodetype);
+	dev_t device = create_mknode_device(nodetype, attrs_in);
+	struct creation c;
+	fsal_status_t status;
+	int rc;
+
+	(void)parent_pre;
+	(void)parent_post;
+
+	/* CephFS stores 32 bits of a device number; a larger one would come
+	 * back as another device. */
+	if (format == 0 || device > UINT32_MAX)
+		return fsalstat(ERR_FSAL_INVAL, EINVAL);
+
+	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	rc = ceph_ll_mknod(c.ceph, c.dir->inode, name, c.mode | format, device,
+			   &c.inode, &c.stx, c.wanted, 0, c.perms);
+	return create_end(&c, rc, ATTR_MODE | ATTR_RAWDEV, attrs_in, new_obj,
+			  attrs_out);
+}
+
+fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
+			     const char *link_path,
+			     struct fsal_attrlist *attrs_in,
+			     struct fsal_obj_handle **new_obj,
+			     struct fsal_attrlist *attrs_out,
+			     struct fsal_attrlist *parent_pre,
+			     struct fsal_attrlist *parent_post)
+{
+	struct creation c;
+	fsal_status_t status;
+	int rc;
+
+	(void)parent_pre;
+	(void)parent_post;
+
+	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	if (FSAL_IS_ERROR(status))
+		return status;
+
+	/* The mode of a symlink is 0777 and means nothing: "already set". */
+	rc = ceph_ll_symlink(c.ceph, c.dir->inode, name, link_path, &c.inode,
+			     &c.stx, c.wanted, 0, c.perms);
+	return create_end(&c, rc, ATTR_MODE, attrs_in, new_obj, attrs_out);
 }

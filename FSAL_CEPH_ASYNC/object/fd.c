@@ -7,14 +7,13 @@
 #include "fsal_convert.h"
 #include "FSAL/fsal_commonlib.h"
 
+#include "borrow.h"
+#include "call.h"
 #include "errors.h"
-#include "callers.h"
 #include "export.h"
 #include "fd.h"
 #include "object.h"
 #include "parts.h"
-#include "read_cache.h"
-#include "revive.h"
 
 bool casync_fd_abandoned(const struct casync_export *exp,
 			 const struct casync_fd *fd)
@@ -105,7 +104,7 @@ static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 /* The Fhs of a lost client ended with it. */
 static void fd_forget_lost(struct casync_object *obj, struct casync_fd *fd)
 {
-	if (!casync_revive_fd_is_lost(obj, fd))
+	if (!casync_borrow_fd_is_lost(obj, fd))
 		return;
 	fd->fh = NULL;
 	fd->former_fh = NULL;
@@ -114,22 +113,23 @@ static void fd_forget_lost(struct casync_object *obj, struct casync_fd *fd)
 static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		      struct Fh **fh)
 {
+	uint32_t needs = CASYNC_CALL_MOUNT_SLOT;
+	struct casync_call slot;
 	int posix_flags = 0;
 	int rc;
 
+	if (openflags & FSAL_O_TRUNC)
+		needs |= CASYNC_CALL_CHANGE;
 	/* On failure libcephfs leaves the old value there. */
 	*fh = NULL;
-	if (!casync_callers_enter(casync_object_mount(obj)))
-		return -ETIME;
+	rc = casync_call_take(&slot, obj, needs);
+	if (rc < 0)
+		return rc;
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
-	if (openflags & FSAL_O_TRUNC)
-		casync_read_cache_begin_change(obj);
 	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, posix_flags, fh,
 			  obj->exp->root_perms);
-	if (openflags & FSAL_O_TRUNC)
-		casync_read_cache_end_change(obj);
-	casync_callers_leave(casync_object_mount(obj));
+	casync_call_drop(&slot);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(obj, 0);
 	return rc;
@@ -157,7 +157,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 {
 	fsal_openflags_t mode = openflags & FSAL_O_RDWR;
 	struct Fh *fh;
-	int rc = casync_revive_fd(obj, fd);
+	int rc = casync_borrow_renew_fd(obj, fd);
 
 	if (rc < 0)
 		return fd_open_status(rc);
@@ -218,8 +218,7 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fsal_fd)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_guard *guard =
-		casync_mount_guard(casync_object_mount(obj));
+	struct casync_mount *mount = casync_object_mount(obj);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
@@ -227,9 +226,9 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 		return fsalstat(ERR_FSAL_NOT_OPENED, 0);
 
 	fsal_fd->openflags = FSAL_O_CLOSED;
-	if (casync_guard_enter_to_release(guard)) {
+	if (casync_call_begin_release(mount)) {
 		status = fd_close_in_guard(obj, fd);
-		casync_guard_leave(guard);
+		casync_call_end_release(mount);
 	}
 	/* Else its client ends, and the Fh with it. */
 	fd->fh = NULL;

@@ -12,14 +12,13 @@
 #include "nfs_core.h"
 #include "acl.h"
 #include "attributes.h"
-#include "callers.h"
 #include "borrow.h"
-#include "complete.h"
+#include "call.h"
 #include "errors.h"
 #include "export.h"
+#include "getset.h"
 #include "object.h"
 #include "object_table.h"
-#include "read_cache.h"
 #include "obj_ops.h"
 
 /* An operation on a handle has no name that could be missing.  So ENOENT means
@@ -75,25 +74,9 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 	return getset_get_extras(obj, stx, attrs_out);
 }
 
-/* Returns -EAGAIN, and the client retries, if other threads already wait too
- * long. */
-static int getset_get_unless_stuck(struct casync_object *obj, attrmask_t mask,
-				   struct ceph_statx *stx,
-				   struct fsal_attrlist *attrs_out)
+static int getset_get(struct casync_object *obj,
+		      struct fsal_attrlist *attrs_out)
 {
-	int rc;
-
-	if (!casync_getattr_enter(obj))
-		return -EAGAIN;
-	rc = getset_get_all(obj, mask, stx, attrs_out);
-	casync_getattr_leave(obj);
-	return rc;
-}
-
-fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
-			      struct fsal_attrlist *attrs_out)
-{
-	struct casync_object *obj = casync_object_of(obj_hdl);
 	uint64_t generation = casync_file_size_generation(obj);
 	attrmask_t mask = attrs_out->request_mask;
 	struct ceph_statx stx;
@@ -101,17 +84,32 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 
 	if (FSAL_TEST_MASK(mask, ATTR_ACL)) /* may be made from the mode */
 		FSAL_SET_MASK(mask, ATTR_MODE);
-	rc = getset_get_unless_stuck(obj, mask, &stx, attrs_out);
-	if (rc < 0) {
-		if (FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
-			attrs_out->valid_mask = ATTR_RDATTR_ERR;
-		return getset_handle_status(rc);
-	}
-
+	rc = getset_get_all(obj, mask, &stx, attrs_out);
+	if (rc < 0)
+		return rc;
 	casync_object_mode_seen(obj, &stx);
-	if (obj_hdl->type == REGULAR_FILE && (stx.stx_mask & CEPH_STATX_SIZE))
+	if (obj->handle.type == REGULAR_FILE &&
+	    (stx.stx_mask & CEPH_STATX_SIZE))
 		casync_file_size_seen(obj, stx.stx_size, generation);
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	return 0;
+}
+
+fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
+			      struct fsal_attrlist *attrs_out)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_call call;
+	fsal_status_t status;
+
+	status = casync_call_begin(
+		&call, obj_hdl, CASYNC_CALL_ASKS_MDS | CASYNC_CALL_ATTR_SLOT);
+	if (!FSAL_IS_ERROR(status))
+		status = casync_call_end(&call, getset_handle_status(getset_get(
+							obj, attrs_out)));
+	if (FSAL_IS_ERROR(status) &&
+	    FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
+		attrs_out->valid_mask = ATTR_RDATTR_ERR;
+	return status;
 }
 
 static int getset_set_statx(struct casync_object *obj,
@@ -294,38 +292,33 @@ static int getset_chown(struct casync_object *obj, const struct ceph_statx *stx,
 	return rc;
 }
 
-static fsal_status_t getset_set_stable(struct casync_object *obj,
-				       const struct ceph_statx *stx, int mask,
-				       const struct fsal_attrlist *attrs)
+static int getset_set_stable(struct casync_object *obj,
+			     const struct ceph_statx *stx, int mask,
+			     const struct fsal_attrlist *attrs)
 {
-	int rc;
-
 	if (getset_marks_ctime_alone(obj, stx, mask, attrs))
-		rc = getset_mark_ctime(obj);
-	else if ((mask & GETSET_CHOWN) != 0)
-		rc = getset_chown(obj, stx, mask, attrs);
-	else
-		rc = getset_set_and_flush(obj, stx, mask, attrs);
-	return getset_handle_status(rc);
+		return getset_mark_ctime(obj);
+	if ((mask & GETSET_CHOWN) != 0)
+		return getset_chown(obj, stx, mask, attrs);
+	return getset_set_and_flush(obj, stx, mask, attrs);
 }
 
 /* Changes of a file wait for the MDS, for capabilities and for the end of its
  * writes.  So only some workers may wait for one file, as with GETATTR. */
-static fsal_status_t getset_set_unless_stuck(struct casync_object *obj,
-					     const struct ceph_statx *stx,
-					     int mask,
-					     const struct fsal_attrlist *attrs)
+static fsal_status_t getset_set_announced(struct casync_object *obj,
+					  const struct ceph_statx *stx,
+					  int mask,
+					  const struct fsal_attrlist *attrs)
 {
-	fsal_status_t status;
+	struct casync_call change;
+	int rc = casync_call_take(&change, obj,
+				  CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
 
-	if (!casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
-				       casync_waiter_limit_workers()))
-		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
-	casync_read_cache_begin_change(obj);
-	status = getset_set_stable(obj, stx, mask, attrs);
-	casync_read_cache_end_change(obj);
-	casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
-	return status;
+	if (rc == 0) {
+		rc = getset_set_stable(obj, stx, mask, attrs);
+		casync_call_drop(&change);
+	}
+	return getset_handle_status(rc);
 }
 
 /* A size change is a write: it takes the share reservation, and keeps the fd
@@ -342,7 +335,7 @@ static fsal_status_t getset_set_with_size(struct casync_object *obj,
 	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = getset_set_unless_stuck(obj, stx, mask, attrs);
+	status = getset_set_announced(obj, stx, mask, attrs);
 	casync_give_back(&fd);
 	return status;
 }
@@ -353,7 +346,9 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	attrmask_t wanted = attrib_set->valid_mask;
+	struct casync_call call;
 	struct ceph_statx stx;
+	fsal_status_t status;
 	int mask;
 
 	if (wanted & ~casync_settable_attributes) {
@@ -367,14 +362,19 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	if (mask == 0 && !FSAL_TEST_MASK(wanted, ATTR_ACL | ATTR4_SEC_LABEL))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
-	casync_lease_let_go(obj);
-	if (!(mask & CEPH_SETATTR_SIZE))
-		return getset_set_unless_stuck(obj, &stx, mask, attrib_set);
-
-	if (obj_hdl->type != REGULAR_FILE)
+	if ((mask & CEPH_SETATTR_SIZE) && obj_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 
-	return getset_set_with_size(obj, bypass, state, &stx, mask, attrib_set);
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	casync_lease_let_go(obj);
+	if (mask & CEPH_SETATTR_SIZE)
+		status = getset_set_with_size(obj, bypass, state, &stx, mask,
+					      attrib_set);
+	else
+		status = getset_set_announced(obj, &stx, mask, attrib_set);
+	return casync_call_end(&call, status);
 }
 
 fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,

@@ -7,6 +7,7 @@
 #include "fsal.h"
 
 #include "borrow.h"
+#include "call.h"
 #include "errors.h"
 #include "export.h"
 #include "fd.h"
@@ -151,16 +152,16 @@ static void leases_give_back_locked(struct casync_lease *lease)
  * done it. */
 void casync_lease_give_back(struct casync_lease *lease)
 {
-	struct casync_guard *guard;
+	struct casync_mount *mount;
 
 	if (lease->recall.exp == NULL) /* never granted */
 		return;
-	guard = casync_mount_guard(lease->recall.exp->mount);
-	if (casync_guard_enter_to_release(guard)) {
+	mount = lease->recall.exp->mount;
+	if (casync_call_begin_release(mount)) {
 		pthread_mutex_lock(&leases_lock);
 		leases_give_back_locked(lease);
 		pthread_mutex_unlock(&leases_lock);
-		casync_guard_leave(guard);
+		casync_call_end_release(mount);
 	}
 	/* libcephfs no longer recalls it. */
 	casync_recall_forget(&lease->recall);
@@ -224,16 +225,25 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_lease *lease =
 		&container_of(state, struct casync_state, state)->lease;
+	struct casync_call call;
+	fsal_status_t status;
 
 	(void)owner;
+	/* To give a delegation back needs no client. */
 	if (deleg == FSAL_DELEG_NONE) {
 		casync_lease_give_back(lease);
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	}
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
 	if (!obj->exp->delegations || lease->fh != NULL)
-		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
-	return deleg == FSAL_DELEG_RD ? leases_grant_read(lease, obj)
-				      : leases_grant_write(lease, obj, state);
+		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	else
+		status = deleg == FSAL_DELEG_RD
+				 ? leases_grant_read(lease, obj)
+				 : leases_grant_write(lease, obj, state);
+	return casync_call_end(&call, status);
 }
 
 bool casync_lease_keeps_fh(struct casync_fd *fd)

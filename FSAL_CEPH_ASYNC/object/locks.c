@@ -16,14 +16,15 @@
 #include "fsal.h"
 
 #include "borrow.h"
-#include "callers.h"
+#include "call.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "errors.h"
 #include "export.h"
+#include "locks.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "revive.h"
+#include "session.h"
 
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
 #define LOCK_RACES_MAX 4
@@ -180,10 +181,10 @@ static int locks_take_again(struct casync_object *obj,
 			    const struct casync_lock_record *record,
 			    bool unlock)
 {
-	int rc = casync_revive_inode(obj);
+	int rc = casync_call_use(obj);
 
 	if (rc == 0)
-		rc = casync_revive_fd(obj, record->fd);
+		rc = casync_borrow_renew_fd(obj, record->fd);
 	if (rc == 0 && casync_fd_fh(record->fd) == NULL)
 		rc = -ESTALE;
 	if (rc == 0)
@@ -207,10 +208,10 @@ int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
 {
 	int rc;
 
-	casync_callers_enter_anyway(mount);
+	casync_call_take_mount_slot(mount);
 	rc = casync_lock_records_take(mount, locks_take_again, lost, taken,
 				      gone);
-	casync_callers_leave(mount);
+	casync_call_drop_mount_slot(mount);
 	return rc;
 }
 
@@ -282,13 +283,12 @@ static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
 	return type == FSAL_LOCK_R ? FSAL_O_READ : FSAL_O_WRITE;
 }
 
-fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
-			      struct state_t *state, void *owner,
-			      fsal_lock_op_t lock_op,
-			      fsal_lock_param_t *request_lock,
-			      fsal_lock_param_t *conflicting_lock)
+static fsal_status_t locks_in_call(struct casync_object *obj,
+				   struct state_t *state, void *owner,
+				   fsal_lock_op_t lock_op,
+				   const fsal_lock_param_t *request_lock,
+				   fsal_lock_param_t *conflicting_lock)
 {
-	struct casync_object *obj = casync_object_of(obj_hdl);
 	bool test = lock_op == FSAL_OP_LOCKT;
 	uint64_t begin_ns = locks_begin_ns();
 	struct casync_borrowed fd;
@@ -329,4 +329,62 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	}
 	return casync_status(rc);
+}
+
+/*
+ * An UNLOCK must not fail for the loss of the session.  Ganesha has forgotten
+ * the lock, and would repeat the call without a pause.  The lost client's lock
+ * is gone, and the next client does not take it: its record is dropped.
+ */
+static bool locks_unlock_is_done(struct casync_object *obj,
+				 fsal_status_t status)
+{
+	struct casync_mount *mount = casync_object_mount(obj);
+
+	if (casync_session_state(casync_mount_session(mount)) ==
+	    CASYNC_SESSION_LOST)
+		return true;
+	/* EBUSY: Ganesha is short of descriptors. */
+	return status.major == ERR_FSAL_DELAY && status.minor != EBUSY;
+}
+
+/* Ganesha takes a delay for a conflict; "grace" makes the client ask again. */
+static fsal_status_t locks_answer(struct casync_object *obj,
+				  struct state_t *state, void *owner,
+				  fsal_lock_op_t lock_op,
+				  const fsal_lock_param_t *lock,
+				  fsal_status_t status)
+{
+	if (!FSAL_IS_ERROR(status))
+		return status;
+	if (lock_op == FSAL_OP_UNLOCK) {
+		if (!locks_unlock_is_done(obj, status))
+			return status;
+		casync_lock_records_unlocked(obj, state, owner, lock);
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	}
+	if (status.major == ERR_FSAL_DELAY && status.minor != EAGAIN)
+		return fsalstat(ERR_FSAL_IN_GRACE, status.minor);
+	return status;
+}
+
+fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
+			      struct state_t *state, void *owner,
+			      fsal_lock_op_t lock_op,
+			      fsal_lock_param_t *request_lock,
+			      fsal_lock_param_t *conflicting_lock)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	uint32_t slot = lock_op == FSAL_OP_UNLOCK
+				? CASYNC_CALL_MOUNT_SLOT_ALWAYS
+				: CASYNC_CALL_MOUNT_SLOT;
+	struct casync_call call;
+	fsal_status_t status;
+
+	status = casync_call_begin(&call, obj_hdl, slot | CASYNC_CALL_CLIENT);
+	if (!FSAL_IS_ERROR(status))
+		status = casync_call_end(
+			&call, locks_in_call(obj, state, owner, lock_op,
+					     request_lock, conflicting_lock));
+	return locks_answer(obj, state, owner, lock_op, request_lock, status);
 }

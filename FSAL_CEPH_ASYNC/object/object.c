@@ -9,6 +9,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "attributes.h"
+#include "call.h"
 #include "export.h"
 #include "leases.h"
 #include "module.h"
@@ -114,8 +115,7 @@ static void object_put_inode(struct casync_object *obj, bool in_guard)
 void casync_object_release(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_guard *guard =
-		casync_mount_guard(casync_object_mount(obj));
+	struct casync_mount *mount = casync_object_mount(obj);
 	bool in_guard;
 
 	if (casync_fd_abandoned(obj->exp, &obj->read_fd) ||
@@ -133,10 +133,10 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	casync_gate_destroy(&obj->gate);
 	casync_leases_destroy(&obj->leases);
 	fsal_obj_handle_fini(obj_hdl, false);
-	in_guard = casync_guard_enter_to_release(guard);
+	in_guard = casync_call_begin_release(mount);
 	object_put_inode(obj, in_guard);
 	if (in_guard)
-		casync_guard_leave(guard);
+		casync_call_end_release(mount);
 	casync_read_cache_free(obj->cached);
 	gsh_free(obj);
 }

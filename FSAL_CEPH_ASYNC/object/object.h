@@ -31,7 +31,7 @@ struct casync_object {
 	struct fsal_obj_handle handle; /**< Ganesha's part. */
 	struct casync_export *exp;     /**< Outlives the object. */
 	/** One reference for all its objects.  It changes only in
-	 * casync_revive_inode(). */
+	 * casync_inode_renew(). */
 	struct Inode *inode;
 	uint32_t generation;	       /**< Of the inode's client; atomic. */
 	struct casync_fileid id;       /**< Wire identity. */
@@ -141,21 +141,6 @@ void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 /** Fill in attributes as an export shows them. */
 void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
 		      struct fsal_attrlist *attrs);
-
-/**
- * Find an inode by its number.  May ask the MDS.
- *
- * The caller is in the guard of the export's mount.
- *
- * @param[in]  mask   CEPH_STATX_*, wanted in @p stx.
- * @param[out] inode  A reference for the caller.
- *
- * @return 0.  -ESTALE: there is no such inode (any more).  Another negative
- *         errno.
- */
-int casync_inode_of_id(const struct casync_export *exp,
-		       const struct casync_fileid *id, unsigned int mask,
-		       struct Inode **inode, struct ceph_statx *stx);
 
 /** obj_ops.release: close what is open, drop the Inode, free. */
 void casync_object_release(struct fsal_obj_handle *obj_hdl);

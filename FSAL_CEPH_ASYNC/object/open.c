@@ -16,6 +16,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "attributes.h"
+#include "call.h"
 #include "create.h"
 #include "errors.h"
 #include "export.h"
@@ -304,6 +305,7 @@ casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 	     struct fsal_attrlist *parent_pre,
 	     struct fsal_attrlist *parent_post)
 {
+	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct open_request req = {
 		.state = state,
 		.openflags = openflags,
@@ -312,6 +314,7 @@ casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 		.verifier = verifier,
 		.attrs_out = attrs_out,
 	};
+	struct casync_call call;
 	fsal_status_t status;
 	bool created;
 
@@ -323,20 +326,33 @@ casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 		set_common_verifier(attrs_in, verifier, false);
 
 	if (name == NULL) {
-		status = open_object(casync_object_of(obj_hdl), &req);
+		status =
+			casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+		if (FSAL_IS_ERROR(status))
+			return status;
+		status = open_object(obj, &req);
 		*caller_perm_check = !FSAL_IS_ERROR(status);
-		return status;
+		return casync_call_end(&call, status);
 	}
-
-	status = open_name(casync_object_of(obj_hdl), name, &req, new_obj,
-			   &created);
-	/* Who creates a file may open it, whatever its mode. */
+	status = casync_call_begin_entry(&call, obj_hdl, name,
+					 CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	status = open_name(obj, name, &req, new_obj, &created);
+	/* The client that creates a file may open it, whatever its mode. */
 	*caller_perm_check = !created;
-	return status;
+	return casync_call_end(&call, status);
 }
 
 fsal_status_t casync_reopen2(struct fsal_obj_handle *obj_hdl,
 			     struct state_t *state, fsal_openflags_t openflags)
 {
-	return open_fd(casync_object_of(obj_hdl), state, openflags);
+	struct casync_call call;
+	fsal_status_t status;
+
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	return casync_call_end(
+		&call, open_fd(casync_object_of(obj_hdl), state, openflags));
 }

@@ -18,6 +18,7 @@
 
 #include "fsal.h"
 #include "attributes.h"
+#include "call.h"
 #include "errors.h"
 #include "export.h"
 #include "dir_cache.h"
@@ -216,13 +217,18 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 		.cb = cb,
 		.dir_state = dir_state,
 	};
+	struct casync_call call;
+	fsal_status_t status;
 	int rc;
 
 	*eof = false;
 
+	status = casync_call_begin(&call, dir_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
 	rc = readdir_open_dir(&walk, whence == NULL ? 0 : *whence);
 	if (rc < 0)
-		return casync_status(rc);
+		return casync_call_end(&call, casync_status(rc));
 
 	rc = readdir_walk_dir(&walk, eof);
 	readdir_close_dir(&walk, rc >= 0 && !*eof);
@@ -238,5 +244,5 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 		rc = 0;
 	}
 
-	return casync_status(rc);
+	return casync_call_end(&call, casync_status(rc));
 }

@@ -9,10 +9,10 @@
 #include "fsal.h"
 
 #include "borrow.h"
+#include "call.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
-#include "read_cache.h"
 #include "obj_ops.h"
 
 /* Objects that one call of libcephfs punches, and the smallest object size. */
@@ -50,6 +50,28 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	return rc;
 }
 
+static fsal_status_t space_deallocate(struct casync_object *obj,
+				      struct state_t *state, uint64_t offset,
+				      uint64_t length)
+{
+	struct casync_borrowed fd;
+	struct casync_call change;
+	fsal_status_t status;
+	int rc;
+
+	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	rc = casync_call_take(&change, obj,
+			      CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
+	if (rc == 0) {
+		rc = space_punch(obj, casync_borrowed_fh(&fd), offset, length);
+		casync_call_drop(&change);
+	}
+	casync_give_back(&fd);
+	return casync_status(rc);
+}
+
 /*
  * DEALLOCATE punches a hole.  ALLOCATE is refused: CephFS reserves no space,
  * and libcephfs refuses it too (EOPNOTSUPP).  No line is logged, because
@@ -60,7 +82,7 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 			       uint64_t length, bool allocate)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_borrowed fd;
+	struct casync_call call;
 	fsal_status_t status;
 
 	if (allocate)
@@ -68,22 +90,12 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 	if (offset > INT64_MAX || length > INT64_MAX - offset)
 		return fsalstat(ERR_FSAL_FBIG, EFBIG);
 
-	casync_lease_let_go(obj);
-	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, false);
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	if (casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
-				      casync_waiter_limit_workers())) {
-		casync_read_cache_begin_change(obj);
-		status = casync_status(space_punch(obj, casync_borrowed_fh(&fd),
-						   offset, length));
-		casync_read_cache_end_change(obj);
-		casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
-	} else {
-		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
-	}
-	casync_give_back(&fd);
-	return status;
+	casync_lease_let_go(obj);
+	return casync_call_end(&call,
+			       space_deallocate(obj, state, offset, length));
 }
 
 /*
@@ -97,17 +109,23 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	uint64_t offset = info->io_content.hole.di_offset;
 	bool hole = info->io_content.what == NFS4_CONTENT_HOLE;
+	struct casync_call call;
 	struct ceph_statx stx;
+	fsal_status_t status;
 	int rc;
 
 	(void)state;
 	if (!hole && info->io_content.what != NFS4_CONTENT_DATA)
 		return fsalstat(ERR_FSAL_UNION_NOTSUPP, 0);
 
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
 	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
-	if (rc < 0)
-		return casync_status(rc);
+	status = casync_call_end(&call, casync_status(rc));
+	if (FSAL_IS_ERROR(status))
+		return status;
 	if (offset >= stx.stx_size)
 		return fsalstat(ERR_FSAL_NXIO, ENXIO);
 

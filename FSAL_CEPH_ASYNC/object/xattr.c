@@ -12,11 +12,11 @@
 #include "fsal.h"
 #include "gsh_rpc.h"
 
+#include "call.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "read_cache.h"
 
 #define PREFIX "user."
 
@@ -55,31 +55,57 @@ static int xattr_local_name(const xattrkey4 *key, char *name)
 	return 0;
 }
 
+/* A request on one attribute. */
+struct xattr_call {
+	struct casync_call call;
+	char name[XATTR_NAME_MAX + 1]; /* libcephfs' */
+	UserPerm *perms;
+};
+
+static fsal_status_t xattr_call_begin(struct xattr_call *c,
+				      struct fsal_obj_handle *obj_hdl,
+				      const xattrkey4 *key, uint32_t needs)
+{
+	int rc = xattr_local_name(key, c->name);
+	fsal_status_t status;
+
+	if (rc < 0)
+		return casync_status(rc);
+	status = casync_call_begin(&c->call, obj_hdl, needs);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	c->perms = casync_userperm(&op_ctx->creds);
+	if (c->perms == NULL)
+		return casync_call_end(&c->call, casync_status(-ENOMEM));
+	return status;
+}
+
+static fsal_status_t xattr_call_end(struct xattr_call *c, int rc)
+{
+	ceph_userperm_destroy(c->perms);
+	return casync_call_end(&c->call, xattr_status(rc));
+}
+
 fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 			       xattrkey4 *xa_name, xattrvalue4 *xa_value)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	char name[XATTR_NAME_MAX + 1];
-	UserPerm *perms;
-	int rc = xattr_local_name(xa_name, name);
+	struct xattr_call c;
+	fsal_status_t status;
+	int rc;
 
-	if (rc < 0)
-		return casync_status(rc);
-	perms = casync_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_status(-ENOMEM);
-
+	status = xattr_call_begin(&c, obj_hdl, xa_name, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
 	/* A length of 0 asks for the size. */
-	rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, name,
+	rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, c.name,
 			      xa_value->utf8string_val,
-			      xa_value->utf8string_len, perms);
-	ceph_userperm_destroy(perms);
+			      xa_value->utf8string_len, c.perms);
 	if (rc > VALUE_BYTES_MAX)
 		rc = -E2BIG;
-	if (rc < 0)
-		return xattr_status(rc);
-	xa_value->utf8string_len = (unsigned int)rc;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	if (rc >= 0)
+		xa_value->utf8string_len = (unsigned int)rc;
+	return xattr_call_end(&c, rc);
 }
 
 fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
@@ -87,51 +113,43 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 			       xattrvalue4 *xa_value)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	char name[XATTR_NAME_MAX + 1];
-	UserPerm *perms;
+	struct xattr_call c;
+	fsal_status_t status;
 	int flags = 0;
-	int rc = xattr_local_name(xa_name, name);
+	int rc;
 
-	if (rc < 0)
-		return casync_status(rc);
 	if (option == SETXATTR4_CREATE)
 		flags = XATTR_CREATE;
 	else if (option == SETXATTR4_REPLACE)
 		flags = XATTR_REPLACE;
 
-	perms = casync_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_status(-ENOMEM);
-	casync_read_cache_begin_change(obj);
+	status = xattr_call_begin(&c, obj_hdl, xa_name,
+				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_CHANGE);
+	if (FSAL_IS_ERROR(status))
+		return status;
 	/* libcephfs takes "no value" for "remove". */
 	rc = ceph_ll_setxattr(
-		casync_object_ceph(obj), obj->inode, name,
+		casync_object_ceph(obj), obj->inode, c.name,
 		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
-		xa_value->utf8string_len, flags, perms);
-	casync_read_cache_end_change(obj);
-	ceph_userperm_destroy(perms);
-	return xattr_status(rc);
+		xa_value->utf8string_len, flags, c.perms);
+	return xattr_call_end(&c, rc);
 }
 
 fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 				  xattrkey4 *xa_name)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	char name[XATTR_NAME_MAX + 1];
-	UserPerm *perms;
-	int rc = xattr_local_name(xa_name, name);
+	struct xattr_call c;
+	fsal_status_t status;
+	int rc;
 
-	if (rc < 0)
-		return casync_status(rc);
-	perms = casync_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_status(-ENOMEM);
-	casync_read_cache_begin_change(obj);
-	rc = ceph_ll_removexattr(casync_object_ceph(obj), obj->inode, name,
-				 perms);
-	casync_read_cache_end_change(obj);
-	ceph_userperm_destroy(perms);
-	return xattr_status(rc);
+	status = xattr_call_begin(&c, obj_hdl, xa_name,
+				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_CHANGE);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	rc = ceph_ll_removexattr(casync_object_ceph(obj), obj->inode, c.name,
+				 c.perms);
+	return xattr_call_end(&c, rc);
 }
 
 /*
@@ -174,13 +192,18 @@ fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
 				bool_t *lr_eof, xattrlist4 *lr_names)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	struct casync_call call;
 	fsal_status_t status;
+	UserPerm *perms;
 	char *names;
 	int length;
 
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
-		return casync_status(-ENOMEM);
+		return casync_call_end(&call, casync_status(-ENOMEM));
 	length = xattr_list_names(obj, perms, &names);
 	ceph_userperm_destroy(perms);
 
@@ -191,5 +214,5 @@ fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
 					       la_maxcount, la_cookie, lr_eof,
 					       lr_names);
 	gsh_free(names);
-	return status;
+	return casync_call_end(&call, status);
 }

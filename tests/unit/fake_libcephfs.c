@@ -458,15 +458,6 @@ int ceph_ll_lookup_root(struct ceph_mount_info *cmount, struct Inode **root)
 	return 0;
 }
 
-UserPerm *ceph_userperm_new(uid_t uid, gid_t gid, int ngids, gid_t *gidlist)
-{
-	(void)uid;
-	(void)gid;
-	(void)ngids;
-	(void)gidlist;
-	return (UserPerm *)&fake;
-}
-
 UserPerm *ceph_mount_perms(struct ceph_mount_info *cmount)
 {
 	(void)cmount;

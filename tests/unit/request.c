@@ -17,7 +17,6 @@
 #include "pool.h"
 #include "read_cache.h"
 #include "request.h"
-#include "revive.h"
 #include "stub_mount.h"
 #include "submit.h"
 #include "watchdog.h"
@@ -164,7 +163,6 @@ void free_io(struct io *io)
 
 void start_read(struct io *io)
 {
-	assert_int_equal(casync_revive_begin(rig.obj), 0);
 	casync_read2(&rig.obj->handle, false, done, &io->arg, io);
 }
 
@@ -180,7 +178,6 @@ void start_write(struct io *io, bool stable)
 	for (i = 0; i < io->arg.io_request && i < sizeof(io->buffer); i++)
 		io->buffer[i] = written_byte(i);
 	io->arg.fsal_stable = stable;
-	assert_int_equal(casync_revive_begin(rig.obj), 0);
 	casync_write2(&rig.obj->handle, false, done, &io->arg, io);
 }
 

@@ -103,7 +103,21 @@ const char *msg_fsal_err(fsal_errors_t fsal_err)
 
 fsal_errors_t posix2fsal_error(int posix_errorcode)
 {
-	return posix_errorcode == EIO ? ERR_FSAL_IO : ERR_FSAL_SERVERFAULT;
+	switch (posix_errorcode) {
+	case EIO:
+		return ERR_FSAL_IO;
+	case EAGAIN:
+	case EBUSY:
+		return ERR_FSAL_DELAY;
+	case EACCES:
+		return ERR_FSAL_ACCESS;
+	case EPERM:
+		return ERR_FSAL_PERM;
+	case ENOMEM:
+		return ERR_FSAL_NOMEM;
+	default:
+		return ERR_FSAL_SERVERFAULT;
+	}
 }
 
 void fsal2posix_openflags(fsal_openflags_t fsal_flags, int *p_posix_flags)
@@ -171,6 +185,8 @@ void update_share_counters(struct fsal_share *share,
 static struct fsal_fd *choose_fd(struct fsal_fd *global, struct fsal_fd *temp,
 				 struct state_t *state)
 {
+	if (stub.io_fd != NULL)
+		return stub.io_fd;
 	if (state != NULL)
 		return &casync_state_fd(state)->fsal_fd;
 	temp->close_on_complete = stub.global_fd_busy;
@@ -192,10 +208,11 @@ fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 	struct casync_fd *fd;
 	int rc = 0;
 
-	(void)open_for_locks;
 	(void)reusing_open_state_fd;
-	(void)bypass;
 	*out_fd = NULL;
+	stub.openflags = openflags;
+	stub.for_locks = open_for_locks;
+	stub.bypass = bypass;
 	if (FSAL_IS_ERROR(stub.start_status))
 		return stub.start_status;
 

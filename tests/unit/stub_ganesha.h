@@ -13,12 +13,18 @@
 
 struct stub {
 	/* Set up by the test. */
-	bool global_fd_busy; /**< I/O without state gets a temporary fd. */
+	struct fsal_fd *io_fd; /**< fsal_start_io() gives this one, if set. */
+	bool global_fd_busy;   /**< I/O without state gets a temporary fd. */
 	fsal_status_t start_status;    /**< fsal_start_io()'s. */
 	fsal_status_t complete_status; /**< fsal_complete_io()'s. */
 	void (*on_complete_io)(void);  /**< Runs in fsal_complete_io(). */
 	void (*on_release)(void);      /**< In release_op_context(): the export
 				       may go. */
+
+	/* The last fsal_start_io(). */
+	fsal_openflags_t openflags;
+	bool for_locks;
+	bool bypass;
 
 	/* Counted. */
 	int ios_started;

@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
+#include "borrow.h"
 #include "fd.h"
 #include "request.h"
-#include "revive.h"
 #include "stub_mount.h"
 
 /* --- of Ganesha's and leases.c's, what fd.c calls */
@@ -254,7 +254,7 @@ static void reopening_of_a_lost_fd_closes_nothing(void **state)
 	casync_guard_renew(&stub_mount.guard);
 	open_for(FSAL_O_RDWR);
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
-	assert_false(casync_revive_fd_is_lost(rig.obj, fd));
+	assert_false(casync_borrow_fd_is_lost(rig.obj, fd));
 	(void)ceph_ll_close(NULL, lost);
 	close_it();
 }

@@ -12,7 +12,6 @@
 
 #include <cmocka.h>
 
-#include "borrow.h"
 #include "fsal.h"
 #include "fsal_up.h"
 #include "nfs_core.h"
@@ -21,6 +20,7 @@
 #include "fake_libcephfs.h"
 #include "fd.h"
 #include "leases.h"
+#include "obj_ops.h"
 #include "object.h"
 #include "recalls.h"
 #include "strict.h"
@@ -39,6 +39,7 @@ static struct {
 } delegation;
 
 static struct casync_export exp;
+static struct req_op_context request;
 static struct fsal_up_vector up_ops;
 static struct casync_object *obj;
 static struct casync_state open_state, state;
@@ -72,25 +73,6 @@ uint32_t ceph_get_cap_return_timeout(struct ceph_mount_info *cmount)
 	return 60;
 }
 
-fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
-			    struct casync_object *of, struct state_t *by,
-			    fsal_openflags_t openflags, bool for_lock,
-			    bool bypass)
-{
-	(void)of;
-	(void)by;
-	(void)openflags;
-	(void)for_lock;
-	(void)bypass;
-	borrowed->fsal_fd = &open_state.fd.fsal_fd;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-void casync_give_back(struct casync_borrowed *borrowed)
-{
-	(void)borrowed;
-}
-
 void up_ready_wait(struct fsal_up_vector *vec)
 {
 	(void)vec;
@@ -116,6 +98,8 @@ static int up(void **unused)
 	memset(&state, 0, sizeof(state));
 	memset(&open_state, 0, sizeof(open_state));
 	open_state.fd.fh = OPEN_FH;
+	/* Of the open that the delegation's state is related to. */
+	stub.io_fd = &open_state.fd.fsal_fd;
 	recalls_told = 0;
 	sem_init(&told, 0, 0);
 	up_ops.delegrecall = delegrecall;
@@ -123,6 +107,8 @@ static int up(void **unused)
 	exp.mount = &stub_mount;
 	exp.export.up_ops = &up_ops;
 	exp.delegations = true;
+	request.fsal_export = &exp.export;
+	op_ctx = &request;
 	casync_recalls_join(&exp);
 	obj = calloc(1, sizeof(*obj));
 	obj->exp = &exp;
@@ -139,6 +125,7 @@ static int down(void **unused)
 	free(obj);
 	casync_recalls_leave(&exp);
 	casync_recalls_stop();
+	op_ctx = NULL;
 	fake_teardown();
 	sem_destroy(&told);
 	return strict_offences() != 0 ||
@@ -291,6 +278,8 @@ static void next_client_grants_one(void **unused)
 	assert_int_equal(sem_wait(&told), 0);
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	casync_guard_renew(&stub_mount.guard);
+	obj->generation = casync_guard_generation(&stub_mount.guard);
+	open_state.fd.generation = obj->generation;
 	grant(FSAL_DELEG_WR);
 	assert_held(true);
 	casync_leases_forget(&stub_mount);

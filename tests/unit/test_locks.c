@@ -17,53 +17,12 @@
 #include "errors.h"
 #include "fsal.h"
 #include "nfs_core.h"
+#include "locks.h"
 #include "obj_ops.h"
-#include "revive.h"
 #include "rig.h"
 #include "stub_mount.h"
 
 static int owner;
-
-/* What the lock asked for an Fh, and how the loan ends. */
-static struct {
-	int borrowed;
-	int given_back;
-	fsal_openflags_t openflags;
-	bool for_lock;
-	bool bypass;
-	fsal_status_t status;
-} loan;
-
-/* From fd.c, which is the integration tests' business. */
-
-fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
-			    struct casync_object *obj, struct state_t *state,
-			    fsal_openflags_t openflags, bool for_lock,
-			    bool bypass)
-{
-	(void)obj;
-	(void)state;
-	if (FSAL_IS_ERROR(loan.status))
-		return loan.status;
-	loan.borrowed++;
-	loan.openflags = openflags;
-	loan.for_lock = for_lock;
-	loan.bypass = bypass;
-	borrowed->fsal_fd = &rig.state.fd.fsal_fd;
-	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-void casync_give_back(struct casync_borrowed *borrowed)
-{
-	(void)borrowed;
-	loan.given_back++;
-}
-
-static int up(void **state)
-{
-	memset(&loan, 0, sizeof(loan));
-	return rig_up(state);
-}
 
 static void others_lock(short type, off_t start, off_t length)
 {
@@ -92,7 +51,7 @@ static fsal_status_t lock_op(fsal_lock_op_t op, fsal_lock_t type,
 
 static void check_loan_ended(void)
 {
-	assert_int_equal(loan.borrowed, loan.given_back);
+	assert_int_equal(stub.ios_started, stub.ios_completed);
 }
 
 /* --- ranges */
@@ -149,7 +108,7 @@ static void check_range(void **state)
 		assert_true(fake.asked_lock.l_len == (off_t)c->length);
 		assert_int_equal(fake.asked_lock.l_whence, SEEK_SET);
 	}
-	assert_int_equal(loan.borrowed, c->good ? 3 : 0);
+	assert_int_equal(stub.ios_started, c->good ? 3 : 0);
 	check_loan_ended();
 }
 
@@ -186,9 +145,9 @@ static void check_type(void **state)
 	assert_int_equal(fake.asked_lock.l_type, c->asked);
 	assert_true(fake.asked_owner == (uintptr_t)&owner);
 	assert_false(fake.asked_to_wait);
-	assert_int_equal(loan.openflags, c->openflags);
-	assert_int_equal(loan.bypass, c->bypass);
-	assert_true(loan.for_lock);
+	assert_int_equal(stub.openflags, c->openflags);
+	assert_int_equal(stub.bypass, c->bypass);
+	assert_true(stub.for_locks);
 	check_loan_ended();
 }
 
@@ -200,7 +159,7 @@ static void waiting_is_refused(void **state)
 	assert_int_equal(lock_op(FSAL_OP_CANCEL, FSAL_LOCK_W, 0, 0, NULL).major,
 			 ERR_FSAL_NOTSUPP);
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
-	assert_int_equal(loan.borrowed, 0);
+	assert_int_equal(stub.ios_started, 0);
 }
 
 /* --- conflicts */
@@ -359,11 +318,11 @@ static void error_of_getlk_passes(void **state)
 static void without_an_fh_nothing_is_locked(void **state)
 {
 	(void)state;
-	loan.status = fsalstat(ERR_FSAL_SHARE_DENIED, 0);
+	stub.start_status = fsalstat(ERR_FSAL_SHARE_DENIED, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL).major,
 			 ERR_FSAL_SHARE_DENIED);
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
-	assert_int_equal(loan.given_back, 0);
+	assert_int_equal(stub.ios_completed, 0);
 }
 
 /* --- through the next client */
@@ -407,7 +366,7 @@ static int take_again(uint64_t taken, uint64_t gone)
 	assert_int_equal(was_taken, taken);
 	assert_int_equal(is_gone, gone);
 	/* It has ended: rig_down() must not close it. */
-	if (casync_revive_fd_is_lost(rig.obj, &rig.state.fd))
+	if (casync_borrow_fd_is_lost(rig.obj, &rig.state.fd))
 		rig.state.fd.fh = NULL;
 	return rc;
 }
@@ -657,7 +616,7 @@ static void request_began_ms_ago(uint64_t ago_ms)
 
 static int up_in_a_cluster(void **state)
 {
-	int rc = up(state);
+	int rc = rig_up(state);
 
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	request_began_ms_ago(CASYNC_GRACE_LEAD_MS);
@@ -798,7 +757,7 @@ static void lead_is_for_a_cluster(void **state)
 	assert_true(time_of(casync_common_grace_lead) < CASYNC_GRACE_LEAD_MS);
 }
 
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, rig_down)
+#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_up, rig_down)
 #define LATE(name) \
 	cmocka_unit_test_setup_teardown(name, up_in_a_cluster, rig_down)
 
@@ -852,7 +811,7 @@ static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(range_cases) +
 			*(next)++ = (struct CMUnitTest){                \
 				.name = (table)[row].name,              \
 				.test_func = (function),                \
-				.setup_func = up,                       \
+				.setup_func = rig_up,                   \
 				.teardown_func = rig_down,              \
 				.initial_state = (void *)&(table)[row], \
 			};                                              \

@@ -26,7 +26,6 @@
 #include "obj_ops.h"
 #include "pool.h"
 #include "rig.h"
-#include "revive.h"
 
 #define AT_ONCE 64U
 #define IOVS 200U
@@ -99,7 +98,6 @@ static void fill(struct request *request, uint64_t offset, size_t length,
 static void read_at(struct request *request, uint64_t offset, size_t length)
 {
 	fill(request, offset, length, 1);
-	(void)casync_revive_begin(rig.obj);
 	casync_read2(&rig.obj->handle, false, done, &request->arg, NULL);
 }
 
@@ -108,7 +106,6 @@ static void write_at(struct request *request, uint64_t offset, size_t length,
 {
 	fill(request, offset, length, pieces);
 	request->arg.fsal_stable = true;
-	(void)casync_revive_begin(rig.obj);
 	casync_write2(&rig.obj->handle, false, done, &request->arg, NULL);
 }
 

@@ -83,9 +83,9 @@ static void objects_of_a_file_share_what_is_cached(void **state)
 	assert_ptr_equal(other->cached, first);
 	assert_ptr_not_equal(objs[2].cached, first);
 	epoch = casync_cache_epoch(&objs[1].cached->file);
-	casync_read_cache_begin_change(other);
+	casync_cache_begin_write(&other->cached->file);
 	assert_true(casync_cache_epoch(&objs[1].cached->file) != epoch);
-	casync_read_cache_end_change(other);
+	casync_cache_end_write(&other->cached->file);
 
 	/* The last one has to free it. */
 	(void)casync_object_table_leave(&table, &objs[1]);

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "await.h"
-#include "callers.h"
+#include "call.h"
 #include "clock.h"
 #include "nfs_core.h"
 #include "read_here.h"
@@ -126,9 +126,9 @@ static void half_of_the_mounts_room_is_enough(void **state)
 	struct io *io;
 
 	(void)state;
-	*inside() =
-		casync_callers_room(nfs_param.core_param.rpc.ioq_thrd_max, 1) /
-		2;
+	*inside() = casync_call_mount_slots(
+			    nfs_param.core_param.rpc.ioq_thrd_max, 1) /
+		    2;
 	blocking = fake_blocking_count(FAKE_READ);
 	calls = fake_call_count();
 	io = large_io(0, LARGE);

@@ -19,7 +19,6 @@
 #include "finish.h"
 #include "obj_ops.h"
 #include "rig.h"
-#include "revive.h"
 #include "watchdog.h"
 
 #define WORKERS 40
@@ -64,7 +63,6 @@ static void *work(void *arg)
 	struct worker *worker = arg;
 
 	op_ctx = &rig.request;
-	(void)casync_revive_begin(rig.obj);
 	if (worker->writes)
 		casync_write2(&rig.obj->handle, false, done, &worker->arg,
 			      worker);

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "errors.h"
+#include "fake_names.h"
 #include "obj_ops.h"
 #include "rig.h"
 
@@ -61,45 +61,13 @@ fsal_status_t fsal_listxattr_helper(const char *buf, size_t listlen,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-void ceph_userperm_destroy(UserPerm *perm)
-{
-	(void)perm;
-}
-
-int ceph_ll_getxattr(struct ceph_mount_info *cmount, struct Inode *in,
-		     const char *name, void *value, size_t size,
-		     const UserPerm *perms)
-{
-	(void)cmount;
-	(void)in;
-	(void)name;
-	(void)value;
-	(void)size;
-	(void)perms;
-	return -ENOSYS;
-}
-
-int ceph_ll_setxattr(struct ceph_mount_info *cmount, struct Inode *in,
-		     const char *name, const void *value, size_t size,
-		     int flags, const UserPerm *perms)
-{
-	(void)value;
-	(void)flags;
-	return ceph_ll_getxattr(cmount, in, name, NULL, size, perms);
-}
-
-int ceph_ll_removexattr(struct ceph_mount_info *cmount, struct Inode *in,
-			const char *name, const UserPerm *perms)
-{
-	return ceph_ll_getxattr(cmount, in, name, NULL, 0, perms);
-}
-
 static int up(void **state)
 {
 	calls = 0;
 	listed_bytes = 12345;
 	grows_bytes = 0;
 	runs_away = false;
+	fake_names_setup();
 	return rig_up(state);
 }
 

@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "nfs_core.h"
+
+#include "call.h"
+#include "complete.h"
+#include "errors.h"
+#include "inode.h"
+#include "keeper.h"
+#include "mount.h"
+#include "object.h"
+#include "workers.h"
+#include "read_cache.h"
+
+/* Ganesha's workers that may wait for the monitors, for each export. */
+#define STATFS_SLOTS 8
+
+/* Optional calls may use half of a mount's slots. */
+#define OPTIONAL_DIVISOR 2
+
+/* A mount's limit has one lane, with the completer's patience of 0.1 s: a
+ * worker that waits for a slot does nothing else either. */
+#define MOUNT_LANE CASYNC_LANE_COMPLETER
+
+/* Calls of this thread that have a slot of the mount.  They are of one mount,
+ * and have one slot together. */
+static _Thread_local unsigned int mount_slot_users;
+
+/* --- slots of a mount */
+
+uint32_t casync_call_mount_slots(uint32_t workers, uint32_t mounts)
+{
+	uint32_t part = workers / 4 * 3 / mounts;
+	uint32_t least = workers / 8 + 1;
+
+	return part > least ? part : least;
+}
+
+static uint32_t call_mount_slots(void)
+{
+	return casync_call_mount_slots(nfs_param.core_param.rpc.ioq_thrd_max,
+				       casync_mounts());
+}
+
+static bool call_needs_mount_slot(void)
+{
+	return mount_slot_users == 0 && !casync_on_completion_thread();
+}
+
+static bool call_take_mount_slot(struct casync_mount *mount, uint32_t slots)
+{
+	if (call_needs_mount_slot() &&
+	    !casync_waiter_limit_enter(casync_mount_callers(mount), MOUNT_LANE,
+				       slots))
+		return false;
+	mount_slot_users++;
+	return true;
+}
+
+static bool call_try_mount_slot(struct casync_mount *mount)
+{
+	if (call_needs_mount_slot() &&
+	    !casync_waiter_limit_try(casync_mount_callers(mount), MOUNT_LANE,
+				     call_mount_slots() / OPTIONAL_DIVISOR))
+		return false;
+	mount_slot_users++;
+	return true;
+}
+
+void casync_call_take_mount_slot(struct casync_mount *mount)
+{
+	(void)call_take_mount_slot(mount, UINT32_MAX);
+}
+
+void casync_call_drop_mount_slot(struct casync_mount *mount)
+{
+	mount_slot_users--;
+	if (call_needs_mount_slot())
+		casync_waiter_limit_leave(casync_mount_callers(mount),
+					  MOUNT_LANE);
+}
+
+/* --- slots of a file and of an export */
+
+static enum casync_lane call_attr_lane(void)
+{
+	return casync_on_completion_thread() ? CASYNC_LANE_COMPLETER
+					     : CASYNC_LANE_WORKER;
+}
+
+static bool call_take_attr_slot(struct casync_object *obj)
+{
+	enum casync_lane lane = call_attr_lane();
+	uint32_t slots = lane == CASYNC_LANE_COMPLETER
+				 ? CASYNC_COMPLETERS
+				 : casync_waiter_limit_workers();
+
+	return casync_waiter_limit_enter(&obj->getattr, lane, slots);
+}
+
+static bool call_take_change_slot(struct casync_object *obj)
+{
+	return casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
+					 casync_waiter_limit_workers());
+}
+
+static bool call_take_statfs_slot(struct casync_object *obj)
+{
+	return casync_waiter_limit_enter(&obj->exp->statfs, CASYNC_LANE_WORKER,
+					 STATFS_SLOTS);
+}
+
+/* --- the client, and the object's Inode */
+
+static uint32_t call_generation(const struct casync_object *obj)
+{
+	return casync_guard_generation(
+		casync_mount_guard(casync_object_mount(obj)));
+}
+
+/* The look-up asks the MDS, so it takes slots as GETATTR does.  -ETIME is a
+ * delay.  EAGAIN would be a conflict of locks, and EBUSY a lack of
+ * descriptors. */
+static int call_look_up(struct casync_object *obj, uint32_t generation)
+{
+	struct casync_mount *mount = casync_object_mount(obj);
+	int rc = -ETIME;
+
+	if (!call_take_mount_slot(mount, call_mount_slots()))
+		return rc;
+	if (call_take_attr_slot(obj)) {
+		rc = casync_inode_renew(obj, generation);
+		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
+	}
+	casync_call_drop_mount_slot(mount);
+	return rc;
+}
+
+int casync_call_use(struct casync_object *obj)
+{
+	uint32_t generation = call_generation(obj);
+
+	if (__atomic_load_n(&obj->generation, __ATOMIC_ACQUIRE) == generation)
+		return 0;
+	return call_look_up(obj, generation);
+}
+
+static int call_enter_client(struct casync_object *obj)
+{
+	struct casync_guard *guard =
+		casync_mount_guard(casync_object_mount(obj));
+	int rc;
+
+	if (!casync_guard_enter(guard))
+		return -CASYNC_EBLOCKLISTED;
+	rc = casync_call_use(obj);
+	if (rc < 0)
+		casync_guard_leave(guard);
+	return rc;
+}
+
+/* --- all of them */
+
+static int call_take_one(struct casync_object *obj, uint32_t what)
+{
+	struct casync_mount *mount = casync_object_mount(obj);
+
+	switch (what) {
+	case CASYNC_CALL_MOUNT_SLOT:
+		return call_take_mount_slot(mount, call_mount_slots()) ? 0
+								       : -ETIME;
+	case CASYNC_CALL_MOUNT_SLOT_ALWAYS:
+		casync_call_take_mount_slot(mount);
+		return 0;
+	case CASYNC_CALL_CLIENT:
+		return call_enter_client(obj);
+	case CASYNC_CALL_ATTR_SLOT:
+		return call_take_attr_slot(obj) ? 0 : -EAGAIN;
+	case CASYNC_CALL_CHANGE_SLOT:
+		return call_take_change_slot(obj) ? 0 : -EAGAIN;
+	case CASYNC_CALL_STATFS_SLOT:
+		return call_take_statfs_slot(obj) ? 0 : -EAGAIN;
+	default:
+		if (obj->cached != NULL)
+			casync_cache_begin_write(&obj->cached->file);
+		return 0;
+	}
+}
+
+static void call_drop_one(struct casync_object *obj, uint32_t what)
+{
+	struct casync_mount *mount = casync_object_mount(obj);
+
+	switch (what) {
+	case CASYNC_CALL_MOUNT_SLOT:
+	case CASYNC_CALL_MOUNT_SLOT_ALWAYS:
+		casync_call_drop_mount_slot(mount);
+		break;
+	case CASYNC_CALL_CLIENT:
+		casync_guard_leave(casync_mount_guard(mount));
+		break;
+	case CASYNC_CALL_ATTR_SLOT:
+		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
+		break;
+	case CASYNC_CALL_CHANGE_SLOT:
+		casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
+		break;
+	case CASYNC_CALL_STATFS_SLOT:
+		casync_waiter_limit_leave(&obj->exp->statfs,
+					  CASYNC_LANE_WORKER);
+		break;
+	default:
+		if (obj->cached != NULL)
+			casync_cache_end_write(&obj->cached->file);
+		break;
+	}
+}
+
+int casync_call_take(struct casync_call *call, struct casync_object *obj,
+		     uint32_t needs)
+{
+	uint32_t what;
+	int rc;
+
+	*call = (struct casync_call){.obj = obj};
+	for (what = 1; what <= needs; what <<= 1) {
+		if ((needs & what) == 0)
+			continue;
+		rc = call_take_one(obj, what);
+		if (rc < 0) {
+			casync_call_drop(call);
+			return rc;
+		}
+		call->holds |= what;
+	}
+	return 0;
+}
+
+void casync_call_drop(struct casync_call *call)
+{
+	uint32_t what;
+
+	for (what = CASYNC_CALL_CHANGE; what != 0; what >>= 1) {
+		if ((call->holds & what) != 0)
+			call_drop_one(call->obj, what);
+	}
+	call->holds = 0;
+}
+
+void casync_call_announce(struct casync_call *call,
+			  struct fsal_obj_handle *obj_hdl)
+{
+	/* It never fails. */
+	(void)casync_call_take(call, casync_object_of(obj_hdl),
+			       CASYNC_CALL_CHANGE);
+}
+
+bool casync_call_try(struct casync_call *call, struct casync_object *obj,
+		     uint32_t needs, uint32_t attr_slots)
+{
+	*call = (struct casync_call){.obj = obj};
+	if ((needs & CASYNC_CALL_ATTR_SLOT) != 0 &&
+	    !casync_waiter_limit_try(&obj->getattr, call_attr_lane(),
+				     attr_slots))
+		return false;
+	call->holds = needs & CASYNC_CALL_ATTR_SLOT;
+	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 &&
+	    !call_try_mount_slot(casync_object_mount(obj))) {
+		casync_call_drop(call);
+		return false;
+	}
+	call->holds = needs;
+	return true;
+}
+
+/* --- the answer */
+
+static fsal_status_t call_answer(const struct casync_object *obj,
+				 fsal_status_t status)
+{
+	return casync_keeper_answer(
+		casync_object_mount(obj), status,
+		__atomic_load_n(&obj->locks.linked, __ATOMIC_RELAXED));
+}
+
+fsal_status_t casync_call_begin(struct casync_call *call,
+				struct fsal_obj_handle *obj_hdl, uint32_t needs)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+
+	return call_answer(obj,
+			   casync_status(casync_call_take(call, obj, needs)));
+}
+
+/* "." and ".." are names: Ganesha asks for them. */
+int casync_call_check_name(const char *name)
+{
+	/* EACCES is the answer of Linux' server. */
+	return name[0] != '\0' && strchr(name, '/') == NULL ? 0 : -EACCES;
+}
+
+fsal_status_t casync_call_begin_entry(struct casync_call *call,
+				      struct fsal_obj_handle *dir_hdl,
+				      const char *name, uint32_t needs)
+{
+	int rc = casync_call_check_name(name);
+
+	if (rc < 0)
+		return casync_status(rc);
+	return casync_call_begin(call, dir_hdl, needs);
+}
+
+fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
+{
+	/* Before the client may be replaced. */
+	status = call_answer(call->obj, status);
+	casync_call_drop(call);
+	return status;
+}
+
+/* --- without an object */
+
+fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
+{
+	if (!call_take_mount_slot(mount, call_mount_slots()))
+		return casync_status(-ETIME);
+	if (casync_guard_enter(casync_mount_guard(mount)))
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	casync_call_drop_mount_slot(mount);
+	return casync_keeper_answer(mount, casync_status(-CASYNC_EBLOCKLISTED),
+				    false);
+}
+
+fsal_status_t casync_call_end_mount(struct casync_mount *mount,
+				    fsal_status_t status)
+{
+	status = casync_keeper_answer(mount, status, false);
+	casync_guard_leave(casync_mount_guard(mount));
+	casync_call_drop_mount_slot(mount);
+	return status;
+}
+
+bool casync_call_begin_release(struct casync_mount *mount)
+{
+	return casync_guard_enter_to_release(casync_mount_guard(mount));
+}
+
+void casync_call_end_release(struct casync_mount *mount)
+{
+	casync_guard_leave(casync_mount_guard(mount));
+}

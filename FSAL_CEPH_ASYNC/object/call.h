@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file call.h
+ * @brief One request: what it holds from Ganesha's call to its answer.
+ *
+ * Each operation begins with casync_call_begin() and returns what
+ * casync_call_end() makes of its status.  READ and WRITE keep the call in
+ * their op, and end it with the answer.  No other file enters the guard, a
+ * limit of workers or the announcement of a change for a request.
+ *
+ *	what is held		what it is for
+ *	CASYNC_CALL_CLIENT	The libcephfs client stays in place (guard.h), and
+ *				the object's Inode is one of it (inode.h).
+ *	CASYNC_CALL_MOUNT_SLOT	An MDS that does not answer keeps the threads that
+ *				ask it.  The mount's slots bound these threads.
+ *	CASYNC_CALL_ATTR_SLOT	So do a file's capabilities that another client
+ *				does not return.  These are the file's slots for
+ *				threads that ask for attributes.
+ *	CASYNC_CALL_CHANGE_SLOT	The file's slots for threads that change
+ *				attributes, flush, or punch holes.
+ *	CASYNC_CALL_STATFS_SLOT	The export's slots for threads that ask a monitor
+ *				for space.
+ *	CASYNC_CALL_CHANGE	The file's change is announced to the read cache
+ *				(rule C4 of read_cache.h).
+ *
+ * They are taken in this order, and released in the other one.  Nothing waits
+ * for the guard.  A slot is waited for: 1 s without progress for a file's, 0.1
+ * s for a mount's.  Then the client is asked to retry.
+ *
+ * All mounts together may keep three quarters of Ganesha's workers.  Each has an
+ * equal part, and an eighth of the workers at least.  The rest of the workers
+ * goes on: for other file systems, for NFSv4 leases, and for READs and WRITEs.
+ * These take a slot of the mount while their file is looked up or opened.
+ *
+ * A call may begin within another one of the same thread: OPEN sets attributes
+ * so.  The thread has one slot of the mount then.  Completion threads take none.
+ */
+#ifndef CASYNC_CALL_H
+#define CASYNC_CALL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fsal_api.h"
+
+struct casync_mount;
+struct casync_object;
+
+enum {
+	CASYNC_CALL_MOUNT_SLOT = 1 << 0,
+	/** A slot of the mount, although all may be in use.  It is for UNLOCK,
+	 * which Ganesha repeats without a pause if it fails. */
+	CASYNC_CALL_MOUNT_SLOT_ALWAYS = 1 << 1,
+	CASYNC_CALL_CLIENT = 1 << 2,
+	CASYNC_CALL_ATTR_SLOT = 1 << 3,
+	CASYNC_CALL_CHANGE_SLOT = 1 << 4,
+	CASYNC_CALL_STATFS_SLOT = 1 << 5,
+	CASYNC_CALL_CHANGE = 1 << 6,
+	/** What an operation that asks the MDS needs. */
+	CASYNC_CALL_ASKS_MDS = CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_CLIENT,
+};
+
+/** Zero is a call that holds nothing. */
+struct casync_call {
+	struct casync_object *obj;
+	uint32_t holds; /**< CASYNC_CALL_*. */
+};
+
+/**
+ * Begin a request on an object.  It may ask the MDS for the Inode.
+ *
+ * @param[out] call   What casync_call_end() needs.
+ * @param[in]  needs  CASYNC_CALL_*.
+ *
+ * @return Success: casync_call_end() must be called.  Otherwise the answer to
+ *         the client, and nothing is held.
+ */
+fsal_status_t casync_call_begin(struct casync_call *call,
+				struct fsal_obj_handle *obj_hdl,
+				uint32_t needs);
+
+/**
+ * May a client give this as the name of an entry?
+ *
+ * Ganesha checks the names of NFSv4 (RFC 8881, section 14.5), but not those of
+ * NFSv3.  libcephfs and the MDS take a name for a path: "../x" would leave the
+ * export, and "" is the directory itself, for which MDCACHE would wait for a
+ * lock that it holds.
+ *
+ * @return 0 or -EACCES.
+ */
+int casync_call_check_name(const char *name);
+
+/** Begin a request on a name in a directory, after casync_call_check_name(). */
+fsal_status_t casync_call_begin_entry(struct casync_call *call,
+				      struct fsal_obj_handle *dir_hdl,
+				      const char *name, uint32_t needs);
+
+/**
+ * Use another object in a call that holds the client: its Inode becomes one of
+ * the current client.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_call_use(struct casync_object *obj);
+
+/**
+ * Release all that a call holds.  READ and WRITE may do it on another thread:
+ * they hold no slot then.
+ *
+ * @param[in] status  Of the operation; its minor is libcephfs' errno.
+ *
+ * @return The answer to the client: if the session is lost, the client is asked
+ *         to retry (keeper.h).
+ */
+fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status);
+
+/**
+ * Take something for a step of a request, and answer nothing.
+ *
+ * @return 0: casync_call_drop() must be called, by this thread.  -EAGAIN,
+ *         -ETIME: no slot was free in time.  Another negative errno: the client
+ *         is lost, or the file is gone.
+ */
+int casync_call_take(struct casync_call *call, struct casync_object *obj,
+		     uint32_t needs);
+
+/**
+ * Take slots for a step that is optional, without waiting.
+ *
+ * Of the mount's slots only half may be in use then: the others stay for calls
+ * that are needed.
+ *
+ * @param[in] attr_slots  How many of the file's ATTR_SLOTs may be in use.
+ *
+ * @return false: they are not free.
+ */
+bool casync_call_try(struct casync_call *call, struct casync_object *obj,
+		     uint32_t needs, uint32_t attr_slots);
+
+/** Announce the change of another file than the call's (CASYNC_CALL_CHANGE).
+ * casync_call_drop() must be called. */
+void casync_call_announce(struct casync_call *call,
+			  struct fsal_obj_handle *obj_hdl);
+
+/** Release what casync_call_take() or casync_call_try() has taken. */
+void casync_call_drop(struct casync_call *call);
+
+/** Begin a request that has no object yet: a mount's slot and its client. */
+fsal_status_t casync_call_begin_mount(struct casync_mount *mount);
+fsal_status_t casync_call_end_mount(struct casync_mount *mount,
+				    fsal_status_t status);
+
+/** Take a slot of the mount in any case, for the keeper: a refusal would be a
+ * lost lock.  casync_call_drop_mount_slot() must be called. */
+void casync_call_take_mount_slot(struct casync_mount *mount);
+void casync_call_drop_mount_slot(struct casync_mount *mount);
+
+/**
+ * Keep the client in place to release an Inode or to close an Fh.
+ *
+ * @return false: the client is about to end, and what it has open ends with it.
+ *         Otherwise casync_call_end_release() must be called.
+ */
+bool casync_call_begin_release(struct casync_mount *mount);
+void casync_call_end_release(struct casync_mount *mount);
+
+/** How many workers a mount may keep, of so many, if there are so many mounts;
+ * at least 1. */
+uint32_t casync_call_mount_slots(uint32_t workers, uint32_t mounts);
+
+#endif /* CASYNC_CALL_H */

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <sys/stat.h>
+
+#include "fsal.h"
+
+#include "attributes.h"
+#include "inode.h"
+#include "object.h"
+#include "object_table.h"
+
+/* CEPH_SNAPDIR of Ceph's ceph_fs.h, which libcephfs-dev leaves out: the
+ * snapid of a .snap folder. */
+#define SNAPDIR UINT64_MAX
+
+/*
+ * Does the snapshot exist?  The MDS accepts any number newer than the file, and
+ * libcephfs makes a snapshot folder for any inode.  A read of such an inode is
+ * never answered, or ends the process: ceph_assert(in->inline_version > 0).
+ */
+static bool inode_snapshot_exists(struct ceph_mount_info *ceph,
+				  struct Inode *inode, uint64_t snapid,
+				  const struct ceph_statx *stx,
+				  const UserPerm *root)
+{
+	char btime[64];
+
+	if (snapid == SNAPDIR)
+		return S_ISDIR(stx->stx_mode);
+	/* Every inode in a snapshot has the snapshot's creation time. */
+	return ceph_ll_getxattr(ceph, inode, "ceph.snap.btime", btime,
+				sizeof(btime), root) > 0;
+}
+
+/* Reads a folder's .snap until it finds the snapshot; 0: found. */
+static int inode_pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
+			 const struct casync_fileid *id, const UserPerm *root)
+{
+	struct ceph_dir_result *dirp;
+	struct ceph_statx stx;
+	struct Inode *inode;
+	struct dirent de;
+	bool found = false;
+	int rc;
+
+	rc = ceph_ll_opendir(ceph, snapdir, &dirp, root);
+	if (rc < 0)
+		return rc;
+	while (!found) {
+		inode = NULL;
+		rc = ceph_readdirplus_r(ceph, dirp, &de, &stx, CEPH_STATX_INO,
+					0, &inode);
+		if (rc <= 0)
+			break;
+		found = stx.stx_ino == id->ino && stx.stx_dev == id->snapid;
+		ceph_ll_put(ceph, inode);
+	}
+	ceph_ll_releasedir(ceph, dirp);
+	if (found)
+		return 0;
+	return rc < 0 ? rc : -ESTALE;
+}
+
+/*
+ * libcephfs asks the MDS for a folder by the path that led to it.  A folder
+ * that was found by its number has no path.  Then libcephfs leaves out the
+ * snapshot, and the MDS lists the folder, and looks up names in it, in their
+ * present state.  The folder's entry in its own .snap is a path.  libcephfs
+ * keeps it as long as the inode has a reference (Dentry::link).
+ */
+static int inode_find_way(struct ceph_mount_info *ceph,
+			  const struct casync_fileid *id, const UserPerm *root)
+{
+	vinodeno_t vino = {.ino.val = id->ino, .snapid.val = SNAPDIR};
+	struct Inode *snapdir;
+	int rc;
+
+	rc = ceph_ll_lookup_vino(ceph, vino, &snapdir);
+	if (rc < 0)
+		return rc;
+	rc = inode_pass_by(ceph, snapdir, id, root);
+	ceph_ll_put(ceph, snapdir);
+	return rc;
+}
+
+/* Make an inode usable that was found by its number, if it is in a snapshot. */
+static int inode_use_in_snapshot(struct ceph_mount_info *ceph,
+				 struct Inode *inode,
+				 const struct casync_fileid *id,
+				 const struct ceph_statx *stx,
+				 const UserPerm *root)
+{
+	int rc;
+
+	if (id->snapid == CEPH_NOSNAP)
+		return 0;
+	if (!inode_snapshot_exists(ceph, inode, id->snapid, stx, root))
+		return -ESTALE;
+	if (id->snapid == SNAPDIR || !S_ISDIR(stx->stx_mode))
+		return 0;
+	rc = inode_find_way(ceph, id, root);
+	return rc == -ENOENT || rc == -EINVAL ? -ESTALE : rc;
+}
+
+int casync_inode_find(struct ceph_mount_info *ceph,
+		      const struct casync_fileid *id, unsigned int mask,
+		      const UserPerm *root, struct Inode **inode,
+		      struct ceph_statx *stx)
+{
+	vinodeno_t vino = {.ino.val = id->ino, .snapid.val = id->snapid};
+	int rc = ceph_ll_lookup_vino(ceph, vino, inode);
+
+	if (rc < 0) /* no inode has that number (any more) */
+		return rc == -ENOENT || rc == -EINVAL ? -ESTALE : rc;
+	rc = ceph_ll_getattr(ceph, *inode, stx, mask, 0, root);
+	if (rc == 0)
+		rc = inode_use_in_snapshot(ceph, *inode, id, stx, root);
+	if (rc < 0)
+		ceph_ll_put(ceph, *inode);
+	return rc == -ENOENT ? -ESTALE : rc;
+}
+
+int casync_inode_renew(struct casync_object *obj, uint32_t generation)
+{
+	struct ceph_mount_info *ceph = casync_object_ceph(obj);
+	struct casync_object_table *table =
+		casync_mount_object_table(casync_object_mount(obj));
+	uint64_t size_generation = casync_file_size_generation(obj);
+	struct ceph_statx stx;
+	struct Inode *inode;
+	int rc;
+
+	rc = casync_inode_find(ceph, &obj->id,
+			       casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
+			       obj->exp->root_perms, &inode, &stx);
+	if (rc < 0)
+		return rc;
+	if (obj->handle.type == REGULAR_FILE) {
+		if (stx.stx_mask & CEPH_STATX_SIZE)
+			casync_file_size_seen(obj, stx.stx_size,
+					      size_generation);
+		casync_object_mode_seen(obj, &stx);
+	}
+	if (casync_object_table_renew(table, obj, inode, generation))
+		ceph_ll_put(ceph, inode);
+	return 0;
+}

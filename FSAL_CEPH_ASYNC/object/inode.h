@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file inode.h
+ * @brief Finds an Inode by its number: for a handle, and for an object whose
+ * client was lost.
+ *
+ * An object notes the generation of the client that its Inode is of.  After a
+ * change of the client the Inode is looked up when the object is used next.  The
+ * old Inode ended with the old client.
+ */
+#ifndef CASYNC_INODE_H
+#define CASYNC_INODE_H
+
+#include <cephfs/libcephfs.h>
+
+#include "filehandle.h"
+
+struct casync_object;
+
+/**
+ * Find an inode by its number, in a snapshot too.  It may ask the MDS.
+ *
+ * @param[in]  ceph   The caller is in the guard of its mount.
+ * @param[in]  mask   CEPH_STATX_*, wanted in @p stx.
+ * @param[in]  root   Credentials of root.
+ * @param[out] inode  A reference for the caller.
+ *
+ * @return 0.  -ESTALE: there is no such inode (any more), its snapshot does not
+ *         exist, or no path leads to a folder in a snapshot.  Another negative
+ *         errno.
+ */
+int casync_inode_find(struct ceph_mount_info *ceph,
+		      const struct casync_fileid *id, unsigned int mask,
+		      const UserPerm *root, struct Inode **inode,
+		      struct ceph_statx *stx);
+
+/**
+ * Look up an object's Inode in the current client.  It asks the MDS.
+ *
+ * Several threads may do this for one object; the first one wins.
+ *
+ * @param[in] generation  Of the client.  The caller is in the guard.
+ *
+ * @return 0 or a negative errno, as casync_inode_find().
+ */
+int casync_inode_renew(struct casync_object *obj, uint32_t generation);
+
+#endif /* CASYNC_INODE_H */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file locks.h
+ * @brief Byte-range locks over the loss of a client.
+ */
+#ifndef CASYNC_LOCKS_H
+#define CASYNC_LOCKS_H
+
+#include <stdint.h>
+
+#include "lock_records.h"
+
+struct casync_mount;
+
+/** Note what a lost client knows of the files that have locks, on the keeper's
+ * thread. */
+void casync_locks_see(struct casync_mount *mount);
+
+/**
+ * Take all locks of a mount again, through a new client (lock_records.h).
+ *
+ * @param[in]  lost   Called for each fd whose lock somebody else has got, or
+ *                    whose file was changed meanwhile.
+ * @param[out] taken  Number of locks.
+ * @param[out] gone   The same of those that are lost.
+ *
+ * @return 0 or a negative errno: the session is lost again.
+ */
+int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
+			    uint64_t *taken, uint64_t *gone);
+
+#endif /* CASYNC_LOCKS_H */
