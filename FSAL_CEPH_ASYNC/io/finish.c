@@ -67,14 +67,15 @@ static void finish_read(struct casync_op *op)
 		return;
 	}
 	/* Zeros may stand for data (repair.c): nothing of it is kept. */
-	if (op->cuts != casync_file_size_cuts(op->obj))
+	if (op->cuts != casync_file_size_cuts(&op->obj->size))
 		finish_forget_parts(op);
 	if (!finish_all_parts_full(op)) {
 		casync_repair(op);
 		return;
 	}
 	op->amount_bytes = op->length_bytes;
-	if (casync_file_size_hint(op->obj) > op->offset + op->length_bytes)
+	if (casync_file_size_hint(&op->obj->size) >
+	    op->offset + op->length_bytes)
 		casync_op_end_unblocked(op);
 	else
 		casync_repair_end_of_file(op);
@@ -86,7 +87,7 @@ static void finish_write_settle(struct casync_op *op)
 
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;
-		casync_file_size_written(op->obj,
+		casync_file_size_written(&op->obj->size,
 					 op->offset + op->amount_bytes);
 	} else {
 		/* 0 bytes and no error would make the client retry for ever. */

@@ -53,14 +53,14 @@ static void flush_count_flush(struct casync_export *exp, int rc,
 static int flush_sync_inode(struct casync_object *obj)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
-	uint64_t end = casync_file_size_flush_begins(obj);
+	uint64_t end = casync_file_size_flush_begins(&obj->size);
 	int rc = ceph_ll_sync_inode(casync_object_ceph(obj), obj->inode, 0);
 
 	flush_count_flush(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
 	casync_session_heard(casync_object_session(obj), -rc);
 	if (rc == 0) {
-		casync_file_size_flushed(obj, end);
+		casync_file_size_flushed(&obj->size, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,
 				 __ATOMIC_RELEASE);
 	}

@@ -80,7 +80,7 @@ static struct casync_durability op_decide_durability(struct casync_op *op)
 		.stable_wanted = op->arg->fsal_stable,
 		.promote_unstable = casync_tuned(&tuning->promote_unstable),
 		.object_cache = false, /* refused in config.c */
-		.grown = casync_file_size_grown(op->obj,
+		.grown = casync_file_size_grown(&op->obj->size,
 						op->offset + op->length_bytes),
 	};
 

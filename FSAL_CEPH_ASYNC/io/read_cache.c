@@ -92,12 +92,13 @@ static bool read_cache_applies(const struct casync_op *op)
 static int read_cache_getattr(const struct casync_op *op,
 			      struct ceph_statx *stx)
 {
-	uint64_t generation = casync_file_size_generation(op->obj);
+	uint64_t generation = casync_file_size_generation(&op->obj->size);
 	int rc = ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode,
 				 stx, WITNESS, 0, op->exp->root_perms);
 
-	if (rc == 0 && stx->stx_size != casync_file_size_hint(op->obj))
-		casync_file_size_seen(op->obj, stx->stx_size, generation);
+	if (rc == 0 && stx->stx_size != casync_file_size_hint(&op->obj->size))
+		casync_file_size_seen(&op->obj->size, stx->stx_size,
+				      generation);
 	return rc;
 }
 

@@ -40,7 +40,7 @@ static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
 				  length_bytes, to);
 
 	if (rc > 0 && to[rc - 1] == '\0' &&
-	    casync_file_size_cut_lately(op->obj))
+	    casync_file_size_cut_lately(&op->obj->size))
 		rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
 				  (uint64_t)rc, to);
 	return rc;
@@ -85,13 +85,13 @@ static int64_t repair_part(const struct casync_op *op,
  */
 static void repair_check_end_of_file(struct casync_op *op)
 {
-	uint64_t generation = casync_file_size_generation(op->obj);
+	uint64_t generation = casync_file_size_generation(&op->obj->size);
 	struct ceph_statx stx;
 
 	if (ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode, &stx,
 			    CEPH_STATX_SIZE, 0, op->exp->root_perms) != 0)
 		return;
-	casync_file_size_seen(op->obj, stx.stx_size, generation);
+	casync_file_size_seen(&op->obj->size, stx.stx_size, generation);
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 

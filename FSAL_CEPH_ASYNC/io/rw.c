@@ -42,9 +42,9 @@ static bool rw_clamp_to_size(struct casync_op *op)
 	uint64_t size;
 
 	/* Before the hint is read: a cut from here on counts. */
-	op->cuts = casync_file_size_cuts(op->obj);
-	size = casync_file_size_hint(op->obj);
-	if (op->offset >= size || casync_file_size_doubtful(op->obj))
+	op->cuts = casync_file_size_cuts(&op->obj->size);
+	size = casync_file_size_hint(&op->obj->size);
+	if (op->offset >= size || casync_file_size_doubtful(&op->obj->size))
 		return false;
 	if (op->length_bytes > size - op->offset)
 		op->length_bytes = size - op->offset;
@@ -290,7 +290,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 		return status;
 	if (casync_durability_commit_flushes(
 		    casync_tuned(&tuning->stable_write), false,
-		    casync_file_size_pending(obj)))
+		    casync_file_size_pending(&obj->size)))
 		rc = rw_flush(obj);
 	else
 		rw_count(exp, CASYNC_C_COMMIT_FREE);

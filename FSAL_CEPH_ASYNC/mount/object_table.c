@@ -126,7 +126,7 @@ void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
 	for (obj = table->buckets[bucket]; obj != NULL;
 	     obj = obj->next_in_table) {
 		if (obj->id.ino == ino && obj->id.snapid == snapid)
-			casync_file_size_cut(obj);
+			casync_file_size_cut(&obj->size);
 	}
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 }

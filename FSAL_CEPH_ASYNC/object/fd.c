@@ -131,7 +131,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 			  obj->exp->root_perms);
 	casync_call_drop(&slot);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
-		casync_file_size_truncated(obj, 0);
+		casync_file_size_truncated(&obj->size, 0);
 	return rc;
 }
 

@@ -5,7 +5,6 @@
 
 #include "clock.h"
 #include "file_size.h"
-#include "object.h"
 
 /* How long after a truncation more of them are expected. */
 #define CUT_MS 60000
@@ -21,22 +20,22 @@ void casync_file_size_destroy(struct casync_file_size *size)
 	pthread_mutex_destroy(&size->lock);
 }
 
-uint64_t casync_file_size_hint(const struct casync_object *obj)
+uint64_t casync_file_size_hint(const struct casync_file_size *size)
 {
-	return __atomic_load_n(&obj->size.hint, __ATOMIC_RELAXED);
+	return __atomic_load_n(&size->hint, __ATOMIC_RELAXED);
 }
 
-void casync_file_size_set(struct casync_object *obj, uint64_t size_bytes)
+void casync_file_size_set(struct casync_file_size *size, uint64_t size_bytes)
 {
-	__atomic_store_n(&obj->size.hint, size_bytes, __ATOMIC_RELAXED);
+	__atomic_store_n(&size->hint, size_bytes, __ATOMIC_RELAXED);
 }
 
 /* The known end of the file, and the end of what we have written. */
-static uint64_t file_size_known_end_locked(struct casync_object *obj)
+static uint64_t file_size_known_end_locked(const struct casync_file_size *size)
 {
-	uint64_t hint = casync_file_size_hint(obj);
+	uint64_t hint = casync_file_size_hint(size);
 
-	return hint > obj->size.written_end ? hint : obj->size.written_end;
+	return hint > size->written_end ? hint : size->written_end;
 }
 
 static void file_size_lower_locked(struct casync_file_size *size,
@@ -48,17 +47,16 @@ static void file_size_lower_locked(struct casync_file_size *size,
 		size->written_end = size_bytes;
 }
 
-static void file_size_is_now_locked(struct casync_object *obj,
+static void file_size_is_now_locked(struct casync_file_size *size,
 				    uint64_t size_bytes)
 {
-	casync_file_size_set(obj, size_bytes);
-	file_size_lower_locked(&obj->size, size_bytes);
-	__atomic_store_n(&obj->size.hint_stale, false, __ATOMIC_RELAXED);
+	casync_file_size_set(size, size_bytes);
+	file_size_lower_locked(size, size_bytes);
+	__atomic_store_n(&size->hint_stale, false, __ATOMIC_RELAXED);
 }
 
-uint64_t casync_file_size_generation(struct casync_object *obj)
+uint64_t casync_file_size_generation(struct casync_file_size *size)
 {
-	struct casync_file_size *size = &obj->size;
 	uint64_t generation;
 
 	pthread_mutex_lock(&size->lock);
@@ -67,51 +65,44 @@ uint64_t casync_file_size_generation(struct casync_object *obj)
 	return generation;
 }
 
-void casync_file_size_seen(struct casync_object *obj, uint64_t size_bytes,
+void casync_file_size_seen(struct casync_file_size *size, uint64_t size_bytes,
 			   uint64_t generation)
 {
-	struct casync_file_size *size = &obj->size;
-
 	pthread_mutex_lock(&size->lock);
 	if (generation == size->generation) {
 		if (size_bytes < size->flushed)
 			size->truncated = true;
-		if (size_bytes < file_size_known_end_locked(obj))
+		if (size_bytes < file_size_known_end_locked(size))
 			__atomic_store_n(&size->shrunk_ns, casync_now_ns(),
 					 __ATOMIC_RELAXED);
-		file_size_is_now_locked(obj, size_bytes);
+		file_size_is_now_locked(size, size_bytes);
 	}
 	pthread_mutex_unlock(&size->lock);
 }
 
-void casync_file_size_truncated(struct casync_object *obj, uint64_t size_bytes)
+void casync_file_size_truncated(struct casync_file_size *size,
+				uint64_t size_bytes)
 {
-	struct casync_file_size *size = &obj->size;
-
 	pthread_mutex_lock(&size->lock);
 	size->truncated = true;
 	size->generation++;
-	file_size_is_now_locked(obj, size_bytes);
+	file_size_is_now_locked(size, size_bytes);
 	pthread_mutex_unlock(&size->lock);
 }
 
-void casync_file_size_written(struct casync_object *obj, uint64_t end_bytes)
+void casync_file_size_written(struct casync_file_size *size, uint64_t end_bytes)
 {
-	struct casync_file_size *size = &obj->size;
-
 	pthread_mutex_lock(&size->lock);
 	size->generation++;
 	if (size->written_end < end_bytes)
 		size->written_end = end_bytes;
-	if (casync_file_size_hint(obj) < end_bytes)
-		casync_file_size_set(obj, end_bytes);
+	if (casync_file_size_hint(size) < end_bytes)
+		casync_file_size_set(size, end_bytes);
 	pthread_mutex_unlock(&size->lock);
 }
 
-void casync_file_size_cut(struct casync_object *obj)
+void casync_file_size_cut(struct casync_file_size *size)
 {
-	struct casync_file_size *size = &obj->size;
-
 	pthread_mutex_lock(&size->lock);
 	size->generation++;
 	__atomic_store_n(&size->hint_stale, true, __ATOMIC_RELAXED);
@@ -120,9 +111,9 @@ void casync_file_size_cut(struct casync_object *obj)
 	pthread_mutex_unlock(&size->lock);
 }
 
-uint32_t casync_file_size_cuts(const struct casync_object *obj)
+uint32_t casync_file_size_cuts(const struct casync_file_size *size)
 {
-	return __atomic_load_n(&obj->size.cuts, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&size->cuts, __ATOMIC_ACQUIRE);
 }
 
 static bool file_size_lately(const uint64_t *at_ns)
@@ -133,52 +124,48 @@ static bool file_size_lately(const uint64_t *at_ns)
 	       casync_now_ns() - then_ns < CUT_MS * CASYNC_NS_PER_MS;
 }
 
-bool casync_file_size_doubtful(const struct casync_object *obj)
+bool casync_file_size_doubtful(const struct casync_file_size *size)
 {
-	return __atomic_load_n(&obj->size.hint_stale, __ATOMIC_RELAXED) ||
-	       file_size_lately(&obj->size.shrunk_ns);
+	return __atomic_load_n(&size->hint_stale, __ATOMIC_RELAXED) ||
+	       file_size_lately(&size->shrunk_ns);
 }
 
-bool casync_file_size_cut_lately(const struct casync_object *obj)
+bool casync_file_size_cut_lately(const struct casync_file_size *size)
 {
-	return file_size_lately(&obj->size.cut_ns) ||
-	       file_size_lately(&obj->size.shrunk_ns);
+	return file_size_lately(&size->cut_ns) ||
+	       file_size_lately(&size->shrunk_ns);
 }
 
-bool casync_file_size_grown(struct casync_object *obj, uint64_t end_bytes)
+bool casync_file_size_grown(const struct casync_file_size *size,
+			    uint64_t end_bytes)
 {
-	return end_bytes >
-	       __atomic_load_n(&obj->size.flushed, __ATOMIC_ACQUIRE);
+	return end_bytes > __atomic_load_n(&size->flushed, __ATOMIC_ACQUIRE);
 }
 
-bool casync_file_size_pending(struct casync_object *obj)
+bool casync_file_size_pending(struct casync_file_size *size)
 {
-	struct casync_file_size *size = &obj->size;
 	uint64_t end;
 
 	/* It covers also data written before this object was in the cache. */
 	pthread_mutex_lock(&size->lock);
-	end = file_size_known_end_locked(obj);
+	end = file_size_known_end_locked(size);
 	pthread_mutex_unlock(&size->lock);
-	return casync_file_size_grown(obj, end);
+	return casync_file_size_grown(size, end);
 }
 
-uint64_t casync_file_size_flush_begins(struct casync_object *obj)
+uint64_t casync_file_size_flush_begins(struct casync_file_size *size)
 {
-	struct casync_file_size *size = &obj->size;
 	uint64_t end;
 
 	pthread_mutex_lock(&size->lock);
 	size->truncated = false;
-	end = file_size_known_end_locked(obj);
+	end = file_size_known_end_locked(size);
 	pthread_mutex_unlock(&size->lock);
 	return end;
 }
 
-void casync_file_size_flushed(struct casync_object *obj, uint64_t end_bytes)
+void casync_file_size_flushed(struct casync_file_size *size, uint64_t end_bytes)
 {
-	struct casync_file_size *size = &obj->size;
-
 	pthread_mutex_lock(&size->lock);
 	if (!size->truncated && end_bytes > size->flushed)
 		__atomic_store_n(&size->flushed, end_bytes, __ATOMIC_RELEASE);

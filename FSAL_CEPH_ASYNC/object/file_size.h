@@ -25,8 +25,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct casync_object;
-
 struct casync_file_size {
 	pthread_mutex_t lock; /**< A leaf. */
 	uint64_t hint;	      /**< Atomic, relaxed. */
@@ -53,61 +51,64 @@ void casync_file_size_init(struct casync_file_size *size);
 void casync_file_size_destroy(struct casync_file_size *size);
 
 /** The hint. */
-uint64_t casync_file_size_hint(const struct casync_object *obj);
+uint64_t casync_file_size_hint(const struct casync_file_size *size);
 
 /** Set the hint, from the attributes of a new object. */
-void casync_file_size_set(struct casync_object *obj, uint64_t size_bytes);
+void casync_file_size_set(struct casync_file_size *size, uint64_t size_bytes);
 
 /** Call it before a size is asked for. */
-uint64_t casync_file_size_generation(struct casync_object *obj);
+uint64_t casync_file_size_generation(struct casync_file_size *size);
 
 /**
  * A size came from Ceph: remember it, unless a write or truncation has made it
  * old.  If it is smaller than the known size, another client has truncated the
  * file.
  */
-void casync_file_size_seen(struct casync_object *obj, uint64_t size_bytes,
+void casync_file_size_seen(struct casync_file_size *size, uint64_t size_bytes,
 			   uint64_t generation);
 
 /** The size was set: a later write past it grows the file. */
-void casync_file_size_truncated(struct casync_object *obj, uint64_t size_bytes);
+void casync_file_size_truncated(struct casync_file_size *size,
+				uint64_t size_bytes);
 
 /** A write up to @p end_bytes was done: the file is at least that long, and a
  * COMMIT has to cover the write. */
-void casync_file_size_written(struct casync_object *obj, uint64_t end_bytes);
+void casync_file_size_written(struct casync_file_size *size,
+			      uint64_t end_bytes);
 
 /**
  * libcephfs has been told that somebody shortened the file: another client, or
  * we.  The hint is not used until a size comes from Ceph.
  */
-void casync_file_size_cut(struct casync_object *obj);
+void casync_file_size_cut(struct casync_file_size *size);
 
 /** How often the file was cut.  A READ during which this changes may have got
  * zeros for data (repair.c). */
-uint32_t casync_file_size_cuts(const struct casync_object *obj);
+uint32_t casync_file_size_cuts(const struct casync_file_size *size);
 
 /**
  * Must the hint not be used?  The file was cut since it was right, or another
  * client has shortened the file in the last minute, and is likely to do so
  * again.
  */
-bool casync_file_size_doubtful(const struct casync_object *obj);
+bool casync_file_size_doubtful(const struct casync_file_size *size);
 
 /** Was the file cut or shortened by anybody in the last minute? */
-bool casync_file_size_cut_lately(const struct casync_object *obj);
+bool casync_file_size_cut_lately(const struct casync_file_size *size);
 
 /** Is @p end_bytes past the size that the MDS has journaled? */
-bool casync_file_size_grown(struct casync_object *obj, uint64_t end_bytes);
+bool casync_file_size_grown(const struct casync_file_size *size,
+			    uint64_t end_bytes);
 
 /** Has the file grown since its last flush? */
-bool casync_file_size_pending(struct casync_object *obj);
+bool casync_file_size_pending(struct casync_file_size *size);
 
 /**
  * A metadata flush begins.
  *
  * @return The end of the data that it covers.
  */
-uint64_t casync_file_size_flush_begins(struct casync_object *obj);
+uint64_t casync_file_size_flush_begins(struct casync_file_size *size);
 
 /**
  * A metadata flush has succeeded.  It does not cover growth that came
@@ -115,6 +116,7 @@ uint64_t casync_file_size_flush_begins(struct casync_object *obj);
  *
  * @param[in] end_bytes  What casync_file_size_flush_begins() returned.
  */
-void casync_file_size_flushed(struct casync_object *obj, uint64_t end_bytes);
+void casync_file_size_flushed(struct casync_file_size *size,
+			      uint64_t end_bytes);
 
 #endif /* CASYNC_FILE_SIZE_H */

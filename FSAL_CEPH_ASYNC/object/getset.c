@@ -77,7 +77,7 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 static int getset_get(struct casync_object *obj,
 		      struct fsal_attrlist *attrs_out)
 {
-	uint64_t generation = casync_file_size_generation(obj);
+	uint64_t generation = casync_file_size_generation(&obj->size);
 	attrmask_t mask = attrs_out->request_mask;
 	struct ceph_statx stx;
 	int rc;
@@ -90,7 +90,7 @@ static int getset_get(struct casync_object *obj,
 	casync_object_mode_seen(obj, &stx);
 	if (obj->handle.type == REGULAR_FILE &&
 	    (stx.stx_mask & CEPH_STATX_SIZE))
-		casync_file_size_seen(obj, stx.stx_size, generation);
+		casync_file_size_seen(&obj->size, stx.stx_size, generation);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ static int getset_set_statx(struct casync_object *obj,
 	rc = ceph_ll_setattr(casync_object_ceph(obj), obj->inode, &scratch,
 			     mask, perms);
 	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
-		casync_file_size_truncated(obj, stx->stx_size);
+		casync_file_size_truncated(&obj->size, stx->stx_size);
 	}
 	return rc;
 }

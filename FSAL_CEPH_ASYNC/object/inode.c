@@ -128,7 +128,7 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 	struct ceph_mount_info *ceph = casync_object_ceph(obj);
 	struct casync_object_table *table =
 		casync_mount_object_table(casync_object_mount(obj));
-	uint64_t size_generation = casync_file_size_generation(obj);
+	uint64_t size_generation = casync_file_size_generation(&obj->size);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc;
@@ -140,7 +140,7 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 		return rc;
 	if (obj->handle.type == REGULAR_FILE) {
 		if (stx.stx_mask & CEPH_STATX_SIZE)
-			casync_file_size_seen(obj, stx.stx_size,
+			casync_file_size_seen(&obj->size, stx.stx_size,
 					      size_generation);
 		casync_object_mode_seen(obj, &stx);
 	}

@@ -67,7 +67,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	object_init_global_fd(obj, &obj->read_fd);
 	object_init_global_fd(obj, &obj->write_fd);
 	if (obj->handle.type == REGULAR_FILE)
-		casync_file_size_set(obj, stx->stx_size);
+		casync_file_size_set(&obj->size, stx->stx_size);
 	if (obj->handle.type == REGULAR_FILE && object_may_be_unjournaled(stx))
 		casync_flush_born(obj);
 	casync_object_mode_seen(obj, stx);

@@ -142,7 +142,7 @@ static void truncation_empties_the_file(void **state)
 	(void)state;
 	open_for(FSAL_O_WRITE);
 	change_to(FSAL_O_WRITE | FSAL_O_TRUNC);
-	assert_int_equal(casync_file_size_hint(rig.obj), 0);
+	assert_int_equal(casync_file_size_hint(&rig.obj->size), 0);
 	assert_int_equal(fake.open_fhs, 1);
 	close_it();
 }

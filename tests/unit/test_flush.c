@@ -326,69 +326,69 @@ static void wait_returns_result_of_its_flush(void **state)
 static void nothing_is_known_at_first_so_all_has_grown(void **state)
 {
 	(void)state;
-	assert_true(casync_file_size_grown(rig.obj, 1));
+	assert_true(casync_file_size_grown(&rig.obj->size, 1));
 	/* A file that ends at 0 has nothing to journal. */
-	assert_false(casync_file_size_grown(rig.obj, 0));
+	assert_false(casync_file_size_grown(&rig.obj->size, 0));
 }
 
 static void flush_makes_known_size_not_grown(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	assert_false(casync_file_size_grown(rig.obj, 1000));
-	assert_true(casync_file_size_grown(rig.obj, 1001));
+	assert_false(casync_file_size_grown(&rig.obj->size, 1000));
+	assert_true(casync_file_size_grown(&rig.obj->size, 1001));
 }
 
 static void failed_flush_leaves_it_grown(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	next_result(-EIO);
 	assert_int_equal(casync_flush_wait(rig.obj), -EIO);
-	assert_true(casync_file_size_grown(rig.obj, 1000));
+	assert_true(casync_file_size_grown(&rig.obj->size, 1000));
 }
 
 static void growth_during_flush_is_not_covered(void **state)
 {
 	(void)state;
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	request(0);
 	await_begun();
-	casync_file_size_written(rig.obj, 2000);
+	casync_file_size_written(&rig.obj->size, 2000);
 	let_through();
 	check_answered(0, 0);
-	assert_false(casync_file_size_grown(rig.obj, 1000));
-	assert_true(casync_file_size_grown(rig.obj, 2000));
+	assert_false(casync_file_size_grown(&rig.obj->size, 1000));
+	assert_true(casync_file_size_grown(&rig.obj->size, 2000));
 }
 
 static void truncated_file_grows_again_from_there(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	casync_file_size_truncated(rig.obj, 400);
-	assert_false(casync_file_size_grown(rig.obj, 400));
-	assert_true(casync_file_size_grown(rig.obj, 401));
+	casync_file_size_truncated(&rig.obj->size, 400);
+	assert_false(casync_file_size_grown(&rig.obj->size, 400));
+	assert_true(casync_file_size_grown(&rig.obj->size, 401));
 }
 
 static void truncate_upwards_flushes_nothing(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	casync_file_size_truncated(rig.obj, 5000);
-	assert_true(casync_file_size_grown(rig.obj, 1001));
+	casync_file_size_truncated(&rig.obj->size, 5000);
+	assert_true(casync_file_size_grown(&rig.obj->size, 1001));
 }
 
 static void truncate_now(void)
 {
-	casync_file_size_set(rig.obj, 0);
-	casync_file_size_truncated(rig.obj, 0);
+	casync_file_size_set(&rig.obj->size, 0);
+	casync_file_size_truncated(&rig.obj->size, 0);
 }
 
 /*
@@ -401,16 +401,16 @@ static void truncate_during_flush_is_not_forgotten(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	in_flush = truncate_now;
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	assert_true(casync_file_size_grown(rig.obj, 500));
+	assert_true(casync_file_size_grown(&rig.obj->size, 500));
 }
 
 static void foreign_truncate_now(void)
 {
-	casync_file_size_seen(rig.obj, 100,
-			      casync_file_size_generation(rig.obj));
+	casync_file_size_seen(&rig.obj->size, 100,
+			      casync_file_size_generation(&rig.obj->size));
 }
 
 /* The same when it is somebody else's and a getattr shows it. */
@@ -418,40 +418,40 @@ static void foreign_truncate_during_flush_is_not_forgotten(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_set(rig.obj, 1000);
+	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	in_flush = foreign_truncate_now;
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	assert_true(casync_file_size_grown(rig.obj, 500));
+	assert_true(casync_file_size_grown(&rig.obj->size, 500));
 }
 
 static void flush_after_truncate_counts_again(void **state)
 {
 	(void)state;
 	ungate();
-	casync_file_size_truncated(rig.obj, 2000);
+	casync_file_size_truncated(&rig.obj->size, 2000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	assert_false(casync_file_size_grown(rig.obj, 2000));
+	assert_false(casync_file_size_grown(&rig.obj->size, 2000));
 }
 
 static void size_asked_for_before_truncate_is_old(void **state)
 {
-	uint64_t generation = casync_file_size_generation(rig.obj);
+	uint64_t generation = casync_file_size_generation(&rig.obj->size);
 
 	(void)state;
-	casync_file_size_truncated(rig.obj, 5000);
-	casync_file_size_seen(rig.obj, 1000, generation);
-	assert_int_equal(casync_file_size_hint(rig.obj), 5000);
+	casync_file_size_truncated(&rig.obj->size, 5000);
+	casync_file_size_seen(&rig.obj->size, 1000, generation);
+	assert_int_equal(casync_file_size_hint(&rig.obj->size), 5000);
 }
 
 static void write_makes_the_file_as_long_as_it_reaches(void **state)
 {
 	(void)state;
-	casync_file_size_set(rig.obj, 1000);
-	casync_file_size_written(rig.obj, 5000);
-	assert_int_equal(casync_file_size_hint(rig.obj), 5000);
-	casync_file_size_written(rig.obj, 3000);
-	assert_int_equal(casync_file_size_hint(rig.obj), 5000);
+	casync_file_size_set(&rig.obj->size, 1000);
+	casync_file_size_written(&rig.obj->size, 5000);
+	assert_int_equal(casync_file_size_hint(&rig.obj->size), 5000);
+	casync_file_size_written(&rig.obj->size, 3000);
+	assert_int_equal(casync_file_size_hint(&rig.obj->size), 5000);
 }
 
 struct caller {

@@ -165,7 +165,7 @@ static void large_object(void)
 	fake_teardown();
 	fake_setup(16 * PAGE, 16 * PAGE);
 	fake.version = 100;
-	casync_file_size_set(rig.obj, fake.size_bytes);
+	casync_file_size_set(&rig.obj->size, fake.size_bytes);
 	rig.obj->object_span = 16 * PAGE;
 }
 
@@ -423,7 +423,7 @@ static void stream_ends_at_the_end_of_the_file(void **state)
 	(void)state;
 	large_object();
 	fake.size_bytes = 2 * PAGE + 100;
-	casync_file_size_set(rig.obj, fake.size_bytes);
+	casync_file_size_set(&rig.obj->size, fake.size_bytes);
 	assert_true(fetches(0, PAGE, PAGE));
 	io = run_read(PAGE, PAGE);
 	check_reply(io, PAGE);
@@ -472,7 +472,7 @@ static void short_last_page_is_kept(void **state)
 
 	(void)state;
 	fake.size_bytes = PAGE + 1234;
-	casync_file_size_set(rig.obj, fake.size_bytes);
+	casync_file_size_set(&rig.obj->size, fake.size_bytes);
 	for (i = 0; i < 2; i++) {
 		io = run_read(PAGE, PAGE);
 		check_reply(io, 1234);
@@ -489,7 +489,7 @@ static void start_of_the_last_page_is_not_the_end(void **state)
 
 	(void)state;
 	fake.size_bytes = 1234;
-	casync_file_size_set(rig.obj, fake.size_bytes);
+	casync_file_size_set(&rig.obj->size, fake.size_bytes);
 	io = run_read(0, 1000);
 	check_reply(io, 1000);
 	assert_false(io->arg.end_of_file);

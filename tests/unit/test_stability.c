@@ -296,7 +296,7 @@ static void flush_after_foreign_truncate_forgets_old_end(void **state)
 	assert_int_equal(casync_workers_start(), 0);
 	assert_int_equal(casync_complete_start(casync_finish), 0);
 	commit(ERR_FSAL_NO_ERROR);
-	assert_true(casync_file_size_grown(rig.obj, 500));
+	assert_true(casync_file_size_grown(&rig.obj->size, 500));
 }
 
 int main(void)

@@ -298,13 +298,13 @@ static void truncation_is_told_to_the_file_at_once(void **state)
 	libcephfs_calls(invalidate_inode, 2);
 	assert_true(rig_wait(&begun));
 	for (i = 0; i < 3; i++)
-		assert_int_equal(casync_file_size_cuts(&objs[i]), 0);
+		assert_int_equal(casync_file_size_cuts(&objs[i].size), 0);
 	libcephfs_calls(cut_inode, 1);
-	assert_int_equal(casync_file_size_cuts(&objs[0]), 1);
-	assert_int_equal(casync_file_size_cuts(&objs[1]), 1);
-	assert_int_equal(casync_file_size_cuts(&objs[2]), 0);
-	assert_true(casync_file_size_doubtful(&objs[0]));
-	assert_false(casync_file_size_doubtful(&objs[2]));
+	assert_int_equal(casync_file_size_cuts(&objs[0].size), 1);
+	assert_int_equal(casync_file_size_cuts(&objs[1].size), 1);
+	assert_int_equal(casync_file_size_cuts(&objs[2].size), 0);
+	assert_true(casync_file_size_doubtful(&objs[0].size));
+	assert_false(casync_file_size_doubtful(&objs[2].size));
 	open_gate();
 	settle();
 	check_heard(0, INVALIDATE, 3);
