@@ -157,7 +157,7 @@ struct casync_op {
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
 	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
-	uint32_t cuts; /**< Of the file, when a READ came (file_size.h). */
+	uint64_t cuts; /**< Of the file, when a READ came (file_size.h). */
 
 	/** Of a READ for the read cache (read_cache.h), or NULL. */
 	struct casync_fill *fill;

@@ -41,10 +41,12 @@ static bool rw_clamp_to_size(struct casync_op *op)
 {
 	uint64_t size;
 
-	/* Before the hint is read: a cut from here on counts. */
+	/* In this order: file_size.h. */
 	op->cuts = casync_file_size_cuts(&op->obj->size);
+	if (casync_file_size_doubtful(&op->obj->size))
+		return false;
 	size = casync_file_size_hint(&op->obj->size);
-	if (op->offset >= size || casync_file_size_doubtful(&op->obj->size))
+	if (op->offset >= size)
 		return false;
 	if (op->length_bytes > size - op->offset)
 		op->length_bytes = size - op->offset;

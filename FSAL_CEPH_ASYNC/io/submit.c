@@ -117,9 +117,9 @@ static void submit_parts(struct casync_op *op)
 static bool submit_is_beyond_the_end(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ &&
-	       (op->offset + op->length_bytes >
-			casync_file_size_hint(&op->obj->size) ||
-		casync_file_size_doubtful(&op->obj->size));
+	       (casync_file_size_doubtful(&op->obj->size) ||
+		op->offset + op->length_bytes >
+			casync_file_size_hint(&op->obj->size));
 }
 
 /* Submit the op that the gate let in, and those that it lets in next. */

@@ -116,21 +116,6 @@ bool casync_object_table_is_alone(struct casync_object_table *table,
 	return other == NULL;
 }
 
-void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
-			     uint64_t snapid)
-{
-	size_t bucket = object_table_bucket_of_id(ino, snapid);
-	struct casync_object *obj;
-
-	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	for (obj = table->buckets[bucket]; obj != NULL;
-	     obj = obj->next_in_table) {
-		if (obj->id.ino == ino && obj->id.snapid == snapid)
-			casync_file_size_cut(&obj->size);
-	}
-	pthread_mutex_unlock(object_table_lock_of(table, bucket));
-}
-
 bool casync_object_table_renew(struct casync_object_table *table,
 			       struct casync_object *obj, struct Inode *inode,
 			       uint32_t generation)

@@ -16,8 +16,7 @@
  * An Inode is of one client of the mount (guard.h).  References are counted for
  * each client by itself.
  *
- * The locks are leaves, but for casync_object_table_cut(): it takes the lock of
- * an object's size, which is a leaf.
+ * The locks are leaves.
  */
 #ifndef CASYNC_OBJECT_TABLE_H
 #define CASYNC_OBJECT_TABLE_H
@@ -54,11 +53,6 @@ void casync_object_table_destroy(struct casync_object_table *table);
  */
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj);
-
-/** Somebody has shortened the file: tell it to all of its objects
- * (casync_file_size_cut()). */
-void casync_object_table_cut(struct casync_object_table *table, uint64_t ino,
-			     uint64_t snapid);
 
 /** Is it the only object of its file?  Then no other export uses the file. */
 bool casync_object_table_is_alone(struct casync_object_table *table,

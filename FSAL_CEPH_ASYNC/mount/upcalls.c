@@ -6,6 +6,7 @@
 
 #include "export.h"
 #include "filehandle.h"
+#include "spread.h"
 #include "upcalls.h"
 
 enum event_kind {
@@ -289,6 +290,28 @@ void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
 		casync_work_submit(CASYNC_WORK_UPCALL, &upcalls->work);
 }
 
+static size_t upcalls_cuts_index(uint64_t ino, uint64_t snapid)
+{
+	return casync_spread(ino + snapid) >> 52;
+}
+
+_Static_assert(CASYNC_UPCALLS_CUTS == 1 << (64 - 52), "upcalls_cuts_index()");
+
+const uint64_t *casync_upcalls_cuts(const struct casync_upcalls *upcalls,
+				    uint64_t ino, uint64_t snapid)
+{
+	return &upcalls->cuts[upcalls_cuts_index(ino, snapid)];
+}
+
+/* READs in flight look at the counter: they must know at once, not when the
+ * queue is worked off. */
+static void upcalls_count_cut(struct casync_upcalls *upcalls, vinodeno_t vino)
+{
+	size_t index = upcalls_cuts_index(vino.ino.val, vino.snapid.val);
+
+	__atomic_add_fetch(&upcalls->cuts[index], 1, __ATOMIC_RELEASE);
+}
+
 static void upcalls_inode_released(void *handle, vinodeno_t vino)
 {
 	upcalls_queue_inode(handle, RELEASE, vino);
@@ -301,11 +324,9 @@ static void upcalls_inode_invalid(void *handle, vinodeno_t vino, int64_t off,
 
 	(void)off;
 	/* A range: the file was shortened, and what was past its new end is
-	 * gone.  No range: a capability is.  READs in flight must know at once,
-	 * not when the queue is worked off. */
+	 * gone.  No range: a capability is. */
 	if (len > 0)
-		casync_object_table_cut(&upcalls->table, vino.ino.val,
-					vino.snapid.val);
+		upcalls_count_cut(upcalls, vino);
 	upcalls_queue_inode(upcalls, INVALIDATE, vino);
 }
 

@@ -43,6 +43,9 @@ struct casync_upcall {
  */
 #define CASYNC_UPCALLS_RELEASES_MAX 24576
 
+/** Counters of truncations, 8 bytes each.  Files share them. */
+#define CASYNC_UPCALLS_CUTS 4096
+
 /** Embedded in the mount. */
 struct casync_upcalls {
 	pthread_mutex_t lock; /**< A leaf. */
@@ -57,6 +60,8 @@ struct casync_upcalls {
 	struct casync_work work;
 	int64_t fscid;
 	struct casync_object_table table; /**< The exports' objects. */
+	/** How often files were shortened, by inode and snapshot; atomic. */
+	uint64_t cuts[CASYNC_UPCALLS_CUTS];
 };
 
 /** An export's place in it; embedded in the export. */
@@ -90,6 +95,10 @@ void casync_upcalls_join(struct casync_upcalls *upcalls,
 /** End upcalls for an export, and wait for running ones.  May be repeated. */
 void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp);
+
+/** Where the truncations of a file are counted (file_size.h). */
+const uint64_t *casync_upcalls_cuts(const struct casync_upcalls *upcalls,
+				    uint64_t ino, uint64_t snapid);
 
 /** Called before and after each upcall. */
 void casync_upcalls_enter(void);

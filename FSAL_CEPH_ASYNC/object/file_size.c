@@ -9,9 +9,13 @@
 /* How long after a truncation more of them are expected. */
 #define CUT_MS 60000
 
-void casync_file_size_init(struct casync_file_size *size)
+void casync_file_size_init(struct casync_file_size *size, const uint64_t *cuts)
 {
-	*size = (struct casync_file_size){.flushed = CASYNC_FLUSHED_UNKNOWN};
+	*size = (struct casync_file_size){
+		.flushed = CASYNC_FLUSHED_UNKNOWN,
+		.cuts = cuts,
+		.hint_cuts = __atomic_load_n(cuts, __ATOMIC_ACQUIRE),
+	};
 	pthread_mutex_init(&size->lock, NULL);
 }
 
@@ -47,12 +51,24 @@ static void file_size_lower_locked(struct casync_file_size *size,
 		size->written_end = size_bytes;
 }
 
+/* The hint is right for this value of the counter. */
 static void file_size_is_now_locked(struct casync_file_size *size,
-				    uint64_t size_bytes)
+				    uint64_t size_bytes, uint64_t cuts)
 {
 	casync_file_size_set(size, size_bytes);
 	file_size_lower_locked(size, size_bytes);
-	__atomic_store_n(&size->hint_stale, false, __ATOMIC_RELAXED);
+	if (size->hint_cuts == cuts)
+		return;
+	__atomic_store_n(&size->cut_ns, casync_now_ns(), __ATOMIC_RELAXED);
+	/* After the hint: file_size.h. */
+	__atomic_store_n(&size->hint_cuts, cuts, __ATOMIC_RELEASE);
+}
+
+/* Both only grow: the sum is the same only if both are. */
+static uint64_t file_size_generation_locked(const struct casync_file_size *size,
+					    uint64_t cuts)
+{
+	return size->generation + cuts;
 }
 
 uint64_t casync_file_size_generation(struct casync_file_size *size)
@@ -60,7 +76,8 @@ uint64_t casync_file_size_generation(struct casync_file_size *size)
 	uint64_t generation;
 
 	pthread_mutex_lock(&size->lock);
-	generation = size->generation;
+	generation =
+		file_size_generation_locked(size, casync_file_size_cuts(size));
 	pthread_mutex_unlock(&size->lock);
 	return generation;
 }
@@ -68,14 +85,17 @@ uint64_t casync_file_size_generation(struct casync_file_size *size)
 void casync_file_size_seen(struct casync_file_size *size, uint64_t size_bytes,
 			   uint64_t generation)
 {
+	uint64_t cuts;
+
 	pthread_mutex_lock(&size->lock);
-	if (generation == size->generation) {
+	cuts = casync_file_size_cuts(size);
+	if (generation == file_size_generation_locked(size, cuts)) {
 		if (size_bytes < size->flushed)
 			size->truncated = true;
 		if (size_bytes < file_size_known_end_locked(size))
 			__atomic_store_n(&size->shrunk_ns, casync_now_ns(),
 					 __ATOMIC_RELAXED);
-		file_size_is_now_locked(size, size_bytes);
+		file_size_is_now_locked(size, size_bytes, cuts);
 	}
 	pthread_mutex_unlock(&size->lock);
 }
@@ -86,7 +106,7 @@ void casync_file_size_truncated(struct casync_file_size *size,
 	pthread_mutex_lock(&size->lock);
 	size->truncated = true;
 	size->generation++;
-	file_size_is_now_locked(size, size_bytes);
+	file_size_is_now_locked(size, size_bytes, casync_file_size_cuts(size));
 	pthread_mutex_unlock(&size->lock);
 }
 
@@ -101,19 +121,16 @@ void casync_file_size_written(struct casync_file_size *size, uint64_t end_bytes)
 	pthread_mutex_unlock(&size->lock);
 }
 
-void casync_file_size_cut(struct casync_file_size *size)
+uint64_t casync_file_size_cuts(const struct casync_file_size *size)
 {
-	pthread_mutex_lock(&size->lock);
-	size->generation++;
-	__atomic_store_n(&size->hint_stale, true, __ATOMIC_RELAXED);
-	__atomic_store_n(&size->cut_ns, casync_now_ns(), __ATOMIC_RELAXED);
-	__atomic_store_n(&size->cuts, size->cuts + 1, __ATOMIC_RELEASE);
-	pthread_mutex_unlock(&size->lock);
+	return __atomic_load_n(size->cuts, __ATOMIC_ACQUIRE);
 }
 
-uint32_t casync_file_size_cuts(const struct casync_file_size *size)
+/* Was a truncation counted since the hint was right? */
+static bool file_size_is_cut(const struct casync_file_size *size)
 {
-	return __atomic_load_n(&size->cuts, __ATOMIC_ACQUIRE);
+	return casync_file_size_cuts(size) !=
+	       __atomic_load_n(&size->hint_cuts, __ATOMIC_ACQUIRE);
 }
 
 static bool file_size_lately(const uint64_t *at_ns)
@@ -126,13 +143,12 @@ static bool file_size_lately(const uint64_t *at_ns)
 
 bool casync_file_size_doubtful(const struct casync_file_size *size)
 {
-	return __atomic_load_n(&size->hint_stale, __ATOMIC_RELAXED) ||
-	       file_size_lately(&size->shrunk_ns);
+	return file_size_is_cut(size) || file_size_lately(&size->shrunk_ns);
 }
 
 bool casync_file_size_cut_lately(const struct casync_file_size *size)
 {
-	return file_size_lately(&size->cut_ns) ||
+	return file_size_is_cut(size) || file_size_lately(&size->cut_ns) ||
 	       file_size_lately(&size->shrunk_ns);
 }
 

@@ -17,6 +17,39 @@
  * file larger.
  *
  * Any thread may call; libcephfs is not called.
+ *
+ * **Truncations.**  libcephfs tells of a truncation, another client's or ours,
+ * on a thread of its own, a moment after it has learned of it.  That thread
+ * takes no lock of ours: it adds one to a counter of the mount (upcalls.h).  A
+ * file has a pointer to its counter.
+ *
+ *	1  A size is the hint for one value of the counter, `hint_cuts`.  This
+ *	   value was loaded before Ceph was asked for the size: the size is
+ *	   dropped if the counter has changed when it arrives.
+ *	2  A READ loads the counter.  Then it looks whether the hint is
+ *	   doubtful, which it is if the counter is not `hint_cuts`.  Then it
+ *	   loads the hint.
+ *	3  When the answer of libcephfs is there, it loads the counter again.
+ *
+ * A truncation that was counted before step 2 began: the counter is not
+ * `hint_cuts`, until a size is there that was asked for later.  That size is
+ * stored before `hint_cuts` (release), and loaded after it (acquire).  So a
+ * READ never uses a size from before such a truncation.  A truncation that is
+ * counted between the steps 2 and 3 makes the counter differ, and nothing of
+ * the answer is kept.  The loads of step 2 cannot be swapped, because each of
+ * the first two is an acquire.
+ *
+ * Two gaps are left.  libcephfs tells a moment after it has learned: a READ that
+ * is answered in this moment is not done again.  And two sizes are taken
+ * without the rule of step 1: the one from which an object begins, and the one
+ * that we set ourselves.  If another client shortens the file in this moment,
+ * the hint is too large until the next size comes.
+ *
+ * Files with the same counter (there are CASYNC_UPCALLS_CUTS for each mount)
+ * share their truncations.  A truncation of another file costs a file what one
+ * of its own would: its READs in flight are done again, the next one asks for
+ * the size, and zeros that end a repaired READ are read twice for a minute.
+ * Nothing that a client sees depends on it.
  */
 #ifndef CASYNC_FILE_SIZE_H
 #define CASYNC_FILE_SIZE_H
@@ -35,10 +68,11 @@ struct casync_file_size {
 	/** When another client was last seen to have shortened the file;
 	 * CLOCK_MONOTONIC; 0: never (atomic). */
 	uint64_t shrunk_ns;
-	/** When anybody was last told to have shortened it (atomic). */
+	/** Counts truncations; atomic.  It outlives the file. */
+	const uint64_t *cuts;
+	uint64_t hint_cuts; /**< *cuts, when the hint was right (atomic). */
+	/** When a size was learned after a truncation was counted (atomic). */
 	uint64_t cut_ns;
-	uint32_t cuts;	 /**< How often that was (atomic). */
-	bool hint_stale; /**< Cut since the hint was right (atomic). */
 	/** Counts writes and truncations: a size is old if it was asked for
 	 * before one of them and arrives after it. */
 	uint64_t generation;
@@ -47,7 +81,8 @@ struct casync_file_size {
 /** Nothing is known: then every write counts as one that grew the file. */
 #define CASYNC_FLUSHED_UNKNOWN 0
 
-void casync_file_size_init(struct casync_file_size *size);
+/** @param[in] cuts  Where the file's truncations are counted. */
+void casync_file_size_init(struct casync_file_size *size, const uint64_t *cuts);
 void casync_file_size_destroy(struct casync_file_size *size);
 
 /** The hint. */
@@ -76,24 +111,18 @@ void casync_file_size_truncated(struct casync_file_size *size,
 void casync_file_size_written(struct casync_file_size *size,
 			      uint64_t end_bytes);
 
-/**
- * libcephfs has been told that somebody shortened the file: another client, or
- * we.  The hint is not used until a size comes from Ceph.
- */
-void casync_file_size_cut(struct casync_file_size *size);
-
-/** How often the file was cut.  A READ during which this changes may have got
+/** The counter of truncations.  A READ during which it changes may have got
  * zeros for data (repair.c). */
-uint32_t casync_file_size_cuts(const struct casync_file_size *size);
+uint64_t casync_file_size_cuts(const struct casync_file_size *size);
 
 /**
- * Must the hint not be used?  The file was cut since it was right, or another
- * client has shortened the file in the last minute, and is likely to do so
- * again.
+ * Must the hint not be used?  A truncation was counted since it was right, or
+ * another client has shortened the file in the last minute, and is likely to do
+ * so again.  Load the hint after this.
  */
 bool casync_file_size_doubtful(const struct casync_file_size *size);
 
-/** Was the file cut or shortened by anybody in the last minute? */
+/** Did anybody shorten the file in the last minute? */
 bool casync_file_size_cut_lately(const struct casync_file_size *size);
 
 /** Is @p end_bytes past the size that the MDS has journaled? */

@@ -59,7 +59,11 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	obj->handle.fsid = posix2fsal_fsid(stx->stx_dev);
 	obj->handle.fileid = stx->stx_ino;
 
-	casync_file_size_init(&obj->size);
+	casync_file_size_init(
+		&obj->size,
+		casync_upcalls_cuts(
+			casync_mount_upcalls(casync_object_mount(obj)),
+			obj->id.ino, obj->id.snapid));
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_leases_init(&obj->leases);

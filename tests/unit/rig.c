@@ -60,7 +60,7 @@ static struct casync_object *new_object(void)
 	obj->id.snapid = CEPH_NOSNAP;
 	obj->handle.type = REGULAR_FILE;
 	pthread_rwlock_init(&obj->handle.obj_lock, NULL);
-	casync_file_size_init(&obj->size);
+	casync_file_size_init(&obj->size, &rig.cuts);
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_lock_records_init(&obj->locks);
@@ -70,6 +70,11 @@ static struct casync_object *new_object(void)
 	obj->object_span = RIG_OBJECT;
 	obj->cached = calloc(1, sizeof(*obj->cached));
 	return obj;
+}
+
+void rig_shorten(void)
+{
+	__atomic_add_fetch(&rig.cuts, 1, __ATOMIC_RELEASE);
 }
 
 void rig_close(struct casync_fd *fd)

@@ -26,6 +26,7 @@ struct rig {
 	struct casync_object *obj;
 	struct casync_state state;
 	struct req_op_context request; /**< op_ctx of the test thread. */
+	uint64_t cuts;		/**< The file's truncations (file_size.h). */
 	int privileges_dropped; /**< Calls of casync_drop_privileges(). */
 	int drop_privileges_rc; /**< What it returns. */
 };
@@ -39,6 +40,9 @@ int rig_up(void **state);
 
 /** cmocka teardown.  It fails if somebody is in the mount's guard. */
 int rig_down(void **state);
+
+/** libcephfs tells that somebody has shortened the file. */
+void rig_shorten(void);
 
 /** Close an fd and be done with it. */
 void rig_close(struct casync_fd *fd);

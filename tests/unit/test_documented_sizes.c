@@ -143,10 +143,11 @@ static void a_mount(void **state)
 {
 	(void)state;
 	need_x86_64();
-	quotes("operations.md", "table of objects | %s and %s |",
+	quotes("operations.md", "counters of truncations | %s, %s and %s |",
 	       grouped(CASYNC_UPCALLS_MAX * sizeof(struct casync_upcall)),
 	       grouped(CASYNC_OBJECT_TABLE_BUCKETS *
-		       sizeof(struct casync_object *)));
+		       sizeof(struct casync_object *)),
+	       grouped(CASYNC_UPCALLS_CUTS * sizeof(uint64_t)));
 	quotes("threads.md", "a ring of %d events for each mount, %zu bytes",
 	       CASYNC_UPCALLS_MAX, sizeof(struct casync_upcall));
 }

@@ -323,14 +323,6 @@ static void wait_returns_result_of_its_flush(void **state)
 	assert_int_equal(casync_flush_wait(rig.obj), -ENOSPC);
 }
 
-static void nothing_is_known_at_first_so_all_has_grown(void **state)
-{
-	(void)state;
-	assert_true(casync_file_size_grown(&rig.obj->size, 1));
-	/* A file that ends at 0 has nothing to journal. */
-	assert_false(casync_file_size_grown(&rig.obj->size, 0));
-}
-
 static void flush_makes_known_size_not_grown(void **state)
 {
 	(void)state;
@@ -434,26 +426,6 @@ static void flush_after_truncate_counts_again(void **state)
 	assert_false(casync_file_size_grown(&rig.obj->size, 2000));
 }
 
-static void size_asked_for_before_truncate_is_old(void **state)
-{
-	uint64_t generation = casync_file_size_generation(&rig.obj->size);
-
-	(void)state;
-	casync_file_size_truncated(&rig.obj->size, 5000);
-	casync_file_size_seen(&rig.obj->size, 1000, generation);
-	assert_int_equal(casync_file_size_hint(&rig.obj->size), 5000);
-}
-
-static void write_makes_the_file_as_long_as_it_reaches(void **state)
-{
-	(void)state;
-	casync_file_size_set(&rig.obj->size, 1000);
-	casync_file_size_written(&rig.obj->size, 5000);
-	assert_int_equal(casync_file_size_hint(&rig.obj->size), 5000);
-	casync_file_size_written(&rig.obj->size, 3000);
-	assert_int_equal(casync_file_size_hint(&rig.obj->size), 5000);
-}
-
 struct caller {
 	pthread_t thread;
 	int failures;
@@ -511,7 +483,6 @@ int main(void)
 		CASE(object_may_be_freed_in_last_of_a_batch),
 		CASE(object_may_be_freed_after_failed_flush),
 		CASE(wait_returns_result_of_its_flush),
-		CASE(nothing_is_known_at_first_so_all_has_grown),
 		CASE(flush_makes_known_size_not_grown),
 		CASE(failed_flush_leaves_it_grown),
 		CASE(growth_during_flush_is_not_covered),
@@ -520,8 +491,6 @@ int main(void)
 		CASE(truncate_during_flush_is_not_forgotten),
 		CASE(foreign_truncate_during_flush_is_not_forgotten),
 		CASE(flush_after_truncate_counts_again),
-		CASE(size_asked_for_before_truncate_is_old),
-		CASE(write_makes_the_file_as_long_as_it_reaches),
 		CASE(many_callers_never_have_two_flushes_in_the_air),
 	};
 

@@ -236,6 +236,7 @@ static void set_up_object(struct casync_object *obj)
 	obj->exp = &rig.exp;
 	obj->inode = OLD_INODE;
 	obj->handle.type = DIRECTORY;
+	casync_file_size_init(&obj->size, &rig.cuts);
 	(void)casync_object_table_enter(casync_mount_object_table(&stub_mount),
 					obj);
 }

@@ -161,7 +161,7 @@ static void what_a_truncate_overtook_is_read_again(void **state)
 	memset(fake.objects[0], 0, OBJ);
 	in_blocking = write_object_0;
 	start_read(io);
-	casync_file_size_cut(&rig.obj->size);
+	rig_shorten();
 	fake_complete_in_order();
 	settle(io);
 	check_ok(io, OBJ);
@@ -177,7 +177,7 @@ static void a_size_from_before_a_truncate_is_not_used(void **state)
 	struct io *first = new_io(0, 100), *second = new_io(0, 100);
 
 	(void)state;
-	casync_file_size_cut(&rig.obj->size);
+	rig_shorten();
 	start_read(first);
 	assert_true(rig_wait(&first->came));
 	assert_int_equal(fake.call_count, 0);
@@ -215,7 +215,7 @@ static void the_second_time_reads_no_more_than_the_first(void **state)
 	struct io *io = new_io(0, 100);
 
 	(void)state;
-	casync_file_size_cut(&rig.obj->size);
+	rig_shorten();
 	fake.zero_reads = 1;
 	io->arg.iov_count = 1;
 	io->iov[0].iov_len = 100;

@@ -147,6 +147,7 @@ static void objects_of_an_inode_share_its_reference(void **state)
 
 	(void)state;
 	second.handle.type = DIRECTORY;
+	casync_file_size_init(&second.size, &rig.cuts);
 	assert_true(casync_object_table_enter(table(), &second));
 	new_client();
 	assert_int_equal(casync_revive_inode(rig.obj), 0);
@@ -165,6 +166,7 @@ static void object_of_the_lost_client_shares_nothing(void **state)
 
 	(void)state;
 	second.handle.type = DIRECTORY;
+	casync_file_size_init(&second.size, &rig.cuts);
 	assert_true(casync_object_table_enter(table(), &second));
 	new_client();
 	/* The new Inode may come to lie where the old one was. */

@@ -104,6 +104,23 @@ static void set_up(struct listener *listener, uint16_t export_id)
 	casync_upcalls_join(upcalls, &listener->exp);
 }
 
+static void nothing(struct casync_work *work)
+{
+	(void)work;
+}
+
+/* A callback queues its event, and the job of the mount. */
+static void allow_locks(void)
+{
+	static struct casync_work work = {.run = nothing};
+
+	strict_allow_begin();
+	pthread_mutex_lock(&upcalls->lock);
+	pthread_mutex_unlock(&upcalls->lock);
+	casync_work_submit(CASYNC_WORK_UPCALL, &work);
+	strict_allow_end();
+}
+
 static int up(void **state)
 {
 	unsigned int i;
@@ -126,6 +143,7 @@ static int up(void **state)
 		set_up(&listeners[i], (uint16_t)(77 + i));
 	if (casync_upcalls_register(upcalls, NULL) != 0)
 		return -1;
+	allow_locks();
 	return casync_workers_start();
 }
 
@@ -283,35 +301,50 @@ static void check_kind(void **state)
  * stands still here. */
 static void truncation_is_told_to_the_file_at_once(void **state)
 {
-	static struct casync_object objs[3];
+	struct casync_file_size sizes[3];
 	unsigned int i;
 
 	(void)state;
-	memset(objs, 0, sizeof(objs));
-	for (i = 0; i < 3; i++) {
-		objs[i].id.ino = INO + i / 2;
-		objs[i].id.snapid = CEPH_NOSNAP;
-		casync_file_size_init(&objs[i].size);
-		(void)casync_object_table_enter(&upcalls->table, &objs[i]);
-	}
+	for (i = 0; i < 3; i++)
+		casync_file_size_init(
+			&sizes[i],
+			casync_upcalls_cuts(upcalls, INO + i / 2, CEPH_NOSNAP));
 	close_gate();
 	libcephfs_calls(invalidate_inode, 2);
 	assert_true(rig_wait(&begun));
 	for (i = 0; i < 3; i++)
-		assert_int_equal(casync_file_size_cuts(&objs[i].size), 0);
+		assert_int_equal(casync_file_size_cuts(&sizes[i]), 0);
 	libcephfs_calls(cut_inode, 1);
-	assert_int_equal(casync_file_size_cuts(&objs[0].size), 1);
-	assert_int_equal(casync_file_size_cuts(&objs[1].size), 1);
-	assert_int_equal(casync_file_size_cuts(&objs[2].size), 0);
-	assert_true(casync_file_size_doubtful(&objs[0].size));
-	assert_false(casync_file_size_doubtful(&objs[2].size));
+	assert_int_equal(casync_file_size_cuts(&sizes[0]), 1);
+	assert_int_equal(casync_file_size_cuts(&sizes[1]), 1);
+	assert_int_equal(casync_file_size_cuts(&sizes[2]), 0);
+	assert_true(casync_file_size_doubtful(&sizes[0]));
+	assert_false(casync_file_size_doubtful(&sizes[2]));
 	open_gate();
 	settle();
 	check_heard(0, INVALIDATE, 3);
-	for (i = 0; i < 3; i++) {
-		(void)casync_object_table_leave(&upcalls->table, &objs[i]);
-		casync_file_size_destroy(&objs[i].size);
+	for (i = 0; i < 3; i++)
+		casync_file_size_destroy(&sizes[i]);
+}
+
+/* Most files have a counter to themselves. */
+static void files_are_spread_over_the_counters(void **state)
+{
+	bool used[CASYNC_UPCALLS_CUTS] = {false};
+	unsigned int counters = 0;
+	const uint64_t *cuts;
+	unsigned int i;
+
+	(void)state;
+	for (i = 0; i < CASYNC_UPCALLS_CUTS; i++) {
+		cuts = casync_upcalls_cuts(upcalls, INO + i, CEPH_NOSNAP);
+		assert_in_range(cuts - upcalls->cuts, 0,
+				CASYNC_UPCALLS_CUTS - 1);
+		counters += !used[cuts - upcalls->cuts];
+		used[cuts - upcalls->cuts] = true;
 	}
+	/* By chance it would be 63 %. */
+	assert_in_range(counters, CASYNC_UPCALLS_CUTS / 2, CASYNC_UPCALLS_CUTS);
 }
 
 /* libcephfs' threads must get away while an upcall takes its time. */
@@ -609,6 +642,7 @@ static void modes_are_not_masked_again(void **state)
 
 static const struct CMUnitTest plain_tests[] = {
 	CASE(truncation_is_told_to_the_file_at_once),
+	CASE(files_are_spread_over_the_counters),
 	CASE(callback_does_not_wait_for_an_upcall),
 	CASE(events_are_told_in_their_order),
 	CASE(releases_are_counted_by_what_came_of_them),
