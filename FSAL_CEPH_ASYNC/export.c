@@ -7,9 +7,9 @@
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
 
+#include "call.h"
 #include "errors.h"
 #include "export.h"
-#include "export_ops.h"
 #include "handle_ops.h"
 #include "keys.h"
 #include "module.h"
@@ -34,12 +34,10 @@ static void export_leave_upcalls(struct casync_export *exp)
 /* If the client ends, they end with it. */
 static void export_drop_listings(struct casync_export *exp)
 {
-	struct casync_guard *guard = casync_mount_guard(exp->mount);
-
-	if (!casync_guard_enter_to_release(guard))
+	if (!casync_call_begin_release(exp->mount))
 		return;
 	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp));
-	casync_guard_leave(guard);
+	casync_call_leave(exp->mount);
 }
 
 static void export_free(struct casync_export *exp)
@@ -184,10 +182,9 @@ static int export_check_is_directory(struct casync_export *exp)
 static int export_look_around(struct casync_export *exp,
 			      struct casync_layout_texts **texts)
 {
-	struct casync_guard *guard = casync_mount_guard(exp->mount);
 	int rc;
 
-	if (!casync_guard_enter(guard)) {
+	if (!casync_call_begin_setup(exp->mount)) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
 			": its mount has lost its CephFS session and gets a new one; add the export again",
@@ -197,7 +194,7 @@ static int export_look_around(struct casync_export *exp,
 	rc = export_check_is_directory(exp);
 	if (rc == 0)
 		rc = casync_layout_prepare(exp, &exp->keys, texts);
-	casync_guard_leave(guard);
+	casync_call_leave(exp->mount);
 	return rc;
 }
 

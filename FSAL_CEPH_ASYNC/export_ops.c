@@ -1,4 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What Ganesha asks of an export: paths, handles, space, what is offered.
+ *
+ * fsal_api.h of Ganesha has the contracts (struct export_ops).  All operations
+ * run on a Ganesha worker with op_ctx set, and may block.
+ */
 #include "config.h"
 
 #include <errno.h>
@@ -14,7 +20,7 @@
 #include "call.h"
 #include "errors.h"
 #include "export.h"
-#include "export_ops.h"
+#include "module.h"
 #include "handle_ops.h"
 #include "object.h"
 #include "inode.h"

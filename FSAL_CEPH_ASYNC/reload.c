@@ -1,4 +1,15 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Applies a changed configuration while exports serve.
+ *
+ * After a SIGHUP Ganesha reads its whole file; UpdateExport (DBus) reads one
+ * export of a file.  For each export Ganesha calls casync_reload_module() and,
+ * if it already has the export, casync_reload_export().  Both take over all new
+ * values or none.  If CEPH_ASYNC { } is refused, it keeps its old values, and
+ * the exports are still read.  No request is held back.  Limits and modes are
+ * stored where requests read them (tuning.h).  They apply to requests that
+ * start later.
+ */
 #include "config.h"
 
 #include <pthread.h>
@@ -9,6 +20,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "cache.h"
+#include "call.h"
 #include "config_keys.h"
 #include "errors.h"
 #include "export.h"
@@ -19,7 +31,6 @@
 #include "module.h"
 #include "name.h"
 #include "prometheus.h"
-#include "reload.h"
 
 #define LIST_BYTES 2048
 
@@ -186,10 +197,9 @@ static int reload_prepare_layout(struct casync_export *exp,
 				 const struct casync_export_keys *fresh,
 				 struct casync_layout_texts **texts)
 {
-	struct casync_guard *guard = casync_mount_guard(exp->mount);
 	int rc;
 
-	if (!casync_guard_enter(guard)) {
+	if (!casync_call_begin_setup(exp->mount)) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
 			": not reloaded: its CephFS session is lost; reload again once it serves",
@@ -197,7 +207,7 @@ static int reload_prepare_layout(struct casync_export *exp,
 		return -EAGAIN;
 	}
 	rc = casync_layout_prepare(exp, fresh, texts);
-	casync_guard_leave(guard);
+	casync_call_leave(exp->mount);
 	return rc;
 }
 

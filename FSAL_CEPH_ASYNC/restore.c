@@ -8,7 +8,7 @@
 #include "leases.h"
 #include "locks.h"
 #include "object.h"
-#include "restore.h"
+#include "module.h"
 
 static void restore_drop_listings(struct casync_export *exp)
 {

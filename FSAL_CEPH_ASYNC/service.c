@@ -9,7 +9,6 @@
 #include "errors.h"
 #include "module.h"
 #include "mount.h"
-#include "service.h"
 
 /* Ganesha's library; it comes with the RADOS recovery backends. */
 #define RADOS_LIBRARY "libganesha_rados_urls.so"

@@ -349,7 +349,12 @@ bool casync_call_begin_release(struct casync_mount *mount)
 	return casync_guard_enter_to_release(casync_mount_guard(mount));
 }
 
-void casync_call_end_release(struct casync_mount *mount)
+bool casync_call_begin_setup(struct casync_mount *mount)
+{
+	return casync_guard_enter(casync_mount_guard(mount));
+}
+
+void casync_call_leave(struct casync_mount *mount)
 {
 	casync_guard_leave(casync_mount_guard(mount));
 }

@@ -160,10 +160,20 @@ void casync_call_drop_mount_slot(struct casync_mount *mount);
  * Keep the client in place to release an Inode or to close an Fh.
  *
  * @return false: the client is about to end, and what it has open ends with it.
- *         Otherwise casync_call_end_release() must be called.
+ *         Otherwise casync_call_leave() must be called.
  */
 bool casync_call_begin_release(struct casync_mount *mount);
-void casync_call_end_release(struct casync_mount *mount);
+
+/**
+ * Keep the client in place while an export is added or reloaded.
+ *
+ * @return false: the session is lost, the administrator must ask again.
+ *         Otherwise casync_call_leave() must be called.
+ */
+bool casync_call_begin_setup(struct casync_mount *mount);
+
+/** End what casync_call_begin_release() or casync_call_begin_setup() began. */
+void casync_call_leave(struct casync_mount *mount);
 
 /** How many workers a mount may keep, of so many, if there are so many mounts;
  * at least 1. */

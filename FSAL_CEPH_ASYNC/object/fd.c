@@ -228,7 +228,7 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 	fsal_fd->openflags = FSAL_O_CLOSED;
 	if (casync_call_begin_release(mount)) {
 		status = fd_close_in_guard(obj, fd);
-		casync_call_end_release(mount);
+		casync_call_leave(mount);
 	}
 	/* Else its client ends, and the Fh with it. */
 	fd->fh = NULL;

@@ -161,7 +161,7 @@ void casync_lease_give_back(struct casync_lease *lease)
 		pthread_mutex_lock(&leases_lock);
 		leases_give_back_locked(lease);
 		pthread_mutex_unlock(&leases_lock);
-		casync_call_end_release(mount);
+		casync_call_leave(mount);
 	}
 	/* libcephfs no longer recalls it. */
 	casync_recall_forget(&lease->recall);

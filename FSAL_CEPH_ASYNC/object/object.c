@@ -140,7 +140,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	in_guard = casync_call_begin_release(mount);
 	object_put_inode(obj, in_guard);
 	if (in_guard)
-		casync_call_end_release(mount);
+		casync_call_leave(mount);
 	casync_read_cache_free(obj->cached);
 	gsh_free(obj);
 }

@@ -13,7 +13,7 @@
 #include "fsal.h"
 
 #include "obj_ops.h"
-#include "restore.h"
+#include "module.h"
 #include "rig.h"
 #include "stub_mount.h"
 
