@@ -48,8 +48,8 @@
  * Exactly once: every op that casync_op_new() returned ends in casync_op_end()
  * or casync_op_fail().  Each of them calls done_cb once and puts the op back.
  * A second completion of a part finds the part disarmed, until the part's
- * memory serves another request (pool.h).  It is recorded, logged by the
- * watchdog, and ignored (debug builds abort).
+ * memory serves another request (pool.h).  It is counted and ignored, and the
+ * watchdog logs the count (debug builds abort).
  *
  * Until done_cb the request keeps alive: the object, the export, `arg`, its
  * buffers and the state.  io_work keeps the Fh open.

@@ -39,6 +39,7 @@
 #define CASYNC_SUBMIT_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 struct casync_op;
 
@@ -84,5 +85,11 @@ void casync_submit_let_in(struct casync_op *op);
  * refused (gather.h).
  */
 void casync_submit_each_alone(struct casync_op *first);
+
+/**
+ * Second completions of parts, since the plugin was loaded.  All were ignored.
+ * More than 0 only after a bug.
+ */
+uint64_t casync_duplicates_count(void);
 
 #endif /* CASYNC_SUBMIT_H */

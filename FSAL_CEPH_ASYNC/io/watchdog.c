@@ -12,11 +12,11 @@
 #include "clock.h"
 #include "complete.h"
 #include "dump.h"
-#include "duplicates.h"
 #include "ending.h"
 #include "export.h"
 #include "op.h"
 #include "publish.h"
+#include "submit.h"
 #include "watchdog.h"
 
 #define TICK_MS 100
@@ -33,6 +33,13 @@ static pthread_t thread;
 static bool running;
 
 static struct casync_ending ending;
+
+/* The second completions at the last look, and its time.  After the start only
+ * the watchdog's thread uses them. */
+static struct {
+	uint64_t count;
+	uint64_t now_ns;
+} duplicates_seen;
 
 /* The result of a visit of the in-flight set. */
 struct harvest {
@@ -109,15 +116,21 @@ void casync_watchdog_list(struct casync_export *exp, const char *why)
 
 static void watchdog_look_for_duplicates(void)
 {
-	struct casync_duplicate duplicate;
-	char line[CASYNC_DUMP_LINE];
+	uint64_t count = casync_duplicates_count();
+	uint64_t now_ns = casync_now_ns();
+	uint64_t more = count - duplicates_seen.count;
 
-	while (casync_duplicates_next(&duplicate))
+	if (more != 0)
 		LogCrit(COMPONENT_FSAL,
-			"libcephfs: a second completion is ignored: result %" PRIi64
-			" for the part at %" PRIu64 " of %s",
-			duplicate.result, duplicate.part_offset,
-			casync_dump_format(&duplicate.op, line, sizeof(line)));
+			"libcephfs: a second completion is ignored: %" PRIu64
+			" in the last %" PRIu64 " ms, %" PRIu64
+			" since the start of Ganesha",
+			more,
+			(uint64_t)((now_ns - duplicates_seen.now_ns) /
+				   CASYNC_NS_PER_MS),
+			count);
+	duplicates_seen.count = count;
+	duplicates_seen.now_ns = now_ns;
 }
 
 static void watchdog_look_at_exports(void)
@@ -218,6 +231,8 @@ int casync_watchdog_start(void)
 	pthread_mutex_lock(&run_lock);
 	if (!running) {
 		casync_cond_init(&stop_running);
+		duplicates_seen.count = casync_duplicates_count();
+		duplicates_seen.now_ns = casync_now_ns();
 		rc = -pthread_create(&thread, NULL, watchdog_watch, NULL);
 		running = rc == 0;
 	}

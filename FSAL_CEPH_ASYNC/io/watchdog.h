@@ -9,7 +9,7 @@
  *	- releases writes that a flush has held for too long (flush.h),
  *	- refuses requests that waited too long for a place (inflight.h),
  *	- logs requests older than the export's Slow_Op_Warn, once each,
- *	- logs parts that libcephfs completed twice (submit.h),
+ *	- logs how often libcephfs completed a part twice (submit.h),
  *	- brings the metrics up to date (publish.h).
  */
 #ifndef CASYNC_WATCHDOG_H

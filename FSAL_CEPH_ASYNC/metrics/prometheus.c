@@ -11,9 +11,9 @@
 
 #include "cache_metrics.h"
 #include "clock.h"
-#include "duplicates.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "submit.h"
 
 #define PREFIX "ceph_async__"
 #define MAX_LABELS 3

@@ -10,9 +10,9 @@
 #include "fsal.h"
 
 #include "cache_metrics.h"
-#include "duplicates.h"
 #include "publish.h"
 #include "stats_dbus.h"
+#include "submit.h"
 
 #ifdef USE_DBUS
 

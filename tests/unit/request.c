@@ -11,7 +11,6 @@
 #include <cmocka.h>
 
 #include "complete.h"
-#include "duplicates.h"
 #include "finish.h"
 #include "obj_ops.h"
 #include "pool.h"
@@ -50,8 +49,6 @@ void set_creds(gid_t *groups, unsigned int count)
 
 int request_up(void **state)
 {
-	struct casync_duplicate earlier;
-
 	rig_up(state);
 	test_thread = pthread_self();
 	duplicates_before = casync_duplicates_count();
@@ -59,9 +56,6 @@ int request_up(void **state)
 	in_blocking = NULL;
 	fake.hook = hook;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_DATA;
-	/* What an earlier test completed twice is not to be logged now. */
-	while (casync_duplicates_next(&earlier))
-		;
 	if (casync_workers_start() != 0)
 		return -1;
 	return casync_complete_start(casync_finish) != 0 ||

@@ -18,7 +18,6 @@
 #include <cmocka.h>
 
 #include "dump.h"
-#include "duplicates.h"
 #include "gather.h"
 #include "gate.h"
 #include "op.h"

@@ -24,7 +24,6 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "duplicates.h"
 #include "inflight.h"
 #include "pool.h"
 #include "request.h"

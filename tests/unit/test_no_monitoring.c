@@ -14,7 +14,6 @@
 
 #include <cmocka.h>
 
-#include "duplicates.h"
 #include "fsal.h"
 
 #include "export.h"

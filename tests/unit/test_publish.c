@@ -17,7 +17,6 @@
 
 #include <cmocka.h>
 
-#include "duplicates.h"
 #include "fsal.h"
 #include "monitoring.h"
 
