@@ -7,15 +7,16 @@
 #include "fsal.h"
 
 #include "await.h"
+#include "call.h"
 #include "clock.h"
 #include "complete.h"
 #include "export.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
-#include "read_here.h"
 #include "repair.h"
 #include "submit.h"
+#include "workers.h"
 
 static uint64_t duplicates; /* atomic */
 
@@ -171,6 +172,37 @@ void casync_submit_give_up(struct casync_op *op)
 	casync_submit_let_in(casync_gate_give_up(&op->obj->gate, op));
 }
 
+/* May this thread read a laid out op by the blocking call?  If so it must call
+ * submit_read_here(). */
+static bool submit_may_read_here(const struct casync_op *op,
+				 struct casync_call *slot)
+{
+	const uint64_t *until_ns = &op->exp->await_not_before_ns;
+
+	return op->kind == CASYNC_OP_READ && op->part_count == 1 &&
+	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
+	       !casync_on_completion_thread() &&
+	       op->entry.since_ns >=
+		       __atomic_load_n(until_ns, __ATOMIC_RELAXED) &&
+	       casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
+}
+
+/* The result is in the op's part; casync_finish() goes on. */
+static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
+{
+	uint64_t now_ns = casync_now_ns();
+	uint64_t late_ns = now_ns + CASYNC_READ_HERE_MS * CASYNC_NS_PER_MS;
+
+	op->parts[0].result = casync_repair_part(op, &op->parts[0]);
+	casync_call_drop(slot);
+	now_ns = casync_now_ns();
+	if (now_ns > late_ns)
+		__atomic_store_n(&op->exp->await_not_before_ns,
+				 now_ns + CASYNC_AWAIT_PAUSE_MS *
+						  CASYNC_NS_PER_MS,
+				 __ATOMIC_RELAXED);
+}
+
 /* Those that the gate lets in next do not wait for its data; nor does it wait
  * for them: they may need capabilities. */
 static void submit_read_here(struct casync_op *op, struct casync_call *slot)
@@ -181,7 +213,7 @@ static void submit_read_here(struct casync_op *op, struct casync_call *slot)
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_now_ns();
 	casync_submit_let_in(casync_gate_next(gate, op));
-	casync_read_here(op, slot);
+	submit_read_blocking(op, slot);
 	if (CASYNC_METRICS_ON)
 		op->answered_ns = casync_now_ns();
 }
@@ -198,7 +230,7 @@ bool casync_submit_and_await(struct casync_op *op)
 		submit_from(gate, now);
 		return false;
 	}
-	if (casync_read_here_begin(op, &slot)) {
+	if (submit_may_read_here(op, &slot)) {
 		submit_read_here(op, &slot);
 		return true;
 	}

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file submit.h
- * @brief The only caller of ceph_ll_nonblocking_readv_writev().
+ * @brief The only caller of ceph_ll_nonblocking_readv_writev(), and large READs
+ *	  by a blocking call.
  *
  * For the caller the function is void: the op is queued for completion exactly
  * once.  libcephfs answers a call in one of five ways.  All are handled here:
@@ -34,6 +35,19 @@
  * never into readv().  A client that is unmounted or evicted answers by the
  * callback (3).  A call that was in flight at that time may never be answered.
  * So an export drains its requests first (export.c).
+ *
+ * Large READs by a blocking call: the non-blocking READ copies the caller's
+ * empty buffers first, and the data once more, both under libcephfs' lock.
+ * ceph_ll_read() copies once, without the lock.  For a MiB that is worth a
+ * worker of Ganesha's; what keeps it harmless:
+ *
+ *	- At most half of the workers that the mount may keep (call.h) do so.
+ *	  READs that find no room go the usual way.  So an OSD or an MDS that
+ *	  does not answer keeps those workers, and no more.
+ *	- After one that took longer than CASYNC_READ_HERE_MS, the export's
+ *	  READs go the usual way for CASYNC_AWAIT_PAUSE_MS.
+ *	- At the end of Ganesha ending.h waits for these workers no longer than
+ *	  for others that Ceph keeps.
  */
 #ifndef CASYNC_SUBMIT_H
 #define CASYNC_SUBMIT_H
@@ -42,6 +56,13 @@
 #include <stdint.h>
 
 struct casync_op;
+
+/** The smallest READ for which a blocking call pays. */
+#define CASYNC_READ_HERE_BYTES (128U << 10)
+
+/** From when on Ceph is slow.  16 READs of 1 MiB in flight take 20 ms where the
+ * gateway is the limit. */
+#define CASYNC_READ_HERE_MS 200
 
 /**
  * Hand an op to libcephfs.
@@ -54,7 +75,8 @@ struct casync_op;
 void casync_submit(struct casync_op *op);
 
 /**
- * The same, by a worker of Ganesha's that may wait for the answer (await.h).
+ * Hand an op to libcephfs, by a worker of Ganesha's that may wait for the
+ * answer (await.h), or that may read by a blocking call.
  *
  * @return true: the op is answered, the caller owns it and must call
  *	   casync_finish(); false: the caller must not touch it.

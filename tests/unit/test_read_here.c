@@ -19,9 +19,9 @@
 #include "call.h"
 #include "clock.h"
 #include "nfs_core.h"
-#include "read_here.h"
 #include "request.h"
 #include "stub_mount.h"
+#include "submit.h"
 
 #define LARGE CASYNC_READ_HERE_BYTES
 #define OBJECT (2 * LARGE)
