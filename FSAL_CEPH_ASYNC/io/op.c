@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
@@ -9,12 +10,11 @@
 #include "nfs_core.h"
 
 #include "borrow.h"
-#include "dump.h"
+#include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "object.h"
 #include "op.h"
-#include "op_metrics.h"
 #include "parts.h"
 #include "pool.h"
 #include "read_cache.h"
@@ -88,6 +88,136 @@ static struct casync_durability op_decide_durability(struct casync_op *op)
 	return casync_durability_of_write(&in);
 }
 
+/* --- the metrics */
+
+static enum casync_metric_op op_metrics_kind(const struct casync_op *op)
+{
+	return op->kind == CASYNC_OP_READ ? CASYNC_METRIC_READ
+					  : CASYNC_METRIC_WRITE;
+}
+
+/* Stability is known only after the answer. */
+static void op_metrics_count_stability(const struct casync_op *op,
+				       struct casync_metrics_shard *shard)
+{
+	if (!op->durability.stable_answer)
+		return;
+	/* Until op_store_outcome() it is the requested stability. */
+	casync_count(shard,
+		     op->arg->fsal_stable ? CASYNC_C_STABLE + op->stable_write
+					  : CASYNC_C_PROMOTED,
+		     1);
+	if (!op->durability.flush)
+		casync_count(shard, CASYNC_C_FLUSH_FREE, 1);
+}
+
+/* Requests never submitted report only the total. */
+static void op_metrics_observe_stages(const struct casync_op *op,
+				      struct casync_metrics_shard *shard)
+{
+	unsigned int h = CASYNC_H_STAGES + op_metrics_kind(op) * CASYNC_STAGES;
+	uint64_t began_ns = op->entry.since_ns - op->entry.waited_ns;
+	uint64_t now_ns = casync_now_ns();
+
+	casync_observe(shard, h + CASYNC_STAGE_TOTAL, now_ns - began_ns);
+	if (op->taken_ns == 0)
+		return;
+	casync_observe(shard, h + CASYNC_STAGE_QUEUED,
+		       op->submitted_ns - began_ns);
+	casync_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
+		       op->answered_ns - op->submitted_ns);
+	casync_observe(shard, h + CASYNC_STAGE_HANDOVER,
+		       op->taken_ns - op->answered_ns);
+	casync_observe(shard, h + CASYNC_STAGE_FINISH, now_ns - op->taken_ns);
+}
+
+/* Before the answer: a client that has it finds the op counted. */
+static void op_count(const struct casync_op *op)
+{
+	struct casync_metrics_shard *shard =
+		casync_metrics_shard(&op->exp->metrics);
+
+	if (!CASYNC_METRICS_ON)
+		return;
+	casync_count_answer(shard, op_metrics_kind(op), op->status);
+	if (op->entry.waited_ns != 0)
+		casync_observe(shard, CASYNC_H_THROTTLE, op->entry.waited_ns);
+	if (op->entry.refused != 0)
+		return;
+	op_metrics_observe_stages(op, shard);
+	if (FSAL_IS_ERROR(op->status))
+		return;
+	casync_count(shard, CASYNC_C_BYTES + op_metrics_kind(op),
+		     op->amount_bytes);
+	if (op->kind == CASYNC_OP_WRITE)
+		op_metrics_count_stability(op, shard);
+	else if (op->end_of_file)
+		casync_count(shard, CASYNC_C_EOF_READS, 1);
+}
+
+static void op_count_unsubmitted(const struct casync_op *op,
+				 fsal_status_t status)
+{
+	casync_count_answer(casync_metrics_shard(&op->exp->metrics),
+			    op_metrics_kind(op), status);
+}
+
+/* --- the log */
+
+static const char *const op_state_names[] = {
+	[CASYNC_OP_NEW] = "NEW (opening the file)",
+	[CASYNC_OP_JOURNALING] = "JOURNALING (first flush of a new file)",
+	[CASYNC_OP_HELD] = "HELD (waits for other requests of its file)",
+	[CASYNC_OP_SUBMITTED] = "SUBMITTED (with libcephfs)",
+	[CASYNC_OP_QUEUED] = "QUEUED (libcephfs has answered)",
+	[CASYNC_OP_FINISHING] = "FINISHING",
+	[CASYNC_OP_BLOCKING] = "BLOCKING (repair, flush or close)",
+	[CASYNC_OP_DONE] = "DONE",
+};
+
+void casync_dump_take(const struct casync_op *op, struct casync_dump *dump)
+{
+	dump->ino = op->ino;
+	dump->offset = op->offset;
+	dump->length_bytes = op->length_bytes;
+	dump->since_ns = op->entry.since_ns;
+	dump->kind = op->kind;
+	dump->state = __atomic_load_n(&op->state, __ATOMIC_ACQUIRE);
+	dump->parts_left = __atomic_load_n(&op->parts_left, __ATOMIC_RELAXED);
+}
+
+const char *casync_dump_format(const struct casync_dump *dump, char *line,
+			       size_t size)
+{
+	uint64_t age_ns =
+		dump->since_ns == 0 ? 0 : casync_now_ns() - dump->since_ns;
+
+	(void)snprintf(line, size,
+		       "%s inode 0x%" PRIx64 " offset %" PRIu64
+		       " length %" PRIu64 " age %" PRIu64
+		       " ms state %s, %d calls unanswered",
+		       dump->kind == CASYNC_OP_READ ? "READ" : "WRITE",
+		       dump->ino, dump->offset, dump->length_bytes,
+		       (uint64_t)(age_ns / CASYNC_NS_PER_MS),
+		       op_state_names[dump->state], dump->parts_left);
+	return line;
+}
+
+void casync_dump_ended(const struct casync_op *op)
+{
+	struct casync_dump dump;
+	char line[CASYNC_DUMP_LINE];
+
+	casync_dump_take(op, &dump);
+	LogWarn(COMPONENT_FSAL,
+		"export %" PRIu16 ": slow request completed: %s: %s",
+		op->exp->export.export_id,
+		casync_dump_format(&dump, line, sizeof(line)),
+		fsal_err_txt(op->status));
+}
+
+/* --- the start and the answer */
+
 void casync_op_fail(struct casync_op *op, fsal_status_t status)
 {
 	struct fsal_obj_handle *handle = &op->obj->handle;
@@ -96,7 +226,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	void *caller_arg = op->caller_arg;
 
 	status = casync_call_end(&op->call, status);
-	casync_op_count_unsubmitted(op, status);
+	op_count_unsubmitted(op, status);
 	/* First: after the answer the export may be freed. */
 	op_free(op);
 	arg->io_amount = 0;
@@ -223,7 +353,7 @@ void casync_op_end(struct casync_op *op)
 	/* Before the answer, after which the object may be freed. */
 	op->status = casync_call_end(&op->call, op->status);
 	casync_inflight_leave(&op->exp->inflight, &op->entry);
-	casync_op_count(op);
+	op_count(op);
 	op_store_outcome(op);
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)

@@ -260,6 +260,41 @@ static inline bool casync_op_closes_fd(const struct casync_op *op)
 	return op->fsal_fd != NULL && op->fsal_fd->close_on_complete;
 }
 
+/**
+ * The fields of an op that the log shows.
+ *
+ * A line takes two steps.  The fields are copied where the op is found, under
+ * the in-flight set's lock.  No line may be formatted or logged there.  The text
+ * is formatted later.
+ */
+struct casync_dump {
+	uint64_t ino;
+	uint64_t offset;
+	uint64_t length_bytes;
+	uint64_t since_ns; /**< CLOCK_MONOTONIC; 0 before it was let in. */
+	int kind;	   /**< enum casync_op_kind */
+	int state;	   /**< enum casync_op_state */
+	int parts_left;
+};
+
+/** Room for any line that casync_dump_format() writes. */
+#define CASYNC_DUMP_LINE 256
+
+/** Copy the fields that the log shows.  Takes no lock; any thread. */
+void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);
+
+/**
+ * "WRITE inode 0x10000000001 offset 4096 length 4096 age 1503 ms state
+ * SUBMITTED (with libcephfs), 1 calls unanswered".
+ *
+ * @return @p line
+ */
+const char *casync_dump_format(const struct casync_dump *dump, char *line,
+			       size_t size);
+
+/** Log that a slow request has completed, with its status. */
+void casync_dump_ended(const struct casync_op *op);
+
 /** Change the state, as drawn above. */
 static inline void casync_op_set_state(struct casync_op *op,
 				       enum casync_op_state state)

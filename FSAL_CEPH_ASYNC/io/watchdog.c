@@ -11,7 +11,6 @@
 
 #include "clock.h"
 #include "complete.h"
-#include "dump.h"
 #include "ending.h"
 #include "export.h"
 #include "op.h"

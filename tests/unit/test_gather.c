@@ -17,7 +17,6 @@
 
 #include <cmocka.h>
 
-#include "dump.h"
 #include "gather.h"
 #include "gate.h"
 #include "op.h"

@@ -16,7 +16,6 @@
 
 #include <cmocka.h>
 
-#include "dump.h"
 #include "fsal.h"
 #include "nfs_core.h"
 
@@ -29,7 +28,7 @@
 #define LINES 32
 #define LINE_BYTES 400
 
-/* --- what the watchdog calls */
+/* --- what the watchdog calls, in place of the data path's */
 
 static pthread_mutex_t lines_lock = PTHREAD_MUTEX_INITIALIZER;
 static char lines[LINES][LINE_BYTES];
@@ -37,20 +36,18 @@ static unsigned int line_count;
 static int helped;	    /* atomic */
 static uint64_t duplicates; /* atomic */
 
-static log_levels_t levels[COMPONENT_COUNT];
-log_levels_t *component_log_level = levels;
-log_levels_t *conditional_component_log_level = levels;
-bool conditional_logging_configured;
-bool admin_shutdown;
+void __wrap_DisplayLogComponentLevel(log_components_t component,
+				     const char *file, int line,
+				     const char *function, log_levels_t level,
+				     const char *format, ...);
+const char *__wrap_msg_fsal_err(fsal_errors_t fsal_err);
+void __wrap_casync_complete_help(void);
+uint64_t __wrap_casync_duplicates_count(void);
 
-bool is_op_context_conditional_flag_set(void)
-{
-	return false;
-}
-
-void DisplayLogComponentLevel(log_components_t component, const char *file,
-			      int line, const char *function,
-			      log_levels_t level, const char *format, ...)
+void __wrap_DisplayLogComponentLevel(log_components_t component,
+				     const char *file, int line,
+				     const char *function, log_levels_t level,
+				     const char *format, ...)
 {
 	va_list args;
 
@@ -68,34 +65,17 @@ void DisplayLogComponentLevel(log_components_t component, const char *file,
 	pthread_mutex_unlock(&lines_lock);
 }
 
-void SetNameFunction(const char *nom)
-{
-	(void)nom;
-}
-
-const char *msg_fsal_err(fsal_errors_t fsal_err)
+const char *__wrap_msg_fsal_err(fsal_errors_t fsal_err)
 {
 	return fsal_err == ERR_FSAL_IO ? "I/O error" : "No error";
 }
 
-void casync_publish_tick(void)
-{
-}
-
-void casync_flush_tick(void)
-{
-}
-
-void casync_workers_help(void)
-{
-}
-
-void casync_complete_help(void)
+void __wrap_casync_complete_help(void)
 {
 	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);
 }
 
-uint64_t casync_duplicates_count(void)
+uint64_t __wrap_casync_duplicates_count(void)
 {
 	return __atomic_load_n(&duplicates, __ATOMIC_ACQUIRE);
 }
@@ -114,7 +94,7 @@ static int up(void **state)
 	line_count = 0;
 	helped = 0;
 	duplicates = 4;
-	levels[COMPONENT_FSAL] = NIV_WARN;
+	component_log_level[COMPONENT_FSAL] = NIV_WARN;
 	exp.export.export_id = 7;
 	exp.keys.tuning.slow_op_warn = 1;
 	casync_inflight_init(&exp.inflight, 1000, 1U << 30);
