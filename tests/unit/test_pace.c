@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "pace.h"
+#include "write_stream.h"
 
 #define US UINT64_C(1000)
 #define MS (1000 * US)
