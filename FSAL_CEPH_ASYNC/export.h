@@ -38,7 +38,7 @@ struct casync_export {
 	struct casync_layout layout;	   /**< Of new files. */
 	struct casync_waiter_limit statfs; /**< Waiters for a monitor. */
 	struct casync_metrics metrics;	   /**< Its counters. */
-	uint64_t await_not_before_ns;	   /**< Atomic; await.c's. */
+	uint64_t await_not_before_ns;	   /**< Atomic; complete.c's. */
 	uint64_t refused_line_ns;	   /**< Atomic; handle_ops.c's. */
 	struct casync_watched watched;
 	struct casync_published published;

@@ -23,7 +23,7 @@
  * JOURNALING: a write of a new file, before the first flush.  HELD: in the gate
  * (gate.h); a parked write that then waits for the first flush stays HELD.
  * FINISHING: a completion thread takes the op from QUEUED.  A worker that waits
- * for the answer (await.h) takes it from SUBMITTED.  An op whose size check
+ * for the answer (complete.h) takes it from SUBMITTED.  An op whose size check
  * runs on a worker stays FINISHING.
  *
  * Ways to BLOCKING, on a worker that may block:
@@ -176,7 +176,7 @@ struct casync_op {
 
 	unsigned int part_count;
 	int parts_left;	  /**< Atomic; plus one while submitting. */
-	uint32_t awaited; /**< Atomic; await.c's. */
+	uint32_t awaited; /**< Atomic; complete.c's. */
 
 	/* The outcome. */
 	fsal_status_t status;

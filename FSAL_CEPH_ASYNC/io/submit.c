@@ -6,7 +6,6 @@
 
 #include "fsal.h"
 
-#include "await.h"
 #include "call.h"
 #include "clock.h"
 #include "complete.h"

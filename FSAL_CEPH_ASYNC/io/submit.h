@@ -76,7 +76,7 @@ void casync_submit(struct casync_op *op);
 
 /**
  * Hand an op to libcephfs, by a worker of Ganesha's that may wait for the
- * answer (await.h), or that may read by a blocking call.
+ * answer (complete.h), or that may read by a blocking call.
  *
  * @return true: the op is answered, the caller owns it and must call
  *	   casync_finish(); false: the caller must not touch it.

@@ -14,7 +14,7 @@
 
 #include <cmocka.h>
 
-#include "await.h"
+#include "complete.h"
 #include "clock.h"
 #include "nfs_core.h"
 #include "op.h"

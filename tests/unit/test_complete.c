@@ -17,6 +17,7 @@
 #include <cmocka.h>
 
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "complete.h"
 #include "finish.h"
@@ -26,6 +27,8 @@
 #define PRODUCERS 4
 #define OPS_EACH 5000
 #define TIMEOUT_S 10
+
+nfs_parameter_t nfs_param;
 
 void SetNameFunction(const char *nom)
 {

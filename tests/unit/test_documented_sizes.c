@@ -15,7 +15,6 @@
 
 #include "fsal.h"
 
-#include "await.h"
 #include "complete.h"
 #include "export.h"
 #include "metrics.h"

@@ -15,9 +15,9 @@
 
 #include <cmocka.h>
 
-#include "await.h"
 #include "call.h"
 #include "clock.h"
+#include "complete.h"
 #include "nfs_core.h"
 #include "request.h"
 #include "stub_mount.h"
