@@ -46,7 +46,7 @@
  *	  does not answer keeps those workers, and no more.
  *	- After one that took longer than CASYNC_READ_HERE_MS, the export's
  *	  READs go the usual way for CASYNC_AWAIT_PAUSE_MS.
- *	- At the end of Ganesha ending.h waits for these workers no longer than
+ *	- At the end of Ganesha the watchdog waits for these workers no longer than
  *	  for others that Ceph keeps.
  */
 #ifndef CASYNC_SUBMIT_H

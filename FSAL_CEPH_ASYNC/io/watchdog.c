@@ -11,7 +11,6 @@
 
 #include "clock.h"
 #include "complete.h"
-#include "ending.h"
 #include "export.h"
 #include "op.h"
 #include "publish.h"
@@ -167,6 +166,23 @@ static bool watchdog_is_busy(uint32_t *limit_s)
 	}
 	pthread_mutex_unlock(&watched_lock);
 	return busy;
+}
+
+void casync_ending_exports_go(struct casync_ending *ending)
+{
+	__atomic_store_n(&ending->exports_go, true, __ATOMIC_RELEASE);
+}
+
+bool casync_ending_hangs(struct casync_ending *ending, bool busy,
+			 uint32_t limit_s, uint64_t now_ns)
+{
+	if (!busy || __atomic_load_n(&ending->exports_go, __ATOMIC_ACQUIRE)) {
+		ending->busy_since_ns = 0;
+		return false;
+	}
+	if (ending->busy_since_ns == 0)
+		ending->busy_since_ns = now_ns;
+	return now_ns - ending->busy_since_ns >= limit_s * CASYNC_NS_PER_S;
 }
 
 /* Ganesha was told to end: is it kept from that? */

@@ -10,12 +10,21 @@
  *	- refuses requests that waited too long for a place (inflight.h),
  *	- logs requests older than the export's Slow_Op_Warn, once each,
  *	- logs how often libcephfs completed a part twice (submit.h),
- *	- brings the metrics up to date (publish.h).
+ *	- brings the metrics up to date (publish.h),
+ *	- ends a Ganesha that cannot end, because its workers wait for Ceph.
+ *
+ * The last of these: at its end Ganesha waits for its workers first, without a
+ * timeout, and removes its exports after that.  A worker in a call of libcephfs
+ * that waits for the MDS cannot be called back: ceph_abort_conn() itself waits
+ * until no thread is inside.  So the process ends without them, as if it had
+ * crashed.  The next one takes the sessions over, and nothing acknowledged is
+ * lost.
  */
 #ifndef CASYNC_WATCHDOG_H
 #define CASYNC_WATCHDOG_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "gsh_list.h"
 
@@ -52,8 +61,28 @@ void casync_watchdog_list(struct casync_export *exp, const char *why);
 
 /**
  * An export is being removed.  If Ganesha has been told to end, its workers
- * have ended, and the watchdog does not end the process any more (ending.h).
+ * have ended, and the watchdog does not end the process any more.
  */
 void casync_watchdog_exports_go(void);
+
+/** Does a Ganesha that was told to end go on to its exports?  Zero at first. */
+struct casync_ending {
+	bool exports_go; /**< No worker is waited for any more; atomic. */
+	uint64_t busy_since_ns; /**< 0: no request waits for Ceph. */
+};
+
+/** An export is being removed.  Ganesha does so once its workers have ended. */
+void casync_ending_exports_go(struct casync_ending *ending);
+
+/**
+ * Look, again and again, from the time that Ganesha has been told to end.
+ *
+ * @param[in] busy     Some request waits for Ceph.
+ * @param[in] limit_s  Longest uninterrupted wait, in seconds.
+ *
+ * @return the process has to be ended.
+ */
+bool casync_ending_hangs(struct casync_ending *ending, bool busy,
+			 uint32_t limit_s, uint64_t now_ns);
 
 #endif /* CASYNC_WATCHDOG_H */

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "clock.h"
-#include "ending.h"
+#include "watchdog.h"
 
 #define LIMIT_S 10
 
