@@ -26,7 +26,6 @@
 #include "recalls.h"
 #include "signature.h"
 #include "stay.h"
-#include "stats_dbus.h"
 #include "versions.h"
 #include "watchdog.h"
 #include "workers.h"
@@ -239,7 +238,6 @@ MODULE_INIT void casync_module_init(void)
 	fsal->m_ops.update_export = casync_reload_export;
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
-	casync_stats_dbus_init(fsal);
 	module_init_obj_ops(&module.obj_ops);
 	casync_restore_init();
 }

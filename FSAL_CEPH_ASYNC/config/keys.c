@@ -266,7 +266,7 @@ const struct casync_key casync_keys[] = {
 	{ .name = "Stats_Interval", .type = CASYNC_KEY_NUMBER, .max = 86400,
 	  .preset = 0, .unit = "seconds", .change = CASYNC_KEY_LIVE,
 	  .summary = "Interval of a log line with the counters of an export.",
-	  .text = "0 turns it off. Ganesha's Prometheus endpoint and DBus show the same counters.",
+	  .text = "0 turns it off. Ganesha's Prometheus endpoint shows the same counters.",
 	  IN_BOTH(tuning.stats_interval) },
 	{ .name = "Ceph_Option", .type = CASYNC_KEY_OPTION, .min = 1,
 	  .max = CASYNC_CEPH_OPTION_MAX, .change = CASYNC_KEY_IDENTITY,

@@ -43,90 +43,65 @@ void casync_cache_metrics_since(struct casync_cache_numbers *now,
 		now->of[i] -= before->of[i];
 }
 
-#define PLAIN(name, help, row)                                       \
-	{                                                            \
-		"read_cache_" name, help, "read cache " row, {NULL}, \
-		{                                                    \
-			NULL                                         \
-		}                                                    \
-	}
-#define CAUSE(name, help, row, cause)                                  \
-	{                                                              \
-		"read_cache_" name, help, "read cache " row " " cause, \
-			{"cause"},                                     \
-		{                                                      \
-			cause                                          \
-		}                                                      \
-	}
-#define DROP(cause)                                                       \
-	CAUSE("fills_dropped_total",                                      \
-	      "READs whose data the read cache did not take.", "dropped", \
-	      cause)
-#define LOSS(cause)                                                      \
-	CAUSE("invalidations_total",                                     \
-	      "Files that lost all of their pages in the read cache at " \
-	      "once.",                                                   \
-	      "invalidations", cause)
-#define BYPASS(cause)                                                  \
-	CAUSE("bypasses_total",                                        \
-	      "How often the READs of a file began to do without the " \
-	      "read cache for a while.",                               \
-	      "bypasses", cause)
-
 /* clang-format off */
+#define PLAIN(name, help) {"read_cache_" name, help, {NULL}, {NULL}}
+#define CAUSE(name, help, cause)                                           \
+	{"read_cache_" name, help, {"cause"}, {cause}}
+#define DROP(cause)                                                        \
+	CAUSE("fills_dropped_total",                                       \
+	      "READs whose data the read cache did not take.", cause)
+#define LOSS(cause)                                                        \
+	CAUSE("invalidations_total",                                       \
+	      "Files that lost all of their pages in the read cache at "   \
+	      "once.", cause)
+#define BYPASS(cause)                                                      \
+	CAUSE("bypasses_total",                                            \
+	      "How often the READs of a file began to do without the "     \
+	      "read cache for a while.", cause)
+
 const struct casync_metric_name
 	casync_cache_metric_names[CASYNC_CACHE_METRICS] = {
 	[CASYNC_CM_BUDGET_BYTES] =
 		PLAIN("budget_bytes",
-		      "Bytes that the read cache may have (Cache_Bytes).",
-		      "budget bytes"),
+		      "Bytes that the read cache may have (Cache_Bytes)."),
 	[CASYNC_CM_USED_BYTES] =
 		PLAIN("used_bytes",
 		      "Bytes that the read cache has, with all that belongs "
-		      "to it.",
-		      "used bytes"),
+		      "to it."),
 	[CASYNC_CM_DATA_BYTES] =
 		PLAIN("data_bytes",
-		      "Bytes of the buffers in which the read cache has data.",
-		      "data bytes"),
+		      "Bytes of the buffers in which the read cache has data."),
 	[CASYNC_CM_HITS] =
-		PLAIN("hits_total", "READs answered from the read cache.",
-		      "hits"),
+		PLAIN("hits_total", "READs answered from the read cache."),
 	[CASYNC_CM_MISSES] =
 		PLAIN("misses_total",
-		      "READs that the read cache was asked for in vain.",
-		      "misses"),
+		      "READs that the read cache was asked for in vain."),
 	[CASYNC_CM_HIT_BYTES] =
 		PLAIN("hit_bytes_total",
-		      "Bytes of READs answered from the read cache.",
-		      "hit bytes"),
+		      "Bytes of READs answered from the read cache."),
 	[CASYNC_CM_FILLS] =
 		PLAIN("fills_total",
-		      "READs whose data the read cache has taken.", "fills"),
+		      "READs whose data the read cache has taken."),
 	[CASYNC_CM_EVICTIONS] =
 		PLAIN("evictions_total",
-		      "Buffers of data given up for others.", "evictions"),
+		      "Buffers of data given up for others."),
 	[CASYNC_CM_EVICTED_BYTES] =
 		PLAIN("evicted_bytes_total",
-		      "Bytes of memory of evicted buffers.", "evicted bytes"),
+		      "Bytes of memory of evicted buffers."),
 	[CASYNC_CM_NO_WITNESS] =
 		PLAIN("witnesses_refused_total",
 		      "READs that did without the read cache because too "
-		      "many wait for attributes.",
-		      "witnesses refused"),
+		      "many wait for attributes."),
 	[CASYNC_CM_AHEAD_BYTES] =
 		PLAIN("ahead_bytes_total",
-		      "Bytes that READs fetched for READs to come.",
-		      "ahead bytes"),
+		      "Bytes that READs fetched for READs to come."),
 	[CASYNC_CM_AHEAD_USED_BYTES] =
 		PLAIN("ahead_used_bytes_total",
-		      "Bytes that were read ahead, and asked for later.",
-		      "ahead used bytes"),
+		      "Bytes that were read ahead, and asked for later."),
 	[CASYNC_CM_AHEAD_WASTED_BYTES] =
 		PLAIN("ahead_wasted_bytes_total",
 		      "Bytes that were read ahead, and given up before "
-		      "anybody asked for them.",
-		      "ahead wasted bytes"),
+		      "anybody asked for them."),
 	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),
 	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_WRITE] = DROP("write"),
 	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_TAG] = DROP("tag"),

@@ -36,16 +36,6 @@ static void metrics_raise_to(uint64_t *most, uint64_t value)
 		; /* seen is fresh */
 }
 
-static void metrics_lower_to(uint64_t *least, uint64_t value)
-{
-	uint64_t seen = __atomic_load_n(least, __ATOMIC_RELAXED);
-
-	while ((seen == 0 || seen > value) &&
-	       !__atomic_compare_exchange_n(least, &seen, value, true,
-					    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-		; /* seen is fresh */
-}
-
 void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
 		    uint64_t ns)
 {
@@ -59,7 +49,6 @@ void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
 	__atomic_fetch_add(&to->sum_us[bucket], us, __ATOMIC_RELAXED);
 	__atomic_fetch_add(&to->count[bucket], 1, __ATOMIC_RELEASE);
 	metrics_raise_to(&to->max_us, us);
-	metrics_lower_to(&to->min_us_and_1, us + 1);
 }
 
 static enum casync_error_class metrics_class_of(fsal_status_t status)
@@ -93,7 +82,6 @@ static void metrics_add_histogram(struct casync_histogram_shard *to,
 				  const struct casync_histogram_shard *from)
 {
 	uint64_t most = __atomic_load_n(&from->max_us, __ATOMIC_RELAXED);
-	uint64_t least = __atomic_load_n(&from->min_us_and_1, __ATOMIC_RELAXED);
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_BUCKETS; i++) {
@@ -104,8 +92,6 @@ static void metrics_add_histogram(struct casync_histogram_shard *to,
 	}
 	if (to->max_us < most)
 		to->max_us = most;
-	if (least != 0 && (to->min_us_and_1 == 0 || to->min_us_and_1 > least))
-		to->min_us_and_1 = least;
 }
 
 void casync_metrics_add_up(struct casync_metrics *metrics,
@@ -139,22 +125,6 @@ void casync_totals_since(struct casync_totals *totals,
 				before->histograms[h].count[i];
 			totals->histograms[h].sum_us[i] -=
 				before->histograms[h].sum_us[i];
-		}
-	}
-}
-
-void casync_metrics_forget_extremes(struct casync_metrics *metrics)
-{
-	unsigned int s, i;
-
-	for (s = 0; s < CASYNC_METRICS_SHARDS; s++) {
-		for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
-			struct casync_histogram_shard *of =
-				&metrics->shards[s].histograms[i];
-
-			__atomic_store_n(&of->max_us, 0, __ATOMIC_RELAXED);
-			__atomic_store_n(&of->min_us_and_1, 0,
-					 __ATOMIC_RELAXED);
 		}
 	}
 }
@@ -198,157 +168,95 @@ uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
 
 /* --- names */
 
-#define REQUESTS(row, op)                                                \
-	{                                                                \
-		"requests_total", "Requests answered, errors included.", \
-			row " requests", {"op"},                         \
-		{                                                        \
-			op                                               \
-		}                                                        \
-	}
-#define BYTES(row, op)                                                     \
-	{                                                                  \
-		"bytes_total",                                             \
-			"Bytes transferred by requests without an error.", \
-			row " bytes", {"op"},                              \
-		{                                                          \
-			op                                                 \
-		}                                                          \
-	}
-#define ERRORS_HELP "Requests answered with an error."
-#define ERRORS(row, op)                                          \
-	{"errors_total",                                         \
-	 ERRORS_HELP,                                            \
-	 row " delay",                                           \
-	 {"op", "class"},                                        \
-	 {op, "delay"}},                                         \
-		{"errors_total",                                 \
-		 ERRORS_HELP,                                    \
-		 row " io error",                                \
-		 {"op", "class"},                                \
-		 {op, "io"}},                                    \
-		{"errors_total",                                 \
-		 ERRORS_HELP,                                    \
-		 row " no space",                                \
-		 {"op", "class"},                                \
-		 {op, "space"}},                                 \
-		{"errors_total",                                 \
-		 ERRORS_HELP,                                    \
-		 row " session lost",                            \
-		 {"op", "class"},                                \
-		 {op, "session"}},                               \
-	{                                                        \
-		"errors_total", ERRORS_HELP, row " other error", \
-			{"op", "class"}, {op, "other"}           \
-	}
-#define STABLE(mode)                                                  \
-	{                                                             \
-		"stable_writes_total",                                \
-			"WRITEs answered as stable, by Stable_Write " \
-			"(promoted: the client asked for unstable).", \
-			"WRITE stable " mode, {"mode"},               \
-		{                                                     \
-			mode                                          \
-		}                                                     \
-	}
-#define PLAIN(name, help, row)           \
-	{                                \
-		name, help, row, {NULL}, \
-		{                        \
-			NULL             \
-		}                        \
-	}
-
 /* clang-format off */
+#define REQUESTS(op)                                                       \
+	{"requests_total", "Requests answered, errors included.",          \
+	 {"op"}, {op}}
+#define BYTES(op)                                                          \
+	{"bytes_total",                                                    \
+	 "Bytes transferred by requests without an error.", {"op"}, {op}}
+#define ERROR(op, class)                                                   \
+	{"errors_total", "Requests answered with an error.",               \
+	 {"op", "class"}, {op, class}}
+#define ERRORS(op)                                                         \
+	ERROR(op, "delay"), ERROR(op, "io"), ERROR(op, "space"),           \
+		ERROR(op, "session"), ERROR(op, "other")
+#define STABLE(mode)                                                       \
+	{"stable_writes_total",                                            \
+	 "WRITEs answered as stable, by Stable_Write "                     \
+	 "(promoted: the client asked for unstable).", {"mode"}, {mode}}
+#define PLAIN(name, help) {name, help, {NULL}, {NULL}}
+
 const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
-	REQUESTS("READ", "read"),
-	REQUESTS("WRITE", "write"),
-	REQUESTS("COMMIT", "commit"),
-	BYTES("READ", "read"),
-	BYTES("WRITE", "write"),
-	ERRORS("READ", "read"),
-	ERRORS("WRITE", "write"),
-	ERRORS("COMMIT", "commit"),
+	REQUESTS("read"),
+	REQUESTS("write"),
+	REQUESTS("commit"),
+	BYTES("read"),
+	BYTES("write"),
+	ERRORS("read"),
+	ERRORS("write"),
+	ERRORS("commit"),
 	STABLE("data"),
 	STABLE("fdatasync"),
 	STABLE("full"),
 	STABLE("promoted"),
 	PLAIN("flushes_avoided_total",
-	      "Stable WRITEs answered without a metadata flush.",
-	      "WRITE without flush"),
+	      "Stable WRITEs answered without a metadata flush."),
 	PLAIN("commits_free_total",
-	      "COMMITs answered without a metadata flush.",
-	      "COMMIT without flush"),
+	      "COMMITs answered without a metadata flush."),
 	PLAIN("flush_requests_total",
 	      "Requests that waited for a metadata flush; several can share "
-	      "one flush.",
-	      "flush requests"),
-	PLAIN("flush_errors_total", "Metadata flushes that failed.",
-	      "flush errors"),
+	      "one flush."),
+	PLAIN("flush_errors_total", "Metadata flushes that failed."),
 	PLAIN("journaled_first_total",
-	      "First WRITEs of new files, which wait for a metadata flush.",
-	      "WRITE journaled first"),
+	      "First WRITEs of new files, which wait for a metadata flush."),
 	PLAIN("held_total",
 	      "Requests queued in the gate of their file, behind other "
-	      "requests of it.", "held"),
+	      "requests of it."),
 	PLAIN("gathered_total",
-	      "WRITEs that shared a call of libcephfs with other WRITEs.",
-	      "WRITE gathered"),
-	PLAIN("gathered_calls_total", "Calls of libcephfs that several WRITEs shared.",
-	      "WRITE gathered calls"),
+	      "WRITEs that shared a call of libcephfs with other WRITEs."),
+	PLAIN("gathered_calls_total", "Calls of libcephfs that several WRITEs shared."),
 	PLAIN("blocking_reads_total",
 	      "READs past the known end of a file, done with a blocking "
-	      "call.",
-	      "READ blocking"),
+	      "call."),
 	PLAIN("repaired_reads_total",
 	      "READs that came back short: a hole, the end of the file, or "
-	      "a truncation.",
-	      "READ repaired"),
+	      "a truncation."),
 	PLAIN("size_checks_total",
-	      "READs up to the known end that asked for the file size.",
-	      "READ size checks"),
-	PLAIN("slow_requests_total", "Requests older than Slow_Op_Warn.",
-	      "slow"),
-	PLAIN("eof_reads_total", "READs answered with end of file.",
-	      "READ end of file"),
+	      "READs up to the known end that asked for the file size."),
+	PLAIN("slow_requests_total", "Requests older than Slow_Op_Warn."),
+	PLAIN("eof_reads_total", "READs answered with end of file."),
 	PLAIN("completed_inline_total",
 	      "READs and WRITEs whose callbacks all came before libcephfs' "
-	      "call returned.", "completed inline"),
+	      "call returned."),
 	PLAIN("deferred_close_total",
 	      "READs and WRITEs whose temporary fd was closed by a worker "
-	      "thread.",
-	      "deferred close"),
+	      "thread."),
 	PLAIN("caps_released_total",
-	      "Inodes that the cache released because the MDS asked.",
-	      "caps released"),
+	      "Inodes that the cache released because the MDS asked."),
 	PLAIN("caps_kept_total",
-	      "Inodes that the MDS asked for, but that were in use.",
-	      "caps kept"),
+	      "Inodes that the MDS asked for, but that were in use."),
 	PLAIN("invalidates_total",
-	      "Cache invalidations because another client changed a file.",
-	      "invalidates"),
+	      "Cache invalidations because another client changed a file."),
 	PLAIN("handles_refused_total",
 	      "File handles that were refused because no gateway of ours had "
-	      "signed them (Sign_Handles).", "handles refused"),
+	      "signed them (Sign_Handles)."),
 };
 
-#define STAGE(row, op, stage)                                              \
-	{"latency_us", "Time of requests in each stage.",          \
-	 row " " stage, {"op", "stage"}, {op, stage}}
-#define ALL_STAGES(row, op)                                                \
-	STAGE(row, op, "queued"), STAGE(row, op, "libcephfs"),             \
-		STAGE(row, op, "handover"), STAGE(row, op, "finish"),      \
-		STAGE(row, op, "total")
+#define STAGE(op, stage)                                                   \
+	{"latency_us", "Time of requests in each stage.",                  \
+	 {"op", "stage"}, {op, stage}}
+#define ALL_STAGES(op)                                                     \
+	STAGE(op, "queued"), STAGE(op, "libcephfs"),                       \
+		STAGE(op, "handover"), STAGE(op, "finish"), STAGE(op, "total")
 
 const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
-	ALL_STAGES("READ", "read"),
-	ALL_STAGES("WRITE", "write"),
-	STAGE("COMMIT", "commit", "total"),
-	PLAIN("flush_us", "Time of metadata flushes (ceph_ll_sync_inode).",
-	      "flush"),
+	ALL_STAGES("read"),
+	ALL_STAGES("write"),
+	STAGE("commit", "total"),
+	PLAIN("flush_us", "Time of metadata flushes (ceph_ll_sync_inode)."),
 	PLAIN("throttle_us",
 	      "Time that requests waited because an in-flight limit was "
-	      "reached.",
-	      "throttled"),
+	      "reached."),
 };
 /* clang-format on */

@@ -111,7 +111,6 @@ struct casync_histogram_shard {
 	uint64_t count[CASYNC_BUCKETS];
 	uint64_t sum_us[CASYNC_BUCKETS];
 	uint64_t max_us;
-	uint64_t min_us_and_1; /**< Minimum plus 1; 0: none. */
 };
 
 /** All members are atomic.  It is padded, not aligned: calloc allocates an
@@ -122,7 +121,7 @@ struct casync_metrics_shard {
 	char pad[64];
 };
 
-/** All shards of an export take 42 KiB (43,136 bytes). */
+/** All shards of an export take 41 KiB (42,368 bytes). */
 #define CASYNC_METRICS_SHARDS 8
 
 /** The metrics of an export; zero at first. */
@@ -167,12 +166,9 @@ struct casync_totals {
 void casync_metrics_add_up(struct casync_metrics *metrics,
 			   struct casync_totals *totals);
 
-/** Subtract earlier totals; maxima and minima stay. */
+/** Subtract earlier totals; maxima stay. */
 void casync_totals_since(struct casync_totals *totals,
 			 const struct casync_totals *before);
-
-/** Reset maxima and minima; counts are kept. */
-void casync_metrics_forget_extremes(struct casync_metrics *metrics);
 
 uint64_t casync_histogram_count(const struct casync_histogram_shard *of);
 uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of);
@@ -186,7 +182,6 @@ uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
 struct casync_metric_name {
 	const char *name; /**< Without "ceph_async__". */
 	const char *help;
-	const char *row;      /**< Its name on DBus. */
 	const char *label[2]; /**< "op", "mode", …; NULL: no more. */
 	const char *value[2];
 };

@@ -19,7 +19,6 @@ static uint64_t next_look_ns; /* used by the watchdog only */
 
 /* Under the lock; static, because it has 5 KiB. */
 static struct casync_view view;
-static struct casync_cache_numbers cache_before_reset; /* under the lock */
 
 static struct casync_session_counts
 publish_counts_of(const struct casync_session *session)
@@ -158,49 +157,5 @@ void casync_publish_tick(void)
 			now_ns);
 	casync_cache_metrics_look(&cache);
 	casync_prometheus_update_cache(&cache);
-	pthread_mutex_unlock(&lock);
-}
-
-void casync_publish_visit(casync_view_visitor *visit, void *arg)
-{
-	struct glist_head *node;
-
-	pthread_mutex_lock(&lock);
-	glist_for_each(node, &published) {
-		struct casync_export *exp =
-			glist_entry(node, struct casync_export, published.link);
-
-		publish_look_locked(exp);
-		casync_totals_since(&view.totals, &exp->published.before_reset);
-		view.session_counts = publish_counts_since(
-			view.session_counts, exp->published.session_at_reset);
-		visit(&view, arg);
-	}
-	pthread_mutex_unlock(&lock);
-}
-
-void casync_publish_cache(struct casync_cache_numbers *numbers)
-{
-	pthread_mutex_lock(&lock);
-	casync_cache_metrics_look(numbers);
-	casync_cache_metrics_since(numbers, &cache_before_reset);
-	pthread_mutex_unlock(&lock);
-}
-
-void casync_publish_reset(void)
-{
-	struct glist_head *node;
-
-	pthread_mutex_lock(&lock);
-	casync_cache_metrics_look(&cache_before_reset);
-	glist_for_each(node, &published) {
-		struct casync_export *exp =
-			glist_entry(node, struct casync_export, published.link);
-
-		casync_metrics_add_up(&exp->metrics,
-				      &exp->published.before_reset);
-		exp->published.session_at_reset = publish_counts_since_add(exp);
-		casync_metrics_forget_extremes(&exp->metrics);
-	}
 	pthread_mutex_unlock(&lock);
 }

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file publish.h
- * @brief The outputs of an export's metrics: Prometheus, DBus and the log.
+ * @brief The outputs of an export's metrics: Prometheus and the log.
  *
  *	Prometheus	Ganesha's own endpoint, updated each second
- *	DBus		ganesha_stats, GetFSALStats and ResetStats
  *	the log		a line every Stats_Interval seconds
  *
- * All three show the same counters (metrics.h).
+ * Both show the same counters (metrics.h).
  */
 #ifndef CASYNC_PUBLISH_H
 #define CASYNC_PUBLISH_H
@@ -34,12 +33,10 @@ struct casync_published {
 	struct glist_head link;
 	bool listed;
 	struct casync_prometheus *prometheus; /**< NULL: none. */
-	struct casync_totals before_reset;    /**< Subtracted on DBus. */
 	struct casync_totals before_line;     /**< Subtracted in the log. */
 	/** What is subtracted of the session's counts, which all exports of a
 	 * mount share. */
 	struct casync_session_counts session_at_add;
-	struct casync_session_counts session_at_reset;
 	struct casync_session_counts session_at_line;
 	struct casync_cache_numbers cache_at_line;
 	uint64_t line_ns; /**< When the last line was due. */
@@ -64,16 +61,5 @@ void casync_publish_remove(struct casync_export *exp);
 
 /** Update all outputs.  The watchdog calls it ten times a second. */
 void casync_publish_tick(void);
-
-typedef void casync_view_visitor(const struct casync_view *view, void *arg);
-
-/** Visit the counts of each export since the last reset. */
-void casync_publish_visit(casync_view_visitor *visit, void *arg);
-
-/** The read cache, which all exports share, since the last reset. */
-void casync_publish_cache(struct casync_cache_numbers *numbers);
-
-/** Reset: the two above count from now on. */
-void casync_publish_reset(void);
 
 #endif /* CASYNC_PUBLISH_H */

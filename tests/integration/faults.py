@@ -59,11 +59,12 @@ class Faults:
             time.sleep(0.02)
 
 
-def start(lab, export="", append=""):
+def start(lab, export="", append="", core=""):
     """Ganesha "a" with the shim and no rules.  An error that is injected is
     no loss of the session, and shall arrive."""
     lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC", "--export",
-                export, "--block", "Reconnect = false;", "--append", append)
+                export, "--block", "Reconnect = false;", "--append", append,
+                "--core", core)
     return Faults()
 
 

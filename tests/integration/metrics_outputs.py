@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""The metrics of Ganesha "a": what Prometheus, DBus and the log show."""
+"""The metrics of Ganesha "a": what Prometheus and the log show."""
 import re
 import subprocess
 import time
 import urllib.request
-
-import bus
-
+from collections import Counter
 
 ENDPOINT = "http://127.0.0.1:9587/metrics"
 # A version is cached 2 s after its last change (io/read_cache.h).
 SETTLED_S = 2.2
+# The plugin updates Prometheus once a second; its watchdog looks ten times a
+# second whether it is time.
+UPDATE_S = 1.5
 SERIES = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
 LINE = re.compile(r"export (\d+): (\d+) s: "
                   r"READ (\d+) of (\d+) bytes, .* errors (\d+); "
@@ -41,53 +42,49 @@ def prometheus(name, **labels):
     return total
 
 
-# Ganesha 9.14 looks the FSAL up for each GetFSALStats (export_mgr.c,
-# stats_fsal) and does not give it back; it tells of it when it ends.
+# Ganesha 9.14 takes a reference to the FSAL at each reload of an export, and
+# does not give it back.  It tells of it when it ends.
 LEAVES = r"Extra fsal references \(\d+\) hanging around to FSAL CEPH_ASYNC"
 
 
-def _statistics(method, *args):
-    return bus.call(method, "exportstats", *args)
-
-
-def enable_statistics():
-    assert _statistics("EnableStats", "fsal")[0]
-
-
-def reset_statistics():
-    assert _statistics("ResetStats")[0]
-
-
-def rows():
-    """DBus: row → (count, mean, least, most), times in ms."""
-    answer = _statistics("GetFSALStats", "CEPH_ASYNC")
-    assert answer[0], answer[1]
-    assert (answer[3], answer[5]) == ("CEPH_ASYNC", "OK")
-    return {str(row[0]): tuple(map(float, row[1:])) for row in answer[4]}
+def wait_for_update():
+    """Until Prometheus has what was counted so far."""
+    time.sleep(UPDATE_S)
 
 
 def read_cache():
-    """DBus' numbers of the read cache."""
-    prefix = "read cache "
-    return {name.removeprefix(prefix): row[0] for name, row in rows().items()
-            if name.startswith(prefix)}
+    """The read cache's numbers, up to date, without "_total"; those of one
+    cause are "fills_dropped write".  What is 0 may be left out."""
+    wait_for_update()
+    prefix = "ceph_async__read_cache_"
+    found = Counter()
+    for line in scrape().splitlines():
+        match = SERIES.match(line)
+        if match and match[1].startswith(prefix):
+            name = match[1].removeprefix(prefix).removesuffix("_total")
+            cause = re.search(r'cause="(\w+)"', match[2] or "")
+            found[f"{name} {cause[1]}" if cause else name] = float(match[3])
+    return found
 
 
 class CacheCounts:
-    """What the read cache has counted since this was made, by DBus."""
+    """What the read cache has counted since this was made."""
 
     def __init__(self):
         self.before = read_cache()
 
     def since(self, *names):
         now = read_cache()
+        # Of each name Ganesha shows at least one series.
+        assert {name.split()[0] for name in names} <= {
+            key.split()[0] for key in now}
         return tuple(now[name] - self.before[name] for name in names)
 
 
 def wait_for_cache_bytes(wanted):
     """Until a reload has set them."""
     deadline = time.monotonic() + 15
-    while read_cache()["budget bytes"] != wanted:
+    while prometheus("read_cache_budget_bytes") != wanted:
         assert time.monotonic() < deadline, f"Cache_Bytes is not {wanted}"
         time.sleep(0.1)
 

@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-import metrics_outputs as outputs
 from metrics_outputs import SETTLED_S, CacheCounts
 from faults import Faults, start
 from nfs import nfs4
@@ -20,10 +19,9 @@ BLOCKS = 16
 
 @pytest.fixture(name="faults", scope="module")
 def shim(cluster):
-    cluster.expected += [
-        outputs.LEAVES, r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error"]
-    faults = start(cluster)
-    outputs.enable_statistics()
+    cluster.expected.append(
+        r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error")
+    faults = start(cluster, core="Enable_Metrics = true;")
     yield faults
     faults.clear()
 
@@ -125,7 +123,7 @@ def test_a_fill_that_comes_after_a_write(two, faults):
     faults.set("release")
     new = block(1)[:PAGE] + block(99)[:PAGE] + block(1)[2 * PAGE:]
     assert late.answer() in (block(1), new)
-    assert counts.since("fills", "dropped write") == (0, 1)
+    assert counts.since("fills", "fills_dropped write") == (0, 1)
     time.sleep(SETTLED_S)
     for _ in range(2):
         assert file.read(0, BLOCK) == new
@@ -161,5 +159,5 @@ def test_two_fills_of_the_same_page(two, faults):
     assert file.read(0, BLOCK) == block(1)
     faults.set("release")
     assert first.answer() == block(1)
-    assert counts.since("fills", "dropped known") == (1, 1)
+    assert counts.since("fills", "fills_dropped known") == (1, 1)
     file.close()
