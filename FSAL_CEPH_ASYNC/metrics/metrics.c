@@ -259,4 +259,76 @@ const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
 	      "Time that requests waited because an in-flight limit was "
 	      "reached."),
 };
+
+#define CACHE(name, help) PLAIN("read_cache_" name, help)
+#define CAUSE(name, help, cause)                                           \
+	{"read_cache_" name, help, {"cause"}, {cause}}
+#define DROP(cause)                                                        \
+	CAUSE("fills_dropped_total",                                       \
+	      "READs whose data the read cache did not take.", cause)
+#define LOSS(cause)                                                        \
+	CAUSE("invalidations_total",                                       \
+	      "Files that lost all of their pages in the read cache at "   \
+	      "once.", cause)
+#define BYPASS(cause)                                                      \
+	CAUSE("bypasses_total",                                            \
+	      "How often the READs of a file began to do without the "     \
+	      "read cache for a while.", cause)
+
+const struct casync_metric_name
+	casync_cache_metric_names[CASYNC_CACHE_METRICS] = {
+	[CASYNC_CM_BUDGET_BYTES] =
+		CACHE("budget_bytes",
+		      "Bytes that the read cache may have (Cache_Bytes)."),
+	[CASYNC_CM_USED_BYTES] =
+		CACHE("used_bytes",
+		      "Bytes that the read cache has, with all that belongs "
+		      "to it."),
+	[CASYNC_CM_DATA_BYTES] =
+		CACHE("data_bytes",
+		      "Bytes of the buffers in which the read cache has data."),
+	[CASYNC_CM_HITS] =
+		CACHE("hits_total", "READs answered from the read cache."),
+	[CASYNC_CM_MISSES] =
+		CACHE("misses_total",
+		      "READs that the read cache was asked for in vain."),
+	[CASYNC_CM_HIT_BYTES] =
+		CACHE("hit_bytes_total",
+		      "Bytes of READs answered from the read cache."),
+	[CASYNC_CM_FILLS] =
+		CACHE("fills_total",
+		      "READs whose data the read cache has taken."),
+	[CASYNC_CM_EVICTIONS] =
+		CACHE("evictions_total",
+		      "Buffers of data given up for others."),
+	[CASYNC_CM_EVICTED_BYTES] =
+		CACHE("evicted_bytes_total",
+		      "Bytes of memory of evicted buffers."),
+	[CASYNC_CM_NO_WITNESS] =
+		CACHE("witnesses_refused_total",
+		      "READs that did without the read cache because too "
+		      "many wait for attributes."),
+	[CASYNC_CM_AHEAD_BYTES] =
+		CACHE("ahead_bytes_total",
+		      "Bytes that READs fetched for READs to come."),
+	[CASYNC_CM_AHEAD_USED_BYTES] =
+		CACHE("ahead_used_bytes_total",
+		      "Bytes that were read ahead, and asked for later."),
+	[CASYNC_CM_AHEAD_WASTED_BYTES] =
+		CACHE("ahead_wasted_bytes_total",
+		      "Bytes that were read ahead, and given up before "
+		      "anybody asked for them."),
+	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),
+	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_WRITE] = DROP("write"),
+	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_TAG] = DROP("tag"),
+	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_KNOWN] = DROP("known"),
+	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_REFUSED] = DROP("refused"),
+	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_MEMORY] = DROP("memory"),
+	[CASYNC_CM_NO_BUFFER] = DROP("no_buffer"),
+	[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_OWN] = LOSS("own"),
+	[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = LOSS("foreign"),
+	[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = LOSS("released"),
+	[CASYNC_CM_BYPASSES + CASYNC_CACHE_BYPASS_FOREIGN] = BYPASS("foreign"),
+	[CASYNC_CM_BYPASSES + CASYNC_CACHE_BYPASS_COSTLY] = BYPASS("costly"),
+};
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file metrics.h
- * @brief Counters and histograms of an export.
+ * @brief Counters and histograms of an export; numbers of the read cache.
  *
  * They are sharded by CPU.  A request costs a few atomic additions to cache
  * lines that no other CPU writes to, and four clock reads.  It takes no lock
@@ -23,6 +23,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "buffer.h"
 #include "fsal_types.h"
 
 /** Only `ci/job.sh metrics-cost` builds without metrics, to compare. */
@@ -189,5 +190,46 @@ struct casync_metric_name {
 extern const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS];
 extern const struct casync_metric_name
 	casync_histogram_names[CASYNC_HISTOGRAMS];
+
+/**
+ * The numbers of the read cache, in the order in which they are shown.
+ *
+ * The cache counts by itself (cache.h): it is the process', and its counters
+ * have no export.
+ */
+enum casync_cache_metric {
+	/** Gauges. */
+	CASYNC_CM_BUDGET_BYTES,
+	CASYNC_CM_USED_BYTES,
+	CASYNC_CM_DATA_BYTES,
+	CASYNC_CM_GAUGES,
+	/** The others only grow. */
+	CASYNC_CM_HITS = CASYNC_CM_GAUGES,
+	CASYNC_CM_MISSES,
+	CASYNC_CM_HIT_BYTES,
+	CASYNC_CM_FILLS,
+	CASYNC_CM_EVICTIONS,
+	CASYNC_CM_EVICTED_BYTES,
+	CASYNC_CM_NO_WITNESS,
+	CASYNC_CM_AHEAD_BYTES,
+	CASYNC_CM_AHEAD_USED_BYTES,
+	CASYNC_CM_AHEAD_WASTED_BYTES,
+	/** One for each enum casync_cache_drop, and one for fills that had no
+	 * buffer. */
+	CASYNC_CM_DROPS,
+	CASYNC_CM_NO_BUFFER = CASYNC_CM_DROPS + CASYNC_CACHE_DROPS,
+	/** One for each enum casync_cache_loss. */
+	CASYNC_CM_LOSSES,
+	/** One for each enum casync_cache_bypass. */
+	CASYNC_CM_BYPASSES = CASYNC_CM_LOSSES + CASYNC_CACHE_LOSSES,
+	CASYNC_CACHE_METRICS = CASYNC_CM_BYPASSES + CASYNC_CACHE_BYPASSES,
+};
+
+struct casync_cache_numbers {
+	uint64_t of[CASYNC_CACHE_METRICS];
+};
+
+extern const struct casync_metric_name
+	casync_cache_metric_names[CASYNC_CACHE_METRICS];
 
 #endif /* CASYNC_METRICS_H */

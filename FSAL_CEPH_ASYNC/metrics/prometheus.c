@@ -9,8 +9,8 @@
 #include "fsal.h"
 #include "monitoring.h"
 
-#include "cache_metrics.h"
 #include "clock.h"
+#include "metrics.h"
 #include "prometheus.h"
 #include "publish.h"
 #include "submit.h"

@@ -5,6 +5,7 @@
 
 #include "fsal.h"
 
+#include "cache.h"
 #include "clock.h"
 #include "export.h"
 #include "prometheus.h"
@@ -58,6 +59,45 @@ static void publish_look_locked(struct casync_export *exp)
 		__atomic_load_n(&exp->session->reconnect_ms, __ATOMIC_RELAXED);
 }
 
+/* It reads some 16 KiB that READs write to: not for each request. */
+static void publish_look_at_cache(struct casync_cache_numbers *now)
+{
+	struct casync_cache_stats stats;
+	uint64_t *of = now->of;
+
+	casync_cache_get_stats(&stats);
+	of[CASYNC_CM_BUDGET_BYTES] = stats.budget_bytes;
+	of[CASYNC_CM_USED_BYTES] = stats.used_bytes;
+	of[CASYNC_CM_DATA_BYTES] = stats.cached_bytes;
+	of[CASYNC_CM_HITS] = stats.hits;
+	of[CASYNC_CM_MISSES] = stats.misses;
+	of[CASYNC_CM_HIT_BYTES] = stats.hit_bytes;
+	of[CASYNC_CM_FILLS] = stats.counts.puts;
+	of[CASYNC_CM_EVICTIONS] = stats.counts.evictions;
+	of[CASYNC_CM_EVICTED_BYTES] = stats.counts.evicted_bytes;
+	of[CASYNC_CM_NO_WITNESS] = stats.counts.no_witness;
+	of[CASYNC_CM_AHEAD_BYTES] = stats.counts.ahead_bytes;
+	of[CASYNC_CM_AHEAD_USED_BYTES] = stats.counts.ahead_used_bytes;
+	of[CASYNC_CM_AHEAD_WASTED_BYTES] = stats.counts.ahead_wasted_bytes;
+	of[CASYNC_CM_NO_BUFFER] = stats.counts.no_buffer;
+	memcpy(&of[CASYNC_CM_DROPS], stats.counts.drops,
+	       sizeof(stats.counts.drops));
+	memcpy(&of[CASYNC_CM_LOSSES], stats.counts.losses,
+	       sizeof(stats.counts.losses));
+	memcpy(&of[CASYNC_CM_BYPASSES], stats.counts.bypasses,
+	       sizeof(stats.counts.bypasses));
+}
+
+/* Subtract earlier numbers; gauges stay. */
+static void publish_cache_since(struct casync_cache_numbers *now,
+				const struct casync_cache_numbers *before)
+{
+	unsigned int i;
+
+	for (i = CASYNC_CM_GAUGES; i < CASYNC_CACHE_METRICS; i++)
+		now->of[i] -= before->of[i];
+}
+
 void casync_publish_add(struct casync_export *exp)
 {
 	struct casync_published *mine = &exp->published;
@@ -66,7 +106,7 @@ void casync_publish_add(struct casync_export *exp)
 	mine->prometheus = casync_prometheus_get(exp->export.export_id,
 						 exp->session->client);
 	mine->session_at_add = publish_counts_of(exp->session);
-	casync_cache_metrics_look(&mine->cache_at_line);
+	publish_look_at_cache(&mine->cache_at_line);
 	glist_add_tail(&published, &mine->link);
 	mine->listed = true;
 	mine->line_ns = casync_now_ns();
@@ -97,9 +137,9 @@ static void publish_look_at_cache_since_line(struct casync_published *mine)
 {
 	struct casync_cache_numbers now;
 
-	casync_cache_metrics_look(&now);
+	publish_look_at_cache(&now);
 	view.cache = now;
-	casync_cache_metrics_since(&view.cache, &mine->cache_at_line);
+	publish_cache_since(&view.cache, &mine->cache_at_line);
 	mine->cache_at_line = now;
 }
 
@@ -155,7 +195,7 @@ void casync_publish_tick(void)
 		publish_show_locked(
 			glist_entry(node, struct casync_export, published.link),
 			now_ns);
-	casync_cache_metrics_look(&cache);
+	publish_look_at_cache(&cache);
 	casync_prometheus_update_cache(&cache);
 	pthread_mutex_unlock(&lock);
 }

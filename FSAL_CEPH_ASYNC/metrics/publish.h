@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "gsh_list.h"
-#include "cache_metrics.h"
 #include "inflight.h"
 #include "metrics.h"
 #include "session.h"
