@@ -7,8 +7,8 @@
 
 #include "clock.h"
 #include "errors.h"
-#include "export.h"
 #include "finish.h"
+#include "metrics.h"
 #include "object.h"
 #include "op.h"
 #include "repair.h"

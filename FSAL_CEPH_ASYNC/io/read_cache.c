@@ -11,6 +11,8 @@
 #include "call.h"
 #include "clock.h"
 #include "export.h"
+#include "inode.h"
+#include "mount.h"
 #include "object.h"
 #include "op.h"
 #include "read_cache.h"
@@ -83,8 +85,8 @@ static bool read_cache_applies(const struct casync_op *op)
 	return casync_cache_budget() != 0 && obj->cached != NULL &&
 	       !casync_on_completion_thread() &&
 	       obj->id.snapid == CEPH_NOSNAP &&
-	       casync_session_state(casync_object_session(op->obj)) ==
-		       CASYNC_SESSION_SERVES &&
+	       casync_session_state(casync_mount_session(casync_object_mount(
+		       op->obj))) == CASYNC_SESSION_SERVES &&
 	       casync_now_ns() >= __atomic_load_n(&obj->cached->bypass_until_ns,
 						  __ATOMIC_RELAXED);
 }
@@ -94,7 +96,7 @@ static int read_cache_getattr(const struct casync_op *op,
 {
 	uint64_t generation = casync_file_size_generation(&op->obj->size);
 	int rc = ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode,
-				 stx, WITNESS, 0, op->exp->root_perms);
+				 stx, WITNESS, 0, casync_object_root(op->obj));
 
 	if (rc == 0 && stx->stx_size != casync_file_size_hint(&op->obj->size))
 		casync_file_size_seen(&op->obj->size, stx->stx_size,

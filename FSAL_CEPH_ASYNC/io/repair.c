@@ -8,6 +8,7 @@
 #include "call.h"
 #include "errors.h"
 #include "export.h"
+#include "inode.h"
 #include "object.h"
 #include "op.h"
 #include "repair.h"
@@ -89,7 +90,8 @@ static void repair_check_end_of_file(struct casync_op *op)
 	struct ceph_statx stx;
 
 	if (ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode, &stx,
-			    CEPH_STATX_SIZE, 0, op->exp->root_perms) != 0)
+			    CEPH_STATX_SIZE, 0,
+			    casync_object_root(op->obj)) != 0)
 		return;
 	casync_file_size_seen(&op->obj->size, stx.stx_size, generation);
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;

@@ -10,6 +10,7 @@
 #include "clock.h"
 #include "complete.h"
 #include "export.h"
+#include "inode.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"

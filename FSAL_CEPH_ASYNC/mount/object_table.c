@@ -100,20 +100,18 @@ bool casync_object_table_enter(struct casync_object_table *table,
 }
 
 bool casync_object_table_is_alone(struct casync_object_table *table,
-				  const struct casync_object *obj)
+				  const struct casync_fileid *id)
 {
-	size_t bucket = object_table_bucket_of_id(obj->id.ino, obj->id.snapid);
-	const struct casync_object *other;
+	size_t bucket = object_table_bucket_of_id(id->ino, id->snapid);
+	const struct casync_object *obj;
+	unsigned int count = 0;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	for (other = table->buckets[bucket]; other != NULL;
-	     other = other->next_in_table) {
-		if (other != obj && other->id.ino == obj->id.ino &&
-		    other->id.snapid == obj->id.snapid)
-			break;
-	}
+	for (obj = table->buckets[bucket]; obj != NULL;
+	     obj = obj->next_in_table)
+		count += obj->id.ino == id->ino && obj->id.snapid == id->snapid;
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
-	return other == NULL;
+	return count == 1;
 }
 
 bool casync_object_table_renew(struct casync_object_table *table,

@@ -28,6 +28,7 @@
 
 struct Inode;
 struct casync_export;
+struct casync_fileid;
 struct casync_object;
 
 /** With a million objects in Ganesha's cache, a bucket has some 30. */
@@ -54,9 +55,9 @@ void casync_object_table_destroy(struct casync_object_table *table);
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj);
 
-/** Is it the only object of its file?  Then no other export uses the file. */
+/** Has the file one object only?  Then no other export uses it. */
 bool casync_object_table_is_alone(struct casync_object_table *table,
-				  const struct casync_object *obj);
+				  const struct casync_fileid *id);
 
 /**
  * Give an object the Inode of another client, unless another thread has.

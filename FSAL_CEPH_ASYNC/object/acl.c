@@ -15,7 +15,6 @@
 
 #include "acl.h"
 #include "export.h"
-#include "object.h"
 
 /* The MDS holds all extended attributes of an inode to 64 KiB. */
 #define XATTR_BYTES_MAX 65536
@@ -37,21 +36,21 @@ bool casync_label_offered(void)
  * Read a value of unknown size into new memory.  Returns its size or a negative
  * errno; -EAGAIN if the value has grown at each try.
  */
-static int acl_get_value(struct casync_object *obj, const UserPerm *perms,
-			 const char *name, void **value)
+static int acl_get_value(const struct casync_acl_file *file, const char *name,
+			 void **value)
 {
 	int tries, rc;
 
 	*value = NULL;
 	for (tries = 0; tries < VALUE_TRIES; tries++) {
-		rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, name,
-				      NULL, 0, perms);
+		rc = ceph_ll_getxattr(file->ceph, file->inode, name, NULL, 0,
+				      file->perms);
 		if (rc <= 0)
 			return rc;
 		gsh_free(*value);
 		*value = gsh_malloc((size_t)rc);
-		rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, name,
-				      *value, (size_t)rc, perms);
+		rc = ceph_ll_getxattr(file->ceph, file->inode, name, *value,
+				      (size_t)rc, file->perms);
 		if (rc != -ERANGE)
 			return rc;
 	}
@@ -68,11 +67,11 @@ static bool acl_is_whole(acl_t acl)
 }
 
 /* The ACL of that name; *acl is NULL if there is none. */
-static int acl_read_acl(struct casync_object *obj, const UserPerm *perms,
-			const char *name, acl_t *acl)
+static int acl_read_acl(const struct casync_acl_file *file, const char *name,
+			acl_t *acl)
 {
 	void *value;
-	int rc = acl_get_value(obj, perms, name, &value);
+	int rc = acl_get_value(file, name, &value);
 
 	*acl = NULL;
 	if (rc > 0) {
@@ -126,19 +125,19 @@ static int acl_to_nfs4(acl_t access, acl_t inherited, bool is_dir,
 	return 0;
 }
 
-int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
-		   const UserPerm *perms, struct fsal_attrlist *attrs)
+int casync_acl_get(const struct casync_acl_file *file,
+		   const struct ceph_statx *stx, struct fsal_attrlist *attrs)
 {
-	bool is_dir = obj->handle.type == DIRECTORY;
+	bool is_dir = file->type == DIRECTORY;
 	acl_t access = NULL, inherited = NULL;
 	int rc = 0;
 
-	if (obj->handle.type != SYMBOLIC_LINK)
-		rc = acl_read_acl(obj, perms, ACL_EA_ACCESS, &access);
+	if (file->type != SYMBOLIC_LINK)
+		rc = acl_read_acl(file, ACL_EA_ACCESS, &access);
 	if (rc == 0 && access == NULL)
 		access = acl_from_mode(stx->stx_mode);
 	if (rc == 0 && is_dir)
-		rc = acl_read_acl(obj, perms, ACL_EA_DEFAULT, &inherited);
+		rc = acl_read_acl(file, ACL_EA_DEFAULT, &inherited);
 	if (rc == 0)
 		rc = access != NULL
 			     ? acl_to_nfs4(access, inherited, is_dir, attrs)
@@ -150,72 +149,74 @@ int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
 	return rc;
 }
 
-static int acl_write_acl(struct casync_object *obj, const UserPerm *perms,
-			 const char *name, acl_t acl)
+static int acl_write_acl(const struct casync_acl_file *file, const char *name,
+			 acl_t acl)
 {
 	char value[posix_acl_xattr_size(acl_entries(acl))];
 	int size = posix_acl_2_xattr(acl, value, sizeof(value));
 
 	if (size <= 0)
 		return -EINVAL;
-	return ceph_ll_setxattr(casync_object_ceph(obj), obj->inode, name,
-				value, (size_t)size, 0, perms);
+	return ceph_ll_setxattr(file->ceph, file->inode, name, value,
+				(size_t)size, 0, file->perms);
 }
 
-static int acl_set_access(struct casync_object *obj, const UserPerm *perms,
-			  fsal_acl_t *nfs4)
+static int acl_set_access(const struct casync_acl_file *file, fsal_acl_t *nfs4)
 {
 	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_ACCESS);
 	int rc;
 
 	if (acl == NULL)
 		return -EINVAL;
-	rc = acl_valid(acl) == 0 ? acl_write_acl(obj, perms, ACL_EA_ACCESS, acl)
+	rc = acl_valid(acl) == 0 ? acl_write_acl(file, ACL_EA_ACCESS, acl)
 				 : -EINVAL;
 	acl_free(acl);
 	return rc;
 }
 
-static int acl_set_default(struct casync_object *obj, const UserPerm *perms,
-			   fsal_acl_t *nfs4)
+static int acl_set_default(const struct casync_acl_file *file, fsal_acl_t *nfs4)
 {
 	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_DEFAULT);
 	int rc;
 
 	if (acl == NULL) { /* nothing is inherited */
-		rc = ceph_ll_removexattr(casync_object_ceph(obj), obj->inode,
-					 ACL_EA_DEFAULT, perms);
+		rc = ceph_ll_removexattr(file->ceph, file->inode,
+					 ACL_EA_DEFAULT, file->perms);
 		return rc == -ENODATA ? 0 : rc;
 	}
-	rc = acl_valid(acl) == 0
-		     ? acl_write_acl(obj, perms, ACL_EA_DEFAULT, acl)
-		     : -EINVAL;
+	rc = acl_valid(acl) == 0 ? acl_write_acl(file, ACL_EA_DEFAULT, acl)
+				 : -EINVAL;
 	acl_free(acl);
 	return rc;
 }
 
-int casync_acl_set(struct casync_object *obj, const UserPerm *perms,
+int casync_acl_set(const struct casync_acl_file *file,
 		   const struct fsal_attrlist *attrs)
 {
 	int rc;
 
-	if (attrs->acl == NULL || obj->handle.type == SYMBOLIC_LINK)
+	if (attrs->acl == NULL || file->type == SYMBOLIC_LINK)
 		return -EINVAL;
 	/* The default ACL goes first: if it is refused, nothing has changed. */
-	if (obj->handle.type == DIRECTORY) {
-		rc = acl_set_default(obj, perms, attrs->acl);
+	if (file->type == DIRECTORY) {
+		rc = acl_set_default(file, attrs->acl);
 		if (rc != 0)
 			return rc;
 	}
-	return acl_set_access(obj, perms, attrs->acl);
+	return acl_set_access(file, attrs->acl);
 }
 
-int casync_label_get(struct casync_object *obj, const UserPerm *perms,
+/* The attribute of the export of op_ctx. */
+static const char *acl_label_name(void)
+{
+	return casync_export_current()->keys.sec_label_xattr;
+}
+
+int casync_label_get(const struct casync_acl_file *file,
 		     struct fsal_attrlist *attrs)
 {
 	void *value;
-	int rc = acl_get_value(obj, perms, obj->exp->keys.sec_label_xattr,
-			       &value);
+	int rc = acl_get_value(file, acl_label_name(), &value);
 
 	if (rc < 0) {
 		gsh_free(value);
@@ -231,15 +232,14 @@ int casync_label_get(struct casync_object *obj, const UserPerm *perms,
 	return 0;
 }
 
-int casync_label_set(struct casync_object *obj, const UserPerm *perms,
+int casync_label_set(const struct casync_acl_file *file,
 		     const struct fsal_attrlist *attrs)
 {
 	u_int length = attrs->sec_label.slai_data.slai_data_len;
 
 	if (length > XATTR_BYTES_MAX)
 		return -E2BIG;
-	return ceph_ll_setxattr(casync_object_ceph(obj), obj->inode,
-				obj->exp->keys.sec_label_xattr,
+	return ceph_ll_setxattr(file->ceph, file->inode, acl_label_name(),
 				attrs->sec_label.slai_data.slai_data_val,
-				length, 0, perms);
+				length, 0, file->perms);
 }

@@ -13,7 +13,13 @@
 
 #include "fsal_types.h"
 
-struct casync_object;
+/** A file, and the user who asks for its extended attributes. */
+struct casync_acl_file {
+	struct ceph_mount_info *ceph; /**< The caller is in its guard. */
+	struct Inode *inode;
+	object_file_type_t type;
+	const UserPerm *perms;
+};
 
 /**
  * Add the ACL to attributes.  For a file without an ACL it is made from the
@@ -21,8 +27,8 @@ struct casync_object;
  *
  * @return 0 or a negative errno.
  */
-int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
-		   const UserPerm *perms, struct fsal_attrlist *attrs);
+int casync_acl_get(const struct casync_acl_file *file,
+		   const struct ceph_statx *stx, struct fsal_attrlist *attrs);
 
 /**
  * Set the ACL of attrs->acl: the access ACL, and for a directory the default
@@ -31,15 +37,15 @@ int casync_acl_get(struct casync_object *obj, const struct ceph_statx *stx,
  * @return 0 or a negative errno; -EINVAL for an ACL that POSIX ACLs cannot
  *         express.
  */
-int casync_acl_set(struct casync_object *obj, const UserPerm *perms,
+int casync_acl_set(const struct casync_acl_file *file,
 		   const struct fsal_attrlist *attrs);
 
 /** Add the security label to attributes, if there is one. */
-int casync_label_get(struct casync_object *obj, const UserPerm *perms,
+int casync_label_get(const struct casync_acl_file *file,
 		     struct fsal_attrlist *attrs);
 
 /** Set the security label. */
-int casync_label_set(struct casync_object *obj, const UserPerm *perms,
+int casync_label_set(const struct casync_acl_file *file,
 		     const struct fsal_attrlist *attrs);
 
 /** Does the export of op_ctx offer ACLs?  (Disable_ACL) */

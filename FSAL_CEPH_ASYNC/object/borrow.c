@@ -11,7 +11,8 @@
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
-#include "export.h"
+#include "inode.h"
+#include "mount.h"
 #include "object.h"
 
 /* Guards the change of an fd from an old Fh to a new one.  A leaf. */
@@ -64,7 +65,7 @@ int casync_borrow_renew_fd(struct casync_object *obj, struct casync_fd *fd)
 	/* Not O_TRUNC and the like: that was done. */
 	fsal2posix_openflags(fd->fh_flags & FSAL_O_RDWR, &posix_flags);
 	rc = ceph_ll_open(ceph, obj->inode, posix_flags, &fh,
-			  obj->exp->root_perms);
+			  casync_object_root(obj));
 	casync_call_drop(&slot);
 	if (rc < 0)
 		return rc == -ENOENT ? -ESTALE : rc;

@@ -9,6 +9,7 @@
 #include "call.h"
 #include "complete.h"
 #include "errors.h"
+#include "export.h"
 #include "inode.h"
 #include "keeper.h"
 #include "mount.h"

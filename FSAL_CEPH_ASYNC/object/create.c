@@ -19,9 +19,10 @@
 #include "call.h"
 #include "create.h"
 #include "errors.h"
-#include "export.h"
 #include "getset.h"
+#include "inode.h"
 #include "journal.h"
+#include "mount.h"
 #include "obj_ops.h"
 #include "object.h"
 
@@ -69,7 +70,8 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 
 void casync_create_undo(const struct casync_created *made)
 {
-	struct casync_export *exp = made->dir->exp;
+	struct ceph_mount_info *ceph = casync_object_ceph(made->dir);
+	const UserPerm *root = casync_object_root(made->dir);
 	struct fsal_obj_handle *handle = &made->obj->handle;
 	uint64_t fileid = handle->fileid;
 	bool is_directory = handle->type == DIRECTORY;
@@ -80,10 +82,8 @@ void casync_create_undo(const struct casync_created *made)
 	casync_object_release(handle);
 
 	rc = is_directory
-		     ? ceph_ll_rmdir(casync_export_ceph(exp), made->dir->inode,
-				     made->name, exp->root_perms)
-		     : ceph_ll_unlink(casync_export_ceph(exp), made->dir->inode,
-				      made->name, exp->root_perms);
+		     ? ceph_ll_rmdir(ceph, made->dir->inode, made->name, root)
+		     : ceph_ll_unlink(ceph, made->dir->inode, made->name, root);
 	if (rc < 0)
 		LogWarn(COMPONENT_FSAL,
 			"'%s' (fileid %" PRIu64
@@ -125,7 +125,7 @@ static fsal_status_t create_begin(struct creation *c,
 					 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	c->ceph = casync_export_ceph(casync_export_current());
+	c->ceph = casync_object_ceph(c->dir);
 	c->perms = casync_userperm(&op_ctx->creds);
 	if (c->perms == NULL)
 		return casync_call_end(&c->call, casync_status(-ENOMEM));
@@ -150,7 +150,8 @@ static fsal_status_t create_end(struct creation *c, int rc,
 	struct fsal_obj_handle *created;
 
 	if (FSAL_IS_SUCCESS(status)) {
-		casync_journal_changed(c->dir->exp->mount, c->dir->id.ino);
+		casync_journal_changed(casync_object_mount(c->dir),
+				       c->dir->id.ino);
 		casync_object_out(c->inode, &c->stx, &created, attrs_out);
 		made.obj = casync_object_of(created);
 		status = casync_create_finish(&made, already_set, attrs_in,

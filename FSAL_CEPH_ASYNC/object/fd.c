@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "export.h"
 #include "fd.h"
+#include "inode.h"
 #include "object.h"
 #include "parts.h"
 
@@ -128,7 +129,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	casync_lease_yield(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
 	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, posix_flags, fh,
-			  obj->exp->root_perms);
+			  casync_object_root(obj));
 	casync_call_drop(&slot);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(&obj->size, 0);

@@ -9,13 +9,14 @@
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
+#include "inode.h"
+#include "mount.h"
 #include "nfs_core.h"
 #include "acl.h"
 #include "attributes.h"
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
-#include "export.h"
 #include "getset.h"
 #include "object.h"
 #include "object_table.h"
@@ -44,21 +45,33 @@ static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
 	return rc;
 }
 
+static struct casync_acl_file getset_acl_file(const struct casync_object *obj,
+					      const UserPerm *perms)
+{
+	return (struct casync_acl_file){
+		.ceph = casync_object_ceph(obj),
+		.inode = obj->inode,
+		.type = obj->handle.type,
+		.perms = perms,
+	};
+}
+
 /* Attributes that CephFS keeps in extended attributes.  They are read as root:
  * a client that may read attributes may read these too. */
 static int getset_get_extras(struct casync_object *obj,
 			     const struct ceph_statx *stx,
 			     struct fsal_attrlist *attrs)
 {
-	const UserPerm *perms = obj->exp->root_perms;
+	const struct casync_acl_file file =
+		getset_acl_file(obj, casync_object_root(obj));
 	int rc = 0;
 
 	if (FSAL_TEST_MASK(attrs->request_mask, ATTR_ACL) &&
 	    casync_acl_offered())
-		rc = casync_acl_get(obj, stx, perms, attrs);
+		rc = casync_acl_get(&file, stx, attrs);
 	if (rc == 0 && FSAL_TEST_MASK(attrs->request_mask, ATTR4_SEC_LABEL) &&
 	    casync_label_offered())
-		rc = casync_label_get(obj, perms, attrs);
+		rc = casync_label_get(&file, attrs);
 	return rc;
 }
 
@@ -148,7 +161,7 @@ static int getset_set_size_as_owner(struct casync_object *obj,
 		return -EACCES;
 
 	return getset_set_statx(obj, stx, CEPH_SETATTR_SIZE,
-				obj->exp->root_perms);
+				casync_object_root(obj));
 }
 
 static int getset_set_as_requester(struct casync_object *obj,
@@ -176,6 +189,7 @@ static int getset_set_as_requester(struct casync_object *obj,
 static int getset_set_extras(struct casync_object *obj,
 			     const struct fsal_attrlist *attrs)
 {
+	struct casync_acl_file file;
 	UserPerm *perms;
 	int rc = 0;
 
@@ -184,11 +198,12 @@ static int getset_set_extras(struct casync_object *obj,
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return -ENOMEM;
+	file = getset_acl_file(obj, perms);
 	/* After the mode: an ACL implies a mode (RFC 8881, 6.4.1.3). */
 	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL))
-		rc = casync_acl_set(obj, perms, attrs);
+		rc = casync_acl_set(&file, attrs);
 	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
-		rc = casync_label_set(obj, perms, attrs);
+		rc = casync_label_set(&file, attrs);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -218,7 +233,7 @@ static bool getset_owner_is_journaled(struct casync_object *obj)
 	       __atomic_load_n(&obj->owner_journaled, __ATOMIC_ACQUIRE) &&
 	       !casync_flush_is_unjournaled(&obj->flush) &&
 	       casync_object_table_is_alone(casync_mount_object_table(mount),
-					    obj);
+					    &obj->id);
 }
 
 /* Such a chown() is allowed, and clears no set-id bits. */
@@ -404,14 +419,15 @@ int casync_drop_privileges(struct casync_object *obj)
 	int rc;
 
 	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_MODE, 0, obj->exp->root_perms);
+			     CEPH_STATX_MODE, 0, casync_object_root(obj));
 	if (rc < 0)
 		return rc;
 	mode = getset_without_privileges(stx.stx_mode);
 	if (mode != stx.stx_mode) {
 		stx.stx_mode = mode;
 		rc = ceph_ll_setattr(casync_object_ceph(obj), obj->inode, &stx,
-				     CEPH_SETATTR_MODE, obj->exp->root_perms);
+				     CEPH_SETATTR_MODE,
+				     casync_object_root(obj));
 	} else {
 		casync_object_mode_seen(obj, &stx);
 	}

@@ -8,6 +8,7 @@
 #include "fsal.h"
 
 #include "attributes.h"
+#include "export.h"
 #include "inode.h"
 #include "object.h"
 #include "object_table.h"
@@ -123,6 +124,21 @@ int casync_inode_find(struct ceph_mount_info *ceph,
 	return rc == -ENOENT ? -ESTALE : rc;
 }
 
+struct casync_mount *casync_object_mount(const struct casync_object *obj)
+{
+	return obj->exp->mount;
+}
+
+struct ceph_mount_info *casync_object_ceph(const struct casync_object *obj)
+{
+	return casync_mount_ceph(obj->exp->mount);
+}
+
+const UserPerm *casync_object_root(const struct casync_object *obj)
+{
+	return obj->exp->root_perms;
+}
+
 int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 {
 	struct ceph_mount_info *ceph = casync_object_ceph(obj);
@@ -135,7 +151,7 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 
 	rc = casync_inode_find(ceph, &obj->id,
 			       casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
-			       obj->exp->root_perms, &inode, &stx);
+			       casync_object_root(obj), &inode, &stx);
 	if (rc < 0)
 		return rc;
 	if (obj->handle.type == REGULAR_FILE) {

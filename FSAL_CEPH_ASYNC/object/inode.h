@@ -2,7 +2,7 @@
 /**
  * @file inode.h
  * @brief Finds an Inode by its number: for a handle, and for an object whose
- * client was lost.
+ * client was lost.  Says through which client an object's Inode is used.
  *
  * An object notes the generation of the client that its Inode is of.  After a
  * change of the client the Inode is looked up when the object is used next.  The
@@ -15,6 +15,7 @@
 
 #include "filehandle.h"
 
+struct casync_mount;
 struct casync_object;
 
 /**
@@ -44,5 +45,14 @@ int casync_inode_find(struct ceph_mount_info *ceph,
  * @return 0 or a negative errno, as casync_inode_find().
  */
 int casync_inode_renew(struct casync_object *obj, uint32_t generation);
+
+/** The mount that an object belongs to. */
+struct casync_mount *casync_object_mount(const struct casync_object *obj);
+
+/** Its libcephfs handle.  The caller is in the mount's guard. */
+struct ceph_mount_info *casync_object_ceph(const struct casync_object *obj);
+
+/** Credentials of root, for calls of libcephfs. */
+const UserPerm *casync_object_root(const struct casync_object *obj);
 
 #endif /* CASYNC_INODE_H */

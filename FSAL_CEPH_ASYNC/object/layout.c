@@ -11,6 +11,7 @@
 #include "clock.h"
 #include "export.h"
 #include "inflight.h"
+#include "inode.h"
 #include "layout.h"
 #include "object.h"
 

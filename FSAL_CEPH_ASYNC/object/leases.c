@@ -11,6 +11,7 @@
 #include "errors.h"
 #include "export.h"
 #include "fd.h"
+#include "inode.h"
 #include "leases.h"
 #include "object.h"
 
@@ -88,7 +89,7 @@ static fsal_status_t leases_grant_read(struct casync_lease *lease,
 	int rc;
 
 	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, O_RDONLY, &fh,
-			  obj->exp->root_perms);
+			  casync_object_root(obj));
 	if (rc < 0)
 		return casync_status(rc);
 	pthread_mutex_lock(&leases_lock);

@@ -7,9 +7,10 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "export.h"
 #include "fd.h"
+#include "inode.h"
 #include "lock_records.h"
+#include "mount.h"
 #include "object.h"
 
 /* Guards all records.  A leaf; not held across calls of libcephfs. */

@@ -20,8 +20,9 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "errors.h"
-#include "export.h"
+#include "inode.h"
 #include "locks.h"
+#include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
 #include "session.h"
@@ -132,7 +133,7 @@ static void locks_see(struct casync_object *obj)
 		return;
 	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			    CEPH_STATX_MTIME, AT_STATX_DONT_SYNC,
-			    obj->exp->root_perms) == 0)
+			    casync_object_root(obj)) == 0)
 		obj->locks.seen_mtime_ns = casync_timespec_ns(&stx.stx_mtime);
 }
 
@@ -157,7 +158,7 @@ static bool locks_file_was_changed(struct casync_object *obj)
 	if (known_ns < obj->locks.seen_mtime_ns)
 		known_ns = obj->locks.seen_mtime_ns;
 	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			    CEPH_STATX_MTIME, 0, obj->exp->root_perms) != 0)
+			    CEPH_STATX_MTIME, 0, casync_object_root(obj)) != 0)
 		return true;
 	return casync_timespec_ns(&stx.stx_mtime) > known_ns;
 }

@@ -17,8 +17,9 @@
 #include "attributes.h"
 #include "call.h"
 #include "errors.h"
-#include "export.h"
+#include "inode.h"
 #include "journal.h"
+#include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
 
@@ -27,10 +28,15 @@ static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 	return casync_object_of(handle)->inode;
 }
 
+static struct ceph_mount_info *namespace_ceph_of(struct fsal_obj_handle *handle)
+{
+	return casync_object_ceph(casync_object_of(handle));
+}
+
 /* A name in this directory was changed. */
 static void namespace_journal(const struct casync_object *dir)
 {
-	casync_journal_changed(dir->exp->mount, dir->id.ino);
+	casync_journal_changed(casync_object_mount(dir), dir->id.ino);
 }
 
 static unsigned int namespace_wanted_by(const struct fsal_attrlist *attrs)
@@ -55,7 +61,7 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 		return status;
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms != NULL) {
-		rc = ceph_ll_lookup(casync_export_ceph(casync_export_current()),
+		rc = ceph_ll_lookup(namespace_ceph_of(dir_hdl),
 				    namespace_inode_of(dir_hdl), name, &inode,
 				    &stx, namespace_wanted_by(attrs_out),
 				    AT_SYMLINK_NOFOLLOW, perms);
@@ -84,10 +90,9 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 		return status;
 	perms = casync_userperm(&op_ctx->creds);
 	if (perms != NULL) {
-		rc = ceph_ll_readlink(
-			casync_export_ceph(casync_export_current()),
-			namespace_inode_of(obj_hdl), target, sizeof(target),
-			perms);
+		rc = ceph_ll_readlink(namespace_ceph_of(obj_hdl),
+				      namespace_inode_of(obj_hdl), target,
+				      sizeof(target), perms);
 		ceph_userperm_destroy(perms);
 	}
 	if (rc > PATH_MAX)
@@ -124,7 +129,7 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	if (perms == NULL)
 		return casync_call_end(&call, casync_status(-ENOMEM));
 
-	rc = ceph_ll_link(casync_export_ceph(casync_export_current()),
+	rc = ceph_ll_link(namespace_ceph_of(obj_hdl),
 			  namespace_inode_of(obj_hdl),
 			  namespace_inode_of(destdir_hdl), name, perms);
 	if (rc == 0)
@@ -157,9 +162,9 @@ static void namespace_refresh_left_directory(struct fsal_obj_handle *dir_hdl)
 	char entries[24];
 	int rc;
 
-	rc = ceph_ll_getxattr(casync_export_ceph(dir->exp), dir->inode,
+	rc = ceph_ll_getxattr(casync_object_ceph(dir), dir->inode,
 			      "ceph.dir.entries", entries, sizeof(entries),
-			      dir->exp->root_perms);
+			      casync_object_root(dir));
 	if (rc < 0)
 		LogWarn(COMPONENT_FSAL,
 			"fileid %" PRIu64 " may look unchanged to clients: %s",
@@ -191,7 +196,7 @@ static fsal_status_t namespace_move(const struct move *m)
 	if (perms == NULL)
 		return casync_status(-ENOMEM);
 	casync_call_announce(&change, m->obj_hdl);
-	rc = ceph_ll_rename(casync_export_ceph(casync_export_current()), olddir,
+	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
 	if (rc == 0)
 		namespace_journal(casync_object_of(m->newdir_hdl));
@@ -260,7 +265,7 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 	if (perms == NULL)
 		return casync_call_end(&call, casync_status(-ENOMEM));
 
-	ceph = casync_export_ceph(casync_export_current());
+	ceph = namespace_ceph_of(dir_hdl);
 	dir = namespace_inode_of(dir_hdl);
 	casync_call_announce(&change, obj_hdl);
 	if (obj_hdl->type == DIRECTORY)

@@ -11,6 +11,7 @@
 #include "attributes.h"
 #include "call.h"
 #include "export.h"
+#include "inode.h"
 #include "leases.h"
 #include "module.h"
 #include "object.h"

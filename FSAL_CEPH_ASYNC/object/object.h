@@ -15,7 +15,6 @@
 #include <sys/stat.h>
 
 #include "fsal_api.h"
-#include "export.h"
 #include "waiter_limit.h"
 #include "fd.h"
 #include "file_size.h"
@@ -26,6 +25,7 @@
 #include "lock_records.h"
 
 struct casync_cached_file;
+struct casync_export;
 
 struct casync_object {
 	struct fsal_obj_handle handle; /**< Ganesha's part. */
@@ -84,26 +84,6 @@ static inline struct casync_object *
 casync_object_of(struct fsal_obj_handle *handle)
 {
 	return container_of(handle, struct casync_object, handle);
-}
-
-/** The mount that an object belongs to. */
-static inline struct casync_mount *
-casync_object_mount(const struct casync_object *obj)
-{
-	return obj->exp->mount;
-}
-
-/** Its libcephfs handle.  The caller is in the mount's guard. */
-static inline struct ceph_mount_info *
-casync_object_ceph(const struct casync_object *obj)
-{
-	return casync_mount_ceph(casync_object_mount(obj));
-}
-
-static inline struct casync_session *
-casync_object_session(const struct casync_object *obj)
-{
-	return obj->exp->session;
 }
 
 /** The global fd for reads or for writes. */

@@ -19,9 +19,10 @@
 #include "call.h"
 #include "create.h"
 #include "errors.h"
-#include "export.h"
+#include "inode.h"
 #include "journal.h"
 #include "layout.h"
+#include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
 
@@ -255,7 +256,7 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 	rc = open_create_file(dir, name, req, &inode, &fh, &stx);
 	if (rc < 0)
 		return casync_status(rc);
-	casync_journal_changed(dir->exp->mount, dir->id.ino);
+	casync_journal_changed(casync_object_mount(dir), dir->id.ino);
 
 	casync_object_out(inode, &stx, &created, req->attrs_out);
 	made = (struct casync_created){

@@ -11,7 +11,7 @@
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
-#include "export.h"
+#include "inode.h"
 #include "object.h"
 #include "obj_ops.h"
 
@@ -34,7 +34,7 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	int rc;
 
 	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
+			     CEPH_STATX_SIZE, 0, casync_object_root(obj));
 	if (rc < 0 || offset >= stx.stx_size)
 		return rc;
 	end = length < stx.stx_size - offset ? offset + length : stx.stx_size;
@@ -122,7 +122,7 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_SIZE, 0, obj->exp->root_perms);
+			     CEPH_STATX_SIZE, 0, casync_object_root(obj));
 	status = casync_call_end(&call, casync_status(rc));
 	if (FSAL_IS_ERROR(status))
 		return status;

@@ -14,7 +14,7 @@
 
 #include "call.h"
 #include "errors.h"
-#include "export.h"
+#include "inode.h"
 #include "object.h"
 #include "obj_ops.h"
 

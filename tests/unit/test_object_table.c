@@ -125,12 +125,12 @@ static void object_is_alone_until_another_export_has_the_file(void **state)
 	(void)state;
 	(void)casync_object_table_enter(&table, one);
 	(void)casync_object_table_enter(&table, &objs[4]);
-	assert_true(casync_object_table_is_alone(&table, one));
+	assert_true(casync_object_table_is_alone(&table, &one->id));
 	(void)casync_object_table_enter(&table, other);
-	assert_false(casync_object_table_is_alone(&table, one));
-	assert_false(casync_object_table_is_alone(&table, other));
+	assert_false(casync_object_table_is_alone(&table, &one->id));
+	assert_false(casync_object_table_is_alone(&table, &other->id));
 	(void)casync_object_table_leave(&table, one);
-	assert_true(casync_object_table_is_alone(&table, other));
+	assert_true(casync_object_table_is_alone(&table, &other->id));
 	(void)casync_object_table_leave(&table, other);
 	(void)casync_object_table_leave(&table, &objs[4]);
 }
