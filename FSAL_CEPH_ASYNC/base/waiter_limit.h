@@ -53,7 +53,7 @@ struct casync_waiter_limit {
 bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 			       enum casync_lane lane, uint32_t room);
 
-/** The same without waiting. */
+/** Enter if there is a place now; never wait. */
 bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 			     enum casync_lane lane, uint32_t room);
 

@@ -70,14 +70,14 @@ struct casync_work_share {
  * lane always has one. */
 void casync_work_submit(enum casync_work_lane lane, struct casync_work *work);
 
-/** The same for a file's job: at most CASYNC_WORK_SHARE of them run at once.
- * The job must call casync_work_give_way(). */
+/** Queue a job of a file: at most CASYNC_WORK_SHARE of them run at once.  The
+ * job must call casync_work_give_way(). */
 void casync_work_submit_shared(enum casync_work_lane lane,
 			       struct casync_work_share *share,
 			       struct casync_work *work);
 
 /**
- * The same for a job that must not wait in the queue.
+ * Queue a job of a file that must not wait in the queue.
  *
  * @return false: the file has used its share, or no thread is free; the job is
  *	   not queued.

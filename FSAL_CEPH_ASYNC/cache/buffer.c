@@ -260,9 +260,9 @@ struct casync_cache_buffer *casync_cache_buffer_take(unsigned int share,
 	return buf;
 }
 
-/* Whoever lowers the budget stores it, and trims after that.  Both this and
- * the trim hold the lock of the class.  So either this sees the new budget, or
- * the trim sees the buffer. */
+/* A lower budget is stored first, and the trim comes after that.  Both this
+ * and the trim hold the lock of the class.  So either this sees the new budget,
+ * or the trim sees the buffer. */
 static bool buffer_stays_warm(const struct casync_cache_buffer *buf)
 {
 	uint64_t budget = casync_cache_budget();

@@ -5,8 +5,9 @@
  * budget of every byte that the cache has.
  *
  * A buffer is one READ's data: libcephfs fills it, the reply sends it, and the
- * cache keeps it.  Nothing is copied.  Who has a reference may read the data;
- * only who allocated it may write them, before casync_cache_put().
+ * cache keeps it.  Nothing is copied.  The holder of a reference may read
+ * the data; only the thread that allocated the buffer may write them, before
+ * casync_cache_put().
  *
  * **Where the memory comes from.**  malloc is not used for data.  Aligned to
  * pages, it takes two pages for one; above 128 KiB it maps and unmaps, and
@@ -29,7 +30,7 @@
  * The lock of a size class is a leaf.  It is taken when a buffer is allocated
  * or freed, never by a hit.
  *
- * **The budget.**  What counts: data of buffers that are in use (in the cache,
+ * **The budget.**  It counts the data of buffers that are in use (in the cache,
  * in a READ under way, or in a reply) or warm, the headers of all buffers, the
  * indexes of files, and the ghosts.  A fixed table of locks and queues (about
  * 70 KiB) does not count.  A byte is charged before it is allocated, and the

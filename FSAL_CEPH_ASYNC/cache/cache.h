@@ -15,7 +15,7 @@
  *
  * **Which version.**  All pages of a file are of one version, named by a tag:
  * the attributes that the caller compares.  A look-up by another tag drops all
- * pages.  What the tag cannot show must be said here:
+ * pages.  The tag cannot show some changes, so these must be said here:
  *
  *	a write of ours		casync_cache_begin_write() before the WRITE is
  *				submitted, casync_cache_end_write() when it
@@ -67,7 +67,7 @@ struct casync_cache_tag {
 };
 
 /**
- * What the cache knows of a file; embedded in the object.  All zero is a file
+ * A file, as the cache knows it; embedded in the object.  All zero is a file
  * that was never cached, and needs no other preparation.  Before it is freed:
  * casync_cache_forget().  It must not move.
  */
@@ -174,7 +174,7 @@ void casync_cache_end_write(struct casync_cache_file *file);
  */
 void casync_cache_set_budget(uint64_t bytes);
 
-/** What the cache has and did, since the process began. */
+/** Contents and counts of the cache, since the process began. */
 struct casync_cache_stats {
 	uint64_t budget_bytes;
 	uint64_t used_bytes;   /**< All that counts (buffer.h). */

@@ -4,8 +4,8 @@
  * @brief Makes room in the budget, and allocates buffers in it
  * (casync_cache_buffer_new() of cache.h).
  *
- * What goes first: free buffers that stayed in memory; then pages that nobody
- * can find any more (detached indexes); then what the policy chooses.
+ * Free buffers that stayed in memory go first; then pages that nobody can find
+ * any more (detached indexes); then what the policy chooses.
  *
  * A file is forgotten by one pointer.  Its index is emptied here: the first 16
  * buffers at once, which is all of most files, and the rest when memory is

@@ -16,7 +16,7 @@
 #define GROW_BITS 2
 #define MOVE 8
 
-/* What malloc adds to an allocation. */
+/* Bytes that malloc adds to an allocation. */
 #define MALLOC_BYTES 16
 
 struct casync_cache_leaf {

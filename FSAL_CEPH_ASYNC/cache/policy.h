@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file policy.h
- * @brief What is evicted: S3-FIFO, and a fair share for each owner.
+ * @brief Chooses what is evicted: S3-FIFO, and a fair share for each owner.
  *
  * S3-FIFO (Yang and others, "FIFO queues are all you need for cache eviction",
  * SOSP 2023).  A buffer enters the *small* queue.  If it was hit when it comes
@@ -62,8 +62,8 @@ static inline void casync_cache_policy_hit(struct casync_cache_buffer *buf)
  * Queue a buffer that is in an index.
  *
  * @return Whether it is queued, and has a reference of the queue's: not if the
- *         budget is 0.  Who sets that empties the queues afterwards, and sees
- *         what was queued before.
+ *         budget is 0.  casync_cache_set_budget() stores that first and empties
+ *         the queues afterwards, so it sees what was queued before.
  */
 bool casync_cache_policy_insert(struct casync_cache_buffer *buf);
 
@@ -94,7 +94,7 @@ void casync_cache_policy_make_ghosts(void);
 uint64_t casync_cache_policy_queued(unsigned int share);
 
 /**
- * What was evicted lately, 8 bytes each, without its data.
+ * Buffers that were evicted lately, 8 bytes each, without their data.
  *
  * A table of sets of four.  A new ghost takes the place of the oldest of its
  * set, so the memory is fixed.  A ghost is 32 bits of the key and the number

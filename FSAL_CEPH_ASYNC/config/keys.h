@@ -28,7 +28,7 @@ enum casync_key_type {
 	CASYNC_KEY_GANESHA /**< Ganesha reads it; here only documented. */
 };
 
-/** What applies a new value. */
+/** The act that applies a new value. */
 enum casync_key_change {
 	CASYNC_KEY_LIVE,     /**< A reload, on the running export. */
 	CASYNC_KEY_IDENTITY, /**< Removing and adding the export. */
@@ -54,7 +54,7 @@ struct casync_key {
 	uint64_t multiple;	   /**< A number's divisor; 0: none. */
 	uint64_t preset;	   /**< Default of numbers and words. */
 	const char *preset_string; /**< Default of strings, or NULL. */
-	const char *unset;	   /**< What applies if it is not set. */
+	const char *unset;	   /**< The default in words. */
 	const char *unit;	   /**< Of numbers, or NULL. */
 	const char *only;	   /**< Why only the default is accepted. */
 	const char *summary;	   /**< One sentence, for tables. */
@@ -114,7 +114,7 @@ void casync_keys_inherit(struct casync_export_keys *keys,
 bool casync_key_set(const struct casync_key *key, const char *text,
 		    void *member, char *why, size_t size);
 
-/** What a value must be: "a number of requests from 1 to 1048576". */
+/** Say what a value must be: "a number of requests from 1 to 1048576". */
 void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size);
 
 /**

@@ -33,8 +33,8 @@ struct casync_published {
 	bool listed;
 	struct casync_prometheus *prometheus; /**< NULL: none. */
 	struct casync_totals before_line;     /**< Subtracted in the log. */
-	/** What is subtracted of the session's counts, which all exports of a
-	 * mount share. */
+	/** Subtracted from the session's counts, which all exports of a mount
+	 * share. */
 	struct casync_session_counts session_at_add;
 	struct casync_session_counts session_at_line;
 	struct casync_cache_numbers cache_at_line;
