@@ -10,7 +10,6 @@
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "stats_log.h"
 
 /* It is taken before an export's in-flight lock.  No function of libcephfs or
  * of the data path is called under it. */

@@ -11,6 +11,7 @@
 #ifndef CASYNC_PUBLISH_H
 #define CASYNC_PUBLISH_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "gsh_list.h"
@@ -60,5 +61,20 @@ void casync_publish_remove(struct casync_export *exp);
 
 /** Update all outputs.  The watchdog calls it ten times a second. */
 void casync_publish_tick(void);
+
+/** Room for the longest line of the log. */
+#define CASYNC_STATS_LOG_BYTES 1280
+
+/**
+ * Format the log line of Stats_Interval (stats_log.c):
+ * "10 s: READ 8120 of 33259520 bytes, mean us queued 9 libcephfs 402 handover
+ * 21 finish 4, total p99 <= 1024, errors 0; WRITE …; COMMIT 3; …".
+ *
+ * @param[in] view  With the difference since the last line.
+ *
+ * @return @p line
+ */
+const char *casync_stats_log_format(const struct casync_view *view,
+				    uint64_t seconds, char *line, size_t size);
 
 #endif /* CASYNC_PUBLISH_H */

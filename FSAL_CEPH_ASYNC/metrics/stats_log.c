@@ -6,7 +6,6 @@
 #include <stdio.h>
 
 #include "publish.h"
-#include "stats_log.h"
 
 /* A line that grows; it is cut off at its size. */
 struct text {

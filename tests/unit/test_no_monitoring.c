@@ -21,7 +21,6 @@
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "stats_log.h"
 #include "submit.h"
 
 static log_levels_t levels[COMPONENT_COUNT];

@@ -24,7 +24,6 @@
 #include "export.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "stats_log.h"
 #include "submit.h"
 
 #define NS_PER_US 1000

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include "publish.h"
-#include "stats_log.h"
 
 #define NS_PER_US 1000
 
