@@ -25,9 +25,9 @@ static int64_t finish_first_error(const struct casync_op *op)
 {
 	unsigned int i;
 
-	for (i = 0; i < op->part_count; i++) {
-		if (op->parts[i].result < 0)
-			return op->parts[i].result;
+	for (i = 0; i < op->parts.count; i++) {
+		if (op->parts.at[i].result < 0)
+			return op->parts.at[i].result;
 	}
 	return 0;
 }
@@ -36,8 +36,9 @@ static bool finish_all_parts_full(const struct casync_op *op)
 {
 	unsigned int i;
 
-	for (i = 0; i < op->part_count; i++) {
-		if ((size_t)op->parts[i].result != op->parts[i].asked_bytes)
+	for (i = 0; i < op->parts.count; i++) {
+		if ((size_t)op->parts.at[i].result !=
+		    op->parts.at[i].asked_bytes)
 			return false;
 	}
 	return true;
@@ -47,8 +48,8 @@ static void finish_forget_parts(struct casync_op *op)
 {
 	unsigned int i;
 
-	for (i = 0; i < op->part_count; i++)
-		op->parts[i].result = 0;
+	for (i = 0; i < op->parts.count; i++)
+		op->parts.at[i].result = 0;
 }
 
 /*
@@ -83,7 +84,7 @@ static void finish_read(struct casync_op *op)
 
 static void finish_write_settle(struct casync_op *op)
 {
-	int64_t result = op->parts[0].result;
+	int64_t result = op->parts.at[0].result;
 
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;

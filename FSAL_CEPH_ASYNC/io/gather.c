@@ -29,7 +29,7 @@ void casync_gather_prepare(struct casync_op *op)
 
 static uint32_t gather_iovs_of(const struct casync_op *op)
 {
-	return (uint32_t)op->parts[0].io.iovcnt;
+	return (uint32_t)op->parts.at[0].io.iovcnt;
 }
 
 void casync_gather_begin(struct casync_gather_run *run, struct casync_op *op)
@@ -47,8 +47,8 @@ static bool gather_wants_the_same(const struct casync_op *a,
 {
 	return a->gather.max_bytes == b->gather.max_bytes &&
 	       a->gather.piece == b->gather.piece &&
-	       a->parts[0].io.fh == b->parts[0].io.fh &&
-	       a->parts[0].io.fsync == b->parts[0].io.fsync &&
+	       a->parts.at[0].io.fh == b->parts.at[0].io.fh &&
+	       a->parts.at[0].io.fsync == b->parts.at[0].io.fsync &&
 	       a->durability.stable_answer == b->durability.stable_answer;
 }
 
@@ -97,7 +97,7 @@ struct casync_op *casync_gather_end(const struct casync_gather_run *run)
 
 void casync_gather_lay_out(struct casync_op *first)
 {
-	struct casync_part *part = &first->parts[0];
+	struct casync_part *part = &first->parts.at[0];
 	uint32_t own = gather_iovs_of(first);
 	const struct casync_op *op;
 	struct iovec *to;
@@ -105,11 +105,11 @@ void casync_gather_lay_out(struct casync_op *first)
 
 	for (op = first->members; op != NULL; op = op->next)
 		iovs += gather_iovs_of(op);
-	casync_pool_keep_iovs(first, own, iovs);
-	part->io.iov = first->iovs;
-	to = first->iovs + own;
+	casync_pool_keep_iovs(&first->exp->pool, &first->parts, own, iovs);
+	part->io.iov = first->parts.iovs;
+	to = first->parts.iovs + own;
 	for (op = first->members; op != NULL; op = op->next) {
-		memcpy(to, op->parts[0].io.iov,
+		memcpy(to, op->parts.at[0].io.iov,
 		       gather_iovs_of(op) * sizeof(*to));
 		to += gather_iovs_of(op);
 		part->asked_bytes += op->length_bytes;
@@ -134,18 +134,18 @@ struct casync_op *casync_gather_scatter(struct casync_op *first)
 
 	if (members == NULL)
 		return NULL;
-	result = first->parts[0].result;
-	if (gather_is_refused(&first->parts[0])) {
+	result = first->parts.at[0].result;
+	if (gather_is_refused(&first->parts.at[0])) {
 		first->gather.alone = true;
 		return NULL;
 	}
 	first->members = NULL;
 	/* The whole length, or an error. */
 	if (result > 0)
-		first->parts[0].result = (int64_t)first->length_bytes;
+		first->parts.at[0].result = (int64_t)first->length_bytes;
 	for (op = members; op != NULL; op = op->next) {
-		op->parts[0].result = result > 0 ? (int64_t)op->length_bytes
-						 : result;
+		op->parts.at[0].result = result > 0 ? (int64_t)op->length_bytes
+						    : result;
 		op->submitted_ns = first->submitted_ns;
 		op->answered_ns = first->answered_ns;
 		__atomic_store_n(&op->parts_left, 0, __ATOMIC_RELAXED);
@@ -160,6 +160,6 @@ void casync_gather_make_alone(struct casync_op *op)
 	op->gather.max_bytes = 0;
 	/* Use its second part: a late duplicate of the first call must find the
 	 * first part. */
-	op->parts = &op->own_parts[1];
-	op->parts_room = 1;
+	op->parts.at = &op->parts.own[1];
+	op->parts.room = 1;
 }

@@ -82,7 +82,7 @@ void casync_gather_lay_out(struct casync_op *first);
  */
 struct casync_op *casync_gather_scatter(struct casync_op *first);
 
-/** Make an op of a refused call ready for casync_parts_lay_out(). */
+/** Make an op of a refused call ready for casync_op_lay_out(). */
 void casync_gather_make_alone(struct casync_op *op);
 
 #endif /* CASYNC_GATHER_H */

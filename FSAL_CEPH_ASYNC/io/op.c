@@ -317,11 +317,29 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	return CASYNC_OP_REFUSED;
 }
 
+void casync_op_lay_out(struct casync_op *op)
+{
+	bool fills = op->fill != NULL;
+	const struct casync_transfer transfer = {
+		.fh = casync_fd_fh(casync_fd_of(op->fsal_fd)),
+		.offset = op->offset,
+		.length_bytes = op->length_bytes,
+		.span = __atomic_load_n(&op->obj->object_span,
+					__ATOMIC_RELAXED),
+		.iov = fills ? &op->fill->iov : op->arg->iov,
+		.iov_count = fills ? 1U : (unsigned int)op->arg->iov_count,
+		.write = op->kind == CASYNC_OP_WRITE,
+		.fsync = op->durability.fsync,
+	};
+
+	casync_parts_lay_out(&op->parts, &op->exp->pool, &transfer);
+}
+
 void casync_op_prepare(struct casync_op *op)
 {
 	if (op->kind == CASYNC_OP_WRITE)
 		op->durability = op_decide_durability(op);
-	casync_parts_lay_out(op);
+	casync_op_lay_out(op);
 	casync_gather_prepare(op);
 }
 

@@ -66,6 +66,7 @@
 #include "flush.h"
 #include "gather.h"
 #include "inflight.h"
+#include "parts.h"
 #include "workers.h"
 
 struct casync_export;
@@ -85,32 +86,8 @@ enum casync_op_state {
 	CASYNC_OP_DONE,
 };
 
-/** The transfer of one call of libcephfs.  A read's part is in one object. */
-struct casync_part {
-	struct ceph_ll_io_info io; /**< First member: the callback gets it. */
-	struct casync_op *op;
-	size_t asked_bytes;
-	int64_t result; /**< Of the first completion; libcephfs writes to
-			     io.result. */
-	bool armed;	/**< Atomic: submitted, not completed. */
-};
-
-/** Parts of a read with more than CASYNC_OP_PARTS parts; pool.c's. */
-struct casync_part_array {
-	struct casync_part_array *next; /**< While it is free. */
-	unsigned int size;		/**< 2^size parts. */
-	struct casync_part parts[];
-};
-
 /** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
 #define CASYNC_OP_GROUPS 16
-
-/** Enough for a read over one object border, and for a write that is submitted
- * again alone (gather.h).  Longer reads use an array of the pool. */
-#define CASYNC_OP_PARTS 2
-
-/** Ganesha has one buffer for a request of up to 1 MiB; each cut adds one. */
-#define CASYNC_OP_IOVS 4
 
 /**
  * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
@@ -122,14 +99,8 @@ struct casync_part_array {
 struct casync_op {
 	struct casync_op *next; /**< Held, completed, or free in the pool. */
 
-	/* Kept from request to request, except the array. */
-	struct casync_part_array *part_array;
-	struct casync_part *parts;
-	unsigned int parts_room;
-	unsigned int iovs_room;
-	struct iovec *iovs; /**< Slices of arg->iov. */
-	struct casync_part own_parts[CASYNC_OP_PARTS];
-	struct iovec own_iovs[CASYNC_OP_IOVS];
+	/* Its memory is kept from request to request. */
+	struct casync_parts parts;
 
 	/* From here on of one request; zero in a fresh op. */
 	struct casync_work work; /**< For a worker that may block. */
@@ -174,7 +145,6 @@ struct casync_op {
 	uint64_t answered_ns; /**< Atomic; libcephfs' last answer. */
 	uint64_t taken_ns;    /**< By a completion thread. */
 
-	unsigned int part_count;
 	int parts_left;	  /**< Atomic; plus one while submitting. */
 	uint32_t awaited; /**< Atomic; complete.c's. */
 
@@ -227,6 +197,9 @@ void casync_op_parked(struct casync_op *op);
 
 /** Decide the durability, and lay out the parts. */
 void casync_op_prepare(struct casync_op *op);
+
+/** Lay out the parts; needs fsal_fd, length and durability. */
+void casync_op_lay_out(struct casync_op *op);
 
 /**
  * Answer an op that was never submitted, on the request's own thread.

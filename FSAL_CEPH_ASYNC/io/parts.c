@@ -3,10 +3,8 @@
 
 #include "fsal.h"
 
-#include "object.h"
 #include "parts.h"
 #include "pool.h"
-#include "read_cache.h"
 
 uint64_t casync_parts_span(const struct ceph_file_layout *layout)
 {
@@ -63,58 +61,57 @@ static int parts_slice(struct cursor *from, size_t length, struct iovec *to)
 	return count;
 }
 
-static unsigned int parts_count_parts(const struct casync_op *op, uint64_t span)
+static unsigned int parts_count(const struct casync_transfer *transfer,
+				uint64_t span)
 {
+	uint64_t last = transfer->offset + transfer->length_bytes - 1;
+
 	if (span == 0)
 		return 1;
-	return (unsigned int)((op->offset + op->length_bytes - 1) / span -
-			      op->offset / span + 1);
+	return (unsigned int)(last / span - transfer->offset / span + 1);
 }
 
-static void parts_init_part(struct casync_op *op, struct casync_part *part,
+static void parts_init_part(struct casync_part *part,
+			    const struct casync_transfer *transfer,
 			    uint64_t offset, size_t length_bytes)
 {
-	part->op = op;
 	part->asked_bytes = length_bytes;
 	part->result = 0;
-	part->io.fh = casync_fd_fh(casync_fd_of(op->fsal_fd));
+	part->io.fh = transfer->fh;
 	part->io.off = (int64_t)offset;
-	part->io.write = op->kind == CASYNC_OP_WRITE;
-	part->io.fsync = part->io.write && op->durability.fsync;
+	part->io.write = transfer->write;
+	part->io.fsync = transfer->write && transfer->fsync;
 	/* Never a full fsync on this path: it can abort the process
 	 * (nfs-ganesha issue 1323) and costs an MDS journal event. */
 	part->io.syncdataonly = true;
 }
 
-void casync_parts_lay_out(struct casync_op *op)
+void casync_parts_lay_out(struct casync_parts *parts, struct casync_pool *pool,
+			  const struct casync_transfer *transfer)
 {
-	uint64_t span = op->kind == CASYNC_OP_READ
-				? __atomic_load_n(&op->obj->object_span,
-						  __ATOMIC_RELAXED)
-				: 0;
-	uint64_t offset = op->offset;
-	size_t left = op->length_bytes;
-	bool fills = op->fill != NULL;
-	struct cursor cursor = {.iov = fills ? &op->fill->iov : op->arg->iov};
+	uint64_t span = transfer->write ? 0 : transfer->span;
+	uint64_t offset = transfer->offset;
+	size_t left = transfer->length_bytes;
+	struct cursor cursor = {.iov = transfer->iov};
 	struct iovec *iov;
 	unsigned int i;
 
-	op->part_count = parts_count_parts(op, span);
+	parts->count = parts_count(transfer, span);
 	/* Each cut adds at most one iovec. */
-	casync_pool_make_room(op, op->part_count,
-			      (fills ? 1U : (unsigned int)op->arg->iov_count) +
-				      op->part_count);
+	casync_pool_make_room(pool, parts, parts->count,
+			      transfer->iov_count + parts->count);
 
-	iov = op->iovs;
-	for (i = 0; i < op->part_count; i++) {
+	iov = parts->iovs;
+	for (i = 0; i < parts->count; i++) {
+		struct casync_part *part = &parts->at[i];
 		size_t length = left;
 
 		if (span != 0 && span - offset % span < length)
 			length = span - offset % span;
-		parts_init_part(op, &op->parts[i], offset, length);
-		op->parts[i].io.iov = iov;
-		op->parts[i].io.iovcnt = parts_slice(&cursor, length, iov);
-		iov += op->parts[i].io.iovcnt;
+		parts_init_part(part, transfer, offset, length);
+		part->io.iov = iov;
+		part->io.iovcnt = parts_slice(&cursor, length, iov);
+		iov += part->io.iovcnt;
 		offset += length;
 		left -= length;
 	}

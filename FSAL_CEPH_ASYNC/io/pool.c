@@ -3,7 +3,6 @@
 
 #include "fsal.h"
 
-#include "export.h"
 #include "op.h"
 #include "pool.h"
 
@@ -15,12 +14,17 @@ struct casync_slab {
 	struct casync_op ops[SLAB_OPS];
 };
 
+static void pool_use_own_parts(struct casync_parts *parts)
+{
+	parts->at = parts->own;
+	parts->room = CASYNC_OP_PARTS;
+}
+
 static void pool_init_op(struct casync_op *op)
 {
-	op->parts = op->own_parts;
-	op->parts_room = CASYNC_OP_PARTS;
-	op->iovs = op->own_iovs;
-	op->iovs_room = CASYNC_OP_IOVS;
+	op->parts.iovs = op->parts.own_iovs;
+	op->parts.iovs_room = CASYNC_OP_IOVS;
+	pool_use_own_parts(&op->parts);
 	op->state = CASYNC_OP_DONE;
 }
 
@@ -29,20 +33,22 @@ static void pool_count_bytes(struct casync_pool *pool, int64_t change)
 	__atomic_add_fetch(&pool->bytes, (uint64_t)change, __ATOMIC_RELAXED);
 }
 
-static void pool_free_iovs(struct casync_pool *pool, struct casync_op *op)
+static void pool_free_iovs(struct casync_pool *pool, struct casync_parts *parts)
 {
-	if (op->iovs == op->own_iovs)
+	if (parts->iovs == parts->own_iovs)
 		return;
-	pool_count_bytes(pool, -(int64_t)(op->iovs_room * sizeof(*op->iovs)));
-	gsh_free(op->iovs);
-	op->iovs = op->own_iovs;
-	op->iovs_room = CASYNC_OP_IOVS;
+	pool_count_bytes(pool,
+			 -(int64_t)(parts->iovs_room * sizeof(*parts->iovs)));
+	gsh_free(parts->iovs);
+	parts->iovs = parts->own_iovs;
+	parts->iovs_room = CASYNC_OP_IOVS;
 }
 
 static void pool_wipe_op(struct casync_op *op)
 {
 	size_t kept = offsetof(struct casync_op, work);
 
+	op->parts.count = 0;
 	memset((char *)op + kept, 0, sizeof(*op) - kept);
 }
 
@@ -85,9 +91,9 @@ static struct casync_part_array *pool_take_array(struct casync_pool *pool,
 
 /* A late duplicate finds the parts unchanged until they are reused. */
 static void pool_put_array_locked(struct casync_pool *pool,
-				  struct casync_op *op)
+				  struct casync_parts *parts)
 {
-	struct casync_part_array *array = op->part_array;
+	struct casync_part_array *array = parts->array;
 	struct casync_pool_arrays *arrays;
 
 	if (array == NULL)
@@ -99,7 +105,7 @@ static void pool_put_array_locked(struct casync_pool *pool,
 	else
 		arrays->oldest = array;
 	arrays->newest = array;
-	op->part_array = NULL;
+	parts->array = NULL;
 }
 
 static void pool_free_arrays(struct casync_pool *pool)
@@ -127,7 +133,7 @@ void casync_pool_destroy(struct casync_pool *pool)
 	while ((slab = pool->slabs) != NULL) {
 		pool->slabs = slab->next;
 		for (i = 0; i < SLAB_OPS; i++)
-			pool_free_iovs(pool, &slab->ops[i]);
+			pool_free_iovs(pool, &slab->ops[i].parts);
 		gsh_free(slab);
 	}
 	pool_free_arrays(pool);
@@ -178,13 +184,12 @@ struct casync_op *casync_pool_get(struct casync_pool *pool)
 
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 {
-	if (op->iovs_room > CASYNC_POOL_IOVS)
-		pool_free_iovs(pool, op);
-	op->parts = op->own_parts;
-	op->parts_room = CASYNC_OP_PARTS;
+	if (op->parts.iovs_room > CASYNC_POOL_IOVS)
+		pool_free_iovs(pool, &op->parts);
+	pool_use_own_parts(&op->parts);
 
 	pthread_mutex_lock(&pool->lock);
-	pool_put_array_locked(pool, op);
+	pool_put_array_locked(pool, &op->parts);
 	pool_append_locked(pool, op);
 	pool->in_use--;
 	pthread_mutex_unlock(&pool->lock);
@@ -205,43 +210,40 @@ uint64_t casync_pool_bytes(struct casync_pool *pool)
 	return __atomic_load_n(&pool->bytes, __ATOMIC_RELAXED);
 }
 
-void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
-			   unsigned int iovs)
+void casync_pool_keep_iovs(struct casync_pool *pool, struct casync_parts *parts,
+			   unsigned int kept, unsigned int iovs)
 {
-	struct casync_pool *pool = &op->exp->pool;
 	struct iovec *more;
 
-	if (iovs <= op->iovs_room)
+	if (iovs <= parts->iovs_room)
 		return;
 	/* A kept array has one size, so it does not grow step by step. */
 	if (iovs < CASYNC_POOL_IOVS)
 		iovs = CASYNC_POOL_IOVS;
 	more = gsh_calloc(iovs, sizeof(*more));
 	pool_count_bytes(pool, (int64_t)(iovs * sizeof(*more)));
-	memcpy(more, op->iovs, kept * sizeof(*more));
-	pool_free_iovs(pool, op);
-	op->iovs = more;
-	op->iovs_room = iovs;
+	memcpy(more, parts->iovs, kept * sizeof(*more));
+	pool_free_iovs(pool, parts);
+	parts->iovs = more;
+	parts->iovs_room = iovs;
 }
 
-/* The least n with 2^n >= parts. */
-static unsigned int pool_size_for(unsigned int parts)
+/* The least n with 2^n >= count. */
+static unsigned int pool_size_for(unsigned int count)
 {
-	return parts <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(parts - 1);
+	return count <= 1 ? 0 : 32 - (unsigned int)__builtin_clz(count - 1);
 }
 
-void casync_pool_make_room(struct casync_op *op, unsigned int parts,
-			   unsigned int iovs)
+void casync_pool_make_room(struct casync_pool *pool, struct casync_parts *parts,
+			   unsigned int count, unsigned int iovs)
 {
-	struct casync_pool *pool = &op->exp->pool;
-
-	if (parts > op->parts_room) {
+	if (count > parts->room) {
 		pthread_mutex_lock(&pool->lock);
-		pool_put_array_locked(pool, op);
+		pool_put_array_locked(pool, parts);
 		pthread_mutex_unlock(&pool->lock);
-		op->part_array = pool_take_array(pool, pool_size_for(parts));
-		op->parts = op->part_array->parts;
-		op->parts_room = 1U << op->part_array->size;
+		parts->array = pool_take_array(pool, pool_size_for(count));
+		parts->at = parts->array->parts;
+		parts->room = 1U << parts->array->size;
 	}
-	casync_pool_keep_iovs(op, 0, iovs);
+	casync_pool_keep_iovs(pool, parts, 0, iovs);
 }

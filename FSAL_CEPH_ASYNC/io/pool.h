@@ -33,6 +33,7 @@
 
 struct casync_op;
 struct casync_part_array;
+struct casync_parts;
 struct casync_slab;
 
 /** Iovecs that an op keeps from request to request, 16 bytes each. */
@@ -74,15 +75,15 @@ struct casync_op *casync_pool_get(struct casync_pool *pool);
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op);
 
 /**
- * Make room for this many parts and iovecs of an op in use.  Call it before
- * the parts are filled in: both may move.
+ * Make room for so many parts and iovecs of a request.  Call it before the
+ * parts are filled in: both may move.
  */
-void casync_pool_make_room(struct casync_op *op, unsigned int parts,
-			   unsigned int iovs);
+void casync_pool_make_room(struct casync_pool *pool, struct casync_parts *parts,
+			   unsigned int count, unsigned int iovs);
 
 /** Make room for this many iovecs; the first @p kept keep their values. */
-void casync_pool_keep_iovs(struct casync_op *op, unsigned int kept,
-			   unsigned int iovs);
+void casync_pool_keep_iovs(struct casync_pool *pool, struct casync_parts *parts,
+			   unsigned int kept, unsigned int iovs);
 
 /** Ops that were taken and not put back. */
 uint64_t casync_pool_in_use(struct casync_pool *pool);

@@ -419,7 +419,7 @@ void casync_read_cache_end_read(struct casync_op *op)
 {
 	struct casync_cached_file *cached = op->obj->cached;
 
-	if (op->part_count == 0 || cached == NULL)
+	if (op->parts.count == 0 || cached == NULL)
 		return;
 	read_cache_learn(&cached->read_ns,
 			 casync_now_ns() - op->entry.since_ns -

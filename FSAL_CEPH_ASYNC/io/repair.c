@@ -126,15 +126,15 @@ static enum rest repair_fetch_parts(struct casync_op *op)
 	int64_t have;
 
 	op->amount_bytes = 0;
-	for (i = 0; i < op->part_count; i++) {
-		have = repair_part(op, &op->parts[i]);
+	for (i = 0; i < op->parts.count; i++) {
+		have = repair_part(op, &op->parts.at[i]);
 		if (have < 0) {
 			op->status = casync_status(have);
 			return NOTHING;
 		}
 		op->amount_bytes += (size_t)have;
 		/* The blocking call stops short only at the end. */
-		if ((size_t)have < op->parts[i].asked_bytes) {
+		if ((size_t)have < op->parts.at[i].asked_bytes) {
 			op->end_of_file = true;
 			return NOTHING;
 		}

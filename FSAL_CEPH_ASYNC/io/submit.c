@@ -13,7 +13,6 @@
 #include "inode.h"
 #include "object.h"
 #include "op.h"
-#include "parts.h"
 #include "repair.h"
 #include "submit.h"
 #include "workers.h"
@@ -97,12 +96,13 @@ static void submit_parts(struct casync_op *op)
 		op->submitted_ns = casync_now_ns();
 	/* The extra hold keeps the op alive until its thread is done with
 	 * it. */
-	__atomic_store_n(&op->parts_left, (int)op->part_count + 1,
+	__atomic_store_n(&op->parts_left, (int)op->parts.count + 1,
 			 __ATOMIC_RELAXED);
 
-	for (i = 0; i < op->part_count; i++) {
-		struct casync_part *part = &op->parts[i];
+	for (i = 0; i < op->parts.count; i++) {
+		struct casync_part *part = &op->parts.at[i];
 
+		part->op = op;
 		part->io.callback = submit_completed;
 		__atomic_store_n(&part->armed, true, __ATOMIC_RELEASE);
 		rc = submit_part(op, part);
@@ -114,7 +114,7 @@ static void submit_parts(struct casync_op *op)
 	/* The hold keeps the op in the guard until here. */
 	if (op->kind == CASYNC_OP_WRITE)
 		casync_lock_records_written(op->obj);
-	if (called_back == op->part_count)
+	if (called_back == op->parts.count)
 		casync_count(casync_metrics_shard(&op->exp->metrics),
 			     CASYNC_C_INLINE, 1);
 }
@@ -179,7 +179,7 @@ static bool submit_may_read_here(const struct casync_op *op,
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
-	return op->kind == CASYNC_OP_READ && op->part_count == 1 &&
+	return op->kind == CASYNC_OP_READ && op->parts.count == 1 &&
 	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
 	       !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
@@ -193,7 +193,7 @@ static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
 	uint64_t now_ns = casync_now_ns();
 	uint64_t late_ns = now_ns + CASYNC_READ_HERE_MS * CASYNC_NS_PER_MS;
 
-	op->parts[0].result = casync_repair_part(op, &op->parts[0]);
+	op->parts.at[0].result = casync_repair_part(op, &op->parts.at[0]);
 	casync_call_drop(slot);
 	now_ns = casync_now_ns();
 	if (now_ns > late_ns)
@@ -268,7 +268,7 @@ static void submit_again(struct casync_op *op)
 {
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	casync_gather_make_alone(op);
-	casync_parts_lay_out(op);
+	casync_op_lay_out(op);
 	submit_parts(op);
 }
 

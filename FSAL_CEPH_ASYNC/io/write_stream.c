@@ -221,7 +221,7 @@ void casync_write_stream_begin_call(struct casync_write_streams *streams,
  * than the OSD could answer. */
 static uint64_t stream_call_ns(const struct casync_op *op)
 {
-	if (op->parts[0].result <= 0 || op->answered_ns <= op->submitted_ns)
+	if (op->parts.at[0].result <= 0 || op->answered_ns <= op->submitted_ns)
 		return 0;
 	return op->answered_ns - op->submitted_ns;
 }

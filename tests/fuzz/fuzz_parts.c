@@ -8,7 +8,6 @@
 #include "fsal.h"
 
 #include "export.h"
-#include "object.h"
 #include "op.h"
 #include "parts.h"
 #include "pool.h"
@@ -114,13 +113,12 @@ static void check_tiling(const struct request *request,
 	size_t at = 0;
 	unsigned int i;
 
-	FUZZ_CHECK(cut || op->part_count == 1);
-	for (i = 0; i < op->part_count; i++) {
-		const struct casync_part *part = &op->parts[i];
+	FUZZ_CHECK(cut || op->parts.count == 1);
+	for (i = 0; i < op->parts.count; i++) {
+		const struct casync_part *part = &op->parts.at[i];
 		uint64_t begin = request->offset + at;
 		uint64_t last = begin + part->asked_bytes - 1;
 
-		FUZZ_CHECK(part->op == op);
 		FUZZ_CHECK(part->io.off >= 0);
 		FUZZ_CHECK((uint64_t)part->io.off == begin);
 		FUZZ_CHECK(part->asked_bytes != 0);
@@ -139,18 +137,21 @@ static void check_tiling(const struct request *request,
 
 static void lay_out(const struct request *request, size_t length)
 {
-	struct casync_object obj = {.object_span = request->span};
-	struct casync_fd fd = {.fh = (struct Fh *)0x1234};
+	const struct casync_transfer transfer = {
+		.fh = (struct Fh *)0x1234,
+		.offset = request->offset,
+		.length_bytes = length,
+		.span = request->span,
+		.iov = request->iov,
+		.iov_count = (unsigned int)request->arg.iov_count,
+		.write = request->kind == CASYNC_OP_WRITE,
+	};
 	struct casync_op *op = casync_pool_get(&exported()->pool);
 
 	op->exp = exported();
 	op->kind = request->kind;
-	op->obj = &obj;
-	op->fsal_fd = &fd.fsal_fd;
-	op->arg = (struct fsal_io_arg *)&request->arg;
-	op->offset = request->offset;
 	op->length_bytes = length;
-	casync_parts_lay_out(op);
+	casync_parts_lay_out(&op->parts, &op->exp->pool, &transfer);
 	check_tiling(request, op);
 	casync_pool_put(&op->exp->pool, op);
 }

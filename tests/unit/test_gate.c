@@ -490,7 +490,7 @@ static struct casync_op *stream_write(void)
 	op->kind = CASYNC_OP_WRITE;
 	op->offset = began++ * 10U;
 	op->length_bytes = 10;
-	op->parts = op->own_parts;
+	op->parts.at = op->parts.own;
 	op->gather.max_bytes = 10000;
 	return enter(op);
 }
@@ -513,7 +513,7 @@ static struct casync_op *answer_after(struct casync_op *op, int64_t result,
 {
 	op->submitted_ns = 1;
 	op->answered_ns = 1 + us * 1000;
-	op->parts[0].result = result;
+	op->parts.at[0].result = result;
 	return answer(op);
 }
 

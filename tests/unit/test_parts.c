@@ -13,7 +13,6 @@
 #include "fsal.h"
 
 #include "export.h"
-#include "object.h"
 #include "op.h"
 #include "parts.h"
 #include "pool.h"
@@ -102,10 +101,9 @@ static void check_length(void **state)
 static struct casync_export exp;
 #define pool (exp.pool)
 
-/* One op with everything that parts.c looks at. */
+/* One op, and what its parts are to transfer. */
 struct bench {
-	struct casync_object obj;
-	struct casync_fd fd;
+	struct casync_transfer transfer;
 	struct fsal_io_arg arg;
 	struct iovec iov[MAX_IOVS];
 	struct casync_op *op;
@@ -123,8 +121,6 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 	bench->op = casync_pool_get(&pool);
 	bench->op->exp = &exp;
 	bench->base = (uint8_t *)0x100000;
-	bench->obj.object_span = span;
-	bench->fd.fh = (struct Fh *)0x1234;
 	bench->arg.iov = bench->iov;
 	bench->arg.io_request = request;
 	for (i = 0; i < MAX_IOVS && iov_lens[i] != SIZE_MAX; i++) {
@@ -135,12 +131,18 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 	}
 	bench->arg.iov_count = i;
 	bench->op->kind = kind;
-	bench->op->obj = &bench->obj;
-	bench->op->fsal_fd = &bench->fd.fsal_fd;
-	bench->op->arg = &bench->arg;
 	bench->op->offset = offset;
 	bench->op->length_bytes = casync_parts_length(&bench->arg);
-	casync_parts_lay_out(bench->op);
+	bench->transfer = (struct casync_transfer){
+		.fh = (struct Fh *)0x1234,
+		.offset = offset,
+		.length_bytes = bench->op->length_bytes,
+		.span = span,
+		.iov = bench->iov,
+		.iov_count = (unsigned int)i,
+		.write = kind == CASYNC_OP_WRITE,
+	};
+	casync_parts_lay_out(&bench->op->parts, &pool, &bench->transfer);
 }
 
 static void clean_up(struct bench *bench)
@@ -168,12 +170,11 @@ static void check_tiling(const struct bench *bench, uint64_t span)
 	unsigned int i;
 	int v;
 
-	for (i = 0; i < op->part_count; i++) {
-		const struct casync_part *part = &op->parts[i];
+	for (i = 0; i < op->parts.count; i++) {
+		const struct casync_part *part = &op->parts.at[i];
 		size_t sliced = 0;
 
-		assert_ptr_equal(part->op, op);
-		assert_ptr_equal(part->io.fh, bench->fd.fh);
+		assert_ptr_equal(part->io.fh, bench->transfer.fh);
 		assert_false(part->armed);
 		assert_int_equal(part->io.off, op->offset + at);
 		assert_true(part->asked_bytes > 0);
@@ -330,13 +331,13 @@ static void check_cut(void **state)
 
 	prepare(&bench, CASYNC_OP_READ, c->span, c->offset, c->request,
 		c->iov_lens);
-	assert_int_equal(bench.op->part_count, c->count);
+	assert_int_equal(bench.op->parts.count, c->count);
 	for (i = 0; i < c->count; i++) {
-		assert_int_equal(bench.op->parts[i].asked_bytes,
+		assert_int_equal(bench.op->parts.at[i].asked_bytes,
 				 c->part_bytes[i]);
-		assert_false(bench.op->parts[i].io.write);
-		assert_false(bench.op->parts[i].io.fsync);
-		assert_true(bench.op->parts[i].io.syncdataonly);
+		assert_false(bench.op->parts.at[i].io.write);
+		assert_false(bench.op->parts.at[i].io.fsync);
+		assert_true(bench.op->parts.at[i].io.syncdataonly);
 	}
 	check_tiling(&bench, c->span);
 	clean_up(&bench);
@@ -371,9 +372,9 @@ static void write_over_objects_stays_whole(void **state)
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 60 * KIB, 200 * KIB, lens);
-	assert_int_equal(bench.op->part_count, 1);
-	assert_true(bench.op->parts[0].io.write);
-	assert_int_equal(bench.op->parts[0].io.iovcnt, 2);
+	assert_int_equal(bench.op->parts.count, 1);
+	assert_true(bench.op->parts.at[0].io.write);
+	assert_int_equal(bench.op->parts.at[0].io.iovcnt, 2);
 	check_tiling(&bench, 64 * KIB);
 	clean_up(&bench);
 }
@@ -386,9 +387,9 @@ static void trimmed_write_ends_inside_its_buffers(void **state)
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 0, 1500, lens);
-	assert_int_equal(bench.op->parts[0].asked_bytes, 1500);
-	assert_int_equal(bench.op->parts[0].io.iovcnt, 2);
-	assert_int_equal(bench.op->parts[0].io.iov[1].iov_len, 500);
+	assert_int_equal(bench.op->parts.at[0].asked_bytes, 1500);
+	assert_int_equal(bench.op->parts.at[0].io.iovcnt, 2);
+	assert_int_equal(bench.op->parts.at[0].io.iov[1].iov_len, 500);
 	/* The caller's own are not touched. */
 	assert_int_equal(bench.iov[1].iov_len, 1000);
 	check_tiling(&bench, 0);
@@ -402,8 +403,9 @@ static void huge_request_is_clamped_to_what_an_int_holds(void **state)
 
 	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 0, 0, 3UL << 30, lens);
-	assert_int_equal(bench.op->part_count, 1);
-	assert_int_equal(bench.op->parts[0].asked_bytes, CASYNC_PART_MAX_BYTES);
+	assert_int_equal(bench.op->parts.count, 1);
+	assert_int_equal(bench.op->parts.at[0].asked_bytes,
+			 CASYNC_PART_MAX_BYTES);
 	check_tiling(&bench, 0);
 	clean_up(&bench);
 }
@@ -421,10 +423,11 @@ static void fsync_always_goes_with_syncdataonly(void **state)
 
 			prepare(&bench, (enum casync_op_kind)kind, 0, 0, 4096,
 				lens);
-			bench.op->durability.fsync = fsync;
-			casync_parts_lay_out(bench.op);
-			assert_true(bench.op->parts[0].io.syncdataonly);
-			assert_int_equal(bench.op->parts[0].io.fsync,
+			bench.transfer.fsync = fsync;
+			casync_parts_lay_out(&bench.op->parts, &pool,
+					     &bench.transfer);
+			assert_true(bench.op->parts.at[0].io.syncdataonly);
+			assert_int_equal(bench.op->parts.at[0].io.fsync,
 					 fsync && kind == CASYNC_OP_WRITE);
 			clean_up(&bench);
 		}

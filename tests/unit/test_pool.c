@@ -115,9 +115,10 @@ static void usual_request_allocates_nothing(void **state)
 	uint64_t bytes = casync_pool_bytes(&pool);
 
 	(void)state;
-	casync_pool_make_room(op, CASYNC_OP_PARTS, CASYNC_OP_IOVS);
-	assert_ptr_equal(op->parts, op->own_parts);
-	assert_ptr_equal(op->iovs, op->own_iovs);
+	casync_pool_make_room(&pool, &op->parts, CASYNC_OP_PARTS,
+			      CASYNC_OP_IOVS);
+	assert_ptr_equal(op->parts.at, op->parts.own);
+	assert_ptr_equal(op->parts.iovs, op->parts.own_iovs);
 	assert_int_equal(casync_pool_bytes(&pool), bytes);
 	casync_pool_put(&pool, op);
 }
@@ -129,17 +130,17 @@ static void large_request_has_room(void **state)
 	struct casync_part *parts;
 
 	(void)state;
-	casync_pool_make_room(op, 17, 40);
-	memset(op->parts, 1, 17 * sizeof(*op->parts));
-	memset(op->iovs, 1, 40 * sizeof(*op->iovs));
-	parts = op->parts;
-	casync_pool_make_room(op, 16, 1);
-	assert_ptr_equal(op->parts, parts);
-	casync_pool_make_room(op, 33, 80);
-	memset(op->parts, 0, 33 * sizeof(*op->parts));
-	memset(op->iovs, 0, 80 * sizeof(*op->iovs));
+	casync_pool_make_room(&pool, &op->parts, 17, 40);
+	memset(op->parts.at, 1, 17 * sizeof(*op->parts.at));
+	memset(op->parts.iovs, 1, 40 * sizeof(*op->parts.iovs));
+	parts = op->parts.at;
+	casync_pool_make_room(&pool, &op->parts, 16, 1);
+	assert_ptr_equal(op->parts.at, parts);
+	casync_pool_make_room(&pool, &op->parts, 33, 80);
+	memset(op->parts.at, 0, 33 * sizeof(*op->parts.at));
+	memset(op->parts.iovs, 0, 80 * sizeof(*op->parts.iovs));
 	casync_pool_put(&pool, op);
-	assert_ptr_equal(op->parts, op->own_parts);
+	assert_ptr_equal(op->parts.at, op->parts.own);
 }
 
 /* The sanitizer sees whether a part outlives the room it was in. */
@@ -149,11 +150,11 @@ static void part_of_an_earlier_request_stays_a_part(void **state)
 	struct casync_part *early;
 
 	(void)state;
-	casync_pool_make_room(op, 3, 1);
-	early = &op->parts[2];
+	casync_pool_make_room(&pool, &op->parts, 3, 1);
+	early = &op->parts.at[2];
 	early->op = op;
-	casync_pool_make_room(op, 30, 1);
-	assert_ptr_not_equal(&op->parts[2], early);
+	casync_pool_make_room(&pool, &op->parts, 30, 1);
+	assert_ptr_not_equal(&op->parts.at[2], early);
 	assert_ptr_equal(early->op, op);
 	casync_pool_put(&pool, op);
 	assert_ptr_equal(early->op, op);
@@ -166,13 +167,13 @@ static void array_of_parts_is_used_again(void **state)
 	struct casync_part *parts;
 
 	(void)state;
-	casync_pool_make_room(op, 5, 1);
-	parts = op->parts;
+	casync_pool_make_room(&pool, &op->parts, 5, 1);
+	parts = op->parts.at;
 	casync_pool_put(&pool, op);
 	op = get();
-	assert_ptr_equal(op->parts, op->own_parts);
-	casync_pool_make_room(op, 8, 1);
-	assert_ptr_equal(op->parts, parts);
+	assert_ptr_equal(op->parts.at, op->parts.own);
+	casync_pool_make_room(&pool, &op->parts, 8, 1);
+	assert_ptr_equal(op->parts.at, parts);
 	casync_pool_put(&pool, op);
 }
 
@@ -198,12 +199,12 @@ static void what_is_kept_is_bounded(void **state)
 	 * and part of a refused call. */
 	for (i = 0; i < AT_ONCE; i++) {
 		ops[0] = get();
-		casync_pool_make_room(ops[0], i % MOST_PARTS + 1,
+		casync_pool_make_room(&pool, &ops[0]->parts, i % MOST_PARTS + 1,
 				      i % 3 ? CASYNC_GATHER_IOVS : 64);
 		casync_pool_put(&pool, ops[0]);
 		ops[0] = get();
 		casync_gather_make_alone(ops[0]);
-		casync_pool_make_room(ops[0], 1, 4);
+		casync_pool_make_room(&pool, &ops[0]->parts, 1, 4);
 		casync_pool_put(&pool, ops[0]);
 	}
 	for (i = 1; i < 2 * MOST_PARTS; i *= 2)

@@ -42,7 +42,7 @@ static struct casync_op *op_at(uint64_t offset)
 	op->kind = CASYNC_OP_WRITE;
 	op->offset = offset;
 	op->length_bytes = LENGTH;
-	op->parts = op->own_parts;
+	op->parts.at = op->parts.own;
 	op->gather.max_bytes = MAX_BYTES;
 	op->gather.piece = offset / OBJECT;
 	return op;
@@ -90,7 +90,7 @@ static uint64_t fill_with_calls(uint64_t offset, struct casync_op **last)
 
 static void answer(struct casync_op *op, uint64_t took_ns)
 {
-	op->own_parts[0].result = LENGTH;
+	op->parts.own[0].result = LENGTH;
 	op->submitted_ns = 1000;
 	op->answered_ns = 1000 + took_ns;
 	assert_true(casync_write_stream_end_call(&streams, op));
@@ -141,7 +141,7 @@ static void failed_call_says_nothing_of_the_pace(void **state)
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
 
 	(void)state;
-	last->own_parts[0].result = -28;
+	last->parts.own[0].result = -28;
 	last->submitted_ns = 1000;
 	last->answered_ns = 2000;
 	assert_true(casync_write_stream_end_call(&streams, last));
