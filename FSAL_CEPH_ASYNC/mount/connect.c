@@ -17,7 +17,6 @@
 #include "identity.h"
 #include "name.h"
 #include "stay.h"
-#include "reclaim.h"
 #include "text.h"
 #include "tuning.h"
 

@@ -2,13 +2,21 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 
 #include "fsal.h"
 
 #include "deadline_call.h"
 #include "clock.h"
+#include "identity.h"
 #include "stay.h"
+
+struct reclaim {
+	struct casync_deadline_call call;
+	struct ceph_mount_info *ceph;
+	char uuid[CASYNC_UUID_BYTES];
+};
 
 static void deadline_call_call_init(struct casync_deadline_call *call)
 {
@@ -91,4 +99,27 @@ int casync_deadline_call_run(struct casync_deadline_call *call,
 	int rc = casync_deadline_call_begin(call);
 
 	return rc == 0 ? casync_deadline_call_end(call, timeout_s) : rc;
+}
+
+static int deadline_call_reclaim(struct casync_deadline_call *call)
+{
+	struct reclaim *reclaim = container_of(call, struct reclaim, call);
+	int rc;
+
+	rc = ceph_start_reclaim(reclaim->ceph, reclaim->uuid,
+				CEPH_RECLAIM_RESET);
+	if (rc == 0 || rc == -ENOENT)
+		ceph_finish_reclaim(reclaim->ceph);
+	return rc;
+}
+
+int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
+			   uint32_t timeout_s)
+{
+	struct reclaim *reclaim = gsh_calloc(1, sizeof(*reclaim));
+
+	reclaim->call.run = deadline_call_reclaim;
+	reclaim->ceph = ceph;
+	(void)snprintf(reclaim->uuid, sizeof(reclaim->uuid), "%s", uuid);
+	return casync_deadline_call_run(&reclaim->call, timeout_s);
 }

@@ -14,6 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <cephfs/libcephfs.h>
+
 /** The first member of a call's arguments, allocated with gsh_calloc(). */
 struct casync_deadline_call {
 	int (*run)(struct casync_deadline_call *call);
@@ -48,5 +50,18 @@ int casync_deadline_call_begin(struct casync_deadline_call *call);
 /** The second half of it.  @return As casync_deadline_call_run(). */
 int casync_deadline_call_end(struct casync_deadline_call *call,
 			     uint32_t timeout_s);
+
+/**
+ * Let the MDS end the session with this uuid (ceph_start_reclaim, RESET).
+ *
+ * If no MDS has taken the rank yet, libcephfs waits for it without a timeout.
+ * So the call runs on its own thread.
+ *
+ * @return 0.  -ENOENT: there is no such session.  -ETIMEDOUT: the handle must
+ *         never be used again, because the call still runs.  Another negative
+ *         errno.
+ */
+int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
+			   uint32_t timeout_s);
 
 #endif /* CASYNC_DEADLINE_CALL_H */

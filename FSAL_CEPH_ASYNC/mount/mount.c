@@ -9,10 +9,10 @@
 
 #include "common_grace.h"
 #include "connect.h"
+#include "deadline_call.h"
 #include "stale_sessions.h"
 #include "identity.h"
 #include "mount.h"
-#include "reclaim.h"
 #include "reconnect.h"
 #include "text.h"
 
@@ -277,7 +277,7 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	casync_guard_leave(&mount->guard);
 	if (rc == -ENOENT) /* the node did not serve this mount */
 		return 0;
-	if (rc == -ETIMEDOUT) /* it must never be used again: reclaim.h */
+	if (rc == -ETIMEDOUT) /* it must never be used again: deadline_call.h */
 		mount->client.stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);

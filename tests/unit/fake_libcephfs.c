@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/uio.h>
@@ -519,6 +520,27 @@ int ceph_ll_register_callbacks2(struct ceph_mount_info *cmount,
 	(void)cmount;
 	fake.callbacks = *args;
 	return 0;
+}
+
+int ceph_start_reclaim(struct ceph_mount_info *cmount, const char *uuid,
+		       unsigned flags)
+{
+	int rc;
+
+	(void)cmount;
+	(void)snprintf(fake.reclaimed, sizeof(fake.reclaimed), "%s", uuid);
+	if (flags != CEPH_RECLAIM_RESET)
+		abort();
+	rc = begin(FAKE_START_RECLAIM);
+	if (rc == 0)
+		unlock_client();
+	return rc;
+}
+
+void ceph_finish_reclaim(struct ceph_mount_info *cmount)
+{
+	(void)cmount;
+	fake.reclaims_finished++;
 }
 
 /* Past the last byte; a length of 0 is to the end of the file. */

@@ -67,6 +67,7 @@ enum fake_blocking {
 	FAKE_RELEASEDIR,
 	FAKE_LOOKUP_VINO,
 	FAKE_LOOKUP_ROOT,
+	FAKE_START_RECLAIM,
 	FAKE_BLOCKING_CALLS,
 };
 
@@ -114,6 +115,8 @@ struct fake {
 	unsigned int truncations; /**< Opens with O_TRUNC. */
 	int inode_refs;		  /**< Given by lookups, less those put. */
 	struct ceph_dir_result *released; /**< The last directory handle. */
+	char reclaimed[64];		  /**< The last session's uuid. */
+	unsigned int reclaims_finished;
 };
 
 extern struct fake fake;

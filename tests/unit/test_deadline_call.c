@@ -13,6 +13,7 @@
 #include "fsal.h"
 
 #include "deadline_call.h"
+#include "fake_libcephfs.h"
 #include "module.h"
 #include "rig.h"
 #include "stay.h"
@@ -131,6 +132,29 @@ static void calls_run_side_by_side(void **state)
 	sem_destroy(&hold);
 }
 
+/* --- the end of another session */
+
+#define SESSION "a node's"
+
+/* What it answers, and whether libcephfs is told that it is over. */
+static void check_reclaim(int result, unsigned int finished)
+{
+	fake_setup(0, 1);
+	fake.blocking_result[FAKE_START_RECLAIM] = result;
+	assert_int_equal(casync_reclaim_session(NULL, SESSION, 10), result);
+	assert_string_equal(fake.reclaimed, SESSION);
+	assert_int_equal(fake.reclaims_finished, finished);
+	fake_teardown();
+}
+
+static void session_is_reclaimed(void **state)
+{
+	(void)state;
+	check_reclaim(0, 1);
+	check_reclaim(-ENOENT, 1);
+	check_reclaim(-EPERM, 0);
+}
+
 #define CASE(name) cmocka_unit_test_setup(name, up)
 
 int main(void)
@@ -140,6 +164,7 @@ int main(void)
 		CASE(call_that_does_not_end_is_left_behind),
 		CASE(others_do_not_wait_for_the_one_left_behind),
 		CASE(calls_run_side_by_side),
+		CASE(session_is_reclaimed),
 	};
 
 	return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);
