@@ -27,7 +27,7 @@ static struct casync_export *export_of(struct fsal_export *exp_hdl)
 
 static void export_leave_upcalls(struct casync_export *exp)
 {
-	casync_recalls_leave(exp);
+	casync_delegations_leave(exp);
 	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
 }
 
@@ -268,7 +268,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	casync_watchdog_add(exp);
 	casync_publish_add(exp);
 	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
-	casync_recalls_join(exp);
+	casync_delegations_join(exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;
 }

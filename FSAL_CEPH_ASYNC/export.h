@@ -18,7 +18,7 @@
 #include "mount.h"
 #include "pool.h"
 #include "publish.h"
-#include "recalls.h"
+#include "delegations.h"
 #include "session.h"
 #include "watchdog.h"
 #include "workers.h"
@@ -43,7 +43,7 @@ struct casync_export {
 	struct casync_watched watched;
 	struct casync_published published;
 	struct casync_upcalls_entry upcalls;
-	struct casync_recalls_entry recalls;
+	struct casync_delegations_entry recalls;
 	/** The drain has timed out: no thread waits for the requests in
 	 * flight any more, and the memory they use is never freed.  Atomic. */
 	bool abandoned;

@@ -23,7 +23,7 @@
 #include "obj_ops.h"
 #include "object.h"
 #include "prometheus.h"
-#include "recalls.h"
+#include "delegations.h"
 #include "signature.h"
 #include "stay.h"
 #include "versions.h"
@@ -109,7 +109,7 @@ static int module_start(void)
 
 	rc = casync_workers_start();
 	if (rc == 0)
-		rc = casync_recalls_start();
+		rc = casync_delegations_start();
 	if (rc == 0)
 		rc = casync_complete_start(casync_finish);
 	if (rc == 0)
@@ -251,7 +251,7 @@ MODULE_FINI void casync_module_fini(void)
 
 	/* The exports are released: the queued jobs free the rest of them. */
 	casync_watchdog_stop();
-	casync_recalls_stop();
+	casync_delegations_stop();
 	casync_complete_stop();
 	casync_workers_stop();
 	casync_prometheus_free();

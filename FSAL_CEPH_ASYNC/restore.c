@@ -5,7 +5,7 @@
 
 #include "export.h"
 #include "keeper.h"
-#include "leases.h"
+#include "delegations.h"
 #include "locks.h"
 #include "object.h"
 #include "module.h"
@@ -19,7 +19,7 @@ static void restore_forget(struct casync_mount *mount)
 {
 	casync_upcalls_visit_exports(casync_mount_upcalls(mount),
 				     restore_drop_listings);
-	casync_leases_forget(mount);
+	casync_delegations_forget(mount);
 	casync_locks_see(mount);
 }
 

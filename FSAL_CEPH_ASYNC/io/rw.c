@@ -18,7 +18,7 @@
 #include "export.h"
 #include "finish.h"
 #include "getset.h"
-#include "leases.h"
+#include "delegations.h"
 #include "object.h"
 #include "op.h"
 #include "obj_ops.h"
@@ -192,7 +192,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
 		return;
 	}
-	casync_lease_let_go(op->obj);
+	casync_delegations_return_recalled(op->obj);
 	rw_start(op, bypass);
 }
 
@@ -233,7 +233,7 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	op = casync_op_new(CASYNC_OP_WRITE, &call, write_arg, done_cb,
 			   caller_arg);
 
-	casync_lease_let_go(op->obj);
+	casync_delegations_return_recalled(op->obj);
 	/* libcephfs asserts on a write to a snapshot. */
 	if (casync_state_lost_a_lock(write_arg->state))
 		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));

@@ -33,9 +33,9 @@ static void fd_state_free(struct state_t *state)
 	if (casync_fd_abandoned(exp, &st->fd))
 		return;
 	casync_lock_records_forget_fd(&st->fd);
-	/* Other states have no lease, and need not wait for the lock. */
+	/* Other states have no delegation, and need not wait for the lock. */
 	if (state->state_type == STATE_TYPE_DELEG)
-		casync_lease_give_back(&st->lease);
+		casync_delegations_return(&st->delegation);
 	destroy_fsal_fd(&st->fd.fsal_fd);
 	gsh_free(st);
 }
@@ -126,7 +126,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	rc = casync_call_take(&slot, obj, needs);
 	if (rc < 0)
 		return rc;
-	casync_lease_yield(obj, openflags);
+	casync_delegations_return_conflicting(obj, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
 	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, posix_flags, fh,
 			  casync_object_root(obj));
@@ -168,7 +168,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 		if (rc < 0)
 			return fd_open_status(rc);
 		/* From one mode to both, so this happens once at most. */
-		fd->former_fh = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
+		fd->former_fh = casync_delegations_keep_fh(fd) ? NULL : fd->fh;
 		casync_fd_opened(obj, fd, fh,
 				 openflags | (fd->fh_flags & FSAL_O_RDWR));
 	} else if (openflags & FSAL_O_TRUNC) {
@@ -192,7 +192,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	if (rc < 0)
 		return fd_open_status(rc);
 	fd_forget_lost(obj, fd);
-	old = casync_lease_keeps_fh(fd) ? NULL : fd->fh;
+	old = casync_delegations_keep_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new Fh is in place: an error of the old one is only logged. */
 	if (old != NULL)
@@ -210,7 +210,7 @@ static fsal_status_t fd_close_in_guard(struct casync_object *obj,
 	fh = fd->fh;
 	fd->fh = NULL;
 	fd_close_former(obj, fd);
-	if (fh == NULL || casync_lease_keeps_fh(fd))
+	if (fh == NULL || casync_delegations_keep_fh(fd))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	return casync_status(fd_close_fh(obj, fh));
 }

@@ -21,20 +21,21 @@
 
 #include "fsal_api.h"
 #include "sal_data.h"
-#include "leases.h"
+#include "delegations.h"
 
 struct casync_export;
 struct casync_object;
 
 struct casync_fd {
-	struct fsal_fd fsal_fd;	    /**< Must be first: Ganesha casts. */
-	struct Fh *fh;		    /**< NULL while closed.  Atomic. */
-	struct Fh *former_fh;	    /**< I/O may still be in flight on it. */
-	uint32_t generation;	    /**< Of the Fhs' client; atomic. */
-	fsal_openflags_t fh_flags;  /**< Access of `fh`; the fd's may be
+	struct fsal_fd fsal_fd;	   /**< Must be first: Ganesha casts. */
+	struct Fh *fh;		   /**< NULL while closed.  Atomic. */
+	struct Fh *former_fh;	   /**< I/O may still be in flight on it. */
+	uint32_t generation;	   /**< Of the Fhs' client; atomic. */
+	fsal_openflags_t fh_flags; /**< Access of `fh`; the fd's may be
 					 less. */
-	struct casync_object *obj;  /**< Its object if it is a global fd. */
-	struct casync_lease *lease; /**< On this Fh; used by leases.c. */
+	struct casync_object *obj; /**< Its object if it is a global fd. */
+	/** On this Fh; used by delegations.c. */
+	struct casync_delegation *delegation;
 	/** The file of its lock records, or NULL; lock_records.c's, atomic. */
 	struct casync_object *locks_of;
 	bool lock_lost; /**< Until its owner unlocks the file; atomic. */
@@ -44,7 +45,7 @@ struct casync_fd {
 struct casync_state {
 	struct state_t state;
 	struct casync_fd fd;
-	struct casync_lease lease; /**< Of a delegation. */
+	struct casync_delegation delegation;
 };
 
 static inline struct casync_fd *casync_fd_of(struct fsal_fd *fsal_fd)

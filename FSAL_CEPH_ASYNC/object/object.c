@@ -12,7 +12,7 @@
 #include "call.h"
 #include "export.h"
 #include "inode.h"
-#include "leases.h"
+#include "delegations.h"
 #include "module.h"
 #include "object.h"
 #include "read_cache.h"
@@ -67,7 +67,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 			obj->id.ino, obj->id.snapid));
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
-	casync_leases_init(&obj->leases);
+	casync_delegations_init(&obj->delegations);
 	casync_lock_records_init(&obj->locks);
 	object_init_global_fd(obj, &obj->read_fd);
 	object_init_global_fd(obj, &obj->write_fd);
@@ -136,7 +136,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	casync_flush_destroy(&obj->flush);
 	casync_file_size_destroy(&obj->size);
 	casync_gate_destroy(&obj->gate);
-	casync_leases_destroy(&obj->leases);
+	casync_delegations_destroy(&obj->delegations);
 	fsal_obj_handle_fini(obj_hdl, false);
 	in_guard = casync_call_begin_release(mount);
 	object_put_inode(obj, in_guard);

@@ -21,7 +21,7 @@
 #include "filehandle.h"
 #include "flush.h"
 #include "gate.h"
-#include "leases.h"
+#include "delegations.h"
 #include "lock_records.h"
 
 struct casync_cached_file;
@@ -73,9 +73,8 @@ struct casync_object {
 	 * memory only.  Atomic. */
 	bool chown_failed;
 	uint16_t chowns; /**< Such SETATTRs under way; atomic. */
-	/** Delegations on it. */
-	struct casync_leases leases;
-	struct casync_lock_records locks; /**< Byte-range locks on it. */
+	struct casync_delegations delegations; /**< On it. */
+	struct casync_lock_records locks;      /**< Byte-range locks on it. */
 	/** casync_parts_span() of the layout; 0: unknown (atomic). */
 	uint64_t object_span;
 };

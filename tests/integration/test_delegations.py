@@ -3,7 +3,7 @@
 answer; the data are right and the mount lives.
 
 The lease is short: libcephfs gives up the whole mount when a delegation is
-not back within two leases and five seconds (leases.c).
+not back within two leases and five seconds (delegations.h).
 """
 import threading
 import time

@@ -598,6 +598,21 @@ int ceph_ll_getlk(struct ceph_mount_info *cmount, Fh *fh, struct flock *fl,
 	return 0;
 }
 
+int ceph_ll_delegation(struct ceph_mount_info *cmount, Fh *fh, unsigned int cmd,
+		       ceph_deleg_cb_t cb, void *priv)
+{
+	struct fake_delegation *delegation = &fake.delegation;
+
+	(void)cmount;
+	(void)fh;
+	if (cmd != CEPH_DELEGATION_NONE && delegation->refusal != 0)
+		return delegation->refusal;
+	delegation->command = cmd;
+	delegation->recall = cb;
+	delegation->priv = priv;
+	return 0;
+}
+
 /* Linked by what only takes options apart; none is ever set here. */
 int ceph_conf_set(struct ceph_mount_info *cmount, const char *option,
 		  const char *value)

@@ -56,6 +56,14 @@ struct fake_call {
 	bool unanswered; /**< Its Fh and buffers are in use. */
 };
 
+/** The last delegation that was asked for or returned. */
+struct fake_delegation {
+	ceph_deleg_cb_t recall;
+	void *priv;
+	unsigned int command;
+	int refusal; /**< Negative: what a request gets; set by the test. */
+};
+
 enum fake_blocking {
 	FAKE_READ,
 	FAKE_GETATTR,
@@ -105,6 +113,7 @@ struct fake {
 	uint64_t asked_owner;
 	uint64_t looked_up_ino; /**< By number, the last one; atomic. */
 	bool asked_to_wait;
+	struct fake_delegation delegation;
 	struct fake_call calls[FAKE_MAX_CALLS];
 	unsigned int call_count;
 	unsigned int blocking_calls[FAKE_BLOCKING_CALLS];

@@ -9,7 +9,7 @@
 #include "attributes.h"
 #include "clock.h"
 #include "getset.h"
-#include "leases.h"
+#include "delegations.h"
 #include "object_table.h"
 #include "read_cache.h"
 #include "rig.h"
@@ -17,8 +17,9 @@
 
 struct rig rig;
 
-/* From attributes.c, getset.c, leases.c, object.c and publish.c, whose other
- * contents are not wanted here.  A test that links the real file gets that. */
+/* From attributes.c, delegations.c, getset.c, object.c and publish.c, whose
+ * other contents are not wanted here.  A test that links the real file gets that.
+ */
 #define WEAK __attribute__((weak))
 
 WEAK unsigned int casync_statx_wanted(attrmask_t mask)
@@ -45,7 +46,7 @@ WEAK int casync_drop_privileges(struct casync_object *obj)
 }
 
 /* Nobody has delegations here. */
-WEAK void casync_lease_let_go(struct casync_object *obj)
+WEAK void casync_delegations_return_recalled(struct casync_object *obj)
 {
 	(void)obj;
 }

@@ -23,7 +23,7 @@
 #include "op.h"
 #include "pool.h"
 #include "read_cache.h"
-#include "recalls.h"
+#include "delegations.h"
 #include "upcalls.h"
 #include "workers.h"
 
@@ -157,7 +157,7 @@ static void threads(void **state)
 	assert_int_equal(CASYNC_WORK_LANES, 5);
 	quotes("operations.md",
 	       "| our threads | %u, and up to %d in each of five lanes",
-	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_RECALLS_THREADS +
+	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_DELEGATIONS_THREADS +
 		       CASYNC_WORK_LANES,
 	       CASYNC_WORKERS_MAX);
 	quotes("threads.md", "At most %d workers wait at once",

@@ -19,7 +19,7 @@
 #include "request.h"
 #include "stub_mount.h"
 
-/* --- of Ganesha's and leases.c's, what fd.c calls */
+/* --- of Ganesha's and delegations.c's, what fd.c calls */
 
 fsal_status_t close_fsal_fd(struct fsal_obj_handle *obj_hdl,
 			    struct fsal_fd *fsal_fd, bool is_reclaiming)
@@ -28,21 +28,22 @@ fsal_status_t close_fsal_fd(struct fsal_obj_handle *obj_hdl,
 	return casync_fd_close(obj_hdl, fsal_fd);
 }
 
-void casync_lease_yield(struct casync_object *obj, fsal_openflags_t openflags)
+void casync_delegations_return_conflicting(struct casync_object *obj,
+					   fsal_openflags_t openflags)
 {
 	(void)obj;
 	(void)openflags;
 }
 
-bool casync_lease_keeps_fh(struct casync_fd *fd)
+bool casync_delegations_keep_fh(struct casync_fd *fd)
 {
 	(void)fd;
 	return false;
 }
 
-void casync_lease_give_back(struct casync_lease *lease)
+void casync_delegations_return(struct casync_delegation *delegation)
 {
-	(void)lease;
+	(void)delegation;
 }
 
 /* --- */

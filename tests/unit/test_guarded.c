@@ -19,7 +19,7 @@
 #include "clock.h"
 #include "errors.h"
 #include "guarded.h"
-#include "leases.h"
+#include "delegations.h"
 #include "lock_records.h"
 #include "obj_ops.h"
 #include "object_table.h"

@@ -17,13 +17,13 @@
 #include "rig.h"
 #include "stub_mount.h"
 
-static int listings_dropped, leases_forgotten, locks_seen, hooks_set;
+static int listings_dropped, delegations_forgotten, locks_seen, hooks_set;
 static int take_rc;
 static uint64_t gone_now;
 static struct casync_fd *lost_now;
 static const struct casync_keeper_hooks *hooks;
 
-/* From keeper.c, upcalls.c, dir_cache.c, leases.c and locks.c. */
+/* From keeper.c, upcalls.c, dir_cache.c, delegations.c and locks.c. */
 
 void casync_keeper_set_hooks(const struct casync_keeper_hooks *to)
 {
@@ -46,10 +46,10 @@ void casync_dir_cache_drop(struct casync_dir_cache *cache,
 	listings_dropped++;
 }
 
-void casync_leases_forget(struct casync_mount *mount)
+void casync_delegations_forget(struct casync_mount *mount)
 {
 	assert_ptr_equal(mount, &stub_mount);
-	leases_forgotten++;
+	delegations_forgotten++;
 }
 
 void casync_locks_see(struct casync_mount *mount)
@@ -75,7 +75,7 @@ static int up(void **state)
 {
 	int rc = rig_up(state);
 
-	listings_dropped = leases_forgotten = locks_seen = hooks_set = 0;
+	listings_dropped = delegations_forgotten = locks_seen = hooks_set = 0;
 	take_rc = 0;
 	gone_now = 0;
 	lost_now = NULL;
@@ -89,7 +89,7 @@ static void old_client_gives_all_back(void **state)
 	assert_int_equal(hooks_set, 1);
 	hooks->forget(&stub_mount);
 	assert_int_equal(listings_dropped, 1);
-	assert_int_equal(leases_forgotten, 1);
+	assert_int_equal(delegations_forgotten, 1);
 	assert_int_equal(locks_seen, 1);
 }
 

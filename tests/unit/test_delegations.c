@@ -16,27 +16,19 @@
 #include "fsal_up.h"
 #include "nfs_core.h"
 
+#include "delegations.h"
 #include "export.h"
 #include "fake_libcephfs.h"
 #include "fd.h"
-#include "leases.h"
+#include "delegations.h"
 #include "obj_ops.h"
 #include "object.h"
-#include "recalls.h"
 #include "strict.h"
 #include "stub_ganesha.h"
 #include "stub_mount.h"
 
 #define INO 0x10000000123
 #define TIMEOUT_S 10
-
-/* What libcephfs has of a delegation. */
-static struct {
-	ceph_deleg_cb_t recall;
-	void *priv;
-	unsigned int command;
-	int refusal; /* negative: what a request is answered with */
-} delegation;
 
 static struct casync_export exp;
 static struct req_op_context request;
@@ -46,19 +38,6 @@ static struct casync_state open_state, state;
 #define OPEN_FH ((struct Fh *)&open_state)
 static sem_t told;
 static int recalls_told; /* atomic */
-
-int ceph_ll_delegation(struct ceph_mount_info *cmount, Fh *fh, unsigned int cmd,
-		       ceph_deleg_cb_t cb, void *priv)
-{
-	(void)cmount;
-	(void)fh;
-	if (cmd != CEPH_DELEGATION_NONE && delegation.refusal != 0)
-		return delegation.refusal;
-	delegation.command = cmd;
-	delegation.recall = cb;
-	delegation.priv = priv;
-	return 0;
-}
 
 int ceph_set_deleg_timeout(struct ceph_mount_info *cmount, uint32_t timeout)
 {
@@ -93,7 +72,6 @@ static int up(void **unused)
 	(void)unused;
 	stub_reset();
 	fake_setup(0, 4096);
-	memset(&delegation, 0, sizeof(delegation));
 	memset(&exp, 0, sizeof(exp));
 	memset(&state, 0, sizeof(state));
 	memset(&open_state, 0, sizeof(open_state));
@@ -109,26 +87,25 @@ static int up(void **unused)
 	exp.delegations = true;
 	request.fsal_export = &exp.export;
 	op_ctx = &request;
-	casync_recalls_join(&exp);
 	obj = calloc(1, sizeof(*obj));
 	obj->exp = &exp;
 	obj->id.ino = INO;
-	casync_leases_init(&obj->leases);
+	casync_delegations_init(&obj->delegations);
 	/* The lock of the recalls. */
 	strict_allow_begin();
-	casync_recall_forget(&state.lease.recall);
+	casync_delegations_join(&exp);
 	strict_allow_end();
-	return casync_recalls_start();
+	return casync_delegations_start();
 }
 
 static int down(void **unused)
 {
 	(void)unused;
-	casync_lease_give_back(&state.lease);
-	casync_leases_destroy(&obj->leases);
+	casync_delegations_return(&state.delegation);
+	casync_delegations_destroy(&obj->delegations);
 	free(obj);
-	casync_recalls_leave(&exp);
-	casync_recalls_stop();
+	casync_delegations_leave(&exp);
+	casync_delegations_stop();
 	op_ctx = NULL;
 	fake_teardown();
 	sem_destroy(&told);
@@ -144,16 +121,16 @@ static void grant(fsal_deleg_t kind)
 
 	status = casync_lease_op2(&obj->handle, &state.state, NULL, kind);
 	assert_int_equal(status.major, ERR_FSAL_NO_ERROR);
-	assert_int_equal(delegation.command, kind == FSAL_DELEG_WR
-						     ? CEPH_DELEGATION_WR
-						     : CEPH_DELEGATION_RD);
+	assert_int_equal(fake.delegation.command, kind == FSAL_DELEG_WR
+							  ? CEPH_DELEGATION_WR
+							  : CEPH_DELEGATION_RD);
 }
 
 static void *call_on_thread(void *unused)
 {
 	(void)unused;
 	strict_begin();
-	delegation.recall(OPEN_FH, delegation.priv);
+	fake.delegation.recall(OPEN_FH, fake.delegation.priv);
 	strict_end();
 	return NULL;
 }
@@ -173,9 +150,10 @@ static void libcephfs_recalls(void)
 
 static void assert_held(bool held)
 {
-	assert_int_equal(delegation.command != CEPH_DELEGATION_NONE, held);
-	assert_int_equal(__atomic_load_n(&obj->leases.count, __ATOMIC_ACQUIRE),
-			 held ? 1 : 0);
+	assert_int_equal(fake.delegation.command != CEPH_DELEGATION_NONE, held);
+	assert_int_equal(
+		__atomic_load_n(&obj->delegations.count, __ATOMIC_ACQUIRE),
+		held ? 1 : 0);
 }
 
 static void recall_is_told_and_the_delegation_stays(void **unused)
@@ -193,7 +171,7 @@ static void holder_that_works_on_keeps_it(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_lease_let_go(obj);
+	casync_delegations_return_recalled(obj);
 	assert_held(true);
 	assert_int_equal(recalls_told, 0);
 }
@@ -204,9 +182,9 @@ static void holder_that_works_on_after_the_recall_gives_it_up(void **unused)
 	(void)unused;
 	grant(FSAL_DELEG_WR);
 	libcephfs_recalls();
-	casync_lease_let_go(obj);
+	casync_delegations_return_recalled(obj);
 	assert_held(false);
-	assert_int_equal(open_state.fd.lease == NULL, true);
+	assert_int_equal(open_state.fd.delegation == NULL, true);
 	/* The client's own return comes later. */
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	assert_int_equal(recalls_told, 1);
@@ -219,7 +197,7 @@ static void next_delegation_is_not_recalled_yet(void **unused)
 	libcephfs_recalls();
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	grant(FSAL_DELEG_WR);
-	casync_lease_let_go(obj);
+	casync_delegations_return_recalled(obj);
 	assert_held(true);
 }
 
@@ -228,7 +206,7 @@ static void refused_delegation_leaves_nothing(void **unused)
 	fsal_status_t status;
 
 	(void)unused;
-	delegation.refusal = -EAGAIN;
+	fake.delegation.refusal = -EAGAIN;
 	status = casync_lease_op2(&obj->handle, &state.state, NULL,
 				  FSAL_DELEG_RD);
 	assert_true(FSAL_IS_ERROR(status));
@@ -240,7 +218,7 @@ static void holder_that_opens_again_is_recalled_and_gives_it_up(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_lease_yield(obj, FSAL_O_READ);
+	casync_delegations_return_conflicting(obj, FSAL_O_READ);
 	assert_held(false);
 	assert_int_equal(sem_wait(&told), 0);
 }
@@ -250,16 +228,16 @@ static void client_that_goes_takes_its_delegations_along(void **unused)
 	(void)unused;
 	grant(FSAL_DELEG_WR);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
-	casync_leases_forget(&stub_mount);
+	casync_delegations_forget(&stub_mount);
 	assert_held(false);
-	assert_true(open_state.fd.lease == NULL);
+	assert_true(open_state.fd.delegation == NULL);
 	/* The client has to give it back: nobody recalls it any more. */
 	assert_int_equal(sem_wait(&told), 0);
 	/* It does so while there is no client of CephFS. */
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
-	delegation.command = CEPH_DELEGATION_RD;
+	fake.delegation.command = CEPH_DELEGATION_RD;
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
-	assert_int_equal(delegation.command, CEPH_DELEGATION_RD);
+	assert_int_equal(fake.delegation.command, CEPH_DELEGATION_RD);
 }
 
 static void delegation_of_another_mount_stays(void **unused)
@@ -268,7 +246,7 @@ static void delegation_of_another_mount_stays(void **unused)
 
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_leases_forget(&other);
+	casync_delegations_forget(&other);
 	assert_held(true);
 	assert_int_equal(recalls_told, 0);
 }
@@ -278,7 +256,7 @@ static void next_client_grants_one(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_leases_forget(&stub_mount);
+	casync_delegations_forget(&stub_mount);
 	assert_int_equal(sem_wait(&told), 0);
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	casync_guard_renew(&stub_mount.guard);
@@ -286,7 +264,7 @@ static void next_client_grants_one(void **unused)
 	open_state.fd.generation = obj->generation;
 	grant(FSAL_DELEG_WR);
 	assert_held(true);
-	casync_leases_forget(&stub_mount);
+	casync_delegations_forget(&stub_mount);
 	assert_held(false);
 }
 
@@ -306,5 +284,5 @@ int main(void)
 		CASE(next_client_grants_one),
 	};
 
-	return cmocka_run_group_tests_name("leases", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("delegations", tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -12,8 +13,10 @@
 #include "fsal.h"
 #include "fsal_up.h"
 
+#include "delegations.h"
+#include "fd.h"
 #include "filehandle.h"
-#include "recalls.h"
+#include "object.h"
 #include "rig.h"
 #include "strict.h"
 #include "stub_mount.h"
@@ -22,7 +25,7 @@
 #define FSCID 7
 #define INO 0x10000000123
 #define EXPORTS 2
-#define RECALLS (CASYNC_RECALLS_THREADS + 4)
+#define FILES (CASYNC_DELEGATIONS_THREADS + 4)
 
 /* What an export's Ganesha was told. */
 struct listener {
@@ -35,7 +38,11 @@ struct listener {
 };
 
 static struct listener listeners[EXPORTS];
-static struct casync_recall recalls[RECALLS];
+/* Files of the second one, and a delegation of each. */
+static struct casync_object objs[FILES];
+static struct casync_state *states[FILES];
+static struct fake_delegation recall_of[FILES];
+static struct req_op_context request;
 /* The mount's. */
 static struct casync_upcalls *const upcalls = &stub_mount.upcalls;
 
@@ -100,8 +107,36 @@ static void set_up(struct listener *listener, uint16_t export_id)
 	listener->exp.export.up_ops = &listener->up;
 	listener->exp.export.export_id = export_id;
 	listener->exp.mount = &stub_mount;
+	listener->exp.delegations = true;
 	casync_upcalls_join(upcalls, &listener->exp);
-	casync_recalls_join(&listener->exp);
+	casync_delegations_join(&listener->exp);
+}
+
+static void grant(unsigned int file)
+{
+	struct casync_object *obj = &objs[file];
+	fsal_status_t status;
+
+	memset(obj, 0, sizeof(*obj));
+	obj->exp = &listeners[1].exp;
+	obj->id = (struct casync_fileid){
+		.ino = INO + file, .snapid = CEPH_NOSNAP, .fscid = FSCID};
+	casync_delegations_init(&obj->delegations);
+	states[file] = calloc(1, sizeof(*states[file]));
+	status = casync_lease_op2(&obj->handle, &states[file]->state, NULL,
+				  FSAL_DELEG_RD);
+	assert_int_equal(status.major, ERR_FSAL_NO_ERROR);
+	recall_of[file] = fake.delegation;
+}
+
+static void give_back(unsigned int file)
+{
+	if (states[file] == NULL)
+		return;
+	(void)casync_lease_op2(&objs[file].handle, &states[file]->state, NULL,
+			       FSAL_DELEG_NONE);
+	free(states[file]);
+	states[file] = NULL;
 }
 
 static int up(void **state)
@@ -122,19 +157,18 @@ static int up(void **state)
 	casync_upcalls_init(upcalls);
 	for (i = 0; i < EXPORTS; i++)
 		set_up(&listeners[i], (uint16_t)(77 + i));
-	memset(recalls, 0, sizeof(recalls));
-	for (i = 0; i < RECALLS; i++) {
-		recalls[i].exp = &listeners[1].exp;
-		recalls[i].id = (struct casync_fileid){
-			.ino = INO + i, .snapid = CEPH_NOSNAP, .fscid = FSCID};
-	}
+	request.fsal_export = &listeners[1].exp.export;
+	op_ctx = &request;
+	for (i = 0; i < FILES; i++)
+		grant(i);
+	op_ctx = NULL;
 	if (casync_upcalls_register(upcalls, NULL) != 0)
 		return -1;
 	/* Their lock. */
 	strict_allow_begin();
-	casync_recall_forget(&recalls[0]);
+	casync_delegations_join(&listeners[1].exp);
 	strict_allow_end();
-	return casync_workers_start() == 0 ? casync_recalls_start() : -1;
+	return casync_workers_start() == 0 ? casync_delegations_start() : -1;
 }
 
 static int down(void **state)
@@ -142,12 +176,14 @@ static int down(void **state)
 	unsigned int i;
 
 	(void)state;
+	for (i = 0; i < FILES; i++)
+		give_back(i);
 	for (i = 0; i < EXPORTS; i++) {
-		casync_recalls_leave(&listeners[i].exp);
+		casync_delegations_leave(&listeners[i].exp);
 		casync_upcalls_leave(upcalls, &listeners[i].exp);
 	}
 	casync_upcalls_destroy(upcalls);
-	casync_recalls_stop();
+	casync_delegations_stop();
 	casync_workers_stop();
 	for (i = 0; i < EXPORTS; i++)
 		pthread_mutex_destroy(&listeners[i].last_lock);
@@ -162,18 +198,21 @@ static int down(void **state)
 
 static void *call_on_thread(void *arg)
 {
+	const struct fake_delegation *recalled = arg;
+
 	strict_begin();
-	casync_recall(arg);
+	recalled->recall(NULL, recalled->priv);
 	strict_end();
 	return NULL;
 }
 
-static void libcephfs_recalls(struct casync_recall *recall)
+static void libcephfs_recalls(unsigned int file)
 {
 	pthread_t thread;
 
-	assert_int_equal(pthread_create(&thread, NULL, call_on_thread, recall),
-			 0);
+	assert_int_equal(
+		pthread_create(&thread, NULL, call_on_thread, &recall_of[file]),
+		0);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 }
 
@@ -202,7 +241,7 @@ static void hold(unsigned int count)
 
 	__atomic_store_n(&gated_inos, INO + count, __ATOMIC_RELEASE);
 	for (i = 0; i < count; i++)
-		libcephfs_recalls(&recalls[i]);
+		libcephfs_recalls(i);
 	for (i = 0; i < count; i++)
 		assert_true(rig_wait(&begun));
 }
@@ -216,7 +255,7 @@ static void let_go(unsigned int count)
 static void recall_is_told_to_its_export_alone(void **state)
 {
 	(void)state;
-	libcephfs_recalls(&recalls[0]);
+	libcephfs_recalls(0);
 	check_heard(1, 1);
 	check_heard(0, 0);
 	assert_true(listeners[1].last.ino == INO);
@@ -237,7 +276,7 @@ static void recall_is_not_behind_an_invalidation_that_waits(void **state)
 	assert_true(rig_wait(&begun));
 	for (i = 0; i < 100; i++)
 		libcephfs_invalidates();
-	libcephfs_recalls(&recalls[0]);
+	libcephfs_recalls(0);
 	check_heard(1, 1);
 	for (i = 0; i < 101 * EXPORTS; i++)
 		sem_post(&upcall_gate);
@@ -245,14 +284,14 @@ static void recall_is_not_behind_an_invalidation_that_waits(void **state)
 
 static void recall_is_not_behind_one_that_waits(void **state)
 {
-	const unsigned int held = CASYNC_RECALLS_THREADS - 1;
+	const unsigned int held = CASYNC_DELEGATIONS_THREADS - 1;
 
 	(void)state;
 	hold(held);
-	libcephfs_recalls(&recalls[held]);
+	libcephfs_recalls(held);
 	check_heard(1, 1);
 	let_go(held);
-	check_heard(1, CASYNC_RECALLS_THREADS);
+	check_heard(1, CASYNC_DELEGATIONS_THREADS);
 }
 
 static void all_are_told_in_the_end(void **state)
@@ -260,49 +299,45 @@ static void all_are_told_in_the_end(void **state)
 	unsigned int i;
 
 	(void)state;
-	hold(CASYNC_RECALLS_THREADS);
-	for (i = CASYNC_RECALLS_THREADS; i < RECALLS; i++)
-		libcephfs_recalls(&recalls[i]);
+	hold(CASYNC_DELEGATIONS_THREADS);
+	for (i = CASYNC_DELEGATIONS_THREADS; i < FILES; i++)
+		libcephfs_recalls(i);
 	check_heard(1, 0);
-	let_go(CASYNC_RECALLS_THREADS);
-	check_heard(1, RECALLS);
+	let_go(CASYNC_DELEGATIONS_THREADS);
+	check_heard(1, FILES);
 }
 
 static void recall_that_is_queued_is_not_queued_twice(void **state)
 {
 	(void)state;
-	hold(CASYNC_RECALLS_THREADS);
-	libcephfs_recalls(&recalls[RECALLS - 1]);
-	libcephfs_recalls(&recalls[RECALLS - 1]);
-	let_go(CASYNC_RECALLS_THREADS);
-	casync_recalls_stop();
-	check_heard(1, CASYNC_RECALLS_THREADS + 1);
+	hold(CASYNC_DELEGATIONS_THREADS);
+	libcephfs_recalls(FILES - 1);
+	libcephfs_recalls(FILES - 1);
+	let_go(CASYNC_DELEGATIONS_THREADS);
+	casync_delegations_stop();
+	check_heard(1, CASYNC_DELEGATIONS_THREADS + 1);
 }
 
 static void recall_may_come_again(void **state)
 {
 	(void)state;
-	libcephfs_recalls(&recalls[0]);
+	libcephfs_recalls(0);
 	check_heard(1, 1);
-	libcephfs_recalls(&recalls[0]);
+	libcephfs_recalls(0);
 	check_heard(1, 2);
 }
 
 /* Its memory goes. */
-static void forgotten_recall_is_told_to_nobody(void **state)
+static void recall_of_a_returned_one_is_told_to_nobody(void **state)
 {
-	struct casync_recall *recall = malloc(sizeof(*recall));
-
 	(void)state;
-	hold(CASYNC_RECALLS_THREADS);
-	*recall = recalls[RECALLS - 1];
-	libcephfs_recalls(recall);
-	casync_recall_forget(recall);
-	casync_recall_forget(recall);
-	free(recall);
-	let_go(CASYNC_RECALLS_THREADS);
-	casync_recalls_stop();
-	check_heard(1, CASYNC_RECALLS_THREADS);
+	hold(CASYNC_DELEGATIONS_THREADS);
+	libcephfs_recalls(FILES - 1);
+	casync_delegations_return(&states[FILES - 1]->delegation);
+	give_back(FILES - 1);
+	let_go(CASYNC_DELEGATIONS_THREADS);
+	casync_delegations_stop();
+	check_heard(1, CASYNC_DELEGATIONS_THREADS);
 }
 
 /* --- leaving */
@@ -310,10 +345,10 @@ static void forgotten_recall_is_told_to_nobody(void **state)
 static void who_has_left_hears_nothing(void **state)
 {
 	(void)state;
-	casync_recalls_leave(&listeners[1].exp);
-	casync_recalls_leave(&listeners[1].exp);
-	libcephfs_recalls(&recalls[0]);
-	casync_recalls_stop();
+	casync_delegations_leave(&listeners[1].exp);
+	casync_delegations_leave(&listeners[1].exp);
+	libcephfs_recalls(0);
+	casync_delegations_stop();
 	check_heard(0, 0);
 	check_heard(1, 0);
 }
@@ -323,7 +358,7 @@ static int left; /* atomic */
 static void *leave(void *unused)
 {
 	(void)unused;
-	casync_recalls_leave(&listeners[1].exp);
+	casync_delegations_leave(&listeners[1].exp);
 	__atomic_store_n(&left, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -347,7 +382,7 @@ static void leave_waits_for_a_recall_on_its_way(void **state)
 
 static void leave_itself(void)
 {
-	casync_recalls_leave(&listeners[1].exp);
+	casync_delegations_leave(&listeners[1].exp);
 }
 
 /* A recall may drop the last reference to an export. */
@@ -355,10 +390,10 @@ static void leave_in_a_recall_does_not_wait_for_it(void **state)
 {
 	(void)state;
 	in_recall = leave_itself;
-	libcephfs_recalls(&recalls[0]);
+	libcephfs_recalls(0);
 	check_heard(1, 1);
-	libcephfs_recalls(&recalls[1]);
-	casync_recalls_stop();
+	libcephfs_recalls(1);
+	casync_delegations_stop();
 	check_heard(1, 1);
 }
 
@@ -373,11 +408,12 @@ int main(void)
 		CASE(all_are_told_in_the_end),
 		CASE(recall_that_is_queued_is_not_queued_twice),
 		CASE(recall_may_come_again),
-		CASE(forgotten_recall_is_told_to_nobody),
+		CASE(recall_of_a_returned_one_is_told_to_nobody),
 		CASE(who_has_left_hears_nothing),
 		CASE(leave_waits_for_a_recall_on_its_way),
 		CASE(leave_in_a_recall_does_not_wait_for_it),
 	};
 
-	return cmocka_run_group_tests_name("recalls", tests, NULL, NULL);
+	return cmocka_run_group_tests_name("delegation_recalls", tests, NULL,
+					   NULL);
 }

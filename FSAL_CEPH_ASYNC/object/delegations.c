@@ -1,0 +1,415 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+
+#include "fsal.h"
+#include "fsal_up.h"
+
+#include "borrow.h"
+#include "call.h"
+#include "delegations.h"
+#include "errors.h"
+#include "export.h"
+#include "fd.h"
+#include "inode.h"
+#include "object.h"
+#include "upcalls.h"
+
+/* Guards casync_fd.delegation, casync_delegation except what the other lock
+ * guards, and the lists of delegations.  It is held across libcephfs calls.  A
+ * recall does not take it. */
+static pthread_mutex_t delegations_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* All that libcephfs has granted.  Under delegations_lock. */
+static GLIST_HEAD(held);
+
+/* Guards the queue of recalls and the threads.  It is a leaf: it is taken under
+ * client_lock, and never held across a call. */
+static pthread_mutex_t recalls_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t recall_queued = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t recall_ended = PTHREAD_COND_INITIALIZER;
+static GLIST_HEAD(recalls);
+static pthread_t threads[CASYNC_DELEGATIONS_THREADS];
+static unsigned int thread_count;
+static bool stopping;
+
+/* --- recalls: from libcephfs to Ganesha */
+
+/* A recall names the object by its handle, as a client does. */
+static void delegations_tell(struct casync_export *exp,
+			     const struct casync_fileid *id)
+{
+	const struct fsal_up_vector *up = exp->export.up_ops;
+	uint8_t wire[CASYNC_WIRE_BYTES];
+	struct gsh_buffdesc handle = {.addr = wire, .len = sizeof(wire)};
+
+	casync_wire_encode(id, wire);
+	up_ready_wait((struct fsal_up_vector *)up);
+	casync_upcalls_enter();
+	(void)up->delegrecall(up, &handle);
+	casync_upcalls_exit();
+}
+
+/* A delegation that is off the queue may be freed at any time; the export is
+ * kept while it is busy. */
+static void delegations_carry_locked(struct casync_delegation *delegation)
+{
+	struct casync_export *exp = delegation->exp;
+	struct casync_fileid id = delegation->id;
+
+	glist_del(&delegation->recall_link);
+	delegation->recall_queued = false;
+	if (!exp->recalls.joined)
+		return;
+	exp->recalls.busy++;
+	pthread_mutex_unlock(&recalls_lock);
+	delegations_tell(exp, &id);
+	pthread_mutex_lock(&recalls_lock);
+	exp->recalls.busy--;
+	pthread_cond_broadcast(&recall_ended);
+}
+
+static void *delegations_recaller(void *unused)
+{
+	struct casync_delegation *delegation;
+
+	(void)unused;
+	SetNameFunction("casync_recall");
+
+	pthread_mutex_lock(&recalls_lock);
+	for (;;) {
+		delegation = glist_first_entry(
+			&recalls, struct casync_delegation, recall_link);
+		if (delegation != NULL)
+			delegations_carry_locked(delegation);
+		else if (stopping)
+			break;
+		else
+			pthread_cond_wait(&recall_queued, &recalls_lock);
+	}
+	pthread_mutex_unlock(&recalls_lock);
+	return NULL;
+}
+
+int casync_delegations_start(void)
+{
+	int rc = 0;
+
+	pthread_mutex_lock(&recalls_lock);
+	stopping = false;
+	while (rc == 0 && thread_count < CASYNC_DELEGATIONS_THREADS) {
+		rc = pthread_create(&threads[thread_count], NULL,
+				    delegations_recaller, NULL);
+		if (rc == 0)
+			thread_count++;
+	}
+	pthread_mutex_unlock(&recalls_lock);
+	return -rc;
+}
+
+void casync_delegations_stop(void)
+{
+	unsigned int i, count;
+
+	pthread_mutex_lock(&recalls_lock);
+	stopping = true;
+	count = thread_count;
+	thread_count = 0;
+	pthread_cond_broadcast(&recall_queued);
+	pthread_mutex_unlock(&recalls_lock);
+	for (i = 0; i < count; i++)
+		pthread_join(threads[i], NULL);
+}
+
+void casync_delegations_join(struct casync_export *exp)
+{
+	pthread_mutex_lock(&recalls_lock);
+	exp->recalls.joined = true;
+	pthread_mutex_unlock(&recalls_lock);
+}
+
+void casync_delegations_leave(struct casync_export *exp)
+{
+	pthread_mutex_lock(&recalls_lock);
+	exp->recalls.joined = false;
+	/* Not in an upcall: it would wait for itself. */
+	while (exp->recalls.busy != 0 && !casync_upcalls_on_thread())
+		pthread_cond_wait(&recall_ended, &recalls_lock);
+	pthread_mutex_unlock(&recalls_lock);
+}
+
+/* Queue a recall, unless it is queued already.  May run under client_lock. */
+static void delegations_queue_recall(struct casync_delegation *delegation)
+{
+	pthread_mutex_lock(&recalls_lock);
+	if (!delegation->recall_queued) {
+		delegation->recall_queued = true;
+		glist_add_tail(&recalls, &delegation->recall_link);
+		pthread_cond_signal(&recall_queued);
+	}
+	pthread_mutex_unlock(&recalls_lock);
+}
+
+/* Take a recall out of the queue, before its memory is freed. */
+static void delegations_unqueue_recall(struct casync_delegation *delegation)
+{
+	pthread_mutex_lock(&recalls_lock);
+	if (delegation->recall_queued)
+		glist_del(&delegation->recall_link);
+	delegation->recall_queued = false;
+	pthread_mutex_unlock(&recalls_lock);
+}
+
+/* libcephfs calls it, under client_lock. */
+static void delegations_recalled(struct Fh *fh, void *priv)
+{
+	struct casync_delegation *delegation = priv;
+
+	(void)fh;
+	__atomic_store_n(&delegation->recalled, true, __ATOMIC_RELEASE);
+	delegations_queue_recall(delegation);
+}
+
+/* --- delegations of a file */
+
+void casync_delegations_init(struct casync_delegations *delegations)
+{
+	glist_init(&delegations->list);
+	delegations->count = 0;
+}
+
+static void delegations_unlink_locked(struct casync_delegation *delegation)
+{
+	if (delegation->obj == NULL)
+		return;
+	glist_del(&delegation->link);
+	__atomic_sub_fetch(&delegation->obj->delegations.count, 1,
+			   __ATOMIC_RELAXED);
+	delegation->obj = NULL;
+}
+
+void casync_delegations_destroy(struct casync_delegations *delegations)
+{
+	struct glist_head *node, *next;
+
+	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
+		return;
+	pthread_mutex_lock(&delegations_lock);
+	glist_for_each_safe(node, next, &delegations->list)
+		delegations_unlink_locked(
+			glist_entry(node, struct casync_delegation, link));
+	pthread_mutex_unlock(&delegations_lock);
+}
+
+static int delegations_grant_locked(struct casync_delegation *delegation,
+				    struct casync_object *obj, struct Fh *fh,
+				    unsigned int command)
+{
+	int rc;
+
+	delegation->exp = obj->exp;
+	delegation->id = obj->id;
+	__atomic_store_n(&delegation->recalled, false, __ATOMIC_RELEASE);
+	rc = ceph_ll_delegation(casync_object_ceph(obj), fh, command,
+				delegations_recalled, delegation);
+	if (rc != 0)
+		return rc;
+	delegation->fh = fh;
+	delegation->for_write = command == CEPH_DELEGATION_WR;
+	delegation->obj = obj;
+	glist_add_tail(&obj->delegations.list, &delegation->link);
+	glist_add_tail(&held, &delegation->held_link);
+	__atomic_add_fetch(&obj->delegations.count, 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+static fsal_status_t
+delegations_grant_read(struct casync_delegation *delegation,
+		       struct casync_object *obj)
+{
+	struct Fh *fh = NULL; /* as in fd_open_fh() */
+	int rc;
+
+	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, O_RDONLY, &fh,
+			  casync_object_root(obj));
+	if (rc < 0)
+		return casync_status(rc);
+	pthread_mutex_lock(&delegations_lock);
+	rc = delegations_grant_locked(delegation, obj, fh, CEPH_DELEGATION_RD);
+	pthread_mutex_unlock(&delegations_lock);
+	if (rc != 0)
+		(void)ceph_ll_close(casync_object_ceph(obj), fh);
+	return casync_status(rc);
+}
+
+static fsal_status_t
+delegations_grant_write(struct casync_delegation *delegation,
+			struct casync_object *obj, struct state_t *state)
+{
+	struct casync_borrowed borrowed;
+	struct casync_fd *fd;
+	fsal_status_t status;
+	int rc;
+
+	/* Ganesha gives the open state's fd. */
+	status = casync_borrow(&borrowed, obj, state, FSAL_O_ANY, false, false);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	fd = casync_fd_of(borrowed.fsal_fd);
+
+	pthread_mutex_lock(&delegations_lock);
+	rc = fd == &borrowed.temp_fd || fd->delegation != NULL
+		     ? -EAGAIN
+		     : delegations_grant_locked(delegation, obj, fd->fh,
+						CEPH_DELEGATION_WR);
+	if (rc == 0) {
+		delegation->fd = fd;
+		fd->delegation = delegation;
+	}
+	pthread_mutex_unlock(&delegations_lock);
+
+	casync_give_back(&borrowed);
+	return casync_status(rc);
+}
+
+fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
+			       struct state_t *state, void *owner,
+			       fsal_deleg_t deleg)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct casync_delegation *delegation =
+		&container_of(state, struct casync_state, state)->delegation;
+	struct casync_call call;
+	fsal_status_t status;
+
+	(void)owner;
+	/* To return a delegation needs no client. */
+	if (deleg == FSAL_DELEG_NONE) {
+		casync_delegations_return(delegation);
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	}
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
+	if (FSAL_IS_ERROR(status))
+		return status;
+	if (!obj->exp->delegations || delegation->fh != NULL)
+		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	else
+		status = deleg == FSAL_DELEG_RD
+				 ? delegations_grant_read(delegation, obj)
+				 : delegations_grant_write(delegation, obj,
+							   state);
+	return casync_call_end(&call, status);
+}
+
+/* --- their return */
+
+static void delegations_return_locked(struct casync_delegation *delegation)
+{
+	struct ceph_mount_info *ceph;
+
+	delegations_unlink_locked(delegation);
+	if (delegation->fh == NULL)
+		return;
+	glist_del(&delegation->held_link);
+	ceph = casync_export_ceph(delegation->exp);
+	(void)ceph_ll_delegation(ceph, delegation->fh, CEPH_DELEGATION_NONE,
+				 delegations_recalled, delegation);
+	if (delegation->fd != NULL)
+		delegation->fd->delegation = NULL;
+	else
+		(void)ceph_ll_close(ceph, delegation->fh);
+	delegation->fd = NULL;
+	delegation->fh = NULL;
+}
+
+/* Outside the guard there is nothing to return: casync_delegations_forget() has
+ * done it. */
+void casync_delegations_return(struct casync_delegation *delegation)
+{
+	struct casync_mount *mount;
+
+	if (delegation->exp == NULL) /* never granted */
+		return;
+	mount = delegation->exp->mount;
+	if (casync_call_begin_release(mount)) {
+		pthread_mutex_lock(&delegations_lock);
+		delegations_return_locked(delegation);
+		pthread_mutex_unlock(&delegations_lock);
+		casync_call_leave(mount);
+	}
+	/* libcephfs no longer recalls it. */
+	delegations_unqueue_recall(delegation);
+}
+
+void casync_delegations_forget(struct casync_mount *mount)
+{
+	struct glist_head *node, *next;
+	struct casync_delegation *delegation;
+
+	pthread_mutex_lock(&delegations_lock);
+	glist_for_each_safe(node, next, &held) {
+		delegation =
+			glist_entry(node, struct casync_delegation, held_link);
+		if (delegation->exp->mount != mount)
+			continue;
+		delegations_queue_recall(delegation);
+		delegations_return_locked(delegation);
+	}
+	pthread_mutex_unlock(&delegations_lock);
+}
+
+void casync_delegations_return_conflicting(struct casync_object *obj,
+					   fsal_openflags_t openflags)
+{
+	bool writes = (openflags & (FSAL_O_WRITE | FSAL_O_TRUNC)) != 0;
+	struct glist_head *node, *next;
+	struct casync_delegation *delegation;
+
+	if (__atomic_load_n(&obj->delegations.count, __ATOMIC_RELAXED) == 0)
+		return;
+	pthread_mutex_lock(&delegations_lock);
+	glist_for_each_safe(node, next, &obj->delegations.list) {
+		delegation = glist_entry(node, struct casync_delegation, link);
+		if (!writes && !delegation->for_write)
+			continue;
+		delegations_queue_recall(delegation);
+		delegations_return_locked(delegation);
+	}
+	pthread_mutex_unlock(&delegations_lock);
+}
+
+void casync_delegations_return_recalled(struct casync_object *obj)
+{
+	struct glist_head *node, *next;
+	struct casync_delegation *delegation;
+
+	if (__atomic_load_n(&obj->delegations.count, __ATOMIC_RELAXED) == 0)
+		return;
+	pthread_mutex_lock(&delegations_lock);
+	glist_for_each_safe(node, next, &obj->delegations.list) {
+		delegation = glist_entry(node, struct casync_delegation, link);
+		if (__atomic_load_n(&delegation->recalled, __ATOMIC_ACQUIRE))
+			delegations_return_locked(delegation);
+	}
+	pthread_mutex_unlock(&delegations_lock);
+}
+
+bool casync_delegations_keep_fh(struct casync_fd *fd)
+{
+	bool kept;
+
+	/* No delegation is granted on an fd that is being closed. */
+	if (__atomic_load_n(&fd->delegation, __ATOMIC_ACQUIRE) == NULL)
+		return false;
+	pthread_mutex_lock(&delegations_lock);
+	kept = fd->delegation != NULL;
+	if (kept) {
+		fd->delegation->fd = NULL;
+		fd->delegation = NULL;
+	}
+	pthread_mutex_unlock(&delegations_lock);
+	return kept;
+}
