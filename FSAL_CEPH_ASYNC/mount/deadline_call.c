@@ -12,6 +12,12 @@
 #include "identity.h"
 #include "stay.h"
 
+struct thread_work {
+	struct casync_deadline_call call;
+	void (*run)(struct casync_mount *mount);
+	struct casync_mount *mount;
+};
+
 struct reclaim {
 	struct casync_deadline_call call;
 	struct ceph_mount_info *ceph;
@@ -99,6 +105,56 @@ int casync_deadline_call_run(struct casync_deadline_call *call,
 	int rc = casync_deadline_call_begin(call);
 
 	return rc == 0 ? casync_deadline_call_end(call, timeout_s) : rc;
+}
+
+static int deadline_call_work(struct casync_deadline_call *call)
+{
+	struct thread_work *work = container_of(call, struct thread_work, call);
+
+	work->run(work->mount);
+	return 0;
+}
+
+static void deadline_call_thread_free(struct casync_deadline_thread *thread)
+{
+	thread->call = NULL;
+	pthread_cond_destroy(&thread->wake);
+	pthread_mutex_destroy(&thread->lock);
+}
+
+int casync_deadline_thread_start(struct casync_deadline_thread *thread,
+				 void (*run)(struct casync_mount *mount),
+				 struct casync_mount *mount)
+{
+	struct thread_work *work = gsh_calloc(1, sizeof(*work));
+	int rc;
+
+	pthread_mutex_init(&thread->lock, NULL);
+	casync_cond_init(&thread->wake);
+	work->call.run = deadline_call_work;
+	work->run = run;
+	work->mount = mount;
+	/* Before the thread reads it. */
+	thread->call = &work->call;
+	rc = casync_deadline_call_begin(&work->call);
+	if (rc != 0)
+		deadline_call_thread_free(thread);
+	return rc;
+}
+
+bool casync_deadline_thread_stop(struct casync_deadline_thread *thread,
+				 uint32_t timeout_s)
+{
+	if (thread->call == NULL)
+		return true;
+	pthread_mutex_lock(&thread->lock);
+	thread->stopping = true;
+	pthread_cond_signal(&thread->wake);
+	pthread_mutex_unlock(&thread->lock);
+	if (casync_deadline_call_end(thread->call, timeout_s) == -ETIMEDOUT)
+		return false;
+	deadline_call_thread_free(thread);
+	return true;
 }
 
 static int deadline_call_reclaim(struct casync_deadline_call *call)

@@ -16,6 +16,8 @@
 
 #include <cephfs/libcephfs.h>
 
+struct casync_mount;
+
 /** The first member of a call's arguments, allocated with gsh_calloc(). */
 struct casync_deadline_call {
 	int (*run)(struct casync_deadline_call *call);
@@ -50,6 +52,37 @@ int casync_deadline_call_begin(struct casync_deadline_call *call);
 /** The second half of it.  @return As casync_deadline_call_run(). */
 int casync_deadline_call_end(struct casync_deadline_call *call,
 			     uint32_t timeout_s);
+
+/** A thread that works for a mount until it is stopped, and may hang in
+ * libcephfs then.  Embedded in its owner; zero at first. */
+struct casync_deadline_thread {
+	struct casync_deadline_call *call; /**< NULL: it does not run. */
+	pthread_mutex_t lock;		   /**< A leaf. */
+	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
+	bool stopping;			   /**< Under the lock. */
+};
+
+/**
+ * Start the thread.
+ *
+ * @param[in] run  Returns soon after `stopping` is set and `wake` signalled.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_deadline_thread_start(struct casync_deadline_thread *thread,
+				 void (*run)(struct casync_mount *mount),
+				 struct casync_mount *mount);
+
+/**
+ * End the thread, if it runs.
+ *
+ * @param[in] timeout_s  Longest wait for a call of libcephfs; 0: do not wait.
+ *
+ * @return false: it does not return.  Then the mount must never be changed or
+ *	   freed.
+ */
+bool casync_deadline_thread_stop(struct casync_deadline_thread *thread,
+				 uint32_t timeout_s);
 
 /**
  * Let the MDS end the session with this uuid (ceph_start_reclaim, RESET).

@@ -7,14 +7,8 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "deadline_call.h"
 #include "journal.h"
 #include "mount.h"
-
-struct asker {
-	struct casync_deadline_call call;
-	struct casync_mount *mount;
-};
 
 /*
  * Wait until all that this client has done to an inode is in the MDS' journal.
@@ -81,9 +75,9 @@ void casync_journal_changed(struct casync_mount *mount, uint64_t ino)
 	if (__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) ||
 	    __atomic_exchange_n(&journal->pending, true, __ATOMIC_SEQ_CST))
 		return;
-	pthread_mutex_lock(&journal->lock);
-	pthread_cond_signal(&journal->wake);
-	pthread_mutex_unlock(&journal->lock);
+	pthread_mutex_lock(&journal->thread.lock);
+	pthread_cond_signal(&journal->thread.wake);
+	pthread_mutex_unlock(&journal->thread.lock);
 }
 
 /* Wait for a change, and for those that follow it.  False: the thread has to
@@ -94,16 +88,16 @@ static bool journal_await_changes(struct casync_journal *journal)
 	bool stopping;
 	int rc = 0;
 
-	pthread_mutex_lock(&journal->lock);
-	while (!journal->stopping &&
+	pthread_mutex_lock(&journal->thread.lock);
+	while (!journal->thread.stopping &&
 	       !__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST))
-		pthread_cond_wait(&journal->wake, &journal->lock);
+		pthread_cond_wait(&journal->thread.wake, &journal->thread.lock);
 	deadline = casync_deadline(CASYNC_JOURNAL_MS);
-	while (!journal->stopping && rc == 0)
-		rc = pthread_cond_timedwait(&journal->wake, &journal->lock,
-					    &deadline);
-	stopping = journal->stopping;
-	pthread_mutex_unlock(&journal->lock);
+	while (!journal->thread.stopping && rc == 0)
+		rc = pthread_cond_timedwait(&journal->thread.wake,
+					    &journal->thread.lock, &deadline);
+	stopping = journal->thread.stopping;
+	pthread_mutex_unlock(&journal->thread.lock);
 	return !stopping;
 }
 
@@ -111,9 +105,9 @@ static bool journal_is_stopping(struct casync_journal *journal)
 {
 	bool stopping;
 
-	pthread_mutex_lock(&journal->lock);
-	stopping = journal->stopping;
-	pthread_mutex_unlock(&journal->lock);
+	pthread_mutex_lock(&journal->thread.lock);
+	stopping = journal->thread.stopping;
+	pthread_mutex_unlock(&journal->thread.lock);
 	return stopping;
 }
 
@@ -167,51 +161,20 @@ static void journal_ask(struct casync_mount *mount)
 	}
 }
 
-static int journal_run(struct casync_deadline_call *call)
+static void journal_run(struct casync_mount *mount)
 {
-	struct casync_mount *mount =
-		container_of(call, struct asker, call)->mount;
-
 	SetNameFunction("casync_journal");
 	while (journal_await_changes(&mount->journal))
 		journal_ask(mount);
-	return 0;
 }
 
 int casync_journal_start(struct casync_mount *mount)
 {
-	struct casync_journal *journal = &mount->journal;
-	struct asker *asker = gsh_calloc(1, sizeof(*asker));
-	int rc;
-
-	pthread_mutex_init(&journal->lock, NULL);
-	casync_cond_init(&journal->wake);
-	asker->call.run = journal_run;
-	asker->mount = mount;
-	rc = casync_deadline_call_begin(&asker->call);
-	if (rc == 0) {
-		journal->call = &asker->call;
-		return 0;
-	}
-	pthread_cond_destroy(&journal->wake);
-	pthread_mutex_destroy(&journal->lock);
-	return rc;
+	return casync_deadline_thread_start(&mount->journal.thread, journal_run,
+					    mount);
 }
 
 bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s)
 {
-	struct casync_journal *journal = &mount->journal;
-
-	if (journal->call == NULL)
-		return true;
-	pthread_mutex_lock(&journal->lock);
-	journal->stopping = true;
-	pthread_cond_signal(&journal->wake);
-	pthread_mutex_unlock(&journal->lock);
-	if (casync_deadline_call_end(journal->call, timeout_s) == -ETIMEDOUT)
-		return false;
-	journal->call = NULL;
-	pthread_cond_destroy(&journal->wake);
-	pthread_mutex_destroy(&journal->lock);
-	return true;
+	return casync_deadline_thread_stop(&mount->journal.thread, timeout_s);
 }

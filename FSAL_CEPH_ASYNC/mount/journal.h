@@ -18,11 +18,11 @@
 #ifndef CASYNC_JOURNAL_H
 #define CASYNC_JOURNAL_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
-struct casync_deadline_call;
+#include "deadline_call.h"
+
 struct casync_mount;
 
 /** From the first change to the questions, if none is under way: the changes of
@@ -36,10 +36,7 @@ struct casync_mount;
 
 /** Embedded in the mount; zero at first. */
 struct casync_journal {
-	struct casync_deadline_call *call; /**< The thread; NULL: none. */
-	pthread_mutex_t lock;		   /**< A leaf. */
-	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
-	bool stopping;			   /**< Under the lock. */
+	struct casync_deadline_thread thread;
 	/** A directory was noted since the thread looked last; atomic. */
 	bool pending;
 	/** Inode numbers of directories that were changed and not asked about;

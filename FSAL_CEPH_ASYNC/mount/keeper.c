@@ -6,7 +6,6 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "deadline_call.h"
 #include "keeper.h"
 #include "mount.h"
 #include "tuning.h"
@@ -17,12 +16,6 @@
  * error then.
  */
 #define SETTLED_MS 10000
-
-struct watch {
-	struct casync_deadline_call call;
-	struct casync_mount *mount;
-	void (*replace)(struct casync_mount *mount);
-};
 
 static const struct casync_keeper_hooks *keeper_hooks;
 
@@ -43,13 +36,13 @@ bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms)
 	bool stopping;
 	int rc = 0;
 
-	pthread_mutex_lock(&keeper->lock);
-	while (!keeper->stopping && !keeper->woken && rc == 0)
-		rc = pthread_cond_timedwait(&keeper->wake, &keeper->lock,
-					    &deadline);
+	pthread_mutex_lock(&keeper->thread.lock);
+	while (!keeper->thread.stopping && !keeper->woken && rc == 0)
+		rc = pthread_cond_timedwait(&keeper->thread.wake,
+					    &keeper->thread.lock, &deadline);
 	keeper->woken = false;
-	stopping = keeper->stopping;
-	pthread_mutex_unlock(&keeper->lock);
+	stopping = keeper->thread.stopping;
+	pthread_mutex_unlock(&keeper->thread.lock);
 	return !stopping;
 }
 
@@ -68,10 +61,10 @@ bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms)
 
 static void keeper_wake(struct casync_keeper *keeper)
 {
-	pthread_mutex_lock(&keeper->lock);
+	pthread_mutex_lock(&keeper->thread.lock);
 	keeper->woken = true;
-	pthread_cond_signal(&keeper->wake);
-	pthread_mutex_unlock(&keeper->lock);
+	pthread_cond_signal(&keeper->thread.wake);
+	pthread_mutex_unlock(&keeper->thread.lock);
 }
 
 /*
@@ -130,10 +123,8 @@ static void keeper_look(struct casync_mount *mount)
 	keeper_settle(&mount->keeper, began_ns);
 }
 
-static int keeper_run(struct casync_deadline_call *call)
+static void keeper_run(struct casync_mount *mount)
 {
-	struct watch *watch = container_of(call, struct watch, call);
-	struct casync_mount *mount = watch->mount;
 	const struct casync_session *session = &mount->session;
 
 	SetNameFunction("casync_keeper");
@@ -144,55 +135,26 @@ static int keeper_run(struct casync_deadline_call *call)
 			keeper_look(mount);
 		if (casync_session_state(session) == CASYNC_SESSION_LOST &&
 		    casync_keeper_reconnects(mount))
-			watch->replace(mount);
+			mount->keeper.replace(mount);
 	}
-	return 0;
 }
 
 int casync_keeper_start(struct casync_mount *mount,
 			void (*replace)(struct casync_mount *mount))
 {
-	struct casync_keeper *keeper = &mount->keeper;
-	struct watch *watch = gsh_calloc(1, sizeof(*watch));
-	int rc;
-
-	pthread_mutex_init(&keeper->lock, NULL);
-	casync_cond_init(&keeper->wake);
-	watch->call.run = keeper_run;
-	watch->mount = mount;
-	watch->replace = replace;
-	/* Before the thread reads it. */
-	keeper->call = &watch->call;
-	rc = casync_deadline_call_begin(&watch->call);
-	if (rc == 0)
-		return 0;
-	keeper->call = NULL;
-	pthread_cond_destroy(&keeper->wake);
-	pthread_mutex_destroy(&keeper->lock);
-	return rc;
+	mount->keeper.replace = replace;
+	return casync_deadline_thread_start(&mount->keeper.thread, keeper_run,
+					    mount);
 }
 
 bool casync_keeper_stop(struct casync_mount *mount, uint32_t timeout_s)
 {
-	struct casync_keeper *keeper = &mount->keeper;
-
-	if (keeper->call == NULL)
-		return true;
-	pthread_mutex_lock(&keeper->lock);
-	keeper->stopping = true;
-	pthread_cond_signal(&keeper->wake);
-	pthread_mutex_unlock(&keeper->lock);
-	if (casync_deadline_call_end(keeper->call, timeout_s) == -ETIMEDOUT)
-		return false;
-	keeper->call = NULL;
-	pthread_cond_destroy(&keeper->wake);
-	pthread_mutex_destroy(&keeper->lock);
-	return true;
+	return casync_deadline_thread_stop(&mount->keeper.thread, timeout_s);
 }
 
 bool casync_keeper_reconnects(struct casync_mount *mount)
 {
-	return mount->keeper.call != NULL &&
+	return mount->keeper.thread.call != NULL &&
 	       casync_tuned(&mount->keeper.reconnect) != 0 &&
 	       !__atomic_load_n(&mount->keeper.given_up, __ATOMIC_RELAXED);
 }

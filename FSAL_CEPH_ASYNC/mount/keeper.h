@@ -10,13 +10,12 @@
 #ifndef CASYNC_KEEPER_H
 #define CASYNC_KEEPER_H
 
-#include <pthread.h>
 #include <stdbool.h>
 #include <stdint.h>
 
 #include "fsal_types.h"
+#include "deadline_call.h"
 
-struct casync_deadline_call;
 struct casync_mount;
 
 /** Time between two looks at a session that serves. */
@@ -24,14 +23,13 @@ struct casync_mount;
 
 /** Embedded in the mount; zero at first. */
 struct casync_keeper {
-	struct casync_deadline_call *call; /**< The thread; NULL: none. */
-	pthread_mutex_t lock;		   /**< A leaf. */
-	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
-	bool woken;			   /**< Under the lock. */
-	bool stopping;			   /**< Under the lock. */
-	uint32_t reconnect;		   /**< Key Reconnect; atomic. */
-	uint32_t timeout_s;		   /**< Reconnect_Timeout; atomic. */
-	bool given_up;			   /**< Atomic. */
+	struct casync_deadline_thread thread;
+	bool woken;	    /**< Under the thread's lock. */
+	uint32_t reconnect; /**< Key Reconnect; atomic. */
+	uint32_t timeout_s; /**< Reconnect_Timeout; atomic. */
+	bool given_up;	    /**< Atomic. */
+	/** Puts a new client in place of the lost one. */
+	void (*replace)(struct casync_mount *mount);
 	/** When the client was lost that nothing serves for yet; 0: it serves;
 	 * CLOCK_MONOTONIC; the keeper's own. */
 	uint64_t lost_ns;

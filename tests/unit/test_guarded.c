@@ -261,17 +261,17 @@ static int up(void **state)
 		others[i].id.ino = 100 + i;
 		set_up_object(&others[i]);
 	}
-	pthread_mutex_init(&keeper->lock, NULL);
-	casync_cond_init(&keeper->wake);
-	keeper->call = (struct casync_deadline_call *)&stub_mount;
+	pthread_mutex_init(&keeper->thread.lock, NULL);
+	casync_cond_init(&keeper->thread.wake);
+	keeper->thread.call = (struct casync_deadline_call *)&stub_mount;
 	keeper->reconnect = 1;
 	return rc;
 }
 
 static int down(void **state)
 {
-	pthread_cond_destroy(&stub_mount.keeper.wake);
-	pthread_mutex_destroy(&stub_mount.keeper.lock);
+	pthread_cond_destroy(&stub_mount.keeper.thread.wake);
+	pthread_mutex_destroy(&stub_mount.keeper.thread.lock);
 	return request_down(state);
 }
 

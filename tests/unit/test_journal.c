@@ -80,14 +80,14 @@ static void wait_until(bool (*holds)(void))
 static void end(void)
 {
 	assert_true(casync_journal_stop(&stub_mount, RIG_TIMEOUT_S));
-	assert_null(journal->call);
+	assert_null(journal->thread.call);
 	assert_int_equal(stays, 0);
 	assert_int_equal(fake.inode_refs, 0);
 }
 
 static int down(void **state)
 {
-	if (journal->call != NULL)
+	if (journal->thread.call != NULL)
 		end();
 	return rig_down(state);
 }
@@ -361,11 +361,11 @@ static void question_that_does_not_return_is_left_behind(void **state)
 						CASYNC_NS_PER_MS},
 		  NULL);
 	/* What the thread did comes before what follows: it let go of this. */
-	pthread_mutex_lock(&journal->lock);
-	pthread_mutex_unlock(&journal->lock);
+	pthread_mutex_lock(&journal->thread.lock);
+	pthread_mutex_unlock(&journal->thread.lock);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
 	assert_false(is_taken());
-	journal->call = NULL;
+	journal->thread.call = NULL;
 	sem_destroy(&hold);
 }
 

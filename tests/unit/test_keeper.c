@@ -104,16 +104,16 @@ static int up_without_thread(void **state)
 {
 	int rc = up(state);
 
-	pthread_mutex_init(&keeper->lock, NULL);
-	casync_cond_init(&keeper->wake);
-	keeper->call = some_call;
+	pthread_mutex_init(&keeper->thread.lock, NULL);
+	casync_cond_init(&keeper->thread.wake);
+	keeper->thread.call = some_call;
 	return rc;
 }
 
 static int down_without_thread(void **state)
 {
-	pthread_cond_destroy(&keeper->wake);
-	pthread_mutex_destroy(&keeper->lock);
+	pthread_cond_destroy(&keeper->thread.wake);
+	pthread_mutex_destroy(&keeper->thread.lock);
 	return down(state);
 }
 
@@ -229,7 +229,7 @@ static void all_errors_pass_once_it_gave_up(void **state)
 static void all_errors_pass_without_a_keeper(void **state)
 {
 	(void)state;
-	keeper->call = NULL;
+	keeper->thread.call = NULL;
 	check_all_pass();
 }
 
@@ -293,7 +293,7 @@ static void begin_keeper(void)
 static void end_keeper(void)
 {
 	assert_true(casync_keeper_stop(&stub_mount, RIG_TIMEOUT_S));
-	assert_null(keeper->call);
+	assert_null(keeper->thread.call);
 	assert_int_equal(stays, 0);
 }
 
@@ -422,19 +422,19 @@ static void session_that_comes_back_is_found_without_reconnect(void **state)
 
 static void wake(void)
 {
-	pthread_mutex_lock(&keeper->lock);
+	pthread_mutex_lock(&keeper->thread.lock);
 	keeper->woken = true;
-	pthread_cond_signal(&keeper->wake);
-	pthread_mutex_unlock(&keeper->lock);
+	pthread_cond_signal(&keeper->thread.wake);
+	pthread_mutex_unlock(&keeper->thread.lock);
 }
 
 static bool has_seen_the_wake(void)
 {
 	bool woken;
 
-	pthread_mutex_lock(&keeper->lock);
+	pthread_mutex_lock(&keeper->thread.lock);
 	woken = keeper->woken;
-	pthread_mutex_unlock(&keeper->lock);
+	pthread_mutex_unlock(&keeper->thread.lock);
 	return !woken;
 }
 
@@ -533,10 +533,10 @@ static void end_ends_a_sleep(void **state)
 	slept = 0;
 	assert_int_equal(pthread_create(&thread, NULL, sleep_on_thread, NULL),
 			 0);
-	pthread_mutex_lock(&keeper->lock);
-	keeper->stopping = true;
-	pthread_cond_signal(&keeper->wake);
-	pthread_mutex_unlock(&keeper->lock);
+	pthread_mutex_lock(&keeper->thread.lock);
+	keeper->thread.stopping = true;
+	pthread_cond_signal(&keeper->thread.wake);
+	pthread_mutex_unlock(&keeper->thread.lock);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(slept, 2);
 	assert_false(casync_keeper_pause(&stub_mount, 1000));

@@ -74,7 +74,7 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 			    (uint64_t)until->tv_nsec - AHEAD_NS;
 	uint64_t from_ns = __atomic_load_n(&now_ns, __ATOMIC_ACQUIRE);
 
-	if (cond != &keeper->wake)
+	if (cond != &keeper->thread.wake)
 		return pthread_cond_wait(cond, lock);
 	note_pause((until_ns - from_ns) / CASYNC_NS_PER_MS);
 	if (__atomic_load_n(&pauses_last, __ATOMIC_ACQUIRE))
