@@ -142,6 +142,7 @@ static int export_mount_export(struct casync_export *exp,
 		.unmount_timeout_s = keys->tuning.drain_timeout,
 		.reconnect = keys->tuning.reconnect,
 		.reconnect_timeout_s = keys->tuning.reconnect_timeout,
+		.hooks = &casync_restore_hooks,
 	};
 	int rc = casync_mount_get(&key, &params, &exp->mount);
 

@@ -239,7 +239,6 @@ MODULE_INIT void casync_module_init(void)
 	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
 	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
 	module_init_obj_ops(&module.obj_ops);
-	casync_restore_init();
 }
 
 MODULE_FINI void casync_module_fini(void)

@@ -12,6 +12,7 @@
 #include "config_keys.h"
 
 struct casync_export;
+struct casync_keeper_hooks;
 
 struct casync_module {
 	struct fsal_module fsal;
@@ -67,8 +68,8 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 
 /* --- restore.c */
 
-/** Tell the keepers what to do around a change.  Before the first mount. */
-void casync_restore_init(void);
+/** A mount's keeper calls them around a change of the client. */
+extern const struct casync_keeper_hooks casync_restore_hooks;
 
 /* --- service.c */
 

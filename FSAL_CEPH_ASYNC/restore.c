@@ -4,7 +4,6 @@
 #include "fsal.h"
 
 #include "export.h"
-#include "keeper.h"
 #include "delegations.h"
 #include "locks.h"
 #include "object.h"
@@ -60,12 +59,7 @@ static int restore_restore(struct casync_mount *mount)
 	return rc;
 }
 
-static const struct casync_keeper_hooks restore_hooks = {
+const struct casync_keeper_hooks casync_restore_hooks = {
 	.forget = restore_forget,
 	.restore = restore_restore,
 };
-
-void casync_restore_init(void)
-{
-	casync_keeper_set_hooks(&restore_hooks);
-}

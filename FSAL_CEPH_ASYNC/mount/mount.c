@@ -13,7 +13,6 @@
 #include "stale_sessions.h"
 #include "identity.h"
 #include "mount.h"
-#include "reconnect.h"
 #include "text.h"
 
 /*
@@ -183,7 +182,7 @@ static int mount_build(struct casync_mount *mount,
 	}
 	if (rc == 0) {
 		casync_stale_sessions_forget();
-		rc = casync_keeper_start(mount, casync_reconnect);
+		rc = casync_keeper_start(mount, params->hooks);
 	}
 	if (rc == 0)
 		rc = casync_journal_start(mount);

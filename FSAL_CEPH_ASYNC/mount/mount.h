@@ -19,7 +19,7 @@
 #include "gsh_list.h"
 #include "guard.h"
 #include "journal.h"
-#include "keeper.h"
+#include "reconnect.h"
 #include "session.h"
 #include "tuning.h"
 #include "upcalls.h"
@@ -49,6 +49,7 @@ struct casync_mount_params {
 	uint32_t unmount_timeout_s;
 	uint32_t reconnect; /**< boolean */
 	uint32_t reconnect_timeout_s;
+	const struct casync_keeper_hooks *hooks;
 };
 
 enum casync_mount_state {

@@ -8,9 +8,16 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
-#include "keeper.h"
+#include "mount.h"
 #include "reconnect.h"
 #include "tuning.h"
+
+/*
+ * For so long after the keeper has looked, errors that a loss may have caused
+ * are believed.  Linux' NFSv3 client asks again after 5 s, and shall get the
+ * error then.
+ */
+#define SETTLED_MS 10000
 
 /* How often to look whether the old client's users have left, and how often
  * to say that they have not. */
@@ -20,6 +27,102 @@
 /* Pauses between tries. */
 #define FIRST_PAUSE_MS 500
 #define LONGEST_PAUSE_MS 30000
+
+/* --- the keeper's pauses */
+
+bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms)
+{
+	struct casync_keeper *keeper = &mount->keeper;
+	struct timespec deadline = casync_deadline(ms);
+	bool stopping;
+	int rc = 0;
+
+	pthread_mutex_lock(&keeper->thread.lock);
+	while (!keeper->thread.stopping && !keeper->woken && rc == 0)
+		rc = pthread_cond_timedwait(&keeper->thread.wake,
+					    &keeper->thread.lock, &deadline);
+	keeper->woken = false;
+	stopping = keeper->thread.stopping;
+	pthread_mutex_unlock(&keeper->thread.lock);
+	return !stopping;
+}
+
+bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms)
+{
+	uint64_t end_ns = casync_now_ns() + ms * CASYNC_NS_PER_MS;
+	uint64_t now_ns;
+
+	while ((now_ns = casync_now_ns()) < end_ns) {
+		if (!casync_keeper_pause(
+			    mount, (end_ns - now_ns) / CASYNC_NS_PER_MS + 1))
+			return false;
+	}
+	return true;
+}
+
+static void reconnect_wake(struct casync_keeper *keeper)
+{
+	pthread_mutex_lock(&keeper->thread.lock);
+	keeper->woken = true;
+	pthread_cond_signal(&keeper->thread.wake);
+	pthread_mutex_unlock(&keeper->thread.lock);
+}
+
+/* --- what a request is answered */
+
+/* Does the keeper bring a lost session back? */
+static bool reconnect_is_on(struct casync_mount *mount)
+{
+	return mount->keeper.thread.call != NULL &&
+	       casync_tuned(&mount->keeper.reconnect) != 0 &&
+	       !__atomic_load_n(&mount->keeper.given_up, __ATOMIC_RELAXED);
+}
+
+/* After an eviction libcephfs returns EBADF or ETIMEDOUT, and EIO if the file
+ * has locks. */
+static bool reconnect_may_come_from_a_loss(int error, bool file_has_locks)
+{
+	return error == EBADF || error == ETIMEDOUT ||
+	       (error == EIO && file_has_locks);
+}
+
+/* Does the keeper have to look before this error can be believed? */
+static bool reconnect_doubts(struct casync_keeper *keeper)
+{
+	uint64_t now_ns = casync_now_ns();
+	uint64_t settled_ns =
+		__atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED);
+	uint64_t doubted_ns =
+		__atomic_load_n(&keeper->doubted_ns, __ATOMIC_RELAXED);
+
+	if (doubted_ns > settled_ns)
+		return true;
+	if (settled_ns != 0 &&
+	    now_ns - settled_ns < SETTLED_MS * CASYNC_NS_PER_MS)
+		return false;
+	__atomic_store_n(&keeper->doubted_ns, now_ns, __ATOMIC_RELAXED);
+	return true;
+}
+
+fsal_status_t casync_keeper_answer(struct casync_mount *mount,
+				   fsal_status_t status, bool file_has_locks)
+{
+	if (!FSAL_IS_ERROR(status))
+		return status;
+	casync_session_heard(&mount->session, status.minor);
+	if (!reconnect_is_on(mount))
+		return status;
+	if (casync_session_state(&mount->session) == CASYNC_SESSION_SERVES &&
+	    !(reconnect_may_come_from_a_loss(status.minor, file_has_locks) &&
+	      reconnect_doubts(&mount->keeper)))
+		return status;
+	/* Once it is at work, it need not be woken. */
+	if (casync_guard_serves(&mount->guard))
+		reconnect_wake(&mount->keeper);
+	return fsalstat(ERR_FSAL_DELAY, status.minor);
+}
+
+/* --- the six steps of reconnect.h */
 
 struct attempt {
 	struct casync_mount *mount;
@@ -43,16 +146,20 @@ static bool reconnect_is_overdue(const struct attempt *attempt)
 		       timeout_s * UINT64_C(1000) + attempt->waited_ms;
 }
 
-static void reconnect_give_up(const struct attempt *attempt)
+/* Give up, if the time is over. */
+static bool reconnect_gives_up(const struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 
+	if (!reconnect_is_overdue(attempt))
+		return false;
 	LogCrit(COMPONENT_FSAL,
 		"mount %s: no new CephFS client within %" PRIu32
 		" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
 		mount->session.client, casync_tuned(&mount->keeper.timeout_s),
 		attempt->tries);
 	__atomic_store_n(&mount->keeper.given_up, true, __ATOMIC_RELAXED);
+	return true;
 }
 
 /* Wait until nobody uses the old client.  False: the keeper has to end, or time
@@ -63,12 +170,9 @@ static bool reconnect_drain(const struct attempt *attempt)
 	uint64_t say_ms = DRAIN_SAY_MS;
 
 	while (!casync_guard_is_empty(&mount->guard)) {
-		if (!casync_keeper_pause(mount, DRAIN_LOOK_MS))
+		if (!casync_keeper_pause(mount, DRAIN_LOOK_MS) ||
+		    reconnect_gives_up(attempt))
 			return false;
-		if (reconnect_is_overdue(attempt)) {
-			reconnect_give_up(attempt);
-			return false;
-		}
 		if (reconnect_elapsed_ms(attempt) < say_ms)
 			continue;
 		say_ms += DRAIN_SAY_MS;
@@ -79,20 +183,6 @@ static bool reconnect_drain(const struct attempt *attempt)
 			reconnect_elapsed_ms(attempt) / 1000);
 	}
 	return true;
-}
-
-/* Let all requests leave the client, then all releases.  Meanwhile they are
- * still real: the client may call back until it has ended. */
-static bool reconnect_leave_client(const struct attempt *attempt)
-{
-	struct casync_mount *mount = attempt->mount;
-
-	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
-	if (!reconnect_drain(attempt))
-		return false;
-	casync_keeper_get_hooks()->forget(mount);
-	casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
-	return reconnect_drain(attempt);
 }
 
 /* A client that does not end is left behind: nobody uses it. */
@@ -132,23 +222,31 @@ static int reconnect_try(struct casync_mount *mount)
 	return rc;
 }
 
+/* False: the keeper has to end. */
+static bool reconnect_wait_for_successor(struct attempt *attempt)
+{
+	if (!casync_common_grace())
+		return true;
+	attempt->waited_ms = CASYNC_SUCCESSOR_MS;
+	return casync_keeper_sleep(attempt->mount, CASYNC_SUCCESSOR_MS);
+}
+
 /* False: the keeper has to end, or gave up. */
 static bool reconnect_connect(struct attempt *attempt)
 {
 	uint64_t pause_ms = FIRST_PAUSE_MS;
 
+	if (!reconnect_wait_for_successor(attempt) ||
+	    reconnect_gives_up(attempt))
+		return false;
 	for (;;) {
 		attempt->tries++;
 		if (reconnect_try(attempt->mount) == 0)
 			return true;
 		/* A reload may have ended it. */
-		if (!casync_keeper_reconnects(attempt->mount))
-			return false;
-		if (reconnect_is_overdue(attempt)) {
-			reconnect_give_up(attempt);
-			return false;
-		}
-		if (!casync_keeper_sleep(attempt->mount, pause_ms))
+		if (!reconnect_is_on(attempt->mount) ||
+		    reconnect_gives_up(attempt) ||
+		    !casync_keeper_sleep(attempt->mount, pause_ms))
 			return false;
 		pause_ms *= 2;
 		if (pause_ms > LONGEST_PAUSE_MS)
@@ -158,14 +256,9 @@ static bool reconnect_connect(struct attempt *attempt)
 
 static void reconnect_serve(const struct attempt *attempt)
 {
-	const struct casync_keeper_hooks *hooks = casync_keeper_get_hooks();
 	struct casync_mount *mount = attempt->mount;
 	struct casync_session *session = &mount->session;
 
-	casync_guard_renew(&mount->guard);
-	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
-	if (hooks->restore(mount) < 0)
-		return; /* lost again */
 	casync_upcalls_forget_all(&mount->upcalls);
 	mount->keeper.lost_ns = 0;
 	casync_session_found(session);
@@ -180,34 +273,134 @@ static void reconnect_serve(const struct attempt *attempt)
 		 attempt->tries);
 }
 
-/* False: the keeper has to end. */
-static bool reconnect_wait_for_successor(struct attempt *attempt)
-{
-	if (!casync_common_grace())
-		return true;
-	attempt->waited_ms = CASYNC_SUCCESSOR_MS;
-	return casync_keeper_sleep(attempt->mount, CASYNC_SUCCESSOR_MS);
-}
-
-void casync_reconnect(struct casync_mount *mount)
+static struct attempt reconnect_begin(struct casync_mount *mount)
 {
 	struct casync_keeper *keeper = &mount->keeper;
-	struct attempt attempt = {.mount = mount};
 
 	/* A client that is lost before it serves gets no time of its own. */
 	if (keeper->lost_ns == 0)
 		keeper->lost_ns = casync_now_ns();
-	attempt.began_ns = keeper->lost_ns;
 	LogWarn(COMPONENT_FSAL,
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
 		mount->session.client);
-	if (!reconnect_leave_client(&attempt))
+	return (struct attempt){.mount = mount, .began_ns = keeper->lost_ns};
+}
+
+/* It returns when the mount serves, when the new session is lost too, when it
+ * gave up (Reconnect_Timeout), or when the keeper has to end. */
+static void reconnect_replace_client(struct casync_mount *mount)
+{
+	const struct casync_keeper_hooks *hooks = mount->keeper.hooks;
+	struct attempt attempt = reconnect_begin(mount);
+
+	/* 1: no request enters any more. */
+	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+	/* 2: the requests leave, then the releases.  Releases are still real:
+	 * the client may call back until it has ended. */
+	if (!reconnect_drain(&attempt))
 		return;
+	hooks->forget(mount);
+	casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
+	if (!reconnect_drain(&attempt))
+		return;
+	/* 3: the old client ends. */
 	reconnect_end_client(mount, true);
-	if (!reconnect_wait_for_successor(&attempt))
+	/* 4: the new one connects. */
+	if (!reconnect_connect(&attempt))
 		return;
-	if (reconnect_is_overdue(&attempt))
-		reconnect_give_up(&attempt);
-	else if (reconnect_connect(&attempt))
-		reconnect_serve(&attempt);
+	/* 5: locks are taken again. */
+	casync_guard_renew(&mount->guard);
+	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+	if (hooks->restore(mount) < 0)
+		return;
+	/* 6: requests enter. */
+	reconnect_serve(&attempt);
+}
+
+/* --- the thread */
+
+/*
+ * The root's attributes may come from memory while the session serves.  A client
+ * that has lost its session has lost all capabilities, and has to ask the MDS.
+ * If the MDS is away, the call waits until it is back, or until it has ended the
+ * session.
+ */
+static int reconnect_ask(struct casync_mount *mount)
+{
+	struct ceph_mount_info *ceph = mount->client.ceph;
+	struct ceph_statx stx;
+	struct Inode *root;
+	int rc = ceph_ll_lookup_root(ceph, &root);
+
+	if (rc != 0)
+		return rc;
+	rc = ceph_ll_getattr(ceph, root, &stx, CEPH_STATX_CTIME, 0,
+			     ceph_mount_perms(ceph));
+	ceph_ll_put(ceph, root);
+	return rc;
+}
+
+/* The session served at that time: was there an error before that? */
+static void reconnect_settle(struct casync_keeper *keeper, uint64_t then_ns)
+{
+	uint64_t doubted_ns =
+		__atomic_load_n(&keeper->doubted_ns, __ATOMIC_RELAXED);
+
+	if (doubted_ns != 0 && then_ns > doubted_ns &&
+	    __atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED) < doubted_ns)
+		__atomic_store_n(&keeper->settled_ns, casync_now_ns(),
+				 __ATOMIC_RELAXED);
+}
+
+/* Has the MDS answered?  These refusals are its own; any other error may be
+ * libcephfs' word for a session that it has lost, EPERM included. */
+static bool reconnect_was_answered(int rc)
+{
+	return rc == 0 || rc == -EACCES || rc == -ENOENT || rc == -ESTALE;
+}
+
+static void reconnect_look(struct casync_mount *mount)
+{
+	uint64_t began_ns = casync_now_ns();
+	int rc;
+
+	if (!casync_guard_enter(&mount->guard))
+		return;
+	rc = reconnect_ask(mount);
+	casync_guard_leave(&mount->guard);
+	casync_session_heard(&mount->session, -rc);
+	if (!reconnect_was_answered(rc))
+		return;
+	if (!reconnect_is_on(mount))
+		casync_session_found(&mount->session);
+	reconnect_settle(&mount->keeper, began_ns);
+}
+
+static void reconnect_run(struct casync_mount *mount)
+{
+	const struct casync_session *session = &mount->session;
+
+	SetNameFunction("casync_keeper");
+	while (casync_keeper_pause(mount, CASYNC_KEEPER_LOOK_MS)) {
+		/* A session that is not replaced may come back by itself. */
+		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
+		    !reconnect_is_on(mount))
+			reconnect_look(mount);
+		if (casync_session_state(session) == CASYNC_SESSION_LOST &&
+		    reconnect_is_on(mount))
+			reconnect_replace_client(mount);
+	}
+}
+
+int casync_keeper_start(struct casync_mount *mount,
+			const struct casync_keeper_hooks *hooks)
+{
+	mount->keeper.hooks = hooks;
+	return casync_deadline_thread_start(&mount->keeper.thread,
+					    reconnect_run, mount);
+}
+
+bool casync_keeper_stop(struct casync_mount *mount, uint32_t timeout_s)
+{
+	return casync_deadline_thread_stop(&mount->keeper.thread, timeout_s);
 }

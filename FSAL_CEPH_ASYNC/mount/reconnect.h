@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file reconnect.h
- * @brief Puts a new libcephfs client in place of one that lost its session.
- */
-#ifndef CASYNC_RECONNECT_H
-#define CASYNC_RECONNECT_H
-
-struct casync_mount;
-
-/**
- * Replace the client, on the keeper's thread.
+ * @brief Notices that a mount's CephFS session is lost, and puts a new
+ * libcephfs client in place of the one that lost it.
  *
- * Requests are asked to retry meanwhile.  The steps, each before the next:
+ * Each mount has a thread of its own for that, its keeper.  It asks the MDS for
+ * the root's attributes from time to time, so a loss shows without traffic too.
+ * Answers of libcephfs to requests wake it earlier.  No thread waits for it.
+ *
+ * Requests are asked to retry while the client is replaced.  The steps, each
+ * before the next:
  *
  * 1. No request enters the guard any more.
- * 2. Whoever is inside leaves: Ceph has ended the session, so the calls fail.
+ * 2. The requests inside leave: Ceph has ended the session, so the calls fail.
+ *    Then what is held of the old client is released, and the releases leave.
  * 3. The old client ends.
  * 4. The new one connects.  It ends the old session, if there still is one, as
  *    a restarted gateway does.
@@ -27,10 +26,83 @@ struct casync_mount;
  * client's first request carries that epoch or a later one.  An OSD that does
  * not have the map yet fetches it before it looks at the request, and refuses
  * from then on what the old client sent earlier.
- *
- * It returns when the mount serves, when it gave up (Reconnect_Timeout), or
- * when the keeper has to end.
  */
-void casync_reconnect(struct casync_mount *mount);
+#ifndef CASYNC_RECONNECT_H
+#define CASYNC_RECONNECT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "fsal_types.h"
+#include "deadline_call.h"
+
+struct casync_mount;
+
+/** Time between two looks at a session that serves. */
+#define CASYNC_KEEPER_LOOK_MS 2000
+
+/** What the rooms above do around a change of the client. */
+struct casync_keeper_hooks {
+	/** Step 2: no request uses the old client any more; it still exists. */
+	void (*forget)(struct casync_mount *mount);
+	/** Step 5: the new client is there; no request uses it yet.  @return 0
+	 * or a negative errno: its session is lost too. */
+	int (*restore)(struct casync_mount *mount);
+};
+
+/** Embedded in the mount; zero at first. */
+struct casync_keeper {
+	struct casync_deadline_thread thread;
+	bool woken;	    /**< Under the thread's lock. */
+	uint32_t reconnect; /**< Key Reconnect; atomic. */
+	uint32_t timeout_s; /**< Reconnect_Timeout; atomic. */
+	bool given_up;	    /**< Atomic. */
+	const struct casync_keeper_hooks *hooks;
+	/** When the client was lost that nothing serves for yet; 0: it serves;
+	 * CLOCK_MONOTONIC; the keeper's own. */
+	uint64_t lost_ns;
+	/** When an error came that a lost session may have caused, and when
+	 * the session was found to serve after that; CLOCK_MONOTONIC; atomic. */
+	uint64_t doubted_ns, settled_ns;
+};
+
+/** Start the thread of a mount that is connected.  @return 0 or a negative
+ * errno. */
+int casync_keeper_start(struct casync_mount *mount,
+			const struct casync_keeper_hooks *hooks);
+
+/**
+ * End the thread.
+ *
+ * @param[in] timeout_s  Longest wait for a call of libcephfs.
+ *
+ * @return false: it does not return.  Then the mount must never be changed or
+ *	   freed.
+ */
+bool casync_keeper_stop(struct casync_mount *mount, uint32_t timeout_s);
+
+/** Wait, as the keeper; a loss that was noticed ends it early.  @return false:
+ * the keeper has to end. */
+bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms);
+
+/** Wait, as the keeper; only its end ends it early.  @return false: the keeper
+ * has to end. */
+bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms);
+
+/**
+ * What to answer to a request.
+ *
+ * If the session is lost and comes back, the client is asked to retry: nothing
+ * that the lost client has said holds.  An error that may come from a loss
+ * which nobody has noticed yet is treated in the same way, until the keeper has
+ * looked.
+ *
+ * @param[in] status          As made of libcephfs' result: the minor is its
+ *                            errno.
+ * @param[in] file_has_locks  Clients hold byte-range locks on the file: an
+ *                            I/O error may come from a loss.
+ */
+fsal_status_t casync_keeper_answer(struct casync_mount *mount,
+				   fsal_status_t status, bool file_has_locks);
 
 #endif /* CASYNC_RECONNECT_H */

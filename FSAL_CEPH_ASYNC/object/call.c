@@ -11,7 +11,7 @@
 #include "errors.h"
 #include "export.h"
 #include "inode.h"
-#include "keeper.h"
+#include "reconnect.h"
 #include "mount.h"
 #include "object.h"
 #include "workers.h"

@@ -111,7 +111,7 @@ int casync_call_use(struct casync_object *obj);
  * @param[in] status  Of the operation; its minor is libcephfs' errno.
  *
  * @return The answer to the client: if the session is lost, the client is asked
- *         to retry (keeper.h).
+ *         to retry (reconnect.h).
  */
 fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status);
 

@@ -40,8 +40,8 @@ NOT_YET = set(LIMITS) - {f"files over {LONGEST} lines",
 EVERYWHERE = {
     "object/call.c": "the one door of all requests",
     "object/fd.c": "a file is opened and closed without a request, too",
-    "mount/keeper.c": "looks at the session when no request does",
-    "mount/reconnect.c": "replaces the client",
+    "mount/reconnect.c": "looks at the session when no request does, and "
+                         "replaces the client",
 }
 DOORS = {
     "limit of waiters": (

@@ -15,7 +15,7 @@
 
 #include "clock.h"
 #include "errors.h"
-#include "keeper.h"
+#include "reconnect.h"
 #include "rig.h"
 #include "stay.h"
 #include "stub_mount.h"
@@ -56,18 +56,30 @@ static void let_pass(uint64_t ms)
 	__atomic_add_fetch(&later_ns, ms * CASYNC_NS_PER_MS, __ATOMIC_ACQ_REL);
 }
 
-/* --- what the keeper calls */
+/* --- what the keeper calls; Ceph is stub_connect.c's */
 
 static int reconnects;	      /* atomic */
 static int reconnects_wanted; /* so many, then the session is back */
 static int stays;
 
-static void reconnect(struct casync_mount *mount)
+static void forget(struct casync_mount *mount)
 {
-	if (__atomic_add_fetch(&reconnects, 1, __ATOMIC_ACQ_REL) >=
-	    reconnects_wanted)
-		casync_session_found(&mount->session);
+	(void)mount;
 }
+
+static int restore(struct casync_mount *mount)
+{
+	(void)mount;
+	return __atomic_add_fetch(&reconnects, 1, __ATOMIC_ACQ_REL) >=
+			       reconnects_wanted
+		       ? 0
+		       : -ENOTCONN;
+}
+
+static const struct casync_keeper_hooks hooks = {
+	.forget = forget,
+	.restore = restore,
+};
 
 void casync_stay(void)
 {
@@ -90,6 +102,7 @@ static int up(void **state)
 	reconnects = 0;
 	reconnects_wanted = 1;
 	stays = 0;
+	stub_mount.session.client = "admin@fs:/";
 	keeper->reconnect = 1;
 	return rc;
 }
@@ -287,7 +300,7 @@ static void errors_are_believed_for_ten_seconds(void **state)
 
 static void begin_keeper(void)
 {
-	assert_int_equal(casync_keeper_start(&stub_mount, reconnect), 0);
+	assert_int_equal(casync_keeper_start(&stub_mount, &hooks), 0);
 }
 
 static void end_keeper(void)

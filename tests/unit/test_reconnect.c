@@ -18,7 +18,6 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
-#include "keeper.h"
 #include "reconnect.h"
 #include "rig.h"
 #include "stay.h"
@@ -231,7 +230,6 @@ static int up(void **state)
 	stub_mount.fscid = FSCID;
 	stub_mount.upcalls.fscid = FSCID;
 	keeper->reconnect = 1;
-	casync_keeper_set_hooks(&hooks);
 	return rc;
 }
 
@@ -253,7 +251,7 @@ static void lose_session(void)
 
 static void begin(void)
 {
-	assert_int_equal(casync_keeper_start(&stub_mount, casync_reconnect), 0);
+	assert_int_equal(casync_keeper_start(&stub_mount, &hooks), 0);
 	lose_session();
 }
 

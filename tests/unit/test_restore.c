@@ -17,19 +17,13 @@
 #include "rig.h"
 #include "stub_mount.h"
 
-static int listings_dropped, delegations_forgotten, locks_seen, hooks_set;
+static int listings_dropped, delegations_forgotten, locks_seen;
 static int take_rc;
 static uint64_t gone_now;
 static struct casync_fd *lost_now;
-static const struct casync_keeper_hooks *hooks;
+static const struct casync_keeper_hooks *const hooks = &casync_restore_hooks;
 
-/* From keeper.c, upcalls.c, dir_cache.c, delegations.c and locks.c. */
-
-void casync_keeper_set_hooks(const struct casync_keeper_hooks *to)
-{
-	hooks = to;
-	hooks_set++;
-}
+/* From upcalls.c, dir_cache.c, delegations.c and locks.c. */
 
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
 				  void (*visit)(struct casync_export *exp))
@@ -75,18 +69,16 @@ static int up(void **state)
 {
 	int rc = rig_up(state);
 
-	listings_dropped = delegations_forgotten = locks_seen = hooks_set = 0;
+	listings_dropped = delegations_forgotten = locks_seen = 0;
 	take_rc = 0;
 	gone_now = 0;
 	lost_now = NULL;
-	casync_restore_init();
 	return rc;
 }
 
 static void old_client_gives_all_back(void **state)
 {
 	(void)state;
-	assert_int_equal(hooks_set, 1);
 	hooks->forget(&stub_mount);
 	assert_int_equal(listings_dropped, 1);
 	assert_int_equal(delegations_forgotten, 1);

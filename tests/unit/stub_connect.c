@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include "connect.h"
+#include "upcalls.h"
+
+/* Ceph lets each client connect and end. */
+
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
+{
+	(void)mount;
+	(void)params;
+	(void)first;
+	return 0;
+}
+
+bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
+{
+	(void)client;
+	(void)timeout_s;
+	return true;
+}
+
+uint32_t casync_connect_end_time_s(const struct casync_client *client)
+{
+	(void)client;
+	return 1;
+}
+
+int casync_connect_failed(const struct casync_mount_params *params, int rc,
+			  const char *format, ...)
+{
+	(void)params;
+	(void)format;
+	return rc;
+}
+
+void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
+{
+	(void)upcalls;
+}
