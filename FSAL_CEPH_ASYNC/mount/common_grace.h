@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file common_grace.h
- * @brief What gateways of rados_cluster owe each other: a grace period in
- * common, and a session of the one that is the gateway now.
+ * @brief Keeps a new gateway's session and a dead gateway's grace period from
+ * overlapping.
  *
- * The clients of a dead gateway reclaim their locks in it.  Until its CephFS
+ * Gateways of rados_cluster have a grace period in common.  The clients of a
+ * dead gateway reclaim their locks in it.  Until the dead gateway's CephFS
  * session ends the MDS refuses these locks to everybody else, and in the grace
  * period each gateway does.  One request fits between: a LOCK at another
  * gateway that Ganesha has let pass before the grace period began, and that
@@ -28,8 +29,8 @@
  *
  * Another host may have become this gateway, and have ended the session.  Then
  * a new session of ours would end the other's in turn, and its clients' locks
- * with it.  Whoever has made the other host the gateway kills this process: a
- * second after it hears that there is another (config/high-availability).
+ * with it.  The cluster software kills this process then: a second after it
+ * hears that there is another gateway (config/high-availability).
  */
 #define CASYNC_SUCCESSOR_MS 5000
 
@@ -39,7 +40,8 @@ bool casync_common_grace(void);
 /** Let CASYNC_GRACE_LEAD_MS pass; no time without a common grace period. */
 void casync_common_grace_lead(void);
 
-/** The same, once in the life of this process: exports are read. */
+/** Let CASYNC_GRACE_LEAD_MS pass, once in the life of this process: exports are
+ * read. */
 void casync_common_grace_lead_once(void);
 
 #endif /* CASYNC_COMMON_GRACE_H */

@@ -13,8 +13,8 @@ static struct casync_guard_shard *guard_shard(struct casync_guard *guard)
 }
 
 /*
- * First the count, then the look at the phase; who closes does it the other way
- * round.  So either the closer sees the count, or we see the phase.
+ * First the count, then the look at the phase.  The thread that closes does it
+ * the other way round.  So either it sees the count, or we see the phase.
  */
 static bool guard_enter_up_to(struct casync_guard *guard, uint32_t phase)
 {
@@ -45,8 +45,8 @@ void casync_guard_set(struct casync_guard *guard, enum casync_guard_phase phase)
 	__atomic_store_n(&guard->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
 }
 
-/* Who left is counted before who entered.  If the sums are the same, nobody was
- * inside between the two. */
+/* Sum `left` first, then `entered`.  Equal sums mean that nobody was inside
+ * between the two reads. */
 bool casync_guard_is_empty(const struct casync_guard *guard)
 {
 	uint64_t left = 0, entered = 0;

@@ -3,9 +3,9 @@
  * @file guard.h
  * @brief Keeps a mount's libcephfs client in place while calls use it.
  *
- * Whoever calls libcephfs, or uses an Inode or an Fh, has entered the guard.
- * The client is replaced only when nobody is inside.  So within the guard the
- * client and its generation do not change, and no call needs a lock.
+ * A thread that calls libcephfs, or uses an Inode or an Fh, has entered the
+ * guard.  The client is replaced only when nobody is inside.  So within the
+ * guard the client and its generation do not change, and no call needs a lock.
  *
  * To enter costs one atomic addition to a cache line of this CPU, and so does
  * to leave.  The two may be on different CPUs.  It never waits.
@@ -57,7 +57,7 @@ bool casync_guard_enter_to_release(struct casync_guard *guard);
 
 void casync_guard_leave(struct casync_guard *guard);
 
-/** Change the phase.  Who is inside stays inside. */
+/** Change the phase.  A request that is inside stays inside. */
 void casync_guard_set(struct casync_guard *guard,
 		      enum casync_guard_phase phase);
 
@@ -74,7 +74,7 @@ bool casync_guard_is_empty(const struct casync_guard *guard);
 void casync_guard_renew(struct casync_guard *guard);
 
 /** Counts the clients of the mount.  Inodes and Fhs of another generation must
- * not be used.  It does not change for who is inside. */
+ * not be used.  It does not change while a request is inside. */
 static inline uint32_t casync_guard_generation(const struct casync_guard *guard)
 {
 	return __atomic_load_n(&guard->generation, __ATOMIC_ACQUIRE);

@@ -44,8 +44,8 @@ static int journal_sync(struct casync_mount *mount, uint64_t ino)
  * Keep a directory until the thread takes it.
  *
  * All accesses to `changed` and `pending` are sequentially consistent.  The
- * thread clears `pending` before it takes the directories.  So who keeps one
- * that it does not take any more finds `pending` cleared, and wakes it.
+ * thread clears `pending` before it takes the directories.  So a caller whose
+ * directory it does not take any more finds `pending` cleared, and wakes it.
  */
 static void journal_keep(struct casync_journal *journal, uint64_t ino)
 {

@@ -27,7 +27,7 @@
 
 struct casync_deadline_call;
 
-/** What makes two exports share a mount.  Strings may be NULL (unset). */
+/** Exports of the same key share a mount.  Strings may be NULL (unset). */
 struct casync_mount_key {
 	const char *user_id;
 	const char *filesystem;

@@ -41,7 +41,7 @@ struct casync_mount;
 /** Time between two looks at a session that serves. */
 #define CASYNC_KEEPER_LOOK_MS 2000
 
-/** What the rooms above do around a change of the client. */
+/** Calls of the rooms above around a change of the client. */
 struct casync_keeper_hooks {
 	/** Step 2: no request uses the old client any more; it still exists. */
 	void (*forget)(struct casync_mount *mount);
@@ -90,7 +90,7 @@ bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms);
 bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms);
 
 /**
- * What to answer to a request.
+ * Make the answer to a request.
  *
  * If the session is lost and comes back, the client is asked to retry: nothing
  * that the lost client has said holds.  An error that may come from a loss

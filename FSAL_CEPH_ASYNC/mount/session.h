@@ -23,8 +23,8 @@ enum casync_session_state {
 	CASYNC_SESSION_LOST,
 };
 
-/** The session of a mount; its exports point to it.  What is atomic is so by
- * relaxed loads and stores. */
+/** The session of a mount; its exports point to it.  Atomic members are
+ * loaded and stored relaxed. */
 struct casync_session {
 	char *client; /**< A name: user@filesystem:path. */
 	bool lost;    /**< Atomic. */
