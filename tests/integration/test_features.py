@@ -17,7 +17,8 @@ def names_in(file):
     if file.endswith(".py"):
         text = (TOP / "tests/integration" / file).read_text(encoding="utf-8")
         return re.findall(r"^def (test_\w+)", text, re.M)
-    text = (TOP / "tests/unit" / file).read_text(encoding="utf-8")
+    text = "".join(path.read_text(encoding="utf-8") for path in
+                   (TOP / "tests/unit").glob(f"*/{file}"))
     return re.findall(r"^static void (\w+)\(\s*void \*\*", text, re.M)
 
 
