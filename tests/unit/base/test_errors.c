@@ -2,13 +2,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
 #include <cephfs/libcephfs.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal_types.h"
 #include "fsal_convert.h"
@@ -110,8 +106,6 @@ static void check_status(void **state)
 /* Ceph's number is written down in errors.h; Linux has to agree. */
 static void blocklisted_is_eshutdown_on_this_system(void **state)
 {
-	(void)state;
-
 	assert_int_equal(CASYNC_EBLOCKLISTED, ESHUTDOWN);
 }
 
@@ -124,8 +118,6 @@ static void credentials_have_all_groups(void **state)
 		.caller_glen = 2,
 		.caller_garray = groups,
 	};
-
-	(void)state;
 
 	assert_ptr_equal(casync_userperm(&cred), &user_perm);
 }

@@ -2,13 +2,9 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "waiter_limit.h"
 #include "clock.h"
@@ -20,7 +16,6 @@ static struct casync_waiter_limit limit;
 
 static int up(void **state)
 {
-	(void)state;
 	limit = (struct casync_waiter_limit){0};
 	return 0;
 }
@@ -59,7 +54,6 @@ static void nobody_waits_while_there_is_room(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < ROOM; i++)
 		(void)timed(CASYNC_LANE_WORKER, true);
 	leave(ROOM);
@@ -71,7 +65,6 @@ static void stuck_file_turns_away_after_a_while_then_at_once(void **state)
 	uint64_t ms;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
 	ms = timed(CASYNC_LANE_WORKER, false);
@@ -88,7 +81,6 @@ static void completion_thread_has_less_patience_and_its_own_room(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
 	for (i = 0; i < ROOM; i++)
@@ -119,7 +111,6 @@ static void who_waits_gets_the_room_of_who_comes_out(void **state)
 	pthread_t other;
 	unsigned int i;
 
-	(void)state;
 	assert_int_equal(
 		pthread_create(&other, NULL, come_out_when_awaited, NULL), 0);
 	for (i = 0; i < ROOM; i++)
@@ -135,7 +126,6 @@ static void pause_is_not_a_lack_of_progress(void **state)
 	const struct timespec pause = {.tv_nsec = 150000000};
 	unsigned int i;
 
-	(void)state;
 	assert_true(enter());
 	leave(1);
 	/* Longer than a completion thread's patience. */
@@ -179,7 +169,6 @@ static void file_that_answers_turns_nobody_away(void **state)
 	pthread_t threads[THREADS];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, come_and_go, NULL),

@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "gsh_list.h"
 #include "workers.h"
@@ -70,14 +66,12 @@ static void run(struct casync_work *work)
 
 static int up(void **state)
 {
-	(void)state;
 	total = 0;
 	return casync_workers_start();
 }
 
 static int down(void **state)
 {
-	(void)state;
 	casync_workers_stop();
 	return 0;
 }
@@ -86,7 +80,6 @@ static void job_is_run_once(void **state)
 {
 	struct job job = {.work.run = run};
 
-	(void)state;
 	casync_work_submit(CASYNC_WORK_DATA, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
@@ -97,7 +90,6 @@ static void job_may_queue_itself_again(void **state)
 	struct job job = {.work.run = run, .again = 50};
 	sem_t done;
 
-	(void)state;
 	sem_init(&done, 0, 0);
 	job.begun = &done;
 	casync_work_submit(CASYNC_WORK_DATA, &job.work);
@@ -112,7 +104,6 @@ static void stop_runs_what_is_queued(void **state)
 	static struct job jobs[500];
 	unsigned int i;
 
-	(void)state;
 	memset(jobs, 0, sizeof(jobs));
 	for (i = 0; i < 500; i++) {
 		jobs[i].work.run = run;
@@ -127,7 +118,6 @@ static void start_after_stop_works(void **state)
 {
 	struct job job = {.work.run = run};
 
-	(void)state;
 	casync_workers_stop();
 	assert_int_equal(casync_workers_start(), 0);
 	casync_work_submit(CASYNC_WORK_DATA, &job.work);
@@ -145,7 +135,6 @@ static void blocked_jobs_get_threads_up_to_the_limit(void **state)
 	bool at_once = true;
 	int value = -1;
 
-	(void)state;
 	memset(jobs, 0, sizeof(jobs));
 	sem_init(&begun, 0, 0);
 	sem_init(&hold, 0, 0);
@@ -197,7 +186,6 @@ static void stuck_lane_keeps_no_other(void **state)
 	static sem_t done, hold;
 	unsigned int i, lane;
 
-	(void)state;
 	memset(stuck, 0, sizeof(stuck));
 	job = (struct job){.work.run = run, .begun = &done};
 	sem_init(&done, 0, 0);
@@ -240,7 +228,6 @@ static void file_takes_its_share_and_no_more(void **state)
 	sem_t begun, hold;
 	unsigned int i;
 
-	(void)state;
 	memset(jobs, 0, sizeof(jobs));
 	sem_init(&begun, 0, 0);
 	sem_init(&hold, 0, 0);
@@ -277,7 +264,6 @@ static void full_lane_is_not_waited_for(void **state)
 	sem_t hold;
 	unsigned int i;
 
-	(void)state;
 	memset(stuck, 0, sizeof(stuck));
 	sem_init(&hold, 0, 0);
 	for (i = 0; i < CASYNC_WORKERS_MAX; i++) {
@@ -316,7 +302,6 @@ static void lane_that_stands_still_gets_help(void **state)
 	const unsigned int count = CASYNC_WORKERS_MAX + 20;
 	unsigned int i;
 
-	(void)state;
 	memset(stuck, 0, sizeof(stuck));
 	job = (struct job){.work.run = run, .begun = &done};
 	sem_init(&begun, 0, 0);
@@ -359,7 +344,6 @@ static void stop_runs_what_one_lane_leaves_to_another(void **state)
 {
 	struct job job = {.work.run = run_in_another_lane};
 
-	(void)state;
 	casync_work_submit(CASYNC_WORK_UPCALL, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
@@ -385,7 +369,6 @@ static void many_producers_have_each_job_run_once(void **state)
 	static struct producer producers[PRODUCERS];
 	int i, j;
 
-	(void)state;
 	memset(producers, 0, sizeof(producers));
 	for (i = 0; i < PRODUCERS; i++) {
 		for (j = 0; j < JOBS_EACH; j++)
@@ -413,7 +396,6 @@ static void second_of_two_jobs_at_once_is_not_held_up(void **state)
 	bool all_held = true;
 	int round;
 
-	(void)state;
 	for (round = 0; round < 50 && all_held; round++) {
 		sem_t second_ran;
 		struct job first = {.work.run = run};

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cache_rig.h"
 
@@ -35,7 +31,6 @@ void *__wrap_calloc(size_t count, size_t size)
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&file, 0, sizeof(file));
 	casync_cache_set_budget(BUDGET);
 	before = rig_stats();
@@ -60,7 +55,6 @@ static uint64_t losses(enum casync_cache_loss cause)
 
 static void sizes_are_as_documented(void **state)
 {
-	(void)state;
 	assert_in_range(sizeof(struct casync_cache_file), 8, 24);
 	assert_in_range(sizeof(struct casync_cache_buffer), 64, 112);
 	print_message("file %zu, buffer %zu, segment %zu bytes\n",
@@ -71,7 +65,6 @@ static void sizes_are_as_documented(void **state)
 
 static void what_was_put_is_found(void **state)
 {
-	(void)state;
 	assert_int_equal(rig_look(&file, 1, 0, PAGE), 0);
 	assert_true(rig_fetch(&file, 1, 0, 64 * KIB, (uint32_t)(64 * KIB)));
 	assert_int_equal(rig_look(&file, 1, 64 * KIB, 64 * KIB), 1);
@@ -85,7 +78,6 @@ static void what_was_put_is_found(void **state)
 
 static void any_alignment_is_found(void **state)
 {
-	(void)state;
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)(8 * KIB)));
 	assert_true(rig_fetch(&file, 1, 0, 8 * KIB, (uint32_t)(8 * KIB)));
 	assert_int_equal(rig_look(&file, 1, 1, 1), 1);
@@ -103,7 +95,6 @@ static void segments_have_a_limit(void **state)
 	uint64_t at;
 	bool end;
 
-	(void)state;
 	for (at = 0; at < 4 * PAGE; at += PAGE)
 		assert_true(rig_fetch(&file, 1, 0, at, (uint32_t)PAGE));
 	assert_int_equal(
@@ -115,7 +106,6 @@ static void segments_have_a_limit(void **state)
 
 static void mib_in_one_buffer_is_one_segment(void **state)
 {
-	(void)state;
 	assert_true(rig_fetch(&file, 1, 0, MIB, (uint32_t)MIB));
 	assert_int_equal(rig_look(&file, 1, MIB, MIB), 1);
 	/* One of its pages again, by itself: refused, it is known. */
@@ -126,7 +116,6 @@ static void mib_in_one_buffer_is_one_segment(void **state)
 
 static void larger_read_takes_the_place_of_pages(void **state)
 {
-	(void)state;
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 	assert_true(rig_fetch(&file, 1, 0, 3 * PAGE, (uint32_t)PAGE));
 	assert_int_equal(rig_stats().counts.buffers, 2);
@@ -155,7 +144,6 @@ static bool look_for_end(uint64_t offset, uint64_t length, uint64_t bytes)
 
 static void end_of_the_file_is_known_by_a_short_read(void **state)
 {
-	(void)state;
 	/* 10,000 bytes from 64 KiB on. */
 	assert_true(
 		rig_fetch_end(&file, 1, 64 * KIB, (uint32_t)(64 * KIB), 10000));
@@ -169,7 +157,6 @@ static void end_of_the_file_is_known_by_a_short_read(void **state)
 
 static void end_at_the_border_of_a_page(void **state)
 {
-	(void)state;
 	assert_true(rig_fetch_end(&file, 1, 0, (uint32_t)(64 * KIB),
 				  (uint32_t)(8 * KIB)));
 	assert_true(look_for_end(0, MIB, 8 * KIB));
@@ -183,7 +170,6 @@ static void end_at_the_border_of_a_page(void **state)
 /* One version has one end: a READ that says another is not believed. */
 static void two_ends_do_not_fit(void **state)
 {
-	(void)state;
 	assert_true(rig_fetch_end(&file, 1, 0, (uint32_t)(16 * KIB), 5000));
 	assert_false(rig_fetch_end(&file, 1, 0, (uint32_t)(16 * KIB), 6000));
 	assert_false(rig_fetch_end(&file, 1, 0, (uint32_t)(16 * KIB), 4000));
@@ -198,7 +184,6 @@ static void two_ends_do_not_fit(void **state)
 
 static void other_tag_drops_the_pages(void **state)
 {
-	(void)state;
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 	/* What is put for another version does not replace them. */
 	assert_false(rig_fetch(&file, 2, 0, PAGE, (uint32_t)PAGE));
@@ -219,7 +204,6 @@ static void each_part_of_the_tag_counts(void **state)
 	unsigned int part;
 	bool end;
 
-	(void)state;
 	for (part = 0; part < 5; part++) {
 		assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 		tag = rig_tag(1);
@@ -263,7 +247,6 @@ static void write_drops_and_refuses(void **state)
 {
 	struct fill early, during, late;
 
-	(void)state;
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 	early = begin_fill();
 	casync_cache_begin_write(&file);
@@ -300,7 +283,6 @@ static void write_between_the_look_and_the_first_page(void **state)
 {
 	struct fill fill = begin_fill();
 
-	(void)state;
 	in_calloc = begin_a_write;
 	assert_false(end_fill(fill));
 	assert_null(in_calloc);
@@ -321,7 +303,6 @@ static void lost_pages_are_counted_by_cause(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 		assert_true(rig_fetch(&file, 1, 0, PAGE, (uint32_t)PAGE));
@@ -352,7 +333,6 @@ static void forget_refuses_what_is_under_way(void **state)
 {
 	struct fill early = begin_fill();
 
-	(void)state;
 	casync_cache_forget(&file);
 	assert_false(end_fill(early));
 	assert_true(end_fill(begin_fill()));
@@ -365,7 +345,6 @@ static void buffer_is_offered_once_and_in_pages(void **state)
 		casync_cache_buffer_new(0, (uint32_t)(8 * KIB));
 	const uint32_t all = (uint32_t)(8 * KIB);
 
-	(void)state;
 	rig_fill(buf, 1, 0);
 	assert_false(casync_cache_put(&file, &tag, 0, 100, all, buf));
 	assert_false(casync_cache_put(&file, &tag, 0, 0, 0, buf));
@@ -384,7 +363,6 @@ static void cache_that_is_off_takes_nothing(void **state)
 {
 	struct fill fill = begin_fill();
 
-	(void)state;
 	casync_cache_set_budget(0);
 	assert_false(end_fill(fill));
 	assert_null(file.index);

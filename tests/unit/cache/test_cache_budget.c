@@ -1,20 +1,15 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "buffer.h"
 
 static void nothing_is_charged_over_the_budget(void **state)
 {
-	(void)state;
 	casync_cache_budget_store(100);
 	assert_true(casync_cache_charge(60));
 	assert_false(casync_cache_charge(41));
@@ -29,7 +24,6 @@ static void nothing_is_charged_over_the_budget(void **state)
 
 static void lower_budget_refuses_until_it_is_met(void **state)
 {
-	(void)state;
 	casync_cache_budget_store(100);
 	assert_true(casync_cache_charge(80));
 	casync_cache_budget_store(50);
@@ -45,7 +39,6 @@ static void lower_budget_refuses_until_it_is_met(void **state)
 
 static void owners_have_shares_by_their_number(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_cache_share(3), 3);
 	assert_int_equal(casync_cache_share(CASYNC_CACHE_OWNERS + 3), 3);
 	casync_cache_share_add(3, 500);

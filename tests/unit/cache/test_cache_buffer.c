@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <sys/mman.h>
 #include <time.h>
@@ -20,14 +16,12 @@
 
 static int up(void **state)
 {
-	(void)state;
 	casync_cache_budget_store(64U << 20);
 	return 0;
 }
 
 static int down(void **state)
 {
-	(void)state;
 	casync_cache_budget_store(0);
 	casync_cache_buffer_trim_all();
 	assert_int_equal(casync_cache_used(), 0);
@@ -40,7 +34,6 @@ static void class_fits_and_wastes_a_fifth_at_most(void **state)
 	uint32_t pages, bytes, room;
 	unsigned int class, last = 0;
 
-	(void)state;
 	for (pages = 1; pages <= 256; pages++) {
 		bytes = pages * CASYNC_CACHE_PAGE;
 		class = casync_cache_class_of(bytes);
@@ -59,7 +52,6 @@ static void buffers_are_apart_and_aligned(void **state)
 	static struct casync_cache_buffer *bufs[MANY];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < MANY; i++) {
 		bufs[i] = casync_cache_buffer_take(1, 4 * KIB);
 		assert_non_null(bufs[i]);
@@ -82,7 +74,6 @@ static void free_memory_is_bounded(void **state)
 	static struct casync_cache_buffer *bufs[16];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 16; i++)
 		bufs[i] = casync_cache_buffer_take(0, 1024 * KIB);
 	assert_in_range(casync_cache_used(), 16 << 20, (16 << 20) + 4096);
@@ -105,7 +96,6 @@ static void free_buffer_is_used_again(void **state)
 	void *data = buf->data;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 100; i++) {
 		casync_cache_buffer_release(buf);
 		buf = casync_cache_buffer_take(0, 60 * KIB);
@@ -122,7 +112,6 @@ static void last_reference_frees(void **state)
 {
 	struct casync_cache_buffer *buf = casync_cache_buffer_take(0, 4 * KIB);
 
-	(void)state;
 	casync_cache_buffer_hold(buf);
 	casync_cache_buffer_release(buf);
 	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 1);
@@ -136,7 +125,6 @@ static void nothing_stays_over_the_budget(void **state)
 {
 	struct casync_cache_buffer *bufs[2];
 
-	(void)state;
 	bufs[0] = casync_cache_buffer_take(0, 512 * KIB);
 	bufs[1] = casync_cache_buffer_take(0, 512 * KIB);
 	casync_cache_budget_store(600 * KIB);
@@ -164,7 +152,6 @@ static void time_of_a_buffer_is_printed(void **state)
 	unsigned int i;
 	void *map;
 
-	(void)state;
 	for (i = 0; i < rounds; i++) {
 		buf = casync_cache_buffer_take(0, 1024 * KIB);
 		memset(buf->data, 1, 1024 * KIB);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
@@ -56,7 +52,6 @@ void *__wrap_mmap64(void *addr, size_t length, int prot, int flags, int fd,
 
 static int up(void **state)
 {
-	(void)state;
 	memset(files, 0, sizeof(files));
 	casync_cache_set_budget(BUDGET);
 	return 0;
@@ -70,7 +65,6 @@ static int down(void **state)
 
 static void sizes_that_are_no_buffer(void **state)
 {
-	(void)state;
 	assert_null(casync_cache_buffer_new(0, 0));
 	assert_null(casync_cache_buffer_new(0, 1000));
 	assert_null(casync_cache_buffer_new(0, 4097));
@@ -90,7 +84,6 @@ static void budget_holds_for_all_sizes(void **state)
 	uint32_t length;
 	unsigned int round, i;
 
-	(void)state;
 	for (round = 0; round < 3; round++) {
 		for (length = (uint32_t)PAGE; length <= MIB; length *= 4) {
 			for (i = 0; i < 2 * BUDGET / length; i++) {
@@ -126,7 +119,6 @@ static void memory_of_the_process_is_what_is_charged(void **state)
 	uint64_t before, at = 0;
 	uint32_t length;
 
-	(void)state;
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 	/* Their shadow counts too. */
 	skip();
@@ -160,7 +152,6 @@ static void lower_budget_is_met_at_once(void **state)
 {
 	uint64_t at;
 
-	(void)state;
 	for (at = 0; at < BUDGET; at += 64 * KIB)
 		(void)rig_fetch(&files[0], 1, 0, at, (uint32_t)(64 * KIB));
 	casync_cache_set_budget(2 * MIB);
@@ -182,7 +173,6 @@ static void reply_keeps_its_buffer_when_the_cache_is_off(void **state)
 	struct casync_cache_segment segment;
 	bool end;
 
-	(void)state;
 	assert_true(rig_fetch(&files[0], 1, 0, 0, (uint32_t)(64 * KIB)));
 	assert_int_equal(
 		casync_cache_get(&files[0], &tag, 0, PAGE, &segment, 1, &end),
@@ -203,7 +193,6 @@ static void buffer_outlives_its_file(void **state)
 	struct casync_cache_segment segment;
 	bool end;
 
-	(void)state;
 	assert_non_null(file);
 	assert_true(rig_fetch(file, 5, 0, 0, (uint32_t)PAGE));
 	assert_int_equal(
@@ -221,7 +210,6 @@ static void forgotten_pages_go_first(void **state)
 	struct casync_cache_file *large = calloc(1, sizeof(*large));
 	uint64_t at, evictions;
 
-	(void)state;
 	assert_non_null(large);
 	for (at = 0; at < 2 * MIB; at += PAGE)
 		assert_true(rig_fetch(large, 1, 0, at, (uint32_t)PAGE));
@@ -244,7 +232,6 @@ static void file_whose_pages_were_evicted_has_no_index(void **state)
 {
 	uint64_t at;
 
-	(void)state;
 	assert_true(rig_fetch(&files[0], 1, 0, 0, (uint32_t)PAGE));
 	assert_non_null(files[0].index);
 	for (at = 0; at < 2 * BUDGET; at += 64 * KIB)
@@ -259,7 +246,6 @@ static void failed_allocation_only_drops(void **state)
 	unsigned int taken = 0;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 8; i++) {
 		casync_cache_set_budget(0);
 		casync_cache_set_budget(BUDGET);
@@ -277,7 +263,6 @@ static void failed_allocation_only_drops(void **state)
 
 static void without_memory_for_ghosts_it_works(void **state)
 {
-	(void)state;
 	casync_cache_set_budget(0);
 	allocations = 3;
 	casync_cache_set_budget(BUDGET);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "policy.h"
 
@@ -27,7 +23,6 @@ static uint64_t key_of(uint64_t number)
 
 static int up(void **state)
 {
-	(void)state;
 	memset(sets, 0, sizeof(sets));
 	ghosts = (struct casync_cache_ghosts){.sets = sets, .count = COUNT};
 	return 0;
@@ -35,7 +30,6 @@ static int up(void **state)
 
 static void ghost_is_found_once(void **state)
 {
-	(void)state;
 	casync_cache_ghosts_add(&ghosts, key_of(1));
 	assert_false(casync_cache_ghosts_take(&ghosts, key_of(2), COUNT));
 	assert_true(casync_cache_ghosts_take(&ghosts, key_of(1), COUNT));
@@ -44,7 +38,6 @@ static void ghost_is_found_once(void **state)
 
 static void old_ghost_counts_no_more(void **state)
 {
-	(void)state;
 	casync_cache_ghosts_add(&ghosts, key_of(1));
 	casync_cache_ghosts_add(&ghosts, key_of(2));
 	casync_cache_ghosts_add(&ghosts, key_of(3));
@@ -55,7 +48,6 @@ static void old_ghost_counts_no_more(void **state)
 
 static void ghost_that_comes_again_is_young(void **state)
 {
-	(void)state;
 	casync_cache_ghosts_add(&ghosts, key_of(1));
 	casync_cache_ghosts_add(&ghosts, key_of(2));
 	casync_cache_ghosts_add(&ghosts, key_of(1));
@@ -68,7 +60,6 @@ static void newest_take_the_place_of_the_oldest(void **state)
 {
 	unsigned int i, found = 0;
 
-	(void)state;
 	for (i = 0; i < 1000; i++)
 		casync_cache_ghosts_add(&ghosts, key_of(i));
 	for (i = 1000 - COUNT / 2; i < 1000; i++)
@@ -84,7 +75,6 @@ static void without_memory_nothing_is_remembered(void **state)
 {
 	struct casync_cache_ghosts none = {0};
 
-	(void)state;
 	casync_cache_ghosts_add(&none, key_of(1));
 	assert_false(casync_cache_ghosts_take(&none, key_of(1), COUNT));
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cache_rig.h"
 #include "index.h"
@@ -24,7 +20,6 @@ static int up(void **state)
 {
 	struct casync_cache_tag tag = rig_tag(1);
 
-	(void)state;
 	casync_cache_budget_store(256 * MIB);
 	idx = casync_cache_index_new(&file, &tag);
 	assert_non_null(idx);
@@ -77,7 +72,6 @@ static void page_is_found_in_its_buffer(void **state)
 {
 	struct casync_cache_buffer *one = enter(10, 1), *other = enter(15, 20);
 
-	(void)state;
 	assert_ptr_equal(casync_cache_index_find(idx, 10), one);
 	assert_null(casync_cache_index_find(idx, 9));
 	assert_null(casync_cache_index_find(idx, 11));
@@ -90,7 +84,6 @@ static void page_is_found_in_its_buffer(void **state)
 
 static void covers_means_each_page(void **state)
 {
-	(void)state;
 	enter(10, 1);
 	enter(11, 20);
 	assert_true(casync_cache_index_covers(idx, 10, 21));
@@ -103,7 +96,6 @@ static void far_pages_are_apart(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 51; i++)
 		enter(UINT64_C(1) << i, 1);
 	for (i = 0; i < 51; i++)
@@ -117,7 +109,6 @@ static void newer_buffer_takes_pages_over(void **state)
 	uint64_t buffers = rig_stats().counts.buffers;
 	struct casync_cache_buffer *large, *small;
 
-	(void)state;
 	enter(5, 2);
 	enter(7, 1);
 	assert_int_equal(rig_stats().counts.buffers, buffers + 2);
@@ -139,7 +130,6 @@ static void many_leaves(void **state)
 	uint64_t used = casync_cache_used();
 	uint64_t i;
 
-	(void)state;
 	for (i = 0; i < 20000; i++)
 		enter(i * 37, 1);
 	for (i = 0; i < 20000 * 37; i++)
@@ -180,7 +170,6 @@ static void random_buffers_are_as_in_the_model(void **state)
 	struct casync_cache_buffer *buf;
 	uint32_t page, pages, i, round;
 
-	(void)state;
 	memset(model, 0, sizeof(model));
 	srandom(1);
 	for (round = 0; round < ROUNDS; round++) {
@@ -208,7 +197,6 @@ static void refused_insertion_leaves_nothing(void **state)
 		casync_cache_buffer_take(0, (uint32_t)MIB);
 	uint64_t used;
 
-	(void)state;
 	enter(3, 1);
 	used = casync_cache_used();
 	buf->valid = buf->length;

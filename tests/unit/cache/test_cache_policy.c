@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cache_rig.h"
 #include "policy.h"
@@ -22,7 +18,6 @@ static struct casync_cache_file worked, scanned;
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&worked, 0, sizeof(worked));
 	memset(&scanned, 0, sizeof(scanned));
 	casync_cache_set_budget(BUDGET);
@@ -60,7 +55,6 @@ static void working_set_survives_a_scan(void **state)
 {
 	unsigned int hits;
 
-	(void)state;
 	assert_int_equal(read_set(0, SET), 0);
 	assert_int_equal(read_set(0, SET), SET);
 	scan(0, 0, 10 * BUDGET);
@@ -74,7 +68,6 @@ static void working_set_survives_a_scan(void **state)
 /* It was read once: the scan is as good as it. */
 static void what_was_read_once_gives_way(void **state)
 {
-	(void)state;
 	assert_int_equal(read_set(0, SET), 0);
 	scan(0, 0, 4 * BUDGET);
 	assert_int_equal(rig_look(&worked, 1, 0, PIECE), 0);
@@ -89,7 +82,6 @@ static void ghost_brings_it_to_the_main_queue(void **state)
 	uint64_t again[64], at = BUDGET / 2 - 4 * MIB, before;
 	unsigned int i, hits = 0;
 
-	(void)state;
 	/* The cache full of what was hit, so that the small queue is short. */
 	read_set(0, SET);
 	read_set(0, SET);
@@ -114,7 +106,6 @@ static void scan_of_one_owner_leaves_the_share_of_another(void **state)
 	/* 12 of 32 MiB; read once only. */
 	const unsigned int pieces = SET * 3 / 4;
 
-	(void)state;
 	assert_int_equal(read_set(1, pieces), 0);
 	scan(2, 0, 10 * BUDGET);
 	assert_int_equal(read_set(1, pieces), pieces);
@@ -127,7 +118,6 @@ static void owner_over_its_share_gives_way(void **state)
 {
 	uint64_t first, second;
 
-	(void)state;
 	read_set(1, 2 * SET);
 	read_set(1, 2 * SET);
 	read_set(1, 2 * SET);
@@ -152,7 +142,6 @@ static void pinned_buffer_is_not_evicted(void **state)
 	unsigned int i;
 	bool end;
 
-	(void)state;
 	read_set(0, SET);
 	for (i = 0; i < SET; i++) {
 		assert_int_equal(casync_cache_get(&worked, &tag,
@@ -175,7 +164,6 @@ static void without_a_victim_there_is_no_buffer(void **state)
 	struct casync_cache_stats before, after;
 	unsigned int count = 0;
 
-	(void)state;
 	while ((held[count] = casync_cache_buffer_new(0, PIECE)) != NULL)
 		count++;
 	assert_in_range(count * (uint64_t)PIECE, BUDGET * 9 / 10, BUDGET);
@@ -193,7 +181,6 @@ static void hits_are_forgotten_in_time(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++)
 		read_set(0, 4);
 	for (i = 0; i < 6; i++) {

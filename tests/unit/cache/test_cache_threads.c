@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include <pthread.h>
 
@@ -163,7 +159,6 @@ static void no_hit_is_older_than_what_is_known(void **state)
 	struct casync_cache_stats stats;
 	uintptr_t i;
 
-	(void)state;
 	for (i = 0; i < FILES; i++) {
 		pthread_mutex_init(&files[i].writer, NULL);
 		files[i].by_others = i % 2 == 1;

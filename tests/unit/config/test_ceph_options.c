@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "ceph_options.h"
 
@@ -56,7 +52,6 @@ static void a_name_is_as_ceph_has_it(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		assert_true(parse(cases[i].text));
 		assert_string_equal(line, cases[i].line);
@@ -69,7 +64,6 @@ static void another_form_is_refused(void **state)
 		"", "client_cache_size", "=5", " = ", "a/b = c", "a\nb = c"};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_false(parse(bad[i]));
 		assert_non_null(strstr(why, "it must be \"name = value\""));
@@ -100,7 +94,6 @@ static void what_breaks_a_promise_is_refused_with_the_reason(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		if (parse(bad[i][0]))
 			fail_msg("'%s' is taken", bad[i][0]);
@@ -111,7 +104,6 @@ static void what_breaks_a_promise_is_refused_with_the_reason(void **state)
 
 static void a_list_is_set_in_its_order(void **state)
 {
-	(void)state;
 	was_set[0] = '\0';
 	answer = 0;
 	assert_int_equal(casync_ceph_options_set(NULL, "a=b\nc=\nd=e=f\n", why,
@@ -126,7 +118,6 @@ static void a_list_is_set_in_its_order(void **state)
 
 static void what_ceph_refuses_is_named(void **state)
 {
-	(void)state;
 	was_set[0] = '\0';
 	answer = -ENOENT;
 	assert_int_equal(casync_ceph_options_set(NULL, "nosuch=b\nc=d\n", why,
@@ -143,7 +134,6 @@ static void what_ceph_refuses_is_named(void **state)
 
 static void a_list_is_searched_by_whole_names(void **state)
 {
-	(void)state;
 	assert_true(casync_ceph_options_have("a=b\nab=c\n", "ab"));
 	assert_true(casync_ceph_options_have("a=b\nab=c\n", "a"));
 	assert_false(casync_ceph_options_have("a=b\nab=c\n", "b"));

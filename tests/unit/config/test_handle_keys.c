@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /* The file of Handle_Keys: what is accepted, and what each refusal says. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "handle_keys.h"
 
@@ -69,34 +65,29 @@ static void refuses_text(const char *text, const char *reason)
 
 static void one_key(void **state)
 {
-	(void)state;
 	accepts(HEX_A, 1);
 	accepts(HEX_A "\n", 1);
 }
 
 static void two_keys_with_comments(void **state)
 {
-	(void)state;
 	accepts("# of 2026-11\n\n \t" HEX_A " # signs\r\n\n" HEX_B "\n", 2);
 }
 
 static void three_keys(void **state)
 {
-	(void)state;
 	refuses_text(HEX_A "\n" HEX_B "\n" HEX_A "\n",
 		     "line 3: there are more");
 }
 
 static void no_key(void **state)
 {
-	(void)state;
 	refuses_text("", "it has no key");
 	refuses_text("# only words\n", "openssl rand -hex 32");
 }
 
 static void no_hexadecimal_digits(void **state)
 {
-	(void)state;
 	refuses_text("secret\n", "line 1 is no key");
 	refuses_text(HEX_A "\n" HEX_A "0\n", "line 2 is no key");
 	refuses_text("g" HEX_A, "64 hexadecimal digits");
@@ -110,7 +101,6 @@ static void long_lines(void **state)
 {
 	char text[2000] = "# ";
 
-	(void)state;
 	memset(text + 2, 'a', sizeof(text) - 3);
 	memcpy(text + sizeof(text) - sizeof("\n" HEX_A), "\n" HEX_A,
 	       sizeof("\n" HEX_A));
@@ -124,7 +114,6 @@ static void others_may_read_it(void **state)
 	static const mode_t modes[] = {0640, 0604, 0620, 0660, 0601};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
 		write_file(HEX_A, modes[i]);
 		refuses("chmod 600");
@@ -133,7 +122,6 @@ static void others_may_read_it(void **state)
 
 static void no_such_file(void **state)
 {
-	(void)state;
 	assert_int_equal(unlink(path), 0);
 	refuses("No such file");
 }
@@ -141,7 +129,6 @@ static void no_such_file(void **state)
 /* Reading it would wait for a writer. */
 static void pipe_is_refused(void **state)
 {
-	(void)state;
 	(void)unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
 	refuses("no regular file");
@@ -150,13 +137,11 @@ static void pipe_is_refused(void **state)
 
 static int begin(void **state)
 {
-	(void)state;
 	return close(mkstemp(path));
 }
 
 static int end(void **state)
 {
-	(void)state;
 	(void)unlink(path);
 	return 0;
 }

@@ -6,14 +6,10 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -28,7 +24,6 @@ static char text[2048];
 
 static int up(void **state)
 {
-	(void)state;
 	casync_keys_defaults(CASYNC_IN_EXPORT, &running);
 	casync_keys_defaults(CASYNC_IN_EXPORT, &fresh);
 	casync_keys_defaults(CASYNC_IN_MODULE, &module_running);
@@ -39,7 +34,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_keys_free(CASYNC_IN_EXPORT, &running);
 	casync_keys_free(CASYNC_IN_EXPORT, &fresh);
 	casync_keys_free(CASYNC_IN_MODULE, &module_running);
@@ -165,7 +159,6 @@ static void every_key_is_tried(void **state)
 {
 	const struct casync_key *key;
 
-	(void)state;
 	for (key = casync_keys; key->name != NULL; key++) {
 		/* With one value only, or Ganesha's. */
 		if (key->only != NULL || key->type == CASYNC_KEY_GANESHA)
@@ -180,7 +173,6 @@ static void every_key_is_tried(void **state)
 
 static void nothing_new_is_no_change(void **state)
 {
-	(void)state;
 	assert_null(
 		casync_key_changed(CASYNC_IN_EXPORT, &running, &fresh, NULL));
 	assert_null(casync_key_changed(CASYNC_IN_MODULE, &module_running,
@@ -249,7 +241,6 @@ static void keys_of_the_mount_are_refused_each(void **state)
 
 static void all_that_is_refused_is_one_list(void **state)
 {
-	(void)state;
 	set_fresh("User_Id", "joe");
 	set_fresh("Secret_Access_Key", "hush");
 	set_fresh("Stable_Write", "full");
@@ -264,7 +255,6 @@ static void a_list_too_long_is_cut(void **state)
 {
 	char little[24];
 
-	(void)state;
 	set_fresh("User_Id", "somebody");
 	set_fresh("Filesystem", "somewhere");
 	memset(little, 'x', sizeof(little));
@@ -276,7 +266,6 @@ static void a_list_too_long_is_cut(void **state)
 
 static void text_that_comes_and_goes_is_a_change(void **state)
 {
-	(void)state;
 	set_fresh("Data_Pool", "");
 	assert_non_null(
 		casync_key_changed(CASYNC_IN_EXPORT, &running, &fresh, NULL));
@@ -304,7 +293,6 @@ static void keys_of_a_start_are_refused_in_the_block(void **state)
 
 static void live_keys_of_the_block_are_taken_over(void **state)
 {
-	(void)state;
 	set_fresh_block(live_block[0].name, live_block[0].value);
 	assert_null(fixed_block());
 	casync_key_change_show(find(live_block[0].name), CASYNC_IN_MODULE,
@@ -318,7 +306,6 @@ static void live_keys_of_the_block_are_taken_over(void **state)
 /* Defaults of exports to come. */
 static void the_rest_of_the_block_is_taken_over(void **state)
 {
-	(void)state;
 	set_fresh_block("Max_Inflight", "5");
 	set_fresh_block("Mount_Timeout", "61");
 	set_fresh_block("Ceph_Option", "a = b");
@@ -362,7 +349,6 @@ static void values_are_read_while_they_change(void **state)
 	pthread_t readers[2];
 	unsigned int i;
 
-	(void)state;
 	ended = false;
 	for (i = 0; i < 2; i++)
 		assert_int_equal(

@@ -7,14 +7,10 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -159,7 +155,6 @@ static void numbers_are_taken_in_range_and_refused_beyond(void **state)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
 		check_number(&numbers[i]);
 }
@@ -168,7 +163,6 @@ static void sizes_are_multiples_of_a_stripe_unit_of_ceph(void **state)
 {
 	union member member = {0};
 
-	(void)state;
 	assert_false(set("Object_Size", "98304", &member));
 	assert_non_null(strstr(why, "a multiple of 65536"));
 	assert_false(set("Stripe_Unit", "65537", &member));
@@ -237,7 +231,6 @@ static void words_are_taken_in_any_case_and_others_refused(void **state)
 	union member member, before;
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
 		const struct casync_key *key = find(words[i].name);
 
@@ -261,7 +254,6 @@ static void what_would_be_unsafe_is_refused_with_the_reason(void **state)
 {
 	union member member = {0};
 
-	(void)state;
 	assert_false(set("Client_OC", "true", &member));
 	assert_non_null(strstr(why, "COMMIT"));
 	assert_false(set("Async", "false", &member));
@@ -301,7 +293,6 @@ static void strings_are_taken_up_to_their_length(void **state)
 	union member member;
 	size_t i;
 
-	(void)state;
 	memset(text, '/', sizeof(text));
 	for (i = 0; i < sizeof(strings) / sizeof(strings[0]); i++) {
 		const struct casync_key *key = find(strings[i].name);
@@ -343,7 +334,6 @@ static void options_are_collected(void **state)
 	static char text[CASYNC_CEPH_OPTION_MAX + 2];
 	union member member = {0};
 
-	(void)state;
 	assert_true(set("Ceph_Option", "client_cache_size = 5", &member));
 	assert_string_equal(member.text, "client_cache_size=5\n");
 	assert_true(set("Ceph_Option", "debug client=1/5", &member));
@@ -390,7 +380,6 @@ static void every_key_is_tested_and_explained(void **state)
 {
 	const struct casync_key *key, *other;
 
-	(void)state;
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (!has_a_row(key->name))
 			fail_msg("%s has no row in this test", key->name);
@@ -406,7 +395,6 @@ static void every_key_is_tested_and_explained(void **state)
 
 static void unknown_key_is_not_found(void **state)
 {
-	(void)state;
 	assert_null(casync_key_find("Colour"));
 	assert_ptr_equal(casync_key_find("STABLE_write"),
 			 casync_key_find("Stable_Write"));
@@ -418,7 +406,6 @@ static void message_fits_any_buffer(void **state)
 	char small[40];
 	size_t size;
 
-	(void)state;
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (key->type == CASYNC_KEY_GANESHA)
 			continue;
@@ -440,7 +427,6 @@ static void module_starts_from_the_defaults(void **state)
 {
 	struct casync_module_keys keys;
 
-	(void)state;
 	memset(&keys, 0xff, sizeof(keys));
 	casync_keys_defaults(CASYNC_IN_MODULE, &keys);
 	assert_null(keys.ceph_conf);
@@ -478,7 +464,6 @@ static void export_inherits_what_both_have(void **state)
 	struct casync_module_keys module;
 	struct casync_export_keys keys;
 
-	(void)state;
 	casync_keys_defaults(CASYNC_IN_MODULE, &module);
 	module.tuning.max_inflight = 17;
 	module.tuning.reconnect = 0;
@@ -509,7 +494,6 @@ static void what_is_not_set_follows_from_the_others(void **state)
 {
 	struct casync_tuning tuning = {.max_inflight_bytes = 1 << 30};
 
-	(void)state;
 	casync_keys_resolve(&tuning);
 	assert_int_equal(tuning.max_read, FSAL_MAXIOSIZE);
 	assert_int_equal(tuning.max_write, FSAL_MAXIOSIZE);
@@ -560,7 +544,6 @@ static void contradictions_are_named(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct casync_tuning tuning = cases[i].tuning;
 

@@ -6,13 +6,9 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "complete.h"
 #include "clock.h"
@@ -59,7 +55,6 @@ static void lone_read_is_answered_where_it_was_asked(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_ON_THREAD;
 	start_read(io);
 	check_bytes_read(io, 100);
@@ -70,7 +65,6 @@ static void lone_write_is_answered_where_it_was_asked(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_ON_THREAD;
 	start_write(io, true);
 	check_bytes_written(io, 100);
@@ -83,7 +77,6 @@ static void answer_within_the_submission(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_BEFORE_RETURN;
 	start_read(io);
 	check_answered_here(io);
@@ -93,7 +86,6 @@ static void error_is_answered_too(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan = (struct fake_plan){FAKE_ON_THREAD, -EIO, false, 0};
 	start_read(io);
 	assert_true(io->in_caller);
@@ -107,7 +99,6 @@ static void repair_is_left_to_a_worker(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake_punch(0);
 	fake.plan.when = FAKE_ON_THREAD;
 	start_read(io);
@@ -123,7 +114,6 @@ static void wait_ends_without_an_answer(void **state)
 	struct io *io = new_io(0, 100);
 	uint64_t began_ns = casync_now_ns();
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
 	assert_true(casync_now_ns() - began_ns >=
@@ -154,7 +144,6 @@ static void nobody_waits_after_a_wait_in_vain(void **state)
 	struct io *io = new_io(0, 100);
 	uint64_t until_ns;
 
-	(void)state;
 	/* A while from now: the machine may be slow. */
 	until_ns = casync_now_ns() + 3600 * 1000 * CASYNC_NS_PER_MS;
 	rig.exp.await_not_before_ns = until_ns;
@@ -170,7 +159,6 @@ static void pause_has_an_end(void **state)
 	struct io *io = new_io(0, 100);
 	uint64_t now_ns = casync_now_ns();
 
-	(void)state;
 	read_later(io);
 	assert_in_range(rig.exp.await_not_before_ns,
 			now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
@@ -211,7 +199,6 @@ static void read_beside_others_waits(void **state)
 	struct io *other = new_io(0, 100);
 	struct io *io = new_io(OBJ, 100);
 
-	(void)state;
 	with_another(other, io, false);
 	assert_true(io->in_caller);
 	free_io(io);
@@ -223,7 +210,6 @@ static void write_beside_others_does_not(void **state)
 	struct io *other = new_io(0, 100);
 	struct io *io = new_io(OBJ, 100);
 
-	(void)state;
 	with_another(other, io, true);
 	assert_true(io->on_completer);
 	free_io(io);
@@ -243,7 +229,6 @@ static void completion_thread_does_not_wait(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	second = new_io(OBJ, 100);
 	rig.exp.await_not_before_ns = NEVER;
 	io->in_done = ask_again;
@@ -262,7 +247,6 @@ static void only_so_many_wait(void **state)
 	static struct casync_op ops[CASYNC_AWAIT_MOST + 1];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i <= CASYNC_AWAIT_MOST; i++) {
 		ops[i].exp = &rig.exp;
 		ops[i].kind = CASYNC_OP_READ;
@@ -283,7 +267,6 @@ static void half_of_few_workers_wait(void **state)
 	static struct casync_op ops[9];
 	unsigned int i;
 
-	(void)state;
 	nfs_param.core_param.rpc.ioq_thrd_max = 2 * ARRAY_SIZE(ops) - 1;
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		ops[i].exp = &rig.exp;
@@ -319,7 +302,6 @@ static void answer_and_end_of_the_wait_at_once(void **state)
 	pthread_t thread;
 	unsigned int i;
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	for (i = 0; i < RACES; i++) {
 		io = new_io(0, 100);
@@ -377,7 +359,6 @@ static void worker_that_submits_for_others_is_not_waited_for(void **state)
 	struct io *ios[CASYNC_GATE_THREADS + 1];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		sem_init(&in_submission[i], 0, 0);
 		sem_init(&submit[i], 0, 0);

@@ -6,15 +6,11 @@
 
 #include <errno.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "nfs_core.h"
@@ -130,7 +126,6 @@ static void stop_threads(void)
 
 static int up(void **state)
 {
-	(void)state;
 	finished_total = 0;
 	next_sequence = 0;
 	return 0;
@@ -140,7 +135,6 @@ static void one_op_is_finished_on_completion_thread(void **state)
 {
 	struct numbered n = {0};
 
-	(void)state;
 	assert_int_equal(start_threads(), 0);
 	casync_complete_queue(&n.op);
 	assert_true(await_finished(1));
@@ -158,7 +152,6 @@ static void sleeping_thread_is_woken_each_time(void **state)
 	static struct numbered n[200];
 	unsigned int i;
 
-	(void)state;
 	memset(n, 0, sizeof(n));
 	assert_int_equal(start_threads(), 0);
 	for (i = 0; i < 200; i++) {
@@ -178,7 +171,6 @@ static void wake_up_is_not_lost_at_the_edge_of_sleep(void **state)
 	static struct numbered n;
 	int i;
 
-	(void)state;
 	memset(&n, 0, sizeof(n));
 	assert_int_equal(start_threads(), 0);
 	for (i = 1; i <= rounds; i++) {
@@ -245,7 +237,6 @@ static void many_producers_have_each_op_finished_once(void **state)
 	struct producer producers[PRODUCERS];
 	int i;
 
-	(void)state;
 	assert_int_equal(start_threads(), 0);
 	start_producers(producers);
 	for (i = 0; i < PRODUCERS; i++)
@@ -261,7 +252,6 @@ static void stop_finishes_what_is_queued(void **state)
 	struct producer producers[PRODUCERS];
 	int i;
 
-	(void)state;
 	assert_int_equal(start_threads(), 0);
 	start_producers(producers);
 	for (i = 0; i < PRODUCERS; i++)
@@ -276,7 +266,6 @@ static void op_queued_before_start_is_finished(void **state)
 {
 	struct numbered n = {0};
 
-	(void)state;
 	casync_complete_queue(&n.op);
 	assert_int_equal(start_threads(), 0);
 	assert_true(await_finished(1));
@@ -289,7 +278,6 @@ static void start_after_stop_works(void **state)
 	struct numbered n[3];
 	int i;
 
-	(void)state;
 	memset(n, 0, sizeof(n));
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(start_threads(), 0);
@@ -307,7 +295,6 @@ static void ops_are_taken_in_order_of_queueing(void **state)
 	static struct numbered n[100];
 	unsigned int i, j;
 
-	(void)state;
 	memset(n, 0, sizeof(n));
 	for (i = 0; i < 100; i++)
 		casync_complete_queue(&n[i].op);
@@ -329,7 +316,6 @@ static void held_up_answer_leaves_other_thread_to_go_on(void **state)
 	sem_t hold, told;
 	bool went_on;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	sem_init(&told, 0, 0);
 	held.hold = &hold;
@@ -360,7 +346,6 @@ static void held_up_answer_does_not_hold_up_its_batch(void **state)
 	sem_t hold, told_held, told_behind;
 	bool went_on;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	sem_init(&told_held, 0, 0);
 	sem_init(&told_behind, 0, 0);

@@ -5,14 +5,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "obj_ops.h"
 #include "request.h"
@@ -70,7 +66,6 @@ static void read_is_counted_in_every_stage(void **state)
 	uint64_t sum_us = 0;
 	unsigned int stage;
 
-	(void)state;
 	run_read(0, 1000);
 	assert_int_equal(count_of(CASYNC_C_REQUESTS + CASYNC_METRIC_READ), 1);
 	assert_int_equal(count_of(CASYNC_C_BYTES + CASYNC_METRIC_READ), 1000);
@@ -88,7 +83,6 @@ static void read_is_counted_in_every_stage(void **state)
 
 static void read_past_the_end_has_a_total_only(void **state)
 {
-	(void)state;
 	run_read(OBJ * RIG_OBJECTS, 100);
 	assert_int_equal(count_of(CASYNC_C_BLOCKING_READS), 1);
 	assert_int_equal(observed(CASYNC_H_STAGES + CASYNC_STAGE_TOTAL), 1);
@@ -97,7 +91,6 @@ static void read_past_the_end_has_a_total_only(void **state)
 
 static void read_up_to_the_end_asks_for_the_size(void **state)
 {
-	(void)state;
 	run_read(OBJ * (RIG_OBJECTS - 1), OBJ);
 	assert_int_equal(count_of(CASYNC_C_SIZE_CHECKS), 1);
 	assert_int_equal(count_of(CASYNC_C_REPAIRED_READS), 0);
@@ -105,7 +98,6 @@ static void read_up_to_the_end_asks_for_the_size(void **state)
 
 static void read_of_a_hole_is_repaired(void **state)
 {
-	(void)state;
 	fake_punch(0);
 	run_read(0, 100);
 	assert_int_equal(count_of(CASYNC_C_REPAIRED_READS), 1);
@@ -114,7 +106,6 @@ static void read_of_a_hole_is_repaired(void **state)
 
 static void stable_write_without_flush(void **state)
 {
-	(void)state;
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_DATA), 1);
 	assert_int_equal(count_of(CASYNC_C_PROMOTED), 0);
@@ -125,7 +116,6 @@ static void stable_write_without_flush(void **state)
 
 static void stable_write_with_flush(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_FULL), 1);
@@ -136,7 +126,6 @@ static void stable_write_with_flush(void **state)
 
 static void promoted_and_unstable_write(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.promote_unstable = 1;
 	run_write(500, false);
 	assert_int_equal(count_of(CASYNC_C_PROMOTED), 1);
@@ -145,7 +134,6 @@ static void promoted_and_unstable_write(void **state)
 
 static void unstable_write_is_not_counted_as_stable(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.promote_unstable = 0;
 	run_write(500, false);
 	assert_int_equal(count_of(CASYNC_C_PROMOTED), 0);
@@ -155,7 +143,6 @@ static void unstable_write_is_not_counted_as_stable(void **state)
 
 static void error_is_counted_and_its_bytes_are_not(void **state)
 {
-	(void)state;
 	fake_special(0, (struct fake_plan){.when = FAKE_ON_THREAD,
 					   .result = -ENOSPC});
 	run_write(500, true);
@@ -168,7 +155,6 @@ static void error_is_counted_and_its_bytes_are_not(void **state)
 /* No room: the client is asked to retry; the request was never let in. */
 static void closed_export_answers_delay(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 	run_read(0, 100);
 	assert_int_equal(
@@ -179,7 +165,6 @@ static void closed_export_answers_delay(void **state)
 
 static void new_file_is_journaled_first(void **state)
 {
-	(void)state;
 	casync_flush_born(rig.obj);
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_JOURNALED_FIRST), 1);
@@ -188,7 +173,6 @@ static void new_file_is_journaled_first(void **state)
 
 static void failed_flush_is_counted(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
@@ -203,7 +187,6 @@ static void failed_flush_is_counted(void **state)
 
 static void commit_that_needs_nothing(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_int_equal(count_of(CASYNC_C_COMMIT_FREE), 1);
@@ -213,14 +196,12 @@ static void commit_that_needs_nothing(void **state)
 
 static void read_to_the_end_says_so(void **state)
 {
-	(void)state;
 	run_read(OBJ * (RIG_OBJECTS - 1), OBJ);
 	assert_int_equal(count_of(CASYNC_C_EOF_READS), 1);
 }
 
 static void read_before_the_end_does_not(void **state)
 {
-	(void)state;
 	run_read(0, 100);
 	assert_int_equal(count_of(CASYNC_C_EOF_READS), 0);
 }
@@ -228,7 +209,6 @@ static void read_before_the_end_does_not(void **state)
 /* All its parts: two objects. */
 static void callback_before_the_call_returns_is_inline(void **state)
 {
-	(void)state;
 	fake.plan.when = FAKE_BEFORE_RETURN;
 	run_read(OBJ - 10, 100);
 	assert_int_equal(count_of(CASYNC_C_INLINE), 1);
@@ -238,7 +218,6 @@ static void callback_after_the_call_is_not_inline(void **state)
 {
 	struct io *io = new_io(OBJ - 10, 100);
 
-	(void)state;
 	fake_special(1, (struct fake_plan){.when = FAKE_LATER,
 					   .result = FAKE_TRUE_RESULT});
 	start_read(io);
@@ -251,7 +230,6 @@ static void callback_after_the_call_is_not_inline(void **state)
 /* No callback came. */
 static void refused_call_is_not_inline(void **state)
 {
-	(void)state;
 	fake_special(0,
 		     (struct fake_plan){.when = FAKE_RETURNED, .result = -EIO});
 	run_write(500, true);
@@ -262,7 +240,6 @@ static void refused_call_is_not_inline(void **state)
 
 static void temporary_fd_is_a_deferred_close(void **state)
 {
-	(void)state;
 	stub.global_fd_busy = true;
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSE), 1);
@@ -270,14 +247,12 @@ static void temporary_fd_is_a_deferred_close(void **state)
 
 static void fd_that_stays_open_is_none(void **state)
 {
-	(void)state;
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSE), 0);
 }
 
 static void lost_session_is_heard_of(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_SERVES);
 	fake_special(0, (struct fake_plan){.when = FAKE_ON_THREAD,
@@ -292,7 +267,6 @@ static void lost_session_is_heard_of(void **state)
 /* It may come from memory. */
 static void lost_session_is_not_found_by_an_answer(void **state)
 {
-	(void)state;
 	casync_session_heard(&stub_mount.session, ENOTCONN);
 	run_write(500, true);
 	assert_int_equal(casync_session_state(&stub_mount.session),
@@ -302,7 +276,6 @@ static void lost_session_is_not_found_by_an_answer(void **state)
 /* A COMMIT without a flush asks nobody. */
 static void answer_that_is_ours_tells_nothing(void **state)
 {
-	(void)state;
 	casync_session_heard(&stub_mount.session, CASYNC_EBLOCKLISTED);
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);

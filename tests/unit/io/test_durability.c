@@ -3,13 +3,9 @@
  * The whole input space, spelled out: what docs/durability.md promises, one
  * row a combination.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "durability.h"
 
@@ -107,7 +103,6 @@ static void table_has_every_combination_once(void **state)
 	bool seen[3][2][2][2][2] = {0};
 	size_t i;
 
-	(void)state;
 	assert_int_equal(WRITE_ROWS, 3 * 2 * 2 * 2 * 2);
 	for (i = 0; i < WRITE_ROWS; i++) {
 		const struct casync_durability_in *in = &write_rows[i].in;
@@ -145,7 +140,6 @@ static void stable_write_is_never_answered_unstable(void **state)
 {
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < WRITE_ROWS; i++) {
 		if (write_rows[i].in.stable_wanted)
 			assert_true(

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "clock.h"
 #include "watchdog.h"
@@ -17,7 +12,6 @@ static struct casync_ending ending;
 
 static int up(void **state)
 {
-	(void)state;
 	ending = (struct casync_ending){0};
 	return 0;
 }
@@ -30,7 +24,6 @@ static bool hangs(bool busy, uint64_t second)
 
 static void who_waits_for_ceph_is_given_up_after_the_limit(void **state)
 {
-	(void)state;
 	assert_false(hangs(true, 0));
 	assert_false(hangs(true, LIMIT_S - 1));
 	assert_true(hangs(true, LIMIT_S));
@@ -38,7 +31,6 @@ static void who_waits_for_ceph_is_given_up_after_the_limit(void **state)
 
 static void the_time_counts_from_the_last_moment_without_waiters(void **state)
 {
-	(void)state;
 	assert_false(hangs(true, 0));
 	assert_false(hangs(false, LIMIT_S - 1));
 	assert_false(hangs(true, LIMIT_S));
@@ -49,7 +41,6 @@ static void the_time_counts_from_the_last_moment_without_waiters(void **state)
 /* They have time limits of their own, one after the other. */
 static void exports_that_go_are_not_hurried(void **state)
 {
-	(void)state;
 	assert_false(hangs(true, 0));
 	casync_ending_exports_go(&ending);
 	assert_false(hangs(true, LIMIT_S));

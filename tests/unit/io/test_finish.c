@@ -5,13 +5,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "request.h"
 
@@ -87,7 +83,6 @@ static void full_read_inside_file_asks_nothing_more(void **state)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
-	(void)state;
 	start_read(io);
 	settle(io);
 	check_ok(io, 2 * RIG_OBJECT);
@@ -101,7 +96,6 @@ static void stale_size_does_not_make_a_short_read_complete(void **state)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
-	(void)state;
 	/* Another client has truncated; we think the file is longer. */
 	fake.size_bytes = 100;
 	start_read(io);
@@ -115,7 +109,6 @@ static void unknown_size_is_looked_up(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.obj->size.hint = 0;
 	start_read(io);
 	settle(io);
@@ -143,7 +136,6 @@ static void reader_of_growing_file_sees_no_zeros(void **state)
 	struct io *io = new_io(2 * OBJ, OBJ);
 	size_t i;
 
-	(void)state;
 	fake.size_bytes = 2 * OBJ + 10;
 	in_blocking = append;
 	start_read(io);
@@ -159,7 +151,6 @@ static void hole_beside_failing_part_is_error(void **state)
 {
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
-	(void)state;
 	fake_punch(0);
 	fake_special(2, (struct fake_plan){.when = FAKE_BEFORE_RETURN,
 					   .result = -ETIMEDOUT});
@@ -174,7 +165,6 @@ static void first_failing_part_in_file_order_is_the_answer(void **state)
 {
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	fake_special(1, (struct fake_plan){FAKE_LATER, -EDQUOT, 0, 0});
 	fake_special(2, (struct fake_plan){FAKE_LATER, -EROFS, 0, 0});
@@ -189,7 +179,6 @@ static void failing_repair_is_error(void **state)
 {
 	struct io *io = new_io(0, OBJ);
 
-	(void)state;
 	fake_punch(0);
 	fake.blocking_result[FAKE_READ] = -EIO;
 	start_read(io);
@@ -202,7 +191,6 @@ static void failing_repair_asks_for_nothing_more(void **state)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
-	(void)state;
 	fake_punch(0);
 	fake_punch(1);
 	fake.blocking_result[FAKE_READ] = -EIO;
@@ -219,7 +207,6 @@ static void failing_size_lookup_leaves_a_full_read(void **state)
 {
 	struct io *io = new_io(3 * OBJ, OBJ);
 
-	(void)state;
 	fake.blocking_result[FAKE_GETATTR] = -ESTALE;
 	start_read(io);
 	settle(io);
@@ -237,7 +224,6 @@ static void settled_read_with_temporary_fd_asks_nothing_more(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	io = new_io(0, 100);
 	stub.global_fd_busy = true;
 	fake.blocking_result[FAKE_GETATTR] = -EIO;
@@ -253,7 +239,6 @@ static void failing_repair_of_later_part_counts_no_bytes(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	io = new_io(0, 2 * RIG_OBJECT);
 	fake_punch(1);
 	fake.blocking_result[FAKE_READ] = -EIO;
@@ -268,7 +253,6 @@ static void what_a_deleted_pool_had_is_no_hole(void **state)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
-	(void)state;
 	fake_punch(0);
 	fake_punch(1);
 	fake.pool_is_gone = true;
@@ -283,7 +267,6 @@ static void a_file_that_is_there_is_not_missing(void **state)
 {
 	struct io *io = new_io(0, OBJ);
 
-	(void)state;
 	fake_special(0, (struct fake_plan){.when = FAKE_BEFORE_RETURN,
 					   .result = -ENOENT});
 	start_read(io);

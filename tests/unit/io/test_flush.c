@@ -2,15 +2,11 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "flush.h"
 #include "read_cache.h"
@@ -147,7 +143,6 @@ static void ungate(void)
 
 static void one_request_is_one_flush(void **state)
 {
-	(void)state;
 	request(0);
 	await_begun();
 	assert_int_equal(__atomic_load_n(&waiters[0].answers, __ATOMIC_ACQUIRE),
@@ -163,7 +158,6 @@ static void later_callers_share_the_next_flush(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	request(0);
 	await_begun();
 	for (i = 1; i < WAITERS; i++)
@@ -191,7 +185,6 @@ static void leader_that_goes_on_is_not_joined_by_another(void **state)
 	const struct timespec pause = {.tv_nsec = 20000000};
 	int shown = -1;
 
-	(void)state;
 	request(0);
 	await_begun();
 	request(1);
@@ -211,7 +204,6 @@ static void leader_that_goes_on_is_not_joined_by_another(void **state)
 
 static void error_reaches_exactly_those_covered(void **state)
 {
-	(void)state;
 	next_result(-EDQUOT);
 	request(0);
 	await_begun();
@@ -228,7 +220,6 @@ static void error_reaches_exactly_those_covered(void **state)
 
 static void error_of_second_flush_spares_the_first(void **state)
 {
-	(void)state;
 	request(0);
 	await_begun();
 	request(1);
@@ -245,7 +236,6 @@ static void flush_after_all_ended_starts_anew(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	ungate();
 	for (i = 0; i < 3; i++) {
 		request(i);
@@ -257,7 +247,6 @@ static void flush_after_all_ended_starts_anew(void **state)
 
 static void waiter_may_ask_again_in_done(void **state)
 {
-	(void)state;
 	ungate();
 	waiters[0].asks_again = true;
 	request(0);
@@ -269,7 +258,6 @@ static void waiter_may_ask_again_in_done(void **state)
 
 static void object_may_be_freed_in_last_done(void **state)
 {
-	(void)state;
 	waiters[1].frees = true;
 	request(0);
 	await_begun();
@@ -287,7 +275,6 @@ static void object_may_be_freed_in_last_of_a_batch(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	request(0);
 	await_begun();
 	for (i = 1; i < WAITERS; i++)
@@ -304,7 +291,6 @@ static void object_may_be_freed_in_last_of_a_batch(void **state)
 
 static void object_may_be_freed_after_failed_flush(void **state)
 {
-	(void)state;
 	next_result(-EIO);
 	waiters[0].frees = true;
 	request(0);
@@ -316,7 +302,6 @@ static void object_may_be_freed_after_failed_flush(void **state)
 
 static void wait_returns_result_of_its_flush(void **state)
 {
-	(void)state;
 	ungate();
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	next_result(-ENOSPC);
@@ -325,7 +310,6 @@ static void wait_returns_result_of_its_flush(void **state)
 
 static void flush_makes_known_size_not_grown(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -335,7 +319,6 @@ static void flush_makes_known_size_not_grown(void **state)
 
 static void failed_flush_leaves_it_grown(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	next_result(-EIO);
@@ -345,7 +328,6 @@ static void failed_flush_leaves_it_grown(void **state)
 
 static void growth_during_flush_is_not_covered(void **state)
 {
-	(void)state;
 	casync_file_size_set(&rig.obj->size, 1000);
 	request(0);
 	await_begun();
@@ -358,7 +340,6 @@ static void growth_during_flush_is_not_covered(void **state)
 
 static void truncated_file_grows_again_from_there(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -369,7 +350,6 @@ static void truncated_file_grows_again_from_there(void **state)
 
 static void truncate_upwards_flushes_nothing(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -391,7 +371,6 @@ static void truncate_now(void)
  */
 static void truncate_during_flush_is_not_forgotten(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	in_flush = truncate_now;
@@ -408,7 +387,6 @@ static void foreign_truncate_now(void)
 /* The same when it is somebody else's and a getattr shows it. */
 static void foreign_truncate_during_flush_is_not_forgotten(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -419,7 +397,6 @@ static void foreign_truncate_during_flush_is_not_forgotten(void **state)
 
 static void flush_after_truncate_counts_again(void **state)
 {
-	(void)state;
 	ungate();
 	casync_file_size_truncated(&rig.obj->size, 2000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -451,7 +428,6 @@ static void many_callers_never_have_two_flushes_in_the_air(void **state)
 	struct caller callers[CALLERS] = {0};
 	unsigned int i;
 
-	(void)state;
 	ungate();
 	for (i = 0; i < CALLERS; i++)
 		assert_int_equal(pthread_create(&callers[i].thread, NULL,

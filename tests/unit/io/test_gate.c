@@ -3,13 +3,9 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -29,7 +25,6 @@ static int up(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	memset(ops, 0, sizeof(ops));
 	memset(&exp.metrics, 0, sizeof(exp.metrics));
 	for (i = 0; i < OPS; i++)
@@ -78,7 +73,6 @@ static bool drains(struct casync_op *op)
 
 static int down(void **state)
 {
-	(void)state;
 	assert_int_equal(gate.inside, 0);
 	assert_null(gate.oldest);
 	assert_null(gate.in_sight);
@@ -93,7 +87,6 @@ static void so_many_are_let_in_and_the_rest_is_held(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < CASYNC_GATE_THREADS; i++) {
 		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
 		assert_int_equal(ops[i].state, CASYNC_OP_NEW);
@@ -115,7 +108,6 @@ static void place_that_is_free_again_is_given(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
 		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
 	assert_null(next(&ops[0]));
@@ -154,7 +146,6 @@ static void each_of_many_is_submitted_once(void **state)
 	pthread_t threads[THREADS];
 	unsigned int t, i;
 
-	(void)state;
 	for (t = 0; t < THREADS; t++) {
 		for (i = 0; i < OPS_EACH; i++)
 			crowd[t][i].exp = &exp;
@@ -180,7 +171,6 @@ static void younger_write_does_not_overtake_one_that_is_taken(void **state)
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
 
-	(void)state;
 	assert_ptr_equal(enter(older), older);
 	assert_null(enter(younger));
 	assert_int_equal(younger->state, CASYNC_OP_HELD);
@@ -198,7 +188,6 @@ static void nor_one_that_waits_for_a_worker(void **state)
 	struct casync_op *younger = write_at(1, 105);
 	struct casync_op *apart = write_at(2, 500);
 
-	(void)state;
 	assert_true(casync_gate_hold(&gate));
 	assert_null(enter(older));
 	assert_ptr_equal(casync_gate_release(&gate, false), older);
@@ -216,7 +205,6 @@ static void reads_wait_for_no_write(void **state)
 {
 	struct casync_op *write = write_at(0, 100);
 
-	(void)state;
 	ops[1].offset = 100;
 	ops[1].length_bytes = 10;
 	ops[2] = ops[1];
@@ -238,7 +226,6 @@ static void call_of_several_stays_in_sight_until_it_is_answered(void **state)
 	struct casync_op *younger = write_at(2, 115);
 	bool drained;
 
-	(void)state;
 	/* As gather() leaves it. */
 	assert_ptr_equal(enter(first), first);
 	first->members = member;
@@ -262,7 +249,6 @@ static void answered_call_makes_way(void **state)
 	struct casync_op *member = write_at(1, 110);
 	struct casync_op *younger = write_at(2, 115);
 
-	(void)state;
 	assert_ptr_equal(enter(first), first);
 	first->members = member;
 	first->gather.end = 120;
@@ -280,7 +266,6 @@ static void answered_call_makes_way(void **state)
 
 static void nothing_in_flight_is_drained_at_once(void **state)
 {
-	(void)state;
 	assert_true(casync_gate_hold(&gate));
 	assert_null(casync_gate_release(&gate, false));
 	assert_true(casync_gate_hold(&gate));
@@ -293,7 +278,6 @@ static void writes_of_before_are_waited_for_and_others_held(void **state)
 	struct casync_op *second = write_at(1, 100);
 	struct casync_op *later = write_at(2, 200);
 
-	(void)state;
 	assert_ptr_equal(enter(first), first);
 	assert_ptr_equal(enter(second), second);
 	assert_null(next(first));
@@ -318,7 +302,6 @@ static void held_writes_come_before_the_next_flush(void **state)
 	struct casync_op *also_held = write_at(1, 100);
 	struct casync_op *later = write_at(2, 200);
 
-	(void)state;
 	assert_true(casync_gate_hold(&gate));
 	assert_null(enter(held));
 	assert_null(enter(also_held));
@@ -339,7 +322,6 @@ static void all_writes_wait_for_the_journal(void **state)
 {
 	struct casync_op *first = write_at(0, 0);
 
-	(void)state;
 	casync_gate_hold_for_journal(&gate);
 	assert_null(enter(first));
 	assert_int_equal(first->state, CASYNC_OP_JOURNALING);
@@ -356,7 +338,6 @@ static void failed_journal_expels_writes_alone(void **state)
 	struct casync_op *second = write_at(1, 5);
 	unsigned int i;
 
-	(void)state;
 	for (i = 2; i < 2 + CASYNC_GATE_THREADS; i++)
 		assert_ptr_equal(enter(&ops[i]), &ops[i]);
 	casync_gate_hold_for_journal(&gate);
@@ -378,7 +359,6 @@ first_write_that_came_before_its_flush_is_not_waited_for(void **state)
 {
 	struct casync_op *first = write_at(0, 0);
 
-	(void)state;
 	casync_gate_hold_for_journal(&gate);
 	assert_null(enter(first));
 	assert_true(casync_gate_hold(&gate));
@@ -396,7 +376,6 @@ static void parked_write_keeps_its_place(void **state)
 	struct casync_op *younger = write_at(1, 105);
 	struct casync_op *apart = write_at(2, 500);
 
-	(void)state;
 	older->gather.parked = true;
 	assert_null(enter(older));
 	assert_null(enter(younger));
@@ -415,7 +394,6 @@ static void parked_write_that_gives_up_makes_way(void **state)
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
 
-	(void)state;
 	older->gather.parked = true;
 	assert_null(enter(older));
 	assert_null(enter(younger));
@@ -429,7 +407,6 @@ static void flush_does_not_wait_for_a_parked_write(void **state)
 {
 	struct casync_op *parked = write_at(0, 100);
 
-	(void)state;
 	parked->gather.parked = true;
 	assert_null(enter(parked));
 	assert_true(casync_gate_hold(&gate));
@@ -448,7 +425,6 @@ static void long_queue_that_is_blocked_lets_others_pass(void **state)
 	struct casync_op *way = write_at(0, 1000);
 	unsigned int i;
 
-	(void)state;
 	assert_ptr_equal(enter(way), way);
 	memset(queue, 0, sizeof(queue));
 	for (i = 0; i < 200; i++) {
@@ -542,7 +518,6 @@ static void answer_all(unsigned int from, unsigned int to, int64_t result,
 
 static void slow_calls_let_more_be_in_flight(void **state)
 {
-	(void)state;
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
 	answer_all(0, UNCOUNTED + 8, 10, 3000);
@@ -554,7 +529,6 @@ static void slow_calls_let_more_be_in_flight(void **state)
 
 static void fast_calls_let_fewer_be_in_flight(void **state)
 {
-	(void)state;
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
 	answer_all(0, UNCOUNTED + 7, 10, 5000);
@@ -570,7 +544,6 @@ static void fast_calls_let_fewer_be_in_flight(void **state)
 /* As when the mount has been evicted. */
 static void errors_and_unknown_times_change_nothing(void **state)
 {
-	(void)state;
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
 	answer_all(0, UNCOUNTED + 8, -EIO, 10);

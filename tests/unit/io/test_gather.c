@@ -7,15 +7,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "gather.h"
 #include "gate.h"
@@ -144,7 +140,6 @@ static void nothing_waits_that_has_few_calls_before_it(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	fill_the_air();
 	for (i = 0; i < AHEAD; i++)
 		check_call(i, i * STEP, STEP);
@@ -156,7 +151,6 @@ static void nothing_waits_that_has_few_calls_before_it(void **state)
 
 static void what_comes_meanwhile_goes_in_one_call(void **state)
 {
-	(void)state;
 	fill_the_air();
 	/* Of different lengths: one in another's place would be seen. */
 	write_next(200);
@@ -178,7 +172,6 @@ static void what_comes_meanwhile_goes_in_one_call(void **state)
 
 static void one_that_nothing_followed_goes_by_itself(void **state)
 {
-	(void)state;
 	fill_the_air();
 	write_next(STEP);
 	answer_one();
@@ -193,7 +186,6 @@ static void a_full_call_waits_for_nothing(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	fill_the_air();
 	for (i = 0; i < MOST / STEP; i++)
 		write_next(STEP);
@@ -207,7 +199,6 @@ static void off_by_key(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	rig.exp.keys.tuning.gather_bytes = 0;
 	for (i = 0; i < 50; i++)
 		write_next(STEP);
@@ -220,7 +211,6 @@ static void off_by_key(void **state)
 
 static void switched_off_while_some_wait(void **state)
 {
-	(void)state;
 	fill_the_air();
 	write_next(STEP);
 	write_next(STEP);
@@ -239,7 +229,6 @@ static void scattered_writes_do_not_wait(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 50; i++)
 		write_at(i * 7919 % 15 * 1024, STEP, true);
 	assert_int_equal(fake_call_count(), 50);
@@ -250,7 +239,6 @@ static void one_place_over_and_over_does_not_wait(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 50; i++)
 		write_at(4096, STEP, true);
 	assert_int_equal(fake_call_count(), 50);
@@ -262,7 +250,6 @@ static void large_writes_do_not_wait(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 25; i++)
 		write_next(MOST / 2 + 1);
 	assert_int_equal(fake_call_count(), 25);
@@ -274,7 +261,6 @@ static void two_streams_are_told_apart(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < AHEAD; i++) {
 		write_at(i * STEP, STEP, true);
 		write_at(2 * OBJ + i * STEP, STEP, true);
@@ -302,7 +288,6 @@ static void order_of_arrival_does_not_matter(void **state)
 {
 	const uint64_t base = AHEAD * STEP;
 
-	(void)state;
 	rig.exp.keys.tuning.gather_bytes = 2 * MOST;
 	fill_the_air();
 	write_at(base + STEP, STEP, true);
@@ -323,7 +308,6 @@ static void writes_that_come_jumbled_are_a_stream(void **state)
 	static const unsigned int order[] = {2, 0, 3, 1};
 	unsigned int i;
 
-	(void)state;
 	rig.obj->object_span = BUFFER_BYTES;
 	rig.exp.keys.tuning.gather_bytes = 4 * MOST;
 	for (i = 0; i < 10 * 4; i++)
@@ -339,7 +323,6 @@ static void writes_with_gaps_do_not_wait(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 50; i++)
 		write_at(i * 2 * STEP, STEP, true);
 	assert_int_equal(fake_call_count(), 50);
@@ -352,7 +335,6 @@ static void a_call_stays_in_one_object(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	rig.exp.keys.tuning.gather_bytes = 4 * MOST;
 	fill_the_air();
 	while (at < OBJ)
@@ -376,7 +358,6 @@ static void a_call_stays_in_one_object(void **state)
 
 static void one_across_a_border_goes_by_itself(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.gather_bytes = 4 * MOST;
 	at = OBJ - AHEAD * STEP - 300;
 	fill_the_air();
@@ -392,7 +373,6 @@ static void without_a_layout_nothing_is_gathered(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	rig.obj->object_span = 0;
 	for (i = 0; i < 30; i++)
 		write_next(STEP);
@@ -405,7 +385,6 @@ static void stable_and_unstable_do_not_mix(void **state)
 {
 	const uint64_t base = AHEAD * STEP;
 
-	(void)state;
 	rig.exp.keys.tuning.promote_unstable = 0;
 	fill_the_air();
 	write_at(base, STEP, true);
@@ -426,7 +405,6 @@ static void stable_and_unstable_do_not_mix(void **state)
 
 static void another_open_file_is_not_mixed_in(void **state)
 {
-	(void)state;
 	fake.hook = NULL; /* the temporary one is opened and closed here */
 	fill_the_air();
 	write_next(STEP);
@@ -444,7 +422,6 @@ static void another_open_file_is_not_mixed_in(void **state)
 
 static void what_overlaps_comes_after_what_waits(void **state)
 {
-	(void)state;
 	fill_the_air();
 	write_next(STEP);
 	write_next(STEP);
@@ -464,7 +441,6 @@ static void none_is_gathered_before_what_it_overlaps(void **state)
 {
 	const uint64_t base = AHEAD * STEP;
 
-	(void)state;
 	fill_the_air();
 	write_at(base, STEP, true);
 	write_at(base + STEP + 10, 20, true);
@@ -486,7 +462,6 @@ static void reads_of_other_bytes_do_not_wait(void **state)
 {
 	struct io *read;
 
-	(void)state;
 	fill_the_air();
 	write_next(STEP);
 	read = new_io(0, 100);
@@ -501,7 +476,6 @@ static void a_read_comes_after_the_write_that_waits(void **state)
 {
 	struct io *read;
 
-	(void)state;
 	fill_the_air();
 	write_next(STEP);
 	read = new_io(AHEAD * STEP, 100);
@@ -535,7 +509,6 @@ static void an_error_is_everybodys(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	gather_three(-EIO);
 	settle_all();
 	for (i = 0; i < AHEAD; i++)
@@ -567,19 +540,16 @@ static void check_room_is_asked_for_by_each(int error, fsal_errors_t major)
 
 static void no_space_is_asked_for_by_each(void **state)
 {
-	(void)state;
 	check_room_is_asked_for_by_each(ENOSPC, ERR_FSAL_NOSPC);
 }
 
 static void quota_is_asked_for_by_each(void **state)
 {
-	(void)state;
 	check_room_is_asked_for_by_each(EDQUOT, ERR_FSAL_DQUOT);
 }
 
 static void size_is_asked_for_by_each(void **state)
 {
-	(void)state;
 	check_room_is_asked_for_by_each(EFBIG, ERR_FSAL_FBIG);
 }
 
@@ -588,7 +558,6 @@ static void after_a_short_result_each_is_written_by_itself(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	gather_three(300);
 	fake_complete(AHEAD);
 	wait_for_calls(AHEAD + 4);
@@ -601,7 +570,6 @@ static void after_a_short_result_each_is_written_by_itself(void **state)
 /* What came later and overlaps finds all of a refused call written. */
 static void refused_call_is_not_overtaken(void **state)
 {
-	(void)state;
 	gather_three(-EDQUOT);
 	write_at(AHEAD * STEP + 250, MOST / 2 + 1, true);
 	assert_int_equal(fake_call_count(), AHEAD + 1);
@@ -616,7 +584,6 @@ static void nothing_written_is_an_error_of_each(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	gather_three(0);
 	settle_all();
 	for (i = AHEAD; i < count; i++)
@@ -625,7 +592,6 @@ static void nothing_written_is_an_error_of_each(void **state)
 
 static void each_is_flushed_where_the_mode_asks_for_it(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	gather_three(FAKE_TRUE_RESULT);
 	settle_all();
@@ -638,7 +604,6 @@ static void a_failed_flush_is_everybodys_who_waited(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	gather_three(FAKE_TRUE_RESULT);
 	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], -EIO,
@@ -650,7 +615,6 @@ static void a_failed_flush_is_everybodys_who_waited(void **state)
 
 static void answers_by_return_value_are_shared_out(void **state)
 {
-	(void)state;
 	fake_special(AHEAD,
 		     (struct fake_plan){FAKE_RETURNED, FAKE_TRUE_RESULT, 0, 0});
 	fill_the_air();
@@ -665,7 +629,6 @@ static void answers_by_return_value_are_shared_out(void **state)
 #ifndef CASYNC_DEBUG
 static void a_second_completion_answers_nobody(void **state)
 {
-	(void)state;
 	gather_three(FAKE_TRUE_RESULT);
 	settle_all();
 	check_all_written();
@@ -676,7 +639,6 @@ static void a_second_completion_answers_nobody(void **state)
 /* While each of them is on its way again by itself. */
 static void a_second_completion_is_none_of_the_next_call(void **state)
 {
-	(void)state;
 	gather_three(-ENOSPC);
 	fake_complete(AHEAD);
 	wait_for_calls(AHEAD + 4);
@@ -714,7 +676,6 @@ static void check_seen(unsigned int are_held, unsigned int are_submitted)
 
 static void the_log_shows_where_they_are(void **state)
 {
-	(void)state;
 	fill_the_air();
 	check_seen(0, AHEAD);
 	write_next(STEP);
@@ -751,7 +712,6 @@ static void each_of_many_is_answered_once(void **state)
 	pthread_t threads[THREADS];
 	unsigned int i;
 
-	(void)state;
 	fake.plan.when = FAKE_ON_THREAD;
 	given = 0;
 	for (i = 0; i < THREADS * EACH; i++)

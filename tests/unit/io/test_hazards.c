@@ -6,12 +6,8 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "object.h"
 #include "request.h"
@@ -38,7 +34,6 @@ static void read_across_the_end_asks_for_what_there_is(void **state)
 {
 	struct io *io = new_io(SIZE - 100, OBJ);
 
-	(void)state;
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -52,7 +47,6 @@ static void read_past_the_end_blocks_a_worker_instead(void **state)
 {
 	struct io *io = new_io(SIZE, 100);
 
-	(void)state;
 	start_read(io);
 	settle(io);
 	check_ok(io, 0);
@@ -67,7 +61,6 @@ static void read_past_an_old_end_gets_what_has_grown(void **state)
 {
 	struct io *io = new_io(SIZE - 100, 100);
 
-	(void)state;
 	rig.obj->size.hint = SIZE - 100;
 	start_read(io);
 	settle(io);
@@ -80,7 +73,6 @@ static void read_up_to_an_old_end_is_not_end_of_file(void **state)
 {
 	struct io *io = new_io(0, 2 * OBJ);
 
-	(void)state;
 	rig.obj->size.hint = 100;
 	start_read(io);
 	settle(io);
@@ -95,7 +87,6 @@ static void after_a_truncate_by_others_reads_block(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	casync_file_size_seen(&rig.obj->size, SIZE - 1,
 			      casync_file_size_generation(&rig.obj->size));
 	start_read(io);
@@ -111,7 +102,6 @@ static void zeros_are_read_twice_while_others_truncate(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	casync_file_size_seen(&rig.obj->size, SIZE - 1,
 			      casync_file_size_generation(&rig.obj->size));
 	fake.zero_reads = 1;
@@ -128,7 +118,6 @@ static void zeros_that_stay_are_read_twice_only(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	casync_file_size_seen(&rig.obj->size, SIZE - 1,
 			      casync_file_size_generation(&rig.obj->size));
 	fake.zero_reads = 100;
@@ -156,7 +145,6 @@ static void what_a_truncate_overtook_is_read_again(void **state)
 {
 	struct io *io = new_io(0, OBJ);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	memset(fake.objects[0], 0, OBJ);
 	in_blocking = write_object_0;
@@ -176,7 +164,6 @@ static void a_size_from_before_a_truncate_is_not_used(void **state)
 {
 	struct io *first = new_io(0, 100), *second = new_io(0, 100);
 
-	(void)state;
 	rig_shorten();
 	start_read(first);
 	assert_true(rig_wait(&first->came));
@@ -214,7 +201,6 @@ static void the_second_time_reads_no_more_than_the_first(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig_shorten();
 	fake.zero_reads = 1;
 	io->arg.iov_count = 1;
@@ -231,7 +217,6 @@ static void growth_by_others_and_own_truncates_do_not(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	casync_file_size_seen(&rig.obj->size, SIZE + 1,
 			      casync_file_size_generation(&rig.obj->size));
 	casync_file_size_truncated(&rig.obj->size, SIZE);
@@ -274,14 +259,12 @@ static void check_new_file(bool stable)
 
 static void new_file_is_journaled_before_stable_data(void **state)
 {
-	(void)state;
 	check_new_file(true);
 }
 
 /* They would be shown by the next file of that inode number as well. */
 static void new_file_is_journaled_before_unstable_data(void **state)
 {
-	(void)state;
 	check_new_file(false);
 }
 
@@ -289,7 +272,6 @@ static void known_file_is_not(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	start_write(io, true);
 	settle(io);
 	check_ok(io, 100);
@@ -301,7 +283,6 @@ static void reading_a_new_file_journals_nothing(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	casync_flush_born(rig.obj);
 	start_read(io);
 	settle(io);
@@ -315,7 +296,6 @@ static void file_that_cannot_be_journaled_takes_no_data(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	casync_flush_born(rig.obj);
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	start_write(io, true);
@@ -331,7 +311,6 @@ static void write_after_a_failed_first_flush_takes_no_data(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	(void)casync_gate_hold(&rig.obj->gate);
 	start_write(io, true);
 	assert_int_equal(fake.call_count, 0);

@@ -8,14 +8,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "obj_ops.h"
 #include "request.h"
@@ -115,7 +111,6 @@ static void flush_waits_for_the_writes_before_it(void **state)
 {
 	struct io *io = write_at(0);
 
-	(void)state;
 	flush();
 	pause_ms(20);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
@@ -131,7 +126,6 @@ static void writes_that_come_meanwhile_do_not_hold_it_up(void **state)
 	struct io *before = write_at(0);
 	struct io *later;
 
-	(void)state;
 	flush();
 	later = write_at(OBJ);
 	answer(before, 0);
@@ -151,7 +145,6 @@ static void reads_are_none_of_its_business(void **state)
 	struct io *before = write_at(0);
 	struct io *read = new_io(OBJ, 100);
 
-	(void)state;
 	flush();
 	start_read(read);
 	check_calls(2);
@@ -168,7 +161,6 @@ static void flush_that_takes_long_lets_writes_go(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	flush();
 	assert_true(rig_wait(&begun));
 	io = write_at(0);
@@ -187,7 +179,6 @@ static void flushes_in_a_row_starve_no_write(void **state)
 	static struct casync_flush_waiter next = {.done = done};
 	struct io *io;
 
-	(void)state;
 	flush();
 	assert_true(rig_wait(&begun));
 	io = write_at(0);
@@ -218,7 +209,6 @@ static void who_waits_waits_for_the_writes_too(void **state)
 	struct io *io = write_at(0);
 	pthread_t thread;
 
-	(void)state;
 	assert_int_equal(pthread_create(&thread, NULL, set_attributes, NULL),
 			 0);
 	pause_ms(20);
@@ -237,7 +227,6 @@ static void first_writes_wait_in_order_for_one_flush(void **state)
 {
 	struct io *older, *younger;
 
-	(void)state;
 	casync_flush_born(rig.obj);
 	older = write_at(0);
 	assert_true(rig_wait(&begun));
@@ -262,7 +251,6 @@ static void first_write_joins_a_flush_under_way(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	casync_flush_born(rig.obj);
 	flush();
 	assert_true(rig_wait(&begun));
@@ -280,7 +268,6 @@ static void failed_first_flush_fails_the_writes(void **state)
 {
 	struct io *first, *second, *third;
 
-	(void)state;
 	casync_flush_born(rig.obj);
 	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], -EIO,
 			 __ATOMIC_RELEASE);
@@ -328,7 +315,6 @@ static void many_first_writes_at_once_are_all_answered(void **state)
 	pthread_t threads[WRITERS];
 	unsigned int i, file;
 
-	(void)state;
 	in_blocking = NULL;
 	fake.plan.when = FAKE_BEFORE_RETURN;
 	pthread_barrier_init(&together, NULL, WRITERS);
@@ -383,7 +369,6 @@ static void younger_write_waits_for_one_that_is_being_submitted(void **state)
 	struct io *younger, *apart;
 	pthread_t thread;
 
-	(void)state;
 	sem_init(&in_submission, 0, 0);
 	sem_init(&submit, 0, 0);
 	submissions = 0;
@@ -417,7 +402,6 @@ static void writes_in_line_keep_their_order(void **state)
 {
 	struct io *other, *older, *younger;
 
-	(void)state;
 	casync_inflight_limit(&rig.exp.inflight, 1, 1U << 30);
 	other = write_at(OBJ);
 	older = write_at(0);
@@ -442,7 +426,6 @@ static void write_that_gets_no_place_is_told_to_come_again(void **state)
 {
 	struct io *other, *refused, *read;
 
-	(void)state;
 	casync_watchdog_add(&rig.exp);
 	rig.exp.keys.tuning.slow_op_warn = 0;
 	casync_inflight_limit(&rig.exp.inflight, 1, 1U << 30);

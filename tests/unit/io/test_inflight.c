@@ -4,14 +4,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "clock.h"
 #include "inflight.h"
@@ -24,7 +20,6 @@ static struct casync_inflight_entry entries[8];
 
 static int up(void **state)
 {
-	(void)state;
 	memset(entries, 0, sizeof(entries));
 	casync_inflight_init(&set, MAX_OPS, MAX_BYTES);
 	return 0;
@@ -32,7 +27,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_inflight_destroy(&set);
 	return 0;
 }
@@ -113,7 +107,6 @@ static void await_waiting(unsigned int count)
 
 static void entries_are_counted_and_listed_in_order(void **state)
 {
-	(void)state;
 	enter(0, 10);
 	enter(1, 20);
 	assert_int_equal(set.ops, 2);
@@ -133,7 +126,6 @@ static void entries_are_counted_and_listed_in_order(void **state)
 
 static void entry_is_fresh_when_used_again(void **state)
 {
-	(void)state;
 	entries[0].reported = true;
 	enter(0, 1);
 	assert_false(entries[0].reported);
@@ -145,7 +137,6 @@ static void full_by_ops_lets_in_when_one_leaves(void **state)
 	struct guest guest = {.bytes = 1};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < MAX_OPS; i++)
 		enter(i, 1);
 	send(&guest);
@@ -163,7 +154,6 @@ static void full_by_bytes_lets_in_when_they_leave(void **state)
 {
 	struct guest guest = {.bytes = 401};
 
-	(void)state;
 	enter(0, 600);
 	send(&guest);
 	await_waiting(1);
@@ -175,7 +165,6 @@ static void full_by_bytes_lets_in_when_they_leave(void **state)
 
 static void bytes_up_to_limit_enter_at_once(void **state)
 {
-	(void)state;
 	enter(0, 600);
 	enter(1, 400);
 	assert_int_equal(set.bytes, MAX_BYTES);
@@ -185,7 +174,6 @@ static void bytes_up_to_limit_enter_at_once(void **state)
 
 static void larger_than_limit_enters_empty_set(void **state)
 {
-	(void)state;
 	enter(0, MAX_BYTES * 10);
 	assert_int_equal(set.bytes, MAX_BYTES * 10);
 	leave(0);
@@ -195,7 +183,6 @@ static void larger_than_limit_waits_until_alone(void **state)
 {
 	struct guest guest = {.bytes = MAX_BYTES * 10};
 
-	(void)state;
 	enter(0, 1);
 	enter(1, 1);
 	send(&guest);
@@ -225,7 +212,6 @@ static void wait_for_room_is_bounded(void **state)
 {
 	struct guest guest = {.bytes = MAX_BYTES};
 
-	(void)state;
 	enter(0, MAX_BYTES);
 	send(&guest);
 	await_waiting(1);
@@ -260,7 +246,6 @@ static void one_more_than_may_wait_is_turned_away_at_once(void **state)
 	static struct casync_inflight_entry waiting[CASYNC_MAX_WAITING];
 	unsigned int i;
 
-	(void)state;
 	memset(waiting, 0, sizeof(waiting));
 	calls = 0;
 	enter(0, MAX_BYTES);
@@ -287,7 +272,6 @@ static void all_together_have_a_limit(void **state)
 {
 	struct casync_inflight other;
 
-	(void)state;
 	casync_inflight_init(&other, 1000, UINT64_MAX);
 	casync_inflight_limit_all(1000, 10 * CASYNC_ASSURED_BYTES);
 	assert_int_equal(casync_inflight_enter(&other, &entries[0],
@@ -315,7 +299,6 @@ static void what_is_assured_is_all_there_is_beyond_the_limit(void **state)
 	struct casync_inflight sets[4];
 	unsigned int i, in = 0;
 
-	(void)state;
 	casync_inflight_limit_all(100, UINT64_MAX);
 	for (i = 0; i < 4; i++)
 		casync_inflight_init(&sets[i], 1 << 20, UINT64_MAX);
@@ -340,7 +323,6 @@ static void what_waits_counts_too(void **state)
 {
 	struct guest guest = {.bytes = 10};
 
-	(void)state;
 	enter(0, MAX_BYTES);
 	send(&guest);
 	await_waiting(1);
@@ -361,7 +343,6 @@ static void what_waits_counts_too(void **state)
 
 static void closed_set_refuses(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_inflight_drain(&set, 0), 0);
 	assert_int_equal(casync_inflight_enter(&set, &entries[0], 1),
 			 -ECANCELED);
@@ -372,7 +353,6 @@ static void closing_wakes_those_who_wait(void **state)
 {
 	struct guest guest = {.bytes = 1};
 
-	(void)state;
 	enter(0, MAX_BYTES);
 	send(&guest);
 	await_waiting(1);
@@ -390,7 +370,6 @@ static void drain_times_out_with_what_is_left(void **state)
 	uint64_t start_ns = casync_now_ns();
 	uint64_t took_ns;
 
-	(void)state;
 	enter(0, 1);
 	enter(1, 1);
 	assert_int_equal(casync_inflight_drain(&set, 50), 2);
@@ -435,7 +414,6 @@ static void drain_waits_for_last_to_leave(void **state)
 {
 	struct drainer drainer = {.left = 99};
 
-	(void)state;
 	enter(0, 1);
 	enter(1, 1);
 	assert_int_equal(pthread_create(&drainer.thread, NULL, drain, &drainer),
@@ -465,7 +443,6 @@ static void many_come_and_go_and_nothing_is_left(void **state)
 	struct guest racers[RACERS] = {0};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < RACERS; i++) {
 		racers[i].bytes = 200 + 150 * i;
 		assert_int_equal(pthread_create(&racers[i].thread, NULL, race,
@@ -487,7 +464,6 @@ static void nobody_overtakes(void **state)
 	struct guest large = {.bytes = 900, .stays = true};
 	struct guest small = {.bytes = 1, .stays = true};
 
-	(void)state;
 	enter(0, 200);
 	enter(1, 1);
 	send(&large);
@@ -514,7 +490,6 @@ static void giving_up_lets_the_next_one_in(void **state)
 	struct guest large = {.bytes = 900};
 	struct guest small = {.bytes = 1};
 
-	(void)state;
 	enter(0, 200);
 	send(&large);
 	await_waiting(1);
@@ -544,7 +519,6 @@ static void overdue_entries_are_visited_once_and_all_any_time(void **state)
 	uint64_t between_ns;
 	unsigned int i;
 
-	(void)state;
 	enter(0, 1);
 	enter(1, 1);
 	between_ns = casync_now_ns() + 1;
@@ -575,7 +549,6 @@ static void lower_limit_leaves_what_is_in_and_holds_for_the_next(void **state)
 {
 	struct guest guest = {.bytes = 1};
 
-	(void)state;
 	enter(0, 1);
 	enter(1, 1);
 	enter(2, 1);
@@ -596,7 +569,6 @@ static void higher_limit_wakes_those_who_wait(void **state)
 	struct guest guests[3] = {{.bytes = 1}, {.bytes = 1}, {.bytes = 1}};
 	unsigned int i;
 
-	(void)state;
 	casync_inflight_limit(&set, 1, MAX_BYTES);
 	enter(0, 1);
 	for (i = 0; i < 3; i++) {
@@ -622,7 +594,6 @@ static void limit_of_bytes_changes_too(void **state)
 {
 	struct guest guest = {.bytes = MAX_BYTES};
 
-	(void)state;
 	enter(0, MAX_BYTES);
 	send(&guest);
 	await_waiting(1);
@@ -637,7 +608,6 @@ static void entry_grows_into_half_of_the_room(void **state)
 {
 	struct guest guest = {.bytes = MAX_BYTES};
 
-	(void)state;
 	enter(0, 1);
 	assert_true(casync_inflight_grow(&set, &entries[0], MAX_BYTES / 2 - 1));
 	assert_false(casync_inflight_grow(&set, &entries[0], 1));
@@ -687,7 +657,6 @@ static void limits_change_while_many_come_and_go(void **state)
 	unsigned int i;
 	void *wrong;
 
-	(void)state;
 	for (i = 0; i < 5; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL,

@@ -10,15 +10,11 @@
 
 #include <errno.h>
 #include <sched.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "complete.h"
 #include "durability.h"
@@ -198,7 +194,6 @@ static void nothing_grows(void **state)
 	uint64_t bytes[2];
 	unsigned int count = 0;
 
-	(void)state;
 	while (count < FIRST)
 		count += one_round();
 	kib[0] = resident_kib();

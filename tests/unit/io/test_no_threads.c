@@ -7,12 +7,8 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "complete.h"
 #include "finish.h"
@@ -66,7 +62,6 @@ static void check_start(int (*begin)(void), void (*end)(void), int threads)
 
 static void workers_do_not_start(void **state)
 {
-	(void)state;
 	check_start(casync_workers_start, casync_workers_stop,
 		    CASYNC_WORK_LANES);
 }
@@ -78,13 +73,11 @@ static int start_completers(void)
 
 static void completers_do_not_start(void **state)
 {
-	(void)state;
 	check_start(start_completers, casync_complete_stop, CASYNC_COMPLETERS);
 }
 
 static void watchdog_does_not_start(void **state)
 {
-	(void)state;
 	check_start(casync_watchdog_start, casync_watchdog_stop, 1);
 }
 
@@ -109,7 +102,6 @@ static void one_worker_does_it_all(void **state)
 	struct io *ios[REQUESTS];
 	unsigned int i;
 
-	(void)state;
 	stub.global_fd_busy = true;
 	fake.plan.when = FAKE_LATER;
 	for (i = 0; i < REQUESTS; i++) {
@@ -138,7 +130,6 @@ static void answers_wait_where_no_thread_helps(void **state)
 	unsigned int i;
 	sem_t hold;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	for (i = 0; i <= last; i++) {
 		ios[i] = new_io(0, 100);

@@ -5,14 +5,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "inflight.h"
 #include "pool.h"
@@ -23,7 +19,6 @@ static void temporary_fd_of_read_is_closed_on_worker(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	stub.global_fd_busy = true;
 	start_read(io);
 	settle(io);
@@ -39,7 +34,6 @@ static void temporary_fd_of_write_is_closed_on_worker(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	stub.global_fd_busy = true;
 	start_write(io, true);
 	settle(io);
@@ -53,7 +47,6 @@ static void temporary_fd_of_failed_io_is_closed(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	stub.global_fd_busy = true;
 	fake.plan.result = -EIO;
 	start_read(io);
@@ -67,7 +60,6 @@ static void failing_close_is_logged_and_io_stands(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	stub.global_fd_busy = true;
 	stub.complete_status = fsalstat(ERR_FSAL_IO, EIO);
 	start_read(io);
@@ -81,7 +73,6 @@ static void stateless_io_releases_its_reservation_once(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	start_write(io, true);
 	assert_int_equal(stub.reservations, 1);
@@ -95,7 +86,6 @@ static void io_with_state_takes_no_reservation(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	io->arg.state = &rig.state.state;
 	start_read(io);
 	settle(io);
@@ -143,7 +133,6 @@ static void trimmed_write_writes_only_what_was_asked(void **state)
 {
 	struct io *io = new_io(0, 3000);
 
-	(void)state;
 	io->arg.io_request = 1500; /* the buffers hold 3000 */
 	start_write(io, true);
 	settle(io);
@@ -157,7 +146,6 @@ static void reads_are_counted_while_they_are_in_flight(void **state)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
 	assert_int_equal(rig.exp.inflight.ops, 1);
@@ -173,7 +161,6 @@ static void fd_is_opened_for_what_is_done_on_it(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	start_read(io);
 	assert_int_equal(rig.obj->read_fd.fsal_fd.openflags, FSAL_O_READ);
 	assert_true(rig_wait(&io->came));
@@ -196,7 +183,6 @@ static void export_may_go_when_the_answer_is_out(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
 	stub.on_release = nothing_of_the_export_is_in_use;
@@ -215,7 +201,6 @@ static void op_is_kept_until_it_is_answered(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	io->in_done = op_is_in_use;
 	start_read(io);
 	settle(io);
@@ -227,7 +212,6 @@ static void failed_request_is_no_longer_the_exports(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 	io->in_done = nothing_of_the_export_is_in_use;
 	start_read(io);
@@ -253,7 +237,6 @@ static void slow_request_is_logged_and_so_is_its_end(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.slow_op_warn = 1;
 	casync_watchdog_add(&rig.exp);
 	fake.plan.when = FAKE_LATER;

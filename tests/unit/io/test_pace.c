@@ -2,12 +2,7 @@
 /* How many calls of a stream are in flight, by what its calls take. */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "write_stream.h"
 
@@ -18,7 +13,6 @@ static struct casync_pace pace;
 
 static int up(void **state)
 {
-	(void)state;
 	casync_pace_init(&pace);
 	return 0;
 }
@@ -31,7 +25,6 @@ static uint32_t calls_after(uint64_t took_ns)
 
 static void new_stream_has_eight(void **state)
 {
-	(void)state;
 	assert_int_equal(pace.calls, 8);
 }
 
@@ -48,7 +41,6 @@ static void one_call_in_each_tenth_of_a_millisecond(void **state)
 	};
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		casync_pace_init(&pace);
 		assert_int_equal(calls_after(cases[i].took_ns), cases[i].calls);
@@ -60,7 +52,6 @@ static void slower_calls_of_a_piece_change_nothing(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	assert_int_equal(calls_after(1 * MS), 10);
 	for (i = 1; i < 1000; i++)
 		assert_int_equal(calls_after(i * MS), 10);
@@ -70,7 +61,6 @@ static void slower_calls_of_a_piece_change_nothing(void **state)
 
 static void next_piece_is_measured_anew(void **state)
 {
-	(void)state;
 	assert_int_equal(calls_after(1 * MS), 10);
 	casync_pace_new_piece(&pace);
 	/* Until its first answer. */
@@ -83,7 +73,6 @@ static void next_piece_is_measured_anew(void **state)
 
 static void unknown_times_are_ignored(void **state)
 {
-	(void)state;
 	assert_int_equal(calls_after(0), 8);
 	assert_int_equal(calls_after(3 * MS), 30);
 	assert_int_equal(calls_after(0), 30);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -350,7 +346,6 @@ static void parts_tile_every_small_request(void **state)
 	uint64_t span, offset;
 	size_t request;
 
-	(void)state;
 	for (span = 0; span <= 12; span++) {
 		for (offset = 0; offset <= 2 * span + 1; offset++) {
 			for (request = 1; request <= 36; request++) {
@@ -370,7 +365,6 @@ static void write_over_objects_stays_whole(void **state)
 	static const size_t lens[] = {100 * KIB, 100 * KIB, END};
 	struct bench bench;
 
-	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 60 * KIB, 200 * KIB, lens);
 	assert_int_equal(bench.op->parts.count, 1);
 	assert_true(bench.op->parts.at[0].io.write);
@@ -385,7 +379,6 @@ static void trimmed_write_ends_inside_its_buffers(void **state)
 	static const size_t lens[] = {1000, 1000, 1000, END};
 	struct bench bench;
 
-	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 0, 1500, lens);
 	assert_int_equal(bench.op->parts.at[0].asked_bytes, 1500);
 	assert_int_equal(bench.op->parts.at[0].io.iovcnt, 2);
@@ -401,7 +394,6 @@ static void huge_request_is_clamped_to_what_an_int_holds(void **state)
 	static const size_t lens[] = {3UL << 30, END};
 	struct bench bench;
 
-	(void)state;
 	prepare(&bench, CASYNC_OP_WRITE, 0, 0, 3UL << 30, lens);
 	assert_int_equal(bench.op->parts.count, 1);
 	assert_int_equal(bench.op->parts.at[0].asked_bytes,
@@ -416,7 +408,6 @@ static void fsync_always_goes_with_syncdataonly(void **state)
 	static const size_t lens[] = {4096, END};
 	int kind, fsync;
 
-	(void)state;
 	for (kind = CASYNC_OP_READ; kind <= CASYNC_OP_WRITE; kind++) {
 		for (fsync = 0; fsync <= 1; fsync++) {
 			struct bench bench;
@@ -436,14 +427,12 @@ static void fsync_always_goes_with_syncdataonly(void **state)
 
 static int pool_up(void **state)
 {
-	(void)state;
 	casync_pool_init(&pool);
 	return 0;
 }
 
 static int pool_down(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_pool_in_use(&pool), 0);
 	casync_pool_destroy(&pool);
 	return 0;

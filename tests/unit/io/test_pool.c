@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -31,14 +27,12 @@ static struct casync_op *get(void)
 
 static int up(void **state)
 {
-	(void)state;
 	casync_pool_init(&pool);
 	return 0;
 }
 
 static int down(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_pool_in_use(&pool), 0);
 	casync_pool_destroy(&pool);
 	return 0;
@@ -49,7 +43,6 @@ static void ops_in_use_are_different_and_counted(void **state)
 	struct casync_op *ops[MANY];
 	unsigned int i, j;
 
-	(void)state;
 	for (i = 0; i < MANY; i++) {
 		ops[i] = get();
 		assert_int_equal(casync_pool_in_use(&pool), i + 1);
@@ -67,7 +60,6 @@ static void op_put_back_first_is_used_again_first(void **state)
 	struct casync_op *again;
 	unsigned int i;
 
-	(void)state;
 	/* Until the pool is empty: each op has been used. */
 	for (i = 0; i < 32; i++)
 		ops[i] = get();
@@ -86,7 +78,6 @@ static void used_op_knows_nothing_of_its_last_request(void **state)
 	struct casync_op *used = op;
 	unsigned int i;
 
-	(void)state;
 	op->state = CASYNC_OP_DONE;
 	op->amount_bytes = 5;
 	op->status.major = ERR_FSAL_IO;
@@ -114,7 +105,6 @@ static void usual_request_allocates_nothing(void **state)
 	struct casync_op *op = get();
 	uint64_t bytes = casync_pool_bytes(&pool);
 
-	(void)state;
 	casync_pool_make_room(&pool, &op->parts, CASYNC_OP_PARTS,
 			      CASYNC_OP_IOVS);
 	assert_ptr_equal(op->parts.at, op->parts.own);
@@ -129,7 +119,6 @@ static void large_request_has_room(void **state)
 	struct casync_op *op = get();
 	struct casync_part *parts;
 
-	(void)state;
 	casync_pool_make_room(&pool, &op->parts, 17, 40);
 	memset(op->parts.at, 1, 17 * sizeof(*op->parts.at));
 	memset(op->parts.iovs, 1, 40 * sizeof(*op->parts.iovs));
@@ -149,7 +138,6 @@ static void part_of_an_earlier_request_stays_a_part(void **state)
 	struct casync_op *op = get();
 	struct casync_part *early;
 
-	(void)state;
 	casync_pool_make_room(&pool, &op->parts, 3, 1);
 	early = &op->parts.at[2];
 	early->op = op;
@@ -166,7 +154,6 @@ static void array_of_parts_is_used_again(void **state)
 	struct casync_op *op = get();
 	struct casync_part *parts;
 
-	(void)state;
 	casync_pool_make_room(&pool, &op->parts, 5, 1);
 	parts = op->parts.at;
 	casync_pool_put(&pool, op);
@@ -190,7 +177,6 @@ static void what_is_kept_is_bounded(void **state)
 	uint64_t parts = 0;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < AT_ONCE; i++)
 		ops[i] = get();
 	for (i = 0; i < AT_ONCE; i++)

@@ -2,13 +2,9 @@
 /* Which READs make a stream, and how much it fetches at once. */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "buffer.h"
 #include "read_ahead.h"
@@ -20,7 +16,6 @@ static struct casync_read_ahead ahead;
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&ahead, 0, sizeof(ahead));
 	return 0;
 }
@@ -71,19 +66,16 @@ static unsigned int read_all(uint64_t file_bytes, size_t bytes, bool backward)
 
 static void stream_grows_to_the_largest_buffer(void **state)
 {
-	(void)state;
 	assert_uint_in_range(read_all(64 * MIB, 4 * KIB, false), 64, 70);
 }
 
 static void backward_stream_is_one(void **state)
 {
-	(void)state;
 	assert_uint_in_range(read_all(64 * MIB, 4 * KIB, true), 64, 70);
 }
 
 static void larger_reads_are_a_stream(void **state)
 {
-	(void)state;
 	assert_uint_in_range(read_all(64 * MIB, 64 * KIB, false), 64, 70);
 }
 
@@ -92,7 +84,6 @@ static void random_reads_are_none(void **state)
 	uint64_t offset = 1;
 	int i;
 
-	(void)state;
 	for (i = 0; i < 1000; i++) {
 		offset = (offset * UINT64_C(6364136223846793005) + 1) %
 			 (1024 * MIB) / (4 * KIB) * (4 * KIB);
@@ -107,13 +98,11 @@ static void random_reads_are_none(void **state)
 
 static void first_read_fetches_itself(void **state)
 {
-	(void)state;
 	check(miss(8 * MIB, 4 * KIB), 8 * MIB, 4 * KIB);
 }
 
 static void second_read_fetches_to_the_end_of_a_piece(void **state)
 {
-	(void)state;
 	check(miss(64 * KIB, 4 * KIB), 64 * KIB, 4 * KIB);
 	check(miss(68 * KIB, 4 * KIB), 68 * KIB, 28 * KIB);
 }
@@ -121,7 +110,6 @@ static void second_read_fetches_to_the_end_of_a_piece(void **state)
 /* As a kernel client sends them: several, and not in order. */
 static void piece_is_fetched_by_one_read(void **state)
 {
-	(void)state;
 	hit(0, 64 * KIB);
 	hit(64 * KIB, 64 * KIB);
 	check(miss(1 * MIB, 64 * KIB), 1 * MIB, 64 * KIB);
@@ -135,14 +123,12 @@ static void piece_is_fetched_by_one_read(void **state)
 
 static void large_reads_read_nothing_ahead(void **state)
 {
-	(void)state;
 	assert_int_equal(read_all(64 * MIB, CASYNC_AHEAD_LARGE, false),
 			 64 * MIB / CASYNC_AHEAD_LARGE);
 }
 
 static void read_over_the_edge_of_a_piece_is_itself(void **state)
 {
-	(void)state;
 	hit(0, 4 * KIB);
 	hit(4 * KIB, 4 * KIB);
 	check(miss(32 * KIB - 100, 4 * KIB), 32 * KIB - 100, 4 * KIB);
@@ -152,7 +138,6 @@ static void streams_do_not_mix(void **state)
 {
 	uint64_t i, n;
 
-	(void)state;
 	for (n = 0; n < 3; n++) {
 		for (i = 0; i < CASYNC_STREAMS; i++)
 			hit(i * 64 * MIB + n * 4 * KIB, 4 * KIB);
@@ -166,7 +151,6 @@ static void end_of_the_address_space_is_a_read(void **state)
 {
 	uint64_t last = INT64_MAX - 4 * KIB + 1;
 
-	(void)state;
 	hit(last - 4 * KIB, 4 * KIB);
 	check(miss(last, 4 * KIB), last, 4 * KIB);
 }

@@ -5,15 +5,11 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "nfs_proto_data.h"
@@ -205,7 +201,6 @@ static void hit_asks_only_for_attributes(void **state)
 	unsigned int asked;
 	struct io *io;
 
-	(void)state;
 	assert_true(fetches_page());
 	asked = fake_blocking_count(FAKE_GETATTR);
 	io = run_read(0, PAGE);
@@ -231,7 +226,6 @@ static void reply_outlives_the_pages(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	assert_true(fetches_page());
 	io = run_read(0, PAGE);
 	casync_cache_forget(&rig.obj->cached->file);
@@ -245,7 +239,6 @@ static void hit_at_the_end_of_the_file_says_so(void **state)
 	uint64_t last = BUFFER_BYTES - PAGE;
 	struct io *io;
 
-	(void)state;
 	assert_true(fetches(last, PAGE, PAGE));
 	io = run_read(last, PAGE);
 	check_reply(io, PAGE);
@@ -258,7 +251,6 @@ static void several_buffers_are_copied(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	assert_true(fetches(0, PAGE, PAGE));
 	forget_streams();
 	assert_true(fetches(PAGE, PAGE, PAGE));
@@ -275,7 +267,6 @@ static void secured_reply_is_a_copy(void **state)
 	struct io *io;
 	int i;
 
-	(void)state;
 	nfs.svc.rq_msg.cb_cred.oa_flavor = RPCSEC_GSS;
 	for (i = 0; i < 3; i++) {
 		io = run_read(0, PAGE);
@@ -291,7 +282,6 @@ static void rdma_reply_is_a_copy(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	assert_true(fetches_page());
 	nfs.op_context.is_rdma_buff_used = true;
 	io = run_read(0, PAGE);
@@ -307,7 +297,6 @@ static void callers_own_buffers_are_filled(void **state)
 	struct io *io;
 	int i;
 
-	(void)state;
 	nfs.op_context.req_type = _9P_REQUEST;
 	for (i = 0; i < 2; i++) {
 		io = new_io(0, PAGE);
@@ -326,7 +315,6 @@ static void part_of_a_page_fetches_the_page(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	io = run_read(0, 1000);
 	check_reply(io, 1000);
 	assert_int_equal(fake.calls[0].length_bytes, PAGE);
@@ -338,7 +326,6 @@ static void unaligned_read_fetches_its_pages(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	large_object();
 	io = run_read(PAGE - 100, 1000);
 	check_reply(io, 1000);
@@ -379,7 +366,6 @@ static void stream_fetches_more_than_it_asks_for(void **state)
 {
 	uint64_t at;
 
-	(void)state;
 	large_object();
 	assert_true(fetches(4 * PAGE, PAGE, PAGE));
 	/* It has read two pages: up to the end of the 8 pages that this one
@@ -394,7 +380,6 @@ static void stream_fetches_more_than_it_asks_for(void **state)
 
 static void what_nobody_asks_for_is_wasted(void **state)
 {
-	(void)state;
 	large_object();
 	assert_true(fetches(4 * PAGE, PAGE, PAGE));
 	fetches_more(1, 5, 3);
@@ -408,7 +393,6 @@ static void backward_stream_fetches_what_comes_before(void **state)
 {
 	uint64_t at;
 
-	(void)state;
 	large_object();
 	assert_true(fetches(7 * PAGE, PAGE, PAGE));
 	fetches_more(1, 6, 7);
@@ -420,7 +404,6 @@ static void stream_ends_at_the_end_of_the_file(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	large_object();
 	fake.size_bytes = 2 * PAGE + 100;
 	casync_file_size_set(&rig.obj->size, fake.size_bytes);
@@ -439,7 +422,6 @@ static void stream_ends_at_the_end_of_the_file(void **state)
 
 static void full_export_reads_nothing_ahead(void **state)
 {
-	(void)state;
 	casync_inflight_limit(&rig.exp.inflight, 64, 4 * PAGE);
 	assert_true(fetches(0, PAGE, PAGE));
 	assert_true(fetches(PAGE, PAGE, PAGE));
@@ -452,7 +434,6 @@ static void file_that_ends_before_the_request(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	large_object();
 	assert_true(fetches(4 * PAGE, PAGE, PAGE));
 	fake.plan.result = 2 * PAGE;
@@ -470,7 +451,6 @@ static void short_last_page_is_kept(void **state)
 	struct io *io;
 	int i;
 
-	(void)state;
 	fake.size_bytes = PAGE + 1234;
 	casync_file_size_set(&rig.obj->size, fake.size_bytes);
 	for (i = 0; i < 2; i++) {
@@ -487,7 +467,6 @@ static void start_of_the_last_page_is_not_the_end(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	fake.size_bytes = 1234;
 	casync_file_size_set(&rig.obj->size, fake.size_bytes);
 	io = run_read(0, 1000);
@@ -498,7 +477,6 @@ static void start_of_the_last_page_is_not_the_end(void **state)
 
 static void hole_is_repaired_and_kept(void **state)
 {
-	(void)state;
 	fake_punch(0);
 	assert_true(fetches_page());
 	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
@@ -510,7 +488,6 @@ static void failed_read_is_not_kept(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	fake_special(0, (struct fake_plan){.result = -EIO});
 	io = run_read(0, PAGE);
 	check_error(io, ERR_FSAL_IO);
@@ -524,7 +501,6 @@ static void shorter_than_the_witness_said_is_not_kept(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	fake_special(0, (struct fake_plan){.when = FAKE_LATER,
 					   .result = FAKE_TRUE_RESULT});
 	io = nfs_io(0, PAGE);
@@ -541,7 +517,6 @@ static void no_budget_is_a_read_as_ever(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	casync_cache_set_budget(0);
 	io = run_read(0, PAGE);
 	check_reply(io, PAGE);
@@ -555,7 +530,6 @@ static void no_room_for_a_buffer_is_a_read_as_ever(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	casync_cache_set_budget(PAGE);
 	io = run_read(0, PAGE);
 	check_reply(io, PAGE);
@@ -565,7 +539,6 @@ static void no_room_for_a_buffer_is_a_read_as_ever(void **state)
 
 static void snapshots_are_not_cached(void **state)
 {
-	(void)state;
 	rig.obj->id.snapid = 5;
 	assert_true(fetches_page());
 	assert_true(fetches_page());
@@ -576,7 +549,6 @@ static void snapshots_are_not_cached(void **state)
 
 static void own_write_drops_the_pages(void **state)
 {
-	(void)state;
 	fill();
 	write_page(0);
 	assert_true(fetches_page());
@@ -587,7 +559,6 @@ static void own_write_under_way_keeps_reads_out(void **state)
 {
 	struct io *io = new_io(0, PAGE);
 
-	(void)state;
 	fill();
 	fake_special(1, (struct fake_plan){.when = FAKE_LATER,
 					   .result = FAKE_TRUE_RESULT});
@@ -605,7 +576,6 @@ static void failed_write_drops_the_pages(void **state)
 {
 	struct io *io = new_io(0, PAGE);
 
-	(void)state;
 	fill();
 	fake_special(1, (struct fake_plan){.result = -EIO});
 	start_write(io, true);
@@ -621,7 +591,6 @@ static void read_begun_before_a_write_is_not_kept(void **state)
 {
 	struct io *io = nfs_io(0, PAGE);
 
-	(void)state;
 	fake_special(0, (struct fake_plan){.when = FAKE_LATER,
 					   .result = FAKE_TRUE_RESULT});
 	start_read(io);
@@ -637,7 +606,6 @@ static void foreign_change_drops_the_pages_and_bypasses(void **state)
 {
 	unsigned int asked;
 
-	(void)state;
 	fill();
 	fake.version++;
 	assert_true(fetches_page());
@@ -654,7 +622,6 @@ static void foreign_change_drops_the_pages_and_bypasses(void **state)
 
 static void foreign_times_and_size_count(void **state)
 {
-	(void)state;
 	fill();
 	fake.mtime.tv_nsec++;
 	assert_true(fetches_page());
@@ -670,7 +637,6 @@ static void foreign_times_and_size_count(void **state)
 
 static void young_file_is_not_cached(void **state)
 {
-	(void)state;
 	set_ctime(-1);
 	assert_true(fetches_page());
 	assert_true(fetches_page());
@@ -687,7 +653,6 @@ static void young_file_is_not_cached(void **state)
 
 static void future_file_is_not_cached(void **state)
 {
-	(void)state;
 	set_ctime(3600);
 	assert_true(fetches_page());
 	assert_true(fetches_page());
@@ -713,7 +678,6 @@ static void costly_witnesses_bypass(void **state)
 	unsigned int asked;
 	int many = 0;
 
-	(void)state;
 	fill();
 	took_so_far(CASYNC_NS_PER_MS, 0);
 	in_blocking = be_slow;
@@ -737,7 +701,6 @@ static void costly_witnesses_of_misses_bypass(void **state)
 {
 	int many = 0;
 
-	(void)state;
 	took_so_far(CASYNC_NS_PER_MS, 0);
 	in_blocking = be_slow;
 	for (; rig.obj->cached->bypass_until_ns == 0 && many < 16; many++) {
@@ -753,7 +716,6 @@ static void witness_of_a_slow_machine_is_used(void **state)
 {
 	int i;
 
-	(void)state;
 	fill();
 	took_so_far(1000 * CASYNC_NS_PER_MS, 0);
 	in_blocking = be_slow;
@@ -763,7 +725,6 @@ static void witness_of_a_slow_machine_is_used(void **state)
 
 static void time_of_a_read_is_learned(void **state)
 {
-	(void)state;
 	took_so_far(800, 0);
 	fill();
 	assert_true(rig.obj->cached->read_ns > 700);
@@ -774,7 +735,6 @@ static void time_of_a_read_is_learned(void **state)
 
 static void failed_witness_is_a_read_as_ever(void **state)
 {
-	(void)state;
 	fill();
 	fake.blocking_result[FAKE_GETATTR] = -EIO;
 	assert_true(fetches_page());
@@ -786,7 +746,6 @@ static void lost_session_answers_nothing_from_the_cache(void **state)
 {
 	unsigned int asked;
 
-	(void)state;
 	fill();
 	stub_mount.session.lost = true;
 	asked = fake_blocking_count(FAKE_GETATTR);
@@ -796,7 +755,6 @@ static void lost_session_answers_nothing_from_the_cache(void **state)
 
 static void pages_of_another_client_are_dropped(void **state)
 {
-	(void)state;
 	fill();
 	stub_mount.guard.generation++;
 	/* The object is of the new client already, and its fd. */
@@ -810,7 +768,6 @@ static void full_limits_are_a_read_as_ever(void **state)
 {
 	unsigned int asked;
 
-	(void)state;
 	fill();
 	asked = fake_blocking_count(FAKE_GETATTR);
 	rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside =

@@ -6,14 +6,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "call.h"
 #include "clock.h"
@@ -93,7 +89,6 @@ static bool reads_here(uint64_t offset, size_t length)
 
 static void large_read_is_blocking(void **state)
 {
-	(void)state;
 	assert_true(reads_here(0, LARGE));
 	/* On a busy machine the first may have taken long: no pause for it. */
 	rig.exp.await_not_before_ns = 0;
@@ -102,7 +97,6 @@ static void large_read_is_blocking(void **state)
 
 static void smaller_read_is_not(void **state)
 {
-	(void)state;
 	assert_false(reads_here(0, LARGE - 1));
 }
 
@@ -111,7 +105,6 @@ static void read_of_two_objects_is_not(void **state)
 {
 	struct io *io = large_io(OBJECT / 2, OBJECT);
 
-	(void)state;
 	start_read(io);
 	assert_true(rig_wait(&io->came));
 	check_content(io, OBJECT);
@@ -125,7 +118,6 @@ static void half_of_the_mounts_room_is_enough(void **state)
 	unsigned int blocking, calls;
 	struct io *io;
 
-	(void)state;
 	*inside() = casync_call_mount_slots(
 			    nfs_param.core_param.rpc.ioq_thrd_max, 1) /
 		    2;
@@ -160,7 +152,6 @@ static void slow_read_makes_the_export_pause(void **state)
 {
 	const uint64_t began_ns = casync_now_ns();
 
-	(void)state;
 	rig.exp.await_not_before_ns = 0;
 	fake.hook = be_slow;
 	assert_true(reads_here(0, LARGE));
@@ -178,7 +169,6 @@ static void error_is_answered(void **state)
 {
 	struct io *io = large_io(0, LARGE);
 
-	(void)state;
 	fake.blocking_result[FAKE_READ] = -EIO;
 	start_read(io);
 	assert_true(rig_wait(&io->came));
@@ -193,7 +183,6 @@ static void deleted_pool_is_an_error(void **state)
 {
 	struct io *io = large_io(0, LARGE);
 
-	(void)state;
 	fake.pool_is_gone = true;
 	start_read(io);
 	assert_true(rig_wait(&io->came));

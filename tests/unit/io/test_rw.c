@@ -5,13 +5,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "inflight.h"
 #include "request.h"
@@ -21,7 +17,6 @@ static void read_plus_is_not_supported(void **state)
 	struct io_info info = {0};
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	io->arg.info = &info;
 	start_read(io);
 	settle(io);
@@ -34,7 +29,6 @@ static void empty_read_is_answered_at_once(void **state)
 {
 	struct io *io = new_io(0, 0);
 
-	(void)state;
 	io->arg.end_of_file = true;
 	start_read(io);
 	settle(io);
@@ -48,7 +42,6 @@ static void empty_write_is_answered_at_once(void **state)
 {
 	struct io *io = new_io(0, 0);
 
-	(void)state;
 	start_write(io, true);
 	settle(io);
 	check_ok(io, 0);
@@ -99,7 +92,6 @@ static void read_up_to_last_offset_is_asked_for(void **state)
 {
 	struct io *io = new_io(INT64_MAX - 100, 100);
 
-	(void)state;
 	start_read(io);
 	settle(io);
 	check_ok(io, 0);
@@ -112,7 +104,6 @@ static void write_to_snapshot_is_rofs(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.obj->id.snapid = 5;
 	start_write(io, true);
 	settle(io);
@@ -125,7 +116,6 @@ static void read_of_snapshot_works(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.obj->id.snapid = 5;
 	start_read(io);
 	settle(io);
@@ -138,7 +128,6 @@ static void failing_start_of_io_is_the_answer(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	stub.start_status = fsalstat(ERR_FSAL_SHARE_DENIED, 0);
 	start_read(io);
 	settle(io);
@@ -152,7 +141,6 @@ static void closed_export_is_delay(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 	start_write(io, true);
 	settle(io);

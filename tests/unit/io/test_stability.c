@@ -5,12 +5,8 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "complete.h"
 #include "finish.h"
@@ -22,7 +18,6 @@ static void full_mode_flushes_before_the_answer(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	start_write(io, true);
 	settle(io);
@@ -38,7 +33,6 @@ static void failing_flush_is_not_acknowledged(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -ENOSPC;
 	start_write(io, true);
@@ -51,7 +45,6 @@ static void failed_write_is_not_flushed(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.plan.result = -EDQUOT;
 	start_write(io, true);
@@ -65,7 +58,6 @@ static void full_mode_closes_temporary_fd_after_flush(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	stub.global_fd_busy = true;
 	start_write(io, true);
@@ -90,7 +82,6 @@ static void write_and_settle(uint64_t offset, bool stable, bool says_stable)
 
 static void fdatasync_mode_flushes_growth_only(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
 	write_and_settle(0, true, true); /* nothing known: flushes all */
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
@@ -104,7 +95,6 @@ static void fdatasync_mode_flushes_growth_only(void **state)
 
 static void unstable_write_is_promoted_where_that_is_free(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.promote_unstable = true;
 	write_and_settle(0, false, true);
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
@@ -118,7 +108,6 @@ static void mode_that_changes_holds_for_writes_to_come(void **state)
 	struct io *before = new_io(0, 100);
 	struct io *after = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	start_write(before, true);
 	__atomic_store_n(&rig.exp.keys.tuning.stable_write, CASYNC_STABLE_FULL,
@@ -143,7 +132,6 @@ static void mode_that_is_lowered_leaves_writes_their_flush(void **state)
 {
 	struct io *before = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.plan.when = FAKE_LATER;
 	start_write(before, true);
@@ -163,7 +151,6 @@ static void commit(fsal_errors_t major)
 
 static void commit_flushes_as_the_mode_says(void **state)
 {
-	(void)state;
 	commit(ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 
@@ -181,7 +168,6 @@ static void commit_flushes_as_the_mode_says(void **state)
 
 static void commit_reports_failing_flush(void **state)
 {
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EDQUOT;
 	commit(ERR_FSAL_DQUOT);
@@ -210,7 +196,6 @@ static void commit_after_racing_getattr_still_flushes(void **state)
 	struct io *reader;
 	unsigned int flushes;
 
-	(void)state;
 	reader = new_io(3 * OBJ, OBJ);
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
 	commit(ERR_FSAL_NO_ERROR); /* the MDS knows all there is */
@@ -257,7 +242,6 @@ static void commit_after_getattr_older_than_flush_still_flushes(void **state)
 	struct io *reader = new_io(3 * OBJ, OBJ);
 	unsigned int flushes;
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
 	commit(ERR_FSAL_NO_ERROR); /* the MDS knows all there is */
 	grower = new_io(4 * OBJ, 100);
@@ -284,7 +268,6 @@ static void flush_after_foreign_truncate_forgets_old_end(void **state)
 {
 	struct io *reader;
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
 	write_and_settle(4 * OBJ, false, false);
 	fake.size_bytes = 100;

@@ -6,14 +6,10 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "complete.h"
 #include "finish.h"
@@ -158,13 +154,11 @@ static void check_stall(bool write, enum fake_when when)
 
 static void stalled_reads_keep_few_workers(void **state)
 {
-	(void)state;
 	check_stall(false, FAKE_ON_THREAD);
 }
 
 static void stalled_writes_keep_few_workers(void **state)
 {
-	(void)state;
 	check_stall(true, FAKE_ON_THREAD);
 }
 
@@ -172,7 +166,6 @@ static void stalled_writes_keep_few_workers(void **state)
  * submitted it is back. */
 static void answers_before_return_are_no_danger_to_the_gate(void **state)
 {
-	(void)state;
 	check_stall(false, FAKE_BEFORE_RETURN);
 }
 

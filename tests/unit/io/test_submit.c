@@ -6,10 +6,6 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "complete.h"
 #include "op.h"
@@ -38,7 +34,6 @@ static void second_completion_aborts_debug_build(void **state)
 	int status;
 	pid_t child;
 
-	(void)state;
 	answer_twice();
 	child = fork();
 	if (child == 0) {
@@ -53,7 +48,6 @@ static void second_completion_is_counted_and_ignored(void **state)
 {
 	struct io *io = new_io(0, RIG_OBJECT);
 
-	(void)state;
 	answer_twice();
 	start_read(io);
 	settle(io);
@@ -67,7 +61,6 @@ static void second_completion_of_part_does_not_stand_for_other(void **state)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	answer_twice();
 	start_read(io);
@@ -89,7 +82,6 @@ static void second_completion_leaves_first_result(void **state)
 {
 	struct io *io;
 
-	(void)state;
 	io = new_io(0, 2 * RIG_OBJECT);
 	fake.plan.when = FAKE_LATER;
 	fake_special(0, (struct fake_plan){.when = FAKE_BEFORE_RETURN,
@@ -118,7 +110,6 @@ static void complete_twice(uint64_t offset, int64_t second_result)
 
 static void second_completion_after_the_answer_is_counted(void **state)
 {
-	(void)state;
 	complete_twice(OBJ, -EIO);
 	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
 }
@@ -128,7 +119,6 @@ static void each_second_completion_is_counted(void **state)
 	const unsigned int many = 40;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < many; i++)
 		complete_twice(0, 7);
 	assert_int_equal(casync_duplicates_count() - duplicates_before, many);
@@ -140,7 +130,6 @@ static void second_completion_is_logged(void **state)
 	const struct timespec pause = {.tv_nsec = 10000000};
 	unsigned int tries;
 
-	(void)state;
 	complete_twice(OBJ, -EIO);
 	for (tries = 0; tries < 1000; tries++) {
 		if (stub_warned("a second completion is ignored: 1 in the "))
@@ -155,7 +144,6 @@ static void completion_and_return_both_are_one_answer(void **state)
 {
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
-	(void)state;
 	/* Three of the five ways of answering, in one request. */
 	fake_special(0,
 		     (struct fake_plan){FAKE_RETURNED, FAKE_TRUE_RESULT, 0, 0});
@@ -175,7 +163,6 @@ static void object_may_go_in_done(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_LATER;
 	/* Closing it waits for Ceph; here it is the test that does. */
 	fake.hook = NULL;
@@ -193,7 +180,6 @@ static void object_may_go_while_it_is_being_submitted(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	fake.plan.when = FAKE_ON_THREAD;
 	fake.hook = NULL;
 	io->frees_object = true;
@@ -241,7 +227,6 @@ static void answer_waits_for_the_thread_at_the_gate(void **state)
 	struct io *io = new_io(0, 100);
 	pthread_t submitter;
 
-	(void)state;
 	sem_init(&gate_taken, 0, 0);
 	sem_init(&gate_free, 0, 0);
 	fake.submission = have_gate_taken;
@@ -265,7 +250,6 @@ static void object_may_go_in_done_after_flush(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	io->frees_object = true;
 	start_write(io, true);
@@ -279,7 +263,6 @@ static void object_may_go_in_done_with_temporary_fd(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	stub.global_fd_busy = true;
 	io->frees_object = true;
 	start_read(io);
@@ -296,7 +279,6 @@ static void crowd_is_answered_once_each(void **state)
 	struct io *ios[CROWD];
 	unsigned int i;
 
-	(void)state;
 	fake.plan.when = FAKE_ON_THREAD;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake_punch(1);
@@ -336,7 +318,6 @@ static void answers_held_up_leave_io_of_others_to_end(void **state)
 	unsigned int i;
 	bool ended = false;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	for (i = 0; i <= last; i++) {
 		ios[i] = new_io(0, 100);

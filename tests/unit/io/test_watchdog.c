@@ -6,15 +6,11 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "nfs_core.h"
@@ -87,7 +83,6 @@ static struct casync_op ops[2 * CASYNC_WATCHDOG_LINES];
 
 static int up(void **state)
 {
-	(void)state;
 	memset(ops, 0, sizeof(ops));
 	memset(&exp, 0, sizeof(exp));
 	memset(lines, 0, sizeof(lines));
@@ -104,7 +99,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_watchdog_remove(&exp);
 	casync_watchdog_stop();
 	casync_inflight_destroy(&exp.inflight);
@@ -164,7 +158,6 @@ static void set_limit(uint32_t limit_ms)
 
 static void slow_request_is_logged_once(void **state)
 {
-	(void)state;
 	enter(3);
 	two_looks();
 	two_looks();
@@ -180,7 +173,6 @@ static void slow_request_is_logged_once(void **state)
 
 static void its_end_is_logged_with_the_outcome(void **state)
 {
-	(void)state;
 	enter(0);
 	two_looks();
 	leave(0);
@@ -193,7 +185,6 @@ static void its_end_is_logged_with_the_outcome(void **state)
 
 static void fast_request_is_not_logged(void **state)
 {
-	(void)state;
 	set_limit(60000);
 	enter(0);
 	two_looks();
@@ -204,7 +195,6 @@ static void fast_request_is_not_logged(void **state)
 
 static void zero_turns_it_off(void **state)
 {
-	(void)state;
 	set_limit(0);
 	enter(0);
 	two_looks();
@@ -214,7 +204,6 @@ static void zero_turns_it_off(void **state)
 
 static void export_that_is_removed_is_not_looked_at(void **state)
 {
-	(void)state;
 	casync_watchdog_remove(&exp);
 	enter(0);
 	two_looks();
@@ -226,7 +215,6 @@ static void many_slow_requests_are_listed_in_part_and_counted(void **state)
 {
 	unsigned int i, reported = 0;
 
-	(void)state;
 	set_limit(200);
 	for (i = 0; i < 2 * CASYNC_WATCHDOG_LINES; i++)
 		enter(i);
@@ -247,7 +235,6 @@ static void list_names_what_did_not_end(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	set_limit(0);
 	for (i = 0; i < CASYNC_WATCHDOG_LINES + 2; i++)
 		enter(i);
@@ -261,7 +248,6 @@ static void list_names_what_did_not_end(void **state)
 
 static void second_completions_are_logged_when_there_are_more(void **state)
 {
-	(void)state;
 	two_looks();
 	assert_int_equal(line_count, 0);
 	__atomic_add_fetch(&duplicates, 3, __ATOMIC_ACQ_REL);
@@ -280,7 +266,6 @@ static void second_completions_are_logged_when_there_are_more(void **state)
 
 static void answers_get_their_help(void **state)
 {
-	(void)state;
 	two_looks();
 	assert_true(helped >= 3);
 }
@@ -306,7 +291,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 
 static void clock_that_is_set_back_stops_nothing(void **state)
 {
-	(void)state;
 	__atomic_store_n(&clock_set_back, true, __ATOMIC_RELEASE);
 	two_looks();
 	two_looks();

@@ -2,13 +2,9 @@
 /* Which WRITEs continue each other, and which of them wait for calls. */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "op.h"
 #include "write_stream.h"
@@ -26,7 +22,6 @@ static unsigned int made;
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&streams, 0, sizeof(streams));
 	memset(ops, 0, sizeof(ops));
 	made = 0;
@@ -100,7 +95,6 @@ static void writes_one_after_the_other_become_a_stream(void **state)
 {
 	uint64_t end = write_stream(0, MAKE_A_STREAM - 2);
 
-	(void)state;
 	assert_false(is_counted(write_at(end)));
 	assert_true(is_counted(write_at(end + LENGTH)));
 }
@@ -110,7 +104,6 @@ static void stream_waits_while_its_calls_are_in_flight(void **state)
 	struct casync_op *last, *later;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
 
-	(void)state;
 	later = write_at(end);
 	assert_true(is_busy(later));
 	answer(last, 800 * US); /* that is 8 calls, as before */
@@ -125,7 +118,6 @@ static void pace_follows_what_a_call_took(void **state)
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
 	unsigned int i;
 
-	(void)state;
 	answer(last, 1000 * US); /* 10 calls, of which 7 are in flight */
 	for (i = 0; i < 3; i++, end += LENGTH) {
 		later = write_at(end);
@@ -140,7 +132,6 @@ static void failed_call_says_nothing_of_the_pace(void **state)
 	struct casync_op *last;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
 
-	(void)state;
 	last->parts.own[0].result = -28;
 	last->submitted_ns = 1000;
 	last->answered_ns = 2000;
@@ -155,7 +146,6 @@ static void full_call_of_queued_writes_waits_no_longer(void **state)
 	struct casync_op *last, *first;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
 
-	(void)state;
 	first = write_at(end);
 	first->length_bytes = MAX_BYTES - 1;
 	casync_write_stream_queued(&streams, first);
@@ -173,7 +163,6 @@ static void writes_far_apart_are_no_stream(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 20; i++)
 		assert_false(is_counted(write_at(i * (WINDOW + 2 * LENGTH))));
 }
@@ -182,7 +171,6 @@ static void writes_to_one_place_are_no_stream(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 20; i++)
 		assert_false(is_counted(write_at(0)));
 }
@@ -193,7 +181,6 @@ static void writes_that_fill_gaps_are_a_stream(void **state)
 	uint64_t end;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0, end = 0; i < 10; i++, end += 2 * LENGTH) {
 		(void)write_at(end + LENGTH);
 		(void)write_at(end);
@@ -206,7 +193,6 @@ static void gaps_beyond_the_window_end_a_stream(void **state)
 	uint64_t end = write_stream(0, MAKE_A_STREAM);
 	unsigned int i;
 
-	(void)state;
 	/* Each is within the window, all together are not. */
 	for (i = 0; i < 3; i++, end += WINDOW / 2 + LENGTH)
 		(void)write_at(end + WINDOW / 2);
@@ -221,7 +207,6 @@ static void stream_that_moves_on_leaves_its_writes_behind(void **state)
 	struct casync_op *last, *left, *next;
 	uint64_t end;
 
-	(void)state;
 	end = fill_with_calls(write_stream(begin, MAKE_A_STREAM), &last);
 	left = write_at(end);
 	casync_write_stream_queued(&streams, left);
@@ -241,7 +226,6 @@ static void write_of_another_object_before_is_in_no_stream(void **state)
 {
 	struct casync_op *before;
 
-	(void)state;
 	(void)write_stream(OBJECT, MAKE_A_STREAM);
 	before = write_at(OBJECT - LENGTH);
 	assert_int_equal(before->gather.stream, 0);
@@ -257,7 +241,6 @@ two_streams_are_followed_and_a_third_comes_when_one_ends(void **state)
 	struct casync_op *third;
 	unsigned int i;
 
-	(void)state;
 	/* The older one is not written any more: each miss takes a hit. */
 	for (i = 0; i < hits; i++) {
 		third = write_at(200000 + i * 2 * WINDOW);
@@ -273,7 +256,6 @@ two_streams_are_followed_and_a_third_comes_when_one_ends(void **state)
 /* 0 means "no stream". */
 static void id_is_never_zero(void **state)
 {
-	(void)state;
 	streams.last_id = UINT32_MAX;
 	assert_int_not_equal(write_at(0)->gather.stream, 0);
 }
@@ -283,7 +265,6 @@ static void write_that_goes_alone_is_in_no_stream(void **state)
 	struct casync_op *alone;
 	uint64_t end = write_stream(0, MAKE_A_STREAM);
 
-	(void)state;
 	alone = op_at(end);
 	alone->gather.max_bytes = 0;
 	casync_write_stream_follow(&streams, alone);

@@ -3,14 +3,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal_types.h"
 
@@ -27,7 +23,6 @@ static struct casync_totals totals;
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&metrics, 0, sizeof(metrics));
 	return 0;
 }
@@ -47,7 +42,6 @@ static void each_bucket_ends_at_its_bound(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	assert_int_equal(casync_bucket(0), 0);
 	assert_int_equal(casync_bucket_us(0), 8);
 	assert_int_equal(casync_bucket_us(LAST - 1), 16777216);
@@ -63,7 +57,6 @@ static void observation_is_counted_summed_and_bounded(void **state)
 	const struct casync_histogram_shard *flush =
 		&totals.histograms[CASYNC_H_FLUSH];
 
-	(void)state;
 	casync_observe(here(), CASYNC_H_FLUSH, 3 * NS_PER_US);
 	casync_observe(here(), CASYNC_H_FLUSH, 100 * NS_PER_US);
 	casync_observe(here(), CASYNC_H_FLUSH, 120 * NS_PER_US);
@@ -84,7 +77,6 @@ static void observation_is_counted_summed_and_bounded(void **state)
 /* To the nearest, so that sums of short stages are not too low. */
 static void nanoseconds_are_rounded(void **state)
 {
-	(void)state;
 	casync_observe(here(), CASYNC_H_FLUSH, 499);
 	casync_observe(here(), CASYNC_H_FLUSH, 500);
 	casync_observe(here(), CASYNC_H_FLUSH, 1499);
@@ -99,7 +91,6 @@ static void percentile_is_the_bound_that_so_many_keep(void **state)
 		&totals.histograms[CASYNC_H_FLUSH];
 	unsigned int i;
 
-	(void)state;
 	add_up();
 	assert_int_equal(casync_histogram_percentile_us(flush, 99), 0);
 	for (i = 0; i < 99; i++)
@@ -135,7 +126,6 @@ static void errors_have_their_class(void **state)
 	static const uint64_t wanted[CASYNC_ERROR_CLASSES] = {1, 1, 2, 2, 1};
 	unsigned int op, i;
 
-	(void)state;
 	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
 		for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
 			casync_count_answer(
@@ -158,7 +148,6 @@ static void difference_is_what_came_since(void **state)
 {
 	struct casync_totals before;
 
-	(void)state;
 	casync_count(here(), CASYNC_C_BYTES, 4096);
 	casync_observe(here(), CASYNC_H_COMMIT, 5 * NS_PER_US);
 	casync_metrics_add_up(&metrics, &before);
@@ -195,7 +184,6 @@ static void nothing_is_lost_among_threads(void **state)
 	uint64_t before = 0;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, load, NULL),
 				 0);
@@ -253,7 +241,6 @@ static void check_name(const struct casync_metric_name *its, const char *name,
 
 static void everything_has_a_name_of_its_own(void **state)
 {
-	(void)state;
 	check_names(casync_counter_names, CASYNC_COUNTERS);
 	check_names(casync_histogram_names, CASYNC_HISTOGRAMS);
 	check_name(&casync_counter_names[CASYNC_C_BYTES + CASYNC_METRIC_WRITE],

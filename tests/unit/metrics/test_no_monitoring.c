@@ -5,15 +5,11 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -70,7 +66,6 @@ static void the_log_s_line_is_written(void **state)
 	struct casync_export *exp = calloc(1, sizeof(*exp));
 	struct casync_session session = {.client = "admin@fs:/"};
 
-	(void)state;
 	levels[COMPONENT_FSAL] = NIV_INFO;
 	assert_non_null(exp);
 	casync_inflight_init(&exp->inflight, 100, 1U << 30);

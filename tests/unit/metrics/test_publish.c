@@ -6,16 +6,12 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "monitoring.h"
@@ -226,7 +222,6 @@ static void free_export(struct casync_export *old)
 
 static int up(void **state)
 {
-	(void)state;
 	memset(series, 0, sizeof(series));
 	series_count = 0;
 	duplicates = 0;
@@ -238,7 +233,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	free_export(exp);
 	casync_prometheus_free();
 	return 0;
@@ -266,7 +260,6 @@ static const char read_total[] =
 
 static void counters_are_added(void **state)
 {
-	(void)state;
 	casync_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_WRITE, 4096);
 	casync_count_answer(here(), CASYNC_METRIC_WRITE,
 			    fsalstat(ERR_FSAL_DELAY, 0));
@@ -298,7 +291,6 @@ static void histograms_are_exact(void **state)
 	int64_t sum = 0;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
 		casync_observe(here(), CASYNC_H_STAGES + CASYNC_STAGE_TOTAL,
 			       us[i] * NS_PER_US);
@@ -319,7 +311,6 @@ static void histograms_are_exact(void **state)
 /* An export that goes and comes back continues its series. */
 static void counters_never_go_down(void **state)
 {
-	(void)state;
 	casync_count(here(), CASYNC_C_SLOW, 5);
 	free_export(exp);
 	exp = new_export(7);
@@ -335,7 +326,6 @@ static void successor_waits_for_its_predecessor(void **state)
 {
 	struct casync_export *next = new_export(7);
 
-	(void)state;
 	casync_publish_add(next);
 	casync_count(casync_metrics_shard(&next->metrics), CASYNC_C_SLOW, 3);
 	assert_null(next->published.prometheus);
@@ -352,7 +342,6 @@ static void gauges_are_those_of_the_moment(void **state)
 	struct casync_inflight_entry entries[3];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		assert_int_equal(casync_inflight_enter(&exp->inflight,
 						       &entries[i], 1000),
@@ -375,7 +364,6 @@ static void session_is_as_answers_tell(void **state)
 	static const char name[] =
 		"ceph_async__session_state{export=7,client=admin@fs:/}";
 
-	(void)state;
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
 	casync_session_heard(exp->session, ENOSPC);
@@ -404,7 +392,6 @@ static void session_is_the_client_s(void **state)
 {
 	struct casync_session other = {.client = "other@fs:/a"};
 
-	(void)state;
 	free_export(exp);
 	exp = new_export(7);
 	exp->session = &other;
@@ -431,7 +418,6 @@ static const char reconnect_ms[] =
 
 static void reconnects_and_lost_locks_are_the_session_s(void **state)
 {
-	(void)state;
 	tick();
 	assert_int_equal(value_of(reconnects), 0);
 	assert_int_equal(value_of(locks_lost), 0);
@@ -457,7 +443,6 @@ static void an_added_export_counts_reconnects_from_then_on(void **state)
 {
 	struct casync_export *other = new_export(8);
 
-	(void)state;
 	session.reconnects = 2;
 	session.locks_lost = 4;
 	casync_publish_add(other);
@@ -491,7 +476,6 @@ static void line(void)
 /* The log's line tells what came since the one before. */
 static void a_line_has_what_came_since_the_last_one(void **state)
 {
-	(void)state;
 	levels[COMPONENT_FSAL] = NIV_EVENT;
 	exp->keys.tuning.stats_interval = 3600;
 	session.reconnects = 2;
@@ -529,7 +513,6 @@ static void read_cache_is_the_process_s(void **state)
 	struct casync_cache_file file = {0};
 	struct casync_cache_stats stats;
 
-	(void)state;
 	tick();
 	assert_int_equal(value_of(CACHE "budget_bytes{}"), 0);
 	assert_int_equal(find(CACHE "hits_total{}")->kind, 'c');
@@ -568,7 +551,6 @@ static void all_of_the_read_cache_is_named(void **state)
 	const struct casync_metric_name *one, *other;
 	unsigned int i, j;
 
-	(void)state;
 	for (i = 0; i < CASYNC_CACHE_METRICS; i++) {
 		one = &casync_cache_metric_names[i];
 		assert_non_null(one->name);
@@ -588,7 +570,6 @@ static void read_cache_is_counted_anew(void **state)
 	struct casync_cache_file file = {0};
 	int64_t released;
 
-	(void)state;
 	levels[COMPONENT_FSAL] = NIV_EVENT;
 	exp->keys.tuning.stats_interval = 3600;
 	casync_cache_set_budget(MIB);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "publish.h"
 
@@ -19,7 +15,6 @@ static char line[CASYNC_STATS_LOG_BYTES];
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&metrics, 0, sizeof(metrics));
 	memset(&view, 0, sizeof(view));
 	view.session = CASYNC_SESSION_SERVES;
@@ -40,7 +35,6 @@ static void observe(enum casync_metric_op op, enum casync_stage stage,
 
 static void idle_export_has_zeros(void **state)
 {
-	(void)state;
 	assert_string_equal(
 		casync_stats_log_format(&view, 10, line, sizeof(line)),
 		"10 s: READ 0 of 0 bytes, mean us queued 0 libcephfs 0 "
@@ -59,7 +53,6 @@ static void idle_export_has_zeros(void **state)
 
 static void everything_is_in_its_place(void **state)
 {
-	(void)state;
 	casync_count_answer(here(), CASYNC_METRIC_READ,
 			    fsalstat(ERR_FSAL_NO_ERROR, 0));
 	casync_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_READ, 4096);
@@ -119,7 +112,6 @@ static void largest_numbers_fit(void **state)
 {
 	char small[40];
 
-	(void)state;
 	memset(&view, 0xff, sizeof(view));
 	casync_stats_log_format(&view, UINT64_MAX, line, sizeof(line));
 	assert_true(strlen(line) < sizeof(line) - 1);

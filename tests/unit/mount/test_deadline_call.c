@@ -2,13 +2,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -60,7 +56,6 @@ static int make_call(sem_t *hold, int rc, uint32_t timeout_s)
 
 static int up(void **state)
 {
-	(void)state;
 	stays = 0;
 	ended = 0;
 	return 0;
@@ -68,7 +63,6 @@ static int up(void **state)
 
 static void result_is_the_calls(void **state)
 {
-	(void)state;
 	assert_int_equal(make_call(NULL, 0, 10), 0);
 	assert_int_equal(make_call(NULL, -EPERM, 10), -EPERM);
 	assert_int_equal(make_call(NULL, 7, 10), 7);
@@ -81,7 +75,6 @@ static void call_that_does_not_end_is_left_behind(void **state)
 	struct timespec began, now;
 	sem_t hold;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	clock_gettime(CLOCK_MONOTONIC, &began);
 	assert_int_equal(make_call(&hold, 0, 1), -ETIMEDOUT);
@@ -102,7 +95,6 @@ static void others_do_not_wait_for_the_one_left_behind(void **state)
 {
 	sem_t hold;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	assert_int_equal(make_call(&hold, 0, 1), -ETIMEDOUT);
 	assert_int_equal(make_call(NULL, 0, 10), 0);
@@ -117,7 +109,6 @@ static void calls_run_side_by_side(void **state)
 	struct casync_deadline_call *first, *second;
 	sem_t hold;
 
-	(void)state;
 	sem_init(&hold, 0, 0);
 	first = new_call(&hold, -EIO);
 	second = new_call(NULL, 7);
@@ -149,7 +140,6 @@ static void check_reclaim(int result, unsigned int finished)
 
 static void session_is_reclaimed(void **state)
 {
-	(void)state;
 	check_reclaim(0, 1);
 	check_reclaim(-ENOENT, 1);
 	check_reclaim(-EPERM, 0);

@@ -4,13 +4,9 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "guard.h"
 
@@ -41,7 +37,6 @@ int __wrap_sched_getcpu(void)
 
 static int up(void **state)
 {
-	(void)state;
 	before_count = NULL;
 	cpu_is_fixed = false;
 	memset(&guard, 0, sizeof(guard));
@@ -88,7 +83,6 @@ static void check_phase(void **state)
 
 static void new_guard_serves_and_is_empty(void **state)
 {
-	(void)state;
 	assert_true(casync_guard_serves(&guard));
 	assert_true(casync_guard_is_empty(&guard));
 	assert_int_equal(casync_guard_generation(&guard), 0);
@@ -98,7 +92,6 @@ static void it_is_empty_when_the_last_one_has_left(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 5; i++)
 		assert_true(casync_guard_enter(&guard));
 	for (i = 0; i < 5; i++) {
@@ -110,7 +103,6 @@ static void it_is_empty_when_the_last_one_has_left(void **state)
 
 static void closing_turns_nobody_out(void **state)
 {
-	(void)state;
 	assert_true(casync_guard_enter(&guard));
 	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
 	assert_false(casync_guard_enter(&guard));
@@ -125,7 +117,6 @@ static void closing_turns_nobody_out(void **state)
 
 static void each_client_has_a_generation(void **state)
 {
-	(void)state;
 	casync_guard_renew(&guard);
 	casync_guard_renew(&guard);
 	assert_int_equal(casync_guard_generation(&guard), 2);
@@ -146,7 +137,6 @@ static void close_it(void)
 /* Who closed has found nobody, and nobody may get in. */
 static void closer_that_came_first_wins(void **state)
 {
-	(void)state;
 	was_empty = false;
 	before_count = close_it;
 	assert_false(casync_guard_enter(&guard));
@@ -163,7 +153,6 @@ static void closer_that_came_first_wins(void **state)
 /* Who leaves is inside until it has counted. */
 static void closer_waits_for_who_is_about_to_leave(void **state)
 {
-	(void)state;
 	assert_true(casync_guard_enter(&guard));
 	was_empty = true;
 	before_count = close_it;
@@ -179,7 +168,6 @@ static void any_cpu_will_do(void **state)
 	const size_t count = sizeof(cpus) / sizeof(cpus[0]);
 	size_t i;
 
-	(void)state;
 	cpu_is_fixed = true;
 	for (i = 0; i < count; i++) {
 		fixed_cpu = cpus[i];
@@ -231,7 +219,6 @@ static void one_enters_here_and_leaves_there(void **state)
 	pthread_t thread;
 	void *entered;
 
-	(void)state;
 	assert_int_equal(
 		pthread_create(&thread, NULL, enter_on_first_cpu, NULL), 0);
 	assert_int_equal(pthread_join(thread, &entered), 0);
@@ -317,7 +304,6 @@ static void nobody_is_inside_while_the_client_changes(void **state)
 	uint64_t before;
 	unsigned int i;
 
-	(void)state;
 	over = false;
 	wrong = 0;
 	client = 0;

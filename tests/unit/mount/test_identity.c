@@ -3,13 +3,9 @@
  * The uuid has to be FSAL_CEPH's, byte for byte: what goes into the hash is
  * spelled out, the hash itself is Ganesha's and stood in for.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "config.h"
 #include "city.h"
@@ -112,7 +108,6 @@ static void longest_node_id_keeps_suffix_in_old_form(void **state)
 					   .distinct = true};
 	char uuid[CASYNC_UUID_BYTES];
 
-	(void)state;
 	memset(nodeid, 'x', sizeof(nodeid) - 1);
 	nodeid[sizeof(nodeid) - 1] = '\0';
 	casync_identity_uuid(&id, uuid, sizeof(uuid));
@@ -128,7 +123,6 @@ static void overlong_path_is_cut_not_overrun(void **state)
 		.nodeid = "n", .user_id = "u", .filesystem = "f", .path = path};
 	char uuid[CASYNC_UUID_BYTES];
 
-	(void)state;
 	memset(path, '/', sizeof(path) - 1);
 	casync_identity_uuid(&id, uuid, sizeof(uuid));
 	assert_int_equal(hashed_bytes, 8191);
@@ -140,7 +134,6 @@ static void small_buffer_is_terminated(void **state)
 	const struct casync_identity id = {.nodeid = "n", .path = "/"};
 	char uuid[9] = "XXXXXXXX";
 
-	(void)state;
 	casync_identity_uuid(&id, uuid, 8);
 	assert_string_equal(uuid, "ganesha");
 	assert_int_equal(uuid[8], '\0');

@@ -2,14 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -99,7 +95,6 @@ static void check_session(enum casync_session_state expected)
 
 static void nothing_is_asked_without_a_change(void **state)
 {
-	(void)state;
 	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
 						CASYNC_NS_PER_MS},
 		  NULL);
@@ -112,7 +107,6 @@ static void change_is_asked_for_after_the_pause(void **state)
 {
 	uint64_t began_ns = casync_now_ns();
 
-	(void)state;
 	change();
 	wait_until(is_asked);
 	assert_true(casync_now_ns() - began_ns >=
@@ -145,7 +139,6 @@ static void changes_share_a_question(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	hold_questions();
 	change();
 	assert_true(rig_wait_count(&held, 1));
@@ -213,7 +206,6 @@ static bool is_asked_about(uint64_t ino)
 /* They may be of different ranks. */
 static void each_directory_is_asked_about(void **state)
 {
-	(void)state;
 	change_in_others(3, 5, 3);
 	assert_true(is_asked_about(DIRECTORY_INO + 5));
 	assert_true(is_asked_about(DIRECTORY_INO + 10));
@@ -225,7 +217,6 @@ static void directories_of_one_place_are_asked_about(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	change_in_others(CASYNC_JOURNAL_DIRECTORIES, CASYNC_JOURNAL_DIRECTORIES,
 			 CASYNC_JOURNAL_DIRECTORIES);
 	for (i = 1; i <= CASYNC_JOURNAL_DIRECTORIES; i++)
@@ -268,14 +259,12 @@ static void change_during(int questions, int expected)
  * Else the second pass would have two. */
 static void changed_again_waits_for_the_next_pass(void **state)
 {
-	(void)state;
 	change_during(2, 4);
 }
 
 /* One question a pass, and each directory has its turn. */
 static void each_directory_has_its_turn(void **state)
 {
-	(void)state;
 	change_during(CASYNC_JOURNAL_DIRECTORIES + 1,
 		      CASYNC_JOURNAL_DIRECTORIES + 3);
 	asked[CASYNC_JOURNAL_DIRECTORIES + 1] = 0;
@@ -289,7 +278,6 @@ static void directories_without_room_are_left_out(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	change_in_others(CASYNC_JOURNAL_DIRECTORIES + 3, 5,
 			 CASYNC_JOURNAL_DIRECTORIES);
 	for (i = 1; i <= CASYNC_JOURNAL_DIRECTORIES; i++)
@@ -298,7 +286,6 @@ static void directories_without_room_are_left_out(void **state)
 
 static void removed_directory_needs_no_journal(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
 	change();
 	wait_until(is_taken);
@@ -310,7 +297,6 @@ static void removed_directory_needs_no_journal(void **state)
 
 static void loss_is_noticed(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_SYNC_INODE] = -CASYNC_EBLOCKLISTED;
 	change();
 	wait_until(is_asked);
@@ -320,7 +306,6 @@ static void loss_is_noticed(void **state)
 
 static void error_does_not_end_the_thread(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -EIO;
 	change();
 	wait_until(is_taken);
@@ -333,7 +318,6 @@ static void error_does_not_end_the_thread(void **state)
 
 static void nobody_is_asked_while_there_is_no_client(void **state)
 {
-	(void)state;
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	change();
 	wait_until(is_taken);
@@ -345,7 +329,6 @@ static void nobody_is_asked_while_there_is_no_client(void **state)
 /* The MDS is away, for good. */
 static void question_that_does_not_return_is_left_behind(void **state)
 {
-	(void)state;
 	hold_questions();
 	change();
 	/* One of the two is asked about, the other would come next. */
@@ -372,7 +355,6 @@ static void question_that_does_not_return_is_left_behind(void **state)
 /* At its end a change need not last more than before. */
 static void end_does_not_wait_for_the_pause(void **state)
 {
-	(void)state;
 	change();
 	end();
 	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <= 1);
@@ -380,7 +362,6 @@ static void end_does_not_wait_for_the_pause(void **state)
 
 static void end_without_a_thread_is_harmless(void **state)
 {
-	(void)state;
 	end();
 	assert_true(casync_journal_stop(&stub_mount, 0));
 }

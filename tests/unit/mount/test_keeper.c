@@ -2,14 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -164,7 +160,6 @@ static void check_session(enum casync_session_state expected)
 
 static void success_passes(void **state)
 {
-	(void)state;
 	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
 	check_session(CASYNC_SESSION_SERVES);
 	casync_session_heard(&stub_mount.session, ENOTCONN);
@@ -178,7 +173,6 @@ static void loss_is_delayed_and_wakes_the_keeper(void **state)
 	static const int losses[] = {CASYNC_EBLOCKLISTED, ENOTCONN};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
 		casync_session_found(&stub_mount.session);
 		keeper->woken = false;
@@ -190,7 +184,6 @@ static void loss_is_delayed_and_wakes_the_keeper(void **state)
 
 static void another_error_passes(void **state)
 {
-	(void)state;
 	check_passes(EDQUOT);
 	check_passes(ENOSPC);
 	check_passes(ENOENT);
@@ -200,7 +193,6 @@ static void another_error_passes(void **state)
 
 static void what_a_lost_client_says_does_not_hold(void **state)
 {
-	(void)state;
 	casync_session_heard(&stub_mount.session, ENOTCONN);
 	check_is_delayed(EIO);
 	check_is_delayed(ENOENT);
@@ -209,7 +201,6 @@ static void what_a_lost_client_says_does_not_hold(void **state)
 
 static void keeper_at_work_is_not_woken(void **state)
 {
-	(void)state;
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 	check_is_delayed(ENOTCONN);
 	assert_false(keeper->woken);
@@ -227,21 +218,18 @@ static void check_all_pass(void)
 
 static void all_errors_pass_without_reconnect(void **state)
 {
-	(void)state;
 	keeper->reconnect = 0;
 	check_all_pass();
 }
 
 static void all_errors_pass_once_it_gave_up(void **state)
 {
-	(void)state;
 	keeper->given_up = true;
 	check_all_pass();
 }
 
 static void all_errors_pass_without_a_keeper(void **state)
 {
-	(void)state;
 	keeper->thread.call = NULL;
 	check_all_pass();
 }
@@ -255,13 +243,11 @@ static void check_is_doubted(int error)
 
 static void time_out_is_doubted(void **state)
 {
-	(void)state;
 	check_is_doubted(ETIMEDOUT);
 }
 
 static void io_error_of_a_file_with_locks_is_doubted(void **state)
 {
-	(void)state;
 	check_passes(EIO);
 	file_has_locks = true;
 	check_is_doubted(EIO);
@@ -270,7 +256,6 @@ static void io_error_of_a_file_with_locks_is_doubted(void **state)
 
 static void doubt_lasts_until_it_is_settled(void **state)
 {
-	(void)state;
 	/* A look from before the error came. */
 	keeper->settled_ns = casync_now_ns();
 	let_pass(20000);
@@ -286,7 +271,6 @@ static void doubt_lasts_until_it_is_settled(void **state)
 /* Linux' NFSv3 client asks again after 5 s. */
 static void errors_are_believed_for_ten_seconds(void **state)
 {
-	(void)state;
 	check_is_delayed(EBADF);
 	keeper->settled_ns = casync_now_ns();
 	let_pass(9000);
@@ -328,7 +312,6 @@ static void wait_until(bool (*holds)(void))
 
 static void doubted_error_passes_after_a_look(void **state)
 {
-	(void)state;
 	begin_keeper();
 	check_is_delayed(EBADF);
 	wait_until(is_settled);
@@ -344,7 +327,6 @@ static void doubted_error_passes_after_a_look(void **state)
 
 static void doubted_error_shows_the_loss(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_GETATTR] = -CASYNC_EBLOCKLISTED;
 	begin_keeper();
 	check_is_delayed(EBADF);
@@ -361,7 +343,6 @@ static bool root_was_looked_up(void)
 
 static void error_that_is_no_loss_proves_nothing(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EIO;
 	begin_keeper();
 	check_is_delayed(EBADF);
@@ -381,7 +362,6 @@ static bool doubt_is_settled(void)
  * to retry for ever. */
 static void refusal_of_the_look_settles_a_doubt(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EACCES;
 	begin_keeper();
 	check_is_delayed(EBADF);
@@ -393,7 +373,6 @@ static void refusal_of_the_look_settles_a_doubt(void **state)
 
 static void loss_is_noticed_without_traffic(void **state)
 {
-	(void)state;
 	let_go();
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -ENOTCONN;
 	begin_keeper();
@@ -403,7 +382,6 @@ static void loss_is_noticed_without_traffic(void **state)
 
 static void lost_again_is_replaced_again(void **state)
 {
-	(void)state;
 	let_go();
 	reconnects_wanted = 2;
 	begin_keeper();
@@ -422,7 +400,6 @@ static bool session_serves(void)
 /* libcephfs may have come back by itself. */
 static void session_that_comes_back_is_found_without_reconnect(void **state)
 {
-	(void)state;
 	let_go();
 	keeper->reconnect = 0;
 	begin_keeper();
@@ -455,7 +432,6 @@ static void nobody_is_asked_while_there_is_no_client(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	keeper->reconnect = 0;
 	begin_keeper();
@@ -487,7 +463,6 @@ static bool nobody_is_inside(void)
 /* The MDS is away, for good. */
 static void keeper_that_does_not_return_is_left_behind(void **state)
 {
-	(void)state;
 	sem_init(&hold, 0, 0);
 	held = 0;
 	fake.hook = wait_in_getattr;
@@ -521,7 +496,6 @@ static void loss_ends_a_pause_but_no_sleep(void **state)
 	pthread_t thread;
 	unsigned int i;
 
-	(void)state;
 	slept = 0;
 	keeper->woken = true;
 	assert_true(casync_keeper_pause(&stub_mount, 1000));
@@ -542,7 +516,6 @@ static void end_ends_a_sleep(void **state)
 {
 	pthread_t thread;
 
-	(void)state;
 	slept = 0;
 	assert_int_equal(pthread_create(&thread, NULL, sleep_on_thread, NULL),
 			 0);

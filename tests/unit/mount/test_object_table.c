@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -30,7 +26,6 @@ static int up(void **state)
 {
 	uint32_t i;
 
-	(void)state;
 	casync_object_table_init(&table);
 	memset(objs, 0, sizeof(objs));
 	for (i = 0; i < OBJECTS; i++) {
@@ -45,14 +40,12 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_object_table_destroy(&table);
 	return 0;
 }
 
 static void objects_of_an_inode_share_one_reference(void **state)
 {
-	(void)state;
 	assert_false(casync_object_table_enter(&table, &objs[0]));
 	assert_true(casync_object_table_enter(&table, &objs[INODES]));
 	assert_false(casync_object_table_enter(&table, &objs[1]));
@@ -73,7 +66,6 @@ static void objects_of_a_file_share_what_is_cached(void **state)
 	struct casync_object *other = &objs[INODES + 1];
 	uint64_t epoch;
 
-	(void)state;
 	objs[1].cached = first;
 	other->cached = calloc(1, sizeof(*first));
 	objs[2].cached = calloc(1, sizeof(*first));
@@ -103,7 +95,6 @@ static void snapshot_shares_nothing_with_the_head(void **state)
 {
 	struct casync_object *head = &objs[3], *snap = &objs[INODES + 3];
 
-	(void)state;
 	head->cached = calloc(1, sizeof(*head->cached));
 	snap->cached = calloc(1, sizeof(*snap->cached));
 	snap->id.snapid = 7;
@@ -122,7 +113,6 @@ static void object_is_alone_until_another_export_has_the_file(void **state)
 {
 	struct casync_object *one = &objs[3], *other = &objs[INODES + 3];
 
-	(void)state;
 	(void)casync_object_table_enter(&table, one);
 	(void)casync_object_table_enter(&table, &objs[4]);
 	assert_true(casync_object_table_is_alone(&table, &one->id));
@@ -150,7 +140,6 @@ static void visit_has_each_object_of_the_export_once(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < OBJECTS; i++)
 		(void)casync_object_table_enter(&table, &objs[i]);
@@ -163,7 +152,6 @@ static void visit_may_change_the_roll(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	memset(seen, 0, sizeof(seen));
 	for (i = 0; i < INODES; i++)
 		(void)casync_object_table_enter(&table, &objs[i]);
@@ -205,7 +193,6 @@ static void references_add_up_whoever_comes_and_goes(void **state)
 	pthread_t threads[THREADS];
 	unsigned int i;
 
-	(void)state;
 	memset(refs, 0, sizeof(refs));
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(pthread_create(&threads[i], NULL, come_and_go,

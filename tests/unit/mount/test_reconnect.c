@@ -2,15 +2,11 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "nfs_core.h"
@@ -300,7 +296,6 @@ static int seen(const int *count)
 
 static void steps_come_in_order(void **state)
 {
-	(void)state;
 	begin();
 	wait_until(serves);
 	end();
@@ -315,7 +310,6 @@ static void steps_come_in_order(void **state)
 
 static void requests_inside_are_waited_for(void **state)
 {
-	(void)state;
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
@@ -338,7 +332,6 @@ static void enter_to_release(void)
 
 static void releases_inside_are_waited_for(void **state)
 {
-	(void)state;
 	in_forget = enter_to_release;
 	begin();
 	assert_true(rig_wait_count(&forgets, 1));
@@ -353,7 +346,6 @@ static void releases_inside_are_waited_for(void **state)
 
 static void who_stays_inside_long_is_told_of(void **state)
 {
-	(void)state;
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
 	/* 10 s of its time. */
@@ -378,7 +370,6 @@ static int pauses_of(uint64_t ms)
 
 static void one_of_several_gateways_waits_for_its_successor(void **state)
 {
-	(void)state;
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	begin();
 	wait_until(serves);
@@ -390,7 +381,6 @@ static void one_of_several_gateways_waits_for_its_successor(void **state)
 
 static void waiting_takes_nothing_of_its_time(void **state)
 {
-	(void)state;
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	keeper->timeout_s = 1;
 	begin();
@@ -401,7 +391,6 @@ static void waiting_takes_nothing_of_its_time(void **state)
 
 static void gateway_alone_does_not_wait(void **state)
 {
-	(void)state;
 	begin();
 	wait_until(serves);
 	end();
@@ -411,7 +400,6 @@ static void gateway_alone_does_not_wait(void **state)
 
 static void end_comes_while_it_waits_for_its_successor(void **state)
 {
-	(void)state;
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	pauses_last = true;
 	begin();
@@ -446,7 +434,6 @@ static void tries_come_less_and_less_often(void **state)
 	uint64_t all_ms = 0;
 	size_t i;
 
-	(void)state;
 	fails = (int)count;
 	begin();
 	wait_until(serves);
@@ -462,7 +449,6 @@ static void tries_come_less_and_less_often(void **state)
 
 static void session_of_before_a_restart_takes_two_tries(void **state)
 {
-	(void)state;
 	again = 1;
 	begin();
 	wait_until(serves);
@@ -473,7 +459,6 @@ static void session_of_before_a_restart_takes_two_tries(void **state)
 
 static void another_file_system_is_refused(void **state)
 {
-	(void)state;
 	others = 3;
 	begin();
 	wait_until(serves);
@@ -487,7 +472,6 @@ static void another_file_system_is_refused(void **state)
 /* Handles of clients name it. */
 static void id_of_the_file_system_stays(void **state)
 {
-	(void)state;
 	others = INT_MAX;
 	begin();
 	assert_true(rig_wait_count(&connects, 3));
@@ -499,7 +483,6 @@ static void id_of_the_file_system_stays(void **state)
 
 static void client_that_does_not_end_is_left_behind(void **state)
 {
-	(void)state;
 	stuck = 1;
 	begin();
 	wait_until(serves);
@@ -513,7 +496,6 @@ static void client_that_does_not_end_is_left_behind(void **state)
 
 static void try_that_does_not_end_is_left_behind(void **state)
 {
-	(void)state;
 	fails = 1;
 	stuck = 2;
 	begin();
@@ -525,7 +507,6 @@ static void try_that_does_not_end_is_left_behind(void **state)
 
 static void session_that_is_lost_again_is_replaced_again(void **state)
 {
-	(void)state;
 	lost_again = 1;
 	begin();
 	wait_until(serves);
@@ -538,7 +519,6 @@ static void session_that_is_lost_again_is_replaced_again(void **state)
 
 static void next_loss_has_a_client_of_its_own(void **state)
 {
-	(void)state;
 	begin();
 	wait_until(serves);
 	__atomic_store_n(&stub_mount.session.reconnects, 0, __ATOMIC_RELEASE);
@@ -553,7 +533,6 @@ static void next_loss_has_a_client_of_its_own(void **state)
 
 static void end_comes_between_tries(void **state)
 {
-	(void)state;
 	fails = INT_MAX;
 	begin();
 	assert_true(rig_wait_count(&connects, 3));
@@ -569,7 +548,6 @@ static void end_comes_between_tries(void **state)
 
 static void end_comes_while_somebody_is_inside(void **state)
 {
-	(void)state;
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
 	wait_pauses(10);
@@ -600,7 +578,6 @@ static void check_given_up(void)
 
 static void it_gives_up_in_time(void **state)
 {
-	(void)state;
 	fails = INT_MAX;
 	keeper->timeout_s = 60;
 	begin();
@@ -613,7 +590,6 @@ static void it_gives_up_in_time(void **state)
 
 static void without_a_time_it_never_gives_up(void **state)
 {
-	(void)state;
 	fails = 500;
 	begin();
 	wait_until(serves);
@@ -636,7 +612,6 @@ static uint64_t short_pauses_ms(void)
 /* Each try succeeds, and is lost before it serves. */
 static void losing_again_and_again_takes_no_more_time(void **state)
 {
-	(void)state;
 	lost_again = INT_MAX;
 	keeper->timeout_s = 60;
 	begin();
@@ -648,7 +623,6 @@ static void losing_again_and_again_takes_no_more_time(void **state)
 
 static void it_gives_up_while_somebody_is_inside(void **state)
 {
-	(void)state;
 	keeper->timeout_s = 4;
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();

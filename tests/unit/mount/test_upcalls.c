@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "fsal_up.h"
@@ -125,7 +121,6 @@ static int up(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	stub_reset();
 	fake_setup(0, RIG_OBJECT);
 	gated = false;
@@ -151,7 +146,6 @@ static int down(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < EXPORTS; i++)
 		casync_upcalls_leave(upcalls, &listeners[i].exp);
 	casync_upcalls_destroy(upcalls);
@@ -304,7 +298,6 @@ static void truncation_is_told_to_the_file_at_once(void **state)
 	struct casync_file_size sizes[3];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		casync_file_size_init(
 			&sizes[i],
@@ -335,7 +328,6 @@ static void files_are_spread_over_the_counters(void **state)
 	const uint64_t *cuts;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < CASYNC_UPCALLS_CUTS; i++) {
 		cuts = casync_upcalls_cuts(upcalls, INO + i, CEPH_NOSNAP);
 		assert_in_range(cuts - upcalls->cuts, 0,
@@ -350,7 +342,6 @@ static void files_are_spread_over_the_counters(void **state)
 /* libcephfs' threads must get away while an upcall takes its time. */
 static void callback_does_not_wait_for_an_upcall(void **state)
 {
-	(void)state;
 	close_gate();
 	libcephfs_calls(invalidate_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -364,7 +355,6 @@ static void callback_does_not_wait_for_an_upcall(void **state)
 
 static void events_are_told_in_their_order(void **state)
 {
-	(void)state;
 	close_gate();
 	libcephfs_calls(release_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -389,7 +379,6 @@ static void check_counted(enum casync_counter counter, uint64_t first,
 
 static void releases_are_counted_by_what_came_of_them(void **state)
 {
-	(void)state;
 	libcephfs_calls(release_inode, 3);
 	settle();
 	release_status = ERR_FSAL_NO_ERROR;
@@ -406,7 +395,6 @@ static void releases_are_counted_by_what_came_of_them(void **state)
 
 static void invalidations_are_counted(void **state)
 {
-	(void)state;
 	libcephfs_calls(invalidate_inode, 3);
 	settle();
 	casync_upcalls_leave(upcalls, &listeners[1].exp);
@@ -424,7 +412,6 @@ static void releases_beyond_the_limit_are_dropped(void **state)
 	const int beyond = 1000;
 	const int limit = CASYNC_UPCALLS_RELEASES_MAX;
 
-	(void)state;
 	close_gate();
 	libcephfs_calls(release_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -441,7 +428,6 @@ static void invalidations_are_never_dropped(void **state)
 {
 	const int limit = CASYNC_UPCALLS_RELEASES_MAX;
 
-	(void)state;
 	close_gate();
 	libcephfs_calls(release_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -474,7 +460,6 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 	static struct casync_object objs[100];
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < 100; i++)
 		set_up_object(&objs[i], &listeners[i < 60 ? 0 : 1], INO + i);
 	close_gate();
@@ -504,7 +489,6 @@ static void events_keep_their_order_past_the_end_of_the_ring(void **state)
 {
 	int i;
 
-	(void)state;
 	close_gate();
 	libcephfs_calls(invalidate_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -558,7 +542,6 @@ static void leave_waits_for_an_upcall_on_its_way(void **state)
 	const struct timespec pause = {.tv_nsec = 20000000};
 	struct leaver leaver = {.left = 0};
 
-	(void)state;
 	close_gate();
 	libcephfs_calls(invalidate_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -575,7 +558,6 @@ static void leave_waits_for_an_upcall_on_its_way(void **state)
 
 static void who_has_left_hears_nothing(void **state)
 {
-	(void)state;
 	casync_upcalls_leave(upcalls, &listeners[0].exp);
 	casync_upcalls_leave(upcalls, &listeners[0].exp);
 	libcephfs_calls(invalidate_inode, 3);
@@ -589,7 +571,6 @@ static void who_leaves_hears_nothing_of_what_is_queued(void **state)
 {
 	struct leaver leaver = {.left = 0};
 
-	(void)state;
 	close_gate();
 	libcephfs_calls(invalidate_inode, 1);
 	assert_true(rig_wait(&begun));
@@ -613,7 +594,6 @@ static void leave_itself(void)
 /* An upcall may drop the last reference to an export. */
 static void leave_in_an_upcall_does_not_wait_for_it(void **state)
 {
-	(void)state;
 	in_upcall = leave_itself;
 	libcephfs_calls(invalidate_inode, 2);
 	settle();
@@ -623,7 +603,6 @@ static void leave_in_an_upcall_does_not_wait_for_it(void **state)
 
 static void destroy_waits_for_the_job(void **state)
 {
-	(void)state;
 	libcephfs_calls(invalidate_inode, 1000);
 	casync_upcalls_destroy(upcalls);
 	check_heard(0, INVALIDATE, 1000);
@@ -634,7 +613,6 @@ static void destroy_waits_for_the_job(void **state)
 
 static void modes_are_not_masked_again(void **state)
 {
-	(void)state;
 	assert_int_equal(fake.callbacks.umask_cb(fake.callbacks.handle), 0);
 }
 

@@ -2,13 +2,9 @@
 #include "config.h"
 
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "nfs_core.h"
 
@@ -24,7 +20,6 @@ static uint32_t *inside(void)
 
 static int up(void **state)
 {
-	(void)state;
 	stub_mount_reset();
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 	return 0;
@@ -42,7 +37,6 @@ static void room_is_a_part_of_three_quarters(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
 		assert_int_equal(
 			casync_callers_room(cases[i].workers, cases[i].mounts),
@@ -51,7 +45,6 @@ static void room_is_a_part_of_three_quarters(void **state)
 
 static void full_mount_refuses(void **state)
 {
-	(void)state;
 	stub_mounts = 2;
 	*inside() = 74;
 	assert_true(casync_callers_enter(&stub_mount));
@@ -70,7 +63,6 @@ static void full_mount_refuses(void **state)
 /* An operation that opens the file too. */
 static void thread_inside_counts_once(void **state)
 {
-	(void)state;
 	assert_true(casync_callers_enter(&stub_mount));
 	*inside() = 200;
 	assert_true(casync_callers_enter(&stub_mount));
@@ -83,7 +75,6 @@ static void thread_inside_counts_once(void **state)
 
 static void unlock_enters_a_full_mount(void **state)
 {
-	(void)state;
 	*inside() = 200;
 	casync_callers_enter_anyway(&stub_mount);
 	assert_int_equal(*inside(), 201);
@@ -108,7 +99,6 @@ static void completion_threads_do_not_count(void **state)
 	pthread_t thread;
 	void *entered;
 
-	(void)state;
 	*inside() = 200;
 	assert_int_equal(
 		pthread_create(&thread, NULL, enter_on_completer, NULL), 0);

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 #include "fsal_up.h"
@@ -143,7 +139,6 @@ static int up(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	stub_reset();
 	fake_setup(0, RIG_OBJECT);
 	gated_inos = 0;
@@ -175,7 +170,6 @@ static int down(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < FILES; i++)
 		give_back(i);
 	for (i = 0; i < EXPORTS; i++) {
@@ -254,7 +248,6 @@ static void let_go(unsigned int count)
 
 static void recall_is_told_to_its_export_alone(void **state)
 {
-	(void)state;
 	libcephfs_recalls(0);
 	check_heard(1, 1);
 	check_heard(0, 0);
@@ -271,7 +264,6 @@ static void recall_is_not_behind_an_invalidation_that_waits(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	libcephfs_invalidates();
 	assert_true(rig_wait(&begun));
 	for (i = 0; i < 100; i++)
@@ -286,7 +278,6 @@ static void recall_is_not_behind_one_that_waits(void **state)
 {
 	const unsigned int held = CASYNC_DELEGATIONS_THREADS - 1;
 
-	(void)state;
 	hold(held);
 	libcephfs_recalls(held);
 	check_heard(1, 1);
@@ -298,7 +289,6 @@ static void all_are_told_in_the_end(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	hold(CASYNC_DELEGATIONS_THREADS);
 	for (i = CASYNC_DELEGATIONS_THREADS; i < FILES; i++)
 		libcephfs_recalls(i);
@@ -309,7 +299,6 @@ static void all_are_told_in_the_end(void **state)
 
 static void recall_that_is_queued_is_not_queued_twice(void **state)
 {
-	(void)state;
 	hold(CASYNC_DELEGATIONS_THREADS);
 	libcephfs_recalls(FILES - 1);
 	libcephfs_recalls(FILES - 1);
@@ -320,7 +309,6 @@ static void recall_that_is_queued_is_not_queued_twice(void **state)
 
 static void recall_may_come_again(void **state)
 {
-	(void)state;
 	libcephfs_recalls(0);
 	check_heard(1, 1);
 	libcephfs_recalls(0);
@@ -330,7 +318,6 @@ static void recall_may_come_again(void **state)
 /* Its memory goes. */
 static void recall_of_a_returned_one_is_told_to_nobody(void **state)
 {
-	(void)state;
 	hold(CASYNC_DELEGATIONS_THREADS);
 	libcephfs_recalls(FILES - 1);
 	casync_delegations_return(&states[FILES - 1]->delegation);
@@ -344,7 +331,6 @@ static void recall_of_a_returned_one_is_told_to_nobody(void **state)
 
 static void who_has_left_hears_nothing(void **state)
 {
-	(void)state;
 	casync_delegations_leave(&listeners[1].exp);
 	casync_delegations_leave(&listeners[1].exp);
 	libcephfs_recalls(0);
@@ -368,7 +354,6 @@ static void leave_waits_for_a_recall_on_its_way(void **state)
 	const struct timespec pause = {.tv_nsec = 20000000};
 	pthread_t thread;
 
-	(void)state;
 	left = 0;
 	hold(1);
 	assert_int_equal(pthread_create(&thread, NULL, leave, NULL), 0);
@@ -388,7 +373,6 @@ static void leave_itself(void)
 /* A recall may drop the last reference to an export. */
 static void leave_in_a_recall_does_not_wait_for_it(void **state)
 {
-	(void)state;
 	in_recall = leave_itself;
 	libcephfs_recalls(0);
 	check_heard(1, 1);

@@ -1,12 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fake_libcephfs.h"
 #include "dir_cache.h"
@@ -23,7 +18,6 @@ static struct ceph_dir_result *handle(unsigned int number)
 
 static int up(void **state)
 {
-	(void)state;
 	fake_setup(0, 1);
 	casync_dir_cache_init(&listings);
 	return 0;
@@ -31,7 +25,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_dir_cache_drop(&listings, NULL);
 	casync_dir_cache_destroy(&listings);
 	fake_teardown();
@@ -63,7 +56,6 @@ static void what_was_kept_is_taken_once(void **state)
 {
 	struct casync_listing wanted = a_listing();
 
-	(void)state;
 	keep(a_listing(), 0);
 	assert_true(casync_dir_cache_take(&listings, &wanted));
 	assert_ptr_equal(wanted.dirp, handle(0));
@@ -76,7 +68,6 @@ static void last_entry_may_come_again(void **state)
 {
 	struct casync_listing wanted = a_listing();
 
-	(void)state;
 	keep(a_listing(), 0);
 	wanted.position = 30;
 	wanted.before = 20;
@@ -140,7 +131,6 @@ static void any_difference_counts(void **state)
 	struct casync_listing wanted;
 	size_t i;
 
-	(void)state;
 	keep(a_listing(), 0);
 	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		wanted = a_listing();
@@ -157,7 +147,6 @@ static void oldest_makes_room(void **state)
 	struct casync_listing listing, displaced, wanted;
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < CASYNC_DIR_CACHE_KEPT; i++) {
 		listing = a_listing();
 		listing.id.ino = i;
@@ -186,7 +175,6 @@ static void all_are_released(void **state)
 {
 	struct casync_listing listing = a_listing();
 
-	(void)state;
 	keep(listing, 0);
 	listing.id.ino++;
 	keep(listing, 1);
@@ -207,7 +195,6 @@ static void stamp_needs_ctime_and_version(void **state)
 	};
 	struct casync_listing_stamp stamp = casync_listing_stamp(&stx);
 
-	(void)state;
 	assert_true(stamp.known);
 	assert_int_equal(stamp.version, 12);
 	assert_int_equal(stamp.ctime.tv_sec, 10);

@@ -6,13 +6,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "borrow.h"
 #include "fd.h"
@@ -87,7 +83,6 @@ static void change_waits_for_no_io(void **state)
 	struct io *write = new_io(OBJ, 100);
 	struct Fh *first;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	first = fd->fh;
 	fake.plan.when = FAKE_LATER;
@@ -112,7 +107,6 @@ static void change_waits_for_no_io(void **state)
 
 static void less_is_no_reopening(void **state)
 {
-	(void)state;
 	open_for(FSAL_O_RDWR);
 	change_to(FSAL_O_READ);
 	change_to(FSAL_O_WRITE);
@@ -125,7 +119,6 @@ static void there_are_never_more_than_two(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	open_for(FSAL_O_WRITE);
 	for (i = 0; i < 100; i++) {
 		change_to(FSAL_O_RDWR);
@@ -140,7 +133,6 @@ static void there_are_never_more_than_two(void **state)
 
 static void truncation_empties_the_file(void **state)
 {
-	(void)state;
 	open_for(FSAL_O_WRITE);
 	change_to(FSAL_O_WRITE | FSAL_O_TRUNC);
 	assert_int_equal(casync_file_size_hint(&rig.obj->size), 0);
@@ -152,7 +144,6 @@ static void refused_change_changes_nothing(void **state)
 {
 	struct Fh *first;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	first = fd->fh;
 	fake.blocking_result[FAKE_OPEN] = -EIO;
@@ -171,7 +162,6 @@ static void refused_change_changes_nothing(void **state)
 /* Ganesha's LRU closes it some time, and opens it again. */
 static void reopening_forgets_the_former_one(void **state)
 {
-	(void)state;
 	open_for(FSAL_O_READ);
 	change_to(FSAL_O_RDWR);
 	open_for(FSAL_O_READ);
@@ -191,7 +181,6 @@ static void close_of_a_lost_fd_asks_nobody(void **state)
 {
 	struct Fh *lost;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	lost = fd->fh;
 	casync_guard_renew(&stub_mount.guard);
@@ -207,7 +196,6 @@ static void former_fh_is_lost_too(void **state)
 {
 	struct Fh *first, *second;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	first = fd->fh;
 	change_to(FSAL_O_RDWR);
@@ -223,7 +211,6 @@ static void former_fh_is_lost_too(void **state)
 /* It still exists, and calls its Fh its own. */
 static void fd_is_closed_while_releases_may_enter(void **state)
 {
-	(void)state;
 	open_for(FSAL_O_READ);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 	close_it();
@@ -234,7 +221,6 @@ static void fd_is_not_closed_while_its_client_ends(void **state)
 {
 	struct Fh *lost;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	lost = fd->fh;
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
@@ -249,7 +235,6 @@ static void reopening_of_a_lost_fd_closes_nothing(void **state)
 {
 	struct Fh *lost;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	lost = fd->fh;
 	casync_guard_renew(&stub_mount.guard);
@@ -264,7 +249,6 @@ static void change_of_a_lost_fd_opens_it_first(void **state)
 {
 	struct Fh *lost;
 
-	(void)state;
 	open_for(FSAL_O_READ);
 	lost = fd->fh;
 	casync_guard_renew(&stub_mount.guard);

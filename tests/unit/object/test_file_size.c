@@ -5,12 +5,7 @@
  */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "file_size.h"
 
@@ -19,7 +14,6 @@ static struct casync_file_size size;
 
 static int up(void **state)
 {
-	(void)state;
 	cuts = 5;
 	casync_file_size_init(&size, &cuts);
 	casync_file_size_set(&size, 1000);
@@ -28,7 +22,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_file_size_destroy(&size);
 	return 0;
 }
@@ -47,7 +40,6 @@ static void ask(uint64_t size_bytes)
 
 static void nothing_is_known_at_first_so_all_has_grown(void **state)
 {
-	(void)state;
 	casync_file_size_set(&size, 0);
 	assert_true(casync_file_size_grown(&size, 1));
 	/* A file that ends at 0 has nothing to journal. */
@@ -58,7 +50,6 @@ static void size_asked_for_before_truncate_is_old(void **state)
 {
 	uint64_t generation = casync_file_size_generation(&size);
 
-	(void)state;
 	casync_file_size_truncated(&size, 5000);
 	casync_file_size_seen(&size, 1000, generation);
 	assert_int_equal(casync_file_size_hint(&size), 5000);
@@ -66,7 +57,6 @@ static void size_asked_for_before_truncate_is_old(void **state)
 
 static void write_makes_the_file_as_long_as_it_reaches(void **state)
 {
-	(void)state;
 	casync_file_size_written(&size, 5000);
 	assert_int_equal(casync_file_size_hint(&size), 5000);
 	casync_file_size_written(&size, 3000);
@@ -77,7 +67,6 @@ static void write_makes_the_file_as_long_as_it_reaches(void **state)
 
 static void old_truncations_are_none_of_a_new_file(void **state)
 {
-	(void)state;
 	assert_false(casync_file_size_doubtful(&size));
 	assert_false(casync_file_size_cut_lately(&size));
 }
@@ -86,7 +75,6 @@ static void truncation_makes_the_hint_doubtful_until_a_size_comes(void **state)
 {
 	uint64_t before = casync_file_size_cuts(&size);
 
-	(void)state;
 	shorten();
 	assert_true(casync_file_size_cuts(&size) != before);
 	assert_true(casync_file_size_doubtful(&size));
@@ -101,7 +89,6 @@ static void size_asked_for_before_a_truncation_is_old(void **state)
 {
 	uint64_t generation = casync_file_size_generation(&size);
 
-	(void)state;
 	shorten();
 	casync_file_size_seen(&size, 700, generation);
 	assert_int_equal(casync_file_size_hint(&size), 1000);
@@ -110,7 +97,6 @@ static void size_asked_for_before_a_truncation_is_old(void **state)
 
 static void every_truncation_needs_a_later_size(void **state)
 {
-	(void)state;
 	shorten();
 	shorten();
 	ask(1000);
@@ -122,7 +108,6 @@ static void every_truncation_needs_a_later_size(void **state)
 /* A write says nothing of what is before it. */
 static void write_does_not_end_the_doubt(void **state)
 {
-	(void)state;
 	shorten();
 	casync_file_size_written(&size, 5000);
 	assert_true(casync_file_size_doubtful(&size));
@@ -130,7 +115,6 @@ static void write_does_not_end_the_doubt(void **state)
 
 static void truncate_of_ours_ends_the_doubt(void **state)
 {
-	(void)state;
 	shorten();
 	casync_file_size_truncated(&size, 100);
 	assert_false(casync_file_size_doubtful(&size));
@@ -140,7 +124,6 @@ static void truncate_of_ours_ends_the_doubt(void **state)
 /* They share a counter. */
 static void truncation_of_another_file_costs_one_question(void **state)
 {
-	(void)state;
 	casync_file_size_written(&size, 2000);
 	shorten();
 	assert_true(casync_file_size_doubtful(&size));

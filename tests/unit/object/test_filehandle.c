@@ -3,13 +3,9 @@
  * The wire handle is what clients keep across restarts and across a change
  * from FSAL_CEPH, so its bytes are spelled out here, not computed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "filehandle.h"
 
@@ -107,8 +103,6 @@ static void decode_of_unaligned_handle_works(void **state)
 	struct casync_fileid out = {0};
 	uint8_t buffer[CASYNC_WIRE_BYTES + 1];
 
-	(void)state;
-
 	casync_wire_encode(&in, buffer + 1);
 	assert_true(casync_wire_decode(buffer + 1, CASYNC_WIRE_BYTES, &out));
 	assert_memory_equal(&out, &in, sizeof(out));
@@ -120,8 +114,6 @@ static void key_begins_with_wire_handle(void **state)
 	uint8_t wire[CASYNC_WIRE_BYTES];
 	uint8_t key[CASYNC_KEY_BYTES];
 
-	(void)state;
-
 	casync_wire_encode(&id, wire);
 	casync_key_encode(&id, 42, key);
 	assert_memory_equal(key, wire, sizeof(wire));
@@ -132,8 +124,6 @@ static void key_ends_with_export_id_in_host_order(void **state)
 	const struct casync_fileid id = {1, NOSNAP, 1};
 	const uint16_t export_id = 0xabcd;
 	uint8_t key[CASYNC_KEY_BYTES];
-
-	(void)state;
 
 	casync_key_encode(&id, export_id, key);
 	assert_memory_equal(key + CASYNC_WIRE_BYTES, &export_id,

@@ -6,13 +6,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -422,7 +418,6 @@ static void each_object_of_rename_and_link_may_be_gone(void **state)
 {
 	int i;
 
-	(void)state;
 	for (i = 1; i < 4; i++) {
 		new_client();
 		fake.blocking_result[FAKE_LOOKUP_VINO] = 0;
@@ -452,7 +447,6 @@ static void a_name_is_no_path(void **state)
 	const int ops_with_a_name = 9;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
 		const char *n = paths[i];
 		fsal_status_t answers[] = {
@@ -487,7 +481,6 @@ static void a_name_is_no_path(void **state)
 
 static void getattrs_marks_what_it_did_not_get(void **state)
 {
-	(void)state;
 	attrs = (struct fsal_attrlist){.request_mask = ATTR_RDATTR_ERR,
 				       .valid_mask = ATTR_SIZE};
 	lose_client();
@@ -501,7 +494,6 @@ static void getattrs_marks_what_it_did_not_get(void **state)
 /* A client that ends has nothing of it any more. */
 static void delegation_is_given_back_without_a_client(void **state)
 {
-	(void)state;
 	lose_client();
 	assert_int_equal(ops.lease_op2(HDL, NULL, NULL, FSAL_DELEG_NONE).major,
 			 ERR_FSAL_NO_ERROR);
@@ -537,7 +529,6 @@ static void io_leaves_when_it_is_answered(void **state)
 	struct io *io;
 	int writes;
 
-	(void)state;
 	sem_init(&answered, 0, 0);
 	fake.plan.when = FAKE_LATER;
 	for (writes = 0; writes < 2; writes++) {
@@ -560,7 +551,6 @@ static void io_without_a_client_is_delayed(void **state)
 	struct io *io = new_io(0, 100);
 	int writes;
 
-	(void)state;
 	sem_init(&answered, 0, 0);
 	lose_client();
 	for (writes = 0; writes < 2; writes++) {
@@ -582,7 +572,6 @@ static void io_that_shows_the_loss_is_delayed(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	sem_init(&answered, 0, 0);
 	fake.plan.result = -CASYNC_EBLOCKLISTED;
 	start_io(io, true);
@@ -604,7 +593,6 @@ static void io_of_a_removed_export_is_no_loss(void **state)
 	struct io *io = new_io(0, 100);
 	int writes;
 
-	(void)state;
 	sem_init(&answered, 0, 0);
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 	for (writes = 0; writes < 2; writes++) {
@@ -666,7 +654,6 @@ static void full_mount_asks_to_retry(void **state)
 	uint32_t *inside =
 		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
 
-	(void)state;
 	*inside = 200;
 	assert_int_equal(call_getattrs().major, ERR_FSAL_DELAY);
 	/* A delay would be a conflict. */
@@ -684,7 +671,6 @@ static void full_mount_asks_to_retry(void **state)
 
 static void unlock_without_a_client_drops_the_record(void **state)
 {
-	(void)state;
 	hold_lock();
 	lose_client();
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_NO_ERROR);
@@ -699,7 +685,6 @@ static void unlock_without_a_client_ends_the_loss_of_a_lock(void **state)
 {
 	bool *lost = &rig.state.fd.lock_lost;
 
-	(void)state;
 	*lost = true;
 	lose_client();
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_NO_ERROR);
@@ -711,7 +696,6 @@ static void unlock_without_a_client_ends_the_loss_of_a_lock(void **state)
 
 static void unlock_that_shows_the_loss_drops_the_record(void **state)
 {
-	(void)state;
 	hold_lock();
 	result = casync_status(-ENOTCONN);
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_NO_ERROR);
@@ -721,7 +705,6 @@ static void unlock_that_shows_the_loss_drops_the_record(void **state)
 
 static void unlock_whose_error_is_doubted_drops_the_record(void **state)
 {
-	(void)state;
 	hold_lock();
 	result = fsalstat(ERR_FSAL_IO, EIO);
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_NO_ERROR);
@@ -730,7 +713,6 @@ static void unlock_whose_error_is_doubted_drops_the_record(void **state)
 
 static void unlock_that_fails_keeps_the_record(void **state)
 {
-	(void)state;
 	hold_lock();
 	result = fsalstat(ERR_FSAL_PERM, EPERM);
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK).major, ERR_FSAL_PERM);
@@ -743,7 +725,6 @@ static void unlock_that_fails_keeps_the_record(void **state)
 /* Ganesha would repeat it for ever. */
 static void unlock_succeeds_where_no_client_comes(void **state)
 {
-	(void)state;
 	hold_lock();
 	stub_mount.keeper.reconnect = 0;
 	lose_client();
@@ -754,7 +735,6 @@ static void unlock_succeeds_where_no_client_comes(void **state)
 /* Ganesha takes a delay for a conflict. */
 static void lock_without_a_client_is_asked_for_again(void **state)
 {
-	(void)state;
 	lose_client();
 	assert_int_equal(lock_op(FSAL_OP_LOCK).major, ERR_FSAL_IN_GRACE);
 	assert_int_equal(lock_op(FSAL_OP_LOCKT).major, ERR_FSAL_IN_GRACE);
@@ -764,7 +744,6 @@ static void lock_without_a_client_is_asked_for_again(void **state)
 
 static void lock_that_shows_the_loss_is_asked_for_again(void **state)
 {
-	(void)state;
 	result = casync_status(-CASYNC_EBLOCKLISTED);
 	assert_int_equal(lock_op(FSAL_OP_LOCK).major, ERR_FSAL_IN_GRACE);
 	assert_int_equal(lock_op(FSAL_OP_LOCKT).major, ERR_FSAL_IN_GRACE);
@@ -772,7 +751,6 @@ static void lock_that_shows_the_loss_is_asked_for_again(void **state)
 
 static void lock_whose_error_is_doubted_is_asked_for_again(void **state)
 {
-	(void)state;
 	result = casync_status(-EBADF);
 	assert_int_equal(lock_op(FSAL_OP_LOCK).major, ERR_FSAL_IN_GRACE);
 	assert_int_equal(casync_session_state(&stub_mount.session),
@@ -781,7 +759,6 @@ static void lock_whose_error_is_doubted_is_asked_for_again(void **state)
 
 static void conflict_is_a_conflict(void **state)
 {
-	(void)state;
 	result = fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	assert_int_equal(lock_op(FSAL_OP_LOCK).major, ERR_FSAL_DELAY);
 	assert_int_equal(lock_op(FSAL_OP_LOCKT).major, ERR_FSAL_DELAY);
@@ -789,7 +766,6 @@ static void conflict_is_a_conflict(void **state)
 
 static void lock_that_is_granted_is_granted(void **state)
 {
-	(void)state;
 	assert_int_equal(lock_op(FSAL_OP_LOCK).major, ERR_FSAL_NO_ERROR);
 	assert_true(was_inside);
 	check_outside();

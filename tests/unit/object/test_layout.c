@@ -7,14 +7,10 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -91,7 +87,6 @@ int ceph_ll_setxattr(struct ceph_mount_info *cmount, struct Inode *in,
 
 static int up(void **state)
 {
-	(void)state;
 	memset(&exp_of_ours, 0, sizeof(exp_of_ours));
 	stub_mount_reset();
 	exp_of_ours.mount = &stub_mount;
@@ -108,7 +103,6 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	(void)state;
 	casync_layout_destroy(&exp_of_ours.layout);
 	return 0;
 }
@@ -143,7 +137,6 @@ static int create(bool wants_change)
 
 static void nothing_is_set_unless_asked_for(void **state)
 {
-	(void)state;
 	assert_int_equal(create(false), 0);
 	assert_int_equal(configure(0, NULL), 0);
 	assert_int_equal(create(false), 0);
@@ -154,7 +147,6 @@ static void nothing_is_set_unless_asked_for(void **state)
 
 static void a_new_layout_holds_for_the_next_file(void **state)
 {
-	(void)state;
 	assert_int_equal(configure(65536, NULL), 0);
 	assert_int_equal(create(true), 0);
 	assert_int_equal(sets_small, 1);
@@ -168,7 +160,6 @@ static void a_new_layout_holds_for_the_next_file(void **state)
 
 static void a_pool_that_is_not_there_leaves_the_old_layout(void **state)
 {
-	(void)state;
 	assert_int_equal(configure(65536, NULL), 0);
 	assert_int_equal(configure(65536, "nowhere"), -ENOENT);
 	assert_int_equal(create(true), 0);
@@ -177,7 +168,6 @@ static void a_pool_that_is_not_there_leaves_the_old_layout(void **state)
 
 static void the_folders_word_counts(void **state)
 {
-	(void)state;
 	assert_int_equal(configure(65536, NULL), 0);
 	folder_has = true;
 	assert_int_equal(create(false), 0);
@@ -189,7 +179,6 @@ static void the_folders_word_counts(void **state)
 
 static void what_the_mds_refuses_fails_the_create(void **state)
 {
-	(void)state;
 	assert_int_equal(configure(65536, NULL), 0);
 	set_rc = -EPERM;
 	assert_int_equal(create(false), -EPERM);
@@ -214,7 +203,6 @@ static void layouts_change_while_files_are_created(void **state)
 	unsigned int i;
 	void *wrong;
 
-	(void)state;
 	for (i = 0; i < CREATORS; i++)
 		assert_int_equal(
 			pthread_create(&creators[i], NULL, create_on, NULL), 0);

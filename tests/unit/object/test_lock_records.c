@@ -3,15 +3,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -45,7 +41,6 @@ static int up(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	stub_reset();
 	stub_mount_reset();
 	memset(&exp, 0, sizeof(exp));
@@ -67,7 +62,6 @@ static int down(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	for (i = 0; i < FILES; i++)
 		casync_lock_records_forget(&objs[i]);
 	return too_late == 0 ? 0 : -1;
@@ -224,7 +218,6 @@ static void check_range(void **state)
 
 static void closed_fd_takes_its_records_along(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 b0r20+10 b1r30+10");
 	do_all(&objs[1], "a0w0+10");
 	casync_lock_records_forget_fd(&fds[0][0]);
@@ -238,7 +231,6 @@ static void closed_fd_takes_its_records_along(void **state)
 
 static void freed_object_takes_its_records_along(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 b1r20+10");
 	do_all(&objs[1], "a0w0+10");
 	casync_lock_records_forget(&objs[0]);
@@ -291,7 +283,6 @@ static void new_client(void)
 
 static void all_are_taken_once(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 b1r20+0");
 	do_all(&objs[2], "a0r5+1");
 	new_client();
@@ -313,7 +304,6 @@ static void nothing_is_taken_of_another_mount(void **state)
 	static struct casync_mount other;
 	static struct casync_export other_exp = {.mount = &other};
 
-	(void)state;
 	objs[1].exp = &other_exp;
 	do_all(&objs[0], "a0w0+10");
 	do_all(&objs[1], "a0w0+10");
@@ -327,7 +317,6 @@ static void nothing_is_taken_of_another_mount(void **state)
 
 static void lock_of_this_client_is_not_taken(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10");
 	assert_int_equal(take_all(0, 0), 0);
 	assert_string_equal(asked, "");
@@ -343,7 +332,6 @@ static int byte_25_is_taken(struct casync_object *obj,
 
 static void fd_that_lost_one_loses_all(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 a0w40+10 a0w20+10 b2r60+10");
 	do_all(&objs[1], "a0w0+10");
 	new_client();
@@ -369,7 +357,6 @@ static int nothing_is_free(struct casync_object *obj,
 /* When its records are dropped, it may be closed and freed. */
 static void fd_that_lost_several_is_left_alone_after(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w20+10 a0w40+10 b0r20+10 b0r60+10 a1w80+10");
 	new_client();
 	answer = byte_25_is_taken;
@@ -382,7 +369,6 @@ static void fd_that_lost_several_is_left_alone_after(void **state)
 
 static void all_may_be_lost(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w20+10 a0w40+10 b1r20+10");
 	do_all(&objs[1], "a0w20+10");
 	new_client();
@@ -408,7 +394,6 @@ static int unlock_meanwhile(struct casync_object *obj,
 
 static void unlock_meanwhile_begins_the_file_anew(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 b1w40+10");
 	new_client();
 	answer = unlock_meanwhile;
@@ -421,7 +406,6 @@ static void unlock_meanwhile_begins_the_file_anew(void **state)
 
 static void unlock_of_nothing_begins_nothing(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 b1w40+10");
 	new_client();
 	answer = unlock_meanwhile;
@@ -432,7 +416,6 @@ static void unlock_of_nothing_begins_nothing(void **state)
 
 static void unlock_meanwhile_of_the_last_one_leaves_nothing(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10");
 	new_client();
 	answer = unlock_meanwhile;
@@ -445,7 +428,6 @@ static void unlock_meanwhile_of_the_last_one_leaves_nothing(void **state)
 /* In one round: a lock is lost, and another owner unlocks. */
 static void lost_fd_is_left_alone_in_the_next_round(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w20+10 a0w40+10 b1w60+10");
 	new_client();
 	answer = unlock_meanwhile;
@@ -461,7 +443,6 @@ static void lost_fd_is_left_alone_in_the_next_round(void **state)
 /* Then nothing is lost: nobody would end the loss. */
 static void unlock_of_the_lost_one_meanwhile_is_no_loss(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w20+10");
 	new_client();
 	answer = unlock_meanwhile;
@@ -489,7 +470,6 @@ static int unlock_each_round(struct casync_object *obj,
 
 static void client_that_goes_on_unlocking_loses_them(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+1000 b1w5000+1");
 	do_all(&objs[1], "a0w0+1");
 	new_client();
@@ -520,7 +500,6 @@ static int session_is_lost(struct casync_object *obj,
 
 static void loss_of_the_session_ends_it(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10");
 	do_all(&objs[1], "a0w0+10");
 	do_all(&objs[2], "a0w0+10");
@@ -575,7 +554,6 @@ static int close_meanwhile(struct casync_object *obj,
 
 static void close_waits_for_the_file(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10 a0w20+10 b1w40+10");
 	new_client();
 	sem_init(&begun, 0, 0);
@@ -599,7 +577,6 @@ static int close_other_meanwhile(struct casync_object *obj,
 
 static void close_does_not_wait_for_another_file(void **state)
 {
-	(void)state;
 	do_all(&objs[0], "a0w0+10");
 	do_all(&objs[1], "a0w20+10");
 	new_client();

@@ -2,14 +2,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 #include <time.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "borrow.h"
 #include "clock.h"
@@ -153,7 +149,6 @@ static void check_type(void **state)
 
 static void waiting_is_refused(void **state)
 {
-	(void)state;
 	assert_int_equal(lock_op(FSAL_OP_LOCKB, FSAL_LOCK_W, 0, 0, NULL).major,
 			 ERR_FSAL_NOTSUPP);
 	assert_int_equal(lock_op(FSAL_OP_CANCEL, FSAL_LOCK_W, 0, 0, NULL).major,
@@ -203,7 +198,6 @@ static void check_conflict(void **state)
 
 static void conflict_nobody_asks_for_is_not_reported(void **state)
 {
-	(void)state;
 	others_lock(F_WRLCK, 0, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_R, 0, 1, NULL).major,
 			 ERR_FSAL_DELAY);
@@ -214,7 +208,6 @@ static void conflict_nobody_asks_for_is_not_reported(void **state)
 
 static void two_read_locks_are_no_conflict(void **state)
 {
-	(void)state;
 	others_lock(F_RDLCK, 0, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_R, 0, 1, NULL).major,
 			 ERR_FSAL_NO_ERROR);
@@ -234,7 +227,6 @@ static void unlock_before_getlk(enum fake_blocking which)
 
 static void conflict_that_is_gone_is_tried_again(void **state)
 {
-	(void)state;
 	others_lock(F_WRLCK, 0, 0);
 	gone_after = 1;
 	fake.hook = unlock_before_getlk;
@@ -259,7 +251,6 @@ static void conflict_that_comes_and_goes_ends(void **state)
 {
 	fsal_lock_param_t conflict;
 
-	(void)state;
 	memset(&conflict, 0xa5, sizeof(conflict));
 	others_lock(F_WRLCK, 0, 0);
 	fake.hook = come_and_go;
@@ -280,7 +271,6 @@ static void error_of_setlk_passes(void **state)
 {
 	fsal_status_t status;
 
-	(void)state;
 	fake.blocking_result[FAKE_SETLK] = -ENOLCK;
 	status = lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL);
 	assert_int_equal(status.minor, ENOLCK);
@@ -293,7 +283,6 @@ static void eacces_of_setlk_is_a_conflict(void **state)
 {
 	fsal_lock_param_t conflict = {0};
 
-	(void)state;
 	fake.blocking_result[FAKE_SETLK] = -EACCES;
 	others_lock(F_WRLCK, 2, 3);
 	assert_int_equal(
@@ -305,7 +294,6 @@ static void eacces_of_setlk_is_a_conflict(void **state)
 
 static void error_of_getlk_passes(void **state)
 {
-	(void)state;
 	fake.blocking_result[FAKE_GETLK] = -EIO;
 	others_lock(F_WRLCK, 0, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL).minor,
@@ -317,7 +305,6 @@ static void error_of_getlk_passes(void **state)
 
 static void without_an_fh_nothing_is_locked(void **state)
 {
-	(void)state;
 	stub.start_status = fsalstat(ERR_FSAL_SHARE_DENIED, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL).major,
 			 ERR_FSAL_SHARE_DENIED);
@@ -415,7 +402,6 @@ static void check_again(void **state)
 
 static void nothing_is_taken_that_was_given_back(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
@@ -425,7 +411,6 @@ static void nothing_is_taken_that_was_given_back(void **state)
 
 static void lock_that_was_refused_is_not_taken(void **state)
 {
-	(void)state;
 	open_state();
 	others_lock(F_WRLCK, 0, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 1, NULL).major,
@@ -441,7 +426,6 @@ static void lock_that_was_refused_is_not_taken(void **state)
 /* Ganesha's own, for a request without a state. */
 static void lock_of_no_state_is_not_taken(void **state)
 {
-	(void)state;
 	open_state();
 	rig.state.fd.fsal_fd.fd_type = FSAL_FD_TEMP;
 	lock(FSAL_LOCK_W, 0, 1);
@@ -451,7 +435,6 @@ static void lock_of_no_state_is_not_taken(void **state)
 /* RFC 8881, 9.6: until it has unlocked all, it gets an error. */
 static void lock_that_somebody_else_got_is_lost(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	others_lock(F_WRLCK, 25, 1);
@@ -476,7 +459,6 @@ static void lock_that_somebody_else_got_is_lost(void **state)
 
 static void lock_of_a_removed_file_is_lost(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	fake.blocking_result[FAKE_OPEN] = -ENOENT;
@@ -489,7 +471,6 @@ static void lock_is_not_lost_with_the_next_session(void **state)
 	static const int errors[] = {ENOTCONN, CASYNC_EBLOCKLISTED};
 	size_t i;
 
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	for (i = 0; i < 2; i++) {
@@ -513,7 +494,6 @@ static void set_mtimes(time_t known_s, time_t found_s, long found_ns)
 /* Somebody else had the lock, and let go. */
 static void lock_of_a_changed_file_is_lost(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	set_mtimes(100, 100, 6);
@@ -524,7 +504,6 @@ static void lock_of_a_changed_file_is_lost(void **state)
 
 static void lock_of_an_unchanged_file_is_kept(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	set_mtimes(100, 100, 5);
@@ -535,7 +514,6 @@ static void lock_of_an_unchanged_file_is_kept(void **state)
 /* The MDS has not heard of our last change. */
 static void lock_of_an_older_file_is_kept(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	set_mtimes(100, 99, 0);
@@ -548,7 +526,6 @@ static void keeper_takes_locks_of_a_full_mount(void **state)
 	uint32_t *inside =
 		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
 
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	*inside = 200;
@@ -560,7 +537,6 @@ static void keeper_takes_locks_of_a_full_mount(void **state)
 /* The next client is lost before it has taken the lock. */
 static void change_is_seen_after_two_losses(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	set_mtimes(100, 101, 0);
@@ -575,7 +551,6 @@ static void change_is_seen_after_two_losses(void **state)
 /* It is on the OSDs, and the lost client did not know. */
 static void our_own_last_write_is_no_change(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	casync_lock_records_written(rig.obj);
@@ -586,7 +561,6 @@ static void our_own_last_write_is_no_change(void **state)
 
 static void change_after_our_last_write_is_one(void **state)
 {
-	(void)state;
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
 	casync_lock_records_written(rig.obj);
@@ -596,7 +570,6 @@ static void change_after_our_last_write_is_one(void **state)
 
 static void file_without_locks_notes_no_write(void **state)
 {
-	(void)state;
 	casync_lock_records_written(rig.obj);
 	assert_true(rig.obj->locks.written_ns == 0);
 }
@@ -630,7 +603,6 @@ static fsal_errors_t lock_status(fsal_lock_t type, uint64_t start)
 
 static void late_lock_is_given_back(void **state)
 {
-	(void)state;
 	open_state();
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 2);
@@ -644,7 +616,6 @@ static void late_lock_is_given_back(void **state)
 
 static void late_read_lock_is_given_back(void **state)
 {
-	(void)state;
 	open_state();
 	assert_int_equal(lock_status(FSAL_LOCK_R, 10), ERR_FSAL_IN_GRACE);
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
@@ -652,7 +623,6 @@ static void late_read_lock_is_given_back(void **state)
 
 static void who_asks_again_is_not_sent_away(void **state)
 {
-	(void)state;
 	open_state();
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
 	/* It began before the first one was given back. */
@@ -666,7 +636,6 @@ static void who_asks_again_is_not_sent_away(void **state)
 
 static void lock_in_time_is_kept(void **state)
 {
-	(void)state;
 	open_state();
 	request_began_ms_ago(0);
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
@@ -675,7 +644,6 @@ static void lock_in_time_is_kept(void **state)
 
 static void late_lock_of_a_gateway_alone_is_kept(void **state)
 {
-	(void)state;
 	open_state();
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS_NG;
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
@@ -683,7 +651,6 @@ static void late_lock_of_a_gateway_alone_is_kept(void **state)
 
 static void request_of_unknown_age_is_kept(void **state)
 {
-	(void)state;
 	open_state();
 	op_ctx->start_time = (struct timespec){0};
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
@@ -698,7 +665,6 @@ static void late_reclaim_is_kept(void **state)
 		.lock_reclaim = true,
 	};
 
-	(void)state;
 	open_state();
 	assert_int_equal(casync_lock_op2(&rig.obj->handle, &rig.state.state,
 					 &owner, FSAL_OP_LOCK, &wanted, NULL)
@@ -708,7 +674,6 @@ static void late_reclaim_is_kept(void **state)
 
 static void late_unlock_and_test_are_answered(void **state)
 {
-	(void)state;
 	open_state();
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
 			 ERR_FSAL_NO_ERROR);
@@ -719,7 +684,6 @@ static void late_unlock_and_test_are_answered(void **state)
 /* It would lose what it had. */
 static void late_lock_over_an_own_one_is_kept(void **state)
 {
-	(void)state;
 	open_state();
 	request_began_ms_ago(0);
 	lock(FSAL_LOCK_R, 0, 11);
@@ -730,7 +694,6 @@ static void late_lock_over_an_own_one_is_kept(void **state)
 
 static void late_conflict_is_a_conflict(void **state)
 {
-	(void)state;
 	open_state();
 	others_lock(F_WRLCK, 0, 0);
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_DELAY);
@@ -747,7 +710,6 @@ static uint64_t time_of(void (*lead)(void))
 
 static void lead_is_for_a_cluster(void **state)
 {
-	(void)state;
 	assert_true(time_of(casync_common_grace_lead_once) >=
 		    CASYNC_GRACE_LEAD_MS);
 	assert_true(time_of(casync_common_grace_lead_once) <

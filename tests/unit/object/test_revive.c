@@ -4,13 +4,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "errors.h"
 #include "object_table.h"
@@ -71,7 +67,6 @@ static void open_fd(fsal_openflags_t openflags)
 
 static void object_of_this_client_is_not_looked_up(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_revive_begin(rig.obj), 0);
 	assert_false(casync_guard_is_empty(&stub_mount.guard));
 	casync_revive_end(rig.obj);
@@ -83,7 +78,6 @@ static void object_of_a_lost_client_is_looked_up_once(void **state)
 {
 	unsigned int i;
 
-	(void)state;
 	new_client();
 	fake.size_bytes = 4321;
 	for (i = 0; i < 3; i++) {
@@ -103,7 +97,6 @@ static void file_takes_no_more_workers_than_for_attributes(void **state)
 {
 	uint32_t *inside = &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
 
-	(void)state;
 	new_client();
 	*inside = casync_waiter_limit_workers();
 	/* EAGAIN would be a conflict of locks. */
@@ -122,7 +115,6 @@ static void full_mount_revives_nothing(void **state)
 	uint32_t *inside =
 		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
 
-	(void)state;
 	open_fd(FSAL_O_READ);
 	new_client();
 	*inside = 200;
@@ -145,7 +137,6 @@ static void objects_of_an_inode_share_its_reference(void **state)
 	struct casync_object second = {
 		.exp = &rig.exp, .id = rig.obj->id, .inode = OLD_INODE};
 
-	(void)state;
 	second.handle.type = DIRECTORY;
 	casync_file_size_init(&second.size, &rig.cuts);
 	assert_true(casync_object_table_enter(table(), &second));
@@ -164,7 +155,6 @@ static void object_of_the_lost_client_shares_nothing(void **state)
 	struct casync_object second = {
 		.exp = &rig.exp, .id = rig.obj->id, .inode = OLD_INODE};
 
-	(void)state;
 	second.handle.type = DIRECTORY;
 	casync_file_size_init(&second.size, &rig.cuts);
 	assert_true(casync_object_table_enter(table(), &second));
@@ -212,7 +202,6 @@ static void check_gone(void **state)
 
 static void without_a_client_nothing_begins(void **state)
 {
-	(void)state;
 	new_client();
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 	assert_int_equal(casync_revive_begin(rig.obj), -CASYNC_EBLOCKLISTED);
@@ -278,7 +267,6 @@ static void threads_at_once_keep_one_reference(void **state)
 {
 	struct Fh *none[THREADS];
 
-	(void)state;
 	new_client();
 	at_once(revive_object, FAKE_GETATTR, none);
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), THREADS);
@@ -291,7 +279,6 @@ static void threads_at_once_keep_one_fh(void **state)
 	struct Fh *fhs[THREADS];
 	unsigned int i;
 
-	(void)state;
 	open_fd(FSAL_O_RDWR);
 	new_client();
 	assert_int_equal(casync_revive_inode(rig.obj), 0);
@@ -344,7 +331,6 @@ static void former_fh_ended_with_its_client(void **state)
 {
 	static const char former;
 
-	(void)state;
 	open_fd(FSAL_O_RDWR);
 	fd->former_fh = (struct Fh *)&former;
 	new_client();
@@ -355,7 +341,6 @@ static void former_fh_ended_with_its_client(void **state)
 
 static void closed_fd_stays_closed(void **state)
 {
-	(void)state;
 	new_client();
 	assert_int_equal(casync_revive_fd(rig.obj, fd), 0);
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 0);
@@ -364,7 +349,6 @@ static void closed_fd_stays_closed(void **state)
 
 static void fd_of_a_removed_file_is_stale(void **state)
 {
-	(void)state;
 	open_fd(FSAL_O_READ);
 	new_client();
 	fake.blocking_result[FAKE_OPEN] = -ENOENT;
@@ -382,7 +366,6 @@ static void read_uses_a_new_fh(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	open_fd(FSAL_O_READ);
 	new_client();
 	io->arg.state = &rig.state.state;
@@ -399,7 +382,6 @@ static void write_without_an_fh_is_answered(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	(void)state;
 	open_fd(FSAL_O_WRITE);
 	new_client();
 	fake.blocking_result[FAKE_OPEN] = -EIO;

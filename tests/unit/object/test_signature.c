@@ -5,13 +5,9 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "signature.h"
 
@@ -63,7 +59,6 @@ static void sign(void)
 
 static int begin(void **state)
 {
-	(void)state;
 	use_key(0);
 	sign();
 	return 0;
@@ -71,7 +66,6 @@ static int begin(void **state)
 
 static int end(void **state)
 {
-	(void)state;
 	casync_signature_free();
 	return 0;
 }
@@ -80,7 +74,6 @@ static void signature_is_hmac_of_handle_and_export(void **state)
 {
 	struct casync_fileid id;
 
-	(void)state;
 	assert_memory_equal(wire + CASYNC_WIRE_BYTES, expected,
 			    sizeof(expected));
 	assert_true(casync_wire_decode(wire, CASYNC_WIRE_BYTES, &id));
@@ -92,7 +85,6 @@ static void every_bit_counts(void **state)
 {
 	unsigned int bit;
 
-	(void)state;
 	for (bit = 0; bit < 8 * sizeof(wire); bit++) {
 		wire[bit / 8] ^= 1U << bit % 8;
 		assert_int_equal(casync_signature_check(wire, EXPORT_ID),
@@ -104,7 +96,6 @@ static void every_bit_counts(void **state)
 
 static void other_export_is_refused(void **state)
 {
-	(void)state;
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID + 1), -ESTALE);
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID + 256),
 			 -ESTALE);
@@ -117,7 +108,6 @@ static void keys_rotate(void **state)
 {
 	uint8_t old[sizeof(wire)];
 
-	(void)state;
 	memcpy(old, wire, sizeof(wire));
 	use_both_keys(0, 100);
 	sign();
@@ -139,7 +129,6 @@ static void keys_rotate(void **state)
 
 static void without_keys_nothing_is_right(void **state)
 {
-	(void)state;
 	assert_true(casync_signature_ready());
 	casync_signature_free();
 	assert_false(casync_signature_ready());
@@ -168,7 +157,6 @@ static void keys_change_while_threads_check(void **state)
 	void *failed;
 	int i;
 
-	(void)state;
 	for (i = 0; i < THREADS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, check_often, wire),

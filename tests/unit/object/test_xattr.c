@@ -5,14 +5,10 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fake_names.h"
 #include "obj_ops.h"
@@ -83,7 +79,6 @@ static fsal_errors_t list(void)
 
 static void usual_list_takes_one_call(void **state)
 {
-	(void)state;
 	length_bytes = 100;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
 	assert_int_equal(listed_bytes, 100);
@@ -92,7 +87,6 @@ static void usual_list_takes_one_call(void **state)
 
 static void no_names_are_a_list_too(void **state)
 {
-	(void)state;
 	length_bytes = 0;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
 	assert_int_equal(listed_bytes, 0);
@@ -101,7 +95,6 @@ static void no_names_are_a_list_too(void **state)
 /* More than Linux lets a file have (65536). */
 static void long_list_is_fetched(void **state)
 {
-	(void)state;
 	length_bytes = 200000;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
 	assert_int_equal(listed_bytes, 200000);
@@ -109,7 +102,6 @@ static void long_list_is_fetched(void **state)
 
 static void list_that_grows_meanwhile_is_fetched(void **state)
 {
-	(void)state;
 	length_bytes = 70000;
 	grows_bytes = 255;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
@@ -118,7 +110,6 @@ static void list_that_grows_meanwhile_is_fetched(void **state)
 
 static void one_that_runs_away_is_not_followed(void **state)
 {
-	(void)state;
 	length_bytes = 70000;
 	runs_away = true;
 	assert_int_not_equal(list(), ERR_FSAL_NO_ERROR);

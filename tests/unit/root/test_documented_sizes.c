@@ -4,9 +4,6 @@
  * code here, in the words around it.  If one differs: correct the document.
  */
 #include <inttypes.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +24,7 @@
 #include "upcalls.h"
 #include "workers.h"
 
-#include <setjmp.h>
-#include <cmocka.h>
+#include "unit.h"
 
 #define WATCHDOGS 1U
 #define US_PER_S 1e6
@@ -94,7 +90,6 @@ static void need_x86_64(void)
 
 static void a_request(void **state)
 {
-	(void)state;
 	need_x86_64();
 	quotes("operations.md", "kept for the next request | %zu |",
 	       sizeof(struct casync_op));
@@ -108,7 +103,6 @@ static void a_request(void **state)
 
 static void parts_of_a_read(void **state)
 {
-	(void)state;
 	need_x86_64();
 	assert_int_equal(CASYNC_OP_PARTS, 2);
 	quotes("operations.md", "in addition | %zu, and %zu for each object",
@@ -119,7 +113,6 @@ static void parts_of_a_read(void **state)
 
 static void a_file_and_a_state(void **state)
 {
-	(void)state;
 	need_x86_64();
 	quotes("operations.md",
 	       "besides what Ganesha and libcephfs keep | %s |",
@@ -131,7 +124,6 @@ static void a_file_and_a_state(void **state)
 
 static void an_export(void **state)
 {
-	(void)state;
 	need_x86_64();
 	quotes("operations.md", "| an export | %s; %s of them are metrics |",
 	       grouped(sizeof(struct casync_export)),
@@ -140,7 +132,6 @@ static void an_export(void **state)
 
 static void a_mount(void **state)
 {
-	(void)state;
 	need_x86_64();
 	quotes("operations.md", "counters of truncations | %s, %s and %s |",
 	       grouped(CASYNC_UPCALLS_MAX * sizeof(struct casync_upcall)),
@@ -153,7 +144,6 @@ static void a_mount(void **state)
 
 static void threads(void **state)
 {
-	(void)state;
 	assert_int_equal(CASYNC_WORK_LANES, 5);
 	quotes("operations.md",
 	       "| our threads | %u, and up to %d in each of five lanes",
@@ -166,7 +156,6 @@ static void threads(void **state)
 
 static void buckets(void **state)
 {
-	(void)state;
 	quotes("metrics.md", "buckets from %" PRIu64 " µs to %.1f s",
 	       casync_bucket_us(0),
 	       (double)casync_bucket_us(CASYNC_BUCKETS - 2) / US_PER_S);

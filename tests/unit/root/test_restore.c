@@ -2,13 +2,9 @@
 #include "config.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -78,7 +74,6 @@ static int up(void **state)
 
 static void old_client_gives_all_back(void **state)
 {
-	(void)state;
 	hooks->forget(&stub_mount);
 	assert_int_equal(listings_dropped, 1);
 	assert_int_equal(delegations_forgotten, 1);
@@ -87,7 +82,6 @@ static void old_client_gives_all_back(void **state)
 
 static void locks_that_are_lost_are_counted(void **state)
 {
-	(void)state;
 	gone_now = 3;
 	assert_int_equal(hooks->restore(&stub_mount), 0);
 	assert_int_equal(hooks->restore(&stub_mount), 0);
@@ -98,7 +92,6 @@ static void locks_that_are_lost_are_counted(void **state)
 
 static void holder_of_a_lost_lock_is_marked(void **state)
 {
-	(void)state;
 	lost_now = &rig.state.fd;
 	rig.state.state.state_type = STATE_TYPE_LOCK;
 	assert_false(casync_state_lost_a_lock(&rig.state.state));
@@ -112,7 +105,6 @@ static void holder_of_a_lost_lock_is_marked(void **state)
 
 static void next_loss_is_noted(void **state)
 {
-	(void)state;
 	take_rc = -ENOTCONN;
 	assert_int_equal(hooks->restore(&stub_mount), -ENOTCONN);
 	assert_int_equal(casync_session_state(&stub_mount.session),

@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "config.h"
 #include "versions.h"
@@ -70,7 +66,6 @@ static void version_is_what_follows_so(void **state)
 {
 	char version[32];
 
-	(void)state;
 	casync_versions_of_file("/usr/lib/ganesha/libganesha_nfsd.so.9.14",
 				version, sizeof(version));
 	assert_string_equal(version, "9.14");
@@ -89,7 +84,6 @@ static void a_long_one_is_cut(void **state)
 {
 	char version[5] = "full";
 
-	(void)state;
 	casync_versions_of_file("x.so.1234567", version, sizeof(version));
 	assert_string_equal(version, "1234");
 }
@@ -98,7 +92,6 @@ static void running_libcephfs_is_that_of_the_build(void **state)
 {
 	struct casync_versions running;
 
-	(void)state;
 	casync_versions_running(&running);
 	assert_string_equal(running.ceph, casync_versions_built.ceph);
 	assert_string_equal(running.ganesha, "");

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unit.h"
 
 #include "cache_rig.h"
 
@@ -128,7 +124,6 @@ int rig_end(void **state)
 {
 	struct casync_cache_stats stats;
 
-	(void)state;
 	casync_cache_set_budget(0);
 	stats = rig_stats();
 	assert_int_equal(stats.used_bytes, 0);

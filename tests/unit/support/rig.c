@@ -88,8 +88,6 @@ void rig_close(struct casync_fd *fd)
 
 int rig_up(void **state)
 {
-	(void)state;
-
 	stub_reset();
 	fake_setup(RIG_OBJECT * RIG_OBJECTS, RIG_OBJECT);
 	memset(&rig, 0, sizeof(rig));
@@ -112,8 +110,6 @@ int rig_up(void **state)
 
 int rig_down(void **state)
 {
-	(void)state;
-
 	fake.hook = NULL;
 	memset(fake.blocking_result, 0, sizeof(fake.blocking_result));
 	if (rig.obj != NULL) {
