@@ -3,11 +3,13 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 
 #include "fsal.h"
 
 #include "attributes.h"
+#include "errors.h"
 #include "export.h"
 #include "inode.h"
 #include "object.h"
@@ -137,6 +139,23 @@ struct ceph_mount_info *casync_object_ceph(const struct casync_object *obj)
 const UserPerm *casync_object_root(const struct casync_object *obj)
 {
 	return obj->exp->root_perms;
+}
+
+int casync_inode_lookup(struct ceph_mount_info *ceph, struct Inode *dir,
+			const char *name, const struct fsal_attrlist *attrs,
+			struct Inode **inode, struct ceph_statx *stx)
+{
+	attrmask_t mask = attrs != NULL ? attrs->request_mask : 0;
+	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	int rc;
+
+	if (perms == NULL)
+		return -ENOMEM;
+	rc = ceph_ll_lookup(ceph, dir, name, inode, stx,
+			    casync_statx_wanted(mask), AT_SYMLINK_NOFOLLOW,
+			    perms);
+	ceph_userperm_destroy(perms);
+	return rc;
 }
 
 int casync_inode_renew(struct casync_object *obj, uint32_t generation)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file inode.h
- * @brief Finds an Inode by its number: for a handle, and for an object whose
+ * @brief Finds an Inode: by its name, by its number for a handle, and for an object whose
  * client was lost.  Says through which client an object's Inode is used.
  *
  * An object notes the generation of the client that its Inode is of.  After a
@@ -34,6 +34,19 @@ int casync_inode_find(struct ceph_mount_info *ceph,
 		      const struct casync_fileid *id, unsigned int mask,
 		      const UserPerm *root, struct Inode **inode,
 		      struct ceph_statx *stx);
+
+/**
+ * Look a name up in a directory, as the requester.  It may ask the MDS.
+ *
+ * @param[in]  ceph   The caller is in the guard of its mount.
+ * @param[in]  attrs  The attributes that are wanted; may be NULL.
+ * @param[out] inode  A reference for the caller.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_inode_lookup(struct ceph_mount_info *ceph, struct Inode *dir,
+			const char *name, const struct fsal_attrlist *attrs,
+			struct Inode **inode, struct ceph_statx *stx);
 
 /**
  * Look up an object's Inode in the current client.  It asks the MDS.

@@ -39,34 +39,23 @@ static void namespace_journal(const struct casync_object *dir)
 	casync_journal_changed(casync_object_mount(dir), dir->id.ino);
 }
 
-static unsigned int namespace_wanted_by(const struct fsal_attrlist *attrs)
-{
-	return casync_statx_wanted(attrs == NULL ? 0 : attrs->request_mask);
-}
-
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 			    struct fsal_obj_handle **handle,
 			    struct fsal_attrlist *attrs_out)
 {
-	struct Inode *inode = NULL;
 	struct casync_call call;
 	struct ceph_statx stx;
 	fsal_status_t status;
-	UserPerm *perms;
-	int rc = -ENOMEM;
+	struct Inode *inode;
+	int rc;
 
 	status = casync_call_begin_entry(&call, dir_hdl, name,
 					 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_userperm(&op_ctx->creds);
-	if (perms != NULL) {
-		rc = ceph_ll_lookup(namespace_ceph_of(dir_hdl),
-				    namespace_inode_of(dir_hdl), name, &inode,
-				    &stx, namespace_wanted_by(attrs_out),
-				    AT_SYMLINK_NOFOLLOW, perms);
-		ceph_userperm_destroy(perms);
-	}
+	rc = casync_inode_lookup(namespace_ceph_of(dir_hdl),
+				 namespace_inode_of(dir_hdl), name, attrs_out,
+				 &inode, &stx);
 	if (rc == 0)
 		casync_object_out(inode, &stx, handle, attrs_out);
 	return casync_call_end(&call, casync_status(rc));

@@ -149,11 +149,16 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 {
 	struct open_request by_handle = *req;
 	struct fsal_obj_handle *found;
+	struct ceph_statx stx;
 	fsal_status_t status;
+	struct Inode *inode;
+	int rc;
 
-	status = casync_lookup(&dir->handle, name, &found, req->attrs_out);
-	if (FSAL_IS_ERROR(status))
-		return status;
+	rc = casync_inode_lookup(casync_object_ceph(dir), dir->inode, name,
+				 req->attrs_out, &inode, &stx);
+	if (rc < 0)
+		return casync_status(rc);
+	casync_object_out(inode, &stx, &found, req->attrs_out);
 
 	/* The lookup has filled in the attributes. */
 	if (!(req->openflags & FSAL_O_TRUNC))
