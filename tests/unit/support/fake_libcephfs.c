@@ -358,10 +358,11 @@ int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in,
 {
 	uint64_t size_bytes =
 		__atomic_load_n(&fake.size_bytes, __ATOMIC_ACQUIRE);
-	int rc = begin(FAKE_GETATTR);
+	int rc;
 
+	__atomic_store_n(&fake.asked_inode, in, __ATOMIC_RELAXED);
+	rc = begin(FAKE_GETATTR);
 	(void)cmount;
-	(void)in;
 	(void)flags;
 	(void)perms;
 	if (rc != 0)
@@ -374,6 +375,8 @@ int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in,
 	stx->stx_mtime = fake.mtime;
 	stx->stx_ctime = fake.ctime;
 	stx->stx_version = fake.version;
+	if (want & CEPH_STATX_MODE)
+		stx->stx_mode = fake.mode;
 	unlock_client();
 	return 0;
 }
@@ -411,10 +414,11 @@ int ceph_get_pool_replication(struct ceph_mount_info *cmount, int pool_id)
 int ceph_ll_open(struct ceph_mount_info *cmount, struct Inode *in, int flags,
 		 struct Fh **fh, const UserPerm *perms)
 {
-	int rc = begin(FAKE_OPEN);
+	int rc;
 
+	__atomic_store_n(&fake.asked_inode, in, __ATOMIC_RELAXED);
+	rc = begin(FAKE_OPEN);
 	(void)cmount;
-	(void)in;
 	(void)perms;
 	/* libcephfs remembers what is there as an open file, even if it fails,
 	 * and uses it when the client ends. */
@@ -602,9 +606,13 @@ int ceph_ll_delegation(struct ceph_mount_info *cmount, Fh *fh, unsigned int cmd,
 		       ceph_deleg_cb_t cb, void *priv)
 {
 	struct fake_delegation *delegation = &fake.delegation;
+	int rc = begin(FAKE_DELEGATION);
 
 	(void)cmount;
 	(void)fh;
+	if (rc != 0)
+		return rc;
+	unlock_client();
 	if (cmd != CEPH_DELEGATION_NONE && delegation->refusal != 0)
 		return delegation->refusal;
 	delegation->command = cmd;

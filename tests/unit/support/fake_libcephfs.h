@@ -76,6 +76,7 @@ enum fake_blocking {
 	FAKE_LOOKUP_VINO,
 	FAKE_LOOKUP_ROOT,
 	FAKE_START_RECLAIM,
+	FAKE_DELEGATION,
 	FAKE_BLOCKING_CALLS,
 };
 
@@ -85,6 +86,7 @@ struct fake {
 	struct timespec mtime;
 	struct timespec ctime; /**< The later one of both, as libcephfs says. */
 	uint64_t version;
+	uint16_t mode; /**< Type and mode. */
 	uint64_t object_size_bytes;
 	uint8_t *objects[FAKE_MAX_OBJECTS]; /**< NULL: missing. */
 	struct ceph_file_layout layout;
@@ -111,7 +113,8 @@ struct fake {
 	struct ceph_client_callback_args callbacks; /**< As registered. */
 	struct flock asked_lock; /**< The last one, and its owner. */
 	uint64_t asked_owner;
-	uint64_t looked_up_ino; /**< By number, the last one; atomic. */
+	struct Inode *asked_inode; /**< The last GETATTR's or open's; atomic. */
+	uint64_t looked_up_ino;	   /**< By number, the last one; atomic. */
 	bool asked_to_wait;
 	struct fake_delegation delegation;
 	struct fake_call calls[FAKE_MAX_CALLS];

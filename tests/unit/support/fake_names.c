@@ -209,13 +209,6 @@ WEAK int ceph_ll_fallocate(struct ceph_mount_info *cmount, struct Fh *fh,
 	return made("fallocate", NULL);
 }
 
-WEAK int ceph_ll_delegation(struct ceph_mount_info *cmount, Fh *fh,
-			    unsigned int cmd, ceph_deleg_cb_t cb, void *priv)
-{
-	return made(cmd == CEPH_DELEGATION_NONE ? "give back" : "delegation",
-		    NULL);
-}
-
 WEAK int ceph_ll_statfs(struct ceph_mount_info *cmount, struct Inode *in,
 			struct statvfs *stbuf)
 {
@@ -257,6 +250,17 @@ WEAK int ceph_readdirplus_r(struct ceph_mount_info *cmount,
 	(void)snprintf(de->d_name, sizeof(de->d_name), "e%u",
 		       fake_names.entries_read);
 	return rc < 0 ? rc : 1;
+}
+
+WEAK int ceph_get_default_data_pool_name(struct ceph_mount_info *cmount,
+					 char *buf, size_t len)
+{
+	return -ENOENT;
+}
+
+WEAK int ceph_get_pool_id(struct ceph_mount_info *cmount, const char *pool_name)
+{
+	return -ENOENT;
 }
 
 #pragma GCC diagnostic pop

@@ -25,7 +25,8 @@ struct rig rig;
 WEAK unsigned int casync_statx_wanted(attrmask_t mask)
 {
 	return CEPH_STATX_INO |
-	       (FSAL_TEST_MASK(mask, ATTR_SIZE) ? CEPH_STATX_SIZE : 0);
+	       (FSAL_TEST_MASK(mask, ATTR_SIZE) ? CEPH_STATX_SIZE : 0) |
+	       (FSAL_TEST_MASK(mask, ATTR_MODE) ? CEPH_STATX_MODE : 0);
 }
 
 WEAK void casync_publish_tick(void)

@@ -13,6 +13,7 @@
 #include "export_mgr.h"
 #include "nfs_core.h"
 
+#include "export.h"
 #include "fd.h"
 #include "object.h"
 #include "stub_ganesha.h"
@@ -115,6 +116,8 @@ fsal_errors_t posix2fsal_error(int posix_errorcode)
 		return ERR_FSAL_PERM;
 	case ENOMEM:
 		return ERR_FSAL_NOMEM;
+	case ENOSPC:
+		return ERR_FSAL_NOSPC;
 	default:
 		return ERR_FSAL_SERVERFAULT;
 	}
@@ -218,9 +221,13 @@ fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 
 	fd = casync_fd_of(choose_fd(obj_fd, tmp_fd, state));
 	pthread_mutex_lock(&fd_work);
-	if (fd->fh == NULL)
+	if (fd->fh == NULL) {
 		rc = ceph_ll_open(NULL, obj->inode, (int)openflags, &fd->fh,
 				  NULL);
+		/* As casync_fd_opened(). */
+		fd->generation = casync_guard_generation(
+			casync_mount_guard(obj->exp->mount));
+	}
 	if (rc == 0)
 		fd->fsal_fd.openflags = openflags;
 	pthread_mutex_unlock(&fd_work);

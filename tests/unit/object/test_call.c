@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What a call holds: it is taken in one order and released in the other one, and
+ * nothing of it is left behind.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "call_rig.h"
+#include "clock.h"
+#include "complete.h"
+#include "errors.h"
+#include "workers.h"
+#include "read_cache.h"
+#include "stub_mount.h"
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/* --- slots of a mount */
+
+struct part_case {
+	uint32_t workers, mounts, slots;
+};
+
+static void slots_are_a_part_of_three_quarters(void **state)
+{
+	static const struct part_case cases[] = {
+		{200, 1, 150}, {200, 2, 75}, {200, 5, 30}, {200, 6, 26},
+		{200, 40, 26}, {16, 1, 12},  {16, 9, 3},   {2, 1, 1},
+	};
+	size_t i;
+
+	for (i = 0; i < COUNT(cases); i++)
+		assert_int_equal(casync_call_mount_slots(cases[i].workers,
+							 cases[i].mounts),
+				 cases[i].slots);
+}
+
+static void full_mount_refuses(void **state)
+{
+	stub_mounts = 2;
+	*mount_inside() = 74;
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(*mount_inside(), 75);
+	casync_call_drop(&call);
+	*mount_inside() = 75;
+	/* EAGAIN would be a conflict of locks. */
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
+	assert_int_equal(*mount_inside(), 75);
+	/* It got none: the next one counts. */
+	*mount_inside() = 0;
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(*mount_inside(), 1);
+	casync_call_drop(&call);
+}
+
+/* An operation that opens the file, and sets attributes too. */
+static void thread_has_one_slot(void **state)
+{
+	struct casync_call inner, innermost;
+
+	assert_int_equal(begin(CASYNC_CALL_ASKS_MDS).major, ERR_FSAL_NO_ERROR);
+	*mount_inside() = MOUNT_SLOTS;
+	assert_int_equal(casync_call_begin(&inner, &rig.obj->handle,
+					   CASYNC_CALL_ASKS_MDS)
+				 .major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(
+		casync_call_take(&innermost, rig.obj, CASYNC_CALL_MOUNT_SLOT),
+		0);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	casync_call_drop(&innermost);
+	(void)casync_call_end(&inner, good);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	assert_false(casync_guard_is_empty(&stub_mount.guard));
+	(void)casync_call_end(&call, good);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS - 1);
+	check_steps("MGGggm");
+	*mount_inside() = 0;
+}
+
+static void unlock_gets_a_slot_of_a_full_mount(void **state)
+{
+	struct casync_call inner;
+
+	*mount_inside() = MOUNT_SLOTS;
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT_ALWAYS), 0);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS + 1);
+	assert_int_equal(
+		casync_call_take(&inner, rig.obj, CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS + 1);
+	casync_call_drop(&inner);
+	casync_call_drop(&call);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	*mount_inside() = 0;
+}
+
+static void keeper_gets_a_slot_of_a_full_mount(void **state)
+{
+	*mount_inside() = MOUNT_SLOTS;
+	casync_call_take_mount_slot(&stub_mount);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS + 1);
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
+	casync_call_drop(&call);
+	casync_call_drop_mount_slot(&stub_mount);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	*mount_inside() = 0;
+}
+
+static void *take_on_completer(void *unused)
+{
+	struct casync_call own;
+	int rc;
+
+	(void)unused;
+	casync_on_thread_begin();
+	rc = casync_call_take(&own, rig.obj, CASYNC_CALL_MOUNT_SLOT);
+	if (rc == 0)
+		casync_call_drop(&own);
+	/* The slots of optional calls are in use, too. */
+	if (rc == 0 &&
+	    !casync_call_try(&own, rig.obj, CASYNC_CALL_MOUNT_SLOT, 0))
+		rc = -1;
+	if (rc == 0)
+		casync_call_drop(&own);
+	return rc == 0 ? NULL : &stub_mount;
+}
+
+static void completion_threads_take_no_mount_slot(void **state)
+{
+	*mount_inside() = MOUNT_SLOTS;
+	run(take_on_completer);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	*mount_inside() = 0;
+}
+
+static void *take_attr_slots_on_completer(void *unused)
+{
+	struct casync_waiter_limit *limit = &rig.obj->getattr;
+	uint32_t *inside = &limit->lanes[CASYNC_LANE_COMPLETER].inside;
+	struct casync_call own[CASYNC_COMPLETERS + 1];
+	bool good_so_far = true;
+	int i;
+
+	(void)unused;
+	casync_on_thread_begin();
+	for (i = 0; i < CASYNC_COMPLETERS; i++)
+		good_so_far &= casync_call_take(&own[i], rig.obj,
+						CASYNC_CALL_ATTR_SLOT) == 0;
+	good_so_far &= *inside == CASYNC_COMPLETERS;
+	__atomic_store_n(&limit->progress_ns, 0, __ATOMIC_RELEASE);
+	good_so_far &= casync_call_take(&own[i], rig.obj,
+					CASYNC_CALL_ATTR_SLOT) == -EAGAIN;
+	while (i-- > 0)
+		casync_call_drop(&own[i]);
+	return good_so_far && *inside == 0 ? NULL : &stub_mount;
+}
+
+/* Workers that wait for attributes do not keep the answers. */
+static void completion_threads_have_attr_slots_of_their_own(void **state)
+{
+	*attr_inside() = FILE_SLOTS;
+	run(take_attr_slots_on_completer);
+	assert_int_equal(*attr_inside(), FILE_SLOTS);
+	*attr_inside() = 0;
+}
+
+/* --- order */
+
+static void all_is_taken_in_order(void **state)
+{
+	assert_int_equal(take(ALL), 0);
+	assert_int_equal(call.holds, ALL);
+	check_steps(ALL_TAKEN);
+	casync_call_drop(&call);
+	check_steps(ALL_DROPPED);
+	/* It holds nothing any more. */
+	casync_call_drop(&call);
+	check_steps("");
+}
+
+static void beginning_and_end_keep_the_order(void **state)
+{
+	assert_int_equal(begin(ALL).major, ERR_FSAL_NO_ERROR);
+	check_steps(ALL_TAKEN);
+	assert_int_equal(casync_call_end(&call, good).major, ERR_FSAL_NO_ERROR);
+	check_steps(ALL_DROPPED);
+}
+
+struct part_of_call {
+	const char *name;
+	uint32_t needs;
+	const char *taken, *dropped;
+};
+
+static const struct part_of_call parts_of_calls[] = {
+	{"mount_slot_alone", CASYNC_CALL_MOUNT_SLOT, "M", "m"},
+	{"mount_slot_always_alone", CASYNC_CALL_MOUNT_SLOT_ALWAYS, "M", "m"},
+	{"client_alone", CASYNC_CALL_CLIENT, "G", "g"},
+	{"attr_slot_alone", CASYNC_CALL_ATTR_SLOT, "A", "a"},
+	{"change_slot_alone", CASYNC_CALL_CHANGE_SLOT, "C", "c"},
+	{"statfs_slot_alone", CASYNC_CALL_STATFS_SLOT, "S", "s"},
+	{"change_alone", CASYNC_CALL_CHANGE, "W", "w"},
+	{"what_asks_the_mds", CASYNC_CALL_ASKS_MDS, "MG", "gm"},
+	{"nothing", 0, "", ""},
+};
+
+static void check_part(void **state)
+{
+	const struct part_of_call *c = *state;
+
+	assert_int_equal(take(c->needs), 0);
+	check_steps(c->taken);
+	casync_call_drop(&call);
+	check_steps(c->dropped);
+}
+
+struct full_case {
+	const char *name;
+	uint32_t *(*inside)(void);
+	uint32_t slots;
+	int rc;
+	const char *steps; /* of a call that needs all */
+};
+
+static const struct full_case full_cases[] = {
+	{"full_mount_leaves_nothing", mount_inside, MOUNT_SLOTS, -ETIME, ""},
+	{"full_attr_slots_leave_nothing", attr_inside, FILE_SLOTS, -EAGAIN,
+	 "MGgm"},
+	{"full_change_slots_leave_nothing", change_inside, FILE_SLOTS, -EAGAIN,
+	 "MGAagm"},
+	{"full_statfs_slots_leave_nothing", statfs_inside, STATFS_SLOTS,
+	 -EAGAIN, "MGACcagm"},
+};
+
+static void check_full(void **state)
+{
+	const struct full_case *c = *state;
+	fsal_status_t status;
+
+	*c->inside() = c->slots - 1;
+	assert_int_equal(take(ALL), 0);
+	assert_int_equal(*c->inside(), c->slots);
+	casync_call_drop(&call);
+	check_steps(ALL_TAKEN ALL_DROPPED);
+	*c->inside() = c->slots;
+	stub_mount.callers.progress_ns = 0;
+	rig.obj->getattr.progress_ns = 0;
+	rig.obj->change.progress_ns = 0;
+	rig.exp.statfs.progress_ns = 0;
+	assert_int_equal(take(ALL), c->rc);
+	assert_int_equal(call.holds, 0);
+	check_steps(c->steps);
+	assert_int_equal(*c->inside(), c->slots);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	/* To the client it is a delay. */
+	rig.obj->getattr.progress_ns = 0;
+	rig.obj->change.progress_ns = 0;
+	status = begin(ALL);
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+	assert_int_equal(status.minor, -c->rc);
+	*c->inside() = 0;
+}
+
+static void lost_client_leaves_nothing(void **state)
+{
+	lose_client();
+	assert_int_equal(take(ALL), -CASYNC_EBLOCKLISTED);
+	check_steps("Mm");
+}
+
+static void file_that_is_gone_leaves_nothing(void **state)
+{
+	new_client();
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
+	assert_int_equal(take(ALL), -ESTALE);
+	/* The look-up takes an attr slot, as GETATTR does. */
+	check_steps("MGAagm");
+}
+
+static void *wait_for_a_slot(void *unused)
+{
+	struct casync_call own;
+
+	(void)unused;
+	if (casync_call_take(&own, rig.obj, CASYNC_CALL_ATTR_SLOT) != 0)
+		return &stub_mount;
+	casync_call_drop(&own);
+	return NULL;
+}
+
+static void slot_is_waited_for(void **state)
+{
+	struct casync_waiter_limit *limit = &rig.obj->getattr;
+	uint32_t *sleepers = &limit->lanes[CASYNC_LANE_WORKER].sleepers;
+	pthread_t thread;
+	void *failed;
+
+	*attr_inside() = FILE_SLOTS;
+	limit->progress_ns = casync_now_ns() + 60 * CASYNC_NS_PER_S;
+	assert_int_equal(pthread_create(&thread, NULL, wait_for_a_slot, NULL),
+			 0);
+	assert_true(rig_wait_count((int *)sleepers, 1));
+	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+	assert_int_equal(*attr_inside(), FILE_SLOTS - 1);
+	*attr_inside() = 0;
+}
+
+/* --- optional calls */
+
+static bool try_both(uint32_t attr_slots)
+{
+	return casync_call_try(&call, rig.obj,
+			       CASYNC_CALL_ATTR_SLOT | CASYNC_CALL_MOUNT_SLOT,
+			       attr_slots);
+}
+
+static void optional_call_takes_both_slots(void **state)
+{
+	assert_true(try_both(1));
+	assert_int_equal(*attr_inside(), 1);
+	assert_int_equal(*mount_inside(), 1);
+	casync_call_drop(&call);
+	assert_int_equal(*attr_inside(), 0);
+	assert_int_equal(*mount_inside(), 0);
+}
+
+static void optional_call_takes_only_what_it_needs(void **state)
+{
+	assert_true(casync_call_try(&call, rig.obj, CASYNC_CALL_ATTR_SLOT, 1));
+	assert_int_equal(*mount_inside(), 0);
+	assert_int_equal(*attr_inside(), 1);
+	casync_call_drop(&call);
+	assert_true(casync_call_try(&call, rig.obj, CASYNC_CALL_MOUNT_SLOT, 0));
+	assert_int_equal(*mount_inside(), 1);
+	assert_int_equal(*attr_inside(), 0);
+	casync_call_drop(&call);
+}
+
+/* The other half stays for calls that are needed. */
+static void optional_call_leaves_half_of_the_mount(void **state)
+{
+	*mount_inside() = MOUNT_SLOTS / 2;
+	assert_false(try_both(1));
+	assert_int_equal(call.holds, 0);
+	assert_int_equal(*attr_inside(), 0);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS / 2);
+	*mount_inside() = MOUNT_SLOTS / 2 - 1;
+	assert_true(try_both(1));
+	casync_call_drop(&call);
+	*mount_inside() = 0;
+}
+
+/* The thread keeps a worker already. */
+static void optional_call_within_a_call_needs_no_slot(void **state)
+{
+	struct casync_call outer;
+
+	assert_int_equal(
+		casync_call_take(&outer, rig.obj, CASYNC_CALL_MOUNT_SLOT), 0);
+	*mount_inside() = MOUNT_SLOTS;
+	assert_true(try_both(1));
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	casync_call_drop(&call);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
+	casync_call_drop(&outer);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS - 1);
+	*mount_inside() = 0;
+}
+
+static void optional_call_is_one_of_few(void **state)
+{
+	*attr_inside() = 3;
+	assert_false(try_both(3));
+	assert_int_equal(call.holds, 0);
+	assert_int_equal(*mount_inside(), 0);
+	assert_true(try_both(4));
+	assert_int_equal(*attr_inside(), 4);
+	casync_call_drop(&call);
+	assert_int_equal(*attr_inside(), 3);
+	*attr_inside() = 0;
+}
+
+static void optional_call_does_not_wait(void **state)
+{
+	uint64_t later_ns = casync_now_ns() + 60 * CASYNC_NS_PER_S;
+
+	rig.obj->getattr.progress_ns = later_ns;
+	stub_mount.callers.progress_ns = later_ns;
+	*mount_inside() = MOUNT_SLOTS;
+	*attr_inside() = 1;
+	assert_false(try_both(1));
+	*attr_inside() = 0;
+	assert_false(try_both(1));
+	assert_true(casync_now_ns() < later_ns);
+	*mount_inside() = 0;
+}
+
+/* --- changes */
+
+static void change_is_announced_to_the_read_cache(void **state)
+{
+	struct casync_cache_file *file = &rig.obj->cached->file;
+	uint64_t epoch = casync_cache_epoch(file);
+
+	assert_int_equal(take(CASYNC_CALL_CHANGE), 0);
+	assert_int_equal(writers(), 1);
+	assert_true(casync_cache_epoch(file) != epoch);
+	epoch = casync_cache_epoch(file);
+	casync_call_drop(&call);
+	assert_int_equal(writers(), 0);
+	assert_true(casync_cache_epoch(file) != epoch);
+}
+
+static void change_of_another_file_is_announced(void **state)
+{
+	struct casync_call change;
+
+	casync_call_announce(&change, &rig.obj->handle);
+	assert_int_equal(writers(), 1);
+	assert_int_equal(change.holds, CASYNC_CALL_CHANGE);
+	casync_call_drop(&change);
+	assert_int_equal(writers(), 0);
+}
+
+static void directory_has_nothing_in_the_read_cache(void **state)
+{
+	struct casync_object dir = {.exp = &rig.exp};
+
+	dir.handle.type = DIRECTORY;
+	casync_call_announce(&call, &dir.handle);
+	casync_call_drop(&call);
+	check_steps("");
+}
+
+#define CALL_CASE(name) \
+	cmocka_unit_test_setup_teardown(name, call_up, call_down)
+
+static const struct CMUnitTest plain_tests[] = {
+	CALL_CASE(slots_are_a_part_of_three_quarters),
+	CALL_CASE(full_mount_refuses),
+	CALL_CASE(thread_has_one_slot),
+	CALL_CASE(unlock_gets_a_slot_of_a_full_mount),
+	CALL_CASE(keeper_gets_a_slot_of_a_full_mount),
+	CALL_CASE(completion_threads_take_no_mount_slot),
+	CALL_CASE(completion_threads_have_attr_slots_of_their_own),
+	CALL_CASE(all_is_taken_in_order),
+	CALL_CASE(beginning_and_end_keep_the_order),
+	CALL_CASE(lost_client_leaves_nothing),
+	CALL_CASE(file_that_is_gone_leaves_nothing),
+	CALL_CASE(slot_is_waited_for),
+	CALL_CASE(optional_call_takes_both_slots),
+	CALL_CASE(optional_call_takes_only_what_it_needs),
+	CALL_CASE(optional_call_leaves_half_of_the_mount),
+	CALL_CASE(optional_call_within_a_call_needs_no_slot),
+	CALL_CASE(optional_call_is_one_of_few),
+	CALL_CASE(optional_call_does_not_wait),
+	CALL_CASE(change_is_announced_to_the_read_cache),
+	CALL_CASE(change_of_another_file_is_announced),
+	CALL_CASE(directory_has_nothing_in_the_read_cache),
+};
+
+static struct CMUnitTest
+	tests[COUNT(plain_tests) + COUNT(parts_of_calls) + COUNT(full_cases)];
+
+#define ADD_TABLE(next, table, function)                                \
+	do {                                                            \
+		size_t row;                                             \
+		for (row = 0; row < COUNT(table); row++)                \
+			*(next)++ = (struct CMUnitTest){                \
+				.name = (table)[row].name,              \
+				.test_func = (function),                \
+				.setup_func = call_up,                  \
+				.teardown_func = call_down,             \
+				.initial_state = (void *)&(table)[row], \
+			};                                              \
+	} while (0)
+
+int main(void)
+{
+	struct CMUnitTest *next = tests + COUNT(plain_tests);
+
+	memcpy(tests, plain_tests, sizeof(plain_tests));
+	ADD_TABLE(next, parts_of_calls, check_part);
+	ADD_TABLE(next, full_cases, check_full);
+	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
+}

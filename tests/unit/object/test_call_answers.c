@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What the client is answered when a call begins and when it ends.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "call_rig.h"
+#include "errors.h"
+#include "stub_mount.h"
+
+#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
+
+/* --- answers */
+
+static void *end_call(void *unused)
+{
+	(void)unused;
+	return FSAL_IS_ERROR(casync_call_end(&call, good)) ? &stub_mount : NULL;
+}
+
+/* As a READ's and a WRITE's. */
+static void another_thread_ends_a_call(void **state)
+{
+	assert_int_equal(begin(CASYNC_CALL_CLIENT | CASYNC_CALL_CHANGE).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(writers(), 1);
+	run(end_call);
+	assert_int_equal(writers(), 0);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	/* This thread has no slot left over from it. */
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(*mount_inside(), 1);
+	casync_call_drop(&call);
+}
+
+struct answer_case {
+	const char *name;
+	int error; /* of the operation */
+	bool has_locks;
+	uint32_t reconnect;
+	fsal_errors_t answer;
+	bool lost; /* the session, afterwards */
+};
+
+static const struct answer_case answer_cases[] = {
+	{"success_is_success", 0, true, 1, ERR_FSAL_NO_ERROR, false},
+	{"own_error_is_the_clients", ENOSPC, true, 1, ERR_FSAL_NOSPC, false},
+	{"blocklisted_client_is_a_delay", CASYNC_EBLOCKLISTED, false, 1,
+	 ERR_FSAL_DELAY, true},
+	{"evicted_client_is_a_delay", ENOTCONN, false, 1, ERR_FSAL_DELAY, true},
+	{"lost_client_is_an_error_if_none_comes", ENOTCONN, false, 0,
+	 ERR_FSAL_IO, true},
+	{"fd_that_libcephfs_does_not_know_is_doubted", EBADF, false, 1,
+	 ERR_FSAL_DELAY, false},
+	{"error_of_a_file_with_locks_is_doubted", EIO, true, 1, ERR_FSAL_DELAY,
+	 false},
+	{"error_of_a_file_without_locks_is_believed", EIO, false, 1,
+	 ERR_FSAL_IO, false},
+	{"doubt_needs_a_next_client", EBADF, true, 0, ERR_FSAL_IO, false},
+};
+
+static void check_answer(void **state)
+{
+	const struct answer_case *c = *state;
+	fsal_status_t status;
+
+	stub_mount.keeper.reconnect = c->reconnect;
+	assert_int_equal(begin(ALL).major, ERR_FSAL_NO_ERROR);
+	rig.obj->locks.linked = c->has_locks;
+	status = casync_call_end(&call, casync_status(-c->error));
+	rig.obj->locks.linked = false;
+	assert_int_equal(status.major, c->answer);
+	assert_int_equal(status.minor, c->error);
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 c->lost ? CASYNC_SESSION_LOST : CASYNC_SESSION_SERVES);
+	check_steps(ALL_TAKEN ALL_DROPPED);
+}
+
+static bool keeper_was_woken(void)
+{
+	return stub_mount.keeper.woken;
+}
+
+/* It looks before the error is believed, or replaces the client. */
+static void loss_wakes_the_keeper(void **state)
+{
+	(void)begin(CASYNC_CALL_ASKS_MDS);
+	(void)casync_call_end(&call, casync_status(-ENOSPC));
+	assert_false(keeper_was_woken());
+	(void)begin(CASYNC_CALL_ASKS_MDS);
+	(void)casync_call_end(&call, casync_status(-ENOTCONN));
+	assert_true(keeper_was_woken());
+}
+
+static void without_a_client_a_call_is_delayed(void **state)
+{
+	fsal_status_t status;
+
+	lose_client();
+	status = begin(ALL);
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+	assert_int_equal(status.minor, CASYNC_EBLOCKLISTED);
+	assert_int_equal(call.holds, 0);
+	check_steps("Mm");
+	/* No other one comes. */
+	stub_mount.keeper.reconnect = 0;
+	status = begin(ALL);
+	assert_int_equal(status.major, ERR_FSAL_IO);
+	assert_int_equal(status.minor, CASYNC_EBLOCKLISTED);
+	check_steps("Mm");
+}
+
+static void look_up_that_shows_the_loss_is_a_delay(void **state)
+{
+	new_client();
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOTCONN;
+	assert_int_equal(begin(ALL).major, ERR_FSAL_DELAY);
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 CASYNC_SESSION_LOST);
+}
+
+static void file_that_is_gone_is_stale(void **state)
+{
+	new_client();
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
+	assert_int_equal(begin(ALL).major, ERR_FSAL_STALE);
+	assert_int_equal(call.holds, 0);
+}
+
+/* --- names */
+
+/* NFSv3 brings any bytes, and libcephfs takes a name for a path. */
+static void path_is_no_name(void **state)
+{
+	static const char *const paths[] = {"", "/", "a/b", "../a", "a/", "/a"};
+	fsal_status_t status;
+	size_t i;
+
+	for (i = 0; i < COUNT(paths); i++) {
+		assert_int_equal(casync_call_check_name(paths[i]), -EACCES);
+		status = casync_call_begin_entry(&call, &rig.obj->handle,
+						 paths[i], ALL);
+		assert_int_equal(status.major, ERR_FSAL_ACCESS);
+		assert_int_equal(status.minor, EACCES);
+	}
+	check_steps("");
+}
+
+static void any_other_bytes_are_a_name(void **state)
+{
+	static const char *const names[] = {"a",    "..", ".",	 "...",
+					    "a\\b", " ",  "\xff"};
+	size_t i;
+
+	for (i = 0; i < COUNT(names); i++) {
+		assert_int_equal(casync_call_check_name(names[i]), 0);
+		assert_int_equal(
+			casync_call_begin_entry(&call, &rig.obj->handle,
+						names[i], CASYNC_CALL_CLIENT)
+				.major,
+			ERR_FSAL_NO_ERROR);
+		(void)casync_call_end(&call, good);
+	}
+}
+
+static void call_on_a_name_needs_a_client_too(void **state)
+{
+	lose_client();
+	assert_int_equal(casync_call_begin_entry(&call, &rig.obj->handle, "a",
+						 CASYNC_CALL_ASKS_MDS)
+				 .major,
+			 ERR_FSAL_DELAY);
+	check_steps("Mm");
+}
+
+/* --- without an object */
+
+static void call_on_a_mount_takes_its_slot_and_its_client(void **state)
+{
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_NO_ERROR);
+	check_steps("MG");
+	assert_int_equal(casync_call_end_mount(&stub_mount, good).major,
+			 ERR_FSAL_NO_ERROR);
+	check_steps("gm");
+}
+
+static void call_on_a_full_mount_is_delayed(void **state)
+{
+	fsal_status_t status;
+
+	*mount_inside() = MOUNT_SLOTS;
+	status = casync_call_begin_mount(&stub_mount);
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+	assert_int_equal(status.minor, ETIME);
+	check_steps("");
+	*mount_inside() = 0;
+}
+
+static void call_on_a_lost_mount_is_delayed(void **state)
+{
+	lose_client();
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_DELAY);
+	check_steps("Mm");
+	stub_mount.keeper.reconnect = 0;
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_IO);
+	check_steps("Mm");
+}
+
+static void call_on_a_mount_may_show_the_loss(void **state)
+{
+	const fsal_status_t loss = casync_status(-CASYNC_EBLOCKLISTED);
+
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(casync_call_end_mount(&stub_mount, loss).major,
+			 ERR_FSAL_DELAY);
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 CASYNC_SESSION_LOST);
+	check_steps("MGgm");
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(
+		casync_call_end_mount(&stub_mount, casync_status(-ENOSPC))
+			.major,
+		ERR_FSAL_DELAY);
+	stub_mount.keeper.reconnect = 0;
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(casync_call_end_mount(&stub_mount, loss).major,
+			 ERR_FSAL_IO);
+}
+
+/* What the lost client has open is released as long as it is there. */
+static void releases_enter_until_the_client_ends(void **state)
+{
+	assert_true(casync_call_begin_release(&stub_mount));
+	assert_false(casync_guard_is_empty(&stub_mount.guard));
+	casync_call_leave(&stub_mount);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	assert_true(casync_call_begin_release(&stub_mount));
+	casync_call_leave(&stub_mount);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	assert_false(casync_call_begin_release(&stub_mount));
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	assert_int_equal(*mount_inside(), 0);
+}
+
+/* To add or reload an export, the administrator can ask again. */
+static void setup_needs_a_client_that_serves(void **state)
+{
+	assert_true(casync_call_begin_setup(&stub_mount));
+	check_steps("G");
+	casync_call_leave(&stub_mount);
+	check_steps("g");
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	assert_false(casync_call_begin_setup(&stub_mount));
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	assert_false(casync_call_begin_setup(&stub_mount));
+	check_steps("");
+}
+
+#define CALL_CASE(name) \
+	cmocka_unit_test_setup_teardown(name, call_up, call_down)
+
+static const struct CMUnitTest plain_tests[] = {
+	CALL_CASE(another_thread_ends_a_call),
+	CALL_CASE(loss_wakes_the_keeper),
+	CALL_CASE(without_a_client_a_call_is_delayed),
+	CALL_CASE(look_up_that_shows_the_loss_is_a_delay),
+	CALL_CASE(file_that_is_gone_is_stale),
+	CALL_CASE(path_is_no_name),
+	CALL_CASE(any_other_bytes_are_a_name),
+	CALL_CASE(call_on_a_name_needs_a_client_too),
+	CALL_CASE(call_on_a_mount_takes_its_slot_and_its_client),
+	CALL_CASE(call_on_a_full_mount_is_delayed),
+	CALL_CASE(call_on_a_lost_mount_is_delayed),
+	CALL_CASE(call_on_a_mount_may_show_the_loss),
+	CALL_CASE(releases_enter_until_the_client_ends),
+	CALL_CASE(setup_needs_a_client_that_serves),
+};
+
+static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(answer_cases)];
+
+#define ADD_TABLE(next, table, function)                                \
+	do {                                                            \
+		size_t row;                                             \
+		for (row = 0; row < COUNT(table); row++)                \
+			*(next)++ = (struct CMUnitTest){                \
+				.name = (table)[row].name,              \
+				.test_func = (function),                \
+				.setup_func = call_up,                  \
+				.teardown_func = call_down,             \
+				.initial_state = (void *)&(table)[row], \
+			};                                              \
+	} while (0)
+
+int main(void)
+{
+	struct CMUnitTest *next = tests + COUNT(plain_tests);
+
+	memcpy(tests, plain_tests, sizeof(plain_tests));
+	ADD_TABLE(next, answer_cases, check_answer);
+	return cmocka_run_group_tests_name("call_answers", tests, NULL, NULL);
+}

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "call_rig.h"
+#include "clock.h"
+#include "object_table.h"
+#include "read_cache.h"
+#include "stub_mount.h"
+
+static const char old_inode, new_inode;
+
+struct casync_call call;
+
+/* --- what call.c takes and releases: a capital, and a small letter */
+
+static char steps[64];
+
+static void note(char step)
+{
+	size_t length = strlen(steps);
+
+	assert_true(length < sizeof(steps) - 1);
+	steps[length] = step;
+}
+
+static char letter_of(const struct casync_waiter_limit *limit)
+{
+	if (limit == &stub_mount.callers)
+		return 'M';
+	if (limit == &rig.obj->getattr)
+		return 'A';
+	if (limit == &rig.obj->change)
+		return 'C';
+	return 'S';
+}
+
+#define SMALL(letter) ((char)((letter) - 'A' + 'a'))
+
+bool __real_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
+				      enum casync_lane lane, uint32_t room);
+bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
+				      enum casync_lane lane, uint32_t room);
+void __real_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
+				      enum casync_lane lane);
+void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
+				      enum casync_lane lane);
+bool __real_casync_guard_enter(struct casync_guard *guard);
+bool __wrap_casync_guard_enter(struct casync_guard *guard);
+void __real_casync_guard_leave(struct casync_guard *guard);
+void __wrap_casync_guard_leave(struct casync_guard *guard);
+void __real_casync_cache_begin_write(struct casync_cache_file *file);
+void __wrap_casync_cache_begin_write(struct casync_cache_file *file);
+void __real_casync_cache_end_write(struct casync_cache_file *file);
+void __wrap_casync_cache_end_write(struct casync_cache_file *file);
+
+/* Threads of a case run at once: their steps are not looked at. */
+static _Thread_local bool noted;
+
+bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
+				      enum casync_lane lane, uint32_t room)
+{
+	bool entered = __real_casync_waiter_limit_enter(limit, lane, room);
+
+	if (noted && entered)
+		note(letter_of(limit));
+	return entered;
+}
+
+void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
+				      enum casync_lane lane)
+{
+	if (noted)
+		note(SMALL(letter_of(limit)));
+	__real_casync_waiter_limit_leave(limit, lane);
+}
+
+bool __wrap_casync_guard_enter(struct casync_guard *guard)
+{
+	bool entered = __real_casync_guard_enter(guard);
+
+	if (noted && entered)
+		note('G');
+	return entered;
+}
+
+void __wrap_casync_guard_leave(struct casync_guard *guard)
+{
+	if (noted)
+		note('g');
+	__real_casync_guard_leave(guard);
+}
+
+void __wrap_casync_cache_begin_write(struct casync_cache_file *file)
+{
+	if (noted)
+		note('W');
+	__real_casync_cache_begin_write(file);
+}
+
+void __wrap_casync_cache_end_write(struct casync_cache_file *file)
+{
+	if (noted)
+		note('w');
+	__real_casync_cache_end_write(file);
+}
+
+void check_steps(const char *expected)
+{
+	assert_string_equal(steps, expected);
+	memset(steps, 0, sizeof(steps));
+}
+
+uint32_t *mount_inside(void)
+{
+	return &stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+}
+
+uint32_t *attr_inside(void)
+{
+	return &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
+}
+
+uint32_t *change_inside(void)
+{
+	return &rig.obj->change.lanes[CASYNC_LANE_WORKER].inside;
+}
+
+uint32_t *statfs_inside(void)
+{
+	return &rig.exp.statfs.lanes[CASYNC_LANE_WORKER].inside;
+}
+
+uint32_t writers(void)
+{
+	return __atomic_load_n(&rig.obj->cached->file.writers,
+			       __ATOMIC_ACQUIRE);
+}
+
+static struct casync_object_table *table(void)
+{
+	return casync_mount_object_table(&stub_mount);
+}
+
+int call_up(void **state)
+{
+	struct casync_keeper *keeper = &stub_mount.keeper;
+	int rc = rig_up(state);
+
+	memset(&call, 0, sizeof(call));
+	memset(steps, 0, sizeof(steps));
+	noted = true;
+	rig.obj->inode = (struct Inode *)&old_inode;
+	(void)casync_object_table_enter(table(), rig.obj);
+	fake.inode = (struct Inode *)&new_inode;
+	pthread_mutex_init(&keeper->thread.lock, NULL);
+	casync_cond_init(&keeper->thread.wake);
+	keeper->thread.call = (struct casync_deadline_call *)&stub_mount;
+	keeper->reconnect = 1;
+	return rc;
+}
+
+int call_down(void **state)
+{
+	bool left = *mount_inside() != 0 || *attr_inside() != 0 ||
+		    *change_inside() != 0 || *statfs_inside() != 0 ||
+		    writers() != 0;
+
+	noted = false;
+	(void)casync_object_table_leave(table(), rig.obj);
+	pthread_cond_destroy(&stub_mount.keeper.thread.wake);
+	pthread_mutex_destroy(&stub_mount.keeper.thread.lock);
+	return rig_down(state) != 0 || left ? -1 : 0;
+}
+
+void new_client(void)
+{
+	casync_guard_renew(&stub_mount.guard);
+}
+
+void lose_client(void)
+{
+	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+}
+
+int take(uint32_t needs)
+{
+	return casync_call_take(&call, rig.obj, needs);
+}
+
+fsal_status_t begin(uint32_t needs)
+{
+	return casync_call_begin(&call, &rig.obj->handle, needs);
+}
+
+void run(void *(*thread_main)(void *unused))
+{
+	pthread_t thread;
+	void *failed;
+
+	assert_int_equal(pthread_create(&thread, NULL, thread_main, NULL), 0);
+	assert_int_equal(pthread_join(thread, &failed), 0);
+	assert_null(failed);
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "borrow.h"
+#include "clock.h"
+#include "module.h"
+#include "object_table.h"
+#include "operations_rig.h"
+#include "read_cache.h"
+#include "stub_mount.h"
+
+static const char old_inode, new_inode;
+#define OLD_INODE ((struct Inode *)&old_inode)
+#define NEW_INODE ((struct Inode *)&new_inode)
+
+struct seen seen;
+struct casync_object dirs[2];
+static struct casync_module module;
+
+/* --- what a request holds */
+
+uint32_t *mount_inside(void)
+{
+	return &stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+}
+
+static bool is_inside(const struct casync_waiter_limit *limit)
+{
+	return limit->lanes[CASYNC_LANE_WORKER].inside != 0;
+}
+
+static uint32_t held(void)
+{
+	uint32_t held = 0;
+
+	if (*mount_inside() != 0)
+		held |= CASYNC_CALL_MOUNT_SLOT;
+	if (!casync_guard_is_empty(&stub_mount.guard))
+		held |= CASYNC_CALL_CLIENT;
+	if (is_inside(&rig.obj->getattr))
+		held |= CASYNC_CALL_ATTR_SLOT;
+	if (is_inside(&rig.obj->change))
+		held |= CASYNC_CALL_CHANGE_SLOT;
+	if (is_inside(&rig.exp.statfs))
+		held |= CASYNC_CALL_STATFS_SLOT;
+	if (rig.obj->cached->file.writers != 0)
+		held |= CASYNC_CALL_CHANGE;
+	return held;
+}
+
+void check_nothing_held(void)
+{
+	assert_int_equal(held(), 0);
+	assert_int_equal(fake_names.perms, 0);
+}
+
+/* --- the calls of libcephfs */
+
+static void see_call(void)
+{
+	uint32_t now = held();
+
+	seen.calls++;
+	seen.always &= now;
+	seen.ever |= now;
+}
+
+static void see_name_call(const char *name, const struct Inode *in)
+{
+	(void)name;
+	see_call();
+	if (in != NULL && in != NEW_INODE)
+		seen.old_inode = true;
+}
+
+static void see_blocking_call(enum fake_blocking which)
+{
+	if (which == FAKE_LOOKUP_VINO) {
+		seen.renewing = fake.blocking_result[which] == 0;
+	} else if (which == FAKE_GETATTR && seen.renewing) {
+		seen.renewing = false;
+	} else if (which != FAKE_CLOSE) {
+		see_call();
+		if (which == FAKE_GETATTR || which == FAKE_OPEN)
+			seen.old_inode |= fake.asked_inode != NEW_INODE;
+	}
+}
+
+void forget_seen(void)
+{
+	memset(&seen, 0, sizeof(seen));
+	seen.always = UINT32_MAX;
+	memset(fake_names.log, 0, sizeof(fake_names.log));
+}
+
+void set_result(int rc)
+{
+	static const enum fake_blocking calls[] = {
+		FAKE_GETATTR, FAKE_SYNC_INODE, FAKE_OPEN,
+		FAKE_SETLK,   FAKE_GETLK,      FAKE_DELEGATION};
+	size_t i;
+
+	fake_names.result = rc;
+	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
+		__atomic_store_n(&fake.blocking_result[calls[i]], rc,
+				 __ATOMIC_RELEASE);
+}
+
+/* --- */
+
+/* As fsal_test_access() of a requester who may. */
+static fsal_status_t test_access(struct fsal_obj_handle *obj_hdl,
+				 fsal_accessflags_t access_type,
+				 fsal_accessflags_t *allowed,
+				 fsal_accessflags_t *denied, bool owner_skip)
+{
+	(void)obj_hdl;
+	(void)access_type;
+	(void)allowed;
+	(void)denied;
+	(void)owner_skip;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static bool check_verifier(struct fsal_obj_handle *obj_hdl,
+			   fsal_verifier_t verifier)
+{
+	(void)obj_hdl;
+	(void)verifier;
+	return true;
+}
+
+static uint32_t umask_of(struct fsal_export *exp_hdl)
+{
+	(void)exp_hdl;
+	return 0;
+}
+
+static attrmask_t supported_attrs(struct fsal_export *exp_hdl)
+{
+	(void)exp_hdl;
+	return 0;
+}
+
+static void enter_object(struct casync_object *obj)
+{
+	obj->inode = OLD_INODE;
+	obj->handle.obj_ops = &module.obj_ops;
+	(void)casync_object_table_enter(casync_mount_object_table(&stub_mount),
+					obj);
+}
+
+static void make_dir(struct casync_object *dir, uint64_t ino)
+{
+	memset(dir, 0, sizeof(*dir));
+	dir->exp = &rig.exp;
+	dir->id.ino = ino;
+	dir->id.snapid = CEPH_NOSNAP;
+	dir->handle.type = DIRECTORY;
+	casync_file_size_init(&dir->size, &rig.cuts);
+	enter_object(dir);
+}
+
+static void start_keeper(struct casync_keeper *keeper)
+{
+	pthread_mutex_init(&keeper->thread.lock, NULL);
+	casync_cond_init(&keeper->thread.wake);
+	keeper->thread.call = (struct casync_deadline_call *)&stub_mount;
+	keeper->reconnect = 1;
+}
+
+static struct casync_fd *fds(size_t i)
+{
+	struct casync_fd *all[] = {&rig.obj->read_fd, &rig.obj->write_fd,
+				   &rig.state.fd};
+
+	return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
+}
+
+/* The client ends, and with it its Fhs.  The fds do not know it. */
+static void end_fhs(void)
+{
+	struct casync_fd *fd;
+	size_t i;
+
+	for (i = 0; (fd = fds(i)) != NULL; i++) {
+		if (fd->fh != NULL && !casync_borrow_fd_is_lost(rig.obj, fd))
+			(void)ceph_ll_close(NULL, fd->fh);
+	}
+}
+
+/* They ended with their client. */
+static void forget_lost_fhs(void)
+{
+	struct casync_fd *fd;
+	size_t i;
+
+	for (i = 0; (fd = fds(i)) != NULL; i++) {
+		if (casync_borrow_fd_is_lost(rig.obj, fd))
+			fd->fh = NULL;
+	}
+}
+
+int operations_up(void **state)
+{
+	int rc = request_up(state);
+
+	fake_names_setup();
+	fake_names.hook = see_name_call;
+	fake.hook = see_blocking_call;
+	fake.inode = NEW_INODE;
+	module.obj_ops.test_access = test_access;
+	module.obj_ops.check_verifier = check_verifier;
+	module.obj_ops.release = casync_object_release;
+	rig.exp.export.fsal = &module.fsal;
+	rig.exp.export.exp_ops.fs_umask = umask_of;
+	rig.exp.export.exp_ops.fs_supported_attrs = supported_attrs;
+	rig.exp.delegations = true;
+	casync_dir_cache_init(&rig.exp.dir_cache);
+	casync_layout_init(&rig.exp.layout);
+	casync_delegations_init(&rig.obj->delegations);
+	enter_object(rig.obj);
+	make_dir(&dirs[0], 100);
+	make_dir(&dirs[1], 101);
+	start_keeper(&stub_mount.keeper);
+	forget_seen();
+	return rc;
+}
+
+int operations_down(void **state)
+{
+	struct casync_object_table *table =
+		casync_mount_object_table(&stub_mount);
+
+	fake.hook = NULL;
+	fake_names_setup();
+	forget_lost_fhs();
+	(void)casync_object_table_leave(table, rig.obj);
+	(void)casync_object_table_leave(table, &dirs[0]);
+	(void)casync_object_table_leave(table, &dirs[1]);
+	casync_file_size_destroy(&dirs[0].size);
+	casync_file_size_destroy(&dirs[1].size);
+	pthread_cond_destroy(&stub_mount.keeper.thread.wake);
+	pthread_mutex_destroy(&stub_mount.keeper.thread.lock);
+	return request_down(state);
+}
+
+void new_client(void)
+{
+	end_fhs();
+	casync_guard_renew(&stub_mount.guard);
+	/* The references ended with the lost one. */
+	fake.inode_refs = 0;
+}
+
+void use_objects(void)
+{
+	struct casync_object *objects[] = {rig.obj, &dirs[0], &dirs[1]};
+	size_t i;
+
+	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
+		assert_int_equal(casync_call_use(objects[i]), 0);
+}
+
+void lose_client(void)
+{
+	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+}
