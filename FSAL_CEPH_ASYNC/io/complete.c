@@ -33,7 +33,7 @@ static uint32_t filled;
 static int sleepers;
 static bool stopping;
 
-/* Set before the first thread starts. */
+/* Set before the first thread starts, and before the first op is submitted. */
 static void (*finish)(struct casync_op *op);
 
 /* All threads are joined before their code is unmapped. */
@@ -58,6 +58,11 @@ void casync_complete_queue(struct casync_op *op)
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST) != 0)
 		casync_futex_wake(&filled, 1);
+}
+
+void casync_complete_here(struct casync_op *op)
+{
+	finish(op);
 }
 
 /* An op, those that were submitted with it, and then others. */
@@ -273,12 +278,13 @@ static bool complete_await_answer(struct casync_op *op)
 	return true;
 }
 
-bool casync_await_end(struct casync_op *op)
+void casync_await_end(struct casync_op *op)
 {
 	bool ours = complete_await_answer(op);
 
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
-	return ours;
+	if (ours)
+		finish(op);
 }
 
 void casync_await_leave(struct casync_op *op)

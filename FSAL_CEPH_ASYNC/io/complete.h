@@ -69,6 +69,10 @@ struct casync_op;
 /** Hand over a completed op.  May run in a libcephfs callback: see above. */
 void casync_complete_queue(struct casync_op *op);
 
+/** Finish an op on this worker, as a completion thread would: its results are
+ * there, or it is past the end.  The caller must not touch it afterwards. */
+void casync_complete_here(struct casync_op *op);
+
 /**
  * Wake or add a thread if ops are queued and none was answered since the last
  * call.  The watchdog calls it ten times a second.
@@ -79,7 +83,7 @@ void casync_complete_help(void);
  * Start the threads.
  *
  * @param[in] finish_op  casync_finish(); a completion thread calls it for each
- *                       op.
+ *                       op, or the worker that has waited for the answer.
  *
  * @return 0 or a negative errno.
  */
@@ -99,12 +103,10 @@ void casync_complete_stop(void);
 bool casync_await_begin(struct casync_op *op);
 
 /**
- * Wait for the answer, or leave the op to the completion threads.
- *
- * @return true: the op is answered, and the caller must call casync_finish();
- *	   false: the caller must not touch the op.
+ * Wait for the answer and finish the op, or leave it to the completion threads.
+ * The caller must not touch the op afterwards.
  */
-bool casync_await_end(struct casync_op *op);
+void casync_await_end(struct casync_op *op);
 
 /**
  * Leave the op to the completion threads, because the caller has other work.

@@ -137,6 +137,11 @@ static void finish_let_others_go(struct casync_op *op)
 
 void casync_finish(struct casync_op *op)
 {
+	/* libcephfs never got it (rw.c). */
+	if (op->past_end) {
+		casync_repair_whole(op);
+		return;
+	}
 	if (op->gather.alone) {
 		casync_submit_each_alone(op);
 		return;

@@ -16,7 +16,6 @@
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
-#include "finish.h"
 #include "getset.h"
 #include "delegations.h"
 #include "object.h"
@@ -25,6 +24,35 @@
 #include "read_cache.h"
 #include "repair.h"
 #include "submit.h"
+
+static void rw_count(struct casync_export *exp, enum casync_counter counter)
+{
+	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
+}
+
+static void rw_refuse(struct casync_op *op)
+{
+	op->status = fsalstat(ERR_FSAL_DELAY, -op->entry.refused);
+	casync_op_end_unblocked(op);
+}
+
+/* libcephfs refuses empty writes and loses empty reads. */
+static bool rw_answers_empty(struct casync_op *op)
+{
+	if (op->length_bytes != 0)
+		return false;
+	casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+	return true;
+}
+
+/* Does the request end past what a signed offset can say? */
+static bool rw_past_last_offset(const struct casync_op *op)
+{
+	return op->offset > INT64_MAX ||
+	       op->length_bytes > INT64_MAX - op->offset;
+}
+
+/* --- READ */
 
 /*
  * A non-blocking read must stay within the file.  Past the end libcephfs does
@@ -53,105 +81,56 @@ static bool rw_clamp_to_size(struct casync_op *op)
 	return true;
 }
 
-static void rw_count(struct casync_export *exp, enum casync_counter counter)
-{
-	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
-}
-
 /* From here on no worker of Ganesha's waits with the op.  A worker that has not
  * waited so far may wait for the answer. */
-static void rw_go(struct casync_op *op, bool may_await)
+static void rw_read(struct casync_op *op, bool may_await)
 {
 	casync_op_prepare(op);
-	if (op->past_end) {
+	if (op->past_end)
 		casync_repair_whole(op);
-		return;
-	}
-	if (op->kind == CASYNC_OP_WRITE && casync_flush_before_data(op->obj))
-		rw_count(op->exp, CASYNC_C_JOURNALED_FIRST);
-	if (!may_await)
+	else if (may_await)
+		casync_submit_read(op);
+	else
 		casync_submit(op);
-	else if (casync_submit_and_await(op))
-		casync_finish(op);
-}
-
-/* The gate keeps the order of a write and those that overlap it. */
-static void rw_park(struct casync_op *op)
-{
-	casync_op_prepare(op);
-	casync_submit_park(op);
-	casync_op_parked(op);
-}
-
-static void rw_go_parked(struct casync_op *op)
-{
-	if (casync_flush_before_data(op->obj))
-		rw_count(op->exp, CASYNC_C_JOURNALED_FIRST);
-	casync_submit_parked(op);
 }
 
 /* A READ that has its fd, its reservation and its place, on the worker that
  * brought it. */
-static void rw_go_here(struct casync_op *op)
+static void rw_read_here(struct casync_op *op)
 {
-	if (op->kind == CASYNC_OP_READ && !op->past_end &&
-	    casync_read_cache_find(op))
+	if (!op->past_end && casync_read_cache_find(op))
 		casync_op_end_unblocked(op);
 	else
-		rw_go(op, true);
+		rw_read(op, true);
 }
 
-static void rw_refuse(struct casync_op *op)
-{
-	if (op->kind == CASYNC_OP_WRITE)
-		casync_submit_give_up(op);
-	op->status = fsalstat(ERR_FSAL_DELAY, -op->entry.refused);
-	casync_op_end_unblocked(op);
-}
-
-static void rw_go_later(struct casync_work *work)
+static void rw_read_later(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
 	if (op->entry.refused != 0)
 		rw_refuse(op);
-	else if (op->kind == CASYNC_OP_WRITE)
-		rw_go_parked(op);
 	else
-		rw_go(op, false);
+		rw_read(op, false);
 }
 
-static void rw_start(struct casync_op *op, bool bypass)
+static void rw_start_read(struct casync_op *op, bool bypass)
 {
-	enum casync_op_kind kind = op->kind;
 	fsal_status_t status;
 
-	op->past_end = op->kind == CASYNC_OP_READ && !rw_clamp_to_size(op);
-	/* libcephfs refuses empty writes and loses empty reads. */
-	if (op->length_bytes == 0) {
-		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+	op->past_end = !rw_clamp_to_size(op);
+	if (rw_answers_empty(op))
 		return;
-	}
-
-	switch (casync_op_start(op, bypass, rw_go_later, &status)) {
+	switch (casync_op_start(op, bypass, rw_read_later, &status)) {
 	case CASYNC_OP_STARTED:
-		rw_go_here(op);
+		rw_read_here(op);
 		break;
 	case CASYNC_OP_WAITS:
-		if (kind == CASYNC_OP_WRITE)
-			rw_park(op);
 		break;
 	case CASYNC_OP_REFUSED:
 		casync_op_fail(op, status);
 		break;
 	}
-}
-
-/* Does the request end past what a signed offset can say? */
-static bool rw_past_last_offset(const struct casync_op *op)
-{
-	return op->offset > INT64_MAX ||
-	       op->length_bytes > INT64_MAX - op->offset;
 }
 
 void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
@@ -193,7 +172,64 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		return;
 	}
 	casync_delegations_return_recalled(op->obj);
-	rw_start(op, bypass);
+	rw_start_read(op, bypass);
+}
+
+/* --- WRITE */
+
+static void rw_journal_first(const struct casync_op *op)
+{
+	if (casync_flush_before_data(op->obj))
+		rw_count(op->exp, CASYNC_C_JOURNALED_FIRST);
+}
+
+/* A WRITE that has its fd, its reservation and its place, on the worker that
+ * brought it.  That worker may wait for the answer. */
+static void rw_write_here(struct casync_op *op)
+{
+	casync_op_prepare(op);
+	rw_journal_first(op);
+	casync_submit_write(op);
+}
+
+/* The gate keeps the order of a write and those that overlap it. */
+static void rw_park(struct casync_op *op)
+{
+	casync_op_prepare(op);
+	casync_submit_park(op);
+	casync_op_parked(op);
+}
+
+static void rw_write_later(struct casync_work *work)
+{
+	struct casync_op *op = container_of(work, struct casync_op, work);
+
+	if (op->entry.refused != 0) {
+		casync_submit_give_up(op);
+		rw_refuse(op);
+		return;
+	}
+	rw_journal_first(op);
+	casync_submit_parked(op);
+}
+
+static void rw_start_write(struct casync_op *op, bool bypass)
+{
+	fsal_status_t status;
+
+	if (rw_answers_empty(op))
+		return;
+	switch (casync_op_start(op, bypass, rw_write_later, &status)) {
+	case CASYNC_OP_STARTED:
+		rw_write_here(op);
+		break;
+	case CASYNC_OP_WAITS:
+		rw_park(op);
+		break;
+	case CASYNC_OP_REFUSED:
+		casync_op_fail(op, status);
+		break;
+	}
 }
 
 /* Clear the bits that a write has to clear.  0 or a negative errno. */
@@ -244,8 +280,10 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	else if ((rc = rw_clear_privileges(op)) < 0)
 		casync_op_fail(op, casync_status(rc));
 	else
-		rw_start(op, bypass);
+		rw_start_write(op, bypass);
 }
+
+/* --- COMMIT */
 
 static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
 			    uint64_t began_ns)

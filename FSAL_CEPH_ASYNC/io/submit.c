@@ -123,10 +123,9 @@ static void submit_parts(struct casync_op *op)
  * in rw.c tells what happens then. */
 static bool submit_is_beyond_the_end(const struct casync_op *op)
 {
-	return op->kind == CASYNC_OP_READ &&
-	       (casync_file_size_doubtful(&op->obj->size) ||
-		op->offset + op->length_bytes >
-			casync_file_size_hint(&op->obj->size));
+	return casync_file_size_doubtful(&op->obj->size) ||
+	       op->offset + op->length_bytes >
+		       casync_file_size_hint(&op->obj->size);
 }
 
 /* Submit the op that the gate let in, and those that it lets in next. */
@@ -136,9 +135,11 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 
 	/* The op in hand keeps the object alive, and with it the gate. */
 	for (; op != NULL; op = next) {
-		if (submit_is_beyond_the_end(op)) {
+		if (op->kind == CASYNC_OP_READ &&
+		    submit_is_beyond_the_end(op)) {
 			next = casync_gate_next(gate, op);
-			casync_repair_whole(op);
+			op->past_end = true;
+			casync_complete_here(op);
 			continue;
 		}
 		submit_parts(op);
@@ -172,14 +173,48 @@ void casync_submit_give_up(struct casync_op *op)
 	casync_submit_let_in(casync_gate_give_up(&op->obj->gate, op));
 }
 
-/* May this thread read a laid out op by the blocking call?  If so it must call
+/* Submit the op that the gate let in.  This worker waits for its answer, if it
+ * may. */
+static void submit_and_await(struct casync_gate *gate, struct casync_op *op)
+{
+	struct casync_op *next;
+
+	if (!casync_await_begin(op)) {
+		submit_from(gate, op);
+		return;
+	}
+	submit_parts(op);
+	next = casync_gate_next(gate, op);
+	submit_put_part(op);
+	if (next == NULL) {
+		casync_await_end(op);
+		return;
+	}
+	/* There are more ops to submit; the answer must not wait for them. */
+	casync_await_leave(op);
+	submit_from(gate, next);
+}
+
+void casync_submit_write(struct casync_op *op)
+{
+	struct casync_gate *gate = &op->obj->gate;
+	struct casync_op *now = casync_gate_enter(gate, op);
+
+	/* A completion thread answers ops that share a call. */
+	if (now != op || op->members != NULL)
+		submit_from(gate, now);
+	else
+		submit_and_await(gate, op);
+}
+
+/* May this thread do a laid out read by the blocking call?  If so it must call
  * submit_read_here(). */
 static bool submit_may_read_here(const struct casync_op *op,
 				 struct casync_call *slot)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
-	return op->kind == CASYNC_OP_READ && op->parts.count == 1 &&
+	return op->parts.count == 1 &&
 	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
 	       !casync_on_completion_thread() &&
 	       op->entry.since_ns >=
@@ -187,7 +222,7 @@ static bool submit_may_read_here(const struct casync_op *op,
 	       casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
 }
 
-/* The result is in the op's part; casync_finish() goes on. */
+/* The result is in the op's part. */
 static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
 {
 	uint64_t now_ns = casync_now_ns();
@@ -216,37 +251,21 @@ static void submit_read_here(struct casync_op *op, struct casync_call *slot)
 	submit_read_blocking(op, slot);
 	if (CASYNC_METRICS_ON)
 		op->answered_ns = casync_now_ns();
+	casync_complete_here(op);
 }
 
-bool casync_submit_and_await(struct casync_op *op)
+void casync_submit_read(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
 	struct casync_op *now = casync_gate_enter(gate, op);
-	struct casync_op *next;
 	struct casync_call slot;
 
-	/* A completion thread answers ops that share a call. */
-	if (now != op || op->members != NULL || submit_is_beyond_the_end(op)) {
+	if (now != op || submit_is_beyond_the_end(op))
 		submit_from(gate, now);
-		return false;
-	}
-	if (submit_may_read_here(op, &slot)) {
+	else if (submit_may_read_here(op, &slot))
 		submit_read_here(op, &slot);
-		return true;
-	}
-	if (!casync_await_begin(op)) {
-		submit_from(gate, now);
-		return false;
-	}
-	submit_parts(op);
-	next = casync_gate_next(gate, op);
-	submit_put_part(op);
-	if (next == NULL)
-		return casync_await_end(op);
-	/* There are more ops to submit; the answer must not wait for them. */
-	casync_await_leave(op);
-	submit_from(gate, next);
-	return false;
+	else
+		submit_and_await(gate, op);
 }
 
 static void submit_let_in(struct casync_work *work)

@@ -20,7 +20,7 @@
  * libcephfs must not get the following requests.  The right column names the
  * code that prevents them:
  *
- *	zero bytes (a read loses its callback)		rw.c, rw_start()
+ *	zero bytes (a read loses its callback)		rw.c
  *	more than INT_MAX (clamped without an error)	casync_parts_length()
  *	a read over several objects (errors become
  *	zeros)						casync_parts_lay_out()
@@ -74,14 +74,13 @@ struct casync_op;
  */
 void casync_submit(struct casync_op *op);
 
-/**
- * Hand an op to libcephfs, by a worker of Ganesha's that may wait for the
- * answer (complete.h), or that may read by a blocking call.
- *
- * @return true: the op is answered, the caller owns it and must call
- *	   casync_finish(); false: the caller must not touch it.
- */
-bool casync_submit_and_await(struct casync_op *op);
+/** As casync_submit(), by a worker of Ganesha's that may wait for the answer to
+ * the write (complete.h). */
+void casync_submit_write(struct casync_op *op);
+
+/** As casync_submit(), by a worker of Ganesha's that may wait for the answer to
+ * the read, or may read by a blocking call. */
+void casync_submit_read(struct casync_op *op);
 
 /**
  * Park a write in the gate: it waits for a place in flight and keeps its place
