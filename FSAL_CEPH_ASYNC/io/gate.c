@@ -5,7 +5,6 @@
 
 #include "export.h"
 #include "gate.h"
-#include "gate_order.h"
 #include "op.h"
 #include "write_stream.h"
 

@@ -14,8 +14,12 @@
  * Streams.  A small write may wait for the calls of its stream, and then shares
  * a call with others (write_stream.h).
  *
- * Order.  WRITEs that overlap reach libcephfs in the order of their arrival
- * (gate_order.h).  A WRITE that waits for a place in flight (inflight.h) is
+ * Order.  WRITEs that overlap reach libcephfs in the order of their arrival.
+ * An op is "in sight" from the moment it is queued until it has been submitted.
+ * A call of several ops can be refused and submitted again, so its ops stay in
+ * sight until it has been answered.  An op waits if it overlaps an op in sight.
+ * A READ that overlaps a WRITE in flight may see the data before or after it, so
+ * reads block nothing.  A WRITE that waits for a place in flight (inflight.h) is
  * parked here.
  *
  * Flushes.  libcephfs' fsync waits until no write of the inode is in flight.
@@ -148,5 +152,40 @@ void casync_gate_hold_for_journal(struct casync_gate *gate);
  * @return The writes that waited, linked by `next`.  The caller owns them.
  */
 struct casync_op *casync_gate_expel(struct casync_gate *gate);
+
+/*
+ * The order, which gate_order.c decides.  Only gate.c calls these functions,
+ * under the gate's lock.  Nothing in them blocks.
+ *
+ * Bounds.  A search skips only so many ops that cannot go, and follows only so
+ * many that overlap.  When a blocking op has gone, the search is repeated.
+ */
+
+/** Put an op at the end of the queue. */
+void casync_order_append_locked(struct casync_gate *gate, struct casync_op *op);
+
+/** Take out the op at a link of the queue. */
+struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
+					       struct casync_op **link);
+
+/**
+ * Take the next op that may go, with the ops that share its call.
+ *
+ * @return The first op of the call, in sight if it is a WRITE.  NULL: none.
+ */
+struct casync_op *casync_order_take_locked(struct casync_gate *gate);
+
+/**
+ * The same for the newest op, if so many others cannot go that the search did
+ * not reach it.
+ *
+ * @param[in] link  That of the newest op.
+ */
+struct casync_op *casync_order_take_newest_locked(struct casync_gate *gate,
+						  struct casync_op **link);
+
+/** @return Whether the op was in sight. */
+bool casync_order_leave_sight_locked(struct casync_gate *gate,
+				     struct casync_op *op);
 
 #endif /* CASYNC_GATE_H */

@@ -5,7 +5,6 @@
 #include <stdint.h>
 
 #include "gate.h"
-#include "gate_order.h"
 #include "gather.h"
 #include "op.h"
 #include "write_stream.h"
