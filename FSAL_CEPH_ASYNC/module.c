@@ -13,7 +13,7 @@
 #include "config_keys.h"
 #include "errors.h"
 #include "export.h"
-#include "finish.h"
+#include "op.h"
 #include "handle_ops.h"
 #include "stale_sessions.h"
 #include "inflight.h"

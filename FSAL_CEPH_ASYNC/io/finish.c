@@ -7,7 +7,6 @@
 
 #include "clock.h"
 #include "errors.h"
-#include "finish.h"
 #include "metrics.h"
 #include "object.h"
 #include "op.h"

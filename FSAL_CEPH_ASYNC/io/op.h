@@ -227,6 +227,13 @@ void casync_op_end_on_worker(struct casync_op *op);
  * op closes a temporary fd, else at once. */
 void casync_op_end_unblocked(struct casync_op *op);
 
+/**
+ * Turn the results of a submitted op into its answer, and end it: finish.c.
+ * Runs on a completion thread, or on the worker that waited for the results.
+ * A READ that is past the end by now has no results: a worker reads it.
+ */
+void casync_finish(struct casync_op *op);
+
 /** Was the fd opened for this op alone?  Then ending the op calls libcephfs. */
 static inline bool casync_op_closes_fd(const struct casync_op *op)
 {

@@ -16,7 +16,6 @@
 #include "nfs_core.h"
 
 #include "complete.h"
-#include "finish.h"
 #include "op.h"
 #include "workers.h"
 

@@ -18,7 +18,7 @@
 
 #include "complete.h"
 #include "durability.h"
-#include "finish.h"
+#include "op.h"
 #include "obj_ops.h"
 #include "pool.h"
 #include "rig.h"

@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "complete.h"
-#include "finish.h"
+#include "op.h"
 #include "request.h"
 #include "watchdog.h"
 #include "workers.h"

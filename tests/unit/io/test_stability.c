@@ -9,7 +9,7 @@
 #include "unit.h"
 
 #include "complete.h"
-#include "finish.h"
+#include "op.h"
 #include "obj_ops.h"
 #include "request.h"
 #include "workers.h"

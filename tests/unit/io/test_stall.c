@@ -12,7 +12,7 @@
 #include "unit.h"
 
 #include "complete.h"
-#include "finish.h"
+#include "op.h"
 #include "obj_ops.h"
 #include "rig.h"
 #include "watchdog.h"

@@ -8,7 +8,7 @@
 #include "unit.h"
 
 #include "complete.h"
-#include "finish.h"
+#include "op.h"
 #include "obj_ops.h"
 #include "pool.h"
 #include "read_cache.h"
