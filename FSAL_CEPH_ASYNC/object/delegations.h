@@ -37,10 +37,11 @@
 
 #include "fsal_api.h"
 #include "gsh_list.h"
+#include "sal_data.h"
+#include "fd.h"
 #include "filehandle.h"
 
 struct casync_export;
-struct casync_fd;
 struct casync_mount;
 struct casync_object;
 
@@ -58,6 +59,13 @@ struct casync_delegation {
 	/* Under the recalls' lock. */
 	struct glist_head recall_link;
 	bool recall_queued;
+};
+
+/** A state_t with our fd right after it: Ganesha looks for it there. */
+struct casync_state {
+	struct state_t state;
+	struct casync_fd fd;
+	struct casync_delegation delegation;
 };
 
 /** The delegations of a file; embedded in the object. */

@@ -9,6 +9,7 @@
 
 #include "borrow.h"
 #include "call.h"
+#include "delegations.h"
 #include "errors.h"
 #include "export.h"
 #include "fd.h"

@@ -21,8 +21,8 @@
 
 #include "fsal_api.h"
 #include "sal_data.h"
-#include "delegations.h"
 
+struct casync_delegation;
 struct casync_export;
 struct casync_object;
 
@@ -41,21 +41,15 @@ struct casync_fd {
 	bool lock_lost; /**< Until its owner unlocks the file; atomic. */
 };
 
-/** A state_t with our fd right after it: Ganesha looks for it there. */
-struct casync_state {
-	struct state_t state;
-	struct casync_fd fd;
-	struct casync_delegation delegation;
-};
-
 static inline struct casync_fd *casync_fd_of(struct fsal_fd *fsal_fd)
 {
 	return container_of(fsal_fd, struct casync_fd, fsal_fd);
 }
 
+/** The fd of a state, right after it in struct casync_state (delegations.h). */
 static inline struct casync_fd *casync_state_fd(struct state_t *state)
 {
-	return &container_of(state, struct casync_state, state)->fd;
+	return (struct casync_fd *)(state + 1);
 }
 
 /** The Fh.  I/O must have been started on the fd. */
