@@ -2,14 +2,12 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "unit.h"
 
 #include "flush.h"
-#include "read_cache.h"
 #include "rig.h"
 
 #define WAITERS 8
@@ -34,28 +32,13 @@ static int in_the_air;
 static int most_in_the_air;
 static void (*in_flush)(void);
 
-static void free_object(void)
-{
-	struct casync_object *obj = rig.obj;
-
-	rig.obj = NULL;
-	casync_flush_destroy(&obj->flush);
-	casync_gate_destroy(&obj->gate);
-	casync_read_cache_free(obj->cached);
-	rig_close(&obj->read_fd);
-	rig_close(&obj->write_fd);
-	pthread_rwlock_destroy(&obj->handle.obj_lock);
-	memset(obj, 0xa5, sizeof(*obj));
-	free(obj);
-}
-
 static void answered(struct casync_flush_waiter *waiter, int rc)
 {
 	struct waiter *w = container_of(waiter, struct waiter, waiter);
 
 	w->rc = rc;
 	if (w->frees)
-		free_object();
+		rig_free_object();
 	if (w->asks_again) {
 		w->asks_again = false;
 		casync_flush_request(rig.obj, waiter);

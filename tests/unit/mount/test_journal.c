@@ -116,42 +116,24 @@ static void change_is_asked_for_after_the_pause(void **state)
 	check_session(CASYNC_SESSION_SERVES);
 }
 
-static sem_t hold;
-static int held; /* atomic */
-
-static void wait_in_sync(enum fake_blocking which)
-{
-	if (which != FAKE_SYNC_INODE)
-		return;
-	__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
-	(void)rig_wait(&hold);
-}
-
-static void hold_questions(void)
-{
-	sem_init(&hold, 0, 0);
-	held = 0;
-	fake.hook = wait_in_sync;
-}
-
 /* However many there are, and however long the MDS takes. */
 static void changes_share_a_question(void **state)
 {
 	unsigned int i;
 
-	hold_questions();
+	rig_hold(FAKE_SYNC_INODE);
 	change();
-	assert_true(rig_wait_count(&held, 1));
+	assert_true(rig_wait_count(&rig_held.count, 1));
 	for (i = 0; i < 1000; i++)
 		change();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
-	sem_post(&hold);
-	assert_true(rig_wait_count(&held, 2));
-	sem_post(&hold);
+	sem_post(&rig_held.go);
+	assert_true(rig_wait_count(&rig_held.count, 2));
+	sem_post(&rig_held.go);
 	wait_until(nobody_is_inside);
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
-	sem_destroy(&hold);
+	sem_destroy(&rig_held.go);
 }
 
 /* Of the journal's thread, until it has ended. */
@@ -159,12 +141,12 @@ static uint64_t asked[2 * CASYNC_JOURNAL_DIRECTORIES];
 
 static void note_and_wait_in_sync(enum fake_blocking which)
 {
-	int number = __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+	int number = __atomic_load_n(&rig_held.count, __ATOMIC_ACQUIRE);
 
 	if (which == FAKE_SYNC_INODE)
 		asked[number] =
 			__atomic_load_n(&fake.looked_up_ino, __ATOMIC_RELAXED);
-	wait_in_sync(which);
+	rig_wait_held(which);
 }
 
 /* While one question is under way, names are changed in so many others, with
@@ -175,22 +157,22 @@ static void change_in_others(unsigned int directories, unsigned int step,
 	unsigned int i;
 
 	memset(asked, 0, sizeof(asked));
-	hold_questions();
+	rig_hold(FAKE_SYNC_INODE);
 	fake.hook = note_and_wait_in_sync;
 	change();
-	assert_true(rig_wait_count(&held, 1));
+	assert_true(rig_wait_count(&rig_held.count, 1));
 	for (i = 1; i <= directories; i++) {
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i);
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i);
 	}
 	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
-		sem_post(&hold);
-	assert_true(rig_wait_count(&held, 1 + questions));
+		sem_post(&rig_held.go);
+	assert_true(rig_wait_count(&rig_held.count, 1 + questions));
 	wait_until(is_taken);
 	wait_until(nobody_is_inside);
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1 + questions);
-	sem_destroy(&hold);
+	sem_destroy(&rig_held.go);
 }
 
 static bool is_asked_about(uint64_t ino)
@@ -229,7 +211,7 @@ static int busy_questions;
 
 static void change_during_questions(enum fake_blocking which)
 {
-	int number = __atomic_load_n(&held, __ATOMIC_ACQUIRE);
+	int number = __atomic_load_n(&rig_held.count, __ATOMIC_ACQUIRE);
 
 	if (which != FAKE_SYNC_INODE)
 		return;
@@ -238,17 +220,17 @@ static void change_during_questions(enum fake_blocking which)
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + 2);
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5);
 	}
-	__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&rig_held.count, 1, __ATOMIC_ACQ_REL);
 }
 
 static void change_during(int questions, int expected)
 {
 	memset(asked, 0, sizeof(asked));
-	held = 0;
+	rig_held.count = 0;
 	busy_questions = questions;
 	fake.hook = change_during_questions;
 	change();
-	assert_true(rig_wait_count(&held, expected));
+	assert_true(rig_wait_count(&rig_held.count, expected));
 	wait_until(is_taken);
 	wait_until(nobody_is_inside);
 	end();
@@ -329,16 +311,16 @@ static void nobody_is_asked_while_there_is_no_client(void **state)
 /* The MDS is away, for good. */
 static void question_that_does_not_return_is_left_behind(void **state)
 {
-	hold_questions();
+	rig_hold(FAKE_SYNC_INODE);
 	change();
 	/* One of the two is asked about, the other would come next. */
 	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1);
-	assert_true(rig_wait_count(&held, 1));
+	assert_true(rig_wait_count(&rig_held.count, 1));
 	assert_false(casync_journal_stop(&stub_mount, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same, and the thread ends. */
 	change();
-	sem_post(&hold);
+	sem_post(&rig_held.go);
 	wait_until(nobody_is_inside);
 	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
 						CASYNC_NS_PER_MS},
@@ -349,7 +331,7 @@ static void question_that_does_not_return_is_left_behind(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
 	assert_false(is_taken());
 	journal->thread.call = NULL;
-	sem_destroy(&hold);
+	sem_destroy(&rig_held.go);
 }
 
 /* At its end a change need not last more than before. */

@@ -444,17 +444,6 @@ static void nobody_is_asked_while_there_is_no_client(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_ROOT), 0);
 }
 
-static sem_t hold;
-static int held; /* atomic */
-
-static void wait_in_getattr(enum fake_blocking which)
-{
-	if (which != FAKE_GETATTR)
-		return;
-	__atomic_add_fetch(&held, 1, __ATOMIC_ACQ_REL);
-	(void)rig_wait(&hold);
-}
-
 static bool nobody_is_inside(void)
 {
 	return casync_guard_is_empty(&stub_mount.guard);
@@ -463,20 +452,18 @@ static bool nobody_is_inside(void)
 /* The MDS is away, for good. */
 static void keeper_that_does_not_return_is_left_behind(void **state)
 {
-	sem_init(&hold, 0, 0);
-	held = 0;
-	fake.hook = wait_in_getattr;
+	rig_hold(FAKE_GETATTR);
 	begin_keeper();
 	check_is_delayed(EBADF);
-	assert_true(rig_wait_count(&held, 1));
+	assert_true(rig_wait_count(&rig_held.count, 1));
 	let_go();
 	assert_false(casync_keeper_stop(&stub_mount, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same. */
-	sem_post(&hold);
+	sem_post(&rig_held.go);
 	wait_until(nobody_is_inside);
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-	sem_destroy(&hold);
+	sem_destroy(&rig_held.go);
 }
 
 /* --- its pauses */

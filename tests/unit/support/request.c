@@ -11,7 +11,6 @@
 #include "op.h"
 #include "obj_ops.h"
 #include "pool.h"
-#include "read_cache.h"
 #include "request.h"
 #include "stub_mount.h"
 #include "submit.h"
@@ -73,21 +72,6 @@ int request_down(void **state)
 	return rig_down(state);
 }
 
-static void free_object(void)
-{
-	struct casync_object *obj = rig.obj;
-
-	rig.obj = NULL;
-	casync_flush_destroy(&obj->flush);
-	casync_gate_destroy(&obj->gate);
-	casync_read_cache_free(obj->cached);
-	rig_close(&obj->read_fd);
-	rig_close(&obj->write_fd);
-	pthread_rwlock_destroy(&obj->handle.obj_lock);
-	memset(obj, 0xa5, sizeof(*obj));
-	free(obj);
-}
-
 static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 		 void *obj_data, void *caller_data)
 {
@@ -116,7 +100,7 @@ static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 	if (io->in_done != NULL)
 		io->in_done();
 	if (io->frees_object)
-		free_object();
+		rig_free_object();
 	__atomic_add_fetch(&io->calls, 1, __ATOMIC_ACQ_REL);
 	/* From here on the test may free it. */
 	sem_post(&io->came);

@@ -16,6 +16,7 @@
 #include "stub_mount.h"
 
 struct rig rig;
+struct rig_held rig_held;
 
 /* From attributes.c, delegations.c, getset.c, object.c and publish.c, whose
  * other contents are not wanted here.  A test that links the real file gets that.
@@ -87,6 +88,22 @@ void rig_close(struct casync_fd *fd)
 	destroy_fsal_fd(&fd->fsal_fd);
 }
 
+void rig_free_object(void)
+{
+	struct casync_object *obj = rig.obj;
+
+	rig.obj = NULL;
+	casync_flush_destroy(&obj->flush);
+	casync_file_size_destroy(&obj->size);
+	casync_gate_destroy(&obj->gate);
+	casync_read_cache_free(obj->cached);
+	rig_close(&obj->read_fd);
+	rig_close(&obj->write_fd);
+	pthread_rwlock_destroy(&obj->handle.obj_lock);
+	memset(obj, 0xa5, sizeof(*obj));
+	free(obj);
+}
+
 int rig_up(void **state)
 {
 	stub_reset();
@@ -115,14 +132,7 @@ int rig_down(void **state)
 	memset(fake.blocking_result, 0, sizeof(fake.blocking_result));
 	if (rig.obj != NULL) {
 		casync_lock_records_forget(rig.obj);
-		rig_close(&rig.obj->read_fd);
-		rig_close(&rig.obj->write_fd);
-		casync_flush_destroy(&rig.obj->flush);
-		casync_file_size_destroy(&rig.obj->size);
-		casync_gate_destroy(&rig.obj->gate);
-		casync_read_cache_free(rig.obj->cached);
-		pthread_rwlock_destroy(&rig.obj->handle.obj_lock);
-		free(rig.obj);
+		rig_free_object();
 	}
 	rig_close(&rig.state.fd);
 	casync_inflight_destroy(&rig.exp.inflight);
@@ -145,6 +155,22 @@ bool rig_wait(sem_t *sem)
 			return false;
 	}
 	return true;
+}
+
+void rig_wait_held(enum fake_blocking which)
+{
+	if (which != rig_held.kind)
+		return;
+	__atomic_add_fetch(&rig_held.count, 1, __ATOMIC_ACQ_REL);
+	(void)rig_wait(&rig_held.go);
+}
+
+void rig_hold(enum fake_blocking kind)
+{
+	rig_held.kind = kind;
+	rig_held.count = 0;
+	sem_init(&rig_held.go, 0, 0);
+	fake.hook = rig_wait_held;
 }
 
 bool rig_wait_count(const int *counter, int value)

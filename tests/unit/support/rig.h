@@ -47,8 +47,27 @@ void rig_shorten(void);
 /** Close an fd and be done with it. */
 void rig_close(struct casync_fd *fd);
 
+/** Free the file's object, as the last request on it may.  Its memory is
+ * overwritten before. */
+void rig_free_object(void);
+
 /** sem_wait() that gives up. */
 bool rig_wait(sem_t *sem);
+
+/** Calls of libcephfs that wait until the test lets them go. */
+struct rig_held {
+	enum fake_blocking kind;
+	int count; /**< Atomic: how many have come. */
+	sem_t go;  /**< Lets one of them go; destroyed by the test. */
+};
+
+extern struct rig_held rig_held;
+
+/** Hold each call of @p kind from here on. */
+void rig_hold(enum fake_blocking kind);
+
+/** Wait, if the call is of that kind: what rig_hold() sets as fake.hook. */
+void rig_wait_held(enum fake_blocking which);
 
 /** Until *counter >= value; false if that does not come about. */
 bool rig_wait_count(const int *counter, int value);
