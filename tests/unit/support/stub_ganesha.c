@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -17,6 +16,7 @@
 #include "fd.h"
 #include "object.h"
 #include "stub_ganesha.h"
+#include "stub_log.h"
 
 struct stub stub;
 
@@ -27,10 +27,6 @@ bool admin_shutdown;
 
 /* Logging: warnings are counted, the last one kept. */
 static pthread_mutex_t warning_lock = PTHREAD_MUTEX_INITIALIZER;
-static log_levels_t levels[COMPONENT_COUNT];
-log_levels_t *component_log_level = levels;
-log_levels_t *conditional_component_log_level = levels;
-bool conditional_logging_configured;
 pthread_mutexattr_t default_mutex_attr;
 
 static void add(int *counter, int by)
@@ -46,7 +42,7 @@ void stub_reset(void)
 	memset(&nfs_param, 0, sizeof(nfs_param));
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 	for (i = 0; i < COMPONENT_COUNT; i++)
-		levels[i] = NIV_WARN;
+		component_log_level[i] = NIV_WARN;
 	pthread_mutexattr_init(&default_mutex_attr);
 }
 
@@ -55,30 +51,15 @@ int stub_ios_completed(void)
 	return __atomic_load_n(&stub.ios_completed, __ATOMIC_ACQUIRE);
 }
 
-bool is_op_context_conditional_flag_set(void)
+void stub_log_line(log_levels_t level, const char *text)
 {
-	return false;
-}
-
-void DisplayLogComponentLevel(log_components_t component, const char *file,
-			      int line, const char *function,
-			      log_levels_t level, const char *format, ...)
-{
-	va_list args;
-
-	(void)component;
-	(void)file;
-	(void)line;
-	(void)function;
 	if (level > NIV_WARN)
 		return;
 	add(&stub.warnings, 1);
-	va_start(args, format);
 	pthread_mutex_lock(&warning_lock);
-	(void)vsnprintf(stub.last_warning, sizeof(stub.last_warning), format,
-			args);
+	(void)snprintf(stub.last_warning, sizeof(stub.last_warning), "%s",
+		       text);
 	pthread_mutex_unlock(&warning_lock);
-	va_end(args);
 }
 
 bool stub_warned(const char *text)
