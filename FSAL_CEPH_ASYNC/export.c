@@ -13,9 +13,11 @@
 #include "handle_ops.h"
 #include "keys.h"
 #include "module.h"
+#include "publish.h"
 #include "stay.h"
 #include "name.h"
 #include "object.h"
+#include "watchdog.h"
 #include "workers.h"
 
 #define MS_PER_S 1000
@@ -40,10 +42,42 @@ static void export_drop_listings(struct casync_export *exp)
 	casync_call_leave(exp->mount);
 }
 
+static void export_publish(struct casync_export *exp)
+{
+	const struct casync_publish_source source = {
+		.export_id = exp->export.export_id,
+		.metrics = &exp->metrics,
+		.inflight = &exp->inflight,
+		.session = casync_mount_session(exp->mount),
+		.tuning = &exp->keys.tuning,
+	};
+
+	exp->published = casync_publish_add(&source);
+}
+
+static void export_unpublish(struct casync_export *exp)
+{
+	casync_publish_remove(exp->published);
+	exp->published = NULL;
+}
+
+static void export_watch(struct casync_export *exp)
+{
+	const struct casync_watchdog_source source = {
+		.export_id = exp->export.export_id,
+		.metrics = &exp->metrics,
+		.inflight = &exp->inflight,
+		.guard = casync_mount_guard(exp->mount),
+		.tuning = &exp->keys.tuning,
+	};
+
+	exp->watched = casync_watchdog_add(&source);
+}
+
 static void export_free(struct casync_export *exp)
 {
-	casync_watchdog_remove(exp);
-	casync_publish_remove(exp);
+	casync_watchdog_remove(exp->watched);
+	export_unpublish(exp);
 	if (exp->mount != NULL) {
 		export_leave_upcalls(exp);
 		export_drop_listings(exp);
@@ -60,9 +94,27 @@ static void export_free(struct casync_export *exp)
 	gsh_free(exp);
 }
 
+/* Frees an export on a worker. */
+struct teardown {
+	struct casync_work work;
+	struct casync_export *exp;
+};
+
 static void export_teardown(struct casync_work *work)
 {
-	export_free(container_of(work, struct casync_export, teardown));
+	struct teardown *teardown = container_of(work, struct teardown, work);
+
+	export_free(teardown->exp);
+	gsh_free(teardown);
+}
+
+static void export_free_on_worker(struct casync_export *exp)
+{
+	struct teardown *teardown = gsh_calloc(1, sizeof(*teardown));
+
+	teardown->exp = exp;
+	teardown->work.run = export_teardown;
+	casync_work_submit(CASYNC_WORK_METADATA, &teardown->work);
 }
 
 /* Wait for the requests in flight; log those that did not end. */
@@ -80,7 +132,8 @@ static void export_drain(struct casync_export *exp)
 		" requests did not end within %" PRIu32
 		" s (Drain_Timeout); the oldest:",
 		exp->export.export_id, left, timeout_s);
-	casync_watchdog_list(exp, "did not end");
+	casync_watchdog_list(&exp->inflight, exp->export.export_id,
+			     "did not end");
 }
 
 static void export_prepare_unexport(struct fsal_export *exp_hdl)
@@ -97,7 +150,7 @@ static void export_release(struct fsal_export *exp_hdl)
 	struct casync_export *exp = export_of(exp_hdl);
 
 	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
-	casync_publish_remove(exp);
+	export_unpublish(exp);
 	export_leave_upcalls(exp);
 
 	if (casync_inflight_drain(&exp->inflight, 0) != 0) {
@@ -112,12 +165,10 @@ static void export_release(struct fsal_export *exp_hdl)
 
 	/* The last reference may be dropped in an answer, which must not wait,
 	 * or in an upcall, and the unmount waits for upcalls. */
-	if (casync_on_completion_thread() || casync_upcalls_on_thread()) {
-		exp->teardown.run = export_teardown;
-		casync_work_submit(CASYNC_WORK_METADATA, &exp->teardown);
-	} else {
+	if (casync_on_completion_thread() || casync_upcalls_on_thread())
+		export_free_on_worker(exp);
+	else
 		export_free(exp);
-	}
 }
 
 static int export_mount_export(struct casync_export *exp,
@@ -149,7 +200,6 @@ static int export_mount_export(struct casync_export *exp,
 	if (rc != 0)
 		return rc;
 	exp->delegations = casync_mount_delegations(exp->mount);
-	exp->session = casync_mount_session(exp->mount);
 	return 0;
 }
 
@@ -266,8 +316,8 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 		return status;
 	}
 
-	casync_watchdog_add(exp);
-	casync_publish_add(exp);
+	export_watch(exp);
+	export_publish(exp);
 	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
 	casync_delegations_join(exp);
 	op_ctx->fsal_export = &exp->export;

@@ -17,37 +17,34 @@
 #include "metrics.h"
 #include "mount.h"
 #include "pool.h"
-#include "publish.h"
 #include "delegations.h"
-#include "session.h"
-#include "watchdog.h"
-#include "workers.h"
+
+struct casync_published;
+struct casync_watched;
 
 struct casync_export {
-	struct fsal_export export;	/**< Ganesha's part. */
-	struct casync_mount *mount;	/**< Held until release. */
-	struct casync_session *session; /**< casync_mount_session(mount). */
-	bool delegations;		/**< casync_mount_delegations(mount). */
+	struct fsal_export export;  /**< Ganesha's part. */
+	struct casync_mount *mount; /**< Held until release. */
+	bool delegations;	    /**< casync_mount_delegations(mount). */
 	/** Credentials to open files: Ganesha has checked access, and the
 	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;
-	struct casync_export_keys keys;	   /**< As configured. */
-	struct casync_inflight inflight;   /**< Ops let in, not done. */
-	struct casync_pool pool;	   /**< Memory of ops. */
-	struct casync_dir_cache dir_cache; /**< Unfinished listings. */
-	struct casync_layout layout;	   /**< Of new files. */
-	struct casync_waiter_limit statfs; /**< Waiters for a monitor. */
-	struct casync_metrics metrics;	   /**< Its counters. */
-	uint64_t await_not_before_ns;	   /**< Atomic; complete.c's. */
-	uint64_t refused_line_ns;	   /**< Atomic; handle_ops.c's. */
-	struct casync_watched watched;
-	struct casync_published published;
+	struct casync_export_keys keys;	    /**< As configured. */
+	struct casync_inflight inflight;    /**< Ops let in, not done. */
+	struct casync_pool pool;	    /**< Memory of ops. */
+	struct casync_dir_cache dir_cache;  /**< Unfinished listings. */
+	struct casync_layout layout;	    /**< Of new files. */
+	struct casync_waiter_limit statfs;  /**< Waiters for a monitor. */
+	struct casync_metrics metrics;	    /**< Its counters. */
+	uint64_t await_not_before_ns;	    /**< Atomic; complete.c's. */
+	uint64_t refused_line_ns;	    /**< Atomic; handle_ops.c's. */
+	struct casync_watched *watched;	    /**< Or NULL. */
+	struct casync_published *published; /**< Or NULL. */
 	struct casync_upcalls_entry upcalls;
 	struct casync_delegations_entry recalls;
 	/** The drain has timed out: no thread waits for the requests in
 	 * flight any more, and the memory they use is never freed.  Atomic. */
 	bool abandoned;
-	struct casync_work teardown; /**< Frees the export on a worker. */
 };
 
 /** The export the current request (op_ctx) works on. */

@@ -11,10 +11,11 @@
 
 #include "clock.h"
 #include "complete.h"
-#include "export.h"
+#include "guard.h"
 #include "op.h"
 #include "publish.h"
 #include "submit.h"
+#include "tuning.h"
 #include "watchdog.h"
 
 #define TICK_MS 100
@@ -24,6 +25,11 @@
  * lines are logged.  No function of libcephfs is called. */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(watched);
+
+struct casync_watched {
+	struct glist_head link;
+	struct casync_watchdog_source of;
+};
 
 static pthread_mutex_t run_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t stop_running; /* CLOCK_MONOTONIC */
@@ -68,9 +74,9 @@ static void watchdog_gather_any(struct casync_inflight_entry *entry, void *arg)
 	(void)watchdog_gather(entry, arg);
 }
 
-static void watchdog_look_for_slow_ops(struct casync_export *exp)
+static void watchdog_look_for_slow_ops(const struct casync_watchdog_source *of)
 {
-	uint32_t limit_ms = casync_tuned(&exp->keys.tuning.slow_op_warn);
+	uint32_t limit_ms = casync_tuned(&of->tuning->slow_op_warn);
 	struct harvest harvest = {.taken = 0};
 	char line[CASYNC_DUMP_LINE];
 	unsigned int i;
@@ -78,14 +84,14 @@ static void watchdog_look_for_slow_ops(struct casync_export *exp)
 	if (limit_ms == 0)
 		return;
 	casync_inflight_visit_overdue(
-		&exp->inflight, casync_now_ns() - limit_ms * CASYNC_NS_PER_MS,
+		of->inflight, casync_now_ns() - limit_ms * CASYNC_NS_PER_MS,
 		watchdog_gather_slow, &harvest);
 	if (harvest.seen != 0)
-		casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW,
+		casync_count(casync_metrics_shard(of->metrics), CASYNC_C_SLOW,
 			     harvest.seen);
 	for (i = 0; i < harvest.taken; i++)
 		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow request: %s",
-			exp->export.export_id,
+			of->export_id,
 			casync_dump_format(&harvest.dumps[i], line,
 					   sizeof(line)));
 	if (harvest.seen > harvest.taken)
@@ -93,21 +99,20 @@ static void watchdog_look_for_slow_ops(struct casync_export *exp)
 			"export %" PRIu16 ": and %" PRIu64
 			" more requests are slow (Slow_Op_Warn = %" PRIu32
 			" ms)",
-			exp->export.export_id, harvest.seen - harvest.taken,
-			limit_ms);
+			of->export_id, harvest.seen - harvest.taken, limit_ms);
 }
 
-void casync_watchdog_list(struct casync_export *exp, const char *why)
+void casync_watchdog_list(struct casync_inflight *inflight, uint16_t export_id,
+			  const char *why)
 {
 	struct harvest harvest = {.taken = 0};
 	char line[CASYNC_DUMP_LINE];
 	unsigned int i;
 
-	casync_inflight_visit_all(&exp->inflight, watchdog_gather_any,
-				  &harvest);
+	casync_inflight_visit_all(inflight, watchdog_gather_any, &harvest);
 	for (i = 0; i < harvest.taken; i++)
-		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s",
-			exp->export.export_id, why,
+		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s", export_id,
+			why,
 			casync_dump_format(&harvest.dumps[i], line,
 					   sizeof(line)));
 }
@@ -133,14 +138,14 @@ static void watchdog_look_for_duplicates(void)
 
 static void watchdog_look_at_exports(void)
 {
-	struct casync_export *exp;
+	const struct casync_watchdog_source *of;
 	struct glist_head *node;
 
 	pthread_mutex_lock(&watched_lock);
 	glist_for_each(node, &watched) {
-		exp = glist_entry(node, struct casync_export, watched.link);
-		casync_inflight_expire(&exp->inflight);
-		watchdog_look_for_slow_ops(exp);
+		of = &glist_entry(node, struct casync_watched, link)->of;
+		casync_inflight_expire(of->inflight);
+		watchdog_look_for_slow_ops(of);
 	}
 	pthread_mutex_unlock(&watched_lock);
 }
@@ -148,21 +153,19 @@ static void watchdog_look_at_exports(void)
 /* Is a request in Ceph, and how long may Ganesha's end wait for that? */
 static bool watchdog_is_busy(uint32_t *limit_s)
 {
-	struct casync_export *exp;
+	const struct casync_watchdog_source *of;
 	struct glist_head *node;
 	bool busy = false;
 
 	*limit_s = 0;
 	pthread_mutex_lock(&watched_lock);
 	glist_for_each(node, &watched) {
-		exp = glist_entry(node, struct casync_export, watched.link);
-		if (exp->mount == NULL ||
-		    casync_guard_is_empty(casync_mount_guard(exp->mount)))
+		of = &glist_entry(node, struct casync_watched, link)->of;
+		if (of->guard == NULL || casync_guard_is_empty(of->guard))
 			continue;
 		busy = true;
-		if (casync_tuned(&exp->keys.tuning.drain_timeout) > *limit_s)
-			*limit_s =
-				casync_tuned(&exp->keys.tuning.drain_timeout);
+		if (casync_tuned(&of->tuning->drain_timeout) > *limit_s)
+			*limit_s = casync_tuned(&of->tuning->drain_timeout);
 	}
 	pthread_mutex_unlock(&watched_lock);
 	return busy;
@@ -271,19 +274,24 @@ void casync_watchdog_stop(void)
 	pthread_cond_destroy(&stop_running);
 }
 
-void casync_watchdog_add(struct casync_export *exp)
+struct casync_watched *
+casync_watchdog_add(const struct casync_watchdog_source *source)
 {
+	struct casync_watched *entry = gsh_calloc(1, sizeof(*entry));
+
+	entry->of = *source;
 	pthread_mutex_lock(&watched_lock);
-	glist_add_tail(&watched, &exp->watched.link);
-	exp->watched.listed = true;
+	glist_add_tail(&watched, &entry->link);
 	pthread_mutex_unlock(&watched_lock);
+	return entry;
 }
 
-void casync_watchdog_remove(struct casync_export *exp)
+void casync_watchdog_remove(struct casync_watched *entry)
 {
+	if (entry == NULL)
+		return;
 	pthread_mutex_lock(&watched_lock);
-	if (exp->watched.listed)
-		glist_del(&exp->watched.link);
-	exp->watched.listed = false;
+	glist_del(&entry->link);
 	pthread_mutex_unlock(&watched_lock);
+	gsh_free(entry);
 }

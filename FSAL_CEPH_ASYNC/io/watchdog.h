@@ -26,15 +26,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gsh_list.h"
+struct casync_guard;
+struct casync_inflight;
+struct casync_metrics;
+struct casync_tuning;
 
-struct casync_export;
-
-/** An export's place in the watchdog's list; embedded in it. */
-struct casync_watched {
-	struct glist_head link;
-	bool listed;
+/** What is watched of an export. */
+struct casync_watchdog_source {
+	uint16_t export_id;
+	struct casync_metrics *metrics;
+	struct casync_inflight *inflight;
+	struct casync_guard *guard; /**< Of its mount; NULL: none yet. */
+	const struct casync_tuning *tuning;
 };
+
+/** An export's entry in the watchdog's list. */
+struct casync_watched;
 
 /** Most slow requests of one export that are logged at one tick.  Further ones
  * are only counted. */
@@ -47,17 +54,19 @@ int casync_watchdog_start(void);
 void casync_watchdog_stop(void);
 
 /** Watch an export until casync_watchdog_remove(). */
-void casync_watchdog_add(struct casync_export *exp);
+struct casync_watched *
+casync_watchdog_add(const struct casync_watchdog_source *source);
 
-/** Returns when the watchdog no longer uses it; no-op if it was not added. */
-void casync_watchdog_remove(struct casync_export *exp);
+/** Returns when the watchdog no longer uses it; NULL does nothing. */
+void casync_watchdog_remove(struct casync_watched *entry);
 
 /**
  * Log the oldest CASYNC_WATCHDOG_LINES requests of an export at LogCrit level.
  *
  * @param[in] why  Text before each, for example "did not end".
  */
-void casync_watchdog_list(struct casync_export *exp, const char *why);
+void casync_watchdog_list(struct casync_inflight *inflight, uint16_t export_id,
+			  const char *why);
 
 /**
  * An export is being removed.  If Ganesha has been told to end, its workers

@@ -7,9 +7,9 @@
 
 #include "cache.h"
 #include "clock.h"
-#include "export.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "tuning.h"
 
 /* It is taken before an export's in-flight lock.  No function of libcephfs or
  * of the data path is called under it. */
@@ -41,21 +41,23 @@ publish_counts_since(struct casync_session_counts now,
 }
 
 static struct casync_session_counts
-publish_counts_since_add(const struct casync_export *exp)
+publish_counts_since_add(const struct casync_published *entry)
 {
-	return publish_counts_since(publish_counts_of(exp->session),
-				    exp->published.session_at_add);
+	return publish_counts_since(publish_counts_of(entry->of.session),
+				    entry->session_at_add);
 }
 
-static void publish_look_locked(struct casync_export *exp)
+static void publish_look_locked(const struct casync_published *entry)
 {
-	view.export_id = exp->export.export_id;
-	casync_metrics_add_up(&exp->metrics, &view.totals);
-	casync_inflight_look(&exp->inflight, &view.inflight);
-	view.session = casync_session_state(exp->session);
-	view.session_counts = publish_counts_since_add(exp);
+	const struct casync_publish_source *of = &entry->of;
+
+	view.export_id = of->export_id;
+	casync_metrics_add_up(of->metrics, &view.totals);
+	casync_inflight_look(of->inflight, &view.inflight);
+	view.session = casync_session_state(of->session);
+	view.session_counts = publish_counts_since_add(entry);
 	view.reconnect_ms =
-		__atomic_load_n(&exp->session->reconnect_ms, __ATOMIC_RELAXED);
+		__atomic_load_n(&of->session->reconnect_ms, __ATOMIC_RELAXED);
 }
 
 /* It reads some 16 KiB that READs write to: not for each request. */
@@ -97,86 +99,88 @@ static void publish_cache_since(struct casync_cache_numbers *now,
 		now->of[i] -= before->of[i];
 }
 
-void casync_publish_add(struct casync_export *exp)
+static void publish_get_prometheus_locked(struct casync_published *entry)
 {
-	struct casync_published *mine = &exp->published;
-
-	pthread_mutex_lock(&lock);
-	mine->prometheus = casync_prometheus_get(exp->export.export_id,
-						 exp->session->client);
-	mine->session_at_add = publish_counts_of(exp->session);
-	publish_look_at_cache(&mine->cache_at_line);
-	glist_add_tail(&published, &mine->link);
-	mine->listed = true;
-	mine->line_ns = casync_now_ns();
-	pthread_mutex_unlock(&lock);
+	entry->prometheus = casync_prometheus_get(entry->of.export_id,
+						  entry->of.session->client);
 }
 
-void casync_publish_remove(struct casync_export *exp)
+struct casync_published *
+casync_publish_add(const struct casync_publish_source *source)
 {
-	struct casync_published *mine = &exp->published;
+	struct casync_published *entry = gsh_calloc(1, sizeof(*entry));
 
+	entry->of = *source;
 	pthread_mutex_lock(&lock);
-	if (mine->listed) {
-		glist_del(&mine->link);
-		publish_look_locked(exp);
-		/* Requests that did not end are no longer counted: the gauges
-		 * would stay. */
-		memset(&view.inflight, 0, sizeof(view.inflight));
-		view.session = CASYNC_SESSION_NONE;
-		view.reconnect_ms = 0;
-		casync_prometheus_update(mine->prometheus, &view);
-		casync_prometheus_put(mine->prometheus);
-	}
-	mine->listed = false;
+	publish_get_prometheus_locked(entry);
+	entry->session_at_add = publish_counts_of(source->session);
+	publish_look_at_cache(&entry->cache_at_line);
+	glist_add_tail(&published, &entry->link);
+	entry->line_ns = casync_now_ns();
 	pthread_mutex_unlock(&lock);
+	return entry;
 }
 
-static void publish_look_at_cache_since_line(struct casync_published *mine)
+void casync_publish_remove(struct casync_published *entry)
+{
+	if (entry == NULL)
+		return;
+	pthread_mutex_lock(&lock);
+	glist_del(&entry->link);
+	publish_look_locked(entry);
+	/* Requests that did not end are no longer counted: the gauges would
+	 * stay. */
+	memset(&view.inflight, 0, sizeof(view.inflight));
+	view.session = CASYNC_SESSION_NONE;
+	view.reconnect_ms = 0;
+	casync_prometheus_update(entry->prometheus, &view);
+	casync_prometheus_put(entry->prometheus);
+	pthread_mutex_unlock(&lock);
+	gsh_free(entry);
+}
+
+static void publish_look_at_cache_since_line(struct casync_published *entry)
 {
 	struct casync_cache_numbers now;
 
 	publish_look_at_cache(&now);
 	view.cache = now;
-	publish_cache_since(&view.cache, &mine->cache_at_line);
-	mine->cache_at_line = now;
+	publish_cache_since(&view.cache, &entry->cache_at_line);
+	entry->cache_at_line = now;
 }
 
 /* Log the counts since the last line, if a line is due. */
-static void publish_log_line_locked(struct casync_export *exp, uint64_t now_ns)
+static void publish_log_line_locked(struct casync_published *entry,
+				    uint64_t now_ns)
 {
-	uint32_t interval_s = casync_tuned(&exp->keys.tuning.stats_interval);
-	struct casync_published *mine = &exp->published;
+	uint32_t interval_s = casync_tuned(&entry->of.tuning->stats_interval);
 	static struct casync_totals totals;
 	struct casync_session_counts counts = view.session_counts;
 	char line[CASYNC_STATS_LOG_BYTES];
-	uint64_t seconds = (now_ns - mine->line_ns) / CASYNC_NS_PER_S;
+	uint64_t seconds = (now_ns - entry->line_ns) / CASYNC_NS_PER_S;
 
 	if (interval_s == 0 || seconds < interval_s)
 		return;
 	totals = view.totals;
-	casync_totals_since(&view.totals, &mine->before_line);
-	mine->before_line = totals;
+	casync_totals_since(&view.totals, &entry->before_line);
+	entry->before_line = totals;
 	view.session_counts =
-		publish_counts_since(counts, mine->session_at_line);
-	mine->session_at_line = counts;
-	publish_look_at_cache_since_line(mine);
-	mine->line_ns = now_ns;
+		publish_counts_since(counts, entry->session_at_line);
+	entry->session_at_line = counts;
+	publish_look_at_cache_since_line(entry);
+	entry->line_ns = now_ns;
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
 		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
 }
 
-static void publish_show_locked(struct casync_export *exp, uint64_t now_ns)
+static void publish_show_locked(struct casync_published *entry, uint64_t now_ns)
 {
-	struct casync_published *mine = &exp->published;
-
 	/* A predecessor with the same id may still be registered at first. */
-	if (mine->prometheus == NULL)
-		mine->prometheus = casync_prometheus_get(exp->export.export_id,
-							 exp->session->client);
-	publish_look_locked(exp);
-	casync_prometheus_update(mine->prometheus, &view);
-	publish_log_line_locked(exp, now_ns);
+	if (entry->prometheus == NULL)
+		publish_get_prometheus_locked(entry);
+	publish_look_locked(entry);
+	casync_prometheus_update(entry->prometheus, &view);
+	publish_log_line_locked(entry, now_ns);
 }
 
 void casync_publish_tick(void)
@@ -192,7 +196,7 @@ void casync_publish_tick(void)
 	pthread_mutex_lock(&lock);
 	glist_for_each(node, &published)
 		publish_show_locked(
-			glist_entry(node, struct casync_export, published.link),
+			glist_entry(node, struct casync_published, link),
 			now_ns);
 	publish_look_at_cache(&cache);
 	casync_prometheus_update_cache(&cache);

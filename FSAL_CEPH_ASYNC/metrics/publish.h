@@ -19,8 +19,17 @@
 #include "metrics.h"
 #include "session.h"
 
-struct casync_export;
 struct casync_prometheus;
+struct casync_tuning;
+
+/** What is shown of an export. */
+struct casync_publish_source {
+	uint16_t export_id;
+	struct casync_metrics *metrics;
+	struct casync_inflight *inflight;
+	const struct casync_session *session;
+	const struct casync_tuning *tuning;
+};
 
 /** Counts of an export's session since the export was added. */
 struct casync_session_counts {
@@ -28,10 +37,10 @@ struct casync_session_counts {
 	uint64_t locks_lost;
 };
 
-/** An export's entry in the list of published exports; embedded in it. */
+/** An export's entry in the list of published exports. */
 struct casync_published {
 	struct glist_head link;
-	bool listed;
+	struct casync_publish_source of;
 	struct casync_prometheus *prometheus; /**< NULL: none. */
 	struct casync_totals before_line;     /**< Subtracted in the log. */
 	/** Subtracted from the session's counts, which all exports of a mount
@@ -54,10 +63,11 @@ struct casync_view {
 };
 
 /** Publish an export until casync_publish_remove(). */
-void casync_publish_add(struct casync_export *exp);
+struct casync_published *
+casync_publish_add(const struct casync_publish_source *source);
 
-/** Publish its last counts, and stop.  No-op if it was not added. */
-void casync_publish_remove(struct casync_export *exp);
+/** Publish its last counts, stop, and free the entry.  NULL does nothing. */
+void casync_publish_remove(struct casync_published *entry);
 
 /** Update all outputs.  The watchdog calls it ten times a second. */
 void casync_publish_tick(void);

@@ -425,8 +425,9 @@ static void writes_in_line_keep_their_order(void **state)
 static void write_that_gets_no_place_is_told_to_come_again(void **state)
 {
 	struct io *other, *refused, *read;
+	struct casync_watched *watched;
 
-	casync_watchdog_add(&rig.exp);
+	watched = rig_watch();
 	rig.exp.keys.tuning.slow_op_warn = 0;
 	casync_inflight_limit(&rig.exp.inflight, 1, 1U << 30);
 	other = write_at(OBJ);
@@ -441,7 +442,7 @@ static void write_that_gets_no_place_is_told_to_come_again(void **state)
 	check_calls(1);
 	answer(other, 0);
 	settle(other);
-	casync_watchdog_remove(&rig.exp);
+	casync_watchdog_remove(watched);
 	free_io(other);
 	free_io(refused);
 	free_io(read);

@@ -172,7 +172,7 @@ static void drain(uint32_t timeout_ms)
 {
 	waiter.left = casync_inflight_drain(&rig.exp.inflight, timeout_ms);
 	if (waiter.left != 0)
-		casync_watchdog_list(&rig.exp, "did not end");
+		casync_watchdog_list(&rig.exp.inflight, 1, "did not end");
 }
 
 static void *wait_for_end(void *unused)

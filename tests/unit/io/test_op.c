@@ -236,16 +236,17 @@ static bool warned(const char *text)
 static void slow_request_is_logged_and_so_is_its_end(void **state)
 {
 	struct io *io = new_io(0, 100);
+	struct casync_watched *watched;
 
 	rig.exp.keys.tuning.slow_op_warn = 1;
-	casync_watchdog_add(&rig.exp);
+	watched = rig_watch();
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
 	assert_true(warned("slow request: READ inode 0x10000000001"));
 	assert_true(stub_warned("state SUBMITTED"));
 	fake_complete_in_order();
 	settle(io);
-	casync_watchdog_remove(&rig.exp);
+	casync_watchdog_remove(watched);
 	assert_true(stub_warned(
 		"slow request completed: READ inode 0x10000000001"));
 	free_io(io);

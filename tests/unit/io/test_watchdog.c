@@ -64,10 +64,18 @@ uint64_t __wrap_casync_duplicates_count(void)
 /* --- an export and its ops */
 
 static struct casync_export exp;
+static struct casync_watched *entry;
 static struct casync_op ops[2 * CASYNC_WATCHDOG_LINES];
 
 static int up(void **state)
 {
+	const struct casync_watchdog_source source = {
+		.export_id = 7,
+		.metrics = &exp.metrics,
+		.inflight = &exp.inflight,
+		.tuning = &exp.keys.tuning,
+	};
+
 	memset(ops, 0, sizeof(ops));
 	memset(&exp, 0, sizeof(exp));
 	memset(lines, 0, sizeof(lines));
@@ -78,13 +86,13 @@ static int up(void **state)
 	exp.export.export_id = 7;
 	exp.keys.tuning.slow_op_warn = 1;
 	casync_inflight_init(&exp.inflight, 1000, 1U << 30);
-	casync_watchdog_add(&exp);
+	entry = casync_watchdog_add(&source);
 	return casync_watchdog_start();
 }
 
 static int down(void **state)
 {
-	casync_watchdog_remove(&exp);
+	casync_watchdog_remove(entry);
 	casync_watchdog_stop();
 	casync_inflight_destroy(&exp.inflight);
 	return 0;
@@ -189,7 +197,8 @@ static void zero_turns_it_off(void **state)
 
 static void export_that_is_removed_is_not_looked_at(void **state)
 {
-	casync_watchdog_remove(&exp);
+	casync_watchdog_remove(entry);
+	entry = NULL;
 	enter(0);
 	two_looks();
 	assert_int_equal(line_count, 0);
@@ -223,7 +232,7 @@ static void list_names_what_did_not_end(void **state)
 	set_limit(0);
 	for (i = 0; i < CASYNC_WATCHDOG_LINES + 2; i++)
 		enter(i);
-	casync_watchdog_list(&exp, "did not end");
+	casync_watchdog_list(&exp.inflight, 7, "did not end");
 	assert_int_equal(lines_with("export 7: did not end: WRITE inode"),
 			 CASYNC_WATCHDOG_LINES);
 	assert_int_equal(lines_with("inode 0x1000 "), 1);

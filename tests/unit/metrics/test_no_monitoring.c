@@ -14,11 +14,11 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "export.h"
 #include "prometheus.h"
 #include "publish.h"
 #include "stub_log.h"
 #include "submit.h"
+#include "tuning.h"
 
 static unsigned int lines, lines_of_stats;
 
@@ -42,27 +42,33 @@ uint64_t casync_duplicates_count(void)
 
 static void the_log_s_line_is_written(void **state)
 {
-	struct casync_export *exp = calloc(1, sizeof(*exp));
+	static struct casync_metrics metrics;
 	struct casync_session session = {.client = "admin@fs:/"};
+	struct casync_tuning tuning = {.stats_interval = 0};
+	struct casync_inflight inflight;
+	const struct casync_publish_source source = {
+		.export_id = 1,
+		.metrics = &metrics,
+		.inflight = &inflight,
+		.session = &session,
+		.tuning = &tuning,
+	};
+	struct casync_published *entry;
 
 	component_log_level[COMPONENT_FSAL] = NIV_INFO;
-	assert_non_null(exp);
-	casync_inflight_init(&exp->inflight, 100, 1U << 30);
-	exp->export.export_id = 1;
-	exp->session = &session;
+	casync_inflight_init(&inflight, 100, 1U << 30);
 	assert_null(casync_prometheus_get(1, session.client));
-	casync_publish_add(exp);
-	casync_count(casync_metrics_shard(&exp->metrics), CASYNC_C_SLOW, 9);
-	exp->keys.tuning.stats_interval = 1;
-	exp->published.line_ns -= 2 * CASYNC_NS_PER_S;
+	entry = casync_publish_add(&source);
+	casync_count(casync_metrics_shard(&metrics), CASYNC_C_SLOW, 9);
+	tuning.stats_interval = 1;
+	entry->line_ns -= 2 * CASYNC_NS_PER_S;
 	casync_publish_tick();
 	assert_int_equal(lines_of_stats, 1);
-	casync_publish_remove(exp);
+	casync_publish_remove(entry);
 	casync_prometheus_put(NULL);
 	casync_prometheus_free();
 	assert_int_equal(lines, 1);
-	casync_inflight_destroy(&exp->inflight);
-	free(exp);
+	casync_inflight_destroy(&inflight);
 }
 
 int main(void)

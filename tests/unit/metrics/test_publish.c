@@ -17,11 +17,11 @@
 #include "monitoring.h"
 
 #include "cache_rig.h"
-#include "export.h"
 #include "prometheus.h"
 #include "publish.h"
 #include "stub_log.h"
 #include "submit.h"
+#include "tuning.h"
 
 #define NS_PER_US 1000
 #define HOUR_NS (UINT64_C(3600) * 1000000000)
@@ -179,23 +179,52 @@ static int64_t value_of(const char *name)
 
 /* --- exports */
 
-static struct casync_export *exp;
+/* What is shown of an export. */
+struct shown {
+	uint16_t id;
+	struct casync_metrics metrics;
+	struct casync_inflight inflight;
+	struct casync_session *session;
+	struct casync_tuning tuning;
+	struct casync_published *entry;
+};
+
+static struct shown *exp;
 static struct casync_session session;
 
-static struct casync_export *new_export(uint16_t id)
+static struct shown *new_export(uint16_t id)
 {
-	struct casync_export *new = calloc(1, sizeof(*new));
+	struct shown *new = calloc(1, sizeof(*new));
 
 	assert_non_null(new);
-	new->export.export_id = id;
+	new->id = id;
 	new->session = &session;
 	casync_inflight_init(&new->inflight, 100, 1U << 30);
 	return new;
 }
 
-static void free_export(struct casync_export *old)
+static void publish(struct shown *shown)
 {
-	casync_publish_remove(old);
+	const struct casync_publish_source source = {
+		.export_id = shown->id,
+		.metrics = &shown->metrics,
+		.inflight = &shown->inflight,
+		.session = shown->session,
+		.tuning = &shown->tuning,
+	};
+
+	shown->entry = casync_publish_add(&source);
+}
+
+static void unpublish(struct shown *shown)
+{
+	casync_publish_remove(shown->entry);
+	shown->entry = NULL;
+}
+
+static void free_export(struct shown *old)
+{
+	unpublish(old);
 	casync_inflight_destroy(&old->inflight);
 	free(old);
 }
@@ -207,7 +236,7 @@ static int up(void **state)
 	duplicates = 0;
 	session = (struct casync_session){.client = "admin@fs:/"};
 	exp = new_export(7);
-	casync_publish_add(exp);
+	publish(exp);
 	return 0;
 }
 
@@ -244,7 +273,7 @@ static void counters_are_added(void **state)
 	casync_count_answer(here(), CASYNC_METRIC_WRITE,
 			    fsalstat(ERR_FSAL_DELAY, 0));
 	duplicates = 2;
-	casync_publish_remove(exp);
+	unpublish(exp);
 	assert_int_equal(value_of("ceph_async__bytes_total{export=7,op=write}"),
 			 4096);
 	assert_int_equal(
@@ -276,7 +305,7 @@ static void histograms_are_exact(void **state)
 			       us[i] * NS_PER_US);
 		sum += (int64_t)us[i];
 	}
-	casync_publish_remove(exp);
+	unpublish(exp);
 	shown = find(read_total);
 	assert_int_equal(shown->count, sizeof(us) / sizeof(us[0]));
 	assert_int_equal(shown->value, sum);
@@ -294,9 +323,9 @@ static void counters_never_go_down(void **state)
 	casync_count(here(), CASYNC_C_SLOW, 5);
 	free_export(exp);
 	exp = new_export(7);
-	casync_publish_add(exp);
+	publish(exp);
 	casync_count(here(), CASYNC_C_SLOW, 1);
-	casync_publish_remove(exp);
+	unpublish(exp);
 	assert_int_equal(value_of("ceph_async__slow_requests_total{export=7}"),
 			 6);
 }
@@ -304,14 +333,14 @@ static void counters_never_go_down(void **state)
 /* As when an update of the configuration puts one in another's place. */
 static void successor_waits_for_its_predecessor(void **state)
 {
-	struct casync_export *next = new_export(7);
+	struct shown *next = new_export(7);
 
-	casync_publish_add(next);
+	publish(next);
 	casync_count(casync_metrics_shard(&next->metrics), CASYNC_C_SLOW, 3);
-	assert_null(next->published.prometheus);
-	casync_publish_remove(exp);
+	assert_null(next->entry->prometheus);
+	unpublish(exp);
 	tick();
-	assert_non_null(next->published.prometheus);
+	assert_non_null(next->entry->prometheus);
 	assert_int_equal(value_of("ceph_async__slow_requests_total{export=7}"),
 			 3);
 	free_export(next);
@@ -332,7 +361,7 @@ static void gauges_are_those_of_the_moment(void **state)
 	assert_int_equal(value_of("ceph_async__in_flight_bytes{export=7}"),
 			 2000);
 	assert_int_equal(value_of("ceph_async__in_flight_peak{export=7}"), 3);
-	casync_publish_remove(exp);
+	unpublish(exp);
 	assert_int_equal(value_of("ceph_async__in_flight{export=7}"), 0);
 	for (i = 1; i < 3; i++)
 		casync_inflight_leave(&exp->inflight, &entries[i]);
@@ -363,7 +392,7 @@ static void session_is_as_answers_tell(void **state)
 	casync_session_heard(exp->session, ENOTCONN);
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
-	casync_publish_remove(exp);
+	unpublish(exp);
 	assert_int_equal(value_of(name), CASYNC_SESSION_NONE);
 }
 
@@ -375,7 +404,7 @@ static void session_is_the_client_s(void **state)
 	free_export(exp);
 	exp = new_export(7);
 	exp->session = &other;
-	casync_publish_add(exp);
+	publish(exp);
 	tick();
 	assert_int_equal(
 		value_of("ceph_async__session_state{export=7,client=other@fs:/"
@@ -385,7 +414,7 @@ static void session_is_the_client_s(void **state)
 		value_of("ceph_async__session_state{export=7,client=admin@fs:/"
 			 "}"),
 		CASYNC_SESSION_NONE);
-	casync_publish_remove(exp);
+	unpublish(exp);
 	exp->session = &session;
 }
 
@@ -412,7 +441,7 @@ static void reconnects_and_lost_locks_are_the_session_s(void **state)
 	session.reconnects = 3;
 	session.locks_lost = 6;
 	session.reconnect_ms = 700;
-	casync_publish_remove(exp);
+	unpublish(exp);
 	assert_int_equal(value_of(reconnects), 3);
 	assert_int_equal(value_of(locks_lost), 6);
 	assert_int_equal(value_of(reconnect_ms), 0);
@@ -421,14 +450,14 @@ static void reconnects_and_lost_locks_are_the_session_s(void **state)
 /* Others of the mount have seen what came before. */
 static void an_added_export_counts_reconnects_from_then_on(void **state)
 {
-	struct casync_export *other = new_export(8);
+	struct shown *other = new_export(8);
 
 	session.reconnects = 2;
 	session.locks_lost = 4;
-	casync_publish_add(other);
+	publish(other);
 	free_export(exp);
 	exp = new_export(7);
-	casync_publish_add(exp);
+	publish(exp);
 	session.reconnects = 3;
 	session.locks_lost = 9;
 	tick();
@@ -449,7 +478,7 @@ static void an_added_export_counts_reconnects_from_then_on(void **state)
 /* The next look at the counts logs a line. */
 static void line(void)
 {
-	exp->published.line_ns -= HOUR_NS;
+	exp->entry->line_ns -= HOUR_NS;
 	tick();
 }
 
@@ -457,7 +486,7 @@ static void line(void)
 static void a_line_has_what_came_since_the_last_one(void **state)
 {
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
-	exp->keys.tuning.stats_interval = 3600;
+	exp->tuning.stats_interval = 3600;
 	session.reconnects = 2;
 	session.locks_lost = 7;
 	line();
@@ -551,7 +580,7 @@ static void read_cache_is_counted_anew(void **state)
 	int64_t released;
 
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
-	exp->keys.tuning.stats_interval = 3600;
+	exp->tuning.stats_interval = 3600;
 	casync_cache_set_budget(MIB);
 	use_the_cache(&file);
 	line();

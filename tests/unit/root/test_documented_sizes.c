@@ -19,6 +19,7 @@
 #include "object_table.h"
 #include "op.h"
 #include "pool.h"
+#include "publish.h"
 #include "read_cache.h"
 #include "delegations.h"
 #include "upcalls.h"
@@ -126,7 +127,8 @@ static void an_export(void **state)
 {
 	need_x86_64();
 	quotes("operations.md", "| an export | %s; %s of them are metrics |",
-	       grouped(sizeof(struct casync_export)),
+	       grouped(sizeof(struct casync_export) +
+		       sizeof(struct casync_published)),
 	       grouped(sizeof(struct casync_metrics)));
 }
 

@@ -14,6 +14,7 @@
 #include "read_cache.h"
 #include "rig.h"
 #include "stub_mount.h"
+#include "watchdog.h"
 
 struct rig rig;
 struct rig_held rig_held;
@@ -75,6 +76,19 @@ static struct casync_object *new_object(void)
 	return obj;
 }
 
+struct casync_watched *rig_watch(void)
+{
+	const struct casync_watchdog_source source = {
+		.export_id = rig.exp.export.export_id,
+		.metrics = &rig.exp.metrics,
+		.inflight = &rig.exp.inflight,
+		.guard = &stub_mount.guard,
+		.tuning = &rig.exp.keys.tuning,
+	};
+
+	return casync_watchdog_add(&source);
+}
+
 void rig_shorten(void)
 {
 	__atomic_add_fetch(&rig.cuts, 1, __ATOMIC_RELEASE);
@@ -112,7 +126,6 @@ int rig_up(void **state)
 	stub_mount_reset();
 	casync_object_table_init(casync_mount_object_table(&stub_mount));
 	rig.exp.mount = &stub_mount;
-	rig.exp.session = &stub_mount.session;
 	/* Who submits does not wait for the answer: but in test_await.c. */
 	rig.exp.await_not_before_ns = UINT64_MAX;
 	casync_inflight_init(&rig.exp.inflight, 64, 1U << 30);

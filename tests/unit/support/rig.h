@@ -44,6 +44,9 @@ int rig_down(void **state);
 /** libcephfs tells that somebody has shortened the file. */
 void rig_shorten(void);
 
+/** Have the watchdog watch the export.  @return Its entry. */
+struct casync_watched *rig_watch(void);
+
 /** Close an fd and be done with it. */
 void rig_close(struct casync_fd *fd);
 
