@@ -17,6 +17,7 @@
 
 struct casync_mount;
 struct casync_object;
+struct fsal_attrlist;
 
 /**
  * Find an inode by its number, in a snapshot too.  It may ask the MDS.
