@@ -15,7 +15,7 @@
  *
  * A file has one limit for GETATTR, and one for SETATTR, COMMIT, DEALLOCATE and
  * WRITEs to setuid files.  An export has one for statfs, which asks a monitor.
- * A mount has one for all that keeps a worker (callers.h).
+ * A mount has one for all that keeps a worker (call.h).
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H

@@ -176,7 +176,7 @@ casync_mount_guard(struct casync_mount *mount)
 	return &mount->guard;
 }
 
-/** Around what keeps a worker of Ganesha (callers.h). */
+/** Around what keeps a worker of Ganesha (call.h). */
 static inline struct casync_waiter_limit *
 casync_mount_callers(struct casync_mount *mount)
 {

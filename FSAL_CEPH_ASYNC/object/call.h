@@ -9,10 +9,10 @@
  * limit of workers or the announcement of a change for a request.
  *
  *	what is held		what it is for
- *	CASYNC_CALL_CLIENT	The libcephfs client stays in place (guard.h), and
- *				the object's Inode is one of it (inode.h).
  *	CASYNC_CALL_MOUNT_SLOT	An MDS that does not answer keeps the threads that
  *				ask it.  The mount's slots bound these threads.
+ *	CASYNC_CALL_CLIENT	The libcephfs client stays in place (guard.h), and
+ *				the object's Inode is one of it (inode.h).
  *	CASYNC_CALL_ATTR_SLOT	So do a file's capabilities that another client
  *				does not return.  These are the file's slots for
  *				threads that ask for attributes.

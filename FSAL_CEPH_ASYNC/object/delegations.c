@@ -361,17 +361,17 @@ void casync_delegations_forget(struct casync_mount *mount)
 	pthread_mutex_unlock(&delegations_lock);
 }
 
-void casync_delegations_return_conflicting(struct casync_object *obj,
-					   fsal_openflags_t openflags)
+void casync_delegations_return_conflicting(
+	struct casync_delegations *delegations, fsal_openflags_t openflags)
 {
 	bool writes = (openflags & (FSAL_O_WRITE | FSAL_O_TRUNC)) != 0;
 	struct glist_head *node, *next;
 	struct casync_delegation *delegation;
 
-	if (__atomic_load_n(&obj->delegations.count, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
 		return;
 	pthread_mutex_lock(&delegations_lock);
-	glist_for_each_safe(node, next, &obj->delegations.list) {
+	glist_for_each_safe(node, next, &delegations->list) {
 		delegation = glist_entry(node, struct casync_delegation, link);
 		if (!writes && !delegation->for_write)
 			continue;
@@ -381,15 +381,15 @@ void casync_delegations_return_conflicting(struct casync_object *obj,
 	pthread_mutex_unlock(&delegations_lock);
 }
 
-void casync_delegations_return_recalled(struct casync_object *obj)
+void casync_delegations_return_recalled(struct casync_delegations *delegations)
 {
 	struct glist_head *node, *next;
 	struct casync_delegation *delegation;
 
-	if (__atomic_load_n(&obj->delegations.count, __ATOMIC_RELAXED) == 0)
+	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
 		return;
 	pthread_mutex_lock(&delegations_lock);
-	glist_for_each_safe(node, next, &obj->delegations.list) {
+	glist_for_each_safe(node, next, &delegations->list) {
 		delegation = glist_entry(node, struct casync_delegation, link);
 		if (__atomic_load_n(&delegation->recalled, __ATOMIC_ACQUIRE))
 			delegations_return_locked(delegation);

@@ -108,12 +108,12 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 
 /** Call before this gateway opens the file: recalls conflicting delegations and
  * returns them to libcephfs without waiting. */
-void casync_delegations_return_conflicting(struct casync_object *obj,
-					   fsal_openflags_t openflags);
+void casync_delegations_return_conflicting(
+	struct casync_delegations *delegations, fsal_openflags_t openflags);
 
 /** Call before a client reads, writes or sets attributes: returns the
  * delegations that libcephfs has recalled.  The call would wait for them. */
-void casync_delegations_return_recalled(struct casync_object *obj);
+void casync_delegations_return_recalled(struct casync_delegations *delegations);
 
 /** Return a delegation to libcephfs, if one is held. */
 void casync_delegations_return(struct casync_delegation *delegation);

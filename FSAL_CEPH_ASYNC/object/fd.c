@@ -127,7 +127,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	rc = casync_call_take(&slot, obj, needs);
 	if (rc < 0)
 		return rc;
-	casync_delegations_return_conflicting(obj, openflags);
+	casync_delegations_return_conflicting(&obj->delegations, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
 	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, posix_flags, fh,
 			  casync_object_root(obj));

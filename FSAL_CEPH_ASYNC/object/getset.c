@@ -383,7 +383,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	casync_delegations_return_recalled(obj);
+	casync_delegations_return_recalled(&obj->delegations);
 	if (mask & CEPH_SETATTR_SIZE)
 		status = getset_set_with_size(obj, bypass, state, &stx, mask,
 					      attrib_set);

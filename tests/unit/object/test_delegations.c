@@ -167,7 +167,7 @@ static void holder_that_works_on_keeps_it(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_delegations_return_recalled(obj);
+	casync_delegations_return_recalled(&obj->delegations);
 	assert_held(true);
 	assert_int_equal(recalls_told, 0);
 }
@@ -178,7 +178,7 @@ static void holder_that_works_on_after_the_recall_gives_it_up(void **unused)
 	(void)unused;
 	grant(FSAL_DELEG_WR);
 	libcephfs_recalls();
-	casync_delegations_return_recalled(obj);
+	casync_delegations_return_recalled(&obj->delegations);
 	assert_held(false);
 	assert_int_equal(open_state.fd.delegation == NULL, true);
 	/* The client's own return comes later. */
@@ -193,7 +193,7 @@ static void next_delegation_is_not_recalled_yet(void **unused)
 	libcephfs_recalls();
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	grant(FSAL_DELEG_WR);
-	casync_delegations_return_recalled(obj);
+	casync_delegations_return_recalled(&obj->delegations);
 	assert_held(true);
 }
 
@@ -214,7 +214,7 @@ static void holder_that_opens_again_is_recalled_and_gives_it_up(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_delegations_return_conflicting(obj, FSAL_O_READ);
+	casync_delegations_return_conflicting(&obj->delegations, FSAL_O_READ);
 	assert_held(false);
 	assert_int_equal(sem_wait(&told), 0);
 }

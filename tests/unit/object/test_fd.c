@@ -24,10 +24,10 @@ fsal_status_t close_fsal_fd(struct fsal_obj_handle *obj_hdl,
 	return casync_fd_close(obj_hdl, fsal_fd);
 }
 
-void casync_delegations_return_conflicting(struct casync_object *obj,
-					   fsal_openflags_t openflags)
+void casync_delegations_return_conflicting(
+	struct casync_delegations *delegations, fsal_openflags_t openflags)
 {
-	(void)obj;
+	(void)delegations;
 	(void)openflags;
 }
 

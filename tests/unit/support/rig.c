@@ -49,9 +49,10 @@ WEAK int casync_drop_privileges(struct casync_object *obj)
 }
 
 /* Nobody has delegations here. */
-WEAK void casync_delegations_return_recalled(struct casync_object *obj)
+WEAK void
+casync_delegations_return_recalled(struct casync_delegations *delegations)
 {
-	(void)obj;
+	(void)delegations;
 }
 
 static struct casync_object *new_object(void)
