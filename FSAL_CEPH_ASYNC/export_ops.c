@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /*
- * What Ganesha asks of an export: paths, handles, space, what is offered.
+ * The operations of an export: paths, handles, space, supported attributes.
  *
  * fsal_api.h of Ganesha has the contracts (struct export_ops).  All operations
  * run on a Ganesha worker with op_ctx set, and may block.

@@ -18,7 +18,7 @@
 
 #define WHY_BYTES 256
 
-/* What clients send must not fill the log. */
+/* Requests of clients must not fill the log. */
 #define REFUSED_LINE_NS (60 * CASYNC_NS_PER_S)
 
 bool casync_handle_ops_load(const struct casync_module_keys *keys)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file handle_ops.h
- * @brief What Ganesha asks of file handles, and the keys that sign them.
+ * @brief Converts file handles for Ganesha, and loads the keys that sign them.
  *
  * A handle comes from a client, so it can be any bytes.  With Sign_Handles it
  * is refused here, before the MDS is asked, unless a gateway of ours made it

@@ -82,7 +82,7 @@ void casync_flush_destroy(struct casync_flush *flush);
 void casync_flush_request(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter);
 
-/** The same for a caller that may block.  It may run the flush itself.
+/** Flush a file, by a caller that may block.  It may run the flush itself.
  * @return 0 or a negative errno; -EAGAIN after CASYNC_FLUSH_WAIT_MS. */
 int casync_flush_wait(struct casync_object *obj);
 

@@ -176,8 +176,8 @@ struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
 struct casync_op *casync_order_take_locked(struct casync_gate *gate);
 
 /**
- * The same for the newest op, if so many others cannot go that the search did
- * not reach it.
+ * Take the newest op, if so many others cannot go that the search did not
+ * reach it.
  *
  * @param[in] link  That of the newest op.
  */

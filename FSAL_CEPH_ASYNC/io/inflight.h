@@ -67,7 +67,7 @@ struct casync_inflight {
 #define CASYNC_MAX_WAITING 1024
 #define CASYNC_MAX_WAIT_MS 5000
 
-/** What each export may always have, whatever all exports have together. */
+/** An export may always have so much in flight, whatever the others have. */
 #define CASYNC_ASSURED_OPS 256
 #define CASYNC_ASSURED_BYTES (UINT64_C(64) << 20)
 

@@ -138,7 +138,7 @@ struct casync_op {
 	size_t length_bytes;		     /**< Of all parts together. */
 	struct casync_durability durability; /**< Writes only. */
 	uint32_t stable_write;		     /**< The mode of it. */
-	uint32_t witness_us; /**< What a READ asked the cache for took. */
+	uint32_t witness_us; /**< Time of the revalidation, µs. */
 
 	/* For the metrics; 0: not reached. */
 	uint64_t submitted_ns;
@@ -220,10 +220,10 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status);
  */
 void casync_op_end(struct casync_op *op);
 
-/** The same, on a worker of ours. */
+/** End an op on a worker of ours. */
 void casync_op_end_on_worker(struct casync_op *op);
 
-/** The same, by a thread that must not wait for Ceph: on a worker if ending the
+/** End an op by a thread that must not wait for Ceph: on a worker if ending the
  * op closes a temporary fd, else at once. */
 void casync_op_end_unblocked(struct casync_op *op);
 

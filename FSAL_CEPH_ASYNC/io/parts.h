@@ -63,7 +63,7 @@ struct casync_parts {
 	struct iovec own_iovs[CASYNC_OP_IOVS];
 };
 
-/** What the parts transfer together. */
+/** The transfer of all parts together. */
 struct casync_transfer {
 	struct Fh *fh;
 	uint64_t offset;

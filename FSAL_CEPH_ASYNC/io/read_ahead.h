@@ -8,7 +8,7 @@
  * request is made that no client has asked for: so nobody's request waits for
  * one, and none is left when a file is closed or an export goes.
  *
- * Whoever sends large READs reads ahead by itself: Linux has two and more of
+ * A client that sends large READs reads ahead by itself: Linux has two and more of
  * 128 KiB under way.  Those behind the one that fetches a piece would not find
  * it yet, and fetch their part of it once more.
  *
@@ -58,7 +58,7 @@ int casync_read_ahead_note(struct casync_read_ahead *ahead, uint64_t offset,
 			   size_t bytes);
 
 /**
- * What a READ that misses should fetch.
+ * Decide the range that a READ should fetch if it misses.
  *
  * @param[in] stream  From casync_read_ahead_note().
  *

@@ -5,7 +5,7 @@
  *
  * **The witness.**  Each READ that may be cached first asks libcephfs for size,
  * times and change attribute.  While the capabilities are ours, libcephfs
- * answers from memory.  What it says is the tag of the file's version.  With
+ * answers from memory.  Its answer is the tag of the file's version.  With
  * the same tag as the pages, the READ is answered from them.
  *
  * **Why that is enough.**  The change attribute alone is not: when a writer
@@ -73,15 +73,15 @@ struct casync_op;
 /** How long a file that others change does without the cache. */
 #define CASYNC_CACHE_BYPASS_MS 5000
 
-/** The same for a file whose witnesses take longer than its READs of
- * the OSDs. */
+/** How long a file does without the cache if its revalidations take longer than
+ * its READs of the OSDs. */
 #define CASYNC_CACHE_COSTLY_BYPASS_MS 1000
 
 /** READs of one file that may wait for a witness.  They are few, because a READ
  * can do without. */
 #define CASYNC_CACHE_WITNESSES 32
 
-/** What all objects of a file in a mount share. */
+/** A cached file; all objects of it in a mount share this. */
 struct casync_cached_file {
 	struct casync_cache_file file;
 	struct casync_read_ahead ahead;
@@ -102,7 +102,7 @@ struct casync_fill {
 	/** Of the request; the rest is for the page, or read ahead. */
 	struct casync_range wanted;
 	bool shares;	  /**< The reply may be sent from the buffer. */
-	struct iovec iov; /**< What to read. */
+	struct iovec iov; /**< The memory to read into. */
 };
 
 /**

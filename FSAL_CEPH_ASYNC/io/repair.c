@@ -19,7 +19,7 @@ static void repair_count(struct casync_op *op, enum casync_counter counter)
 	casync_count(casync_metrics_shard(&op->exp->metrics), counter, 1);
 }
 
-/* What remains to be done for a read whose bytes are there. */
+/* Work that remains for a read whose bytes are there. */
 enum rest {
 	NOTHING,
 	ASK_SIZE, /* All bytes are there; is that the end of the file? */

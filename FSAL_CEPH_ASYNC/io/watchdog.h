@@ -31,7 +31,7 @@ struct casync_inflight;
 struct casync_metrics;
 struct casync_tuning;
 
-/** What is watched of an export. */
+/** The watched state of an export. */
 struct casync_watchdog_source {
 	uint16_t export_id;
 	struct casync_metrics *metrics;

@@ -22,7 +22,7 @@
 struct casync_prometheus;
 struct casync_tuning;
 
-/** What is shown of an export. */
+/** The metrics of an export as they are shown. */
 struct casync_publish_source {
 	uint16_t export_id;
 	struct casync_metrics *metrics;

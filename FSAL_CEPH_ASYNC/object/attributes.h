@@ -37,7 +37,7 @@ unsigned int casync_statx_wanted(attrmask_t mask);
 /**
  * Fill an attribute list.
  *
- * @param[in]     stx       What libcephfs returned.
+ * @param[in]     stx       As libcephfs returned it.
  * @param[in]     floor_ns  For the change attribute.
  * @param[in,out] attrs     valid_mask and supported are set.  The caller sets
  *                          ATTR_ACL.

@@ -56,7 +56,7 @@ enum {
 	CASYNC_CALL_CHANGE_SLOT = 1 << 4,
 	CASYNC_CALL_STATFS_SLOT = 1 << 5,
 	CASYNC_CALL_CHANGE = 1 << 6,
-	/** What an operation that asks the MDS needs. */
+	/** For an operation that asks the MDS. */
 	CASYNC_CALL_ASKS_MDS = CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_CLIENT,
 };
 
@@ -69,7 +69,7 @@ struct casync_call {
 /**
  * Begin a request on an object.  It may ask the MDS for the Inode.
  *
- * @param[out] call   What casync_call_end() needs.
+ * @param[out] call   For casync_call_end().
  * @param[in]  needs  CASYNC_CALL_*.
  *
  * @return Success: casync_call_end() must be called.  Otherwise the answer to

@@ -26,7 +26,7 @@
 #include "obj_ops.h"
 #include "object.h"
 
-/* What was read before the attributes were set is old. */
+/* Attributes that were read before the others were set are old. */
 static void create_read_again(struct casync_object *obj,
 			      struct fsal_attrlist *attrs_out)
 {
@@ -136,7 +136,7 @@ static fsal_status_t create_begin(struct creation *c,
  * Turn the result of the libcephfs call into the operation's.
  *
  * @param[in]     c            As create_begin() and the call left it.
- * @param[in]     rc           What the call returned.
+ * @param[in]     rc           The result of the call.
  * @param[in]     already_set  Attributes that the call has taken care of.
  */
 static fsal_status_t create_end(struct creation *c, int rc,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file create.h
- * @brief What OPEN, MKDIR, MKNOD and SYMLINK do after libcephfs has made
- * something: set the remaining attributes, or undo.
+ * @brief Completes what OPEN, MKDIR, MKNOD and SYMLINK have made: sets the
+ * remaining attributes, or undoes it.
  */
 #ifndef CASYNC_CREATE_H
 #define CASYNC_CREATE_H
@@ -28,7 +28,7 @@ struct casync_created {
  * exists; @p attrs_out then says that it has no attributes.
  *
  * @param[in]     already_set  Attributes that the creating call has set.
- * @param[in,out] attrs_in     What the client asked for; unchanged on return.
+ * @param[in,out] attrs_in     As the client asked for; unchanged on return.
  * @param[in,out] attrs_out    May be NULL.
  */
 fsal_status_t casync_create_finish(const struct casync_created *made,

@@ -3,7 +3,7 @@
  * @file fd.h
  * @brief Opens and closes the libcephfs Fh behind Ganesha's fsal_fd.
  *
- * Who may change it: `fh` and fsal_fd.openflags change in reopen and close.
+ * Rules for changes: `fh` and fsal_fd.openflags change in reopen and close.
  * Ganesha runs these under the fd's work_mutex, when no I/O is in flight on the
  * fd (io_work is 0), or before another thread knows the fd.  An op keeps
  * io_work raised until it has completed.  So an Fh is never closed while

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file file_size.h
- * @brief What is known of a file's size, and how much of it the MDS has.
+ * @brief Knows a file's size, and how much of it the MDS has.
  *
  * There are three sizes.
  *
@@ -143,7 +143,7 @@ uint64_t casync_file_size_flush_begins(struct casync_file_size *size);
  * A metadata flush has succeeded.  It does not cover growth that came
  * meanwhile, nor growth after a truncation that came meanwhile.
  *
- * @param[in] end_bytes  What casync_file_size_flush_begins() returned.
+ * @param[in] end_bytes  The result of casync_file_size_flush_begins().
  */
 void casync_file_size_flushed(struct casync_file_size *size,
 			      uint64_t end_bytes);

@@ -34,7 +34,7 @@ struct casync_fileid {
 /**
  * Encode a file id.
  *
- * @param[in]  id    What to encode.
+ * @param[in]  id    The file.
  * @param[out] wire  CASYNC_WIRE_BYTES bytes.
  */
 void casync_wire_encode(const struct casync_fileid *id, void *wire);

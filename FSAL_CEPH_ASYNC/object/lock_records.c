@@ -78,8 +78,8 @@ static bool lock_records_cut_locked(struct casync_object *obj,
 		if (record->owner != owner || record->last < first ||
 		    record->first > last)
 			continue;
-		/* What is left of it goes to the end of the list: it does not
-		 * overlap the range, and is passed by. */
+		/* The rest of the record goes to the end of the list: it does
+		 * not overlap the range, and is passed by. */
 		if (record->first < first)
 			lock_records_add_locked(obj, record, record->first,
 						first - 1);

@@ -4,8 +4,8 @@
  * @brief Which byte-range locks clients hold, to take them again.
  *
  * The MDS drops the locks of a session that it ends.  A new CephFS client takes
- * them again before any request is served.  What somebody else has got
- * meanwhile is lost.
+ * them again before any request is served.  A lock that somebody else
+ * has got meanwhile is lost.
  *
  * A record is made after the MDS has granted a lock.  There are at most as many
  * as the MDS has for our session, and as Ganesha has entries.
@@ -62,8 +62,8 @@ bool casync_lock_records_have(struct casync_object *obj, const void *owner,
 /** A WRITE to the file was submitted.  Costs nothing without locks. */
 void casync_lock_records_written(struct casync_object *obj);
 
-/** A range was unlocked.  Who had lost a lock of the file may go on, if it was
- * the whole file. */
+/** A range was unlocked.  An owner that had lost a lock of the file may go on, if
+ * it was the whole file. */
 void casync_lock_records_unlocked(struct casync_object *obj,
 				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock);

@@ -101,8 +101,9 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 }
 
 /*
- * Who has lost a lock learns it from an error (RFC 8881, 9.6: the server must
- * not let him go on).  It ends when he has unlocked the whole file.
+ * An owner that has lost a lock learns it from an error (RFC 8881, 9.6: the
+ * server must not let it go on).  This ends when the owner has unlocked the
+ * whole file.
  */
 static bool locks_state_may(struct state_t *state, fsal_lock_op_t op)
 {
@@ -127,7 +128,7 @@ static void locks_see(struct casync_object *obj)
 	struct ceph_statx stx;
 
 	/* This client has not taken the locks: what it knows may be somebody
-	 * else's change.  What the one before it knew stands. */
+	 * else's change.  The knowledge of the client before it stands. */
 	if (obj->locks.generation != casync_guard_generation(casync_mount_guard(
 					     casync_object_mount(obj))))
 		return;
@@ -193,7 +194,7 @@ static int locks_take_again(struct casync_object *obj,
 				     unlock		 ? F_UNLCK
 				     : record->exclusive ? F_WRLCK
 							 : F_RDLCK);
-	/* Now nobody changes it who asks for locks. */
+	/* Nobody who takes locks can change the file from here on. */
 	if (rc == 0 && !unlock && locks_file_was_changed(obj)) {
 		(void)locks_set_range(obj, record, F_UNLCK);
 		rc = -EAGAIN;
@@ -234,8 +235,8 @@ static uint64_t locks_begin_ns(void)
 
 /*
  * May this LOCK, just granted, be one that a client of a dead gateway is going
- * to reclaim (common_grace.h)?  Whoever asks again passes Ganesha's check once
- * more, so he is not sent away a second time.
+ * to reclaim (common_grace.h)?  A client that asks again passes Ganesha's check
+ * once more, so it is not sent away a second time.
  *
  * An owner that had part of the range keeps what it got: giving it back would
  * take the older lock too.

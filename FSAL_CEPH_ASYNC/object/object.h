@@ -62,7 +62,7 @@ struct casync_object {
 	/** Shares of the threads that ask for its size, and repair reads. */
 	struct casync_work_share look, data;
 
-	struct casync_file_size size; /**< What is known of its size. */
+	struct casync_file_size size; /**< Known sizes of the file. */
 	/** The file had a setuid or setgid bit when its mode was last seen: a
 	 * write by a user other than root clears it.  Atomic, relaxed. */
 	bool privileged;

@@ -29,7 +29,7 @@
 /* Lookups of a name that is there and then is not, before we give up. */
 #define NAME_RACES_MAX 8
 
-/* What the parameters of open2 say, for the functions below. */
+/* The parameters of open2, for the functions below. */
 struct open_request {
 	struct state_t *state;
 	fsal_openflags_t openflags;
@@ -133,7 +133,7 @@ static fsal_status_t open_object(struct casync_object *obj,
 	if (FSAL_IS_ERROR(status) || req->attrs_out == NULL)
 		return status;
 
-	/* What the caller knows of the file may have changed by this. */
+	/* The attributes that the caller has may have changed by this. */
 	if (req->createmode != FSAL_NO_CREATE ||
 	    (req->openflags & FSAL_O_TRUNC))
 		(void)casync_getattrs(handle, req->attrs_out);
