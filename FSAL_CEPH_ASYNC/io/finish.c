@@ -141,7 +141,7 @@ void casync_finish(struct casync_op *op)
 		casync_repair_whole(op);
 		return;
 	}
-	if (op->gather.alone) {
+	if (op->queue_state == CASYNC_QUEUE_REFUSED) {
 		casync_submit_each_alone(op);
 		return;
 	}

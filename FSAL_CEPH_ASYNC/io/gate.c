@@ -57,6 +57,13 @@ static void gate_say_it_waits(const struct casync_gate *gate,
 	casync_op_set_state(op, CASYNC_OP_HELD);
 }
 
+/* Of an op in the queue: is it a write in flight?  A parked one is not. */
+static bool gate_is_queued_write(const struct casync_op *op)
+{
+	return op->kind == CASYNC_OP_WRITE &&
+	       op->queue_state == CASYNC_QUEUE_QUEUED;
+}
+
 /* A write is in flight now: it belongs to the current epoch. */
 static void gate_take_off(struct casync_gate *gate, struct casync_op *op)
 {
@@ -64,14 +71,16 @@ static void gate_take_off(struct casync_gate *gate, struct casync_op *op)
 	gate->flying[gate->epoch]++;
 }
 
-struct casync_op *casync_gate_enter(struct casync_gate *gate,
-				    struct casync_op *op)
+static struct casync_op *gate_enter_as(struct casync_gate *gate,
+				       struct casync_op *op,
+				       enum casync_queue_state queue_state)
 {
 	struct casync_op *now = NULL;
 	struct casync_op **link;
 
 	pthread_mutex_lock(&gate->lock);
-	if (op->kind == CASYNC_OP_WRITE && !op->gather.parked)
+	op->queue_state = queue_state;
+	if (op->kind == CASYNC_OP_WRITE && queue_state == CASYNC_QUEUE_QUEUED)
 		gate_take_off(gate, op);
 	casync_write_stream_follow(&gate->streams, op);
 	link = gate->end;
@@ -82,10 +91,23 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
 		now = casync_order_take_newest_locked(gate, link);
 	if (now != NULL)
 		gate->inside++;
-	if (op->gather.queued)
+	/* Still in the queue? */
+	if (op->queue_state == queue_state)
 		gate_say_it_waits(gate, op);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
+}
+
+struct casync_op *casync_gate_enter(struct casync_gate *gate,
+				    struct casync_op *op)
+{
+	return gate_enter_as(gate, op, CASYNC_QUEUE_QUEUED);
+}
+
+struct casync_op *casync_gate_park(struct casync_gate *gate,
+				   struct casync_op *op)
+{
+	return gate_enter_as(gate, op, CASYNC_QUEUE_PARKED);
 }
 
 struct casync_op *casync_gate_next(struct casync_gate *gate,
@@ -137,6 +159,7 @@ void casync_gate_refused(struct casync_gate *gate, struct casync_op *first)
 {
 	pthread_mutex_lock(&gate->lock);
 	(void)casync_write_stream_end_call(&gate->streams, first);
+	first->queue_state = CASYNC_QUEUE_TAKEN;
 	gate->inside++;
 	pthread_mutex_unlock(&gate->lock);
 }
@@ -150,7 +173,7 @@ static void gate_move_journaling(struct casync_gate *gate)
 	struct casync_op *op;
 
 	for (op = gate->oldest; op != NULL; op = op->next) {
-		if (op->kind != CASYNC_OP_WRITE || op->gather.parked ||
+		if (!gate_is_queued_write(op) ||
 		    op->gather.epoch == gate->epoch)
 			continue;
 		gate->flying[op->gather.epoch]--;
@@ -212,8 +235,7 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 	pthread_mutex_lock(&gate->lock);
 	gate->journaling = false;
 	while (*link != NULL) {
-		if ((*link)->kind != CASYNC_OP_WRITE ||
-		    (*link)->gather.parked) {
+		if (!gate_is_queued_write(*link)) {
 			link = &(*link)->next;
 			continue;
 		}
@@ -235,7 +257,7 @@ static bool gate_keeps_flush_waiting(const struct casync_gate *gate,
 	if (!gate->draining)
 		return false;
 	for (later = op->next; later != NULL; later = later->next) {
-		if (later->kind == CASYNC_OP_WRITE && !later->gather.parked &&
+		if (gate_is_queued_write(later) &&
 		    later->gather.epoch != gate->epoch)
 			return true;
 	}
@@ -256,7 +278,7 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 	struct casync_op *now;
 
 	pthread_mutex_lock(&gate->lock);
-	op->gather.parked = false;
+	op->queue_state = CASYNC_QUEUE_QUEUED;
 	gate_take_off(gate, op);
 	if (gate_keeps_flush_waiting(gate, op))
 		gate_join_other_epoch(gate, op);
@@ -275,7 +297,6 @@ struct casync_op *casync_gate_give_up(struct casync_gate *gate,
 	while (*link != op)
 		link = &(*link)->next;
 	(void)casync_order_take_out_locked(gate, link);
-	op->gather.parked = false;
 	/* Ops that overlap it no longer wait for it. */
 	now = gate_take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);

@@ -28,6 +28,25 @@
  * when it has ended.  An epoch is the time between two such closings.  Two
  * epochs are enough, because a flush begins when the previous one has ended.
  * In addition all writes of a new file wait for its first flush.
+ *
+ * The queue_state of an op (CASYNC_QUEUE_*), and the functions that change it:
+ *
+ *	OUT	-> QUEUED	casync_gate_enter()
+ *	OUT	-> PARKED	casync_gate_park()
+ *	PARKED	-> QUEUED	casync_gate_unpark()
+ *	PARKED	-> OUT		casync_gate_give_up()
+ *	QUEUED	-> TAKEN	each function that returns an op to submit, if it
+ *				is a WRITE
+ *	QUEUED	-> OUT		the same functions: a READ, and op->members;
+ *				casync_gate_expel()
+ *	TAKEN	-> OUT		casync_gate_next(), if the op has no members;
+ *				else casync_gate_answered()
+ *	TAKEN	-> REFUSED	casync_gather_scatter(), if some of the ops could
+ *				succeed alone
+ *	REFUSED	-> TAKEN	casync_gate_refused()
+ *
+ * gate.lock protects the state.  casync_gather_scatter() and casync_finish() do
+ * without: the op is theirs, and other threads look at ops in the queue only.
  */
 #ifndef CASYNC_GATE_H
 #define CASYNC_GATE_H
@@ -39,6 +58,18 @@
 #include "write_stream.h"
 
 struct casync_op;
+
+/** Where an op is in the gate of its file. */
+enum casync_queue_state {
+	CASYNC_QUEUE_OUT,    /**< Not yet in the gate, or through it. */
+	CASYNC_QUEUE_PARKED, /**< In the queue, without a place in flight. */
+	CASYNC_QUEUE_QUEUED, /**< In the queue, and may be taken. */
+	/** A WRITE, alone or the first of its call, that is being submitted, or
+	 * may be submitted again.  No overlapping op may overtake it. */
+	CASYNC_QUEUE_TAKEN,
+	/** Taken; the call was refused, and each op is to be submitted alone. */
+	CASYNC_QUEUE_REFUSED,
+};
 
 /**
  * Threads that may submit for one file.  libcephfs' client_lock lets one work
@@ -70,8 +101,7 @@ void casync_gate_destroy(struct casync_gate *gate);
  *
  * Only submit.c calls it: on a worker of Ganesha's or of ours, never in a
  * callback of libcephfs.  The caller holds no lock of ours.  The op is prepared
- * (casync_op_prepare()) and has its fd.  It has its place in flight, or
- * gather.parked is set.
+ * (casync_op_prepare()) and has its fd and its place in flight.
  *
  * @return The op to submit now, this one or another, with gathered ops in
  *         op->members.  After it the caller must call casync_gate_next().
@@ -81,8 +111,17 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
 				    struct casync_op *op);
 
 /**
- * A parked write has got its place in flight and may go.  casync_gate_enter()
- * has queued it before, to keep the order.
+ * Enter the gate with a write that has no place in flight yet.  It is queued, to
+ * keep the order, and not taken before casync_gate_unpark().  The caller still
+ * owns it.
+ *
+ * @return As casync_gate_enter().
+ */
+struct casync_op *casync_gate_park(struct casync_gate *gate,
+				   struct casync_op *op);
+
+/**
+ * A parked write has got its place in flight and may go.
  *
  * @return As casync_gate_enter().
  */
@@ -161,17 +200,18 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate);
  * many that overlap.  When a blocking op has gone, the search is repeated.
  */
 
-/** Put an op at the end of the queue. */
+/** Put an op at the end of the queue.  Its queue_state is set before. */
 void casync_order_append_locked(struct casync_gate *gate, struct casync_op *op);
 
-/** Take out the op at a link of the queue. */
+/** Take out the op at a link of the queue.  It is CASYNC_QUEUE_OUT. */
 struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
 					       struct casync_op **link);
 
 /**
  * Take the next op that may go, with the ops that share its call.
  *
- * @return The first op of the call, in sight if it is a WRITE.  NULL: none.
+ * @return The first op of the call, CASYNC_QUEUE_TAKEN if it is a WRITE.  NULL:
+ *	   none.
  */
 struct casync_op *casync_order_take_locked(struct casync_gate *gate);
 
@@ -184,7 +224,11 @@ struct casync_op *casync_order_take_locked(struct casync_gate *gate);
 struct casync_op *casync_order_take_newest_locked(struct casync_gate *gate,
 						  struct casync_op **link);
 
-/** @return Whether the op was in sight. */
+/**
+ * No op waits any longer for an op that is CASYNC_QUEUE_TAKEN.
+ *
+ * @return Whether it was taken.
+ */
 bool casync_order_leave_sight_locked(struct casync_gate *gate,
 				     struct casync_op *op);
 

@@ -22,8 +22,9 @@ static bool order_is_held(const struct casync_gate *gate,
 {
 	if (op->kind != CASYNC_OP_WRITE)
 		return false;
-	return op->gather.parked || ((gate->journaling || gate->held) &&
-				     op->gather.epoch == gate->epoch);
+	return op->queue_state == CASYNC_QUEUE_PARKED ||
+	       ((gate->journaling || gate->held) &&
+		op->gather.epoch == gate->epoch);
 }
 
 static bool order_must_wait(struct casync_gate *gate,
@@ -36,7 +37,6 @@ static bool order_must_wait(struct casync_gate *gate,
 void casync_order_append_locked(struct casync_gate *gate, struct casync_op *op)
 {
 	op->next = NULL;
-	op->gather.queued = true;
 	*gate->end = op;
 	gate->end = &op->next;
 	casync_write_stream_queued(&gate->streams, op);
@@ -51,7 +51,7 @@ struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
 	if (gate->end == &op->next)
 		gate->end = link;
 	op->next = NULL;
-	op->gather.queued = false;
+	op->queue_state = CASYNC_QUEUE_OUT;
 	casync_write_stream_unqueued(&gate->streams, op);
 	return op;
 }
@@ -87,12 +87,12 @@ bool casync_order_leave_sight_locked(struct casync_gate *gate,
 {
 	struct casync_op **link = &gate->in_sight;
 
-	if (!op->gather.in_sight)
+	if (op->queue_state != CASYNC_QUEUE_TAKEN)
 		return false;
 	while (*link != op)
 		link = &(*link)->gather.next_in_sight;
 	*link = op->gather.next_in_sight;
-	op->gather.in_sight = false;
+	op->queue_state = CASYNC_QUEUE_OUT;
 	return true;
 }
 
@@ -193,7 +193,7 @@ static struct casync_op *order_take_call(struct casync_gate *gate,
 		op = order_gather(gate, op);
 	casync_write_stream_begin_call(&gate->streams, op);
 	if (op->kind == CASYNC_OP_WRITE) {
-		op->gather.in_sight = true;
+		op->queue_state = CASYNC_QUEUE_TAKEN;
 		op->gather.next_in_sight = gate->in_sight;
 		gate->in_sight = op;
 	}

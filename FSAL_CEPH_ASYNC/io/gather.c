@@ -6,6 +6,7 @@
 #include "fsal.h"
 
 #include "export.h"
+#include "gate.h"
 #include "gather.h"
 #include "object.h"
 #include "op.h"
@@ -136,7 +137,7 @@ struct casync_op *casync_gather_scatter(struct casync_op *first)
 		return NULL;
 	result = first->parts.at[0].result;
 	if (gather_is_refused(&first->parts.at[0])) {
-		first->gather.alone = true;
+		first->queue_state = CASYNC_QUEUE_REFUSED;
 		return NULL;
 	}
 	first->members = NULL;
@@ -156,7 +157,6 @@ struct casync_op *casync_gather_scatter(struct casync_op *first)
 
 void casync_gather_make_alone(struct casync_op *op)
 {
-	op->gather.alone = false;
 	op->gather.max_bytes = 0;
 	/* Use its second part: a late duplicate of the first call must find the
 	 * first part. */

@@ -33,15 +33,12 @@ struct casync_op;
 /** Embedded in the op. */
 struct casync_gather {
 	uint32_t max_bytes; /**< Of a call with this op; 0: alone. */
-	uint32_t stream;    /**< write_stream.c's, and `counted`. */
-	uint64_t piece;	    /**< Piece of the file; each is in one object. */
-	uint64_t end;	    /**< End of its call. */
+	/** Its stream, while it is queued, and then while its call counts in
+	 * the stream (write_stream.h); 0: none. */
+	uint32_t stream;
+	uint64_t piece; /**< Piece of the file; each is in one object. */
+	uint64_t end;	/**< End of its call. */
 	struct casync_op *next_in_sight;
-	bool queued;
-	bool parked;   /**< Queued without a place in flight yet. */
-	bool counted;  /**< In its stream's calls in flight. */
-	bool in_sight; /**< No overlapping op may overtake it. */
-	bool alone;    /**< The call was refused: submit each alone. */
 	uint8_t epoch; /**< Of the gate; separates flushes. */
 };
 
@@ -78,7 +75,7 @@ void casync_gather_lay_out(struct casync_op *first);
  *
  * @return The members, linked by `next`; they no longer belong to @p first.
  *	   NULL if there are none, or the call was refused: then @p first is
- *	   `alone` and keeps them.
+ *	   CASYNC_QUEUE_REFUSED (gate.h) and keeps them.
  */
 struct casync_op *casync_gather_scatter(struct casync_op *first);
 

@@ -127,6 +127,7 @@ struct casync_op {
 	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
+	uint8_t queue_state;	  /**< enum casync_queue_state; gate.h. */
 	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
 	uint64_t cuts; /**< Of the file, when a READ came (file_size.h). */
 

@@ -157,8 +157,7 @@ void casync_submit(struct casync_op *op)
 
 void casync_submit_park(struct casync_op *op)
 {
-	op->gather.parked = true;
-	casync_submit_let_in(casync_gate_enter(&op->obj->gate, op));
+	casync_submit_let_in(casync_gate_park(&op->obj->gate, op));
 }
 
 void casync_submit_parked(struct casync_op *op)

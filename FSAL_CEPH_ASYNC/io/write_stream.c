@@ -211,10 +211,15 @@ void casync_write_stream_begin_call(struct casync_write_streams *streams,
 				    struct casync_op *op)
 {
 	struct casync_write_stream *stream = stream_of(streams, op);
+	struct casync_op *member;
 
-	op->gather.counted = stream != NULL && stream->hits >= STREAM_HITS;
-	if (op->gather.counted)
+	/* The first op alone stands for the call. */
+	for (member = op->members; member != NULL; member = member->next)
+		member->gather.stream = 0;
+	if (stream != NULL && stream->hits >= STREAM_HITS)
 		stream->calls++;
+	else
+		op->gather.stream = 0;
 }
 
 /* Time of a call; 0: not known, as without metrics.  An error can come sooner
@@ -229,15 +234,13 @@ static uint64_t stream_call_ns(const struct casync_op *op)
 bool casync_write_stream_end_call(struct casync_write_streams *streams,
 				  struct casync_op *op)
 {
-	struct casync_write_stream *stream;
+	struct casync_write_stream *stream = stream_of(streams, op);
+	bool counted = op->gather.stream != 0;
 
-	if (!op->gather.counted)
-		return false;
-	op->gather.counted = false;
-	stream = stream_of(streams, op);
+	op->gather.stream = 0;
 	if (stream != NULL) {
 		stream->calls--;
 		casync_pace_learn(&stream->pace, stream_call_ns(op));
 	}
-	return true;
+	return counted;
 }

@@ -90,7 +90,11 @@ void casync_write_stream_queued(struct casync_write_streams *streams,
 void casync_write_stream_unqueued(struct casync_write_streams *streams,
 				  const struct casync_op *op);
 
-/** A call begins.  Its first op is @p op. */
+/**
+ * A call begins.  Its first op is @p op.  If the stream counts the call,
+ * op->gather.stream stays, until the call ends.  Else it is 0, as that of the
+ * other ops of the call.
+ */
 void casync_write_stream_begin_call(struct casync_write_streams *streams,
 				    struct casync_op *op);
 

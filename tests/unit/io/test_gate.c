@@ -376,8 +376,7 @@ static void parked_write_keeps_its_place(void **state)
 	struct casync_op *younger = write_at(1, 105);
 	struct casync_op *apart = write_at(2, 500);
 
-	older->gather.parked = true;
-	assert_null(enter(older));
+	assert_null(casync_gate_park(&gate, older));
 	assert_null(enter(younger));
 	assert_ptr_equal(enter(apart), apart);
 	assert_null(next(apart));
@@ -394,8 +393,7 @@ static void parked_write_that_gives_up_makes_way(void **state)
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
 
-	older->gather.parked = true;
-	assert_null(enter(older));
+	assert_null(casync_gate_park(&gate, older));
 	assert_null(enter(younger));
 	assert_ptr_equal(casync_gate_give_up(&gate, older), younger);
 	assert_null(next(younger));
@@ -407,8 +405,7 @@ static void flush_does_not_wait_for_a_parked_write(void **state)
 {
 	struct casync_op *parked = write_at(0, 100);
 
-	parked->gather.parked = true;
-	assert_null(enter(parked));
+	assert_null(casync_gate_park(&gate, parked));
 	assert_true(casync_gate_hold(&gate));
 	assert_null(casync_gate_unpark(&gate, parked));
 	assert_ptr_equal(casync_gate_release(&gate, false), parked);

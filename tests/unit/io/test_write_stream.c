@@ -62,7 +62,7 @@ static uint64_t write_stream(uint64_t offset, unsigned int count)
 static bool is_counted(struct casync_op *op)
 {
 	casync_write_stream_begin_call(&streams, op);
-	return op->gather.counted;
+	return op->gather.stream != 0;
 }
 
 static bool is_busy(const struct casync_op *op)
