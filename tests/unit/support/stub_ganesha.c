@@ -194,9 +194,9 @@ fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 
 	(void)reusing_open_state_fd;
 	*out_fd = NULL;
-	stub.openflags = openflags;
-	stub.for_locks = open_for_locks;
-	stub.bypass = bypass;
+	__atomic_store_n(&stub.openflags, openflags, __ATOMIC_RELAXED);
+	__atomic_store_n(&stub.for_locks, open_for_locks, __ATOMIC_RELAXED);
+	__atomic_store_n(&stub.bypass, bypass, __ATOMIC_RELAXED);
 	if (FSAL_IS_ERROR(stub.start_status))
 		return stub.start_status;
 
