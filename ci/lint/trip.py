@@ -51,7 +51,8 @@ def ours(file):
 
 def takes(function):
     """Names of the structs that a function gets pointers to."""
-    kinds = [arg.type.get_canonical() for arg in function.get_arguments()]
+    kinds = [kind.get_canonical() for kind in
+             function.type.get_canonical().argument_types()]
     return {kind.get_pointee().get_declaration().spelling for kind in kinds
             if kind.kind == TypeKind.POINTER}
 
