@@ -86,7 +86,6 @@ struct casync_cached_file {
 	struct casync_cache_file file;
 	struct casync_read_ahead ahead;
 	uint64_t bypass_until_ns; /**< Atomic; CLOCK_MONOTONIC. */
-	uint32_t objects;	  /**< Under the lock of the object table. */
 	/* How long they took lately; atomic.  Both wait for libcephfs' lock and
 	 * for a CPU, so a busy machine does not change which one is longer. */
 	uint64_t witness_ns;

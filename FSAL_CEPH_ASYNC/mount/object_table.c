@@ -7,7 +7,6 @@
 
 #include "object.h"
 #include "object_table.h"
-#include "read_cache.h"
 #include "spread.h"
 
 static size_t object_table_bucket_of_id(uint64_t ino, uint64_t snapid)
@@ -61,24 +60,34 @@ static bool object_table_there_locked(const struct casync_object *list,
 	return false;
 }
 
+/* What the objects of a file in the table share; NULL: nothing. */
+static struct casync_cached_file *
+object_table_cached_locked(const struct casync_object *list,
+			   const struct casync_fileid *id)
+{
+	for (; list != NULL; list = list->next_in_table) {
+		if (list->cached != NULL && list->id.ino == id->ino &&
+		    list->id.snapid == id->snapid)
+			return list->cached;
+	}
+	return NULL;
+}
+
 /* Returns what is to be freed. */
 static struct casync_cached_file *
 object_table_share_cached_locked(const struct casync_object *list,
 				 struct casync_object *obj)
 {
 	struct casync_cached_file *own = obj->cached;
+	struct casync_cached_file *shared;
 
 	if (own == NULL)
 		return NULL;
-	for (; list != NULL; list = list->next_in_table) {
-		if (list->cached != NULL && list->id.ino == obj->id.ino &&
-		    list->id.snapid == obj->id.snapid)
-			break;
-	}
-	if (list != NULL)
-		obj->cached = list->cached;
-	obj->cached->objects++;
-	return obj->cached == own ? NULL : own;
+	shared = object_table_cached_locked(list, &obj->id);
+	if (shared == NULL)
+		return NULL;
+	obj->cached = shared;
+	return own;
 }
 
 bool casync_object_table_enter(struct casync_object_table *table,
@@ -146,7 +155,8 @@ bool casync_object_table_leave(struct casync_object_table *table,
 	*at = obj->next_in_table;
 	last = !object_table_there_locked(table->buckets[bucket], obj->inode,
 					  obj->generation);
-	if (obj->cached != NULL && --obj->cached->objects != 0)
+	if (object_table_cached_locked(table->buckets[bucket], &obj->id) !=
+	    NULL)
 		obj->cached = NULL;
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
 	return last;
