@@ -244,7 +244,8 @@ static int export_look_around(struct casync_export *exp,
 	}
 	rc = export_check_is_directory(exp);
 	if (rc == 0)
-		rc = casync_layout_prepare(exp, &exp->keys, texts);
+		rc = casync_layout_prepare(&exp->layout, exp->mount, &exp->keys,
+					   texts);
 	casync_call_leave(exp->mount);
 	return rc;
 }
@@ -301,7 +302,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	casync_inflight_init(&exp->inflight, 0, 0);
 	casync_pool_init(&exp->pool);
 	casync_dir_cache_init(&exp->dir_cache);
-	casync_layout_init(&exp->layout);
+	casync_layout_init(&exp->layout, op_ctx->ctx_export->export_id);
 	fsal_export_init(&exp->export);
 	casync_export_ops_init(&exp->export.exp_ops);
 	exp->export.exp_ops.prepare_unexport = export_prepare_unexport;

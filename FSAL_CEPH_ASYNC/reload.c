@@ -206,7 +206,7 @@ static int reload_prepare_layout(struct casync_export *exp,
 			exp->export.export_id);
 		return -EAGAIN;
 	}
-	rc = casync_layout_prepare(exp, fresh, texts);
+	rc = casync_layout_prepare(&exp->layout, exp->mount, fresh, texts);
 	casync_call_leave(exp->mount);
 	return rc;
 }

@@ -9,10 +9,11 @@
 #include "fsal.h"
 
 #include "clock.h"
-#include "export.h"
+#include "config_keys.h"
 #include "inflight.h"
 #include "inode.h"
 #include "layout.h"
+#include "mount.h"
 #include "object.h"
 
 #define FILE_LAYOUT "ceph.file.layout"
@@ -62,35 +63,37 @@ static void layout_write_wanted(const struct casync_export_keys *keys,
 			       pool_id);
 }
 
-static int layout_failed(const struct casync_export *exp, int rc,
+static int layout_failed(const struct casync_layout *layout, int rc,
 			 const char *what, const char *value)
 {
 	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s '%s': %s",
-		exp->export.export_id, what, value,
+		layout->export_id, what, value,
 		rc == -ENOENT ? "Ceph has no pool of that name"
 			      : strerror(-rc));
 	return rc;
 }
 
-static int layout_write_preset(const struct casync_export *exp, char *value,
+static int layout_write_preset(const struct casync_layout *layout,
+			       const struct casync_mount *mount, char *value,
 			       size_t size)
 {
 	int rc;
 
 	memcpy(value, PRESET, sizeof(PRESET));
-	rc = ceph_get_default_data_pool_name(casync_export_ceph(exp),
+	rc = ceph_get_default_data_pool_name(casync_mount_ceph(mount),
 					     value + sizeof(PRESET) - 1,
 					     size - sizeof(PRESET));
 	if (rc < 0)
-		return layout_failed(exp, rc,
+		return layout_failed(layout, rc,
 				     "reading the default data pool of",
-				     casync_mount_path(exp->mount));
+				     casync_mount_path(mount));
 	/* libcephfs gives the length, and no NUL. */
 	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
 	return 0;
 }
 
-int casync_layout_prepare(const struct casync_export *exp,
+int casync_layout_prepare(const struct casync_layout *layout,
+			  const struct casync_mount *mount,
 			  const struct casync_export_keys *keys,
 			  struct casync_layout_texts **texts)
 {
@@ -103,15 +106,16 @@ int casync_layout_prepare(const struct casync_export *exp,
 	if (!layout_is_wanted(keys))
 		return 0;
 	if (pool != NULL && pool[0] != '\0') {
-		rc = ceph_get_pool_id(casync_export_ceph(exp), pool);
+		rc = ceph_get_pool_id(casync_mount_ceph(mount), pool);
 		if (rc < 0)
-			return layout_failed(exp, rc, "Data_Pool", pool);
+			return layout_failed(layout, rc, "Data_Pool", pool);
 		pool_id = rc;
 	}
 
 	made = gsh_calloc(1, sizeof(*made));
 	made->users = 1;
-	rc = layout_write_preset(exp, made->preset, sizeof(made->preset));
+	rc = layout_write_preset(layout, mount, made->preset,
+				 sizeof(made->preset));
 	if (rc < 0) {
 		gsh_free(made);
 		return rc;
@@ -121,8 +125,9 @@ int casync_layout_prepare(const struct casync_export *exp,
 	return 0;
 }
 
-void casync_layout_init(struct casync_layout *layout)
+void casync_layout_init(struct casync_layout *layout, uint16_t export_id)
 {
+	layout->export_id = export_id;
 	pthread_mutex_init(&layout->lock, NULL);
 	layout->texts = NULL;
 }
@@ -182,13 +187,12 @@ static bool layout_folder_decides(const struct casync_object *dir,
 				  const struct casync_object *file,
 				  const struct casync_layout_texts *texts)
 {
-	const struct casync_export *exp = dir->exp;
 	char value[LAYOUT_BYTES];
 	int rc;
 
 	rc = ceph_ll_getxattr(casync_object_ceph(file), file->inode,
 			      FILE_LAYOUT, value, sizeof(value) - 1,
-			      exp->root_perms);
+			      casync_object_root(file));
 	if (rc < 0)
 		return false;
 	value[rc] = '\0';
@@ -198,7 +202,8 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	if (dir->id.ino == ROOT_INO)
 		return false;
 	return ceph_ll_getxattr(casync_object_ceph(dir), dir->inode, DIR_LAYOUT,
-				value, sizeof(value), exp->root_perms) >= 0;
+				value, sizeof(value),
+				casync_object_root(dir)) >= 0;
 }
 
 /* A reason that says what to do. */
@@ -215,8 +220,8 @@ static const char *layout_reason(int rc)
 	}
 }
 
-static void layout_complain(const struct casync_export *exp, const char *wanted,
-			    int rc)
+static void layout_complain(const struct casync_layout *layout,
+			    const char *wanted, int rc)
 {
 	static uint64_t next_ns; /* atomic; of all exports */
 	uint64_t now_ns = casync_now_ns();
@@ -231,26 +236,27 @@ static void layout_complain(const struct casync_export *exp, const char *wanted,
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
 		": files cannot be created: layout '%s' is refused: %s",
-		exp->export.export_id, wanted, layout_reason(rc));
+		layout->export_id, wanted, layout_reason(rc));
 }
 
-static int layout_set(const struct casync_object *file,
+static int layout_set(const struct casync_layout *layout,
+		      const struct casync_object *file,
 		      const struct casync_layout_texts *texts)
 {
-	const struct casync_export *exp = file->exp;
 	int rc = ceph_ll_setxattr(casync_object_ceph(file), file->inode,
 				  FILE_LAYOUT, texts->wanted,
-				  strlen(texts->wanted), 0, exp->root_perms);
+				  strlen(texts->wanted), 0,
+				  casync_object_root(file));
 
 	if (rc < 0)
-		layout_complain(exp, texts->wanted, rc);
+		layout_complain(layout, texts->wanted, rc);
 	return rc;
 }
 
-int casync_layout_apply(const struct casync_object *dir,
+int casync_layout_apply(struct casync_layout *layout,
+			const struct casync_object *dir,
 			const struct casync_object *file, bool *changed)
 {
-	struct casync_layout *layout = &dir->exp->layout;
 	struct casync_layout_texts *texts = layout_hold(layout);
 	int rc = 0;
 
@@ -258,7 +264,7 @@ int casync_layout_apply(const struct casync_object *dir,
 	if (texts == NULL)
 		return 0;
 	if (!layout_folder_decides(dir, file, texts)) {
-		rc = layout_set(file, texts);
+		rc = layout_set(layout, file, texts);
 		*changed = rc >= 0;
 	}
 	layout_let_go(layout, texts);

@@ -12,31 +12,35 @@
 
 #include <pthread.h>
 #include <stdbool.h>
-
-struct casync_export;
-struct casync_object;
+#include <stdint.h>
 
 struct casync_export_keys;
+struct casync_mount;
+struct casync_object;
 struct casync_layout_texts;
 
+/** Of the new files of an export; embedded in it. */
 struct casync_layout {
+	uint16_t export_id;   /**< For the log. */
 	pthread_mutex_t lock; /**< For the texts' user count; a leaf. */
 	/** NULL: no layout is wanted.  Atomic: NULL is read without the
 	 * lock. */
 	struct casync_layout_texts *texts;
 };
 
-void casync_layout_init(struct casync_layout *layout);
+void casync_layout_init(struct casync_layout *layout, uint16_t export_id);
 void casync_layout_destroy(struct casync_layout *layout);
 
 /**
- * Prepare the layout that the keys ask for.  The export must be mounted.
+ * Prepare the layout that the keys ask for.
  *
+ * @param[in]  mount  The export's; the caller is in its guard.
  * @param[out] texts  NULL if no layout is wanted; for casync_layout_replace().
  *
  * @return 0 or a negative errno, which has been logged.
  */
-int casync_layout_prepare(const struct casync_export *exp,
+int casync_layout_prepare(const struct casync_layout *layout,
+			  const struct casync_mount *mount,
 			  const struct casync_export_keys *keys,
 			  struct casync_layout_texts **texts);
 
@@ -53,7 +57,8 @@ void casync_layout_replace(struct casync_layout *layout,
  * @return 0 or a negative errno, logged from time to time.  On error the caller
  *         must remove the file: its data would go to the wrong place.
  */
-int casync_layout_apply(const struct casync_object *dir,
+int casync_layout_apply(struct casync_layout *layout,
+			const struct casync_object *dir,
 			const struct casync_object *file, bool *changed);
 
 #endif /* CASYNC_LAYOUT_H */

@@ -19,6 +19,7 @@
 #include "call.h"
 #include "create.h"
 #include "errors.h"
+#include "export.h"
 #include "inode.h"
 #include "journal.h"
 #include "layout.h"
@@ -216,7 +217,7 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 				     const struct open_request *req)
 {
 	bool changed;
-	int rc = casync_layout_apply(dir, obj, &changed);
+	int rc = casync_layout_apply(&dir->exp->layout, dir, obj, &changed);
 
 	if (rc < 0)
 		return casync_status(rc);

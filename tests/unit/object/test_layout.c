@@ -90,7 +90,7 @@ static int up(void **state)
 	memset(&exp_of_ours, 0, sizeof(exp_of_ours));
 	stub_mount_reset();
 	exp_of_ours.mount = &stub_mount;
-	casync_layout_init(&exp_of_ours.layout);
+	casync_layout_init(&exp_of_ours.layout, 77);
 	dir.exp = &exp_of_ours;
 	dir.id.ino = 0x10000000000;
 	file.exp = &exp_of_ours;
@@ -117,7 +117,8 @@ static int configure(uint32_t object_size, const char *pool)
 			   .stripe_count = object_size != 0},
 	};
 	struct casync_layout_texts *texts;
-	int rc = casync_layout_prepare(&exp_of_ours, &keys, &texts);
+	int rc = casync_layout_prepare(&exp_of_ours.layout, &stub_mount, &keys,
+				       &texts);
 
 	if (rc == 0)
 		casync_layout_replace(&exp_of_ours.layout, texts);
@@ -129,7 +130,8 @@ static int configure(uint32_t object_size, const char *pool)
 static int create(bool wants_change)
 {
 	bool changed;
-	int rc = casync_layout_apply(&dir, &file, &changed);
+	int rc =
+		casync_layout_apply(&exp_of_ours.layout, &dir, &file, &changed);
 
 	assert_int_equal(changed, wants_change);
 	return rc;
@@ -191,7 +193,8 @@ static void *create_on(void *arg)
 
 	(void)arg;
 	for (i = 0; i < ROUNDS; i++) {
-		if (casync_layout_apply(&dir, &file, &changed) != 0)
+		if (casync_layout_apply(&exp_of_ours.layout, &dir, &file,
+					&changed) != 0)
 			return "failed";
 	}
 	return NULL;

@@ -223,7 +223,7 @@ int operations_up(void **state)
 	rig.exp.export.exp_ops.fs_supported_attrs = supported_attrs;
 	rig.exp.delegations = true;
 	casync_dir_cache_init(&rig.exp.dir_cache);
-	casync_layout_init(&rig.exp.layout);
+	casync_layout_init(&rig.exp.layout, 1);
 	casync_delegations_init(&rig.obj->delegations);
 	enter_object(rig.obj);
 	make_dir(&dirs[0], 100);
