@@ -387,9 +387,9 @@ int casync_flush_wait(struct casync_object *obj)
 	return withdrawn ? -EAGAIN : blocked.rc;
 }
 
-void casync_flush_born(struct casync_object *obj)
+void casync_flush_born(struct casync_flush *flush)
 {
-	__atomic_store_n(&obj->flush.unjournaled, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&flush->unjournaled, true, __ATOMIC_RELEASE);
 }
 
 bool casync_flush_before_data(struct casync_object *obj)

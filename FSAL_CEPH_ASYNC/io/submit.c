@@ -113,7 +113,7 @@ static void submit_parts(struct casync_op *op)
 	}
 	/* The hold keeps the op in the guard until here. */
 	if (op->kind == CASYNC_OP_WRITE)
-		casync_lock_records_written(op->obj);
+		casync_lock_records_written(&op->obj->locks);
 	if (called_back == op->parts.count)
 		casync_count(casync_metrics_shard(&op->exp->metrics),
 			     CASYNC_C_INLINE, 1);

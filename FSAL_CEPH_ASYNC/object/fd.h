@@ -24,6 +24,7 @@
 
 struct casync_delegation;
 struct casync_export;
+struct casync_lock_records;
 struct casync_object;
 
 struct casync_fd {
@@ -36,8 +37,8 @@ struct casync_fd {
 	struct casync_object *obj; /**< Its object if it is a global fd. */
 	/** On this Fh; used by delegations.c. */
 	struct casync_delegation *delegation;
-	/** The file of its lock records, or NULL; lock_records.c's, atomic. */
-	struct casync_object *locks_of;
+	/** Those of its file, if it has one; or NULL; lock_records.c's, atomic. */
+	struct casync_lock_records *locks_of;
 	bool lock_lost; /**< Until its owner unlocks the file; atomic. */
 };
 

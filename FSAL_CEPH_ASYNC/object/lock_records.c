@@ -34,7 +34,7 @@ static uint64_t lock_records_last(const fsal_lock_param_t *lock)
 	return lock->lock_start + lock->lock_length - 1;
 }
 
-static void lock_records_add_locked(struct casync_object *obj,
+static void lock_records_add_locked(struct casync_lock_records *records,
 				    const struct casync_lock_record *like,
 				    uint64_t first, uint64_t last)
 {
@@ -43,11 +43,11 @@ static void lock_records_add_locked(struct casync_object *obj,
 	*record = *like;
 	record->first = first;
 	record->last = last;
-	glist_add_tail(&obj->locks.list, &record->link);
-	__atomic_store_n(&record->fd->locks_of, obj, __ATOMIC_RELEASE);
-	if (!obj->locks.linked)
-		glist_add_tail(&files, &obj->locks.link);
-	__atomic_store_n(&obj->locks.linked, true, __ATOMIC_RELAXED);
+	glist_add_tail(&records->list, &record->link);
+	__atomic_store_n(&record->fd->locks_of, records, __ATOMIC_RELEASE);
+	if (!records->linked)
+		glist_add_tail(&files, &records->link);
+	__atomic_store_n(&records->linked, true, __ATOMIC_RELAXED);
 }
 
 static void lock_records_drop_locked(struct casync_lock_record *record)
@@ -56,16 +56,17 @@ static void lock_records_drop_locked(struct casync_lock_record *record)
 	gsh_free(record);
 }
 
-static void lock_records_unlink_if_empty_locked(struct casync_object *obj)
+static void
+lock_records_unlink_if_empty_locked(struct casync_lock_records *records)
 {
-	if (!obj->locks.linked || !glist_empty(&obj->locks.list))
+	if (!records->linked || !glist_empty(&records->list))
 		return;
-	glist_del(&obj->locks.link);
-	__atomic_store_n(&obj->locks.linked, false, __ATOMIC_RELAXED);
+	glist_del(&records->link);
+	__atomic_store_n(&records->linked, false, __ATOMIC_RELAXED);
 }
 
 /* Take a range out of an owner's records.  True: there was something. */
-static bool lock_records_cut_locked(struct casync_object *obj,
+static bool lock_records_cut_locked(struct casync_lock_records *records,
 				    const void *owner, uint64_t first,
 				    uint64_t last)
 {
@@ -73,7 +74,7 @@ static bool lock_records_cut_locked(struct casync_object *obj,
 	struct glist_head *node, *next;
 	bool cut = false;
 
-	glist_for_each_safe(node, next, &obj->locks.list) {
+	glist_for_each_safe(node, next, &records->list) {
 		record = glist_entry(node, struct casync_lock_record, link);
 		if (record->owner != owner || record->last < first ||
 		    record->first > last)
@@ -81,10 +82,10 @@ static bool lock_records_cut_locked(struct casync_object *obj,
 		/* The rest of the record goes to the end of the list: it does
 		 * not overlap the range, and is passed by. */
 		if (record->first < first)
-			lock_records_add_locked(obj, record, record->first,
+			lock_records_add_locked(records, record, record->first,
 						first - 1);
 		if (record->last > last)
-			lock_records_add_locked(obj, record, last + 1,
+			lock_records_add_locked(records, record, last + 1,
 						record->last);
 		next = node->next;
 		lock_records_drop_locked(record);
@@ -95,13 +96,13 @@ static bool lock_records_cut_locked(struct casync_object *obj,
 
 /* A neighbour of the same kind becomes part of it: who locks byte after byte
  * has one record. */
-static void lock_records_join_locked(struct casync_object *obj,
+static void lock_records_join_locked(struct casync_lock_records *records,
 				     struct casync_lock_record *with)
 {
 	struct casync_lock_record *record;
 	struct glist_head *node, *next;
 
-	glist_for_each_safe(node, next, &obj->locks.list) {
+	glist_for_each_safe(node, next, &records->list) {
 		record = glist_entry(node, struct casync_lock_record, link);
 		if (record->owner != with->owner || record->fd != with->fd ||
 		    record->exclusive != with->exclusive)
@@ -116,8 +117,10 @@ static void lock_records_join_locked(struct casync_object *obj,
 	}
 }
 
-void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
-				void *owner, const fsal_lock_param_t *lock)
+void casync_lock_records_locked(struct casync_lock_records *records,
+				struct casync_fd *fd, void *owner,
+				const fsal_lock_param_t *lock,
+				uint32_t generation)
 {
 	struct casync_lock_record record = {
 		.fd = fd,
@@ -128,16 +131,16 @@ void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
 	};
 
 	pthread_mutex_lock(&records_lock);
-	(void)lock_records_cut_locked(obj, owner, record.first, record.last);
-	lock_records_join_locked(obj, &record);
-	lock_records_add_locked(obj, &record, record.first, record.last);
-	obj->locks.generation = casync_guard_generation(
-		casync_mount_guard(casync_object_mount(obj)));
+	(void)lock_records_cut_locked(records, owner, record.first,
+				      record.last);
+	lock_records_join_locked(records, &record);
+	lock_records_add_locked(records, &record, record.first, record.last);
+	records->generation = generation;
 	pthread_mutex_unlock(&records_lock);
 }
 
-bool casync_lock_records_have(struct casync_object *obj, const void *owner,
-			      const fsal_lock_param_t *lock)
+bool casync_lock_records_have(struct casync_lock_records *records,
+			      const void *owner, const fsal_lock_param_t *lock)
 {
 	uint64_t last = lock_records_last(lock);
 	const struct casync_lock_record *record;
@@ -145,7 +148,7 @@ bool casync_lock_records_have(struct casync_object *obj, const void *owner,
 	bool have = false;
 
 	pthread_mutex_lock(&records_lock);
-	glist_for_each(node, &obj->locks.list) {
+	glist_for_each(node, &records->list) {
 		record = glist_entry(node, struct casync_lock_record, link);
 		have = have || (record->owner == owner &&
 				record->last >= lock->lock_start &&
@@ -155,15 +158,15 @@ bool casync_lock_records_have(struct casync_object *obj, const void *owner,
 	return have;
 }
 
-void casync_lock_records_unlocked(struct casync_object *obj,
+void casync_lock_records_unlocked(struct casync_lock_records *records,
 				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock)
 {
 	pthread_mutex_lock(&records_lock);
-	if (lock_records_cut_locked(obj, owner, lock->lock_start,
+	if (lock_records_cut_locked(records, owner, lock->lock_start,
 				    lock_records_last(lock)))
-		obj->locks.changes++;
-	lock_records_unlink_if_empty_locked(obj);
+		records->changes++;
+	lock_records_unlink_if_empty_locked(records);
 	/* A loss that was found before ends here; without records none is
 	 * found. */
 	if (casync_state_lost_a_lock(state) && lock->lock_start == 0 &&
@@ -173,14 +176,14 @@ void casync_lock_records_unlocked(struct casync_object *obj,
 	pthread_mutex_unlock(&records_lock);
 }
 
-static uint64_t lock_records_drop_fd_locked(struct casync_object *obj,
+static uint64_t lock_records_drop_fd_locked(struct casync_lock_records *records,
 					    struct casync_fd *fd)
 {
 	struct casync_lock_record *record;
 	struct glist_head *node, *next;
 	uint64_t dropped = 0;
 
-	glist_for_each_safe(node, next, &obj->locks.list) {
+	glist_for_each_safe(node, next, &records->list) {
 		record = glist_entry(node, struct casync_lock_record, link);
 		if (record->fd != fd)
 			continue;
@@ -188,7 +191,7 @@ static uint64_t lock_records_drop_fd_locked(struct casync_object *obj,
 		dropped++;
 	}
 	__atomic_store_n(&fd->locks_of, NULL, __ATOMIC_RELEASE);
-	lock_records_unlink_if_empty_locked(obj);
+	lock_records_unlink_if_empty_locked(records);
 	return dropped;
 }
 
@@ -198,48 +201,53 @@ void casync_lock_records_forget_fd(struct casync_fd *fd)
 	if (__atomic_load_n(&fd->locks_of, __ATOMIC_ACQUIRE) == NULL)
 		return;
 	pthread_mutex_lock(&records_lock);
-	while (fd->locks_of != NULL && fd->locks_of->locks.busy)
+	while (fd->locks_of != NULL && fd->locks_of->busy)
 		pthread_cond_wait(&taken_cond, &records_lock);
 	if (fd->locks_of != NULL)
 		(void)lock_records_drop_fd_locked(fd->locks_of, fd);
 	pthread_mutex_unlock(&records_lock);
 }
 
-void casync_lock_records_forget(struct casync_object *obj)
+void casync_lock_records_forget(struct casync_lock_records *records)
 {
 	struct casync_lock_record *record;
 
 	pthread_mutex_lock(&records_lock);
-	while (obj->locks.busy)
+	while (records->busy)
 		pthread_cond_wait(&taken_cond, &records_lock);
-	while ((record = glist_first_entry(&obj->locks.list,
+	while ((record = glist_first_entry(&records->list,
 					   struct casync_lock_record, link)) !=
 	       NULL)
-		(void)lock_records_drop_fd_locked(obj, record->fd);
+		(void)lock_records_drop_fd_locked(records, record->fd);
 	pthread_mutex_unlock(&records_lock);
 }
 
-void casync_lock_records_written(struct casync_object *obj)
+void casync_lock_records_written(struct casync_lock_records *records)
 {
 	struct timespec now;
 
-	if (!__atomic_load_n(&obj->locks.linked, __ATOMIC_RELAXED))
+	if (!__atomic_load_n(&records->linked, __ATOMIC_RELAXED))
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	__atomic_store_n(&obj->locks.written_ns, casync_timespec_ns(&now),
+	__atomic_store_n(&records->written_ns, casync_timespec_ns(&now),
 			 __ATOMIC_RELAXED);
 }
 
+/* A file that was not looked at since that client, or whose locks were not taken
+ * by it. */
 static struct casync_object *
-lock_records_unseen_locked(struct casync_mount *mount, uint32_t generation)
+lock_records_next_locked(struct casync_mount *mount, uint32_t generation,
+			 bool to_look_at)
 {
 	struct casync_object *obj;
 	struct glist_head *node;
+	uint32_t last;
 
 	glist_for_each(node, &files) {
 		obj = container_of(node, struct casync_object, locks.link);
-		if (casync_object_mount(obj) == mount &&
-		    obj->locks.seen_generation != generation)
+		last = to_look_at ? obj->locks.seen_generation
+				  : obj->locks.generation;
+		if (casync_object_mount(obj) == mount && last != generation)
 			return obj;
 	}
 	return NULL;
@@ -266,7 +274,8 @@ void casync_lock_records_visit(struct casync_mount *mount,
 	struct casync_object *obj;
 
 	pthread_mutex_lock(&records_lock);
-	while ((obj = lock_records_unseen_locked(mount, generation)) != NULL) {
+	while ((obj = lock_records_next_locked(mount, generation, true)) !=
+	       NULL) {
 		obj->locks.busy = true;
 		pthread_mutex_unlock(&records_lock);
 		visit(obj);
@@ -286,21 +295,6 @@ struct round {
 	size_t count;
 	uint32_t changes;
 };
-
-static struct casync_object *
-lock_records_next_locked(struct casync_mount *mount, uint32_t generation)
-{
-	struct casync_object *obj;
-	struct glist_head *node;
-
-	glist_for_each(node, &files) {
-		obj = container_of(node, struct casync_object, locks.link);
-		if (casync_object_mount(obj) == mount &&
-		    obj->locks.generation != generation)
-			return obj;
-	}
-	return NULL;
-}
 
 static void lock_records_copy_locked(struct round *round)
 {
@@ -369,7 +363,7 @@ static bool lock_records_lose_fd(struct round *round, struct casync_fd *fd,
 	loses = anyway || round->obj->locks.changes == round->changes;
 	if (loses) {
 		lost(round->obj, fd);
-		*dropped += lock_records_drop_fd_locked(round->obj, fd);
+		*dropped += lock_records_drop_fd_locked(&round->obj->locks, fd);
 	}
 	pthread_mutex_unlock(&records_lock);
 	for (i = 0; loses && i < round->count; i++) {
@@ -484,7 +478,7 @@ int casync_lock_records_take(struct casync_mount *mount,
 	*gone = 0;
 	while (rc == 0) {
 		pthread_mutex_lock(&records_lock);
-		round.obj = lock_records_next_locked(mount, generation);
+		round.obj = lock_records_next_locked(mount, generation, false);
 		if (round.obj != NULL) {
 			round.obj->locks.busy = true;
 			lock_records_copy_locked(&round);

@@ -51,20 +51,26 @@ struct casync_lock_record {
 
 void casync_lock_records_init(struct casync_lock_records *records);
 
-/** The MDS has granted a lock, to a state's fd. */
-void casync_lock_records_locked(struct casync_object *obj, struct casync_fd *fd,
-				void *owner, const fsal_lock_param_t *lock);
+/**
+ * The MDS has granted a lock, to a state's fd.
+ *
+ * @param[in] generation  Of the client that has taken it.
+ */
+void casync_lock_records_locked(struct casync_lock_records *records,
+				struct casync_fd *fd, void *owner,
+				const fsal_lock_param_t *lock,
+				uint32_t generation);
 
 /** Has this owner locked a byte of the range, or all of it? */
-bool casync_lock_records_have(struct casync_object *obj, const void *owner,
-			      const fsal_lock_param_t *lock);
+bool casync_lock_records_have(struct casync_lock_records *records,
+			      const void *owner, const fsal_lock_param_t *lock);
 
 /** A WRITE to the file was submitted.  Costs nothing without locks. */
-void casync_lock_records_written(struct casync_object *obj);
+void casync_lock_records_written(struct casync_lock_records *records);
 
 /** A range was unlocked.  An owner that had lost a lock of the file may go on, if
  * it was the whole file. */
-void casync_lock_records_unlocked(struct casync_object *obj,
+void casync_lock_records_unlocked(struct casync_lock_records *records,
 				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock);
 
@@ -73,7 +79,7 @@ void casync_lock_records_unlocked(struct casync_object *obj,
 void casync_lock_records_forget_fd(struct casync_fd *fd);
 
 /** The object is being freed. */
-void casync_lock_records_forget(struct casync_object *obj);
+void casync_lock_records_forget(struct casync_lock_records *records);
 
 /**
  * Visit the files of a mount that have records, on the keeper's thread, before

@@ -116,10 +116,12 @@ static void locks_record(struct casync_object *obj, struct state_t *state,
 			 fsal_lock_op_t op, const fsal_lock_param_t *lock)
 {
 	if (op == FSAL_OP_UNLOCK)
-		casync_lock_records_unlocked(obj, state, owner, lock);
+		casync_lock_records_unlocked(&obj->locks, state, owner, lock);
 	else if (op == FSAL_OP_LOCK && fsal_fd->fd_type == FSAL_FD_STATE)
-		casync_lock_records_locked(obj, casync_fd_of(fsal_fd), owner,
-					   lock);
+		casync_lock_records_locked(
+			&obj->locks, casync_fd_of(fsal_fd), owner, lock,
+			casync_guard_generation(
+				casync_mount_guard(casync_object_mount(obj))));
 }
 
 /* From memory: the client is lost. */
@@ -249,7 +251,7 @@ static bool locks_came_late(struct casync_object *obj, const void *owner,
 
 	if (lock->lock_reclaim || !casync_common_grace() ||
 	    now_ns < begin_ns + LATE_MS * CASYNC_NS_PER_MS ||
-	    casync_lock_records_have(obj, owner, lock))
+	    casync_lock_records_have(&obj->locks, owner, lock))
 		return false;
 	gave_back_ns =
 		__atomic_load_n(&obj->locks.gave_back_ns, __ATOMIC_RELAXED);
@@ -362,7 +364,7 @@ static fsal_status_t locks_answer(struct casync_object *obj,
 	if (lock_op == FSAL_OP_UNLOCK) {
 		if (!locks_unlock_is_done(obj, status))
 			return status;
-		casync_lock_records_unlocked(obj, state, owner, lock);
+		casync_lock_records_unlocked(&obj->locks, state, owner, lock);
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	}
 	if (status.major == ERR_FSAL_DELAY && status.minor != EAGAIN)

@@ -74,7 +74,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	if (obj->handle.type == REGULAR_FILE)
 		casync_file_size_set(&obj->size, stx->stx_size);
 	if (obj->handle.type == REGULAR_FILE && object_may_be_unjournaled(stx))
-		casync_flush_born(obj);
+		casync_flush_born(&obj->flush);
 	casync_object_mode_seen(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
@@ -127,7 +127,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	    casync_fd_abandoned(obj->exp, &obj->write_fd))
 		return;
 	if (obj_hdl->type == REGULAR_FILE) {
-		casync_lock_records_forget(obj);
+		casync_lock_records_forget(&obj->locks);
 		(void)casync_close(obj_hdl);
 	}
 

@@ -165,7 +165,7 @@ static void closed_export_answers_delay(void **state)
 
 static void new_file_is_journaled_first(void **state)
 {
-	casync_flush_born(rig.obj);
+	casync_flush_born(&rig.obj->flush);
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_JOURNALED_FIRST), 1);
 	assert_int_equal(observed(CASYNC_H_FLUSH), 1);

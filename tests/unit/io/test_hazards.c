@@ -244,7 +244,7 @@ static void check_new_file(bool stable)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_born(rig.obj);
+	casync_flush_born(&rig.obj->flush);
 	calls_at_sync = 99;
 	in_blocking = look;
 	start_write(io, stable);
@@ -283,7 +283,7 @@ static void reading_a_new_file_journals_nothing(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_born(rig.obj);
+	casync_flush_born(&rig.obj->flush);
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -296,7 +296,7 @@ static void file_that_cannot_be_journaled_takes_no_data(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_born(rig.obj);
+	casync_flush_born(&rig.obj->flush);
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	start_write(io, true);
 	settle(io);
@@ -314,7 +314,7 @@ static void write_after_a_failed_first_flush_takes_no_data(void **state)
 	(void)casync_gate_hold(&rig.obj->gate);
 	start_write(io, true);
 	assert_int_equal(fake.call_count, 0);
-	casync_flush_born(rig.obj);
+	casync_flush_born(&rig.obj->flush);
 	casync_submit_let_in(casync_gate_release(&rig.obj->gate, false));
 	settle(io);
 	check_error(io, ERR_FSAL_IO);

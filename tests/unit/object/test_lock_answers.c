@@ -45,7 +45,9 @@ static void hold_lock(void)
 	const fsal_lock_param_t range = {
 		.lock_type = FSAL_LOCK_W, .lock_start = 10, .lock_length = 20};
 
-	casync_lock_records_locked(rig.obj, &rig.state.fd, &owner, &range);
+	casync_lock_records_locked(&rig.obj->locks, &rig.state.fd, &owner,
+				   &range,
+				   casync_guard_generation(&stub_mount.guard));
 }
 
 static size_t records(void)

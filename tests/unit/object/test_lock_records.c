@@ -63,7 +63,7 @@ static int down(void **state)
 	unsigned int i;
 
 	for (i = 0; i < FILES; i++)
-		casync_lock_records_forget(&objs[i]);
+		casync_lock_records_forget(&objs[i].locks);
 	return too_late == 0 ? 0 : -1;
 }
 
@@ -85,11 +85,13 @@ static void do_one(struct casync_object *obj, const char *word)
 	if (kind == 'r')
 		lock.lock_type = FSAL_LOCK_R;
 	if (kind == 'u')
-		casync_lock_records_unlocked(obj, NULL, &owners[owner - 'a'],
-					     &lock);
+		casync_lock_records_unlocked(&obj->locks, NULL,
+					     &owners[owner - 'a'], &lock);
 	else
-		casync_lock_records_locked(obj, &fds[obj - objs][fd - '0'],
-					   &owners[owner - 'a'], &lock);
+		casync_lock_records_locked(
+			&obj->locks, &fds[obj - objs][fd - '0'],
+			&owners[owner - 'a'], &lock,
+			casync_guard_generation(&stub_mount.guard));
 }
 
 static void do_all(struct casync_object *obj, const char *words)
@@ -233,7 +235,7 @@ static void freed_object_takes_its_records_along(void **state)
 {
 	do_all(&objs[0], "a0w0+10 b1r20+10");
 	do_all(&objs[1], "a0w0+10");
-	casync_lock_records_forget(&objs[0]);
+	casync_lock_records_forget(&objs[0].locks);
 	check_held(&objs[0], "");
 	check_held(&objs[1], "a0w0-9");
 	/* Nothing of the object is left in them. */
@@ -463,7 +465,8 @@ static int unlock_each_round(struct casync_object *obj,
 
 	if (obj == &objs[0] && record->first == 0) {
 		rounds++;
-		casync_lock_records_unlocked(obj, NULL, &owners[0], &byte);
+		casync_lock_records_unlocked(&obj->locks, NULL, &owners[0],
+					     &byte);
 	}
 	return 0;
 }

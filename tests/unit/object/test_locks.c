@@ -553,7 +553,7 @@ static void our_own_last_write_is_no_change(void **state)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
-	casync_lock_records_written(rig.obj);
+	casync_lock_records_written(&rig.obj->locks);
 	set_mtimes(100, time(NULL) - 1, 0);
 	assert_int_equal(take_again(1, 0), 0);
 	assert_int_equal(losses, 0);
@@ -563,14 +563,14 @@ static void change_after_our_last_write_is_one(void **state)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
-	casync_lock_records_written(rig.obj);
+	casync_lock_records_written(&rig.obj->locks);
 	set_mtimes(100, time(NULL) + 60, 0);
 	assert_int_equal(take_again(0, 1), 0);
 }
 
 static void file_without_locks_notes_no_write(void **state)
 {
-	casync_lock_records_written(rig.obj);
+	casync_lock_records_written(&rig.obj->locks);
 	assert_true(rig.obj->locks.written_ns == 0);
 }
 

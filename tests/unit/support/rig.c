@@ -145,7 +145,7 @@ int rig_down(void **state)
 	fake.hook = NULL;
 	memset(fake.blocking_result, 0, sizeof(fake.blocking_result));
 	if (rig.obj != NULL) {
-		casync_lock_records_forget(rig.obj);
+		casync_lock_records_forget(&rig.obj->locks);
 		rig_free_object();
 	}
 	rig_close(&rig.state.fd);
