@@ -17,7 +17,6 @@
 #include "metrics.h"
 #include "mount.h"
 #include "pool.h"
-#include "delegations.h"
 
 struct casync_published;
 struct casync_watched;
@@ -41,7 +40,8 @@ struct casync_export {
 	struct casync_watched *watched;	    /**< Or NULL. */
 	struct casync_published *published; /**< Or NULL. */
 	struct casync_upcalls_entry upcalls;
-	struct casync_delegations_entry recalls;
+	bool recalls_joined;	   /**< delegations.c's, under its lock. */
+	unsigned int recalls_busy; /**< Recalls that run; as before. */
 	/** The drain has timed out: no thread waits for the requests in
 	 * flight any more, and the memory they use is never freed.  Atomic. */
 	bool abandoned;

@@ -62,13 +62,13 @@ static void delegations_carry_locked(struct casync_delegation *delegation)
 
 	glist_del(&delegation->recall_link);
 	delegation->recall_queued = false;
-	if (!exp->recalls.joined)
+	if (!exp->recalls_joined)
 		return;
-	exp->recalls.busy++;
+	exp->recalls_busy++;
 	pthread_mutex_unlock(&recalls_lock);
 	delegations_tell(exp, &id);
 	pthread_mutex_lock(&recalls_lock);
-	exp->recalls.busy--;
+	exp->recalls_busy--;
 	pthread_cond_broadcast(&recall_ended);
 }
 
@@ -127,16 +127,16 @@ void casync_delegations_stop(void)
 void casync_delegations_join(struct casync_export *exp)
 {
 	pthread_mutex_lock(&recalls_lock);
-	exp->recalls.joined = true;
+	exp->recalls_joined = true;
 	pthread_mutex_unlock(&recalls_lock);
 }
 
 void casync_delegations_leave(struct casync_export *exp)
 {
 	pthread_mutex_lock(&recalls_lock);
-	exp->recalls.joined = false;
+	exp->recalls_joined = false;
 	/* Not in an upcall: it would wait for itself. */
-	while (exp->recalls.busy != 0 && !casync_upcalls_on_thread())
+	while (exp->recalls_busy != 0 && !casync_upcalls_on_thread())
 		pthread_cond_wait(&recall_ended, &recalls_lock);
 	pthread_mutex_unlock(&recalls_lock);
 }

@@ -74,12 +74,6 @@ struct casync_delegations {
 	uint32_t count; /**< Atomic. */
 };
 
-/** An export's part in recalls; embedded in the export. */
-struct casync_delegations_entry {
-	bool joined;
-	unsigned int busy; /**< Recalls that run. */
-};
-
 /** Recalls that can run at once. */
 #define CASYNC_DELEGATIONS_THREADS 4
 
