@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "fsal.h"
 
@@ -134,8 +134,6 @@ static const struct change restart[] = {
 	{"Max_Inflight_Bytes_Total", "134217728",
 	 "Max_Inflight_Bytes_Total = 134217728 (was 4294967296)"},
 };
-
-#define COUNT(array) (sizeof(array) / sizeof((array)[0]))
 
 /* A key of the block alone that a reload takes over. */
 static const struct change live_block[] = {

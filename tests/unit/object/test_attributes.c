@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "fsal_types.h"
 #include "fsal_convert.h"
@@ -85,8 +85,6 @@ static const struct source_case source_cases[] = {
 	 ATTR4_SEC_LABEL | ATTR4_XATTR, 0},
 };
 
-#define N_SOURCE_CASES (sizeof(source_cases) / sizeof(source_cases[0]))
-
 static void check_wanted(void **state)
 {
 	const struct source_case *c = *state;
@@ -139,8 +137,6 @@ static const struct valid_case valid_cases[] = {
 	 CEPH_STATX_MODE | CEPH_STATX_UID | CEPH_STATX_GID | CEPH_STATX_BTIME,
 	 ATTR_MODE | ATTR_OWNER | ATTR_GROUP | ATTR_CREATION},
 };
-
-#define N_VALID_CASES (sizeof(valid_cases) / sizeof(valid_cases[0]))
 
 static void check_valid(void **state)
 {
@@ -278,8 +274,6 @@ static const struct change_case change_cases[] = {
 	 UINT64_C(4294967296000000001)},
 };
 
-#define N_CHANGE_CASES (sizeof(change_cases) / sizeof(change_cases[0]))
-
 static void check_change(void **state)
 {
 	const struct change_case *c = *state;
@@ -356,8 +350,6 @@ static const struct set_case set_cases[] = {
 	 0},
 };
 
-#define N_SET_CASES (sizeof(set_cases) / sizeof(set_cases[0]))
-
 static void check_set(void **state)
 {
 	const struct set_case *c = *state;
@@ -421,8 +413,6 @@ static const struct mode_case mode_cases[] = {
 	{"mode_keeps_setuid_setgid_and_sticky", 07755, 022, 07755},
 	{"mode_loses_file_type_bits", S_IFDIR | 0700, 0, 0700},
 };
-
-#define N_MODE_CASES (sizeof(mode_cases) / sizeof(mode_cases[0]))
 
 static void check_mode(void **state)
 {
@@ -524,35 +514,20 @@ static const struct CMUnitTest plain_tests[] = {
 	cmocka_unit_test(the_last_time_of_32_bits_is_kept),
 };
 
-#define N_PLAIN_TESTS (sizeof(plain_tests) / sizeof(plain_tests[0]))
-
-static struct CMUnitTest tests[N_PLAIN_TESTS + N_SOURCE_CASES + N_VALID_CASES +
-			       N_CHANGE_CASES + N_SET_CASES + N_MODE_CASES];
-
-#define ADD_TABLE(next, table, function)                                \
-	do {                                                            \
-		size_t row;                                             \
-                                                                        \
-		for (row = 0; row < sizeof(table) / sizeof((table)[0]); \
-		     row++) {                                           \
-			*(next)++ = (struct CMUnitTest){                \
-				.name = (table)[row].name,              \
-				.test_func = (function),                \
-				.initial_state = (void *)&(table)[row], \
-			};                                              \
-		}                                                       \
-	} while (0)
+static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(source_cases) +
+			       COUNT(valid_cases) + COUNT(change_cases) +
+			       COUNT(set_cases) + COUNT(mode_cases)];
 
 int main(void)
 {
-	struct CMUnitTest *next = tests + N_PLAIN_TESTS;
+	struct CMUnitTest *next = tests + COUNT(plain_tests);
 
 	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, source_cases, check_wanted);
-	ADD_TABLE(next, valid_cases, check_valid);
-	ADD_TABLE(next, change_cases, check_change);
-	ADD_TABLE(next, set_cases, check_set);
-	ADD_TABLE(next, mode_cases, check_mode);
+	ADD_TABLE(next, source_cases, check_wanted, NULL, NULL);
+	ADD_TABLE(next, valid_cases, check_valid, NULL, NULL);
+	ADD_TABLE(next, change_cases, check_change, NULL, NULL);
+	ADD_TABLE(next, set_cases, check_set, NULL, NULL);
+	ADD_TABLE(next, mode_cases, check_mode, NULL, NULL);
 
 	return cmocka_run_group_tests_name("attributes", tests, NULL, NULL);
 }

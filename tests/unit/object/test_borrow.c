@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "borrow.h"
 #include "call.h"
@@ -359,7 +359,6 @@ static void write_without_an_fh_is_answered(void **state)
 }
 
 #define BORROW_CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static const struct CMUnitTest plain_tests[] = {
 	BORROW_CASE(fd_of_this_client_is_used),

@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "call_rig.h"
 #include "clock.h"
@@ -18,8 +18,6 @@
 #include "workers.h"
 #include "read_cache.h"
 #include "stub_mount.h"
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* --- slots of a mount */
 
@@ -470,25 +468,12 @@ static const struct CMUnitTest plain_tests[] = {
 static struct CMUnitTest
 	tests[COUNT(plain_tests) + COUNT(parts_of_calls) + COUNT(full_cases)];
 
-#define ADD_TABLE(next, table, function)                                \
-	do {                                                            \
-		size_t row;                                             \
-		for (row = 0; row < COUNT(table); row++)                \
-			*(next)++ = (struct CMUnitTest){                \
-				.name = (table)[row].name,              \
-				.test_func = (function),                \
-				.setup_func = call_up,                  \
-				.teardown_func = call_down,             \
-				.initial_state = (void *)&(table)[row], \
-			};                                              \
-	} while (0)
-
 int main(void)
 {
 	struct CMUnitTest *next = tests + COUNT(plain_tests);
 
 	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, parts_of_calls, check_part);
-	ADD_TABLE(next, full_cases, check_full);
+	ADD_TABLE(next, parts_of_calls, check_part, call_up, call_down);
+	ADD_TABLE(next, full_cases, check_full, call_up, call_down);
 	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
 }

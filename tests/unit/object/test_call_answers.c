@@ -8,13 +8,11 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "call_rig.h"
 #include "errors.h"
 #include "stub_mount.h"
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* --- answers */
 
@@ -291,24 +289,11 @@ static const struct CMUnitTest plain_tests[] = {
 
 static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(answer_cases)];
 
-#define ADD_TABLE(next, table, function)                                \
-	do {                                                            \
-		size_t row;                                             \
-		for (row = 0; row < COUNT(table); row++)                \
-			*(next)++ = (struct CMUnitTest){                \
-				.name = (table)[row].name,              \
-				.test_func = (function),                \
-				.setup_func = call_up,                  \
-				.teardown_func = call_down,             \
-				.initial_state = (void *)&(table)[row], \
-			};                                              \
-	} while (0)
-
 int main(void)
 {
 	struct CMUnitTest *next = tests + COUNT(plain_tests);
 
 	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, answer_cases, check_answer);
+	ADD_TABLE(next, answer_cases, check_answer, call_up, call_down);
 	return cmocka_run_group_tests_name("call_answers", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "call.h"
 #include "errors.h"
@@ -389,7 +389,6 @@ static void error_within_a_listing_passes(void **state)
 }
 
 #define INODE_CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 static const struct CMUnitTest plain_tests[] = {
 	INODE_CASE(object_of_this_client_is_not_looked_up),

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "borrow.h"
 #include "clock.h"
@@ -760,34 +760,19 @@ static const struct CMUnitTest plain_tests[] = {
 	LATE(lead_is_for_a_cluster),
 };
 
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
-
 static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(range_cases) +
 			       COUNT(type_cases) + COUNT(conflict_cases) +
 			       COUNT(again_cases)];
-
-#define ADD_TABLE(next, table, function)                                \
-	do {                                                            \
-		size_t row;                                             \
-		for (row = 0; row < COUNT(table); row++)                \
-			*(next)++ = (struct CMUnitTest){                \
-				.name = (table)[row].name,              \
-				.test_func = (function),                \
-				.setup_func = rig_up,                   \
-				.teardown_func = rig_down,              \
-				.initial_state = (void *)&(table)[row], \
-			};                                              \
-	} while (0)
 
 int main(void)
 {
 	struct CMUnitTest *next = tests + COUNT(plain_tests);
 
 	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, range_cases, check_range);
-	ADD_TABLE(next, type_cases, check_type);
-	ADD_TABLE(next, conflict_cases, check_conflict);
-	ADD_TABLE(next, again_cases, check_again);
+	ADD_TABLE(next, range_cases, check_range, rig_up, rig_down);
+	ADD_TABLE(next, type_cases, check_type, rig_up, rig_down);
+	ADD_TABLE(next, conflict_cases, check_conflict, rig_up, rig_down);
+	ADD_TABLE(next, again_cases, check_again, rig_up, rig_down);
 
 	return cmocka_run_group_tests_name("locks", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "unit.h"
+#include "case_table.h"
 
 #include "fsal.h"
 
@@ -17,8 +17,6 @@
 #include "obj_ops.h"
 #include "operations_rig.h"
 #include "stub_mount.h"
-
-#define COUNT(table) (sizeof(table) / sizeof((table)[0]))
 
 /* With the 200 workers of the stub. */
 #define MOUNT_SLOTS 150
@@ -751,25 +749,13 @@ static const struct CMUnitTest plain_tests[] = {
 static struct CMUnitTest
 	tests[COUNT(plain_tests) + COUNT(op_cases) + COUNT(export_cases)];
 
-#define ADD_TABLE(next, table, function)                                \
-	do {                                                            \
-		size_t row;                                             \
-		for (row = 0; row < COUNT(table); row++)                \
-			*(next)++ = (struct CMUnitTest){                \
-				.name = (table)[row].name,              \
-				.test_func = (function),                \
-				.setup_func = operations_up,            \
-				.teardown_func = operations_down,       \
-				.initial_state = (void *)&(table)[row], \
-			};                                              \
-	} while (0)
-
 int main(void)
 {
 	struct CMUnitTest *next = tests + COUNT(plain_tests);
 
 	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, op_cases, check_op);
-	ADD_TABLE(next, export_cases, check_export_op);
+	ADD_TABLE(next, op_cases, check_op, operations_up, operations_down);
+	ADD_TABLE(next, export_cases, check_export_op, operations_up,
+		  operations_down);
 	return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
 }
