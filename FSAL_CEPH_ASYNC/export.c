@@ -30,7 +30,7 @@ static struct casync_export *export_of(struct fsal_export *exp_hdl)
 static void export_leave_upcalls(struct casync_export *exp)
 {
 	casync_delegations_leave(exp);
-	casync_upcalls_leave(casync_mount_upcalls(exp->mount), exp);
+	casync_upcalls_leave(&exp->mount->upcalls, exp);
 }
 
 /* If the client ends, they end with it. */
@@ -48,7 +48,7 @@ static void export_publish(struct casync_export *exp)
 		.export_id = exp->export.export_id,
 		.metrics = &exp->metrics,
 		.inflight = &exp->inflight,
-		.session = casync_mount_session(exp->mount),
+		.session = &exp->mount->session,
 		.tuning = &exp->keys.tuning,
 	};
 
@@ -67,7 +67,7 @@ static void export_watch(struct casync_export *exp)
 		.export_id = exp->export.export_id,
 		.metrics = &exp->metrics,
 		.inflight = &exp->inflight,
-		.guard = casync_mount_guard(exp->mount),
+		.guard = &exp->mount->guard,
 		.tuning = &exp->keys.tuning,
 	};
 
@@ -199,7 +199,7 @@ static int export_mount_export(struct casync_export *exp,
 
 	if (rc != 0)
 		return rc;
-	exp->delegations = casync_mount_delegations(exp->mount);
+	exp->delegations = exp->mount->delegations;
 	return 0;
 }
 
@@ -223,8 +223,8 @@ static int export_check_is_directory(struct casync_export *exp)
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
 			": cannot export path '%s' (mounted: '%s'): %s",
-			exp->export.export_id, path,
-			casync_mount_path(exp->mount), strerror(-rc));
+			exp->export.export_id, path, exp->mount->client.path,
+			strerror(-rc));
 	return rc;
 }
 
@@ -319,7 +319,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 
 	export_watch(exp);
 	export_publish(exp);
-	casync_upcalls_join(casync_mount_upcalls(exp->mount), exp);
+	casync_upcalls_join(&exp->mount->upcalls, exp);
 	casync_delegations_join(exp);
 	op_ctx->fsal_export = &exp->export;
 	return status;

@@ -24,7 +24,7 @@ struct casync_watched;
 struct casync_export {
 	struct fsal_export export;  /**< Ganesha's part. */
 	struct casync_mount *mount; /**< Held until release. */
-	bool delegations;	    /**< casync_mount_delegations(mount). */
+	bool delegations;	    /**< mount->delegations. */
 	/** Credentials to open files: Ganesha has checked access, and the
 	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;
@@ -57,7 +57,7 @@ static inline struct casync_export *casync_export_current(void)
 static inline struct ceph_mount_info *
 casync_export_ceph(const struct casync_export *exp)
 {
-	return casync_mount_ceph(exp->mount);
+	return exp->mount->client.ceph;
 }
 
 /** m_ops.create_export. */

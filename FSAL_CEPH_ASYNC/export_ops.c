@@ -34,7 +34,7 @@ static struct casync_export *ops_export(struct fsal_export *exp_hdl)
 const char *casync_export_below_mount(const struct casync_export *exp,
 				      const char *path)
 {
-	const char *root = casync_mount_path(exp->mount);
+	const char *root = exp->mount->client.path;
 	size_t len = strlen(root);
 
 	if (len != 0 && root[len - 1] == '/')
@@ -60,8 +60,7 @@ static fsal_status_t ops_walk(struct fsal_export *exp_hdl, const char *path,
 	if (below == NULL) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16 ": path '%s' is not below '%s'",
-			exp_hdl->export_id, path,
-			casync_mount_path(exp->mount));
+			exp_hdl->export_id, path, exp->mount->client.path);
 		return fsalstat(ERR_FSAL_NOENT, ENOENT);
 	}
 

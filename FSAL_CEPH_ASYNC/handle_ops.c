@@ -135,7 +135,7 @@ fsal_status_t casync_wire_to_host(struct fsal_export *exp_hdl,
 	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
 	/* The same inode number in another file system is another file. */
-	if (id.fscid != casync_mount_fscid(exp->mount))
+	if (id.fscid != exp->mount->fscid)
 		return fsalstat(ERR_FSAL_STALE, 0);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }

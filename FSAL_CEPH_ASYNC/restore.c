@@ -16,8 +16,7 @@ static void restore_drop_listings(struct casync_export *exp)
 
 static void restore_forget(struct casync_mount *mount)
 {
-	casync_upcalls_visit_exports(casync_mount_upcalls(mount),
-				     restore_drop_listings);
+	casync_upcalls_visit_exports(&mount->upcalls, restore_drop_listings);
 	casync_delegations_forget(mount);
 	casync_locks_see(mount);
 }
@@ -41,7 +40,7 @@ static void restore_lost(struct casync_object *obj, struct casync_fd *fd)
 
 static int restore_restore(struct casync_mount *mount)
 {
-	struct casync_session *session = casync_mount_session(mount);
+	struct casync_session *session = &mount->session;
 	uint64_t taken, gone;
 	int rc = casync_locks_take_again(mount, restore_lost, &taken, &gone);
 

@@ -60,8 +60,7 @@ static int flush_sync_inode(struct casync_object *obj)
 
 	flush_count_flush(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
-	casync_session_heard(casync_mount_session(casync_object_mount(obj)),
-			     -rc);
+	casync_session_heard(&casync_object_mount(obj)->session, -rc);
 	if (rc == 0) {
 		casync_file_size_flushed(&obj->size, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,

@@ -85,8 +85,8 @@ static bool read_cache_applies(const struct casync_op *op)
 	return casync_cache_budget() != 0 && obj->cached != NULL &&
 	       !casync_on_completion_thread() &&
 	       obj->id.snapid == CEPH_NOSNAP &&
-	       casync_session_state(casync_mount_session(casync_object_mount(
-		       op->obj))) == CASYNC_SESSION_SERVES &&
+	       casync_session_state(&casync_object_mount(op->obj)->session) ==
+		       CASYNC_SESSION_SERVES &&
 	       casync_now_ns() >= __atomic_load_n(&obj->cached->bypass_until_ns,
 						  __ATOMIC_RELAXED);
 }
@@ -138,7 +138,7 @@ static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
 		.mtime_ns = casync_timespec_ns(&stx->stx_mtime),
 		.ctime_ns = casync_timespec_ns(&stx->stx_ctime),
 		.generation = casync_guard_generation(
-			casync_mount_guard(casync_object_mount(op->obj))),
+			&casync_object_mount(op->obj)->guard),
 	};
 }
 

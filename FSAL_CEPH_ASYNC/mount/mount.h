@@ -71,7 +71,7 @@ struct casync_client {
 	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
 	bool use_old_uuid;
 
-	struct ceph_mount_info *ceph;
+	struct ceph_mount_info *ceph; /**< In the mount's guard only. */
 	bool stuck; /**< A call does not return: never freed. */
 	bool lost;  /**< Its session is: do not wait for the MDS. */
 	struct casync_deadline_call
@@ -85,15 +85,15 @@ struct casync_mount {
 	unsigned int users; /**< Exports and waiters; under its lock. */
 
 	struct casync_client client;
-	struct casync_mount_params params; /**< To connect again. */
-	struct casync_guard guard;	   /**< Around all uses of it. */
-	struct casync_waiter_limit callers;
+	struct casync_mount_params params;  /**< To connect again. */
+	struct casync_guard guard;	    /**< Around all uses of it. */
+	struct casync_waiter_limit callers; /**< Its slots (call.h). */
 	struct casync_keeper keeper;
 	struct casync_journal journal;
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
-	int64_t fscid;
-	struct casync_upcalls upcalls;
+	int64_t fscid; /**< Of the file system; third word of a handle. */
+	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;
 	bool delegations;    /**< libcephfs grants them. */
 	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
@@ -125,43 +125,10 @@ int casync_mount_get(const struct casync_mount_key *key,
  */
 void casync_mount_put(struct casync_mount *mount);
 
-/** The libcephfs handle, valid while the caller is in the mount's guard. */
-static inline struct ceph_mount_info *
-casync_mount_ceph(const struct casync_mount *mount)
-{
-	return mount->client.ceph;
-}
-
-/** File system cluster id, the third word of a handle. */
-static inline int64_t casync_mount_fscid(const struct casync_mount *mount)
-{
-	return mount->fscid;
-}
-
 /** Time of the mount: CLOCK_REALTIME in nanoseconds. */
 static inline uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 {
 	return __atomic_load_n(&mount->mounted_ns, __ATOMIC_RELAXED);
-}
-
-/** Does libcephfs grant delegations on this mount? */
-static inline bool casync_mount_delegations(const struct casync_mount *mount)
-{
-	return mount->delegations;
-}
-
-/** The upcalls of the mount. */
-static inline struct casync_upcalls *
-casync_mount_upcalls(struct casync_mount *mount)
-{
-	return &mount->upcalls;
-}
-
-/** The objects of the mount's exports. */
-static inline struct casync_object_table *
-casync_mount_object_table(struct casync_mount *mount)
-{
-	return &mount->upcalls.table;
 }
 
 /** Take over Drain_Timeout, Reconnect and Reconnect_Timeout after a reload.
@@ -169,35 +136,8 @@ casync_mount_object_table(struct casync_mount *mount)
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       const struct casync_tuning *tuning);
 
-/** Around all uses of the client, its Inodes and Fhs. */
-static inline struct casync_guard *
-casync_mount_guard(struct casync_mount *mount)
-{
-	return &mount->guard;
-}
-
-/** Around what keeps a worker of Ganesha (call.h). */
-static inline struct casync_waiter_limit *
-casync_mount_callers(struct casync_mount *mount)
-{
-	return &mount->callers;
-}
-
 /** How many mounts there are; at least 1. */
 uint32_t casync_mounts(void);
-
-/** The state of its session; valid while the caller holds the mount. */
-static inline struct casync_session *
-casync_mount_session(struct casync_mount *mount)
-{
-	return &mount->session;
-}
-
-/** The root of the mount in CephFS. */
-static inline const char *casync_mount_path(const struct casync_mount *mount)
-{
-	return mount->client.path;
-}
 
 /**
  * End the CephFS sessions of another node: its clients now come here.

@@ -100,17 +100,17 @@ static void upcalls_count_release(struct casync_export *exp,
 /* Drop the listings that read ahead; entries of them hold inodes too. */
 static void upcalls_drop_listings(struct casync_export *exp)
 {
-	struct casync_guard *guard = casync_mount_guard(exp->mount);
+	struct casync_guard *guard = &exp->mount->guard;
 
 	if (!casync_guard_enter_to_release(guard))
 		return;
-	casync_dir_cache_drop(&exp->dir_cache, casync_mount_ceph(exp->mount));
+	casync_dir_cache_drop(&exp->dir_cache, exp->mount->client.ceph);
 	casync_guard_leave(guard);
 }
 
 static void upcalls_tell(struct casync_export *exp, const void *arg)
 {
-	struct casync_upcalls *upcalls = casync_mount_upcalls(exp->mount);
+	struct casync_upcalls *upcalls = &exp->mount->upcalls;
 	const struct fsal_up_vector *up = exp->export.up_ops;
 	const struct casync_upcall *event = arg;
 	struct casync_fileid id = {

@@ -20,8 +20,7 @@ static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t borrow_generation(const struct casync_object *obj)
 {
-	return casync_guard_generation(
-		casync_mount_guard(casync_object_mount(obj)));
+	return casync_guard_generation(&casync_object_mount(obj)->guard);
 }
 
 bool casync_borrow_fd_is_lost(const struct casync_object *obj,

@@ -55,8 +55,7 @@ static bool call_needs_mount_slot(void)
 static bool call_take_mount_slot(struct casync_mount *mount, uint32_t slots)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter(casync_mount_callers(mount), MOUNT_LANE,
-				       slots))
+	    !casync_waiter_limit_enter(&mount->callers, MOUNT_LANE, slots))
 		return false;
 	mount_slot_users++;
 	return true;
@@ -65,7 +64,7 @@ static bool call_take_mount_slot(struct casync_mount *mount, uint32_t slots)
 static bool call_try_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_try(casync_mount_callers(mount), MOUNT_LANE,
+	    !casync_waiter_limit_try(&mount->callers, MOUNT_LANE,
 				     call_mount_slots() / OPTIONAL_DIVISOR))
 		return false;
 	mount_slot_users++;
@@ -81,8 +80,7 @@ void casync_call_drop_mount_slot(struct casync_mount *mount)
 {
 	mount_slot_users--;
 	if (call_needs_mount_slot())
-		casync_waiter_limit_leave(casync_mount_callers(mount),
-					  MOUNT_LANE);
+		casync_waiter_limit_leave(&mount->callers, MOUNT_LANE);
 }
 
 /* --- slots of a file and of an export */
@@ -119,8 +117,7 @@ static bool call_take_statfs_slot(struct casync_object *obj)
 
 static uint32_t call_generation(const struct casync_object *obj)
 {
-	return casync_guard_generation(
-		casync_mount_guard(casync_object_mount(obj)));
+	return casync_guard_generation(&casync_object_mount(obj)->guard);
 }
 
 /* The look-up asks the MDS, so it takes slots as GETATTR does.  -ETIME is a
@@ -152,8 +149,7 @@ int casync_call_use(struct casync_object *obj)
 
 static int call_enter_client(struct casync_object *obj)
 {
-	struct casync_guard *guard =
-		casync_mount_guard(casync_object_mount(obj));
+	struct casync_guard *guard = &casync_object_mount(obj)->guard;
 	int rc;
 
 	if (!casync_guard_enter(guard))
@@ -202,7 +198,7 @@ static void call_drop_one(struct casync_object *obj, uint32_t what)
 		casync_call_drop_mount_slot(mount);
 		break;
 	case CASYNC_CALL_CLIENT:
-		casync_guard_leave(casync_mount_guard(mount));
+		casync_guard_leave(&mount->guard);
 		break;
 	case CASYNC_CALL_ATTR_SLOT:
 		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
@@ -329,7 +325,7 @@ fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 {
 	if (!call_take_mount_slot(mount, call_mount_slots()))
 		return casync_status(-ETIME);
-	if (casync_guard_enter(casync_mount_guard(mount)))
+	if (casync_guard_enter(&mount->guard))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	casync_call_drop_mount_slot(mount);
 	return casync_keeper_answer(mount, casync_status(-CASYNC_EBLOCKLISTED),
@@ -340,22 +336,22 @@ fsal_status_t casync_call_end_mount(struct casync_mount *mount,
 				    fsal_status_t status)
 {
 	status = casync_keeper_answer(mount, status, false);
-	casync_guard_leave(casync_mount_guard(mount));
+	casync_guard_leave(&mount->guard);
 	casync_call_drop_mount_slot(mount);
 	return status;
 }
 
 bool casync_call_begin_release(struct casync_mount *mount)
 {
-	return casync_guard_enter_to_release(casync_mount_guard(mount));
+	return casync_guard_enter_to_release(&mount->guard);
 }
 
 bool casync_call_begin_setup(struct casync_mount *mount)
 {
-	return casync_guard_enter(casync_mount_guard(mount));
+	return casync_guard_enter(&mount->guard);
 }
 
 void casync_call_leave(struct casync_mount *mount)
 {
-	casync_guard_leave(casync_mount_guard(mount));
+	casync_guard_leave(&mount->guard);
 }

@@ -81,10 +81,10 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 		      struct Fh *fh, fsal_openflags_t openflags)
 {
 	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
-	__atomic_store_n(&fd->generation,
-			 casync_guard_generation(
-				 casync_mount_guard(casync_object_mount(obj))),
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&fd->generation,
+		casync_guard_generation(&casync_object_mount(obj)->guard),
+		__ATOMIC_RELEASE);
 	fd->fh_flags = openflags;
 	/* Ganesha reads the flags without a lock.  A thread that sees them must
 	 * see the Fh. */

@@ -232,8 +232,7 @@ static bool getset_owner_is_journaled(struct casync_object *obj)
 	       !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
 	       __atomic_load_n(&obj->owner_journaled, __ATOMIC_ACQUIRE) &&
 	       !casync_flush_is_unjournaled(&obj->flush) &&
-	       casync_object_table_is_alone(casync_mount_object_table(mount),
-					    &obj->id);
+	       casync_object_table_is_alone(&mount->upcalls.table, &obj->id);
 }
 
 /* Such a chown() is allowed, and clears no set-id bits. */

@@ -133,7 +133,7 @@ struct casync_mount *casync_object_mount(const struct casync_object *obj)
 
 struct ceph_mount_info *casync_object_ceph(const struct casync_object *obj)
 {
-	return casync_mount_ceph(obj->exp->mount);
+	return obj->exp->mount->client.ceph;
 }
 
 const UserPerm *casync_object_root(const struct casync_object *obj)
@@ -162,7 +162,7 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 {
 	struct ceph_mount_info *ceph = casync_object_ceph(obj);
 	struct casync_object_table *table =
-		casync_mount_object_table(casync_object_mount(obj));
+		&casync_object_mount(obj)->upcalls.table;
 	uint64_t size_generation = casync_file_size_generation(&obj->size);
 	struct ceph_statx stx;
 	struct Inode *inode;

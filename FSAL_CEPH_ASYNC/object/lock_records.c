@@ -269,8 +269,7 @@ void casync_lock_records_visit(struct casync_mount *mount,
 			       void (*visit)(struct casync_object *obj))
 {
 	/* The next one: at first an object has seen generation 0. */
-	uint32_t generation =
-		casync_guard_generation(casync_mount_guard(mount)) + 1;
+	uint32_t generation = casync_guard_generation(&mount->guard) + 1;
 	struct casync_object *obj;
 
 	pthread_mutex_lock(&records_lock);
@@ -469,8 +468,7 @@ int casync_lock_records_take(struct casync_mount *mount,
 			     casync_lock_taker *take, casync_lock_loser *lost,
 			     uint64_t *taken, uint64_t *gone)
 {
-	uint32_t generation =
-		casync_guard_generation(casync_mount_guard(mount));
+	uint32_t generation = casync_guard_generation(&mount->guard);
 	struct round round;
 	int rc = 0;
 

@@ -121,7 +121,7 @@ static void locks_record(struct casync_object *obj, struct state_t *state,
 		casync_lock_records_locked(
 			&obj->locks, casync_fd_of(fsal_fd), owner, lock,
 			casync_guard_generation(
-				casync_mount_guard(casync_object_mount(obj))));
+				&casync_object_mount(obj)->guard));
 }
 
 /* From memory: the client is lost. */
@@ -131,8 +131,8 @@ static void locks_see(struct casync_object *obj)
 
 	/* This client has not taken the locks: what it knows may be somebody
 	 * else's change.  The knowledge of the client before it stands. */
-	if (obj->locks.generation != casync_guard_generation(casync_mount_guard(
-					     casync_object_mount(obj))))
+	if (obj->locks.generation !=
+	    casync_guard_generation(&casync_object_mount(obj)->guard))
 		return;
 	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
 			    CEPH_STATX_MTIME, AT_STATX_DONT_SYNC,
@@ -345,8 +345,7 @@ static bool locks_unlock_is_done(struct casync_object *obj,
 {
 	struct casync_mount *mount = casync_object_mount(obj);
 
-	if (casync_session_state(casync_mount_session(mount)) ==
-	    CASYNC_SESSION_LOST)
+	if (casync_session_state(&mount->session) == CASYNC_SESSION_LOST)
 		return true;
 	/* EBUSY: Ganesha is short of descriptors. */
 	return status.major == ERR_FSAL_DELAY && status.minor != EBUSY;

@@ -44,12 +44,11 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 
 	obj->exp = exp;
 	obj->inode = inode;
-	obj->generation =
-		casync_guard_generation(casync_mount_guard(exp->mount));
+	obj->generation = casync_guard_generation(&exp->mount->guard);
 	obj->id.ino = stx->stx_ino;
 	/* libcephfs reports the snapshot as the device. */
 	obj->id.snapid = stx->stx_dev;
-	obj->id.fscid = casync_mount_fscid(exp->mount);
+	obj->id.fscid = exp->mount->fscid;
 	casync_key_encode(&obj->id, exp->export.export_id, obj->key);
 
 	/* Not in the module's list: its lock would serialise every create,
@@ -62,9 +61,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 
 	casync_file_size_init(
 		&obj->size,
-		casync_upcalls_cuts(
-			casync_mount_upcalls(casync_object_mount(obj)),
-			obj->id.ino, obj->id.snapid));
+		casync_upcalls_cuts(&casync_object_mount(obj)->upcalls,
+				    obj->id.ino, obj->id.snapid));
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_delegations_init(&obj->delegations);
@@ -78,8 +76,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_object_mode_seen(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
-	if (casync_object_table_enter(casync_mount_object_table(exp->mount),
-				      obj))
+	if (casync_object_table_enter(&exp->mount->upcalls.table, obj))
 		ceph_ll_put(casync_object_ceph(obj), inode);
 	return obj;
 }
@@ -107,14 +104,12 @@ void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
 static void object_put_inode(struct casync_object *obj, bool in_guard)
 {
 	struct casync_mount *mount = casync_object_mount(obj);
-	uint32_t generation =
-		casync_guard_generation(casync_mount_guard(mount));
-	bool last = casync_object_table_leave(casync_mount_object_table(mount),
-					      obj);
+	uint32_t generation = casync_guard_generation(&mount->guard);
+	bool last = casync_object_table_leave(&mount->upcalls.table, obj);
 
 	/* Those of a lost client ended with it. */
 	if (last && in_guard && obj->generation == generation)
-		ceph_ll_put(casync_mount_ceph(mount), obj->inode);
+		ceph_ll_put(mount->client.ceph, obj->inode);
 }
 
 void casync_object_release(struct fsal_obj_handle *obj_hdl)

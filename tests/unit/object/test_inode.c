@@ -28,7 +28,7 @@ static const char old_inode, new_inode;
 
 static struct casync_object_table *table(void)
 {
-	return casync_mount_object_table(&stub_mount);
+	return &stub_mount.upcalls.table;
 }
 
 static int up(void **state)
@@ -282,8 +282,8 @@ static int find(uint64_t snapid)
 	const struct casync_fileid id = {.ino = INO, .snapid = snapid};
 	struct Inode *inode = NULL;
 	struct ceph_statx stx;
-	int rc = casync_inode_find(casync_mount_ceph(&stub_mount), &id,
-				   CEPH_STATX_MODE, NULL, &inode, &stx);
+	int rc = casync_inode_find(stub_mount.client.ceph, &id, CEPH_STATX_MODE,
+				   NULL, &inode, &stx);
 
 	if (rc == 0) {
 		assert_ptr_equal(inode, NEW_INODE);

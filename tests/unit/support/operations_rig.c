@@ -152,8 +152,7 @@ static void enter_object(struct casync_object *obj)
 {
 	obj->inode = OLD_INODE;
 	obj->handle.obj_ops = &module.obj_ops;
-	(void)casync_object_table_enter(casync_mount_object_table(&stub_mount),
-					obj);
+	(void)casync_object_table_enter(&stub_mount.upcalls.table, obj);
 }
 
 static void make_dir(struct casync_object *dir, uint64_t ino)
@@ -235,8 +234,7 @@ int operations_up(void **state)
 
 int operations_down(void **state)
 {
-	struct casync_object_table *table =
-		casync_mount_object_table(&stub_mount);
+	struct casync_object_table *table = &stub_mount.upcalls.table;
 
 	fake.hook = NULL;
 	fake_names_setup();

@@ -125,7 +125,7 @@ int rig_up(void **state)
 	fake_setup(RIG_OBJECT * RIG_OBJECTS, RIG_OBJECT);
 	memset(&rig, 0, sizeof(rig));
 	stub_mount_reset();
-	casync_object_table_init(casync_mount_object_table(&stub_mount));
+	casync_object_table_init(&stub_mount.upcalls.table);
 	rig.exp.mount = &stub_mount;
 	/* Who submits does not wait for the answer: but in test_await.c. */
 	rig.exp.await_not_before_ns = UINT64_MAX;
@@ -151,7 +151,7 @@ int rig_down(void **state)
 	rig_close(&rig.state.fd);
 	casync_inflight_destroy(&rig.exp.inflight);
 	casync_pool_destroy(&rig.exp.pool);
-	casync_object_table_destroy(casync_mount_object_table(&stub_mount));
+	casync_object_table_destroy(&stub_mount.upcalls.table);
 	op_ctx = NULL;
 	fake_teardown();
 	/* Each request has left, and only once. */

@@ -206,8 +206,8 @@ fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 		rc = ceph_ll_open(NULL, obj->inode, (int)openflags, &fd->fh,
 				  NULL);
 		/* As casync_fd_opened(). */
-		fd->generation = casync_guard_generation(
-			casync_mount_guard(obj->exp->mount));
+		fd->generation =
+			casync_guard_generation(&obj->exp->mount->guard);
 	}
 	if (rc == 0)
 		fd->fsal_fd.openflags = openflags;
