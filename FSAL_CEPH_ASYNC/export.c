@@ -89,7 +89,7 @@ static void export_free(struct casync_export *exp)
 	casync_pool_destroy(&exp->pool);
 	casync_dir_cache_destroy(&exp->dir_cache);
 	casync_layout_destroy(&exp->layout);
-	casync_keys_free(CASYNC_IN_EXPORT, &exp->keys);
+	casync_key_values_free(CASYNC_IN_EXPORT, &exp->keys);
 	free_export_ops(&exp->export);
 	gsh_free(exp);
 }
@@ -114,13 +114,14 @@ static void export_free_on_worker(struct casync_export *exp)
 
 	teardown->exp = exp;
 	teardown->work.run = export_teardown;
-	casync_work_submit(CASYNC_WORK_METADATA, &teardown->work);
+	casync_workers_submit(CASYNC_WORK_METADATA, &teardown->work);
 }
 
 /* Wait for the requests in flight; log those that did not end. */
 static void export_drain(struct casync_export *exp)
 {
-	uint32_t timeout_s = casync_tuned(&exp->keys.tuning.drain_timeout);
+	uint32_t timeout_s =
+		casync_tuning_read(&exp->keys.tuning.drain_timeout);
 	uint64_t left;
 
 	left = casync_inflight_drain(&exp->inflight, timeout_s * MS_PER_S);
@@ -140,7 +141,7 @@ static void export_prepare_unexport(struct fsal_export *exp_hdl)
 {
 	struct casync_export *exp = export_of(exp_hdl);
 
-	casync_watchdog_exports_go();
+	casync_watchdog_exports_removed();
 	export_leave_upcalls(exp);
 	export_drain(exp);
 }
@@ -165,7 +166,7 @@ static void export_release(struct fsal_export *exp_hdl)
 
 	/* The last reference may be dropped in an answer, which must not wait,
 	 * or in an upcall, and the unmount waits for upcalls. */
-	if (casync_on_completion_thread() || casync_upcalls_on_thread())
+	if (casync_workers_on_completion_thread() || casync_upcalls_on_thread())
 		export_free_on_worker(exp);
 	else
 		export_free(exp);
@@ -207,7 +208,7 @@ static int export_mount_export(struct casync_export *exp,
 static int export_check_is_directory(struct casync_export *exp)
 {
 	const char *path = CTX_FULLPATH(op_ctx);
-	const char *below = casync_export_below_mount(exp, path);
+	const char *below = casync_export_ops_below_mount(exp, path);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc = -ENOENT;
@@ -230,8 +231,8 @@ static int export_check_is_directory(struct casync_export *exp)
 
 /* The first calls of the export.  Another export's mount may be without a
  * client just now. */
-static int export_look_around(struct casync_export *exp,
-			      struct casync_layout_texts **texts)
+static int export_prepare(struct casync_export *exp,
+			  struct casync_layout_texts **texts)
 {
 	int rc;
 
@@ -270,17 +271,17 @@ static fsal_status_t export_set_up(struct casync_export *exp,
 			      exp->keys.tuning.max_inflight_bytes);
 	exp->root_perms = ceph_userperm_new(0, 0, 0, NULL);
 	if (exp->root_perms == NULL)
-		return casync_status(-ENOMEM);
+		return casync_errors_status(-ENOMEM);
 
 	rc = export_mount_export(exp, &module->keys);
 	if (rc == 0)
-		rc = export_look_around(exp, &texts);
+		rc = export_prepare(exp, &texts);
 	if (rc != 0)
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	casync_layout_replace(&exp->layout, texts);
 
 	rc = fsal_attach_export(&module->fsal, &exp->export.exports);
-	return casync_status(-rc);
+	return casync_errors_status(-rc);
 }
 
 fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,

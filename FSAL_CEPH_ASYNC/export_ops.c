@@ -25,14 +25,14 @@
 #include "object.h"
 #include "inode.h"
 
-static struct casync_export *ops_export(struct fsal_export *exp_hdl)
+static struct casync_export *export_ops_of(struct fsal_export *exp_hdl)
 {
 	return container_of(exp_hdl, struct casync_export, export);
 }
 
 /* "/exp" is not a parent of "/exp10". */
-const char *casync_export_below_mount(const struct casync_export *exp,
-				      const char *path)
+const char *casync_export_ops_below_mount(const struct casync_export *exp,
+					  const char *path)
 {
 	const char *root = exp->mount->client.path;
 	size_t len = strlen(root);
@@ -46,13 +46,14 @@ const char *casync_export_below_mount(const struct casync_export *exp,
 	return path[len] == '/' ? path + len : NULL;
 }
 
-static fsal_status_t ops_walk(struct fsal_export *exp_hdl, const char *path,
-			      struct fsal_obj_handle **handle,
-			      struct fsal_attrlist *attrs_out)
+static fsal_status_t export_ops_walk(struct fsal_export *exp_hdl,
+				     const char *path,
+				     struct fsal_obj_handle **handle,
+				     struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = ops_export(exp_hdl);
+	struct casync_export *exp = export_ops_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
-	const char *below = casync_export_below_mount(exp, path);
+	const char *below = casync_export_ops_below_mount(exp, path);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc;
@@ -65,37 +66,38 @@ static fsal_status_t ops_walk(struct fsal_export *exp_hdl, const char *path,
 	}
 
 	rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
-			  casync_statx_wanted(mask), 0, exp->root_perms);
+			  casync_attributes_statx_wanted(mask), 0,
+			  exp->root_perms);
 	if (rc < 0) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16 ": cannot look up path '%s': %s",
 			exp_hdl->export_id, path, strerror(-rc));
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	}
-	casync_object_out(inode, &stx, handle, attrs_out);
+	casync_object_from_lookup(inode, &stx, handle, attrs_out);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static fsal_status_t ops_lookup_path(struct fsal_export *exp_hdl,
-				     const char *path,
-				     struct fsal_obj_handle **handle,
-				     struct fsal_attrlist *attrs_out)
+static fsal_status_t export_ops_lookup_path(struct fsal_export *exp_hdl,
+					    const char *path,
+					    struct fsal_obj_handle **handle,
+					    struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = ops_export(exp_hdl);
+	struct casync_export *exp = export_ops_of(exp_hdl);
 	fsal_status_t status = casync_call_begin_mount(exp->mount);
 
 	if (FSAL_IS_ERROR(status))
 		return status;
 	return casync_call_end_mount(
-		exp->mount, ops_walk(exp_hdl, path, handle, attrs_out));
+		exp->mount, export_ops_walk(exp_hdl, path, handle, attrs_out));
 }
 
-static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
-				       struct gsh_buffdesc *fh_desc,
-				       struct fsal_obj_handle **handle,
-				       struct fsal_attrlist *attrs_out)
+static fsal_status_t export_ops_create_handle(struct fsal_export *exp_hdl,
+					      struct gsh_buffdesc *fh_desc,
+					      struct fsal_obj_handle **handle,
+					      struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = ops_export(exp_hdl);
+	struct casync_export *exp = export_ops_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
 	struct casync_fileid id;
 	struct ceph_statx stx;
@@ -103,30 +105,31 @@ static fsal_status_t ops_create_handle(struct fsal_export *exp_hdl,
 	fsal_status_t status;
 	int rc;
 
-	if (!casync_host_decode(fh_desc, &id))
+	if (!casync_handle_ops_decode(fh_desc, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
 	status = casync_call_begin_mount(exp->mount);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	rc = casync_inode_find(casync_export_ceph(exp), &id,
-			       casync_statx_wanted(mask), exp->root_perms,
-			       &inode, &stx);
+			       casync_attributes_statx_wanted(mask),
+			       exp->root_perms, &inode, &stx);
 	if (rc == 0)
-		casync_object_out(inode, &stx, handle, attrs_out);
-	return casync_call_end_mount(exp->mount, casync_status(rc));
+		casync_object_from_lookup(inode, &stx, handle, attrs_out);
+	return casync_call_end_mount(exp->mount, casync_errors_status(rc));
 }
 
-static void ops_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
-				 struct fsal_fd *fd,
-				 struct fsal_obj_handle **handle)
+static void export_ops_get_fsal_obj_hdl(struct fsal_export *exp_hdl,
+					struct fsal_fd *fd,
+					struct fsal_obj_handle **handle)
 {
 	(void)exp_hdl;
 	*handle = &casync_fd_of(fd)->obj->handle;
 }
 
-static fsal_status_t ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
-					     struct fsal_obj_handle *obj_hdl,
-					     fsal_dynamicfsinfo_t *info)
+static fsal_status_t
+export_ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
+			       struct fsal_obj_handle *obj_hdl,
+			       fsal_dynamicfsinfo_t *info)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_call call;
@@ -141,8 +144,8 @@ static fsal_status_t ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	/* By inode: below a quota CephFS answers with the quota's values. */
-	rc = ceph_ll_statfs(casync_object_ceph(obj), obj->inode, &vfs);
-	status = casync_call_end(&call, casync_status(rc));
+	rc = ceph_ll_statfs(casync_inode_ceph(obj), obj->inode, &vfs);
+	status = casync_call_end(&call, casync_errors_status(rc));
 	if (FSAL_IS_ERROR(status))
 		return status;
 
@@ -162,55 +165,57 @@ static fsal_status_t ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
  * Ganesha's own verifier counts seconds, so two starts within a second have the
  * same.
  */
-static void ops_get_write_verifier(struct fsal_export *exp_hdl,
-				   struct gsh_buffdesc *verf_desc)
+static void export_ops_get_write_verifier(struct fsal_export *exp_hdl,
+					  struct gsh_buffdesc *verf_desc)
 {
-	uint64_t verifier = casync_mount_time_ns(ops_export(exp_hdl)->mount);
+	uint64_t verifier = casync_mount_time_ns(export_ops_of(exp_hdl)->mount);
 
 	memcpy(verf_desc->addr, &verifier,
 	       verf_desc->len < sizeof(verifier) ? verf_desc->len
 						 : sizeof(verifier));
 }
 
-static attrmask_t ops_fs_supported_attrs(struct fsal_export *exp_hdl)
+static attrmask_t export_ops_fs_supported_attrs(struct fsal_export *exp_hdl)
 {
 	attrmask_t mask = fsal_supported_attrs(&exp_hdl->fsal->fs_info);
 
 	if (!casync_acl_offered())
 		FSAL_UNSET_MASK(mask, ATTR_ACL);
-	if (!casync_label_offered())
+	if (!casync_acl_label_offered())
 		FSAL_UNSET_MASK(mask, ATTR4_SEC_LABEL);
 	return mask;
 }
 
-static fsal_aclsupp_t ops_fs_acl_support(struct fsal_export *exp_hdl)
+static fsal_aclsupp_t export_ops_fs_acl_support(struct fsal_export *exp_hdl)
 {
 	return casync_acl_offered() ? fsal_acl_support(&exp_hdl->fsal->fs_info)
 				    : 0;
 }
 
-static uint32_t ops_fs_maxread(struct fsal_export *exp_hdl)
+static uint32_t export_ops_fs_maxread(struct fsal_export *exp_hdl)
 {
-	return casync_tuned(&ops_export(exp_hdl)->keys.tuning.max_read);
+	return casync_tuning_read(
+		&export_ops_of(exp_hdl)->keys.tuning.max_read);
 }
 
-static uint32_t ops_fs_maxwrite(struct fsal_export *exp_hdl)
+static uint32_t export_ops_fs_maxwrite(struct fsal_export *exp_hdl)
 {
-	return casync_tuned(&ops_export(exp_hdl)->keys.tuning.max_write);
+	return casync_tuning_read(
+		&export_ops_of(exp_hdl)->keys.tuning.max_write);
 }
 
 void casync_export_ops_init(struct export_ops *ops)
 {
-	ops->lookup_path = ops_lookup_path;
+	ops->lookup_path = export_ops_lookup_path;
 	ops->wire_to_host = casync_wire_to_host;
 	ops->host_to_key = casync_host_to_key;
-	ops->create_handle = ops_create_handle;
-	ops->get_fsal_obj_hdl = ops_get_fsal_obj_hdl;
-	ops->get_fs_dynamic_info = ops_get_fs_dynamic_info;
-	ops->get_write_verifier = ops_get_write_verifier;
-	ops->fs_supported_attrs = ops_fs_supported_attrs;
-	ops->fs_acl_support = ops_fs_acl_support;
-	ops->fs_maxread = ops_fs_maxread;
-	ops->fs_maxwrite = ops_fs_maxwrite;
-	ops->alloc_state = casync_state_alloc;
+	ops->create_handle = export_ops_create_handle;
+	ops->get_fsal_obj_hdl = export_ops_get_fsal_obj_hdl;
+	ops->get_fs_dynamic_info = export_ops_get_fs_dynamic_info;
+	ops->get_write_verifier = export_ops_get_write_verifier;
+	ops->fs_supported_attrs = export_ops_fs_supported_attrs;
+	ops->fs_acl_support = export_ops_fs_acl_support;
+	ops->fs_maxread = export_ops_fs_maxread;
+	ops->fs_maxwrite = export_ops_fs_maxwrite;
+	ops->alloc_state = casync_fd_alloc_state;
 }

@@ -70,7 +70,7 @@ static const char *handle_ops_client(void)
 /* Say it, but not for each handle. */
 static void handle_ops_log_refused(struct casync_export *exp)
 {
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 	uint64_t last_ns =
 		__atomic_load_n(&exp->refused_line_ns, __ATOMIC_RELAXED);
 
@@ -88,8 +88,8 @@ static void handle_ops_log_refused(struct casync_export *exp)
 
 static fsal_status_t handle_ops_refuse(struct casync_export *exp)
 {
-	casync_count(casync_metrics_shard(&exp->metrics),
-		     CASYNC_C_HANDLES_REFUSED, 1);
+	casync_metrics_count(casync_metrics_shard(&exp->metrics),
+			     CASYNC_C_HANDLES_REFUSED, 1);
 	handle_ops_log_refused(exp);
 	return fsalstat(ERR_FSAL_STALE, 0);
 }
@@ -109,7 +109,7 @@ static fsal_status_t handle_ops_unsign(struct casync_export *exp,
 	if (rc == -ESTALE)
 		return handle_ops_refuse(exp);
 	if (rc != 0)
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	/* Without Sign_Handles those from before it was turned off are as good
 	 * as any. */
 	if (fh_desc->len == CASYNC_SIGNED_WIRE_BYTES)
@@ -132,7 +132,7 @@ fsal_status_t casync_wire_to_host(struct fsal_export *exp_hdl,
 	status = handle_ops_unsign(exp, fh_desc);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	if (!casync_wire_decode(fh_desc->addr, fh_desc->len, &id))
+	if (!casync_filehandle_decode(fh_desc->addr, fh_desc->len, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
 	/* The same inode number in another file system is another file. */
 	if (id.fscid != exp->mount->fscid)
@@ -140,14 +140,14 @@ fsal_status_t casync_wire_to_host(struct fsal_export *exp_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-bool casync_host_decode(const struct gsh_buffdesc *fh_desc,
-			struct casync_fileid *id)
+bool casync_handle_ops_decode(const struct gsh_buffdesc *fh_desc,
+			      struct casync_fileid *id)
 {
 	size_t len = fh_desc->len == CASYNC_SIGNED_WIRE_BYTES
 			     ? CASYNC_WIRE_BYTES
 			     : fh_desc->len;
 
-	return casync_wire_decode(fh_desc->addr, len, id);
+	return casync_filehandle_decode(fh_desc->addr, len, id);
 }
 
 fsal_status_t casync_host_to_key(struct fsal_export *exp_hdl,
@@ -155,10 +155,10 @@ fsal_status_t casync_host_to_key(struct fsal_export *exp_hdl,
 {
 	struct casync_fileid id;
 
-	if (!casync_host_decode(fh_desc, &id))
+	if (!casync_handle_ops_decode(fh_desc, &id))
 		return fsalstat(ERR_FSAL_BADHANDLE, 0);
 	/* Ganesha leaves FSAL_KEY_EXTRA_BYTES of room. */
-	casync_key_encode(&id, exp_hdl->export_id, fh_desc->addr);
+	casync_filehandle_key(&id, exp_hdl->export_id, fh_desc->addr);
 	fh_desc->len = CASYNC_KEY_BYTES;
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
@@ -175,13 +175,13 @@ fsal_status_t casync_handle_to_wire(const struct fsal_obj_handle *obj_hdl,
 	(void)output_type;
 	if (fh_desc->len < len)
 		return fsalstat(ERR_FSAL_TOOSMALL, 0);
-	casync_wire_encode(&obj->id, fh_desc->addr);
+	casync_filehandle_encode(&obj->id, fh_desc->addr);
 	if (signs) {
 		int rc = casync_signature_add(fh_desc->addr,
 					      obj->exp->export.export_id);
 
 		if (rc != 0)
-			return casync_status(rc);
+			return casync_errors_status(rc);
 	}
 	fh_desc->len = len;
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);

@@ -39,8 +39,8 @@ fsal_status_t casync_wire_to_host(struct fsal_export *exp_hdl,
  * kept: of a folder's parent it keeps what goes to the wire, with its
  * signature (mdc_get_parent_handle, Ganesha 9.14).
  */
-bool casync_host_decode(const struct gsh_buffdesc *fh_desc,
-			struct casync_fileid *id);
+bool casync_handle_ops_decode(const struct gsh_buffdesc *fh_desc,
+			      struct casync_fileid *id);
 
 /** exp_ops.host_to_key. */
 fsal_status_t casync_host_to_key(struct fsal_export *exp_hdl,

@@ -131,11 +131,11 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	if (!casync_config_read_module(config, &keys, err_type) ||
 	    !casync_handle_ops_load(&keys)) {
-		casync_keys_free(CASYNC_IN_MODULE, &keys);
+		casync_key_values_free(CASYNC_IN_MODULE, &keys);
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}
 	casync_config_lock();
-	casync_keys_free(CASYNC_IN_MODULE, &self->keys);
+	casync_key_values_free(CASYNC_IN_MODULE, &self->keys);
 	self->keys = keys;
 	casync_config_unlock();
 
@@ -151,7 +151,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	if (rc != 0) {
 		LogCrit(COMPONENT_FSAL, "cannot start threads: %s",
 			strerror(-rc));
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	}
 	self->ready = true;
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
@@ -245,7 +245,7 @@ MODULE_FINI void casync_module_fini(void)
 {
 	/* One of our threads may wait for libcephfs for ever.  And a plugin
 	 * that Ganesha has refused is not registered. */
-	if (casync_stays() || !registered)
+	if (casync_stay_is_set() || !registered)
 		return;
 
 	/* The exports are released: the queued jobs free the rest of them. */
@@ -261,5 +261,5 @@ MODULE_FINI void casync_module_fini(void)
 	if (unregister_fsal(&module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",
 			casync_name);
-	casync_keys_free(CASYNC_IN_MODULE, &module.keys);
+	casync_key_values_free(CASYNC_IN_MODULE, &module.keys);
 }

@@ -38,8 +38,8 @@ void casync_export_ops_init(struct export_ops *ops);
  *
  * @return A part of @p path, or "/"; NULL if it is not below the root.
  */
-const char *casync_export_below_mount(const struct casync_export *exp,
-				      const char *path);
+const char *casync_export_ops_below_mount(const struct casync_export *exp,
+					  const char *path);
 
 /* --- reload.c */
 

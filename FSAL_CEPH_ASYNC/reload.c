@@ -44,9 +44,10 @@ static void reload_log_changes(const char *of, enum casync_block block,
 	const struct casync_key *key = NULL;
 	char text[CASYNC_CHANGE_BYTES];
 
-	while ((key = casync_key_changed(block, now, fresh, key)) != NULL) {
-		casync_key_change_show(key, block, now, fresh, text,
-				       sizeof(text));
+	while ((key = casync_key_changes_next(block, now, fresh, key)) !=
+	       NULL) {
+		casync_key_changes_describe(key, block, now, fresh, text,
+					    sizeof(text));
 		LogEvent(COMPONENT_FSAL, "%s: %s", of, text);
 	}
 }
@@ -59,8 +60,8 @@ static bool reload_takes_restart(const struct casync_module *module,
 {
 	char list[LIST_BYTES];
 
-	if (!casync_keys_fixed(CASYNC_IN_MODULE, &module->keys, fresh, list,
-			       sizeof(list)))
+	if (!casync_key_changes_list_fixed(CASYNC_IN_MODULE, &module->keys,
+					   fresh, list, sizeof(list)))
 		return false;
 	LogCrit(COMPONENT_CONFIG,
 		"%s { }: reload refused, all old values stay; these keys need a restart of Ganesha: %s",
@@ -72,7 +73,7 @@ static bool reload_takes_restart(const struct casync_module *module,
 /* The block's other values wait for an export; this one does not. */
 static void reload_cache(uint64_t bytes)
 {
-	uint64_t before = casync_cache_budget();
+	uint64_t before = casync_buffer_budget();
 
 	casync_cache_set_budget(bytes);
 	if (bytes != before)
@@ -80,7 +81,7 @@ static void reload_cache(uint64_t bytes)
 			 "the read cache has %" PRIu64
 			 " bytes from now on (was %" PRIu64 "), %" PRIu64
 			 " are in use",
-			 bytes, before, casync_cache_used());
+			 bytes, before, casync_buffer_used_bytes());
 }
 
 /* The file is read again, even if its name is the same.  It comes last of what
@@ -121,13 +122,14 @@ static void reload_module_locked(struct casync_module *module,
 			       casync_name);
 		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);
 		casync_config_lock();
-		casync_keys_adopt(CASYNC_IN_MODULE, &module->keys, &fresh);
+		casync_key_changes_adopt(CASYNC_IN_MODULE, &module->keys,
+					 &fresh);
 		casync_config_unlock();
 		reload_cache(module->keys.cache_bytes);
 	} else {
 		casync_prometheus_reload(false);
 	}
-	casync_keys_free(CASYNC_IN_MODULE, &fresh);
+	casync_key_values_free(CASYNC_IN_MODULE, &fresh);
 	/* The errors are logged.  Counted, they would disable the next
 	 * export. */
 	err_type->errors = errors_before;
@@ -166,8 +168,8 @@ static bool reload_takes_remount(const struct casync_export *exp,
 {
 	char list[LIST_BYTES];
 
-	if (!casync_keys_fixed(CASYNC_IN_EXPORT, &exp->keys, fresh, list,
-			       sizeof(list)))
+	if (!casync_key_changes_list_fixed(CASYNC_IN_EXPORT, &exp->keys, fresh,
+					   list, sizeof(list)))
 		return false;
 	LogCrit(COMPONENT_CONFIG,
 		"export %" PRIu16
@@ -185,7 +187,7 @@ static void reload_adopt(struct casync_export *exp,
 	(void)snprintf(of, sizeof(of), "export %" PRIu16,
 		       exp->export.export_id);
 	reload_log_changes(of, CASYNC_IN_EXPORT, &exp->keys, fresh);
-	casync_keys_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
+	casync_key_changes_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);
 	casync_mount_tune(exp->mount, exp->export.export_id, &exp->keys.tuning);
@@ -229,9 +231,9 @@ reload_export_locked(struct casync_export *exp,
 		rc = reload_prepare_layout(exp, &fresh, &texts);
 		if (rc == 0)
 			reload_adopt(exp, &fresh, texts);
-		status = casync_status(rc);
+		status = casync_errors_status(rc);
 	}
-	casync_keys_free(CASYNC_IN_EXPORT, &fresh);
+	casync_key_values_free(CASYNC_IN_EXPORT, &fresh);
 	return status;
 }
 

@@ -17,8 +17,8 @@ static void restore_drop_listings(struct casync_export *exp)
 static void restore_forget(struct casync_mount *mount)
 {
 	casync_upcalls_visit_exports(&mount->upcalls, restore_drop_listings);
-	casync_delegations_forget(mount);
-	casync_locks_see(mount);
+	casync_delegations_return_all(mount);
+	casync_locks_save_mtimes(mount);
 }
 
 /* Ganesha 9.14 lets no FSAL revoke a state.  So what comes with its id fails
@@ -42,7 +42,7 @@ static int restore_restore(struct casync_mount *mount)
 {
 	struct casync_session *session = &mount->session;
 	uint64_t taken, gone;
-	int rc = casync_locks_take_again(mount, restore_lost, &taken, &gone);
+	int rc = casync_locks_reclaim(mount, restore_lost, &taken, &gone);
 
 	if (gone != 0)
 		__atomic_add_fetch(&session->locks_lost, gone,
@@ -54,7 +54,7 @@ static int restore_restore(struct casync_mount *mount)
 			 " are lost",
 			 session->client, taken, gone);
 	if (rc < 0)
-		casync_session_heard(session, -rc);
+		casync_session_note_error(session, -rc);
 	return rc;
 }
 

@@ -18,8 +18,9 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
 {
 	const struct casync_module *module = casync_module_of(fsal_hdl);
 
-	return casync_status(casync_mount_take_over(
-		nodeid, casync_tuned(&module->keys.tuning.mount_timeout)));
+	return casync_errors_status(casync_mount_take_over(
+		nodeid,
+		casync_tuning_read(&module->keys.tuning.mount_timeout)));
 }
 
 /*

@@ -134,7 +134,7 @@ static void read_config_export(struct casync_json *json, const void *export,
 	casync_tree_values(json, "values", CASYNC_IN_EXPORT, &keys);
 	casync_said_write(json, "said");
 	casync_json_close(json, '}');
-	casync_keys_free(CASYNC_IN_EXPORT, &keys);
+	casync_key_values_free(CASYNC_IN_EXPORT, &keys);
 }
 
 static void read_config_exports(struct casync_json *json, config_file_t file,
@@ -181,7 +181,7 @@ int casync_check_read(const char *path, int out_fd)
 		casync_tree_write(&json, "blocks", file);
 		read_config_module(&json, file, &module);
 		read_config_exports(&json, file, &module);
-		casync_keys_free(CASYNC_IN_MODULE, &module);
+		casync_key_values_free(CASYNC_IN_MODULE, &module);
 	}
 	casync_json_close(&json, '}');
 	return fclose(json.out) == 0 && file != NULL ? 0 : 1;

@@ -19,7 +19,8 @@ static void tree_place(struct casync_json *json, const struct config_node *node)
 
 static bool tree_is_secret(const struct config_node *statement)
 {
-	const struct casync_key *key = casync_key_find(statement->u.nterm.name);
+	const struct casync_key *key =
+		casync_keys_find(statement->u.nterm.name);
 
 	return key != NULL && key->secret;
 }
@@ -129,11 +130,11 @@ void casync_tree_values(struct casync_json *json, const char *name,
 	for (key = casync_keys; key->name != NULL; key++) {
 		const char *member = values;
 
-		if (!casync_key_in(key, block) ||
+		if (!casync_keys_in_block(key, block) ||
 		    key->type == CASYNC_KEY_GANESHA)
 			continue;
 		member += key->at[block];
-		if (casync_key_is_text(key))
+		if (casync_keys_is_text(key))
 			tree_text(json, key, member);
 		else
 			tree_number(json, key, member);

@@ -17,25 +17,26 @@
 #define CASYNC_NS_PER_S UINT64_C(1000000000)
 
 /** A time of any clock in nanoseconds. */
-static inline uint64_t casync_timespec_ns(const struct timespec *time)
+static inline uint64_t casync_clock_timespec_ns(const struct timespec *time)
 {
 	return (uint64_t)time->tv_sec * CASYNC_NS_PER_S +
 	       (uint64_t)time->tv_nsec;
 }
 
 /** Now, by CLOCK_MONOTONIC. */
-static inline uint64_t casync_now_ns(void)
+static inline uint64_t casync_clock_ns(void)
 {
 	struct timespec now;
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
-	return casync_timespec_ns(&now);
+	return casync_clock_timespec_ns(&now);
 }
 
-/** The time @p timeout_ms from now, for a condition of casync_cond_init(). */
-static inline struct timespec casync_deadline(uint64_t timeout_ms)
+/** The time @p timeout_ms from now, for a condition of
+ * casync_clock_cond_init(). */
+static inline struct timespec casync_clock_deadline(uint64_t timeout_ms)
 {
-	uint64_t then = casync_now_ns() + timeout_ms * CASYNC_NS_PER_MS;
+	uint64_t then = casync_clock_ns() + timeout_ms * CASYNC_NS_PER_MS;
 
 	return (struct timespec){.tv_sec = (time_t)(then / CASYNC_NS_PER_S),
 				 .tv_nsec = (long)(then % CASYNC_NS_PER_S)};
@@ -43,7 +44,7 @@ static inline struct timespec casync_deadline(uint64_t timeout_ms)
 
 /** Initialise a condition whose waits use this clock: the wall clock may be set
  * back. */
-static inline void casync_cond_init(pthread_cond_t *cond)
+static inline void casync_clock_cond_init(pthread_cond_t *cond)
 {
 	pthread_condattr_t attr;
 

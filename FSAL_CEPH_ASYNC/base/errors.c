@@ -36,7 +36,7 @@ static const struct {
 	{EOPNOTSUPP, ERR_FSAL_NOTSUPP},
 };
 
-fsal_status_t casync_status(int64_t rc)
+fsal_status_t casync_errors_status(int64_t rc)
 {
 	size_t i;
 
@@ -51,7 +51,7 @@ fsal_status_t casync_status(int64_t rc)
 	return posix2fsal_status((int)-rc);
 }
 
-UserPerm *casync_userperm(const struct user_cred *cred)
+UserPerm *casync_errors_userperm(const struct user_cred *cred)
 {
 	return ceph_userperm_new(cred->caller_uid, cred->caller_gid,
 				 (int)cred->caller_glen, cred->caller_garray);

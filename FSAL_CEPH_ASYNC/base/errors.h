@@ -22,7 +22,7 @@
  * @return Major and minor of the FSAL status.  The minor is the positive
  *         errno, so a log line or a test shows what Ceph answered.
  */
-fsal_status_t casync_status(int64_t rc);
+fsal_status_t casync_errors_status(int64_t rc);
 
 /**
  * Make a UserPerm from the requester's credentials.
@@ -34,6 +34,6 @@ fsal_status_t casync_status(int64_t rc);
  *
  * @return A new UserPerm; NULL only when memory is exhausted.
  */
-UserPerm *casync_userperm(const struct user_cred *cred);
+UserPerm *casync_errors_userperm(const struct user_cred *cred);
 
 #endif /* CASYNC_ERRORS_H */

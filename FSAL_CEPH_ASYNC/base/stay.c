@@ -40,7 +40,7 @@ void casync_stay(void)
 	staying = true;
 }
 
-bool casync_stays(void)
+bool casync_stay_is_set(void)
 {
 	return staying;
 }

@@ -16,6 +16,6 @@
 void casync_stay(void);
 
 /** Has casync_stay() been called?  Then our threads are not joined. */
-bool casync_stays(void);
+bool casync_stay_is_set(void);
 
 #endif /* CASYNC_STAY_H */

@@ -28,7 +28,7 @@ static bool waiter_limit_take_room(struct casync_waiter_limit *limit,
 			continue;
 		/* Time without waiters is not a lack of progress. */
 		if (inside == 0)
-			__atomic_store_n(&limit->progress_ns, casync_now_ns(),
+			__atomic_store_n(&limit->progress_ns, casync_clock_ns(),
 					 __ATOMIC_SEQ_CST);
 		return true;
 	}
@@ -53,7 +53,7 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 		left = __atomic_load_n(left_word, __ATOMIC_SEQ_CST);
 		if (waiter_limit_take_room(limit, lane, room))
 			return true;
-		now_ns = casync_now_ns();
+		now_ns = casync_clock_ns();
 		give_up_ns =
 			patience_ns[lane] +
 			__atomic_load_n(&limit->progress_ns, __ATOMIC_SEQ_CST);
@@ -69,7 +69,7 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 			       enum casync_lane lane)
 {
-	__atomic_store_n(&limit->progress_ns, casync_now_ns(),
+	__atomic_store_n(&limit->progress_ns, casync_clock_ns(),
 			 __ATOMIC_SEQ_CST);
 	__atomic_sub_fetch(&limit->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&limit->lanes[lane].left, 1, __ATOMIC_SEQ_CST);

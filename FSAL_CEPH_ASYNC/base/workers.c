@@ -123,7 +123,8 @@ static void workers_append_locked(struct lane *lane, struct casync_work *work)
 	pthread_cond_signal(&lane->work_queued);
 }
 
-void casync_work_submit(enum casync_work_lane number, struct casync_work *work)
+void casync_workers_submit(enum casync_work_lane number,
+			   struct casync_work *work)
 {
 	struct lane *lane = &lanes[number];
 
@@ -132,9 +133,9 @@ void casync_work_submit(enum casync_work_lane number, struct casync_work *work)
 	pthread_mutex_unlock(&lane->lock);
 }
 
-void casync_work_submit_shared(enum casync_work_lane number,
-			       struct casync_work_share *share,
-			       struct casync_work *work)
+void casync_workers_submit_shared(enum casync_work_lane number,
+				  struct casync_work_share *share,
+				  struct casync_work *work)
 {
 	struct lane *lane = &lanes[number];
 
@@ -158,9 +159,9 @@ static bool workers_has_free_thread_locked(const struct lane *lane)
 	return lane->busy + lane->queued < CASYNC_WORKERS_MAX;
 }
 
-bool casync_work_try_shared(enum casync_work_lane number,
-			    struct casync_work_share *share,
-			    struct casync_work *work)
+bool casync_workers_try_shared(enum casync_work_lane number,
+			       struct casync_work_share *share,
+			       struct casync_work *work)
 {
 	struct lane *lane = &lanes[number];
 	bool taken;
@@ -176,8 +177,8 @@ bool casync_work_try_shared(enum casync_work_lane number,
 	return taken;
 }
 
-void casync_work_give_way(enum casync_work_lane number,
-			  struct casync_work_share *share)
+void casync_workers_release_share(enum casync_work_lane number,
+				  struct casync_work_share *share)
 {
 	struct lane *lane = &lanes[number];
 	struct casync_work *next;
@@ -210,7 +211,7 @@ int casync_workers_start(void)
 	return rc;
 }
 
-static void workers_help_locked(struct lane *lane)
+static void workers_unblock_locked(struct lane *lane)
 {
 	unsigned int idle = lane->alive - lane->busy;
 	unsigned int missing = 0;
@@ -226,13 +227,13 @@ static void workers_help_locked(struct lane *lane)
 			break;
 }
 
-void casync_workers_help(void)
+void casync_workers_unblock(void)
 {
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_WORK_LANES; i++) {
 		pthread_mutex_lock(&lanes[i].lock);
-		workers_help_locked(&lanes[i]);
+		workers_unblock_locked(&lanes[i]);
 		pthread_mutex_unlock(&lanes[i].lock);
 	}
 }
@@ -254,7 +255,7 @@ static void workers_join_all(struct lane *lane)
 }
 
 /* Run jobs that a lane's last job has queued in a lane without threads. */
-static bool workers_run_left_over(struct lane *lane)
+static bool workers_run_remaining(struct lane *lane)
 {
 	struct casync_work *work;
 
@@ -277,16 +278,16 @@ void casync_workers_stop(void)
 	do {
 		more = false;
 		for (i = 0; i < CASYNC_WORK_LANES; i++)
-			more |= workers_run_left_over(&lanes[i]);
+			more |= workers_run_remaining(&lanes[i]);
 	} while (more);
 }
 
-void casync_on_thread_begin(void)
+void casync_workers_mark_completion_thread(void)
 {
 	on_completion_thread = true;
 }
 
-bool casync_on_completion_thread(void)
+bool casync_workers_on_completion_thread(void)
 {
 	return on_completion_thread;
 }

@@ -68,13 +68,14 @@ struct casync_work_share {
 
 /** Queue a job.  It never blocks and never fails.  It starts no thread: each
  * lane always has one. */
-void casync_work_submit(enum casync_work_lane lane, struct casync_work *work);
+void casync_workers_submit(enum casync_work_lane lane,
+			   struct casync_work *work);
 
 /** Queue a job of a file: at most CASYNC_WORK_SHARE of them run at once.  The
- * job must call casync_work_give_way(). */
-void casync_work_submit_shared(enum casync_work_lane lane,
-			       struct casync_work_share *share,
-			       struct casync_work *work);
+ * job must call casync_workers_release_share(). */
+void casync_workers_submit_shared(enum casync_work_lane lane,
+				  struct casync_work_share *share,
+				  struct casync_work *work);
 
 /**
  * Queue a job of a file that must not wait in the queue.
@@ -82,20 +83,20 @@ void casync_work_submit_shared(enum casync_work_lane lane,
  * @return false: the file has used its share, or no thread is free; the job is
  *	   not queued.
  */
-bool casync_work_try_shared(enum casync_work_lane lane,
-			    struct casync_work_share *share,
-			    struct casync_work *work);
+bool casync_workers_try_shared(enum casync_work_lane lane,
+			       struct casync_work_share *share,
+			       struct casync_work *work);
 
 /** A job has done the part that may take long; the next job of its file may
  * begin.  Call it before anything that may free the file. */
-void casync_work_give_way(enum casync_work_lane lane,
-			  struct casync_work_share *share);
+void casync_workers_release_share(enum casync_work_lane lane,
+				  struct casync_work_share *share);
 
 /**
  * Add threads to lanes that have jobs queued and have begun none since the last
  * call.  The watchdog calls it ten times a second.
  */
-void casync_workers_help(void);
+void casync_workers_unblock(void);
 
 /** Start one thread for each lane.  @return 0 or a negative errno. */
 int casync_workers_start(void);
@@ -104,9 +105,9 @@ int casync_workers_start(void);
 void casync_workers_stop(void);
 
 /** Mark the calling thread as a completion thread (complete.h). */
-void casync_on_thread_begin(void);
+void casync_workers_mark_completion_thread(void);
 
 /** Is this a completion thread?  Then it must not wait for Ceph. */
-bool casync_on_completion_thread(void);
+bool casync_workers_on_completion_thread(void);
 
 #endif /* CASYNC_WORKERS_H */

@@ -46,13 +46,13 @@ static struct buffer_class buffer_classes[CASYNC_CACHE_CLASSES] = {
 
 static uint64_t buffer_warm_bytes;
 
-bool casync_cache_charge(uint64_t bytes)
+bool casync_buffer_charge(uint64_t bytes)
 {
-	uint64_t used = casync_cache_read(&budget_used);
+	uint64_t used = casync_buffer_read_count(&budget_used);
 
 	/* The thread that changes the limit meanwhile enforces it. */
 	do {
-		if (used + bytes > casync_cache_read(&budget_limit))
+		if (used + bytes > casync_buffer_read_count(&budget_limit))
 			return false;
 	} while (!__atomic_compare_exchange_n(&budget_used, &used, used + bytes,
 					      true, __ATOMIC_RELAXED,
@@ -60,39 +60,39 @@ bool casync_cache_charge(uint64_t bytes)
 	return true;
 }
 
-void casync_cache_uncharge(uint64_t bytes)
+void casync_buffer_uncharge(uint64_t bytes)
 {
 	__atomic_fetch_sub(&budget_used, bytes, __ATOMIC_RELAXED);
 }
 
-uint64_t casync_cache_used(void)
+uint64_t casync_buffer_used_bytes(void)
 {
-	return casync_cache_read(&budget_used);
+	return casync_buffer_read_count(&budget_used);
 }
 
-uint64_t casync_cache_budget(void)
+uint64_t casync_buffer_budget(void)
 {
-	return casync_cache_read(&budget_limit);
+	return casync_buffer_read_count(&budget_limit);
 }
 
-void casync_cache_budget_store(uint64_t bytes)
+void casync_buffer_set_budget(uint64_t bytes)
 {
 	__atomic_store_n(&budget_limit, bytes, __ATOMIC_RELAXED);
 }
 
-void casync_cache_share_add(unsigned int share, int64_t bytes)
+void casync_buffer_share_add(unsigned int share, int64_t bytes)
 {
 	__atomic_fetch_add(&budget_shares[share], (uint64_t)bytes,
 			   __ATOMIC_RELAXED);
 }
 
-uint64_t casync_cache_share_bytes(unsigned int share)
+uint64_t casync_buffer_share_bytes(unsigned int share)
 {
-	return casync_cache_read(&budget_shares[share]);
+	return casync_buffer_read_count(&budget_shares[share]);
 }
 
 /* 1 to 8 pages; then 10, 12, 14, 16; 20, 24, 28, 32; ... 256. */
-uint32_t casync_cache_class_bytes(unsigned int size_class)
+uint32_t casync_buffer_class_bytes(unsigned int size_class)
 {
 	unsigned int power = size_class < 8 ? 0 : (size_class - 4) / 4;
 	unsigned int fourth = size_class < 8 ? size_class + 1
@@ -101,7 +101,7 @@ uint32_t casync_cache_class_bytes(unsigned int size_class)
 	return (fourth << power) * CASYNC_CACHE_PAGE;
 }
 
-unsigned int casync_cache_class_of(uint32_t bytes)
+unsigned int casync_buffer_class_of(uint32_t bytes)
 {
 	unsigned int last = (bytes - 1) / CASYNC_CACHE_PAGE;
 	unsigned int power;
@@ -116,7 +116,7 @@ unsigned int casync_cache_class_of(uint32_t bytes)
 static size_t buffer_chunk_header(unsigned int size_class)
 {
 	return sizeof(struct casync_cache_chunk) +
-	       CHUNK_BYTES / casync_cache_class_bytes(size_class) *
+	       CHUNK_BYTES / casync_buffer_class_bytes(size_class) *
 		       sizeof(struct casync_cache_buffer);
 }
 
@@ -137,19 +137,19 @@ static void *buffer_map(void)
 static bool buffer_grow_locked(struct buffer_class *class,
 			       unsigned int size_class)
 {
-	uint32_t bytes = casync_cache_class_bytes(size_class);
+	uint32_t bytes = casync_buffer_class_bytes(size_class);
 	size_t header = buffer_chunk_header(size_class);
 	struct casync_cache_chunk *chunk;
 	uint32_t i;
 
-	if (!casync_cache_charge(header))
+	if (!casync_buffer_charge(header))
 		return false;
 	chunk = calloc(1, header);
 	if (chunk != NULL)
 		chunk->memory = buffer_map();
 	if (chunk == NULL || chunk->memory == NULL) {
 		free(chunk);
-		casync_cache_uncharge(header);
+		casync_buffer_uncharge(header);
 		return false;
 	}
 	chunk->count = CHUNK_BYTES / bytes;
@@ -159,7 +159,7 @@ static bool buffer_grow_locked(struct buffer_class *class,
 		chunk->buffers[i].room = bytes;
 		chunk->buffers[i].size_class = (uint8_t)size_class;
 		chunk->buffers[i].chunk = chunk;
-		casync_cache_list_add(&class->cold, &chunk->buffers[i]);
+		casync_buffer_list_add(&class->cold, &chunk->buffers[i]);
 	}
 	chunk->next = class->chunks;
 	if (chunk->next != NULL)
@@ -175,7 +175,7 @@ static void buffer_unmap_locked(struct buffer_class *class,
 	uint32_t i;
 
 	for (i = 0; i < chunk->count; i++)
-		casync_cache_list_remove(&class->cold, &chunk->buffers[i]);
+		casync_buffer_list_remove(&class->cold, &chunk->buffers[i]);
 	if (chunk->next != NULL)
 		chunk->next->before = chunk->before;
 	if (chunk->before != NULL)
@@ -184,15 +184,15 @@ static void buffer_unmap_locked(struct buffer_class *class,
 		class->chunks = chunk->next;
 	(void)munmap(chunk->memory, CHUNK_BYTES);
 	free(chunk);
-	casync_cache_uncharge(header);
+	casync_buffer_uncharge(header);
 }
 
-static void buffer_cool_locked(struct buffer_class *class,
-			       struct casync_cache_buffer *buf)
+static void buffer_unload_locked(struct buffer_class *class,
+				 struct casync_cache_buffer *buf)
 {
 	(void)madvise(buf->data, buf->room, MADV_DONTNEED);
-	casync_cache_list_add(&class->cold, buf);
-	casync_cache_uncharge(buf->room);
+	casync_buffer_list_add(&class->cold, buf);
+	casync_buffer_uncharge(buf->room);
 	if (--buf->chunk->not_cold == 0)
 		buffer_unmap_locked(class, buf->chunk);
 }
@@ -205,7 +205,7 @@ buffer_take_warm_locked(struct buffer_class *class)
 
 	if (buf == NULL)
 		return NULL;
-	casync_cache_list_remove(&class->warm, buf);
+	casync_buffer_list_remove(&class->warm, buf);
 	__atomic_fetch_sub(&buffer_warm_bytes, buf->room, __ATOMIC_RELAXED);
 	return buf;
 }
@@ -214,27 +214,27 @@ static struct casync_cache_buffer *
 buffer_take_cold_locked(struct buffer_class *class, unsigned int size_class)
 {
 	struct casync_cache_buffer *buf;
-	uint32_t bytes = casync_cache_class_bytes(size_class);
+	uint32_t bytes = casync_buffer_class_bytes(size_class);
 
-	if (!casync_cache_charge(bytes))
+	if (!casync_buffer_charge(bytes))
 		return NULL;
 	if (class->cold.oldest == NULL &&
 	    !buffer_grow_locked(class, size_class)) {
-		casync_cache_uncharge(bytes);
+		casync_buffer_uncharge(bytes);
 		return NULL;
 	}
 	/* The oldest: the buffers of a piece are used one after the other. */
 	buf = class->cold.oldest;
-	casync_cache_list_remove(&class->cold, buf);
+	casync_buffer_list_remove(&class->cold, buf);
 	buf->chunk->not_cold++;
-	casync_cache_count(&casync_cache_counts.mapped, 1);
+	casync_buffer_count(&casync_cache_counts.mapped, 1);
 	return buf;
 }
 
-struct casync_cache_buffer *casync_cache_buffer_take(unsigned int share,
-						     uint32_t length)
+struct casync_cache_buffer *casync_buffer_take(unsigned int share,
+					       uint32_t length)
 {
-	unsigned int size_class = casync_cache_class_of(length);
+	unsigned int size_class = casync_buffer_class_of(length);
 	struct buffer_class *class = &buffer_classes[size_class];
 	struct casync_cache_buffer *buf = NULL;
 
@@ -255,8 +255,8 @@ struct casync_cache_buffer *casync_cache_buffer_take(unsigned int share,
 	buf->queue = CASYNC_CACHE_NO_QUEUE;
 	buf->share = (uint8_t)share;
 	__atomic_store_n(&buf->refs, 1, __ATOMIC_RELAXED);
-	casync_cache_share_add(share, buf->room);
-	casync_cache_count(&casync_cache_counts.buffers, 1);
+	casync_buffer_share_add(share, buf->room);
+	casync_buffer_count(&casync_cache_counts.buffers, 1);
 	return buf;
 }
 
@@ -265,36 +265,36 @@ struct casync_cache_buffer *casync_cache_buffer_take(unsigned int share,
  * or the trim sees the buffer. */
 static bool buffer_stays_warm(const struct casync_cache_buffer *buf)
 {
-	uint64_t budget = casync_cache_budget();
+	uint64_t budget = casync_buffer_budget();
 	uint64_t most = budget / WARM_PART;
 
 	if (most < WARM_LEAST)
 		most = WARM_LEAST;
-	return casync_cache_used() <= budget &&
-	       casync_cache_buffer_warm() + buf->room <= most;
+	return casync_buffer_used_bytes() <= budget &&
+	       casync_buffer_warm_bytes() + buf->room <= most;
 }
 
 static void buffer_free(struct casync_cache_buffer *buf)
 {
 	struct buffer_class *class = &buffer_classes[buf->size_class];
 
-	casync_cache_share_add(buf->share, -(int64_t)buf->room);
-	casync_cache_count(&casync_cache_counts.buffers, (uint64_t)-1);
+	casync_buffer_share_add(buf->share, -(int64_t)buf->room);
+	casync_buffer_count(&casync_cache_counts.buffers, (uint64_t)-1);
 	if (buf->ahead != 0)
-		casync_cache_count(&casync_cache_counts.ahead_wasted_bytes,
-				   buf->ahead);
+		casync_buffer_count(&casync_cache_counts.ahead_wasted_bytes,
+				    buf->ahead);
 	pthread_mutex_lock(&class->lock);
 	if (buffer_stays_warm(buf)) {
-		casync_cache_list_add(&class->warm, buf);
+		casync_buffer_list_add(&class->warm, buf);
 		__atomic_fetch_add(&buffer_warm_bytes, buf->room,
 				   __ATOMIC_RELAXED);
 	} else {
-		buffer_cool_locked(class, buf);
+		buffer_unload_locked(class, buf);
 	}
 	pthread_mutex_unlock(&class->lock);
 }
 
-void casync_cache_buffer_release(struct casync_cache_buffer *buf)
+void casync_buffer_release(struct casync_cache_buffer *buf)
 {
 	/* All that others did with the data is before its next use. */
 	if (buf != NULL &&
@@ -302,21 +302,21 @@ void casync_cache_buffer_release(struct casync_cache_buffer *buf)
 		buffer_free(buf);
 }
 
-void casync_cache_buffer_read_ahead(struct casync_cache_buffer *buf,
-				    uint32_t bytes)
+void casync_buffer_set_read_ahead(struct casync_cache_buffer *buf,
+				  uint32_t bytes)
 {
 	buf->ahead = bytes;
-	casync_cache_count(&casync_cache_counts.ahead_bytes, bytes);
+	casync_buffer_count(&casync_cache_counts.ahead_bytes, bytes);
 }
 
-void casync_cache_buffer_asked(struct casync_cache_buffer *buf, uint32_t bytes)
+void casync_buffer_note_read(struct casync_cache_buffer *buf, uint32_t bytes)
 {
 	uint32_t used = bytes < buf->ahead ? bytes : buf->ahead;
 
 	if (used == 0)
 		return;
 	buf->ahead -= used;
-	casync_cache_count(&casync_cache_counts.ahead_used_bytes, used);
+	casync_buffer_count(&casync_cache_counts.ahead_used_bytes, used);
 }
 
 static bool buffer_trim_class(struct buffer_class *class)
@@ -328,16 +328,16 @@ static bool buffer_trim_class(struct buffer_class *class)
 	buf = buffer_take_warm_locked(class);
 	found = buf != NULL;
 	if (found)
-		buffer_cool_locked(class, buf);
+		buffer_unload_locked(class, buf);
 	pthread_mutex_unlock(&class->lock);
 	return found;
 }
 
-bool casync_cache_buffer_trim(void)
+bool casync_buffer_trim(void)
 {
 	unsigned int i;
 
-	if (casync_cache_buffer_warm() == 0)
+	if (casync_buffer_warm_bytes() == 0)
 		return false;
 	/* The largest first: one call gives back the most. */
 	for (i = CASYNC_CACHE_CLASSES; i-- > 0;) {
@@ -347,7 +347,7 @@ bool casync_cache_buffer_trim(void)
 	return false;
 }
 
-void casync_cache_buffer_trim_all(void)
+void casync_buffer_trim_all(void)
 {
 	unsigned int i;
 
@@ -357,7 +357,7 @@ void casync_cache_buffer_trim_all(void)
 	}
 }
 
-uint64_t casync_cache_buffer_warm(void)
+uint64_t casync_buffer_warm_bytes(void)
 {
-	return casync_cache_read(&buffer_warm_bytes);
+	return casync_buffer_read_count(&buffer_warm_bytes);
 }

@@ -87,7 +87,7 @@ struct casync_cache_buffer {
 	uint16_t slots;	  /**< Pages of the index that are here. */
 
 	uint16_t lock; /**< Which lock; set once, by put. */
-	uint8_t share; /**< Of the owner: casync_cache_share(). */
+	uint8_t share; /**< Of the owner: casync_buffer_share_of(). */
 	uint8_t size_class;
 	uint8_t hits;  /**< 0 to 3, atomic: hits since it was queued. */
 	uint8_t queue; /**< enum; under the shard's lock (policy.h). */
@@ -124,7 +124,7 @@ enum casync_cache_loss {
 /** Why READs of a file do without the cache for a while (read_cache.h). */
 enum casync_cache_bypass {
 	CASYNC_CACHE_BYPASS_FOREIGN, /**< Somebody else changed it. */
-	CASYNC_CACHE_BYPASS_COSTLY,  /**< Its witnesses take too long. */
+	CASYNC_CACHE_BYPASS_COSTLY,  /**< Its revalidations take too long. */
 	CASYNC_CACHE_BYPASSES,
 };
 
@@ -137,8 +137,9 @@ struct casync_cache_counts {
 	uint64_t no_buffer;	/**< Buffers refused: no room or no memory. */
 	uint64_t buffers;	/**< In use. */
 	uint64_t mapped;	/**< Buffers that began on untouched memory. */
-	uint64_t no_witness;  /**< READs without room to ask (read_cache.h). */
-	uint64_t ahead_bytes; /**< Fetched before anybody asked. */
+	/** READs without room to ask (read_cache.h). */
+	uint64_t no_revalidation;
+	uint64_t ahead_bytes;	     /**< Fetched before anybody asked. */
 	uint64_t ahead_used_bytes;   /**< Of these, asked for later. */
 	uint64_t ahead_wasted_bytes; /**< Of these, given up before that. */
 	uint64_t drops[CASYNC_CACHE_DROPS];
@@ -148,12 +149,12 @@ struct casync_cache_counts {
 
 extern struct casync_cache_counts casync_cache_counts;
 
-static inline void casync_cache_count(uint64_t *counter, uint64_t amount)
+static inline void casync_buffer_count(uint64_t *counter, uint64_t amount)
 {
 	__atomic_fetch_add(counter, amount, __ATOMIC_RELAXED);
 }
 
-static inline uint64_t casync_cache_read(const uint64_t *counter)
+static inline uint64_t casync_buffer_read_count(const uint64_t *counter)
 {
 	return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
@@ -164,8 +165,8 @@ struct casync_cache_list {
 	struct casync_cache_buffer *oldest;
 };
 
-static inline void casync_cache_list_add(struct casync_cache_list *list,
-					 struct casync_cache_buffer *buf)
+static inline void casync_buffer_list_add(struct casync_cache_list *list,
+					  struct casync_cache_buffer *buf)
 {
 	buf->newer = NULL;
 	buf->older = list->newest;
@@ -176,8 +177,8 @@ static inline void casync_cache_list_add(struct casync_cache_list *list,
 	list->newest = buf;
 }
 
-static inline void casync_cache_list_remove(struct casync_cache_list *list,
-					    struct casync_cache_buffer *buf)
+static inline void casync_buffer_list_remove(struct casync_cache_list *list,
+					     struct casync_cache_buffer *buf)
 {
 	if (buf->newer != NULL)
 		buf->newer->older = buf->older;
@@ -191,69 +192,69 @@ static inline void casync_cache_list_remove(struct casync_cache_list *list,
 
 /** One reference more; the caller has one, or the file's lock and an index
  * that has one. */
-static inline void casync_cache_buffer_hold(struct casync_cache_buffer *buf)
+static inline void casync_buffer_hold(struct casync_cache_buffer *buf)
 {
 	__atomic_fetch_add(&buf->refs, 1, __ATOMIC_RELAXED);
 }
 
 /** Give a reference back, on any thread.  The last one frees the buffer.  May
  * take the lock of a size class; NULL does nothing. */
-void casync_cache_buffer_release(struct casync_cache_buffer *buf);
+void casync_buffer_release(struct casync_cache_buffer *buf);
 
 /** So many bytes of a new buffer were not asked for.  Before it is put. */
-void casync_cache_buffer_read_ahead(struct casync_cache_buffer *buf,
-				    uint32_t bytes);
+void casync_buffer_set_read_ahead(struct casync_cache_buffer *buf,
+				  uint32_t bytes);
 
 /** A READ has asked for some bytes; the lock of the file is held. */
-void casync_cache_buffer_asked(struct casync_cache_buffer *buf, uint32_t bytes);
+void casync_buffer_note_read(struct casync_cache_buffer *buf, uint32_t bytes);
 
 /** The class of buffers for this many bytes, 1 to CASYNC_CACHE_BUFFER_MAX. */
-unsigned int casync_cache_class_of(uint32_t bytes);
+unsigned int casync_buffer_class_of(uint32_t bytes);
 
 /** Bytes of a buffer of this class. */
-uint32_t casync_cache_class_bytes(unsigned int size_class);
+uint32_t casync_buffer_class_bytes(unsigned int size_class);
 
 /**
  * Take a free buffer, or map one, within the budget.  Evicts nothing.
  *
  * @return With one reference; NULL if the budget has no room, or memory fails.
  */
-struct casync_cache_buffer *casync_cache_buffer_take(unsigned int share,
-						     uint32_t length);
+struct casync_cache_buffer *casync_buffer_take(unsigned int share,
+					       uint32_t length);
 
 /** Give a free buffer's pages to the kernel.  @return false: there is none. */
-bool casync_cache_buffer_trim(void);
+bool casync_buffer_trim(void);
 
 /** All of them, after the budget was lowered. */
-void casync_cache_buffer_trim_all(void);
+void casync_buffer_trim_all(void);
 
 /** Bytes of free buffers that are in memory. */
-uint64_t casync_cache_buffer_warm(void);
+uint64_t casync_buffer_warm_bytes(void);
 
 /** Take @p bytes of the budget.  @return Whether it had them. */
-bool casync_cache_charge(uint64_t bytes);
+bool casync_buffer_charge(uint64_t bytes);
 
 /** Give them back, after the memory was freed. */
-void casync_cache_uncharge(uint64_t bytes);
+void casync_buffer_uncharge(uint64_t bytes);
 
 /** All that is charged. */
-uint64_t casync_cache_used(void);
+uint64_t casync_buffer_used_bytes(void);
 
-uint64_t casync_cache_budget(void);
+uint64_t casync_buffer_budget(void);
 
 /** Only casync_cache_set_budget() calls this. */
-void casync_cache_budget_store(uint64_t bytes);
+void casync_buffer_set_budget(uint64_t bytes);
 
 /** The share of an owner: an index into tables of CASYNC_CACHE_OWNERS. */
-static inline unsigned int casync_cache_share(uint16_t owner)
+static inline unsigned int casync_buffer_share_of(uint16_t owner)
 {
 	return owner % CASYNC_CACHE_OWNERS;
 }
 
 /** A buffer of a share came into use (bytes > 0), or is free again (< 0). */
-void casync_cache_share_add(unsigned int share, int64_t bytes);
+void casync_buffer_share_add(unsigned int share, int64_t bytes);
 
 /** Bytes of its buffers in use, cached or not. */
-uint64_t casync_cache_share_bytes(unsigned int share);
+uint64_t casync_buffer_share_bytes(unsigned int share);
 
 #endif /* CASYNC_CACHE_BUFFER_H */

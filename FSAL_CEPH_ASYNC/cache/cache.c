@@ -32,8 +32,8 @@ static unsigned int cache_collect(const struct casync_cache_index *index,
 	uint64_t bytes;
 
 	while (offset < end) {
-		buf = casync_cache_index_find(index,
-					      offset >> CASYNC_CACHE_PAGE_BITS);
+		buf = casync_index_find(index,
+					offset >> CASYNC_CACHE_PAGE_BITS);
 		if (buf == NULL || count == max)
 			return 0;
 		bytes = buf->offset + buf->valid - offset;
@@ -65,15 +65,14 @@ static unsigned int cache_get_locked(const struct casync_cache_index *index,
 		end = index->end;
 	count = cache_collect(index, offset, end, segments, max);
 	for (i = 0; i < count; i++) {
-		casync_cache_buffer_hold(segments[i].buffer);
-		casync_cache_buffer_asked(segments[i].buffer,
-					  segments[i].bytes);
+		casync_buffer_hold(segments[i].buffer);
+		casync_buffer_note_read(segments[i].buffer, segments[i].bytes);
 		/* A stream that reads it in pieces has used it once. */
 		if (segments[i].data == segments[i].buffer->data)
-			casync_cache_policy_hit(segments[i].buffer);
+			casync_policy_hit(segments[i].buffer);
 	}
 	if (count > 0)
-		casync_cache_count_hit(index->lock, end - offset);
+		casync_index_count_hit(index->lock, end - offset);
 	return count;
 }
 
@@ -82,7 +81,7 @@ cache_outdate_locked(struct casync_cache_file *file)
 {
 	if (file->index != NULL)
 		__atomic_store_n(&file->outdated, true, __ATOMIC_RELAXED);
-	return casync_cache_detach(file);
+	return casync_evict_detach(file);
 }
 
 bool casync_cache_was_outdated(struct casync_cache_file *file)
@@ -97,26 +96,26 @@ unsigned int casync_cache_get(struct casync_cache_file *file,
 			      struct casync_cache_segment *segments,
 			      unsigned int max, bool *end_of_file)
 {
-	uint32_t lock = casync_cache_lock_of(file);
+	uint32_t lock = casync_index_lock_of(file);
 	struct casync_cache_index *outdated = NULL;
 	unsigned int count = 0;
 
 	*end_of_file = false;
 	if (__atomic_load_n(&file->index, __ATOMIC_RELAXED) == NULL) {
-		casync_cache_count_miss(lock);
+		casync_index_count_miss(lock);
 		return 0;
 	}
-	casync_cache_lock(lock);
+	casync_index_lock(lock);
 	if (file->index != NULL && cache_same_tag(&file->index->tag, tag))
 		count = cache_get_locked(file->index, offset, length, segments,
 					 max, end_of_file);
 	else
 		outdated = cache_outdate_locked(file);
-	casync_cache_unlock(lock);
-	casync_cache_bury(outdated, CASYNC_CACHE_LOSS_FOREIGN);
+	casync_index_unlock(lock);
+	casync_evict_free_detached(outdated, CASYNC_CACHE_LOSS_FOREIGN);
 	if (count == 0) {
 		*end_of_file = false;
-		casync_cache_count_miss(lock);
+		casync_index_count_miss(lock);
 	}
 	return count;
 }
@@ -141,10 +140,10 @@ cache_enter_locked(struct casync_cache_index *index,
 {
 	uint64_t reach = buf->offset + buf->valid;
 
-	if (!casync_cache_index_insert(index, buf, dropped))
+	if (!casync_index_insert(index, buf, dropped))
 		return CASYNC_CACHE_DROP_MEMORY;
-	if (!casync_cache_policy_insert(buf)) {
-		casync_cache_index_remove(buf);
+	if (!casync_policy_insert(buf)) {
+		casync_index_remove(buf);
 		buf->dropped = *dropped;
 		*dropped = buf;
 		return CASYNC_CACHE_DROP_OFF;
@@ -177,7 +176,7 @@ static bool cache_publish_locked(struct casync_cache_file *file,
 	__atomic_store_n(&file->index, index, __ATOMIC_SEQ_CST);
 	if (!cache_was_written(file, epoch))
 		return true;
-	casync_cache_index_free(casync_cache_detach(file));
+	casync_index_free(casync_evict_detach(file));
 	return false;
 }
 
@@ -193,8 +192,8 @@ cache_may_put_locked(const struct casync_cache_index *index,
 		return CASYNC_CACHE_DROP_TAG;
 	if (!cache_end_fits(index, buf))
 		return CASYNC_CACHE_DROP_REFUSED;
-	if (casync_cache_index_covers(
-		    index, buf->offset >> CASYNC_CACHE_PAGE_BITS, pages))
+	if (casync_index_covers(index, buf->offset >> CASYNC_CACHE_PAGE_BITS,
+				pages))
 		return CASYNC_CACHE_DROP_KNOWN;
 	return CASYNC_CACHE_DROPS;
 }
@@ -214,7 +213,7 @@ cache_put_locked(struct casync_cache_file *file,
 	if (index != NULL) {
 		drop = cache_may_put_locked(index, tag, buf);
 	} else {
-		index = casync_cache_index_new(file, tag);
+		index = casync_index_new(file, tag);
 		if (index == NULL)
 			return CASYNC_CACHE_DROP_MEMORY;
 		if (!cache_publish_locked(file, index, epoch))
@@ -223,8 +222,8 @@ cache_put_locked(struct casync_cache_file *file,
 	if (drop != CASYNC_CACHE_DROPS)
 		return drop;
 	drop = cache_enter_locked(index, buf, dropped);
-	if (casync_cache_index_empty(index))
-		casync_cache_index_free(casync_cache_detach(file));
+	if (casync_index_is_empty(index))
+		casync_index_free(casync_evict_detach(file));
 	return drop;
 }
 
@@ -247,10 +246,10 @@ static enum casync_cache_drop cache_try_put(struct casync_cache_file *file,
 	struct casync_cache_buffer *dropped = NULL;
 	enum casync_cache_drop drop;
 
-	casync_cache_lock(buf->lock);
+	casync_index_lock(buf->lock);
 	drop = cache_put_locked(file, tag, epoch, buf, &dropped);
-	casync_cache_unlock(buf->lock);
-	casync_cache_drop(dropped);
+	casync_index_unlock(buf->lock);
+	casync_evict_drop_buffers(dropped);
 	return drop;
 }
 
@@ -269,11 +268,11 @@ static enum casync_cache_drop cache_put(struct casync_cache_file *file,
 	buf->offset = offset;
 	buf->valid = valid;
 	buf->key = cache_key(file, offset);
-	buf->lock = (uint16_t)casync_cache_lock_of(file);
+	buf->lock = (uint16_t)casync_index_lock_of(file);
 	drop = cache_try_put(file, tag, epoch, buf);
 	/* Nothing may be evicted under the file's lock, so once more. */
 	if (drop == CASYNC_CACHE_DROP_MEMORY &&
-	    casync_cache_make_room(casync_cache_index_need(buf)))
+	    casync_evict_make_room(casync_index_most_bytes(buf)))
 		drop = cache_try_put(file, tag, epoch, buf);
 	return drop;
 }
@@ -287,9 +286,9 @@ bool casync_cache_put(struct casync_cache_file *file,
 		cache_put(file, tag, epoch, offset, valid, buf);
 
 	if (drop == CASYNC_CACHE_DROPS)
-		casync_cache_count(&casync_cache_counts.puts, 1);
+		casync_buffer_count(&casync_cache_counts.puts, 1);
 	else
-		casync_cache_count(&casync_cache_counts.drops[drop], 1);
+		casync_buffer_count(&casync_cache_counts.drops[drop], 1);
 	return drop == CASYNC_CACHE_DROPS;
 }
 
@@ -303,13 +302,13 @@ static void cache_next_epoch(struct casync_cache_file *file)
 static void cache_drop_all(struct casync_cache_file *file,
 			   enum casync_cache_loss loss)
 {
-	uint32_t lock = casync_cache_lock_of(file);
+	uint32_t lock = casync_index_lock_of(file);
 	struct casync_cache_index *index;
 
-	casync_cache_lock(lock);
-	index = casync_cache_detach(file);
-	casync_cache_unlock(lock);
-	casync_cache_bury(index, loss);
+	casync_index_lock(lock);
+	index = casync_evict_detach(file);
+	casync_index_unlock(lock);
+	casync_evict_free_detached(index, loss);
 }
 
 void casync_cache_forget(struct casync_cache_file *file)
@@ -338,13 +337,13 @@ void casync_cache_end_write(struct casync_cache_file *file)
 void casync_cache_set_budget(uint64_t bytes)
 {
 	pthread_mutex_lock(&cache_budget_lock);
-	if (casync_cache_budget() != bytes) {
-		casync_cache_budget_store(bytes);
+	if (casync_buffer_budget() != bytes) {
+		casync_buffer_set_budget(bytes);
 		/* First: those of a large budget are more than a small one. */
-		casync_cache_policy_free_ghosts();
-		casync_cache_meet_budget();
-		if (casync_cache_make_room(casync_cache_policy_ghosts_bytes()))
-			casync_cache_policy_make_ghosts();
+		casync_policy_free_ghosts();
+		casync_evict_to_budget();
+		if (casync_evict_make_room(casync_policy_ghosts_wanted_bytes()))
+			casync_policy_make_ghosts();
 	}
 	pthread_mutex_unlock(&cache_budget_lock);
 }
@@ -355,13 +354,13 @@ void casync_cache_get_stats(struct casync_cache_stats *stats)
 	uint64_t *to = (uint64_t *)&stats->counts;
 	unsigned int i;
 
-	stats->budget_bytes = casync_cache_budget();
-	stats->used_bytes = casync_cache_used();
-	stats->free_bytes = casync_cache_buffer_warm();
+	stats->budget_bytes = casync_buffer_budget();
+	stats->used_bytes = casync_buffer_used_bytes();
+	stats->free_bytes = casync_buffer_warm_bytes();
 	stats->cached_bytes = 0;
 	for (i = 0; i < CASYNC_CACHE_OWNERS; i++)
-		stats->cached_bytes += casync_cache_policy_queued(i);
-	casync_cache_sum_hits(&stats->hits, &stats->misses, &stats->hit_bytes);
+		stats->cached_bytes += casync_policy_queued_bytes(i);
+	casync_index_sum_hits(&stats->hits, &stats->misses, &stats->hit_bytes);
 	for (i = 0; i < sizeof(stats->counts) / sizeof(*to); i++)
-		to[i] = casync_cache_read(&from[i]);
+		to[i] = casync_buffer_read_count(&from[i]);
 }

@@ -7,11 +7,11 @@
  *
  *	1. casync_cache_get().  A hit: reply from the segments, and release
  *	   each when the reply was sent.  A miss: go on.
- *	2. casync_cache_epoch(), then casync_cache_buffer_new() for whole
+ *	2. casync_cache_epoch(), then casync_evict_new_buffer() for whole
  *	   pages.  NULL: a READ as without a cache.
  *	3. The READ into buffer->data.
  *	4. casync_cache_put() if it succeeded.  Refused or not, go on.
- *	5. Reply from the buffer, and casync_cache_buffer_release().
+ *	5. Reply from the buffer, and casync_buffer_release().
  *
  * **Which version.**  All pages of a file are of one version, named by a tag:
  * the attributes that the caller compares.  A look-up by another tag drops all
@@ -92,7 +92,7 @@ struct casync_cache_file {
  *         cache is off or full of what replies hold, the buffer would be more
  *         than a quarter of the budget, or there is no memory.
  */
-struct casync_cache_buffer *casync_cache_buffer_new(uint16_t owner,
+struct casync_cache_buffer *casync_evict_new_buffer(uint16_t owner,
 						    uint32_t length);
 
 /** A part of a hit. */

@@ -20,7 +20,7 @@
 static pthread_mutex_t evict_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct casync_cache_index *evict_detached;
 
-struct casync_cache_index *casync_cache_detach(struct casync_cache_file *file)
+struct casync_cache_index *casync_evict_detach(struct casync_cache_file *file)
 {
 	struct casync_cache_index *index = file->index;
 
@@ -32,46 +32,46 @@ struct casync_cache_index *casync_cache_detach(struct casync_cache_file *file)
 }
 
 /* The reference of the queue, if it is queued, and that of the index. */
-static void evict_give_up(struct casync_cache_buffer *buf)
+static void evict_release_buffer(struct casync_cache_buffer *buf)
 {
-	if (casync_cache_policy_remove(buf))
-		casync_cache_buffer_release(buf);
-	casync_cache_buffer_release(buf);
+	if (casync_policy_remove(buf))
+		casync_buffer_release(buf);
+	casync_buffer_release(buf);
 }
 
-void casync_cache_drop(struct casync_cache_buffer *dropped)
+void casync_evict_drop_buffers(struct casync_cache_buffer *dropped)
 {
 	struct casync_cache_buffer *next;
 
 	for (; dropped != NULL; dropped = next) {
 		next = dropped->dropped;
-		evict_give_up(dropped);
+		evict_release_buffer(dropped);
 	}
 }
 
 /* Frees up to REAP buffers.  @return Whether the index was empty, and is freed.
  * The caller alone knows it, but for those who evict one of its buffers. */
-static bool evict_reap(struct casync_cache_index *index)
+static bool evict_some_buffers(struct casync_cache_index *index)
 {
 	struct casync_cache_buffer *buf;
 	unsigned int i;
 
 	for (i = 0; i < REAP; i++) {
-		casync_cache_lock(index->lock);
-		buf = casync_cache_index_any(index);
+		casync_index_lock(index->lock);
+		buf = casync_index_any_buffer(index);
 		if (buf != NULL)
-			casync_cache_index_remove(buf);
-		casync_cache_unlock(index->lock);
+			casync_index_remove(buf);
+		casync_index_unlock(index->lock);
 		if (buf == NULL) {
-			casync_cache_index_free(index);
+			casync_index_free(index);
 			return true;
 		}
-		evict_give_up(buf);
+		evict_release_buffer(buf);
 	}
 	return false;
 }
 
-static void evict_keep_detached(struct casync_cache_index *index)
+static void evict_push_detached(struct casync_cache_index *index)
 {
 	pthread_mutex_lock(&evict_lock);
 	index->next = evict_detached;
@@ -80,7 +80,7 @@ static void evict_keep_detached(struct casync_cache_index *index)
 	pthread_mutex_unlock(&evict_lock);
 }
 
-static struct casync_cache_index *evict_take_detached(void)
+static struct casync_cache_index *evict_pop_detached(void)
 {
 	struct casync_cache_index *index;
 
@@ -95,24 +95,24 @@ static struct casync_cache_index *evict_take_detached(void)
 	return index;
 }
 
-void casync_cache_bury(struct casync_cache_index *index,
-		       enum casync_cache_loss loss)
+void casync_evict_free_detached(struct casync_cache_index *index,
+				enum casync_cache_loss loss)
 {
 	if (index == NULL)
 		return;
-	casync_cache_count(&casync_cache_counts.losses[loss], 1);
-	if (!evict_reap(index))
-		evict_keep_detached(index);
+	casync_buffer_count(&casync_cache_counts.losses[loss], 1);
+	if (!evict_some_buffers(index))
+		evict_push_detached(index);
 }
 
 static bool evict_from_detached(void)
 {
-	struct casync_cache_index *index = evict_take_detached();
+	struct casync_cache_index *index = evict_pop_detached();
 
 	if (index == NULL)
 		return false;
-	if (!evict_reap(index))
-		evict_keep_detached(index);
+	if (!evict_some_buffers(index))
+		evict_push_detached(index);
 	return true;
 }
 
@@ -121,27 +121,27 @@ static void evict_victim(struct casync_cache_buffer *buf)
 {
 	struct casync_cache_index *index, *emptied = NULL;
 
-	casync_cache_lock(buf->lock);
+	casync_index_lock(buf->lock);
 	index = buf->index;
 	if (index != NULL) {
-		casync_cache_index_remove(buf);
+		casync_index_remove(buf);
 		/* A detached one is freed by whoever empties it. */
-		if (casync_cache_index_empty(index) && index->file != NULL)
-			emptied = casync_cache_detach(index->file);
+		if (casync_index_is_empty(index) && index->file != NULL)
+			emptied = casync_evict_detach(index->file);
 	}
-	casync_cache_unlock(buf->lock);
+	casync_index_unlock(buf->lock);
 	if (emptied != NULL)
-		casync_cache_index_free(emptied);
-	casync_cache_count(&casync_cache_counts.evictions, 1);
-	casync_cache_count(&casync_cache_counts.evicted_bytes, buf->room);
+		casync_index_free(emptied);
+	casync_buffer_count(&casync_cache_counts.evictions, 1);
+	casync_buffer_count(&casync_cache_counts.evicted_bytes, buf->room);
 	if (index != NULL)
-		casync_cache_buffer_release(buf);
-	casync_cache_buffer_release(buf);
+		casync_buffer_release(buf);
+	casync_buffer_release(buf);
 }
 
 static bool evict_by_policy(bool all)
 {
-	struct casync_cache_buffer *buf = casync_cache_policy_victim(all);
+	struct casync_cache_buffer *buf = casync_policy_take_victim(all);
 
 	if (buf != NULL)
 		evict_victim(buf);
@@ -149,33 +149,35 @@ static bool evict_by_policy(bool all)
 }
 
 /* Frees something, if there is something. */
-static bool evict_some(void)
+static bool evict_something(void)
 {
-	return casync_cache_buffer_trim() || evict_from_detached() ||
+	return casync_buffer_trim() || evict_from_detached() ||
 	       evict_by_policy(false);
 }
 
-bool casync_cache_make_room(uint64_t bytes)
+bool casync_evict_make_room(uint64_t bytes)
 {
 	unsigned int i;
 
 	for (i = 0; i < ATTEMPTS; i++) {
-		if (casync_cache_used() + bytes <= casync_cache_budget())
+		if (casync_buffer_used_bytes() + bytes <=
+		    casync_buffer_budget())
 			return true;
-		if (!evict_some())
+		if (!evict_something())
 			return false;
 	}
 	return false;
 }
 
-void casync_cache_meet_budget(void)
+void casync_evict_to_budget(void)
 {
-	bool off = casync_cache_budget() == 0;
+	bool off = casync_buffer_budget() == 0;
 
-	casync_cache_buffer_trim_all();
+	casync_buffer_trim_all();
 	while (off && (evict_from_detached() || evict_by_policy(true)))
 		;
-	while (casync_cache_used() > casync_cache_budget() && evict_some())
+	while (casync_buffer_used_bytes() > casync_buffer_budget() &&
+	       evict_something())
 		;
 }
 
@@ -186,19 +188,19 @@ static struct casync_cache_buffer *evict_allocate(unsigned int share,
 	unsigned int i;
 
 	for (i = 0; i < ATTEMPTS; i++) {
-		buf = casync_cache_buffer_take(share, length);
+		buf = casync_buffer_take(share, length);
 		if (buf != NULL)
 			return buf;
-		if (!evict_some())
+		if (!evict_something())
 			return NULL;
 	}
 	return NULL;
 }
 
-struct casync_cache_buffer *casync_cache_buffer_new(uint16_t owner,
+struct casync_cache_buffer *casync_evict_new_buffer(uint16_t owner,
 						    uint32_t length)
 {
-	uint64_t budget = casync_cache_budget();
+	uint64_t budget = casync_buffer_budget();
 	struct casync_cache_buffer *buf = NULL;
 
 	if (budget == 0)
@@ -206,8 +208,8 @@ struct casync_cache_buffer *casync_cache_buffer_new(uint16_t owner,
 	if (length > 0 && length % CASYNC_CACHE_PAGE == 0 &&
 	    length <= CASYNC_CACHE_BUFFER_MAX &&
 	    length <= budget / LARGEST_PART)
-		buf = evict_allocate(casync_cache_share(owner), length);
+		buf = evict_allocate(casync_buffer_share_of(owner), length);
 	if (buf == NULL)
-		casync_cache_count(&casync_cache_counts.no_buffer, 1);
+		casync_buffer_count(&casync_cache_counts.no_buffer, 1);
 	return buf;
 }

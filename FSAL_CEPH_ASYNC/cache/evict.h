@@ -2,7 +2,7 @@
 /**
  * @file evict.h
  * @brief Makes room in the budget, and allocates buffers in it
- * (casync_cache_buffer_new() of cache.h).
+ * (casync_evict_new_buffer() of cache.h).
  *
  * Free buffers that stayed in memory go first; then pages that nobody can find
  * any more (detached indexes); then what the policy chooses.
@@ -29,23 +29,23 @@
 #include "index.h"
 
 /** Evict until this many bytes are free.  @return Whether they are. */
-bool casync_cache_make_room(uint64_t bytes);
+bool casync_evict_make_room(uint64_t bytes);
 
 /** Evict until the budget is met, as far as replies allow; with a budget of 0
  * everything.  Called after it was stored. */
-void casync_cache_meet_budget(void);
+void casync_evict_to_budget(void);
 
 /** Detach a file's index; the file's lock is held.  @return For
- * casync_cache_bury(); NULL if there is none. */
-struct casync_cache_index *casync_cache_detach(struct casync_cache_file *file);
+ * casync_evict_free_detached(); NULL if there is none. */
+struct casync_cache_index *casync_evict_detach(struct casync_cache_file *file);
 
 /** Empty a detached index, now or later, and count why.  Without locks; NULL
  * does nothing. */
-void casync_cache_bury(struct casync_cache_index *index,
-		       enum casync_cache_loss loss);
+void casync_evict_free_detached(struct casync_cache_index *index,
+				enum casync_cache_loss loss);
 
 /** Give up buffers that have lost their pages: a list linked by dropped, with
  * the index' references.  Without locks. */
-void casync_cache_drop(struct casync_cache_buffer *dropped);
+void casync_evict_drop_buffers(struct casync_cache_buffer *dropped);
 
 #endif /* CASYNC_CACHE_EVICT_H */

@@ -41,19 +41,19 @@ static struct file_lock file_locks[CASYNC_CACHE_LOCKS] = {
 		},
 };
 
-uint32_t casync_cache_lock_of(const struct casync_cache_file *file)
+uint32_t casync_index_lock_of(const struct casync_cache_file *file)
 {
 	return (uint32_t)(casync_spread((uintptr_t)file) >> 56);
 }
 
-_Static_assert(CASYNC_CACHE_LOCKS == 1 << (64 - 56), "casync_cache_lock_of()");
+_Static_assert(CASYNC_CACHE_LOCKS == 1 << (64 - 56), "casync_index_lock_of()");
 
-void casync_cache_lock(uint32_t lock)
+void casync_index_lock(uint32_t lock)
 {
 	pthread_mutex_lock(&file_locks[lock].mutex);
 }
 
-void casync_cache_unlock(uint32_t lock)
+void casync_index_unlock(uint32_t lock)
 {
 	pthread_mutex_unlock(&file_locks[lock].mutex);
 }
@@ -66,18 +66,18 @@ static void index_lock_add(uint64_t *counter, uint64_t amount)
 			 __ATOMIC_RELAXED);
 }
 
-void casync_cache_count_hit(uint32_t lock, uint64_t bytes)
+void casync_index_count_hit(uint32_t lock, uint64_t bytes)
 {
 	index_lock_add(&file_locks[lock].hits, 1);
 	index_lock_add(&file_locks[lock].bytes, bytes);
 }
 
-void casync_cache_count_miss(uint32_t lock)
+void casync_index_count_miss(uint32_t lock)
 {
 	__atomic_fetch_add(&file_locks[lock].misses, 1, __ATOMIC_RELAXED);
 }
 
-void casync_cache_sum_hits(uint64_t *hits, uint64_t *misses, uint64_t *bytes)
+void casync_index_sum_hits(uint64_t *hits, uint64_t *misses, uint64_t *bytes)
 {
 	const struct file_lock *lock;
 
@@ -97,18 +97,18 @@ static void *index_alloc(size_t bytes)
 {
 	void *memory;
 
-	if (!casync_cache_charge(bytes + MALLOC_BYTES))
+	if (!casync_buffer_charge(bytes + MALLOC_BYTES))
 		return NULL;
 	memory = calloc(1, bytes);
 	if (memory == NULL)
-		casync_cache_uncharge(bytes + MALLOC_BYTES);
+		casync_buffer_uncharge(bytes + MALLOC_BYTES);
 	return memory;
 }
 
 static void index_release(void *memory, size_t bytes)
 {
 	free(memory);
-	casync_cache_uncharge(bytes + MALLOC_BYTES);
+	casync_buffer_uncharge(bytes + MALLOC_BYTES);
 }
 
 static size_t index_size(const struct casync_cache_table *table)
@@ -129,9 +129,8 @@ static void index_free_table(struct casync_cache_index *index,
 	table->buckets = NULL;
 }
 
-struct casync_cache_index *
-casync_cache_index_new(struct casync_cache_file *file,
-		       const struct casync_cache_tag *tag)
+struct casync_cache_index *casync_index_new(struct casync_cache_file *file,
+					    const struct casync_cache_tag *tag)
 {
 	struct casync_cache_index *index = index_alloc(sizeof(*index));
 
@@ -140,13 +139,13 @@ casync_cache_index_new(struct casync_cache_file *file,
 	index->file = file;
 	index->tag = *tag;
 	index->end = CASYNC_CACHE_NO_END;
-	index->lock = casync_cache_lock_of(file);
+	index->lock = casync_index_lock_of(file);
 	index->table.buckets = index->first;
 	index->table.bits = CASYNC_CACHE_FIRST_BITS;
 	return index;
 }
 
-void casync_cache_index_free(struct casync_cache_index *index)
+void casync_index_free(struct casync_cache_index *index)
 {
 	index_free_table(index, &index->table);
 	index_free_table(index, &index->old);
@@ -183,7 +182,7 @@ index_leaf(const struct casync_cache_index *index, uint64_t number)
 }
 
 struct casync_cache_buffer *
-casync_cache_index_find(const struct casync_cache_index *index, uint64_t page)
+casync_index_find(const struct casync_cache_index *index, uint64_t page)
 {
 	struct casync_cache_leaf **leaf = index_leaf(index, page >> LEAF_BITS);
 
@@ -202,14 +201,14 @@ static uint64_t index_end_page(const struct casync_cache_buffer *buf)
 	       CASYNC_CACHE_PAGE_BITS;
 }
 
-bool casync_cache_index_covers(const struct casync_cache_index *index,
-			       uint64_t page, uint64_t count)
+bool casync_index_covers(const struct casync_cache_index *index, uint64_t page,
+			 uint64_t count)
 {
 	uint64_t end = page + count;
 	const struct casync_cache_buffer *buf;
 
 	while (page < end) {
-		buf = casync_cache_index_find(index, page);
+		buf = casync_index_find(index, page);
 		if (buf == NULL)
 			return false;
 		page = index_end_page(buf);
@@ -313,9 +312,9 @@ static void index_take_over(struct casync_cache_buffer *was,
 	*dropped = was;
 }
 
-bool casync_cache_index_insert(struct casync_cache_index *index,
-			       struct casync_cache_buffer *buf,
-			       struct casync_cache_buffer **dropped)
+bool casync_index_insert(struct casync_cache_index *index,
+			 struct casync_cache_buffer *buf,
+			 struct casync_cache_buffer **dropped)
 {
 	uint64_t page = index_first_page(buf);
 	uint64_t end = index_end_page(buf);
@@ -336,7 +335,7 @@ bool casync_cache_index_insert(struct casync_cache_index *index,
 		buf->slots++;
 	}
 	buf->index = index;
-	casync_cache_buffer_hold(buf);
+	casync_buffer_hold(buf);
 	return true;
 }
 
@@ -359,7 +358,7 @@ static void index_clear_leaf(struct casync_cache_index *index,
 		index_drop_leaf(index, at);
 }
 
-void casync_cache_index_remove(struct casync_cache_buffer *buf)
+void casync_index_remove(struct casync_cache_buffer *buf)
 {
 	struct casync_cache_index *index = buf->index;
 	uint64_t last = (index_end_page(buf) - 1) >> LEAF_BITS;
@@ -387,7 +386,7 @@ index_bucket_at(const struct casync_cache_index *index, uint64_t bucket)
 }
 
 struct casync_cache_buffer *
-casync_cache_index_any(struct casync_cache_index *index)
+casync_index_any_buffer(struct casync_cache_index *index)
 {
 	const struct casync_cache_leaf *leaf;
 	unsigned int i;
@@ -402,7 +401,7 @@ casync_cache_index_any(struct casync_cache_index *index)
 	return leaf->slots[i];
 }
 
-uint64_t casync_cache_index_need(const struct casync_cache_buffer *buf)
+uint64_t casync_index_most_bytes(const struct casync_cache_buffer *buf)
 {
 	uint64_t leaves = buf->length / CASYNC_CACHE_PAGE / LEAF_PAGES + 2;
 

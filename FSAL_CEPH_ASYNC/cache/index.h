@@ -62,31 +62,29 @@ struct casync_cache_index {
 	uint64_t moved;			 /**< Buckets of old, so far. */
 	uint64_t leaves;
 	uint64_t emptied; /**< Buckets known to be empty, once detached. */
-	uint32_t lock;	  /**< casync_cache_lock_of() */
+	uint32_t lock;	  /**< casync_index_lock_of() */
 	struct casync_cache_leaf *first[1U << CASYNC_CACHE_FIRST_BITS];
 };
 
 /** An empty index, charged; NULL: no room, or no memory. */
-struct casync_cache_index *
-casync_cache_index_new(struct casync_cache_file *file,
-		       const struct casync_cache_tag *tag);
+struct casync_cache_index *casync_index_new(struct casync_cache_file *file,
+					    const struct casync_cache_tag *tag);
 
 /** Free an empty index. */
-void casync_cache_index_free(struct casync_cache_index *index);
+void casync_index_free(struct casync_cache_index *index);
 
-static inline bool
-casync_cache_index_empty(const struct casync_cache_index *index)
+static inline bool casync_index_is_empty(const struct casync_cache_index *index)
 {
 	return index->leaves == 0;
 }
 
 /** The buffer that has a page; NULL: none. */
 struct casync_cache_buffer *
-casync_cache_index_find(const struct casync_cache_index *index, uint64_t page);
+casync_index_find(const struct casync_cache_index *index, uint64_t page);
 
 /** Whether each of these pages is in some buffer. */
-bool casync_cache_index_covers(const struct casync_cache_index *index,
-			       uint64_t page, uint64_t count);
+bool casync_index_covers(const struct casync_cache_index *index, uint64_t page,
+			 uint64_t count);
 
 /**
  * Enter a buffer with all pages of its valid bytes, and take a reference.
@@ -97,33 +95,33 @@ bool casync_cache_index_covers(const struct casync_cache_index *index,
  *
  * @return false: no room or no memory; nothing has changed.
  */
-bool casync_cache_index_insert(struct casync_cache_index *index,
-			       struct casync_cache_buffer *buf,
-			       struct casync_cache_buffer **dropped);
+bool casync_index_insert(struct casync_cache_index *index,
+			 struct casync_cache_buffer *buf,
+			 struct casync_cache_buffer **dropped);
 
 /** Remove a buffer.  The index' reference on it is the caller's. */
-void casync_cache_index_remove(struct casync_cache_buffer *buf);
+void casync_index_remove(struct casync_cache_buffer *buf);
 
 /** Some buffer of a detached index; NULL: it is empty. */
 struct casync_cache_buffer *
-casync_cache_index_any(struct casync_cache_index *index);
+casync_index_any_buffer(struct casync_cache_index *index);
 
 /** The most that one insertion may charge. */
-uint64_t casync_cache_index_need(const struct casync_cache_buffer *buf);
+uint64_t casync_index_most_bytes(const struct casync_cache_buffer *buf);
 
 /** The number of a file's lock. */
-uint32_t casync_cache_lock_of(const struct casync_cache_file *file);
+uint32_t casync_index_lock_of(const struct casync_cache_file *file);
 
-void casync_cache_lock(uint32_t lock);
-void casync_cache_unlock(uint32_t lock);
+void casync_index_lock(uint32_t lock);
+void casync_index_unlock(uint32_t lock);
 
 /** Count a hit; the lock is held. */
-void casync_cache_count_hit(uint32_t lock, uint64_t bytes);
+void casync_index_count_hit(uint32_t lock, uint64_t bytes);
 
 /** Count a miss; the lock may be held. */
-void casync_cache_count_miss(uint32_t lock);
+void casync_index_count_miss(uint32_t lock);
 
 /** The sums over all locks. */
-void casync_cache_sum_hits(uint64_t *hits, uint64_t *misses, uint64_t *bytes);
+void casync_index_sum_hits(uint64_t *hits, uint64_t *misses, uint64_t *bytes);
 
 #endif /* CASYNC_CACHE_INDEX_H */

@@ -74,7 +74,7 @@ static uint32_t policy_ghost_age(const struct casync_cache_ghosts *ghosts,
 	return ghosts->clock - (uint32_t)ghost;
 }
 
-void casync_cache_ghosts_add(struct casync_cache_ghosts *ghosts, uint64_t key)
+void casync_policy_ghosts_add(struct casync_cache_ghosts *ghosts, uint64_t key)
 {
 	uint64_t *set, *place;
 	unsigned int i;
@@ -95,8 +95,8 @@ void casync_cache_ghosts_add(struct casync_cache_ghosts *ghosts, uint64_t key)
 	*place = policy_ghost_make(key, ++ghosts->clock);
 }
 
-bool casync_cache_ghosts_take(struct casync_cache_ghosts *ghosts, uint64_t key,
-			      uint32_t age)
+bool casync_policy_ghosts_take(struct casync_cache_ghosts *ghosts, uint64_t key,
+			       uint32_t age)
 {
 	uint64_t *set;
 	unsigned int i;
@@ -121,9 +121,9 @@ static void policy_add_locked(struct policy_shard *shard,
 {
 	struct policy_queue *to = &shard->queues[buf->share][queue];
 
-	casync_cache_list_add(&to->list, buf);
-	casync_cache_count(&to->bytes, buf->room);
-	casync_cache_count(&policy_bytes[buf->share][queue], buf->room);
+	casync_buffer_list_add(&to->list, buf);
+	casync_buffer_count(&to->bytes, buf->room);
+	casync_buffer_count(&policy_bytes[buf->share][queue], buf->room);
 	shard->count++;
 	buf->queue = (uint8_t)queue;
 }
@@ -133,36 +133,36 @@ static void policy_remove_locked(struct policy_shard *shard,
 {
 	struct policy_queue *from = &shard->queues[buf->share][buf->queue];
 
-	casync_cache_list_remove(&from->list, buf);
-	casync_cache_count(&from->bytes, -(uint64_t)buf->room);
-	casync_cache_count(&policy_bytes[buf->share][buf->queue],
-			   -(uint64_t)buf->room);
+	casync_buffer_list_remove(&from->list, buf);
+	casync_buffer_count(&from->bytes, -(uint64_t)buf->room);
+	casync_buffer_count(&policy_bytes[buf->share][buf->queue],
+			    -(uint64_t)buf->room);
 	shard->count--;
 	buf->queue = CASYNC_CACHE_NO_QUEUE;
 }
 
-bool casync_cache_policy_insert(struct casync_cache_buffer *buf)
+bool casync_policy_insert(struct casync_cache_buffer *buf)
 {
 	struct policy_shard *shard = policy_shard_of(buf);
 	bool on, known = false;
 
 	pthread_mutex_lock(&shard->lock);
-	on = casync_cache_budget() != 0;
+	on = casync_buffer_budget() != 0;
 	if (on) {
-		casync_cache_buffer_hold(buf);
-		known = casync_cache_ghosts_take(&shard->ghosts, buf->key,
-						 shard->count);
+		casync_buffer_hold(buf);
+		known = casync_policy_ghosts_take(&shard->ghosts, buf->key,
+						  shard->count);
 		policy_add_locked(shard, buf,
 				  known ? CASYNC_CACHE_MAIN
 					: CASYNC_CACHE_SMALL);
 	}
 	pthread_mutex_unlock(&shard->lock);
 	if (known)
-		casync_cache_count(&casync_cache_counts.ghost_hits, 1);
+		casync_buffer_count(&casync_cache_counts.ghost_hits, 1);
 	return on;
 }
 
-bool casync_cache_policy_remove(struct casync_cache_buffer *buf)
+bool casync_policy_remove(struct casync_cache_buffer *buf)
 {
 	struct policy_shard *shard = policy_shard_of(buf);
 	bool queued;
@@ -200,7 +200,7 @@ static bool policy_step_locked(struct policy_shard *shard,
 		return false;
 	}
 	if (queue == CASYNC_CACHE_SMALL)
-		casync_cache_ghosts_add(&shard->ghosts, buf->key);
+		casync_policy_ghosts_add(&shard->ghosts, buf->key);
 	return true;
 }
 
@@ -214,7 +214,8 @@ static struct policy_shard *policy_next(unsigned int share,
 
 	for (i = 0; i < CASYNC_CACHE_SHARDS; i++) {
 		shard = &policy_shards[(turn + i) % CASYNC_CACHE_SHARDS];
-		if (casync_cache_read(&shard->queues[share][queue].bytes) > 0)
+		if (casync_buffer_read_count(
+			    &shard->queues[share][queue].bytes) > 0)
 			return shard;
 	}
 	return NULL;
@@ -223,10 +224,10 @@ static struct policy_shard *policy_next(unsigned int share,
 /* From which queue an owner loses a buffer. */
 static enum casync_cache_queue policy_queue_of(unsigned int share)
 {
-	uint64_t small =
-		casync_cache_read(&policy_bytes[share][CASYNC_CACHE_SMALL]);
-	uint64_t main =
-		casync_cache_read(&policy_bytes[share][CASYNC_CACHE_MAIN]);
+	uint64_t small = casync_buffer_read_count(
+		&policy_bytes[share][CASYNC_CACHE_SMALL]);
+	uint64_t main = casync_buffer_read_count(
+		&policy_bytes[share][CASYNC_CACHE_MAIN]);
 
 	/* As much small as main, or more, is more than a tenth. */
 	return small > 0 && small * SMALL_PART >= small + main
@@ -262,10 +263,12 @@ static struct casync_cache_buffer *policy_victim_of(unsigned int share,
 	return NULL;
 }
 
-uint64_t casync_cache_policy_queued(unsigned int share)
+uint64_t casync_policy_queued_bytes(unsigned int share)
 {
-	return casync_cache_read(&policy_bytes[share][CASYNC_CACHE_SMALL]) +
-	       casync_cache_read(&policy_bytes[share][CASYNC_CACHE_MAIN]);
+	return casync_buffer_read_count(
+		       &policy_bytes[share][CASYNC_CACHE_SMALL]) +
+	       casync_buffer_read_count(
+		       &policy_bytes[share][CASYNC_CACHE_MAIN]);
 }
 
 /* Of the owners that have something queued and are not in @p tried, the one
@@ -278,9 +281,9 @@ static int policy_largest(uint64_t tried)
 
 	for (share = 0; share < CASYNC_CACHE_OWNERS; share++) {
 		if (tried >> share & 1 ||
-		    casync_cache_policy_queued((unsigned int)share) == 0)
+		    casync_policy_queued_bytes((unsigned int)share) == 0)
 			continue;
-		bytes = casync_cache_share_bytes((unsigned int)share);
+		bytes = casync_buffer_share_bytes((unsigned int)share);
 		if (largest < 0 || bytes > most) {
 			largest = share;
 			most = bytes;
@@ -291,7 +294,7 @@ static int policy_largest(uint64_t tried)
 
 _Static_assert(CASYNC_CACHE_OWNERS <= 64, "bits of tried");
 
-struct casync_cache_buffer *casync_cache_policy_victim(bool all)
+struct casync_cache_buffer *casync_policy_take_victim(bool all)
 {
 	struct casync_cache_buffer *buf;
 	uint64_t tried = 0;
@@ -311,7 +314,7 @@ struct casync_cache_buffer *casync_cache_policy_victim(bool all)
 static uint32_t policy_ghosts_wanted(void)
 {
 	uint64_t wanted =
-		casync_cache_budget() / GHOST_BYTES / CASYNC_CACHE_SHARDS;
+		casync_buffer_budget() / GHOST_BYTES / CASYNC_CACHE_SHARDS;
 	uint32_t count = GHOSTS_LEAST;
 
 	while (count * 2ULL <= wanted && count < GHOSTS_MOST)
@@ -319,9 +322,9 @@ static uint32_t policy_ghosts_wanted(void)
 	return count;
 }
 
-uint64_t casync_cache_policy_ghosts_bytes(void)
+uint64_t casync_policy_ghosts_wanted_bytes(void)
 {
-	return casync_cache_ghosts_bytes(policy_ghosts_wanted()) *
+	return casync_policy_ghosts_bytes(policy_ghosts_wanted()) *
 	       CASYNC_CACHE_SHARDS;
 }
 
@@ -339,7 +342,7 @@ policy_exchange_ghosts(struct policy_shard *shard,
 	return was;
 }
 
-void casync_cache_policy_free_ghosts(void)
+void casync_policy_free_ghosts(void)
 {
 	const struct casync_cache_ghosts none = {0};
 	struct casync_cache_ghosts was;
@@ -350,22 +353,22 @@ void casync_cache_policy_free_ghosts(void)
 		if (was.sets == NULL)
 			continue;
 		free(was.sets);
-		casync_cache_uncharge(casync_cache_ghosts_bytes(was.count));
+		casync_buffer_uncharge(casync_policy_ghosts_bytes(was.count));
 	}
 }
 
-void casync_cache_policy_make_ghosts(void)
+void casync_policy_make_ghosts(void)
 {
 	struct casync_cache_ghosts ghosts = {.count = policy_ghosts_wanted()};
-	uint64_t bytes = casync_cache_ghosts_bytes(ghosts.count);
+	uint64_t bytes = casync_policy_ghosts_bytes(ghosts.count);
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_CACHE_SHARDS; i++) {
-		if (!casync_cache_charge(bytes))
+		if (!casync_buffer_charge(bytes))
 			return;
 		ghosts.sets = calloc(ghosts.count, sizeof(*ghosts.sets));
 		if (ghosts.sets == NULL) {
-			casync_cache_uncharge(bytes);
+			casync_buffer_uncharge(bytes);
 			return;
 		}
 		(void)policy_exchange_ghosts(&policy_shards[i], ghosts);

@@ -49,7 +49,7 @@
 #define CASYNC_CACHE_HITS 3
 
 /** A hit.  Of two at once one may be lost; no harm. */
-static inline void casync_cache_policy_hit(struct casync_cache_buffer *buf)
+static inline void casync_policy_hit(struct casync_cache_buffer *buf)
 {
 	uint8_t hits = __atomic_load_n(&buf->hits, __ATOMIC_RELAXED);
 
@@ -65,11 +65,11 @@ static inline void casync_cache_policy_hit(struct casync_cache_buffer *buf)
  *         budget is 0.  casync_cache_set_budget() stores that first and empties
  *         the queues afterwards, so it sees what was queued before.
  */
-bool casync_cache_policy_insert(struct casync_cache_buffer *buf);
+bool casync_policy_insert(struct casync_cache_buffer *buf);
 
 /** Take a buffer out.  @return Whether it was queued: then its reference is
  * the caller's. */
-bool casync_cache_policy_remove(struct casync_cache_buffer *buf);
+bool casync_policy_remove(struct casync_cache_buffer *buf);
 
 /**
  * Choose a buffer, and take it out of its queue.
@@ -78,20 +78,20 @@ bool casync_cache_policy_remove(struct casync_cache_buffer *buf);
  *
  * @return With the queue's reference; NULL: there is none.
  */
-struct casync_cache_buffer *casync_cache_policy_victim(bool all);
+struct casync_cache_buffer *casync_policy_take_victim(bool all);
 
 /** Bytes of ghosts that the budget wants. */
-uint64_t casync_cache_policy_ghosts_bytes(void);
+uint64_t casync_policy_ghosts_wanted_bytes(void);
 
 /** Forget all ghosts, and free their memory. */
-void casync_cache_policy_free_ghosts(void);
+void casync_policy_free_ghosts(void);
 
 /** Have as many as the budget wants, if there is room for them.  There are none
  * yet, and one thread does this. */
-void casync_cache_policy_make_ghosts(void);
+void casync_policy_make_ghosts(void);
 
 /** Bytes in both queues of all shards, of one share. */
-uint64_t casync_cache_policy_queued(unsigned int share);
+uint64_t casync_policy_queued_bytes(unsigned int share);
 
 /**
  * Buffers that were evicted lately, 8 bytes each, without their data.
@@ -111,20 +111,20 @@ struct casync_cache_ghosts {
 };
 
 /** Bytes of a table of this many. */
-static inline uint64_t casync_cache_ghosts_bytes(uint32_t count)
+static inline uint64_t casync_policy_ghosts_bytes(uint32_t count)
 {
 	return (uint64_t)count * sizeof(uint64_t);
 }
 
 /** Remember a key. */
-void casync_cache_ghosts_add(struct casync_cache_ghosts *ghosts, uint64_t key);
+void casync_policy_ghosts_add(struct casync_cache_ghosts *ghosts, uint64_t key);
 
 /**
  * Forget a key.
  *
  * @return Whether it was there, and at most @p age ghosts came after it.
  */
-bool casync_cache_ghosts_take(struct casync_cache_ghosts *ghosts, uint64_t key,
-			      uint32_t age);
+bool casync_policy_ghosts_take(struct casync_cache_ghosts *ghosts, uint64_t key,
+			       uint32_t age);
 
 #endif /* CASYNC_CACHE_POLICY_H */

@@ -77,8 +77,8 @@ static bool ceph_options_is_reserved(const char *name, char *why, size_t size)
 	return false;
 }
 
-bool casync_ceph_option_parse(const char *text, char *line, char *why,
-			      size_t size)
+bool casync_ceph_options_parse(const char *text, char *line, char *why,
+			       size_t size)
 {
 	const char *end = text + strlen(text);
 	const char *equals = strchr(text, '=');

@@ -26,8 +26,8 @@
  * @param[out] why   On error the reason: the form is wrong, or the option would
  *                   break a promise of the FSAL.
  */
-bool casync_ceph_option_parse(const char *text, char *line, char *why,
-			      size_t size);
+bool casync_ceph_options_parse(const char *text, char *line, char *why,
+			       size_t size);
 
 /**
  * Set the options of a list.

@@ -151,7 +151,7 @@ static bool config_ceph_has_option(const char *text, char *why, size_t size)
 	struct ceph_mount_info *ceph;
 	int rc;
 
-	if (!casync_ceph_option_parse(text, line, why, size))
+	if (!casync_ceph_options_parse(text, line, why, size))
 		return false;
 	rc = ceph_create(&ceph, NULL);
 	if (rc < 0)
@@ -191,7 +191,7 @@ static bool config_set(const struct casync_key *key, const char *token,
 		its.min = 0;
 		its.max = SIZE_MAX;
 	}
-	return casync_key_set(&its, token, member, why, size);
+	return casync_key_values_set(&its, token, member, why, size);
 }
 
 static bool config_is_right(const struct casync_key *key, const char *token,
@@ -200,7 +200,8 @@ static bool config_is_right(const struct casync_key *key, const char *token,
 {
 	if (casync_config_node_sign(cnode)[0] != '\0') {
 		(void)snprintf(why, size, "it must be ");
-		casync_key_wanted(key, why + strlen(why), size - strlen(why));
+		casync_key_values_describe(key, why + strlen(why),
+					   size - strlen(why));
 		return false;
 	}
 	if (key->type == CASYNC_KEY_OPTION) {
@@ -239,7 +240,7 @@ static int config_handle(const char *token, enum term_type type_hint,
 			 struct config_item *item, void *param_addr,
 			 void *cnode, struct config_error_type *err_type)
 {
-	const struct casync_key *key = casync_key_find(item->name);
+	const struct casync_key *key = casync_keys_find(item->name);
 	char why[WHY_MAX];
 
 	(void)type_hint;
@@ -270,7 +271,7 @@ static void config_fill_items(enum casync_block block,
 	size_t count = 0;
 
 	for (key = casync_keys; key->name != NULL; key++) {
-		if (!casync_key_in(key, block) || count == ITEMS_MAX - 1)
+		if (!casync_keys_in_block(key, block) || count == ITEMS_MAX - 1)
 			continue;
 		items[count] = (struct config_item){
 			.name = (char *)key->name,
@@ -324,7 +325,7 @@ static int config_check(const void *node, const struct casync_tuning *tuning,
 {
 	char why[WHY_MAX];
 
-	if (casync_keys_agree(tuning, why, sizeof(why)))
+	if (casync_key_values_agree(tuning, why, sizeof(why)))
 		return 0;
 	LogCrit(COMPONENT_CONFIG, "%s:%d: this block is refused: %s",
 		casync_config_node_file(node), casync_config_node_line(node),
@@ -346,7 +347,7 @@ static int config_commit_module(void *node, void *link_mem, void *self_struct,
 			"%s { Zerocopy = true; } has no effect: libcephfs %s offers no zero-copy reads",
 			casync_name, ceph_version(NULL, NULL, NULL));
 	/* A copy: values that are not set stay so, for the exports to set. */
-	casync_keys_resolve(&tuning);
+	casync_key_values_resolve(&tuning);
 	return config_check(node, &tuning, err_type);
 }
 
@@ -356,7 +357,7 @@ static int config_commit_export(void *node, void *link_mem, void *self_struct,
 	struct casync_export_keys *keys = self_struct;
 
 	(void)link_mem;
-	casync_keys_resolve(&keys->tuning);
+	casync_key_values_resolve(&keys->tuning);
 	return config_check(node, &keys->tuning, err_type);
 }
 
@@ -404,7 +405,7 @@ bool casync_config_read_module(config_file_t config,
 			       struct casync_module_keys *keys,
 			       struct config_error_type *err_type)
 {
-	casync_keys_defaults(CASYNC_IN_MODULE, keys);
+	casync_key_values_set_defaults(CASYNC_IN_MODULE, keys);
 	if (!config_read_block(config, casync_name, keys, err_type))
 		return false;
 	/* cephadm writes the one block; an administrator adds the other. */
@@ -431,9 +432,9 @@ fsal_status_t casync_config_export(void *node,
 	char where[64];
 
 	config_fill_items(CASYNC_IN_EXPORT, items);
-	casync_keys_defaults(CASYNC_IN_EXPORT, keys);
+	casync_key_values_set_defaults(CASYNC_IN_EXPORT, keys);
 	casync_config_lock();
-	casync_keys_inherit(keys, inherited);
+	casync_key_values_inherit(keys, inherited);
 	casync_config_unlock();
 
 	(void)snprintf(where, sizeof(where), "export %" PRIu16 ": FSAL { }",

@@ -63,7 +63,7 @@ void casync_config_unlock(void);
 /**
  * Read CEPH_ASYNC { }.
  *
- * @param[out] keys  Zeroed by the caller; casync_keys_free() frees.
+ * @param[out] keys  Zeroed by the caller; casync_key_values_free() frees.
  *
  * @return Whether the block is right; if not, the error has been logged.
  */
@@ -75,7 +75,7 @@ bool casync_config_read_module(config_file_t config,
  * Read EXPORT { FSAL { } }.  Keys that it does not set get the module's values.
  *
  * @param[in]  node  Parse tree node of the block.
- * @param[out] keys  Zeroed by the caller; casync_keys_free() frees.
+ * @param[out] keys  Zeroed by the caller; casync_key_values_free() frees.
  *
  * @return ERR_FSAL_INVAL if a key is wrong; the error has been logged.
  */

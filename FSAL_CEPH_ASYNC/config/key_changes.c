@@ -42,19 +42,20 @@ static uint64_t key_changes_number_of(const struct casync_key *key,
 static bool key_changes_same(const struct casync_key *key, const void *a,
 			     const void *b)
 {
-	if (!casync_key_is_text(key))
+	if (!casync_keys_is_text(key))
 		return memcmp(a, b, key->bytes) == 0;
 	return casync_text_same(key_changes_text_of(a), key_changes_text_of(b));
 }
 
-const struct casync_key *casync_key_changed(enum casync_block block,
-					    const void *now, const void *fresh,
-					    const struct casync_key *after)
+const struct casync_key *casync_key_changes_next(enum casync_block block,
+						 const void *now,
+						 const void *fresh,
+						 const struct casync_key *after)
 {
 	const struct casync_key *key = after != NULL ? after + 1 : casync_keys;
 
 	for (; key->name != NULL; key++) {
-		if (casync_key_in(key, block) &&
+		if (casync_keys_in_block(key, block) &&
 		    key->type != CASYNC_KEY_GANESHA &&
 		    !key_changes_same(key,
 				      key_changes_member_of(key, block, now),
@@ -64,7 +65,8 @@ const struct casync_key *casync_key_changed(enum casync_block block,
 	return NULL;
 }
 
-bool casync_key_reloads(const struct casync_key *key, enum casync_block block)
+bool casync_key_changes_allowed(const struct casync_key *key,
+				enum casync_block block)
 {
 	if (key->change == CASYNC_KEY_IDENTITY)
 		return block == CASYNC_IN_MODULE;
@@ -104,9 +106,9 @@ static void key_changes_show_text(const char *value, char *text, size_t size)
 static void key_changes_show(const struct casync_key *key, const void *member,
 			     char *text, size_t size)
 {
-	if (casync_key_is_text(key) && key_changes_text_of(member) == NULL)
+	if (casync_keys_is_text(key) && key_changes_text_of(member) == NULL)
 		(void)snprintf(text, size, "not set");
-	else if (casync_key_is_text(key))
+	else if (casync_keys_is_text(key))
 		key_changes_show_text(key_changes_text_of(member), text, size);
 	else if (key->words != NULL)
 		(void)snprintf(text, size, "%s",
@@ -120,9 +122,9 @@ static void key_changes_show(const struct casync_key *key, const void *member,
 			       key_changes_number_of(key, member));
 }
 
-void casync_key_change_show(const struct casync_key *key,
-			    enum casync_block block, const void *now,
-			    const void *fresh, char *text, size_t size)
+void casync_key_changes_describe(const struct casync_key *key,
+				 enum casync_block block, const void *now,
+				 const void *fresh, char *text, size_t size)
 {
 	char was[CASYNC_SHOWN_BYTES];
 	char is[CASYNC_SHOWN_BYTES];
@@ -138,18 +140,19 @@ void casync_key_change_show(const struct casync_key *key,
 	(void)snprintf(text, size, "%s = %s (was %s)", key->name, is, was);
 }
 
-bool casync_keys_fixed(enum casync_block block, const void *now,
-		       const void *fresh, char *text, size_t size)
+bool casync_key_changes_list_fixed(enum casync_block block, const void *now,
+				   const void *fresh, char *text, size_t size)
 {
 	const struct casync_key *key = NULL;
 	char one[CASYNC_CHANGE_BYTES];
 	size_t used = 0;
 
-	while ((key = casync_key_changed(block, now, fresh, key)) != NULL) {
-		if (casync_key_reloads(key, block))
+	while ((key = casync_key_changes_next(block, now, fresh, key)) !=
+	       NULL) {
+		if (casync_key_changes_allowed(key, block))
 			continue;
-		casync_key_change_show(key, block, now, fresh, one,
-				       sizeof(one));
+		casync_key_changes_describe(key, block, now, fresh, one,
+					    sizeof(one));
 		if (used < size)
 			used += (size_t)snprintf(text + used, size - used,
 						 "%s%s", used != 0 ? ", " : "",
@@ -180,15 +183,16 @@ static void key_changes_swap(char **now, char **fresh)
 	*fresh = old;
 }
 
-void casync_keys_adopt(enum casync_block block, void *now, void *fresh)
+void casync_key_changes_adopt(enum casync_block block, void *now, void *fresh)
 {
 	const struct casync_key *key = NULL;
 
-	while ((key = casync_key_changed(block, now, fresh, key)) != NULL) {
+	while ((key = casync_key_changes_next(block, now, fresh, key)) !=
+	       NULL) {
 		void *to = (char *)now + key->at[block];
 		void *from = (char *)fresh + key->at[block];
 
-		if (casync_key_is_text(key))
+		if (casync_keys_is_text(key))
 			key_changes_swap(to, from);
 		else
 			key_changes_store(key, to, from);

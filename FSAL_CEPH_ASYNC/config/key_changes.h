@@ -24,29 +24,30 @@
  *
  * @return NULL: there is no further key.
  */
-const struct casync_key *casync_key_changed(enum casync_block block,
-					    const void *now, const void *fresh,
-					    const struct casync_key *after);
+const struct casync_key *
+casync_key_changes_next(enum casync_block block, const void *now,
+			const void *fresh, const struct casync_key *after);
 
 /**
  * May a reload change the key in this block?  The block CEPH_ASYNC { } may
  * change defaults that a running export cannot adopt: they apply to exports
  * that are added later.
  */
-bool casync_key_reloads(const struct casync_key *key, enum casync_block block);
+bool casync_key_changes_allowed(const struct casync_key *key,
+				enum casync_block block);
 
 /** Write "Stable_Write = full (was data)".  Secrets are not shown. */
-void casync_key_change_show(const struct casync_key *key,
-			    enum casync_block block, const void *now,
-			    const void *fresh, char *text, size_t size);
+void casync_key_changes_describe(const struct casync_key *key,
+				 enum casync_block block, const void *now,
+				 const void *fresh, char *text, size_t size);
 
 /**
  * List all keys that differ and that a reload may not change.
  *
  * @return Whether there are any.
  */
-bool casync_keys_fixed(enum casync_block block, const void *now,
-		       const void *fresh, char *text, size_t size);
+bool casync_key_changes_list_fixed(enum casync_block block, const void *now,
+				   const void *fresh, char *text, size_t size);
 
 /**
  * Make the new values current.
@@ -55,6 +56,6 @@ bool casync_keys_fixed(enum casync_block block, const void *now,
  * Texts are swapped with the old ones.  Only reloads read these texts; requests
  * use copies of them (layout.h).
  */
-void casync_keys_adopt(enum casync_block block, void *now, void *fresh);
+void casync_key_changes_adopt(enum casync_block block, void *now, void *fresh);
 
 #endif /* CASYNC_KEY_CHANGES_H */

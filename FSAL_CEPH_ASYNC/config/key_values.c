@@ -28,7 +28,8 @@ static void *key_values_member_of(const struct casync_key *key,
 static bool key_values_is_read(const struct casync_key *key,
 			       enum casync_block block)
 {
-	return casync_key_in(key, block) && key->type != CASYNC_KEY_GANESHA;
+	return casync_keys_in_block(key, block) &&
+	       key->type != CASYNC_KEY_GANESHA;
 }
 
 static void key_values_store(const struct casync_key *key, uint64_t value,
@@ -45,7 +46,7 @@ static void key_values_store(const struct casync_key *key, uint64_t value,
 		memcpy(member, &value, sizeof(value));
 }
 
-void casync_keys_defaults(enum casync_block block, void *values)
+void casync_key_values_set_defaults(enum casync_block block, void *values)
 {
 	const struct casync_key *key;
 	char *text;
@@ -53,7 +54,7 @@ void casync_keys_defaults(enum casync_block block, void *values)
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (!key_values_is_read(key, block))
 			continue;
-		if (casync_key_is_text(key)) {
+		if (casync_keys_is_text(key)) {
 			text = casync_text_copy(key->preset_string);
 			memcpy(key_values_member_of(key, block, values), &text,
 			       sizeof(text));
@@ -65,13 +66,14 @@ void casync_keys_defaults(enum casync_block block, void *values)
 	}
 }
 
-void casync_keys_free(enum casync_block block, void *values)
+void casync_key_values_free(enum casync_block block, void *values)
 {
 	const struct casync_key *key;
 	char **text;
 
 	for (key = casync_keys; key->name != NULL; key++) {
-		if (!key_values_is_read(key, block) || !casync_key_is_text(key))
+		if (!key_values_is_read(key, block) ||
+		    !casync_keys_is_text(key))
 			continue;
 		text = key_values_member_of(key, block, values);
 		gsh_free(*text);
@@ -79,8 +81,8 @@ void casync_keys_free(enum casync_block block, void *values)
 	}
 }
 
-void casync_keys_inherit(struct casync_export_keys *keys,
-			 const struct casync_module_keys *module)
+void casync_key_values_inherit(struct casync_export_keys *keys,
+			       const struct casync_module_keys *module)
 {
 	const struct casync_key *key;
 
@@ -90,7 +92,7 @@ void casync_keys_inherit(struct casync_export_keys *keys,
 		char *const *from;
 		char **to;
 
-		if (!casync_key_is_text(key) ||
+		if (!casync_keys_is_text(key) ||
 		    !key_values_is_read(key, CASYNC_IN_MODULE) ||
 		    !key_values_is_read(key, CASYNC_IN_EXPORT))
 			continue;
@@ -163,7 +165,8 @@ static void key_values_describe_number(const struct casync_key *key,
 		       multiple, key->or_zero ? ", or 0" : "");
 }
 
-void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size)
+void casync_key_values_describe(const struct casync_key *key, char *wanted,
+				size_t size)
 {
 	switch (key->type) {
 	case CASYNC_KEY_NUMBER:
@@ -206,8 +209,8 @@ static bool key_values_refuse(const struct casync_key *key, char *why,
 
 	(void)snprintf(why, size, "%s", must);
 	if (size > sizeof(must))
-		casync_key_wanted(key, why + sizeof(must) - 1,
-				  size - sizeof(must) + 1);
+		casync_key_values_describe(key, why + sizeof(must) - 1,
+					   size - sizeof(must) + 1);
 	return false;
 }
 
@@ -255,7 +258,7 @@ static bool key_values_add_option(const struct casync_key *key,
 
 	if (strlen(text) > key->max)
 		return key_values_refuse(key, why, size);
-	if (!casync_ceph_option_parse(text, line, why, size))
+	if (!casync_ceph_options_parse(text, line, why, size))
 		return false;
 	length = *member != NULL ? strlen(*member) : 0;
 	more = strlen(line) + 1;
@@ -268,19 +271,19 @@ static bool key_values_add_option(const struct casync_key *key,
 	return true;
 }
 
-bool casync_key_set(const struct casync_key *key, const char *text,
-		    void *member, char *why, size_t size)
+bool casync_key_values_set(const struct casync_key *key, const char *text,
+			   void *member, char *why, size_t size)
 {
 	if (key->type == CASYNC_KEY_OPTION)
 		return key_values_add_option(key, text, member, why, size);
-	if (casync_key_is_text(key))
+	if (casync_keys_is_text(key))
 		return key_values_set_string(key, text, member, why, size);
 	if (key->type == CASYNC_KEY_GANESHA)
 		return true;
 	return key_values_set_number(key, text, member, why, size);
 }
 
-void casync_keys_resolve(struct casync_tuning *tuning)
+void casync_key_values_resolve(struct casync_tuning *tuning)
 {
 	uint32_t most = FSAL_MAXIOSIZE;
 
@@ -317,8 +320,8 @@ static bool key_values_fits(const char *name, uint32_t bytes,
 	return false;
 }
 
-bool casync_keys_agree(const struct casync_tuning *tuning, char *why,
-		       size_t size)
+bool casync_key_values_agree(const struct casync_tuning *tuning, char *why,
+			     size_t size)
 {
 	if (!key_values_fits("Max_Read", tuning->max_read, tuning, why, size) ||
 	    !key_values_fits("Max_Write", tuning->max_write, tuning, why, size))

@@ -278,7 +278,7 @@ const struct casync_key casync_keys[] = {
 };
 /* clang-format on */
 
-const struct casync_key *casync_key_find(const char *name)
+const struct casync_key *casync_keys_find(const char *name)
 {
 	const struct casync_key *key;
 

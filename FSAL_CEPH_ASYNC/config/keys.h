@@ -74,31 +74,31 @@ extern const struct casync_key casync_keys[];
 #define CASYNC_POOL_NAME_MAX 255
 
 /** Find a key by name, in any case.  NULL: there is none. */
-const struct casync_key *casync_key_find(const char *name);
+const struct casync_key *casync_keys_find(const char *name);
 
 /** Is it a key of that block? */
-static inline bool casync_key_in(const struct casync_key *key,
-				 enum casync_block block)
+static inline bool casync_keys_in_block(const struct casync_key *key,
+					enum casync_block block)
 {
 	return key->at[block] != CASYNC_NOWHERE;
 }
 
 /** Is its value a text? */
-static inline bool casync_key_is_text(const struct casync_key *key)
+static inline bool casync_keys_is_text(const struct casync_key *key)
 {
 	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
 	       key->type == CASYNC_KEY_OPTION;
 }
 
 /** Give every key of a block its default; old values are overwritten. */
-void casync_keys_defaults(enum casync_block block, void *values);
+void casync_key_values_set_defaults(enum casync_block block, void *values);
 
 /** Free the allocated values, and set them to NULL. */
-void casync_keys_free(enum casync_block block, void *values);
+void casync_key_values_free(enum casync_block block, void *values);
 
 /** Copy the values of the keys that both blocks have from the module. */
-void casync_keys_inherit(struct casync_export_keys *keys,
-			 const struct casync_module_keys *module);
+void casync_key_values_inherit(struct casync_export_keys *keys,
+			       const struct casync_module_keys *module);
 
 /**
  * Set one key from its text.
@@ -111,17 +111,18 @@ void casync_keys_inherit(struct casync_export_keys *keys,
  *
  * @return Whether the value is right.
  */
-bool casync_key_set(const struct casync_key *key, const char *text,
-		    void *member, char *why, size_t size);
+bool casync_key_values_set(const struct casync_key *key, const char *text,
+			   void *member, char *why, size_t size);
 
 /** Say what a value must be: "a number of requests from 1 to 1048576". */
-void casync_key_wanted(const struct casync_key *key, char *wanted, size_t size);
+void casync_key_values_describe(const struct casync_key *key, char *wanted,
+				size_t size);
 
 /**
  * Fill in values that were not set and follow from other keys: the sizes of
  * requests and the rest of a layout.
  */
-void casync_keys_resolve(struct casync_tuning *tuning);
+void casync_key_values_resolve(struct casync_tuning *tuning);
 
 /**
  * Check that the values of resolved keys do not contradict each other.
@@ -129,7 +130,7 @@ void casync_keys_resolve(struct casync_tuning *tuning);
  * @param[out] why   If they do: the keys and the reason.
  * @param[in]  size  Of @p why, in bytes.
  */
-bool casync_keys_agree(const struct casync_tuning *tuning, char *why,
-		       size_t size);
+bool casync_key_values_agree(const struct casync_tuning *tuning, char *why,
+			     size_t size);
 
 #endif /* CASYNC_KEYS_H */

@@ -12,7 +12,8 @@
  * Values of CEPH_ASYNC { } and of EXPORT { FSAL { } }; the export's value wins.
  *
  * A reload changes an export's values while requests read them.  So each is
- * read with casync_tuned().  A request that uses a value twice reads it once.
+ * read with casync_tuning_read().  A request that uses a value twice reads it
+ * once.
  */
 struct casync_tuning {
 	uint32_t stable_write;	    /**< enum casync_stable_write */
@@ -35,7 +36,7 @@ struct casync_tuning {
 };
 
 /** Read a member; a reload may change it at the same time. */
-static inline uint32_t casync_tuned(const uint32_t *member)
+static inline uint32_t casync_tuning_read(const uint32_t *member)
 {
 	return __atomic_load_n(member, __ATOMIC_RELAXED);
 }

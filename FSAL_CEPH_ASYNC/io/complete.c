@@ -60,7 +60,7 @@ void casync_complete_queue(struct casync_op *op)
 		casync_futex_wake(&filled, 1);
 }
 
-void casync_complete_here(struct casync_op *op)
+void casync_complete_finish(struct casync_op *op)
 {
 	finish(op);
 }
@@ -114,7 +114,7 @@ static void *complete_completer(void *unused)
 {
 	(void)unused;
 	SetNameFunction("casync_done");
-	casync_on_thread_begin();
+	casync_workers_mark_completion_thread();
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&filled, __ATOMIC_SEQ_CST);
@@ -154,7 +154,7 @@ static bool complete_something_queued(void)
 }
 
 /* All threads are blocked in answers, or some are and the others sleep. */
-static void complete_help_locked(void)
+static void complete_unblock_locked(void)
 {
 	__atomic_add_fetch(&filled, 1, __ATOMIC_SEQ_CST);
 	if (__atomic_load_n(&sleepers, __ATOMIC_SEQ_CST) != 0)
@@ -169,14 +169,14 @@ static void complete_help_locked(void)
  * never be answered.  So a new thread serves queued ops if none was answered
  * for a while.
  */
-void casync_complete_help(void)
+void casync_complete_unblock(void)
 {
 	static uint64_t before; /* the caller's: one thread */
 	uint64_t now = __atomic_load_n(&answered, __ATOMIC_RELAXED);
 
 	if (now == before && complete_something_queued()) {
 		pthread_mutex_lock(&threads_lock);
-		complete_help_locked();
+		complete_unblock_locked();
 		pthread_mutex_unlock(&threads_lock);
 	}
 	before = now;
@@ -212,31 +212,31 @@ enum { NOBODY, AWAITED, ANSWERED };
 static unsigned int waiting; /* workers; atomic */
 
 /* Ganesha may have been given few workers. */
-static unsigned int complete_await_most(void)
+static unsigned int complete_most_waiters(void)
 {
 	uint32_t half = nfs_param.core_param.rpc.ioq_thrd_max / 2;
 
 	return half < CASYNC_AWAIT_MOST ? half : CASYNC_AWAIT_MOST;
 }
 
-static bool complete_await_worth_it(const struct casync_op *op)
+static bool complete_may_wait(const struct casync_op *op)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
 	if (op->kind == CASYNC_OP_WRITE && !op->entry.alone)
 		return false;
 	/* A completion thread must not wait: it answers other ops too. */
-	return !casync_on_completion_thread() &&
+	return !casync_workers_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
 }
 
-bool casync_await_begin(struct casync_op *op)
+bool casync_complete_wait_begin(struct casync_op *op)
 {
-	if (!complete_await_worth_it(op))
+	if (!complete_may_wait(op))
 		return false;
 	if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) >
-	    complete_await_most()) {
+	    complete_most_waiters()) {
 		__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
 		return false;
 	}
@@ -245,7 +245,7 @@ bool casync_await_begin(struct casync_op *op)
 }
 
 /* From here on the answering thread queues the op.  False: it is answered. */
-static bool complete_await_give_away(struct casync_op *op)
+static bool complete_wait_withdraw(struct casync_op *op)
 {
 	uint32_t expected = AWAITED;
 
@@ -254,47 +254,47 @@ static bool complete_await_give_away(struct casync_op *op)
 					   __ATOMIC_ACQUIRE);
 }
 
-static bool complete_await_give_up(struct casync_op *op, uint64_t now_ns)
+static bool complete_wait_timed_out(struct casync_op *op, uint64_t now_ns)
 {
 	/* Before the op is given away: the export may be freed with it. */
 	__atomic_store_n(&op->exp->await_not_before_ns,
 			 now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
 			 __ATOMIC_RELAXED);
-	return complete_await_give_away(op);
+	return complete_wait_withdraw(op);
 }
 
 /* Is the op answered, and ours? */
-static bool complete_await_answer(struct casync_op *op)
+static bool complete_wait_for_answer(struct casync_op *op)
 {
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 	uint64_t until_ns = now_ns + CASYNC_AWAIT_MS * CASYNC_NS_PER_MS;
 
 	while (__atomic_load_n(&op->awaited, __ATOMIC_ACQUIRE) == AWAITED) {
 		if (now_ns >= until_ns)
-			return !complete_await_give_up(op, now_ns);
+			return !complete_wait_timed_out(op, now_ns);
 		casync_futex_wait(&op->awaited, AWAITED, until_ns - now_ns);
-		now_ns = casync_now_ns();
+		now_ns = casync_clock_ns();
 	}
 	return true;
 }
 
-void casync_await_end(struct casync_op *op)
+void casync_complete_wait_end(struct casync_op *op)
 {
-	bool ours = complete_await_answer(op);
+	bool ours = complete_wait_for_answer(op);
 
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
 	if (ours)
 		finish(op);
 }
 
-void casync_await_leave(struct casync_op *op)
+void casync_complete_wait_cancel(struct casync_op *op)
 {
 	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
-	if (!complete_await_give_away(op))
+	if (!complete_wait_withdraw(op))
 		casync_complete_queue(op);
 }
 
-bool casync_await_hand_over(struct casync_op *op)
+bool casync_complete_wake_waiter(struct casync_op *op)
 {
 	uint32_t expected = AWAITED;
 

@@ -71,13 +71,13 @@ void casync_complete_queue(struct casync_op *op);
 
 /** Finish an op on this worker, as a completion thread would: its results are
  * there, or it is past the end.  The caller must not touch it afterwards. */
-void casync_complete_here(struct casync_op *op);
+void casync_complete_finish(struct casync_op *op);
 
 /**
  * Wake or add a thread if ops are queued and none was answered since the last
  * call.  The watchdog calls it ten times a second.
  */
-void casync_complete_help(void);
+void casync_complete_unblock(void);
 
 /**
  * Start the threads.
@@ -97,22 +97,23 @@ void casync_complete_stop(void);
  * May the calling thread wait for the answer to an op that it is about to
  * submit?
  *
- * @return true: the thread owns the op until it calls casync_await_end() or
- *	   casync_await_leave(); it must call one of them.
+ * @return true: the thread owns the op until it calls
+ * casync_complete_wait_end() or
+ *	   casync_complete_wait_cancel(); it must call one of them.
  */
-bool casync_await_begin(struct casync_op *op);
+bool casync_complete_wait_begin(struct casync_op *op);
 
 /**
  * Wait for the answer and finish the op, or leave it to the completion threads.
  * The caller must not touch the op afterwards.
  */
-void casync_await_end(struct casync_op *op);
+void casync_complete_wait_end(struct casync_op *op);
 
 /**
  * Leave the op to the completion threads, because the caller has other work.
  * The caller must not touch the op afterwards.
  */
-void casync_await_leave(struct casync_op *op);
+void casync_complete_wait_cancel(struct casync_op *op);
 
 /**
  * Hand an answered op to the thread that waits for it.  May run in a libcephfs
@@ -120,6 +121,6 @@ void casync_await_leave(struct casync_op *op);
  *
  * @return false: no thread waits (any more); the caller still owns the op.
  */
-bool casync_await_hand_over(struct casync_op *op);
+bool casync_complete_wake_waiter(struct casync_op *op);
 
 #endif /* CASYNC_COMPLETE_H */

@@ -16,7 +16,7 @@
 /* The handle names a file that is there, so what is missing is its pool. */
 static fsal_status_t finish_status(int64_t error)
 {
-	return casync_status(error == -ENOENT ? -EIO : error);
+	return casync_errors_status(error == -ENOENT ? -EIO : error);
 }
 
 /* The first error in file order: a failed part fails the request. */
@@ -43,7 +43,7 @@ static bool finish_all_parts_full(const struct casync_op *op)
 	return true;
 }
 
-static void finish_forget_parts(struct casync_op *op)
+static void finish_discard_parts(struct casync_op *op)
 {
 	unsigned int i;
 
@@ -67,8 +67,8 @@ static void finish_read(struct casync_op *op)
 		return;
 	}
 	/* Zeros may stand for data (repair.c): nothing of it is kept. */
-	if (op->cuts != casync_file_size_cuts(&op->obj->size))
-		finish_forget_parts(op);
+	if (op->truncations != casync_file_size_truncations(&op->obj->size))
+		finish_discard_parts(op);
 	if (!finish_all_parts_full(op)) {
 		casync_repair(op);
 		return;
@@ -81,7 +81,7 @@ static void finish_read(struct casync_op *op)
 		casync_repair_end_of_file(op);
 }
 
-static void finish_write_settle(struct casync_op *op)
+static void finish_write_result(struct casync_op *op)
 {
 	int64_t result = op->parts.at[0].result;
 
@@ -103,13 +103,13 @@ static void finish_flushed(struct casync_flush_waiter *waiter, int rc)
 	/* The data are on disk, but the promise is not kept: return the
 	 * error. */
 	if (rc < 0)
-		op->status = casync_status(rc);
+		op->status = casync_errors_status(rc);
 	casync_op_end(op);
 }
 
 static void finish_write(struct casync_op *op)
 {
-	finish_write_settle(op);
+	finish_write_result(op);
 	if (op->durability.flush && !FSAL_IS_ERROR(op->status)) {
 		casync_op_set_state(op, CASYNC_OP_BLOCKING);
 		op->flush_waiter.done = finish_flushed;
@@ -123,7 +123,7 @@ static void finish_write(struct casync_op *op)
  * Submit ops that waited for the answer, or flush the file, on a worker.  It
  * comes before any step that may free the op.
  */
-static void finish_let_others_go(struct casync_op *op)
+static void finish_admit_next(struct casync_op *op)
 {
 	bool drained;
 	struct casync_op *now =
@@ -131,7 +131,7 @@ static void finish_let_others_go(struct casync_op *op)
 
 	if (drained)
 		casync_flush_drained(op->obj);
-	casync_submit_let_in(now);
+	casync_submit_admitted(now);
 }
 
 void casync_finish(struct casync_op *op)
@@ -145,10 +145,10 @@ void casync_finish(struct casync_op *op)
 		casync_submit_each_alone(op);
 		return;
 	}
-	finish_let_others_go(op);
+	finish_admit_next(op);
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	if (CASYNC_METRICS_ON)
-		op->taken_ns = casync_now_ns();
+		op->taken_ns = casync_clock_ns();
 	if (op->kind == CASYNC_OP_READ)
 		finish_read(op);
 	else

@@ -47,20 +47,21 @@ static void flush_count_flush(struct casync_export *exp, int rc,
 
 	if (!CASYNC_METRICS_ON)
 		return;
-	casync_observe(shard, CASYNC_H_FLUSH, casync_now_ns() - began_ns);
+	casync_metrics_observe(shard, CASYNC_H_FLUSH,
+			       casync_clock_ns() - began_ns);
 	if (rc < 0)
-		casync_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
+		casync_metrics_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
 static int flush_sync_inode(struct casync_object *obj)
 {
-	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
+	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(&obj->size);
-	int rc = ceph_ll_sync_inode(casync_object_ceph(obj), obj->inode, 0);
+	int rc = ceph_ll_sync_inode(casync_inode_ceph(obj), obj->inode, 0);
 
 	flush_count_flush(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
-	casync_session_heard(&casync_object_mount(obj)->session, -rc);
+	casync_session_note_error(&casync_inode_mount(obj)->session, -rc);
 	if (rc == 0) {
 		casync_file_size_flushed(&obj->size, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,
@@ -89,7 +90,7 @@ static bool flush_hold_writes(struct casync_object *obj)
 	bool drained;
 
 	pthread_mutex_lock(&holds_lock);
-	flush->held_since_ns = casync_now_ns();
+	flush->held_since_ns = casync_clock_ns();
 	glist_add_tail(&holds, &flush->hold);
 	flush->holds++;
 	drained = casync_gate_hold(&obj->gate);
@@ -119,12 +120,12 @@ static void flush_forget_hold(struct casync_flush *flush)
 
 /* Release the oldest hold if it is too old.  *op is to be submitted, or
  * NULL. */
-static bool flush_let_go_one_locked(struct casync_op **op)
+static bool flush_release_one_locked(struct casync_op **op)
 {
 	struct casync_flush *flush =
 		glist_first_entry(&holds, struct casync_flush, hold);
 
-	if (flush == NULL || casync_now_ns() - flush->held_since_ns <
+	if (flush == NULL || casync_clock_ns() - flush->held_since_ns <
 				     CASYNC_FLUSH_HOLD_MS * CASYNC_NS_PER_MS)
 		return false;
 	glist_del(&flush->hold);
@@ -142,10 +143,10 @@ void casync_flush_tick(void)
 
 	do {
 		pthread_mutex_lock(&holds_lock);
-		more = flush_let_go_one_locked(&op);
+		more = flush_release_one_locked(&op);
 		pthread_mutex_unlock(&holds_lock);
 		if (more)
-			casync_submit_let_in(op);
+			casync_submit_admitted(op);
 	} while (more);
 }
 
@@ -157,7 +158,7 @@ static void flush_fail_all(struct casync_op *op, int rc)
 
 	for (; op != NULL; op = next) {
 		next = op->next;
-		op->status = casync_status(rc);
+		op->status = casync_errors_status(rc);
 		casync_op_end_on_worker(op);
 	}
 }
@@ -177,7 +178,7 @@ static bool flush_end_hold(struct casync_object *obj, int rc)
 	flush_forget_hold(flush);
 	pthread_mutex_lock(&flush->lock);
 	if (flush->first && rc < 0)
-		expelled = casync_gate_expel(&obj->gate);
+		expelled = casync_gate_remove_unjournaled(&obj->gate);
 	now = casync_gate_release(&obj->gate, flush->first);
 	flush->first = false;
 	more = !glist_empty(&flush->waiters);
@@ -185,7 +186,7 @@ static bool flush_end_hold(struct casync_object *obj, int rc)
 	pthread_mutex_unlock(&flush->lock);
 
 	/* Without waiters the object may be freed from here on. */
-	casync_submit_let_in(now);
+	casync_submit_admitted(now);
 	flush_fail_all(expelled, rc);
 	return more;
 }
@@ -211,7 +212,7 @@ static bool flush_is_wanted(struct casync_object *obj)
 		now = casync_gate_release(&obj->gate, false);
 	}
 	pthread_mutex_unlock(&flush->lock);
-	casync_submit_let_in(now);
+	casync_submit_admitted(now);
 	return wanted;
 }
 
@@ -235,12 +236,12 @@ void casync_flush_drained(struct casync_object *obj)
 	    !flush_hold_writes(obj))
 		return;
 	if (flush_is_wanted(obj))
-		casync_work_submit(CASYNC_WORK_METADATA, &flush->work);
+		casync_workers_submit(CASYNC_WORK_METADATA, &flush->work);
 }
 
-static void flush_make(struct casync_object *obj)
+static void flush_queue(struct casync_object *obj)
 {
-	casync_work_submit(CASYNC_WORK_METADATA, &obj->flush.work);
+	casync_workers_submit(CASYNC_WORK_METADATA, &obj->flush.work);
 }
 
 static void flush_take_waiters_locked(struct casync_flush *flush,
@@ -259,7 +260,7 @@ static void flush_take_waiters_locked(struct casync_flush *flush,
  * The next flush begins before the waiters of this one are answered.  An answer
  * may block, and the object may be freed once the last waiter has its answer.
  */
-static void flush_round(struct casync_object *obj)
+static void flush_once(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 	struct glist_head covered;
@@ -271,25 +272,25 @@ static void flush_round(struct casync_object *obj)
 
 	rc = flush_sync_inode(obj);
 	if (flush_end_hold(obj, rc) && flush_begin(obj))
-		flush_make(obj);
+		flush_queue(obj);
 	flush_answer(&covered, rc);
 }
 
 static void flush_run(struct casync_work *work)
 {
-	flush_round(container_of(work, struct casync_object, flush.work));
+	flush_once(container_of(work, struct casync_object, flush.work));
 }
 
 /* Returns whether the caller has to call flush_begin(). */
-static bool flush_line_up(struct casync_object *obj,
-			  struct casync_flush_waiter *waiter)
+static bool flush_add_waiter(struct casync_object *obj,
+			     struct casync_flush_waiter *waiter)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool lead;
 
 	waiter->covered = false;
-	casync_count(casync_metrics_shard(&obj->exp->metrics),
-		     CASYNC_C_FLUSH_REQUESTS, 1);
+	casync_metrics_count(casync_metrics_shard(&obj->exp->metrics),
+			     CASYNC_C_FLUSH_REQUESTS, 1);
 	pthread_mutex_lock(&flush->lock);
 	glist_add_tail(&flush->waiters, &waiter->link);
 	lead = !flush->running;
@@ -301,8 +302,8 @@ static bool flush_line_up(struct casync_object *obj,
 void casync_flush_request(struct casync_object *obj,
 			  struct casync_flush_waiter *waiter)
 {
-	if (flush_line_up(obj, waiter) && flush_begin(obj))
-		flush_make(obj);
+	if (flush_add_waiter(obj, waiter) && flush_begin(obj))
+		flush_queue(obj);
 }
 
 /* A caller that waits, on its own stack. */
@@ -317,7 +318,7 @@ struct blocked_waiter {
 static void flush_blocked_init(struct blocked_waiter *blocked)
 {
 	pthread_mutex_init(&blocked->lock, NULL);
-	casync_cond_init(&blocked->answered_cond);
+	casync_clock_cond_init(&blocked->answered_cond);
 }
 
 static void flush_blocked_destroy(struct blocked_waiter *blocked)
@@ -359,7 +360,7 @@ static bool flush_withdraw(struct casync_object *obj,
 
 static bool flush_answered_in_time(struct blocked_waiter *blocked)
 {
-	struct timespec deadline = casync_deadline(CASYNC_FLUSH_WAIT_MS);
+	struct timespec deadline = casync_clock_deadline(CASYNC_FLUSH_WAIT_MS);
 	bool answered;
 	int rc = 0;
 
@@ -378,15 +379,15 @@ int casync_flush_wait(struct casync_object *obj)
 	bool withdrawn = false;
 
 	flush_blocked_init(&blocked);
-	if (flush_line_up(obj, &blocked.waiter) && flush_begin(obj))
-		flush_round(obj);
+	if (flush_add_waiter(obj, &blocked.waiter) && flush_begin(obj))
+		flush_once(obj);
 	while (!withdrawn && !flush_answered_in_time(&blocked))
 		withdrawn = flush_withdraw(obj, &blocked.waiter);
 	flush_blocked_destroy(&blocked);
 	return withdrawn ? -EAGAIN : blocked.rc;
 }
 
-void casync_flush_born(struct casync_flush *flush)
+void casync_flush_mark_new(struct casync_flush *flush)
 {
 	__atomic_store_n(&flush->unjournaled, true, __ATOMIC_RELEASE);
 }
@@ -410,6 +411,6 @@ bool casync_flush_before_data(struct casync_object *obj)
 	}
 	pthread_mutex_unlock(&flush->lock);
 	if (lead && flush_begin(obj))
-		flush_make(obj);
+		flush_queue(obj);
 	return waits;
 }

@@ -98,7 +98,7 @@ void casync_flush_tick(void);
  * A file was created.  The MDS may not have journaled it: it answers a create
  * at once and writes its journal every few seconds.
  */
-void casync_flush_born(struct casync_flush *flush);
+void casync_flush_mark_new(struct casync_flush *flush);
 
 /**
  * Call before a write is submitted.  If the MDS may not have journaled the

@@ -27,7 +27,7 @@ void casync_gate_destroy(struct casync_gate *gate)
 static struct casync_op *gate_take_if_empty(struct casync_gate *gate)
 {
 	struct casync_op *op =
-		gate->inside == 0 ? casync_order_take_locked(gate) : NULL;
+		gate->inside == 0 ? casync_gate_order_take_locked(gate) : NULL;
 
 	if (op != NULL)
 		gate->inside++;
@@ -38,7 +38,7 @@ static struct casync_op *gate_take_if_empty(struct casync_gate *gate)
 static struct casync_op *gate_take_beside_others(struct casync_gate *gate)
 {
 	struct casync_op *op = gate->inside < CASYNC_GATE_THREADS
-				       ? casync_order_take_locked(gate)
+				       ? casync_gate_order_take_locked(gate)
 				       : NULL;
 
 	if (op != NULL)
@@ -46,14 +46,15 @@ static struct casync_op *gate_take_beside_others(struct casync_gate *gate)
 	return op;
 }
 
-static void gate_say_it_waits(const struct casync_gate *gate,
-			      struct casync_op *op)
+static void gate_mark_queued(const struct casync_gate *gate,
+			     struct casync_op *op)
 {
 	if (gate->journaling && op->kind == CASYNC_OP_WRITE) {
 		casync_op_set_state(op, CASYNC_OP_JOURNALING);
 		return;
 	}
-	casync_count(casync_metrics_shard(&op->exp->metrics), CASYNC_C_HELD, 1);
+	casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
+			     CASYNC_C_FILE_QUEUE_WAITS, 1);
 	casync_op_set_state(op, CASYNC_OP_HELD);
 }
 
@@ -65,10 +66,10 @@ static bool gate_is_queued_write(const struct casync_op *op)
 }
 
 /* A write is in flight now: it belongs to the current epoch. */
-static void gate_take_off(struct casync_gate *gate, struct casync_op *op)
+static void gate_write_admitted(struct casync_gate *gate, struct casync_op *op)
 {
 	op->gather.epoch = gate->epoch;
-	gate->flying[gate->epoch]++;
+	gate->writes_in_flight[gate->epoch]++;
 }
 
 static struct casync_op *gate_enter_as(struct casync_gate *gate,
@@ -81,19 +82,19 @@ static struct casync_op *gate_enter_as(struct casync_gate *gate,
 	pthread_mutex_lock(&gate->lock);
 	op->queue_state = queue_state;
 	if (op->kind == CASYNC_OP_WRITE && queue_state == CASYNC_QUEUE_QUEUED)
-		gate_take_off(gate, op);
+		gate_write_admitted(gate, op);
 	casync_write_stream_follow(&gate->streams, op);
 	link = gate->end;
-	casync_order_append_locked(gate, op);
+	casync_gate_order_append_locked(gate, op);
 	if (gate->inside < CASYNC_GATE_THREADS)
-		now = casync_order_take_locked(gate);
+		now = casync_gate_order_take_locked(gate);
 	if (now == NULL && gate->inside < CASYNC_GATE_THREADS)
-		now = casync_order_take_newest_locked(gate, link);
+		now = casync_gate_order_take_newest_locked(gate, link);
 	if (now != NULL)
 		gate->inside++;
 	/* Still in the queue? */
 	if (op->queue_state == queue_state)
-		gate_say_it_waits(gate, op);
+		gate_mark_queued(gate, op);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -118,8 +119,8 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 	pthread_mutex_lock(&gate->lock);
 	/* A call of several ops may still be refused. */
 	if (op->members == NULL)
-		(void)casync_order_leave_sight_locked(gate, op);
-	next = casync_order_take_locked(gate);
+		(void)casync_gate_order_submitted_locked(gate, op);
+	next = casync_gate_order_take_locked(gate);
 	if (next == NULL)
 		gate->inside--;
 	pthread_mutex_unlock(&gate->lock);
@@ -127,10 +128,11 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 }
 
 /* A write is no longer in flight.  Was it the last that a flush waits for? */
-static bool gate_land(struct casync_gate *gate, const struct casync_op *op)
+static bool gate_write_done(struct casync_gate *gate,
+			    const struct casync_op *op)
 {
-	gate->flying[op->gather.epoch]--;
-	if (!gate->draining || gate->flying[gate->epoch ^ 1] != 0)
+	gate->writes_in_flight[op->gather.epoch]--;
+	if (!gate->draining || gate->writes_in_flight[gate->epoch ^ 1] != 0)
 		return false;
 	gate->draining = false;
 	return true;
@@ -140,16 +142,16 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 				       struct casync_op *op, bool *drained)
 {
 	struct casync_op *now = NULL;
-	bool makes_way;
+	bool others_may_go;
 
 	*drained = false;
 	if (op->kind != CASYNC_OP_WRITE)
 		return NULL;
 	pthread_mutex_lock(&gate->lock);
-	makes_way = casync_write_stream_end_call(&gate->streams, op);
-	makes_way |= casync_order_leave_sight_locked(gate, op);
-	*drained = gate_land(gate, op);
-	if (makes_way)
+	others_may_go = casync_write_stream_end_call(&gate->streams, op);
+	others_may_go |= casync_gate_order_submitted_locked(gate, op);
+	*drained = gate_write_done(gate, op);
+	if (others_may_go)
 		now = gate_take_if_empty(gate);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
@@ -176,8 +178,8 @@ static void gate_move_journaling(struct casync_gate *gate)
 		if (!gate_is_queued_write(op) ||
 		    op->gather.epoch == gate->epoch)
 			continue;
-		gate->flying[op->gather.epoch]--;
-		gate_take_off(gate, op);
+		gate->writes_in_flight[op->gather.epoch]--;
+		gate_write_admitted(gate, op);
 	}
 }
 
@@ -189,7 +191,7 @@ bool casync_gate_hold(struct casync_gate *gate)
 	gate->epoch ^= 1;
 	if (gate->journaling)
 		gate_move_journaling(gate);
-	drained = gate->flying[gate->epoch ^ 1] == 0;
+	drained = gate->writes_in_flight[gate->epoch ^ 1] == 0;
 	gate->held = true;
 	gate->draining = !drained;
 	pthread_mutex_unlock(&gate->lock);
@@ -226,7 +228,7 @@ void casync_gate_hold_for_journal(struct casync_gate *gate)
 	pthread_mutex_unlock(&gate->lock);
 }
 
-struct casync_op *casync_gate_expel(struct casync_gate *gate)
+struct casync_op *casync_gate_remove_unjournaled(struct casync_gate *gate)
 {
 	struct casync_op **link = &gate->oldest;
 	struct casync_op *expelled = NULL;
@@ -239,8 +241,8 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate)
 			link = &(*link)->next;
 			continue;
 		}
-		*end = casync_order_take_out_locked(gate, link);
-		gate->flying[(*end)->gather.epoch]--;
+		*end = casync_gate_order_remove_locked(gate, link);
+		gate->writes_in_flight[(*end)->gather.epoch]--;
 		end = &(*end)->next;
 	}
 	pthread_mutex_unlock(&gate->lock);
@@ -267,9 +269,9 @@ static bool gate_keeps_flush_waiting(const struct casync_gate *gate,
 static void gate_join_other_epoch(struct casync_gate *gate,
 				  struct casync_op *op)
 {
-	gate->flying[op->gather.epoch]--;
+	gate->writes_in_flight[op->gather.epoch]--;
 	op->gather.epoch = gate->epoch ^ 1;
-	gate->flying[op->gather.epoch]++;
+	gate->writes_in_flight[op->gather.epoch]++;
 }
 
 struct casync_op *casync_gate_unpark(struct casync_gate *gate,
@@ -279,7 +281,7 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 
 	pthread_mutex_lock(&gate->lock);
 	op->queue_state = CASYNC_QUEUE_QUEUED;
-	gate_take_off(gate, op);
+	gate_write_admitted(gate, op);
 	if (gate_keeps_flush_waiting(gate, op))
 		gate_join_other_epoch(gate, op);
 	now = gate_take_beside_others(gate);
@@ -287,8 +289,8 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 	return now;
 }
 
-struct casync_op *casync_gate_give_up(struct casync_gate *gate,
-				      struct casync_op *op)
+struct casync_op *casync_gate_cancel_parked(struct casync_gate *gate,
+					    struct casync_op *op)
 {
 	struct casync_op **link = &gate->oldest;
 	struct casync_op *now;
@@ -296,7 +298,7 @@ struct casync_op *casync_gate_give_up(struct casync_gate *gate,
 	pthread_mutex_lock(&gate->lock);
 	while (*link != op)
 		link = &(*link)->next;
-	(void)casync_order_take_out_locked(gate, link);
+	(void)casync_gate_order_remove_locked(gate, link);
 	/* Ops that overlap it no longer wait for it. */
 	now = gate_take_beside_others(gate);
 	pthread_mutex_unlock(&gate->lock);

@@ -15,9 +15,9 @@
  * a call with others (write_stream.h).
  *
  * Order.  WRITEs that overlap reach libcephfs in the order of their arrival.
- * An op is "in sight" from the moment it is queued until it has been submitted.
- * A call of several ops can be refused and submitted again, so its ops stay in
- * sight until it has been answered.  An op waits if it overlaps an op in sight.
+ * An op waits while it overlaps an earlier op that has not been submitted.  A
+ * call of several ops can be refused and submitted again, so its ops count as
+ * not submitted until it has been answered.
  * A READ that overlaps a WRITE in flight may see the data before or after it, so
  * reads block nothing.  A WRITE that waits for a place in flight (inflight.h) is
  * parked here.
@@ -34,11 +34,11 @@
  *	OUT	-> QUEUED	casync_gate_enter()
  *	OUT	-> PARKED	casync_gate_park()
  *	PARKED	-> QUEUED	casync_gate_unpark()
- *	PARKED	-> OUT		casync_gate_give_up()
+ *	PARKED	-> OUT		casync_gate_cancel_parked()
  *	QUEUED	-> TAKEN	each function that returns an op to submit, if it
  *				is a WRITE
  *	QUEUED	-> OUT		the same functions: a READ, and op->members;
- *				casync_gate_expel()
+ *				casync_gate_remove_unjournaled()
  *	TAKEN	-> OUT		casync_gate_next(), if the op has no members;
  *				else casync_gate_answered()
  *	TAKEN	-> REFUSED	casync_gather_scatter(), if some of the ops could
@@ -80,16 +80,17 @@ enum casync_queue_state {
 
 /** Embedded in the object. */
 struct casync_gate {
-	pthread_mutex_t lock;	    /**< A leaf. */
-	struct casync_op *oldest;   /**< Queued; oldest first. */
-	struct casync_op **end;	    /**< Where the next one is linked. */
-	struct casync_op *in_sight; /**< Taken; none may overtake it. */
-	unsigned int inside;	    /**< Threads that submit. */
-	uint32_t flying[2]; /**< Writes not answered, queued too, by epoch. */
-	uint8_t epoch;	    /**< Epoch of new writes: 0 or 1. */
-	bool held;	    /**< New writes wait for a flush. */
-	bool draining;	    /**< The flush waits for the other epoch. */
-	bool journaling;    /**< All writes wait for the first flush. */
+	pthread_mutex_t lock;	      /**< A leaf. */
+	struct casync_op *oldest;     /**< Queued; oldest first. */
+	struct casync_op **end;	      /**< Where the next one is linked. */
+	struct casync_op *submitting; /**< Taken; none may overtake it. */
+	unsigned int inside;	      /**< Threads that submit. */
+	/** Writes not answered, queued too, by epoch. */
+	uint32_t writes_in_flight[2];
+	uint8_t epoch;	 /**< Epoch of new writes: 0 or 1. */
+	bool held;	 /**< New writes wait for a flush. */
+	bool draining;	 /**< The flush waits for the other epoch. */
+	bool journaling; /**< All writes wait for the first flush. */
 	struct casync_write_streams streams;
 };
 
@@ -133,8 +134,8 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
  *
  * @return As casync_gate_enter().
  */
-struct casync_op *casync_gate_give_up(struct casync_gate *gate,
-				      struct casync_op *op);
+struct casync_op *casync_gate_cancel_parked(struct casync_gate *gate,
+					    struct casync_op *op);
 
 /**
  * Return the next op to submit.  NULL: the caller has left the gate.
@@ -158,7 +159,8 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 
 /**
  * A call was refused.  The caller enters the gate, and will submit each op of
- * the call alone.  The ops stay in sight until casync_gate_next().
+ * the call alone.  Others that overlap them wait until
+ * casync_gate_next().
  */
 void casync_gate_refused(struct casync_gate *gate, struct casync_op *first);
 
@@ -190,7 +192,7 @@ void casync_gate_hold_for_journal(struct casync_gate *gate);
  *
  * @return The writes that waited, linked by `next`.  The caller owns them.
  */
-struct casync_op *casync_gate_expel(struct casync_gate *gate);
+struct casync_op *casync_gate_remove_unjournaled(struct casync_gate *gate);
 
 /*
  * The order, which gate_order.c decides.  Only gate.c calls these functions,
@@ -201,11 +203,12 @@ struct casync_op *casync_gate_expel(struct casync_gate *gate);
  */
 
 /** Put an op at the end of the queue.  Its queue_state is set before. */
-void casync_order_append_locked(struct casync_gate *gate, struct casync_op *op);
+void casync_gate_order_append_locked(struct casync_gate *gate,
+				     struct casync_op *op);
 
 /** Take out the op at a link of the queue.  It is CASYNC_QUEUE_OUT. */
-struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
-					       struct casync_op **link);
+struct casync_op *casync_gate_order_remove_locked(struct casync_gate *gate,
+						  struct casync_op **link);
 
 /**
  * Take the next op that may go, with the ops that share its call.
@@ -213,7 +216,7 @@ struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
  * @return The first op of the call, CASYNC_QUEUE_TAKEN if it is a WRITE.  NULL:
  *	   none.
  */
-struct casync_op *casync_order_take_locked(struct casync_gate *gate);
+struct casync_op *casync_gate_order_take_locked(struct casync_gate *gate);
 
 /**
  * Take the newest op, if so many others cannot go that the search did not
@@ -221,15 +224,15 @@ struct casync_op *casync_order_take_locked(struct casync_gate *gate);
  *
  * @param[in] link  That of the newest op.
  */
-struct casync_op *casync_order_take_newest_locked(struct casync_gate *gate,
-						  struct casync_op **link);
+struct casync_op *casync_gate_order_take_newest_locked(struct casync_gate *gate,
+						       struct casync_op **link);
 
 /**
  * No op waits any longer for an op that is CASYNC_QUEUE_TAKEN.
  *
  * @return Whether it was taken.
  */
-bool casync_order_leave_sight_locked(struct casync_gate *gate,
-				     struct casync_op *op);
+bool casync_gate_order_submitted_locked(struct casync_gate *gate,
+					struct casync_op *op);
 
 #endif /* CASYNC_GATE_H */

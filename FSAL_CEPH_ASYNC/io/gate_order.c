@@ -17,8 +17,8 @@
 #define CHAIN_LOOKS 32
 
 /* Does it wait for a flush? */
-static bool order_is_held(const struct casync_gate *gate,
-			  const struct casync_op *op)
+static bool gate_order_is_held(const struct casync_gate *gate,
+			       const struct casync_op *op)
 {
 	if (op->kind != CASYNC_OP_WRITE)
 		return false;
@@ -27,14 +27,15 @@ static bool order_is_held(const struct casync_gate *gate,
 		op->gather.epoch == gate->epoch);
 }
 
-static bool order_must_wait(struct casync_gate *gate,
-			    const struct casync_op *op)
+static bool gate_order_must_wait(struct casync_gate *gate,
+				 const struct casync_op *op)
 {
-	return order_is_held(gate, op) ||
+	return gate_order_is_held(gate, op) ||
 	       casync_write_stream_is_busy(&gate->streams, op);
 }
 
-void casync_order_append_locked(struct casync_gate *gate, struct casync_op *op)
+void casync_gate_order_append_locked(struct casync_gate *gate,
+				     struct casync_op *op)
 {
 	op->next = NULL;
 	*gate->end = op;
@@ -42,8 +43,8 @@ void casync_order_append_locked(struct casync_gate *gate, struct casync_op *op)
 	casync_write_stream_queued(&gate->streams, op);
 }
 
-struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
-					       struct casync_op **link)
+struct casync_op *casync_gate_order_remove_locked(struct casync_gate *gate,
+						  struct casync_op **link)
 {
 	struct casync_op *op = *link;
 
@@ -57,7 +58,8 @@ struct casync_op *casync_order_take_out_locked(struct casync_gate *gate,
 }
 
 /* Does it matter which of the two comes first? */
-static bool order_overlap(const struct casync_op *a, const struct casync_op *b)
+static bool gate_order_overlap(const struct casync_op *a,
+			       const struct casync_op *b)
 {
 	if (a->kind != CASYNC_OP_WRITE && b->kind != CASYNC_OP_WRITE)
 		return false;
@@ -65,16 +67,16 @@ static bool order_overlap(const struct casync_op *a, const struct casync_op *b)
 	       b->offset < a->offset + a->length_bytes;
 }
 
-/* Does it overlap an op in sight? */
-static bool order_is_in_the_way(const struct casync_gate *gate,
-				const struct casync_op *op)
+/* Does it overlap an op that is being submitted? */
+static bool gate_order_overlaps_submitting(const struct casync_gate *gate,
+					   const struct casync_op *op)
 {
 	const struct casync_op *first;
 
 	if (op->kind != CASYNC_OP_WRITE)
 		return false;
-	for (first = gate->in_sight; first != NULL;
-	     first = first->gather.next_in_sight) {
+	for (first = gate->submitting; first != NULL;
+	     first = first->gather.next_submitting) {
 		if (first->offset < op->offset + op->length_bytes &&
 		    op->offset < first->gather.end)
 			return true;
@@ -82,27 +84,27 @@ static bool order_is_in_the_way(const struct casync_gate *gate,
 	return false;
 }
 
-bool casync_order_leave_sight_locked(struct casync_gate *gate,
-				     struct casync_op *op)
+bool casync_gate_order_submitted_locked(struct casync_gate *gate,
+					struct casync_op *op)
 {
-	struct casync_op **link = &gate->in_sight;
+	struct casync_op **link = &gate->submitting;
 
 	if (op->queue_state != CASYNC_QUEUE_TAKEN)
 		return false;
 	while (*link != op)
-		link = &(*link)->gather.next_in_sight;
-	*link = op->gather.next_in_sight;
+		link = &(*link)->gather.next_submitting;
+	*link = op->gather.next_submitting;
 	op->queue_state = CASYNC_QUEUE_OUT;
 	return true;
 }
 
 /* The link of the oldest op before this one that overlaps it, or its own. */
-static struct casync_op **order_first_overlap(struct casync_gate *gate,
-					      const struct casync_op *op)
+static struct casync_op **gate_order_first_overlap(struct casync_gate *gate,
+						   const struct casync_op *op)
 {
 	struct casync_op **link = &gate->oldest;
 
-	while (*link != op && !order_overlap(*link, op))
+	while (*link != op && !gate_order_overlap(*link, op))
 		link = &(*link)->next;
 	return link;
 }
@@ -111,8 +113,8 @@ static struct casync_op **order_first_overlap(struct casync_gate *gate,
  * Collect the ops that go in one call with this one: adjacent ops, in a bounded
  * number of steps through the queue.
  */
-static struct casync_op *order_gather(struct casync_gate *gate,
-				      struct casync_op *op)
+static struct casync_op *gate_order_gather(struct casync_gate *gate,
+					   struct casync_op *op)
 {
 	unsigned int looks = CASYNC_GATHER_LOOKS;
 	struct casync_gather_run run;
@@ -126,14 +128,14 @@ static struct casync_op *order_gather(struct casync_gate *gate,
 		while (*link != NULL && looks != 0) {
 			looks--;
 			if (!casync_gather_fits(&run, *link) ||
-			    order_is_held(gate, *link) ||
-			    order_is_in_the_way(gate, *link) ||
-			    order_first_overlap(gate, *link) != link) {
+			    gate_order_is_held(gate, *link) ||
+			    gate_order_overlaps_submitting(gate, *link) ||
+			    gate_order_first_overlap(gate, *link) != link) {
 				link = &(*link)->next;
 				continue;
 			}
-			casync_gather_add(
-				&run, casync_order_take_out_locked(gate, link));
+			casync_gather_add(&run, casync_gate_order_remove_locked(
+							gate, link));
 			found = true;
 		}
 	} while (found && looks != 0);
@@ -147,8 +149,8 @@ static struct casync_op *order_gather(struct casync_gate *gate,
  * overlaps, then the oldest op that that one overlaps, and so on.  It is the op
  * itself if it overlaps none.  NULL: it cannot go now.
  */
-static struct casync_op **order_first_to_go(struct casync_gate *gate,
-					    struct casync_op **link)
+static struct casync_op **gate_order_first_to_submit(struct casync_gate *gate,
+						     struct casync_op **link)
 {
 	struct casync_op **const wanted = link;
 	unsigned int looks = CHAIN_LOOKS;
@@ -156,24 +158,24 @@ static struct casync_op **order_first_to_go(struct casync_gate *gate,
 
 	do {
 		op = *link;
-		link = order_first_overlap(gate, op);
+		link = gate_order_first_overlap(gate, op);
 	} while (*link != op && --looks != 0);
-	if (*link == op && !order_is_held(gate, op) &&
-	    !order_is_in_the_way(gate, op))
+	if (*link == op && !gate_order_is_held(gate, op) &&
+	    !gate_order_overlaps_submitting(gate, op))
 		return link;
 	/* A read does not wait for the reasons of a write. */
 	return (*wanted)->kind == CASYNC_OP_WRITE ? NULL : wanted;
 }
 
-static struct casync_op **order_find(struct casync_gate *gate)
+static struct casync_op **gate_order_find(struct casync_gate *gate)
 {
 	unsigned int blocked = BLOCKED_LOOKS;
 	struct casync_op **link, **go;
 
 	for (link = &gate->oldest; *link != NULL; link = &(*link)->next) {
-		if (order_must_wait(gate, *link))
+		if (gate_order_must_wait(gate, *link))
 			continue;
-		go = order_first_to_go(gate, link);
+		go = gate_order_first_to_submit(gate, link);
 		if (go != NULL)
 			return go;
 		if (--blocked == 0)
@@ -183,37 +185,37 @@ static struct casync_op **order_find(struct casync_gate *gate)
 }
 
 /* The op at a link, with the ops that share its call. */
-static struct casync_op *order_take_call(struct casync_gate *gate,
-					 struct casync_op **link)
+static struct casync_op *gate_order_take_call(struct casync_gate *gate,
+					      struct casync_op **link)
 {
-	struct casync_op *op = casync_order_take_out_locked(gate, link);
+	struct casync_op *op = casync_gate_order_remove_locked(gate, link);
 
 	op->gather.end = op->offset + op->length_bytes;
 	if (op->gather.max_bytes != 0)
-		op = order_gather(gate, op);
+		op = gate_order_gather(gate, op);
 	casync_write_stream_begin_call(&gate->streams, op);
 	if (op->kind == CASYNC_OP_WRITE) {
 		op->queue_state = CASYNC_QUEUE_TAKEN;
-		op->gather.next_in_sight = gate->in_sight;
-		gate->in_sight = op;
+		op->gather.next_submitting = gate->submitting;
+		gate->submitting = op;
 	}
 	return op;
 }
 
-struct casync_op *casync_order_take_locked(struct casync_gate *gate)
+struct casync_op *casync_gate_order_take_locked(struct casync_gate *gate)
 {
-	struct casync_op **link = order_find(gate);
+	struct casync_op **link = gate_order_find(gate);
 
-	return link != NULL ? order_take_call(gate, link) : NULL;
+	return link != NULL ? gate_order_take_call(gate, link) : NULL;
 }
 
-struct casync_op *casync_order_take_newest_locked(struct casync_gate *gate,
-						  struct casync_op **link)
+struct casync_op *casync_gate_order_take_newest_locked(struct casync_gate *gate,
+						       struct casync_op **link)
 {
 	struct casync_op **go;
 
-	if (order_must_wait(gate, *link))
+	if (gate_order_must_wait(gate, *link))
 		return NULL;
-	go = order_first_to_go(gate, link);
-	return go != NULL ? order_take_call(gate, go) : NULL;
+	go = gate_order_first_to_submit(gate, link);
+	return go != NULL ? gate_order_take_call(gate, go) : NULL;
 }

@@ -14,7 +14,8 @@
 
 void casync_gather_prepare(struct casync_op *op)
 {
-	uint32_t max_bytes = casync_tuned(&op->exp->keys.tuning.gather_bytes);
+	uint32_t max_bytes =
+		casync_tuning_read(&op->exp->keys.tuning.gather_bytes);
 	uint64_t span =
 		__atomic_load_n(&op->obj->object_span, __ATOMIC_RELAXED);
 
@@ -90,8 +91,9 @@ struct casync_op *casync_gather_end(const struct casync_gather_run *run)
 	first->next = NULL;
 	if (run->count > 1) {
 		shard = casync_metrics_shard(&first->exp->metrics);
-		casync_count(shard, CASYNC_C_GATHERED, run->count);
-		casync_count(shard, CASYNC_C_GATHERED_CALLS, 1);
+		casync_metrics_count(shard, CASYNC_C_GATHERED_WRITES,
+				     run->count);
+		casync_metrics_count(shard, CASYNC_C_GATHERED_CALLS, 1);
 	}
 	return first;
 }

@@ -38,7 +38,7 @@ struct casync_gather {
 	uint32_t stream;
 	uint64_t piece; /**< Piece of the file; each is in one object. */
 	uint64_t end;	/**< End of its call. */
-	struct casync_op *next_in_sight;
+	struct casync_op *next_submitting;
 	uint8_t epoch; /**< Of the gate; separates flushes. */
 };
 

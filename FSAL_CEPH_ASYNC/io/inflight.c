@@ -17,13 +17,13 @@ void casync_inflight_init(struct casync_inflight *set, uint64_t max_ops,
 			  uint64_t max_bytes)
 {
 	pthread_mutex_init(&set->lock, NULL);
-	casync_cond_init(&set->emptied);
+	casync_clock_cond_init(&set->emptied);
 	glist_init(&set->entries);
 	glist_init(&set->overdue);
-	glist_init(&set->line);
+	glist_init(&set->queue);
 	set->ops = 0;
 	set->bytes = 0;
-	set->line_bytes = 0;
+	set->queue_bytes = 0;
 	set->refused = 0;
 	set->peak_ops = 0;
 	set->max_ops = max_ops;
@@ -51,7 +51,7 @@ static bool inflight_has_room_locked(const struct casync_inflight *set,
 static void inflight_add_locked(struct casync_inflight *set,
 				struct casync_inflight_entry *entry)
 {
-	entry->since_ns = casync_now_ns();
+	entry->since_ns = casync_clock_ns();
 	glist_add_tail(&set->entries, &entry->link);
 	entry->alone = set->ops == 0;
 	set->ops++;
@@ -68,7 +68,7 @@ void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes)
 	__atomic_store_n(&all_max_bytes, max_bytes, __ATOMIC_RELAXED);
 }
 
-static void inflight_give_back(uint64_t bytes)
+static void inflight_release_of_all(uint64_t bytes)
 {
 	__atomic_sub_fetch(&all_ops, 1, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
@@ -81,7 +81,7 @@ static bool inflight_is_assured_locked(const struct casync_inflight *set,
 
 	return ops == 0 ||
 	       (ops < CASYNC_ASSURED_OPS &&
-		set->bytes + set->line_bytes + bytes <= CASYNC_ASSURED_BYTES);
+		set->bytes + set->queue_bytes + bytes <= CASYNC_ASSURED_BYTES);
 }
 
 static bool inflight_take_of_all_locked(const struct casync_inflight *set,
@@ -94,23 +94,23 @@ static bool inflight_take_of_all_locked(const struct casync_inflight *set,
 	     sum <= __atomic_load_n(&all_max_bytes, __ATOMIC_RELAXED)) ||
 	    inflight_is_assured_locked(set, bytes))
 		return true;
-	inflight_give_back(bytes);
+	inflight_release_of_all(bytes);
 	return false;
 }
 
 /* --- the queue */
 
-static void inflight_leave_line_locked(struct casync_inflight *set,
-				       struct casync_inflight_entry *entry,
-				       int refused)
+static void inflight_dequeue_locked(struct casync_inflight *set,
+				    struct casync_inflight_entry *entry,
+				    int refused)
 {
 	glist_del(&entry->link);
 	set->waiting--;
-	set->line_bytes -= entry->bytes;
+	set->queue_bytes -= entry->bytes;
 	entry->refused = refused;
-	entry->waited_ns = casync_now_ns() - entry->came_ns;
+	entry->waited_ns = casync_clock_ns() - entry->queued_ns;
 	if (refused != 0) {
-		inflight_give_back(entry->bytes);
+		inflight_release_of_all(entry->bytes);
 		set->refused++;
 	} else {
 		inflight_add_locked(set, entry);
@@ -121,19 +121,19 @@ static void inflight_leave_line_locked(struct casync_inflight *set,
  * Let queued entries in while there is room, oldest first.  They are linked by
  * next_called.  The caller calls them without the lock.
  */
-static void inflight_serve_line_locked(struct casync_inflight *set,
-				       struct casync_inflight_entry **called)
+static void inflight_serve_queue_locked(struct casync_inflight *set,
+					struct casync_inflight_entry **called)
 {
 	struct casync_inflight_entry *first;
 
-	while ((first = glist_first_entry(&set->line,
+	while ((first = glist_first_entry(&set->queue,
 					  struct casync_inflight_entry,
 					  link)) != NULL) {
 		if (!set->closed &&
 		    !inflight_has_room_locked(set, first->bytes))
 			return;
-		inflight_leave_line_locked(set, first,
-					   set->closed ? -ECANCELED : 0);
+		inflight_dequeue_locked(set, first,
+					set->closed ? -ECANCELED : 0);
 		*called = first;
 		called = &first->next_called;
 	}
@@ -158,18 +158,18 @@ void casync_inflight_limit(struct casync_inflight *set, uint64_t max_ops,
 	pthread_mutex_lock(&set->lock);
 	set->max_ops = max_ops;
 	set->max_bytes = max_bytes;
-	inflight_serve_line_locked(set, &called);
+	inflight_serve_queue_locked(set, &called);
 	pthread_mutex_unlock(&set->lock);
 	inflight_call_all(called);
 }
 
-static void inflight_line_up_locked(struct casync_inflight *set,
+static void inflight_enqueue_locked(struct casync_inflight *set,
 				    struct casync_inflight_entry *entry)
 {
-	entry->came_ns = casync_now_ns();
-	glist_add_tail(&set->line, &entry->link);
+	entry->queued_ns = casync_clock_ns();
+	glist_add_tail(&set->queue, &entry->link);
 	set->waiting++;
-	set->line_bytes += entry->bytes;
+	set->queue_bytes += entry->bytes;
 }
 
 static int inflight_enter_locked(struct casync_inflight *set,
@@ -187,7 +187,7 @@ static int inflight_enter_locked(struct casync_inflight *set,
 		inflight_add_locked(set, entry);
 		return 0;
 	}
-	inflight_line_up_locked(set, entry);
+	inflight_enqueue_locked(set, entry);
 	return -EINPROGRESS;
 }
 
@@ -197,7 +197,7 @@ int casync_inflight_enter(struct casync_inflight *set,
 	int rc;
 
 	entry->bytes = bytes;
-	entry->came_ns = 0;
+	entry->queued_ns = 0;
 	entry->waited_ns = 0;
 	entry->next_called = NULL;
 	entry->refused = 0;
@@ -240,8 +240,8 @@ void casync_inflight_leave(struct casync_inflight *set,
 		glist_del(&entry->link);
 		set->ops--;
 		set->bytes -= entry->bytes;
-		inflight_give_back(entry->bytes);
-		inflight_serve_line_locked(set, &called);
+		inflight_release_of_all(entry->bytes);
+		inflight_serve_queue_locked(set, &called);
 	}
 	if (set->closed && set->ops + set->refused == 0)
 		pthread_cond_broadcast(&set->emptied);
@@ -257,32 +257,33 @@ void casync_inflight_expire(struct casync_inflight *set)
 	uint64_t now_ns;
 
 	pthread_mutex_lock(&set->lock);
-	now_ns = casync_now_ns(); /* before the oldest entry in the queue */
-	while ((first = glist_first_entry(&set->line,
+	/* Before the oldest entry in the queue. */
+	now_ns = casync_clock_ns();
+	while ((first = glist_first_entry(&set->queue,
 					  struct casync_inflight_entry,
 					  link)) != NULL &&
-	       now_ns - first->came_ns >=
+	       now_ns - first->queued_ns >=
 		       CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS) {
-		inflight_leave_line_locked(set, first, -EAGAIN);
+		inflight_dequeue_locked(set, first, -EAGAIN);
 		*end = first;
 		end = &first->next_called;
 	}
 	/* The next one may need less room. */
-	inflight_serve_line_locked(set, end);
+	inflight_serve_queue_locked(set, end);
 	pthread_mutex_unlock(&set->lock);
 	inflight_call_all(called);
 }
 
 uint64_t casync_inflight_drain(struct casync_inflight *set, uint32_t timeout_ms)
 {
-	struct timespec deadline = casync_deadline(timeout_ms);
+	struct timespec deadline = casync_clock_deadline(timeout_ms);
 	struct casync_inflight_entry *called = NULL;
 	uint64_t left;
 	int rc = 0;
 
 	pthread_mutex_lock(&set->lock);
 	set->closed = true;
-	inflight_serve_line_locked(set, &called);
+	inflight_serve_queue_locked(set, &called);
 	pthread_mutex_unlock(&set->lock);
 	inflight_call_all(called);
 
@@ -322,8 +323,8 @@ static uint64_t inflight_oldest_since_locked(struct casync_inflight *set)
 	return entry != NULL ? entry->since_ns : 0;
 }
 
-void casync_inflight_look(struct casync_inflight *set,
-			  struct casync_inflight_look *look)
+void casync_inflight_sample(struct casync_inflight *set,
+			    struct casync_inflight_sample *look)
 {
 	uint64_t since_ns;
 
@@ -334,7 +335,7 @@ void casync_inflight_look(struct casync_inflight *set,
 	look->waiting = set->waiting;
 	since_ns = inflight_oldest_since_locked(set);
 	pthread_mutex_unlock(&set->lock);
-	look->oldest_ns = since_ns != 0 ? casync_now_ns() - since_ns : 0;
+	look->oldest_ns = since_ns != 0 ? casync_clock_ns() - since_ns : 0;
 }
 
 static void inflight_visit_list(struct glist_head *list,

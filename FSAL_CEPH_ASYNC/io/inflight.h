@@ -32,7 +32,7 @@ struct casync_inflight_entry {
 	struct glist_head link;
 	uint64_t bytes;	    /**< Counted against Max_Inflight_Bytes. */
 	uint64_t since_ns;  /**< When it was let in; CLOCK_MONOTONIC. */
-	uint64_t came_ns;   /**< When it was queued; 0: never. */
+	uint64_t queued_ns; /**< When it was queued; 0: never. */
 	uint64_t waited_ns; /**< Time in the queue, also if it was refused. */
 	/** To be set before entering.  Called when a queued entry is let in
 	 * or refused, on any thread, with no lock held.  It must not block. */
@@ -48,15 +48,15 @@ struct casync_inflight {
 	pthread_cond_t emptied;	   /**< While closed.  CLOCK_MONOTONIC. */
 	struct glist_head entries; /**< Not overdue; oldest first. */
 	struct glist_head overdue; /**< Visited as overdue; oldest first. */
-	struct glist_head line;	   /**< The queue: held back by a limit. */
+	struct glist_head queue;   /**< The queue: held back by a limit. */
 	uint64_t ops;
 	uint64_t bytes;
-	uint64_t line_bytes;
+	uint64_t queue_bytes;
 	uint64_t refused;  /**< Refused entries that have not left yet. */
 	uint64_t peak_ops; /**< Most ops at once so far. */
 	uint64_t max_ops;
 	uint64_t max_bytes;
-	unsigned int waiting; /**< Length of `line`. */
+	unsigned int waiting; /**< Length of `queue`. */
 	bool closed;	      /**< Draining: no entry is let in. */
 };
 
@@ -146,7 +146,7 @@ void casync_inflight_visit_all(struct casync_inflight *set,
 			       casync_inflight_visitor *visit, void *arg);
 
 /** The set at one moment. */
-struct casync_inflight_look {
+struct casync_inflight_sample {
 	uint64_t ops;
 	uint64_t bytes;
 	uint64_t peak_ops;
@@ -154,7 +154,7 @@ struct casync_inflight_look {
 	uint64_t oldest_ns; /**< Age of the oldest; 0 if there is none. */
 };
 
-void casync_inflight_look(struct casync_inflight *set,
-			  struct casync_inflight_look *look);
+void casync_inflight_sample(struct casync_inflight *set,
+			    struct casync_inflight_sample *look);
 
 #endif /* CASYNC_INFLIGHT_H */

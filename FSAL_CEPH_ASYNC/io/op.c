@@ -76,9 +76,10 @@ static struct casync_durability op_decide_durability(struct casync_op *op)
 {
 	const struct casync_tuning *tuning = &op->exp->keys.tuning;
 	struct casync_durability_in in = {
-		.mode = casync_tuned(&tuning->stable_write),
+		.mode = casync_tuning_read(&tuning->stable_write),
 		.stable_wanted = op->arg->fsal_stable,
-		.promote_unstable = casync_tuned(&tuning->promote_unstable),
+		.promote_unstable =
+			casync_tuning_read(&tuning->promote_unstable),
 		.object_cache = false, /* refused in config.c */
 		.grown = casync_file_size_grown(&op->obj->size,
 						op->offset + op->length_bytes),
@@ -90,45 +91,48 @@ static struct casync_durability op_decide_durability(struct casync_op *op)
 
 /* --- the metrics */
 
-static enum casync_metric_op op_metrics_kind(const struct casync_op *op)
+static enum casync_metric_op op_metric_kind(const struct casync_op *op)
 {
 	return op->kind == CASYNC_OP_READ ? CASYNC_METRIC_READ
 					  : CASYNC_METRIC_WRITE;
 }
 
 /* Stability is known only after the answer. */
-static void op_metrics_count_stability(const struct casync_op *op,
-				       struct casync_metrics_shard *shard)
+static void op_count_stability(const struct casync_op *op,
+			       struct casync_metrics_shard *shard)
 {
 	if (!op->durability.stable_answer)
 		return;
 	/* Until op_store_outcome() it is the requested stability. */
-	casync_count(shard,
-		     op->arg->fsal_stable ? CASYNC_C_STABLE + op->stable_write
-					  : CASYNC_C_PROMOTED,
-		     1);
+	casync_metrics_count(shard,
+			     op->arg->fsal_stable
+				     ? CASYNC_C_STABLE + op->stable_write
+				     : CASYNC_C_PROMOTED,
+			     1);
 	if (!op->durability.flush)
-		casync_count(shard, CASYNC_C_FLUSH_FREE, 1);
+		casync_metrics_count(shard, CASYNC_C_FLUSHES_AVOIDED, 1);
 }
 
 /* Requests never submitted report only the total. */
-static void op_metrics_observe_stages(const struct casync_op *op,
-				      struct casync_metrics_shard *shard)
+static void op_observe_stages(const struct casync_op *op,
+			      struct casync_metrics_shard *shard)
 {
-	unsigned int h = CASYNC_H_STAGES + op_metrics_kind(op) * CASYNC_STAGES;
+	unsigned int h = CASYNC_H_STAGES + op_metric_kind(op) * CASYNC_STAGES;
 	uint64_t began_ns = op->entry.since_ns - op->entry.waited_ns;
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 
-	casync_observe(shard, h + CASYNC_STAGE_TOTAL, now_ns - began_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_TOTAL,
+			       now_ns - began_ns);
 	if (op->taken_ns == 0)
 		return;
-	casync_observe(shard, h + CASYNC_STAGE_QUEUED,
-		       op->submitted_ns - began_ns);
-	casync_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
-		       op->answered_ns - op->submitted_ns);
-	casync_observe(shard, h + CASYNC_STAGE_HANDOVER,
-		       op->taken_ns - op->answered_ns);
-	casync_observe(shard, h + CASYNC_STAGE_FINISH, now_ns - op->taken_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_QUEUED,
+			       op->submitted_ns - began_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
+			       op->answered_ns - op->submitted_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_HANDOVER,
+			       op->taken_ns - op->answered_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_FINISH,
+			       now_ns - op->taken_ns);
 }
 
 /* Before the answer: a client that has it finds the op counted. */
@@ -139,27 +143,28 @@ static void op_count(const struct casync_op *op)
 
 	if (!CASYNC_METRICS_ON)
 		return;
-	casync_count_answer(shard, op_metrics_kind(op), op->status);
+	casync_metrics_count_answer(shard, op_metric_kind(op), op->status);
 	if (op->entry.waited_ns != 0)
-		casync_observe(shard, CASYNC_H_THROTTLE, op->entry.waited_ns);
+		casync_metrics_observe(shard, CASYNC_H_THROTTLE,
+				       op->entry.waited_ns);
 	if (op->entry.refused != 0)
 		return;
-	op_metrics_observe_stages(op, shard);
+	op_observe_stages(op, shard);
 	if (FSAL_IS_ERROR(op->status))
 		return;
-	casync_count(shard, CASYNC_C_BYTES + op_metrics_kind(op),
-		     op->amount_bytes);
+	casync_metrics_count(shard, CASYNC_C_BYTES + op_metric_kind(op),
+			     op->amount_bytes);
 	if (op->kind == CASYNC_OP_WRITE)
-		op_metrics_count_stability(op, shard);
+		op_count_stability(op, shard);
 	else if (op->end_of_file)
-		casync_count(shard, CASYNC_C_EOF_READS, 1);
+		casync_metrics_count(shard, CASYNC_C_EOF_READS, 1);
 }
 
 static void op_count_unsubmitted(const struct casync_op *op,
 				 fsal_status_t status)
 {
-	casync_count_answer(casync_metrics_shard(&op->exp->metrics),
-			    op_metrics_kind(op), status);
+	casync_metrics_count_answer(casync_metrics_shard(&op->exp->metrics),
+				    op_metric_kind(op), status);
 }
 
 /* --- the log */
@@ -175,7 +180,7 @@ static const char *const op_state_names[] = {
 	[CASYNC_OP_DONE] = "DONE",
 };
 
-void casync_dump_take(const struct casync_op *op, struct casync_dump *dump)
+void casync_op_dump_take(const struct casync_op *op, struct casync_dump *dump)
 {
 	dump->ino = op->ino;
 	dump->offset = op->offset;
@@ -186,11 +191,11 @@ void casync_dump_take(const struct casync_op *op, struct casync_dump *dump)
 	dump->parts_left = __atomic_load_n(&op->parts_left, __ATOMIC_RELAXED);
 }
 
-const char *casync_dump_format(const struct casync_dump *dump, char *line,
-			       size_t size)
+const char *casync_op_dump_format(const struct casync_dump *dump, char *line,
+				  size_t size)
 {
 	uint64_t age_ns =
-		dump->since_ns == 0 ? 0 : casync_now_ns() - dump->since_ns;
+		dump->since_ns == 0 ? 0 : casync_clock_ns() - dump->since_ns;
 
 	(void)snprintf(line, size,
 		       "%s inode 0x%" PRIx64 " offset %" PRIu64
@@ -203,16 +208,16 @@ const char *casync_dump_format(const struct casync_dump *dump, char *line,
 	return line;
 }
 
-void casync_dump_ended(const struct casync_op *op)
+void casync_op_log_ended(const struct casync_op *op)
 {
 	struct casync_dump dump;
 	char line[CASYNC_DUMP_LINE];
 
-	casync_dump_take(op, &dump);
+	casync_op_dump_take(op, &dump);
 	LogWarn(COMPONENT_FSAL,
 		"export %" PRIu16 ": slow request completed: %s: %s",
 		op->exp->export.export_id,
-		casync_dump_format(&dump, line, sizeof(line)),
+		casync_op_dump_format(&dump, line, sizeof(line)),
 		fsal_err_txt(op->status));
 }
 
@@ -238,8 +243,8 @@ static void op_release_fd(struct casync_op *op)
 	fsal_status_t status;
 
 	if (casync_op_closes_fd(op))
-		casync_count(casync_metrics_shard(&op->exp->metrics),
-			     CASYNC_C_DEFERRED_CLOSE, 1);
+		casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
+				     CASYNC_C_DEFERRED_CLOSES, 1);
 	status = fsal_complete_io(&op->obj->handle, op->fsal_fd);
 	if (FSAL_IS_ERROR(status))
 		LogWarn(COMPONENT_FSAL,
@@ -252,27 +257,27 @@ static void op_release_fd(struct casync_op *op)
 					     op_openflags(op), FSAL_O_CLOSED);
 }
 
-/* op->late: the second of these two events sends the write on. */
+/* op->resume_events: the second of these two events sends the write on. */
 enum { PARKED = 1, CALLED = 2 };
 
-static void op_go_on(struct casync_op *op, uint32_t what)
+static void op_resume(struct casync_op *op, uint32_t what)
 {
 	const uint32_t both = PARKED | CALLED;
 
-	if ((__atomic_or_fetch(&op->late, what, __ATOMIC_ACQ_REL) & both) ==
-	    both)
-		casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
+	if ((__atomic_or_fetch(&op->resume_events, what, __ATOMIC_ACQ_REL) &
+	     both) == both)
+		casync_workers_submit(CASYNC_WORK_SUBMIT, &op->work);
 }
 
 /* The op got a place, or none in time.  Go on, on a thread that may block. */
 static void op_called(struct casync_inflight_entry *entry)
 {
-	op_go_on(container_of(entry, struct casync_op, entry), CALLED);
+	op_resume(container_of(entry, struct casync_op, entry), CALLED);
 }
 
 void casync_op_parked(struct casync_op *op)
 {
-	op_go_on(op, PARKED);
+	op_resume(op, PARKED);
 }
 
 enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
@@ -283,11 +288,11 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	struct state_t *state = op->arg->state;
 	int rc;
 
-	*status =
-		fsal_start_io(&op->fsal_fd, &obj->handle,
-			      &casync_global_fd(obj, op_openflags(op))->fsal_fd,
-			      &op->temp_fd.fsal_fd, state, op_openflags(op),
-			      false, NULL, bypass, &obj->share);
+	*status = fsal_start_io(
+		&op->fsal_fd, &obj->handle,
+		&casync_object_global_fd(obj, op_openflags(op))->fsal_fd,
+		&op->temp_fd.fsal_fd, state, op_openflags(op), false, NULL,
+		bypass, &obj->share);
 	if (FSAL_IS_ERROR(*status)) {
 		op->fsal_fd = NULL;
 		return CASYNC_OP_REFUSED;
@@ -298,13 +303,13 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	if (rc < 0) {
 		op_release_fd(op);
 		op->fsal_fd = NULL;
-		*status = casync_status(rc);
+		*status = casync_errors_status(rc);
 		return CASYNC_OP_REFUSED;
 	}
 
 	op->work.run = later;
 	op->entry.called = op_called;
-	op->late = op->kind == CASYNC_OP_WRITE ? 0 : PARKED;
+	op->resume_events = op->kind == CASYNC_OP_WRITE ? 0 : PARKED;
 	rc = casync_inflight_enter(&op->exp->inflight, &op->entry,
 				   op->length_bytes);
 	if (rc == 0)
@@ -375,7 +380,7 @@ void casync_op_end(struct casync_op *op)
 	op_store_outcome(op);
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)
-		casync_dump_ended(op);
+		casync_op_log_ended(op);
 	/* Before the context is released: the export and its pool may go with
 	 * it. */
 	op_free(op);
@@ -391,7 +396,7 @@ void casync_op_end_on_worker(struct casync_op *op)
 {
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = op_run_end;
-	casync_work_submit(CASYNC_WORK_DATA, &op->work);
+	casync_workers_submit(CASYNC_WORK_DATA, &op->work);
 }
 
 void casync_op_end_unblocked(struct casync_op *op)

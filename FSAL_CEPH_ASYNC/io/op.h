@@ -43,7 +43,7 @@
  * first op of a call that several share; that op owns all of them until the
  * results are in.  Then the thread of ours that has taken the op, or the worker
  * that waits.  An op has one owner at a time.  So only `state`, `parts_left`,
- * `awaited`, `late`, `answered_ns` and each part's `armed` are atomic.
+ * `awaited`, `resume_events`, `answered_ns` and each part's `armed` are atomic.
  *
  * Exactly once: every op that casync_op_new() returned ends in casync_op_end()
  * or casync_op_fail().  Each of them calls done_cb once and puts the op back.
@@ -128,8 +128,10 @@ struct casync_op {
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
 	uint8_t queue_state;	  /**< enum casync_queue_state; gate.h. */
-	uint32_t late; /**< Atomic; for a WRITE that waits for a place. */
-	uint64_t cuts; /**< Of the file, when a READ came (file_size.h). */
+	/** Atomic; for a WRITE that waits for a place. */
+	uint32_t resume_events;
+	/** Of the file, when a READ came (file_size.h). */
+	uint64_t truncations;
 
 	/** Of a READ for the read cache (read_cache.h), or NULL. */
 	struct casync_fill *fill;
@@ -139,7 +141,7 @@ struct casync_op {
 	size_t length_bytes;		     /**< Of all parts together. */
 	struct casync_durability durability; /**< Writes only. */
 	uint32_t stable_write;		     /**< The mode of it. */
-	uint32_t witness_us; /**< Time of the revalidation, µs. */
+	uint32_t revalidation_us; /**< Time of the revalidation, µs. */
 
 	/* For the metrics; 0: not reached. */
 	uint64_t submitted_ns;
@@ -258,11 +260,11 @@ struct casync_dump {
 	int parts_left;
 };
 
-/** Room for any line that casync_dump_format() writes. */
+/** Room for any line that casync_op_dump_format() writes. */
 #define CASYNC_DUMP_LINE 256
 
 /** Copy the fields that the log shows.  Takes no lock; any thread. */
-void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);
+void casync_op_dump_take(const struct casync_op *op, struct casync_dump *dump);
 
 /**
  * "WRITE inode 0x10000000001 offset 4096 length 4096 age 1503 ms state
@@ -270,11 +272,11 @@ void casync_dump_take(const struct casync_op *op, struct casync_dump *dump);
  *
  * @return @p line
  */
-const char *casync_dump_format(const struct casync_dump *dump, char *line,
-			       size_t size);
+const char *casync_op_dump_format(const struct casync_dump *dump, char *line,
+				  size_t size);
 
 /** Log that a slow request has completed, with its status. */
-void casync_dump_ended(const struct casync_op *op);
+void casync_op_log_ended(const struct casync_op *op);
 
 /** Change the state, as drawn above. */
 static inline void casync_op_set_state(struct casync_op *op,

@@ -19,7 +19,7 @@
 #include "workers.h"
 
 /* The size needs Fs; the version comes only with As, Ls and Xs beside it. */
-#define WITNESS                                                  \
+#define REVALIDATED                                              \
 	(CEPH_STATX_SIZE | CEPH_STATX_MTIME | CEPH_STATX_CTIME | \
 	 CEPH_STATX_VERSION)
 
@@ -27,10 +27,10 @@
 #define SEGMENTS 257
 
 /* Not shorter than it is.  Two at once: one of them may be lost, no harm. */
-static void read_cache_do_without(struct casync_cached_file *cached,
+static void read_cache_bypass_for(struct casync_cached_file *cached,
 				  uint64_t for_ns)
 {
-	uint64_t until_ns = casync_now_ns() + for_ns;
+	uint64_t until_ns = casync_clock_ns() + for_ns;
 
 	if (until_ns >
 	    __atomic_load_n(&cached->bypass_until_ns, __ATOMIC_RELAXED))
@@ -41,8 +41,8 @@ static void read_cache_do_without(struct casync_cached_file *cached,
 static void read_cache_bypass(struct casync_cached_file *cached,
 			      enum casync_cache_bypass why, uint64_t ms)
 {
-	casync_cache_count(&casync_cache_counts.bypasses[why], 1);
-	read_cache_do_without(cached, ms * CASYNC_NS_PER_MS);
+	casync_buffer_count(&casync_cache_counts.bypasses[why], 1);
+	read_cache_bypass_for(cached, ms * CASYNC_NS_PER_MS);
 }
 
 /* Several threads may learn at once; it need not be exact. */
@@ -56,11 +56,11 @@ static uint64_t read_cache_learn(uint64_t *mean_ns, uint64_t sample_ns)
 }
 
 /*
- * Only witnesses one after the other are learned from: whatever holds libcephfs'
- * lock for a while holds up all that are under way.
+ * Only revalidations one after the other are learned from: whatever holds
+ * libcephfs' lock for a while holds up all that are under way.
  */
-static void read_cache_learn_witness(struct casync_cached_file *cached,
-				     uint64_t began_ns, uint64_t now_ns)
+static void read_cache_learn_revalidation(struct casync_cached_file *cached,
+					  uint64_t began_ns, uint64_t now_ns)
 {
 	uint64_t read_ns = __atomic_load_n(&cached->read_ns, __ATOMIC_RELAXED);
 	uint64_t took_ns = now_ns - began_ns;
@@ -71,9 +71,9 @@ static void read_cache_learn_witness(struct casync_cached_file *cached,
 	/* One that took very long must not count for many. */
 	if (took_ns > 2 * read_ns)
 		took_ns = 2 * read_ns;
-	if (read_cache_learn(&cached->witness_ns, took_ns) <= read_ns)
+	if (read_cache_learn(&cached->revalidation_ns, took_ns) <= read_ns)
 		return;
-	__atomic_store_n(&cached->witness_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&cached->revalidation_ns, 0, __ATOMIC_RELAXED);
 	read_cache_bypass(cached, CASYNC_CACHE_BYPASS_COSTLY,
 			  CASYNC_CACHE_COSTLY_BYPASS_MS);
 }
@@ -82,30 +82,32 @@ static bool read_cache_applies(const struct casync_op *op)
 {
 	const struct casync_object *obj = op->obj;
 
-	return casync_cache_budget() != 0 && obj->cached != NULL &&
-	       !casync_on_completion_thread() &&
+	return casync_buffer_budget() != 0 && obj->cached != NULL &&
+	       !casync_workers_on_completion_thread() &&
 	       obj->id.snapid == CEPH_NOSNAP &&
-	       casync_session_state(&casync_object_mount(op->obj)->session) ==
+	       casync_session_state(&casync_inode_mount(op->obj)->session) ==
 		       CASYNC_SESSION_SERVES &&
-	       casync_now_ns() >= __atomic_load_n(&obj->cached->bypass_until_ns,
-						  __ATOMIC_RELAXED);
+	       casync_clock_ns() >=
+		       __atomic_load_n(&obj->cached->bypass_until_ns,
+				       __ATOMIC_RELAXED);
 }
 
 static int read_cache_getattr(const struct casync_op *op,
 			      struct ceph_statx *stx)
 {
 	uint64_t generation = casync_file_size_generation(&op->obj->size);
-	int rc = ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode,
-				 stx, WITNESS, 0, casync_object_root(op->obj));
+	int rc = ceph_ll_getattr(casync_inode_ceph(op->obj), op->obj->inode,
+				 stx, REVALIDATED, 0,
+				 casync_inode_root(op->obj));
 
 	if (rc == 0 && stx->stx_size != casync_file_size_hint(&op->obj->size))
-		casync_file_size_seen(&op->obj->size, stx->stx_size,
-				      generation);
+		casync_file_size_update(&op->obj->size, stx->stx_size,
+					generation);
 	return rc;
 }
 
 /* Ask for the file's version, if there is room to wait. */
-static bool read_cache_witness(struct casync_op *op, struct ceph_statx *stx)
+static bool read_cache_revalidate(struct casync_op *op, struct ceph_statx *stx)
 {
 	uint64_t began_ns, now_ns, took_us;
 	struct casync_call slots;
@@ -115,18 +117,19 @@ static bool read_cache_witness(struct casync_op *op, struct ceph_statx *stx)
 	 * must not keep all workers. */
 	if (!casync_call_try(&slots, op->obj,
 			     CASYNC_CALL_ATTR_SLOT | CASYNC_CALL_MOUNT_SLOT,
-			     CASYNC_CACHE_WITNESSES)) {
-		casync_cache_count(&casync_cache_counts.no_witness, 1);
+			     CASYNC_CACHE_REVALIDATIONS)) {
+		casync_buffer_count(&casync_cache_counts.no_revalidation, 1);
 		return false;
 	}
-	began_ns = casync_now_ns();
+	began_ns = casync_clock_ns();
 	rc = read_cache_getattr(op, stx);
-	now_ns = casync_now_ns();
+	now_ns = casync_clock_ns();
 	took_us = (now_ns - began_ns) / CASYNC_NS_PER_US;
-	op->witness_us = took_us < UINT32_MAX ? (uint32_t)took_us : UINT32_MAX;
-	read_cache_learn_witness(op->obj->cached, began_ns, now_ns);
+	op->revalidation_us = took_us < UINT32_MAX ? (uint32_t)took_us
+						   : UINT32_MAX;
+	read_cache_learn_revalidation(op->obj->cached, began_ns, now_ns);
 	casync_call_drop(&slots);
-	return rc == 0 && (stx->stx_mask & WITNESS) == WITNESS;
+	return rc == 0 && (stx->stx_mask & REVALIDATED) == REVALIDATED;
 }
 
 static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
@@ -135,10 +138,10 @@ static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
 	return (struct casync_cache_tag){
 		.change = stx->stx_version,
 		.size = stx->stx_size,
-		.mtime_ns = casync_timespec_ns(&stx->stx_mtime),
-		.ctime_ns = casync_timespec_ns(&stx->stx_ctime),
+		.mtime_ns = casync_clock_timespec_ns(&stx->stx_mtime),
+		.ctime_ns = casync_clock_timespec_ns(&stx->stx_ctime),
 		.generation = casync_guard_generation(
-			&casync_object_mount(op->obj)->guard),
+			&casync_inode_mount(op->obj)->guard),
 	};
 }
 
@@ -150,7 +153,7 @@ static uint64_t read_cache_settles_in_ns(const struct casync_cache_tag *tag)
 	uint64_t now_ns;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = casync_timespec_ns(&now);
+	now_ns = casync_clock_timespec_ns(&now);
 	if (now_ns < tag->ctime_ns)
 		return whole_ns;
 	now_ns -= tag->ctime_ns;
@@ -166,13 +169,13 @@ static bool read_cache_settled(struct casync_cached_file *cached,
 
 	if (wait_ns == 0)
 		return true;
-	read_cache_do_without(cached, wait_ns);
+	read_cache_bypass_for(cached, wait_ns);
 	return false;
 }
 
 static void read_cache_release(void *buffer)
 {
-	casync_cache_buffer_release(buffer);
+	casync_buffer_release(buffer);
 }
 
 /* May the reply be sent from another buffer?  Only Ganesha's worker can tell:
@@ -236,7 +239,7 @@ static void read_cache_answer(struct casync_op *op,
 		read_cache_copy(op->arg, op->amount_bytes, segments[i].data,
 				segments[i].bytes);
 		op->amount_bytes += segments[i].bytes;
-		casync_cache_buffer_release(segments[i].buffer);
+		casync_buffer_release(segments[i].buffer);
 	}
 }
 
@@ -280,7 +283,7 @@ static bool read_cache_fetch(struct casync_op *op, struct casync_range range,
 
 	if (pages > CASYNC_CACHE_BUFFER_MAX)
 		return false;
-	buf = casync_cache_buffer_new(op->exp->export.export_id,
+	buf = casync_evict_new_buffer(op->exp->export.export_id,
 				      (uint32_t)pages);
 	if (buf == NULL)
 		return false;
@@ -333,10 +336,10 @@ bool casync_read_cache_find(struct casync_op *op)
 		return false;
 	stream = casync_read_ahead_note(&cached->ahead, op->offset,
 					op->length_bytes);
-	/* Before the witness: a write of ours between the two would put new
-	 * data under an old tag. */
+	/* Before the revalidation: a write of ours between the two would put
+	 * new data under an old tag. */
 	epoch = casync_cache_epoch(&cached->file);
-	if (!read_cache_witness(op, &stx))
+	if (!read_cache_revalidate(op, &stx))
 		return false;
 	tag = read_cache_tag(op, &stx);
 	if (read_cache_hit(op, &tag))
@@ -351,7 +354,7 @@ bool casync_read_cache_find(struct casync_op *op)
 
 /*
  * Is it all of the buffer, or all up to the end of the file?  A READ that ended
- * elsewhere saw another size than the witness.
+ * elsewhere saw another size than the revalidation.
  */
 static bool read_cache_is_whole(const struct casync_op *op)
 {
@@ -388,7 +391,7 @@ static void read_cache_use(struct casync_op *op)
 	const char *data;
 
 	if (op->amount_bytes > fill->wanted.bytes)
-		casync_cache_buffer_read_ahead(
+		casync_buffer_set_read_ahead(
 			fill->buffer,
 			(uint32_t)(op->amount_bytes - fill->wanted.bytes));
 	if (read_cache_is_whole(op))
@@ -399,7 +402,7 @@ static void read_cache_use(struct casync_op *op)
 	if (op->amount_bytes == 0)
 		return;
 	if (fill->shares) {
-		casync_cache_buffer_hold(fill->buffer);
+		casync_buffer_hold(fill->buffer);
 		read_cache_share(op->arg, fill->buffer, data, op->amount_bytes);
 	} else {
 		read_cache_copy(op->arg, 0, data, op->amount_bytes);
@@ -410,7 +413,7 @@ static void read_cache_end_fill(struct casync_op *op)
 {
 	if (!FSAL_IS_ERROR(op->status) && op->amount_bytes != 0)
 		read_cache_use(op);
-	casync_cache_buffer_release(op->fill->buffer);
+	casync_buffer_release(op->fill->buffer);
 	gsh_free(op->fill);
 	op->fill = NULL;
 }
@@ -422,8 +425,8 @@ void casync_read_cache_end_read(struct casync_op *op)
 	if (op->parts.count == 0 || cached == NULL)
 		return;
 	read_cache_learn(&cached->read_ns,
-			 casync_now_ns() - op->entry.since_ns -
-				 op->witness_us * CASYNC_NS_PER_US);
+			 casync_clock_ns() - op->entry.since_ns -
+				 op->revalidation_us * CASYNC_NS_PER_US);
 	if (op->fill != NULL)
 		read_cache_end_fill(op);
 }

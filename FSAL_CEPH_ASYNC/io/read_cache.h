@@ -3,8 +3,8 @@
  * @file read_cache.h
  * @brief READs that the read cache (cache.h) answers, and those that fill it.
  *
- * **The witness.**  Each READ that may be cached first asks libcephfs for size,
- * times and change attribute.  While the capabilities are ours, libcephfs
+ * **The revalidation.**  Each READ that may be cached first asks libcephfs for
+ * size, times and change attribute.  While the capabilities are ours, libcephfs
  * answers from memory.  Its answer is the tag of the file's version.  With
  * the same tag as the pages, the READ is answered from them.
  *
@@ -14,7 +14,7 @@
  *
  *	C1  Only a version that has settled is cached: its ctime is
  *	    CASYNC_CACHE_SETTLE_MS old, by our clock.  A write after the
- *	    witness then has a later ctime, unless clocks differ by more.
+ *	    revalidation then has a later ctime, unless clocks differ by more.
  *	    libcephfs' ctime is the later one of ctime and mtime, so a time in
  *	    the future is never cached.
  *	C2  The ctime is in the tag.  Nobody can set it back.
@@ -28,11 +28,11 @@
  *	    they change the version, and that looks like a change by
  *	    somebody else.
  *
- * **Bypass.**  While others write or read the file as well, the witness goes to
- * the MDS, and takes capabilities from them.  One for each READ would ruin both
- * sides.  So READs of a file do without until its version has settled (C1), for
- * a while after a change by somebody else, and where witnesses take longer than
- * READs of the OSDs.
+ * **Bypass.**  While others write or read the file as well, the revalidation
+ * goes to the MDS, and takes capabilities from them.  One for each READ would
+ * ruin both sides.  So READs of a file do without until its version has settled
+ * (C1), for a while after a change by somebody else, and where revalidations
+ * take longer than READs of the OSDs.
  * A READ without the cache is coherent by itself.
  *
  * **The reply.**  Ganesha's contract for a READ (9.14), as far as it matters:
@@ -77,9 +77,9 @@ struct casync_op;
  * its READs of the OSDs. */
 #define CASYNC_CACHE_COSTLY_BYPASS_MS 1000
 
-/** READs of one file that may wait for a witness.  They are few, because a READ
- * can do without. */
-#define CASYNC_CACHE_WITNESSES 32
+/** READs of one file that may wait for a revalidation.  They are few, because a
+ * READ can do without. */
+#define CASYNC_CACHE_REVALIDATIONS 32
 
 /** A cached file; all objects of it in a mount share this. */
 struct casync_cached_file {
@@ -88,9 +88,10 @@ struct casync_cached_file {
 	uint64_t bypass_until_ns; /**< Atomic; CLOCK_MONOTONIC. */
 	/* How long they took lately; atomic.  Both wait for libcephfs' lock and
 	 * for a CPU, so a busy machine does not change which one is longer. */
-	uint64_t witness_ns;
+	uint64_t revalidation_ns;
 	uint64_t read_ns;
-	uint64_t learned_ns; /**< The last witness that was learned from. */
+	/** The last revalidation that was learned from. */
+	uint64_t learned_ns;
 };
 
 /** A READ that fills a buffer of the cache. */

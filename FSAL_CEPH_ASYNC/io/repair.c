@@ -16,7 +16,8 @@
 
 static void repair_count(struct casync_op *op, enum casync_counter counter)
 {
-	casync_count(casync_metrics_shard(&op->exp->metrics), counter, 1);
+	casync_metrics_count(casync_metrics_shard(&op->exp->metrics), counter,
+			     1);
 }
 
 /* Work that remains for a read whose bytes are there. */
@@ -37,12 +38,12 @@ enum rest {
 static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
 			   int64_t offset, char *to, size_t length_bytes)
 {
-	int64_t rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
+	int64_t rc = ceph_ll_read(casync_inode_ceph(op->obj), fh, offset,
 				  length_bytes, to);
 
 	if (rc > 0 && to[rc - 1] == '\0' &&
-	    casync_file_size_cut_lately(&op->obj->size))
-		rc = ceph_ll_read(casync_object_ceph(op->obj), fh, offset,
+	    casync_file_size_truncated_recently(&op->obj->size))
+		rc = ceph_ll_read(casync_inode_ceph(op->obj), fh, offset,
 				  (uint64_t)rc, to);
 	return rc;
 }
@@ -89,11 +90,11 @@ static void repair_check_end_of_file(struct casync_op *op)
 	uint64_t generation = casync_file_size_generation(&op->obj->size);
 	struct ceph_statx stx;
 
-	if (ceph_ll_getattr(casync_object_ceph(op->obj), op->obj->inode, &stx,
+	if (ceph_ll_getattr(casync_inode_ceph(op->obj), op->obj->inode, &stx,
 			    CEPH_STATX_SIZE, 0,
-			    casync_object_root(op->obj)) != 0)
+			    casync_inode_root(op->obj)) != 0)
 		return;
-	casync_file_size_seen(&op->obj->size, stx.stx_size, generation);
+	casync_file_size_update(&op->obj->size, stx.stx_size, generation);
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 
@@ -104,7 +105,7 @@ static void repair_check_end_of_file(struct casync_op *op)
  */
 static bool repair_pool_is_gone(const struct casync_op *op)
 {
-	struct ceph_mount_info *ceph = casync_object_ceph(op->obj);
+	struct ceph_mount_info *ceph = casync_inode_ceph(op->obj);
 	struct ceph_file_layout layout = {0};
 
 	(void)ceph_ll_file_layout(ceph, op->obj->inode, &layout);
@@ -129,7 +130,7 @@ static enum rest repair_fetch_parts(struct casync_op *op)
 	for (i = 0; i < op->parts.count; i++) {
 		have = repair_part(op, &op->parts.at[i]);
 		if (have < 0) {
-			op->status = casync_status(have);
+			op->status = casync_errors_status(have);
 			return NOTHING;
 		}
 		op->amount_bytes += (size_t)have;
@@ -149,16 +150,16 @@ static enum rest repair_fetch(struct casync_op *op)
 	if (FSAL_IS_ERROR(op->status) || op->amount_bytes == 0 ||
 	    !repair_pool_is_gone(op))
 		return rest;
-	op->status = casync_status(-EIO);
+	op->status = casync_errors_status(-EIO);
 	return NOTHING;
 }
 
-static void repair_run_look(struct casync_work *work)
+static void repair_run_ask_size(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
 	repair_check_end_of_file(op);
-	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
+	casync_workers_release_share(CASYNC_WORK_LOOK, &op->obj->look);
 	casync_op_end(op);
 }
 
@@ -166,12 +167,12 @@ static void repair_run_look(struct casync_work *work)
  * End a read on a thread that may not wait.  A thread that may wait asks for
  * the size, if one is free, and closes a temporary fd.
  */
-static void repair_end_or_look(struct casync_op *op, enum rest rest)
+static void repair_end_or_ask_size(struct casync_op *op, enum rest rest)
 {
 	if (rest == ASK_SIZE) {
-		op->work.run = repair_run_look;
-		if (casync_work_try_shared(CASYNC_WORK_LOOK, &op->obj->look,
-					   &op->work))
+		op->work.run = repair_run_ask_size;
+		if (casync_workers_try_shared(CASYNC_WORK_LOOK, &op->obj->look,
+					      &op->work))
 			return;
 	}
 	casync_op_end_unblocked(op);
@@ -182,16 +183,17 @@ static void repair_run_fetch(struct casync_work *work)
 	struct casync_op *op = container_of(work, struct casync_op, work);
 	enum rest rest = repair_fetch(op);
 
-	casync_work_give_way(CASYNC_WORK_DATA, &op->obj->data);
-	repair_end_or_look(op, rest);
+	casync_workers_release_share(CASYNC_WORK_DATA, &op->obj->data);
+	repair_end_or_ask_size(op, rest);
 }
 
 void casync_repair(struct casync_op *op)
 {
-	repair_count(op, CASYNC_C_REPAIRED_READS);
+	repair_count(op, CASYNC_C_SHORT_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = repair_run_fetch;
-	casync_work_submit_shared(CASYNC_WORK_DATA, &op->obj->data, &op->work);
+	casync_workers_submit_shared(CASYNC_WORK_DATA, &op->obj->data,
+				     &op->work);
 }
 
 static void repair_run_blocking_read(struct casync_work *work)
@@ -200,7 +202,7 @@ static void repair_run_blocking_read(struct casync_work *work)
 
 	if (repair_fetch(op) == ASK_SIZE)
 		repair_check_end_of_file(op);
-	casync_work_give_way(CASYNC_WORK_LOOK, &op->obj->look);
+	casync_workers_release_share(CASYNC_WORK_LOOK, &op->obj->look);
 	casync_op_end(op);
 }
 
@@ -210,21 +212,22 @@ void casync_repair_whole(struct casync_op *op)
 	repair_count(op, CASYNC_C_BLOCKING_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = repair_run_blocking_read;
-	casync_work_submit_shared(CASYNC_WORK_LOOK, &op->obj->look, &op->work);
+	casync_workers_submit_shared(CASYNC_WORK_LOOK, &op->obj->look,
+				     &op->work);
 }
 
 /* Workers of Ganesha's that may ask for one file's size.  They are few, because
  * the answer does not need the size. */
-#define LOOKING_HERE 4
+#define SIZE_ASKERS 4
 
 /* A worker of Ganesha's that waited for the answer asks for the size itself,
  * unless too many others wait for attributes of the file. */
-static void repair_look_here(struct casync_op *op)
+static void repair_ask_size(struct casync_op *op)
 {
 	struct casync_call slot;
 
 	if (!casync_call_try(&slot, op->obj, CASYNC_CALL_ATTR_SLOT,
-			     LOOKING_HERE))
+			     SIZE_ASKERS))
 		return;
 	repair_check_end_of_file(op);
 	casync_call_drop(&slot);
@@ -233,10 +236,10 @@ static void repair_look_here(struct casync_op *op)
 void casync_repair_end_of_file(struct casync_op *op)
 {
 	repair_count(op, CASYNC_C_SIZE_CHECKS);
-	if (casync_on_completion_thread()) {
-		repair_end_or_look(op, ASK_SIZE);
+	if (casync_workers_on_completion_thread()) {
+		repair_end_or_ask_size(op, ASK_SIZE);
 		return;
 	}
-	repair_look_here(op);
+	repair_ask_size(op);
 	casync_op_end_unblocked(op);
 }

@@ -27,7 +27,7 @@
 
 static void rw_count(struct casync_export *exp, enum casync_counter counter)
 {
-	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
+	casync_metrics_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
 static void rw_refuse(struct casync_op *op)
@@ -70,8 +70,8 @@ static bool rw_clamp_to_size(struct casync_op *op)
 	uint64_t size;
 
 	/* In this order: file_size.h. */
-	op->cuts = casync_file_size_cuts(&op->obj->size);
-	if (casync_file_size_doubtful(&op->obj->size))
+	op->truncations = casync_file_size_truncations(&op->obj->size);
+	if (casync_file_size_is_unknown(&op->obj->size))
 		return false;
 	size = casync_file_size_hint(&op->obj->size);
 	if (op->offset >= size)
@@ -96,7 +96,7 @@ static void rw_read(struct casync_op *op, bool may_await)
 
 /* A READ that has its fd, its reservation and its place, on the worker that
  * brought it. */
-static void rw_read_here(struct casync_op *op)
+static void rw_read_or_hit(struct casync_op *op)
 {
 	if (!op->past_end && casync_read_cache_find(op))
 		casync_op_end_unblocked(op);
@@ -104,7 +104,7 @@ static void rw_read_here(struct casync_op *op)
 		rw_read(op, true);
 }
 
-static void rw_read_later(struct casync_work *work)
+static void rw_resume_read(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
@@ -121,9 +121,9 @@ static void rw_start_read(struct casync_op *op, bool bypass)
 	op->past_end = !rw_clamp_to_size(op);
 	if (rw_answers_empty(op))
 		return;
-	switch (casync_op_start(op, bypass, rw_read_later, &status)) {
+	switch (casync_op_start(op, bypass, rw_resume_read, &status)) {
 	case CASYNC_OP_STARTED:
-		rw_read_here(op);
+		rw_read_or_hit(op);
 		break;
 	case CASYNC_OP_WAITS:
 		break;
@@ -167,7 +167,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 		return;
 	}
-	if (casync_state_lost_a_lock(read_arg->state)) {
+	if (casync_fd_lost_lock(read_arg->state)) {
 		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
 		return;
 	}
@@ -180,12 +180,12 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 static void rw_journal_first(const struct casync_op *op)
 {
 	if (casync_flush_before_data(op->obj))
-		rw_count(op->exp, CASYNC_C_JOURNALED_FIRST);
+		rw_count(op->exp, CASYNC_C_NEW_FILE_DELAYED);
 }
 
 /* A WRITE that has its fd, its reservation and its place, on the worker that
  * brought it.  That worker may wait for the answer. */
-static void rw_write_here(struct casync_op *op)
+static void rw_submit_write(struct casync_op *op)
 {
 	casync_op_prepare(op);
 	rw_journal_first(op);
@@ -200,12 +200,12 @@ static void rw_park(struct casync_op *op)
 	casync_op_parked(op);
 }
 
-static void rw_write_later(struct casync_work *work)
+static void rw_resume_write(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
 	if (op->entry.refused != 0) {
-		casync_submit_give_up(op);
+		casync_submit_cancel_parked(op);
 		rw_refuse(op);
 		return;
 	}
@@ -219,9 +219,9 @@ static void rw_start_write(struct casync_op *op, bool bypass)
 
 	if (rw_answers_empty(op))
 		return;
-	switch (casync_op_start(op, bypass, rw_write_later, &status)) {
+	switch (casync_op_start(op, bypass, rw_resume_write, &status)) {
 	case CASYNC_OP_STARTED:
-		rw_write_here(op);
+		rw_submit_write(op);
 		break;
 	case CASYNC_OP_WAITS:
 		rw_park(op);
@@ -244,7 +244,7 @@ static int rw_clear_privileges(const struct casync_op *op)
 	rc = casync_call_take(&slot, op->obj, CASYNC_CALL_CHANGE_SLOT);
 	if (rc < 0)
 		return rc;
-	rc = casync_drop_privileges(op->obj);
+	rc = casync_getset_drop_privileges(op->obj);
 	casync_call_drop(&slot);
 	return rc;
 }
@@ -271,14 +271,14 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 
 	casync_delegations_return_recalled(&op->obj->delegations);
 	/* libcephfs asserts on a write to a snapshot. */
-	if (casync_state_lost_a_lock(write_arg->state))
+	if (casync_fd_lost_lock(write_arg->state))
 		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
 	else if (op->obj->id.snapid != CEPH_NOSNAP)
 		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));
 	else if (rw_past_last_offset(op))
 		casync_op_fail(op, fsalstat(ERR_FSAL_FBIG, EFBIG));
 	else if ((rc = rw_clear_privileges(op)) < 0)
-		casync_op_fail(op, casync_status(rc));
+		casync_op_fail(op, casync_errors_status(rc));
 	else
 		rw_start_write(op, bypass);
 }
@@ -293,8 +293,9 @@ static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
 
 	if (!CASYNC_METRICS_ON)
 		return;
-	casync_count_answer(shard, CASYNC_METRIC_COMMIT, status);
-	casync_observe(shard, CASYNC_H_COMMIT, casync_now_ns() - began_ns);
+	casync_metrics_count_answer(shard, CASYNC_METRIC_COMMIT, status);
+	casync_metrics_observe(shard, CASYNC_H_COMMIT,
+			       casync_clock_ns() - began_ns);
 }
 
 /* The limit of SETATTR applies: only some workers may wait for one file. */
@@ -316,7 +317,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_export *exp = casync_export_current();
 	const struct casync_tuning *tuning = &exp->keys.tuning;
-	uint64_t began_ns = CASYNC_METRICS_ON ? casync_now_ns() : 0;
+	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
 	struct casync_call call;
 	fsal_status_t status;
 	int rc = 0;
@@ -329,13 +330,13 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (casync_durability_commit_flushes(
-		    casync_tuned(&tuning->stable_write), false,
+		    casync_tuning_read(&tuning->stable_write), false,
 		    casync_file_size_pending(&obj->size)))
 		rc = rw_flush(obj);
 	else
-		rw_count(exp, CASYNC_C_COMMIT_FREE);
+		rw_count(exp, CASYNC_C_COMMIT_NO_FLUSH);
 
-	status = casync_status(rc);
+	status = casync_errors_status(rc);
 	rw_count_commit(exp, status, began_ns);
 	return casync_call_end(&call, status);
 }

@@ -19,7 +19,7 @@
 
 static uint64_t duplicates; /* atomic */
 
-uint64_t casync_duplicates_count(void)
+uint64_t casync_submit_duplicates(void)
 {
 	return __atomic_load_n(&duplicates, __ATOMIC_RELAXED);
 }
@@ -28,7 +28,7 @@ uint64_t casync_duplicates_count(void)
 static void submit_put_part(struct casync_op *op)
 {
 	if (__atomic_sub_fetch(&op->parts_left, 1, __ATOMIC_ACQ_REL) == 0 &&
-	    !casync_await_hand_over(op))
+	    !casync_complete_wake_waiter(op))
 		casync_complete_queue(op);
 }
 
@@ -46,7 +46,7 @@ static void submit_part_completed(struct casync_part *part, int64_t result)
 	}
 	part->result = result;
 	if (CASYNC_METRICS_ON)
-		__atomic_store_n(&part->op->answered_ns, casync_now_ns(),
+		__atomic_store_n(&part->op->answered_ns, casync_clock_ns(),
 				 __ATOMIC_RELAXED);
 	submit_put_part(part->op);
 }
@@ -77,7 +77,7 @@ static int64_t submit_part(struct casync_op *op, struct casync_part *part)
 	if (op->kind == CASYNC_OP_WRITE &&
 	    casync_flush_is_unjournaled(&op->obj->flush))
 		return -EIO;
-	return ceph_ll_nonblocking_readv_writev(casync_object_ceph(op->obj),
+	return ceph_ll_nonblocking_readv_writev(casync_inode_ceph(op->obj),
 						&part->io);
 }
 
@@ -93,7 +93,7 @@ static void submit_parts(struct casync_op *op)
 	}
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
 	if (CASYNC_METRICS_ON)
-		op->submitted_ns = casync_now_ns();
+		op->submitted_ns = casync_clock_ns();
 	/* The extra hold keeps the op alive until its thread is done with
 	 * it. */
 	__atomic_store_n(&op->parts_left, (int)op->parts.count + 1,
@@ -115,15 +115,15 @@ static void submit_parts(struct casync_op *op)
 	if (op->kind == CASYNC_OP_WRITE)
 		casync_lock_records_written(&op->obj->locks);
 	if (called_back == op->parts.count)
-		casync_count(casync_metrics_shard(&op->exp->metrics),
-			     CASYNC_C_INLINE, 1);
+		casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
+				     CASYNC_C_INLINE, 1);
 }
 
 /* The file may have become shorter while a read was queued.  rw_clamp_to_size()
  * in rw.c tells what happens then. */
 static bool submit_is_beyond_the_end(const struct casync_op *op)
 {
-	return casync_file_size_doubtful(&op->obj->size) ||
+	return casync_file_size_is_unknown(&op->obj->size) ||
 	       op->offset + op->length_bytes >
 		       casync_file_size_hint(&op->obj->size);
 }
@@ -139,7 +139,7 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 		    submit_is_beyond_the_end(op)) {
 			next = casync_gate_next(gate, op);
 			op->past_end = true;
-			casync_complete_here(op);
+			casync_complete_finish(op);
 			continue;
 		}
 		submit_parts(op);
@@ -157,7 +157,7 @@ void casync_submit(struct casync_op *op)
 
 void casync_submit_park(struct casync_op *op)
 {
-	casync_submit_let_in(casync_gate_park(&op->obj->gate, op));
+	casync_submit_admitted(casync_gate_park(&op->obj->gate, op));
 }
 
 void casync_submit_parked(struct casync_op *op)
@@ -167,18 +167,18 @@ void casync_submit_parked(struct casync_op *op)
 	submit_from(gate, casync_gate_unpark(gate, op));
 }
 
-void casync_submit_give_up(struct casync_op *op)
+void casync_submit_cancel_parked(struct casync_op *op)
 {
-	casync_submit_let_in(casync_gate_give_up(&op->obj->gate, op));
+	casync_submit_admitted(casync_gate_cancel_parked(&op->obj->gate, op));
 }
 
 /* Submit the op that the gate let in.  This worker waits for its answer, if it
  * may. */
-static void submit_and_await(struct casync_gate *gate, struct casync_op *op)
+static void submit_and_wait(struct casync_gate *gate, struct casync_op *op)
 {
 	struct casync_op *next;
 
-	if (!casync_await_begin(op)) {
+	if (!casync_complete_wait_begin(op)) {
 		submit_from(gate, op);
 		return;
 	}
@@ -186,11 +186,11 @@ static void submit_and_await(struct casync_gate *gate, struct casync_op *op)
 	next = casync_gate_next(gate, op);
 	submit_put_part(op);
 	if (next == NULL) {
-		casync_await_end(op);
+		casync_complete_wait_end(op);
 		return;
 	}
 	/* There are more ops to submit; the answer must not wait for them. */
-	casync_await_leave(op);
+	casync_complete_wait_cancel(op);
 	submit_from(gate, next);
 }
 
@@ -203,19 +203,19 @@ void casync_submit_write(struct casync_op *op)
 	if (now != op || op->members != NULL)
 		submit_from(gate, now);
 	else
-		submit_and_await(gate, op);
+		submit_and_wait(gate, op);
 }
 
 /* May this thread do a laid out read by the blocking call?  If so it must call
- * submit_read_here(). */
-static bool submit_may_read_here(const struct casync_op *op,
-				 struct casync_call *slot)
+ * submit_block_on_read(). */
+static bool submit_may_block(const struct casync_op *op,
+			     struct casync_call *slot)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
 	return op->parts.count == 1 &&
 	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
-	       !casync_on_completion_thread() &&
+	       !casync_workers_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED) &&
 	       casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
@@ -224,12 +224,12 @@ static bool submit_may_read_here(const struct casync_op *op,
 /* The result is in the op's part. */
 static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
 {
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 	uint64_t late_ns = now_ns + CASYNC_READ_HERE_MS * CASYNC_NS_PER_MS;
 
 	op->parts.at[0].result = casync_repair_part(op, &op->parts.at[0]);
 	casync_call_drop(slot);
-	now_ns = casync_now_ns();
+	now_ns = casync_clock_ns();
 	if (now_ns > late_ns)
 		__atomic_store_n(&op->exp->await_not_before_ns,
 				 now_ns + CASYNC_AWAIT_PAUSE_MS *
@@ -239,18 +239,18 @@ static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
 
 /* Those that the gate lets in next do not wait for its data; nor does it wait
  * for them: they may need capabilities. */
-static void submit_read_here(struct casync_op *op, struct casync_call *slot)
+static void submit_block_on_read(struct casync_op *op, struct casync_call *slot)
 {
 	struct casync_gate *gate = &op->obj->gate;
 
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	if (CASYNC_METRICS_ON)
-		op->submitted_ns = casync_now_ns();
-	casync_submit_let_in(casync_gate_next(gate, op));
+		op->submitted_ns = casync_clock_ns();
+	casync_submit_admitted(casync_gate_next(gate, op));
 	submit_read_blocking(op, slot);
 	if (CASYNC_METRICS_ON)
-		op->answered_ns = casync_now_ns();
-	casync_complete_here(op);
+		op->answered_ns = casync_clock_ns();
+	casync_complete_finish(op);
 }
 
 void casync_submit_read(struct casync_op *op)
@@ -261,25 +261,25 @@ void casync_submit_read(struct casync_op *op)
 
 	if (now != op || submit_is_beyond_the_end(op))
 		submit_from(gate, now);
-	else if (submit_may_read_here(op, &slot))
-		submit_read_here(op, &slot);
+	else if (submit_may_block(op, &slot))
+		submit_block_on_read(op, &slot);
 	else
-		submit_and_await(gate, op);
+		submit_and_wait(gate, op);
 }
 
-static void submit_let_in(struct casync_work *work)
+static void submit_run_admitted(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
 	submit_from(&op->obj->gate, op);
 }
 
-void casync_submit_let_in(struct casync_op *op)
+void casync_submit_admitted(struct casync_op *op)
 {
 	if (op == NULL)
 		return;
-	op->work.run = submit_let_in;
-	casync_work_submit(CASYNC_WORK_SUBMIT, &op->work);
+	op->work.run = submit_run_admitted;
+	casync_workers_submit(CASYNC_WORK_SUBMIT, &op->work);
 }
 
 static void submit_again(struct casync_op *op)
@@ -290,7 +290,7 @@ static void submit_again(struct casync_op *op)
 	submit_parts(op);
 }
 
-/* The first op goes last: it keeps all of them in sight of the gate. */
+/* The first op goes last: what overlaps one of them waits until then. */
 static void submit_each(struct casync_work *work)
 {
 	struct casync_op *first = container_of(work, struct casync_op, work);
@@ -314,5 +314,5 @@ void casync_submit_each_alone(struct casync_op *first)
 {
 	casync_gate_refused(&first->obj->gate, first);
 	first->work.run = submit_each;
-	casync_work_submit(CASYNC_WORK_SUBMIT, &first->work);
+	casync_workers_submit(CASYNC_WORK_SUBMIT, &first->work);
 }

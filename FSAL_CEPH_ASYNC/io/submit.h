@@ -93,13 +93,13 @@ void casync_submit_parked(struct casync_op *op);
 
 /** A parked write was refused: take it out of the gate.  The caller answers
  * it. */
-void casync_submit_give_up(struct casync_op *op);
+void casync_submit_cancel_parked(struct casync_op *op);
 
 /**
  * Submit an op that the gate has let in (NULL: none), and the ops that it lets
  * in afterwards.  It is done on a worker: submission may wait for the MDS.
  */
-void casync_submit_let_in(struct casync_op *op);
+void casync_submit_admitted(struct casync_op *op);
 
 /**
  * Submit an op and its members again, each alone, on a worker: their call was
@@ -111,6 +111,6 @@ void casync_submit_each_alone(struct casync_op *first);
  * Second completions of parts, since the plugin was loaded.  All were ignored.
  * More than 0 only after a bug.
  */
-uint64_t casync_duplicates_count(void);
+uint64_t casync_submit_duplicates(void);
 
 #endif /* CASYNC_SUBMIT_H */

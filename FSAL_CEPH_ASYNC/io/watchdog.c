@@ -21,8 +21,8 @@
 #define TICK_MS 100
 
 /* The outermost lock.  Under it an export's in-flight lock and a lane's lock
- * (casync_inflight_expire() -> called() -> casync_work_submit()) are taken, and
- * lines are logged.  No function of libcephfs is called. */
+ * (casync_inflight_expire() -> called() -> casync_workers_submit()) are taken,
+ * and lines are logged.  No function of libcephfs is called. */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(watched);
 
@@ -58,8 +58,8 @@ static bool watchdog_gather(const struct casync_inflight_entry *entry,
 	harvest->seen++;
 	if (harvest->taken == CASYNC_WATCHDOG_LINES)
 		return false;
-	casync_dump_take(container_of(entry, const struct casync_op, entry),
-			 &harvest->dumps[harvest->taken++]);
+	casync_op_dump_take(container_of(entry, const struct casync_op, entry),
+			    &harvest->dumps[harvest->taken++]);
 	return true;
 }
 
@@ -74,9 +74,9 @@ static void watchdog_gather_any(struct casync_inflight_entry *entry, void *arg)
 	(void)watchdog_gather(entry, arg);
 }
 
-static void watchdog_look_for_slow_ops(const struct casync_watchdog_source *of)
+static void watchdog_log_slow_ops(const struct casync_watchdog_source *of)
 {
-	uint32_t limit_ms = casync_tuned(&of->tuning->slow_op_warn);
+	uint32_t limit_ms = casync_tuning_read(&of->tuning->slow_op_warn);
 	struct harvest harvest = {.taken = 0};
 	char line[CASYNC_DUMP_LINE];
 	unsigned int i;
@@ -84,16 +84,16 @@ static void watchdog_look_for_slow_ops(const struct casync_watchdog_source *of)
 	if (limit_ms == 0)
 		return;
 	casync_inflight_visit_overdue(
-		of->inflight, casync_now_ns() - limit_ms * CASYNC_NS_PER_MS,
+		of->inflight, casync_clock_ns() - limit_ms * CASYNC_NS_PER_MS,
 		watchdog_gather_slow, &harvest);
 	if (harvest.seen != 0)
-		casync_count(casync_metrics_shard(of->metrics), CASYNC_C_SLOW,
-			     harvest.seen);
+		casync_metrics_count(casync_metrics_shard(of->metrics),
+				     CASYNC_C_SLOW, harvest.seen);
 	for (i = 0; i < harvest.taken; i++)
 		LogWarn(COMPONENT_FSAL, "export %" PRIu16 ": slow request: %s",
 			of->export_id,
-			casync_dump_format(&harvest.dumps[i], line,
-					   sizeof(line)));
+			casync_op_dump_format(&harvest.dumps[i], line,
+					      sizeof(line)));
 	if (harvest.seen > harvest.taken)
 		LogWarn(COMPONENT_FSAL,
 			"export %" PRIu16 ": and %" PRIu64
@@ -113,14 +113,14 @@ void casync_watchdog_list(struct casync_inflight *inflight, uint16_t export_id,
 	for (i = 0; i < harvest.taken; i++)
 		LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s", export_id,
 			why,
-			casync_dump_format(&harvest.dumps[i], line,
-					   sizeof(line)));
+			casync_op_dump_format(&harvest.dumps[i], line,
+					      sizeof(line)));
 }
 
-static void watchdog_look_for_duplicates(void)
+static void watchdog_log_duplicates(void)
 {
-	uint64_t count = casync_duplicates_count();
-	uint64_t now_ns = casync_now_ns();
+	uint64_t count = casync_submit_duplicates();
+	uint64_t now_ns = casync_clock_ns();
 	uint64_t more = count - duplicates_seen.count;
 
 	if (more != 0)
@@ -136,7 +136,7 @@ static void watchdog_look_for_duplicates(void)
 	duplicates_seen.now_ns = now_ns;
 }
 
-static void watchdog_look_at_exports(void)
+static void watchdog_check_exports(void)
 {
 	const struct casync_watchdog_source *of;
 	struct glist_head *node;
@@ -145,7 +145,7 @@ static void watchdog_look_at_exports(void)
 	glist_for_each(node, &watched) {
 		of = &glist_entry(node, struct casync_watched, link)->of;
 		casync_inflight_expire(of->inflight);
-		watchdog_look_for_slow_ops(of);
+		watchdog_log_slow_ops(of);
 	}
 	pthread_mutex_unlock(&watched_lock);
 }
@@ -164,20 +164,21 @@ static bool watchdog_is_busy(uint32_t *limit_s)
 		if (of->guard == NULL || casync_guard_is_empty(of->guard))
 			continue;
 		busy = true;
-		if (casync_tuned(&of->tuning->drain_timeout) > *limit_s)
-			*limit_s = casync_tuned(&of->tuning->drain_timeout);
+		if (casync_tuning_read(&of->tuning->drain_timeout) > *limit_s)
+			*limit_s =
+				casync_tuning_read(&of->tuning->drain_timeout);
 	}
 	pthread_mutex_unlock(&watched_lock);
 	return busy;
 }
 
-void casync_ending_exports_go(struct casync_ending *ending)
+void casync_watchdog_ending_exports_removed(struct casync_ending *ending)
 {
 	__atomic_store_n(&ending->exports_go, true, __ATOMIC_RELEASE);
 }
 
-bool casync_ending_hangs(struct casync_ending *ending, bool busy,
-			 uint32_t limit_s, uint64_t now_ns)
+bool casync_watchdog_ending_hangs(struct casync_ending *ending, bool busy,
+				  uint32_t limit_s, uint64_t now_ns)
 {
 	if (!busy || __atomic_load_n(&ending->exports_go, __ATOMIC_ACQUIRE)) {
 		ending->busy_since_ns = 0;
@@ -189,7 +190,7 @@ bool casync_ending_hangs(struct casync_ending *ending, bool busy,
 }
 
 /* Ganesha was told to end: is it kept from that? */
-static void watchdog_look_at_the_end(void)
+static void watchdog_check_the_end(void)
 {
 	uint32_t limit_s;
 	bool busy;
@@ -197,7 +198,8 @@ static void watchdog_look_at_the_end(void)
 	if (!__atomic_load_n(&admin_shutdown, __ATOMIC_RELAXED))
 		return;
 	busy = watchdog_is_busy(&limit_s);
-	if (!casync_ending_hangs(&ending, busy, limit_s, casync_now_ns()))
+	if (!casync_watchdog_ending_hangs(&ending, busy, limit_s,
+					  casync_clock_ns()))
 		return;
 	LogCrit(COMPONENT_FSAL,
 		"the end of Ganesha has waited %" PRIu32
@@ -206,15 +208,15 @@ static void watchdog_look_at_the_end(void)
 	_exit(EXIT_FAILURE);
 }
 
-void casync_watchdog_exports_go(void)
+void casync_watchdog_exports_removed(void)
 {
 	if (__atomic_load_n(&admin_shutdown, __ATOMIC_RELAXED))
-		casync_ending_exports_go(&ending);
+		casync_watchdog_ending_exports_removed(&ending);
 }
 
 static void watchdog_wait_a_tick_locked(void)
 {
-	struct timespec deadline = casync_deadline(TICK_MS);
+	struct timespec deadline = casync_clock_deadline(TICK_MS);
 
 	(void)pthread_cond_timedwait(&stop_running, &run_lock, &deadline);
 }
@@ -229,13 +231,13 @@ static void *watchdog_watch(void *unused)
 		watchdog_wait_a_tick_locked();
 		pthread_mutex_unlock(&run_lock);
 		/* These come first: logging may wait for a disk. */
-		casync_complete_help();
-		casync_workers_help();
+		casync_complete_unblock();
+		casync_workers_unblock();
 		casync_flush_tick();
-		watchdog_look_for_duplicates();
-		watchdog_look_at_exports();
+		watchdog_log_duplicates();
+		watchdog_check_exports();
 		casync_publish_tick();
-		watchdog_look_at_the_end();
+		watchdog_check_the_end();
 		pthread_mutex_lock(&run_lock);
 	}
 	pthread_mutex_unlock(&run_lock);
@@ -248,9 +250,9 @@ int casync_watchdog_start(void)
 
 	pthread_mutex_lock(&run_lock);
 	if (!running) {
-		casync_cond_init(&stop_running);
-		duplicates_seen.count = casync_duplicates_count();
-		duplicates_seen.now_ns = casync_now_ns();
+		casync_clock_cond_init(&stop_running);
+		duplicates_seen.count = casync_submit_duplicates();
+		duplicates_seen.now_ns = casync_clock_ns();
 		rc = -pthread_create(&thread, NULL, watchdog_watch, NULL);
 		running = rc == 0;
 	}

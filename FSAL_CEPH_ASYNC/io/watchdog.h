@@ -72,7 +72,7 @@ void casync_watchdog_list(struct casync_inflight *inflight, uint16_t export_id,
  * An export is being removed.  If Ganesha has been told to end, its workers
  * have ended, and the watchdog does not end the process any more.
  */
-void casync_watchdog_exports_go(void);
+void casync_watchdog_exports_removed(void);
 
 /** Does a Ganesha that was told to end go on to its exports?  Zero at first. */
 struct casync_ending {
@@ -81,7 +81,7 @@ struct casync_ending {
 };
 
 /** An export is being removed.  Ganesha does so once its workers have ended. */
-void casync_ending_exports_go(struct casync_ending *ending);
+void casync_watchdog_ending_exports_removed(struct casync_ending *ending);
 
 /**
  * Look, again and again, from the time that Ganesha has been told to end.
@@ -91,7 +91,7 @@ void casync_ending_exports_go(struct casync_ending *ending);
  *
  * @return the process has to be ended.
  */
-bool casync_ending_hangs(struct casync_ending *ending, bool busy,
-			 uint32_t limit_s, uint64_t now_ns);
+bool casync_watchdog_ending_hangs(struct casync_ending *ending, bool busy,
+				  uint32_t limit_s, uint64_t now_ns);
 
 #endif /* CASYNC_WATCHDOG_H */

@@ -12,14 +12,15 @@
 #define STREAM_MOST_HITS 16
 
 /* How far apart the writes of a stream may be. */
-static uint64_t stream_window_of(const struct casync_op *op)
+static uint64_t write_stream_window_of(const struct casync_op *op)
 {
 	return UINT64_C(4) * op->gather.max_bytes;
 }
 
 /* The stream of an op; NULL: it has none, or the stream has moved on. */
 static struct casync_write_stream *
-stream_of(struct casync_write_streams *streams, const struct casync_op *op)
+write_stream_of(struct casync_write_streams *streams,
+		const struct casync_op *op)
 {
 	unsigned int i;
 
@@ -32,18 +33,18 @@ stream_of(struct casync_write_streams *streams, const struct casync_op *op)
 
 /* --- its pace */
 
-void casync_pace_init(struct casync_pace *pace)
+void casync_write_stream_pace_init(struct casync_pace *pace)
 {
 	pace->calls = CASYNC_PACE_CALLS;
-	casync_pace_new_piece(pace);
+	casync_write_stream_pace_reset(pace);
 }
 
-void casync_pace_new_piece(struct casync_pace *pace)
+void casync_write_stream_pace_reset(struct casync_pace *pace)
 {
 	pace->fastest_ns = 0;
 }
 
-void casync_pace_learn(struct casync_pace *pace, uint64_t took_ns)
+void casync_write_stream_pace_learn(struct casync_pace *pace, uint64_t took_ns)
 {
 	uint64_t calls = took_ns / (CASYNC_PACE_CALL_US * CASYNC_NS_PER_US);
 
@@ -61,9 +62,9 @@ void casync_pace_learn(struct casync_pace *pace, uint64_t took_ns)
 /* --- finding the stream of a write */
 
 /* Queued writes and calls in flight no longer belong to this stream. */
-static void stream_begin(struct casync_write_streams *streams,
-			 struct casync_write_stream *stream,
-			 const struct casync_op *op)
+static void write_stream_begin(struct casync_write_streams *streams,
+			       struct casync_write_stream *stream,
+			       const struct casync_op *op)
 {
 	if (++streams->last_id == 0)
 		streams->last_id = 1;
@@ -71,14 +72,15 @@ static void stream_begin(struct casync_write_streams *streams,
 	stream->piece = op->gather.piece;
 	stream->calls = 0;
 	stream->queued_bytes = 0;
-	casync_pace_new_piece(&stream->pace);
+	casync_write_stream_pace_reset(&stream->pace);
 }
 
 /* The stream whose window the op is in. */
 static struct casync_write_stream *
-stream_near(struct casync_write_streams *streams, const struct casync_op *op)
+write_stream_near(struct casync_write_streams *streams,
+		  const struct casync_op *op)
 {
-	uint64_t window = stream_window_of(op);
+	uint64_t window = write_stream_window_of(op);
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_WRITE_STREAMS; i++) {
@@ -92,35 +94,36 @@ stream_near(struct casync_write_streams *streams, const struct casync_op *op)
 }
 
 /* Unused and older streams are replaced first. */
-static bool stream_is_worse(const struct casync_write_stream *a,
-			    const struct casync_write_stream *b)
+static bool write_stream_is_worse(const struct casync_write_stream *a,
+				  const struct casync_write_stream *b)
 {
 	return a->hits != b->hits ? a->hits < b->hits : a->id < b->id;
 }
 
 /* A slot for a new stream; NULL: all are in use. */
 static struct casync_write_stream *
-stream_make(struct casync_write_streams *streams, const struct casync_op *op)
+write_stream_make(struct casync_write_streams *streams,
+		  const struct casync_op *op)
 {
 	struct casync_write_stream *worst = &streams->of[0];
 	unsigned int i;
 
 	for (i = 1; i < CASYNC_WRITE_STREAMS; i++) {
-		if (stream_is_worse(&streams->of[i], worst))
+		if (write_stream_is_worse(&streams->of[i], worst))
 			worst = &streams->of[i];
 	}
 	if (worst->hits != 0) {
 		worst->hits--;
 		return NULL;
 	}
-	casync_pace_init(&worst->pace);
-	stream_begin(streams, worst, op);
+	casync_write_stream_pace_init(&worst->pace);
+	write_stream_begin(streams, worst, op);
 	worst->next = op->offset + op->length_bytes;
 	worst->gaps_bytes = 0;
 	return worst;
 }
 
-static void stream_hit(struct casync_write_stream *stream)
+static void write_stream_hit(struct casync_write_stream *stream)
 {
 	if (stream->hits < STREAM_MOST_HITS)
 		stream->hits++;
@@ -131,13 +134,13 @@ static void stream_hit(struct casync_write_stream *stream)
  * stream leaves gaps and fills them later.  Writes that fill no gap, or go to
  * the same place again and again, are no stream.
  */
-static void stream_judge(struct casync_write_stream *stream,
-			 const struct casync_op *op)
+static void write_stream_score(struct casync_write_stream *stream,
+			       const struct casync_op *op)
 {
 	if (op->offset < stream->next) {
 		if (op->length_bytes <= stream->gaps_bytes) {
 			stream->gaps_bytes -= op->length_bytes;
-			stream_hit(stream);
+			write_stream_hit(stream);
 		} else {
 			stream->gaps_bytes = 0;
 			stream->hits /= 2;
@@ -145,10 +148,10 @@ static void stream_judge(struct casync_write_stream *stream,
 		return;
 	}
 	if (op->offset == stream->next)
-		stream_hit(stream);
+		write_stream_hit(stream);
 	stream->gaps_bytes += op->offset - stream->next;
 	stream->next = op->offset + op->length_bytes;
-	if (stream->gaps_bytes > stream_window_of(op)) {
+	if (stream->gaps_bytes > write_stream_window_of(op)) {
 		stream->gaps_bytes = 0;
 		stream->hits = 0;
 	}
@@ -162,16 +165,16 @@ void casync_write_stream_follow(struct casync_write_streams *streams,
 	op->gather.stream = 0;
 	if (op->gather.max_bytes == 0)
 		return;
-	stream = stream_near(streams, op);
+	stream = write_stream_near(streams, op);
 	if (stream == NULL) {
-		stream = stream_make(streams, op);
+		stream = write_stream_make(streams, op);
 		if (stream == NULL)
 			return;
 	} else {
 		if (op->offset >= stream->next &&
 		    op->gather.piece != stream->piece)
-			stream_begin(streams, stream, op);
-		stream_judge(stream, op);
+			write_stream_begin(streams, stream, op);
+		write_stream_score(stream, op);
 	}
 	if (op->gather.piece == stream->piece)
 		op->gather.stream = stream->id;
@@ -182,7 +185,7 @@ void casync_write_stream_follow(struct casync_write_streams *streams,
 bool casync_write_stream_is_busy(struct casync_write_streams *streams,
 				 const struct casync_op *op)
 {
-	const struct casync_write_stream *stream = stream_of(streams, op);
+	const struct casync_write_stream *stream = write_stream_of(streams, op);
 
 	return stream != NULL && stream->hits >= STREAM_HITS &&
 	       stream->calls >= stream->pace.calls &&
@@ -192,7 +195,7 @@ bool casync_write_stream_is_busy(struct casync_write_streams *streams,
 void casync_write_stream_queued(struct casync_write_streams *streams,
 				const struct casync_op *op)
 {
-	struct casync_write_stream *stream = stream_of(streams, op);
+	struct casync_write_stream *stream = write_stream_of(streams, op);
 
 	if (stream != NULL)
 		stream->queued_bytes += op->length_bytes;
@@ -201,7 +204,7 @@ void casync_write_stream_queued(struct casync_write_streams *streams,
 void casync_write_stream_unqueued(struct casync_write_streams *streams,
 				  const struct casync_op *op)
 {
-	struct casync_write_stream *stream = stream_of(streams, op);
+	struct casync_write_stream *stream = write_stream_of(streams, op);
 
 	if (stream != NULL)
 		stream->queued_bytes -= op->length_bytes;
@@ -210,7 +213,7 @@ void casync_write_stream_unqueued(struct casync_write_streams *streams,
 void casync_write_stream_begin_call(struct casync_write_streams *streams,
 				    struct casync_op *op)
 {
-	struct casync_write_stream *stream = stream_of(streams, op);
+	struct casync_write_stream *stream = write_stream_of(streams, op);
 	struct casync_op *member;
 
 	/* The first op alone stands for the call. */
@@ -224,7 +227,7 @@ void casync_write_stream_begin_call(struct casync_write_streams *streams,
 
 /* Time of a call; 0: not known, as without metrics.  An error can come sooner
  * than the OSD could answer. */
-static uint64_t stream_call_ns(const struct casync_op *op)
+static uint64_t write_stream_call_ns(const struct casync_op *op)
 {
 	if (op->parts.at[0].result <= 0 || op->answered_ns <= op->submitted_ns)
 		return 0;
@@ -234,13 +237,14 @@ static uint64_t stream_call_ns(const struct casync_op *op)
 bool casync_write_stream_end_call(struct casync_write_streams *streams,
 				  struct casync_op *op)
 {
-	struct casync_write_stream *stream = stream_of(streams, op);
+	struct casync_write_stream *stream = write_stream_of(streams, op);
 	bool counted = op->gather.stream != 0;
 
 	op->gather.stream = 0;
 	if (stream != NULL) {
 		stream->calls--;
-		casync_pace_learn(&stream->pace, stream_call_ns(op));
+		casync_write_stream_pace_learn(&stream->pace,
+					       write_stream_call_ns(op));
 	}
 	return counted;
 }

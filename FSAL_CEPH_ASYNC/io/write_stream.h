@@ -107,16 +107,16 @@ bool casync_write_stream_end_call(struct casync_write_streams *streams,
 				  struct casync_op *op);
 
 /** The pace of a new stream. */
-void casync_pace_init(struct casync_pace *pace);
+void casync_write_stream_pace_init(struct casync_pace *pace);
 
 /** The stream goes on in another object: that may be on another OSD. */
-void casync_pace_new_piece(struct casync_pace *pace);
+void casync_write_stream_pace_reset(struct casync_pace *pace);
 
 /**
  * A call of the stream's piece has been answered.
  *
  * @param[in] took_ns  Since it was submitted; 0: not known, ignored.
  */
-void casync_pace_learn(struct casync_pace *pace, uint64_t took_ns);
+void casync_write_stream_pace_learn(struct casync_pace *pace, uint64_t took_ns);
 
 #endif /* CASYNC_WRITE_STREAM_H */

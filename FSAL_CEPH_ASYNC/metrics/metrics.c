@@ -14,11 +14,11 @@ struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of)
 	return &of->shards[cpu < 0 ? 0 : cpu % CASYNC_METRICS_SHARDS];
 }
 
-unsigned int casync_bucket(uint64_t us)
+unsigned int casync_metrics_bucket(uint64_t us)
 {
 	unsigned int bucket;
 
-	if (us <= casync_bucket_us(0))
+	if (us <= casync_metrics_bucket_us(0))
 		return 0;
 	bucket = 64 - (unsigned int)__builtin_clzll(us - 1) -
 		 CASYNC_FIRST_BUCKET;
@@ -36,12 +36,12 @@ static void metrics_raise_to(uint64_t *most, uint64_t value)
 		; /* seen is fresh */
 }
 
-void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
-		    uint64_t ns)
+void casync_metrics_observe(struct casync_metrics_shard *shard,
+			    unsigned int histogram, uint64_t ns)
 {
 	struct casync_histogram_shard *to = &shard->histograms[histogram];
 	uint64_t us = (ns + CASYNC_NS_PER_US / 2) / CASYNC_NS_PER_US;
-	unsigned int bucket = casync_bucket(us);
+	unsigned int bucket = casync_metrics_bucket(us);
 
 	if (!CASYNC_METRICS_ON)
 		return;
@@ -67,15 +67,16 @@ static enum casync_error_class metrics_class_of(fsal_status_t status)
 	}
 }
 
-void casync_count_answer(struct casync_metrics_shard *shard,
-			 enum casync_metric_op op, fsal_status_t status)
+void casync_metrics_count_answer(struct casync_metrics_shard *shard,
+				 enum casync_metric_op op, fsal_status_t status)
 {
-	casync_count(shard, CASYNC_C_REQUESTS + op, 1);
+	casync_metrics_count(shard, CASYNC_C_REQUESTS + op, 1);
 	if (FSAL_IS_ERROR(status))
-		casync_count(shard,
-			     CASYNC_C_ERRORS + op * CASYNC_ERROR_CLASSES +
-				     metrics_class_of(status),
-			     1);
+		casync_metrics_count(shard,
+				     CASYNC_C_ERRORS +
+					     op * CASYNC_ERROR_CLASSES +
+					     metrics_class_of(status),
+				     1);
 }
 
 static void metrics_add_histogram(struct casync_histogram_shard *to,
@@ -112,8 +113,8 @@ void casync_metrics_add_up(struct casync_metrics *metrics,
 	}
 }
 
-void casync_totals_since(struct casync_totals *totals,
-			 const struct casync_totals *before)
+void casync_metrics_subtract(struct casync_totals *totals,
+			     const struct casync_totals *before)
 {
 	unsigned int h, i;
 
@@ -129,7 +130,7 @@ void casync_totals_since(struct casync_totals *totals,
 	}
 }
 
-uint64_t casync_histogram_count(const struct casync_histogram_shard *of)
+uint64_t casync_metrics_histogram_count(const struct casync_histogram_shard *of)
 {
 	uint64_t count = 0;
 	unsigned int i;
@@ -139,7 +140,8 @@ uint64_t casync_histogram_count(const struct casync_histogram_shard *of)
 	return count;
 }
 
-uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of)
+uint64_t
+casync_metrics_histogram_sum_us(const struct casync_histogram_shard *of)
 {
 	uint64_t sum_us = 0;
 	unsigned int i;
@@ -149,10 +151,11 @@ uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of)
 	return sum_us;
 }
 
-uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
-					unsigned int percent)
+uint64_t
+casync_metrics_histogram_percentile_us(const struct casync_histogram_shard *of,
+				       unsigned int percent)
 {
-	uint64_t count = casync_histogram_count(of);
+	uint64_t count = casync_metrics_histogram_count(of);
 	uint64_t below = 0;
 	unsigned int i;
 
@@ -161,7 +164,7 @@ uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
 	for (i = 0; i < CASYNC_BUCKETS - 1; i++) {
 		below += of->count[i];
 		if (below * 100 >= count * percent)
-			return casync_bucket_us(i);
+			return casync_metrics_bucket_us(i);
 	}
 	return of->max_us;
 }
@@ -202,24 +205,24 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	STABLE("promoted"),
 	PLAIN("flushes_avoided_total",
 	      "Stable WRITEs answered without a metadata flush."),
-	PLAIN("commits_free_total",
+	PLAIN("commits_without_flush_total",
 	      "COMMITs answered without a metadata flush."),
 	PLAIN("flush_requests_total",
 	      "Requests that waited for a metadata flush; several can share "
 	      "one flush."),
 	PLAIN("flush_errors_total", "Metadata flushes that failed."),
-	PLAIN("journaled_first_total",
+	PLAIN("new_file_writes_delayed_total",
 	      "First WRITEs of new files, which wait for a metadata flush."),
-	PLAIN("held_total",
+	PLAIN("file_queue_waits_total",
 	      "Requests queued in the gate of their file, behind other "
 	      "requests of it."),
-	PLAIN("gathered_total",
+	PLAIN("gathered_writes_total",
 	      "WRITEs that shared a call of libcephfs with other WRITEs."),
 	PLAIN("gathered_calls_total", "Calls of libcephfs that several WRITEs shared."),
 	PLAIN("blocking_reads_total",
 	      "READs past the known end of a file, done with a blocking "
 	      "call."),
-	PLAIN("repaired_reads_total",
+	PLAIN("short_reads_total",
 	      "READs that came back short: a hole, the end of the file, or "
 	      "a truncation."),
 	PLAIN("size_checks_total",
@@ -229,14 +232,14 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	PLAIN("completed_inline_total",
 	      "READs and WRITEs whose callbacks all came before libcephfs' "
 	      "call returned."),
-	PLAIN("deferred_close_total",
+	PLAIN("deferred_closes_total",
 	      "READs and WRITEs whose temporary fd was closed by a worker "
 	      "thread."),
 	PLAIN("caps_released_total",
 	      "Inodes that the cache released because the MDS asked."),
 	PLAIN("caps_kept_total",
 	      "Inodes that the MDS asked for, but that were in use."),
-	PLAIN("invalidates_total",
+	PLAIN("invalidations_total",
 	      "Cache invalidations because another client changed a file."),
 	PLAIN("handles_refused_total",
 	      "File handles that were refused because no gateway of ours had "
@@ -304,18 +307,18 @@ const struct casync_metric_name
 	[CASYNC_CM_EVICTED_BYTES] =
 		CACHE("evicted_bytes_total",
 		      "Bytes of memory of evicted buffers."),
-	[CASYNC_CM_NO_WITNESS] =
-		CACHE("witnesses_refused_total",
+	[CASYNC_CM_NO_REVALIDATION] =
+		CACHE("revalidations_refused_total",
 		      "READs that did without the read cache because too "
 		      "many wait for attributes."),
-	[CASYNC_CM_AHEAD_BYTES] =
-		CACHE("ahead_bytes_total",
+	[CASYNC_CM_READAHEAD_BYTES] =
+		CACHE("readahead_bytes_total",
 		      "Bytes that READs fetched for READs to come."),
-	[CASYNC_CM_AHEAD_USED_BYTES] =
-		CACHE("ahead_used_bytes_total",
+	[CASYNC_CM_READAHEAD_USED_BYTES] =
+		CACHE("readahead_used_bytes_total",
 		      "Bytes that were read ahead, and asked for later."),
-	[CASYNC_CM_AHEAD_WASTED_BYTES] =
-		CACHE("ahead_wasted_bytes_total",
+	[CASYNC_CM_READAHEAD_WASTED_BYTES] =
+		CACHE("readahead_wasted_bytes_total",
 		      "Bytes that were read ahead, and given up before "
 		      "anybody asked for them."),
 	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),

@@ -79,24 +79,24 @@ enum casync_counter {
 	CASYNC_C_STABLE =
 		CASYNC_C_ERRORS + CASYNC_METRIC_OPS * CASYNC_ERROR_CLASSES,
 	CASYNC_C_PROMOTED = CASYNC_C_STABLE + 3,
-	CASYNC_C_FLUSH_FREE,
-	CASYNC_C_COMMIT_FREE,
+	CASYNC_C_FLUSHES_AVOIDED,
+	CASYNC_C_COMMIT_NO_FLUSH,
 	CASYNC_C_FLUSH_REQUESTS,
 	CASYNC_C_FLUSH_ERRORS,
-	CASYNC_C_JOURNALED_FIRST,
-	CASYNC_C_HELD,
-	CASYNC_C_GATHERED,
+	CASYNC_C_NEW_FILE_DELAYED,
+	CASYNC_C_FILE_QUEUE_WAITS,
+	CASYNC_C_GATHERED_WRITES,
 	CASYNC_C_GATHERED_CALLS,
 	CASYNC_C_BLOCKING_READS,
-	CASYNC_C_REPAIRED_READS,
+	CASYNC_C_SHORT_READS,
 	CASYNC_C_SIZE_CHECKS,
 	CASYNC_C_SLOW,
 	CASYNC_C_EOF_READS,
 	CASYNC_C_INLINE,
-	CASYNC_C_DEFERRED_CLOSE,
+	CASYNC_C_DEFERRED_CLOSES,
 	CASYNC_C_CAPS_RELEASED,
 	CASYNC_C_CAPS_KEPT,
-	CASYNC_C_INVALIDATES,
+	CASYNC_C_INVALIDATIONS,
 	CASYNC_C_HANDLES_REFUSED,
 	CASYNC_COUNTERS,
 };
@@ -133,8 +133,8 @@ struct casync_metrics {
 /** The shard that the calling thread counts in. */
 struct casync_metrics_shard *casync_metrics_shard(struct casync_metrics *of);
 
-static inline void casync_count(struct casync_metrics_shard *shard,
-				unsigned int counter, uint64_t by)
+static inline void casync_metrics_count(struct casync_metrics_shard *shard,
+					unsigned int counter, uint64_t by)
 {
 	if (CASYNC_METRICS_ON)
 		__atomic_fetch_add(&shard->counters[counter], by,
@@ -142,18 +142,19 @@ static inline void casync_count(struct casync_metrics_shard *shard,
 }
 
 /** Add a time to a histogram. */
-void casync_observe(struct casync_metrics_shard *shard, unsigned int histogram,
-		    uint64_t ns);
+void casync_metrics_observe(struct casync_metrics_shard *shard,
+			    unsigned int histogram, uint64_t ns);
 
 /** Count one answered request by its status. */
-void casync_count_answer(struct casync_metrics_shard *shard,
-			 enum casync_metric_op op, fsal_status_t status);
+void casync_metrics_count_answer(struct casync_metrics_shard *shard,
+				 enum casync_metric_op op,
+				 fsal_status_t status);
 
 /** The bucket of a latency. */
-unsigned int casync_bucket(uint64_t us);
+unsigned int casync_metrics_bucket(uint64_t us);
 
 /** Upper bound of a bucket; the last one has none. */
-static inline uint64_t casync_bucket_us(unsigned int bucket)
+static inline uint64_t casync_metrics_bucket_us(unsigned int bucket)
 {
 	return UINT64_C(1) << (bucket + CASYNC_FIRST_BUCKET);
 }
@@ -168,16 +169,19 @@ void casync_metrics_add_up(struct casync_metrics *metrics,
 			   struct casync_totals *totals);
 
 /** Subtract earlier totals; maxima stay. */
-void casync_totals_since(struct casync_totals *totals,
-			 const struct casync_totals *before);
+void casync_metrics_subtract(struct casync_totals *totals,
+			     const struct casync_totals *before);
 
-uint64_t casync_histogram_count(const struct casync_histogram_shard *of);
-uint64_t casync_histogram_sum_us(const struct casync_histogram_shard *of);
+uint64_t
+casync_metrics_histogram_count(const struct casync_histogram_shard *of);
+uint64_t
+casync_metrics_histogram_sum_us(const struct casync_histogram_shard *of);
 
 /** Smallest bucket bound that at least @p percent % of the samples do not
  * exceed; 0 without samples. */
-uint64_t casync_histogram_percentile_us(const struct casync_histogram_shard *of,
-					unsigned int percent);
+uint64_t
+casync_metrics_histogram_percentile_us(const struct casync_histogram_shard *of,
+				       unsigned int percent);
 
 /** The names of a counter or histogram. */
 struct casync_metric_name {
@@ -210,10 +214,10 @@ enum casync_cache_metric {
 	CASYNC_CM_FILLS,
 	CASYNC_CM_EVICTIONS,
 	CASYNC_CM_EVICTED_BYTES,
-	CASYNC_CM_NO_WITNESS,
-	CASYNC_CM_AHEAD_BYTES,
-	CASYNC_CM_AHEAD_USED_BYTES,
-	CASYNC_CM_AHEAD_WASTED_BYTES,
+	CASYNC_CM_NO_REVALIDATION,
+	CASYNC_CM_READAHEAD_BYTES,
+	CASYNC_CM_READAHEAD_USED_BYTES,
+	CASYNC_CM_READAHEAD_WASTED_BYTES,
 	/** One for each enum casync_cache_drop, and one for fills that had no
 	 * buffer. */
 	CASYNC_CM_DROPS,

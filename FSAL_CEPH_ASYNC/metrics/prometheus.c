@@ -178,7 +178,7 @@ static void prometheus_register_module(void)
 			METRIC_UNIT_NONE),
 		NULL, 0);
 	last_reload = registry.register_gauge(
-		PREFIX "last_reload_good",
+		PREFIX "last_reload_successful",
 		METRIC_METADATA(
 			"1 if the last reload was taken over, or none came; 0 if it was refused.",
 			METRIC_UNIT_NONE),
@@ -236,7 +236,7 @@ static void prometheus_register_histograms(struct casync_prometheus *of,
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_BUCKETS - 1; i++)
-		bounds[i] = (int64_t)casync_bucket_us(i);
+		bounds[i] = (int64_t)casync_metrics_bucket_us(i);
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
 		const struct casync_metric_name *name =
 			&casync_histogram_names[i];
@@ -364,9 +364,9 @@ static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
 				   uint64_t sum_us)
 {
 	uint64_t *shown_us = &of->shown.histograms[h].sum_us[b];
-	uint64_t least = b == 0 ? 0 : casync_bucket_us(b - 1) + 1;
+	uint64_t least = b == 0 ? 0 : casync_metrics_bucket_us(b - 1) + 1;
 	uint64_t most = b == CASYNC_BUCKETS - 1 ? INT64_MAX
-						: casync_bucket_us(b);
+						: casync_metrics_bucket_us(b);
 
 	for (; count != 0; count--) {
 		uint64_t left_us = sum_us > *shown_us ? sum_us - *shown_us : 0;
@@ -393,7 +393,7 @@ static void prometheus_show_histogram(struct casync_prometheus *of,
 }
 
 static void prometheus_show_gauges(struct casync_prometheus *of,
-				   const struct casync_inflight_look *look)
+				   const struct casync_inflight_sample *look)
 {
 	const uint64_t values[GAUGES] = {
 		[IN_FLIGHT] = look->ops,
@@ -444,7 +444,7 @@ void casync_prometheus_update(struct casync_prometheus *of,
 		prometheus_show_histogram(of, i, &view->totals.histograms[i]);
 	prometheus_show_gauges(of, &view->inflight);
 	prometheus_show_session(of, view);
-	prometheus_show_count(duplicates, casync_duplicates_count(),
+	prometheus_show_count(duplicates, casync_submit_duplicates(),
 			      &duplicates_shown);
 	registry.gauge_set(last_reload,
 			   __atomic_load_n(&reload_is_good, __ATOMIC_RELAXED));

@@ -47,13 +47,13 @@ publish_counts_since_add(const struct casync_published *entry)
 				    entry->session_at_add);
 }
 
-static void publish_look_locked(const struct casync_published *entry)
+static void publish_update_locked(const struct casync_published *entry)
 {
 	const struct casync_publish_source *of = &entry->of;
 
 	view.export_id = of->export_id;
 	casync_metrics_add_up(of->metrics, &view.totals);
-	casync_inflight_look(of->inflight, &view.inflight);
+	casync_inflight_sample(of->inflight, &view.inflight);
 	view.session = casync_session_state(of->session);
 	view.session_counts = publish_counts_since_add(entry);
 	view.reconnect_ms =
@@ -61,7 +61,7 @@ static void publish_look_locked(const struct casync_published *entry)
 }
 
 /* It reads some 16 KiB that READs write to: not for each request. */
-static void publish_look_at_cache(struct casync_cache_numbers *now)
+static void publish_read_cache(struct casync_cache_numbers *now)
 {
 	struct casync_cache_stats stats;
 	uint64_t *of = now->of;
@@ -76,10 +76,10 @@ static void publish_look_at_cache(struct casync_cache_numbers *now)
 	of[CASYNC_CM_FILLS] = stats.counts.puts;
 	of[CASYNC_CM_EVICTIONS] = stats.counts.evictions;
 	of[CASYNC_CM_EVICTED_BYTES] = stats.counts.evicted_bytes;
-	of[CASYNC_CM_NO_WITNESS] = stats.counts.no_witness;
-	of[CASYNC_CM_AHEAD_BYTES] = stats.counts.ahead_bytes;
-	of[CASYNC_CM_AHEAD_USED_BYTES] = stats.counts.ahead_used_bytes;
-	of[CASYNC_CM_AHEAD_WASTED_BYTES] = stats.counts.ahead_wasted_bytes;
+	of[CASYNC_CM_NO_REVALIDATION] = stats.counts.no_revalidation;
+	of[CASYNC_CM_READAHEAD_BYTES] = stats.counts.ahead_bytes;
+	of[CASYNC_CM_READAHEAD_USED_BYTES] = stats.counts.ahead_used_bytes;
+	of[CASYNC_CM_READAHEAD_WASTED_BYTES] = stats.counts.ahead_wasted_bytes;
 	of[CASYNC_CM_NO_BUFFER] = stats.counts.no_buffer;
 	memcpy(&of[CASYNC_CM_DROPS], stats.counts.drops,
 	       sizeof(stats.counts.drops));
@@ -114,9 +114,9 @@ casync_publish_add(const struct casync_publish_source *source)
 	pthread_mutex_lock(&lock);
 	publish_get_prometheus_locked(entry);
 	entry->session_at_add = publish_counts_of(source->session);
-	publish_look_at_cache(&entry->cache_at_line);
+	publish_read_cache(&entry->cache_at_line);
 	glist_add_tail(&published, &entry->link);
-	entry->line_ns = casync_now_ns();
+	entry->line_ns = casync_clock_ns();
 	pthread_mutex_unlock(&lock);
 	return entry;
 }
@@ -127,7 +127,7 @@ void casync_publish_remove(struct casync_published *entry)
 		return;
 	pthread_mutex_lock(&lock);
 	glist_del(&entry->link);
-	publish_look_locked(entry);
+	publish_update_locked(entry);
 	/* Requests that did not end are no longer counted: the gauges would
 	 * stay. */
 	memset(&view.inflight, 0, sizeof(view.inflight));
@@ -139,11 +139,11 @@ void casync_publish_remove(struct casync_published *entry)
 	gsh_free(entry);
 }
 
-static void publish_look_at_cache_since_line(struct casync_published *entry)
+static void publish_cache_since_line(struct casync_published *entry)
 {
 	struct casync_cache_numbers now;
 
-	publish_look_at_cache(&now);
+	publish_read_cache(&now);
 	view.cache = now;
 	publish_cache_since(&view.cache, &entry->cache_at_line);
 	entry->cache_at_line = now;
@@ -153,7 +153,8 @@ static void publish_look_at_cache_since_line(struct casync_published *entry)
 static void publish_log_line_locked(struct casync_published *entry,
 				    uint64_t now_ns)
 {
-	uint32_t interval_s = casync_tuned(&entry->of.tuning->stats_interval);
+	uint32_t interval_s =
+		casync_tuning_read(&entry->of.tuning->stats_interval);
 	static struct casync_totals totals;
 	struct casync_session_counts counts = view.session_counts;
 	char line[CASYNC_STATS_LOG_BYTES];
@@ -162,12 +163,12 @@ static void publish_log_line_locked(struct casync_published *entry,
 	if (interval_s == 0 || seconds < interval_s)
 		return;
 	totals = view.totals;
-	casync_totals_since(&view.totals, &entry->before_line);
+	casync_metrics_subtract(&view.totals, &entry->before_line);
 	entry->before_line = totals;
 	view.session_counts =
 		publish_counts_since(counts, entry->session_at_line);
 	entry->session_at_line = counts;
-	publish_look_at_cache_since_line(entry);
+	publish_cache_since_line(entry);
 	entry->line_ns = now_ns;
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
 		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
@@ -178,14 +179,14 @@ static void publish_show_locked(struct casync_published *entry, uint64_t now_ns)
 	/* A predecessor with the same id may still be registered at first. */
 	if (entry->prometheus == NULL)
 		publish_get_prometheus_locked(entry);
-	publish_look_locked(entry);
+	publish_update_locked(entry);
 	casync_prometheus_update(entry->prometheus, &view);
 	publish_log_line_locked(entry, now_ns);
 }
 
 void casync_publish_tick(void)
 {
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 	struct casync_cache_numbers cache;
 	struct glist_head *node;
 
@@ -198,7 +199,7 @@ void casync_publish_tick(void)
 		publish_show_locked(
 			glist_entry(node, struct casync_published, link),
 			now_ns);
-	publish_look_at_cache(&cache);
+	publish_read_cache(&cache);
 	casync_prometheus_update_cache(&cache);
 	pthread_mutex_unlock(&lock);
 }

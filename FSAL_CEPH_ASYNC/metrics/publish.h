@@ -55,7 +55,7 @@ struct casync_published {
 struct casync_view {
 	uint16_t export_id;
 	struct casync_totals totals;
-	struct casync_inflight_look inflight;
+	struct casync_inflight_sample inflight;
 	enum casync_session_state session;
 	struct casync_session_counts session_counts;
 	uint64_t reconnect_ms; /**< Of the last reconnect; 0: none. */

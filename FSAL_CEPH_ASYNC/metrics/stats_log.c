@@ -35,9 +35,9 @@ static void stats_log_append(struct text *text, const char *format, ...)
 
 static uint64_t stats_log_mean_us(const struct casync_histogram_shard *of)
 {
-	uint64_t count = casync_histogram_count(of);
+	uint64_t count = casync_metrics_histogram_count(of);
 
-	return count == 0 ? 0 : casync_histogram_sum_us(of) / count;
+	return count == 0 ? 0 : casync_metrics_histogram_sum_us(of) / count;
 }
 
 static uint64_t stats_log_errors_of(const struct casync_totals *totals,
@@ -84,7 +84,7 @@ static void stats_log_append_transfers(struct text *text, const char *name,
 			 stats_log_mean_us(&stages[CASYNC_STAGE_LIBCEPHFS]),
 			 stats_log_mean_us(&stages[CASYNC_STAGE_HANDOVER]),
 			 stats_log_mean_us(&stages[CASYNC_STAGE_FINISH]),
-			 casync_histogram_percentile_us(
+			 casync_metrics_histogram_percentile_us(
 				 &stages[CASYNC_STAGE_TOTAL], 99));
 	stats_log_append(text, ", errors %" PRIu64 "; ",
 			 stats_log_errors_of(totals, op));
@@ -119,11 +119,11 @@ static void stats_log_append_cache(struct text *text,
 			 ", caps released %" PRIu64 " kept %" PRIu64
 			 ", invalidates %" PRIu64,
 			 totals->counters[CASYNC_C_INLINE],
-			 totals->counters[CASYNC_C_DEFERRED_CLOSE],
+			 totals->counters[CASYNC_C_DEFERRED_CLOSES],
 			 totals->counters[CASYNC_C_EOF_READS],
 			 totals->counters[CASYNC_C_CAPS_RELEASED],
 			 totals->counters[CASYNC_C_CAPS_KEPT],
-			 totals->counters[CASYNC_C_INVALIDATES]);
+			 totals->counters[CASYNC_C_INVALIDATIONS]);
 }
 
 const char *casync_stats_log_format(const struct casync_view *view,
@@ -142,7 +142,7 @@ const char *casync_stats_log_format(const struct casync_view *view,
 		totals->counters[CASYNC_C_REQUESTS + CASYNC_METRIC_COMMIT],
 		stats_log_errors_of(totals, CASYNC_METRIC_COMMIT));
 	stats_log_append(&text, "; flushes %" PRIu64 ", mean us %" PRIu64,
-			 casync_histogram_count(flush),
+			 casync_metrics_histogram_count(flush),
 			 stats_log_mean_us(flush));
 	stats_log_append(&text,
 			 "; in flight %" PRIu64 " (peak %" PRIu64

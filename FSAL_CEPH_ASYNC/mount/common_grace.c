@@ -17,7 +17,8 @@ bool casync_common_grace(void)
 
 void casync_common_grace_lead(void)
 {
-	const struct timespec until = casync_deadline(CASYNC_GRACE_LEAD_MS);
+	const struct timespec until =
+		casync_clock_deadline(CASYNC_GRACE_LEAD_MS);
 
 	if (!casync_common_grace())
 		return;

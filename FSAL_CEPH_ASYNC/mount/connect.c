@@ -124,7 +124,7 @@ static bool connect_fsal_ceph_is_loaded(void)
 	return other != NULL;
 }
 
-void casync_client_free(struct casync_client *client)
+void casync_connect_free_client(struct casync_client *client)
 {
 	gsh_free(client->user_id);
 	gsh_free(client->filesystem);
@@ -186,7 +186,8 @@ static int connect_reclaim(struct casync_client *client,
 	 * then. */
 	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
 	casync_common_grace_lead_once();
-	rc = casync_reclaim_session(client->ceph, uuid, params->timeout_s);
+	rc = casync_deadline_call_reclaim(client->ceph, uuid,
+					  params->timeout_s);
 	if (rc == -EPERM && first) {
 		LogEvent(
 			COMPONENT_FSAL,
@@ -215,7 +216,7 @@ void casync_connect_set_time(struct casync_mount *mount)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	__atomic_store_n(&mount->mounted_ns, casync_timespec_ns(&now),
+	__atomic_store_n(&mount->mounted_ns, casync_clock_timespec_ns(&now),
 			 __ATOMIC_RELAXED);
 }
 
@@ -329,8 +330,8 @@ int casync_connect_end_session(struct casync_client *client,
 	if (rc == 0)
 		rc = connect_own_uuid(client, uuid, sizeof(uuid));
 	if (rc == 0)
-		rc = casync_reclaim_session(client->ceph, uuid,
-					    params->timeout_s);
+		rc = casync_deadline_call_reclaim(client->ceph, uuid,
+						  params->timeout_s);
 	if (rc == -ETIMEDOUT)
 		client->stuck = true;
 	return rc == -EPERM || rc == -ENOENT ? 0 : rc;
@@ -363,17 +364,17 @@ static time_t connect_now_s(void)
 	return now.tv_sec;
 }
 
-uint32_t casync_connect_end_time_s(const struct casync_client *client)
+uint32_t casync_connect_close_time_s(const struct casync_client *client)
 {
 	time_t last_s = __atomic_load_n(&last_given_up_s, __ATOMIC_RELAXED);
 
 	return last_s != 0 && connect_now_s() - last_s < GIVEN_UP_RECENTLY_S
 		       ? NEXT_UNMOUNT_S
-		       : casync_tuned(&client->unmount_timeout_s);
+		       : casync_tuning_read(&client->unmount_timeout_s);
 }
 
-void casync_connect_give_up(const struct casync_client *client,
-			    uint32_t timeout_s)
+void casync_connect_note_stuck(const struct casync_client *client,
+			       uint32_t timeout_s)
 {
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16
@@ -389,7 +390,7 @@ void casync_connect_give_up(const struct casync_client *client,
  * mounted, for the MDS without a timeout; if not, up to
  * client_shutdown_timeout, 30 s.
  */
-void casync_disconnect_begin(struct casync_client *client)
+void casync_connect_close_begin(struct casync_client *client)
 {
 	struct teardown *teardown;
 	int rc;
@@ -412,19 +413,19 @@ void casync_disconnect_begin(struct casync_client *client)
 	casync_stay();
 }
 
-bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s)
+bool casync_connect_close_end(struct casync_client *client, uint32_t timeout_s)
 {
 	if (client->ending != NULL &&
 	    casync_deadline_call_end(client->ending, timeout_s) == -ETIMEDOUT) {
-		casync_connect_give_up(client, timeout_s);
+		casync_connect_note_stuck(client, timeout_s);
 		client->stuck = true;
 	}
 	client->ending = NULL;
 	return !client->stuck;
 }
 
-bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
+bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
 {
-	casync_disconnect_begin(client);
-	return casync_disconnect_end(client, timeout_s);
+	casync_connect_close_begin(client);
+	return casync_connect_close_end(client, timeout_s);
 }

@@ -15,7 +15,7 @@
 #include "mount.h"
 
 /** Free the texts of a client's identity. */
-void casync_client_free(struct casync_client *client);
+void casync_connect_free_client(struct casync_client *client);
 
 /** Not an errno: this handle cannot be used, try again with a new one. */
 #define CASYNC_CONNECT_AGAIN 1
@@ -28,15 +28,16 @@ void casync_client_free(struct casync_client *client);
  * @return 0.  CASYNC_CONNECT_AGAIN: our session is older than the last restart
  *         of the MDS; at the start of the process the caller must end the
  *         sessions of all exports (stale_sessions.h), later they are ours; it
- *         must call casync_disconnect() before the second try.  A negative errno: a log line has named the key at fault; the
- *         caller must call casync_disconnect().
+ *         must call casync_connect_close() before the second try.  A negative
+ *         errno: a log line has named the key at fault; the caller must call
+ *         casync_connect_close().
  */
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first);
 
 /**
  * Let the MDS end the session of a former run of this mount.  Nothing is
- * mounted.  The caller must call casync_disconnect() in any case.
+ * mounted.  The caller must call casync_connect_close() in any case.
  *
  * @return 0, also if there was no session.
  */
@@ -49,15 +50,15 @@ int casync_connect_end_session(struct casync_client *client,
  * @return False if it did not end in time: then the mount must never be changed
  *         or freed.
  */
-bool casync_disconnect(struct casync_client *client, uint32_t timeout_s);
+bool casync_connect_close(struct casync_client *client, uint32_t timeout_s);
 
-/** The two halves of casync_disconnect(): several mounts can end at once. */
-void casync_disconnect_begin(struct casync_client *client);
-bool casync_disconnect_end(struct casync_client *client, uint32_t timeout_s);
+/** The two halves of casync_connect_close(): several mounts can end at once. */
+void casync_connect_close_begin(struct casync_client *client);
+bool casync_connect_close_end(struct casync_client *client, uint32_t timeout_s);
 
 /** How long a disconnect may take.  It is less if another disconnect has just
  * timed out: all exports together have to end in time. */
-uint32_t casync_connect_end_time_s(const struct casync_client *client);
+uint32_t casync_connect_close_time_s(const struct casync_client *client);
 
 /**
  * Say that a client does not end.  The clients that end next get less time.
@@ -66,8 +67,8 @@ uint32_t casync_connect_end_time_s(const struct casync_client *client);
  *
  * @param[in] timeout_s  For how long it was waited for.
  */
-void casync_connect_give_up(const struct casync_client *client,
-			    uint32_t timeout_s);
+void casync_connect_note_stuck(const struct casync_client *client,
+			       uint32_t timeout_s);
 
 /** The uuid of this mount's session on that node. */
 void casync_connect_uuid(const struct casync_client *client, const char *nodeid,

@@ -24,13 +24,13 @@ struct reclaim {
 	char uuid[CASYNC_UUID_BYTES];
 };
 
-static void deadline_call_call_init(struct casync_deadline_call *call)
+static void deadline_call_init(struct casync_deadline_call *call)
 {
 	pthread_mutex_init(&call->lock, NULL);
-	casync_cond_init(&call->done_cond);
+	casync_clock_cond_init(&call->done_cond);
 }
 
-static void deadline_call_call_free(struct casync_deadline_call *call)
+static void deadline_call_free(struct casync_deadline_call *call)
 {
 	pthread_cond_destroy(&call->done_cond);
 	pthread_mutex_destroy(&call->lock);
@@ -50,14 +50,15 @@ static void *deadline_call_run(void *arg)
 	pthread_cond_signal(&call->done_cond);
 	pthread_mutex_unlock(&call->lock);
 	if (given_up)
-		deadline_call_call_free(call);
+		deadline_call_free(call);
 	return NULL;
 }
 
 static bool deadline_call_await(struct casync_deadline_call *call,
 				uint32_t timeout_s)
 {
-	struct timespec deadline = casync_deadline(timeout_s * UINT64_C(1000));
+	struct timespec deadline =
+		casync_clock_deadline(timeout_s * UINT64_C(1000));
 	int rc = 0;
 
 	pthread_mutex_lock(&call->lock);
@@ -73,10 +74,10 @@ int casync_deadline_call_begin(struct casync_deadline_call *call)
 {
 	int rc;
 
-	deadline_call_call_init(call);
+	deadline_call_init(call);
 	rc = pthread_create(&call->thread, NULL, deadline_call_run, call);
 	if (rc != 0)
-		deadline_call_call_free(call);
+		deadline_call_free(call);
 	return -rc;
 }
 
@@ -95,7 +96,7 @@ int casync_deadline_call_end(struct casync_deadline_call *call,
 	}
 	pthread_join(thread, NULL);
 	rc = call->rc;
-	deadline_call_call_free(call);
+	deadline_call_free(call);
 	return rc;
 }
 
@@ -122,15 +123,15 @@ static void deadline_call_thread_free(struct casync_deadline_thread *thread)
 	pthread_mutex_destroy(&thread->lock);
 }
 
-int casync_deadline_thread_start(struct casync_deadline_thread *thread,
-				 void (*run)(struct casync_mount *mount),
-				 struct casync_mount *mount)
+int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
+				      void (*run)(struct casync_mount *mount),
+				      struct casync_mount *mount)
 {
 	struct thread_work *work = gsh_calloc(1, sizeof(*work));
 	int rc;
 
 	pthread_mutex_init(&thread->lock, NULL);
-	casync_cond_init(&thread->wake);
+	casync_clock_cond_init(&thread->wake);
 	work->call.run = deadline_call_work;
 	work->run = run;
 	work->mount = mount;
@@ -142,8 +143,8 @@ int casync_deadline_thread_start(struct casync_deadline_thread *thread,
 	return rc;
 }
 
-bool casync_deadline_thread_stop(struct casync_deadline_thread *thread,
-				 uint32_t timeout_s)
+bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
+				      uint32_t timeout_s)
 {
 	if (thread->call == NULL)
 		return true;
@@ -169,8 +170,8 @@ static int deadline_call_reclaim(struct casync_deadline_call *call)
 	return rc;
 }
 
-int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
-			   uint32_t timeout_s)
+int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
+				 uint32_t timeout_s)
 {
 	struct reclaim *reclaim = gsh_calloc(1, sizeof(*reclaim));
 

@@ -69,9 +69,9 @@ struct casync_deadline_thread {
  *
  * @return 0 or a negative errno.
  */
-int casync_deadline_thread_start(struct casync_deadline_thread *thread,
-				 void (*run)(struct casync_mount *mount),
-				 struct casync_mount *mount);
+int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
+				      void (*run)(struct casync_mount *mount),
+				      struct casync_mount *mount);
 
 /**
  * End the thread, if it runs.
@@ -81,8 +81,8 @@ int casync_deadline_thread_start(struct casync_deadline_thread *thread,
  * @return false: it does not return.  Then the mount must never be changed or
  *	   freed.
  */
-bool casync_deadline_thread_stop(struct casync_deadline_thread *thread,
-				 uint32_t timeout_s);
+bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
+				      uint32_t timeout_s);
 
 /**
  * Let the MDS end the session with this uuid (ceph_start_reclaim, RESET).
@@ -94,7 +94,7 @@ bool casync_deadline_thread_stop(struct casync_deadline_thread *thread,
  *         never be used again, because the call still runs.  Another negative
  *         errno.
  */
-int casync_reclaim_session(struct ceph_mount_info *ceph, const char *uuid,
-			   uint32_t timeout_s);
+int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
+				 uint32_t timeout_s);
 
 #endif /* CASYNC_DEADLINE_CALL_H */

@@ -35,7 +35,7 @@ static int journal_sync(struct casync_mount *mount, uint64_t ino)
 	} else if (rc == -ENOENT || rc == -EINVAL || rc == -ESTALE) {
 		rc = 0; /* removed: nothing of it has to last */
 	}
-	casync_session_heard(&mount->session, -rc);
+	casync_session_note_error(&mount->session, -rc);
 	casync_guard_leave(&mount->guard);
 	return rc;
 }
@@ -47,7 +47,7 @@ static int journal_sync(struct casync_mount *mount, uint64_t ino)
  * thread clears `pending` before it takes the directories.  So a caller whose
  * directory it does not take any more finds `pending` cleared, and wakes it.
  */
-static void journal_keep(struct casync_journal *journal, uint64_t ino)
+static void journal_note(struct casync_journal *journal, uint64_t ino)
 {
 	unsigned int i, at;
 	uint64_t there;
@@ -70,7 +70,7 @@ void casync_journal_changed(struct casync_mount *mount, uint64_t ino)
 {
 	struct casync_journal *journal = &mount->journal;
 
-	journal_keep(journal, ino);
+	journal_note(journal, ino);
 	/* The thread has been told, and has not looked yet. */
 	if (__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) ||
 	    __atomic_exchange_n(&journal->pending, true, __ATOMIC_SEQ_CST))
@@ -92,7 +92,7 @@ static bool journal_await_changes(struct casync_journal *journal)
 	while (!journal->thread.stopping &&
 	       !__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST))
 		pthread_cond_wait(&journal->thread.wake, &journal->thread.lock);
-	deadline = casync_deadline(CASYNC_JOURNAL_MS);
+	deadline = casync_clock_deadline(CASYNC_JOURNAL_MS);
 	while (!journal->thread.stopping && rc == 0)
 		rc = pthread_cond_timedwait(&journal->thread.wake,
 					    &journal->thread.lock, &deadline);
@@ -111,7 +111,7 @@ static bool journal_is_stopping(struct casync_journal *journal)
 	return stopping;
 }
 
-static bool journal_keeps(const struct casync_journal *journal, uint64_t ino)
+static bool journal_has(const struct casync_journal *journal, uint64_t ino)
 {
 	unsigned int i;
 
@@ -153,7 +153,7 @@ static void journal_ask(struct casync_mount *mount)
 	journal->first++;
 	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++) {
 		ino = taken[(journal->first + i) % CASYNC_JOURNAL_DIRECTORIES];
-		if (ino == 0 || (asked && journal_keeps(journal, ino)) ||
+		if (ino == 0 || (asked && journal_has(journal, ino)) ||
 		    journal_is_stopping(journal))
 			continue;
 		journal_ask_about(mount, ino);
@@ -170,11 +170,12 @@ static void journal_run(struct casync_mount *mount)
 
 int casync_journal_start(struct casync_mount *mount)
 {
-	return casync_deadline_thread_start(&mount->journal.thread, journal_run,
-					    mount);
+	return casync_deadline_call_start_thread(&mount->journal.thread,
+						 journal_run, mount);
 }
 
 bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s)
 {
-	return casync_deadline_thread_stop(&mount->journal.thread, timeout_s);
+	return casync_deadline_call_stop_thread(&mount->journal.thread,
+						timeout_s);
 }

@@ -54,7 +54,7 @@ static char *mount_client_name(const struct casync_mount_key *key)
 	return name;
 }
 
-uint32_t casync_mounts(void)
+uint32_t casync_mount_count(void)
 {
 	uint32_t count = __atomic_load_n(&mount_count, __ATOMIC_RELAXED);
 
@@ -89,7 +89,7 @@ static void mount_free(struct casync_mount *mount)
 {
 	__atomic_sub_fetch(&mount_count, 1, __ATOMIC_RELAXED);
 	casync_upcalls_destroy(&mount->upcalls);
-	casync_client_free(&mount->client);
+	casync_connect_free_client(&mount->client);
 	gsh_free(mount->session.client);
 	gsh_free(mount);
 }
@@ -117,7 +117,7 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 {
 	const char *what = "the look at the CephFS session";
 
-	if (casync_keeper_stop(mount, timeout_s)) {
+	if (casync_reconnect_stop(mount, timeout_s)) {
 		if (casync_journal_stop(mount, timeout_s))
 			return true;
 		what = "the question for the MDS journal";
@@ -135,16 +135,16 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
  * Then the mount must never be changed or freed. */
 static bool mount_end(struct casync_mount *mount)
 {
-	uint32_t timeout_s = casync_connect_end_time_s(&mount->client);
+	uint32_t timeout_s = casync_connect_close_time_s(&mount->client);
 
 	if (!mount_end_threads(mount, timeout_s)) {
-		casync_connect_give_up(&mount->client, timeout_s);
+		casync_connect_note_stuck(&mount->client, timeout_s);
 		return false;
 	}
 	/* The MDS does not know a lost session, and would not answer. */
 	mount->client.lost = casync_session_state(&mount->session) ==
 			     CASYNC_SESSION_LOST;
-	return casync_disconnect(&mount->client, timeout_s) &&
+	return casync_connect_close(&mount->client, timeout_s) &&
 	       !mount->left_client;
 }
 
@@ -176,13 +176,13 @@ static int mount_build(struct casync_mount *mount,
 
 	if (rc == CASYNC_CONNECT_AGAIN) {
 		casync_stale_sessions_end_all(params);
-		rc = casync_disconnect(&mount->client, params->timeout_s)
+		rc = casync_connect_close(&mount->client, params->timeout_s)
 			     ? casync_connect(mount, params, false)
 			     : -ETIMEDOUT;
 	}
 	if (rc == 0) {
 		casync_stale_sessions_forget();
-		rc = casync_keeper_start(mount, params->hooks);
+		rc = casync_reconnect_start(mount, params->hooks);
 	}
 	if (rc == 0)
 		rc = casync_journal_start(mount);
@@ -272,7 +272,7 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	casync_connect_uuid(&mount->client, nodeid, uuid, sizeof(uuid));
 	if (!casync_guard_enter(&mount->guard))
 		return -EAGAIN;
-	rc = casync_reclaim_session(mount->client.ceph, uuid, timeout_s);
+	rc = casync_deadline_call_reclaim(mount->client.ceph, uuid, timeout_s);
 	casync_guard_leave(&mount->guard);
 	if (rc == -ENOENT) /* the node did not serve this mount */
 		return 0;

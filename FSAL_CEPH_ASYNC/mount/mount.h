@@ -137,7 +137,7 @@ void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       const struct casync_tuning *tuning);
 
 /** How many mounts there are; at least 1. */
-uint32_t casync_mounts(void);
+uint32_t casync_mount_count(void);
 
 /**
  * End the CephFS sessions of another node: its clients now come here.

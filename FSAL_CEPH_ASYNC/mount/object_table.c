@@ -49,9 +49,9 @@ void casync_object_table_destroy(struct casync_object_table *table)
 
 /* Is an Inode of that client in the table?  Another client's may have had the
  * same address. */
-static bool object_table_there_locked(const struct casync_object *list,
-				      const struct Inode *inode,
-				      uint32_t generation)
+static bool object_table_has_inode_locked(const struct casync_object *list,
+					  const struct Inode *inode,
+					  uint32_t generation)
 {
 	for (; list != NULL; list = list->next_in_table) {
 		if (list->inode == inode && list->generation == generation)
@@ -60,7 +60,7 @@ static bool object_table_there_locked(const struct casync_object *list,
 	return false;
 }
 
-/* What the objects of a file in the table share; NULL: nothing. */
+/* The part that the objects of a file in the table share; NULL: nothing. */
 static struct casync_cached_file *
 object_table_cached_locked(const struct casync_object *list,
 			   const struct casync_fileid *id)
@@ -99,7 +99,8 @@ bool casync_object_table_enter(struct casync_object_table *table,
 	bool shared;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	shared = object_table_there_locked(*head, obj->inode, obj->generation);
+	shared = object_table_has_inode_locked(*head, obj->inode,
+					       obj->generation);
 	spare = object_table_share_cached_locked(*head, obj);
 	obj->next_in_table = *head;
 	*head = obj;
@@ -131,8 +132,8 @@ bool casync_object_table_renew(struct casync_object_table *table,
 	bool shared;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
-	shared = object_table_there_locked(table->buckets[bucket], inode,
-					   generation);
+	shared = object_table_has_inode_locked(table->buckets[bucket], inode,
+					       generation);
 	if (obj->generation != generation) {
 		obj->inode = inode;
 		__atomic_store_n(&obj->generation, generation,
@@ -153,8 +154,8 @@ bool casync_object_table_leave(struct casync_object_table *table,
 	while (*at != obj)
 		at = &(*at)->next_in_table;
 	*at = obj->next_in_table;
-	last = !object_table_there_locked(table->buckets[bucket], obj->inode,
-					  obj->generation);
+	last = !object_table_has_inode_locked(table->buckets[bucket],
+					      obj->inode, obj->generation);
 	if (object_table_cached_locked(table->buckets[bucket], &obj->id) !=
 	    NULL)
 		obj->cached = NULL;

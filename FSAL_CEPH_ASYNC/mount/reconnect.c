@@ -17,7 +17,7 @@
  * are believed.  Linux' NFSv3 client asks again after 5 s, and shall get the
  * error then.
  */
-#define SETTLED_MS 10000
+#define BELIEVE_MS 10000
 
 /* How often to look whether the old client's users have left, and how often
  * to say that they have not. */
@@ -30,10 +30,10 @@
 
 /* --- the keeper's pauses */
 
-bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms)
+bool casync_reconnect_pause(struct casync_mount *mount, uint64_t ms)
 {
 	struct casync_keeper *keeper = &mount->keeper;
-	struct timespec deadline = casync_deadline(ms);
+	struct timespec deadline = casync_clock_deadline(ms);
 	bool stopping;
 	int rc = 0;
 
@@ -47,13 +47,13 @@ bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms)
 	return !stopping;
 }
 
-bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms)
+bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms)
 {
-	uint64_t end_ns = casync_now_ns() + ms * CASYNC_NS_PER_MS;
+	uint64_t end_ns = casync_clock_ns() + ms * CASYNC_NS_PER_MS;
 	uint64_t now_ns;
 
-	while ((now_ns = casync_now_ns()) < end_ns) {
-		if (!casync_keeper_pause(
+	while ((now_ns = casync_clock_ns()) < end_ns) {
+		if (!casync_reconnect_pause(
 			    mount, (end_ns - now_ns) / CASYNC_NS_PER_MS + 1))
 			return false;
 	}
@@ -74,7 +74,7 @@ static void reconnect_wake(struct casync_keeper *keeper)
 static bool reconnect_is_on(struct casync_mount *mount)
 {
 	return mount->keeper.thread.call != NULL &&
-	       casync_tuned(&mount->keeper.reconnect) != 0 &&
+	       casync_tuning_read(&mount->keeper.reconnect) != 0 &&
 	       !__atomic_load_n(&mount->keeper.given_up, __ATOMIC_RELAXED);
 }
 
@@ -87,34 +87,34 @@ static bool reconnect_may_come_from_a_loss(int error, bool file_has_locks)
 }
 
 /* Does the keeper have to look before this error can be believed? */
-static bool reconnect_doubts(struct casync_keeper *keeper)
+static bool reconnect_must_check(struct casync_keeper *keeper)
 {
-	uint64_t now_ns = casync_now_ns();
-	uint64_t settled_ns =
-		__atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED);
-	uint64_t doubted_ns =
-		__atomic_load_n(&keeper->doubted_ns, __ATOMIC_RELAXED);
+	uint64_t now_ns = casync_clock_ns();
+	uint64_t verified_ns =
+		__atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED);
+	uint64_t suspected_ns =
+		__atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
 
-	if (doubted_ns > settled_ns)
+	if (suspected_ns > verified_ns)
 		return true;
-	if (settled_ns != 0 &&
-	    now_ns - settled_ns < SETTLED_MS * CASYNC_NS_PER_MS)
+	if (verified_ns != 0 &&
+	    now_ns - verified_ns < BELIEVE_MS * CASYNC_NS_PER_MS)
 		return false;
-	__atomic_store_n(&keeper->doubted_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&keeper->suspected_ns, now_ns, __ATOMIC_RELAXED);
 	return true;
 }
 
-fsal_status_t casync_keeper_answer(struct casync_mount *mount,
-				   fsal_status_t status, bool file_has_locks)
+fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
+				      fsal_status_t status, bool file_has_locks)
 {
 	if (!FSAL_IS_ERROR(status))
 		return status;
-	casync_session_heard(&mount->session, status.minor);
+	casync_session_note_error(&mount->session, status.minor);
 	if (!reconnect_is_on(mount))
 		return status;
 	if (casync_session_state(&mount->session) == CASYNC_SESSION_SERVES &&
 	    !(reconnect_may_come_from_a_loss(status.minor, file_has_locks) &&
-	      reconnect_doubts(&mount->keeper)))
+	      reconnect_must_check(&mount->keeper)))
 		return status;
 	/* Once it is at work, it need not be woken. */
 	if (casync_guard_serves(&mount->guard))
@@ -133,13 +133,14 @@ struct attempt {
 
 static uint64_t reconnect_elapsed_ms(const struct attempt *attempt)
 {
-	return (casync_now_ns() - attempt->began_ns) / CASYNC_NS_PER_MS;
+	return (casync_clock_ns() - attempt->began_ns) / CASYNC_NS_PER_MS;
 }
 
 /* Returns whether the time of Reconnect_Timeout is over. */
 static bool reconnect_is_overdue(const struct attempt *attempt)
 {
-	uint32_t timeout_s = casync_tuned(&attempt->mount->keeper.timeout_s);
+	uint32_t timeout_s =
+		casync_tuning_read(&attempt->mount->keeper.timeout_s);
 
 	return timeout_s != 0 &&
 	       reconnect_elapsed_ms(attempt) >=
@@ -156,8 +157,8 @@ static bool reconnect_gives_up(const struct attempt *attempt)
 	LogCrit(COMPONENT_FSAL,
 		"mount %s: no new CephFS client within %" PRIu32
 		" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
-		mount->session.client, casync_tuned(&mount->keeper.timeout_s),
-		attempt->tries);
+		mount->session.client,
+		casync_tuning_read(&mount->keeper.timeout_s), attempt->tries);
 	__atomic_store_n(&mount->keeper.given_up, true, __ATOMIC_RELAXED);
 	return true;
 }
@@ -170,7 +171,7 @@ static bool reconnect_drain(const struct attempt *attempt)
 	uint64_t say_ms = DRAIN_SAY_MS;
 
 	while (!casync_guard_is_empty(&mount->guard)) {
-		if (!casync_keeper_pause(mount, DRAIN_LOOK_MS) ||
+		if (!casync_reconnect_pause(mount, DRAIN_LOOK_MS) ||
 		    reconnect_gives_up(attempt))
 			return false;
 		if (reconnect_elapsed_ms(attempt) < say_ms)
@@ -191,7 +192,7 @@ static void reconnect_end_client(struct casync_mount *mount, bool lost)
 	struct casync_client *client = &mount->client;
 
 	client->lost = lost;
-	if (!casync_disconnect(client, casync_connect_end_time_s(client)))
+	if (!casync_connect_close(client, casync_connect_close_time_s(client)))
 		mount->left_client = true;
 	client->ceph = NULL;
 	client->stuck = false;
@@ -228,7 +229,7 @@ static bool reconnect_wait_for_successor(struct attempt *attempt)
 	if (!casync_common_grace())
 		return true;
 	attempt->waited_ms = CASYNC_SUCCESSOR_MS;
-	return casync_keeper_sleep(attempt->mount, CASYNC_SUCCESSOR_MS);
+	return casync_reconnect_sleep(attempt->mount, CASYNC_SUCCESSOR_MS);
 }
 
 /* False: the keeper has to end, or gave up. */
@@ -246,7 +247,7 @@ static bool reconnect_connect(struct attempt *attempt)
 		/* A reload may have ended it. */
 		if (!reconnect_is_on(attempt->mount) ||
 		    reconnect_gives_up(attempt) ||
-		    !casync_keeper_sleep(attempt->mount, pause_ms))
+		    !casync_reconnect_sleep(attempt->mount, pause_ms))
 			return false;
 		pause_ms *= 2;
 		if (pause_ms > LONGEST_PAUSE_MS)
@@ -259,9 +260,9 @@ static void reconnect_serve(const struct attempt *attempt)
 	struct casync_mount *mount = attempt->mount;
 	struct casync_session *session = &mount->session;
 
-	casync_upcalls_forget_all(&mount->upcalls);
+	casync_upcalls_invalidate_all(&mount->upcalls);
 	mount->keeper.lost_ns = 0;
-	casync_session_found(session);
+	casync_session_restored(session);
 	casync_guard_set(&mount->guard, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, reconnect_elapsed_ms(attempt),
 			 __ATOMIC_RELAXED);
@@ -279,7 +280,7 @@ static struct attempt reconnect_begin(struct casync_mount *mount)
 
 	/* A client that is lost before it serves gets no time of its own. */
 	if (keeper->lost_ns == 0)
-		keeper->lost_ns = casync_now_ns();
+		keeper->lost_ns = casync_clock_ns();
 	LogWarn(COMPONENT_FSAL,
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
 		mount->session.client);
@@ -325,7 +326,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
  * If the MDS is away, the call waits until it is back, or until it has ended the
  * session.
  */
-static int reconnect_ask(struct casync_mount *mount)
+static int reconnect_query_root(struct casync_mount *mount)
 {
 	struct ceph_mount_info *ceph = mount->client.ceph;
 	struct ceph_statx stx;
@@ -341,14 +342,16 @@ static int reconnect_ask(struct casync_mount *mount)
 }
 
 /* The session served at that time: was there an error before that? */
-static void reconnect_settle(struct casync_keeper *keeper, uint64_t then_ns)
+static void reconnect_note_served(struct casync_keeper *keeper,
+				  uint64_t then_ns)
 {
-	uint64_t doubted_ns =
-		__atomic_load_n(&keeper->doubted_ns, __ATOMIC_RELAXED);
+	uint64_t suspected_ns =
+		__atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
 
-	if (doubted_ns != 0 && then_ns > doubted_ns &&
-	    __atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED) < doubted_ns)
-		__atomic_store_n(&keeper->settled_ns, casync_now_ns(),
+	if (suspected_ns != 0 && then_ns > suspected_ns &&
+	    __atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED) <
+		    suspected_ns)
+		__atomic_store_n(&keeper->verified_ns, casync_clock_ns(),
 				 __ATOMIC_RELAXED);
 }
 
@@ -359,21 +362,21 @@ static bool reconnect_was_answered(int rc)
 	return rc == 0 || rc == -EACCES || rc == -ENOENT || rc == -ESTALE;
 }
 
-static void reconnect_look(struct casync_mount *mount)
+static void reconnect_check(struct casync_mount *mount)
 {
-	uint64_t began_ns = casync_now_ns();
+	uint64_t began_ns = casync_clock_ns();
 	int rc;
 
 	if (!casync_guard_enter(&mount->guard))
 		return;
-	rc = reconnect_ask(mount);
+	rc = reconnect_query_root(mount);
 	casync_guard_leave(&mount->guard);
-	casync_session_heard(&mount->session, -rc);
+	casync_session_note_error(&mount->session, -rc);
 	if (!reconnect_was_answered(rc))
 		return;
 	if (!reconnect_is_on(mount))
-		casync_session_found(&mount->session);
-	reconnect_settle(&mount->keeper, began_ns);
+		casync_session_restored(&mount->session);
+	reconnect_note_served(&mount->keeper, began_ns);
 }
 
 static void reconnect_run(struct casync_mount *mount)
@@ -381,26 +384,27 @@ static void reconnect_run(struct casync_mount *mount)
 	const struct casync_session *session = &mount->session;
 
 	SetNameFunction("casync_keeper");
-	while (casync_keeper_pause(mount, CASYNC_KEEPER_LOOK_MS)) {
+	while (casync_reconnect_pause(mount, CASYNC_RECONNECT_CHECK_MS)) {
 		/* A session that is not replaced may come back by itself. */
 		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
 		    !reconnect_is_on(mount))
-			reconnect_look(mount);
+			reconnect_check(mount);
 		if (casync_session_state(session) == CASYNC_SESSION_LOST &&
 		    reconnect_is_on(mount))
 			reconnect_replace_client(mount);
 	}
 }
 
-int casync_keeper_start(struct casync_mount *mount,
-			const struct casync_keeper_hooks *hooks)
+int casync_reconnect_start(struct casync_mount *mount,
+			   const struct casync_keeper_hooks *hooks)
 {
 	mount->keeper.hooks = hooks;
-	return casync_deadline_thread_start(&mount->keeper.thread,
-					    reconnect_run, mount);
+	return casync_deadline_call_start_thread(&mount->keeper.thread,
+						 reconnect_run, mount);
 }
 
-bool casync_keeper_stop(struct casync_mount *mount, uint32_t timeout_s)
+bool casync_reconnect_stop(struct casync_mount *mount, uint32_t timeout_s)
 {
-	return casync_deadline_thread_stop(&mount->keeper.thread, timeout_s);
+	return casync_deadline_call_stop_thread(&mount->keeper.thread,
+						timeout_s);
 }

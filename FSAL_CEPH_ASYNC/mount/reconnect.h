@@ -39,7 +39,7 @@
 struct casync_mount;
 
 /** Time between two looks at a session that serves. */
-#define CASYNC_KEEPER_LOOK_MS 2000
+#define CASYNC_RECONNECT_CHECK_MS 2000
 
 /** Calls of the rooms above around a change of the client. */
 struct casync_keeper_hooks {
@@ -63,13 +63,13 @@ struct casync_keeper {
 	uint64_t lost_ns;
 	/** When an error came that a lost session may have caused, and when
 	 * the session was found to serve after that; CLOCK_MONOTONIC; atomic. */
-	uint64_t doubted_ns, settled_ns;
+	uint64_t suspected_ns, verified_ns;
 };
 
 /** Start the thread of a mount that is connected.  @return 0 or a negative
  * errno. */
-int casync_keeper_start(struct casync_mount *mount,
-			const struct casync_keeper_hooks *hooks);
+int casync_reconnect_start(struct casync_mount *mount,
+			   const struct casync_keeper_hooks *hooks);
 
 /**
  * End the thread.
@@ -79,15 +79,15 @@ int casync_keeper_start(struct casync_mount *mount,
  * @return false: it does not return.  Then the mount must never be changed or
  *	   freed.
  */
-bool casync_keeper_stop(struct casync_mount *mount, uint32_t timeout_s);
+bool casync_reconnect_stop(struct casync_mount *mount, uint32_t timeout_s);
 
 /** Wait, as the keeper; a loss that was noticed ends it early.  @return false:
  * the keeper has to end. */
-bool casync_keeper_pause(struct casync_mount *mount, uint64_t ms);
+bool casync_reconnect_pause(struct casync_mount *mount, uint64_t ms);
 
 /** Wait, as the keeper; only its end ends it early.  @return false: the keeper
  * has to end. */
-bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms);
+bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
 
 /**
  * Make the answer to a request.
@@ -102,7 +102,8 @@ bool casync_keeper_sleep(struct casync_mount *mount, uint64_t ms);
  * @param[in] file_has_locks  Clients hold byte-range locks on the file: an
  *                            I/O error may come from a loss.
  */
-fsal_status_t casync_keeper_answer(struct casync_mount *mount,
-				   fsal_status_t status, bool file_has_locks);
+fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
+				      fsal_status_t status,
+				      bool file_has_locks);
 
 #endif /* CASYNC_RECONNECT_H */

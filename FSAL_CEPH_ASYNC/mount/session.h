@@ -48,8 +48,8 @@ static inline bool casync_session_error(int error)
  * @param[in] error  A positive errno; 0: success, which tells nothing: it may
  *                   come from memory.
  */
-static inline void casync_session_heard(struct casync_session *session,
-					int error)
+static inline void casync_session_note_error(struct casync_session *session,
+					     int error)
 {
 	/* All CPUs share this cache line, so write only a change. */
 	if (casync_session_error(error) &&
@@ -58,7 +58,7 @@ static inline void casync_session_heard(struct casync_session *session,
 }
 
 /** The session serves, or a new one is in its place. */
-static inline void casync_session_found(struct casync_session *session)
+static inline void casync_session_restored(struct casync_session *session)
 {
 	__atomic_store_n(&session->lost, false, __ATOMIC_RELAXED);
 }

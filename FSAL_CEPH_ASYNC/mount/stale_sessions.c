@@ -26,7 +26,7 @@ static bool noted;
 
 static void stale_sessions_session_free(struct session *session)
 {
-	casync_client_free(&session->client);
+	casync_connect_free_client(&session->client);
 	gsh_free(session);
 }
 
@@ -119,16 +119,16 @@ void casync_stale_sessions_end_all(const struct casync_mount_params *params)
 	 * line.
 	 */
 	glist_for_each(node, &mine)
-		casync_disconnect_begin(
+		casync_connect_close_begin(
 			&glist_entry(node, struct session, link)->client);
 	glist_for_each_safe(node, next, &mine) {
 		struct session *session =
 			glist_entry(node, struct session, link);
 
 		glist_del(node);
-		if (casync_disconnect_end(
+		if (casync_connect_close_end(
 			    &session->client,
-			    casync_connect_end_time_s(&session->client)))
+			    casync_connect_close_time_s(&session->client)))
 			stale_sessions_session_free(session);
 		/* else it stays: the call that does not end uses it */
 	}

@@ -83,7 +83,7 @@ static void upcalls_invalidate_all(struct casync_upcalls *upcalls,
 static void upcalls_count(struct casync_export *exp,
 			  enum casync_counter counter)
 {
-	casync_count(casync_metrics_shard(&exp->metrics), counter, 1);
+	casync_metrics_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }
 
 /* It fails if the object is in use, or if this export's cache does not have it.
@@ -108,7 +108,7 @@ static void upcalls_drop_listings(struct casync_export *exp)
 	casync_guard_leave(guard);
 }
 
-static void upcalls_tell(struct casync_export *exp, const void *arg)
+static void upcalls_deliver(struct casync_export *exp, const void *arg)
 {
 	struct casync_upcalls *upcalls = &exp->mount->upcalls;
 	const struct fsal_up_vector *up = exp->export.up_ops;
@@ -121,7 +121,7 @@ static void upcalls_tell(struct casync_export *exp, const void *arg)
 	uint8_t key[CASYNC_KEY_BYTES];
 	struct gsh_buffdesc handle = {.addr = key, .len = sizeof(key)};
 
-	casync_key_encode(&id, exp->export.export_id, key);
+	casync_filehandle_key(&id, exp->export.export_id, key);
 	/* MDCACHE is stacked on this export only after create_export. */
 	up_ready_wait((struct fsal_up_vector *)up);
 	casync_upcalls_enter();
@@ -132,13 +132,13 @@ static void upcalls_tell(struct casync_export *exp, const void *arg)
 		break;
 	case INVALIDATE:
 		upcalls_invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
-		upcalls_count(exp, CASYNC_C_INVALIDATES);
+		upcalls_count(exp, CASYNC_C_INVALIDATIONS);
 		break;
 	case INVALIDATE_DIRECTORY:
 		upcalls_invalidate(up, key,
 				   FSAL_UP_INVALIDATE_DIR_POPULATED |
 					   FSAL_UP_INVALIDATE_DIR_CHUNKS);
-		upcalls_count(exp, CASYNC_C_INVALIDATES);
+		upcalls_count(exp, CASYNC_C_INVALIDATIONS);
 		break;
 	case ALL:
 		LogWarn(COMPONENT_FSAL,
@@ -148,7 +148,7 @@ static void upcalls_tell(struct casync_export *exp, const void *arg)
 		/* fall through */
 	case ALL_ANEW:
 		upcalls_invalidate_all(upcalls, exp);
-		upcalls_count(exp, CASYNC_C_INVALIDATES);
+		upcalls_count(exp, CASYNC_C_INVALIDATIONS);
 		break;
 	}
 	casync_upcalls_exit();
@@ -179,13 +179,14 @@ static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 	}
 }
 
-static void upcalls_tell_exports_locked(struct casync_upcalls *upcalls,
-					const struct casync_upcall *event)
+static void upcalls_deliver_locked(struct casync_upcalls *upcalls,
+				   const struct casync_upcall *event)
 {
-	upcalls_visit_locked(upcalls, upcalls_tell, event);
+	upcalls_visit_locked(upcalls, upcalls_deliver, event);
 }
 
-static void upcalls_visit_plainly(struct casync_export *exp, const void *arg)
+static void upcalls_visit_without_arg(struct casync_export *exp,
+				      const void *arg)
 {
 	void (*const *visit)(struct casync_export *exp) = arg;
 
@@ -196,7 +197,7 @@ void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
 				  void (*visit)(struct casync_export *exp))
 {
 	pthread_mutex_lock(&upcalls->lock);
-	upcalls_visit_locked(upcalls, upcalls_visit_plainly, &visit);
+	upcalls_visit_locked(upcalls, upcalls_visit_without_arg, &visit);
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
@@ -223,7 +224,7 @@ static bool upcalls_next_locked(struct casync_upcalls *upcalls,
 	return true;
 }
 
-static void upcalls_carry(struct casync_work *work)
+static void upcalls_run(struct casync_work *work)
 {
 	struct casync_upcalls *upcalls =
 		container_of(work, struct casync_upcalls, work);
@@ -231,7 +232,7 @@ static void upcalls_carry(struct casync_work *work)
 
 	pthread_mutex_lock(&upcalls->lock);
 	while (upcalls_next_locked(upcalls, &event))
-		upcalls_tell_exports_locked(upcalls, &event);
+		upcalls_deliver_locked(upcalls, &event);
 	upcalls->running = false;
 	pthread_cond_broadcast(&upcalls->idle);
 	pthread_mutex_unlock(&upcalls->lock);
@@ -272,10 +273,10 @@ static void upcalls_queue_inode(struct casync_upcalls *upcalls,
 	pthread_mutex_unlock(&upcalls->lock);
 
 	if (start)
-		casync_work_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
 }
 
-void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
+void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 {
 	bool start;
 
@@ -287,29 +288,31 @@ void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
 	pthread_mutex_unlock(&upcalls->lock);
 
 	if (start)
-		casync_work_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
 }
 
-static size_t upcalls_cuts_index(uint64_t ino, uint64_t snapid)
+static size_t upcalls_truncations_index(uint64_t ino, uint64_t snapid)
 {
 	return casync_spread(ino + snapid) >> 52;
 }
 
-_Static_assert(CASYNC_UPCALLS_CUTS == 1 << (64 - 52), "upcalls_cuts_index()");
+_Static_assert(CASYNC_UPCALLS_TRUNCATIONS == 1 << (64 - 52),
+	       "upcalls_truncations_index()");
 
-const uint64_t *casync_upcalls_cuts(const struct casync_upcalls *upcalls,
-				    uint64_t ino, uint64_t snapid)
+const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,
+					   uint64_t ino, uint64_t snapid)
 {
-	return &upcalls->cuts[upcalls_cuts_index(ino, snapid)];
+	return &upcalls->truncations[upcalls_truncations_index(ino, snapid)];
 }
 
 /* READs in flight look at the counter: they must know at once, not when the
  * queue is worked off. */
-static void upcalls_count_cut(struct casync_upcalls *upcalls, vinodeno_t vino)
+static void upcalls_count_truncation(struct casync_upcalls *upcalls,
+				     vinodeno_t vino)
 {
-	size_t index = upcalls_cuts_index(vino.ino.val, vino.snapid.val);
+	size_t index = upcalls_truncations_index(vino.ino.val, vino.snapid.val);
 
-	__atomic_add_fetch(&upcalls->cuts[index], 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&upcalls->truncations[index], 1, __ATOMIC_RELEASE);
 }
 
 static void upcalls_inode_released(void *handle, vinodeno_t vino)
@@ -326,7 +329,7 @@ static void upcalls_inode_invalid(void *handle, vinodeno_t vino, int64_t off,
 	/* A range: the file was shortened, and what was past its new end is
 	 * gone.  No range: a capability is. */
 	if (len > 0)
-		upcalls_count_cut(upcalls, vino);
+		upcalls_count_truncation(upcalls, vino);
 	upcalls_queue_inode(upcalls, INVALIDATE, vino);
 }
 
@@ -358,7 +361,7 @@ int casync_upcalls_register(struct casync_upcalls *upcalls,
 		.ino_release_cb = upcalls_inode_released,
 	};
 
-	upcalls->work.run = upcalls_carry;
+	upcalls->work.run = upcalls_run;
 	return ceph_ll_register_callbacks2(ceph, &args);
 }
 

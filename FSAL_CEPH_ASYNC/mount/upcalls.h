@@ -44,7 +44,7 @@ struct casync_upcall {
 #define CASYNC_UPCALLS_RELEASES_MAX 24576
 
 /** Counters of truncations, 8 bytes each.  Files share them. */
-#define CASYNC_UPCALLS_CUTS 4096
+#define CASYNC_UPCALLS_TRUNCATIONS 4096
 
 /** Embedded in the mount. */
 struct casync_upcalls {
@@ -61,7 +61,7 @@ struct casync_upcalls {
 	int64_t fscid;
 	struct casync_object_table table; /**< The exports' objects. */
 	/** How often files were shortened, by inode and snapshot; atomic. */
-	uint64_t cuts[CASYNC_UPCALLS_CUTS];
+	uint64_t truncations[CASYNC_UPCALLS_TRUNCATIONS];
 };
 
 /** An export's place in it; embedded in the export. */
@@ -81,7 +81,7 @@ int casync_upcalls_register(struct casync_upcalls *upcalls,
 			    struct ceph_mount_info *ceph);
 
 /** Invalidate all that Ganesha has cached of the exports. */
-void casync_upcalls_forget_all(struct casync_upcalls *upcalls);
+void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls);
 
 /** Call a function for each export.  It runs without a lock; the export stays
  * in the list. */
@@ -97,8 +97,8 @@ void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp);
 
 /** Where the truncations of a file are counted (file_size.h). */
-const uint64_t *casync_upcalls_cuts(const struct casync_upcalls *upcalls,
-				    uint64_t ino, uint64_t snapid);
+const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,
+					   uint64_t ino, uint64_t snapid);
 
 /** Called before and after each upcall. */
 void casync_upcalls_enter(void);

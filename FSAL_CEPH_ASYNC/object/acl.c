@@ -27,7 +27,7 @@ bool casync_acl_offered(void)
 	return !op_ctx_export_has_option(EXPORT_OPTION_DISABLE_ACL);
 }
 
-bool casync_label_offered(void)
+bool casync_acl_label_offered(void)
 {
 	return op_ctx_export_has_option(EXPORT_OPTION_SECLABEL_SET);
 }
@@ -212,8 +212,8 @@ static const char *acl_label_name(void)
 	return casync_export_current()->keys.sec_label_xattr;
 }
 
-int casync_label_get(const struct casync_acl_file *file,
-		     struct fsal_attrlist *attrs)
+int casync_acl_label_get(const struct casync_acl_file *file,
+			 struct fsal_attrlist *attrs)
 {
 	void *value;
 	int rc = acl_get_value(file, acl_label_name(), &value);
@@ -232,8 +232,8 @@ int casync_label_get(const struct casync_acl_file *file,
 	return 0;
 }
 
-int casync_label_set(const struct casync_acl_file *file,
-		     const struct fsal_attrlist *attrs)
+int casync_acl_label_set(const struct casync_acl_file *file,
+			 const struct fsal_attrlist *attrs)
 {
 	u_int length = attrs->sec_label.slai_data.slai_data_len;
 

@@ -41,17 +41,17 @@ int casync_acl_set(const struct casync_acl_file *file,
 		   const struct fsal_attrlist *attrs);
 
 /** Add the security label to attributes, if there is one. */
-int casync_label_get(const struct casync_acl_file *file,
-		     struct fsal_attrlist *attrs);
+int casync_acl_label_get(const struct casync_acl_file *file,
+			 struct fsal_attrlist *attrs);
 
 /** Set the security label. */
-int casync_label_set(const struct casync_acl_file *file,
-		     const struct fsal_attrlist *attrs);
+int casync_acl_label_set(const struct casync_acl_file *file,
+			 const struct fsal_attrlist *attrs);
 
 /** Does the export of op_ctx offer ACLs?  (Disable_ACL) */
 bool casync_acl_offered(void);
 
 /** Does it offer security labels?  (SecLabel_Enable) */
-bool casync_label_offered(void);
+bool casync_acl_label_offered(void);
 
 #endif /* CASYNC_ACL_H */

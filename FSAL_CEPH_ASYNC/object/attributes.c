@@ -44,14 +44,15 @@ static const struct {
 
 #define N_ATTR_SOURCES (sizeof(attr_sources) / sizeof(attr_sources[0]))
 
-uint64_t casync_change_attr(const struct ceph_statx *stx, uint64_t floor_ns)
+uint64_t casync_attributes_change(const struct ceph_statx *stx,
+				  uint64_t floor_ns)
 {
-	uint64_t ctime_ns = casync_timespec_ns(&stx->stx_ctime);
+	uint64_t ctime_ns = casync_clock_timespec_ns(&stx->stx_ctime);
 
 	return (ctime_ns > floor_ns ? ctime_ns : floor_ns) + stx->stx_version;
 }
 
-unsigned int casync_statx_wanted(attrmask_t mask)
+unsigned int casync_attributes_statx_wanted(attrmask_t mask)
 {
 	/* The type bits of stx_mode always come.  CEPH_STATX_MODE would also
 	 * ask for the permissions, and these need a capability. */
@@ -66,7 +67,7 @@ unsigned int casync_statx_wanted(attrmask_t mask)
 	return wanted;
 }
 
-static attrmask_t attributes_attrs_in_statx(unsigned int stx_mask)
+static attrmask_t attributes_in_statx(unsigned int stx_mask)
 {
 	attrmask_t valid = ALWAYS_KNOWN;
 	size_t i;
@@ -81,8 +82,9 @@ static attrmask_t attributes_attrs_in_statx(unsigned int stx_mask)
 	return valid;
 }
 
-void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
-			   struct fsal_attrlist *attrs)
+void casync_attributes_from_statx(const struct ceph_statx *stx,
+				  uint64_t floor_ns,
+				  struct fsal_attrlist *attrs)
 {
 	attrs->supported = casync_supported_attributes;
 
@@ -103,10 +105,9 @@ void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
 	attrs->mtime = stx->stx_mtime;
 	attrs->ctime = stx->stx_ctime;
 	attrs->creation = stx->stx_btime;
-	attrs->change = casync_change_attr(stx, floor_ns);
+	attrs->change = casync_attributes_change(stx, floor_ns);
 
-	FSAL_SET_MASK(attrs->valid_mask,
-		      attributes_attrs_in_statx(stx->stx_mask));
+	FSAL_SET_MASK(attrs->valid_mask, attributes_in_statx(stx->stx_mask));
 }
 
 /* CephFS keeps 32 bits of seconds, and would wrap larger values.  We store the
@@ -159,8 +160,8 @@ static int attributes_times_to_statx(const struct fsal_attrlist *attrs,
 	return mask;
 }
 
-int casync_attrs_to_statx(const struct fsal_attrlist *attrs, mode_t umask,
-			  struct ceph_statx *stx)
+int casync_attributes_to_statx(const struct fsal_attrlist *attrs, mode_t umask,
+			       struct ceph_statx *stx)
 {
 	static const struct {
 		attrmask_t attr;

@@ -29,10 +29,11 @@ extern const attrmask_t casync_settable_attributes;
  *
  * @param[in] floor_ns  casync_mount_time_ns()
  */
-uint64_t casync_change_attr(const struct ceph_statx *stx, uint64_t floor_ns);
+uint64_t casync_attributes_change(const struct ceph_statx *stx,
+				  uint64_t floor_ns);
 
 /** CEPH_STATX_* for a mask of ATTR_*; always includes type, ino and device. */
-unsigned int casync_statx_wanted(attrmask_t mask);
+unsigned int casync_attributes_statx_wanted(attrmask_t mask);
 
 /**
  * Fill an attribute list.
@@ -42,8 +43,9 @@ unsigned int casync_statx_wanted(attrmask_t mask);
  * @param[in,out] attrs     valid_mask and supported are set.  The caller sets
  *                          ATTR_ACL.
  */
-void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
-			   struct fsal_attrlist *attrs);
+void casync_attributes_from_statx(const struct ceph_statx *stx,
+				  uint64_t floor_ns,
+				  struct fsal_attrlist *attrs);
 
 /**
  * Convert the attributes of a SETATTR to libcephfs' form.
@@ -54,7 +56,7 @@ void casync_statx_to_attrs(const struct ceph_statx *stx, uint64_t floor_ns,
  *
  * @return CEPH_SETATTR_* mask; 0 if libcephfs has nothing to set.
  */
-int casync_attrs_to_statx(const struct fsal_attrlist *attrs, mode_t umask,
-			  struct ceph_statx *stx);
+int casync_attributes_to_statx(const struct fsal_attrlist *attrs, mode_t umask,
+			       struct ceph_statx *stx);
 
 #endif /* CASYNC_ATTRIBUTES_H */

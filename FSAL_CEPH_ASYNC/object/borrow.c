@@ -20,7 +20,7 @@ static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static uint32_t borrow_generation(const struct casync_object *obj)
 {
-	return casync_guard_generation(&casync_object_mount(obj)->guard);
+	return casync_guard_generation(&casync_inode_mount(obj)->guard);
 }
 
 bool casync_borrow_fd_is_lost(const struct casync_object *obj,
@@ -50,7 +50,7 @@ static bool borrow_set_fh(struct casync_object *obj, struct casync_fd *fd,
 
 int casync_borrow_renew_fd(struct casync_object *obj, struct casync_fd *fd)
 {
-	struct ceph_mount_info *ceph = casync_object_ceph(obj);
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
 	struct casync_call slot;
 	int posix_flags = 0;
 	struct Fh *fh = NULL; /* as in fd_open_fh() */
@@ -64,7 +64,7 @@ int casync_borrow_renew_fd(struct casync_object *obj, struct casync_fd *fd)
 	/* Not O_TRUNC and the like: that was done. */
 	fsal2posix_openflags(fd->fh_flags & FSAL_O_RDWR, &posix_flags);
 	rc = ceph_ll_open(ceph, obj->inode, posix_flags, &fh,
-			  casync_object_root(obj));
+			  casync_inode_root(obj));
 	casync_call_drop(&slot);
 	if (rc < 0)
 		return rc == -ENOENT ? -ESTALE : rc;
@@ -81,7 +81,7 @@ static fsal_status_t borrow_start(struct casync_borrowed *borrowed,
 	fsal_openflags_t openflags = borrowed->openflags;
 
 	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
-			     &casync_global_fd(obj, openflags)->fsal_fd,
+			     &casync_object_global_fd(obj, openflags)->fsal_fd,
 			     &borrowed->temp_fd.fsal_fd, state, openflags,
 			     for_lock, NULL, bypass, &obj->share);
 }
@@ -104,11 +104,11 @@ fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
 		return status;
 	rc = casync_borrow_renew_fd(obj, casync_fd_of(borrowed->fsal_fd));
 	if (rc < 0)
-		casync_give_back(borrowed);
-	return casync_status(rc);
+		casync_borrow_return(borrowed);
+	return casync_errors_status(rc);
 }
 
-void casync_give_back(struct casync_borrowed *borrowed)
+void casync_borrow_return(struct casync_borrowed *borrowed)
 {
 	struct casync_object *obj = borrowed->obj;
 	fsal_status_t status;

@@ -51,12 +51,12 @@ fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
 			    bool bypass);
 
 /** The Fh, until it is given back. */
-static inline struct Fh *casync_borrowed_fh(const struct casync_borrowed *b)
+static inline struct Fh *casync_borrow_fh(const struct casync_borrowed *b)
 {
 	return casync_fd_fh(casync_fd_of(b->fsal_fd));
 }
 
 /** Give a borrowed Fh back.  It may call libcephfs to close a temporary fd. */
-void casync_give_back(struct casync_borrowed *borrowed);
+void casync_borrow_return(struct casync_borrowed *borrowed);
 
 #endif /* CASYNC_BORROW_H */

@@ -44,12 +44,12 @@ uint32_t casync_call_mount_slots(uint32_t workers, uint32_t mounts)
 static uint32_t call_mount_slots(void)
 {
 	return casync_call_mount_slots(nfs_param.core_param.rpc.ioq_thrd_max,
-				       casync_mounts());
+				       casync_mount_count());
 }
 
 static bool call_needs_mount_slot(void)
 {
-	return mount_slot_users == 0 && !casync_on_completion_thread();
+	return mount_slot_users == 0 && !casync_workers_on_completion_thread();
 }
 
 static bool call_take_mount_slot(struct casync_mount *mount, uint32_t slots)
@@ -87,8 +87,8 @@ void casync_call_drop_mount_slot(struct casync_mount *mount)
 
 static enum casync_lane call_attr_lane(void)
 {
-	return casync_on_completion_thread() ? CASYNC_LANE_COMPLETER
-					     : CASYNC_LANE_WORKER;
+	return casync_workers_on_completion_thread() ? CASYNC_LANE_COMPLETER
+						     : CASYNC_LANE_WORKER;
 }
 
 static bool call_take_attr_slot(struct casync_object *obj)
@@ -117,7 +117,7 @@ static bool call_take_statfs_slot(struct casync_object *obj)
 
 static uint32_t call_generation(const struct casync_object *obj)
 {
-	return casync_guard_generation(&casync_object_mount(obj)->guard);
+	return casync_guard_generation(&casync_inode_mount(obj)->guard);
 }
 
 /* The look-up asks the MDS, so it takes slots as GETATTR does.  -ETIME is a
@@ -125,7 +125,7 @@ static uint32_t call_generation(const struct casync_object *obj)
  * descriptors. */
 static int call_look_up(struct casync_object *obj, uint32_t generation)
 {
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 	int rc = -ETIME;
 
 	if (!call_take_mount_slot(mount, call_mount_slots()))
@@ -149,7 +149,7 @@ int casync_call_use(struct casync_object *obj)
 
 static int call_enter_client(struct casync_object *obj)
 {
-	struct casync_guard *guard = &casync_object_mount(obj)->guard;
+	struct casync_guard *guard = &casync_inode_mount(obj)->guard;
 	int rc;
 
 	if (!casync_guard_enter(guard))
@@ -164,7 +164,7 @@ static int call_enter_client(struct casync_object *obj)
 
 static int call_take_one(struct casync_object *obj, uint32_t what)
 {
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 
 	switch (what) {
 	case CASYNC_CALL_MOUNT_SLOT:
@@ -190,7 +190,7 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 
 static void call_drop_one(struct casync_object *obj, uint32_t what)
 {
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 
 	switch (what) {
 	case CASYNC_CALL_MOUNT_SLOT:
@@ -266,7 +266,7 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 		return false;
 	call->holds = needs & CASYNC_CALL_ATTR_SLOT;
 	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 &&
-	    !call_try_mount_slot(casync_object_mount(obj))) {
+	    !call_try_mount_slot(casync_inode_mount(obj))) {
 		casync_call_drop(call);
 		return false;
 	}
@@ -279,8 +279,8 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 static fsal_status_t call_answer(const struct casync_object *obj,
 				 fsal_status_t status)
 {
-	return casync_keeper_answer(
-		casync_object_mount(obj), status,
+	return casync_reconnect_answer(
+		casync_inode_mount(obj), status,
 		__atomic_load_n(&obj->locks.linked, __ATOMIC_RELAXED));
 }
 
@@ -289,8 +289,8 @@ fsal_status_t casync_call_begin(struct casync_call *call,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 
-	return call_answer(obj,
-			   casync_status(casync_call_take(call, obj, needs)));
+	return call_answer(
+		obj, casync_errors_status(casync_call_take(call, obj, needs)));
 }
 
 /* "." and ".." are names: Ganesha asks for them. */
@@ -307,7 +307,7 @@ fsal_status_t casync_call_begin_entry(struct casync_call *call,
 	int rc = casync_call_check_name(name);
 
 	if (rc < 0)
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	return casync_call_begin(call, dir_hdl, needs);
 }
 
@@ -324,18 +324,18 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 {
 	if (!call_take_mount_slot(mount, call_mount_slots()))
-		return casync_status(-ETIME);
+		return casync_errors_status(-ETIME);
 	if (casync_guard_enter(&mount->guard))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	casync_call_drop_mount_slot(mount);
-	return casync_keeper_answer(mount, casync_status(-CASYNC_EBLOCKLISTED),
-				    false);
+	return casync_reconnect_answer(
+		mount, casync_errors_status(-CASYNC_EBLOCKLISTED), false);
 }
 
 fsal_status_t casync_call_end_mount(struct casync_mount *mount,
 				    fsal_status_t status)
 {
-	status = casync_keeper_answer(mount, status, false);
+	status = casync_reconnect_answer(mount, status, false);
 	casync_guard_leave(&mount->guard);
 	casync_call_drop_mount_slot(mount);
 	return status;

@@ -42,7 +42,7 @@ static fsal_status_t create_set(const struct casync_created *made,
 {
 	/* Nothing but the verifier (set_common_verifier() of Ganesha). */
 	if (made->exclusive && attrs->valid_mask == (ATTR_ATIME | ATTR_MTIME))
-		return casync_set_verifier(&made->obj->handle, attrs);
+		return casync_getset_set_verifier(&made->obj->handle, attrs);
 	return casync_setattr2(&made->obj->handle, false, made->state, attrs);
 }
 
@@ -70,8 +70,8 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 
 void casync_create_undo(const struct casync_created *made)
 {
-	struct ceph_mount_info *ceph = casync_object_ceph(made->dir);
-	const UserPerm *root = casync_object_root(made->dir);
+	struct ceph_mount_info *ceph = casync_inode_ceph(made->dir);
+	const UserPerm *root = casync_inode_root(made->dir);
 	struct fsal_obj_handle *handle = &made->obj->handle;
 	uint64_t fileid = handle->fileid;
 	bool is_directory = handle->type == DIRECTORY;
@@ -118,17 +118,17 @@ static fsal_status_t create_begin(struct creation *c,
 		.name = name,
 		.mode = fsal2unix_mode(attrs_in->mode) &
 			~exp->exp_ops.fs_umask(exp),
-		.wanted = casync_statx_wanted(
+		.wanted = casync_attributes_statx_wanted(
 			attrs_out == NULL ? 0 : attrs_out->request_mask),
 	};
 	status = casync_call_begin_entry(&c->call, dir_hdl, name,
 					 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	c->ceph = casync_object_ceph(c->dir);
-	c->perms = casync_userperm(&op_ctx->creds);
+	c->ceph = casync_inode_ceph(c->dir);
+	c->perms = casync_errors_userperm(&op_ctx->creds);
 	if (c->perms == NULL)
-		return casync_call_end(&c->call, casync_status(-ENOMEM));
+		return casync_call_end(&c->call, casync_errors_status(-ENOMEM));
 	return status;
 }
 
@@ -146,13 +146,14 @@ static fsal_status_t create_end(struct creation *c, int rc,
 				struct fsal_attrlist *attrs_out)
 {
 	struct casync_created made = {.dir = c->dir, .name = c->name};
-	fsal_status_t status = casync_status(rc);
+	fsal_status_t status = casync_errors_status(rc);
 	struct fsal_obj_handle *created;
 
 	if (FSAL_IS_SUCCESS(status)) {
-		casync_journal_changed(casync_object_mount(c->dir),
+		casync_journal_changed(casync_inode_mount(c->dir),
 				       c->dir->id.ino);
-		casync_object_out(c->inode, &c->stx, &created, attrs_out);
+		casync_object_from_lookup(c->inode, &c->stx, &created,
+					  attrs_out);
 		made.obj = casync_object_of(created);
 		status = casync_create_finish(&made, already_set, attrs_in,
 					      attrs_out);

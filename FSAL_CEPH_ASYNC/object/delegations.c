@@ -39,14 +39,14 @@ static bool stopping;
 /* --- recalls: from libcephfs to Ganesha */
 
 /* A recall names the object by its handle, as a client does. */
-static void delegations_tell(struct casync_export *exp,
-			     const struct casync_fileid *id)
+static void delegations_send_recall(struct casync_export *exp,
+				    const struct casync_fileid *id)
 {
 	const struct fsal_up_vector *up = exp->export.up_ops;
 	uint8_t wire[CASYNC_WIRE_BYTES];
 	struct gsh_buffdesc handle = {.addr = wire, .len = sizeof(wire)};
 
-	casync_wire_encode(id, wire);
+	casync_filehandle_encode(id, wire);
 	up_ready_wait((struct fsal_up_vector *)up);
 	casync_upcalls_enter();
 	(void)up->delegrecall(up, &handle);
@@ -55,7 +55,7 @@ static void delegations_tell(struct casync_export *exp,
 
 /* A delegation that is off the queue may be freed at any time; the export is
  * kept while it is busy. */
-static void delegations_carry_locked(struct casync_delegation *delegation)
+static void delegations_run_recall_locked(struct casync_delegation *delegation)
 {
 	struct casync_export *exp = delegation->exp;
 	struct casync_fileid id = delegation->id;
@@ -66,7 +66,7 @@ static void delegations_carry_locked(struct casync_delegation *delegation)
 		return;
 	exp->recalls_busy++;
 	pthread_mutex_unlock(&recalls_lock);
-	delegations_tell(exp, &id);
+	delegations_send_recall(exp, &id);
 	pthread_mutex_lock(&recalls_lock);
 	exp->recalls_busy--;
 	pthread_cond_broadcast(&recall_ended);
@@ -84,7 +84,7 @@ static void *delegations_recaller(void *unused)
 		delegation = glist_first_entry(
 			&recalls, struct casync_delegation, recall_link);
 		if (delegation != NULL)
-			delegations_carry_locked(delegation);
+			delegations_run_recall_locked(delegation);
 		else if (stopping)
 			break;
 		else
@@ -213,7 +213,7 @@ static int delegations_grant_locked(struct casync_delegation *delegation,
 	delegation->exp = obj->exp;
 	delegation->id = obj->id;
 	__atomic_store_n(&delegation->recalled, false, __ATOMIC_RELEASE);
-	rc = ceph_ll_delegation(casync_object_ceph(obj), fh, command,
+	rc = ceph_ll_delegation(casync_inode_ceph(obj), fh, command,
 				delegations_recalled, delegation);
 	if (rc != 0)
 		return rc;
@@ -233,16 +233,16 @@ delegations_grant_read(struct casync_delegation *delegation,
 	struct Fh *fh = NULL; /* as in fd_open_fh() */
 	int rc;
 
-	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, O_RDONLY, &fh,
-			  casync_object_root(obj));
+	rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, O_RDONLY, &fh,
+			  casync_inode_root(obj));
 	if (rc < 0)
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	pthread_mutex_lock(&delegations_lock);
 	rc = delegations_grant_locked(delegation, obj, fh, CEPH_DELEGATION_RD);
 	pthread_mutex_unlock(&delegations_lock);
 	if (rc != 0)
-		(void)ceph_ll_close(casync_object_ceph(obj), fh);
-	return casync_status(rc);
+		(void)ceph_ll_close(casync_inode_ceph(obj), fh);
+	return casync_errors_status(rc);
 }
 
 static fsal_status_t
@@ -271,8 +271,8 @@ delegations_grant_write(struct casync_delegation *delegation,
 	}
 	pthread_mutex_unlock(&delegations_lock);
 
-	casync_give_back(&borrowed);
-	return casync_status(rc);
+	casync_borrow_return(&borrowed);
+	return casync_errors_status(rc);
 }
 
 fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
@@ -325,8 +325,8 @@ static void delegations_return_locked(struct casync_delegation *delegation)
 	delegation->fh = NULL;
 }
 
-/* Outside the guard there is nothing to return: casync_delegations_forget() has
- * done it. */
+/* Outside the guard there is nothing to return: casync_delegations_return_all()
+ * has done it. */
 void casync_delegations_return(struct casync_delegation *delegation)
 {
 	struct casync_mount *mount;
@@ -344,7 +344,7 @@ void casync_delegations_return(struct casync_delegation *delegation)
 	delegations_unqueue_recall(delegation);
 }
 
-void casync_delegations_forget(struct casync_mount *mount)
+void casync_delegations_return_all(struct casync_mount *mount)
 {
 	struct glist_head *node, *next;
 	struct casync_delegation *delegation;

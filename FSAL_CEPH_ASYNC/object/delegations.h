@@ -114,7 +114,7 @@ void casync_delegations_return(struct casync_delegation *delegation);
 
 /** Recall and return all delegations of a mount: the MDS has ended the
  * session. */
-void casync_delegations_forget(struct casync_mount *mount);
+void casync_delegations_return_all(struct casync_mount *mount);
 
 /**
  * Call before an fd closes its Fh.

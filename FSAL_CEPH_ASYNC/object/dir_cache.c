@@ -16,7 +16,7 @@ void casync_dir_cache_destroy(struct casync_dir_cache *listings)
 	pthread_mutex_destroy(&listings->lock);
 }
 
-struct casync_listing_stamp casync_listing_stamp(const struct ceph_statx *stx)
+struct casync_listing_stamp casync_dir_cache_stamp(const struct ceph_statx *stx)
 {
 	const unsigned int needed = CEPH_STATX_CTIME | CEPH_STATX_VERSION;
 

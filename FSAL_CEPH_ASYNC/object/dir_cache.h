@@ -67,7 +67,8 @@ void casync_dir_cache_init(struct casync_dir_cache *listings);
 void casync_dir_cache_destroy(struct casync_dir_cache *listings);
 
 /** The version of a directory, from its attributes. */
-struct casync_listing_stamp casync_listing_stamp(const struct ceph_statx *stx);
+struct casync_listing_stamp
+casync_dir_cache_stamp(const struct ceph_statx *stx);
 
 /**
  * Take a listing out of the store.

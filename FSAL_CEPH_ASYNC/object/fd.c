@@ -41,9 +41,9 @@ static void fd_state_free(struct state_t *state)
 	gsh_free(st);
 }
 
-struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
-				   enum state_type state_type,
-				   struct state_t *related_state)
+struct state_t *casync_fd_alloc_state(struct fsal_export *exp_hdl,
+				      enum state_type state_type,
+				      struct state_t *related_state)
 {
 	struct casync_state *st;
 
@@ -58,18 +58,18 @@ struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
 }
 
 /* The layout is fixed once a file has data.  libcephfs reads it from memory. */
-void casync_fd_learn_layout(struct casync_object *obj)
+void casync_fd_read_layout(struct casync_object *obj)
 {
 	struct ceph_file_layout layout = {0};
 
-	(void)ceph_ll_file_layout(casync_object_ceph(obj), obj->inode, &layout);
+	(void)ceph_ll_file_layout(casync_inode_ceph(obj), obj->inode, &layout);
 	__atomic_store_n(&obj->object_span, casync_parts_span(&layout),
 			 __ATOMIC_RELAXED);
 }
 
 static int fd_close_fh(struct casync_object *obj, struct Fh *fh)
 {
-	int rc = ceph_ll_close(casync_object_ceph(obj), fh);
+	int rc = ceph_ll_close(casync_inode_ceph(obj), fh);
 
 	if (rc != 0)
 		LogWarn(COMPONENT_FSAL, "closing inode 0x%" PRIx64 ": %s",
@@ -83,14 +83,14 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 	__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
 	__atomic_store_n(
 		&fd->generation,
-		casync_guard_generation(&casync_object_mount(obj)->guard),
+		casync_guard_generation(&casync_inode_mount(obj)->guard),
 		__ATOMIC_RELEASE);
 	fd->fh_flags = openflags;
 	/* Ganesha reads the flags without a lock.  A thread that sees them must
 	 * see the Fh. */
 	__atomic_store_n(&fd->fsal_fd.openflags, FSAL_O_NFS_FLAGS(openflags),
 			 __ATOMIC_RELEASE);
-	casync_fd_learn_layout(obj);
+	casync_fd_read_layout(obj);
 }
 
 /* No I/O is in flight on it any more. */
@@ -104,7 +104,7 @@ static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 }
 
 /* The Fhs of a lost client ended with it. */
-static void fd_forget_lost(struct casync_object *obj, struct casync_fd *fd)
+static void fd_drop_lost(struct casync_object *obj, struct casync_fd *fd)
 {
 	if (!casync_borrow_fd_is_lost(obj, fd))
 		return;
@@ -129,8 +129,8 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		return rc;
 	casync_delegations_return_conflicting(&obj->delegations, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
-	rc = ceph_ll_open(casync_object_ceph(obj), obj->inode, posix_flags, fh,
-			  casync_object_root(obj));
+	rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, posix_flags, fh,
+			  casync_inode_root(obj));
 	casync_call_drop(&slot);
 	if (rc == 0 && (openflags & FSAL_O_TRUNC))
 		casync_file_size_truncated(&obj->size, 0);
@@ -141,7 +141,7 @@ static fsal_status_t fd_open_status(int rc)
 {
 	if (rc == -ENOENT) /* by handle: the file is gone, not the name */
 		return fsalstat(ERR_FSAL_STALE, ENOENT);
-	return casync_status(rc);
+	return casync_errors_status(rc);
 }
 
 int casync_fd_truncate(struct casync_object *obj)
@@ -192,7 +192,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 
 	if (rc < 0)
 		return fd_open_status(rc);
-	fd_forget_lost(obj, fd);
+	fd_drop_lost(obj, fd);
 	old = casync_delegations_keep_fh(fd) ? NULL : fd->fh;
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new Fh is in place: an error of the old one is only logged. */
@@ -207,20 +207,20 @@ static fsal_status_t fd_close_in_guard(struct casync_object *obj,
 {
 	struct Fh *fh;
 
-	fd_forget_lost(obj, fd);
+	fd_drop_lost(obj, fd);
 	fh = fd->fh;
 	fd->fh = NULL;
 	fd_close_former(obj, fd);
 	if (fh == NULL || casync_delegations_keep_fh(fd))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	return casync_status(fd_close_fh(obj, fh));
+	return casync_errors_status(fd_close_fh(obj, fh));
 }
 
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fsal_fd)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
@@ -259,7 +259,7 @@ fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 			    struct state_t *state)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_fd *fd = casync_state_fd(state);
+	struct casync_fd *fd = casync_fd_of_state(state);
 
 	/* Only states that open a file hold a share reservation. */
 	if (state->state_type == STATE_TYPE_SHARE ||
@@ -279,5 +279,5 @@ fsal_openflags_t casync_status2(struct fsal_obj_handle *obj_hdl,
 				struct state_t *state)
 {
 	(void)obj_hdl;
-	return casync_state_fd(state)->fsal_fd.openflags;
+	return casync_fd_of_state(state)->fsal_fd.openflags;
 }

@@ -48,7 +48,7 @@ static inline struct casync_fd *casync_fd_of(struct fsal_fd *fsal_fd)
 }
 
 /** The fd of a state, right after it in struct casync_state (delegations.h). */
-static inline struct casync_fd *casync_state_fd(struct state_t *state)
+static inline struct casync_fd *casync_fd_of_state(struct state_t *state)
 {
 	return (struct casync_fd *)(state + 1);
 }
@@ -60,17 +60,17 @@ static inline struct Fh *casync_fd_fh(const struct casync_fd *fd)
 }
 
 /** Has the state lost a byte-range lock that its owner thinks it holds? */
-static inline bool casync_state_lost_a_lock(struct state_t *state)
+static inline bool casync_fd_lost_lock(struct state_t *state)
 {
 	return state != NULL &&
-	       __atomic_load_n(&casync_state_fd(state)->lock_lost,
+	       __atomic_load_n(&casync_fd_of_state(state)->lock_lost,
 			       __ATOMIC_ACQUIRE);
 }
 
 /** exp_ops.alloc_state: every state type gets an fd. */
-struct state_t *casync_state_alloc(struct fsal_export *exp_hdl,
-				   enum state_type state_type,
-				   struct state_t *related_state);
+struct state_t *casync_fd_alloc_state(struct fsal_export *exp_hdl,
+				      enum state_type state_type,
+				      struct state_t *related_state);
 
 /** Put a fresh Fh into a closed fd (creation); flags as for open2. */
 void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
@@ -93,7 +93,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 int casync_fd_truncate(struct casync_object *obj);
 
 /** The file's layout has changed: read it again. */
-void casync_fd_learn_layout(struct casync_object *obj);
+void casync_fd_read_layout(struct casync_object *obj);
 
 /** obj_ops.close_func. */
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,

@@ -9,12 +9,13 @@
 /* How long after a truncation more of them are expected. */
 #define CUT_MS 60000
 
-void casync_file_size_init(struct casync_file_size *size, const uint64_t *cuts)
+void casync_file_size_init(struct casync_file_size *size,
+			   const uint64_t *truncations)
 {
 	*size = (struct casync_file_size){
 		.flushed = CASYNC_FLUSHED_UNKNOWN,
-		.cuts = cuts,
-		.hint_cuts = __atomic_load_n(cuts, __ATOMIC_ACQUIRE),
+		.truncations = truncations,
+		.hint_count = __atomic_load_n(truncations, __ATOMIC_ACQUIRE),
 	};
 	pthread_mutex_init(&size->lock, NULL);
 }
@@ -53,22 +54,23 @@ static void file_size_lower_locked(struct casync_file_size *size,
 
 /* The hint is right for this value of the counter. */
 static void file_size_is_now_locked(struct casync_file_size *size,
-				    uint64_t size_bytes, uint64_t cuts)
+				    uint64_t size_bytes, uint64_t truncations)
 {
 	casync_file_size_set(size, size_bytes);
 	file_size_lower_locked(size, size_bytes);
-	if (size->hint_cuts == cuts)
+	if (size->hint_count == truncations)
 		return;
-	__atomic_store_n(&size->cut_ns, casync_now_ns(), __ATOMIC_RELAXED);
+	__atomic_store_n(&size->truncated_ns, casync_clock_ns(),
+			 __ATOMIC_RELAXED);
 	/* After the hint: file_size.h. */
-	__atomic_store_n(&size->hint_cuts, cuts, __ATOMIC_RELEASE);
+	__atomic_store_n(&size->hint_count, truncations, __ATOMIC_RELEASE);
 }
 
 /* Both only grow: the sum is the same only if both are. */
 static uint64_t file_size_generation_locked(const struct casync_file_size *size,
-					    uint64_t cuts)
+					    uint64_t truncations)
 {
-	return size->generation + cuts;
+	return size->generation + truncations;
 }
 
 uint64_t casync_file_size_generation(struct casync_file_size *size)
@@ -76,26 +78,26 @@ uint64_t casync_file_size_generation(struct casync_file_size *size)
 	uint64_t generation;
 
 	pthread_mutex_lock(&size->lock);
-	generation =
-		file_size_generation_locked(size, casync_file_size_cuts(size));
+	generation = file_size_generation_locked(
+		size, casync_file_size_truncations(size));
 	pthread_mutex_unlock(&size->lock);
 	return generation;
 }
 
-void casync_file_size_seen(struct casync_file_size *size, uint64_t size_bytes,
-			   uint64_t generation)
+void casync_file_size_update(struct casync_file_size *size, uint64_t size_bytes,
+			     uint64_t generation)
 {
-	uint64_t cuts;
+	uint64_t truncations;
 
 	pthread_mutex_lock(&size->lock);
-	cuts = casync_file_size_cuts(size);
-	if (generation == file_size_generation_locked(size, cuts)) {
+	truncations = casync_file_size_truncations(size);
+	if (generation == file_size_generation_locked(size, truncations)) {
 		if (size_bytes < size->flushed)
 			size->truncated = true;
 		if (size_bytes < file_size_known_end_locked(size))
-			__atomic_store_n(&size->shrunk_ns, casync_now_ns(),
+			__atomic_store_n(&size->shrunk_ns, casync_clock_ns(),
 					 __ATOMIC_RELAXED);
-		file_size_is_now_locked(size, size_bytes, cuts);
+		file_size_is_now_locked(size, size_bytes, truncations);
 	}
 	pthread_mutex_unlock(&size->lock);
 }
@@ -106,7 +108,8 @@ void casync_file_size_truncated(struct casync_file_size *size,
 	pthread_mutex_lock(&size->lock);
 	size->truncated = true;
 	size->generation++;
-	file_size_is_now_locked(size, size_bytes, casync_file_size_cuts(size));
+	file_size_is_now_locked(size, size_bytes,
+				casync_file_size_truncations(size));
 	pthread_mutex_unlock(&size->lock);
 }
 
@@ -121,35 +124,37 @@ void casync_file_size_written(struct casync_file_size *size, uint64_t end_bytes)
 	pthread_mutex_unlock(&size->lock);
 }
 
-uint64_t casync_file_size_cuts(const struct casync_file_size *size)
+uint64_t casync_file_size_truncations(const struct casync_file_size *size)
 {
-	return __atomic_load_n(size->cuts, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(size->truncations, __ATOMIC_ACQUIRE);
 }
 
 /* Was a truncation counted since the hint was right? */
-static bool file_size_is_cut(const struct casync_file_size *size)
+static bool file_size_is_truncated(const struct casync_file_size *size)
 {
-	return casync_file_size_cuts(size) !=
-	       __atomic_load_n(&size->hint_cuts, __ATOMIC_ACQUIRE);
+	return casync_file_size_truncations(size) !=
+	       __atomic_load_n(&size->hint_count, __ATOMIC_ACQUIRE);
 }
 
-static bool file_size_lately(const uint64_t *at_ns)
+static bool file_size_is_recent(const uint64_t *at_ns)
 {
 	uint64_t then_ns = __atomic_load_n(at_ns, __ATOMIC_RELAXED);
 
 	return then_ns != 0 &&
-	       casync_now_ns() - then_ns < CUT_MS * CASYNC_NS_PER_MS;
+	       casync_clock_ns() - then_ns < CUT_MS * CASYNC_NS_PER_MS;
 }
 
-bool casync_file_size_doubtful(const struct casync_file_size *size)
+bool casync_file_size_is_unknown(const struct casync_file_size *size)
 {
-	return file_size_is_cut(size) || file_size_lately(&size->shrunk_ns);
+	return file_size_is_truncated(size) ||
+	       file_size_is_recent(&size->shrunk_ns);
 }
 
-bool casync_file_size_cut_lately(const struct casync_file_size *size)
+bool casync_file_size_truncated_recently(const struct casync_file_size *size)
 {
-	return file_size_is_cut(size) || file_size_lately(&size->cut_ns) ||
-	       file_size_lately(&size->shrunk_ns);
+	return file_size_is_truncated(size) ||
+	       file_size_is_recent(&size->truncated_ns) ||
+	       file_size_is_recent(&size->shrunk_ns);
 }
 
 bool casync_file_size_grown(const struct casync_file_size *size,

@@ -23,17 +23,17 @@
  * takes no lock of ours: it adds one to a counter of the mount (upcalls.h).  A
  * file has a pointer to its counter.
  *
- *	1  A size is the hint for one value of the counter, `hint_cuts`.  This
+ *	1  A size is the hint for one value of the counter, `hint_count`.  This
  *	   value was loaded before Ceph was asked for the size: the size is
  *	   dropped if the counter has changed when it arrives.
  *	2  A READ loads the counter.  Then it looks whether the hint is
- *	   doubtful, which it is if the counter is not `hint_cuts`.  Then it
+ *	   too old, which it is if the counter is not `hint_count`.  Then it
  *	   loads the hint.
  *	3  When the answer of libcephfs is there, it loads the counter again.
  *
  * A truncation that was counted before step 2 began: the counter is not
- * `hint_cuts`, until a size is there that was asked for later.  That size is
- * stored before `hint_cuts` (release), and loaded after it (acquire).  So a
+ * `hint_count`, until a size is there that was asked for later.  That size is
+ * stored before `hint_count` (release), and loaded after it (acquire).  So a
  * READ never uses a size from before such a truncation.  A truncation that is
  * counted between the steps 2 and 3 makes the counter differ, and nothing of
  * the answer is kept.  The loads of step 2 cannot be swapped, because each of
@@ -45,11 +45,11 @@
  * that we set ourselves.  If another client shortens the file in this moment,
  * the hint is too large until the next size comes.
  *
- * Files with the same counter (there are CASYNC_UPCALLS_CUTS for each mount)
- * share their truncations.  A truncation of another file costs a file what one
- * of its own would: its READs in flight are done again, the next one asks for
- * the size, and zeros that end a repaired READ are read twice for a minute.
- * Nothing that a client sees depends on it.
+ * Files with the same counter (there are CASYNC_UPCALLS_TRUNCATIONS for each
+ * mount) share their truncations.  A truncation of another file costs a file
+ * what one of its own would: its READs in flight are done again, the next one
+ * asks for the size, and zeros that end a repaired READ are read twice for a
+ * minute. Nothing that a client sees depends on it.
  */
 #ifndef CASYNC_FILE_SIZE_H
 #define CASYNC_FILE_SIZE_H
@@ -69,10 +69,11 @@ struct casync_file_size {
 	 * CLOCK_MONOTONIC; 0: never (atomic). */
 	uint64_t shrunk_ns;
 	/** Counts truncations; atomic.  It outlives the file. */
-	const uint64_t *cuts;
-	uint64_t hint_cuts; /**< *cuts, when the hint was right (atomic). */
+	const uint64_t *truncations;
+	/** *truncations, when the hint was right (atomic). */
+	uint64_t hint_count;
 	/** When a size was learned after a truncation was counted (atomic). */
-	uint64_t cut_ns;
+	uint64_t truncated_ns;
 	/** Counts writes and truncations: a size is old if it was asked for
 	 * before one of them and arrives after it. */
 	uint64_t generation;
@@ -81,8 +82,9 @@ struct casync_file_size {
 /** Nothing is known: then every write counts as one that grew the file. */
 #define CASYNC_FLUSHED_UNKNOWN 0
 
-/** @param[in] cuts  Where the file's truncations are counted. */
-void casync_file_size_init(struct casync_file_size *size, const uint64_t *cuts);
+/** @param[in] truncations  Where the file's truncations are counted. */
+void casync_file_size_init(struct casync_file_size *size,
+			   const uint64_t *truncations);
 void casync_file_size_destroy(struct casync_file_size *size);
 
 /** The hint. */
@@ -99,8 +101,8 @@ uint64_t casync_file_size_generation(struct casync_file_size *size);
  * old.  If it is smaller than the known size, another client has truncated the
  * file.
  */
-void casync_file_size_seen(struct casync_file_size *size, uint64_t size_bytes,
-			   uint64_t generation);
+void casync_file_size_update(struct casync_file_size *size, uint64_t size_bytes,
+			     uint64_t generation);
 
 /** The size was set: a later write past it grows the file. */
 void casync_file_size_truncated(struct casync_file_size *size,
@@ -113,17 +115,17 @@ void casync_file_size_written(struct casync_file_size *size,
 
 /** The counter of truncations.  A READ during which it changes may have got
  * zeros for data (repair.c). */
-uint64_t casync_file_size_cuts(const struct casync_file_size *size);
+uint64_t casync_file_size_truncations(const struct casync_file_size *size);
 
 /**
  * Must the hint not be used?  A truncation was counted since it was right, or
  * another client has shortened the file in the last minute, and is likely to do
  * so again.  Load the hint after this.
  */
-bool casync_file_size_doubtful(const struct casync_file_size *size);
+bool casync_file_size_is_unknown(const struct casync_file_size *size);
 
 /** Did anybody shorten the file in the last minute? */
-bool casync_file_size_cut_lately(const struct casync_file_size *size);
+bool casync_file_size_truncated_recently(const struct casync_file_size *size);
 
 /** Is @p end_bytes past the size that the MDS has journaled? */
 bool casync_file_size_grown(const struct casync_file_size *size,

@@ -7,7 +7,7 @@
 _Static_assert(CASYNC_WIRE_BYTES == 3 * sizeof(uint64_t),
 	       "the wire handle is FSAL_CEPH's, byte for byte");
 
-void casync_wire_encode(const struct casync_fileid *id, void *wire)
+void casync_filehandle_encode(const struct casync_fileid *id, void *wire)
 {
 	uint64_t words[3] = {
 		htole64(id->ino),
@@ -18,8 +18,8 @@ void casync_wire_encode(const struct casync_fileid *id, void *wire)
 	memcpy(wire, words, sizeof(words));
 }
 
-bool casync_wire_decode(const void *wire, size_t len_bytes,
-			struct casync_fileid *id)
+bool casync_filehandle_decode(const void *wire, size_t len_bytes,
+			      struct casync_fileid *id)
 {
 	uint64_t words[3];
 	int64_t fscid;
@@ -42,9 +42,9 @@ bool casync_wire_decode(const void *wire, size_t len_bytes,
 	return true;
 }
 
-void casync_key_encode(const struct casync_fileid *id, uint16_t export_id,
-		       void *key)
+void casync_filehandle_key(const struct casync_fileid *id, uint16_t export_id,
+			   void *key)
 {
-	casync_wire_encode(id, key);
+	casync_filehandle_encode(id, key);
 	memcpy((char *)key + CASYNC_WIRE_BYTES, &export_id, sizeof(export_id));
 }

@@ -37,7 +37,7 @@ struct casync_fileid {
  * @param[in]  id    The file.
  * @param[out] wire  CASYNC_WIRE_BYTES bytes.
  */
-void casync_wire_encode(const struct casync_fileid *id, void *wire);
+void casync_filehandle_encode(const struct casync_fileid *id, void *wire);
 
 /**
  * Decode a handle.  It came from a client, so it can be any bytes.
@@ -49,8 +49,8 @@ void casync_wire_encode(const struct casync_fileid *id, void *wire);
  * @retval true   Right length, a possible inode number, snapid and fscid.
  * @retval false  Not our handle; @p id is unchanged.
  */
-bool casync_wire_decode(const void *wire, size_t len_bytes,
-			struct casync_fileid *id);
+bool casync_filehandle_decode(const void *wire, size_t len_bytes,
+			      struct casync_fileid *id);
 
 /**
  * Build the cache key.
@@ -59,7 +59,7 @@ bool casync_wire_decode(const void *wire, size_t len_bytes,
  * @param[in]  export_id  Ganesha's Export_Id.
  * @param[out] key        CASYNC_KEY_BYTES bytes.
  */
-void casync_key_encode(const struct casync_fileid *id, uint16_t export_id,
-		       void *key);
+void casync_filehandle_key(const struct casync_fileid *id, uint16_t export_id,
+			   void *key);
 
 #endif /* CASYNC_FILEHANDLE_H */

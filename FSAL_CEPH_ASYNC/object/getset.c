@@ -26,21 +26,21 @@
  * that the inode is gone.  Only STALE makes the caller forget it. */
 static fsal_status_t getset_handle_status(int rc)
 {
-	return casync_status(rc == -ENOENT ? -ESTALE : rc);
+	return casync_errors_status(rc == -ENOENT ? -ESTALE : rc);
 }
 
 static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
 			    struct ceph_statx *stx)
 {
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
 	int rc;
 
 	if (perms == NULL)
 		return -ENOMEM;
 
 	/* Flags 0: attributes covered by our capabilities come from memory. */
-	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, stx,
-			     casync_statx_wanted(mask), 0, perms);
+	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, stx,
+			     casync_attributes_statx_wanted(mask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -49,7 +49,7 @@ static struct casync_acl_file getset_acl_file(const struct casync_object *obj,
 					      const UserPerm *perms)
 {
 	return (struct casync_acl_file){
-		.ceph = casync_object_ceph(obj),
+		.ceph = casync_inode_ceph(obj),
 		.inode = obj->inode,
 		.type = obj->handle.type,
 		.perms = perms,
@@ -63,15 +63,15 @@ static int getset_get_extras(struct casync_object *obj,
 			     struct fsal_attrlist *attrs)
 {
 	const struct casync_acl_file file =
-		getset_acl_file(obj, casync_object_root(obj));
+		getset_acl_file(obj, casync_inode_root(obj));
 	int rc = 0;
 
 	if (FSAL_TEST_MASK(attrs->request_mask, ATTR_ACL) &&
 	    casync_acl_offered())
 		rc = casync_acl_get(&file, stx, attrs);
 	if (rc == 0 && FSAL_TEST_MASK(attrs->request_mask, ATTR4_SEC_LABEL) &&
-	    casync_label_offered())
-		rc = casync_label_get(&file, attrs);
+	    casync_acl_label_offered())
+		rc = casync_acl_label_get(&file, attrs);
 	return rc;
 }
 
@@ -83,7 +83,7 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 
 	if (rc != 0)
 		return rc;
-	casync_attrs_out(obj->exp, stx, attrs_out);
+	casync_object_fill_attrs(obj->exp, stx, attrs_out);
 	return getset_get_extras(obj, stx, attrs_out);
 }
 
@@ -100,10 +100,10 @@ static int getset_get(struct casync_object *obj,
 	rc = getset_get_all(obj, mask, &stx, attrs_out);
 	if (rc < 0)
 		return rc;
-	casync_object_mode_seen(obj, &stx);
+	casync_object_note_mode(obj, &stx);
 	if (obj->handle.type == REGULAR_FILE &&
 	    (stx.stx_mask & CEPH_STATX_SIZE))
-		casync_file_size_seen(&obj->size, stx.stx_size, generation);
+		casync_file_size_update(&obj->size, stx.stx_size, generation);
 	return 0;
 }
 
@@ -133,8 +133,8 @@ static int getset_set_statx(struct casync_object *obj,
 	struct ceph_statx scratch = *stx;
 	int rc;
 
-	rc = ceph_ll_setattr(casync_object_ceph(obj), obj->inode, &scratch,
-			     mask, perms);
+	rc = ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &scratch, mask,
+			     perms);
 	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
 		casync_file_size_truncated(&obj->size, stx->stx_size);
 	}
@@ -161,13 +161,13 @@ static int getset_set_size_as_owner(struct casync_object *obj,
 		return -EACCES;
 
 	return getset_set_statx(obj, stx, CEPH_SETATTR_SIZE,
-				casync_object_root(obj));
+				casync_inode_root(obj));
 }
 
 static int getset_set_as_requester(struct casync_object *obj,
 				   const struct ceph_statx *stx, int mask)
 {
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
 	int rc;
 
 	if (perms == NULL)
@@ -195,7 +195,7 @@ static int getset_set_extras(struct casync_object *obj,
 
 	if (!FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL))
 		return 0;
-	perms = casync_userperm(&op_ctx->creds);
+	perms = casync_errors_userperm(&op_ctx->creds);
 	if (perms == NULL)
 		return -ENOMEM;
 	file = getset_acl_file(obj, perms);
@@ -203,7 +203,7 @@ static int getset_set_extras(struct casync_object *obj,
 	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL))
 		rc = casync_acl_set(&file, attrs);
 	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
-		rc = casync_label_set(&file, attrs);
+		rc = casync_acl_label_set(&file, attrs);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -214,7 +214,7 @@ static int getset_truncated_by(struct casync_object *obj, uid_t uid)
 {
 	if (uid == 0 || !casync_object_privileged(obj))
 		return 0;
-	return casync_drop_privileges(obj);
+	return casync_getset_drop_privileges(obj);
 }
 
 #define GETSET_CHOWN (CEPH_SETATTR_UID | CEPH_SETATTR_GID)
@@ -226,7 +226,7 @@ static int getset_truncated_by(struct casync_object *obj, uid_t uid)
  */
 static bool getset_owner_is_journaled(struct casync_object *obj)
 {
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 
 	return __atomic_load_n(&obj->chowns, __ATOMIC_ACQUIRE) == 0 &&
 	       !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
@@ -350,7 +350,7 @@ static fsal_status_t getset_set_with_size(struct casync_object *obj,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	status = getset_set_announced(obj, stx, mask, attrs);
-	casync_give_back(&fd);
+	casync_borrow_return(&fd);
 	return status;
 }
 
@@ -372,7 +372,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	}
 
 	/* No umask: a SETATTR sets exactly its mode. */
-	mask = casync_attrs_to_statx(attrib_set, 0, &stx);
+	mask = casync_attributes_to_statx(attrib_set, 0, &stx);
 	if (mask == 0 && !FSAL_TEST_MASK(wanted, ATTR_ACL | ATTR4_SEC_LABEL))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
@@ -391,11 +391,11 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	return casync_call_end(&call, status);
 }
 
-fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
-				  const struct fsal_attrlist *verifier)
+fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
+					 const struct fsal_attrlist *verifier)
 {
 	struct ceph_statx stx;
-	int mask = casync_attrs_to_statx(verifier, 0, &stx);
+	int mask = casync_attributes_to_statx(verifier, 0, &stx);
 
 	return getset_handle_status(
 		getset_set_as_requester(casync_object_of(obj_hdl), &stx, mask));
@@ -411,24 +411,23 @@ static uint16_t getset_without_privileges(uint16_t mode)
 	return mode;
 }
 
-int casync_drop_privileges(struct casync_object *obj)
+int casync_getset_drop_privileges(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 	uint16_t mode;
 	int rc;
 
-	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_MODE, 0, casync_object_root(obj));
+	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
+			     CEPH_STATX_MODE, 0, casync_inode_root(obj));
 	if (rc < 0)
 		return rc;
 	mode = getset_without_privileges(stx.stx_mode);
 	if (mode != stx.stx_mode) {
 		stx.stx_mode = mode;
-		rc = ceph_ll_setattr(casync_object_ceph(obj), obj->inode, &stx,
-				     CEPH_SETATTR_MODE,
-				     casync_object_root(obj));
+		rc = ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &stx,
+				     CEPH_SETATTR_MODE, casync_inode_root(obj));
 	} else {
-		casync_object_mode_seen(obj, &stx);
+		casync_object_note_mode(obj, &stx);
 	}
 	return rc;
 }

@@ -17,8 +17,8 @@ struct casync_object;
  * only if it gets no answer.  The MDS gets it with the next flush of the file,
  * or 5 to 6 s later from libcephfs (client_caps_release_delay).
  */
-fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
-				  const struct fsal_attrlist *verifier);
+fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
+					 const struct fsal_attrlist *verifier);
 
 /**
  * Clear setuid and setgid, as a write by a user other than root does.
@@ -26,6 +26,6 @@ fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
  *
  * @return 0 or a negative errno.
  */
-int casync_drop_privileges(struct casync_object *obj);
+int casync_getset_drop_privileges(struct casync_object *obj);
 
 #endif /* CASYNC_GETSET_H */

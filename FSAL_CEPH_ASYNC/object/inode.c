@@ -39,8 +39,10 @@ static bool inode_snapshot_exists(struct ceph_mount_info *ceph,
 }
 
 /* Reads a folder's .snap until it finds the snapshot; 0: found. */
-static int inode_pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
-			 const struct casync_fileid *id, const UserPerm *root)
+static int inode_find_snapshot(struct ceph_mount_info *ceph,
+			       struct Inode *snapdir,
+			       const struct casync_fileid *id,
+			       const UserPerm *root)
 {
 	struct ceph_dir_result *dirp;
 	struct ceph_statx stx;
@@ -74,8 +76,8 @@ static int inode_pass_by(struct ceph_mount_info *ceph, struct Inode *snapdir,
  * present state.  The folder's entry in its own .snap is a path.  libcephfs
  * keeps it as long as the inode has a reference (Dentry::link).
  */
-static int inode_find_way(struct ceph_mount_info *ceph,
-			  const struct casync_fileid *id, const UserPerm *root)
+static int inode_find_path(struct ceph_mount_info *ceph,
+			   const struct casync_fileid *id, const UserPerm *root)
 {
 	vinodeno_t vino = {.ino.val = id->ino, .snapid.val = SNAPDIR};
 	struct Inode *snapdir;
@@ -84,7 +86,7 @@ static int inode_find_way(struct ceph_mount_info *ceph,
 	rc = ceph_ll_lookup_vino(ceph, vino, &snapdir);
 	if (rc < 0)
 		return rc;
-	rc = inode_pass_by(ceph, snapdir, id, root);
+	rc = inode_find_snapshot(ceph, snapdir, id, root);
 	ceph_ll_put(ceph, snapdir);
 	return rc;
 }
@@ -104,7 +106,7 @@ static int inode_use_in_snapshot(struct ceph_mount_info *ceph,
 		return -ESTALE;
 	if (id->snapid == SNAPDIR || !S_ISDIR(stx->stx_mode))
 		return 0;
-	rc = inode_find_way(ceph, id, root);
+	rc = inode_find_path(ceph, id, root);
 	return rc == -ENOENT || rc == -EINVAL ? -ESTALE : rc;
 }
 
@@ -126,17 +128,17 @@ int casync_inode_find(struct ceph_mount_info *ceph,
 	return rc == -ENOENT ? -ESTALE : rc;
 }
 
-struct casync_mount *casync_object_mount(const struct casync_object *obj)
+struct casync_mount *casync_inode_mount(const struct casync_object *obj)
 {
 	return obj->exp->mount;
 }
 
-struct ceph_mount_info *casync_object_ceph(const struct casync_object *obj)
+struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj)
 {
 	return obj->exp->mount->client.ceph;
 }
 
-const UserPerm *casync_object_root(const struct casync_object *obj)
+const UserPerm *casync_inode_root(const struct casync_object *obj)
 {
 	return obj->exp->root_perms;
 }
@@ -146,38 +148,39 @@ int casync_inode_lookup(struct ceph_mount_info *ceph, struct Inode *dir,
 			struct Inode **inode, struct ceph_statx *stx)
 {
 	attrmask_t mask = attrs != NULL ? attrs->request_mask : 0;
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
 	int rc;
 
 	if (perms == NULL)
 		return -ENOMEM;
 	rc = ceph_ll_lookup(ceph, dir, name, inode, stx,
-			    casync_statx_wanted(mask), AT_SYMLINK_NOFOLLOW,
-			    perms);
+			    casync_attributes_statx_wanted(mask),
+			    AT_SYMLINK_NOFOLLOW, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
 
 int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 {
-	struct ceph_mount_info *ceph = casync_object_ceph(obj);
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
 	struct casync_object_table *table =
-		&casync_object_mount(obj)->upcalls.table;
+		&casync_inode_mount(obj)->upcalls.table;
 	uint64_t size_generation = casync_file_size_generation(&obj->size);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc;
 
-	rc = casync_inode_find(ceph, &obj->id,
-			       casync_statx_wanted(ATTR_SIZE | ATTR_MODE),
-			       casync_object_root(obj), &inode, &stx);
+	rc = casync_inode_find(
+		ceph, &obj->id,
+		casync_attributes_statx_wanted(ATTR_SIZE | ATTR_MODE),
+		casync_inode_root(obj), &inode, &stx);
 	if (rc < 0)
 		return rc;
 	if (obj->handle.type == REGULAR_FILE) {
 		if (stx.stx_mask & CEPH_STATX_SIZE)
-			casync_file_size_seen(&obj->size, stx.stx_size,
-					      size_generation);
-		casync_object_mode_seen(obj, &stx);
+			casync_file_size_update(&obj->size, stx.stx_size,
+						size_generation);
+		casync_object_note_mode(obj, &stx);
 	}
 	if (casync_object_table_renew(table, obj, inode, generation))
 		ceph_ll_put(ceph, inode);

@@ -61,12 +61,12 @@ int casync_inode_lookup(struct ceph_mount_info *ceph, struct Inode *dir,
 int casync_inode_renew(struct casync_object *obj, uint32_t generation);
 
 /** The mount that an object belongs to. */
-struct casync_mount *casync_object_mount(const struct casync_object *obj);
+struct casync_mount *casync_inode_mount(const struct casync_object *obj);
 
 /** Its libcephfs handle.  The caller is in the mount's guard. */
-struct ceph_mount_info *casync_object_ceph(const struct casync_object *obj);
+struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj);
 
 /** Credentials of root, for calls of libcephfs. */
-const UserPerm *casync_object_root(const struct casync_object *obj);
+const UserPerm *casync_inode_root(const struct casync_object *obj);
 
 #endif /* CASYNC_INODE_H */

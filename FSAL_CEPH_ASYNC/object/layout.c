@@ -138,7 +138,7 @@ void casync_layout_destroy(struct casync_layout *layout)
 	pthread_mutex_destroy(&layout->lock);
 }
 
-static struct casync_layout_texts *layout_hold(struct casync_layout *layout)
+static struct casync_layout_texts *layout_get(struct casync_layout *layout)
 {
 	struct casync_layout_texts *texts;
 
@@ -152,8 +152,8 @@ static struct casync_layout_texts *layout_hold(struct casync_layout *layout)
 	return texts;
 }
 
-static void layout_let_go(struct casync_layout *layout,
-			  struct casync_layout_texts *texts)
+static void layout_put(struct casync_layout *layout,
+		       struct casync_layout_texts *texts)
 {
 	bool last = false;
 
@@ -175,7 +175,7 @@ void casync_layout_replace(struct casync_layout *layout,
 	old = layout->texts;
 	__atomic_store_n(&layout->texts, texts, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&layout->lock);
-	layout_let_go(layout, old);
+	layout_put(layout, old);
 }
 
 /*
@@ -183,16 +183,16 @@ void casync_layout_replace(struct casync_layout *layout,
  * file.  A folder's layout that equals the default is visible on that folder
  * only.  libcephfs answers all of this from memory.
  */
-static bool layout_folder_decides(const struct casync_object *dir,
-				  const struct casync_object *file,
-				  const struct casync_layout_texts *texts)
+static bool layout_is_inherited(const struct casync_object *dir,
+				const struct casync_object *file,
+				const struct casync_layout_texts *texts)
 {
 	char value[LAYOUT_BYTES];
 	int rc;
 
-	rc = ceph_ll_getxattr(casync_object_ceph(file), file->inode,
-			      FILE_LAYOUT, value, sizeof(value) - 1,
-			      casync_object_root(file));
+	rc = ceph_ll_getxattr(casync_inode_ceph(file), file->inode, FILE_LAYOUT,
+			      value, sizeof(value) - 1,
+			      casync_inode_root(file));
 	if (rc < 0)
 		return false;
 	value[rc] = '\0';
@@ -201,9 +201,9 @@ static bool layout_folder_decides(const struct casync_object *dir,
 	/* The root always has one. */
 	if (dir->id.ino == ROOT_INO)
 		return false;
-	return ceph_ll_getxattr(casync_object_ceph(dir), dir->inode, DIR_LAYOUT,
+	return ceph_ll_getxattr(casync_inode_ceph(dir), dir->inode, DIR_LAYOUT,
 				value, sizeof(value),
-				casync_object_root(dir)) >= 0;
+				casync_inode_root(dir)) >= 0;
 }
 
 /* A reason that says what to do. */
@@ -220,11 +220,11 @@ static const char *layout_reason(int rc)
 	}
 }
 
-static void layout_complain(const struct casync_layout *layout,
-			    const char *wanted, int rc)
+static void layout_log_failure(const struct casync_layout *layout,
+			       const char *wanted, int rc)
 {
 	static uint64_t next_ns; /* atomic; of all exports */
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 	uint64_t due_ns = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
 
 	if (now_ns < due_ns ||
@@ -243,13 +243,13 @@ static int layout_set(const struct casync_layout *layout,
 		      const struct casync_object *file,
 		      const struct casync_layout_texts *texts)
 {
-	int rc = ceph_ll_setxattr(casync_object_ceph(file), file->inode,
+	int rc = ceph_ll_setxattr(casync_inode_ceph(file), file->inode,
 				  FILE_LAYOUT, texts->wanted,
 				  strlen(texts->wanted), 0,
-				  casync_object_root(file));
+				  casync_inode_root(file));
 
 	if (rc < 0)
-		layout_complain(layout, texts->wanted, rc);
+		layout_log_failure(layout, texts->wanted, rc);
 	return rc;
 }
 
@@ -257,16 +257,16 @@ int casync_layout_apply(struct casync_layout *layout,
 			const struct casync_object *dir,
 			const struct casync_object *file, bool *changed)
 {
-	struct casync_layout_texts *texts = layout_hold(layout);
+	struct casync_layout_texts *texts = layout_get(layout);
 	int rc = 0;
 
 	*changed = false;
 	if (texts == NULL)
 		return 0;
-	if (!layout_folder_decides(dir, file, texts)) {
+	if (!layout_is_inherited(dir, file, texts)) {
 		rc = layout_set(layout, file, texts);
 		*changed = rc >= 0;
 	}
-	layout_let_go(layout, texts);
+	layout_put(layout, texts);
 	return rc;
 }

@@ -66,9 +66,9 @@ lock_records_unlink_if_empty_locked(struct casync_lock_records *records)
 }
 
 /* Take a range out of an owner's records.  True: there was something. */
-static bool lock_records_cut_locked(struct casync_lock_records *records,
-				    const void *owner, uint64_t first,
-				    uint64_t last)
+static bool lock_records_remove_locked(struct casync_lock_records *records,
+				       const void *owner, uint64_t first,
+				       uint64_t last)
 {
 	struct casync_lock_record *record;
 	struct glist_head *node, *next;
@@ -96,8 +96,8 @@ static bool lock_records_cut_locked(struct casync_lock_records *records,
 
 /* A neighbour of the same kind becomes part of it: who locks byte after byte
  * has one record. */
-static void lock_records_join_locked(struct casync_lock_records *records,
-				     struct casync_lock_record *with)
+static void lock_records_merge_locked(struct casync_lock_records *records,
+				      struct casync_lock_record *with)
 {
 	struct casync_lock_record *record;
 	struct glist_head *node, *next;
@@ -131,9 +131,9 @@ void casync_lock_records_locked(struct casync_lock_records *records,
 	};
 
 	pthread_mutex_lock(&records_lock);
-	(void)lock_records_cut_locked(records, owner, record.first,
-				      record.last);
-	lock_records_join_locked(records, &record);
+	(void)lock_records_remove_locked(records, owner, record.first,
+					 record.last);
+	lock_records_merge_locked(records, &record);
 	lock_records_add_locked(records, &record, record.first, record.last);
 	records->generation = generation;
 	pthread_mutex_unlock(&records_lock);
@@ -163,15 +163,15 @@ void casync_lock_records_unlocked(struct casync_lock_records *records,
 				  const fsal_lock_param_t *lock)
 {
 	pthread_mutex_lock(&records_lock);
-	if (lock_records_cut_locked(records, owner, lock->lock_start,
-				    lock_records_last(lock)))
+	if (lock_records_remove_locked(records, owner, lock->lock_start,
+				       lock_records_last(lock)))
 		records->changes++;
 	lock_records_unlink_if_empty_locked(records);
 	/* A loss that was found before ends here; without records none is
 	 * found. */
-	if (casync_state_lost_a_lock(state) && lock->lock_start == 0 &&
+	if (casync_fd_lost_lock(state) && lock->lock_start == 0 &&
 	    lock->lock_length == 0)
-		__atomic_store_n(&casync_state_fd(state)->lock_lost, false,
+		__atomic_store_n(&casync_fd_of_state(state)->lock_lost, false,
 				 __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&records_lock);
 }
@@ -229,7 +229,7 @@ void casync_lock_records_written(struct casync_lock_records *records)
 	if (!__atomic_load_n(&records->linked, __ATOMIC_RELAXED))
 		return;
 	clock_gettime(CLOCK_REALTIME, &now);
-	__atomic_store_n(&records->written_ns, casync_timespec_ns(&now),
+	__atomic_store_n(&records->written_ns, casync_clock_timespec_ns(&now),
 			 __ATOMIC_RELAXED);
 }
 
@@ -247,7 +247,7 @@ lock_records_next_locked(struct casync_mount *mount, uint32_t generation,
 		obj = container_of(node, struct casync_object, locks.link);
 		last = to_look_at ? obj->locks.seen_generation
 				  : obj->locks.generation;
-		if (casync_object_mount(obj) == mount && last != generation)
+		if (casync_inode_mount(obj) == mount && last != generation)
 			return obj;
 	}
 	return NULL;
@@ -331,9 +331,9 @@ static int lock_records_take_round(struct round *round, casync_lock_taker *take)
 	return 0;
 }
 
-static void lock_records_give_back(const struct round *round,
-				   const struct casync_fd *fd,
-				   casync_lock_taker *take)
+static void lock_records_undo(const struct round *round,
+			      const struct casync_fd *fd,
+			      casync_lock_taker *take)
 {
 	const struct casync_lock_record *record;
 	size_t i;
@@ -384,7 +384,7 @@ static bool lock_records_drop_lost(struct round *round, casync_lock_taker *take,
 		fd = round->records[i].fd;
 		if (round->records[i].owner != NULL || fd == NULL)
 			continue;
-		lock_records_give_back(round, fd, take);
+		lock_records_undo(round, fd, take);
 		if (!lock_records_lose_fd(round, fd, lost, false, dropped))
 			return false;
 	}
@@ -392,7 +392,7 @@ static bool lock_records_drop_lost(struct round *round, casync_lock_taker *take,
 }
 
 /* False: a client has unlocked something meanwhile. */
-static bool lock_records_settle(struct round *round, uint32_t generation)
+static bool lock_records_commit(struct round *round, uint32_t generation)
 {
 	bool settled;
 
@@ -405,10 +405,9 @@ static bool lock_records_settle(struct round *round, uint32_t generation)
 }
 
 /* Give back what was taken, and begin again with what is held now. */
-static void lock_records_begin_again(struct round *round,
-				     casync_lock_taker *take)
+static void lock_records_restart(struct round *round, casync_lock_taker *take)
 {
-	lock_records_give_back(round, NULL, take);
+	lock_records_undo(round, NULL, take);
 	gsh_free(round->records);
 	pthread_mutex_lock(&records_lock);
 	lock_records_copy_locked(round);
@@ -444,19 +443,19 @@ static int lock_records_take_file(struct round *round, uint32_t generation,
 			return rc;
 		dropped = 0;
 		settled = lock_records_drop_lost(round, take, lost, &dropped) &&
-			  lock_records_settle(round, generation);
+			  lock_records_commit(round, generation);
 		*gone += dropped;
 		if (settled) {
 			*taken += round->count - dropped;
 			return 0;
 		}
-		lock_records_begin_again(round, take);
+		lock_records_restart(round, take);
 	}
 	lock_records_lose_all(round, lost, gone);
 	return 0;
 }
 
-static void lock_records_let_go(struct round *round)
+static void lock_records_release(struct round *round)
 {
 	pthread_mutex_lock(&records_lock);
 	lock_records_done_locked(round->obj);
@@ -464,9 +463,10 @@ static void lock_records_let_go(struct round *round)
 	gsh_free(round->records);
 }
 
-int casync_lock_records_take(struct casync_mount *mount,
-			     casync_lock_taker *take, casync_lock_loser *lost,
-			     uint64_t *taken, uint64_t *gone)
+int casync_lock_records_reclaim(struct casync_mount *mount,
+				casync_lock_taker *take,
+				casync_lock_loser *lost, uint64_t *taken,
+				uint64_t *gone)
 {
 	uint32_t generation = casync_guard_generation(&mount->guard);
 	struct round round;
@@ -486,7 +486,7 @@ int casync_lock_records_take(struct casync_mount *mount,
 			return 0;
 		rc = lock_records_take_file(&round, generation, take, lost,
 					    taken, gone);
-		lock_records_let_go(&round);
+		lock_records_release(&round);
 	}
 	return rc;
 }

@@ -37,7 +37,7 @@ struct casync_lock_records {
 	/** When we last submitted a WRITE; CLOCK_REALTIME; atomic. */
 	uint64_t written_ns;
 	/** When a late LOCK was given back, see locks.c; the same. */
-	uint64_t gave_back_ns;
+	uint64_t undone_ns;
 };
 
 /** A range that an owner has locked through an fd; the ends are inclusive. */
@@ -88,7 +88,7 @@ void casync_lock_records_forget(struct casync_lock_records *records);
 void casync_lock_records_visit(struct casync_mount *mount,
 			       void (*visit)(struct casync_object *obj));
 
-/** Called by casync_lock_records_take() for each record of a file. */
+/** Called by casync_lock_records_reclaim() for each record of a file. */
 typedef int casync_lock_taker(struct casync_object *obj,
 			      const struct casync_lock_record *record,
 			      bool unlock);
@@ -111,8 +111,9 @@ typedef void casync_lock_loser(struct casync_object *obj, struct casync_fd *fd);
  *
  * @return 0, or the first other errno: the session is lost again.
  */
-int casync_lock_records_take(struct casync_mount *mount,
-			     casync_lock_taker *take, casync_lock_loser *lost,
-			     uint64_t *taken, uint64_t *gone);
+int casync_lock_records_reclaim(struct casync_mount *mount,
+				casync_lock_taker *take,
+				casync_lock_loser *lost, uint64_t *taken,
+				uint64_t *gone);
 
 #endif /* CASYNC_LOCK_RECORDS_H */

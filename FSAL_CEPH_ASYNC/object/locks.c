@@ -69,8 +69,7 @@ static void locks_report_conflict(const struct flock *fl,
 static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
 			   struct flock *fl, void *owner)
 {
-	int rc =
-		ceph_ll_getlk(casync_object_ceph(obj), fh, fl, (uint64_t)owner);
+	int rc = ceph_ll_getlk(casync_inode_ceph(obj), fh, fl, (uint64_t)owner);
 
 	if (rc != 0)
 		return rc;
@@ -87,7 +86,7 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 
 	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
 		*fl = wanted;
-		rc = ceph_ll_setlk(casync_object_ceph(obj), fh, fl,
+		rc = ceph_ll_setlk(casync_inode_ceph(obj), fh, fl,
 				   (uint64_t)owner, false);
 		if (rc != -EAGAIN && rc != -EACCES)
 			return rc;
@@ -107,7 +106,7 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
  */
 static bool locks_state_may(struct state_t *state, fsal_lock_op_t op)
 {
-	return op == FSAL_OP_UNLOCK || !casync_state_lost_a_lock(state);
+	return op == FSAL_OP_UNLOCK || !casync_fd_lost_lock(state);
 }
 
 /* For the next client of the mount, if this one loses its session. */
@@ -121,28 +120,29 @@ static void locks_record(struct casync_object *obj, struct state_t *state,
 		casync_lock_records_locked(
 			&obj->locks, casync_fd_of(fsal_fd), owner, lock,
 			casync_guard_generation(
-				&casync_object_mount(obj)->guard));
+				&casync_inode_mount(obj)->guard));
 }
 
 /* From memory: the client is lost. */
-static void locks_see(struct casync_object *obj)
+static void locks_save_mtime(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 
 	/* This client has not taken the locks: what it knows may be somebody
 	 * else's change.  The knowledge of the client before it stands. */
 	if (obj->locks.generation !=
-	    casync_guard_generation(&casync_object_mount(obj)->guard))
+	    casync_guard_generation(&casync_inode_mount(obj)->guard))
 		return;
-	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
+	if (ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
 			    CEPH_STATX_MTIME, AT_STATX_DONT_SYNC,
-			    casync_object_root(obj)) == 0)
-		obj->locks.seen_mtime_ns = casync_timespec_ns(&stx.stx_mtime);
+			    casync_inode_root(obj)) == 0)
+		obj->locks.seen_mtime_ns =
+			casync_clock_timespec_ns(&stx.stx_mtime);
 }
 
-void casync_locks_see(struct casync_mount *mount)
+void casync_locks_save_mtimes(struct casync_mount *mount)
 {
-	casync_lock_records_visit(mount, locks_see);
+	casync_lock_records_visit(mount, locks_save_mtime);
 }
 
 /*
@@ -160,10 +160,10 @@ static bool locks_file_was_changed(struct casync_object *obj)
 
 	if (known_ns < obj->locks.seen_mtime_ns)
 		known_ns = obj->locks.seen_mtime_ns;
-	if (ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			    CEPH_STATX_MTIME, 0, casync_object_root(obj)) != 0)
+	if (ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
+			    CEPH_STATX_MTIME, 0, casync_inode_root(obj)) != 0)
 		return true;
-	return casync_timespec_ns(&stx.stx_mtime) > known_ns;
+	return casync_clock_timespec_ns(&stx.stx_mtime) > known_ns;
 }
 
 static int locks_set_range(struct casync_object *obj,
@@ -177,13 +177,12 @@ static int locks_set_range(struct casync_object *obj,
 
 	if (record->last != UINT64_MAX)
 		fl.l_len = (off_t)(record->last - record->first + 1);
-	return ceph_ll_setlk(casync_object_ceph(obj), casync_fd_fh(record->fd),
+	return ceph_ll_setlk(casync_inode_ceph(obj), casync_fd_fh(record->fd),
 			     &fl, (uint64_t)record->owner, false);
 }
 
-static int locks_take_again(struct casync_object *obj,
-			    const struct casync_lock_record *record,
-			    bool unlock)
+static int locks_reclaim(struct casync_object *obj,
+			 const struct casync_lock_record *record, bool unlock)
 {
 	int rc = casync_call_use(obj);
 
@@ -207,14 +206,14 @@ static int locks_take_again(struct casync_object *obj,
 	return -EAGAIN;
 }
 
-int casync_locks_take_again(struct casync_mount *mount, casync_lock_loser *lost,
-			    uint64_t *taken, uint64_t *gone)
+int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
+			 uint64_t *taken, uint64_t *gone)
 {
 	int rc;
 
 	casync_call_take_mount_slot(mount);
-	rc = casync_lock_records_take(mount, locks_take_again, lost, taken,
-				      gone);
+	rc = casync_lock_records_reclaim(mount, locks_reclaim, lost, taken,
+					 gone);
 	casync_call_drop_mount_slot(mount);
 	return rc;
 }
@@ -224,13 +223,13 @@ static uint64_t locks_wall_ns(void)
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	return casync_timespec_ns(&now);
+	return casync_clock_timespec_ns(&now);
 }
 
 /* When Ganesha began with the request; its grace period was checked later. */
 static uint64_t locks_begin_ns(void)
 {
-	uint64_t begin_ns = casync_timespec_ns(&op_ctx->start_time);
+	uint64_t begin_ns = casync_clock_timespec_ns(&op_ctx->start_time);
 
 	return begin_ns != 0 ? begin_ns : locks_wall_ns();
 }
@@ -247,36 +246,35 @@ static bool locks_came_late(struct casync_object *obj, const void *owner,
 			    const fsal_lock_param_t *lock, uint64_t begin_ns)
 {
 	uint64_t now_ns = locks_wall_ns();
-	uint64_t gave_back_ns;
+	uint64_t undone_ns;
 
 	if (lock->lock_reclaim || !casync_common_grace() ||
 	    now_ns < begin_ns + LATE_MS * CASYNC_NS_PER_MS ||
 	    casync_lock_records_have(&obj->locks, owner, lock))
 		return false;
-	gave_back_ns =
-		__atomic_load_n(&obj->locks.gave_back_ns, __ATOMIC_RELAXED);
-	if (begin_ns >= gave_back_ns &&
-	    now_ns < gave_back_ns + ASKS_AGAIN_WITHIN_NS)
+	undone_ns = __atomic_load_n(&obj->locks.undone_ns, __ATOMIC_RELAXED);
+	if (begin_ns >= undone_ns && now_ns < undone_ns + ASKS_AGAIN_WITHIN_NS)
 		return false;
-	__atomic_store_n(&obj->locks.gave_back_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&obj->locks.undone_ns, now_ns, __ATOMIC_RELAXED);
 	return true;
 }
 
 /* The client asks again, and meets the grace period if there is one. */
-static fsal_status_t locks_return(struct casync_object *obj, struct Fh *fh,
-				  const struct flock *granted, void *owner)
+static fsal_status_t locks_undo(struct casync_object *obj, struct Fh *fh,
+				const struct flock *granted, void *owner)
 {
 	struct flock fl = *granted;
 	int rc;
 
 	fl.l_type = F_UNLCK;
-	rc = ceph_ll_setlk(casync_object_ceph(obj), fh, &fl, (uint64_t)owner,
+	rc = ceph_ll_setlk(casync_inode_ceph(obj), fh, &fl, (uint64_t)owner,
 			   false);
 	LogInfo(COMPONENT_FSAL,
 		"a LOCK of inode %#" PRIx64
 		" took more than %d ms; the client is to ask again, as a common grace period may have begun: %s",
 		obj->id.ino, LATE_MS, strerror(-rc));
-	return rc == 0 ? fsalstat(ERR_FSAL_IN_GRACE, 0) : casync_status(rc);
+	return rc == 0 ? fsalstat(ERR_FSAL_IN_GRACE, 0)
+		       : casync_errors_status(rc);
 }
 
 static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
@@ -314,16 +312,16 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 		locks_flags_for(lock_op, request_lock->lock_type), true, test);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = test ? locks_test_lock(obj, casync_borrowed_fh(&fd), &fl, owner)
-		  : locks_set_lock(obj, casync_borrowed_fh(&fd), &fl, owner);
+	rc = test ? locks_test_lock(obj, casync_borrow_fh(&fd), &fl, owner)
+		  : locks_set_lock(obj, casync_borrow_fh(&fd), &fl, owner);
 	late = rc == 0 && lock_op == FSAL_OP_LOCK &&
 	       locks_came_late(obj, owner, request_lock, begin_ns);
 	if (late)
-		status = locks_return(obj, casync_borrowed_fh(&fd), &fl, owner);
+		status = locks_undo(obj, casync_borrow_fh(&fd), &fl, owner);
 	else if (rc == 0)
 		locks_record(obj, state, fd.fsal_fd, owner, lock_op,
 			     request_lock);
-	casync_give_back(&fd);
+	casync_borrow_return(&fd);
 	if (late)
 		return status;
 
@@ -332,7 +330,7 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 		locks_report_conflict(&fl, conflicting_lock);
 		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	}
-	return casync_status(rc);
+	return casync_errors_status(rc);
 }
 
 /*
@@ -343,7 +341,7 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 static bool locks_unlock_is_done(struct casync_object *obj,
 				 fsal_status_t status)
 {
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 
 	if (casync_session_state(&mount->session) == CASYNC_SESSION_LOST)
 		return true;

@@ -30,13 +30,13 @@ static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 
 static struct ceph_mount_info *namespace_ceph_of(struct fsal_obj_handle *handle)
 {
-	return casync_object_ceph(casync_object_of(handle));
+	return casync_inode_ceph(casync_object_of(handle));
 }
 
 /* A name in this directory was changed. */
 static void namespace_journal(const struct casync_object *dir)
 {
-	casync_journal_changed(casync_object_mount(dir), dir->id.ino);
+	casync_journal_changed(casync_inode_mount(dir), dir->id.ino);
 }
 
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
@@ -57,8 +57,8 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 				 namespace_inode_of(dir_hdl), name, attrs_out,
 				 &inode, &stx);
 	if (rc == 0)
-		casync_object_out(inode, &stx, handle, attrs_out);
-	return casync_call_end(&call, casync_status(rc));
+		casync_object_from_lookup(inode, &stx, handle, attrs_out);
+	return casync_call_end(&call, casync_errors_status(rc));
 }
 
 fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
@@ -77,7 +77,7 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_userperm(&op_ctx->creds);
+	perms = casync_errors_userperm(&op_ctx->creds);
 	if (perms != NULL) {
 		rc = ceph_ll_readlink(namespace_ceph_of(obj_hdl),
 				      namespace_inode_of(obj_hdl), target,
@@ -90,7 +90,7 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	 * one (NFSv3 goes by that). */
 	if (rc >= 0)
 		copy_into_utf8string(link_content, target, rc);
-	return casync_call_end(&call, casync_status(rc));
+	return casync_call_end(&call, casync_errors_status(rc));
 }
 
 fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
@@ -113,10 +113,10 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 		return status;
 	rc = casync_call_use(casync_object_of(destdir_hdl));
 	if (rc < 0)
-		return casync_call_end(&call, casync_status(rc));
-	perms = casync_userperm(&op_ctx->creds);
+		return casync_call_end(&call, casync_errors_status(rc));
+	perms = casync_errors_userperm(&op_ctx->creds);
 	if (perms == NULL)
-		return casync_call_end(&call, casync_status(-ENOMEM));
+		return casync_call_end(&call, casync_errors_status(-ENOMEM));
 
 	rc = ceph_ll_link(namespace_ceph_of(obj_hdl),
 			  namespace_inode_of(obj_hdl),
@@ -124,7 +124,7 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	if (rc == 0)
 		namespace_journal(casync_object_of(destdir_hdl));
 	ceph_userperm_destroy(perms);
-	return casync_call_end(&call, casync_status(rc));
+	return casync_call_end(&call, casync_errors_status(rc));
 }
 
 /* A directory that gets another parent is written to, its ".." (POSIX allows
@@ -151,9 +151,9 @@ static void namespace_refresh_left_directory(struct fsal_obj_handle *dir_hdl)
 	char entries[24];
 	int rc;
 
-	rc = ceph_ll_getxattr(casync_object_ceph(dir), dir->inode,
+	rc = ceph_ll_getxattr(casync_inode_ceph(dir), dir->inode,
 			      "ceph.dir.entries", entries, sizeof(entries),
-			      casync_object_root(dir));
+			      casync_inode_root(dir));
 	if (rc < 0)
 		LogWarn(COMPONENT_FSAL,
 			"fileid %" PRIu64 " may look unchanged to clients: %s",
@@ -181,9 +181,9 @@ static fsal_status_t namespace_move(const struct move *m)
 		if (FSAL_IS_ERROR(status))
 			return status;
 	}
-	perms = casync_userperm(&op_ctx->creds);
+	perms = casync_errors_userperm(&op_ctx->creds);
 	if (perms == NULL)
-		return casync_status(-ENOMEM);
+		return casync_errors_status(-ENOMEM);
 	casync_call_announce(&change, m->obj_hdl);
 	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
@@ -197,7 +197,7 @@ static fsal_status_t namespace_move(const struct move *m)
 
 	/* RENAME onto a directory with entries is NFS4ERR_EXIST; NOTEMPTY is
 	 * not among its errors (RFC 8881, 18.26.3). */
-	return casync_status(rc == -ENOTEMPTY ? -EEXIST : rc);
+	return casync_errors_status(rc == -ENOTEMPTY ? -EEXIST : rc);
 }
 
 fsal_status_t casync_rename(
@@ -218,7 +218,7 @@ fsal_status_t casync_rename(
 	(void)newdir_pre;
 	(void)newdir_post;
 
-	status = casync_status(casync_call_check_name(new_name));
+	status = casync_errors_status(casync_call_check_name(new_name));
 	if (!FSAL_IS_ERROR(status))
 		status = casync_call_begin_entry(&call, olddir_hdl, old_name,
 						 CASYNC_CALL_ASKS_MDS);
@@ -227,7 +227,7 @@ fsal_status_t casync_rename(
 	rc = casync_call_use(casync_object_of(newdir_hdl));
 	if (rc == 0)
 		rc = casync_call_use(casync_object_of(obj_hdl));
-	status = rc == 0 ? namespace_move(&move) : casync_status(rc);
+	status = rc == 0 ? namespace_move(&move) : casync_errors_status(rc);
 	return casync_call_end(&call, status);
 }
 
@@ -250,9 +250,9 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 					 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_userperm(&op_ctx->creds);
+	perms = casync_errors_userperm(&op_ctx->creds);
 	if (perms == NULL)
-		return casync_call_end(&call, casync_status(-ENOMEM));
+		return casync_call_end(&call, casync_errors_status(-ENOMEM));
 
 	ceph = namespace_ceph_of(dir_hdl);
 	dir = namespace_inode_of(dir_hdl);
@@ -265,5 +265,5 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 		namespace_journal(casync_object_of(dir_hdl));
 	casync_call_drop(&change);
 	ceph_userperm_destroy(perms);
-	return casync_call_end(&call, casync_status(rc));
+	return casync_call_end(&call, casync_errors_status(rc));
 }

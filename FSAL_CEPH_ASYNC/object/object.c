@@ -49,7 +49,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	/* libcephfs reports the snapshot as the device. */
 	obj->id.snapid = stx->stx_dev;
 	obj->id.fscid = exp->mount->fscid;
-	casync_key_encode(&obj->id, exp->export.export_id, obj->key);
+	casync_filehandle_key(&obj->id, exp->export.export_id, obj->key);
 
 	/* Not in the module's list: its lock would serialise every create,
 	 * and destroy_fsals would release objects with no op_ctx. */
@@ -61,8 +61,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 
 	casync_file_size_init(
 		&obj->size,
-		casync_upcalls_cuts(&casync_object_mount(obj)->upcalls,
-				    obj->id.ino, obj->id.snapid));
+		casync_upcalls_truncations(&casync_inode_mount(obj)->upcalls,
+					   obj->id.ino, obj->id.snapid));
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_delegations_init(&obj->delegations);
@@ -72,38 +72,41 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	if (obj->handle.type == REGULAR_FILE)
 		casync_file_size_set(&obj->size, stx->stx_size);
 	if (obj->handle.type == REGULAR_FILE && object_may_be_unjournaled(stx))
-		casync_flush_born(&obj->flush);
-	casync_object_mode_seen(obj, stx);
+		casync_flush_mark_new(&obj->flush);
+	casync_object_note_mode(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
 	if (casync_object_table_enter(&exp->mount->upcalls.table, obj))
-		ceph_ll_put(casync_object_ceph(obj), inode);
+		ceph_ll_put(casync_inode_ceph(obj), inode);
 	return obj;
 }
 
-void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
-		      struct fsal_attrlist *attrs)
+void casync_object_fill_attrs(struct casync_export *exp,
+			      const struct ceph_statx *stx,
+			      struct fsal_attrlist *attrs)
 {
-	casync_statx_to_attrs(stx, casync_mount_time_ns(exp->mount), attrs);
+	casync_attributes_from_statx(stx, casync_mount_time_ns(exp->mount),
+				     attrs);
 	/* Not all exports offer ACLs and labels. */
 	attrs->supported = exp->export.exp_ops.fs_supported_attrs(&exp->export);
 }
 
-void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
-		       struct fsal_obj_handle **handle,
-		       struct fsal_attrlist *attrs)
+void casync_object_from_lookup(struct Inode *inode,
+			       const struct ceph_statx *stx,
+			       struct fsal_obj_handle **handle,
+			       struct fsal_attrlist *attrs)
 {
 	struct casync_export *exp = casync_export_current();
 
 	*handle = &casync_object_new(exp, inode, stx)->handle;
 	if (attrs != NULL)
-		casync_attrs_out(exp, stx, attrs);
+		casync_object_fill_attrs(exp, stx, attrs);
 }
 
 /* The last object of an Inode drops the reference. */
 static void object_put_inode(struct casync_object *obj, bool in_guard)
 {
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 	uint32_t generation = casync_guard_generation(&mount->guard);
 	bool last = casync_object_table_leave(&mount->upcalls.table, obj);
 
@@ -115,7 +118,7 @@ static void object_put_inode(struct casync_object *obj, bool in_guard)
 void casync_object_release(struct fsal_obj_handle *obj_hdl)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_mount *mount = casync_object_mount(obj);
+	struct casync_mount *mount = casync_inode_mount(obj);
 	bool in_guard;
 
 	if (casync_fd_abandoned(obj->exp, &obj->read_fd) ||

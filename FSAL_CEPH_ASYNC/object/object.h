@@ -86,8 +86,8 @@ casync_object_of(struct fsal_obj_handle *handle)
 }
 
 /** The global fd for reads or for writes. */
-static inline struct casync_fd *casync_global_fd(struct casync_object *obj,
-						 fsal_openflags_t openflags)
+static inline struct casync_fd *
+casync_object_global_fd(struct casync_object *obj, fsal_openflags_t openflags)
 {
 	return openflags & FSAL_O_WRITE ? &obj->write_fd : &obj->read_fd;
 }
@@ -109,17 +109,19 @@ struct casync_object *casync_object_new(struct casync_export *exp,
  * Make an object of an Inode that was just looked up, and fill in attributes.
  *
  * @param[in]     inode   The caller's reference; it is taken over.
- * @param[in]     stx     As wanted by casync_statx_wanted().
+ * @param[in]     stx     As wanted by casync_attributes_statx_wanted().
  * @param[out]    handle  The new object.
  * @param[in,out] attrs   May be NULL.
  */
-void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
-		       struct fsal_obj_handle **handle,
-		       struct fsal_attrlist *attrs);
+void casync_object_from_lookup(struct Inode *inode,
+			       const struct ceph_statx *stx,
+			       struct fsal_obj_handle **handle,
+			       struct fsal_attrlist *attrs);
 
 /** Fill in attributes as an export shows them. */
-void casync_attrs_out(struct casync_export *exp, const struct ceph_statx *stx,
-		      struct fsal_attrlist *attrs);
+void casync_object_fill_attrs(struct casync_export *exp,
+			      const struct ceph_statx *stx,
+			      struct fsal_attrlist *attrs);
 
 /** obj_ops.release: close what is open, drop the Inode, free. */
 void casync_object_release(struct fsal_obj_handle *obj_hdl);
@@ -129,7 +131,7 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 				  struct fsal_obj_handle *dupe_hdl);
 
 /** Remember whether the file is setuid or setgid, if @p stx has the mode. */
-static inline void casync_object_mode_seen(struct casync_object *obj,
+static inline void casync_object_note_mode(struct casync_object *obj,
 					   const struct ceph_statx *stx)
 {
 	if (stx->stx_mask & CEPH_STATX_MODE)

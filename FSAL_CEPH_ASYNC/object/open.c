@@ -80,10 +80,10 @@ static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
 	 * opens the file when it comes. */
 	if (state == NULL)
 		return (openflags & FSAL_O_TRUNC)
-			       ? casync_status(casync_fd_truncate(obj))
+			       ? casync_errors_status(casync_fd_truncate(obj))
 			       : success;
 
-	fd = casync_state_fd(state);
+	fd = casync_fd_of_state(state);
 	old = fd->fsal_fd.openflags;
 	status = check_share_conflict_and_update_locked(
 		&obj->handle, &obj->share, old, openflags, false);
@@ -155,11 +155,11 @@ static fsal_status_t open_existing(struct casync_object *dir, const char *name,
 	struct Inode *inode;
 	int rc;
 
-	rc = casync_inode_lookup(casync_object_ceph(dir), dir->inode, name,
+	rc = casync_inode_lookup(casync_inode_ceph(dir), dir->inode, name,
 				 req->attrs_out, &inode, &stx);
 	if (rc < 0)
-		return casync_status(rc);
-	casync_object_out(inode, &stx, &found, req->attrs_out);
+		return casync_errors_status(rc);
+	casync_object_from_lookup(inode, &stx, &found, req->attrs_out);
 
 	/* The lookup has filled in the attributes. */
 	if (!(req->openflags & FSAL_O_TRUNC))
@@ -181,7 +181,7 @@ static int open_create_file(struct casync_object *dir, const char *name,
 	attrmask_t mask = req->attrs_out ? req->attrs_out->request_mask : 0;
 	mode_t mode = fsal2unix_mode(req->attrs_in->mode) &
 		      ~exp->exp_ops.fs_umask(exp);
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
 	int posix_flags = 0;
 	int rc;
 
@@ -189,9 +189,9 @@ static int open_create_file(struct casync_object *dir, const char *name,
 		return -ENOMEM;
 
 	fsal2posix_openflags(req->openflags, &posix_flags);
-	rc = ceph_ll_create(casync_object_ceph(dir), dir->inode, name, mode,
+	rc = ceph_ll_create(casync_inode_ceph(dir), dir->inode, name, mode,
 			    posix_flags | O_CREAT | O_EXCL, inode, fh, stx,
-			    casync_statx_wanted(mask), 0, perms);
+			    casync_attributes_statx_wanted(mask), 0, perms);
 	ceph_userperm_destroy(perms);
 	return rc;
 }
@@ -200,9 +200,10 @@ static int open_create_file(struct casync_object *dir, const char *name,
 static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 			  const struct open_request *req)
 {
-	struct casync_fd *fd = req->state != NULL
-				       ? casync_state_fd(req->state)
-				       : casync_global_fd(obj, req->openflags);
+	struct casync_fd *fd =
+		req->state != NULL
+			? casync_fd_of_state(req->state)
+			: casync_object_global_fd(obj, req->openflags);
 
 	casync_fd_opened(obj, fd, fh, req->openflags);
 	insert_fd_lru(&fd->fsal_fd);
@@ -220,10 +221,10 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 	int rc = casync_layout_apply(&dir->exp->layout, dir, obj, &changed);
 
 	if (rc < 0)
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	if (!changed)
 		return success;
-	casync_fd_learn_layout(obj);
+	casync_fd_read_layout(obj);
 	/* It has marked what cannot be read again. */
 	if (req->attrs_out != NULL)
 		(void)casync_getattrs(&obj->handle, req->attrs_out);
@@ -261,10 +262,10 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 
 	rc = open_create_file(dir, name, req, &inode, &fh, &stx);
 	if (rc < 0)
-		return casync_status(rc);
-	casync_journal_changed(casync_object_mount(dir), dir->id.ino);
+		return casync_errors_status(rc);
+	casync_journal_changed(casync_inode_mount(dir), dir->id.ino);
 
-	casync_object_out(inode, &stx, &created, req->attrs_out);
+	casync_object_from_lookup(inode, &stx, &created, req->attrs_out);
 	made = (struct casync_created){
 		.dir = dir,
 		.name = name,

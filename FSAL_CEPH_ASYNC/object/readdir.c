@@ -63,7 +63,7 @@ static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
 			     CEPH_STATX_CTIME | CEPH_STATX_VERSION, 0, perms);
 	if (rc < 0)
 		return rc;
-	walk->listing.stamp = casync_listing_stamp(&stx);
+	walk->listing.stamp = casync_dir_cache_stamp(&stx);
 	if (casync_dir_cache_take(&walk->exp->dir_cache, &walk->listing)) {
 		walk->last_again = walk->listing.position != whence;
 		return 0;
@@ -77,7 +77,7 @@ static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
 
 static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 {
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
 	int rc;
 
 	if (perms == NULL)
@@ -124,27 +124,29 @@ static int readdir_next_entry(struct walk *walk, struct entry *entry)
 		entry->inode = NULL;
 		rc = ceph_readdirplus_r(
 			ceph, walk->listing.dirp, &entry->de, &entry->stx,
-			casync_statx_wanted(walk->attrmask), 0, &entry->inode);
+			casync_attributes_statx_wanted(walk->attrmask), 0,
+			&entry->inode);
 		if (rc <= 0 || !readdir_is_self_or_parent(entry->de.d_name))
 			return rc;
 
 		/* The first entry, before libcephfs has read others. */
 		if (readdir_is_self(entry->de.d_name))
-			walk->listing.stamp = casync_listing_stamp(&entry->stx);
+			walk->listing.stamp =
+				casync_dir_cache_stamp(&entry->stx);
 		/* These have a reference too. */
 		ceph_ll_put(ceph, entry->inode);
 	}
 }
 
 /* True: the caller wants another entry. */
-static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
+static bool readdir_emit(struct walk *walk, const struct entry *entry)
 {
 	struct fsal_obj_handle *handle;
 	struct fsal_attrlist attrs;
 	enum fsal_dir_result result;
 
 	fsal_prepare_attrs(&attrs, walk->attrmask);
-	casync_object_out(entry->inode, &entry->stx, &handle, &attrs);
+	casync_object_from_lookup(entry->inode, &entry->stx, &handle, &attrs);
 
 	/* The callback owns the handle, whatever it returns. */
 	result = walk->cb(entry->de.d_name, handle, &attrs, walk->dir_state,
@@ -169,7 +171,7 @@ static bool readdir_hand_out(struct walk *walk, const struct entry *entry)
  */
 static int readdir_last_entry(struct walk *walk, struct entry *entry)
 {
-	UserPerm *perms = casync_userperm(&op_ctx->creds);
+	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
 	int rc;
 
 	if (perms == NULL)
@@ -180,7 +182,8 @@ static int readdir_last_entry(struct walk *walk, struct entry *entry)
 		       walk->listing.last);
 	rc = ceph_ll_lookup(casync_export_ceph(walk->exp), walk->dir->inode,
 			    entry->de.d_name, &entry->inode, &entry->stx,
-			    casync_statx_wanted(walk->attrmask), 0, perms);
+			    casync_attributes_statx_wanted(walk->attrmask), 0,
+			    perms);
 	ceph_userperm_destroy(perms);
 	return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
 }
@@ -192,7 +195,7 @@ static int readdir_walk_dir(struct walk *walk, bool *eof)
 
 	if (walk->last_again) {
 		rc = readdir_last_entry(walk, &entry);
-		if (rc < 0 || (rc == 1 && !readdir_hand_out(walk, &entry)))
+		if (rc < 0 || (rc == 1 && !readdir_emit(walk, &entry)))
 			return rc < 0 ? rc : 0;
 	}
 	do {
@@ -201,7 +204,7 @@ static int readdir_walk_dir(struct walk *walk, bool *eof)
 			*eof = true;
 		if (rc <= 0)
 			return rc;
-	} while (readdir_hand_out(walk, &entry));
+	} while (readdir_emit(walk, &entry));
 
 	return 0;
 }
@@ -228,7 +231,7 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 		return status;
 	rc = readdir_open_dir(&walk, whence == NULL ? 0 : *whence);
 	if (rc < 0)
-		return casync_call_end(&call, casync_status(rc));
+		return casync_call_end(&call, casync_errors_status(rc));
 
 	rc = readdir_walk_dir(&walk, eof);
 	readdir_close_dir(&walk, rc >= 0 && !*eof);
@@ -244,5 +247,5 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 		rc = 0;
 	}
 
-	return casync_call_end(&call, casync_status(rc));
+	return casync_call_end(&call, casync_errors_status(rc));
 }

@@ -33,8 +33,8 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	uint64_t end, next;
 	int rc;
 
-	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_SIZE, 0, casync_object_root(obj));
+	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
+			     CEPH_STATX_SIZE, 0, casync_inode_root(obj));
 	if (rc < 0 || offset >= stx.stx_size)
 		return rc;
 	end = length < stx.stx_size - offset ? offset + length : stx.stx_size;
@@ -43,7 +43,7 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 		if (next > end)
 			next = end;
 		rc = ceph_ll_fallocate(
-			casync_object_ceph(obj), fh,
+			casync_inode_ceph(obj), fh,
 			FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
 			(int64_t)offset, (int64_t)(next - offset));
 	}
@@ -65,11 +65,11 @@ static fsal_status_t space_deallocate(struct casync_object *obj,
 	rc = casync_call_take(&change, obj,
 			      CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
 	if (rc == 0) {
-		rc = space_punch(obj, casync_borrowed_fh(&fd), offset, length);
+		rc = space_punch(obj, casync_borrow_fh(&fd), offset, length);
 		casync_call_drop(&change);
 	}
-	casync_give_back(&fd);
-	return casync_status(rc);
+	casync_borrow_return(&fd);
+	return casync_errors_status(rc);
 }
 
 /*
@@ -121,9 +121,9 @@ fsal_status_t casync_seek2(struct fsal_obj_handle *obj_hdl,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = ceph_ll_getattr(casync_object_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_SIZE, 0, casync_object_root(obj));
-	status = casync_call_end(&call, casync_status(rc));
+	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
+			     CEPH_STATX_SIZE, 0, casync_inode_root(obj));
+	status = casync_call_end(&call, casync_errors_status(rc));
 	if (FSAL_IS_ERROR(status))
 		return status;
 	if (offset >= stx.stx_size)

@@ -36,7 +36,7 @@ static fsal_status_t xattr_status(int rc)
 	case E2BIG:
 		return fsalstat(ERR_FSAL_XATTR2BIG, -rc);
 	default:
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	}
 }
 
@@ -70,13 +70,13 @@ static fsal_status_t xattr_call_begin(struct xattr_call *c,
 	fsal_status_t status;
 
 	if (rc < 0)
-		return casync_status(rc);
+		return casync_errors_status(rc);
 	status = casync_call_begin(&c->call, obj_hdl, needs);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	c->perms = casync_userperm(&op_ctx->creds);
+	c->perms = casync_errors_userperm(&op_ctx->creds);
 	if (c->perms == NULL)
-		return casync_call_end(&c->call, casync_status(-ENOMEM));
+		return casync_call_end(&c->call, casync_errors_status(-ENOMEM));
 	return status;
 }
 
@@ -98,7 +98,7 @@ fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	/* A length of 0 asks for the size. */
-	rc = ceph_ll_getxattr(casync_object_ceph(obj), obj->inode, c.name,
+	rc = ceph_ll_getxattr(casync_inode_ceph(obj), obj->inode, c.name,
 			      xa_value->utf8string_val,
 			      xa_value->utf8string_len, c.perms);
 	if (rc > VALUE_BYTES_MAX)
@@ -129,7 +129,7 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 		return status;
 	/* libcephfs takes "no value" for "remove". */
 	rc = ceph_ll_setxattr(
-		casync_object_ceph(obj), obj->inode, c.name,
+		casync_inode_ceph(obj), obj->inode, c.name,
 		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
 		xa_value->utf8string_len, flags, c.perms);
 	return xattr_call_end(&c, rc);
@@ -147,7 +147,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_CHANGE);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = ceph_ll_removexattr(casync_object_ceph(obj), obj->inode, c.name,
+	rc = ceph_ll_removexattr(casync_inode_ceph(obj), obj->inode, c.name,
 				 c.perms);
 	return xattr_call_end(&c, rc);
 }
@@ -164,7 +164,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
 			    char **names)
 {
-	struct ceph_mount_info *ceph = casync_object_ceph(obj);
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
 	size_t room = XATTR_LIST_MAX;
 	size_t length = 0;
 	int tries, rc;
@@ -201,9 +201,9 @@ fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_userperm(&op_ctx->creds);
+	perms = casync_errors_userperm(&op_ctx->creds);
 	if (perms == NULL)
-		return casync_call_end(&call, casync_status(-ENOMEM));
+		return casync_call_end(&call, casync_errors_status(-ENOMEM));
 	length = xattr_list_names(obj, perms, &names);
 	ceph_userperm_destroy(perms);
 

@@ -54,7 +54,7 @@ static struct json_object *describe(const struct casync_key *key)
 	struct json_object *one = json_object_new_object();
 	char wanted[256];
 
-	casync_key_wanted(key, wanted, sizeof(wanted));
+	casync_key_values_describe(key, wanted, sizeof(wanted));
 	add_text(one, "name", key->name);
 	add_text(one, "type", types[key->type]);
 	add_text(one, "wanted", wanted);
@@ -68,8 +68,8 @@ static struct json_object *describe(const struct casync_key *key)
 	add_text(one, "unset", key->unset);
 	add_text(one, "unit", key->unit);
 	add_text(one, "change", changes[key->change]);
-	add_truth(one, "module", casync_key_in(key, CASYNC_IN_MODULE));
-	add_truth(one, "export", casync_key_in(key, CASYNC_IN_EXPORT));
+	add_truth(one, "module", casync_keys_in_block(key, CASYNC_IN_MODULE));
+	add_truth(one, "export", casync_keys_in_block(key, CASYNC_IN_EXPORT));
 	add_text(one, "summary", key->summary);
 	add_text(one, "text", key->text);
 	return one;

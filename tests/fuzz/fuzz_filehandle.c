@@ -38,7 +38,7 @@ static void *encode(const struct casync_fileid *id)
 	void *wire = malloc(CASYNC_WIRE_BYTES);
 
 	FUZZ_CHECK(wire != NULL);
-	casync_wire_encode(id, wire);
+	casync_filehandle_encode(id, wire);
 	return wire;
 }
 
@@ -49,7 +49,7 @@ static void decode_anything(const uint8_t *data, size_t size)
 	uint8_t *bytes = fuzz_copy(data, size);
 	void *again;
 
-	if (casync_wire_decode(bytes, size, &id)) {
+	if (casync_filehandle_decode(bytes, size, &id)) {
 		FUZZ_CHECK(is_handle(data, size));
 		FUZZ_CHECK(id.ino == word(data));
 		FUZZ_CHECK(id.snapid == word(data + 8));
@@ -70,7 +70,7 @@ static void encode_anything(const struct casync_fileid *id)
 	struct casync_fileid got = {0};
 	void *wire = encode(id);
 
-	FUZZ_CHECK(casync_wire_decode(wire, CASYNC_WIRE_BYTES, &got) ==
+	FUZZ_CHECK(casync_filehandle_decode(wire, CASYNC_WIRE_BYTES, &got) ==
 		   possible);
 	if (possible)
 		FUZZ_CHECK(same(id, &got));
@@ -82,7 +82,7 @@ static void *key_of(const struct casync_fileid *id, uint16_t export_id)
 	void *key = malloc(CASYNC_KEY_BYTES);
 
 	FUZZ_CHECK(key != NULL);
-	casync_key_encode(id, export_id, key);
+	casync_filehandle_key(id, export_id, key);
 	return key;
 }
 

@@ -127,8 +127,8 @@ static void set_number(const struct key *key, const char *text, char *why,
 	/* Values that no key may have: what is not set shows. */
 	memset(&before, 0xff, sizeof(before));
 	after = before;
-	if (casync_key_set(casync_key_find(key->name), text,
-			   (char *)&after + key->offset, why, room)) {
+	if (casync_key_values_set(casync_keys_find(key->name), text,
+				  (char *)&after + key->offset, why, room)) {
 		value = value_of(&after, key);
 		FUZZ_CHECK(value >= key->min && value <= key->max);
 		if (!key->words)
@@ -146,7 +146,7 @@ static void set_text(const struct casync_key *key, const char *text, char *why,
 {
 	char *member = NULL;
 
-	if (!casync_key_set(key, text, &member, why, room)) {
+	if (!casync_key_values_set(key, text, &member, why, room)) {
 		FUZZ_CHECK(member == NULL);
 		check_said(why, room);
 		return;
@@ -162,7 +162,7 @@ static void set_text(const struct casync_key *key, const char *text, char *why,
 
 static void set(const char *name, const char *text, size_t room)
 {
-	const struct casync_key *key = casync_key_find(name);
+	const struct casync_key *key = casync_keys_find(name);
 	const struct key *number = known(name);
 	/* NOLINTNEXTLINE(*.UnixAPI): no room is a case, a write is seen. */
 	char *why = malloc(room);

@@ -59,11 +59,14 @@ CASES = {
     "CephAsyncAbsent": ({f"in_flight{E}": "0x20"}, {UP: "0x20"}),
     "CephAsyncNoExport": ({UP: "1x20"},
                           {UP: "1x20", 'build_info{instance="g"}': "1x20"}),
-    "CephAsyncReloadRefused": ({'last_reload_good{instance="g"}': "0x20"},
-                               {'last_reload_good{instance="g"}': "1x20"}),
+    "CephAsyncReloadRefused": (
+        {'last_reload_successful{instance="g"}': "0x20"},
+        {'last_reload_successful{instance="g"}': "1x20"}),
     "CephAsyncCapsWithheld": (
-        {f"oldest_in_flight_ms{E}": "11000x20", f"held_total{E}": "0+2x20"},
-        {f"oldest_in_flight_ms{E}": "11000x20", f"held_total{E}": "2x20"}),
+        {f"oldest_in_flight_ms{E}": "11000x20",
+         f"file_queue_waits_total{E}": "0+2x20"},
+        {f"oldest_in_flight_ms{E}": "11000x20",
+         f"file_queue_waits_total{E}": "2x20"}),
     "CephAsyncCapsKept": (
         {f"caps_kept_total{E}": "0+9x60"},
         {f"caps_kept_total{E}": "0+9x60",

@@ -151,7 +151,9 @@ def test_unstable_writes_and_their_commit(counted):
     def now():
         return {
             "stable_writes_total": outputs.prometheus("stable_writes_total"),
-            "commits_free_total": outputs.prometheus("commits_free_total"),
+            "commits_without_flush_total": outputs.prometheus(
+
+"commits_without_flush_total"),
             "commits": outputs.prometheus("requests_total", op="commit"),
             "timed": outputs.prometheus("latency_us_count", op="commit"),
             "bytes": outputs.prometheus("bytes_total", op="write")}
@@ -164,7 +166,7 @@ def test_unstable_writes_and_their_commit(counted):
     assert came["commits"] >= 1
     assert came["timed"] == came["commits"]
     # Stable_Write = data: the data are committed, nothing is left to do.
-    assert came["commits_free_total"] == came["commits"]
+    assert came["commits_without_flush_total"] == came["commits"]
     # Promote_Unstable = false: what was written unstable stays so.
     assert came["stable_writes_total"] == 0
 
@@ -201,7 +203,7 @@ def test_number_of_series_is_bounded(counted, record):
 def test_what_alerts_count_is_there_at_0(counted):
     """Ganesha leaves counters of 0 out; these are gauges."""
     text = outputs.scrape()
-    for name in ("reconnects", "locks_lost", "last_reload_good"):
+    for name in ("reconnects", "locks_lost", "last_reload_successful"):
         assert re.search(rf"^ceph_async__{name}(\{{.*\}})? \d+$", text, re.M), \
             name
 
@@ -209,7 +211,8 @@ def test_what_alerts_count_is_there_at_0(counted):
 CACHE_FAMILIES = {
     f"ceph_async__read_cache_{name}" for name in (
         "fills_dropped_total", "invalidations_total", "bypasses_total",
-        "evictions_total", "evicted_bytes_total", "witnesses_refused_total")}
+        "evictions_total", "evicted_bytes_total",
+        "revalidations_refused_total")}
 
 
 def test_both_outputs_tell_of_the_read_cache(counted, record):

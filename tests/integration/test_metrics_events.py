@@ -27,10 +27,10 @@ LATER = "any delay=20"
 NAMES = {
     "eof_reads_total": "ends of file",
     "completed_inline_total": "completed inline",
-    "deferred_close_total": "deferred closes",
+    "deferred_closes_total": "deferred closes",
     "caps_released_total": "caps released",
     "caps_kept_total": r"caps released \d+ kept",
-    "invalidates_total": "invalidates",
+    "invalidations_total": "invalidates",
 }
 
 
@@ -165,7 +165,7 @@ def test_close_by_a_worker(client):
         assert len(client.read(file.handle, 0, BLOCK)) == BLOCK
     for _ in range(9):
         file.read(0, BLOCK)
-    assert watch.came()["deferred_close_total"] == 6
+    assert watch.came()["deferred_closes_total"] == 6
     file.close()
 
 
@@ -197,7 +197,7 @@ def test_what_others_change(client, fuse):
     for number in range(40):
         (folder / str(number)).unlink()
     # The first one takes the folder's capability back, and no more.
-    assert watch.came()["invalidates_total"] >= 39
+    assert watch.came()["invalidations_total"] >= 39
     assert not client.readdir(client.lookup(name))[0]
 
 

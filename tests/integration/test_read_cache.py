@@ -85,7 +85,7 @@ def cached(client, stamp):
 def wait_until_cached(file, stamp):
     deadline = time.monotonic() + 45
     before = None
-    # A slow witness, on a machine that has no time, is a bypass.
+    # A slow revalidation, on a machine that has no time, is a bypass.
     while True:
         assert read(file) == [stamp] * BLOCKS
         now = fetched()
@@ -115,7 +115,7 @@ def test_a_miss_and_its_fill_are_counted(client):
     for n in range(0, BLOCKS, 8):
         assert file.read(n * BLOCK, BLOCK) == block(1)
     assert fetched() - before == BLOCKS // 8
-    # A witness that took too long is a bypass: no miss, no fill.
+    # A revalidation that took too long is a bypass: no miss, no fill.
     assert counts.since("hits") == (0,)
     misses, fills, held = counts.since("misses", "fills", "data_bytes")
     assert 1 <= fills <= misses <= BLOCKS // 8

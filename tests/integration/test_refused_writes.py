@@ -71,7 +71,7 @@ def refused(limited, seconds):
 
 def gathered():
     time.sleep(SETTLE_S)
-    return outputs.prometheus("gathered_total", export="1")
+    return outputs.prometheus("gathered_writes_total", export="1")
 
 
 def test_refused_writes_leave_no_memory_behind(lab, limited, record):

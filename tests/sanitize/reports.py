@@ -65,7 +65,7 @@ class Reports:
 def _ganeshas_own(leak):
     if "<unknown module>" in leak:
         return False
-    state = leak.startswith("Indirect") and " casync_state_alloc " in leak
+    state = leak.startswith("Indirect") and " casync_fd_alloc_state " in leak
     return state or GANESHA.match(_top(leak) or "") is not None
 
 

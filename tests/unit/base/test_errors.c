@@ -97,7 +97,7 @@ static const struct status_case cases[] = {
 static void check_status(void **state)
 {
 	const struct status_case *c = *state;
-	fsal_status_t status = casync_status(c->rc);
+	fsal_status_t status = casync_errors_status(c->rc);
 
 	assert_int_equal(status.major, c->major);
 	assert_int_equal(status.minor, c->minor);
@@ -119,7 +119,7 @@ static void credentials_have_all_groups(void **state)
 		.caller_garray = groups,
 	};
 
-	assert_ptr_equal(casync_userperm(&cred), &user_perm);
+	assert_ptr_equal(casync_errors_userperm(&cred), &user_perm);
 }
 
 int main(void)

@@ -59,7 +59,7 @@ static void run(struct casync_work *work)
 	__atomic_add_fetch(&job->runs, 1, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&total, 1, __ATOMIC_ACQ_REL);
 	if (job->again-- > 0)
-		casync_work_submit(CASYNC_WORK_DATA, work);
+		casync_workers_submit(CASYNC_WORK_DATA, work);
 	else if (job->hold == NULL && begun != NULL)
 		sem_post(begun);
 }
@@ -80,7 +80,7 @@ static void job_is_run_once(void **state)
 {
 	struct job job = {.work.run = run};
 
-	casync_work_submit(CASYNC_WORK_DATA, &job.work);
+	casync_workers_submit(CASYNC_WORK_DATA, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
 }
@@ -92,7 +92,7 @@ static void job_may_queue_itself_again(void **state)
 
 	sem_init(&done, 0, 0);
 	job.begun = &done;
-	casync_work_submit(CASYNC_WORK_DATA, &job.work);
+	casync_workers_submit(CASYNC_WORK_DATA, &job.work);
 	assert_true(await(&done, TIMEOUT_S));
 	casync_workers_stop();
 	assert_int_equal(job.runs, 51);
@@ -107,7 +107,7 @@ static void stop_runs_what_is_queued(void **state)
 	memset(jobs, 0, sizeof(jobs));
 	for (i = 0; i < 500; i++) {
 		jobs[i].work.run = run;
-		casync_work_submit(CASYNC_WORK_DATA, &jobs[i].work);
+		casync_workers_submit(CASYNC_WORK_DATA, &jobs[i].work);
 	}
 	casync_workers_stop();
 	for (i = 0; i < 500; i++)
@@ -120,7 +120,7 @@ static void start_after_stop_works(void **state)
 
 	casync_workers_stop();
 	assert_int_equal(casync_workers_start(), 0);
-	casync_work_submit(CASYNC_WORK_DATA, &job.work);
+	casync_workers_submit(CASYNC_WORK_DATA, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
 }
@@ -142,7 +142,7 @@ static void blocked_jobs_get_threads_up_to_the_limit(void **state)
 		jobs[i].work.run = run;
 		jobs[i].begun = &begun;
 		jobs[i].hold = &hold;
-		casync_work_submit(CASYNC_WORK_DATA, &jobs[i].work);
+		casync_workers_submit(CASYNC_WORK_DATA, &jobs[i].work);
 		/* One by one: see the case of two at once below. */
 		if (i < CASYNC_WORKERS_MAX)
 			at_once = at_once && await(&begun, TIMEOUT_S);
@@ -176,7 +176,7 @@ static void run_shared(struct casync_work *work)
 	(void)sem_post(shared->job.begun);
 	(void)await(shared->job.hold, TIMEOUT_S);
 	__atomic_add_fetch(&total, 1, __ATOMIC_ACQ_REL);
-	casync_work_give_way(CASYNC_WORK_LOOK, share);
+	casync_workers_release_share(CASYNC_WORK_LOOK, share);
 }
 
 static void stuck_lane_keeps_no_other(void **state)
@@ -194,12 +194,12 @@ static void stuck_lane_keeps_no_other(void **state)
 		stuck[i].work.run = run;
 		stuck[i].hold = &hold;
 		stuck[i].hold_seconds = 6 * TIMEOUT_S;
-		casync_work_submit(CASYNC_WORK_METADATA, &stuck[i].work);
+		casync_workers_submit(CASYNC_WORK_METADATA, &stuck[i].work);
 	}
 	for (lane = 0; lane < CASYNC_WORK_LANES; lane++) {
 		if (lane == CASYNC_WORK_METADATA)
 			continue;
-		casync_work_submit(lane, &job.work);
+		casync_workers_submit(lane, &job.work);
 		assert_true(await(&done, TIMEOUT_S));
 	}
 	for (i = 0; i < 1000; i++)
@@ -236,15 +236,15 @@ static void file_takes_its_share_and_no_more(void **state)
 		jobs[i].job.begun = &begun;
 		jobs[i].job.hold = &hold;
 		jobs[i].share = i == last ? &other : &share;
-		casync_work_submit_shared(CASYNC_WORK_LOOK, jobs[i].share,
-					  &jobs[i].job.work);
+		casync_workers_submit_shared(CASYNC_WORK_LOOK, jobs[i].share,
+					     &jobs[i].job.work);
 	}
 	/* The file's, and another file's beside them. */
 	for (i = 0; i <= CASYNC_WORK_SHARE; i++)
 		assert_true(await(&begun, TIMEOUT_S));
 	assert_int_equal(begun_of(&begun), 0);
-	assert_false(casync_work_try_shared(CASYNC_WORK_LOOK, &share,
-					    &one_more.work));
+	assert_false(casync_workers_try_shared(CASYNC_WORK_LOOK, &share,
+					       &one_more.work));
 	for (i = 0; i <= last; i++)
 		sem_post(&hold);
 	casync_workers_stop();
@@ -269,10 +269,10 @@ static void full_lane_is_not_waited_for(void **state)
 	for (i = 0; i < CASYNC_WORKERS_MAX; i++) {
 		stuck[i].work.run = run;
 		stuck[i].hold = &hold;
-		casync_work_submit(CASYNC_WORK_LOOK, &stuck[i].work);
+		casync_workers_submit(CASYNC_WORK_LOOK, &stuck[i].work);
 	}
 	assert_false(
-		casync_work_try_shared(CASYNC_WORK_LOOK, &share, &job.work));
+		casync_workers_try_shared(CASYNC_WORK_LOOK, &share, &job.work));
 	assert_int_equal(share.at_work, 0);
 	for (i = 0; i < CASYNC_WORKERS_MAX; i++)
 		sem_post(&hold);
@@ -312,14 +312,14 @@ static void lane_that_stands_still_gets_help(void **state)
 		stuck[i].begun = &begun;
 		stuck[i].hold = &hold;
 		stuck[i].hold_seconds = 6 * TIMEOUT_S;
-		casync_work_submit(CASYNC_WORK_DATA, &stuck[i].work);
+		casync_workers_submit(CASYNC_WORK_DATA, &stuck[i].work);
 	}
-	casync_work_submit(CASYNC_WORK_DATA, &job.work);
+	casync_workers_submit(CASYNC_WORK_DATA, &job.work);
 	assert_true(await_all(&begun, CASYNC_WORKERS_MAX));
 	assert_int_equal(begun_of(&begun), 0);
 	assert_int_equal(begun_of(&done), 0);
-	casync_workers_help();
-	casync_workers_help();
+	casync_workers_unblock();
+	casync_workers_unblock();
 	assert_true(await_all(&begun, count - CASYNC_WORKERS_MAX));
 	assert_true(await(&done, TIMEOUT_S));
 	for (i = 0; i < count; i++)
@@ -336,7 +336,7 @@ static void run_in_another_lane(struct casync_work *work)
 
 	work->run = run;
 	job->begun = NULL;
-	casync_work_submit(CASYNC_WORK_METADATA, work);
+	casync_workers_submit(CASYNC_WORK_METADATA, work);
 }
 
 /* The last job of the last lane may have work for the first. */
@@ -344,7 +344,7 @@ static void stop_runs_what_one_lane_leaves_to_another(void **state)
 {
 	struct job job = {.work.run = run_in_another_lane};
 
-	casync_work_submit(CASYNC_WORK_UPCALL, &job.work);
+	casync_workers_submit(CASYNC_WORK_UPCALL, &job.work);
 	casync_workers_stop();
 	assert_int_equal(job.runs, 1);
 }
@@ -360,7 +360,8 @@ static void *produce(void *arg)
 	int i;
 
 	for (i = 0; i < JOBS_EACH; i++)
-		casync_work_submit(CASYNC_WORK_DATA, &producer->jobs[i].work);
+		casync_workers_submit(CASYNC_WORK_DATA,
+				      &producer->jobs[i].work);
 	return NULL;
 }
 
@@ -410,8 +411,8 @@ static void second_of_two_jobs_at_once_is_not_held_up(void **state)
 		sem_init(&second_ran, 0, 0);
 		first.hold = &second_ran;
 		second.begun = &second_ran;
-		casync_work_submit(CASYNC_WORK_DATA, &first.work);
-		casync_work_submit(CASYNC_WORK_DATA, &second.work);
+		casync_workers_submit(CASYNC_WORK_DATA, &first.work);
+		casync_workers_submit(CASYNC_WORK_DATA, &second.work);
 		casync_workers_stop();
 		all_held = first.held;
 		sem_destroy(&second_ran);

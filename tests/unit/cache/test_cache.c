@@ -137,7 +137,7 @@ static bool look_for_end(uint64_t offset, uint64_t length, uint64_t bytes)
 			 bytes > 0);
 	if (bytes > 0) {
 		assert_int_equal(segment.bytes, bytes);
-		casync_cache_buffer_release(segment.buffer);
+		casync_buffer_release(segment.buffer);
 	}
 	return end;
 }
@@ -225,7 +225,7 @@ static struct fill begin_fill(void)
 {
 	struct fill fill = {
 		.epoch = casync_cache_epoch(&file),
-		.buf = casync_cache_buffer_new(0, (uint32_t)PAGE),
+		.buf = casync_evict_new_buffer(0, (uint32_t)PAGE),
 	};
 
 	assert_non_null(fill.buf);
@@ -239,7 +239,7 @@ static bool end_fill(struct fill fill)
 	bool taken = casync_cache_put(&file, &tag, fill.epoch, 0,
 				      (uint32_t)PAGE, fill.buf);
 
-	casync_cache_buffer_release(fill.buf);
+	casync_buffer_release(fill.buf);
 	return taken;
 }
 
@@ -342,7 +342,7 @@ static void buffer_is_offered_once_and_in_pages(void **state)
 {
 	struct casync_cache_tag tag = rig_tag(1);
 	struct casync_cache_buffer *buf =
-		casync_cache_buffer_new(0, (uint32_t)(8 * KIB));
+		casync_evict_new_buffer(0, (uint32_t)(8 * KIB));
 	const uint32_t all = (uint32_t)(8 * KIB);
 
 	rig_fill(buf, 1, 0);
@@ -354,7 +354,7 @@ static void buffer_is_offered_once_and_in_pages(void **state)
 	assert_true(casync_cache_put(&file, &tag, 0, 0, all, buf));
 	assert_false(casync_cache_put(&file, &tag, 0, 16 * KIB, all, buf));
 	assert_int_equal(drops(CASYNC_CACHE_DROP_REFUSED), 5);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 	assert_int_equal(rig_look(&file, 1, 0, 8 * KIB), 1);
 }
 

@@ -10,44 +10,44 @@
 
 static void nothing_is_charged_over_the_budget(void **state)
 {
-	casync_cache_budget_store(100);
-	assert_true(casync_cache_charge(60));
-	assert_false(casync_cache_charge(41));
-	assert_true(casync_cache_charge(40));
-	assert_false(casync_cache_charge(1));
-	assert_int_equal(casync_cache_used(), 100);
-	casync_cache_uncharge(40);
-	assert_true(casync_cache_charge(40));
-	casync_cache_uncharge(100);
-	assert_int_equal(casync_cache_used(), 0);
+	casync_buffer_set_budget(100);
+	assert_true(casync_buffer_charge(60));
+	assert_false(casync_buffer_charge(41));
+	assert_true(casync_buffer_charge(40));
+	assert_false(casync_buffer_charge(1));
+	assert_int_equal(casync_buffer_used_bytes(), 100);
+	casync_buffer_uncharge(40);
+	assert_true(casync_buffer_charge(40));
+	casync_buffer_uncharge(100);
+	assert_int_equal(casync_buffer_used_bytes(), 0);
 }
 
 static void lower_budget_refuses_until_it_is_met(void **state)
 {
-	casync_cache_budget_store(100);
-	assert_true(casync_cache_charge(80));
-	casync_cache_budget_store(50);
-	assert_int_equal(casync_cache_used(), 80);
-	assert_false(casync_cache_charge(1));
-	casync_cache_uncharge(40);
-	assert_true(casync_cache_charge(10));
-	assert_false(casync_cache_charge(1));
-	casync_cache_uncharge(50);
-	casync_cache_budget_store(0);
-	assert_false(casync_cache_charge(1));
+	casync_buffer_set_budget(100);
+	assert_true(casync_buffer_charge(80));
+	casync_buffer_set_budget(50);
+	assert_int_equal(casync_buffer_used_bytes(), 80);
+	assert_false(casync_buffer_charge(1));
+	casync_buffer_uncharge(40);
+	assert_true(casync_buffer_charge(10));
+	assert_false(casync_buffer_charge(1));
+	casync_buffer_uncharge(50);
+	casync_buffer_set_budget(0);
+	assert_false(casync_buffer_charge(1));
 }
 
 static void owners_have_shares_by_their_number(void **state)
 {
-	assert_int_equal(casync_cache_share(3), 3);
-	assert_int_equal(casync_cache_share(CASYNC_CACHE_OWNERS + 3), 3);
-	casync_cache_share_add(3, 500);
-	casync_cache_share_add(4, 70);
-	casync_cache_share_add(3, -200);
-	assert_int_equal(casync_cache_share_bytes(3), 300);
-	assert_int_equal(casync_cache_share_bytes(4), 70);
-	casync_cache_share_add(3, -300);
-	assert_int_equal(casync_cache_share_bytes(3), 0);
+	assert_int_equal(casync_buffer_share_of(3), 3);
+	assert_int_equal(casync_buffer_share_of(CASYNC_CACHE_OWNERS + 3), 3);
+	casync_buffer_share_add(3, 500);
+	casync_buffer_share_add(4, 70);
+	casync_buffer_share_add(3, -200);
+	assert_int_equal(casync_buffer_share_bytes(3), 300);
+	assert_int_equal(casync_buffer_share_bytes(4), 70);
+	casync_buffer_share_add(3, -300);
+	assert_int_equal(casync_buffer_share_bytes(3), 0);
 }
 
 int main(void)

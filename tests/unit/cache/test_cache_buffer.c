@@ -16,16 +16,17 @@
 
 static int up(void **state)
 {
-	casync_cache_budget_store(64U << 20);
+	casync_buffer_set_budget(64U << 20);
 	return 0;
 }
 
 static int down(void **state)
 {
-	casync_cache_budget_store(0);
-	casync_cache_buffer_trim_all();
-	assert_int_equal(casync_cache_used(), 0);
-	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 0);
+	casync_buffer_set_budget(0);
+	casync_buffer_trim_all();
+	assert_int_equal(casync_buffer_used_bytes(), 0);
+	assert_int_equal(casync_buffer_read_count(&casync_cache_counts.buffers),
+			 0);
 	return 0;
 }
 
@@ -36,11 +37,11 @@ static void class_fits_and_wastes_a_fifth_at_most(void **state)
 
 	for (pages = 1; pages <= 256; pages++) {
 		bytes = pages * CASYNC_CACHE_PAGE;
-		class = casync_cache_class_of(bytes);
+		class = casync_buffer_class_of(bytes);
 		assert_in_range(class, last, CASYNC_CACHE_CLASSES - 1);
-		room = casync_cache_class_bytes(class);
+		room = casync_buffer_class_bytes(class);
 		assert_in_range(bytes, room - room / 5, room);
-		assert_int_equal(casync_cache_class_of(room), class);
+		assert_int_equal(casync_buffer_class_of(room), class);
 		last = class;
 	}
 	assert_int_equal(last, CASYNC_CACHE_CLASSES - 1);
@@ -53,19 +54,19 @@ static void buffers_are_apart_and_aligned(void **state)
 	unsigned int i;
 
 	for (i = 0; i < MANY; i++) {
-		bufs[i] = casync_cache_buffer_take(1, 4 * KIB);
+		bufs[i] = casync_buffer_take(1, 4 * KIB);
 		assert_non_null(bufs[i]);
 		assert_int_equal((uintptr_t)bufs[i]->data % 4096, 0);
 		memset(bufs[i]->data, (int)(i % 251), 4 * KIB);
 	}
-	assert_int_equal(casync_cache_share_bytes(1), MANY * 4 * KIB);
+	assert_int_equal(casync_buffer_share_bytes(1), MANY * 4 * KIB);
 	for (i = 0; i < MANY; i++) {
 		assert_int_equal(*(unsigned char *)bufs[i]->data, i % 251);
 		assert_int_equal(((unsigned char *)bufs[i]->data)[4095],
 				 i % 251);
-		casync_cache_buffer_release(bufs[i]);
+		casync_buffer_release(bufs[i]);
 	}
-	assert_int_equal(casync_cache_share_bytes(1), 0);
+	assert_int_equal(casync_buffer_share_bytes(1), 0);
 }
 
 /* Used: their room and the headers; a free one stays within its bound. */
@@ -75,49 +76,52 @@ static void free_memory_is_bounded(void **state)
 	unsigned int i;
 
 	for (i = 0; i < 16; i++)
-		bufs[i] = casync_cache_buffer_take(0, 1024 * KIB);
-	assert_in_range(casync_cache_used(), 16 << 20, (16 << 20) + 4096);
+		bufs[i] = casync_buffer_take(0, 1024 * KIB);
+	assert_in_range(casync_buffer_used_bytes(), 16 << 20,
+			(16 << 20) + 4096);
 	for (i = 0; i < 16; i++)
-		casync_cache_buffer_release(bufs[i]);
+		casync_buffer_release(bufs[i]);
 	/* A 32nd of 64 MiB. */
-	assert_int_equal(casync_cache_buffer_warm(), 2 << 20);
-	assert_in_range(casync_cache_used(), 2 << 20, (2 << 20) + 4096);
-	assert_true(casync_cache_buffer_trim());
-	assert_int_equal(casync_cache_buffer_warm(), 1 << 20);
-	assert_true(casync_cache_buffer_trim());
-	assert_false(casync_cache_buffer_trim());
-	assert_int_equal(casync_cache_used(), 0);
+	assert_int_equal(casync_buffer_warm_bytes(), 2 << 20);
+	assert_in_range(casync_buffer_used_bytes(), 2 << 20, (2 << 20) + 4096);
+	assert_true(casync_buffer_trim());
+	assert_int_equal(casync_buffer_warm_bytes(), 1 << 20);
+	assert_true(casync_buffer_trim());
+	assert_false(casync_buffer_trim());
+	assert_int_equal(casync_buffer_used_bytes(), 0);
 }
 
 static void free_buffer_is_used_again(void **state)
 {
-	struct casync_cache_buffer *buf = casync_cache_buffer_take(0, 64 * KIB);
-	uint64_t mapped = casync_cache_read(&casync_cache_counts.mapped);
+	struct casync_cache_buffer *buf = casync_buffer_take(0, 64 * KIB);
+	uint64_t mapped = casync_buffer_read_count(&casync_cache_counts.mapped);
 	void *data = buf->data;
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
-		casync_cache_buffer_release(buf);
-		buf = casync_cache_buffer_take(0, 60 * KIB);
+		casync_buffer_release(buf);
+		buf = casync_buffer_take(0, 60 * KIB);
 		assert_ptr_equal(buf->data, data);
 		assert_int_equal(buf->length, 60 * KIB);
 		assert_int_equal(buf->hits, 0);
 	}
-	assert_int_equal(casync_cache_read(&casync_cache_counts.mapped),
+	assert_int_equal(casync_buffer_read_count(&casync_cache_counts.mapped),
 			 mapped);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 }
 
 static void last_reference_frees(void **state)
 {
-	struct casync_cache_buffer *buf = casync_cache_buffer_take(0, 4 * KIB);
+	struct casync_cache_buffer *buf = casync_buffer_take(0, 4 * KIB);
 
-	casync_cache_buffer_hold(buf);
-	casync_cache_buffer_release(buf);
-	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 1);
-	casync_cache_buffer_release(buf);
-	assert_int_equal(casync_cache_read(&casync_cache_counts.buffers), 0);
-	casync_cache_buffer_release(NULL);
+	casync_buffer_hold(buf);
+	casync_buffer_release(buf);
+	assert_int_equal(casync_buffer_read_count(&casync_cache_counts.buffers),
+			 1);
+	casync_buffer_release(buf);
+	assert_int_equal(casync_buffer_read_count(&casync_cache_counts.buffers),
+			 0);
+	casync_buffer_release(NULL);
 }
 
 /* A process under a lower budget gives free memory back as it comes. */
@@ -125,14 +129,14 @@ static void nothing_stays_over_the_budget(void **state)
 {
 	struct casync_cache_buffer *bufs[2];
 
-	bufs[0] = casync_cache_buffer_take(0, 512 * KIB);
-	bufs[1] = casync_cache_buffer_take(0, 512 * KIB);
-	casync_cache_budget_store(600 * KIB);
-	casync_cache_buffer_release(bufs[0]);
-	assert_int_equal(casync_cache_buffer_warm(), 0);
-	assert_null(casync_cache_buffer_take(0, 512 * KIB));
-	casync_cache_buffer_release(bufs[1]);
-	assert_int_equal(casync_cache_buffer_warm(), 512 * KIB);
+	bufs[0] = casync_buffer_take(0, 512 * KIB);
+	bufs[1] = casync_buffer_take(0, 512 * KIB);
+	casync_buffer_set_budget(600 * KIB);
+	casync_buffer_release(bufs[0]);
+	assert_int_equal(casync_buffer_warm_bytes(), 0);
+	assert_null(casync_buffer_take(0, 512 * KIB));
+	casync_buffer_release(bufs[1]);
+	assert_int_equal(casync_buffer_warm_bytes(), 512 * KIB);
 }
 
 static uint64_t now_ns(void)
@@ -153,9 +157,9 @@ static void time_of_a_buffer_is_printed(void **state)
 	void *map;
 
 	for (i = 0; i < rounds; i++) {
-		buf = casync_cache_buffer_take(0, 1024 * KIB);
+		buf = casync_buffer_take(0, 1024 * KIB);
 		memset(buf->data, 1, 1024 * KIB);
-		casync_cache_buffer_release(buf);
+		casync_buffer_release(buf);
 	}
 	kept = now_ns() - began;
 	began = now_ns();

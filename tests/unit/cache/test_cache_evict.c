@@ -65,16 +65,16 @@ static int down(void **state)
 
 static void sizes_that_are_no_buffer(void **state)
 {
-	assert_null(casync_cache_buffer_new(0, 0));
-	assert_null(casync_cache_buffer_new(0, 1000));
-	assert_null(casync_cache_buffer_new(0, 4097));
-	assert_null(casync_cache_buffer_new(0, CASYNC_CACHE_BUFFER_MAX +
+	assert_null(casync_evict_new_buffer(0, 0));
+	assert_null(casync_evict_new_buffer(0, 1000));
+	assert_null(casync_evict_new_buffer(0, 4097));
+	assert_null(casync_evict_new_buffer(0, CASYNC_CACHE_BUFFER_MAX +
 						       CASYNC_CACHE_PAGE));
 	/* More than a quarter of the budget would empty the cache. */
 	casync_cache_set_budget(MIB);
-	assert_null(casync_cache_buffer_new(0, (uint32_t)(256 * KIB + PAGE)));
+	assert_null(casync_evict_new_buffer(0, (uint32_t)(256 * KIB + PAGE)));
 	casync_cache_set_budget(0);
-	assert_null(casync_cache_buffer_new(0, (uint32_t)PAGE));
+	assert_null(casync_evict_new_buffer(0, (uint32_t)PAGE));
 }
 
 /* All sizes in turn: what is free of one size makes room for another. */
@@ -89,7 +89,8 @@ static void budget_holds_for_all_sizes(void **state)
 			for (i = 0; i < 2 * BUDGET / length; i++) {
 				assert_true(
 					rig_fetch(&files[0], 1, 0, at, length));
-				assert_in_range(casync_cache_used(), 1, BUDGET);
+				assert_in_range(casync_buffer_used_bytes(), 1,
+						BUDGET);
 				at += length;
 			}
 			/* And the room is used. */
@@ -127,14 +128,14 @@ static void memory_of_the_process_is_what_is_charged(void **state)
 	casync_cache_set_budget(budget);
 	for (length = (uint32_t)MIB; length >= PAGE; length /= 4) {
 		for (; at < 2 * budget; at += length) {
-			buf = casync_cache_buffer_new(0, length);
+			buf = casync_evict_new_buffer(0, length);
 			assert_non_null(buf);
 			memset(buf->data, 1, length);
 			assert_true(casync_cache_put(
 				&files[0], &(struct casync_cache_tag){0},
 				casync_cache_epoch(&files[0]), at, length,
 				buf));
-			casync_cache_buffer_release(buf);
+			casync_buffer_release(buf);
 		}
 		assert_in_range(resident(), before + budget / 2,
 				before + budget + slack);
@@ -143,7 +144,7 @@ static void memory_of_the_process_is_what_is_charged(void **state)
 	}
 	print_message("%llu KiB more are resident, %llu are charged\n",
 		      (unsigned long long)(resident() - before) / 1024,
-		      (unsigned long long)casync_cache_used() / 1024);
+		      (unsigned long long)casync_buffer_used_bytes() / 1024);
 	casync_cache_set_budget(0);
 	assert_in_range(resident(), 0, before + slack);
 }
@@ -155,10 +156,10 @@ static void lower_budget_is_met_at_once(void **state)
 	for (at = 0; at < BUDGET; at += 64 * KIB)
 		(void)rig_fetch(&files[0], 1, 0, at, (uint32_t)(64 * KIB));
 	casync_cache_set_budget(2 * MIB);
-	assert_in_range(casync_cache_used(), MIB, 2 * MIB);
+	assert_in_range(casync_buffer_used_bytes(), MIB, 2 * MIB);
 	assert_in_range(rig_stats().cached_bytes, MIB, 2 * MIB);
 	casync_cache_set_budget(0);
-	assert_int_equal(casync_cache_used(), 0);
+	assert_int_equal(casync_buffer_used_bytes(), 0);
 	assert_null(files[0].index);
 	/* And it may begin again. */
 	casync_cache_set_budget(BUDGET);
@@ -180,10 +181,10 @@ static void reply_keeps_its_buffer_when_the_cache_is_off(void **state)
 	casync_cache_set_budget(0);
 	assert_int_equal(rig_look(&files[0], 1, 0, PAGE), 0);
 	assert_int_equal(rig_stats().counts.buffers, 1);
-	assert_in_range(casync_cache_used(), 64 * KIB, 128 * KIB);
+	assert_in_range(casync_buffer_used_bytes(), 64 * KIB, 128 * KIB);
 	assert_int_equal(*(const uint64_t *)segment.data, UINT64_C(1) << 48);
-	casync_cache_buffer_release(segment.buffer);
-	assert_int_equal(casync_cache_used(), 0);
+	casync_buffer_release(segment.buffer);
+	assert_int_equal(casync_buffer_used_bytes(), 0);
 }
 
 static void buffer_outlives_its_file(void **state)
@@ -200,7 +201,7 @@ static void buffer_outlives_its_file(void **state)
 	casync_cache_forget(file);
 	free(file);
 	assert_int_equal(*(const uint64_t *)segment.data, UINT64_C(5) << 48);
-	casync_cache_buffer_release(segment.buffer);
+	casync_buffer_release(segment.buffer);
 }
 
 /* A file of 512 buffers is not freed by who forgets it, but before anything
@@ -268,8 +269,8 @@ static void without_memory_for_ghosts_it_works(void **state)
 	casync_cache_set_budget(BUDGET);
 	allocations = -1;
 	/* Of 16 tables there are 3. */
-	assert_int_equal(casync_cache_used(),
-			 casync_cache_policy_ghosts_bytes() / 16 * 3);
+	assert_int_equal(casync_buffer_used_bytes(),
+			 casync_policy_ghosts_wanted_bytes() / 16 * 3);
 	assert_true(rig_fetch(&files[0], 1, 0, 0, (uint32_t)PAGE));
 	assert_int_equal(rig_look(&files[0], 1, 0, PAGE), 1);
 }

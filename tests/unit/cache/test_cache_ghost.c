@@ -30,29 +30,29 @@ static int up(void **state)
 
 static void ghost_is_found_once(void **state)
 {
-	casync_cache_ghosts_add(&ghosts, key_of(1));
-	assert_false(casync_cache_ghosts_take(&ghosts, key_of(2), COUNT));
-	assert_true(casync_cache_ghosts_take(&ghosts, key_of(1), COUNT));
-	assert_false(casync_cache_ghosts_take(&ghosts, key_of(1), COUNT));
+	casync_policy_ghosts_add(&ghosts, key_of(1));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(2), COUNT));
+	assert_true(casync_policy_ghosts_take(&ghosts, key_of(1), COUNT));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), COUNT));
 }
 
 static void old_ghost_counts_no_more(void **state)
 {
-	casync_cache_ghosts_add(&ghosts, key_of(1));
-	casync_cache_ghosts_add(&ghosts, key_of(2));
-	casync_cache_ghosts_add(&ghosts, key_of(3));
-	assert_false(casync_cache_ghosts_take(&ghosts, key_of(1), 1));
-	assert_true(casync_cache_ghosts_take(&ghosts, key_of(2), 1));
-	assert_true(casync_cache_ghosts_take(&ghosts, key_of(3), 0));
+	casync_policy_ghosts_add(&ghosts, key_of(1));
+	casync_policy_ghosts_add(&ghosts, key_of(2));
+	casync_policy_ghosts_add(&ghosts, key_of(3));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), 1));
+	assert_true(casync_policy_ghosts_take(&ghosts, key_of(2), 1));
+	assert_true(casync_policy_ghosts_take(&ghosts, key_of(3), 0));
 }
 
 static void ghost_that_comes_again_is_young(void **state)
 {
-	casync_cache_ghosts_add(&ghosts, key_of(1));
-	casync_cache_ghosts_add(&ghosts, key_of(2));
-	casync_cache_ghosts_add(&ghosts, key_of(1));
-	assert_true(casync_cache_ghosts_take(&ghosts, key_of(1), 0));
-	assert_false(casync_cache_ghosts_take(&ghosts, key_of(1), COUNT));
+	casync_policy_ghosts_add(&ghosts, key_of(1));
+	casync_policy_ghosts_add(&ghosts, key_of(2));
+	casync_policy_ghosts_add(&ghosts, key_of(1));
+	assert_true(casync_policy_ghosts_take(&ghosts, key_of(1), 0));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), COUNT));
 }
 
 /* Not all of the last 32: some sets had more than four of 1000. */
@@ -61,22 +61,22 @@ static void newest_take_the_place_of_the_oldest(void **state)
 	unsigned int i, found = 0;
 
 	for (i = 0; i < 1000; i++)
-		casync_cache_ghosts_add(&ghosts, key_of(i));
+		casync_policy_ghosts_add(&ghosts, key_of(i));
 	for (i = 1000 - COUNT / 2; i < 1000; i++)
-		found += casync_cache_ghosts_take(&ghosts, key_of(i), COUNT);
+		found += casync_policy_ghosts_take(&ghosts, key_of(i), COUNT);
 	print_message("%u of the last %u are known\n", found, COUNT / 2);
 	assert_in_range(found, COUNT / 2 * 3 / 4, COUNT / 2);
 	for (i = 0; i < 1000 - 4 * COUNT; i++)
-		assert_false(casync_cache_ghosts_take(&ghosts, key_of(i),
-						      4 * COUNT));
+		assert_false(casync_policy_ghosts_take(&ghosts, key_of(i),
+						       4 * COUNT));
 }
 
 static void without_memory_nothing_is_remembered(void **state)
 {
 	struct casync_cache_ghosts none = {0};
 
-	casync_cache_ghosts_add(&none, key_of(1));
-	assert_false(casync_cache_ghosts_take(&none, key_of(1), COUNT));
+	casync_policy_ghosts_add(&none, key_of(1));
+	assert_false(casync_policy_ghosts_take(&none, key_of(1), COUNT));
 }
 
 int main(void)

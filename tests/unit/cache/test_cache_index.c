@@ -20,8 +20,8 @@ static int up(void **state)
 {
 	struct casync_cache_tag tag = rig_tag(1);
 
-	casync_cache_budget_store(256 * MIB);
-	idx = casync_cache_index_new(&file, &tag);
+	casync_buffer_set_budget(256 * MIB);
+	idx = casync_index_new(&file, &tag);
 	assert_non_null(idx);
 	return 0;
 }
@@ -34,7 +34,7 @@ static void give_up(struct casync_cache_buffer *dropped)
 		next = dropped->dropped;
 		assert_null(dropped->index);
 		assert_int_equal(dropped->slots, 0);
-		casync_cache_buffer_release(dropped);
+		casync_buffer_release(dropped);
 	}
 }
 
@@ -42,13 +42,13 @@ static int down(void **state)
 {
 	struct casync_cache_buffer *buf;
 
-	while ((buf = casync_cache_index_any(idx)) != NULL) {
-		casync_cache_index_remove(buf);
+	while ((buf = casync_index_any_buffer(idx)) != NULL) {
+		casync_index_remove(buf);
 		assert_int_equal(buf->slots, 0);
-		casync_cache_buffer_release(buf);
+		casync_buffer_release(buf);
 	}
-	assert_true(casync_cache_index_empty(idx));
-	casync_cache_index_free(idx);
+	assert_true(casync_index_is_empty(idx));
+	casync_index_free(idx);
 	return rig_end(state);
 }
 
@@ -56,14 +56,14 @@ static int down(void **state)
 static struct casync_cache_buffer *enter(uint64_t page, uint32_t pages)
 {
 	struct casync_cache_buffer *buf =
-		casync_cache_buffer_take(0, pages * CASYNC_CACHE_PAGE);
+		casync_buffer_take(0, pages * CASYNC_CACHE_PAGE);
 	struct casync_cache_buffer *dropped = NULL;
 
 	assert_non_null(buf);
 	buf->offset = page * PAGE;
 	buf->valid = buf->length;
-	assert_true(casync_cache_index_insert(idx, buf, &dropped));
-	casync_cache_buffer_release(buf);
+	assert_true(casync_index_insert(idx, buf, &dropped));
+	casync_buffer_release(buf);
 	give_up(dropped);
 	return buf;
 }
@@ -72,23 +72,23 @@ static void page_is_found_in_its_buffer(void **state)
 {
 	struct casync_cache_buffer *one = enter(10, 1), *other = enter(15, 20);
 
-	assert_ptr_equal(casync_cache_index_find(idx, 10), one);
-	assert_null(casync_cache_index_find(idx, 9));
-	assert_null(casync_cache_index_find(idx, 11));
-	assert_ptr_equal(casync_cache_index_find(idx, 15), other);
-	assert_ptr_equal(casync_cache_index_find(idx, 34), other);
-	assert_null(casync_cache_index_find(idx, 35));
+	assert_ptr_equal(casync_index_find(idx, 10), one);
+	assert_null(casync_index_find(idx, 9));
+	assert_null(casync_index_find(idx, 11));
+	assert_ptr_equal(casync_index_find(idx, 15), other);
+	assert_ptr_equal(casync_index_find(idx, 34), other);
+	assert_null(casync_index_find(idx, 35));
 	/* The same place in another leaf. */
-	assert_null(casync_cache_index_find(idx, 10 + (1ULL << 40)));
+	assert_null(casync_index_find(idx, 10 + (1ULL << 40)));
 }
 
 static void covers_means_each_page(void **state)
 {
 	enter(10, 1);
 	enter(11, 20);
-	assert_true(casync_cache_index_covers(idx, 10, 21));
-	assert_false(casync_cache_index_covers(idx, 9, 2));
-	assert_false(casync_cache_index_covers(idx, 30, 2));
+	assert_true(casync_index_covers(idx, 10, 21));
+	assert_false(casync_index_covers(idx, 9, 2));
+	assert_false(casync_index_covers(idx, 30, 2));
 }
 
 /* The whole address range of a file. */
@@ -100,7 +100,7 @@ static void far_pages_are_apart(void **state)
 		enter(UINT64_C(1) << i, 1);
 	for (i = 0; i < 51; i++)
 		assert_int_equal(
-			casync_cache_index_find(idx, UINT64_C(1) << i)->offset,
+			casync_index_find(idx, UINT64_C(1) << i)->offset,
 			PAGE << i);
 }
 
@@ -116,10 +116,10 @@ static void newer_buffer_takes_pages_over(void **state)
 	/* They had no page left, and were freed. */
 	assert_int_equal(rig_stats().counts.buffers, buffers + 1);
 	small = enter(5, 2);
-	assert_ptr_equal(casync_cache_index_find(idx, 4), large);
-	assert_ptr_equal(casync_cache_index_find(idx, 5), small);
-	assert_ptr_equal(casync_cache_index_find(idx, 6), small);
-	assert_ptr_equal(casync_cache_index_find(idx, 7), large);
+	assert_ptr_equal(casync_index_find(idx, 4), large);
+	assert_ptr_equal(casync_index_find(idx, 5), small);
+	assert_ptr_equal(casync_index_find(idx, 6), small);
+	assert_ptr_equal(casync_index_find(idx, 7), large);
 	assert_int_equal(large->slots, 6);
 }
 
@@ -127,19 +127,20 @@ static void newer_buffer_takes_pages_over(void **state)
  * took is given back. */
 static void many_leaves(void **state)
 {
-	uint64_t used = casync_cache_used();
+	uint64_t used = casync_buffer_used_bytes();
 	uint64_t i;
 
 	for (i = 0; i < 20000; i++)
 		enter(i * 37, 1);
 	for (i = 0; i < 20000 * 37; i++)
-		assert_int_equal(casync_cache_index_find(idx, i) != NULL,
+		assert_int_equal(casync_index_find(idx, i) != NULL,
 				 i % 37 == 0);
 	/* Header, leaf and table come to the data. */
-	assert_in_range((casync_cache_used() - used) / 20000, PAGE + 264,
+	assert_in_range((casync_buffer_used_bytes() - used) / 20000, PAGE + 264,
 			PAGE + 320);
 	print_message("%llu bytes for a page of a random read\n",
-		      (unsigned long long)(casync_cache_used() - used) / 20000);
+		      (unsigned long long)(casync_buffer_used_bytes() - used) /
+			      20000);
 }
 
 /* Against an array that says which buffer has which page. */
@@ -150,19 +151,19 @@ static void compare_with_model(void)
 	unsigned int i;
 
 	for (i = 0; i < PAGES; i++)
-		assert_ptr_equal(casync_cache_index_find(idx, i), model[i]);
+		assert_ptr_equal(casync_index_find(idx, i), model[i]);
 }
 
 static void model_remove(struct casync_cache_buffer *buf)
 {
 	unsigned int i;
 
-	casync_cache_index_remove(buf);
+	casync_index_remove(buf);
 	for (i = 0; i < PAGES; i++) {
 		if (model[i] == buf)
 			model[i] = NULL;
 	}
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 }
 
 static void random_buffers_are_as_in_the_model(void **state)
@@ -193,24 +194,23 @@ static void random_buffers_are_as_in_the_model(void **state)
 static void refused_insertion_leaves_nothing(void **state)
 {
 	struct casync_cache_buffer *dropped = NULL;
-	struct casync_cache_buffer *buf =
-		casync_cache_buffer_take(0, (uint32_t)MIB);
+	struct casync_cache_buffer *buf = casync_buffer_take(0, (uint32_t)MIB);
 	uint64_t used;
 
 	enter(3, 1);
-	used = casync_cache_used();
+	used = casync_buffer_used_bytes();
 	buf->valid = buf->length;
 	buf->offset = 0;
 	/* For a few of 16 leaves. */
-	casync_cache_budget_store(used + 800);
-	assert_false(casync_cache_index_insert(idx, buf, &dropped));
+	casync_buffer_set_budget(used + 800);
+	assert_false(casync_index_insert(idx, buf, &dropped));
 	assert_null(dropped);
 	assert_null(buf->index);
-	assert_int_equal(casync_cache_used(), used);
-	casync_cache_budget_store(used + casync_cache_index_need(buf));
-	assert_true(casync_cache_index_insert(idx, buf, &dropped));
+	assert_int_equal(casync_buffer_used_bytes(), used);
+	casync_buffer_set_budget(used + casync_index_most_bytes(buf));
+	assert_true(casync_index_insert(idx, buf, &dropped));
 	give_up(dropped);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)

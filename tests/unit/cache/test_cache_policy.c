@@ -40,7 +40,7 @@ static void scan(uint16_t owner, uint64_t from, uint64_t bytes)
 
 	for (at = from; at < from + bytes; at += PIECE) {
 		(void)rig_read(&scanned, 1, owner, at, PIECE);
-		assert_in_range(casync_cache_used(), 1, BUDGET);
+		assert_in_range(casync_buffer_used_bytes(), 1, BUDGET);
 	}
 }
 
@@ -110,7 +110,7 @@ static void scan_of_one_owner_leaves_the_share_of_another(void **state)
 	scan(2, 0, 10 * BUDGET);
 	assert_int_equal(read_set(1, pieces), pieces);
 	/* What the other does not use, the scan has. */
-	assert_in_range(casync_cache_share_bytes(2), BUDGET / 2, BUDGET);
+	assert_in_range(casync_buffer_share_bytes(2), BUDGET / 2, BUDGET);
 }
 
 /* Nobody keeps more than a share against one who needs it. */
@@ -121,10 +121,10 @@ static void owner_over_its_share_gives_way(void **state)
 	read_set(1, 2 * SET);
 	read_set(1, 2 * SET);
 	read_set(1, 2 * SET);
-	assert_in_range(casync_cache_share_bytes(1), BUDGET * 9 / 10, BUDGET);
+	assert_in_range(casync_buffer_share_bytes(1), BUDGET * 9 / 10, BUDGET);
 	scan(2, 0, 4 * BUDGET);
-	first = casync_cache_share_bytes(1);
-	second = casync_cache_share_bytes(2);
+	first = casync_buffer_share_bytes(1);
+	second = casync_buffer_share_bytes(2);
 	print_message("%llu and %llu KiB\n", (unsigned long long)first / 1024,
 		      (unsigned long long)second / 1024);
 	assert_in_range(first, BUDGET * 45 / 100, BUDGET / 2 + PIECE);
@@ -155,7 +155,7 @@ static void pinned_buffer_is_not_evicted(void **state)
 	scan(0, 0, 2 * BUDGET);
 	assert_int_equal(read_set(0, SET), SET);
 	for (i = 0; i < SET; i++)
-		casync_cache_buffer_release(held[i]);
+		casync_buffer_release(held[i]);
 }
 
 /* All is held: no buffer, no eviction, no endless search. */
@@ -164,16 +164,16 @@ static void without_a_victim_there_is_no_buffer(void **state)
 	struct casync_cache_stats before, after;
 	unsigned int count = 0;
 
-	while ((held[count] = casync_cache_buffer_new(0, PIECE)) != NULL)
+	while ((held[count] = casync_evict_new_buffer(0, PIECE)) != NULL)
 		count++;
 	assert_in_range(count * (uint64_t)PIECE, BUDGET * 9 / 10, BUDGET);
 	before = rig_stats();
-	assert_null(casync_cache_buffer_new(1, PIECE));
+	assert_null(casync_evict_new_buffer(1, PIECE));
 	after = rig_stats();
 	assert_int_equal(after.counts.evictions, before.counts.evictions);
 	assert_int_equal(after.counts.no_buffer, before.counts.no_buffer + 1);
 	while (count > 0)
-		casync_cache_buffer_release(held[--count]);
+		casync_buffer_release(held[--count]);
 }
 
 /* Hits are bounded: what was hit a thousand times long ago goes at last. */

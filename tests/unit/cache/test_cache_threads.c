@@ -82,7 +82,7 @@ static bool look(struct versioned *at, uint64_t offset, uint64_t length)
 					 (unsigned long long)found,
 					 (unsigned long long)oldest);
 		}
-		casync_cache_buffer_release(segments[i].buffer);
+		casync_buffer_release(segments[i].buffer);
 	}
 	return count > 0;
 }
@@ -93,13 +93,13 @@ static void fetch(struct versioned *at, uint16_t owner, uint64_t offset,
 	uint64_t epoch = casync_cache_epoch(&at->file);
 	struct casync_cache_tag tag = tag_of(at);
 	struct casync_cache_buffer *buf =
-		casync_cache_buffer_new(owner, length);
+		casync_evict_new_buffer(owner, length);
 
 	if (buf == NULL)
 		return;
 	stamp(buf, load(&at->version));
 	(void)casync_cache_put(&at->file, &tag, epoch, offset, length, buf);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 }
 
 static void overwrite(struct versioned *at)

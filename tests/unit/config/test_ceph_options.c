@@ -36,7 +36,7 @@ const char *ceph_version(int *major, int *minor, int *patch)
 static bool parse(const char *text)
 {
 	memset(why, 0, sizeof(why));
-	return casync_ceph_option_parse(text, line, why, sizeof(why));
+	return casync_ceph_options_parse(text, line, why, sizeof(why));
 }
 
 static void a_name_is_as_ceph_has_it(void **state)

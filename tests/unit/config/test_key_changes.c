@@ -24,26 +24,26 @@ static char text[2048];
 
 static int up(void **state)
 {
-	casync_keys_defaults(CASYNC_IN_EXPORT, &running);
-	casync_keys_defaults(CASYNC_IN_EXPORT, &fresh);
-	casync_keys_defaults(CASYNC_IN_MODULE, &module_running);
-	casync_keys_defaults(CASYNC_IN_MODULE, &module_fresh);
+	casync_key_values_set_defaults(CASYNC_IN_EXPORT, &running);
+	casync_key_values_set_defaults(CASYNC_IN_EXPORT, &fresh);
+	casync_key_values_set_defaults(CASYNC_IN_MODULE, &module_running);
+	casync_key_values_set_defaults(CASYNC_IN_MODULE, &module_fresh);
 	memset(text, 0, sizeof(text));
 	return 0;
 }
 
 static int down(void **state)
 {
-	casync_keys_free(CASYNC_IN_EXPORT, &running);
-	casync_keys_free(CASYNC_IN_EXPORT, &fresh);
-	casync_keys_free(CASYNC_IN_MODULE, &module_running);
-	casync_keys_free(CASYNC_IN_MODULE, &module_fresh);
+	casync_key_values_free(CASYNC_IN_EXPORT, &running);
+	casync_key_values_free(CASYNC_IN_EXPORT, &fresh);
+	casync_key_values_free(CASYNC_IN_MODULE, &module_running);
+	casync_key_values_free(CASYNC_IN_MODULE, &module_fresh);
 	return 0;
 }
 
 static const struct casync_key *find(const char *name)
 {
-	const struct casync_key *key = casync_key_find(name);
+	const struct casync_key *key = casync_keys_find(name);
 
 	assert_non_null(key);
 	return key;
@@ -55,8 +55,8 @@ static void set(enum casync_block block, void *values, const char *name,
 	const struct casync_key *key = find(name);
 	char why[512];
 
-	assert_true(casync_key_set(key, value, (char *)values + key->at[block],
-				   why, sizeof(why)));
+	assert_true(casync_key_values_set(
+		key, value, (char *)values + key->at[block], why, sizeof(why)));
 }
 
 static void set_fresh(const char *name, const char *value)
@@ -71,16 +71,16 @@ static void set_fresh_block(const char *name, const char *value)
 
 static const char *fixed(void)
 {
-	return casync_keys_fixed(CASYNC_IN_EXPORT, &running, &fresh, text,
-				 sizeof(text))
+	return casync_key_changes_list_fixed(CASYNC_IN_EXPORT, &running, &fresh,
+					     text, sizeof(text))
 		       ? text
 		       : NULL;
 }
 
 static const char *fixed_block(void)
 {
-	return casync_keys_fixed(CASYNC_IN_MODULE, &module_running,
-				 &module_fresh, text, sizeof(text))
+	return casync_key_changes_list_fixed(CASYNC_IN_MODULE, &module_running,
+					     &module_fresh, text, sizeof(text))
 		       ? text
 		       : NULL;
 }
@@ -171,10 +171,10 @@ static void every_key_is_tried(void **state)
 
 static void nothing_new_is_no_change(void **state)
 {
-	assert_null(
-		casync_key_changed(CASYNC_IN_EXPORT, &running, &fresh, NULL));
-	assert_null(casync_key_changed(CASYNC_IN_MODULE, &module_running,
-				       &module_fresh, NULL));
+	assert_null(casync_key_changes_next(CASYNC_IN_EXPORT, &running, &fresh,
+					    NULL));
+	assert_null(casync_key_changes_next(CASYNC_IN_MODULE, &module_running,
+					    &module_fresh, NULL));
 	assert_null(fixed());
 	assert_null(fixed_block());
 }
@@ -187,24 +187,25 @@ static void live_keys_are_taken_over(void **state)
 		const struct casync_key *key = find(live[i].name);
 
 		set_fresh(live[i].name, live[i].value);
-		assert_ptr_equal(casync_key_changed(CASYNC_IN_EXPORT, &running,
-						    &fresh, NULL),
+		assert_ptr_equal(casync_key_changes_next(CASYNC_IN_EXPORT,
+							 &running, &fresh,
+							 NULL),
 				 key);
-		assert_null(casync_key_changed(CASYNC_IN_EXPORT, &running,
-					       &fresh, key));
-		casync_key_change_show(key, CASYNC_IN_EXPORT, &running, &fresh,
-				       text, sizeof(text));
+		assert_null(casync_key_changes_next(CASYNC_IN_EXPORT, &running,
+						    &fresh, key));
+		casync_key_changes_describe(key, CASYNC_IN_EXPORT, &running,
+					    &fresh, text, sizeof(text));
 		assert_string_equal(text, live[i].said);
 		assert_null(fixed());
 
-		casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+		casync_key_changes_adopt(CASYNC_IN_EXPORT, &running, &fresh);
 		down(state);
 		up(state);
 	}
 	/* All of them, in one go. */
 	for (i = 0; i < COUNT(live); i++)
 		set_fresh(live[i].name, live[i].value);
-	casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+	casync_key_changes_adopt(CASYNC_IN_EXPORT, &running, &fresh);
 	assert_int_equal(running.tuning.stable_write, CASYNC_STABLE_FULL);
 	assert_int_equal(running.tuning.promote_unstable, 0);
 	assert_int_equal(running.tuning.max_inflight, 5);
@@ -256,8 +257,9 @@ static void a_list_too_long_is_cut(void **state)
 	set_fresh("User_Id", "somebody");
 	set_fresh("Filesystem", "somewhere");
 	memset(little, 'x', sizeof(little));
-	assert_true(casync_keys_fixed(CASYNC_IN_EXPORT, &running, &fresh,
-				      little, sizeof(little) - 1));
+	assert_true(casync_key_changes_list_fixed(CASYNC_IN_EXPORT, &running,
+						  &fresh, little,
+						  sizeof(little) - 1));
 	assert_string_equal(little, "User_Id = \"somebody\" (");
 	assert_int_equal(little[sizeof(little) - 1], 'x');
 }
@@ -265,14 +267,14 @@ static void a_list_too_long_is_cut(void **state)
 static void text_that_comes_and_goes_is_a_change(void **state)
 {
 	set_fresh("Data_Pool", "");
-	assert_non_null(
-		casync_key_changed(CASYNC_IN_EXPORT, &running, &fresh, NULL));
-	casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+	assert_non_null(casync_key_changes_next(CASYNC_IN_EXPORT, &running,
+						&fresh, NULL));
+	casync_key_changes_adopt(CASYNC_IN_EXPORT, &running, &fresh);
 	assert_string_equal(running.data_pool, "");
 	/* What was there before is ours to free. */
 	assert_null(fresh.data_pool);
-	casync_key_change_show(find("Data_Pool"), CASYNC_IN_EXPORT, &running,
-			       &fresh, text, sizeof(text));
+	casync_key_changes_describe(find("Data_Pool"), CASYNC_IN_EXPORT,
+				    &running, &fresh, text, sizeof(text));
 	assert_string_equal(text, "Data_Pool = not set (was \"\")");
 }
 
@@ -293,11 +295,12 @@ static void live_keys_of_the_block_are_taken_over(void **state)
 {
 	set_fresh_block(live_block[0].name, live_block[0].value);
 	assert_null(fixed_block());
-	casync_key_change_show(find(live_block[0].name), CASYNC_IN_MODULE,
-			       &module_running, &module_fresh, text,
-			       sizeof(text));
+	casync_key_changes_describe(find(live_block[0].name), CASYNC_IN_MODULE,
+				    &module_running, &module_fresh, text,
+				    sizeof(text));
 	assert_string_equal(text, live_block[0].said);
-	casync_keys_adopt(CASYNC_IN_MODULE, &module_running, &module_fresh);
+	casync_key_changes_adopt(CASYNC_IN_MODULE, &module_running,
+				 &module_fresh);
 	assert_int_equal(module_running.cache_bytes, 0);
 }
 
@@ -308,13 +311,14 @@ static void the_rest_of_the_block_is_taken_over(void **state)
 	set_fresh_block("Mount_Timeout", "61");
 	set_fresh_block("Ceph_Option", "a = b");
 	assert_null(fixed_block());
-	casync_keys_adopt(CASYNC_IN_MODULE, &module_running, &module_fresh);
+	casync_key_changes_adopt(CASYNC_IN_MODULE, &module_running,
+				 &module_fresh);
 	assert_int_equal(module_running.tuning.max_inflight, 5);
 	assert_int_equal(module_running.tuning.mount_timeout, 61);
 	assert_string_equal(module_running.ceph_options, "a=b\n");
 
 	/* One that inherits them cannot follow. */
-	casync_keys_inherit(&fresh, &module_running);
+	casync_key_values_inherit(&fresh, &module_running);
 	assert_string_equal(
 		fixed(),
 		"Mount_Timeout = 61 (was 60), Ceph_Option = \"a=b\" (was not set)");
@@ -329,9 +333,11 @@ static void *read_on(void *arg)
 	uint64_t *wrong = arg;
 
 	while (!__atomic_load_n(&ended, __ATOMIC_RELAXED)) {
-		uint32_t mode = casync_tuned(&running.tuning.stable_write);
-		uint32_t most = casync_tuned(&running.tuning.max_write);
-		uint32_t slow = casync_tuned(&running.tuning.slow_op_warn);
+		uint32_t mode =
+			casync_tuning_read(&running.tuning.stable_write);
+		uint32_t most = casync_tuning_read(&running.tuning.max_write);
+		uint32_t slow =
+			casync_tuning_read(&running.tuning.slow_op_warn);
 
 		*wrong += mode != CASYNC_STABLE_DATA &&
 			  mode != CASYNC_STABLE_FULL;
@@ -357,7 +363,7 @@ static void values_are_read_while_they_change(void **state)
 		set_fresh("Max_Write", i % 3 ? "4096" : "65536");
 		set_fresh("Slow_Op_Warn", i % 2 ? "7" : "10000");
 		set_fresh("Data_Pool", i % 2 ? "a" : "b");
-		casync_keys_adopt(CASYNC_IN_EXPORT, &running, &fresh);
+		casync_key_changes_adopt(CASYNC_IN_EXPORT, &running, &fresh);
 	}
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 2; i++) {

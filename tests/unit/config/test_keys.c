@@ -28,7 +28,7 @@ union member {
 
 static const struct casync_key *find(const char *name)
 {
-	const struct casync_key *key = casync_key_find(name);
+	const struct casync_key *key = casync_keys_find(name);
 
 	assert_non_null(key);
 	return key;
@@ -37,7 +37,8 @@ static const struct casync_key *find(const char *name)
 static bool set(const char *name, const char *text, void *member)
 {
 	memset(why, 0, sizeof(why));
-	return casync_key_set(find(name), text, member, why, sizeof(why));
+	return casync_key_values_set(find(name), text, member, why,
+				     sizeof(why));
 }
 
 static uint64_t number_of(const struct casync_key *key, const void *member)
@@ -383,9 +384,9 @@ static void every_key_is_tested_and_explained(void **state)
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (!has_a_row(key->name))
 			fail_msg("%s has no row in this test", key->name);
-		assert_ptr_equal(casync_key_find(key->name), key);
-		assert_true(casync_key_in(key, CASYNC_IN_MODULE) ||
-			    casync_key_in(key, CASYNC_IN_EXPORT));
+		assert_ptr_equal(casync_keys_find(key->name), key);
+		assert_true(casync_keys_in_block(key, CASYNC_IN_MODULE) ||
+			    casync_keys_in_block(key, CASYNC_IN_EXPORT));
 		assert_non_null(key->summary);
 		assert_int_equal(key->summary[strlen(key->summary) - 1], '.');
 		for (other = casync_keys; other != key; other++)
@@ -395,9 +396,9 @@ static void every_key_is_tested_and_explained(void **state)
 
 static void unknown_key_is_not_found(void **state)
 {
-	assert_null(casync_key_find("Colour"));
-	assert_ptr_equal(casync_key_find("STABLE_write"),
-			 casync_key_find("Stable_Write"));
+	assert_null(casync_keys_find("Colour"));
+	assert_ptr_equal(casync_keys_find("STABLE_write"),
+			 casync_keys_find("Stable_Write"));
 }
 
 static void message_fits_any_buffer(void **state)
@@ -413,7 +414,8 @@ static void message_fits_any_buffer(void **state)
 			union member member = {0};
 
 			memset(small, 'x', sizeof(small));
-			if (casync_key_set(key, "", &member, small, size)) {
+			if (casync_key_values_set(key, "", &member, small,
+						  size)) {
 				gsh_free(member.text); /* a string of 0 */
 				break;
 			}
@@ -428,7 +430,7 @@ static void module_starts_from_the_defaults(void **state)
 	struct casync_module_keys keys;
 
 	memset(&keys, 0xff, sizeof(keys));
-	casync_keys_defaults(CASYNC_IN_MODULE, &keys);
+	casync_key_values_set_defaults(CASYNC_IN_MODULE, &keys);
 	assert_null(keys.ceph_conf);
 	assert_int_equal(keys.umask, 0);
 	assert_false(keys.client_oc);
@@ -456,7 +458,7 @@ static void module_starts_from_the_defaults(void **state)
 	assert_int_equal(keys.tuning.drain_timeout, 30);
 	assert_int_equal(keys.tuning.slow_op_warn, 10000);
 	assert_int_equal(keys.tuning.stats_interval, 0);
-	casync_keys_free(CASYNC_IN_MODULE, &keys);
+	casync_key_values_free(CASYNC_IN_MODULE, &keys);
 }
 
 static void export_inherits_what_both_have(void **state)
@@ -464,15 +466,15 @@ static void export_inherits_what_both_have(void **state)
 	struct casync_module_keys module;
 	struct casync_export_keys keys;
 
-	casync_keys_defaults(CASYNC_IN_MODULE, &module);
+	casync_key_values_set_defaults(CASYNC_IN_MODULE, &module);
 	module.tuning.max_inflight = 17;
 	module.tuning.reconnect = 0;
 	module.tuning.reconnect_timeout = 600;
 	assert_true(set("Data_Pool", "fast", &module.data_pool));
 	assert_true(set("Ceph_Option", "a=b", &module.ceph_options));
 
-	casync_keys_defaults(CASYNC_IN_EXPORT, &keys);
-	casync_keys_inherit(&keys, &module);
+	casync_key_values_set_defaults(CASYNC_IN_EXPORT, &keys);
+	casync_key_values_inherit(&keys, &module);
 	assert_null(keys.user_id);
 	assert_string_equal(keys.sec_label_xattr, "security.selinux");
 	assert_int_equal(keys.tuning.max_inflight, 17);
@@ -484,17 +486,17 @@ static void export_inherits_what_both_have(void **state)
 	assert_string_equal(keys.ceph_options, "a=b\nc=d\n");
 	assert_string_equal(module.ceph_options, "a=b\n");
 
-	casync_keys_free(CASYNC_IN_EXPORT, &keys);
+	casync_key_values_free(CASYNC_IN_EXPORT, &keys);
 	assert_null(keys.data_pool);
 	assert_null(keys.sec_label_xattr);
-	casync_keys_free(CASYNC_IN_MODULE, &module);
+	casync_key_values_free(CASYNC_IN_MODULE, &module);
 }
 
 static void what_is_not_set_follows_from_the_others(void **state)
 {
 	struct casync_tuning tuning = {.max_inflight_bytes = 1 << 30};
 
-	casync_keys_resolve(&tuning);
+	casync_key_values_resolve(&tuning);
 	assert_int_equal(tuning.max_read, FSAL_MAXIOSIZE);
 	assert_int_equal(tuning.max_write, FSAL_MAXIOSIZE);
 	assert_int_equal(tuning.object_size, 0);
@@ -504,7 +506,7 @@ static void what_is_not_set_follows_from_the_others(void **state)
 	tuning = (struct casync_tuning){.max_inflight_bytes = 1 << 20,
 					.max_write = 8192,
 					.object_size = 1 << 25};
-	casync_keys_resolve(&tuning);
+	casync_key_values_resolve(&tuning);
 	assert_int_equal(tuning.max_read, 1 << 20);
 	assert_int_equal(tuning.max_write, 8192);
 	assert_int_equal(tuning.stripe_unit, 1 << 25);
@@ -512,11 +514,11 @@ static void what_is_not_set_follows_from_the_others(void **state)
 
 	tuning = (struct casync_tuning){.max_inflight_bytes = 1 << 20,
 					.stripe_count = 3};
-	casync_keys_resolve(&tuning);
+	casync_key_values_resolve(&tuning);
 	assert_int_equal(tuning.object_size, 4 << 20);
 	assert_int_equal(tuning.stripe_unit, 4 << 20);
 	assert_int_equal(tuning.stripe_count, 3);
-	assert_true(casync_keys_agree(&tuning, why, sizeof(why)));
+	assert_true(casync_key_values_agree(&tuning, why, sizeof(why)));
 }
 
 static void contradictions_are_named(void **state)
@@ -547,10 +549,11 @@ static void contradictions_are_named(void **state)
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct casync_tuning tuning = cases[i].tuning;
 
-		casync_keys_resolve(&tuning);
+		casync_key_values_resolve(&tuning);
 		memset(why, 0, sizeof(why));
-		assert_int_equal(casync_keys_agree(&tuning, why, sizeof(why)),
-				 cases[i].said == NULL);
+		assert_int_equal(
+			casync_key_values_agree(&tuning, why, sizeof(why)),
+			cases[i].said == NULL);
 		if (cases[i].said != NULL)
 			assert_memory_equal(why, cases[i].said,
 					    strlen(cases[i].said));

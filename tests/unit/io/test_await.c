@@ -112,11 +112,11 @@ static void repair_is_left_to_a_worker(void **state)
 static void wait_ends_without_an_answer(void **state)
 {
 	struct io *io = new_io(0, 100);
-	uint64_t began_ns = casync_now_ns();
+	uint64_t began_ns = casync_clock_ns();
 
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
-	assert_true(casync_now_ns() - began_ns >=
+	assert_true(casync_clock_ns() - began_ns >=
 		    CASYNC_AWAIT_MS * CASYNC_NS_PER_MS);
 	assert_int_equal(io->calls, 0);
 	assert_true(waited_in_vain());
@@ -145,7 +145,7 @@ static void nobody_waits_after_a_wait_in_vain(void **state)
 	uint64_t until_ns;
 
 	/* A while from now: the machine may be slow. */
-	until_ns = casync_now_ns() + 3600 * 1000 * CASYNC_NS_PER_MS;
+	until_ns = casync_clock_ns() + 3600 * 1000 * CASYNC_NS_PER_MS;
 	rig.exp.await_not_before_ns = until_ns;
 	read_later(io);
 	assert_true(rig.exp.await_not_before_ns == until_ns);
@@ -157,16 +157,16 @@ static void nobody_waits_after_a_wait_in_vain(void **state)
 static void pause_has_an_end(void **state)
 {
 	struct io *io = new_io(0, 100);
-	uint64_t now_ns = casync_now_ns();
+	uint64_t now_ns = casync_clock_ns();
 
 	read_later(io);
 	assert_in_range(rig.exp.await_not_before_ns,
 			now_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS,
-			casync_now_ns() +
+			casync_clock_ns() +
 				CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS);
 	free_io(io);
 
-	rig.exp.await_not_before_ns = casync_now_ns();
+	rig.exp.await_not_before_ns = casync_clock_ns();
 	io = new_io(0, 100);
 	fake.plan.when = FAKE_ON_THREAD;
 	start_read(io);
@@ -250,16 +250,17 @@ static void only_so_many_wait(void **state)
 	for (i = 0; i <= CASYNC_AWAIT_MOST; i++) {
 		ops[i].exp = &rig.exp;
 		ops[i].kind = CASYNC_OP_READ;
-		assert_int_equal(casync_await_begin(&ops[i]),
+		assert_int_equal(casync_complete_wait_begin(&ops[i]),
 				 i < CASYNC_AWAIT_MOST);
 	}
 	/* Nobody waits for it. */
-	assert_false(casync_await_hand_over(&ops[CASYNC_AWAIT_MOST]));
+	assert_false(casync_complete_wake_waiter(&ops[CASYNC_AWAIT_MOST]));
 	for (i = 0; i < CASYNC_AWAIT_MOST; i++)
-		casync_await_end(&ops[i]); /* in vain, but gives its place up */
+		casync_complete_wait_end(
+			&ops[i]); /* in vain, but gives its place up */
 	rig.exp.await_not_before_ns = 0;
-	assert_true(casync_await_begin(&ops[0]));
-	casync_await_end(&ops[0]);
+	assert_true(casync_complete_wait_begin(&ops[0]));
+	casync_complete_wait_end(&ops[0]);
 }
 
 static void half_of_few_workers_wait(void **state)
@@ -271,11 +272,11 @@ static void half_of_few_workers_wait(void **state)
 	for (i = 0; i < ARRAY_SIZE(ops); i++) {
 		ops[i].exp = &rig.exp;
 		ops[i].kind = CASYNC_OP_READ;
-		assert_int_equal(casync_await_begin(&ops[i]),
+		assert_int_equal(casync_complete_wait_begin(&ops[i]),
 				 i < ARRAY_SIZE(ops) - 1);
 	}
 	for (i = 0; i < ARRAY_SIZE(ops) - 1; i++)
-		casync_await_end(&ops[i]);
+		casync_complete_wait_end(&ops[i]);
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 }
 

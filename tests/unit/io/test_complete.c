@@ -52,7 +52,7 @@ void casync_finish(struct casync_op *op)
 
 	n->sequence = __atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
 	n->finisher = pthread_self();
-	n->on_completer = casync_on_completion_thread();
+	n->on_completer = casync_workers_on_completion_thread();
 	if (n->told != NULL)
 		sem_post(n->told);
 	if (hold != NULL) {
@@ -101,7 +101,7 @@ static void *ticker(void *unused)
 
 	(void)unused;
 	while (__atomic_load_n(&ticking, __ATOMIC_ACQUIRE)) {
-		casync_complete_help();
+		casync_complete_unblock();
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
@@ -140,7 +140,7 @@ static void one_op_is_finished_on_completion_thread(void **state)
 	stop_threads();
 	assert_int_equal(n.finished, 1);
 	assert_true(n.on_completer);
-	assert_false(casync_on_completion_thread());
+	assert_false(casync_workers_on_completion_thread());
 	assert_false(pthread_equal(n.finisher, pthread_self()));
 }
 

@@ -25,13 +25,13 @@ static uint64_t count_of(unsigned int counter)
 static uint64_t observed(unsigned int histogram)
 {
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return casync_histogram_count(&totals.histograms[histogram]);
+	return casync_metrics_histogram_count(&totals.histograms[histogram]);
 }
 
 static uint64_t stage_sum_us(unsigned int op, unsigned int stage)
 {
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return casync_histogram_sum_us(
+	return casync_metrics_histogram_sum_us(
 		&totals.histograms[CASYNC_H_STAGES + op * CASYNC_STAGES +
 				   stage]);
 }
@@ -93,14 +93,14 @@ static void read_up_to_the_end_asks_for_the_size(void **state)
 {
 	run_read(OBJ * (RIG_OBJECTS - 1), OBJ);
 	assert_int_equal(count_of(CASYNC_C_SIZE_CHECKS), 1);
-	assert_int_equal(count_of(CASYNC_C_REPAIRED_READS), 0);
+	assert_int_equal(count_of(CASYNC_C_SHORT_READS), 0);
 }
 
 static void read_of_a_hole_is_repaired(void **state)
 {
 	fake_punch(0);
 	run_read(0, 100);
-	assert_int_equal(count_of(CASYNC_C_REPAIRED_READS), 1);
+	assert_int_equal(count_of(CASYNC_C_SHORT_READS), 1);
 	assert_int_equal(count_of(CASYNC_C_SIZE_CHECKS), 0);
 }
 
@@ -109,7 +109,7 @@ static void stable_write_without_flush(void **state)
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_DATA), 1);
 	assert_int_equal(count_of(CASYNC_C_PROMOTED), 0);
-	assert_int_equal(count_of(CASYNC_C_FLUSH_FREE), 1);
+	assert_int_equal(count_of(CASYNC_C_FLUSHES_AVOIDED), 1);
 	assert_int_equal(count_of(CASYNC_C_FLUSH_REQUESTS), 0);
 	assert_int_equal(count_of(CASYNC_C_BYTES + CASYNC_METRIC_WRITE), 500);
 }
@@ -119,7 +119,7 @@ static void stable_write_with_flush(void **state)
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_FULL), 1);
-	assert_int_equal(count_of(CASYNC_C_FLUSH_FREE), 0);
+	assert_int_equal(count_of(CASYNC_C_FLUSHES_AVOIDED), 0);
 	assert_int_equal(count_of(CASYNC_C_FLUSH_REQUESTS), 1);
 	assert_int_equal(observed(CASYNC_H_FLUSH), 1);
 }
@@ -137,7 +137,7 @@ static void unstable_write_is_not_counted_as_stable(void **state)
 	rig.exp.keys.tuning.promote_unstable = 0;
 	run_write(500, false);
 	assert_int_equal(count_of(CASYNC_C_PROMOTED), 0);
-	assert_int_equal(count_of(CASYNC_C_FLUSH_FREE), 0);
+	assert_int_equal(count_of(CASYNC_C_FLUSHES_AVOIDED), 0);
 	assert_int_equal(count_of(CASYNC_C_REQUESTS + CASYNC_METRIC_WRITE), 1);
 }
 
@@ -165,9 +165,9 @@ static void closed_export_answers_delay(void **state)
 
 static void new_file_is_journaled_first(void **state)
 {
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	run_write(500, true);
-	assert_int_equal(count_of(CASYNC_C_JOURNALED_FIRST), 1);
+	assert_int_equal(count_of(CASYNC_C_NEW_FILE_DELAYED), 1);
 	assert_int_equal(observed(CASYNC_H_FLUSH), 1);
 }
 
@@ -182,14 +182,14 @@ static void failed_flush_is_counted(void **state)
 	assert_int_equal(count_of(error(CASYNC_METRIC_COMMIT, CASYNC_ERROR_IO)),
 			 1);
 	assert_int_equal(observed(CASYNC_H_COMMIT), 1);
-	assert_int_equal(count_of(CASYNC_C_COMMIT_FREE), 0);
+	assert_int_equal(count_of(CASYNC_C_COMMIT_NO_FLUSH), 0);
 }
 
 static void commit_that_needs_nothing(void **state)
 {
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);
-	assert_int_equal(count_of(CASYNC_C_COMMIT_FREE), 1);
+	assert_int_equal(count_of(CASYNC_C_COMMIT_NO_FLUSH), 1);
 	assert_int_equal(count_of(CASYNC_C_REQUESTS + CASYNC_METRIC_COMMIT), 1);
 	assert_int_equal(observed(CASYNC_H_FLUSH), 0);
 }
@@ -242,13 +242,13 @@ static void temporary_fd_is_a_deferred_close(void **state)
 {
 	stub.global_fd_busy = true;
 	run_write(500, true);
-	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSE), 1);
+	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSES), 1);
 }
 
 static void fd_that_stays_open_is_none(void **state)
 {
 	run_write(500, true);
-	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSE), 0);
+	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSES), 0);
 }
 
 static void lost_session_is_heard_of(void **state)
@@ -267,7 +267,7 @@ static void lost_session_is_heard_of(void **state)
 /* It may come from memory. */
 static void lost_session_is_not_found_by_an_answer(void **state)
 {
-	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	run_write(500, true);
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_LOST);
@@ -276,7 +276,7 @@ static void lost_session_is_not_found_by_an_answer(void **state)
 /* A COMMIT without a flush asks nobody. */
 static void answer_that_is_ours_tells_nothing(void **state)
 {
-	casync_session_heard(&stub_mount.session, CASYNC_EBLOCKLISTED);
+	casync_session_note_error(&stub_mount.session, CASYNC_EBLOCKLISTED);
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_int_equal(casync_session_state(&stub_mount.session),

@@ -18,8 +18,8 @@ static int up(void **state)
 
 static bool hangs(bool busy, uint64_t second)
 {
-	return casync_ending_hangs(&ending, busy, LIMIT_S,
-				   (1000 + second) * CASYNC_NS_PER_S);
+	return casync_watchdog_ending_hangs(&ending, busy, LIMIT_S,
+					    (1000 + second) * CASYNC_NS_PER_S);
 }
 
 static void who_waits_for_ceph_is_given_up_after_the_limit(void **state)
@@ -42,7 +42,7 @@ static void the_time_counts_from_the_last_moment_without_waiters(void **state)
 static void exports_that_go_are_not_hurried(void **state)
 {
 	assert_false(hangs(true, 0));
-	casync_ending_exports_go(&ending);
+	casync_watchdog_ending_exports_removed(&ending);
 	assert_false(hangs(true, LIMIT_S));
 	assert_false(hangs(true, 10 * LIMIT_S));
 }

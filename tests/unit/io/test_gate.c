@@ -75,7 +75,7 @@ static int down(void **state)
 {
 	assert_int_equal(gate.inside, 0);
 	assert_null(gate.oldest);
-	assert_null(gate.in_sight);
+	assert_null(gate.submitting);
 	assert_ptr_equal(gate.end, &gate.oldest);
 	casync_gate_destroy(&gate);
 	return 0;
@@ -96,7 +96,7 @@ static void so_many_are_let_in_and_the_rest_is_held(void **state)
 		assert_int_equal(ops[i].state, CASYNC_OP_HELD);
 	}
 	casync_metrics_add_up(&exp.metrics, &totals);
-	assert_int_equal(totals.counters[CASYNC_C_HELD], 3);
+	assert_int_equal(totals.counters[CASYNC_C_FILE_QUEUE_WAITS], 3);
 	/* In the order they came, whoever asks. */
 	for (i = CASYNC_GATE_THREADS; i < CASYNC_GATE_THREADS + 3; i++)
 		assert_ptr_equal(next(&ops[i - CASYNC_GATE_THREADS]), &ops[i]);
@@ -230,7 +230,7 @@ static void call_of_several_stays_in_sight_until_it_is_answered(void **state)
 	assert_ptr_equal(enter(first), first);
 	first->members = member;
 	first->gather.end = 120;
-	gate.flying[0]++;
+	gate.writes_in_flight[0]++;
 	assert_null(enter(younger));
 	assert_null(next(first));
 
@@ -252,7 +252,7 @@ static void answered_call_makes_way(void **state)
 	assert_ptr_equal(enter(first), first);
 	first->members = member;
 	first->gather.end = 120;
-	gate.flying[0]++;
+	gate.writes_in_flight[0]++;
 	assert_null(next(first));
 	assert_null(enter(younger));
 	first->members = NULL;
@@ -344,10 +344,10 @@ static void failed_journal_expels_writes_alone(void **state)
 	assert_null(enter(first));
 	assert_null(enter(&ops[OPS - 1])); /* a read, for want of a place */
 	assert_null(enter(second));
-	assert_ptr_equal(casync_gate_expel(&gate), first);
+	assert_ptr_equal(casync_gate_remove_unjournaled(&gate), first);
 	assert_ptr_equal(first->next, second);
 	assert_null(second->next);
-	assert_int_equal(gate.flying[0], 0);
+	assert_int_equal(gate.writes_in_flight[0], 0);
 	assert_ptr_equal(next(&ops[2]), &ops[OPS - 1]);
 	for (i = 3; i < 3 + CASYNC_GATE_THREADS; i++)
 		assert_null(next(&ops[i]));
@@ -365,7 +365,8 @@ first_write_that_came_before_its_flush_is_not_waited_for(void **state)
 	assert_ptr_equal(casync_gate_release(&gate, true), first);
 	assert_null(next(first));
 	assert_null(answer(first));
-	assert_int_equal(gate.flying[0] + gate.flying[1], 0);
+	assert_int_equal(gate.writes_in_flight[0] + gate.writes_in_flight[1],
+			 0);
 }
 
 /* --- writes that wait for a place */
@@ -395,7 +396,7 @@ static void parked_write_that_gives_up_makes_way(void **state)
 
 	assert_null(casync_gate_park(&gate, older));
 	assert_null(enter(younger));
-	assert_ptr_equal(casync_gate_give_up(&gate, older), younger);
+	assert_ptr_equal(casync_gate_cancel_parked(&gate, older), younger);
 	assert_null(next(younger));
 	assert_null(answer(younger));
 }

@@ -143,10 +143,10 @@ static void nothing_waits_that_has_few_calls_before_it(void **state)
 	fill_the_air();
 	for (i = 0; i < AHEAD; i++)
 		check_call(i, i * STEP, STEP);
-	assert_int_equal(counted(CASYNC_C_HELD), 0);
+	assert_int_equal(counted(CASYNC_C_FILE_QUEUE_WAITS), 0);
 	settle_all();
 	check_all_written();
-	assert_int_equal(counted(CASYNC_C_GATHERED), 0);
+	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 0);
 }
 
 static void what_comes_meanwhile_goes_in_one_call(void **state)
@@ -157,13 +157,13 @@ static void what_comes_meanwhile_goes_in_one_call(void **state)
 	write_next(256);
 	write_next(100);
 	assert_int_equal(fake_call_count(), AHEAD);
-	assert_int_equal(counted(CASYNC_C_HELD), 3);
+	assert_int_equal(counted(CASYNC_C_FILE_QUEUE_WAITS), 3);
 	answer_one();
 	wait_for_calls(AHEAD + 1);
 	check_call(AHEAD, AHEAD * STEP, 556);
 	settle_all();
 	check_all_written();
-	assert_int_equal(counted(CASYNC_C_GATHERED), 3);
+	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 3);
 	assert_int_equal(counted(CASYNC_C_GATHERED_CALLS), 1);
 	assert_int_equal(counted(CASYNC_C_REQUESTS + CASYNC_METRIC_WRITE),
 			 count);
@@ -179,7 +179,7 @@ static void one_that_nothing_followed_goes_by_itself(void **state)
 	check_call(AHEAD, AHEAD * STEP, STEP);
 	settle_all();
 	check_all_written();
-	assert_int_equal(counted(CASYNC_C_GATHERED), 0);
+	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 0);
 }
 
 static void a_full_call_waits_for_nothing(void **state)
@@ -205,8 +205,8 @@ static void off_by_key(void **state)
 	assert_int_equal(fake_call_count(), 50);
 	settle_all();
 	check_all_written();
-	assert_int_equal(counted(CASYNC_C_GATHERED), 0);
-	assert_int_equal(counted(CASYNC_C_HELD), 0);
+	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 0);
+	assert_int_equal(counted(CASYNC_C_FILE_QUEUE_WAITS), 0);
 }
 
 static void switched_off_while_some_wait(void **state)
@@ -315,7 +315,7 @@ static void writes_that_come_jumbled_are_a_stream(void **state)
 	assert_in_range(fake_call_count(), AHEAD, 25);
 	settle_all();
 	check_all_written();
-	assert_in_range(counted(CASYNC_C_GATHERED), 15, 40);
+	assert_in_range(counted(CASYNC_C_GATHERED_WRITES), 15, 40);
 }
 
 /* Forward, but never what lies between. */
@@ -328,7 +328,7 @@ static void writes_with_gaps_do_not_wait(void **state)
 	assert_int_equal(fake_call_count(), 50);
 	settle_all();
 	check_all_written();
-	assert_int_equal(counted(CASYNC_C_HELD), 0);
+	assert_int_equal(counted(CASYNC_C_FILE_QUEUE_WAITS), 0);
 }
 
 static void a_call_stays_in_one_object(void **state)
@@ -415,7 +415,7 @@ static void another_open_file_is_not_mixed_in(void **state)
 	check_call(AHEAD, AHEAD * STEP, STEP);
 	settle_all();
 	check_all_written();
-	assert_int_equal(counted(CASYNC_C_GATHERED), 0);
+	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 0);
 }
 
 /* --- order */
@@ -633,7 +633,7 @@ static void a_second_completion_answers_nobody(void **state)
 	settle_all();
 	check_all_written();
 	fake_complete_again(AHEAD, -EIO);
-	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
+	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
 }
 
 /* While each of them is on its way again by itself. */
@@ -643,7 +643,7 @@ static void a_second_completion_is_none_of_the_next_call(void **state)
 	fake_complete(AHEAD);
 	wait_for_calls(AHEAD + 4);
 	fake_complete_again(AHEAD, 556);
-	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
+	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
 	assert_int_equal(__atomic_load_n(&ios[AHEAD]->calls, __ATOMIC_ACQUIRE),
 			 0);
 	settle_all();
@@ -660,7 +660,8 @@ static void look(struct casync_inflight_entry *entry, void *unused)
 	struct casync_dump dump;
 
 	(void)unused;
-	casync_dump_take(container_of(entry, struct casync_op, entry), &dump);
+	casync_op_dump_take(container_of(entry, struct casync_op, entry),
+			    &dump);
 	held += dump.state == CASYNC_OP_HELD;
 	submitted += dump.state == CASYNC_OP_SUBMITTED && dump.parts_left == 1;
 }

@@ -87,8 +87,8 @@ static void after_a_truncate_by_others_reads_block(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_file_size_seen(&rig.obj->size, SIZE - 1,
-			      casync_file_size_generation(&rig.obj->size));
+	casync_file_size_update(&rig.obj->size, SIZE - 1,
+				casync_file_size_generation(&rig.obj->size));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -102,8 +102,8 @@ static void zeros_are_read_twice_while_others_truncate(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_file_size_seen(&rig.obj->size, SIZE - 1,
-			      casync_file_size_generation(&rig.obj->size));
+	casync_file_size_update(&rig.obj->size, SIZE - 1,
+				casync_file_size_generation(&rig.obj->size));
 	fake.zero_reads = 1;
 	start_read(io);
 	settle(io);
@@ -118,8 +118,8 @@ static void zeros_that_stay_are_read_twice_only(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_file_size_seen(&rig.obj->size, SIZE - 1,
-			      casync_file_size_generation(&rig.obj->size));
+	casync_file_size_update(&rig.obj->size, SIZE - 1,
+				casync_file_size_generation(&rig.obj->size));
 	fake.zero_reads = 100;
 	start_read(io);
 	settle(io);
@@ -217,11 +217,11 @@ static void growth_by_others_and_own_truncates_do_not(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_file_size_seen(&rig.obj->size, SIZE + 1,
-			      casync_file_size_generation(&rig.obj->size));
+	casync_file_size_update(&rig.obj->size, SIZE + 1,
+				casync_file_size_generation(&rig.obj->size));
 	casync_file_size_truncated(&rig.obj->size, SIZE);
-	casync_file_size_seen(&rig.obj->size, SIZE,
-			      casync_file_size_generation(&rig.obj->size));
+	casync_file_size_update(&rig.obj->size, SIZE,
+				casync_file_size_generation(&rig.obj->size));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -244,7 +244,7 @@ static void check_new_file(bool stable)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	calls_at_sync = 99;
 	in_blocking = look;
 	start_write(io, stable);
@@ -283,7 +283,7 @@ static void reading_a_new_file_journals_nothing(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -296,7 +296,7 @@ static void file_that_cannot_be_journaled_takes_no_data(void **state)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	start_write(io, true);
 	settle(io);
@@ -314,8 +314,8 @@ static void write_after_a_failed_first_flush_takes_no_data(void **state)
 	(void)casync_gate_hold(&rig.obj->gate);
 	start_write(io, true);
 	assert_int_equal(fake.call_count, 0);
-	casync_flush_born(&rig.obj->flush);
-	casync_submit_let_in(casync_gate_release(&rig.obj->gate, false));
+	casync_flush_mark_new(&rig.obj->flush);
+	casync_submit_admitted(casync_gate_release(&rig.obj->gate, false));
 	settle(io);
 	check_error(io, ERR_FSAL_IO);
 	assert_int_equal(fake.call_count, 0);

@@ -227,7 +227,7 @@ static void first_writes_wait_in_order_for_one_flush(void **state)
 {
 	struct io *older, *younger;
 
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	older = write_at(0);
 	assert_true(rig_wait(&begun));
 	younger = write_at(50);
@@ -251,7 +251,7 @@ static void first_write_joins_a_flush_under_way(void **state)
 {
 	struct io *io;
 
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	flush();
 	assert_true(rig_wait(&begun));
 	io = write_at(0);
@@ -268,7 +268,7 @@ static void failed_first_flush_fails_the_writes(void **state)
 {
 	struct io *first, *second, *third;
 
-	casync_flush_born(&rig.obj->flush);
+	casync_flush_mark_new(&rig.obj->flush);
 	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], -EIO,
 			 __ATOMIC_RELEASE);
 	first = write_at(0);
@@ -319,7 +319,7 @@ static void many_first_writes_at_once_are_all_answered(void **state)
 	fake.plan.when = FAKE_BEFORE_RETURN;
 	pthread_barrier_init(&together, NULL, WRITERS);
 	for (file = 0; file < NEW_FILES; file++) {
-		casync_flush_born(&rig.obj->flush);
+		casync_flush_mark_new(&rig.obj->flush);
 		for (i = 0; i < WRITERS; i++) {
 			first_ios[i] = new_io(i * 200, 100);
 			assert_int_equal(pthread_create(&threads[i], NULL,

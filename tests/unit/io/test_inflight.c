@@ -60,7 +60,7 @@ static void wake(struct casync_inflight_entry *entry)
 static void *visit(void *arg)
 {
 	struct guest *guest = arg;
-	uint64_t start_ns = casync_now_ns();
+	uint64_t start_ns = casync_clock_ns();
 
 	sem_init(&guest->called, 0, 0);
 	guest->entry.called = wake;
@@ -73,7 +73,7 @@ static void *visit(void *arg)
 			casync_inflight_leave(&set, &guest->entry);
 	}
 	sem_destroy(&guest->called);
-	guest->waited_ns = casync_now_ns() - start_ns;
+	guest->waited_ns = casync_clock_ns() - start_ns;
 	if (guest->rc == 0 && !guest->stays)
 		casync_inflight_leave(&set, &guest->entry);
 	return NULL;
@@ -92,7 +92,7 @@ static void await(struct guest *guest)
 static void await_waiting(unsigned int count)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns = casync_now_ns() + 5000 * CASYNC_NS_PER_MS;
+	uint64_t give_up_ns = casync_clock_ns() + 5000 * CASYNC_NS_PER_MS;
 	unsigned int waiting;
 
 	do {
@@ -101,7 +101,7 @@ static void await_waiting(unsigned int count)
 		pthread_mutex_unlock(&set.lock);
 		if (waiting != count)
 			nanosleep(&pause, NULL);
-	} while (waiting != count && casync_now_ns() < give_up_ns);
+	} while (waiting != count && casync_clock_ns() < give_up_ns);
 	assert_int_equal(waiting, count);
 }
 
@@ -200,11 +200,11 @@ static void age_first(uint64_t ms)
 	struct casync_inflight_entry *first;
 
 	pthread_mutex_lock(&set.lock);
-	first = glist_first_entry(&set.line, struct casync_inflight_entry,
+	first = glist_first_entry(&set.queue, struct casync_inflight_entry,
 				  link);
 	assert_non_null(first);
 	/* NOLINTNEXTLINE(*.NullDereference): assert_non_null returns not. */
-	first->came_ns -= ms * CASYNC_NS_PER_MS;
+	first->queued_ns -= ms * CASYNC_NS_PER_MS;
 	pthread_mutex_unlock(&set.lock);
 }
 
@@ -227,7 +227,7 @@ static void wait_for_room_is_bounded(void **state)
 	/* Nothing of it stays behind. */
 	assert_int_equal(set.ops, 1);
 	assert_int_equal(set.waiting, 0);
-	assert_int_equal(set.line_bytes, 0);
+	assert_int_equal(set.queue_bytes, 0);
 	leave(0);
 }
 
@@ -367,13 +367,13 @@ static void closing_wakes_those_who_wait(void **state)
 
 static void drain_times_out_with_what_is_left(void **state)
 {
-	uint64_t start_ns = casync_now_ns();
+	uint64_t start_ns = casync_clock_ns();
 	uint64_t took_ns;
 
 	enter(0, 1);
 	enter(1, 1);
 	assert_int_equal(casync_inflight_drain(&set, 50), 2);
-	took_ns = casync_now_ns() - start_ns;
+	took_ns = casync_clock_ns() - start_ns;
 	assert_true(took_ns >= 50 * CASYNC_NS_PER_MS);
 	assert_true(took_ns <= 5000 * CASYNC_NS_PER_MS);
 	leave(0);
@@ -397,7 +397,7 @@ static void *drain(void *arg)
 static void await_closed(void)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns = casync_now_ns() + 5000 * CASYNC_NS_PER_MS;
+	uint64_t give_up_ns = casync_clock_ns() + 5000 * CASYNC_NS_PER_MS;
 	bool closed;
 
 	do {
@@ -406,7 +406,7 @@ static void await_closed(void)
 		pthread_mutex_unlock(&set.lock);
 		if (!closed)
 			nanosleep(&pause, NULL);
-	} while (!closed && casync_now_ns() < give_up_ns);
+	} while (!closed && casync_clock_ns() < give_up_ns);
 	assert_true(closed);
 }
 
@@ -521,8 +521,8 @@ static void overdue_entries_are_visited_once_and_all_any_time(void **state)
 
 	enter(0, 1);
 	enter(1, 1);
-	between_ns = casync_now_ns() + 1;
-	while (casync_now_ns() <= between_ns)
+	between_ns = casync_clock_ns() + 1;
+	while (casync_clock_ns() <= between_ns)
 		;
 	enter(2, 1);
 	casync_inflight_visit_overdue(&set, between_ns, note, &next);

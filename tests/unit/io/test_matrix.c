@@ -159,9 +159,10 @@ static void close_now(struct casync_fd *fd)
 static void close_when_idle(void)
 {
 	const struct timespec pause = {.tv_nsec = 100000};
-	uint64_t give_up_ns = casync_now_ns() + PATIENCE_MS * UINT64_C(1000000);
+	uint64_t give_up_ns =
+		casync_clock_ns() + PATIENCE_MS * UINT64_C(1000000);
 
-	while (io_work() != 0 && casync_now_ns() < give_up_ns)
+	while (io_work() != 0 && casync_clock_ns() < give_up_ns)
 		nanosleep(&pause, NULL);
 	close_now(&rig.obj->read_fd);
 	close_now(&rig.obj->write_fd);
@@ -307,7 +308,7 @@ static int calls(struct io *io)
 
 static uint64_t new_duplicates(void)
 {
-	return casync_duplicates_count() - duplicates_before;
+	return casync_submit_duplicates() - duplicates_before;
 }
 
 /* Answered twice, the one part, while the others are not answered at all. */

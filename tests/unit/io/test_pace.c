@@ -13,13 +13,13 @@ static struct casync_pace pace;
 
 static int up(void **state)
 {
-	casync_pace_init(&pace);
+	casync_write_stream_pace_init(&pace);
 	return 0;
 }
 
 static uint32_t calls_after(uint64_t took_ns)
 {
-	casync_pace_learn(&pace, took_ns);
+	casync_write_stream_pace_learn(&pace, took_ns);
 	return pace.calls;
 }
 
@@ -42,7 +42,7 @@ static void one_call_in_each_tenth_of_a_millisecond(void **state)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		casync_pace_init(&pace);
+		casync_write_stream_pace_init(&pace);
 		assert_int_equal(calls_after(cases[i].took_ns), cases[i].calls);
 	}
 }
@@ -62,12 +62,12 @@ static void slower_calls_of_a_piece_change_nothing(void **state)
 static void next_piece_is_measured_anew(void **state)
 {
 	assert_int_equal(calls_after(1 * MS), 10);
-	casync_pace_new_piece(&pace);
+	casync_write_stream_pace_reset(&pace);
 	/* Until its first answer. */
 	assert_int_equal(pace.calls, 10);
 	assert_int_equal(calls_after(5 * MS), 50);
 	assert_int_equal(calls_after(4 * MS), 40);
-	casync_pace_new_piece(&pace);
+	casync_write_stream_pace_reset(&pace);
 	assert_int_equal(calls_after(500 * US), 5);
 }
 

@@ -30,11 +30,11 @@ static int buffers_freed;
 /* The counters of the store are the process'. */
 static struct casync_cache_stats stats_before;
 
-/* The means of READs and witnesses are of so long before. */
-static void took_so_far(uint64_t read_ns, uint64_t witness_ns)
+/* The means of READs and revalidations are of so long before. */
+static void took_so_far(uint64_t read_ns, uint64_t revalidation_ns)
 {
 	rig.obj->cached->read_ns = read_ns;
-	rig.obj->cached->witness_ns = witness_ns;
+	rig.obj->cached->revalidation_ns = revalidation_ns;
 }
 
 static int up(void **state)
@@ -49,7 +49,7 @@ static int up(void **state)
 	fake.version = 100;
 	casync_cache_set_budget(64 * MIB);
 	stats_before = rig_stats();
-	/* The fake's READs are as quick as its witnesses. */
+	/* The fake's READs are as quick as its revalidations. */
 	took_so_far(1000 * CASYNC_NS_PER_S, 0);
 	return rc;
 }
@@ -429,7 +429,7 @@ static void full_export_reads_nothing_ahead(void **state)
 	assert_int_equal(rig.exp.inflight.bytes, 0);
 }
 
-/* Shorter than the witness said, before what was asked for. */
+/* Shorter than the revalidation said, before what was asked for. */
 static void file_that_ends_before_the_request(void **state)
 {
 	struct io *io;
@@ -438,7 +438,7 @@ static void file_that_ends_before_the_request(void **state)
 	assert_true(fetches(4 * PAGE, PAGE, PAGE));
 	fake.plan.result = 2 * PAGE;
 	fake.size_bytes = 2 * PAGE;
-	rig.obj->cached->witness_ns = 0;
+	rig.obj->cached->revalidation_ns = 0;
 	io = nfs_io(5 * PAGE, PAGE);
 	start_read(io);
 	assert_true(rig_wait(&io->came));
@@ -497,7 +497,7 @@ static void failed_read_is_not_kept(void **state)
 	assert_true(fetches_page());
 }
 
-static void shorter_than_the_witness_said_is_not_kept(void **state)
+static void shorter_than_the_revalidation_said_is_not_kept(void **state)
 {
 	struct io *io;
 
@@ -642,8 +642,8 @@ static void young_file_is_not_cached(void **state)
 	assert_true(fetches_page());
 	/* The MDS is left alone until it is old enough. */
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), 1);
-	assert_in_range(rig.obj->cached->bypass_until_ns, casync_now_ns(),
-			casync_now_ns() + CASYNC_NS_PER_S);
+	assert_in_range(rig.obj->cached->bypass_until_ns, casync_clock_ns(),
+			casync_clock_ns() + CASYNC_NS_PER_S);
 	rig.obj->cached->bypass_until_ns = 0;
 	check_bypasses(0, 0);
 	set_ctime(-5);
@@ -656,8 +656,8 @@ static void future_file_is_not_cached(void **state)
 	set_ctime(3600);
 	assert_true(fetches_page());
 	assert_true(fetches_page());
-	assert_in_range(rig.obj->cached->bypass_until_ns, casync_now_ns(),
-			casync_now_ns() +
+	assert_in_range(rig.obj->cached->bypass_until_ns, casync_clock_ns(),
+			casync_clock_ns() +
 				CASYNC_CACHE_SETTLE_MS * CASYNC_NS_PER_MS);
 	rig.obj->cached->bypass_until_ns = 0;
 	assert_true(fetches_page());
@@ -673,7 +673,7 @@ static void be_slow(enum fake_blocking which)
 }
 
 /* One says little; what it says is true. */
-static void costly_witnesses_bypass(void **state)
+static void costly_revalidations_bypass(void **state)
 {
 	unsigned int asked;
 	int many = 0;
@@ -688,16 +688,16 @@ static void costly_witnesses_bypass(void **state)
 	asked = fake_blocking_count(FAKE_GETATTR);
 	assert_true(fetches_page());
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
-	assert_in_range(rig.obj->cached->bypass_until_ns, casync_now_ns(),
-			casync_now_ns() + CASYNC_CACHE_COSTLY_BYPASS_MS *
-						  CASYNC_NS_PER_MS);
+	assert_in_range(rig.obj->cached->bypass_until_ns, casync_clock_ns(),
+			casync_clock_ns() + CASYNC_CACHE_COSTLY_BYPASS_MS *
+						    CASYNC_NS_PER_MS);
 	rig.obj->cached->bypass_until_ns = 0;
 	assert_false(fetches_page());
 	check_bypasses(0, 1);
 }
 
-/* What a READ takes is without its witness. */
-static void costly_witnesses_of_misses_bypass(void **state)
+/* What a READ takes is without its revalidation. */
+static void costly_revalidations_of_misses_bypass(void **state)
 {
 	int many = 0;
 
@@ -712,7 +712,7 @@ static void costly_witnesses_of_misses_bypass(void **state)
 	check_bypasses(0, 1);
 }
 
-static void witness_of_a_slow_machine_is_used(void **state)
+static void revalidation_of_a_slow_machine_is_used(void **state)
 {
 	int i;
 
@@ -733,7 +733,7 @@ static void time_of_a_read_is_learned(void **state)
 	assert_int_equal(rig.obj->cached->read_ns, 80000);
 }
 
-static void failed_witness_is_a_read_as_ever(void **state)
+static void failed_revalidation_is_a_read_as_ever(void **state)
 {
 	fill();
 	fake.blocking_result[FAKE_GETATTR] = -EIO;
@@ -771,7 +771,7 @@ static void full_limits_are_a_read_as_ever(void **state)
 	fill();
 	asked = fake_blocking_count(FAKE_GETATTR);
 	rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside =
-		CASYNC_CACHE_WITNESSES;
+		CASYNC_CACHE_REVALIDATIONS;
 	assert_true(fetches_page());
 	rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside = 0;
 	stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside = 75;
@@ -781,8 +781,8 @@ static void full_limits_are_a_read_as_ever(void **state)
 	/* The file's limit was left when the mount's was full. */
 	assert_int_equal(rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside, 0);
 	assert_false(fetches_page());
-	assert_int_equal(rig_stats().counts.no_witness -
-				 stats_before.counts.no_witness,
+	assert_int_equal(rig_stats().counts.no_revalidation -
+				 stats_before.counts.no_revalidation,
 			 2);
 }
 
@@ -808,7 +808,7 @@ int main(void)
 		READ_CASE(start_of_the_last_page_is_not_the_end),
 		READ_CASE(hole_is_repaired_and_kept),
 		READ_CASE(failed_read_is_not_kept),
-		READ_CASE(shorter_than_the_witness_said_is_not_kept),
+		READ_CASE(shorter_than_the_revalidation_said_is_not_kept),
 		READ_CASE(no_budget_is_a_read_as_ever),
 		READ_CASE(no_room_for_a_buffer_is_a_read_as_ever),
 		READ_CASE(snapshots_are_not_cached),
@@ -820,11 +820,11 @@ int main(void)
 		READ_CASE(foreign_times_and_size_count),
 		READ_CASE(young_file_is_not_cached),
 		READ_CASE(future_file_is_not_cached),
-		READ_CASE(costly_witnesses_bypass),
-		READ_CASE(costly_witnesses_of_misses_bypass),
-		READ_CASE(witness_of_a_slow_machine_is_used),
+		READ_CASE(costly_revalidations_bypass),
+		READ_CASE(costly_revalidations_of_misses_bypass),
+		READ_CASE(revalidation_of_a_slow_machine_is_used),
 		READ_CASE(time_of_a_read_is_learned),
-		READ_CASE(failed_witness_is_a_read_as_ever),
+		READ_CASE(failed_revalidation_is_a_read_as_ever),
 		READ_CASE(lost_session_answers_nothing_from_the_cache),
 		READ_CASE(pages_of_another_client_are_dropped),
 		READ_CASE(full_limits_are_a_read_as_ever),

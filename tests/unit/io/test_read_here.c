@@ -34,8 +34,8 @@ static int up(void **state)
 
 	fake_teardown();
 	fake_setup(FILE_BYTES, OBJECT);
-	casync_file_size_seen(&rig.obj->size, FILE_BYTES,
-			      casync_file_size_generation(&rig.obj->size));
+	casync_file_size_update(&rig.obj->size, FILE_BYTES,
+				casync_file_size_generation(&rig.obj->size));
 	rig.obj->object_span = OBJECT;
 	rig.exp.await_not_before_ns = 0;
 	*inside() = 0;
@@ -150,7 +150,7 @@ static void be_slow(enum fake_blocking which)
 
 static void slow_read_makes_the_export_pause(void **state)
 {
-	const uint64_t began_ns = casync_now_ns();
+	const uint64_t began_ns = casync_clock_ns();
 
 	rig.exp.await_not_before_ns = 0;
 	fake.hook = be_slow;
@@ -159,9 +159,10 @@ static void slow_read_makes_the_export_pause(void **state)
 	/* Not by the time now: on a slow machine the pause may be over. */
 	assert_true(rig.exp.await_not_before_ns >=
 		    began_ns + CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS);
-	rig.exp.await_not_before_ns = casync_now_ns() + 3600 * CASYNC_NS_PER_S;
+	rig.exp.await_not_before_ns =
+		casync_clock_ns() + 3600 * CASYNC_NS_PER_S;
 	assert_false(reads_here(0, LARGE));
-	rig.exp.await_not_before_ns = casync_now_ns();
+	rig.exp.await_not_before_ns = casync_clock_ns();
 	assert_true(reads_here(0, LARGE));
 }
 

@@ -53,7 +53,7 @@ static void second_completion_is_counted_and_ignored(void **state)
 	settle(io);
 	check_ok(io, RIG_OBJECT);
 	check_bytes_read(io, RIG_OBJECT);
-	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
+	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
 	free_io(io);
 }
 
@@ -64,7 +64,7 @@ static void second_completion_of_part_does_not_stand_for_other(void **state)
 	fake.plan.when = FAKE_LATER;
 	answer_twice();
 	start_read(io);
-	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
+	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
 	assert_int_equal(rig.exp.inflight.ops, 1);
 	fake_complete_in_order();
 	settle(io);
@@ -111,7 +111,7 @@ static void complete_twice(uint64_t offset, int64_t second_result)
 static void second_completion_after_the_answer_is_counted(void **state)
 {
 	complete_twice(OBJ, -EIO);
-	assert_int_equal(casync_duplicates_count(), duplicates_before + 1);
+	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
 }
 
 static void each_second_completion_is_counted(void **state)
@@ -121,7 +121,7 @@ static void each_second_completion_is_counted(void **state)
 
 	for (i = 0; i < many; i++)
 		complete_twice(0, 7);
-	assert_int_equal(casync_duplicates_count() - duplicates_before, many);
+	assert_int_equal(casync_submit_duplicates() - duplicates_before, many);
 }
 
 /* The watchdog looks ten times a second. */
@@ -302,7 +302,7 @@ static void crowd_is_answered_once_each(void **state)
 			check_bytes_read(ios[i], 3 * RIG_OBJECT);
 		free_io(ios[i]);
 	}
-	assert_int_equal(casync_duplicates_count(), duplicates_before);
+	assert_int_equal(casync_submit_duplicates(), duplicates_before);
 }
 
 /*

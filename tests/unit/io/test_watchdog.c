@@ -34,8 +34,8 @@ static uint64_t duplicates; /* atomic */
 
 void __wrap_stub_log_line(log_levels_t level, const char *text);
 const char *__wrap_msg_fsal_err(fsal_errors_t fsal_err);
-void __wrap_casync_complete_help(void);
-uint64_t __wrap_casync_duplicates_count(void);
+void __wrap_casync_complete_unblock(void);
+uint64_t __wrap_casync_submit_duplicates(void);
 
 void __wrap_stub_log_line(log_levels_t level, const char *text)
 {
@@ -51,12 +51,12 @@ const char *__wrap_msg_fsal_err(fsal_errors_t fsal_err)
 	return fsal_err == ERR_FSAL_IO ? "I/O error" : "No error";
 }
 
-void __wrap_casync_complete_help(void)
+void __wrap_casync_complete_unblock(void)
 {
 	__atomic_add_fetch(&helped, 1, __ATOMIC_ACQ_REL);
 }
 
-uint64_t __wrap_casync_duplicates_count(void)
+uint64_t __wrap_casync_submit_duplicates(void)
 {
 	return __atomic_load_n(&duplicates, __ATOMIC_ACQUIRE);
 }
@@ -170,7 +170,7 @@ static void its_end_is_logged_with_the_outcome(void **state)
 	two_looks();
 	leave(0);
 	ops[0].status.major = ERR_FSAL_IO;
-	casync_dump_ended(&ops[0]);
+	casync_op_log_ended(&ops[0]);
 	assert_int_equal(
 		lines_with("slow request completed: WRITE inode 0x1000"), 1);
 	assert_int_equal(lines_with("I/O error"), 1);

@@ -42,14 +42,17 @@ static void each_bucket_ends_at_its_bound(void **state)
 {
 	unsigned int i;
 
-	assert_int_equal(casync_bucket(0), 0);
-	assert_int_equal(casync_bucket_us(0), 8);
-	assert_int_equal(casync_bucket_us(LAST - 1), 16777216);
+	assert_int_equal(casync_metrics_bucket(0), 0);
+	assert_int_equal(casync_metrics_bucket_us(0), 8);
+	assert_int_equal(casync_metrics_bucket_us(LAST - 1), 16777216);
 	for (i = 0; i < LAST; i++) {
-		assert_int_equal(casync_bucket(casync_bucket_us(i)), i);
-		assert_int_equal(casync_bucket(casync_bucket_us(i) + 1), i + 1);
+		assert_int_equal(
+			casync_metrics_bucket(casync_metrics_bucket_us(i)), i);
+		assert_int_equal(
+			casync_metrics_bucket(casync_metrics_bucket_us(i) + 1),
+			i + 1);
 	}
-	assert_int_equal(casync_bucket(UINT64_MAX / NS_PER_US), LAST);
+	assert_int_equal(casync_metrics_bucket(UINT64_MAX / NS_PER_US), LAST);
 }
 
 static void observation_is_counted_summed_and_bounded(void **state)
@@ -57,32 +60,33 @@ static void observation_is_counted_summed_and_bounded(void **state)
 	const struct casync_histogram_shard *flush =
 		&totals.histograms[CASYNC_H_FLUSH];
 
-	casync_observe(here(), CASYNC_H_FLUSH, 3 * NS_PER_US);
-	casync_observe(here(), CASYNC_H_FLUSH, 100 * NS_PER_US);
-	casync_observe(here(), CASYNC_H_FLUSH, 120 * NS_PER_US);
-	casync_observe(here(), CASYNC_H_FLUSH, 20000000ULL * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 3 * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 100 * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 120 * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 20000000ULL * NS_PER_US);
 	add_up();
-	assert_int_equal(casync_histogram_count(flush), 4);
-	assert_int_equal(casync_histogram_sum_us(flush), 20000223);
+	assert_int_equal(casync_metrics_histogram_count(flush), 4);
+	assert_int_equal(casync_metrics_histogram_sum_us(flush), 20000223);
 	assert_int_equal(flush->count[0], 1);
-	assert_int_equal(flush->count[casync_bucket(128)], 2);
-	assert_int_equal(flush->sum_us[casync_bucket(128)], 220);
+	assert_int_equal(flush->count[casync_metrics_bucket(128)], 2);
+	assert_int_equal(flush->sum_us[casync_metrics_bucket(128)], 220);
 	assert_int_equal(flush->count[LAST], 1);
 	assert_int_equal(flush->max_us, 20000000);
-	assert_int_equal(
-		casync_histogram_count(&totals.histograms[CASYNC_H_THROTTLE]),
-		0);
+	assert_int_equal(casync_metrics_histogram_count(
+				 &totals.histograms[CASYNC_H_THROTTLE]),
+			 0);
 }
 
 /* To the nearest, so that sums of short stages are not too low. */
 static void nanoseconds_are_rounded(void **state)
 {
-	casync_observe(here(), CASYNC_H_FLUSH, 499);
-	casync_observe(here(), CASYNC_H_FLUSH, 500);
-	casync_observe(here(), CASYNC_H_FLUSH, 1499);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 499);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 500);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 1499);
 	add_up();
-	assert_int_equal(
-		casync_histogram_sum_us(&totals.histograms[CASYNC_H_FLUSH]), 2);
+	assert_int_equal(casync_metrics_histogram_sum_us(
+				 &totals.histograms[CASYNC_H_FLUSH]),
+			 2);
 }
 
 static void percentile_is_the_bound_that_so_many_keep(void **state)
@@ -92,18 +96,20 @@ static void percentile_is_the_bound_that_so_many_keep(void **state)
 	unsigned int i;
 
 	add_up();
-	assert_int_equal(casync_histogram_percentile_us(flush, 99), 0);
+	assert_int_equal(casync_metrics_histogram_percentile_us(flush, 99), 0);
 	for (i = 0; i < 99; i++)
-		casync_observe(here(), CASYNC_H_FLUSH, 20 * NS_PER_US);
-	casync_observe(here(), CASYNC_H_FLUSH, 70000 * NS_PER_US);
+		casync_metrics_observe(here(), CASYNC_H_FLUSH, 20 * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 70000 * NS_PER_US);
 	add_up();
-	assert_int_equal(casync_histogram_percentile_us(flush, 50), 32);
-	assert_int_equal(casync_histogram_percentile_us(flush, 99), 32);
-	assert_int_equal(casync_histogram_percentile_us(flush, 100), 131072);
+	assert_int_equal(casync_metrics_histogram_percentile_us(flush, 50), 32);
+	assert_int_equal(casync_metrics_histogram_percentile_us(flush, 99), 32);
+	assert_int_equal(casync_metrics_histogram_percentile_us(flush, 100),
+			 131072);
 	/* Above the last bound, the longest there was. */
-	casync_observe(here(), CASYNC_H_FLUSH, 30000000ULL * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 30000000ULL * NS_PER_US);
 	add_up();
-	assert_int_equal(casync_histogram_percentile_us(flush, 100), 30000000);
+	assert_int_equal(casync_metrics_histogram_percentile_us(flush, 100),
+			 30000000);
 }
 
 struct answer {
@@ -128,10 +134,11 @@ static void errors_have_their_class(void **state)
 
 	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
 		for (i = 0; i < sizeof(answers) / sizeof(answers[0]); i++)
-			casync_count_answer(
+			casync_metrics_count_answer(
 				here(), op,
 				fsalstat(answers[i].major, answers[i].minor));
-		casync_count_answer(here(), op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+		casync_metrics_count_answer(here(), op,
+					    fsalstat(ERR_FSAL_NO_ERROR, 0));
 	}
 	add_up();
 	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
@@ -148,19 +155,20 @@ static void difference_is_what_came_since(void **state)
 {
 	struct casync_totals before;
 
-	casync_count(here(), CASYNC_C_BYTES, 4096);
-	casync_observe(here(), CASYNC_H_COMMIT, 5 * NS_PER_US);
+	casync_metrics_count(here(), CASYNC_C_BYTES, 4096);
+	casync_metrics_observe(here(), CASYNC_H_COMMIT, 5 * NS_PER_US);
 	casync_metrics_add_up(&metrics, &before);
-	casync_count(here(), CASYNC_C_BYTES, 10);
-	casync_observe(here(), CASYNC_H_COMMIT, 900 * NS_PER_US);
+	casync_metrics_count(here(), CASYNC_C_BYTES, 10);
+	casync_metrics_observe(here(), CASYNC_H_COMMIT, 900 * NS_PER_US);
 	add_up();
-	casync_totals_since(&totals, &before);
+	casync_metrics_subtract(&totals, &before);
 	assert_int_equal(totals.counters[CASYNC_C_BYTES], 10);
-	assert_int_equal(
-		casync_histogram_count(&totals.histograms[CASYNC_H_COMMIT]), 1);
-	assert_int_equal(
-		casync_histogram_sum_us(&totals.histograms[CASYNC_H_COMMIT]),
-		900);
+	assert_int_equal(casync_metrics_histogram_count(
+				 &totals.histograms[CASYNC_H_COMMIT]),
+			 1);
+	assert_int_equal(casync_metrics_histogram_sum_us(
+				 &totals.histograms[CASYNC_H_COMMIT]),
+			 900);
 }
 
 static void *load(void *unused)
@@ -169,8 +177,8 @@ static void *load(void *unused)
 
 	(void)unused;
 	for (i = 1; i <= EACH; i++) {
-		casync_count(here(), CASYNC_C_BYTES, 3);
-		casync_observe(here(), CASYNC_H_FLUSH, i * NS_PER_US);
+		casync_metrics_count(here(), CASYNC_C_BYTES, 3);
+		casync_metrics_observe(here(), CASYNC_H_FLUSH, i * NS_PER_US);
 	}
 	return NULL;
 }
@@ -189,18 +197,18 @@ static void nothing_is_lost_among_threads(void **state)
 				 0);
 	while (before < (uint64_t)THREADS * EACH) {
 		add_up();
-		assert_true(casync_histogram_count(flush) >= before);
-		assert_true(casync_histogram_sum_us(flush) >=
-			    casync_histogram_count(flush));
-		before = casync_histogram_count(flush);
+		assert_true(casync_metrics_histogram_count(flush) >= before);
+		assert_true(casync_metrics_histogram_sum_us(flush) >=
+			    casync_metrics_histogram_count(flush));
+		before = casync_metrics_histogram_count(flush);
 	}
 	for (i = 0; i < THREADS; i++)
 		pthread_join(threads[i], NULL);
 	add_up();
 	assert_int_equal(totals.counters[CASYNC_C_BYTES],
 			 3ULL * THREADS * EACH);
-	assert_int_equal(casync_histogram_count(flush), THREADS * EACH);
-	assert_int_equal(casync_histogram_sum_us(flush),
+	assert_int_equal(casync_metrics_histogram_count(flush), THREADS * EACH);
+	assert_int_equal(casync_metrics_histogram_sum_us(flush),
 			 (uint64_t)THREADS * EACH * (EACH + 1) / 2);
 	assert_int_equal(flush->max_us, EACH);
 }

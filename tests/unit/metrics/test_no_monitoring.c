@@ -35,7 +35,7 @@ const char *ceph_version(int *major, int *minor, int *patch)
 	return "";
 }
 
-uint64_t casync_duplicates_count(void)
+uint64_t casync_submit_duplicates(void)
 {
 	return 0;
 }
@@ -59,7 +59,7 @@ static void the_log_s_line_is_written(void **state)
 	casync_inflight_init(&inflight, 100, 1U << 30);
 	assert_null(casync_prometheus_get(1, session.client));
 	entry = casync_publish_add(&source);
-	casync_count(casync_metrics_shard(&metrics), CASYNC_C_SLOW, 9);
+	casync_metrics_count(casync_metrics_shard(&metrics), CASYNC_C_SLOW, 9);
 	tuning.stats_interval = 1;
 	entry->line_ns -= 2 * CASYNC_NS_PER_S;
 	casync_publish_tick();

@@ -48,7 +48,7 @@ const char *ceph_version(int *major, int *minor, int *patch)
 
 static uint64_t duplicates;
 
-uint64_t casync_duplicates_count(void)
+uint64_t casync_submit_duplicates(void)
 {
 	return duplicates;
 }
@@ -269,9 +269,10 @@ static const char read_total[] =
 
 static void counters_are_added(void **state)
 {
-	casync_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_WRITE, 4096);
-	casync_count_answer(here(), CASYNC_METRIC_WRITE,
-			    fsalstat(ERR_FSAL_DELAY, 0));
+	casync_metrics_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_WRITE,
+			     4096);
+	casync_metrics_count_answer(here(), CASYNC_METRIC_WRITE,
+				    fsalstat(ERR_FSAL_DELAY, 0));
 	duplicates = 2;
 	unpublish(exp);
 	assert_int_equal(value_of("ceph_async__bytes_total{export=7,op=write}"),
@@ -301,8 +302,9 @@ static void histograms_are_exact(void **state)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(us) / sizeof(us[0]); i++) {
-		casync_observe(here(), CASYNC_H_STAGES + CASYNC_STAGE_TOTAL,
-			       us[i] * NS_PER_US);
+		casync_metrics_observe(here(),
+				       CASYNC_H_STAGES + CASYNC_STAGE_TOTAL,
+				       us[i] * NS_PER_US);
 		sum += (int64_t)us[i];
 	}
 	unpublish(exp);
@@ -312,19 +314,19 @@ static void histograms_are_exact(void **state)
 	assert_int_equal(shown->buckets[0], 3);
 	assert_int_equal(shown->buckets[1], 3);
 	assert_int_equal(shown->buckets[2], 1);
-	assert_int_equal(shown->buckets[casync_bucket(128)], 3);
-	assert_int_equal(shown->buckets[casync_bucket(20000)], 1);
+	assert_int_equal(shown->buckets[casync_metrics_bucket(128)], 3);
+	assert_int_equal(shown->buckets[casync_metrics_bucket(20000)], 1);
 	assert_int_equal(shown->buckets[CASYNC_BUCKETS - 1], 1);
 }
 
 /* An export that goes and comes back continues its series. */
 static void counters_never_go_down(void **state)
 {
-	casync_count(here(), CASYNC_C_SLOW, 5);
+	casync_metrics_count(here(), CASYNC_C_SLOW, 5);
 	free_export(exp);
 	exp = new_export(7);
 	publish(exp);
-	casync_count(here(), CASYNC_C_SLOW, 1);
+	casync_metrics_count(here(), CASYNC_C_SLOW, 1);
 	unpublish(exp);
 	assert_int_equal(value_of("ceph_async__slow_requests_total{export=7}"),
 			 6);
@@ -336,7 +338,8 @@ static void successor_waits_for_its_predecessor(void **state)
 	struct shown *next = new_export(7);
 
 	publish(next);
-	casync_count(casync_metrics_shard(&next->metrics), CASYNC_C_SLOW, 3);
+	casync_metrics_count(casync_metrics_shard(&next->metrics),
+			     CASYNC_C_SLOW, 3);
 	assert_null(next->entry->prometheus);
 	unpublish(exp);
 	tick();
@@ -375,21 +378,21 @@ static void session_is_as_answers_tell(void **state)
 
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	casync_session_heard(exp->session, ENOSPC);
+	casync_session_note_error(exp->session, ENOSPC);
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	casync_session_heard(exp->session, CASYNC_EBLOCKLISTED);
-	casync_session_heard(exp->session, EIO);
+	casync_session_note_error(exp->session, CASYNC_EBLOCKLISTED);
+	casync_session_note_error(exp->session, EIO);
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
 	/* A success tells nothing: it may come from memory. */
-	casync_session_heard(exp->session, 0);
+	casync_session_note_error(exp->session, 0);
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
-	casync_session_found(exp->session);
+	casync_session_restored(exp->session);
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	casync_session_heard(exp->session, ENOTCONN);
+	casync_session_note_error(exp->session, ENOTCONN);
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
 	unpublish(exp);
@@ -506,11 +509,11 @@ static void use_the_cache(struct casync_cache_file *file)
 	assert_false(rig_read(file, 1, 7, 0, (uint32_t)PAGE));
 	assert_true(rig_read(file, 1, 7, 0, (uint32_t)PAGE));
 	assert_false(rig_read(file, 2, 7, 0, (uint32_t)PAGE));
-	buf = casync_cache_buffer_new(7, (uint32_t)PAGE);
+	buf = casync_evict_new_buffer(7, (uint32_t)PAGE);
 	casync_cache_begin_write(file);
 	assert_false(casync_cache_put(file, &tag, 0, 0, (uint32_t)PAGE, buf));
 	casync_cache_end_write(file);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 	assert_false(rig_read(file, 1, 7, 0, (uint32_t)PAGE));
 }
 

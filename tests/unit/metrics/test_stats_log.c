@@ -29,8 +29,9 @@ static struct casync_metrics_shard *here(void)
 static void observe(enum casync_metric_op op, enum casync_stage stage,
 		    uint64_t us)
 {
-	casync_observe(here(), CASYNC_H_STAGES + op * CASYNC_STAGES + stage,
-		       us * NS_PER_US);
+	casync_metrics_observe(here(),
+			       CASYNC_H_STAGES + op * CASYNC_STAGES + stage,
+			       us * NS_PER_US);
 }
 
 static void idle_export_has_zeros(void **state)
@@ -53,29 +54,29 @@ static void idle_export_has_zeros(void **state)
 
 static void everything_is_in_its_place(void **state)
 {
-	casync_count_answer(here(), CASYNC_METRIC_READ,
-			    fsalstat(ERR_FSAL_NO_ERROR, 0));
-	casync_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_READ, 4096);
+	casync_metrics_count_answer(here(), CASYNC_METRIC_READ,
+				    fsalstat(ERR_FSAL_NO_ERROR, 0));
+	casync_metrics_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_READ, 4096);
 	observe(CASYNC_METRIC_READ, CASYNC_STAGE_QUEUED, 2);
 	observe(CASYNC_METRIC_READ, CASYNC_STAGE_LIBCEPHFS, 300);
 	observe(CASYNC_METRIC_READ, CASYNC_STAGE_HANDOVER, 20);
 	observe(CASYNC_METRIC_READ, CASYNC_STAGE_FINISH, 5);
 	observe(CASYNC_METRIC_READ, CASYNC_STAGE_TOTAL, 327);
-	casync_count_answer(here(), CASYNC_METRIC_WRITE,
-			    fsalstat(ERR_FSAL_NOSPC, 28));
-	casync_count_answer(here(), CASYNC_METRIC_WRITE,
-			    fsalstat(ERR_FSAL_DELAY, 11));
-	casync_count_answer(here(), CASYNC_METRIC_COMMIT,
-			    fsalstat(ERR_FSAL_IO, 5));
-	casync_observe(here(), CASYNC_H_FLUSH, 1000 * NS_PER_US);
-	casync_observe(here(), CASYNC_H_FLUSH, 3000 * NS_PER_US);
-	casync_count(here(), CASYNC_C_SLOW, 6);
-	casync_count(here(), CASYNC_C_INLINE, 7);
-	casync_count(here(), CASYNC_C_DEFERRED_CLOSE, 8);
-	casync_count(here(), CASYNC_C_EOF_READS, 9);
-	casync_count(here(), CASYNC_C_CAPS_RELEASED, 10);
-	casync_count(here(), CASYNC_C_CAPS_KEPT, 11);
-	casync_count(here(), CASYNC_C_INVALIDATES, 12);
+	casync_metrics_count_answer(here(), CASYNC_METRIC_WRITE,
+				    fsalstat(ERR_FSAL_NOSPC, 28));
+	casync_metrics_count_answer(here(), CASYNC_METRIC_WRITE,
+				    fsalstat(ERR_FSAL_DELAY, 11));
+	casync_metrics_count_answer(here(), CASYNC_METRIC_COMMIT,
+				    fsalstat(ERR_FSAL_IO, 5));
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 1000 * NS_PER_US);
+	casync_metrics_observe(here(), CASYNC_H_FLUSH, 3000 * NS_PER_US);
+	casync_metrics_count(here(), CASYNC_C_SLOW, 6);
+	casync_metrics_count(here(), CASYNC_C_INLINE, 7);
+	casync_metrics_count(here(), CASYNC_C_DEFERRED_CLOSES, 8);
+	casync_metrics_count(here(), CASYNC_C_EOF_READS, 9);
+	casync_metrics_count(here(), CASYNC_C_CAPS_RELEASED, 10);
+	casync_metrics_count(here(), CASYNC_C_CAPS_KEPT, 11);
+	casync_metrics_count(here(), CASYNC_C_INVALIDATIONS, 12);
 	view.session = CASYNC_SESSION_LOST;
 	view.session_counts = (struct casync_session_counts){.reconnects = 13,
 							     .locks_lost = 14};
@@ -89,7 +90,7 @@ static void everything_is_in_its_place(void **state)
 	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = 27;
 	view.cache.of[CASYNC_CM_USED_BYTES] = 28;
 	view.cache.of[CASYNC_CM_BUDGET_BYTES] = 29;
-	view.inflight = (struct casync_inflight_look){
+	view.inflight = (struct casync_inflight_sample){
 		.ops = 3, .peak_ops = 9, .waiting = 4};
 	assert_string_equal(
 		casync_stats_log_format(&view, 60, line, sizeof(line)),

@@ -132,7 +132,8 @@ static void check_reclaim(int result, unsigned int finished)
 {
 	fake_setup(0, 1);
 	fake.blocking_result[FAKE_START_RECLAIM] = result;
-	assert_int_equal(casync_reclaim_session(NULL, SESSION, 10), result);
+	assert_int_equal(casync_deadline_call_reclaim(NULL, SESSION, 10),
+			 result);
 	assert_string_equal(fake.reclaimed, SESSION);
 	assert_int_equal(fake.reclaims_finished, finished);
 	fake_teardown();

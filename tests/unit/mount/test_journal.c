@@ -105,11 +105,11 @@ static void nothing_is_asked_without_a_change(void **state)
 
 static void change_is_asked_for_after_the_pause(void **state)
 {
-	uint64_t began_ns = casync_now_ns();
+	uint64_t began_ns = casync_clock_ns();
 
 	change();
 	wait_until(is_asked);
-	assert_true(casync_now_ns() - began_ns >=
+	assert_true(casync_clock_ns() - began_ns >=
 		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS);
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);

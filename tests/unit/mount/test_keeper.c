@@ -114,7 +114,7 @@ static int up_without_thread(void **state)
 	int rc = up(state);
 
 	pthread_mutex_init(&keeper->thread.lock, NULL);
-	casync_cond_init(&keeper->thread.wake);
+	casync_clock_cond_init(&keeper->thread.wake);
 	keeper->thread.call = some_call;
 	return rc;
 }
@@ -130,8 +130,8 @@ static bool file_has_locks;
 
 static fsal_status_t answer(fsal_errors_t major, int minor)
 {
-	return casync_keeper_answer(&stub_mount, fsalstat(major, minor),
-				    file_has_locks);
+	return casync_reconnect_answer(&stub_mount, fsalstat(major, minor),
+				       file_has_locks);
 }
 
 /* Does the client get what libcephfs has said? */
@@ -162,7 +162,7 @@ static void success_passes(void **state)
 {
 	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
 	check_session(CASYNC_SESSION_SERVES);
-	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
 	check_session(CASYNC_SESSION_LOST);
 	assert_false(keeper->woken);
@@ -174,7 +174,7 @@ static void loss_is_delayed_and_wakes_the_keeper(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		casync_session_found(&stub_mount.session);
+		casync_session_restored(&stub_mount.session);
 		keeper->woken = false;
 		check_is_delayed(losses[i]);
 		check_session(CASYNC_SESSION_LOST);
@@ -193,7 +193,7 @@ static void another_error_passes(void **state)
 
 static void what_a_lost_client_says_does_not_hold(void **state)
 {
-	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	check_is_delayed(EIO);
 	check_is_delayed(ENOENT);
 	check_is_delayed(EBADF);
@@ -257,13 +257,13 @@ static void io_error_of_a_file_with_locks_is_doubted(void **state)
 static void doubt_lasts_until_it_is_settled(void **state)
 {
 	/* A look from before the error came. */
-	keeper->settled_ns = casync_now_ns();
+	keeper->verified_ns = casync_clock_ns();
 	let_pass(20000);
 	check_is_delayed(EBADF);
-	assert_true(keeper->doubted_ns > keeper->settled_ns);
+	assert_true(keeper->suspected_ns > keeper->verified_ns);
 	let_pass(20000);
 	check_is_delayed(EBADF);
-	keeper->settled_ns = casync_now_ns();
+	keeper->verified_ns = casync_clock_ns();
 	check_passes(EBADF);
 	check_passes(ETIMEDOUT);
 }
@@ -272,32 +272,32 @@ static void doubt_lasts_until_it_is_settled(void **state)
 static void errors_are_believed_for_ten_seconds(void **state)
 {
 	check_is_delayed(EBADF);
-	keeper->settled_ns = casync_now_ns();
+	keeper->verified_ns = casync_clock_ns();
 	let_pass(9000);
 	check_passes(EBADF);
 	let_pass(1500);
 	check_is_delayed(EBADF);
-	assert_true(keeper->doubted_ns > keeper->settled_ns);
+	assert_true(keeper->suspected_ns > keeper->verified_ns);
 }
 
 /* --- with its thread */
 
 static void begin_keeper(void)
 {
-	assert_int_equal(casync_keeper_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
 }
 
 static void end_keeper(void)
 {
-	assert_true(casync_keeper_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_true(casync_reconnect_stop(&stub_mount, RIG_TIMEOUT_S));
 	assert_null(keeper->thread.call);
 	assert_int_equal(stays, 0);
 }
 
 static bool is_settled(void)
 {
-	return __atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED) >
-	       __atomic_load_n(&keeper->doubted_ns, __ATOMIC_RELAXED);
+	return __atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED) >
+	       __atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
 }
 
 static void wait_until(bool (*holds)(void))
@@ -355,7 +355,7 @@ static void error_that_is_no_loss_proves_nothing(void **state)
 
 static bool doubt_is_settled(void)
 {
-	return __atomic_load_n(&keeper->settled_ns, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED) != 0;
 }
 
 /* The MDS has answered, so the session serves: else the client would be asked
@@ -457,7 +457,7 @@ static void keeper_that_does_not_return_is_left_behind(void **state)
 	check_is_delayed(EBADF);
 	assert_true(rig_wait_count(&rig_held.count, 1));
 	let_go();
-	assert_false(casync_keeper_stop(&stub_mount, 0));
+	assert_false(casync_reconnect_stop(&stub_mount, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same. */
 	sem_post(&rig_held.go);
@@ -473,7 +473,8 @@ static int slept; /* atomic; 1: true, 2: false */
 static void *sleep_on_thread(void *unused)
 {
 	(void)unused;
-	__atomic_store_n(&slept, casync_keeper_sleep(&stub_mount, 1000) ? 1 : 2,
+	__atomic_store_n(&slept,
+			 casync_reconnect_sleep(&stub_mount, 1000) ? 1 : 2,
 			 __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -485,7 +486,7 @@ static void loss_ends_a_pause_but_no_sleep(void **state)
 
 	slept = 0;
 	keeper->woken = true;
-	assert_true(casync_keeper_pause(&stub_mount, 1000));
+	assert_true(casync_reconnect_pause(&stub_mount, 1000));
 	assert_int_equal(pthread_create(&thread, NULL, sleep_on_thread, NULL),
 			 0);
 	for (i = 0; i < 5; i++) {
@@ -512,7 +513,7 @@ static void end_ends_a_sleep(void **state)
 	pthread_mutex_unlock(&keeper->thread.lock);
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(slept, 2);
-	assert_false(casync_keeper_pause(&stub_mount, 1000));
+	assert_false(casync_reconnect_pause(&stub_mount, 1000));
 }
 
 #define CASE(name)                                               \

@@ -174,7 +174,7 @@ int casync_connect(struct casync_mount *mount,
 	return 0;
 }
 
-bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
+bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
 {
 	if (client->ceph == NULL || timeout_s != 3)
 		wrong_handles++;
@@ -182,7 +182,7 @@ bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
 	       stuck;
 }
 
-uint32_t casync_connect_end_time_s(const struct casync_client *client)
+uint32_t casync_connect_close_time_s(const struct casync_client *client)
 {
 	(void)client;
 	return 3;
@@ -198,7 +198,7 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 
 static int invalidations; /* atomic */
 
-void casync_upcalls_forget_all(struct casync_upcalls *upcalls)
+void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 {
 	if (upcalls == &stub_mount.upcalls)
 		(void)note(&invalidations, "invalidate", "");
@@ -239,7 +239,7 @@ static int down(void **state)
 /* A request finds out. */
 static void lose_session(void)
 {
-	fsal_status_t status = casync_keeper_answer(
+	fsal_status_t status = casync_reconnect_answer(
 		&stub_mount, fsalstat(ERR_FSAL_IO, ENOTCONN), false);
 
 	assert_int_equal(status.major, ERR_FSAL_DELAY);
@@ -247,13 +247,13 @@ static void lose_session(void)
 
 static void begin(void)
 {
-	assert_int_equal(casync_keeper_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
 	lose_session();
 }
 
 static void end(void)
 {
-	assert_true(casync_keeper_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_true(casync_reconnect_stop(&stub_mount, RIG_TIMEOUT_S));
 }
 
 static bool serves(void)
@@ -418,7 +418,8 @@ static void check_pauses(const uint64_t *expected, size_t count)
 	size_t i, n = 0;
 
 	for (i = 0; i < (size_t)pauses && i < PAUSES_MAX && n < count; i++) {
-		if (pause_ms[i] < 100 || pause_ms[i] == CASYNC_KEEPER_LOOK_MS)
+		if (pause_ms[i] < 100 ||
+		    pause_ms[i] == CASYNC_RECONNECT_CHECK_MS)
 			continue;
 		assert_int_equal(pause_ms[i], expected[n] + 1);
 		n++;
@@ -567,11 +568,11 @@ static void check_given_up(void)
 	/* Three looks at least. */
 	wait_pauses(4);
 	assert_int_equal(seen(&connects), before);
-	assert_int_equal(casync_keeper_answer(&stub_mount,
-					      fsalstat(ERR_FSAL_IO, ENOTCONN),
-					      false)
-				 .major,
-			 ERR_FSAL_IO);
+	assert_int_equal(
+		casync_reconnect_answer(&stub_mount,
+					fsalstat(ERR_FSAL_IO, ENOTCONN), false)
+			.major,
+		ERR_FSAL_IO);
 	assert_false(serves());
 	end();
 }

@@ -59,7 +59,8 @@ static void heard(const struct fsal_up_vector *up, enum heard_kind kind,
 
 	/* Not an assert_: those jump, and this is a worker. */
 	if (handle->len != CASYNC_KEY_BYTES ||
-	    !casync_wire_decode(handle->addr, CASYNC_WIRE_BYTES, &to->last))
+	    !casync_filehandle_decode(handle->addr, CASYNC_WIRE_BYTES,
+				      &to->last))
 		bad_handles++;
 	memcpy(&to->last_export_id, (char *)handle->addr + CASYNC_WIRE_BYTES,
 	       sizeof(to->last_export_id));
@@ -113,7 +114,7 @@ static void allow_locks(void)
 	strict_allow_begin();
 	pthread_mutex_lock(&upcalls->lock);
 	pthread_mutex_unlock(&upcalls->lock);
-	casync_work_submit(CASYNC_WORK_UPCALL, &work);
+	casync_workers_submit(CASYNC_WORK_UPCALL, &work);
 	strict_allow_end();
 }
 
@@ -300,19 +301,19 @@ static void truncation_is_told_to_the_file_at_once(void **state)
 
 	for (i = 0; i < 3; i++)
 		casync_file_size_init(
-			&sizes[i],
-			casync_upcalls_cuts(upcalls, INO + i / 2, CEPH_NOSNAP));
+			&sizes[i], casync_upcalls_truncations(
+					   upcalls, INO + i / 2, CEPH_NOSNAP));
 	close_gate();
 	libcephfs_calls(invalidate_inode, 2);
 	assert_true(rig_wait(&begun));
 	for (i = 0; i < 3; i++)
-		assert_int_equal(casync_file_size_cuts(&sizes[i]), 0);
+		assert_int_equal(casync_file_size_truncations(&sizes[i]), 0);
 	libcephfs_calls(cut_inode, 1);
-	assert_int_equal(casync_file_size_cuts(&sizes[0]), 1);
-	assert_int_equal(casync_file_size_cuts(&sizes[1]), 1);
-	assert_int_equal(casync_file_size_cuts(&sizes[2]), 0);
-	assert_true(casync_file_size_doubtful(&sizes[0]));
-	assert_false(casync_file_size_doubtful(&sizes[2]));
+	assert_int_equal(casync_file_size_truncations(&sizes[0]), 1);
+	assert_int_equal(casync_file_size_truncations(&sizes[1]), 1);
+	assert_int_equal(casync_file_size_truncations(&sizes[2]), 0);
+	assert_true(casync_file_size_is_unknown(&sizes[0]));
+	assert_false(casync_file_size_is_unknown(&sizes[2]));
 	open_gate();
 	settle();
 	check_heard(0, INVALIDATE, 3);
@@ -323,20 +324,22 @@ static void truncation_is_told_to_the_file_at_once(void **state)
 /* Most files have a counter to themselves. */
 static void files_are_spread_over_the_counters(void **state)
 {
-	bool used[CASYNC_UPCALLS_CUTS] = {false};
+	bool used[CASYNC_UPCALLS_TRUNCATIONS] = {false};
 	unsigned int counters = 0;
-	const uint64_t *cuts;
+	const uint64_t *truncations;
 	unsigned int i;
 
-	for (i = 0; i < CASYNC_UPCALLS_CUTS; i++) {
-		cuts = casync_upcalls_cuts(upcalls, INO + i, CEPH_NOSNAP);
-		assert_in_range(cuts - upcalls->cuts, 0,
-				CASYNC_UPCALLS_CUTS - 1);
-		counters += !used[cuts - upcalls->cuts];
-		used[cuts - upcalls->cuts] = true;
+	for (i = 0; i < CASYNC_UPCALLS_TRUNCATIONS; i++) {
+		truncations = casync_upcalls_truncations(upcalls, INO + i,
+							 CEPH_NOSNAP);
+		assert_in_range(truncations - upcalls->truncations, 0,
+				CASYNC_UPCALLS_TRUNCATIONS - 1);
+		counters += !used[truncations - upcalls->truncations];
+		used[truncations - upcalls->truncations] = true;
 	}
 	/* By chance it would be 63 %. */
-	assert_in_range(counters, CASYNC_UPCALLS_CUTS / 2, CASYNC_UPCALLS_CUTS);
+	assert_in_range(counters, CASYNC_UPCALLS_TRUNCATIONS / 2,
+			CASYNC_UPCALLS_TRUNCATIONS);
 }
 
 /* libcephfs' threads must get away while an upcall takes its time. */
@@ -390,7 +393,7 @@ static void releases_are_counted_by_what_came_of_them(void **state)
 	settle();
 	check_counted(CASYNC_C_CAPS_KEPT, 3, 3);
 	check_counted(CASYNC_C_CAPS_RELEASED, 2, 2);
-	check_counted(CASYNC_C_INVALIDATES, 0, 0);
+	check_counted(CASYNC_C_INVALIDATIONS, 0, 0);
 }
 
 static void invalidations_are_counted(void **state)
@@ -400,7 +403,7 @@ static void invalidations_are_counted(void **state)
 	casync_upcalls_leave(upcalls, &listeners[1].exp);
 	libcephfs_calls(invalidate_dentry, 4);
 	settle();
-	check_counted(CASYNC_C_INVALIDATES, 7, 3);
+	check_counted(CASYNC_C_INVALIDATIONS, 7, 3);
 	check_counted(CASYNC_C_CAPS_KEPT, 0, 0);
 	check_counted(CASYNC_C_CAPS_RELEASED, 0, 0);
 }
@@ -450,7 +453,8 @@ static void set_up_object(struct casync_object *obj, struct listener *listener,
 	obj->id.ino = ino;
 	obj->id.snapid = CEPH_NOSNAP;
 	obj->id.fscid = FSCID;
-	casync_key_encode(&obj->id, listener->exp.export.export_id, obj->key);
+	casync_filehandle_key(&obj->id, listener->exp.export.export_id,
+			      obj->key);
 	assert_false(casync_object_table_enter(&upcalls->table, obj));
 }
 

@@ -53,7 +53,7 @@ fsal_dev_t posix2fsal_devt(dev_t posix_devid)
 /* CephFS keeps these as extended attributes, statx knows none of them. */
 #define BESIDE_STATX (ATTR_ACL | ATTR4_XATTR | ATTR4_SEC_LABEL)
 
-/* --- casync_statx_wanted and what comes back for it --- */
+/* --- casync_attributes_statx_wanted and what comes back for it --- */
 
 struct source_case {
 	const char *name;
@@ -89,14 +89,15 @@ static void check_wanted(void **state)
 {
 	const struct source_case *c = *state;
 
-	assert_int_equal(casync_statx_wanted(c->attr),
+	assert_int_equal(casync_attributes_statx_wanted(c->attr),
 			 ALWAYS_WANTED | c->statx);
 }
 
 static void everything_asked_wants_all_stats(void **state)
 {
-	assert_int_equal(casync_statx_wanted(casync_supported_attributes),
-			 CEPH_STATX_ALL_STATS);
+	assert_int_equal(
+		casync_attributes_statx_wanted(casync_supported_attributes),
+		CEPH_STATX_ALL_STATS);
 }
 
 static void everything_got_is_all_supported_but_xattrs(void **state)
@@ -105,7 +106,7 @@ static void everything_got_is_all_supported_but_xattrs(void **state)
 				 .stx_mode = S_IFREG | 0644};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_true(attrs.valid_mask ==
 		    (casync_supported_attributes & ~BESIDE_STATX));
 	assert_true(attrs.supported == casync_supported_attributes);
@@ -144,11 +145,11 @@ static void check_valid(void **state)
 	struct ceph_statx stx = {.stx_mask = c->stx_mask, .stx_mode = S_IFREG};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_true(attrs.valid_mask == (ALWAYS_VALID | c->valid));
 }
 
-/* --- casync_statx_to_attrs: values --- */
+/* --- casync_attributes_from_statx: values --- */
 
 static void values_arrive_in_their_fields(void **state)
 {
@@ -167,7 +168,7 @@ static void values_arrive_in_their_fields(void **state)
 	};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_int_equal(attrs.type, REGULAR_FILE);
 	assert_int_equal(attrs.mode, 04751);
 	assert_int_equal(attrs.numlinks, 3);
@@ -188,7 +189,7 @@ static void type_is_known_without_permission_bits(void **state)
 				 .stx_mode = S_IFDIR};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_int_equal(attrs.type, DIRECTORY);
 	assert_false(FSAL_TEST_MASK(attrs.valid_mask, ATTR_MODE));
 }
@@ -200,7 +201,7 @@ static void spaceused_counts_blocks_of_512(void **state)
 				 .stx_blocks = 9};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_int_equal(attrs.spaceused, 4608);
 }
 
@@ -211,7 +212,7 @@ static void fsid_is_device_split_as_fsal_ceph_does(void **state)
 	struct ceph_statx stx = {.stx_dev = nosnap, .stx_mode = S_IFREG};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_int_equal(attrs.fsid.major, UINT32_MAX);
 	assert_int_equal(attrs.fsid.minor, UINT32_MAX - 1);
 }
@@ -222,7 +223,7 @@ static void rawdev_is_split_into_major_and_minor(void **state)
 				 .stx_mode = S_IFBLK};
 	struct fsal_attrlist attrs = {0};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_int_equal(attrs.rawdev.major, 259);
 	assert_int_equal(attrs.rawdev.minor, 65537);
 }
@@ -232,7 +233,7 @@ static void acl_filled_in_before_stays_valid(void **state)
 	struct ceph_statx stx = {.stx_mode = S_IFREG};
 	struct fsal_attrlist attrs = {.valid_mask = ATTR_ACL};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_true(FSAL_TEST_MASK(attrs.valid_mask, ATTR_ACL) != 0);
 }
 
@@ -242,11 +243,11 @@ static void request_mask_is_left_alone(void **state)
 				 .stx_mode = S_IFREG};
 	struct fsal_attrlist attrs = {.request_mask = ATTR_SIZE};
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_true(attrs.request_mask == ATTR_SIZE);
 }
 
-/* --- casync_change_attr --- */
+/* --- casync_attributes_change --- */
 
 struct change_case {
 	const char *name;
@@ -285,9 +286,9 @@ static void check_change(void **state)
 	};
 	struct fsal_attrlist attrs = {0};
 
-	assert_true(casync_change_attr(&stx, 0) == c->change);
+	assert_true(casync_attributes_change(&stx, 0) == c->change);
 
-	casync_statx_to_attrs(&stx, 0, &attrs);
+	casync_attributes_from_statx(&stx, 0, &attrs);
 	assert_true(attrs.change == c->change);
 }
 
@@ -303,23 +304,23 @@ static void change_goes_forward_over_lost_increments(void **state)
 	struct ceph_statx written = {.stx_ctime = {101, 200}, .stx_version = 4};
 	uint64_t mounted = 50 * second, mounted_again = 101 * second;
 
-	assert_true(casync_change_attr(&recovered, mounted) <
-		    casync_change_attr(&shown, mounted));
-	assert_true(casync_change_attr(&recovered, mounted_again) >
-		    casync_change_attr(&shown, mounted));
-	assert_true(casync_change_attr(&written, mounted_again) >
-		    casync_change_attr(&recovered, mounted_again));
+	assert_true(casync_attributes_change(&recovered, mounted) <
+		    casync_attributes_change(&shown, mounted));
+	assert_true(casync_attributes_change(&recovered, mounted_again) >
+		    casync_attributes_change(&shown, mounted));
+	assert_true(casync_attributes_change(&written, mounted_again) >
+		    casync_attributes_change(&recovered, mounted_again));
 }
 
 static void change_of_old_file_is_the_floor_and_the_counter(void **state)
 {
 	struct ceph_statx stx = {.stx_ctime = {1, 0}, .stx_version = 7};
 
-	assert_true(casync_change_attr(&stx, UINT64_C(9000000000)) ==
+	assert_true(casync_attributes_change(&stx, UINT64_C(9000000000)) ==
 		    UINT64_C(9000000007));
 }
 
-/* --- casync_attrs_to_statx --- */
+/* --- casync_attributes_to_statx --- */
 
 struct set_case {
 	const char *name;
@@ -356,7 +357,7 @@ static void check_set(void **state)
 	struct fsal_attrlist attrs = {.valid_mask = c->attrs};
 	struct ceph_statx stx;
 
-	assert_int_equal(casync_attrs_to_statx(&attrs, 0, &stx), c->mask);
+	assert_int_equal(casync_attributes_to_statx(&attrs, 0, &stx), c->mask);
 }
 
 static void every_settable_attribute_of_statx_reaches_libcephfs(void **state)
@@ -367,7 +368,7 @@ static void every_settable_attribute_of_statx_reaches_libcephfs(void **state)
 		attrmask_t attr = UINT64_C(1) << bit;
 		struct fsal_attrlist attrs = {.valid_mask = attr};
 		struct ceph_statx stx;
-		int mask = casync_attrs_to_statx(&attrs, 0, &stx);
+		int mask = casync_attributes_to_statx(&attrs, 0, &stx);
 
 		assert_int_equal(mask != 0, (casync_settable_attributes &
 					     ~BESIDE_STATX & attr) != 0);
@@ -389,7 +390,7 @@ static void set_values_arrive_in_their_fields(void **state)
 	};
 	struct ceph_statx stx;
 
-	casync_attrs_to_statx(&attrs, 0, &stx);
+	casync_attributes_to_statx(&attrs, 0, &stx);
 	assert_int_equal(stx.stx_size, UINT64_C(3) << 40);
 	assert_int_equal(stx.stx_mode, 0640);
 	assert_int_equal(stx.stx_uid, 1000);
@@ -420,7 +421,7 @@ static void check_mode(void **state)
 	struct fsal_attrlist attrs = {.valid_mask = ATTR_MODE, .mode = c->mode};
 	struct ceph_statx stx;
 
-	assert_int_equal(casync_attrs_to_statx(&attrs, c->umask, &stx),
+	assert_int_equal(casync_attributes_to_statx(&attrs, c->umask, &stx),
 			 CEPH_SETATTR_MODE);
 	assert_int_equal(stx.stx_mode, c->result);
 }
@@ -433,7 +434,7 @@ static void server_times_carry_the_clock_themselves(void **state)
 	struct ceph_statx stx;
 	time_t before = time(NULL) - 1; /* time() may lag by a tick. */
 
-	casync_attrs_to_statx(&attrs, 0, &stx);
+	casync_attributes_to_statx(&attrs, 0, &stx);
 	assert_in_range(stx.stx_atime.tv_sec, before, time(NULL) + 1);
 	assert_in_range(stx.stx_mtime.tv_sec, before, time(NULL) + 1);
 }
@@ -445,7 +446,7 @@ static void server_times_set_together_are_equal(void **state)
 	};
 	struct ceph_statx stx;
 
-	casync_attrs_to_statx(&attrs, 0, &stx);
+	casync_attributes_to_statx(&attrs, 0, &stx);
 	assert_memory_equal(&stx.stx_atime, &stx.stx_mtime,
 			    sizeof(stx.stx_atime));
 }
@@ -458,7 +459,7 @@ static void server_time_wins_over_a_given_one(void **state)
 	};
 	struct ceph_statx stx;
 
-	assert_int_equal(casync_attrs_to_statx(&attrs, 0, &stx),
+	assert_int_equal(casync_attributes_to_statx(&attrs, 0, &stx),
 			 CEPH_SETATTR_MTIME | CEPH_SETATTR_MTIME_NOW);
 	assert_true(stx.stx_mtime.tv_sec != 5);
 }
@@ -472,7 +473,7 @@ static void times_past_32_bits_are_the_nearest_there_are(void **state)
 	};
 	struct ceph_statx stx;
 
-	casync_attrs_to_statx(&attrs, 0, &stx);
+	casync_attributes_to_statx(&attrs, 0, &stx);
 	assert_int_equal(stx.stx_atime.tv_sec, 0);
 	assert_int_equal(stx.stx_atime.tv_nsec, 0);
 	assert_true(stx.stx_mtime.tv_sec == UINT32_MAX);
@@ -487,7 +488,7 @@ static void the_last_time_of_32_bits_is_kept(void **state)
 	};
 	struct ceph_statx stx;
 
-	casync_attrs_to_statx(&attrs, 0, &stx);
+	casync_attributes_to_statx(&attrs, 0, &stx);
 	assert_true(stx.stx_mtime.tv_sec == UINT32_MAX);
 	assert_int_equal(stx.stx_mtime.tv_nsec, 999999999);
 }

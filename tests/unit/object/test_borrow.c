@@ -259,10 +259,10 @@ static void states_fd_is_on_loan(void **state)
 	open_fd(FSAL_O_READ);
 	assert_int_equal(borrow(&borrowed, &rig.state.state),
 			 ERR_FSAL_NO_ERROR);
-	assert_ptr_equal(casync_borrowed_fh(&borrowed), old_fh);
+	assert_ptr_equal(casync_borrow_fh(&borrowed), old_fh);
 	assert_int_equal(stub.ios_started, 1);
 	assert_int_equal(stub.reservations, 0);
-	casync_give_back(&borrowed);
+	casync_borrow_return(&borrowed);
 	assert_int_equal(stub.ios_completed, 1);
 	assert_int_equal(stub.reservation_changes, 0);
 }
@@ -272,9 +272,9 @@ static void loan_without_a_state_has_a_reservation(void **state)
 	struct casync_borrowed borrowed;
 
 	assert_int_equal(borrow(&borrowed, NULL), ERR_FSAL_NO_ERROR);
-	assert_ptr_equal(casync_borrowed_fh(&borrowed), rig.obj->read_fd.fh);
+	assert_ptr_equal(casync_borrow_fh(&borrowed), rig.obj->read_fd.fh);
 	assert_int_equal(stub.reservations, 1);
-	casync_give_back(&borrowed);
+	casync_borrow_return(&borrowed);
 	assert_int_equal(stub.reservations, 0);
 	assert_int_equal(stub.reservation_changes, 2);
 }
@@ -285,8 +285,8 @@ static void temporary_fd_ends_with_its_loan(void **state)
 
 	stub.global_fd_busy = true;
 	assert_int_equal(borrow(&borrowed, NULL), ERR_FSAL_NO_ERROR);
-	assert_ptr_equal(casync_borrowed_fh(&borrowed), borrowed.temp_fd.fh);
-	casync_give_back(&borrowed);
+	assert_ptr_equal(casync_borrow_fh(&borrowed), borrowed.temp_fd.fh);
+	casync_borrow_return(&borrowed);
 	assert_int_equal(fake.open_fhs, 0);
 }
 
@@ -308,9 +308,9 @@ static void loan_of_a_lost_fd_opens_it(void **state)
 	new_client();
 	assert_int_equal(borrow(&borrowed, &rig.state.state),
 			 ERR_FSAL_NO_ERROR);
-	assert_ptr_not_equal(casync_borrowed_fh(&borrowed), old_fh);
-	assert_ptr_equal(casync_borrowed_fh(&borrowed), fd->fh);
-	casync_give_back(&borrowed);
+	assert_ptr_not_equal(casync_borrow_fh(&borrowed), old_fh);
+	assert_ptr_equal(casync_borrow_fh(&borrowed), fd->fh);
+	casync_borrow_return(&borrowed);
 }
 
 static void lost_fd_that_cannot_be_opened_is_given_back(void **state)

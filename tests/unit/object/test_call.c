@@ -116,7 +116,7 @@ static void *take_on_completer(void *unused)
 	int rc;
 
 	(void)unused;
-	casync_on_thread_begin();
+	casync_workers_mark_completion_thread();
 	rc = casync_call_take(&own, rig.obj, CASYNC_CALL_MOUNT_SLOT);
 	if (rc == 0)
 		casync_call_drop(&own);
@@ -146,7 +146,7 @@ static void *take_attr_slots_on_completer(void *unused)
 	int i;
 
 	(void)unused;
-	casync_on_thread_begin();
+	casync_workers_mark_completion_thread();
 	for (i = 0; i < CASYNC_COMPLETERS; i++)
 		good_so_far &= casync_call_take(&own[i], rig.obj,
 						CASYNC_CALL_ATTR_SLOT) == 0;
@@ -300,7 +300,7 @@ static void slot_is_waited_for(void **state)
 	void *failed;
 
 	*attr_inside() = FILE_SLOTS;
-	limit->progress_ns = casync_now_ns() + 60 * CASYNC_NS_PER_S;
+	limit->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_a_slot, NULL),
 			 0);
 	assert_true(rig_wait_count((int *)sleepers, 1));
@@ -388,7 +388,7 @@ static void optional_call_is_one_of_few(void **state)
 
 static void optional_call_does_not_wait(void **state)
 {
-	uint64_t later_ns = casync_now_ns() + 60 * CASYNC_NS_PER_S;
+	uint64_t later_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 
 	rig.obj->getattr.progress_ns = later_ns;
 	stub_mount.callers.progress_ns = later_ns;
@@ -397,7 +397,7 @@ static void optional_call_does_not_wait(void **state)
 	assert_false(try_both(1));
 	*attr_inside() = 0;
 	assert_false(try_both(1));
-	assert_true(casync_now_ns() < later_ns);
+	assert_true(casync_clock_ns() < later_ns);
 	*mount_inside() = 0;
 }
 

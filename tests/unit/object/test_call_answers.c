@@ -71,7 +71,7 @@ static void check_answer(void **state)
 	stub_mount.keeper.reconnect = c->reconnect;
 	assert_int_equal(begin(ALL).major, ERR_FSAL_NO_ERROR);
 	rig.obj->locks.linked = c->has_locks;
-	status = casync_call_end(&call, casync_status(-c->error));
+	status = casync_call_end(&call, casync_errors_status(-c->error));
 	rig.obj->locks.linked = false;
 	assert_int_equal(status.major, c->answer);
 	assert_int_equal(status.minor, c->error);
@@ -89,10 +89,10 @@ static bool keeper_was_woken(void)
 static void loss_wakes_the_keeper(void **state)
 {
 	(void)begin(CASYNC_CALL_ASKS_MDS);
-	(void)casync_call_end(&call, casync_status(-ENOSPC));
+	(void)casync_call_end(&call, casync_errors_status(-ENOSPC));
 	assert_false(keeper_was_woken());
 	(void)begin(CASYNC_CALL_ASKS_MDS);
-	(void)casync_call_end(&call, casync_status(-ENOTCONN));
+	(void)casync_call_end(&call, casync_errors_status(-ENOTCONN));
 	assert_true(keeper_was_woken());
 }
 
@@ -215,7 +215,7 @@ static void call_on_a_lost_mount_is_delayed(void **state)
 
 static void call_on_a_mount_may_show_the_loss(void **state)
 {
-	const fsal_status_t loss = casync_status(-CASYNC_EBLOCKLISTED);
+	const fsal_status_t loss = casync_errors_status(-CASYNC_EBLOCKLISTED);
 
 	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
 			 ERR_FSAL_NO_ERROR);
@@ -226,10 +226,10 @@ static void call_on_a_mount_may_show_the_loss(void **state)
 	check_steps("MGgm");
 	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
 			 ERR_FSAL_NO_ERROR);
-	assert_int_equal(
-		casync_call_end_mount(&stub_mount, casync_status(-ENOSPC))
-			.major,
-		ERR_FSAL_DELAY);
+	assert_int_equal(casync_call_end_mount(&stub_mount,
+					       casync_errors_status(-ENOSPC))
+				 .major,
+			 ERR_FSAL_DELAY);
 	stub_mount.keeper.reconnect = 0;
 	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
 			 ERR_FSAL_NO_ERROR);

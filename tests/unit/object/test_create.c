@@ -50,8 +50,8 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	return set_status;
 }
 
-fsal_status_t casync_set_verifier(struct fsal_obj_handle *obj_hdl,
-				  const struct fsal_attrlist *verifier)
+fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
+					 const struct fsal_attrlist *verifier)
 {
 	assert_ptr_equal(obj_hdl, &obj.handle);
 	note('v');
@@ -87,9 +87,10 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 }
 
 /* The rest of the file makes objects, which is not what is tested here. */
-void casync_object_out(struct Inode *inode, const struct ceph_statx *stx,
-		       struct fsal_obj_handle **handle,
-		       struct fsal_attrlist *attrs)
+void casync_object_from_lookup(struct Inode *inode,
+			       const struct ceph_statx *stx,
+			       struct fsal_obj_handle **handle,
+			       struct fsal_attrlist *attrs)
 {
 	(void)inode;
 	(void)stx;

@@ -63,7 +63,7 @@ static state_status_t delegrecall(const struct fsal_up_vector *vec,
 	struct casync_fileid id = {.ino = 0};
 
 	/* Not an assert_: those jump, and this is another thread. */
-	if (!casync_wire_decode(handle->addr, handle->len, &id))
+	if (!casync_filehandle_decode(handle->addr, handle->len, &id))
 		__atomic_add_fetch(&bad_handles, 1, __ATOMIC_ACQ_REL);
 	if (id.ino < __atomic_load_n(&gated_inos, __ATOMIC_ACQUIRE)) {
 		sem_post(&begun);

@@ -224,7 +224,7 @@ static void client_that_goes_takes_its_delegations_along(void **unused)
 	(void)unused;
 	grant(FSAL_DELEG_WR);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
-	casync_delegations_forget(&stub_mount);
+	casync_delegations_return_all(&stub_mount);
 	assert_held(false);
 	assert_true(open_state.fd.delegation == NULL);
 	/* The client has to give it back: nobody recalls it any more. */
@@ -242,7 +242,7 @@ static void delegation_of_another_mount_stays(void **unused)
 
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_delegations_forget(&other);
+	casync_delegations_return_all(&other);
 	assert_held(true);
 	assert_int_equal(recalls_told, 0);
 }
@@ -252,7 +252,7 @@ static void next_client_grants_one(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_delegations_forget(&stub_mount);
+	casync_delegations_return_all(&stub_mount);
 	assert_int_equal(sem_wait(&told), 0);
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	casync_guard_renew(&stub_mount.guard);
@@ -260,7 +260,7 @@ static void next_client_grants_one(void **unused)
 	open_state.fd.generation = obj->generation;
 	grant(FSAL_DELEG_WR);
 	assert_held(true);
-	casync_delegations_forget(&stub_mount);
+	casync_delegations_return_all(&stub_mount);
 	assert_held(false);
 }
 

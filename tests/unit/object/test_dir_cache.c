@@ -193,16 +193,16 @@ static void stamp_needs_ctime_and_version(void **state)
 		.stx_version = 12,
 		.stx_mask = CEPH_STATX_CTIME | CEPH_STATX_VERSION,
 	};
-	struct casync_listing_stamp stamp = casync_listing_stamp(&stx);
+	struct casync_listing_stamp stamp = casync_dir_cache_stamp(&stx);
 
 	assert_true(stamp.known);
 	assert_int_equal(stamp.version, 12);
 	assert_int_equal(stamp.ctime.tv_sec, 10);
 	assert_int_equal(stamp.ctime.tv_nsec, 11);
 	stx.stx_mask = CEPH_STATX_CTIME;
-	assert_false(casync_listing_stamp(&stx).known);
+	assert_false(casync_dir_cache_stamp(&stx).known);
 	stx.stx_mask = CEPH_STATX_VERSION;
-	assert_false(casync_listing_stamp(&stx).known);
+	assert_false(casync_dir_cache_stamp(&stx).known);
 }
 
 #define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)

@@ -52,10 +52,10 @@ static void check_wire(void **state)
 	uint8_t wire[CASYNC_WIRE_BYTES];
 	struct casync_fileid id = {0};
 
-	casync_wire_encode(&c->id, wire);
+	casync_filehandle_encode(&c->id, wire);
 	assert_memory_equal(wire, c->wire, sizeof(wire));
 
-	assert_true(casync_wire_decode(c->wire, sizeof(c->wire), &id));
+	assert_true(casync_filehandle_decode(c->wire, sizeof(c->wire), &id));
 	assert_memory_equal(&id, &c->id, sizeof(id));
 }
 
@@ -92,8 +92,8 @@ static void check_rejected(void **state)
 	struct casync_fileid id = before;
 	uint8_t wire[CASYNC_KEY_BYTES] = {0};
 
-	casync_wire_encode(&c->id, wire);
-	assert_false(casync_wire_decode(wire, c->len_bytes, &id));
+	casync_filehandle_encode(&c->id, wire);
+	assert_false(casync_filehandle_decode(wire, c->len_bytes, &id));
 	assert_memory_equal(&id, &before, sizeof(id));
 }
 
@@ -103,8 +103,9 @@ static void decode_of_unaligned_handle_works(void **state)
 	struct casync_fileid out = {0};
 	uint8_t buffer[CASYNC_WIRE_BYTES + 1];
 
-	casync_wire_encode(&in, buffer + 1);
-	assert_true(casync_wire_decode(buffer + 1, CASYNC_WIRE_BYTES, &out));
+	casync_filehandle_encode(&in, buffer + 1);
+	assert_true(
+		casync_filehandle_decode(buffer + 1, CASYNC_WIRE_BYTES, &out));
 	assert_memory_equal(&out, &in, sizeof(out));
 }
 
@@ -114,8 +115,8 @@ static void key_begins_with_wire_handle(void **state)
 	uint8_t wire[CASYNC_WIRE_BYTES];
 	uint8_t key[CASYNC_KEY_BYTES];
 
-	casync_wire_encode(&id, wire);
-	casync_key_encode(&id, 42, key);
+	casync_filehandle_encode(&id, wire);
+	casync_filehandle_key(&id, 42, key);
 	assert_memory_equal(key, wire, sizeof(wire));
 }
 
@@ -125,7 +126,7 @@ static void key_ends_with_export_id_in_host_order(void **state)
 	const uint16_t export_id = 0xabcd;
 	uint8_t key[CASYNC_KEY_BYTES];
 
-	casync_key_encode(&id, export_id, key);
+	casync_filehandle_key(&id, export_id, key);
 	assert_memory_equal(key + CASYNC_WIRE_BYTES, &export_id,
 			    sizeof(export_id));
 }
@@ -151,8 +152,8 @@ static void check_distinct(void **state)
 	uint8_t key[CASYNC_KEY_BYTES];
 	uint8_t other[CASYNC_KEY_BYTES];
 
-	casync_key_encode(&id, 7, key);
-	casync_key_encode(&c->other, c->other_export, other);
+	casync_filehandle_key(&id, 7, key);
+	casync_filehandle_key(&c->other, c->other_export, other);
 	assert_memory_not_equal(key, other, sizeof(key));
 }
 

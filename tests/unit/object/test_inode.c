@@ -152,7 +152,7 @@ static void objects_of_an_inode_share_its_reference(void **state)
 		.exp = &rig.exp, .id = rig.obj->id, .inode = OLD_INODE};
 
 	second.handle.type = DIRECTORY;
-	casync_file_size_init(&second.size, &rig.cuts);
+	casync_file_size_init(&second.size, &rig.truncations);
 	assert_true(casync_object_table_enter(table(), &second));
 	new_client();
 	assert_int_equal(casync_call_use(rig.obj), 0);
@@ -170,7 +170,7 @@ static void object_of_the_lost_client_shares_nothing(void **state)
 		.exp = &rig.exp, .id = rig.obj->id, .inode = OLD_INODE};
 
 	second.handle.type = DIRECTORY;
-	casync_file_size_init(&second.size, &rig.cuts);
+	casync_file_size_init(&second.size, &rig.truncations);
 	assert_true(casync_object_table_enter(table(), &second));
 	new_client();
 	/* The new Inode may come to lie where the old one was. */

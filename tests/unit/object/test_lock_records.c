@@ -268,8 +268,8 @@ static void lose(struct casync_object *obj, struct casync_fd *fd)
 static int take_all(uint64_t taken, uint64_t gone)
 {
 	uint64_t was_taken = 12345, is_gone = 12345;
-	int rc = casync_lock_records_take(&stub_mount, take, lose, &was_taken,
-					  &is_gone);
+	int rc = casync_lock_records_reclaim(&stub_mount, take, lose,
+					     &was_taken, &is_gone);
 
 	assert_int_equal(was_taken, taken);
 	assert_int_equal(is_gone, gone);

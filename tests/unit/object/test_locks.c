@@ -349,7 +349,7 @@ static int take_again(uint64_t taken, uint64_t gone)
 	casync_guard_renew(&stub_mount.guard);
 	/* It is of another client, and of no other test's concern. */
 	rig.obj->generation = casync_guard_generation(&stub_mount.guard);
-	rc = casync_locks_take_again(&stub_mount, lose, &was_taken, &is_gone);
+	rc = casync_locks_reclaim(&stub_mount, lose, &was_taken, &is_gone);
 	assert_int_equal(was_taken, taken);
 	assert_int_equal(is_gone, gone);
 	/* It has ended: rig_down() must not close it. */
@@ -487,7 +487,7 @@ static void lock_is_not_lost_with_the_next_session(void **state)
 static void set_mtimes(time_t known_s, time_t found_s, long found_ns)
 {
 	fake.mtime = (struct timespec){.tv_sec = known_s, .tv_nsec = 5};
-	casync_locks_see(&stub_mount);
+	casync_locks_save_mtimes(&stub_mount);
 	fake.mtime = (struct timespec){.tv_sec = found_s, .tv_nsec = found_ns};
 }
 
@@ -543,7 +543,7 @@ static void change_is_seen_after_two_losses(void **state)
 	fake.blocking_result[FAKE_SETLK] = -ENOTCONN;
 	assert_int_equal(take_again(0, 0), -ENOTCONN);
 	old_fh = rig.state.fd.fh;
-	casync_locks_see(&stub_mount);
+	casync_locks_save_mtimes(&stub_mount);
 	fake.blocking_result[FAKE_SETLK] = 0;
 	assert_int_equal(take_again(0, 1), 0);
 }
@@ -581,7 +581,7 @@ static void request_began_ms_ago(uint64_t ago_ms)
 	uint64_t then;
 
 	clock_gettime(CLOCK_REALTIME, &op_ctx->start_time);
-	then = casync_timespec_ns(&op_ctx->start_time) -
+	then = casync_clock_timespec_ns(&op_ctx->start_time) -
 	       ago_ms * CASYNC_NS_PER_MS;
 	op_ctx->start_time.tv_sec = (time_t)(then / CASYNC_NS_PER_S);
 	op_ctx->start_time.tv_nsec = (long)(then % CASYNC_NS_PER_S);
@@ -627,10 +627,10 @@ static void who_asks_again_is_not_sent_away(void **state)
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
 	/* It began before the first one was given back. */
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
-	rig.obj->locks.gave_back_ns -= 5 * CASYNC_NS_PER_S;
+	rig.obj->locks.undone_ns -= 5 * CASYNC_NS_PER_S;
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
 	/* After a while it may be another failure. */
-	rig.obj->locks.gave_back_ns -= 5 * CASYNC_NS_PER_S;
+	rig.obj->locks.undone_ns -= 5 * CASYNC_NS_PER_S;
 	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_IN_GRACE);
 }
 
@@ -702,10 +702,10 @@ static void late_conflict_is_a_conflict(void **state)
 /* How long it took, in ms. */
 static uint64_t time_of(void (*lead)(void))
 {
-	uint64_t began_ns = casync_now_ns();
+	uint64_t began_ns = casync_clock_ns();
 
 	lead();
-	return (casync_now_ns() - began_ns) / CASYNC_NS_PER_MS;
+	return (casync_clock_ns() - began_ns) / CASYNC_NS_PER_MS;
 }
 
 static void lead_is_for_a_cluster(void **state)

@@ -53,7 +53,7 @@ static void use_both_keys(uint8_t first, uint8_t second)
 
 static void sign(void)
 {
-	casync_wire_encode(&file, wire);
+	casync_filehandle_encode(&file, wire);
 	assert_int_equal(casync_signature_add(wire, EXPORT_ID), 0);
 }
 
@@ -76,7 +76,7 @@ static void signature_is_hmac_of_handle_and_export(void **state)
 
 	assert_memory_equal(wire + CASYNC_WIRE_BYTES, expected,
 			    sizeof(expected));
-	assert_true(casync_wire_decode(wire, CASYNC_WIRE_BYTES, &id));
+	assert_true(casync_filehandle_decode(wire, CASYNC_WIRE_BYTES, &id));
 	assert_int_equal(id.ino, file.ino);
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID), 0);
 }

@@ -139,7 +139,7 @@ static void a_mount(void **state)
 	       grouped(CASYNC_UPCALLS_MAX * sizeof(struct casync_upcall)),
 	       grouped(CASYNC_OBJECT_TABLE_BUCKETS *
 		       sizeof(struct casync_object *)),
-	       grouped(CASYNC_UPCALLS_CUTS * sizeof(uint64_t)));
+	       grouped(CASYNC_UPCALLS_TRUNCATIONS * sizeof(uint64_t)));
 	quotes("threads.md", "a ring of %d events for each mount, %zu bytes",
 	       CASYNC_UPCALLS_MAX, sizeof(struct casync_upcall));
 }
@@ -159,8 +159,8 @@ static void threads(void **state)
 static void buckets(void **state)
 {
 	quotes("metrics.md", "buckets from %" PRIu64 " µs to %.1f s",
-	       casync_bucket_us(0),
-	       (double)casync_bucket_us(CASYNC_BUCKETS - 2) / US_PER_S);
+	       casync_metrics_bucket_us(0),
+	       (double)casync_metrics_bucket_us(CASYNC_BUCKETS - 2) / US_PER_S);
 }
 
 int main(void)

@@ -36,22 +36,22 @@ void casync_dir_cache_drop(struct casync_dir_cache *cache,
 	listings_dropped++;
 }
 
-void casync_delegations_forget(struct casync_mount *mount)
+void casync_delegations_return_all(struct casync_mount *mount)
 {
 	assert_ptr_equal(mount, &stub_mount);
 	delegations_forgotten++;
 }
 
-void casync_locks_see(struct casync_mount *mount)
+void casync_locks_save_mtimes(struct casync_mount *mount)
 {
 	assert_ptr_equal(mount, &stub_mount);
 	locks_seen++;
 }
 
-int casync_locks_take_again(struct casync_mount *mount,
-			    void (*lost)(struct casync_object *obj,
-					 struct casync_fd *fd),
-			    uint64_t *taken, uint64_t *gone)
+int casync_locks_reclaim(struct casync_mount *mount,
+			 void (*lost)(struct casync_object *obj,
+				      struct casync_fd *fd),
+			 uint64_t *taken, uint64_t *gone)
 {
 	assert_ptr_equal(mount, &stub_mount);
 	*taken = 1;
@@ -94,9 +94,9 @@ static void holder_of_a_lost_lock_is_marked(void **state)
 {
 	lost_now = &rig.state.fd;
 	rig.state.state.state_type = STATE_TYPE_LOCK;
-	assert_false(casync_state_lost_a_lock(&rig.state.state));
+	assert_false(casync_fd_lost_lock(&rig.state.state));
 	assert_int_equal(hooks->restore(&stub_mount), 0);
-	assert_true(casync_state_lost_a_lock(&rig.state.state));
+	assert_true(casync_fd_lost_lock(&rig.state.state));
 	assert_true(stub_warned("EIO until it unlocks the file"));
 	rig.state.state.state_type = STATE_TYPE_NLM_LOCK;
 	assert_int_equal(hooks->restore(&stub_mount), 0);

@@ -41,14 +41,14 @@ bool rig_fetch_end(struct casync_cache_file *file, uint64_t version,
 {
 	struct casync_cache_tag tag = rig_tag(version);
 	uint64_t epoch = casync_cache_epoch(file);
-	struct casync_cache_buffer *buf = casync_cache_buffer_new(0, length);
+	struct casync_cache_buffer *buf = casync_evict_new_buffer(0, length);
 	bool taken;
 
 	if (buf == NULL)
 		return false;
 	rig_fill(buf, version, offset);
 	taken = casync_cache_put(file, &tag, epoch, offset, valid, buf);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 	return taken;
 }
 
@@ -58,14 +58,14 @@ bool rig_fetch(struct casync_cache_file *file, uint64_t version, uint16_t owner,
 	struct casync_cache_tag tag = rig_tag(version);
 	uint64_t epoch = casync_cache_epoch(file);
 	struct casync_cache_buffer *buf =
-		casync_cache_buffer_new(owner, length);
+		casync_evict_new_buffer(owner, length);
 	bool taken;
 
 	if (buf == NULL)
 		return false;
 	rig_fill(buf, version, offset);
 	taken = casync_cache_put(file, &tag, epoch, offset, length, buf);
-	casync_cache_buffer_release(buf);
+	casync_buffer_release(buf);
 	return taken;
 }
 
@@ -96,7 +96,7 @@ unsigned int rig_look(struct casync_cache_file *file, uint64_t version,
 	for (i = 0; i < count; i++) {
 		rig_compare(&segments[i], version, at);
 		at += segments[i].bytes;
-		casync_cache_buffer_release(segments[i].buffer);
+		casync_buffer_release(segments[i].buffer);
 	}
 	if (count > 0 && !end)
 		assert_int_equal(at, offset + length);

@@ -159,7 +159,7 @@ int call_up(void **state)
 	(void)casync_object_table_enter(table(), rig.obj);
 	fake.inode = (struct Inode *)&new_inode;
 	pthread_mutex_init(&keeper->thread.lock, NULL);
-	casync_cond_init(&keeper->thread.wake);
+	casync_clock_cond_init(&keeper->thread.wake);
 	keeper->thread.call = (struct casync_deadline_call *)&stub_mount;
 	keeper->reconnect = 1;
 	return rc;
@@ -185,7 +185,7 @@ void new_client(void)
 
 void lose_client(void)
 {
-	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 }
 

@@ -162,14 +162,14 @@ static void make_dir(struct casync_object *dir, uint64_t ino)
 	dir->id.ino = ino;
 	dir->id.snapid = CEPH_NOSNAP;
 	dir->handle.type = DIRECTORY;
-	casync_file_size_init(&dir->size, &rig.cuts);
+	casync_file_size_init(&dir->size, &rig.truncations);
 	enter_object(dir);
 }
 
 static void start_keeper(struct casync_keeper *keeper)
 {
 	pthread_mutex_init(&keeper->thread.lock, NULL);
-	casync_cond_init(&keeper->thread.wake);
+	casync_clock_cond_init(&keeper->thread.wake);
 	keeper->thread.call = (struct casync_deadline_call *)&stub_mount;
 	keeper->reconnect = 1;
 }
@@ -268,6 +268,6 @@ void use_objects(void)
 
 void lose_client(void)
 {
-	casync_session_heard(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 }

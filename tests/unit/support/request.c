@@ -25,7 +25,7 @@ void (*in_blocking)(enum fake_blocking which);
 
 static void hook(enum fake_blocking which)
 {
-	if (casync_on_completion_thread())
+	if (casync_workers_on_completion_thread())
 		__atomic_add_fetch(&blocking_on_completer, 1, __ATOMIC_ACQ_REL);
 	if (in_blocking != NULL)
 		in_blocking(which);
@@ -47,7 +47,7 @@ int request_up(void **state)
 {
 	rig_up(state);
 	test_thread = pthread_self();
-	duplicates_before = casync_duplicates_count();
+	duplicates_before = casync_submit_duplicates();
 	blocking_on_completer = 0;
 	in_blocking = NULL;
 	fake.hook = hook;
@@ -95,7 +95,7 @@ static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 	io->inflight_ops = rig.exp.inflight.ops;
 	pthread_mutex_unlock(&rig.exp.inflight.lock);
 	io->ios_completed = stub_ios_completed();
-	io->on_completer = casync_on_completion_thread();
+	io->on_completer = casync_workers_on_completion_thread();
 	io->in_caller = pthread_equal(pthread_self(), test_thread);
 	if (io->in_done != NULL)
 		io->in_done();

@@ -46,7 +46,7 @@ struct io {
 	bool in_caller;
 };
 
-/** casync_duplicates_count() at the start of the test. */
+/** casync_submit_duplicates() at the start of the test. */
 extern uint64_t duplicates_before;
 
 /** Runs in each blocking call of libcephfs; the test's to set. */

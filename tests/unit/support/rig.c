@@ -24,7 +24,7 @@ struct rig_held rig_held;
  */
 #define WEAK __attribute__((weak))
 
-WEAK unsigned int casync_statx_wanted(attrmask_t mask)
+WEAK unsigned int casync_attributes_statx_wanted(attrmask_t mask)
 {
 	return CEPH_STATX_INO |
 	       (FSAL_TEST_MASK(mask, ATTR_SIZE) ? CEPH_STATX_SIZE : 0) |
@@ -40,7 +40,7 @@ WEAK bool casync_object_privileged(const struct casync_object *obj)
 	return obj->privileged;
 }
 
-WEAK int casync_drop_privileges(struct casync_object *obj)
+WEAK int casync_getset_drop_privileges(struct casync_object *obj)
 {
 	rig.privileges_dropped++;
 	if (rig.drop_privileges_rc == 0)
@@ -65,7 +65,7 @@ static struct casync_object *new_object(void)
 	obj->id.snapid = CEPH_NOSNAP;
 	obj->handle.type = REGULAR_FILE;
 	pthread_rwlock_init(&obj->handle.obj_lock, NULL);
-	casync_file_size_init(&obj->size, &rig.cuts);
+	casync_file_size_init(&obj->size, &rig.truncations);
 	casync_flush_init(&obj->flush);
 	casync_gate_init(&obj->gate);
 	casync_lock_records_init(&obj->locks);
@@ -92,7 +92,7 @@ struct casync_watched *rig_watch(void)
 
 void rig_shorten(void)
 {
-	__atomic_add_fetch(&rig.cuts, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&rig.truncations, 1, __ATOMIC_RELEASE);
 }
 
 void rig_close(struct casync_fd *fd)
@@ -191,10 +191,10 @@ bool rig_wait_count(const int *counter, int value)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
 	uint64_t give_up_ns =
-		casync_now_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
+		casync_clock_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
 
 	while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < value) {
-		if (casync_now_ns() > give_up_ns)
+		if (casync_clock_ns() > give_up_ns)
 			return false;
 		nanosleep(&pause, NULL);
 	}

@@ -26,8 +26,9 @@ struct rig {
 	struct casync_object *obj;
 	struct casync_state state;
 	struct req_op_context request; /**< op_ctx of the test thread. */
-	uint64_t cuts;		/**< The file's truncations (file_size.h). */
-	int privileges_dropped; /**< Calls of casync_drop_privileges(). */
+	uint64_t truncations; /**< The file's truncations (file_size.h). */
+	/** Calls of casync_getset_drop_privileges(). */
+	int privileges_dropped;
 	int drop_privileges_rc; /**< What it returns. */
 };
 

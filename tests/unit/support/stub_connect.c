@@ -15,14 +15,14 @@ int casync_connect(struct casync_mount *mount,
 	return 0;
 }
 
-bool casync_disconnect(struct casync_client *client, uint32_t timeout_s)
+bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
 {
 	(void)client;
 	(void)timeout_s;
 	return true;
 }
 
-uint32_t casync_connect_end_time_s(const struct casync_client *client)
+uint32_t casync_connect_close_time_s(const struct casync_client *client)
 {
 	(void)client;
 	return 1;
@@ -38,7 +38,7 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 
 /* A test that links upcalls.c gets that. */
 __attribute__((weak)) void
-casync_upcalls_forget_all(struct casync_upcalls *upcalls)
+casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 {
 	(void)upcalls;
 }

@@ -139,7 +139,7 @@ bool casync_acl_offered(void)
 	return false;
 }
 
-bool casync_label_offered(void)
+bool casync_acl_label_offered(void)
 {
 	return false;
 }
@@ -156,14 +156,14 @@ int casync_acl_set(const struct casync_acl_file *file,
 	return 0;
 }
 
-int casync_label_get(const struct casync_acl_file *file,
-		     struct fsal_attrlist *attrs)
+int casync_acl_label_get(const struct casync_acl_file *file,
+			 struct fsal_attrlist *attrs)
 {
 	return 0;
 }
 
-int casync_label_set(const struct casync_acl_file *file,
-		     const struct fsal_attrlist *attrs)
+int casync_acl_label_set(const struct casync_acl_file *file,
+			 const struct fsal_attrlist *attrs)
 {
 	return 0;
 }
@@ -183,8 +183,8 @@ fsal_status_t casync_host_to_key(struct fsal_export *exp_hdl,
 	return good;
 }
 
-bool casync_host_decode(const struct gsh_buffdesc *fh_desc,
-			struct casync_fileid *id)
+bool casync_handle_ops_decode(const struct gsh_buffdesc *fh_desc,
+			      struct casync_fileid *id)
 {
 	*id = rig.obj->id;
 	return true;

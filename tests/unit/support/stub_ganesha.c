@@ -172,7 +172,7 @@ static struct fsal_fd *choose_fd(struct fsal_fd *global, struct fsal_fd *temp,
 	if (stub.io_fd != NULL)
 		return stub.io_fd;
 	if (state != NULL)
-		return &casync_state_fd(state)->fsal_fd;
+		return &casync_fd_of_state(state)->fsal_fd;
 	temp->close_on_complete = stub.global_fd_busy;
 	return stub.global_fd_busy ? temp : global;
 }

@@ -6,11 +6,11 @@
 #include "mount.h"
 
 /* Of a mount without a keeper: each answer stands. */
-fsal_status_t casync_keeper_answer(struct casync_mount *mount,
-				   fsal_status_t status, bool file_has_locks)
+fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
+				      fsal_status_t status, bool file_has_locks)
 {
 	(void)file_has_locks;
 	if (FSAL_IS_ERROR(status))
-		casync_session_heard(&mount->session, status.minor);
+		casync_session_note_error(&mount->session, status.minor);
 	return status;
 }

@@ -17,7 +17,7 @@ void stub_mount_reset(void)
 	stub_mount.client.ceph = (struct ceph_mount_info *)&stub_mount;
 }
 
-uint32_t casync_mounts(void)
+uint32_t casync_mount_count(void)
 {
 	return stub_mounts;
 }

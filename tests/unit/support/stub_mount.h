@@ -13,7 +13,7 @@
 
 extern struct casync_mount stub_mount;
 
-/** What casync_mounts() says. */
+/** What casync_mount_count() says. */
 extern uint32_t stub_mounts;
 
 /** Zero everything; the mount has a client and serves. */

@@ -32,24 +32,26 @@ static uint64_t cpu_ns(void)
 static void one_write(void)
 {
 	const unsigned int h = CASYNC_H_STAGES + CASYNC_STAGES;
-	uint64_t submitted_ns = casync_now_ns();
-	uint64_t answered_ns = casync_now_ns();
-	uint64_t taken_ns = casync_now_ns();
-	uint64_t now_ns = casync_now_ns();
+	uint64_t submitted_ns = casync_clock_ns();
+	uint64_t answered_ns = casync_clock_ns();
+	uint64_t taken_ns = casync_clock_ns();
+	uint64_t now_ns = casync_clock_ns();
 	struct casync_metrics_shard *shard = casync_metrics_shard(&metrics);
 
-	casync_count_answer(shard, CASYNC_METRIC_WRITE,
-			    fsalstat(ERR_FSAL_NO_ERROR, 0));
-	casync_observe(shard, h + CASYNC_STAGE_TOTAL, now_ns - submitted_ns);
-	casync_observe(shard, h + CASYNC_STAGE_QUEUED, 500);
-	casync_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
-		       answered_ns - submitted_ns);
-	casync_observe(shard, h + CASYNC_STAGE_HANDOVER,
-		       taken_ns - answered_ns);
-	casync_observe(shard, h + CASYNC_STAGE_FINISH, now_ns - taken_ns);
-	casync_count(shard, CASYNC_C_BYTES + CASYNC_METRIC_WRITE, 4096);
-	casync_count(shard, CASYNC_C_STABLE, 1);
-	casync_count(shard, CASYNC_C_FLUSH_FREE, 1);
+	casync_metrics_count_answer(shard, CASYNC_METRIC_WRITE,
+				    fsalstat(ERR_FSAL_NO_ERROR, 0));
+	casync_metrics_observe(shard, h + CASYNC_STAGE_TOTAL,
+			       now_ns - submitted_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_QUEUED, 500);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_LIBCEPHFS,
+			       answered_ns - submitted_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_HANDOVER,
+			       taken_ns - answered_ns);
+	casync_metrics_observe(shard, h + CASYNC_STAGE_FINISH,
+			       now_ns - taken_ns);
+	casync_metrics_count(shard, CASYNC_C_BYTES + CASYNC_METRIC_WRITE, 4096);
+	casync_metrics_count(shard, CASYNC_C_STABLE, 1);
+	casync_metrics_count(shard, CASYNC_C_FLUSHES_AVOIDED, 1);
 }
 
 static void *load(void *unused)
