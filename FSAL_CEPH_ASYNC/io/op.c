@@ -9,7 +9,6 @@
 #include "export_mgr.h"
 #include "nfs_core.h"
 
-#include "borrow.h"
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
@@ -299,7 +298,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	}
 	/* fsal_start_io takes a reservation only if no state has one. */
 	op->share_held = state == NULL;
-	rc = casync_borrow_renew_fd(obj, casync_fd_of(op->fsal_fd));
+	rc = casync_call_use_fd(obj, casync_fd_of(op->fsal_fd));
 	if (rc < 0) {
 		op_release_fd(op);
 		op->fsal_fd = NULL;

@@ -2,30 +2,12 @@
 /**
  * @file borrow.h
  * @brief Borrows an open Fh (a state's, global or temporary) for a blocking
- * call, and opens the Fhs of a lost client again.
- *
- * An fd notes the generation of the client that its Fh is of.  After a change of
- * the client the file is opened again when the fd is used next.  The old Fh
- * ended with the old client.
+ * call.
  */
 #ifndef CASYNC_BORROW_H
 #define CASYNC_BORROW_H
 
 #include "fd.h"
-
-/**
- * Open an fd anew that a lost client had open.
- *
- * The caller is in a call that holds the client (call.h).  I/O has been started
- * on the fd, or it is a state's.
- *
- * @return 0 or a negative errno.
- */
-int casync_borrow_renew_fd(struct casync_object *obj, struct casync_fd *fd);
-
-/** Is the fd's Fh of a client that is gone? */
-bool casync_borrow_fd_is_lost(const struct casync_object *obj,
-			      const struct casync_fd *fd);
 
 /** An open Fh, borrowed for one blocking call. */
 struct casync_borrowed {

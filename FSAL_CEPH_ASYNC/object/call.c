@@ -147,6 +147,20 @@ int casync_call_use(struct casync_object *obj)
 	return call_look_up(obj, generation);
 }
 
+int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
+{
+	struct casync_mount *mount = casync_inode_mount(obj);
+	int rc;
+
+	if (casync_fd_fh(fd) == NULL || !casync_inode_fd_is_lost(obj, fd))
+		return 0;
+	if (!call_take_mount_slot(mount, call_mount_slots()))
+		return -ETIME;
+	rc = casync_inode_reopen(obj, fd);
+	casync_call_drop_mount_slot(mount);
+	return rc;
+}
+
 static int call_enter_client(struct casync_object *obj)
 {
 	struct casync_guard *guard = &casync_inode_mount(obj)->guard;

@@ -43,6 +43,7 @@
 
 #include "fsal_api.h"
 
+struct casync_fd;
 struct casync_mount;
 struct casync_object;
 
@@ -103,6 +104,14 @@ fsal_status_t casync_call_begin_entry(struct casync_call *call,
  * @return 0 or a negative errno.
  */
 int casync_call_use(struct casync_object *obj);
+
+/**
+ * Use an fd in a call that holds the client: its Fh becomes one of the current
+ * client.  I/O has been started on the fd, or it is a state's.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd);
 
 /**
  * Release all that a call holds.  READ and WRITE may do it on another thread:

@@ -7,7 +7,6 @@
 #include "fsal_convert.h"
 #include "FSAL/fsal_commonlib.h"
 
-#include "borrow.h"
 #include "call.h"
 #include "delegations.h"
 #include "errors.h"
@@ -106,7 +105,7 @@ static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 /* The Fhs of a lost client ended with it. */
 static void fd_drop_lost(struct casync_object *obj, struct casync_fd *fd)
 {
-	if (!casync_borrow_fd_is_lost(obj, fd))
+	if (!casync_inode_fd_is_lost(obj, fd))
 		return;
 	fd->fh = NULL;
 	fd->former_fh = NULL;
@@ -159,7 +158,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 {
 	fsal_openflags_t mode = openflags & FSAL_O_RDWR;
 	struct Fh *fh;
-	int rc = casync_borrow_renew_fd(obj, fd);
+	int rc = casync_call_use_fd(obj, fd);
 
 	if (rc < 0)
 		return fd_open_status(rc);

@@ -3,10 +3,12 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <pthread.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 
 #include "fsal.h"
+#include "fsal_convert.h"
 
 #include "attributes.h"
 #include "errors.h"
@@ -18,6 +20,9 @@
 /* CEPH_SNAPDIR of Ceph's ceph_fs.h, which libcephfs-dev leaves out: the
  * snapid of a .snap folder. */
 #define SNAPDIR UINT64_MAX
+
+/* Guards the change of an fd from an old Fh to a new one.  A leaf. */
+static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /*
  * Does the snapshot exist?  The MDS accepts any number newer than the file, and
@@ -184,5 +189,55 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 	}
 	if (casync_object_table_renew(table, obj, inode, generation))
 		ceph_ll_put(ceph, inode);
+	return 0;
+}
+
+/* --- the Fh of an fd */
+
+static uint32_t inode_generation(const struct casync_object *obj)
+{
+	return casync_guard_generation(&casync_inode_mount(obj)->guard);
+}
+
+bool casync_inode_fd_is_lost(const struct casync_object *obj,
+			     const struct casync_fd *fd)
+{
+	return __atomic_load_n(&fd->generation, __ATOMIC_ACQUIRE) !=
+	       inode_generation(obj);
+}
+
+/* True: the Fh is the fd's now. */
+static bool inode_set_fh(struct casync_object *obj, struct casync_fd *fd,
+			 struct Fh *fh)
+{
+	bool lost;
+
+	pthread_mutex_lock(&fds_lock);
+	lost = casync_inode_fd_is_lost(obj, fd);
+	if (lost) {
+		fd->former_fh = NULL;
+		__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
+		__atomic_store_n(&fd->generation, inode_generation(obj),
+				 __ATOMIC_RELEASE);
+	}
+	pthread_mutex_unlock(&fds_lock);
+	return lost;
+}
+
+int casync_inode_reopen(struct casync_object *obj, struct casync_fd *fd)
+{
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
+	struct Fh *fh = NULL; /* as in fd_open_fh() */
+	int posix_flags = 0;
+	int rc;
+
+	/* Not O_TRUNC and the like: that was done. */
+	fsal2posix_openflags(fd->fh_flags & FSAL_O_RDWR, &posix_flags);
+	rc = ceph_ll_open(ceph, obj->inode, posix_flags, &fh,
+			  casync_inode_root(obj));
+	if (rc < 0)
+		return rc == -ENOENT ? -ESTALE : rc;
+	if (!inode_set_fh(obj, fd, fh))
+		(void)ceph_ll_close(ceph, fh);
 	return 0;
 }

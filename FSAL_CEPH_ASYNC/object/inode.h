@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file inode.h
- * @brief Finds an Inode: by its name, by its number for a handle, and for an object whose
- * client was lost.  Says through which client an object's Inode is used.
+ * @brief Finds an Inode: by its name, by its number for a handle, and for an
+ * object whose client was lost.  Says through which client it is used.
  *
  * An object notes the generation of the client that its Inode is of.  After a
  * change of the client the Inode is looked up when the object is used next.  The
- * old Inode ended with the old client.
+ * old Inode ended with the old client.  An fd does the same with its Fh.
  */
 #ifndef CASYNC_INODE_H
 #define CASYNC_INODE_H
+
+#include <stdbool.h>
 
 #include <cephfs/libcephfs.h>
 
 #include "filehandle.h"
 
+struct casync_fd;
 struct casync_mount;
 struct casync_object;
 struct fsal_attrlist;
@@ -59,6 +62,20 @@ int casync_inode_lookup(struct ceph_mount_info *ceph, struct Inode *dir,
  * @return 0 or a negative errno, as casync_inode_find().
  */
 int casync_inode_renew(struct casync_object *obj, uint32_t generation);
+
+/** Is the fd's Fh of a client that is gone? */
+bool casync_inode_fd_is_lost(const struct casync_object *obj,
+			     const struct casync_fd *fd);
+
+/**
+ * Open the Fh of an fd again, in the current client.  It asks the MDS.
+ *
+ * Several threads may do this for one fd; the first one wins.  The caller is in
+ * the guard.  I/O has been started on the fd, or it is a state's.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_inode_reopen(struct casync_object *obj, struct casync_fd *fd);
 
 /** The mount that an object belongs to. */
 struct casync_mount *casync_inode_mount(const struct casync_object *obj);

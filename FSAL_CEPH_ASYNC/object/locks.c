@@ -187,7 +187,7 @@ static int locks_reclaim(struct casync_object *obj,
 	int rc = casync_call_use(obj);
 
 	if (rc == 0)
-		rc = casync_borrow_renew_fd(obj, record->fd);
+		rc = casync_call_use_fd(obj, record->fd);
 	if (rc == 0 && casync_fd_fh(record->fd) == NULL)
 		rc = -ESTALE;
 	if (rc == 0)

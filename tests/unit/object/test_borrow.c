@@ -14,6 +14,7 @@
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
+#include "inode.h"
 #include "object_table.h"
 #include "request.h"
 #include "stub_mount.h"
@@ -93,16 +94,16 @@ static void check_flags(void **state)
 	const struct flags_case *c = *state;
 
 	open_fd(c->openflags);
-	assert_false(casync_borrow_fd_is_lost(rig.obj, fd));
+	assert_false(casync_inode_fd_is_lost(rig.obj, fd));
 	new_client();
-	assert_true(casync_borrow_fd_is_lost(rig.obj, fd));
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
-	assert_false(casync_borrow_fd_is_lost(rig.obj, fd));
+	assert_true(casync_inode_fd_is_lost(rig.obj, fd));
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
+	assert_false(casync_inode_fd_is_lost(rig.obj, fd));
 	assert_ptr_not_equal(fd->fh, old_fh);
 	assert_int_equal(fake.last_open_flags, c->posix);
 	assert_int_equal(fd->fh_flags, c->openflags);
 	/* Once. */
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 2);
 	/* The lost client has ended its own. */
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
@@ -111,7 +112,7 @@ static void check_flags(void **state)
 static void fd_of_this_client_is_used(void **state)
 {
 	open_fd(FSAL_O_READ);
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_ptr_equal(fd->fh, old_fh);
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 1);
 }
@@ -123,7 +124,7 @@ static void former_fh_ended_with_its_client(void **state)
 	open_fd(FSAL_O_RDWR);
 	fd->former_fh = (struct Fh *)&former;
 	new_client();
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_null(fd->former_fh);
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
 }
@@ -131,7 +132,7 @@ static void former_fh_ended_with_its_client(void **state)
 static void closed_fd_stays_closed(void **state)
 {
 	new_client();
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 0);
 	assert_null(fd->fh);
 }
@@ -141,13 +142,13 @@ static void fd_of_a_removed_file_is_stale(void **state)
 	open_fd(FSAL_O_READ);
 	new_client();
 	fake.blocking_result[FAKE_OPEN] = -ENOENT;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), -ESTALE);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), -ESTALE);
 	fake.blocking_result[FAKE_OPEN] = -ENOTCONN;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), -ENOTCONN);
-	assert_true(casync_borrow_fd_is_lost(rig.obj, fd));
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), -ENOTCONN);
+	assert_true(casync_inode_fd_is_lost(rig.obj, fd));
 	assert_ptr_equal(fd->fh, old_fh);
 	fake.blocking_result[FAKE_OPEN] = 0;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 }
 
 static uint32_t slots_while_opening;
@@ -165,14 +166,14 @@ static void opening_has_a_slot_of_the_mount(void **state)
 	new_client();
 	slots_while_opening = 0;
 	fake.hook = count_slots;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_int_equal(slots_while_opening, 1);
 	assert_int_equal(*mount_inside(), 0);
 	/* A failure has one too, and gives it back. */
 	new_client();
 	(void)ceph_ll_close(NULL, fd->fh);
 	fake.blocking_result[FAKE_OPEN] = -EIO;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), -EIO);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), -EIO);
 	assert_int_equal(*mount_inside(), 0);
 	fd->fh = NULL;
 }
@@ -182,13 +183,13 @@ static void full_mount_opens_nothing(void **state)
 	open_fd(FSAL_O_READ);
 	new_client();
 	*mount_inside() = 200;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), -ETIME);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), -ETIME);
 	assert_ptr_equal(fd->fh, old_fh);
-	assert_true(casync_borrow_fd_is_lost(rig.obj, fd));
+	assert_true(casync_inode_fd_is_lost(rig.obj, fd));
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 1);
 	assert_int_equal(*mount_inside(), 200);
 	*mount_inside() = 0;
-	assert_int_equal(casync_borrow_renew_fd(rig.obj, fd), 0);
+	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_int_equal(*mount_inside(), 0);
 }
 
@@ -208,7 +209,7 @@ static void meet(enum fake_blocking which)
 
 static void *renew_fd(void *fh)
 {
-	if (casync_borrow_renew_fd(rig.obj, fd) != 0)
+	if (casync_call_use_fd(rig.obj, fd) != 0)
 		__atomic_add_fetch(&failures, 1, __ATOMIC_ACQ_REL);
 	*(struct Fh **)fh = casync_fd_fh(fd);
 	return NULL;

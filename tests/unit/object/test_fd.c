@@ -10,8 +10,9 @@
 
 #include "unit.h"
 
-#include "borrow.h"
+#include "call.h"
 #include "fd.h"
+#include "inode.h"
 #include "request.h"
 #include "stub_mount.h"
 
@@ -240,7 +241,7 @@ static void reopening_of_a_lost_fd_closes_nothing(void **state)
 	casync_guard_renew(&stub_mount.guard);
 	open_for(FSAL_O_RDWR);
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
-	assert_false(casync_borrow_fd_is_lost(rig.obj, fd));
+	assert_false(casync_inode_fd_is_lost(rig.obj, fd));
 	(void)ceph_ll_close(NULL, lost);
 	close_it();
 }

@@ -7,11 +7,12 @@
 
 #include "case_table.h"
 
-#include "borrow.h"
+#include "call.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "errors.h"
 #include "fsal.h"
+#include "inode.h"
 #include "nfs_core.h"
 #include "locks.h"
 #include "obj_ops.h"
@@ -353,7 +354,7 @@ static int take_again(uint64_t taken, uint64_t gone)
 	assert_int_equal(was_taken, taken);
 	assert_int_equal(is_gone, gone);
 	/* It has ended: rig_down() must not close it. */
-	if (casync_borrow_fd_is_lost(rig.obj, &rig.state.fd))
+	if (casync_inode_fd_is_lost(rig.obj, &rig.state.fd))
 		rig.state.fd.fh = NULL;
 	return rc;
 }

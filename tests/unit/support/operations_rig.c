@@ -7,8 +7,9 @@
 
 #include "unit.h"
 
-#include "borrow.h"
+#include "call.h"
 #include "clock.h"
+#include "inode.h"
 #include "module.h"
 #include "object_table.h"
 #include "operations_rig.h"
@@ -189,7 +190,7 @@ static void end_fhs(void)
 	size_t i;
 
 	for (i = 0; (fd = fds(i)) != NULL; i++) {
-		if (fd->fh != NULL && !casync_borrow_fd_is_lost(rig.obj, fd))
+		if (fd->fh != NULL && !casync_inode_fd_is_lost(rig.obj, fd))
 			(void)ceph_ll_close(NULL, fd->fh);
 	}
 }
@@ -201,7 +202,7 @@ static void forget_lost_fhs(void)
 	size_t i;
 
 	for (i = 0; (fd = fds(i)) != NULL; i++) {
-		if (casync_borrow_fd_is_lost(rig.obj, fd))
+		if (casync_inode_fd_is_lost(rig.obj, fd))
 			fd->fh = NULL;
 	}
 }
