@@ -152,8 +152,7 @@ def test_unstable_writes_and_their_commit(counted):
         return {
             "stable_writes_total": outputs.prometheus("stable_writes_total"),
             "commits_without_flush_total": outputs.prometheus(
-
-"commits_without_flush_total"),
+                "commits_without_flush_total"),
             "commits": outputs.prometheus("requests_total", op="commit"),
             "timed": outputs.prometheus("latency_us_count", op="commit"),
             "bytes": outputs.prometheus("bytes_total", op="write")}
