@@ -36,7 +36,7 @@ static pthread_cond_t stop_running; /* CLOCK_MONOTONIC */
 static pthread_t thread;
 static bool running;
 
-static struct casync_ending ending;
+static struct casync_ending process_ending;
 
 /* The second completions at the last look, and its time.  After the start only
  * the watchdog's thread uses them. */
@@ -198,7 +198,7 @@ static void watchdog_check_the_end(void)
 	if (!__atomic_load_n(&admin_shutdown, __ATOMIC_RELAXED))
 		return;
 	busy = watchdog_is_busy(&limit_s);
-	if (!casync_watchdog_ending_hangs(&ending, busy, limit_s,
+	if (!casync_watchdog_ending_hangs(&process_ending, busy, limit_s,
 					  casync_clock_ns()))
 		return;
 	LogCrit(COMPONENT_FSAL,
@@ -211,7 +211,7 @@ static void watchdog_check_the_end(void)
 void casync_watchdog_exports_removed(void)
 {
 	if (__atomic_load_n(&admin_shutdown, __ATOMIC_RELAXED))
-		casync_watchdog_ending_exports_removed(&ending);
+		casync_watchdog_ending_exports_removed(&process_ending);
 }
 
 static void watchdog_wait_a_tick_locked(void)

@@ -69,6 +69,7 @@ static fsal_status_t xattr_call_begin(struct xattr_call *c,
 	int rc = xattr_local_name(key, c->name);
 	fsal_status_t status;
 
+	c->perms = NULL;
 	if (rc < 0)
 		return casync_errors_status(rc);
 	status = casync_call_begin(&c->call, obj_hdl, needs);
