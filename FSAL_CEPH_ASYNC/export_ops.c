@@ -134,7 +134,7 @@ export_ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_call call;
 	fsal_status_t status;
-	struct statvfs vfs;
+	struct statvfs vfs = {0};
 	int rc;
 
 	(void)exp_hdl;

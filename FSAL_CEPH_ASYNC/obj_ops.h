@@ -5,7 +5,7 @@
  *
  * fsal_api.h of Ganesha has their contracts and their types.  All run on a Ganesha worker with
  * op_ctx set, and may block.  Only read2 and write2 are asynchronous.  Each
- * begins and ends a call (call.h).
+ * but io_advise begins and ends a call (call.h).
  *
  * No operation fills in parent_pre and parent_post.  Filled in, they would mean
  * "atomic with the change" (change_info4), and libcephfs cannot promise that.

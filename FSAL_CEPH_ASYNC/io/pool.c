@@ -6,7 +6,7 @@
 #include "op.h"
 #include "pool.h"
 
-/* Ops per allocation: 30 KiB (30,728 bytes). */
+/* Ops per allocation: 32 KiB (32,520 bytes). */
 #define SLAB_OPS 32
 
 struct casync_slab {

@@ -200,8 +200,15 @@ static void repair_run_blocking_read(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	if (repair_fetch(op) == ASK_SIZE)
+	bool asks = repair_fetch(op) == ASK_SIZE;
+	bool ended = op->end_of_file;
+
+	/* The counter may have been another file's: without a size, each READ
+	 * of the file would come here. */
+	if (asks || (!FSAL_IS_ERROR(op->status) &&
+		     casync_file_size_is_truncated(&op->obj->size)))
 		repair_check_end_of_file(op);
+	op->end_of_file |= ended;
 	casync_workers_release_share(CASYNC_WORK_LOOK, &op->obj->look);
 	casync_op_end(op);
 }

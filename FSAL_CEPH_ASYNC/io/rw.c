@@ -219,6 +219,7 @@ static void rw_start_write(struct casync_op *op, bool bypass)
 
 	if (rw_answers_empty(op))
 		return;
+	casync_call_announce_own(&op->call);
 	switch (casync_op_start(op, bypass, rw_resume_write, &status)) {
 	case CASYNC_OP_STARTED:
 		rw_submit_write(op);
@@ -241,7 +242,8 @@ static int rw_clear_privileges(const struct casync_op *op)
 	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
 		return 0;
 	/* It asks the MDS, so the limit of SETATTR applies. */
-	rc = casync_call_take(&slot, op->obj, CASYNC_CALL_CHANGE_SLOT);
+	rc = casync_call_take(&slot, op->obj,
+			      CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
 	if (rc < 0)
 		return rc;
 	rc = casync_getset_drop_privileges(op->obj);
@@ -259,8 +261,7 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	int rc;
 
 	write_arg->fsal_resume = FSAL_NORESUME;
-	status = casync_call_begin(&call, obj_hdl,
-				   CASYNC_CALL_CLIENT | CASYNC_CALL_CHANGE);
+	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_CLIENT);
 	if (FSAL_IS_ERROR(status)) {
 		write_arg->io_amount = 0;
 		done_cb(obj_hdl, status, write_arg, caller_arg);
@@ -317,7 +318,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_export *exp = casync_export_current();
 	const struct casync_tuning *tuning = &exp->keys.tuning;
-	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
+	uint64_t began_ns;
 	struct casync_call call;
 	fsal_status_t status;
 	int rc = 0;
@@ -329,6 +330,7 @@ fsal_status_t casync_commit2(struct fsal_obj_handle *obj_hdl, off_t offset,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
+	began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
 	if (casync_durability_commit_flushes(
 		    casync_tuning_read(&tuning->stable_write), false,
 		    casync_file_size_pending(&obj->size)))

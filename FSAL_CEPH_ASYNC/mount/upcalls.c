@@ -293,10 +293,10 @@ void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 
 static size_t upcalls_truncations_index(uint64_t ino, uint64_t snapid)
 {
-	return casync_spread(ino + snapid) >> 52;
+	return casync_spread(ino + snapid) >> 48;
 }
 
-_Static_assert(CASYNC_UPCALLS_TRUNCATIONS == 1 << (64 - 52),
+_Static_assert(CASYNC_UPCALLS_TRUNCATIONS == 1 << (64 - 48),
 	       "upcalls_truncations_index()");
 
 const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,

@@ -44,7 +44,7 @@ struct casync_upcall {
 #define CASYNC_UPCALLS_RELEASES_MAX 24576
 
 /** Counters of truncations, 8 bytes each.  Files share them. */
-#define CASYNC_UPCALLS_TRUNCATIONS 4096
+#define CASYNC_UPCALLS_TRUNCATIONS 65536
 
 /** Embedded in the mount. */
 struct casync_upcalls {

@@ -270,6 +270,12 @@ void casync_call_announce(struct casync_call *call,
 			       CASYNC_CALL_CHANGE);
 }
 
+void casync_call_announce_own(struct casync_call *call)
+{
+	(void)call_take_one(call->obj, CASYNC_CALL_CHANGE);
+	call->holds |= CASYNC_CALL_CHANGE;
+}
+
 bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 		     uint32_t needs, uint32_t attr_slots)
 {

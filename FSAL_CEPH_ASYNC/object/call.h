@@ -23,9 +23,10 @@
  *	CASYNC_CALL_CHANGE	The file's change is announced to the read cache
  *				(rule C4 of read_cache.h).
  *
- * They are taken in this order, and released in the other one.  Nothing waits
- * for the guard.  A slot is waited for: 1 s without progress for a file's, 0.1
- * s for a mount's.  Then the client is asked to retry.
+ * A call takes them in this order, and releases them in the other one.  Nothing
+ * waits for the guard.  A slot is waited for: 1 s without progress for a file's,
+ * 0.1 s for a mount's.  Then the NFS client is asked to retry.  So a step of a
+ * call may take a slot in any order: no wait lasts.
  *
  * All mounts together may keep three quarters of Ganesha's workers.  Each has an
  * equal part, and an eighth of the workers at least.  The rest of the workers
@@ -151,6 +152,9 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
  * casync_call_drop() must be called. */
 void casync_call_announce(struct casync_call *call,
 			  struct fsal_obj_handle *obj_hdl);
+
+/** Announce the change of the call's own file, later than its begin. */
+void casync_call_announce_own(struct casync_call *call);
 
 /** Release what casync_call_take() or casync_call_try() has taken. */
 void casync_call_drop(struct casync_call *call);

@@ -129,8 +129,7 @@ uint64_t casync_file_size_truncations(const struct casync_file_size *size)
 	return __atomic_load_n(size->truncations, __ATOMIC_ACQUIRE);
 }
 
-/* Was a truncation counted since the hint was right? */
-static bool file_size_is_truncated(const struct casync_file_size *size)
+bool casync_file_size_is_truncated(const struct casync_file_size *size)
 {
 	return casync_file_size_truncations(size) !=
 	       __atomic_load_n(&size->hint_count, __ATOMIC_ACQUIRE);
@@ -146,13 +145,13 @@ static bool file_size_is_recent(const uint64_t *at_ns)
 
 bool casync_file_size_is_unknown(const struct casync_file_size *size)
 {
-	return file_size_is_truncated(size) ||
+	return casync_file_size_is_truncated(size) ||
 	       file_size_is_recent(&size->shrunk_ns);
 }
 
 bool casync_file_size_truncated_recently(const struct casync_file_size *size)
 {
-	return file_size_is_truncated(size) ||
+	return casync_file_size_is_truncated(size) ||
 	       file_size_is_recent(&size->truncated_ns) ||
 	       file_size_is_recent(&size->shrunk_ns);
 }

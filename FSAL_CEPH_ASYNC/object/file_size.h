@@ -48,8 +48,8 @@
  * Files with the same counter (there are CASYNC_UPCALLS_TRUNCATIONS for each
  * mount) share their truncations.  A truncation of another file costs a file
  * what one of its own would: its READs in flight are done again, the next one
- * asks for the size, and zeros that end a repaired READ are read twice for a
- * minute. Nothing that a client sees depends on it.
+ * asks for the size, and zeros that end a blocking READ are read twice for a
+ * minute.  Nothing that a client sees depends on it.
  */
 #ifndef CASYNC_FILE_SIZE_H
 #define CASYNC_FILE_SIZE_H
@@ -116,6 +116,10 @@ void casync_file_size_written(struct casync_file_size *size,
 /** The counter of truncations.  A READ during which it changes may have got
  * zeros for data (repair.c). */
 uint64_t casync_file_size_truncations(const struct casync_file_size *size);
+
+/** Was a truncation counted since the hint was right?  Then the hint is used
+ * again when a size has come from Ceph, and not before. */
+bool casync_file_size_is_truncated(const struct casync_file_size *size);
 
 /**
  * Must the hint not be used?  A truncation was counted since it was right, or

@@ -38,14 +38,12 @@ NOT_YET = {"lines"}
 # that may make them.  A file that defines such a function may call it too.
 EVERYWHERE = {
     "object/call.c": "the one door of all requests",
-    "object/fd.c": "a file is opened and closed without a request, too",
     "mount/reconnect.c": "looks at the session when no request does, and "
                          "replaces the client",
 }
 DOORS = {
     "limit of waiters": (
-        r"casync_waiter_limit_(?:enter|try)\w*|casync_callers_\w+",
-        EVERYWHERE),
+        r"casync_waiter_limit_(?:enter|try)\w*", EVERYWHERE),
     "guard": (r"casync_guard_enter\w*", EVERYWHERE | {
         "mount/journal.c": "the journal's thread, for no request",
         "mount/mount.c": "takes the sessions of a node over, for no request",

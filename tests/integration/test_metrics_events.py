@@ -81,7 +81,7 @@ def full(fuse):
 class Watch:
     """What has been counted since it was made.
 
-    DBus tells what is, Prometheus and the log are up to a second late, and
+    Prometheus and the log are up to a second late, and
     what the MDS sends may be, too: they have to come to agree.
     """
 

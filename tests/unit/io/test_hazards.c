@@ -178,6 +178,24 @@ static void a_size_from_before_a_truncate_is_not_used(void **state)
 	free_io(second);
 }
 
+/* The counter may have been another file's: then nobody else asks. */
+static void a_short_read_after_a_truncate_learns_the_size(void **state)
+{
+	struct io *first = new_io(SIZE - 50, 100), *second = new_io(0, 100);
+
+	rig_shorten();
+	start_read(first);
+	assert_true(rig_wait(&first->came));
+	assert_true(first->arg.end_of_file);
+	start_read(second);
+	settle(second);
+	check_ok(first, 50);
+	check_ok(second, 100);
+	assert_int_equal(fake.call_count, 1);
+	free_io(first);
+	free_io(second);
+}
+
 /* The file has grown again when it is read for the second time, and the data
  * are there for the third. */
 static void grow_again(enum fake_blocking which)
@@ -334,6 +352,7 @@ int main(void)
 		CASE(zeros_that_stay_are_read_twice_only),
 		CASE(what_a_truncate_overtook_is_read_again),
 		CASE(a_size_from_before_a_truncate_is_not_used),
+		CASE(a_short_read_after_a_truncate_learns_the_size),
 		CASE(the_second_time_reads_no_more_than_the_first),
 		CASE(growth_by_others_and_own_truncates_do_not),
 		CASE(new_file_is_journaled_before_stable_data),
