@@ -10,6 +10,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <stdlib.h>
 
 #include "fsal.h"
 #include "fsal_convert.h"
@@ -53,6 +54,16 @@ fsal_status_t casync_errors_status(int64_t rc)
 
 UserPerm *casync_errors_userperm(const struct user_cred *cred)
 {
-	return ceph_userperm_new(cred->caller_uid, cred->caller_gid,
-				 (int)cred->caller_glen, cred->caller_garray);
+	UserPerm *perms = ceph_userperm_new(cred->caller_uid, cred->caller_gid,
+					    (int)cred->caller_glen,
+					    cred->caller_garray);
+
+	if (perms == NULL)
+		abort();
+	return perms;
+}
+
+void casync_errors_userperm_end(UserPerm **perms)
+{
+	ceph_userperm_destroy(*perms);
 }

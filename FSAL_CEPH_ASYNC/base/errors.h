@@ -27,13 +27,18 @@ fsal_status_t casync_errors_status(int64_t rc);
 /**
  * Make a UserPerm from the requester's credentials.
  *
- * The group array is borrowed, not copied: destroy the UserPerm
- * (ceph_userperm_destroy()) before the credentials are freed.
+ * The group array is borrowed, not copied: the UserPerm ends before them.
  *
  * @param[in] cred  Credentials after Ganesha's squashing.
  *
- * @return A new UserPerm; NULL only when memory is exhausted.
+ * @return A new UserPerm.  Without memory the process ends, as in gsh_malloc().
  */
 UserPerm *casync_errors_userperm(const struct user_cred *cred);
+void casync_errors_userperm_end(UserPerm **perms);
+
+/** Declare @p perms: the requester's, until the end of the block. */
+#define CASYNC_ERRORS_REQUESTER(perms)                                         \
+	UserPerm *perms __attribute__((cleanup(casync_errors_userperm_end))) = \
+		casync_errors_userperm(&op_ctx->creds)
 
 #endif /* CASYNC_ERRORS_H */

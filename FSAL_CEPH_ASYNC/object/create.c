@@ -99,7 +99,6 @@ struct creation {
 	const char *name;
 	mode_t mode;
 	unsigned int wanted;
-	UserPerm *perms;
 	struct Inode *inode;
 	struct ceph_statx stx;
 };
@@ -126,9 +125,6 @@ static fsal_status_t create_begin(struct creation *c,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	c->ceph = casync_inode_ceph(c->dir);
-	c->perms = casync_errors_userperm(&op_ctx->creds);
-	if (c->perms == NULL)
-		return casync_call_end(&c->call, casync_errors_status(-ENOMEM));
 	return status;
 }
 
@@ -160,7 +156,6 @@ static fsal_status_t create_end(struct creation *c, int rc,
 		*new_obj = FSAL_IS_ERROR(status) ? NULL : created;
 	}
 
-	ceph_userperm_destroy(c->perms);
 	return casync_call_end(&c->call, status);
 }
 
@@ -171,6 +166,7 @@ fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
 			   struct fsal_attrlist *parent_pre,
 			   struct fsal_attrlist *parent_post)
 {
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;
 	fsal_status_t status;
 	int rc;
@@ -183,7 +179,7 @@ fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
 		return status;
 
 	rc = ceph_ll_mkdir(c.ceph, c.dir->inode, name, c.mode, &c.inode, &c.stx,
-			   c.wanted, 0, c.perms);
+			   c.wanted, 0, perms);
 	return create_end(&c, rc, ATTR_MODE, attrs_in, new_obj, attrs_out);
 }
 
@@ -223,6 +219,7 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 {
 	mode_t format = create_mknode_format(nodetype);
 	dev_t device = create_mknode_device(nodetype, attrs_in);
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;
 	fsal_status_t status;
 	int rc;
@@ -240,7 +237,7 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 		return status;
 
 	rc = ceph_ll_mknod(c.ceph, c.dir->inode, name, c.mode | format, device,
-			   &c.inode, &c.stx, c.wanted, 0, c.perms);
+			   &c.inode, &c.stx, c.wanted, 0, perms);
 	return create_end(&c, rc, ATTR_MODE | ATTR_RAWDEV, attrs_in, new_obj,
 			  attrs_out);
 }
@@ -253,6 +250,7 @@ fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
 			     struct fsal_attrlist *parent_pre,
 			     struct fsal_attrlist *parent_post)
 {
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;
 	fsal_status_t status;
 	int rc;
@@ -266,6 +264,6 @@ fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
 
 	/* The mode of a symlink is 0777 and means nothing: "already set". */
 	rc = ceph_ll_symlink(c.ceph, c.dir->inode, name, link_path, &c.inode,
-			     &c.stx, c.wanted, 0, c.perms);
+			     &c.stx, c.wanted, 0, perms);
 	return create_end(&c, rc, ATTR_MODE, attrs_in, new_obj, attrs_out);
 }

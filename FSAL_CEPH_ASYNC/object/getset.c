@@ -32,17 +32,11 @@ static fsal_status_t getset_handle_status(int rc)
 static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
 			    struct ceph_statx *stx)
 {
-	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
-	int rc;
-
-	if (perms == NULL)
-		return -ENOMEM;
+	CASYNC_ERRORS_REQUESTER(perms);
 
 	/* Flags 0: attributes covered by our capabilities come from memory. */
-	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, stx,
-			     casync_attributes_statx_wanted(mask), 0, perms);
-	ceph_userperm_destroy(perms);
-	return rc;
+	return ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, stx,
+			       casync_attributes_statx_wanted(mask), 0, perms);
 }
 
 static struct casync_acl_file getset_acl_file(const struct casync_object *obj,
@@ -167,11 +161,8 @@ static int getset_set_size_as_owner(struct casync_object *obj,
 static int getset_set_as_requester(struct casync_object *obj,
 				   const struct ceph_statx *stx, int mask)
 {
-	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
+	CASYNC_ERRORS_REQUESTER(perms);
 	int rc;
-
-	if (perms == NULL)
-		return -ENOMEM;
 
 	rc = getset_set_statx(obj, stx, mask, perms);
 	if (rc == -EACCES && (mask & CEPH_SETATTR_SIZE)) {
@@ -181,30 +172,21 @@ static int getset_set_as_requester(struct casync_object *obj,
 		if (rc == 0 && mask != 0)
 			rc = getset_set_statx(obj, stx, mask, perms);
 	}
-
-	ceph_userperm_destroy(perms);
 	return rc;
 }
 
 static int getset_set_extras(struct casync_object *obj,
 			     const struct fsal_attrlist *attrs)
 {
-	struct casync_acl_file file;
-	UserPerm *perms;
+	CASYNC_ERRORS_REQUESTER(perms);
+	const struct casync_acl_file file = getset_acl_file(obj, perms);
 	int rc = 0;
 
-	if (!FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL))
-		return 0;
-	perms = casync_errors_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return -ENOMEM;
-	file = getset_acl_file(obj, perms);
 	/* After the mode: an ACL implies a mode (RFC 8881, 6.4.1.3). */
 	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL))
 		rc = casync_acl_set(&file, attrs);
 	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
 		rc = casync_acl_label_set(&file, attrs);
-	ceph_userperm_destroy(perms);
 	return rc;
 }
 

@@ -153,16 +153,11 @@ int casync_inode_lookup(struct ceph_mount_info *ceph, struct Inode *dir,
 			struct Inode **inode, struct ceph_statx *stx)
 {
 	attrmask_t mask = attrs != NULL ? attrs->request_mask : 0;
-	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
-	int rc;
+	CASYNC_ERRORS_REQUESTER(perms);
 
-	if (perms == NULL)
-		return -ENOMEM;
-	rc = ceph_ll_lookup(ceph, dir, name, inode, stx,
-			    casync_attributes_statx_wanted(mask),
-			    AT_SYMLINK_NOFOLLOW, perms);
-	ceph_userperm_destroy(perms);
-	return rc;
+	return ceph_ll_lookup(ceph, dir, name, inode, stx,
+			      casync_attributes_statx_wanted(mask),
+			      AT_SYMLINK_NOFOLLOW, perms);
 }
 
 int casync_inode_renew(struct casync_object *obj, uint32_t generation)

@@ -68,22 +68,18 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	 * more than allowed shows it. */
 	char target[PATH_MAX + 1];
 	struct casync_call call;
+	CASYNC_ERRORS_REQUESTER(perms);
 	fsal_status_t status;
-	UserPerm *perms;
-	int rc = -ENOMEM;
+	int rc;
 
 	(void)refresh; /* We keep no copy, so it is fresh always. */
 
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_errors_userperm(&op_ctx->creds);
-	if (perms != NULL) {
-		rc = ceph_ll_readlink(namespace_ceph_of(obj_hdl),
-				      namespace_inode_of(obj_hdl), target,
-				      sizeof(target), perms);
-		ceph_userperm_destroy(perms);
-	}
+	rc = ceph_ll_readlink(namespace_ceph_of(obj_hdl),
+			      namespace_inode_of(obj_hdl), target,
+			      sizeof(target), perms);
 	if (rc > PATH_MAX)
 		rc = -ENAMETOOLONG;
 	/* The length does not count the NUL (NFSv4 goes by it), but there is
@@ -98,9 +94,9 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  struct fsal_attrlist *destdir_pre,
 			  struct fsal_attrlist *destdir_post)
 {
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call;
 	fsal_status_t status;
-	UserPerm *perms;
 	int rc;
 
 	(void)destdir_pre;
@@ -114,16 +110,12 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 	rc = casync_call_use(casync_object_of(destdir_hdl));
 	if (rc < 0)
 		return casync_call_end(&call, casync_errors_status(rc));
-	perms = casync_errors_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_call_end(&call, casync_errors_status(-ENOMEM));
 
 	rc = ceph_ll_link(namespace_ceph_of(obj_hdl),
 			  namespace_inode_of(obj_hdl),
 			  namespace_inode_of(destdir_hdl), name, perms);
 	if (rc == 0)
 		namespace_journal(casync_object_of(destdir_hdl));
-	ceph_userperm_destroy(perms);
 	return casync_call_end(&call, casync_errors_status(rc));
 }
 
@@ -171,9 +163,9 @@ static fsal_status_t namespace_move(const struct move *m)
 {
 	struct Inode *olddir = namespace_inode_of(m->olddir_hdl);
 	struct Inode *newdir = namespace_inode_of(m->newdir_hdl);
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call change;
 	fsal_status_t status;
-	UserPerm *perms;
 	int rc;
 
 	if (olddir != newdir && m->obj_hdl->type == DIRECTORY) {
@@ -181,16 +173,12 @@ static fsal_status_t namespace_move(const struct move *m)
 		if (FSAL_IS_ERROR(status))
 			return status;
 	}
-	perms = casync_errors_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_errors_status(-ENOMEM);
 	casync_call_announce(&change, m->obj_hdl);
 	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
 	if (rc == 0)
 		namespace_journal(casync_object_of(m->newdir_hdl));
 	casync_call_drop(&change);
-	ceph_userperm_destroy(perms);
 
 	if (rc == 0 && olddir != newdir)
 		namespace_refresh_left_directory(m->olddir_hdl);
@@ -236,11 +224,11 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 			    struct fsal_attrlist *parent_pre,
 			    struct fsal_attrlist *parent_post)
 {
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call, change;
 	struct ceph_mount_info *ceph;
 	fsal_status_t status;
 	struct Inode *dir;
-	UserPerm *perms;
 	int rc;
 
 	(void)parent_pre;
@@ -250,9 +238,6 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 					 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_errors_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_call_end(&call, casync_errors_status(-ENOMEM));
 
 	ceph = namespace_ceph_of(dir_hdl);
 	dir = namespace_inode_of(dir_hdl);
@@ -264,6 +249,5 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 	if (rc == 0)
 		namespace_journal(casync_object_of(dir_hdl));
 	casync_call_drop(&change);
-	ceph_userperm_destroy(perms);
 	return casync_call_end(&call, casync_errors_status(rc));
 }

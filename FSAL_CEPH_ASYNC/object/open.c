@@ -181,19 +181,13 @@ static int open_create_file(struct casync_object *dir, const char *name,
 	attrmask_t mask = req->attrs_out ? req->attrs_out->request_mask : 0;
 	mode_t mode = fsal2unix_mode(req->attrs_in->mode) &
 		      ~exp->exp_ops.fs_umask(exp);
-	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
+	CASYNC_ERRORS_REQUESTER(perms);
 	int posix_flags = 0;
-	int rc;
-
-	if (perms == NULL)
-		return -ENOMEM;
 
 	fsal2posix_openflags(req->openflags, &posix_flags);
-	rc = ceph_ll_create(casync_inode_ceph(dir), dir->inode, name, mode,
-			    posix_flags | O_CREAT | O_EXCL, inode, fh, stx,
-			    casync_attributes_statx_wanted(mask), 0, perms);
-	ceph_userperm_destroy(perms);
-	return rc;
+	return ceph_ll_create(casync_inode_ceph(dir), dir->inode, name, mode,
+			      posix_flags | O_CREAT | O_EXCL, inode, fh, stx,
+			      casync_attributes_statx_wanted(mask), 0, perms);
 }
 
 /* Nobody else knows the object yet: no lock, no conflict. */

@@ -77,18 +77,13 @@ static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
 
 static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 {
-	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
-	int rc;
+	CASYNC_ERRORS_REQUESTER(perms);
 
-	if (perms == NULL)
-		return -ENOMEM;
 	walk->listing.id = walk->dir->id;
 	walk->listing.position = whence;
 	walk->listing.uid = op_ctx->creds.caller_uid;
 	walk->listing.gid = op_ctx->creds.caller_gid;
-	rc = readdir_open_dir_as(walk, whence, perms);
-	ceph_userperm_destroy(perms);
-	return rc;
+	return readdir_open_dir_as(walk, whence, perms);
 }
 
 /* End a READDIR.  The handle is kept if the listing may continue. */
@@ -171,11 +166,9 @@ static bool readdir_emit(struct walk *walk, const struct entry *entry)
  */
 static int readdir_last_entry(struct walk *walk, struct entry *entry)
 {
-	UserPerm *perms = casync_errors_userperm(&op_ctx->creds);
+	CASYNC_ERRORS_REQUESTER(perms);
 	int rc;
 
-	if (perms == NULL)
-		return -ENOMEM;
 	entry->de.d_off = (off_t)walk->listing.position;
 	walk->listing.position = walk->listing.before;
 	(void)snprintf(entry->de.d_name, sizeof(entry->de.d_name), "%s",
@@ -184,7 +177,6 @@ static int readdir_last_entry(struct walk *walk, struct entry *entry)
 			    entry->de.d_name, &entry->inode, &entry->stx,
 			    casync_attributes_statx_wanted(walk->attrmask), 0,
 			    perms);
-	ceph_userperm_destroy(perms);
 	return rc == -ENOENT ? 0 : rc < 0 ? rc : 1;
 }
 

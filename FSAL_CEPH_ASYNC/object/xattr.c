@@ -59,7 +59,6 @@ static int xattr_local_name(const xattrkey4 *key, char *name)
 struct xattr_call {
 	struct casync_call call;
 	char name[XATTR_NAME_MAX + 1]; /* libcephfs' */
-	UserPerm *perms;
 };
 
 static fsal_status_t xattr_call_begin(struct xattr_call *c,
@@ -67,30 +66,17 @@ static fsal_status_t xattr_call_begin(struct xattr_call *c,
 				      const xattrkey4 *key, uint32_t needs)
 {
 	int rc = xattr_local_name(key, c->name);
-	fsal_status_t status;
 
-	c->perms = NULL;
 	if (rc < 0)
 		return casync_errors_status(rc);
-	status = casync_call_begin(&c->call, obj_hdl, needs);
-	if (FSAL_IS_ERROR(status))
-		return status;
-	c->perms = casync_errors_userperm(&op_ctx->creds);
-	if (c->perms == NULL)
-		return casync_call_end(&c->call, casync_errors_status(-ENOMEM));
-	return status;
-}
-
-static fsal_status_t xattr_call_end(struct xattr_call *c, int rc)
-{
-	ceph_userperm_destroy(c->perms);
-	return casync_call_end(&c->call, xattr_status(rc));
+	return casync_call_begin(&c->call, obj_hdl, needs);
 }
 
 fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 			       xattrkey4 *xa_name, xattrvalue4 *xa_value)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct xattr_call c;
 	fsal_status_t status;
 	int rc;
@@ -101,12 +87,12 @@ fsal_status_t casync_getxattrs(struct fsal_obj_handle *obj_hdl,
 	/* A length of 0 asks for the size. */
 	rc = ceph_ll_getxattr(casync_inode_ceph(obj), obj->inode, c.name,
 			      xa_value->utf8string_val,
-			      xa_value->utf8string_len, c.perms);
+			      xa_value->utf8string_len, perms);
 	if (rc > VALUE_BYTES_MAX)
 		rc = -E2BIG;
 	if (rc >= 0)
 		xa_value->utf8string_len = (unsigned int)rc;
-	return xattr_call_end(&c, rc);
+	return casync_call_end(&c.call, xattr_status(rc));
 }
 
 fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
@@ -114,6 +100,7 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 			       xattrvalue4 *xa_value)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct xattr_call c;
 	fsal_status_t status;
 	int flags = 0;
@@ -132,14 +119,15 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 	rc = ceph_ll_setxattr(
 		casync_inode_ceph(obj), obj->inode, c.name,
 		xa_value->utf8string_len != 0 ? xa_value->utf8string_val : "",
-		xa_value->utf8string_len, flags, c.perms);
-	return xattr_call_end(&c, rc);
+		xa_value->utf8string_len, flags, perms);
+	return casync_call_end(&c.call, xattr_status(rc));
 }
 
 fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 				  xattrkey4 *xa_name)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	CASYNC_ERRORS_REQUESTER(perms);
 	struct xattr_call c;
 	fsal_status_t status;
 	int rc;
@@ -149,8 +137,8 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	rc = ceph_ll_removexattr(casync_inode_ceph(obj), obj->inode, c.name,
-				 c.perms);
-	return xattr_call_end(&c, rc);
+				 perms);
+	return casync_call_end(&c.call, xattr_status(rc));
 }
 
 /*
@@ -194,20 +182,15 @@ fsal_status_t casync_listxattrs(struct fsal_obj_handle *obj_hdl,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_call call;
+	CASYNC_ERRORS_REQUESTER(perms);
 	fsal_status_t status;
-	UserPerm *perms;
 	char *names;
 	int length;
 
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	perms = casync_errors_userperm(&op_ctx->creds);
-	if (perms == NULL)
-		return casync_call_end(&call, casync_errors_status(-ENOMEM));
 	length = xattr_list_names(obj, perms, &names);
-	ceph_userperm_destroy(perms);
-
 	if (length < 0)
 		status = xattr_status(length);
 	else

@@ -8,6 +8,7 @@
 
 #include "fsal_types.h"
 #include "fsal_convert.h"
+#include "fsal.h"
 #include "errors.h"
 
 /*
@@ -44,7 +45,7 @@ fsal_errors_t posix2fsal_error(int posix_errorcode)
 	}
 }
 
-static int user_perm;
+static int user_perm, user_perms;
 
 UserPerm *ceph_userperm_new(uid_t uid, gid_t gid, int ngids, gid_t *gidlist)
 {
@@ -52,8 +53,18 @@ UserPerm *ceph_userperm_new(uid_t uid, gid_t gid, int ngids, gid_t *gidlist)
 	assert_int_equal(gid, 100);
 	assert_int_equal(ngids, 2);
 	assert_int_equal(gidlist[1], 28);
+	user_perms++;
 	return (UserPerm *)&user_perm;
 }
+
+void ceph_userperm_destroy(UserPerm *perms)
+{
+	assert_ptr_equal(perms, &user_perm);
+	user_perms--;
+}
+
+static struct req_op_context context;
+__thread struct req_op_context *op_ctx;
 
 struct status_case {
 	const char *name;
@@ -109,24 +120,32 @@ static void blocklisted_is_eshutdown_on_this_system(void **state)
 	assert_int_equal(CASYNC_EBLOCKLISTED, ESHUTDOWN);
 }
 
-static void credentials_have_all_groups(void **state)
+static void credentials_have_all_groups_and_end_with_the_block(void **state)
 {
 	gid_t groups[] = {27, 28};
-	const struct user_cred cred = {
+
+	context.creds = (struct user_cred){
 		.caller_uid = 1000,
 		.caller_gid = 100,
 		.caller_glen = 2,
 		.caller_garray = groups,
 	};
+	op_ctx = &context;
+	{
+		CASYNC_ERRORS_REQUESTER(perms);
 
-	assert_ptr_equal(casync_errors_userperm(&cred), &user_perm);
+		assert_ptr_equal(perms, &user_perm);
+		assert_int_equal(user_perms, 1);
+	}
+	assert_int_equal(user_perms, 0);
 }
 
 int main(void)
 {
 	struct CMUnitTest tests[N_CASES + 2] = {
 		cmocka_unit_test(blocklisted_is_eshutdown_on_this_system),
-		cmocka_unit_test(credentials_have_all_groups),
+		cmocka_unit_test(
+			credentials_have_all_groups_and_end_with_the_block),
 	};
 	size_t i;
 

@@ -32,7 +32,7 @@ struct fake_names {
 	/** What listings have; the end comes after them. */
 	const struct ceph_statx *entries;
 	unsigned int entry_count;
-	bool no_perms; /**< There is no memory for credentials. */
+	int perms_made; /**< Ever; `perms` are those that are left. */
 
 	/* What happened. */
 	char log[256];	    /**< All calls, with a space between two. */
