@@ -154,7 +154,8 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 	if (!module->ready)
 		status =
 			fsal_hdl->m_ops.init_config(fsal_hdl, config, err_type);
-	else if (casync_config_has_block(config, fsal_hdl->name) ||
+	else if (casync_config_node_block(config, fsal_hdl->name, NULL) !=
+			 NULL ||
 		 casync_config_is_main(config))
 		reload_module_locked(module, config, err_type);
 	pthread_mutex_unlock(&reload_lock);

@@ -11,6 +11,7 @@
 #include "fsal.h"
 #include "FSAL/fsal_init.h"
 
+#include "text.h"
 #include "versions.h"
 
 const struct casync_versions casync_versions_built = {
@@ -68,20 +69,16 @@ bool casync_versions_fit(const struct casync_versions *built,
 			 size_t size)
 {
 	if (running->ganesha[0] != '\0' &&
-	    strcmp(running->ganesha, built->ganesha) != 0) {
-		(void)snprintf(
+	    strcmp(running->ganesha, built->ganesha) != 0)
+		return casync_text_refuse(
 			why, size,
 			"this is Ganesha %s: install nfs-ganesha-ceph-async built for %s, or Ganesha %s",
 			running->ganesha, running->ganesha, built->ganesha);
-		return false;
-	}
-	if (versions_ceph_is_old(running->ceph)) {
-		(void)snprintf(
+	if (versions_ceph_is_old(running->ceph))
+		return casync_text_refuse(
 			why, size,
 			"libcephfs is %s: install libcephfs2 %d.%d or later",
 			running->ceph, CASYNC_CEPH_MAJOR_MIN,
 			CASYNC_CEPH_MINOR_MIN);
-		return false;
-	}
 	return true;
 }

@@ -15,8 +15,8 @@ static const uint64_t patience_ns[CASYNC_LANES] = {
 		CASYNC_WAITER_LIMIT_COMPLETER_MS * CASYNC_NS_PER_MS,
 };
 
-static bool waiter_limit_take_room(struct casync_waiter_limit *limit,
-				   enum casync_lane lane, uint32_t room)
+bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
+			     enum casync_lane lane, uint32_t room)
 {
 	uint32_t *word = &limit->lanes[lane].inside;
 	uint32_t inside = __atomic_load_n(word, __ATOMIC_SEQ_CST);
@@ -35,12 +35,6 @@ static bool waiter_limit_take_room(struct casync_waiter_limit *limit,
 	return false;
 }
 
-bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
-			     enum casync_lane lane, uint32_t room)
-{
-	return waiter_limit_take_room(limit, lane, room);
-}
-
 bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 			       enum casync_lane lane, uint32_t room)
 {
@@ -51,7 +45,7 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 
 	for (;;) {
 		left = __atomic_load_n(left_word, __ATOMIC_SEQ_CST);
-		if (waiter_limit_take_room(limit, lane, room))
+		if (casync_waiter_limit_try(limit, lane, room))
 			return true;
 		now_ns = casync_clock_ns();
 		give_up_ns =

@@ -154,11 +154,6 @@ void casync_workers_submit_shared(enum casync_work_lane number,
 	pthread_mutex_unlock(&lane->lock);
 }
 
-static bool workers_has_free_thread_locked(const struct lane *lane)
-{
-	return lane->busy + lane->queued < CASYNC_WORKERS_MAX;
-}
-
 bool casync_workers_try_shared(enum casync_work_lane number,
 			       struct casync_work_share *share,
 			       struct casync_work *work)
@@ -168,7 +163,7 @@ bool casync_workers_try_shared(enum casync_work_lane number,
 
 	pthread_mutex_lock(&lane->lock);
 	taken = share->at_work < CASYNC_WORK_SHARE &&
-		workers_has_free_thread_locked(lane);
+		lane->busy + lane->queued < CASYNC_WORKERS_MAX;
 	if (taken) {
 		share->at_work++;
 		workers_append_locked(lane, work);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ceph_options.h"
+#include "text.h"
 
 /* Options that the administrator may not set, with the reason. */
 static const struct {
@@ -31,12 +32,6 @@ static const struct {
 	{"key", "use Secret_Access_Key"},
 	{"keyfile", "use Secret_Access_Key"},
 };
-
-static bool ceph_options_refuse(const char *because, char *why, size_t size)
-{
-	(void)snprintf(why, size, "%s", because);
-	return false;
-}
 
 /* Drop white space at both ends. */
 static void ceph_options_trim(const char **begin, const char **end)
@@ -63,18 +58,16 @@ static bool ceph_options_copy_name(const char *begin, const char *end,
 	return true;
 }
 
-static bool ceph_options_is_reserved(const char *name, char *why, size_t size)
+static bool ceph_options_is_free(const char *name, char *why, size_t size)
 {
 	size_t i;
 
 	for (i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
-		if (strcmp(reserved[i].name, name) == 0) {
-			(void)snprintf(why, size, "%s: %s", name,
-				       reserved[i].why);
-			return true;
-		}
+		if (strcmp(reserved[i].name, name) == 0)
+			return casync_text_refuse(why, size, "%s: %s", name,
+						  reserved[i].why);
 	}
-	return false;
+	return true;
 }
 
 bool casync_ceph_options_parse(const char *text, char *line, char *why,
@@ -86,24 +79,24 @@ bool casync_ceph_options_parse(const char *text, char *line, char *why,
 	size_t length;
 
 	if (end - text > CASYNC_CEPH_OPTION_MAX)
-		return ceph_options_refuse("it is too long", why, size);
+		return casync_text_refuse(why, size, "it is too long");
 	if (equals == NULL)
-		return ceph_options_refuse("it must be \"name = value\"", why,
-					   size);
+		return casync_text_refuse(why, size,
+					  "it must be \"name = value\"");
 	name_end = equals;
 	ceph_options_trim(&name, &name_end);
 	value = equals + 1;
 	ceph_options_trim(&value, &end);
 	if (name == name_end || !ceph_options_copy_name(name, name_end, line))
-		return ceph_options_refuse(
-			"it must be \"name = value\", with a name of letters, digits and underscores",
-			why, size);
-	if (ceph_options_is_reserved(line, why, size))
+		return casync_text_refuse(
+			why, size,
+			"it must be \"name = value\", with a name of letters, digits and underscores");
+	if (!ceph_options_is_free(line, why, size))
 		return false;
 	/* Each option is one line of the list. */
 	if (memchr(value, '\n', (size_t)(end - value)) != NULL)
-		return ceph_options_refuse("the value must be one line", why,
-					   size);
+		return casync_text_refuse(why, size,
+					  "the value must be one line");
 
 	length = strlen(line);
 	line[length++] = '=';

@@ -3,6 +3,10 @@
  * Reads both blocks by the table of keys.  Values are parsed here, not by
  * Ganesha's typed items: Ganesha's messages name the value and the line, but
  * not the key and the allowed values.
+ *
+ * Ganesha passes too little to a handler: "5" for -5, and for "5, 6" two calls,
+ * of which the last one wins.  The nodes of the parse tree have the rest.  Their
+ * header is private to Ganesha; it comes with Ganesha's source tree.
  */
 #include "config.h"
 
@@ -23,6 +27,7 @@
 #include "errors.h"
 #include "keys.h"
 #include "name.h"
+#include "text.h"
 
 /* More than there are keys, and one for the end. */
 #define ITEMS_MAX 64
@@ -55,14 +60,6 @@ const char *casync_config_node_sign(const void *cnode)
 	const struct config_node *node = cnode;
 
 	return node->u.term.op_code != NULL ? node->u.term.op_code : "";
-}
-
-bool casync_config_node_alone(const void *cnode)
-{
-	const struct config_node *node = cnode;
-
-	/* The ring has only this value and the statement's head. */
-	return node->node.next == node->node.prev;
 }
 
 /* The root node is the first member of a file (struct config_root). */
@@ -122,11 +119,6 @@ uint64_t casync_config_generation(const void *file)
 	const struct config_root *root = file;
 
 	return root->generation;
-}
-
-bool casync_config_has_block(const void *file, const char *name)
-{
-	return casync_config_node_block(file, name, NULL) != NULL;
 }
 
 bool casync_config_is_main(const void *file)
@@ -195,10 +187,10 @@ static bool config_set(const struct casync_key *key, const char *token,
 }
 
 static bool config_is_right(const struct casync_key *key, const char *token,
-			    void *member, const void *cnode, char *why,
-			    size_t size)
+			    void *member, const struct config_node *node,
+			    char *why, size_t size)
 {
-	if (casync_config_node_sign(cnode)[0] != '\0') {
+	if (casync_config_node_sign(node)[0] != '\0') {
 		(void)snprintf(why, size, "it must be ");
 		casync_key_values_describe(key, why + strlen(why),
 					   size - strlen(why));
@@ -207,9 +199,9 @@ static bool config_is_right(const struct casync_key *key, const char *token,
 	if (key->type == CASYNC_KEY_OPTION) {
 		if (!config_ceph_has_option(token, why, size))
 			return false;
-	} else if (!casync_config_node_alone(cnode)) {
-		(void)snprintf(why, size, "it must be one value");
-		return false;
+	} else if (node->node.next != node->node.prev) {
+		/* The ring has more than this value and the list's head. */
+		return casync_text_refuse(why, size, "it must be one value");
 	}
 	return config_set(key, token, member, why, size);
 }

@@ -3,12 +3,6 @@
  * @file config_keys.h
  * @brief Reads the blocks CEPH_ASYNC { } and EXPORT { FSAL { } } into structs,
  * and of Ganesha's parse tree the file, line and sign of a value.
- *
- * Ganesha's parser does not pass these to a handler.  A handler gets "5" for
- * -5. For "5, 6" it is called twice, and the last call wins.  The function that
- * names the file and line of an error is not exported to FSALs.  The nodes of
- * the parse tree have this information.  Their header is private to Ganesha; it
- * comes with the source tree that the FSAL is built against.
  */
 #ifndef CASYNC_CONFIG_KEYS_H
 #define CASYNC_CONFIG_KEYS_H
@@ -93,9 +87,6 @@ int casync_config_node_line(const void *cnode);
 /** The sign before the number: "-", "~" or "". */
 const char *casync_config_node_sign(const void *cnode);
 
-/** Is this the only value of its key? */
-bool casync_config_node_alone(const void *cnode);
-
 /**
  * Find the next block of a name in a block, or in a whole file
  * (config_file_t).
@@ -116,9 +107,6 @@ uint64_t casync_config_node_generation(const void *cnode);
 
 /** The generation of a whole file (config_file_t). */
 uint64_t casync_config_generation(const void *file);
-
-/** Does the file have a block of this name? */
-bool casync_config_has_block(const void *file, const char *name);
 
 /** Is it the file that Ganesha was started with, and reads after a SIGHUP? */
 bool casync_config_is_main(const void *file);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "handle_keys.h"
+#include "text.h"
 
 #define HEX_DIGITS ((size_t)2 * CASYNC_HANDLE_KEY_BYTES)
 
@@ -50,21 +51,17 @@ static char *handle_keys_strip(char *line)
 static bool handle_keys_add(struct casync_handle_keys *keys, const char *text,
 			    unsigned int line, char *why, size_t size)
 {
-	if (keys->count == CASYNC_HANDLE_KEYS_MAX) {
-		(void)snprintf(
+	if (keys->count == CASYNC_HANDLE_KEYS_MAX)
+		return casync_text_refuse(
 			why, size,
 			"line %u: there are more than %d keys; the first one signs, the second one is the one before it",
 			line, CASYNC_HANDLE_KEYS_MAX);
-		return false;
-	}
 	if (strlen(text) != HEX_DIGITS ||
-	    !handle_keys_decode(text, keys->key[keys->count])) {
-		(void)snprintf(
+	    !handle_keys_decode(text, keys->key[keys->count]))
+		return casync_text_refuse(
 			why, size,
 			"line %u is no key: it must be %zu hexadecimal digits, as \"openssl rand -hex %d\" prints them",
 			line, HEX_DIGITS, CASYNC_HANDLE_KEY_BYTES);
-		return false;
-	}
 	keys->count++;
 	return true;
 }
@@ -88,38 +85,30 @@ static bool handle_keys_parse(FILE *file, struct casync_handle_keys *keys,
 	free(line);
 	if (!right)
 		return false;
-	if (ferror(file) != 0) {
-		(void)snprintf(why, size, "it cannot be read: %s",
-			       strerror(errno));
-		return false;
-	}
+	if (ferror(file) != 0)
+		return casync_text_refuse(why, size, "it cannot be read: %s",
+					  strerror(errno));
 	if (keys->count == 0)
-		(void)snprintf(
+		return casync_text_refuse(
 			why, size,
 			"it has no key; \"openssl rand -hex %d\" makes one",
 			CASYNC_HANDLE_KEY_BYTES);
-	return keys->count != 0;
+	return true;
 }
 
 static bool handle_keys_is_safe(int fd, char *why, size_t size)
 {
 	struct stat st;
 
-	if (fstat(fd, &st) != 0) {
-		(void)snprintf(why, size, "%s", strerror(errno));
-		return false;
-	}
-	if (!S_ISREG(st.st_mode)) {
-		(void)snprintf(why, size, "it is no regular file");
-		return false;
-	}
-	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
-		(void)snprintf(
+	if (fstat(fd, &st) != 0)
+		return casync_text_refuse(why, size, "%s", strerror(errno));
+	if (!S_ISREG(st.st_mode))
+		return casync_text_refuse(why, size, "it is no regular file");
+	if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+		return casync_text_refuse(
 			why, size,
 			"its mode is %04o: others than its owner may use it, and so could sign handles; chmod 600",
 			st.st_mode & 07777U);
-		return false;
-	}
 	return true;
 }
 
@@ -133,10 +122,8 @@ bool casync_handle_keys_read(const char *path, struct casync_handle_keys *keys,
 	FILE *file;
 
 	memset(keys, 0, sizeof(*keys));
-	if (fd < 0) {
-		(void)snprintf(why, size, "%s", strerror(errno));
-		return false;
-	}
+	if (fd < 0)
+		return casync_text_refuse(why, size, "%s", strerror(errno));
 	if (!handle_keys_is_safe(fd, why, size)) {
 		(void)close(fd);
 		return false;

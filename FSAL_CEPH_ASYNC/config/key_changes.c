@@ -23,20 +23,11 @@ static const char *key_changes_text_of(const void *member)
 static uint64_t key_changes_number_of(const struct casync_key *key,
 				      const void *member)
 {
-	uint32_t narrow;
-	uint64_t wide;
-	bool truth;
-
-	if (key->bytes == sizeof(truth)) {
-		memcpy(&truth, member, sizeof(truth));
-		return truth;
-	}
-	if (key->bytes == sizeof(narrow)) {
-		memcpy(&narrow, member, sizeof(narrow));
-		return narrow;
-	}
-	memcpy(&wide, member, sizeof(wide));
-	return wide;
+	if (key->bytes == sizeof(bool))
+		return *(const bool *)member;
+	if (key->bytes == sizeof(uint32_t))
+		return *(const uint32_t *)member;
+	return *(const uint64_t *)member;
 }
 
 static bool key_changes_same(const struct casync_key *key, const void *a,
@@ -65,8 +56,11 @@ const struct casync_key *casync_key_changes_next(enum casync_block block,
 	return NULL;
 }
 
-bool casync_key_changes_allowed(const struct casync_key *key,
-				enum casync_block block)
+/* May a reload change the key in this block?  CEPH_ASYNC { } may change defaults
+ * that a running export cannot adopt: they apply to exports that are added
+ * later. */
+static bool key_changes_is_allowed(const struct casync_key *key,
+				   enum casync_block block)
 {
 	if (key->change == CASYNC_KEY_IDENTITY)
 		return block == CASYNC_IN_MODULE;
@@ -149,7 +143,7 @@ bool casync_key_changes_list_fixed(enum casync_block block, const void *now,
 
 	while ((key = casync_key_changes_next(block, now, fresh, key)) !=
 	       NULL) {
-		if (casync_key_changes_allowed(key, block))
+		if (key_changes_is_allowed(key, block))
 			continue;
 		casync_key_changes_describe(key, block, now, fresh, one,
 					    sizeof(one));
@@ -159,20 +153,6 @@ bool casync_key_changes_list_fixed(enum casync_block block, const void *now,
 						 one);
 	}
 	return used != 0;
-}
-
-static void key_changes_store(const struct casync_key *key, void *now,
-			      const void *fresh)
-{
-	uint64_t value = key_changes_number_of(key, fresh);
-
-	if (key->bytes == sizeof(bool))
-		__atomic_store_n((bool *)now, value != 0, __ATOMIC_RELAXED);
-	else if (key->bytes == sizeof(uint32_t))
-		__atomic_store_n((uint32_t *)now, (uint32_t)value,
-				 __ATOMIC_RELAXED);
-	else
-		__atomic_store_n((uint64_t *)now, value, __ATOMIC_RELAXED);
 }
 
 static void key_changes_swap(char **now, char **fresh)
@@ -195,6 +175,7 @@ void casync_key_changes_adopt(enum casync_block block, void *now, void *fresh)
 		if (casync_keys_is_text(key))
 			key_changes_swap(to, from);
 		else
-			key_changes_store(key, to, from);
+			casync_key_values_store(
+				key, key_changes_number_of(key, from), to);
 	}
 }

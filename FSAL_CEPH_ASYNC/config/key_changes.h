@@ -28,14 +28,6 @@ const struct casync_key *
 casync_key_changes_next(enum casync_block block, const void *now,
 			const void *fresh, const struct casync_key *after);
 
-/**
- * May a reload change the key in this block?  The block CEPH_ASYNC { } may
- * change defaults that a running export cannot adopt: they apply to exports
- * that are added later.
- */
-bool casync_key_changes_allowed(const struct casync_key *key,
-				enum casync_block block);
-
 /** Write "Stable_Write = full (was data)".  Secrets are not shown. */
 void casync_key_changes_describe(const struct casync_key *key,
 				 enum casync_block block, const void *now,

@@ -32,37 +32,31 @@ static bool key_values_is_read(const struct casync_key *key,
 	       key->type != CASYNC_KEY_GANESHA;
 }
 
-static void key_values_store(const struct casync_key *key, uint64_t value,
+void casync_key_values_store(const struct casync_key *key, uint64_t value,
 			     void *member)
 {
-	uint32_t narrow = (uint32_t)value;
-	bool truth = value != 0;
-
-	if (key->bytes == sizeof(truth))
-		memcpy(member, &truth, sizeof(truth));
-	else if (key->bytes == sizeof(narrow))
-		memcpy(member, &narrow, sizeof(narrow));
+	if (key->bytes == sizeof(bool))
+		__atomic_store_n((bool *)member, value != 0, __ATOMIC_RELAXED);
+	else if (key->bytes == sizeof(uint32_t))
+		__atomic_store_n((uint32_t *)member, (uint32_t)value,
+				 __ATOMIC_RELAXED);
 	else
-		memcpy(member, &value, sizeof(value));
+		__atomic_store_n((uint64_t *)member, value, __ATOMIC_RELAXED);
 }
 
 void casync_key_values_set_defaults(enum casync_block block, void *values)
 {
 	const struct casync_key *key;
-	char *text;
+	void *member;
 
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (!key_values_is_read(key, block))
 			continue;
-		if (casync_keys_is_text(key)) {
-			text = casync_text_copy(key->preset_string);
-			memcpy(key_values_member_of(key, block, values), &text,
-			       sizeof(text));
-		} else {
-			key_values_store(
-				key, key->preset,
-				key_values_member_of(key, block, values));
-		}
+		member = key_values_member_of(key, block, values);
+		if (casync_keys_is_text(key))
+			*(char **)member = casync_text_copy(key->preset_string);
+		else
+			casync_key_values_store(key, key->preset, member);
 	}
 }
 
@@ -136,8 +130,8 @@ static bool key_values_parse_number(const struct casync_key *key,
 	       (key->multiple == 0 || *value % key->multiple == 0);
 }
 
-static size_t key_values_describe_words(const struct casync_key *key,
-					char *wanted, size_t size)
+static void key_values_describe_words(const struct casync_key *key,
+				      char *wanted, size_t size)
 {
 	const struct casync_word *word;
 	size_t used = 0;
@@ -147,7 +141,6 @@ static size_t key_values_describe_words(const struct casync_key *key,
 		used += (size_t)snprintf(wanted + used, size - used, "%s%s",
 					 used == 0 ? "one of " : ", ",
 					 word->word);
-	return used;
 }
 
 static void key_values_describe_number(const struct casync_key *key,
@@ -178,7 +171,7 @@ void casync_key_values_describe(const struct casync_key *key, char *wanted,
 		break;
 	case CASYNC_KEY_BOOLEAN:
 	case CASYNC_KEY_WORD:
-		(void)key_values_describe_words(key, wanted, size);
+		key_values_describe_words(key, wanted, size);
 		break;
 	case CASYNC_KEY_PATH:
 		(void)snprintf(wanted, size,
@@ -225,11 +218,9 @@ static bool key_values_set_number(const struct casync_key *key,
 
 	if (!good)
 		return key_values_refuse(key, why, size);
-	if (key->only != NULL && value != key->preset) {
-		(void)snprintf(why, size, "%s", key->only);
-		return false;
-	}
-	key_values_store(key, value, member);
+	if (key->only != NULL && value != key->preset)
+		return casync_text_refuse(why, size, "%s", key->only);
+	casync_key_values_store(key, value, member);
 	return true;
 }
 
@@ -312,12 +303,11 @@ static bool key_values_fits(const char *name, uint32_t bytes,
 {
 	if (bytes <= tuning->max_inflight_bytes)
 		return true;
-	(void)snprintf(
+	return casync_text_refuse(
 		why, size,
 		"%s = %" PRIu32 " with Max_Inflight_Bytes = %" PRIu64
 		": one request alone would exceed the limit; lower the first or raise the second",
 		name, bytes, tuning->max_inflight_bytes);
-	return false;
 }
 
 bool casync_key_values_agree(const struct casync_tuning *tuning, char *why,
@@ -329,10 +319,9 @@ bool casync_key_values_agree(const struct casync_tuning *tuning, char *why,
 	if (tuning->object_size == 0 ||
 	    tuning->object_size % tuning->stripe_unit == 0)
 		return true;
-	(void)snprintf(
+	return casync_text_refuse(
 		why, size,
 		"Object_Size = %" PRIu32 " with Stripe_Unit = %" PRIu32
 		": an object holds whole stripe units only; make the first a multiple of the second",
 		tuning->object_size, tuning->stripe_unit);
-	return false;
 }

@@ -100,6 +100,10 @@ void casync_key_values_free(enum casync_block block, void *values);
 void casync_key_values_inherit(struct casync_export_keys *keys,
 			       const struct casync_module_keys *module);
 
+/** Store a number, atomically, in the member of a struct of a block. */
+void casync_key_values_store(const struct casync_key *key, uint64_t value,
+			     void *member);
+
 /**
  * Set one key from its text.
  *
