@@ -39,8 +39,7 @@ void casync_flush_destroy(struct casync_flush *flush)
 	pthread_mutex_destroy(&flush->lock);
 }
 
-static void flush_count_flush(struct casync_export *exp, int rc,
-			      uint64_t began_ns)
+static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 {
 	struct casync_metrics_shard *shard =
 		casync_metrics_shard(&exp->metrics);
@@ -59,7 +58,7 @@ static int flush_sync_inode(struct casync_object *obj)
 	uint64_t end = casync_file_size_flush_begins(&obj->size);
 	int rc = ceph_ll_sync_inode(casync_inode_ceph(obj), obj->inode, 0);
 
-	flush_count_flush(obj->exp, rc, began_ns);
+	flush_count(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
 	casync_session_note_error(&casync_inode_mount(obj)->session, -rc);
 	if (rc == 0) {
@@ -226,6 +225,11 @@ static bool flush_begin(struct casync_object *obj)
 	return flush_hold_writes(obj) && flush_is_wanted(obj);
 }
 
+static void flush_queue(struct casync_object *obj)
+{
+	casync_workers_submit(CASYNC_WORK_METADATA, &obj->flush.work);
+}
+
 void casync_flush_drained(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
@@ -236,12 +240,7 @@ void casync_flush_drained(struct casync_object *obj)
 	    !flush_hold_writes(obj))
 		return;
 	if (flush_is_wanted(obj))
-		casync_workers_submit(CASYNC_WORK_METADATA, &flush->work);
-}
-
-static void flush_queue(struct casync_object *obj)
-{
-	casync_workers_submit(CASYNC_WORK_METADATA, &obj->flush.work);
+		flush_queue(obj);
 }
 
 static void flush_take_waiters_locked(struct casync_flush *flush,
@@ -315,18 +314,6 @@ struct blocked_waiter {
 	int rc;
 };
 
-static void flush_blocked_init(struct blocked_waiter *blocked)
-{
-	pthread_mutex_init(&blocked->lock, NULL);
-	casync_clock_cond_init(&blocked->answered_cond);
-}
-
-static void flush_blocked_destroy(struct blocked_waiter *blocked)
-{
-	pthread_cond_destroy(&blocked->answered_cond);
-	pthread_mutex_destroy(&blocked->lock);
-}
-
 static void flush_wake_blocked(struct casync_flush_waiter *waiter, int rc)
 {
 	struct blocked_waiter *blocked =
@@ -378,12 +365,14 @@ int casync_flush_wait(struct casync_object *obj)
 	struct blocked_waiter blocked = {.waiter.done = flush_wake_blocked};
 	bool withdrawn = false;
 
-	flush_blocked_init(&blocked);
+	pthread_mutex_init(&blocked.lock, NULL);
+	casync_clock_cond_init(&blocked.answered_cond);
 	if (flush_add_waiter(obj, &blocked.waiter) && flush_begin(obj))
 		flush_once(obj);
 	while (!withdrawn && !flush_answered_in_time(&blocked))
 		withdrawn = flush_withdraw(obj, &blocked.waiter);
-	flush_blocked_destroy(&blocked);
+	pthread_cond_destroy(&blocked.answered_cond);
+	pthread_mutex_destroy(&blocked.lock);
 	return withdrawn ? -EAGAIN : blocked.rc;
 }
 

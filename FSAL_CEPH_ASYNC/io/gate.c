@@ -23,21 +23,14 @@ void casync_gate_destroy(struct casync_gate *gate)
 	pthread_mutex_destroy(&gate->lock);
 }
 
-/* Take an op if no thread is inside: no other thread would take it. */
-static struct casync_op *gate_take_if_empty(struct casync_gate *gate)
-{
-	struct casync_op *op =
-		gate->inside == 0 ? casync_gate_order_take_locked(gate) : NULL;
+/* Take an op if fewer threads than that are inside.  With ALONE: if no other
+ * thread would take it.  With BESIDE_OTHERS: they may be stuck. */
+enum { ALONE = 1, BESIDE_OTHERS = CASYNC_GATE_THREADS };
 
-	if (op != NULL)
-		gate->inside++;
-	return op;
-}
-
-/* Take an op though threads are inside: they may be stuck. */
-static struct casync_op *gate_take_beside_others(struct casync_gate *gate)
+static struct casync_op *gate_take(struct casync_gate *gate,
+				   unsigned int threads)
 {
-	struct casync_op *op = gate->inside < CASYNC_GATE_THREADS
+	struct casync_op *op = gate->inside < threads
 				       ? casync_gate_order_take_locked(gate)
 				       : NULL;
 
@@ -65,33 +58,33 @@ static bool gate_is_queued_write(const struct casync_op *op)
 	       op->queue_state == CASYNC_QUEUE_QUEUED;
 }
 
-/* A write is in flight now: it belongs to the current epoch. */
-static void gate_write_admitted(struct casync_gate *gate, struct casync_op *op)
+/* A write is in flight now; mostly it belongs to the current epoch. */
+static void gate_write_admitted(struct casync_gate *gate, struct casync_op *op,
+				uint8_t epoch)
 {
-	op->gather.epoch = gate->epoch;
-	gate->writes_in_flight[gate->epoch]++;
+	op->gather.epoch = epoch;
+	gate->writes_in_flight[epoch]++;
 }
 
 static struct casync_op *gate_enter_as(struct casync_gate *gate,
 				       struct casync_op *op,
 				       enum casync_queue_state queue_state)
 {
-	struct casync_op *now = NULL;
 	struct casync_op **link;
+	struct casync_op *now;
 
 	pthread_mutex_lock(&gate->lock);
 	op->queue_state = queue_state;
 	if (op->kind == CASYNC_OP_WRITE && queue_state == CASYNC_QUEUE_QUEUED)
-		gate_write_admitted(gate, op);
+		gate_write_admitted(gate, op, gate->epoch);
 	casync_write_stream_follow(&gate->streams, op);
 	link = gate->end;
 	casync_gate_order_append_locked(gate, op);
-	if (gate->inside < CASYNC_GATE_THREADS)
-		now = casync_gate_order_take_locked(gate);
-	if (now == NULL && gate->inside < CASYNC_GATE_THREADS)
+	now = gate_take(gate, BESIDE_OTHERS);
+	if (now == NULL && gate->inside < CASYNC_GATE_THREADS) {
 		now = casync_gate_order_take_newest_locked(gate, link);
-	if (now != NULL)
-		gate->inside++;
+		gate->inside += now != NULL;
+	}
 	/* Still in the queue? */
 	if (op->queue_state == queue_state)
 		gate_mark_queued(gate, op);
@@ -152,7 +145,7 @@ struct casync_op *casync_gate_answered(struct casync_gate *gate,
 	others_may_go |= casync_gate_order_submitted_locked(gate, op);
 	*drained = gate_write_done(gate, op);
 	if (others_may_go)
-		now = gate_take_if_empty(gate);
+		now = gate_take(gate, ALONE);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -179,7 +172,7 @@ static void gate_move_journaling(struct casync_gate *gate)
 		    op->gather.epoch == gate->epoch)
 			continue;
 		gate->writes_in_flight[op->gather.epoch]--;
-		gate_write_admitted(gate, op);
+		gate_write_admitted(gate, op, gate->epoch);
 	}
 }
 
@@ -216,7 +209,7 @@ struct casync_op *casync_gate_release(struct casync_gate *gate, bool journaled)
 	gate->held = false;
 	if (journaled)
 		gate->journaling = false;
-	now = gate_take_beside_others(gate);
+	now = gate_take(gate, BESIDE_OTHERS);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -266,14 +259,6 @@ static bool gate_keeps_flush_waiting(const struct casync_gate *gate,
 	return false;
 }
 
-static void gate_join_other_epoch(struct casync_gate *gate,
-				  struct casync_op *op)
-{
-	gate->writes_in_flight[op->gather.epoch]--;
-	op->gather.epoch = gate->epoch ^ 1;
-	gate->writes_in_flight[op->gather.epoch]++;
-}
-
 struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 				     struct casync_op *op)
 {
@@ -281,10 +266,9 @@ struct casync_op *casync_gate_unpark(struct casync_gate *gate,
 
 	pthread_mutex_lock(&gate->lock);
 	op->queue_state = CASYNC_QUEUE_QUEUED;
-	gate_write_admitted(gate, op);
-	if (gate_keeps_flush_waiting(gate, op))
-		gate_join_other_epoch(gate, op);
-	now = gate_take_beside_others(gate);
+	gate_write_admitted(gate, op,
+			    gate->epoch ^ gate_keeps_flush_waiting(gate, op));
+	now = gate_take(gate, BESIDE_OTHERS);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }
@@ -300,7 +284,7 @@ struct casync_op *casync_gate_cancel_parked(struct casync_gate *gate,
 		link = &(*link)->next;
 	(void)casync_gate_order_remove_locked(gate, link);
 	/* Ops that overlap it no longer wait for it. */
-	now = gate_take_beside_others(gate);
+	now = gate_take(gate, BESIDE_OTHERS);
 	pthread_mutex_unlock(&gate->lock);
 	return now;
 }

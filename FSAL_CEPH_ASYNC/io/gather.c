@@ -108,7 +108,7 @@ void casync_gather_lay_out(struct casync_op *first)
 
 	for (op = first->members; op != NULL; op = op->next)
 		iovs += gather_iovs_of(op);
-	casync_pool_keep_iovs(&first->exp->pool, &first->parts, own, iovs);
+	casync_pool_keep_iovs(&first->parts, own, iovs);
 	part->io.iov = first->parts.iovs;
 	to = first->parts.iovs + own;
 	for (op = first->members; op != NULL; op = op->next) {

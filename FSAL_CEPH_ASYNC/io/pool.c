@@ -28,17 +28,10 @@ static void pool_init_op(struct casync_op *op)
 	op->state = CASYNC_OP_DONE;
 }
 
-static void pool_count_bytes(struct casync_pool *pool, int64_t change)
-{
-	__atomic_add_fetch(&pool->bytes, (uint64_t)change, __ATOMIC_RELAXED);
-}
-
-static void pool_free_iovs(struct casync_pool *pool, struct casync_parts *parts)
+static void pool_free_iovs(struct casync_parts *parts)
 {
 	if (parts->iovs == parts->own_iovs)
 		return;
-	pool_count_bytes(pool,
-			 -(int64_t)(parts->iovs_room * sizeof(*parts->iovs)));
 	gsh_free(parts->iovs);
 	parts->iovs = parts->own_iovs;
 	parts->iovs_room = CASYNC_OP_IOVS;
@@ -59,14 +52,7 @@ void casync_pool_init(struct casync_pool *pool)
 	pool->newest = NULL;
 	pool->slabs = NULL;
 	pool->in_use = 0;
-	pool->bytes = 0;
 	memset(pool->arrays, 0, sizeof(pool->arrays));
-}
-
-static size_t pool_array_bytes(unsigned int size)
-{
-	return sizeof(struct casync_part_array) +
-	       ((size_t)1 << size) * sizeof(struct casync_part);
 }
 
 /* An array of 2^size parts, none of them armed. */
@@ -83,9 +69,9 @@ static struct casync_part_array *pool_take_array(struct casync_pool *pool,
 	pthread_mutex_unlock(&pool->lock);
 	if (array != NULL)
 		return array;
-	array = gsh_calloc(1, pool_array_bytes(size));
+	array = gsh_calloc(1, sizeof(*array) + ((size_t)1 << size) *
+						       sizeof(*array->parts));
 	array->size = size;
-	pool_count_bytes(pool, (int64_t)pool_array_bytes(size));
 	return array;
 }
 
@@ -133,7 +119,7 @@ void casync_pool_destroy(struct casync_pool *pool)
 	while ((slab = pool->slabs) != NULL) {
 		pool->slabs = slab->next;
 		for (i = 0; i < SLAB_OPS; i++)
-			pool_free_iovs(pool, &slab->ops[i].parts);
+			pool_free_iovs(&slab->ops[i].parts);
 		gsh_free(slab);
 	}
 	pool_free_arrays(pool);
@@ -155,7 +141,6 @@ static void pool_grow_locked(struct casync_pool *pool)
 	struct casync_slab *slab = gsh_calloc(1, sizeof(*slab));
 	unsigned int i;
 
-	pool_count_bytes(pool, (int64_t)sizeof(*slab));
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	for (i = 0; i < SLAB_OPS; i++) {
@@ -185,7 +170,7 @@ struct casync_op *casync_pool_get(struct casync_pool *pool)
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 {
 	if (op->parts.iovs_room > CASYNC_POOL_IOVS)
-		pool_free_iovs(pool, &op->parts);
+		pool_free_iovs(&op->parts);
 	pool_use_own_parts(&op->parts);
 
 	pthread_mutex_lock(&pool->lock);
@@ -195,23 +180,8 @@ void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 	pthread_mutex_unlock(&pool->lock);
 }
 
-uint64_t casync_pool_in_use(struct casync_pool *pool)
-{
-	uint64_t in_use;
-
-	pthread_mutex_lock(&pool->lock);
-	in_use = pool->in_use;
-	pthread_mutex_unlock(&pool->lock);
-	return in_use;
-}
-
-uint64_t casync_pool_bytes(struct casync_pool *pool)
-{
-	return __atomic_load_n(&pool->bytes, __ATOMIC_RELAXED);
-}
-
-void casync_pool_keep_iovs(struct casync_pool *pool, struct casync_parts *parts,
-			   unsigned int kept, unsigned int iovs)
+void casync_pool_keep_iovs(struct casync_parts *parts, unsigned int kept,
+			   unsigned int iovs)
 {
 	struct iovec *more;
 
@@ -221,9 +191,8 @@ void casync_pool_keep_iovs(struct casync_pool *pool, struct casync_parts *parts,
 	if (iovs < CASYNC_POOL_IOVS)
 		iovs = CASYNC_POOL_IOVS;
 	more = gsh_calloc(iovs, sizeof(*more));
-	pool_count_bytes(pool, (int64_t)(iovs * sizeof(*more)));
 	memcpy(more, parts->iovs, kept * sizeof(*more));
-	pool_free_iovs(pool, parts);
+	pool_free_iovs(parts);
 	parts->iovs = more;
 	parts->iovs_room = iovs;
 }
@@ -245,5 +214,5 @@ void casync_pool_make_room(struct casync_pool *pool, struct casync_parts *parts,
 		parts->at = parts->array->parts;
 		parts->room = 1U << parts->array->size;
 	}
-	casync_pool_keep_iovs(pool, parts, 0, iovs);
+	casync_pool_keep_iovs(parts, 0, iovs);
 }

@@ -55,8 +55,7 @@ struct casync_pool {
 	struct casync_op *oldest; /**< Free ops; this one is reused first. */
 	struct casync_op *newest;
 	struct casync_slab *slabs;
-	uint64_t in_use;
-	uint64_t bytes; /**< Atomic. */
+	uint64_t in_use; /**< Ops that were taken and not put back. */
 };
 
 void casync_pool_init(struct casync_pool *pool);
@@ -82,13 +81,7 @@ void casync_pool_make_room(struct casync_pool *pool, struct casync_parts *parts,
 			   unsigned int count, unsigned int iovs);
 
 /** Make room for this many iovecs; the first @p kept keep their values. */
-void casync_pool_keep_iovs(struct casync_pool *pool, struct casync_parts *parts,
-			   unsigned int kept, unsigned int iovs);
-
-/** Ops that were taken and not put back. */
-uint64_t casync_pool_in_use(struct casync_pool *pool);
-
-/** All memory of the pool, used or free, in bytes. */
-uint64_t casync_pool_bytes(struct casync_pool *pool);
+void casync_pool_keep_iovs(struct casync_parts *parts, unsigned int kept,
+			   unsigned int iovs);
 
 #endif /* CASYNC_POOL_H */

@@ -15,8 +15,13 @@
 #include "publish.h"
 #include "submit.h"
 
-#define PREFIX "ceph_async__"
 #define MAX_LABELS 3
+
+/* clang-format off */
+#define PLAIN(name, help) {name, help, {NULL}, {NULL}}
+#define OF_CLIENT(name, help) \
+	&(const struct casync_metric_name){name, help, {"client"}, {client}}
+/* clang-format on */
 
 enum gauge {
 	IN_FLIGHT,
@@ -27,21 +32,17 @@ enum gauge {
 	GAUGES,
 };
 
-static const struct {
-	const char *name;
-	const char *help;
-} gauge_names[GAUGES] = {
-	[IN_FLIGHT] = {"in_flight", "Requests in flight."},
-	[IN_FLIGHT_BYTES] = {"in_flight_bytes",
-			     "Bytes of the requests in flight."},
-	[IN_FLIGHT_PEAK] =
-		{"in_flight_peak",
-		 "Most requests in flight at once since the export was "
-		 "added."},
-	[WAITING] = {"waiting", "Requests that wait because an in-flight "
-				"limit is reached."},
-	[OLDEST_MS] = {"oldest_in_flight_ms",
-		       "Age of the oldest request in flight."},
+static const struct casync_metric_name gauge_names[GAUGES] = {
+	[IN_FLIGHT] = PLAIN("in_flight", "Requests in flight."),
+	[IN_FLIGHT_BYTES] =
+		PLAIN("in_flight_bytes", "Bytes of the requests in flight."),
+	[IN_FLIGHT_PEAK] = PLAIN("in_flight_peak",
+				 "Most requests in flight at once since "
+				 "the export was added."),
+	[WAITING] = PLAIN("waiting", "Requests that wait because an in-flight "
+				     "limit is reached."),
+	[OLDEST_MS] = PLAIN("oldest_in_flight_ms",
+			    "Age of the oldest request in flight."),
 };
 
 struct casync_prometheus {
@@ -115,41 +116,44 @@ static const char *prometheus_prefixed(const char *name)
 {
 	static char whole[64];
 
-	(void)snprintf(whole, sizeof(whole), PREFIX "%s", name);
+	(void)snprintf(whole, sizeof(whole), "ceph_async__%s", name);
 	return whole;
 }
 
-static uint16_t prometheus_add_labels(metric_label_t *labels, uint16_t count,
-				      const struct casync_metric_name *name)
+/* The label "export" comes first, unless @p id is NULL. */
+static uint16_t prometheus_fill_labels(metric_label_t *labels, const char *id,
+				       const struct casync_metric_name *name)
 {
+	uint16_t count = 0;
 	unsigned int i;
 
+	if (id != NULL)
+		labels[count++] = METRIC_LABEL("export", id);
 	for (i = 0; i < 2 && name->label[i] != NULL; i++)
 		labels[count++] = METRIC_LABEL(name->label[i], name->value[i]);
 	return count;
 }
 
-static void prometheus_register_cache(void)
+static counter_metric_handle_t
+prometheus_counter(const char *id, const struct casync_metric_name *name)
 {
 	metric_label_t labels[MAX_LABELS];
-	unsigned int i;
+	uint16_t count = prometheus_fill_labels(labels, id, name);
 
-	for (i = 0; i < CASYNC_CACHE_METRICS; i++) {
-		const struct casync_metric_name *name =
-			&casync_cache_metric_names[i];
-		metric_metadata_t about =
-			METRIC_METADATA(name->help, METRIC_UNIT_NONE);
-		uint16_t count = prometheus_add_labels(labels, 0, name);
+	return registry.register_counter(
+		prometheus_prefixed(name->name),
+		METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels, count);
+}
 
-		if (i < CASYNC_CM_GAUGES)
-			cache_gauges[i] = registry.register_gauge(
-				prometheus_prefixed(name->name), about, labels,
-				count);
-		else
-			cache_counters[i] = registry.register_counter(
-				prometheus_prefixed(name->name), about, labels,
-				count);
-	}
+static gauge_metric_handle_t
+prometheus_gauge(const char *id, const struct casync_metric_name *name)
+{
+	metric_label_t labels[MAX_LABELS];
+	uint16_t count = prometheus_fill_labels(labels, id, name);
+
+	return registry.register_gauge(
+		prometheus_prefixed(name->name),
+		METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels, count);
 }
 
 /* Metrics without the label "export". */
@@ -157,33 +161,34 @@ static void prometheus_register_module(void)
 {
 	char libcephfs[32];
 	int major, minor, patch;
-	metric_label_t labels[2];
-	gauge_metric_handle_t build_info;
+	const struct casync_metric_name build_info = {
+		"build_info",
+		"Always 1; the labels have the versions.",
+		{"version", "libcephfs"},
+		{CASYNC_VERSION, libcephfs},
+	};
+	const struct casync_metric_name duplicates_name =
+		PLAIN("duplicate_completions_total",
+		      "Calls that libcephfs completed twice; the second "
+		      "completion is ignored.");
+	const struct casync_metric_name reload_name =
+		PLAIN("last_reload_successful",
+		      "1 if the last reload was taken over, or none came; 0 "
+		      "if it was refused.");
+	unsigned int i;
 
 	(void)ceph_version(&major, &minor, &patch);
 	(void)snprintf(libcephfs, sizeof(libcephfs), "%d.%d.%d", major, minor,
 		       patch);
-	labels[0] = METRIC_LABEL("version", CASYNC_VERSION);
-	labels[1] = METRIC_LABEL("libcephfs", libcephfs);
-	build_info = registry.register_gauge(
-		PREFIX "build_info",
-		METRIC_METADATA("Always 1; the labels have the versions.",
-				METRIC_UNIT_NONE),
-		labels, 2);
-	registry.gauge_set(build_info, 1);
-	duplicates = registry.register_counter(
-		PREFIX "duplicate_completions_total",
-		METRIC_METADATA(
-			"Calls that libcephfs completed twice; the second completion is ignored.",
-			METRIC_UNIT_NONE),
-		NULL, 0);
-	last_reload = registry.register_gauge(
-		PREFIX "last_reload_successful",
-		METRIC_METADATA(
-			"1 if the last reload was taken over, or none came; 0 if it was refused.",
-			METRIC_UNIT_NONE),
-		NULL, 0);
-	prometheus_register_cache();
+	registry.gauge_set(prometheus_gauge(NULL, &build_info), 1);
+	duplicates = prometheus_counter(NULL, &duplicates_name);
+	last_reload = prometheus_gauge(NULL, &reload_name);
+	for (i = 0; i < CASYNC_CM_GAUGES; i++)
+		cache_gauges[i] =
+			prometheus_gauge(NULL, &casync_cache_metric_names[i]);
+	for (; i < CASYNC_CACHE_METRICS; i++)
+		cache_counters[i] =
+			prometheus_counter(NULL, &casync_cache_metric_names[i]);
 }
 
 static bool prometheus_available(void)
@@ -199,32 +204,6 @@ static bool prometheus_available(void)
 		}
 	}
 	return registry.register_counter != NULL;
-}
-
-static uint16_t prometheus_fill_labels(metric_label_t *labels,
-				       const char *export_id,
-				       const struct casync_metric_name *name)
-{
-	labels[0] = METRIC_LABEL("export", export_id);
-	return prometheus_add_labels(labels, 1, name);
-}
-
-static void prometheus_register_counters(struct casync_prometheus *of,
-					 const char *id)
-{
-	metric_label_t labels[MAX_LABELS];
-	unsigned int i;
-
-	for (i = 0; i < CASYNC_COUNTERS; i++) {
-		const struct casync_metric_name *name =
-			&casync_counter_names[i];
-		uint16_t count = prometheus_fill_labels(labels, id, name);
-
-		of->counters[i] = registry.register_counter(
-			prometheus_prefixed(name->name),
-			METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels,
-			count);
-	}
 }
 
 static void prometheus_register_histograms(struct casync_prometheus *of,
@@ -249,71 +228,52 @@ static void prometheus_register_histograms(struct casync_prometheus *of,
 	}
 }
 
-static void prometheus_register_gauges(struct casync_prometheus *of,
-				       const char *id)
-{
-	metric_label_t label = METRIC_LABEL("export", id);
-	unsigned int i;
-
-	for (i = 0; i < GAUGES; i++)
-		of->gauges[i] = registry.register_gauge(
-			prometheus_prefixed(gauge_names[i].name),
-			METRIC_METADATA(gauge_names[i].help, METRIC_UNIT_NONE),
-			&label, 1);
-}
-
 static void prometheus_register_session(struct casync_prometheus *of,
 					const char *id, const char *client)
 {
-	metric_label_t labels[2];
-
-	labels[0] = METRIC_LABEL("export", id);
-	labels[1] = METRIC_LABEL("client", client);
-	of->session = registry.register_gauge(
-		PREFIX "session_state",
-		METRIC_METADATA("State of the CephFS session: 1 serves, 2 "
-				"lost, 0 export removed.",
-				METRIC_UNIT_NONE),
-		labels, 2);
-	of->reconnect_ms = registry.register_gauge(
-		PREFIX "reconnect_ms",
-		METRIC_METADATA("Time from the last loss of the CephFS session "
-				"to the first request served after it.",
-				METRIC_UNIT_NONE),
-		labels, 2);
-	of->reconnects = registry.register_counter(
-		PREFIX "reconnects_total",
-		METRIC_METADATA("New CephFS clients that took the place of a "
-				"client whose session was lost.",
-				METRIC_UNIT_NONE),
-		labels, 2);
-	of->locks_lost = registry.register_counter(
-		PREFIX "locks_lost_total",
-		METRIC_METADATA("Byte-range locks that could not be taken "
-				"again after a reconnect.",
-				METRIC_UNIT_NONE),
-		labels, 2);
-	of->reconnects_shown = registry.register_gauge(
-		PREFIX "reconnects",
-		METRIC_METADATA("reconnects_total, also while it is 0.",
-				METRIC_UNIT_NONE),
-		labels, 2);
-	of->locks_lost_shown = registry.register_gauge(
-		PREFIX "locks_lost",
-		METRIC_METADATA("locks_lost_total, also while it is 0.",
-				METRIC_UNIT_NONE),
-		labels, 2);
+	of->session = prometheus_gauge(
+		id,
+		OF_CLIENT("session_state",
+			  "State of the CephFS session: 1 serves, 2 lost, 0 "
+			  "export removed."));
+	of->reconnect_ms = prometheus_gauge(
+		id,
+		OF_CLIENT(
+			"reconnect_ms",
+			"Time from the last loss of the CephFS session to the "
+			"first request served after it."));
+	of->reconnects = prometheus_counter(
+		id,
+		OF_CLIENT("reconnects_total",
+			  "New CephFS clients that took the place of a client "
+			  "whose session was lost."));
+	of->locks_lost = prometheus_counter(
+		id,
+		OF_CLIENT(
+			"locks_lost_total",
+			"Byte-range locks that could not be taken again after "
+			"a reconnect."));
+	of->reconnects_shown = prometheus_gauge(
+		id, OF_CLIENT("reconnects",
+			      "reconnects_total, also while it is 0."));
+	of->locks_lost_shown = prometheus_gauge(
+		id, OF_CLIENT("locks_lost",
+			      "locks_lost_total, also while it is 0."));
 }
 
 static struct casync_prometheus *prometheus_register_export(uint16_t export_id,
 							    const char *id)
 {
 	struct casync_prometheus *of = gsh_calloc(1, sizeof(*of));
+	unsigned int i;
 
 	of->export_id = export_id;
-	prometheus_register_counters(of, id);
+	for (i = 0; i < CASYNC_COUNTERS; i++)
+		of->counters[i] =
+			prometheus_counter(id, &casync_counter_names[i]);
 	prometheus_register_histograms(of, id);
-	prometheus_register_gauges(of, id);
+	for (i = 0; i < GAUGES; i++)
+		of->gauges[i] = prometheus_gauge(id, &gauge_names[i]);
 	of->next = all;
 	all = of;
 	return of;

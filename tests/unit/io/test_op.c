@@ -11,7 +11,7 @@
 #include "unit.h"
 
 #include "inflight.h"
-#include "pool.h"
+#include "pool_look.h"
 #include "request.h"
 #include "watchdog.h"
 
@@ -174,7 +174,7 @@ static void fd_is_opened_for_what_is_done_on_it(void **state)
 
 static void nothing_of_the_export_is_in_use(void)
 {
-	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 }
 
@@ -193,7 +193,7 @@ static void export_may_go_when_the_answer_is_out(void **state)
 
 static void op_is_in_use(void)
 {
-	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 1);
+	assert_int_equal(pool_in_use(&rig.exp.pool), 1);
 }
 
 /* done and what is logged after it are of this request, not of the next. */

@@ -12,6 +12,7 @@
 #include "op.h"
 #include "parts.h"
 #include "pool.h"
+#include "pool_look.h"
 #include "submit.h"
 
 #define KIB 1024UL
@@ -433,7 +434,7 @@ static int pool_up(void **state)
 
 static int pool_down(void **state)
 {
-	assert_int_equal(casync_pool_in_use(&pool), 0);
+	assert_int_equal(pool_in_use(&pool), 0);
 	casync_pool_destroy(&pool);
 	return 0;
 }

@@ -14,6 +14,7 @@
 #include "complete.h"
 #include "op.h"
 #include "obj_ops.h"
+#include "pool_look.h"
 #include "rig.h"
 #include "watchdog.h"
 
@@ -89,7 +90,7 @@ static int down(void **state)
 	casync_watchdog_stop();
 	casync_complete_stop();
 	casync_workers_stop();
-	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
 	sem_destroy(&unstuck);
 	return rig_down(state);
 }

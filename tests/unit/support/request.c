@@ -10,7 +10,7 @@
 #include "complete.h"
 #include "op.h"
 #include "obj_ops.h"
-#include "pool.h"
+#include "pool_look.h"
 #include "request.h"
 #include "stub_mount.h"
 #include "submit.h"
@@ -170,7 +170,7 @@ void settle(struct io *io)
 	assert_int_equal(rig.exp.inflight.ops, 0);
 	assert_int_equal(rig.exp.inflight.bytes, 0);
 	assert_true(glist_empty(&rig.exp.inflight.entries));
-	assert_int_equal(casync_pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	assert_int_equal(fake.calls_in_callback, 0);
 	assert_int_equal(fake.closed_in_use, 0);
