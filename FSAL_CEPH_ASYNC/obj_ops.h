@@ -3,14 +3,9 @@
  * @file obj_ops.h
  * @brief The object operations, grouped by the file that implements them.
  *
- * fsal_api.h of Ganesha has their contracts and their types.  All run on a Ganesha worker with
- * op_ctx set, and may block.  Only read2 and write2 are asynchronous.  Each
- * but io_advise begins and ends a call (call.h).
- *
- * No operation fills in parent_pre and parent_post.  Filled in, they would mean
- * "atomic with the change" (change_info4), and libcephfs cannot promise that.
- * If they are empty, Ganesha asks for the attributes itself and tells the
- * client that they are not atomic.
+ * fsal_api.h of Ganesha has their contracts and their types.  All run on a
+ * Ganesha worker with op_ctx set, and may block.  Only read2 and write2 are
+ * asynchronous.  Each but io_advise begins and ends a call (call.h).
  */
 #ifndef CASYNC_OBJ_OPS_H
 #define CASYNC_OBJ_OPS_H
@@ -20,6 +15,16 @@
 /** casync_<op>() has the type that Ganesha gives to the operation. */
 #define CASYNC_OPERATION(op) \
 	__typeof__(*((struct fsal_obj_ops *)0)->op) casync_##op
+
+/**
+ * A directory's attributes before and after a change; no operation fills them
+ * in.  Filled in, they would mean "atomic with the change" (change_info4), and
+ * libcephfs cannot promise that.  If they are empty, Ganesha asks for them
+ * itself and tells the client that they are not atomic.
+ */
+#define CASYNC_PARENT_ATTRS(dir)                                   \
+	, struct fsal_attrlist *dir##_pre __attribute__((unused)), \
+		struct fsal_attrlist *dir##_post __attribute__((unused))
 
 /* create.c */
 CASYNC_OPERATION(mkdir);

@@ -159,20 +159,15 @@ static fsal_status_t create_end(struct creation *c, int rc,
 	return casync_call_end(&c->call, status);
 }
 
-fsal_status_t casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
-			   struct fsal_attrlist *attrs_in,
-			   struct fsal_obj_handle **new_obj,
-			   struct fsal_attrlist *attrs_out,
-			   struct fsal_attrlist *parent_pre,
-			   struct fsal_attrlist *parent_post)
+fsal_status_t
+casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
+	     struct fsal_attrlist *attrs_in, struct fsal_obj_handle **new_obj,
+	     struct fsal_attrlist *attrs_out CASYNC_PARENT_ATTRS(parent))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;
 	fsal_status_t status;
 	int rc;
-
-	(void)parent_pre;
-	(void)parent_post;
 
 	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
 	if (FSAL_IS_ERROR(status))
@@ -209,13 +204,11 @@ static dev_t create_mknode_device(object_file_type_t nodetype,
 	return makedev(attrs_in->rawdev.major, attrs_in->rawdev.minor);
 }
 
-fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
-			    object_file_type_t nodetype,
-			    struct fsal_attrlist *attrs_in,
-			    struct fsal_obj_handle **new_obj,
-			    struct fsal_attrlist *attrs_out,
-			    struct fsal_attrlist *parent_pre,
-			    struct fsal_attrlist *parent_post)
+fsal_status_t
+casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
+	      object_file_type_t nodetype, struct fsal_attrlist *attrs_in,
+	      struct fsal_obj_handle **new_obj,
+	      struct fsal_attrlist *attrs_out CASYNC_PARENT_ATTRS(parent))
 {
 	mode_t format = create_mknode_format(nodetype);
 	dev_t device = create_mknode_device(nodetype, attrs_in);
@@ -223,9 +216,6 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 	struct creation c;
 	fsal_status_t status;
 	int rc;
-
-	(void)parent_pre;
-	(void)parent_post;
 
 	/* CephFS stores 32 bits of a device number; a larger one would come
 	 * back as another device. */
@@ -242,21 +232,16 @@ fsal_status_t casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 			  attrs_out);
 }
 
-fsal_status_t casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
-			     const char *link_path,
-			     struct fsal_attrlist *attrs_in,
-			     struct fsal_obj_handle **new_obj,
-			     struct fsal_attrlist *attrs_out,
-			     struct fsal_attrlist *parent_pre,
-			     struct fsal_attrlist *parent_post)
+fsal_status_t
+casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
+	       const char *link_path, struct fsal_attrlist *attrs_in,
+	       struct fsal_obj_handle **new_obj,
+	       struct fsal_attrlist *attrs_out CASYNC_PARENT_ATTRS(parent))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;
 	fsal_status_t status;
 	int rc;
-
-	(void)parent_pre;
-	(void)parent_post;
 
 	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
 	if (FSAL_IS_ERROR(status))

@@ -90,17 +90,13 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 }
 
 fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
-			  struct fsal_obj_handle *destdir_hdl, const char *name,
-			  struct fsal_attrlist *destdir_pre,
-			  struct fsal_attrlist *destdir_post)
+			  struct fsal_obj_handle *destdir_hdl,
+			  const char *name CASYNC_PARENT_ATTRS(destdir))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call;
 	fsal_status_t status;
 	int rc;
-
-	(void)destdir_pre;
-	(void)destdir_post;
 
 	status = casync_call_begin_entry(&call, obj_hdl, name,
 					 CASYNC_CALL_ASKS_MDS |
@@ -188,23 +184,18 @@ static fsal_status_t namespace_move(const struct move *m)
 	return casync_errors_status(rc == -ENOTEMPTY ? -EEXIST : rc);
 }
 
-fsal_status_t casync_rename(
-	struct fsal_obj_handle *obj_hdl, struct fsal_obj_handle *olddir_hdl,
-	const char *old_name, struct fsal_obj_handle *newdir_hdl,
-	const char *new_name, struct fsal_attrlist *olddir_pre,
-	struct fsal_attrlist *olddir_post, struct fsal_attrlist *newdir_pre,
-	struct fsal_attrlist *newdir_post)
+fsal_status_t casync_rename(struct fsal_obj_handle *obj_hdl,
+			    struct fsal_obj_handle *olddir_hdl,
+			    const char *old_name,
+			    struct fsal_obj_handle *newdir_hdl,
+			    const char *new_name CASYNC_PARENT_ATTRS(olddir)
+				    CASYNC_PARENT_ATTRS(newdir))
 {
 	const struct move move = {obj_hdl, olddir_hdl, newdir_hdl, old_name,
 				  new_name};
 	struct casync_call call;
 	fsal_status_t status;
 	int rc;
-
-	(void)olddir_pre;
-	(void)olddir_post;
-	(void)newdir_pre;
-	(void)newdir_post;
 
 	status = casync_errors_status(casync_call_check_name(new_name));
 	if (!FSAL_IS_ERROR(status))
@@ -220,9 +211,8 @@ fsal_status_t casync_rename(
 }
 
 fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
-			    struct fsal_obj_handle *obj_hdl, const char *name,
-			    struct fsal_attrlist *parent_pre,
-			    struct fsal_attrlist *parent_post)
+			    struct fsal_obj_handle *obj_hdl,
+			    const char *name CASYNC_PARENT_ATTRS(parent))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call, change;
@@ -230,9 +220,6 @@ fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
 	fsal_status_t status;
 	struct Inode *dir;
 	int rc;
-
-	(void)parent_pre;
-	(void)parent_post;
 
 	status = casync_call_begin_entry(&call, dir_hdl, name,
 					 CASYNC_CALL_ASKS_MDS);
