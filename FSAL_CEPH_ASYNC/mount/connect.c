@@ -23,7 +23,7 @@
 /* How long an unmount may take if another one has timed out recently.  The MDS
  * is away then, and all exports together have to end in time. */
 #define NEXT_UNMOUNT_S 1
-#define GIVEN_UP_RECENTLY_S 60
+#define GIVEN_UP_RECENTLY_NS (60 * CASYNC_NS_PER_S)
 
 /*
  * Ganesha revokes a delegation after two lease periods if the recall is not
@@ -34,7 +34,7 @@
  */
 #define REVOKE_MARGIN_S 10
 
-static time_t last_given_up_s; /* CLOCK_MONOTONIC; 0: never; atomic */
+static uint64_t last_given_up_ns; /* CLOCK_MONOTONIC; 0: never; atomic */
 
 /* Texts for libcephfs' errors; the first ones are not errnos. */
 const char *casync_connect_reason(int rc)
@@ -356,19 +356,12 @@ static int connect_unmount(struct casync_deadline_call *call)
 	return 0;
 }
 
-static time_t connect_now_s(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec;
-}
-
 uint32_t casync_connect_close_time_s(const struct casync_client *client)
 {
-	time_t last_s = __atomic_load_n(&last_given_up_s, __ATOMIC_RELAXED);
+	uint64_t last_ns = __atomic_load_n(&last_given_up_ns, __ATOMIC_RELAXED);
 
-	return last_s != 0 && connect_now_s() - last_s < GIVEN_UP_RECENTLY_S
+	return last_ns != 0 && casync_clock_ns() - last_ns <
+				       GIVEN_UP_RECENTLY_NS
 		       ? NEXT_UNMOUNT_S
 		       : casync_tuning_read(&client->unmount_timeout_s);
 }
@@ -382,7 +375,8 @@ void casync_connect_note_stuck(const struct casync_client *client,
 		" s; its CephFS session stays open",
 		client->export_id, client->path,
 		casync_text_or(client->filesystem, "(default)"), timeout_s);
-	__atomic_store_n(&last_given_up_s, connect_now_s(), __ATOMIC_RELAXED);
+	__atomic_store_n(&last_given_up_ns, casync_clock_ns(),
+			 __ATOMIC_RELAXED);
 }
 
 /*

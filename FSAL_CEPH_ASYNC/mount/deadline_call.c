@@ -24,12 +24,6 @@ struct reclaim {
 	char uuid[CASYNC_UUID_BYTES];
 };
 
-static void deadline_call_init(struct casync_deadline_call *call)
-{
-	pthread_mutex_init(&call->lock, NULL);
-	casync_clock_cond_init(&call->done_cond);
-}
-
 static void deadline_call_free(struct casync_deadline_call *call)
 {
 	pthread_cond_destroy(&call->done_cond);
@@ -74,7 +68,8 @@ int casync_deadline_call_begin(struct casync_deadline_call *call)
 {
 	int rc;
 
-	deadline_call_init(call);
+	pthread_mutex_init(&call->lock, NULL);
+	casync_clock_cond_init(&call->done_cond);
 	rc = pthread_create(&call->thread, NULL, deadline_call_run, call);
 	if (rc != 0)
 		deadline_call_free(call);

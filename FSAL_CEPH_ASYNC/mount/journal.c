@@ -122,15 +122,6 @@ static bool journal_has(const struct casync_journal *journal, uint64_t ino)
 	return false;
 }
 
-static void journal_ask_about(struct casync_mount *mount, uint64_t ino)
-{
-	int rc = journal_sync(mount, ino);
-
-	if (rc < 0)
-		LogDebug(COMPONENT_FSAL, "mount %s: directory %" PRIu64 ": %s",
-			 mount->session.client, ino, strerror(-rc));
-}
-
 /*
  * An MDS that is asked writes all that it has.  So the question for a second
  * directory of the same rank finds nothing to wait for, unless names in it were
@@ -145,6 +136,7 @@ static void journal_ask(struct casync_mount *mount)
 	bool asked = false;
 	unsigned int i;
 	uint64_t ino;
+	int rc;
 
 	__atomic_store_n(&journal->pending, false, __ATOMIC_SEQ_CST);
 	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++)
@@ -156,8 +148,12 @@ static void journal_ask(struct casync_mount *mount)
 		if (ino == 0 || (asked && journal_has(journal, ino)) ||
 		    journal_is_stopping(journal))
 			continue;
-		journal_ask_about(mount, ino);
 		asked = true;
+		rc = journal_sync(mount, ino);
+		if (rc < 0)
+			LogDebug(COMPONENT_FSAL,
+				 "mount %s: directory %" PRIu64 ": %s",
+				 mount->session.client, ino, strerror(-rc));
 	}
 }
 
@@ -172,10 +168,4 @@ int casync_journal_start(struct casync_mount *mount)
 {
 	return casync_deadline_call_start_thread(&mount->journal.thread,
 						 journal_run, mount);
-}
-
-bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s)
-{
-	return casync_deadline_call_stop_thread(&mount->journal.thread,
-						timeout_s);
 }

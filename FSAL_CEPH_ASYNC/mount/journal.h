@@ -3,17 +3,15 @@
  * @file journal.h
  * @brief Asks the MDS to write its journal soon after a name was changed.
  *
- * The MDS answers a create, mkdir, unlink, rename or link at once, and writes
- * its journal when somebody asks for it, else once in a tick (5 s).  Two things
- * come of that.  The name is lost if MDS and gateway die before.  And when at
- * last it writes, it finishes hundreds of requests in one go, and answers no
- * new one meanwhile: seen with 20.2.4 as CREATEs that waited for 40 ms and more
- * beside stable writes that never ask the MDS.
+ * There are two reasons.  Until the MDS has written it, the name is lost if MDS
+ * and gateway die (docs/durability.md, Not covered by any mode).  And an MDS
+ * that writes at its tick (5 s) finishes hundreds of requests in one go, and
+ * answers no new one meanwhile: seen with 20.2.4 as CREATEs that waited for
+ * 40 ms and more beside stable writes that never ask the MDS.
  *
- * So each mount has a thread that asks.  No request waits for that thread.  It
- * has one question under way at a time.  A question goes to the ranks that know
- * of one directory, so with several active MDS it has to be put for each
- * directory.
+ * A thread of the mount asks, with one question under way at a time; no request
+ * waits for it.  A question goes to the ranks that know of one directory, so
+ * with several active MDS it has to be put for each directory.
  */
 #ifndef CASYNC_JOURNAL_H
 #define CASYNC_JOURNAL_H
@@ -45,28 +43,12 @@ struct casync_journal {
 	unsigned int first; /**< Where a pass begins; the thread's own. */
 };
 
-/**
- * Start the thread of a mount that is connected.
- *
- * @return 0 or a negative errno.
- */
+/** Start the thread of a mount that is connected.  The mount ends it by
+ * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
 int casync_journal_start(struct casync_mount *mount);
 
-/**
- * End the thread.
- *
- * @param[in] timeout_s  Longest wait for a call of libcephfs; 0: do not wait.
- *
- * @return false: it does not return.  Then the mount must never be changed or
- *	   freed.
- */
-bool casync_journal_stop(struct casync_mount *mount, uint32_t timeout_s);
-
-/**
- * A name in this directory was changed.  It never waits.
- *
- * @param[in] ino  The directory's inode number.
- */
+/** A name in the directory with this inode number was changed.  It never
+ * waits. */
 void casync_journal_changed(struct casync_mount *mount, uint64_t ino);
 
 #endif /* CASYNC_JOURNAL_H */

@@ -117,13 +117,16 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 {
 	const char *what = "the look at the CephFS session";
 
-	if (casync_reconnect_stop(mount, timeout_s)) {
-		if (casync_journal_stop(mount, timeout_s))
+	if (casync_deadline_call_stop_thread(&mount->keeper.thread,
+					     timeout_s)) {
+		if (casync_deadline_call_stop_thread(&mount->journal.thread,
+						     timeout_s))
 			return true;
 		what = "the question for the MDS journal";
 	} else {
 		/* It ends once its own call has returned. */
-		(void)casync_journal_stop(mount, 0);
+		(void)casync_deadline_call_stop_thread(&mount->journal.thread,
+						       0);
 	}
 	LogEvent(COMPONENT_FSAL,
 		 "mount %s: %s did not return within %" PRIu32 " s",
@@ -245,14 +248,12 @@ int casync_mount_get(const struct casync_mount_key *key,
 	rc = found->error;
 	if (rc == 0)
 		rc = mount_check_options(found, params);
-	if (rc != 0)
+	if (rc == 0)
+		*mount = found;
+	else
 		mount_drop_locked(found);
 	pthread_mutex_unlock(&mounts_lock);
-	if (rc != 0)
-		return rc;
-
-	*mount = found;
-	return 0;
+	return rc;
 }
 
 void casync_mount_put(struct casync_mount *mount)

@@ -10,6 +10,7 @@
 #include "connect.h"
 #include "mount.h"
 #include "reconnect.h"
+#include "text.h"
 #include "tuning.h"
 
 /*
@@ -136,29 +137,20 @@ static uint64_t reconnect_elapsed_ms(const struct attempt *attempt)
 	return (casync_clock_ns() - attempt->began_ns) / CASYNC_NS_PER_MS;
 }
 
-/* Returns whether the time of Reconnect_Timeout is over. */
-static bool reconnect_is_overdue(const struct attempt *attempt)
-{
-	uint32_t timeout_s =
-		casync_tuning_read(&attempt->mount->keeper.timeout_s);
-
-	return timeout_s != 0 &&
-	       reconnect_elapsed_ms(attempt) >=
-		       timeout_s * UINT64_C(1000) + attempt->waited_ms;
-}
-
-/* Give up, if the time is over. */
+/* Give up, if the time of Reconnect_Timeout is over. */
 static bool reconnect_gives_up(const struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
+	uint32_t timeout_s = casync_tuning_read(&mount->keeper.timeout_s);
 
-	if (!reconnect_is_overdue(attempt))
+	if (timeout_s == 0 ||
+	    reconnect_elapsed_ms(attempt) <
+		    timeout_s * UINT64_C(1000) + attempt->waited_ms)
 		return false;
 	LogCrit(COMPONENT_FSAL,
 		"mount %s: no new CephFS client within %" PRIu32
 		" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
-		mount->session.client,
-		casync_tuning_read(&mount->keeper.timeout_s), attempt->tries);
+		mount->session.client, timeout_s, attempt->tries);
 	__atomic_store_n(&mount->keeper.given_up, true, __ATOMIC_RELAXED);
 	return true;
 }
@@ -212,9 +204,7 @@ static int reconnect_try(struct casync_mount *mount)
 		rc = casync_connect_failed(
 			&mount->params, -ESTALE,
 			"Filesystem '%s' has another id: it was made anew",
-			mount->client.filesystem != NULL
-				? mount->client.filesystem
-				: "(default)");
+			casync_text_or(mount->client.filesystem, "(default)"));
 		mount->fscid = fscid;
 		mount->upcalls.fscid = fscid;
 	}
@@ -223,21 +213,14 @@ static int reconnect_try(struct casync_mount *mount)
 	return rc;
 }
 
-/* False: the keeper has to end. */
-static bool reconnect_wait_for_successor(struct attempt *attempt)
-{
-	if (!casync_common_grace())
-		return true;
-	attempt->waited_ms = CASYNC_SUCCESSOR_MS;
-	return casync_reconnect_sleep(attempt->mount, CASYNC_SUCCESSOR_MS);
-}
-
 /* False: the keeper has to end, or gave up. */
 static bool reconnect_connect(struct attempt *attempt)
 {
 	uint64_t pause_ms = FIRST_PAUSE_MS;
 
-	if (!reconnect_wait_for_successor(attempt) ||
+	if (casync_common_grace())
+		attempt->waited_ms = CASYNC_SUCCESSOR_MS;
+	if (!casync_reconnect_sleep(attempt->mount, attempt->waited_ms) ||
 	    reconnect_gives_up(attempt))
 		return false;
 	for (;;) {
@@ -401,10 +384,4 @@ int casync_reconnect_start(struct casync_mount *mount,
 	mount->keeper.hooks = hooks;
 	return casync_deadline_call_start_thread(&mount->keeper.thread,
 						 reconnect_run, mount);
-}
-
-bool casync_reconnect_stop(struct casync_mount *mount, uint32_t timeout_s)
-{
-	return casync_deadline_call_stop_thread(&mount->keeper.thread,
-						timeout_s);
 }

@@ -20,12 +20,8 @@
  * 5. Locks of clients are taken again.
  * 6. Requests enter.
  *
- * Nothing of the old client can reach an OSD after step 4.  An eviction puts
- * the old client on the blocklist of an OSD map.  The old client has seen that
- * map, or the MDS has and hands its epoch on with each capability.  So the new
- * client's first request carries that epoch or a later one.  An OSD that does
- * not have the map yet fetches it before it looks at the request, and refuses
- * from then on what the old client sent earlier.
+ * Nothing of the old client can reach an OSD after step 4: docs/design.md, A
+ * lost session, has the reason.
  */
 #ifndef CASYNC_RECONNECT_H
 #define CASYNC_RECONNECT_H
@@ -66,20 +62,10 @@ struct casync_keeper {
 	uint64_t suspected_ns, verified_ns;
 };
 
-/** Start the thread of a mount that is connected.  @return 0 or a negative
- * errno. */
+/** Start the thread of a mount that is connected.  The mount ends it by
+ * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
 int casync_reconnect_start(struct casync_mount *mount,
 			   const struct casync_keeper_hooks *hooks);
-
-/**
- * End the thread.
- *
- * @param[in] timeout_s  Longest wait for a call of libcephfs.
- *
- * @return false: it does not return.  Then the mount must never be changed or
- *	   freed.
- */
-bool casync_reconnect_stop(struct casync_mount *mount, uint32_t timeout_s);
 
 /** Wait, as the keeper; a loss that was noticed ends it early.  @return false:
  * the keeper has to end. */

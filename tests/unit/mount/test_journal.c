@@ -75,7 +75,8 @@ static void wait_until(bool (*holds)(void))
 /* What the thread has begun is done when it has ended. */
 static void end(void)
 {
-	assert_true(casync_journal_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_true(casync_deadline_call_stop_thread(&stub_mount.journal.thread,
+						     RIG_TIMEOUT_S));
 	assert_null(journal->thread.call);
 	assert_int_equal(stays, 0);
 	assert_int_equal(fake.inode_refs, 0);
@@ -316,7 +317,8 @@ static void question_that_does_not_return_is_left_behind(void **state)
 	/* One of the two is asked about, the other would come next. */
 	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1);
 	assert_true(rig_wait_count(&rig_held.count, 1));
-	assert_false(casync_journal_stop(&stub_mount, 0));
+	assert_false(casync_deadline_call_stop_thread(
+		&stub_mount.journal.thread, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same, and the thread ends. */
 	change();
@@ -345,7 +347,8 @@ static void end_does_not_wait_for_the_pause(void **state)
 static void end_without_a_thread_is_harmless(void **state)
 {
 	end();
-	assert_true(casync_journal_stop(&stub_mount, 0));
+	assert_true(casync_deadline_call_stop_thread(&stub_mount.journal.thread,
+						     0));
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)

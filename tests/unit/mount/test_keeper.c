@@ -289,7 +289,8 @@ static void begin_keeper(void)
 
 static void end_keeper(void)
 {
-	assert_true(casync_reconnect_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_true(casync_deadline_call_stop_thread(&stub_mount.keeper.thread,
+						     RIG_TIMEOUT_S));
 	assert_null(keeper->thread.call);
 	assert_int_equal(stays, 0);
 }
@@ -457,7 +458,8 @@ static void keeper_that_does_not_return_is_left_behind(void **state)
 	check_is_delayed(EBADF);
 	assert_true(rig_wait_count(&rig_held.count, 1));
 	let_go();
-	assert_false(casync_reconnect_stop(&stub_mount, 0));
+	assert_false(
+		casync_deadline_call_stop_thread(&stub_mount.keeper.thread, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same. */
 	sem_post(&rig_held.go);

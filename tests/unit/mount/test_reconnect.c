@@ -253,7 +253,8 @@ static void begin(void)
 
 static void end(void)
 {
-	assert_true(casync_reconnect_stop(&stub_mount, RIG_TIMEOUT_S));
+	assert_true(casync_deadline_call_stop_thread(&stub_mount.keeper.thread,
+						     RIG_TIMEOUT_S));
 }
 
 static bool serves(void)
