@@ -9,8 +9,9 @@
 #include "object.h"
 #include "module.h"
 
-static void restore_drop_listings(struct casync_export *exp)
+static void restore_drop_listings(struct casync_export *exp, const void *arg)
 {
+	(void)arg;
 	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp));
 }
 
@@ -53,8 +54,7 @@ static int restore_restore(struct casync_mount *mount)
 			 " locks of clients are taken again, %" PRIu64
 			 " are lost",
 			 session->client, taken, gone);
-	if (rc < 0)
-		casync_session_note_error(session, -rc);
+	casync_session_note_error(session, -rc);
 	return rc;
 }
 

@@ -9,18 +9,13 @@
 #include "object_table.h"
 #include "spread.h"
 
-static size_t object_table_bucket_of_id(uint64_t ino, uint64_t snapid)
+static size_t object_table_bucket_of(const struct casync_fileid *id)
 {
-	return casync_spread(ino + snapid) >> 49;
+	return casync_spread(id->ino + id->snapid) >> 49;
 }
 
 _Static_assert(CASYNC_OBJECT_TABLE_BUCKETS == 1 << (64 - 49),
-	       "object_table_bucket_of_id()");
-
-static size_t object_table_bucket_of(const struct casync_object *obj)
-{
-	return object_table_bucket_of_id(obj->id.ino, obj->id.snapid);
-}
+	       "object_table_bucket_of()");
 
 static pthread_mutex_t *object_table_lock_of(struct casync_object_table *table,
 					     size_t bucket)
@@ -73,35 +68,23 @@ object_table_cached_locked(const struct casync_object *list,
 	return NULL;
 }
 
-/* Returns what is to be freed. */
-static struct casync_cached_file *
-object_table_share_cached_locked(const struct casync_object *list,
-				 struct casync_object *obj)
-{
-	struct casync_cached_file *own = obj->cached;
-	struct casync_cached_file *shared;
-
-	if (own == NULL)
-		return NULL;
-	shared = object_table_cached_locked(list, &obj->id);
-	if (shared == NULL)
-		return NULL;
-	obj->cached = shared;
-	return own;
-}
-
 bool casync_object_table_enter(struct casync_object_table *table,
 			       struct casync_object *obj)
 {
-	size_t bucket = object_table_bucket_of(obj);
+	size_t bucket = object_table_bucket_of(&obj->id);
 	struct casync_object **head = &table->buckets[bucket];
-	struct casync_cached_file *spare;
+	struct casync_cached_file *cached = NULL, *spare = NULL;
 	bool shared;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
 	shared = object_table_has_inode_locked(*head, obj->inode,
 					       obj->generation);
-	spare = object_table_share_cached_locked(*head, obj);
+	if (obj->cached != NULL)
+		cached = object_table_cached_locked(*head, &obj->id);
+	if (cached != NULL) {
+		spare = obj->cached;
+		obj->cached = cached;
+	}
 	obj->next_in_table = *head;
 	*head = obj;
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
@@ -112,7 +95,7 @@ bool casync_object_table_enter(struct casync_object_table *table,
 bool casync_object_table_is_alone(struct casync_object_table *table,
 				  const struct casync_fileid *id)
 {
-	size_t bucket = object_table_bucket_of_id(id->ino, id->snapid);
+	size_t bucket = object_table_bucket_of(id);
 	const struct casync_object *obj;
 	unsigned int count = 0;
 
@@ -128,7 +111,7 @@ bool casync_object_table_renew(struct casync_object_table *table,
 			       struct casync_object *obj, struct Inode *inode,
 			       uint32_t generation)
 {
-	size_t bucket = object_table_bucket_of(obj);
+	size_t bucket = object_table_bucket_of(&obj->id);
 	bool shared;
 
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
@@ -146,7 +129,7 @@ bool casync_object_table_renew(struct casync_object_table *table,
 bool casync_object_table_leave(struct casync_object_table *table,
 			       struct casync_object *obj)
 {
-	size_t bucket = object_table_bucket_of(obj);
+	size_t bucket = object_table_bucket_of(&obj->id);
 	struct casync_object **at = &table->buckets[bucket];
 	bool last;
 

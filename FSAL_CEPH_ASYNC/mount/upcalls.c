@@ -179,25 +179,12 @@ static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 	}
 }
 
-static void upcalls_deliver_locked(struct casync_upcalls *upcalls,
-				   const struct casync_upcall *event)
-{
-	upcalls_visit_locked(upcalls, upcalls_deliver, event);
-}
-
-static void upcalls_visit_without_arg(struct casync_export *exp,
-				      const void *arg)
-{
-	void (*const *visit)(struct casync_export *exp) = arg;
-
-	(*visit)(exp);
-}
-
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
-				  void (*visit)(struct casync_export *exp))
+				  void (*visit)(struct casync_export *exp,
+						const void *arg))
 {
 	pthread_mutex_lock(&upcalls->lock);
-	upcalls_visit_locked(upcalls, upcalls_visit_without_arg, &visit);
+	upcalls_visit_locked(upcalls, visit, NULL);
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
@@ -232,7 +219,7 @@ static void upcalls_run(struct casync_work *work)
 
 	pthread_mutex_lock(&upcalls->lock);
 	while (upcalls_next_locked(upcalls, &event))
-		upcalls_deliver_locked(upcalls, &event);
+		upcalls_visit_locked(upcalls, upcalls_deliver, &event);
 	upcalls->running = false;
 	pthread_cond_broadcast(&upcalls->idle);
 	pthread_mutex_unlock(&upcalls->lock);
@@ -244,14 +231,13 @@ static bool upcalls_put_locked(struct casync_upcalls *upcalls,
 {
 	uint32_t last;
 
-	if (kind == RELEASE) {
-		if (upcalls->event_count >= CASYNC_UPCALLS_RELEASES_MAX)
-			return false;
-	} else {
-		if (upcalls->event_count == CASYNC_UPCALLS_MAX) {
-			upcalls->overflown = true;
-			return true;
-		}
+	if (kind == RELEASE &&
+	    upcalls->event_count >= CASYNC_UPCALLS_RELEASES_MAX)
+		return false;
+	if (kind == ALL_ANEW || upcalls->event_count == CASYNC_UPCALLS_MAX) {
+		upcalls->overflown = true;
+		upcalls->renewed |= kind == ALL_ANEW;
+		return true;
 	}
 	last = (upcalls->first + upcalls->event_count++) % CASYNC_UPCALLS_MAX;
 	upcalls->events[last] = (struct casync_upcall){
@@ -262,8 +248,8 @@ static bool upcalls_put_locked(struct casync_upcalls *upcalls,
 	return true;
 }
 
-static void upcalls_queue_inode(struct casync_upcalls *upcalls,
-				enum event_kind kind, vinodeno_t vino)
+static void upcalls_queue(struct casync_upcalls *upcalls, enum event_kind kind,
+			  vinodeno_t vino)
 {
 	bool start;
 
@@ -278,17 +264,7 @@ static void upcalls_queue_inode(struct casync_upcalls *upcalls,
 
 void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 {
-	bool start;
-
-	pthread_mutex_lock(&upcalls->lock);
-	upcalls->overflown = true;
-	upcalls->renewed = true;
-	start = !upcalls->running;
-	upcalls->running = true;
-	pthread_mutex_unlock(&upcalls->lock);
-
-	if (start)
-		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+	upcalls_queue(upcalls, ALL_ANEW, (vinodeno_t){.ino.val = 0});
 }
 
 static size_t upcalls_truncations_index(uint64_t ino, uint64_t snapid)
@@ -305,32 +281,25 @@ const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,
 	return &upcalls->truncations[upcalls_truncations_index(ino, snapid)];
 }
 
-/* READs in flight look at the counter: they must know at once, not when the
- * queue is worked off. */
-static void upcalls_count_truncation(struct casync_upcalls *upcalls,
-				     vinodeno_t vino)
-{
-	size_t index = upcalls_truncations_index(vino.ino.val, vino.snapid.val);
-
-	__atomic_add_fetch(&upcalls->truncations[index], 1, __ATOMIC_RELEASE);
-}
-
 static void upcalls_inode_released(void *handle, vinodeno_t vino)
 {
-	upcalls_queue_inode(handle, RELEASE, vino);
+	upcalls_queue(handle, RELEASE, vino);
 }
 
 static void upcalls_inode_invalid(void *handle, vinodeno_t vino, int64_t off,
 				  int64_t len)
 {
 	struct casync_upcalls *upcalls = handle;
+	size_t index = upcalls_truncations_index(vino.ino.val, vino.snapid.val);
 
 	(void)off;
 	/* A range: the file was shortened, and what was past its new end is
-	 * gone.  No range: a capability is. */
+	 * gone.  No range: a capability is.  READs in flight look at the
+	 * counter: they must know at once, not when the queue is worked off. */
 	if (len > 0)
-		upcalls_count_truncation(upcalls, vino);
-	upcalls_queue_inode(upcalls, INVALIDATE, vino);
+		__atomic_add_fetch(&upcalls->truncations[index], 1,
+				   __ATOMIC_RELEASE);
+	upcalls_queue(upcalls, INVALIDATE, vino);
 }
 
 static void upcalls_dentry_invalid(void *handle, vinodeno_t dir,
@@ -340,7 +309,7 @@ static void upcalls_dentry_invalid(void *handle, vinodeno_t dir,
 	(void)vino;
 	(void)name;
 	(void)len;
-	upcalls_queue_inode(handle, INVALIDATE_DIRECTORY, dir);
+	upcalls_queue(handle, INVALIDATE_DIRECTORY, dir);
 }
 
 /* Modes are masked before they reach libcephfs. */

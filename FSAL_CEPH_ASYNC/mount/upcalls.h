@@ -3,10 +3,9 @@
  * @file upcalls.h
  * @brief Carries libcephfs' upcalls (release, invalidate) to Ganesha's cache.
  *
- * libcephfs calls on its own finisher threads, and an unmount waits for these
- * threads.  So a callback only queues an event, in memory that was allocated
- * before.  A worker carries the events to every export that shares the mount,
- * with the export's own cache key.
+ * A callback only queues an event: an unmount waits for the threads that call
+ * (docs/threads.md, Upcalls).  A worker carries the events to every export that
+ * shares the mount, with the export's own cache key.
  *
  * An export gets no upcall before Ganesha has set it up, and none after
  * casync_upcalls_leave().
@@ -83,10 +82,11 @@ int casync_upcalls_register(struct casync_upcalls *upcalls,
 /** Invalidate all that Ganesha has cached of the exports. */
 void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls);
 
-/** Call a function for each export.  It runs without a lock; the export stays
- * in the list. */
+/** Call a function for each export, with NULL.  It runs without a lock; the
+ * export stays in the list. */
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
-				  void (*visit)(struct casync_export *exp));
+				  void (*visit)(struct casync_export *exp,
+						const void *arg));
 
 /** Begin upcalls for an export. */
 void casync_upcalls_join(struct casync_upcalls *upcalls,

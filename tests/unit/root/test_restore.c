@@ -22,10 +22,11 @@ static const struct casync_keeper_hooks *const hooks = &casync_restore_hooks;
 /* From upcalls.c, dir_cache.c, delegations.c and locks.c. */
 
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
-				  void (*visit)(struct casync_export *exp))
+				  void (*visit)(struct casync_export *exp,
+						const void *arg))
 {
 	assert_ptr_equal(upcalls, &stub_mount.upcalls);
-	visit(&rig.exp);
+	visit(&rig.exp, NULL);
 }
 
 void casync_dir_cache_drop(struct casync_dir_cache *cache,
