@@ -22,11 +22,6 @@
 
 #define MS_PER_S 1000
 
-static struct casync_export *export_of(struct fsal_export *exp_hdl)
-{
-	return container_of(exp_hdl, struct casync_export, export);
-}
-
 static void export_leave_upcalls(struct casync_export *exp)
 {
 	casync_delegations_leave(exp);
@@ -94,27 +89,9 @@ static void export_free(struct casync_export *exp)
 	gsh_free(exp);
 }
 
-/* Frees an export on a worker. */
-struct teardown {
-	struct casync_work work;
-	struct casync_export *exp;
-};
-
 static void export_teardown(struct casync_work *work)
 {
-	struct teardown *teardown = container_of(work, struct teardown, work);
-
-	export_free(teardown->exp);
-	gsh_free(teardown);
-}
-
-static void export_free_on_worker(struct casync_export *exp)
-{
-	struct teardown *teardown = gsh_calloc(1, sizeof(*teardown));
-
-	teardown->exp = exp;
-	teardown->work.run = export_teardown;
-	casync_workers_submit(CASYNC_WORK_METADATA, &teardown->work);
+	export_free(container_of(work, struct casync_export, teardown));
 }
 
 /* Wait for the requests in flight; log those that did not end. */
@@ -139,7 +116,7 @@ static void export_drain(struct casync_export *exp)
 
 static void export_prepare_unexport(struct fsal_export *exp_hdl)
 {
-	struct casync_export *exp = export_of(exp_hdl);
+	struct casync_export *exp = casync_export_of(exp_hdl);
 
 	casync_watchdog_exports_removed();
 	export_leave_upcalls(exp);
@@ -148,7 +125,7 @@ static void export_prepare_unexport(struct fsal_export *exp_hdl)
 
 static void export_release(struct fsal_export *exp_hdl)
 {
-	struct casync_export *exp = export_of(exp_hdl);
+	struct casync_export *exp = casync_export_of(exp_hdl);
 
 	fsal_detach_export(exp_hdl->fsal, &exp_hdl->exports);
 	export_unpublish(exp);
@@ -166,10 +143,13 @@ static void export_release(struct fsal_export *exp_hdl)
 
 	/* The last reference may be dropped in an answer, which must not wait,
 	 * or in an upcall, and the unmount waits for upcalls. */
-	if (casync_workers_on_completion_thread() || casync_upcalls_on_thread())
-		export_free_on_worker(exp);
-	else
+	if (casync_workers_on_completion_thread() ||
+	    casync_upcalls_on_thread()) {
+		exp->teardown.run = export_teardown;
+		casync_workers_submit(CASYNC_WORK_METADATA, &exp->teardown);
+	} else {
 		export_free(exp);
+	}
 }
 
 static int export_mount_export(struct casync_export *exp,

@@ -39,6 +39,7 @@ struct casync_export {
 	uint64_t refused_line_ns;	    /**< Atomic; handle_ops.c's. */
 	struct casync_watched *watched;	    /**< Or NULL. */
 	struct casync_published *published; /**< Or NULL. */
+	struct casync_work teardown;	    /**< Frees it on a worker. */
 	struct casync_upcalls_entry upcalls;
 	bool recalls_joined;	   /**< delegations.c's, under its lock. */
 	unsigned int recalls_busy; /**< Recalls that run; as before. */
@@ -47,10 +48,17 @@ struct casync_export {
 	bool abandoned;
 };
 
+/** The export that has this part of Ganesha's. */
+static inline struct casync_export *
+casync_export_of(struct fsal_export *exp_hdl)
+{
+	return container_of(exp_hdl, struct casync_export, export);
+}
+
 /** The export the current request (op_ctx) works on. */
 static inline struct casync_export *casync_export_current(void)
 {
-	return container_of(op_ctx->fsal_export, struct casync_export, export);
+	return casync_export_of(op_ctx->fsal_export);
 }
 
 /** The libcephfs handle.  The caller is in the mount's guard. */

@@ -25,11 +25,6 @@
 #include "object.h"
 #include "inode.h"
 
-static struct casync_export *export_ops_of(struct fsal_export *exp_hdl)
-{
-	return container_of(exp_hdl, struct casync_export, export);
-}
-
 /* "/exp" is not a parent of "/exp10". */
 const char *casync_export_ops_below_mount(const struct casync_export *exp,
 					  const char *path)
@@ -51,7 +46,7 @@ static fsal_status_t export_ops_walk(struct fsal_export *exp_hdl,
 				     struct fsal_obj_handle **handle,
 				     struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = export_ops_of(exp_hdl);
+	struct casync_export *exp = casync_export_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
 	const char *below = casync_export_ops_below_mount(exp, path);
 	struct ceph_statx stx;
@@ -83,7 +78,7 @@ static fsal_status_t export_ops_lookup_path(struct fsal_export *exp_hdl,
 					    struct fsal_obj_handle **handle,
 					    struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = export_ops_of(exp_hdl);
+	struct casync_export *exp = casync_export_of(exp_hdl);
 	fsal_status_t status = casync_call_begin_mount(exp->mount);
 
 	if (FSAL_IS_ERROR(status))
@@ -97,7 +92,7 @@ static fsal_status_t export_ops_create_handle(struct fsal_export *exp_hdl,
 					      struct fsal_obj_handle **handle,
 					      struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = export_ops_of(exp_hdl);
+	struct casync_export *exp = casync_export_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
 	struct casync_fileid id;
 	struct ceph_statx stx;
@@ -168,7 +163,8 @@ export_ops_get_fs_dynamic_info(struct fsal_export *exp_hdl,
 static void export_ops_get_write_verifier(struct fsal_export *exp_hdl,
 					  struct gsh_buffdesc *verf_desc)
 {
-	uint64_t verifier = casync_mount_time_ns(export_ops_of(exp_hdl)->mount);
+	uint64_t verifier =
+		casync_mount_time_ns(casync_export_of(exp_hdl)->mount);
 
 	memcpy(verf_desc->addr, &verifier,
 	       verf_desc->len < sizeof(verifier) ? verf_desc->len
@@ -195,13 +191,13 @@ static fsal_aclsupp_t export_ops_fs_acl_support(struct fsal_export *exp_hdl)
 static uint32_t export_ops_fs_maxread(struct fsal_export *exp_hdl)
 {
 	return casync_tuning_read(
-		&export_ops_of(exp_hdl)->keys.tuning.max_read);
+		&casync_export_of(exp_hdl)->keys.tuning.max_read);
 }
 
 static uint32_t export_ops_fs_maxwrite(struct fsal_export *exp_hdl)
 {
 	return casync_tuning_read(
-		&export_ops_of(exp_hdl)->keys.tuning.max_write);
+		&casync_export_of(exp_hdl)->keys.tuning.max_write);
 }
 
 void casync_export_ops_init(struct export_ops *ops)

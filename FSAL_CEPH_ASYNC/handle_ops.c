@@ -122,8 +122,7 @@ fsal_status_t casync_wire_to_host(struct fsal_export *exp_hdl,
 				  fsal_digesttype_t in_type,
 				  struct gsh_buffdesc *fh_desc, int flags)
 {
-	struct casync_export *exp =
-		container_of(exp_hdl, struct casync_export, export);
+	struct casync_export *exp = casync_export_of(exp_hdl);
 	struct casync_fileid id;
 	fsal_status_t status;
 

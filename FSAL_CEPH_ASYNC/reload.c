@@ -264,10 +264,9 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 			       updated_super);
 	if (!FSAL_IS_ERROR(status)) {
 		pthread_mutex_lock(&reload_lock);
-		status = reload_export_locked(
-			container_of(original, struct casync_export, export),
-			&casync_module_of(fsal_hdl)->keys, parse_node,
-			err_type);
+		status = reload_export_locked(casync_export_of(original),
+					      &casync_module_of(fsal_hdl)->keys,
+					      parse_node, err_type);
 		pthread_mutex_unlock(&reload_lock);
 	}
 	if (FSAL_IS_ERROR(status)) {

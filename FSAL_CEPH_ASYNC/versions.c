@@ -28,26 +28,19 @@ void casync_versions_of_file(const char *path, char *version, size_t size)
 		       end != NULL ? end + strlen(".so.") : "");
 }
 
-/*
- * No symbol of Ganesha has its version.  The name of the loaded file has it:
- * the soname contains the whole version.
- */
-static void versions_running_ganesha(char *version, size_t size)
-{
-	char path[PATH_MAX];
-	Dl_info library;
-
-	version[0] = '\0';
-	if (dladdr((const void *)register_fsal, &library) != 0 &&
-	    realpath(library.dli_fname, path) != NULL)
-		casync_versions_of_file(path, version, size);
-}
-
 void casync_versions_running(struct casync_versions *running)
 {
 	int major, minor, patch;
+	char path[PATH_MAX];
+	Dl_info library;
 
-	versions_running_ganesha(running->ganesha, sizeof(running->ganesha));
+	/* No symbol of Ganesha has its version.  The name of the loaded file
+	 * has it: the soname contains the whole version. */
+	running->ganesha[0] = '\0';
+	if (dladdr((const void *)register_fsal, &library) != 0 &&
+	    realpath(library.dli_fname, path) != NULL)
+		casync_versions_of_file(path, running->ganesha,
+					sizeof(running->ganesha));
 	(void)ceph_version(&major, &minor, &patch);
 	(void)snprintf(running->ceph, sizeof(running->ceph), "%d.%d.%d", major,
 		       minor, patch);
