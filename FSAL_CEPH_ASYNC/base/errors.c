@@ -63,7 +63,7 @@ UserPerm *casync_errors_userperm(const struct user_cred *cred)
 	return perms;
 }
 
-void casync_errors_userperm_end(UserPerm **perms)
+void casync_errors_userperm_end(const UserPerm **perms)
 {
-	ceph_userperm_destroy(*perms);
+	ceph_userperm_destroy((UserPerm *)*perms);
 }

@@ -34,11 +34,14 @@ fsal_status_t casync_errors_status(int64_t rc);
  * @return A new UserPerm.  Without memory the process ends, as in gsh_malloc().
  */
 UserPerm *casync_errors_userperm(const struct user_cred *cred);
-void casync_errors_userperm_end(UserPerm **perms);
+void casync_errors_userperm_end(const UserPerm **perms);
 
 /** Declare @p perms: the requester's, until the end of the block. */
-#define CASYNC_ERRORS_REQUESTER(perms)                                         \
-	UserPerm *perms __attribute__((cleanup(casync_errors_userperm_end))) = \
-		casync_errors_userperm(&op_ctx->creds)
+/* NOLINTBEGIN(bugprone-macro-parentheses): a declaration takes none */
+#define CASYNC_ERRORS_REQUESTER(perms)                                 \
+	const UserPerm *perms                                          \
+		__attribute__((cleanup(casync_errors_userperm_end))) = \
+			casync_errors_userperm(&op_ctx->creds)
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 #endif /* CASYNC_ERRORS_H */

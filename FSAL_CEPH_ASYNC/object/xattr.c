@@ -150,7 +150,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
  * size and the call for the names.  So there are some tries, with room to
  * spare.  If the list has grown each time, the client is asked to retry.
  */
-static int xattr_list_names(struct casync_object *obj, UserPerm *perms,
+static int xattr_list_names(struct casync_object *obj, const UserPerm *perms,
 			    char **names)
 {
 	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
