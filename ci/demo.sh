@@ -4,7 +4,8 @@
 # From a fresh machine to a mounted export: builds the lab image if need be,
 # starts a Ceph cluster and Ganesha in a container of it, mounts the export
 # with Linux's own NFS client, checks files, and compares FSAL_CEPH with
-# FSAL_CEPH_ASYNC.  The container is gone afterwards.
+# FSAL_CEPH_ASYNC.  The container is gone afterwards.  GANESHA=5.9 runs it with
+# that Ganesha (ci/image.sh).
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)

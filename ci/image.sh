@@ -5,6 +5,11 @@
 # image then, and ci/Containerfile on it.  What is there already is kept, so
 # a second run takes seconds.
 #
+#   GANESHA=5.9                        another Ganesha than the default, see
+#                                      ci/ganesha/; a tag of its own
+#   GANESHA_TARBALL=FILE               its source.  Without FILE: the one in
+#                                      ../shared/ganesha, or Debian's source
+#                                      package, or upstream's tag
 #   GANESHA_FROM=auto|package|source   where Ganesha's daemon comes from
 #   BASE_IMAGE=debian:forky            a base of one's own, not bootstrapped
 #   IMAGE=name                         another tag than fsal-ceph-async/lab
@@ -57,10 +62,28 @@ ensure_base()
 	rm -f "$logs/base.tar"
 }
 
+# What the build needs of Ganesha, in its context: versions.env with the values
+# of the chosen one, and its source where there is a tarball.
+ganesha_files()
+{
+	files=$top/build/ganesha
+	rm -rf "$files"
+	mkdir -p "$files"
+	cp "$top/ci/versions.env" "$files/versions.env"
+	[ ! -e "$top/ci/ganesha/$GANESHA.env" ] ||
+		cat "$top/ci/ganesha/$GANESHA.env" >> "$files/versions.env"
+	tarball=$top/../shared/ganesha/nfs-ganesha-$GANESHA.tar.gz
+	[ -n "${GANESHA_TARBALL-}" ] || [ ! -e "$tarball" ] ||
+		GANESHA_TARBALL=$tarball
+	[ -n "${GANESHA_TARBALL-}" ] || return 0
+	cp "$GANESHA_TARBALL" "$files/source.tar" ||
+		die "GANESHA_TARBALL=$GANESHA_TARBALL cannot be read"
+}
+
 build()
 {
 	set -- -f "$top/ci/Containerfile" -t "$IMAGE" \
-		--build-arg "BASE=$base" \
+		--build-arg "BASE=$base" --build-arg "GANESHA=$GANESHA" \
 		--build-arg "GANESHA_FROM=${GANESHA_FROM:-auto}" "$top"
 	if [ "$ENGINE" = podman ]; then
 		podman build --layers "$@"
@@ -75,9 +98,13 @@ case ${GANESHA_FROM:-auto} in
 auto | package | source) ;;
 *) die "GANESHA_FROM=$GANESHA_FROM: auto, package or source" ;;
 esac
+[ "${GANESHA_FROM-}" != package ] || [ ! -e "$top/ci/ganesha/$GANESHA.env" ] ||
+	die "GANESHA_FROM=package: there is none of Ganesha $GANESHA, say" \
+		"source or nothing"
 
 ensure_engine
 ensure_base
+ganesha_files
 say "building $IMAGE with $ENGINE (log: $logs/image.log)"
 watched "$logs/image.log" '^(Step|STEP|#[0-9]+ \[) ?[0-9]|image: |plugin: ' \
 	build || {

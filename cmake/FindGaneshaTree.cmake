@@ -8,9 +8,10 @@
 #   GANESHA_BUILD  its build tree                 (has include/config.h)
 #
 # Result: targets Ganesha::headers and, where the library is there, Ganesha::nfsd;
-# GANESHA_VERSION, GANESHA_LIB_DIR.
+# GANESHA_VERSION, GANESHA_FSAL_API, GANESHA_LIB_DIR.
 
-set(CASYNC_FSAL_MAJOR 14)
+# FSAL APIs that this FSAL is written for: Ganesha 5.9 and 9.x.
+set(CASYNC_FSAL_APIS 12 14)
 
 set(GANESHA_SRC "/usr/src/nfs-ganesha/src" CACHE PATH
 	"NFS-Ganesha's source tree (the folder with include/fsal_api.h)")
@@ -33,13 +34,14 @@ foreach(_need
 	endif()
 endforeach()
 
-file(STRINGS "${GANESHA_SRC}/include/fsal_api.h" _major
+file(STRINGS "${GANESHA_SRC}/include/fsal_api.h" _api
 	REGEX "^#define FSAL_MAJOR_VERSION [0-9]+")
-string(REGEX REPLACE ".* " "" _major "${_major}")
-if(NOT _major EQUAL CASYNC_FSAL_MAJOR)
+string(REGEX REPLACE ".* " "" GANESHA_FSAL_API "${_api}")
+if(NOT GANESHA_FSAL_API IN_LIST CASYNC_FSAL_APIS)
 	message(FATAL_ERROR
-		"NFS-Ganesha in ${GANESHA_SRC} has FSAL API ${_major}; this "
-		"FSAL is written for ${CASYNC_FSAL_MAJOR} (Ganesha 9.x).")
+		"NFS-Ganesha in ${GANESHA_SRC} has FSAL API "
+		"${GANESHA_FSAL_API}; this FSAL is written for 12 (Ganesha "
+		"5.9) and 14 (Ganesha 9.x).")
 endif()
 
 file(STRINGS "${GANESHA_BUILD}/include/config.h" _version
@@ -81,5 +83,5 @@ if(GANESHA_NFSD_LIBRARY)
 	target_link_libraries(Ganesha::nfsd INTERFACE Ganesha::headers)
 endif()
 
-message(STATUS "NFS-Ganesha ${GANESHA_VERSION}, FSAL API ${_major}, "
+message(STATUS "NFS-Ganesha ${GANESHA_VERSION}, FSAL API ${GANESHA_FSAL_API}, "
 	"${GANESHA_NFSD_LIBRARY}")

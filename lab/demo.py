@@ -34,6 +34,16 @@ def journal_events() -> int:
     return json.loads(lab_output("stat"))["mds"]["journal_events"]
 
 
+def ganesha_of(name: str) -> str:
+    """What the running daemon's program says that it is."""
+    pid = json.loads(lab_output("stat"))["ganesha"][name]["pid"]
+    done = subprocess.run([f"/proc/{pid}/exe", "-v"], check=True, text=True,
+                          stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.STDOUT)
+    return next(line for line in done.stdout.splitlines()
+                if "Release" in line)
+
+
 def measure(fsal: str, name: str) -> dict[str, float]:
     """One fio run in the kernel client; the MDS' journal before and after."""
     path = f"/mnt/nfs/demo-{fsal}"
@@ -71,6 +81,8 @@ def main() -> int:
     lab("up", "--fsal", "CEPH_ASYNC")
     lab("ganesha", "start", "--name", "b", "--fsal", "CEPH",
         "--port", "12049", "--pseudo", "/ceph-b")
+    for fsal, name in FSALS.items():
+        print(f"{fsal} is served by: {ganesha_of(name)}", flush=True)
     title("CEPH_ASYNC in Linux's NFS client: write, read back, verify")
     lab("client", "--", "bash", str(FILES), "write")
     print("--- a second mount, nothing cached:", flush=True)

@@ -3,7 +3,7 @@
 #
 # Second layer: Ganesha's source tree and a build tree beside it, configured
 # with the distribution's flags, for its headers and config.h; and the daemon
-# itself when packages.sh found no package of the wanted version.
+# itself when packages.sh installed none of the wanted version.
 #
 # Result: /usr/src/nfs-ganesha/{src,build}, the places CMake looks in.
 set -eu
@@ -13,7 +13,7 @@ export DEBIAN_FRONTEND=noninteractive
 
 top=/usr/src/nfs-ganesha
 ntirpc=/opt/ntirpc
-from=$(cat /etc/casync-lab/ganesha.from)
+upstream=https://github.com/nfs-ganesha/nfs-ganesha
 triplet=$(dpkg-architecture -qDEB_HOST_MULTIARCH)
 
 die()
@@ -48,18 +48,59 @@ mirror_line()
 	echo "$1 $uri $2 main"
 }
 
+source_of_debian()
+{
+	mirror_line deb-src "$GANESHA_SOURCE_SUITE" \
+		> /etc/apt/sources.list.d/src.list
+	apt-get update -q
+	status=0
+	apt-get source -q --download-only "nfs-ganesha=$GANESHA_SOURCE" ||
+		status=$?
+	rm /etc/apt/sources.list.d/src.list
+	[ "$status" = 0 ] || return 1
+	dpkg-source --no-check -x "nfs-ganesha_$GANESHA_SOURCE.dsc" tree
+}
+
+# The source, in tree/.
+source_tree()
+{
+	if [ -e /opt/image/source.tar ]; then
+		echo "image: Ganesha's source from the tarball"
+		mkdir tree
+		tar -xf /opt/image/source.tar -C tree --strip-components=1
+	elif source_of_debian; then
+		echo "image: Ganesha's source from $GANESHA_SOURCE_SUITE"
+	elif git clone -q --depth 1 --branch "V$GANESHA_VERSION" \
+			"$upstream" tree; then
+		echo "image: Ganesha's source from upstream's tag"
+		rm -rf tree/.git
+	else
+		die "no source of Ganesha $GANESHA_VERSION from Debian or" \
+			"upstream: GANESHA_TARBALL=FILE gives one"
+	fi
+}
+
+[ "$GANESHA" = "$GANESHA_VERSION" ] || die "build/ganesha is for" \
+	"$GANESHA_VERSION, not $GANESHA: another ci/image.sh was running"
+
+# The distribution's Ganesha makes way for another one.
+case $(dpkg-query -W -f '${Version}' nfs-ganesha 2> /dev/null) in
+"$GANESHA_VERSION"-*) from=package ;;
+*)
+	from=source
+	apt-get purge -q -y 'nfs-ganesha*'
+	echo "$from" > /etc/casync-lab/ganesha.from ;;
+esac
+
 mkdir -p "$top" "$ntirpc"
 chmod 0777 "$top"
 cd "$top"
-
-mirror_line deb-src "$GANESHA_SOURCE_SUITE" > /etc/apt/sources.list.d/src.list
-apt-get update -q
-apt-get source -q --download-only "nfs-ganesha=$GANESHA_SOURCE" ||
-	die "no source package nfs-ganesha $GANESHA_SOURCE in" \
-	    "$GANESHA_SOURCE_SUITE: see GANESHA_SOURCE in ci/versions.env"
-rm /etc/apt/sources.list.d/src.list
-dpkg-source --no-check -x "nfs-ganesha_$GANESHA_SOURCE.dsc" tree
+source_tree
 ln -s tree/src src
+have=$(sed -n 's/^set(GANESHA_M[A-Z]*_VERSION \([0-9.]*\))$/\1/p' \
+	src/CMakeLists.txt | tr -d '\n')
+[ "$have" = "$GANESHA_VERSION" ] || die "the source is of Ganesha" \
+	"${have:-?}, not $GANESHA_VERSION"
 
 mirror_line deb "$NTIRPC_SUITE" > /etc/apt/sources.list.d/ntirpc.list
 printf 'Package: *\nPin: release n=%s\nPin-Priority: 1\n' "$NTIRPC_SUITE" \
@@ -77,10 +118,11 @@ apt-get update -q
 # The development package points at the installed library, not at a copy.
 dpkg-deb -x libntirpc-dev_*.deb "$ntirpc"
 for lib in ntirpc ntirpcmonitoring; do
-	ln -sf "/usr/lib/$triplet/lib$lib.so.$NTIRPC_VERSION" \
-		"$ntirpc/usr/lib/$triplet/lib$lib.so"
+	so=/usr/lib/$triplet/lib$lib.so.$NTIRPC_VERSION
+	[ ! -e "$so" ] || ln -sf "$so" "$ntirpc/usr/lib/$triplet/lib$lib.so"
 done
 
+# shellcheck disable=SC2086 # $GANESHA_CMAKE is a list
 # debian/rules' flags, less what adds tools and other back ends: none of the
 # differences reaches config.h's struct-changing macros (docs/building.md).
 cmake -S src -B build -G Ninja \
@@ -99,7 +141,7 @@ cmake -S src -B build -G Ninja \
 	-DUSE_FSAL_XFS=NO -DUSE_FSAL_LUSTRE=NO -DUSE_FSAL_KVSFS=NO \
 	-DUSE_FSAL_SAUNAFS=NO \
 	-DUSE_ADMIN_TOOLS=NO -DUSE_GUI_ADMIN_TOOLS=NO -DUSE_MAN_PAGE=NO \
-	-DSANITIZE_ADDRESS=NO > configure.log 2>&1 ||
+	-DSANITIZE_ADDRESS=NO ${GANESHA_CMAKE-} > configure.log 2>&1 ||
 	{ tail -n 40 configure.log >&2; die "Ganesha's cmake failed"; }
 
 if [ "$from" = source ]; then
@@ -109,7 +151,9 @@ if [ "$from" = source ]; then
 		{ tail -n 60 install.log >&2; die "Ganesha's install failed"; }
 	install -D -m 0644 src/scripts/ganeshactl/org.ganesha.nfsd.conf \
 		/usr/share/dbus-1/system.d/nfs-ganesha-dbus.conf
-	mkdir -p /etc/ganesha
+	install -D -m 0644 src/scripts/systemd/nfs-ganesha.service.debian8 \
+		/usr/lib/systemd/system/nfs-ganesha.service
+	mkdir -p /etc/ganesha /var/log/ganesha
 fi
 ganesha.nfsd -v 2>&1 | grep -q "V*$GANESHA_VERSION" ||
 	die "ganesha.nfsd is not $GANESHA_VERSION: $(ganesha.nfsd -v 2>&1)"

@@ -8,7 +8,6 @@
 # shellcheck source=ci/versions.env
 . "$top/ci/versions.env"
 
-IMAGE=${IMAGE:-fsal-ceph-async/lab}
 began=$(date +%s)
 
 say()
@@ -21,6 +20,21 @@ die()
 	echo "$(basename "$0"): $*" >&2
 	exit 1
 }
+
+# GANESHA names the lab's Ganesha.  versions.env has the default; another one
+# has its values in ci/ganesha/, and an image of its own.
+GANESHA=${GANESHA:-$GANESHA_VERSION}
+if [ "$GANESHA" = "$GANESHA_VERSION" ]; then
+	IMAGE=${IMAGE:-fsal-ceph-async/lab}
+elif [ -e "$top/ci/ganesha/$GANESHA.env" ]; then
+	# shellcheck source=ci/ganesha/5.9.env
+	. "$top/ci/ganesha/$GANESHA.env"
+	IMAGE=${IMAGE:-fsal-ceph-async/lab:ganesha$GANESHA}
+else
+	die "GANESHA=$GANESHA: allowed are $GANESHA_VERSION (the default)$(
+		cd "$top/ci/ganesha" && printf ', %s' ./*.env |
+		sed 's,\./,,g; s/\.env//g')"
+fi
 
 # Sets $ENGINE to docker or podman; on Debian as root, installs one.
 ensure_engine()

@@ -26,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, IO
 
-from . import cluster, conf, ganesha
+from . import cluster, conf, ganesha, release
 from .util import LOGS, STATE, LabError, run, say, stop_pid, tail
 
 INIT = Path(__file__).resolve().parent.parent / "uml-init.sh"
@@ -164,7 +164,7 @@ def _boot(number: int, job: Path, mem: str, log: Path
             f"vec0:transport=tap,ifname={tap},depth=64,gro=1",
             "con=null", "con0=null,fd:1", "ssl=null",
             *(f"ssl{n}=null,fd:{fd}" for n, fd in enumerate(fds)),
-            f"casync_job={job}"]
+            *release.kernel_options(), f"casync_job={job}"]
     (job / "uml").mkdir()
     Path("/lib/modules").mkdir(exist_ok=True)   # a mount point for its init
     with open(log, "ab") as out:

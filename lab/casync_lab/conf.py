@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+from . import release
 from .util import LabError
 
 FSALS = ("CEPH_ASYNC", "CEPH")
@@ -70,8 +71,10 @@ def render(spec: dict[str, Any], state: Path) -> str:
         (f"    {key}", value) for key, value in parse_keys(spec["export"])])
     fsal = fsal[:-2] + "    }\n"
     text = [f"# Written by lab for the Ganesha named {spec['name']}.\n",
-            block("NFS_CORE_PARAM", merged(core, parse_keys(spec["core"]))),
-            block("NFSv4", merged(nfsv4, parse_keys(spec["nfsv4"])))]
+            block("NFS_CORE_PARAM", merged(
+                release.known(core), parse_keys(spec["core"]))),
+            block("NFSv4", merged(
+                release.known(nfsv4), parse_keys(spec["nfsv4"])))]
     keys = parse_keys(spec["block"])
     if keys:
         text.append(block(spec["fsal"], keys))

@@ -5,7 +5,6 @@ Ganesha's own recovery database in RADOS; registration as a service.
 import fcntl
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -52,9 +51,6 @@ def nodes(cluster, second):
 
 def two_nodes(cluster, second, grace_s=GRACE_S, options=()):
     """OPTIONS are of "a"."""
-    if not shutil.which("ganesha-rados-grace"):
-        pytest.skip("ganesha-rados-grace comes with Ganesha's packages, and "
-                    "this Ganesha is from source")
     # as Ganesha ends, when the database has news for it; and who asks for a
     # lock may be told to ask again
     cluster.expected += ["Attempt to wake stopped/paused fridge reaper",
