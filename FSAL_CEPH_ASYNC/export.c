@@ -272,6 +272,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	struct casync_export *exp;
 	fsal_status_t status;
 
+	casync_reload_module_first(fsal_hdl, parse_node, err_type);
 	/* Ganesha goes on with the next export of the file. */
 	if (!casync_module_of(fsal_hdl)->ready) {
 		LogCrit(COMPONENT_CONFIG,

@@ -13,6 +13,7 @@
 #include "config_keys.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "op.h"
 #include "handle_ops.h"
 #include "stale_sessions.h"
@@ -30,48 +31,32 @@
 #include "watchdog.h"
 #include "workers.h"
 
-/*
- * Ganesha checks only the major and minor of the API.  These assertions catch a
- * config.h that differs from the daemon's: DEBUG_SAL moves the members after
- * state_t, ENABLE_QOS moves gsh_export.  The sizes are those of 9.14 on 64-bit
- * Linux.
- */
-_Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
-_Static_assert(sizeof(struct fsal_fd) == 200, "not Ganesha 9.14's headers");
-_Static_assert(sizeof(struct req_op_context) == 256,
-	       "not Ganesha 9.14's headers");
-_Static_assert(sizeof(struct fsal_io_arg) == 96, "not Ganesha 9.14's headers");
-
 static struct casync_module module = {
 	.fsal =
 		{
-			.fs_info =
-				{
-					.maxfilesize = INT64_MAX,
-					.maxlink = 1024,
-					.maxnamelen = NAME_MAX,
-					.maxpathlen = PATH_MAX,
-					.no_trunc = true,
-					.chown_restricted = true,
-					.case_preserving = true,
-					.link_support = true,
-					.symlink_support = true,
-					.lock_support = true,
-					.xattr_support = true,
-					.acl_support = FSAL_ACLSUPPORT_ALLOW |
-						       FSAL_ACLSUPPORT_DENY,
-					.unique_handles = true,
-					.cansettime = true,
-					.homogenous = true,
-					.maxread = FSAL_MAXIOSIZE,
-					.maxwrite = FSAL_MAXIOSIZE,
-					.delegations =
-						FSAL_OPTION_FILE_DELEGATIONS,
-					.readdir_plus = true,
-					.expire_time_parent = -1,
-					.compliant_eof_behavior = true,
-					.readdir_mode = FSAL_RDDIR_CHUNK_NEVER,
-				},
+			.fs_info = {.maxfilesize = INT64_MAX,
+				    .maxlink = 1024,
+				    .maxnamelen = NAME_MAX,
+				    .maxpathlen = PATH_MAX,
+				    .no_trunc = true,
+				    .chown_restricted = true,
+				    .case_preserving = true,
+				    .link_support = true,
+				    .symlink_support = true,
+				    .lock_support = true,
+				    .xattr_support = true,
+				    .acl_support = FSAL_ACLSUPPORT_ALLOW |
+						   FSAL_ACLSUPPORT_DENY,
+				    .unique_handles = true,
+				    .cansettime = true,
+				    .homogenous = true,
+				    .maxread = FSAL_MAXIOSIZE,
+				    .maxwrite = FSAL_MAXIOSIZE,
+				    .delegations = FSAL_OPTION_FILE_DELEGATIONS,
+				    .readdir_plus = true,
+				    .expire_time_parent = -1,
+				    .compliant_eof_behavior = true,
+				    CASYNC_GANESHA_FS_INFO},
 		},
 };
 
@@ -101,6 +86,25 @@ static bool module_fits(void)
 		"FSAL %s is refused: it was built for Ganesha %s, %s",
 		casync_name, built->ganesha, why);
 	return false;
+}
+
+/* Lists that MDCACHE keeps lack what other CephFS clients have made. */
+static void module_check_listings(config_file_t config)
+{
+	const void *mdcache = casync_config_node_block(config, "MDCACHE", NULL);
+	const char *value;
+
+	if (mdcache == NULL)
+		mdcache = casync_config_node_block(config, "CACHEINODE", NULL);
+	value = mdcache == NULL
+			? NULL
+			: casync_config_node_value(mdcache, "Dir_Chunk");
+	if (CASYNC_GANESHA_KEEPS_LISTINGS &&
+	    (value == NULL || strcmp(value, "0") != 0))
+		LogWarn(COMPONENT_CONFIG,
+			"Dir_Chunk = %s: Ganesha %s keeps lists of directories, which may lack names that other CephFS clients make; set MDCACHE { Dir_Chunk = 0; }",
+			value != NULL ? value : "(preset)",
+			casync_versions_built.ganesha);
 }
 
 static int module_start(void)
@@ -139,6 +143,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	self->keys = keys;
 	casync_config_unlock();
 
+	module_check_listings(config);
 	casync_stale_sessions_note(config, self->keys.use_old_uuid);
 	casync_service_configure(&self->keys, err_type);
 	fsal_hdl->fs_info.umask = self->keys.umask;
@@ -233,11 +238,11 @@ MODULE_INIT void casync_module_init(void)
 
 	/* register_fsal has set the defaults: ours come after it. */
 	fsal->m_ops.init_config = module_init_config;
-	fsal->m_ops.update_config = casync_reload_module;
 	fsal->m_ops.create_export = casync_export_create;
 	fsal->m_ops.update_export = casync_reload_export;
-	fsal->m_ops.fsal_reclaim_client = casync_service_take_over;
-	fsal->m_ops.fsal_register_nfs_service = casync_service_register;
+	CASYNC_GANESHA_SET_OPS(&fsal->m_ops, casync_reload_module,
+			       casync_service_take_over,
+			       casync_service_register);
 	module_init_obj_ops(&module.obj_ops);
 }
 

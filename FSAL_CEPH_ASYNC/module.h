@@ -54,6 +54,11 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 				   config_file_t config,
 				   struct config_error_type *err_type);
 
+/** Do it when an export is read, if Ganesha does not (ganesha.h). */
+void casync_reload_module_first(struct fsal_module *fsal_hdl,
+				const void *parse_node,
+				struct config_error_type *err_type);
+
 /**
  * m_ops.update_export: read EXPORT { FSAL { } } again.
  *

@@ -16,16 +16,6 @@
 #define CASYNC_OPERATION(op) \
 	__typeof__(*((struct fsal_obj_ops *)0)->op) casync_##op
 
-/**
- * A directory's attributes before and after a change; no operation fills them
- * in.  Filled in, they would mean "atomic with the change" (change_info4), and
- * libcephfs cannot promise that.  If they are empty, Ganesha asks for them
- * itself and tells the client that they are not atomic.
- */
-#define CASYNC_PARENT_ATTRS(dir)                                   \
-	, struct fsal_attrlist *dir##_pre __attribute__((unused)), \
-		struct fsal_attrlist *dir##_post __attribute__((unused))
-
 /* create.c */
 CASYNC_OPERATION(mkdir);
 CASYNC_OPERATION(mknode);

@@ -24,6 +24,7 @@
 #include "config_keys.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "handle_ops.h"
 #include "inflight.h"
 #include "key_changes.h"
@@ -162,6 +163,16 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 	return status;
 }
 
+void casync_reload_module_first(struct fsal_module *fsal_hdl,
+				const void *parse_node,
+				struct config_error_type *err_type)
+{
+	if (!CASYNC_GANESHA_READS_MODULE_AGAIN)
+		(void)casync_reload_module(fsal_hdl,
+					   casync_config_node_root(parse_node),
+					   err_type);
+}
+
 /* --- EXPORT { FSAL { } } */
 
 static bool reload_takes_remount(const struct casync_export *exp,
@@ -258,6 +269,7 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 {
 	fsal_status_t status;
 
+	casync_reload_module_first(fsal_hdl, parse_node, err_type);
 	reload_keep_export(parse_node);
 	/* Ganesha's check: is it an export of this FSAL? */
 	status = update_export(fsal_hdl, parse_node, err_type, original,

@@ -7,8 +7,10 @@
 #include "config_parsing.h"
 
 #include "errors.h"
+#include "ganesha.h"
 #include "module.h"
 #include "mount.h"
+#include "versions.h"
 
 /* Ganesha's library; it comes with the RADOS recovery backends. */
 #define RADOS_LIBRARY "libganesha_rados_urls.so"
@@ -62,6 +64,10 @@ void casync_service_configure(const struct casync_module_keys *keys,
 	struct rados_urls urls = {0};
 
 	module_keys = keys;
+	if (keys->register_service && !CASYNC_GANESHA_REGISTERS)
+		LogWarn(COMPONENT_CONFIG,
+			"Register_Service = true: Ganesha %s has no registration of services; remove the key",
+			casync_versions_built.ganesha);
 	if (node != NULL)
 		(void)load_config_from_node(node, &rados_urls_block, &urls,
 					    true, err_type);

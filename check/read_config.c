@@ -12,6 +12,7 @@
 #include "nfs_init.h"
 
 #include "config_keys.h"
+#include "ganesha.h"
 #include "handle_keys.h"
 #include "json.h"
 #include "keys.h"
@@ -200,10 +201,9 @@ static const char *read_config_recovery(enum recovery_backend backend)
 		return "rados_ng";
 	case RECOVERY_BACKEND_RADOS_CLUSTER:
 		return "rados_cluster";
-	case RECOVERY_BACKEND_NONE:
+	default: /* RECOVERY_BACKEND_NONE, which 5.9 does not have */
 		return "none";
 	}
-	return "unknown";
 }
 
 static void read_config_parameters(struct casync_json *json)
@@ -220,8 +220,11 @@ static void read_config_parameters(struct casync_json *json)
 			 read_config_recovery(v4->recovery_backend));
 	casync_json_number(json, "Slot_Table_Size", v4->nb_slots);
 	casync_json_number(json, "RPC_Ioq_ThrdMax", core->rpc.ioq_thrd_max);
-	casync_json_truth(json, "Enable_Metrics", core->enable_metrics);
-	casync_json_number(json, "Monitoring_Port", core->monitoring_port);
+	casync_json_truth(json, "Enable_Metrics",
+			  casync_ganesha_enable_metrics(core));
+	casync_json_number(json, "Monitoring_Port",
+			   casync_ganesha_monitoring_port(core));
+	casync_json_number(json, "Fsal_Api", FSAL_MAJOR_VERSION);
 	casync_json_truth(json, "Enable_NLM", core->enable_NLM);
 	casync_json_text(json, "Plugins_Dir", core->ganesha_modules_loc);
 	casync_json_close(json, '}');

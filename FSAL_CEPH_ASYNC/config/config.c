@@ -104,14 +104,18 @@ const char *casync_config_node_value(const void *block, const char *key)
 	return term != NULL ? term->u.term.varvalue : NULL;
 }
 
-uint64_t casync_config_node_generation(const void *cnode)
+void *casync_config_node_root(const void *cnode)
 {
-	const struct config_node *node = cnode;
+	struct config_node *node = (struct config_node *)cnode;
 
 	while (node->parent != NULL)
 		node = node->parent;
-	return casync_config_generation(
-		container_of(node, struct config_root, root));
+	return container_of(node, struct config_root, root);
+}
+
+uint64_t casync_config_node_generation(const void *cnode)
+{
+	return casync_config_generation(casync_config_node_root(cnode));
 }
 
 uint64_t casync_config_generation(const void *file)

@@ -105,6 +105,9 @@ const char *casync_config_node_value(const void *block, const char *key);
 /** The generation of the configuration: a later read has a higher one. */
 uint64_t casync_config_node_generation(const void *cnode);
 
+/** The whole file (config_file_t) that a node is in. */
+void *casync_config_node_root(const void *cnode);
+
 /** The generation of a whole file (config_file_t). */
 uint64_t casync_config_generation(const void *file);
 

@@ -9,6 +9,7 @@
 #include "fsal.h"
 
 #include "durability.h"
+#include "ganesha.h"
 #include "keys.h"
 
 #define KIB UINT64_C(1024)
@@ -80,9 +81,10 @@ const struct casync_key casync_keys[] = {
 	  .summary = "FSAL_CEPH's key; true has no effect and logs a warning.",
 	  .text = "libcephfs up to Ceph 20 has no zero-copy reads.",
 	  IN_MODULE(zerocopy) },
-	{ .name = "Use_Old_Uuid", BOOLEAN, .change = CASYNC_KEY_RESTART,
+	{ .name = "Use_Old_Uuid", BOOLEAN,
+	  .preset = CASYNC_GANESHA_OLD_UUID, .change = CASYNC_KEY_RESTART,
 	  .summary = "Use FSAL_CEPH's older form of the session name.",
-	  .text = "A restarted gateway finds the session of its former run by this name. Set the key while some gateways still use the older form.",
+	  .text = "A restarted gateway finds the session of its former run by this name. Set the key while some gateways still use the older form. With Ganesha 5.9 true is the preset, because its FSAL_CEPH uses that form.",
 	  IN_MODULE(use_old_uuid) },
 	{ .name = "Register_Service", BOOLEAN, .change = CASYNC_KEY_RESTART,
 	  .summary = "Show this gateway in the output of ceph -s.",

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include "fsal.h"
-
+#include "ganesha.h"
 #include "parts.h"
 #include "pool.h"
 
@@ -21,8 +20,8 @@ size_t casync_parts_length(const struct fsal_io_arg *arg)
 
 	for (i = 0; i < arg->iov_count; i++)
 		length_bytes += arg->iov[i].iov_len;
-	if (length_bytes > arg->io_request)
-		length_bytes = arg->io_request;
+	if (length_bytes > casync_ganesha_asked_bytes(arg))
+		length_bytes = casync_ganesha_asked_bytes(arg);
 	if (length_bytes > CASYNC_PART_MAX_BYTES)
 		length_bytes = CASYNC_PART_MAX_BYTES;
 	return length_bytes;

@@ -5,12 +5,12 @@
 #include <time.h>
 
 #include "fsal.h"
-#include "nfs_proto_data.h"
 
 #include "buffer.h"
 #include "call.h"
 #include "clock.h"
 #include "export.h"
+#include "ganesha.h"
 #include "inode.h"
 #include "mount.h"
 #include "object.h"
@@ -178,30 +178,6 @@ static void read_cache_release(void *buffer)
 	casync_buffer_release(buffer);
 }
 
-/* May the reply be sent from another buffer?  Only Ganesha's worker can tell:
- * it has the request's own op_ctx, which is part of the request. */
-static bool read_cache_may_share(const struct fsal_io_arg *arg)
-{
-	const struct nfs_request *request;
-
-	if (op_ctx->req_type != NFS_REQUEST || op_ctx->is_rdma_buff_used ||
-	    arg->iov_count != 1 || arg->iov_release == NULL)
-		return false;
-	request = container_of(op_ctx, struct nfs_request, op_context);
-	return request->svc.rq_msg.cb_cred.oa_flavor != RPCSEC_GSS;
-}
-
-/* The reply takes the caller's reference. */
-static void read_cache_share(struct fsal_io_arg *arg,
-			     struct casync_cache_buffer *buf, const void *data,
-			     size_t bytes)
-{
-	arg->iov_release(arg->release_data);
-	arg->iov[0] = (struct iovec){(void *)data, bytes};
-	arg->iov_release = read_cache_release;
-	arg->release_data = buf;
-}
-
 /* Copy to the caller's buffers, from a position in them. */
 static void read_cache_copy(const struct fsal_io_arg *arg, size_t at,
 			    const char *data, size_t bytes)
@@ -229,10 +205,12 @@ static void read_cache_answer(struct casync_op *op,
 	unsigned int i;
 
 	op->amount_bytes = 0;
-	if (count == 1 && read_cache_may_share(op->arg)) {
+	if (count == 1 && casync_ganesha_may_share(op->arg)) {
 		op->amount_bytes = segments[0].bytes;
-		read_cache_share(op->arg, segments[0].buffer, segments[0].data,
-				 segments[0].bytes);
+		/* The reply takes the caller's reference. */
+		casync_ganesha_share(op->arg, segments[0].data,
+				     segments[0].bytes, read_cache_release,
+				     segments[0].buffer);
 		return;
 	}
 	for (i = 0; i < count; i++) {
@@ -293,7 +271,7 @@ static bool read_cache_fetch(struct casync_op *op, struct casync_range range,
 		.tag = *tag,
 		.epoch = epoch,
 		.wanted = {op->offset, op->length_bytes},
-		.shares = read_cache_may_share(op->arg),
+		.shares = casync_ganesha_may_share(op->arg),
 		.iov = {buf->data, range.bytes},
 	};
 	op->fill = fill;
@@ -403,7 +381,8 @@ static void read_cache_use(struct casync_op *op)
 		return;
 	if (fill->shares) {
 		casync_buffer_hold(fill->buffer);
-		read_cache_share(op->arg, fill->buffer, data, op->amount_bytes);
+		casync_ganesha_share(op->arg, data, op->amount_bytes,
+				     read_cache_release, fill->buffer);
 	} else {
 		read_cache_copy(op->arg, 0, data, op->amount_bytes);
 	}

@@ -6,8 +6,7 @@
 
 #include <cephfs/libcephfs.h>
 
-#include "fsal.h"
-#include "monitoring.h"
+#include "ganesha.h"
 
 #include "clock.h"
 #include "metrics.h"

@@ -19,6 +19,7 @@
 #include "call.h"
 #include "create.h"
 #include "errors.h"
+#include "ganesha.h"
 #include "getset.h"
 #include "inode.h"
 #include "journal.h"
@@ -159,10 +160,10 @@ static fsal_status_t create_end(struct creation *c, int rc,
 	return casync_call_end(&c->call, status);
 }
 
-fsal_status_t
-casync_mkdir(struct fsal_obj_handle *dir_hdl, const char *name,
-	     struct fsal_attrlist *attrs_in, struct fsal_obj_handle **new_obj,
-	     struct fsal_attrlist *attrs_out CASYNC_PARENT_ATTRS(parent))
+fsal_status_t casync_mkdir(
+	struct fsal_obj_handle *dir_hdl, const char *name,
+	struct fsal_attrlist *attrs_in, struct fsal_obj_handle **new_obj,
+	struct fsal_attrlist *attrs_out CASYNC_GANESHA_PARENT_ATTRS(parent))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;
@@ -204,11 +205,11 @@ static dev_t create_mknode_device(object_file_type_t nodetype,
 	return makedev(attrs_in->rawdev.major, attrs_in->rawdev.minor);
 }
 
-fsal_status_t
-casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
-	      object_file_type_t nodetype, struct fsal_attrlist *attrs_in,
-	      struct fsal_obj_handle **new_obj,
-	      struct fsal_attrlist *attrs_out CASYNC_PARENT_ATTRS(parent))
+fsal_status_t casync_mknode(
+	struct fsal_obj_handle *dir_hdl, const char *name,
+	object_file_type_t nodetype, struct fsal_attrlist *attrs_in,
+	struct fsal_obj_handle **new_obj,
+	struct fsal_attrlist *attrs_out CASYNC_GANESHA_PARENT_ATTRS(parent))
 {
 	mode_t format = create_mknode_format(nodetype);
 	dev_t device = create_mknode_device(nodetype, attrs_in);
@@ -232,11 +233,11 @@ casync_mknode(struct fsal_obj_handle *dir_hdl, const char *name,
 			  attrs_out);
 }
 
-fsal_status_t
-casync_symlink(struct fsal_obj_handle *dir_hdl, const char *name,
-	       const char *link_path, struct fsal_attrlist *attrs_in,
-	       struct fsal_obj_handle **new_obj,
-	       struct fsal_attrlist *attrs_out CASYNC_PARENT_ATTRS(parent))
+fsal_status_t casync_symlink(
+	struct fsal_obj_handle *dir_hdl, const char *name,
+	const char *link_path, struct fsal_attrlist *attrs_in,
+	struct fsal_obj_handle **new_obj,
+	struct fsal_attrlist *attrs_out CASYNC_GANESHA_PARENT_ATTRS(parent))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct creation c;

@@ -17,6 +17,7 @@
 #include "attributes.h"
 #include "call.h"
 #include "errors.h"
+#include "ganesha.h"
 #include "inode.h"
 #include "journal.h"
 #include "mount.h"
@@ -62,7 +63,8 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 }
 
 fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
-			      utf8string *link_content, bool refresh)
+			      casync_ganesha_target_t *link_content,
+			      bool refresh)
 {
 	/* libcephfs cuts a target that does not fit without a word; one byte
 	 * more than allowed shows it. */
@@ -82,16 +84,14 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 			      sizeof(target), perms);
 	if (rc > PATH_MAX)
 		rc = -ENAMETOOLONG;
-	/* The length does not count the NUL (NFSv4 goes by it), but there is
-	 * one (NFSv3 goes by that). */
 	if (rc >= 0)
-		copy_into_utf8string(link_content, target, rc);
+		casync_ganesha_set_target(link_content, target, (size_t)rc);
 	return casync_call_end(&call, casync_errors_status(rc));
 }
 
 fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  struct fsal_obj_handle *destdir_hdl,
-			  const char *name CASYNC_PARENT_ATTRS(destdir))
+			  const char *name CASYNC_GANESHA_PARENT_ATTRS(destdir))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call;
@@ -184,12 +184,12 @@ static fsal_status_t namespace_move(const struct move *m)
 	return casync_errors_status(rc == -ENOTEMPTY ? -EEXIST : rc);
 }
 
-fsal_status_t casync_rename(struct fsal_obj_handle *obj_hdl,
-			    struct fsal_obj_handle *olddir_hdl,
-			    const char *old_name,
-			    struct fsal_obj_handle *newdir_hdl,
-			    const char *new_name CASYNC_PARENT_ATTRS(olddir)
-				    CASYNC_PARENT_ATTRS(newdir))
+fsal_status_t
+casync_rename(struct fsal_obj_handle *obj_hdl,
+	      struct fsal_obj_handle *olddir_hdl, const char *old_name,
+	      struct fsal_obj_handle *newdir_hdl,
+	      const char *new_name CASYNC_GANESHA_PARENT_ATTRS(olddir)
+		      CASYNC_GANESHA_PARENT_ATTRS(newdir))
 {
 	const struct move move = {obj_hdl, olddir_hdl, newdir_hdl, old_name,
 				  new_name};
@@ -210,9 +210,9 @@ fsal_status_t casync_rename(struct fsal_obj_handle *obj_hdl,
 	return casync_call_end(&call, status);
 }
 
-fsal_status_t casync_unlink(struct fsal_obj_handle *dir_hdl,
-			    struct fsal_obj_handle *obj_hdl,
-			    const char *name CASYNC_PARENT_ATTRS(parent))
+fsal_status_t
+casync_unlink(struct fsal_obj_handle *dir_hdl, struct fsal_obj_handle *obj_hdl,
+	      const char *name CASYNC_GANESHA_PARENT_ATTRS(parent))
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call, change;

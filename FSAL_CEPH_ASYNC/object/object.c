@@ -11,6 +11,7 @@
 #include "attributes.h"
 #include "call.h"
 #include "export.h"
+#include "ganesha.h"
 #include "inode.h"
 #include "delegations.h"
 #include "module.h"
@@ -51,10 +52,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	obj->id.fscid = exp->mount->fscid;
 	casync_filehandle_key(&obj->id, exp->export.export_id, obj->key);
 
-	/* Not in the module's list: its lock would serialise every create,
-	 * and destroy_fsals would release objects with no op_ctx. */
-	fsal_obj_handle_init(&obj->handle, &exp->export,
-			     posix2fsal_type(stx->stx_mode), false);
+	casync_ganesha_handle_init(&obj->handle, &exp->export,
+				   posix2fsal_type(stx->stx_mode));
 	obj->handle.obj_ops = &casync_module_of(exp->export.fsal)->obj_ops;
 	obj->handle.fsid = posix2fsal_fsid(stx->stx_dev);
 	obj->handle.fileid = stx->stx_ino;
@@ -135,7 +134,7 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	casync_file_size_destroy(&obj->size);
 	casync_gate_destroy(&obj->gate);
 	casync_delegations_destroy(&obj->delegations);
-	fsal_obj_handle_fini(obj_hdl, false);
+	casync_ganesha_handle_fini(obj_hdl);
 	in_guard = casync_call_begin_release(mount);
 	object_put_inode(obj, in_guard);
 	if (in_guard)

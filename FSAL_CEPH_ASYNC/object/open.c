@@ -20,6 +20,7 @@
 #include "create.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "inode.h"
 #include "journal.h"
 #include "layout.h"
@@ -61,7 +62,7 @@ static fsal_status_t open_state_fd(struct casync_object *obj,
 	if (fd->fh != NULL)
 		return casync_fd_change(obj, fd, openflags);
 
-	fsal_start_fd_work_no_reclaim(&fd->fsal_fd);
+	casync_ganesha_start_fd_work(&fd->fsal_fd);
 	status = casync_fd_reopen(&obj->handle, openflags, &fd->fsal_fd);
 	if (!FSAL_IS_ERROR(status))
 		insert_fd_lru(&fd->fsal_fd);
@@ -303,9 +304,8 @@ casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 	     fsal_openflags_t openflags, enum fsal_create_mode createmode,
 	     const char *name, struct fsal_attrlist *attrs_in,
 	     fsal_verifier_t verifier, struct fsal_obj_handle **new_obj,
-	     struct fsal_attrlist *attrs_out, bool *caller_perm_check,
-	     struct fsal_attrlist *parent_pre,
-	     struct fsal_attrlist *parent_post)
+	     struct fsal_attrlist *attrs_out,
+	     bool *caller_perm_check CASYNC_GANESHA_PARENT_ATTRS(parent))
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct open_request req = {
@@ -319,9 +319,6 @@ casync_open2(struct fsal_obj_handle *obj_hdl, struct state_t *state,
 	struct casync_call call;
 	fsal_status_t status;
 	bool created;
-
-	(void)parent_pre;
-	(void)parent_post;
 
 	/* The verifier is kept in atime and mtime. */
 	if (open_is_exclusive(createmode))
@@ -355,6 +352,10 @@ fsal_status_t casync_reopen2(struct fsal_obj_handle *obj_hdl,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	return casync_call_end(
-		&call, open_fd(casync_object_of(obj_hdl), state, openflags));
+	status = casync_ganesha_check_reopen(
+		obj_hdl, casync_fd_of_state(state)->fsal_fd.openflags,
+		openflags);
+	if (!FSAL_IS_ERROR(status))
+		status = open_fd(casync_object_of(obj_hdl), state, openflags);
+	return casync_call_end(&call, status);
 }

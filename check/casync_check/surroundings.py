@@ -141,6 +141,34 @@ def _times(config):
                 "two.")
 
 
+def _is_old(config):
+    """Is Ganesha older than 9 (FSAL API 14)?"""
+    return config.parameter("Fsal_Api", 14) < 14
+
+
+def _old_ganesha(config):
+    """What Ganesha 5.9 needs to be told (FSAL_CEPH_ASYNC/ganesha)."""
+    if not _is_old(config):
+        return
+    for name in ("MDCACHE", "CACHEINODE"):
+        block = config.block(name)
+        if block is not None and block.has("Dir_Chunk"):
+            break
+    chunk = block.get("Dir_Chunk") if block is not None else None
+    if chunk != "0":
+        yield Finding(
+            WARNING, "kept-listings", config.place("MDCACHE", "Dir_Chunk"),
+            f"Dir_Chunk = {chunk or '(preset)'}: this Ganesha keeps lists of "
+            "directories, which may lack names that other CephFS clients "
+            "make", "Set MDCACHE { Dir_Chunk = 0; }.")
+    yield Finding(
+        NOTE, "directory-delegations", Place(config.path),
+        "Linux 6.19 and later fail with EREMOTEIO on directories over NFSv4.1 "
+        "and 4.2: this Ganesha answers GET_DIR_DELEGATION with OP_ILLEGAL",
+        "On such clients set the module parameter "
+        "nfsv4.directory_delegations=N, or mount with vers=4.0 or 3.")
+
+
 def _session_place(config, export):
     fsal = export.block("FSAL")
     if fsal.has("Session_Timeout"):
@@ -261,7 +289,7 @@ def _handle_keys(config):
 
 
 def _metrics(config):
-    if config.parameter("Enable_Metrics") is False:
+    if not _is_old(config) and config.parameter("Enable_Metrics") is False:
         yield Finding(
             NOTE, "no-metrics",
             config.place("NFS_CORE_PARAM", "Enable_Metrics"),
@@ -276,6 +304,7 @@ def findings(config, gateways=1):
     yield from _misspelled(config)
     yield from _each_export(config)
     yield from _workers(config)
+    yield from _old_ganesha(config)
     yield from _times(config)
     yield from _delegations(config)
     yield from _recovery(config, gateways)

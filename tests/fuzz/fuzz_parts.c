@@ -8,6 +8,7 @@
 #include "fsal.h"
 
 #include "export.h"
+#include "ganesha_unit.h"
 #include "op.h"
 #include "parts.h"
 #include "pool.h"
@@ -66,8 +67,7 @@ static void take_request(struct fuzz_input *input, struct request *request)
 	request->span = casync_parts_span(&layout);
 	request->kind = take_size(input, 1) ? CASYNC_OP_WRITE : CASYNC_OP_READ;
 	request->offset = take_size(input, 63);
-	request->arg.io_request = take_size(input, 33);
-	request->arg.iov = request->iov;
+	set_buffers(&request->arg, request->iov, take_size(input, 33));
 	request->arg.iov_count = (int)take_size(input, 4);
 	for (i = 0; i < request->arg.iov_count; i++) {
 		request->iov[i].iov_len = take_size(input, 33);
@@ -169,8 +169,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	for (i = 0; i < request.arg.iov_count; i++)
 		buffers += request.iov[i].iov_len;
 	length = casync_parts_length(&request.arg);
-	FUZZ_CHECK(length == smaller(smaller(buffers, request.arg.io_request),
-				     CASYNC_PART_MAX_BYTES));
+	FUZZ_CHECK(length ==
+		   smaller(smaller(buffers,
+				   casync_ganesha_asked_bytes(&request.arg)),
+			   CASYNC_PART_MAX_BYTES));
 
 	/* rw.c answers these itself. */
 	if (length == 0 || request.offset > INT64_MAX - length)

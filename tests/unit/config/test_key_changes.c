@@ -14,6 +14,7 @@
 #include "fsal.h"
 
 #include "durability.h"
+#include "ganesha.h"
 #include "key_changes.h"
 
 #define ROUNDS 20000
@@ -127,7 +128,9 @@ static const struct change restart[] = {
 	{"Ceph_Conf", "/x", "Ceph_Conf = \"/x\" (was not set)"},
 	{"Umask", "022", "Umask = 022 (was 0)"},
 	{"Zerocopy", "true", "Zerocopy = true (was false)"},
-	{"Use_Old_Uuid", "true", "Use_Old_Uuid = true (was false)"},
+	{"Use_Old_Uuid", CASYNC_GANESHA_OLD_UUID ? "false" : "true",
+	 CASYNC_GANESHA_OLD_UUID ? "Use_Old_Uuid = false (was true)"
+				 : "Use_Old_Uuid = true (was false)"},
 	{"Register_Service", "on", "Register_Service = true (was false)"},
 	{"NodeId", "a", "NodeId = \"a\" (was not set)"},
 	{"Max_Inflight_Total", "300", "Max_Inflight_Total = 300 (was 32768)"},

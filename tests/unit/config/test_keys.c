@@ -15,6 +15,7 @@
 #include "fsal.h"
 
 #include "durability.h"
+#include "ganesha.h"
 #include "keys.h"
 
 static char why[512];
@@ -205,7 +206,7 @@ static const struct {
 	 {1, 1, 0, 0},
 	 "it must be one of true, false, yes, no, on, off"},
 	{"Use_Old_Uuid",
-	 0,
+	 CASYNC_GANESHA_OLD_UUID,
 	 {"true", "on", "no", "false"},
 	 {1, 1, 0, 0},
 	 "it must be one of true, false, yes, no, on, off"},
@@ -436,7 +437,7 @@ static void module_starts_from_the_defaults(void **state)
 	assert_false(keys.client_oc);
 	assert_true(keys.async);
 	assert_false(keys.zerocopy);
-	assert_false(keys.use_old_uuid);
+	assert_int_equal(keys.use_old_uuid, CASYNC_GANESHA_OLD_UUID);
 	assert_false(keys.register_service);
 	assert_null(keys.nodeid);
 	assert_null(keys.data_pool);

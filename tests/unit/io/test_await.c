@@ -265,17 +265,18 @@ static void only_so_many_wait(void **state)
 
 static void half_of_few_workers_wait(void **state)
 {
-	static struct casync_op ops[9];
+	enum { FEW = 9 };
+	static struct casync_op ops[FEW];
 	unsigned int i;
 
-	nfs_param.core_param.rpc.ioq_thrd_max = 2 * ARRAY_SIZE(ops) - 1;
-	for (i = 0; i < ARRAY_SIZE(ops); i++) {
+	nfs_param.core_param.rpc.ioq_thrd_max = 2 * FEW - 1;
+	for (i = 0; i < FEW; i++) {
 		ops[i].exp = &rig.exp;
 		ops[i].kind = CASYNC_OP_READ;
 		assert_int_equal(casync_complete_wait_begin(&ops[i]),
-				 i < ARRAY_SIZE(ops) - 1);
+				 i < FEW - 1);
 	}
-	for (i = 0; i < ARRAY_SIZE(ops) - 1; i++)
+	for (i = 0; i < FEW - 1; i++)
 		casync_complete_wait_end(&ops[i]);
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 }

@@ -121,8 +121,8 @@ static void check_all_written(void)
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		check_ok(ios[i], ios[i]->arg.io_request);
-		check_bytes_written(ios[i], ios[i]->arg.io_request);
+		check_ok(ios[i], asked_bytes(&ios[i]->arg));
+		check_bytes_written(ios[i], asked_bytes(&ios[i]->arg));
 	}
 }
 
@@ -534,7 +534,7 @@ static void check_room_is_asked_for_by_each(int error, fsal_errors_t major)
 		    fake.calls[AHEAD + 3].asked.off)
 			check_error(ios[i], major);
 		else
-			check_ok(ios[i], ios[i]->arg.io_request);
+			check_ok(ios[i], asked_bytes(&ios[i]->arg));
 	}
 }
 
@@ -563,7 +563,7 @@ static void after_a_short_result_each_is_written_by_itself(void **state)
 	wait_for_calls(AHEAD + 4);
 	settle_all();
 	for (i = AHEAD; i < count; i++)
-		check_ok(ios[i], ios[i]->arg.io_request);
+		check_ok(ios[i], asked_bytes(&ios[i]->arg));
 	check_all_written();
 }
 

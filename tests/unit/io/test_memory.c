@@ -18,6 +18,7 @@
 
 #include "complete.h"
 #include "durability.h"
+#include "ganesha_unit.h"
 #include "op.h"
 #include "obj_ops.h"
 #include "pool_look.h"
@@ -85,10 +86,9 @@ static void fill(struct request *request, uint64_t offset, size_t length,
 			(struct iovec){request->buffer + i * each, each};
 	request->iovs[pieces - 1].iov_len = length - (pieces - 1) * each;
 	memset(&request->arg, 0, sizeof(request->arg));
-	request->arg.iov = request->iovs;
 	request->arg.iov_count = (int)pieces;
 	request->arg.offset = offset;
-	request->arg.io_request = length;
+	set_buffers(&request->arg, request->iovs, length);
 }
 
 static void read_at(struct request *request, uint64_t offset, size_t length)

@@ -133,7 +133,12 @@ static void trimmed_write_writes_only_what_was_asked(void **state)
 {
 	struct io *io = new_io(0, 3000);
 
-	io->arg.io_request = 1500; /* the buffers hold 3000 */
+	if (!HAS_OWN_REPLY) {
+		free_io(io);
+		skip();
+	}
+	/* The buffers hold 3000. */
+	set_buffers(&io->arg, io->iov, 1500);
 	start_write(io, true);
 	settle(io);
 	check_ok(io, 1500);

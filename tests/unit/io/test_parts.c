@@ -9,6 +9,7 @@
 #include "fsal.h"
 
 #include "export.h"
+#include "ganesha_unit.h"
 #include "op.h"
 #include "parts.h"
 #include "pool.h"
@@ -82,15 +83,21 @@ static const struct length_case length_cases[] = {
 static void check_length(void **state)
 {
 	const struct length_case *c = *state;
-	struct iovec iov[MAX_IOVS];
-	struct fsal_io_arg arg = {.io_request = c->request,
-				  .iov_count = c->iov_count,
-				  .iov = iov};
+	struct {
+		struct fsal_io_arg arg;
+		struct iovec iov[MAX_IOVS];
+	} io = {.arg.iov_count = c->iov_count};
+	size_t bytes = 0;
 	int i;
 
-	for (i = 0; i < c->iov_count; i++)
-		iov[i].iov_len = c->iov_lens[i];
-	assert_int_equal(casync_parts_length(&arg), c->length);
+	for (i = 0; i < c->iov_count; i++) {
+		io.iov[i].iov_len = c->iov_lens[i];
+		bytes += c->iov_lens[i];
+	}
+	if (!HAS_OWN_REPLY && c->request < bytes)
+		skip();
+	set_buffers(&io.arg, io.iov, c->request);
+	assert_int_equal(casync_parts_length(&io.arg), c->length);
 	assert_true(CASYNC_PART_MAX_BYTES <= INT32_MAX);
 }
 
@@ -107,6 +114,17 @@ struct bench {
 	uint8_t *base; /* where the buffers begin; never touched */
 };
 
+/* Does the request end inside the buffers, where Ganesha never asks that? */
+static bool is_trimmed(size_t request, const size_t *iov_lens)
+{
+	size_t bytes = 0;
+	int i;
+
+	for (i = 0; i < MAX_IOVS && iov_lens[i] != SIZE_MAX; i++)
+		bytes += iov_lens[i];
+	return !HAS_OWN_REPLY && request < bytes;
+}
+
 static void prepare(struct bench *bench, enum casync_op_kind kind,
 		    uint64_t span, uint64_t offset, size_t request,
 		    const size_t *iov_lens)
@@ -118,8 +136,7 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 	bench->op = casync_pool_get(&pool);
 	bench->op->exp = &exp;
 	bench->base = (uint8_t *)0x100000;
-	bench->arg.iov = bench->iov;
-	bench->arg.io_request = request;
+	set_buffers(&bench->arg, bench->iov, request);
 	for (i = 0; i < MAX_IOVS && iov_lens[i] != SIZE_MAX; i++) {
 		bench->iov[i].iov_base = bench->base + gap;
 		bench->iov[i].iov_len = iov_lens[i];
@@ -326,6 +343,8 @@ static void check_cut(void **state)
 	struct bench bench;
 	unsigned int i;
 
+	if (is_trimmed(c->request, c->iov_lens))
+		skip();
 	prepare(&bench, CASYNC_OP_READ, c->span, c->offset, c->request,
 		c->iov_lens);
 	assert_int_equal(bench.op->parts.count, c->count);
@@ -380,6 +399,8 @@ static void trimmed_write_ends_inside_its_buffers(void **state)
 	static const size_t lens[] = {1000, 1000, 1000, END};
 	struct bench bench;
 
+	if (is_trimmed(1500, lens))
+		skip();
 	prepare(&bench, CASYNC_OP_WRITE, 64 * KIB, 0, 1500, lens);
 	assert_int_equal(bench.op->parts.at[0].asked_bytes, 1500);
 	assert_int_equal(bench.op->parts.at[0].io.iovcnt, 2);

@@ -12,6 +12,7 @@
 #include "unit.h"
 
 #include "complete.h"
+#include "ganesha_unit.h"
 #include "op.h"
 #include "obj_ops.h"
 #include "pool_look.h"
@@ -105,8 +106,7 @@ static void start_all(bool write)
 		/* Within what is there, so that nothing is short, and apart, so
 		 * that none waits for another. */
 		worker->arg.offset = i * IO_BYTES;
-		worker->arg.io_request = IO_BYTES;
-		worker->arg.iov = &worker->iov;
+		set_buffers(&worker->arg, &worker->iov, IO_BYTES);
 		worker->arg.iov_count = 1;
 		worker->iov.iov_base = worker->buffer;
 		worker->iov.iov_len = IO_BYTES;

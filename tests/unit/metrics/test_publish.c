@@ -13,8 +13,7 @@
 
 #include "unit.h"
 
-#include "fsal.h"
-#include "monitoring.h"
+#include "ganesha.h"
 
 #include "cache_rig.h"
 #include "prometheus.h"

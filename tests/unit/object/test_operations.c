@@ -13,6 +13,7 @@
 #include "fsal.h"
 
 #include "errors.h"
+#include "ganesha_unit.h"
 #include "module.h"
 #include "obj_ops.h"
 #include "operations_rig.h"
@@ -55,7 +56,7 @@ static fsal_status_t call_lookup(void)
 static fsal_status_t make_dir(const char *name)
 {
 	return answered(casync_mkdir(DIR_HDL(0), name, mode_to_set(), &made,
-				     NULL, NULL, NULL));
+				     NULL NO_PARENT_ATTRS));
 }
 
 static fsal_status_t call_mkdir(void)
@@ -66,7 +67,8 @@ static fsal_status_t call_mkdir(void)
 static fsal_status_t make_fifo(const char *name)
 {
 	return answered(casync_mknode(DIR_HDL(0), name, FIFO_FILE,
-				      mode_to_set(), &made, NULL, NULL, NULL));
+				      mode_to_set(), &made,
+				      NULL NO_PARENT_ATTRS));
 }
 
 static fsal_status_t call_mknode(void)
@@ -77,7 +79,7 @@ static fsal_status_t call_mknode(void)
 static fsal_status_t make_symlink(const char *name)
 {
 	return answered(casync_symlink(DIR_HDL(0), name, "a/b", mode_to_set(),
-				       &made, NULL, NULL, NULL));
+				       &made, NULL NO_PARENT_ATTRS));
 }
 
 static fsal_status_t call_symlink(void)
@@ -87,16 +89,16 @@ static fsal_status_t call_symlink(void)
 
 static fsal_status_t call_readlink(void)
 {
-	utf8string target = {0};
+	casync_ganesha_target_t target = {0};
 	fsal_status_t status = casync_readlink(FILE_HDL, &target, false);
 
-	gsh_free(target.utf8string_val);
+	gsh_free(target_memory(&target));
 	return status;
 }
 
 static fsal_status_t make_link(const char *name)
 {
-	return casync_link(FILE_HDL, DIR_HDL(0), name, NULL, NULL);
+	return casync_link(FILE_HDL, DIR_HDL(0), name NO_PARENT_ATTRS);
 }
 
 static fsal_status_t call_link(void)
@@ -107,7 +109,7 @@ static fsal_status_t call_link(void)
 static fsal_status_t rename_to(const char *old_name, const char *new_name)
 {
 	return casync_rename(FILE_HDL, DIR_HDL(0), old_name, DIR_HDL(1),
-			     new_name, NULL, NULL, NULL, NULL);
+			     new_name NO_PARENT_ATTRS NO_PARENT_ATTRS);
 }
 
 static fsal_status_t call_rename(void)
@@ -117,7 +119,7 @@ static fsal_status_t call_rename(void)
 
 static fsal_status_t unlink_name(const char *name)
 {
-	return casync_unlink(DIR_HDL(0), FILE_HDL, name, NULL, NULL);
+	return casync_unlink(DIR_HDL(0), FILE_HDL, name NO_PARENT_ATTRS);
 }
 
 static fsal_status_t call_unlink(void)
@@ -127,7 +129,7 @@ static fsal_status_t call_unlink(void)
 
 static fsal_status_t call_rmdir(void)
 {
-	return casync_unlink(DIR_HDL(0), DIR_HDL(1), "a", NULL, NULL);
+	return casync_unlink(DIR_HDL(0), DIR_HDL(1), "a" NO_PARENT_ATTRS);
 }
 
 static fsal_status_t call_readdir(void)
@@ -156,7 +158,7 @@ static fsal_status_t open_name(const char *name,
 {
 	return answered(casync_open2(DIR_HDL(0), NULL, FSAL_O_READ, createmode,
 				     name, mode_to_set(), NULL, &made, NULL,
-				     &flag, NULL, NULL));
+				     &flag NO_PARENT_ATTRS));
 }
 
 static fsal_status_t call_open2_of_a_name(void)
@@ -180,16 +182,16 @@ static struct state_t *closed_state(void)
 static fsal_status_t call_open2_of_a_file(void)
 {
 	return casync_open2(FILE_HDL, closed_state(), FSAL_O_READ,
-			    FSAL_NO_CREATE, NULL, NULL, NULL, NULL, NULL, &flag,
-			    NULL, NULL);
+			    FSAL_NO_CREATE, NULL, NULL, NULL, NULL, NULL,
+			    &flag NO_PARENT_ATTRS);
 }
 
 /* As NFSv3's CREATE. */
 static fsal_status_t call_open2_that_truncates(void)
 {
 	return casync_open2(FILE_HDL, NULL, FSAL_O_WRITE | FSAL_O_TRUNC,
-			    FSAL_NO_CREATE, NULL, NULL, NULL, NULL, NULL, &flag,
-			    NULL, NULL);
+			    FSAL_NO_CREATE, NULL, NULL, NULL, NULL, NULL,
+			    &flag NO_PARENT_ATTRS);
 }
 
 static fsal_status_t call_reopen2(void)
@@ -549,8 +551,8 @@ static fsal_status_t make_dir_with_owner(void)
 	attrs = (struct fsal_attrlist){
 		.valid_mask = ATTR_MODE | ATTR_OWNER, .mode = 0755, .owner = 7};
 	out = (struct fsal_attrlist){.request_mask = ATTR_MODE};
-	return answered(
-		casync_mkdir(DIR_HDL(0), "a", &attrs, &made, &out, NULL, NULL));
+	return answered(casync_mkdir(DIR_HDL(0), "a", &attrs, &made,
+				     &out NO_PARENT_ATTRS));
 }
 
 static void creation_sets_attributes_in_its_own_call(void **state)

@@ -120,10 +120,9 @@ struct io *new_io(uint64_t offset, size_t length)
 	io->iov[0] = (struct iovec){io->buffer, third};
 	io->iov[1] = (struct iovec){io->buffer + third, third};
 	io->iov[2] = (struct iovec){io->buffer + 2 * third, length - 2 * third};
-	io->arg.iov = io->iov;
 	io->arg.iov_count = 3;
 	io->arg.offset = offset;
-	io->arg.io_request = length;
+	set_buffers(&io->arg, io->iov, length);
 	io->arg.io_amount = 12345; /* to be set in any case */
 	/* 9P hands in what was on its stack. */
 	io->arg.fsal_resume = 0x5a5a5a5a;
@@ -150,7 +149,7 @@ void start_write(struct io *io, bool stable)
 {
 	size_t i;
 
-	for (i = 0; i < io->arg.io_request && i < sizeof(io->buffer); i++)
+	for (i = 0; i < asked_bytes(&io->arg) && i < sizeof(io->buffer); i++)
 		io->buffer[i] = written_byte(i);
 	io->arg.fsal_stable = stable;
 	casync_write2(&rig.obj->handle, false, done, &io->arg, io);
@@ -198,7 +197,7 @@ void check_bytes_read(const struct io *io, size_t amount)
 		assert_int_equal(io->buffer[i],
 				 fake_content(io->arg.offset + i));
 	/* What was not asked for is not written to. */
-	for (i = io->arg.io_request; i < sizeof(io->buffer); i++)
+	for (i = asked_bytes(&io->arg); i < sizeof(io->buffer); i++)
 		assert_int_equal(io->buffer[i], UNTOUCHED);
 }
 

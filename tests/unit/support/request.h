@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "durability.h"
+#include "ganesha_unit.h"
 #include "rig.h"
 
 #define UNTOUCHED 0xEE

@@ -17,6 +17,7 @@
 
 #include "acl.h"
 #include "fd.h"
+#include "ganesha_unit.h"
 #include "handle_ops.h"
 #include "rig.h"
 
@@ -27,15 +28,14 @@ static const fsal_status_t good = {ERR_FSAL_NO_ERROR, 0};
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 
 void fsal_obj_handle_init(struct fsal_obj_handle *obj, struct fsal_export *exp,
-			  object_file_type_t type, bool add_to_fsal_handle)
+			  object_file_type_t type MORE_OF_HANDLE_INIT)
 {
 	obj->fsal = exp->fsal;
 	obj->type = type;
 	pthread_rwlock_init(&obj->obj_lock, NULL);
 }
 
-void fsal_obj_handle_fini(struct fsal_obj_handle *obj,
-			  bool added_to_fsal_handle)
+void fsal_obj_handle_fini(struct fsal_obj_handle *obj MORE_OF_HANDLE_FINI)
 {
 	pthread_rwlock_destroy(&obj->obj_lock);
 	obj->obj_ops = NULL;

@@ -14,6 +14,7 @@
 
 #include "export.h"
 #include "fd.h"
+#include "ganesha_unit.h"
 #include "object.h"
 #include "stub_ganesha.h"
 #include "stub_log.h"
@@ -124,12 +125,11 @@ void _get_gsh_export_ref(struct gsh_export *a_export, char *file, int line,
 }
 
 void init_op_context(struct req_op_context *ctx, struct gsh_export *exp,
-		     struct fsal_export *fsal_exp, nfs_request_t *nfs_reqdata,
+		     struct fsal_export *fsal_exp MORE_OF_CONTEXT_INIT,
 		     sockaddr_t *caller_data, uint32_t nfs_vers,
 		     uint32_t nfs_minorvers, enum request_type req_type)
 {
 	memset(ctx, 0, sizeof(*ctx));
-	ctx->nfs_reqdata = nfs_reqdata;
 	ctx->caller_addr = caller_data;
 	ctx->nfs_vers = nfs_vers;
 	ctx->nfs_minorvers = nfs_minorvers;

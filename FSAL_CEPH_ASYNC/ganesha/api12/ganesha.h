@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file ganesha.h
+ * @brief Ganesha 5.9: what differs between the FSAL APIs 12 and 14 (9.x).
+ *
+ * The header of the same name in ../api14 says what each name is for.
+ */
+#ifndef CASYNC_GANESHA_H
+#define CASYNC_GANESHA_H
+
+#include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
+#include "nfs_core.h"
+
+_Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
+_Static_assert(sizeof(struct fsal_fd) == 200, "not Ganesha 5.9's headers");
+_Static_assert(sizeof(struct req_op_context) == 240,
+	       "not Ganesha 5.9's headers");
+_Static_assert(sizeof(struct fsal_io_arg) == 56, "not Ganesha 5.9's headers");
+
+/** The operations have no such parameters. */
+#define CASYNC_GANESHA_PARENT_ATTRS(dir)
+
+/** An FSAL cannot say how its directories are listed. */
+#define CASYNC_GANESHA_FS_INFO
+#define CASYNC_GANESHA_KEEPS_LISTINGS true
+
+#define CASYNC_GANESHA_OLD_UUID true
+#define CASYNC_GANESHA_READS_MODULE_AGAIN false
+#define CASYNC_GANESHA_REGISTERS false
+
+/** There are no such operations. */
+#define CASYNC_GANESHA_SET_OPS(ops, update, reclaim, register_service) \
+	do {                                                           \
+		(void)(ops);                                           \
+	} while (0)
+
+static inline uint16_t
+casync_ganesha_monitoring_port(const nfs_core_parameter_t *core
+			       __attribute__((unused)))
+{
+	return 0;
+}
+
+static inline bool
+casync_ganesha_enable_metrics(const nfs_core_parameter_t *core
+			      __attribute__((unused)))
+{
+	return false;
+}
+
+typedef struct gsh_buffdesc casync_ganesha_target_t;
+
+/** The length counts the NUL. */
+static inline void casync_ganesha_set_target(casync_ganesha_target_t *target,
+					     const char *text,
+					     size_t length_bytes)
+{
+	char *copy = gsh_malloc(length_bytes + 1);
+
+	memcpy(copy, text, length_bytes);
+	copy[length_bytes] = '\0';
+	target->addr = copy;
+	target->len = length_bytes + 1;
+}
+
+/** This Ganesha puts each handle in the module's list.  It is taken out again
+ * at once, for the reasons of ../api14; the end of a handle may find it out. */
+static inline void casync_ganesha_handle_init(struct fsal_obj_handle *handle,
+					      struct fsal_export *exp,
+					      object_file_type_t type)
+{
+	fsal_obj_handle_init(handle, exp, type);
+	PTHREAD_RWLOCK_wrlock(&handle->fsal->fsm_lock);
+	glist_del(&handle->handles);
+	PTHREAD_RWLOCK_unlock(&handle->fsal->fsm_lock);
+}
+
+static inline void casync_ganesha_handle_fini(struct fsal_obj_handle *handle)
+{
+	fsal_obj_handle_fini(handle);
+}
+
+static inline void casync_ganesha_start_fd_work(struct fsal_fd *fd)
+{
+	/* It fails for a reclaiming caller only. */
+	(void)fsal_start_fd_work(fd, false);
+}
+
+/**
+ * This Ganesha does not check it (open4_ex() of 5.9): a user who may only read
+ * could write, and empty the file.
+ *
+ * @param[in] had     The state's access.  It was checked when it was opened.
+ * @param[in] wanted  With what it had; FSAL_O_TRUNC is a write.
+ */
+static inline fsal_status_t
+casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
+			    fsal_openflags_t had, fsal_openflags_t wanted)
+{
+	fsal_accessflags_t access = 0;
+
+	if (wanted & ~had & FSAL_O_READ)
+		access |= FSAL_READ_ACCESS;
+	if ((wanted & ~had & FSAL_O_WRITE) || (wanted & FSAL_O_TRUNC))
+		access |= FSAL_WRITE_ACCESS;
+	if (access == 0)
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	return handle->obj_ops->test_access(handle, access, NULL, NULL,
+					    (wanted & FSAL_O_RECLAIM) != 0);
+}
+
+/** The buffers have as many bytes as the request. */
+static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg
+						__attribute__((unused)))
+{
+	return SIZE_MAX;
+}
+
+/** The reply is freed by free(). */
+static inline bool casync_ganesha_may_share(const struct fsal_io_arg *arg
+					    __attribute__((unused)))
+{
+	return false;
+}
+
+/** It is never called. */
+static inline void
+casync_ganesha_share(struct fsal_io_arg *arg __attribute__((unused)),
+		     const void *data __attribute__((unused)),
+		     size_t bytes __attribute__((unused)),
+		     void (*release)(void *buffer) __attribute__((unused)),
+		     void *buffer __attribute__((unused)))
+{
+}
+
+/*
+ * The registry of metrics, as 9.x has it.  prometheus.c looks for its functions
+ * when it starts, and finds none in this Ganesha.
+ */
+#define METRIC_UNIT_NONE NULL
+#define METRIC_UNIT_MICROSECOND "us"
+#define METRIC_METADATA(text, unit_name) \
+	((metric_metadata_t){.description = (text), .unit = (unit_name)})
+#define METRIC_LABEL(name, text) \
+	((metric_label_t){.key = (name), .value = (text)})
+
+typedef struct {
+	const char *description;
+	const char *unit;
+} metric_metadata_t;
+
+typedef struct {
+	const char *key;
+	const char *value;
+} metric_label_t;
+
+typedef struct {
+	const int64_t *buckets; /**< Upper bounds. */
+	uint16_t count;
+} histogram_buckets_t;
+
+typedef struct {
+	void *metric;
+} counter_metric_handle_t;
+
+typedef struct {
+	void *metric;
+} gauge_metric_handle_t;
+
+typedef struct {
+	void *metric;
+} histogram_metric_handle_t;
+
+counter_metric_handle_t
+monitoring__register_counter(const char *name, metric_metadata_t metadata,
+			     const metric_label_t *labels, uint16_t count);
+gauge_metric_handle_t monitoring__register_gauge(const char *name,
+						 metric_metadata_t metadata,
+						 const metric_label_t *labels,
+						 uint16_t count);
+histogram_metric_handle_t
+monitoring__register_histogram(const char *name, metric_metadata_t metadata,
+			       const metric_label_t *labels, uint16_t count,
+			       histogram_buckets_t buckets);
+void monitoring__counter_inc(counter_metric_handle_t counter, int64_t by);
+void monitoring__gauge_set(gauge_metric_handle_t gauge, int64_t value);
+void monitoring__histogram_observe(histogram_metric_handle_t histogram,
+				   int64_t value);
+
+#endif /* CASYNC_GANESHA_H */

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/**
+ * @file ganesha_unit.h
+ * @brief Ganesha 9.x: what differs between the FSAL APIs for tests (ganesha.h).
+ */
+#ifndef GANESHA_UNIT_H
+#define GANESHA_UNIT_H
+
+#include "ganesha.h"
+
+/** May a WRITE be shorter than its buffers, and the reply of a READ be sent
+ * from the cache's memory? */
+#define HAS_OWN_REPLY true
+
+/** The attributes of one parent, for a call. */
+#define NO_PARENT_ATTRS , NULL, NULL
+
+/** The memory of a symlink's target. */
+static inline void *target_memory(const casync_ganesha_target_t *target)
+{
+	return target->utf8string_val;
+}
+
+/** @param[in] iov  Right behind @p arg. */
+static inline void set_buffers(struct fsal_io_arg *arg, struct iovec *iov,
+			       size_t length)
+{
+	arg->iov = iov;
+	arg->io_request = length;
+}
+
+/** Of all buffers, or less. */
+static inline size_t asked_bytes(const struct fsal_io_arg *arg)
+{
+	return arg->io_request;
+}
+
+static inline void set_release(struct fsal_io_arg *arg, void (*release)(void *),
+			       void *data)
+{
+	arg->iov_release = release;
+	arg->release_data = data;
+}
+
+static inline bool has_release(const struct fsal_io_arg *arg,
+			       void (*release)(void *))
+{
+	return arg->iov_release == release;
+}
+
+static inline void release_reply(struct fsal_io_arg *arg)
+{
+	arg->iov_release(arg->release_data);
+}
+
+static inline void set_rdma(struct req_op_context *context)
+{
+	context->is_rdma_buff_used = true;
+}
+
+/** More parameters of fsal_obj_handle_init() and _fini(), and of
+ * init_op_context(). */
+#define MORE_OF_HANDLE_INIT , bool add_to_fsal_handle __attribute__((unused))
+#define MORE_OF_HANDLE_FINI , bool added_to_fsal_handle __attribute__((unused))
+#define MORE_OF_CONTEXT_INIT \
+	, nfs_request_t *nfs_reqdata __attribute__((unused))
+
+#endif /* GANESHA_UNIT_H */
