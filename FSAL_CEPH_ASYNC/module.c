@@ -91,16 +91,18 @@ static bool module_fits(void)
 /* Lists that MDCACHE keeps lack what other CephFS clients have made. */
 static void module_check_listings(config_file_t config)
 {
-	const void *mdcache = casync_config_node_block(config, "MDCACHE", NULL);
+	const void *mdcache;
 	const char *value;
 
+	if (!CASYNC_GANESHA_KEEPS_LISTINGS)
+		return;
+	mdcache = casync_config_node_block(config, "MDCACHE", NULL);
 	if (mdcache == NULL)
 		mdcache = casync_config_node_block(config, "CACHEINODE", NULL);
 	value = mdcache == NULL
 			? NULL
 			: casync_config_node_value(mdcache, "Dir_Chunk");
-	if (CASYNC_GANESHA_KEEPS_LISTINGS &&
-	    (value == NULL || strcmp(value, "0") != 0))
+	if (value == NULL || strcmp(value, "0") != 0)
 		LogWarn(COMPONENT_CONFIG,
 			"Dir_Chunk = %s: Ganesha %s keeps lists of directories, which may lack names that other CephFS clients make; set MDCACHE { Dir_Chunk = 0; }",
 			value != NULL ? value : "(preset)",

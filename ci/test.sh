@@ -3,7 +3,7 @@
 #
 # All tests, on real daemons, in the lab container:
 #
-#   ci/test.sh                             everything, about 40 minutes on 2 cores
+#   ci/test.sh                             everything, about 50 minutes on 2 cores
 #   ci/test.sh quick                       unit tests, lint, and ten cases over
 #                                          NFSv3 and 4.2: 3 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
@@ -14,6 +14,10 @@
 #   ci/test.sh packages                    ci/package.sh short
 #   ci/test.sh builds                      lint, unit tests, unit tests under
 #                                          sanitizers, coverage, packages
+#   ci/test.sh other                       the short form with Ganesha 5.9:
+#                                          unit tests, 40 cases over NFSv3, 4.1
+#                                          and 4.2, kill -9, evictions; skipped
+#                                          where its source cannot be had
 #   ci/test.sh cases                       the cases of tests/integration/client,
 #                                          and keys and settings one by one
 #
@@ -52,6 +56,11 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up
 	unlink_open_file rename_file hard_link symlink
 	make_and_remove_directories chmod"
+
+# The other Ganesha, and more cases for it.
+OTHER=5.9
+OTHER_CASES="access_of_another_user truncate_open_file
+	file_mode_for_supplementary_group listing_cookies_are_stable"
 
 logs=${LOGS:-$top/build/test-logs/$(date +%Y%m%d-%H%M%S)}
 lab=casync-test-$$
@@ -145,6 +154,46 @@ quick()
 	end_beside
 }
 
+# In an image of its own; its last lines are ours.
+short_of_other()
+{
+	unit -E test_memory
+	set --
+	for version in 3 4.1 4.2; do
+		for case in $QUICK_CASES $OTHER_CASES; do
+			set -- "$@" "tests/integration/test_cases.py::test_case[v$version-$case]"
+		done
+	done
+	integration "$@" tests/integration/test_restart.py::test_kill_9 \
+		tests/integration/test_reconnect.py::test_a_kernel_client_sees_no_error
+}
+
+other()
+{
+	say "the short form with Ganesha $OTHER"
+	if ! GANESHA=$OTHER "$top/ci/image.sh" > "$logs/image-other.log" 2>&1; then
+		if grep -q 'GANESHA_TARBALL=FILE gives one' "$logs/image-other.log"
+		then
+			closing="$closing
+Ganesha $OTHER: skipped, no source (GANESHA_TARBALL=FILE gives one)"
+			return 0
+		fi
+		tail -n 20 "$logs/image-other.log"
+		echo 1 > "$logs/.status"
+	else
+		{
+			IMAGE_READY=1 LOGS=$logs/other GANESHA=$OTHER \
+				"$top/ci/test.sh" short_of_other 2>&1 &&
+				echo 0 > "$logs/.status" ||
+				echo $? > "$logs/.status"
+		} | tee "$logs/other.log"
+	fi
+	read_status
+	closing="$closing
+Ganesha $OTHER: $(grep -E '^(unit|integration): ' "$logs/other.log" |
+		tail -n 2 | tr '\n' ' ')(status $status)"
+}
+
 everything()
 {
 	begin_beside "$BESIDE_LIMIT" builds
@@ -159,6 +208,7 @@ everything()
 	INTEGRATION_LIMIT=$((INTEGRATION_LIMIT / 2))
 	pytest_as measures -m "(measures or closing) and not evidence" \
 		tests/integration tests/tools
+	other
 }
 
 part=everything
@@ -167,9 +217,10 @@ if [ "$#" -gt 0 ]; then
 	shift
 fi
 case $part in
-everything | quick | unit | lint | coverage | integration | packages | builds | cases) ;;
+everything | quick | unit | lint | coverage | integration | packages | builds | cases | other) ;;
+short_of_other) ;; # of "other"
 *) die "'$part': quick, unit, lint, coverage, integration, packages, builds," \
-	"cases or nothing" ;;
+	"cases, other or nothing" ;;
 esac
 
 begin

@@ -19,8 +19,8 @@ TOP = Path(__file__).resolve().parents[2]
 PLUGIN = TOP / "FSAL_CEPH_ASYNC"
 
 # From below; rooms of one level may use each other.
-LEVELS = {"ganesha": 0, "base": 0, "config": 1, "metrics": 2, "cache": 3, "mount": 3,
-          "object": 4, "io": 4, "root": 5}
+LEVELS = {"ganesha": 0, "base": 0, "config": 1, "metrics": 2, "cache": 3,
+          "mount": 3, "object": 4, "io": 4, "root": 5}
 
 
 def room(file):

@@ -29,6 +29,11 @@ def known(keys: dict[str, Any]) -> dict[str, Any]:
             if of_ganesha() >= (9,) or key not in SINCE_9}
 
 
+def keeps_listings() -> bool:
+    """Does MDCACHE list directories itself unless Dir_Chunk is 0?"""
+    return of_ganesha() < (9,)
+
+
 def kernel_options() -> list[str]:
     """What Linux's client needs.  Ganesha before 9 answers GET_DIR_DELEGATION
     with OP_ILLEGAL; Linux 6.19 and later then fail with EREMOTEIO."""

@@ -11,6 +11,7 @@
 #include "ganesha.h"
 
 #define HAS_OWN_REPLY false
+#define CHECKS_REOPEN true
 #define NO_PARENT_ATTRS
 #define MORE_OF_HANDLE_INIT
 #define MORE_OF_HANDLE_FINI
@@ -23,6 +24,11 @@
 static inline void *target_memory(const casync_ganesha_target_t *target)
 {
 	return target->addr;
+}
+
+static inline size_t target_bytes(const casync_ganesha_target_t *target)
+{
+	return target->len - 1;
 }
 
 static inline void set_buffers(struct fsal_io_arg *arg, struct iovec *iov,

@@ -12,6 +12,9 @@
  * from the cache's memory? */
 #define HAS_OWN_REPLY true
 
+/** Is a second OPEN of an open file checked for access by us? */
+#define CHECKS_REOPEN false
+
 /** The attributes of one parent, for a call. */
 #define NO_PARENT_ATTRS , NULL, NULL
 
@@ -19,6 +22,12 @@
 static inline void *target_memory(const casync_ganesha_target_t *target)
 {
 	return target->utf8string_val;
+}
+
+/** Its length, without the NUL. */
+static inline size_t target_bytes(const casync_ganesha_target_t *target)
+{
+	return target->utf8string_len;
 }
 
 /** @param[in] iov  Right behind @p arg. */
