@@ -80,7 +80,8 @@ static bool module_fits(void)
 		casync_name, CASYNC_VERSION, FSAL_MAJOR_VERSION,
 		FSAL_MINOR_VERSION, module_known(running.ganesha),
 		built->ganesha, running.ceph, module_known(built->ceph));
-	if (casync_versions_fit(built, &running, why, sizeof(why)))
+	if (casync_versions_fit(built, &running, why, sizeof(why)) &&
+	    casync_versions_layout_fits(why, sizeof(why)))
 		return true;
 	LogCrit(COMPONENT_FSAL,
 		"FSAL %s is refused: it was built for Ganesha %s, %s",

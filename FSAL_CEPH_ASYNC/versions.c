@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <dlfcn.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +10,9 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
 #include "FSAL/fsal_init.h"
+#include "export_mgr.h"
 
 #include "text.h"
 #include "versions.h"
@@ -74,4 +77,42 @@ bool casync_versions_fit(const struct casync_versions *built,
 			running->ceph, CASYNC_CEPH_MAJOR_MIN,
 			CASYNC_CEPH_MINOR_MIN);
 	return true;
+}
+
+/*
+ * Where is export_id in Ganesha's own struct gsh_export?
+ *
+ * fsal_export_init() copies it from there, and it is in Ganesha's library.  Each
+ * 16-bit word of the export that it gets here is its own number.  The memory is
+ * larger than the struct: Ganesha's may be larger than ours.
+ */
+static size_t versions_export_id_offset(void)
+{
+	_Alignas(struct gsh_export) uint16_t numbered[4096 / sizeof(uint16_t)];
+	struct req_op_context context = {
+		.ctx_export = (struct gsh_export *)numbered,
+	};
+	struct req_op_context *saved = op_ctx;
+	struct fsal_export made;
+	size_t i;
+
+	for (i = 0; i < sizeof(numbered) / sizeof(numbered[0]); i++)
+		numbered[i] = (uint16_t)i;
+	op_ctx = &context;
+	fsal_export_init(&made);
+	op_ctx = saved;
+	return made.export_id * sizeof(numbered[0]);
+}
+
+bool casync_versions_layout_fits(char *why, size_t size)
+{
+	size_t ours = offsetof(struct gsh_export, export_id);
+	size_t theirs = versions_export_id_offset();
+
+	if (theirs == ours)
+		return true;
+	return casync_text_refuse(
+		why, size,
+		"this Ganesha was configured with other flags (gsh_export.export_id is at byte %zu, not %zu; ENABLE_QOS moves it by 16): build the plugin with the config.h of this Ganesha",
+		theirs, ours);
 }

@@ -6,7 +6,8 @@
  *
  * Ganesha compares the number of the FSAL API only, but structs change without
  * a new number.  If another version runs us, a log line says so, and no export
- * is served.  Only casync_versions_running() is not a pure function.
+ * is served.  The same version has other structs if it was configured with other
+ * flags: casync_versions_layout_fits() refuses that.
  */
 #ifndef CASYNC_VERSIONS_H
 #define CASYNC_VERSIONS_H
@@ -46,5 +47,16 @@ void casync_versions_of_file(const char *path, char *version, size_t size);
 bool casync_versions_fit(const struct casync_versions *built,
 			 const struct casync_versions *running, char *why,
 			 size_t size);
+
+/**
+ * Does Ganesha have its struct gsh_export where we have it?
+ *
+ * ENABLE_QOS moves the members of this struct that we read, and changes neither
+ * the version nor a symbol.  To be called when casync_versions_fit() was true:
+ * it calls a function of Ganesha.
+ *
+ * @param[out] why  If not: what is wrong, and what to do.
+ */
+bool casync_versions_layout_fits(char *why, size_t size);
 
 #endif /* CASYNC_VERSIONS_H */

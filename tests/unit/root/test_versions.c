@@ -1,17 +1,38 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
+#include <stddef.h>
 #include <string.h>
 
 #include "unit.h"
 
 #include "config.h"
+#include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
+#include "export_mgr.h"
 #include "versions.h"
 
 /* Ganesha's, of which only the address is asked for; it is in this program,
  * whose name has no version. */
-int register_fsal(void);
-int register_fsal(void)
+int register_fsal(struct fsal_module *fsal_hdl, const char *name,
+		  uint32_t major_version, uint32_t minor_version,
+		  uint8_t fsal_id)
 {
 	return 0;
+}
+
+__thread struct req_op_context *op_ctx;
+
+/* How much further back a Ganesha of other flags has export_id. */
+static size_t moved_bytes;
+
+/* Ganesha's: it copies the number of the export, from where it has it. */
+void fsal_export_init(struct fsal_export *exp)
+{
+	const char *at = (const char *)op_ctx->ctx_export;
+
+	memset(exp, 0, sizeof(*exp));
+	memcpy(&exp->export_id,
+	       at + offsetof(struct gsh_export, export_id) + moved_bytes,
+	       sizeof(exp->export_id));
 }
 
 struct fit_case {
@@ -98,6 +119,35 @@ static void running_libcephfs_is_that_of_the_build(void **state)
 	assert_string_equal(casync_versions_built.ganesha, GANESHA_VERSION);
 }
 
+static void ganesha_of_the_same_flags_fits(void **state)
+{
+	struct req_op_context context = {0};
+	char why[256] = "untouched";
+
+	moved_bytes = 0;
+	op_ctx = &context;
+	assert_true(casync_versions_layout_fits(why, sizeof(why)));
+	assert_string_equal(why, "untouched");
+	assert_ptr_equal(op_ctx, &context);
+	op_ctx = NULL;
+}
+
+static void ganesha_with_qos_is_refused(void **state)
+{
+	size_t here = offsetof(struct gsh_export, export_id);
+	char why[256], where[64];
+
+	moved_bytes = 2 * sizeof(void *);
+	assert_false(casync_versions_layout_fits(why, sizeof(why)));
+	(void)snprintf(where, sizeof(where), "at byte %zu, not %zu;", here + 16,
+		       here);
+	assert_non_null(strstr(why, where));
+	assert_non_null(strstr(why, "ENABLE_QOS"));
+	/* Nothing of the line is cut. */
+	assert_non_null(strstr(why, "the config.h of this Ganesha"));
+	assert_null(op_ctx);
+}
+
 #define FITS (sizeof(fit_cases) / sizeof(fit_cases[0]))
 
 int main(void)
@@ -107,6 +157,8 @@ int main(void)
 		cmocka_unit_test(version_is_what_follows_so),
 		cmocka_unit_test(a_long_one_is_cut),
 		cmocka_unit_test(running_libcephfs_is_that_of_the_build),
+		cmocka_unit_test(ganesha_of_the_same_flags_fits),
+		cmocka_unit_test(ganesha_with_qos_is_refused),
 	};
 	size_t i;
 
