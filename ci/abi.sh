@@ -28,6 +28,13 @@ esac
 # shellcheck source=ci/lib/lib.sh
 . "$top/ci/lib/lib.sh"
 
+# 1 is an answer.
+die()
+{
+	say "$@" >&2
+	exit 2
+}
+
 lab=casync-abi-$$
 tables=$top/build/abi
 tree=$1
@@ -36,7 +43,7 @@ built=${2:-/usr/src/nfs-ganesha}
 [ ! -d "$tree" ] || tree=$(cd "$tree" && pwd)
 [ ! -d "$built" ] || built=$(cd "$built" && pwd)
 
-"$top/ci/image.sh"
+"$top/ci/image.sh" || exit 2
 ensure_engine
 trap 'end_lab "$lab"' EXIT
 trap 'exit 130' INT TERM
@@ -51,4 +58,5 @@ status=0
 	ci/abi/run.sh "$tree" "$built" /tmp/abi || status=$?
 mkdir -p "$tables"
 "$ENGINE" cp "$lab:/tmp/abi/." "$tables" > /dev/null 2>&1 || :
+[ "$status" -le 1 ] || status=2
 exit "$status"

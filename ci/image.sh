@@ -7,7 +7,7 @@
 #
 #   GANESHA=5.9                        another Ganesha than the default, see
 #                                      ci/ganesha/; a tag of its own
-#   GANESHA_TARBALL=FILE               its source.  Without FILE: the one in
+#   GANESHA_TARBALL=FILE               the other one's source.  Without: that in
 #                                      ../shared/ganesha, or Debian's source
 #                                      package, or upstream's tag
 #   GANESHA_FROM=auto|package|source   where Ganesha's daemon comes from
@@ -72,6 +72,8 @@ ganesha_files()
 	cp "$top/ci/versions.env" "$files/versions.env"
 	[ ! -e "$top/ci/ganesha/$GANESHA.env" ] ||
 		cat "$top/ci/ganesha/$GANESHA.env" >> "$files/versions.env"
+	# The default's source is the distribution's.
+	[ -e "$top/ci/ganesha/$GANESHA.env" ] || return 0
 	tarball=$top/../shared/ganesha/nfs-ganesha-$GANESHA.tar.gz
 	[ -n "${GANESHA_TARBALL-}" ] || [ ! -e "$tarball" ] ||
 		GANESHA_TARBALL=$tarball

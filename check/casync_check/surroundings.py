@@ -146,7 +146,7 @@ def _is_old(config):
     return config.parameter("Fsal_Api", 14) < 14
 
 
-def _old_ganesha(config):
+def old_ganesha(config):
     """What Ganesha 5.9 needs to be told (FSAL_CEPH_ASYNC/ganesha)."""
     if not _is_old(config):
         return
@@ -304,7 +304,7 @@ def findings(config, gateways=1):
     yield from _misspelled(config)
     yield from _each_export(config)
     yield from _workers(config)
-    yield from _old_ganesha(config)
+    yield from old_ganesha(config)
     yield from _times(config)
     yield from _delegations(config)
     yield from _recovery(config, gateways)

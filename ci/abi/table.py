@@ -35,7 +35,9 @@ from pathlib import Path
 from clang.cindex import (CursorKind, Diagnostic, Index, StorageClass,
                           TokenKind, TranslationUnit, TypeKind)
 
-PLUGIN = Path(__file__).resolve().parents[2] / "FSAL_CEPH_ASYNC"
+# The plugin's sources, and those of the checker's library.
+TOP = Path(__file__).resolve().parents[2]
+OURS = tuple(f"{TOP / folder}/" for folder in ("FSAL_CEPH_ASYNC", "check"))
 
 # The plugin compares it with the running Ganesha's itself (versions.c).
 NOT_LAYOUT = {"GANESHA_VERSION"}
@@ -122,7 +124,7 @@ class Unit:
     def short(self, location):
         """A file's name below the plugin or the tree."""
         name = location.file.name if location.file else "?"
-        for root in (str(PLUGIN.parent), *self.roots):
+        for root in (str(TOP), *self.roots):
             name = name.removeprefix(f"{root}/")
         return name
 
@@ -133,7 +135,7 @@ class Unit:
         if name not in self.places:
             real = os.path.realpath(name)
             self.places[name] = "" if not name else \
-                "plugin" if real.startswith(f"{PLUGIN}/") else \
+                "plugin" if real.startswith(OURS) else \
                 "tree" if any(real.startswith(f"{os.path.realpath(root)}/")
                               for root in self.roots) else ""
         return self.places[name]
@@ -256,7 +258,7 @@ def table(build, src):
              ("GANESHA_SRC", "GANESHA_BUILD", "NTIRPC_INCLUDE_DIR")]
     known = {entry["file"]: entry for entry in json.loads(
                  Path(build, "compile_commands.json").read_text())
-             if str(PLUGIN) in entry["file"]}
+             if entry["file"].startswith(OURS)}
     rows = set()
     with concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(scan, known.values(), [roots] * len(known)):

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from casync_check import (
-    cluster, config, finding, host, installed, progress, reader, redact)
+    cluster, config, finding, host, installed, progress, reader, redact,
+    surroundings)
 
 TOP = Path(__file__).parents[2]
 BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
@@ -193,6 +194,23 @@ def test_a_version_that_does_not_fit():
     found, = host.findings(made_config(refused="this is Ganesha 9.15"))
     assert (found.code, found.severity) == ("version", "error")
     assert "this is Ganesha 9.15" in found.what
+
+
+@pytest.mark.parametrize("api, chunk, codes", [
+    (14, None, []), (14, "128", []),
+    (12, None, ["kept-listings", "directory-delegations"]),
+    (12, "128", ["kept-listings", "directory-delegations"]),
+    (12, "0", ["directory-delegations"])])
+@pytest.mark.parametrize("block", ["MDCACHE", "CacheInode"])
+def test_an_old_ganesha(api, chunk, codes, block):
+    made = made_config(parameters={"Fsal_Api": api})
+    if chunk is not None:
+        made.blocks.append(config.Block(
+            {**BLOCK, "name": block, "keys": [key("Dir_Chunk", chunk)]}))
+    found = list(surroundings.old_ganesha(made))
+    assert [one.code for one in found] == codes
+    if codes and chunk != "0":
+        assert f"Dir_Chunk = {chunk or '(preset)'}" in found[0].what
 
 
 @pytest.mark.parametrize("synchronized, cache, codes", [

@@ -65,7 +65,8 @@ static inline void casync_ganesha_set_target(casync_ganesha_target_t *target,
 }
 
 /** This Ganesha puts each handle in the module's list.  It is taken out again
- * at once, for the reasons of ../api14; the end of a handle may find it out. */
+ * at once, or destroy_fsals() would release objects with no op_ctx.  The list's
+ * lock is still taken for each handle. */
 static inline void casync_ganesha_handle_init(struct fsal_obj_handle *handle,
 					      struct fsal_export *exp,
 					      object_file_type_t type)
@@ -98,7 +99,9 @@ static inline fsal_status_t
 casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 			    fsal_openflags_t had, fsal_openflags_t wanted)
 {
+	bool is_reclaim = (wanted & FSAL_O_RECLAIM) != 0;
 	fsal_accessflags_t access = 0;
+	fsal_status_t status;
 
 	if (wanted & ~had & FSAL_O_READ)
 		access |= FSAL_READ_ACCESS;
@@ -106,8 +109,13 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 		access |= FSAL_WRITE_ACCESS;
 	if (access == 0)
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	return handle->obj_ops->test_access(handle, access, NULL, NULL,
-					    (wanted & FSAL_O_RECLAIM) != 0);
+	status = handle->obj_ops->test_access(handle, access, NULL, NULL,
+					      is_reclaim);
+	/* To execute a file is to read it, as in check_open_permission(). */
+	if (access == FSAL_READ_ACCESS && status.major == ERR_FSAL_ACCESS)
+		status = handle->obj_ops->test_access(
+			handle, FSAL_EXECUTE_ACCESS, NULL, NULL, is_reclaim);
+	return status;
 }
 
 /** The buffers have as many bytes as the request. */

@@ -15,6 +15,7 @@ __thread struct req_op_context *op_ctx;
 
 /* What test_access was asked for; 0: it was not asked. */
 static fsal_accessflags_t asked;
+static fsal_accessflags_t asked_again;
 static bool asked_for_owner;
 
 static fsal_status_t test_access(struct fsal_obj_handle *obj_hdl,
@@ -22,7 +23,10 @@ static fsal_status_t test_access(struct fsal_obj_handle *obj_hdl,
 				 fsal_accessflags_t *allowed,
 				 fsal_accessflags_t *denied, bool owner_skip)
 {
-	asked = access_type;
+	if (asked != 0)
+		asked_again = access_type;
+	else
+		asked = access_type;
 	asked_for_owner = owner_skip;
 	return fsalstat(ERR_FSAL_ACCESS, 0);
 }
@@ -50,11 +54,15 @@ static void second_open_is_checked(void **state)
 	size_t i;
 
 	for (i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		asked = 0;
+		asked = asked_again = 0;
 		status = casync_ganesha_check_reopen(&handle, cases[i].had,
 						     cases[i].wanted);
 		access = CHECKS_REOPEN ? cases[i].access : 0;
 		assert_int_equal(asked, access);
+		/* To execute a file is to read it. */
+		assert_int_equal(asked_again, access == FSAL_READ_ACCESS
+						      ? FSAL_EXECUTE_ACCESS
+						      : 0);
 		assert_int_equal(status.major, access != 0 ? ERR_FSAL_ACCESS
 							   : ERR_FSAL_NO_ERROR);
 		if (access != 0)
