@@ -157,13 +157,7 @@ quick()
 }
 
 # In an image of its own; its last lines are ours.
-short_of_# What names an image or a source of its own is for the default Ganesha.
-as_other()
-{
-	env -u IMAGE -u GANESHA_FROM "GANESHA=$OTHER" "$@"
-}
-
-other()
+short_of_other()
 {
 	unit -E test_memory
 	set --
@@ -174,6 +168,12 @@ other()
 	done
 	integration "$@" tests/integration/test_restart.py::test_kill_9 \
 		tests/integration/test_reconnect.py::test_a_kernel_client_sees_no_error
+}
+
+# What names an image or a source of its own is for the default Ganesha.
+as_other()
+{
+	env -u IMAGE -u GANESHA_FROM "GANESHA=$OTHER" "$@"
 }
 
 other()
