@@ -175,6 +175,11 @@ static int getset_set_as_requester(struct casync_object *obj,
 	return rc;
 }
 
+static bool getset_has_extras(const struct fsal_attrlist *attrs)
+{
+	return FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL);
+}
+
 static int getset_set_extras(struct casync_object *obj,
 			     const struct fsal_attrlist *attrs)
 {
@@ -238,7 +243,7 @@ static bool getset_marks_ctime_alone(struct casync_object *obj,
 	struct ceph_statx now;
 
 	return mask != 0 && (mask & ~GETSET_CHOWN) == 0 &&
-	       !FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL) &&
+	       !getset_has_extras(attrs) &&
 	       getset_get_statx(obj, ATTR_MODE | ATTR_OWNER | ATTR_GROUP,
 				&now) == 0 &&
 	       getset_has_owner(&now, stx, mask) &&
@@ -259,7 +264,7 @@ static int getset_set_and_flush(struct casync_object *obj,
 {
 	int rc = mask != 0 ? getset_set_as_requester(obj, stx, mask) : 0;
 
-	if (rc == 0)
+	if (rc == 0 && getset_has_extras(attrs))
 		rc = getset_set_extras(obj, attrs);
 	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
 		casync_object_may_be_privileged(obj);
