@@ -31,7 +31,7 @@
 #include "layout.h"
 #include "module.h"
 #include "name.h"
-#include "prometheus.h"
+#include "publish.h"
 
 #define LIST_BYTES 2048
 
@@ -128,7 +128,7 @@ static void reload_module_locked(struct casync_module *module,
 		casync_config_unlock();
 		reload_cache(module->keys.cache_bytes);
 	} else {
-		casync_prometheus_reload(false);
+		casync_publish_reload(false);
 	}
 	casync_key_values_free(CASYNC_IN_MODULE, &fresh);
 	/* The errors are logged.  Counted, they would disable the next
@@ -151,7 +151,7 @@ fsal_status_t casync_reload_module(struct fsal_module *fsal_hdl,
 		return status;
 	}
 	module->generation = generation;
-	casync_prometheus_reload(true);
+	casync_publish_reload(true);
 	if (!module->ready)
 		status =
 			fsal_hdl->m_ops.init_config(fsal_hdl, config, err_type);
@@ -286,7 +286,7 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 		 * EXPORT { } and report success. */
 		err_type->invalid = true;
 		err_type->errors++;
-		casync_prometheus_reload(false);
+		casync_publish_reload(false);
 	}
 	return status;
 }

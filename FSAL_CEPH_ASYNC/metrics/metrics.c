@@ -263,6 +263,33 @@ const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
 	      "reached."),
 };
 
+#define OF_CLIENT(name, help) {name, help, {"client"}, {NULL}}
+
+const struct casync_metric_name
+	casync_state_metric_names[CASYNC_STATE_METRICS] = {
+	PLAIN("in_flight", "Requests in flight."),
+	PLAIN("in_flight_bytes", "Bytes of the requests in flight."),
+	PLAIN("in_flight_peak",
+	      "Most requests in flight at once since the export was added."),
+	PLAIN("waiting",
+	      "Requests that wait because an in-flight limit is reached."),
+	PLAIN("oldest_in_flight_ms", "Age of the oldest request in flight."),
+	OF_CLIENT("session_state",
+		  "State of the CephFS session: 1 serves, 2 lost, 0 export "
+		  "removed."),
+	OF_CLIENT("reconnect_ms",
+		  "Time from the last loss of the CephFS session to the first "
+		  "request served after it."),
+	OF_CLIENT("reconnects", "reconnects_total, also while it is 0."),
+	OF_CLIENT("locks_lost", "locks_lost_total, also while it is 0."),
+	OF_CLIENT("reconnects_total",
+		  "New CephFS clients that took the place of a client whose "
+		  "session was lost."),
+	OF_CLIENT("locks_lost_total",
+		  "Byte-range locks that could not be taken again after a "
+		  "reconnect."),
+};
+
 #define CACHE(name, help) PLAIN("read_cache_" name, help)
 #define CAUSE(name, help, cause)                                           \
 	{"read_cache_" name, help, {"cause"}, {cause}}
@@ -279,59 +306,70 @@ const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
 	      "read cache for a while.", cause)
 
 const struct casync_metric_name
-	casync_cache_metric_names[CASYNC_CACHE_METRICS] = {
-	[CASYNC_CM_BUDGET_BYTES] =
+	casync_process_metric_names[CASYNC_PROCESS_METRICS] = {
+	[CASYNC_PM_BUILD_INFO] =
+		{"build_info", "Always 1; the labels have the versions.",
+		 {"version", "libcephfs"}, {CASYNC_VERSION, NULL}},
+	[CASYNC_PM_LAST_RELOAD] =
+		PLAIN("last_reload_successful",
+		      "1 if the last reload was taken over, or none came; 0 "
+		      "if it was refused."),
+	[CASYNC_PM_DUPLICATES] =
+		PLAIN("duplicate_completions_total",
+		      "Calls that libcephfs completed twice; the second "
+		      "completion is ignored."),
+	[CASYNC_PM_BUDGET_BYTES] =
 		CACHE("budget_bytes",
 		      "Bytes that the read cache may have (Cache_Bytes)."),
-	[CASYNC_CM_USED_BYTES] =
+	[CASYNC_PM_USED_BYTES] =
 		CACHE("used_bytes",
 		      "Bytes that the read cache has, with all that belongs "
 		      "to it."),
-	[CASYNC_CM_DATA_BYTES] =
+	[CASYNC_PM_DATA_BYTES] =
 		CACHE("data_bytes",
 		      "Bytes of the buffers in which the read cache has data."),
-	[CASYNC_CM_HITS] =
+	[CASYNC_PM_HITS] =
 		CACHE("hits_total", "READs answered from the read cache."),
-	[CASYNC_CM_MISSES] =
+	[CASYNC_PM_MISSES] =
 		CACHE("misses_total",
 		      "READs that the read cache was asked for in vain."),
-	[CASYNC_CM_HIT_BYTES] =
+	[CASYNC_PM_HIT_BYTES] =
 		CACHE("hit_bytes_total",
 		      "Bytes of READs answered from the read cache."),
-	[CASYNC_CM_FILLS] =
+	[CASYNC_PM_FILLS] =
 		CACHE("fills_total",
 		      "READs whose data the read cache has taken."),
-	[CASYNC_CM_EVICTIONS] =
+	[CASYNC_PM_EVICTIONS] =
 		CACHE("evictions_total",
 		      "Buffers of data given up for others."),
-	[CASYNC_CM_EVICTED_BYTES] =
+	[CASYNC_PM_EVICTED_BYTES] =
 		CACHE("evicted_bytes_total",
 		      "Bytes of memory of evicted buffers."),
-	[CASYNC_CM_NO_REVALIDATION] =
+	[CASYNC_PM_NO_REVALIDATION] =
 		CACHE("revalidations_refused_total",
 		      "READs that did without the read cache because too "
 		      "many wait for attributes."),
-	[CASYNC_CM_READAHEAD_BYTES] =
+	[CASYNC_PM_READAHEAD_BYTES] =
 		CACHE("readahead_bytes_total",
 		      "Bytes that READs fetched for READs to come."),
-	[CASYNC_CM_READAHEAD_USED_BYTES] =
+	[CASYNC_PM_READAHEAD_USED_BYTES] =
 		CACHE("readahead_used_bytes_total",
 		      "Bytes that were read ahead, and asked for later."),
-	[CASYNC_CM_READAHEAD_WASTED_BYTES] =
+	[CASYNC_PM_READAHEAD_WASTED_BYTES] =
 		CACHE("readahead_wasted_bytes_total",
 		      "Bytes that were read ahead, and given up before "
 		      "anybody asked for them."),
-	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),
-	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_WRITE] = DROP("write"),
-	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_TAG] = DROP("tag"),
-	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_KNOWN] = DROP("known"),
-	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_REFUSED] = DROP("refused"),
-	[CASYNC_CM_DROPS + CASYNC_CACHE_DROP_MEMORY] = DROP("memory"),
-	[CASYNC_CM_NO_BUFFER] = DROP("no_buffer"),
-	[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_OWN] = LOSS("own"),
-	[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = LOSS("foreign"),
-	[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = LOSS("released"),
-	[CASYNC_CM_BYPASSES + CASYNC_CACHE_BYPASS_FOREIGN] = BYPASS("foreign"),
-	[CASYNC_CM_BYPASSES + CASYNC_CACHE_BYPASS_COSTLY] = BYPASS("costly"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_WRITE] = DROP("write"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_TAG] = DROP("tag"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_KNOWN] = DROP("known"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_REFUSED] = DROP("refused"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_MEMORY] = DROP("memory"),
+	[CASYNC_PM_NO_BUFFER] = DROP("no_buffer"),
+	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_OWN] = LOSS("own"),
+	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = LOSS("foreign"),
+	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = LOSS("released"),
+	[CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_FOREIGN] = BYPASS("foreign"),
+	[CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_COSTLY] = BYPASS("costly"),
 };
 /* clang-format on */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file metrics.h
- * @brief Counters and histograms of an export; numbers of the read cache.
+ * @brief Counters and histograms of an export; numbers of the process.
  *
  * They are sharded by CPU.  A request costs a few atomic additions to cache
  * lines that no other CPU writes to, and four clock reads.  It takes no lock
@@ -183,11 +183,13 @@ uint64_t
 casync_metrics_histogram_percentile_us(const struct casync_histogram_shard *of,
 				       unsigned int percent);
 
-/** The names of a counter or histogram. */
+/** The names of a counter, gauge or histogram. */
 struct casync_metric_name {
 	const char *name; /**< Without "ceph_async__". */
 	const char *help;
 	const char *label[2]; /**< "op", "mode", …; NULL: no more. */
+	/** NULL: the output knows it, the session's client or the version of
+	 * libcephfs. */
 	const char *value[2];
 };
 
@@ -195,45 +197,75 @@ extern const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS];
 extern const struct casync_metric_name
 	casync_histogram_names[CASYNC_HISTOGRAMS];
 
+/** The state of an export and of its session, in the order in which it is
+ * shown. */
+enum casync_state_metric {
+	/** Gauges. */
+	CASYNC_SM_IN_FLIGHT,
+	CASYNC_SM_IN_FLIGHT_BYTES,
+	CASYNC_SM_IN_FLIGHT_PEAK,
+	CASYNC_SM_WAITING,
+	CASYNC_SM_OLDEST_MS,
+	CASYNC_SM_SESSION,
+	CASYNC_SM_RECONNECT_MS,
+	/** The counters below as gauges, for alerts: Ganesha leaves counters
+	 * that are 0 out of the scrape (compact_family of
+	 * prometheus_exposer.cc, 9.14), and so their first step. */
+	CASYNC_SM_RECONNECTS,
+	CASYNC_SM_LOCKS_LOST,
+	CASYNC_SM_GAUGES,
+	/** The others only grow. */
+	CASYNC_SM_RECONNECTS_TOTAL = CASYNC_SM_GAUGES,
+	CASYNC_SM_LOCKS_LOST_TOTAL,
+	CASYNC_STATE_METRICS,
+};
+
+extern const struct casync_metric_name
+	casync_state_metric_names[CASYNC_STATE_METRICS];
+
 /**
- * The numbers of the read cache, in the order in which they are shown.
+ * The numbers of the process, in the order in which they are shown: mostly of
+ * the read cache.
  *
  * The cache counts by itself (cache.h): it is the process', and its counters
  * have no export.
  */
-enum casync_cache_metric {
+enum casync_process_metric {
 	/** Gauges. */
-	CASYNC_CM_BUDGET_BYTES,
-	CASYNC_CM_USED_BYTES,
-	CASYNC_CM_DATA_BYTES,
-	CASYNC_CM_GAUGES,
+	CASYNC_PM_BUILD_INFO,
+	CASYNC_PM_LAST_RELOAD,
+	CASYNC_PM_BUDGET_BYTES,
+	CASYNC_PM_USED_BYTES,
+	CASYNC_PM_DATA_BYTES,
+	CASYNC_PM_GAUGES,
 	/** The others only grow. */
-	CASYNC_CM_HITS = CASYNC_CM_GAUGES,
-	CASYNC_CM_MISSES,
-	CASYNC_CM_HIT_BYTES,
-	CASYNC_CM_FILLS,
-	CASYNC_CM_EVICTIONS,
-	CASYNC_CM_EVICTED_BYTES,
-	CASYNC_CM_NO_REVALIDATION,
-	CASYNC_CM_READAHEAD_BYTES,
-	CASYNC_CM_READAHEAD_USED_BYTES,
-	CASYNC_CM_READAHEAD_WASTED_BYTES,
+	CASYNC_PM_DUPLICATES = CASYNC_PM_GAUGES,
+	CASYNC_PM_HITS,
+	CASYNC_PM_MISSES,
+	CASYNC_PM_HIT_BYTES,
+	CASYNC_PM_FILLS,
+	CASYNC_PM_EVICTIONS,
+	CASYNC_PM_EVICTED_BYTES,
+	CASYNC_PM_NO_REVALIDATION,
+	CASYNC_PM_READAHEAD_BYTES,
+	CASYNC_PM_READAHEAD_USED_BYTES,
+	CASYNC_PM_READAHEAD_WASTED_BYTES,
 	/** One for each enum casync_cache_drop, and one for fills that had no
 	 * buffer. */
-	CASYNC_CM_DROPS,
-	CASYNC_CM_NO_BUFFER = CASYNC_CM_DROPS + CASYNC_CACHE_DROPS,
+	CASYNC_PM_DROPS,
+	CASYNC_PM_NO_BUFFER = CASYNC_PM_DROPS + CASYNC_CACHE_DROPS,
 	/** One for each enum casync_cache_loss. */
-	CASYNC_CM_LOSSES,
+	CASYNC_PM_LOSSES,
 	/** One for each enum casync_cache_bypass. */
-	CASYNC_CM_BYPASSES = CASYNC_CM_LOSSES + CASYNC_CACHE_LOSSES,
-	CASYNC_CACHE_METRICS = CASYNC_CM_BYPASSES + CASYNC_CACHE_BYPASSES,
+	CASYNC_PM_BYPASSES = CASYNC_PM_LOSSES + CASYNC_CACHE_LOSSES,
+	CASYNC_PROCESS_METRICS = CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASSES,
 };
 
-struct casync_cache_numbers {
-	uint64_t of[CASYNC_CACHE_METRICS];
+struct casync_process_numbers {
+	uint64_t of[CASYNC_PROCESS_METRICS];
 };
 
 extern const struct casync_metric_name
-	casync_cache_metric_names[CASYNC_CACHE_METRICS];
+	casync_process_metric_names[CASYNC_PROCESS_METRICS];
 
 #endif /* CASYNC_METRICS_H */

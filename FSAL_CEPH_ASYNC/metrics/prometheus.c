@@ -4,65 +4,33 @@
 #include <dlfcn.h>
 #include <stdio.h>
 
-#include <cephfs/libcephfs.h>
-
 #include "ganesha.h"
 
-#include "clock.h"
 #include "metrics.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "submit.h"
+#include "text.h"
 
 #define MAX_LABELS 3
 
-/* clang-format off */
-#define PLAIN(name, help) {name, help, {NULL}, {NULL}}
-#define OF_CLIENT(name, help) \
-	&(const struct casync_metric_name){name, help, {"client"}, {client}}
-/* clang-format on */
-
-enum gauge {
-	IN_FLIGHT,
-	IN_FLIGHT_BYTES,
-	IN_FLIGHT_PEAK,
-	WAITING,
-	OLDEST_MS,
-	GAUGES,
-};
-
-static const struct casync_metric_name gauge_names[GAUGES] = {
-	[IN_FLIGHT] = PLAIN("in_flight", "Requests in flight."),
-	[IN_FLIGHT_BYTES] =
-		PLAIN("in_flight_bytes", "Bytes of the requests in flight."),
-	[IN_FLIGHT_PEAK] = PLAIN("in_flight_peak",
-				 "Most requests in flight at once since "
-				 "the export was added."),
-	[WAITING] = PLAIN("waiting", "Requests that wait because an in-flight "
-				     "limit is reached."),
-	[OLDEST_MS] = PLAIN("oldest_in_flight_ms",
-			    "Age of the oldest request in flight."),
+/* A registered gauge or counter. */
+struct prometheus_number {
+	union {
+		gauge_metric_handle_t gauge;
+		counter_metric_handle_t counter;
+	};
+	uint64_t shown; /* What was added to the counter already. */
 };
 
 struct casync_prometheus {
 	struct casync_prometheus *next;
 	uint16_t export_id;
 	bool in_use;
-	counter_metric_handle_t counters[CASYNC_COUNTERS];
+	struct prometheus_number counters[CASYNC_COUNTERS];
+	struct prometheus_number state[CASYNC_STATE_METRICS];
 	histogram_metric_handle_t histograms[CASYNC_HISTOGRAMS];
-	gauge_metric_handle_t gauges[GAUGES];
-	gauge_metric_handle_t session;
-	gauge_metric_handle_t reconnect_ms;
-	counter_metric_handle_t reconnects;
-	counter_metric_handle_t locks_lost;
-	/* The same as gauges, for alerts: Ganesha leaves counters that are 0
-	 * out of the scrape (compact_family of prometheus_exposer.cc, 9.14),
-	 * and so their first step. */
-	gauge_metric_handle_t reconnects_shown;
-	gauge_metric_handle_t locks_lost_shown;
-	/** Counts of the current export that were already added. */
-	struct casync_totals shown;
-	struct casync_session_counts shown_of_session;
+	/** Of the current export, what was observed already. */
+	struct casync_histogram_shard shown[CASYNC_HISTOGRAMS];
 };
 
 static struct casync_prometheus *all;
@@ -77,16 +45,8 @@ static struct {
 	__typeof__(&monitoring__histogram_observe) histogram_observe;
 } registry;
 
-static bool looked_up;
-static counter_metric_handle_t duplicates;
-static uint64_t duplicates_shown;
-static gauge_metric_handle_t last_reload;
-/* Atomic: reloads come from other threads than updates. */
-static bool reload_is_good = true;
-static gauge_metric_handle_t cache_gauges[CASYNC_CM_GAUGES];
-/* Those of the gauges stay unused. */
-static counter_metric_handle_t cache_counters[CASYNC_CACHE_METRICS];
-static struct casync_cache_numbers cache_shown;
+static bool looked_up, process_is_registered;
+static struct prometheus_number process[CASYNC_PROCESS_METRICS];
 
 static bool prometheus_find(void *to, const char *name)
 {
@@ -119,8 +79,10 @@ static const char *prometheus_prefixed(const char *name)
 	return whole;
 }
 
-/* The label "export" comes first, unless @p id is NULL. */
+/* The label "export" comes first, unless @p id is NULL.  @p known is the value
+ * that the table does not have. */
 static uint16_t prometheus_fill_labels(metric_label_t *labels, const char *id,
+				       const char *known,
 				       const struct casync_metric_name *name)
 {
 	uint16_t count = 0;
@@ -129,74 +91,61 @@ static uint16_t prometheus_fill_labels(metric_label_t *labels, const char *id,
 	if (id != NULL)
 		labels[count++] = METRIC_LABEL("export", id);
 	for (i = 0; i < 2 && name->label[i] != NULL; i++)
-		labels[count++] = METRIC_LABEL(name->label[i], name->value[i]);
+		labels[count++] =
+			METRIC_LABEL(name->label[i],
+				     casync_text_or(name->value[i], known));
 	return count;
 }
 
-static counter_metric_handle_t
-prometheus_counter(const char *id, const struct casync_metric_name *name)
+/* Those before @p gauges are gauges, the others counters.  Ganesha gives what
+ * is registered already. */
+static void prometheus_register(struct prometheus_number *numbers,
+				const struct casync_metric_name *names,
+				unsigned int gauges, unsigned int count,
+				const char *id, const char *known)
 {
 	metric_label_t labels[MAX_LABELS];
-	uint16_t count = prometheus_fill_labels(labels, id, name);
-
-	return registry.register_counter(
-		prometheus_prefixed(name->name),
-		METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels, count);
-}
-
-static gauge_metric_handle_t
-prometheus_gauge(const char *id, const struct casync_metric_name *name)
-{
-	metric_label_t labels[MAX_LABELS];
-	uint16_t count = prometheus_fill_labels(labels, id, name);
-
-	return registry.register_gauge(
-		prometheus_prefixed(name->name),
-		METRIC_METADATA(name->help, METRIC_UNIT_NONE), labels, count);
-}
-
-/* Metrics without the label "export". */
-static void prometheus_register_module(void)
-{
-	char libcephfs[32];
-	int major, minor, patch;
-	const struct casync_metric_name build_info = {
-		"build_info",
-		"Always 1; the labels have the versions.",
-		{"version", "libcephfs"},
-		{CASYNC_VERSION, libcephfs},
-	};
-	const struct casync_metric_name duplicates_name =
-		PLAIN("duplicate_completions_total",
-		      "Calls that libcephfs completed twice; the second "
-		      "completion is ignored.");
-	const struct casync_metric_name reload_name =
-		PLAIN("last_reload_successful",
-		      "1 if the last reload was taken over, or none came; 0 "
-		      "if it was refused.");
 	unsigned int i;
 
-	(void)ceph_version(&major, &minor, &patch);
-	(void)snprintf(libcephfs, sizeof(libcephfs), "%d.%d.%d", major, minor,
-		       patch);
-	registry.gauge_set(prometheus_gauge(NULL, &build_info), 1);
-	duplicates = prometheus_counter(NULL, &duplicates_name);
-	last_reload = prometheus_gauge(NULL, &reload_name);
-	for (i = 0; i < CASYNC_CM_GAUGES; i++)
-		cache_gauges[i] =
-			prometheus_gauge(NULL, &casync_cache_metric_names[i]);
-	for (; i < CASYNC_CACHE_METRICS; i++)
-		cache_counters[i] =
-			prometheus_counter(NULL, &casync_cache_metric_names[i]);
+	for (i = 0; i < count; i++) {
+		const metric_metadata_t metadata =
+			METRIC_METADATA(names[i].help, METRIC_UNIT_NONE);
+		uint16_t label_count = prometheus_fill_labels(labels, id, known,
+							      &names[i]);
+		const char *name = prometheus_prefixed(names[i].name);
+
+		if (i < gauges)
+			numbers[i].gauge = registry.register_gauge(
+				name, metadata, labels, label_count);
+		else
+			numbers[i].counter = registry.register_counter(
+				name, metadata, labels, label_count);
+		numbers[i].shown = 0;
+	}
+}
+
+static void prometheus_show(struct prometheus_number *numbers,
+			    unsigned int gauges, unsigned int count,
+			    const uint64_t *now)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (i < gauges)
+			registry.gauge_set(numbers[i].gauge, (int64_t)now[i]);
+		else
+			registry.counter_inc(
+				numbers[i].counter,
+				(int64_t)(now[i] - numbers[i].shown));
+		numbers[i].shown = now[i];
+	}
 }
 
 static bool prometheus_available(void)
 {
 	if (!looked_up) {
 		looked_up = true;
-		if (prometheus_find_all()) {
-			prometheus_register_module();
-		} else {
+		if (!prometheus_find_all()) {
 			registry.register_counter = NULL;
 			LogInfo(COMPONENT_FSAL,
 				"this Ganesha has no monitoring; there are no metrics for Prometheus");
@@ -218,7 +167,8 @@ static void prometheus_register_histograms(struct casync_prometheus *of,
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
 		const struct casync_metric_name *name =
 			&casync_histogram_names[i];
-		uint16_t count = prometheus_fill_labels(labels, id, name);
+		uint16_t count =
+			prometheus_fill_labels(labels, id, NULL, name);
 
 		of->histograms[i] = registry.register_histogram(
 			prometheus_prefixed(name->name),
@@ -227,52 +177,13 @@ static void prometheus_register_histograms(struct casync_prometheus *of,
 	}
 }
 
-static void prometheus_register_session(struct casync_prometheus *of,
-					const char *id, const char *client)
-{
-	of->session = prometheus_gauge(
-		id,
-		OF_CLIENT("session_state",
-			  "State of the CephFS session: 1 serves, 2 lost, 0 "
-			  "export removed."));
-	of->reconnect_ms = prometheus_gauge(
-		id,
-		OF_CLIENT(
-			"reconnect_ms",
-			"Time from the last loss of the CephFS session to the "
-			"first request served after it."));
-	of->reconnects = prometheus_counter(
-		id,
-		OF_CLIENT("reconnects_total",
-			  "New CephFS clients that took the place of a client "
-			  "whose session was lost."));
-	of->locks_lost = prometheus_counter(
-		id,
-		OF_CLIENT(
-			"locks_lost_total",
-			"Byte-range locks that could not be taken again after "
-			"a reconnect."));
-	of->reconnects_shown = prometheus_gauge(
-		id, OF_CLIENT("reconnects",
-			      "reconnects_total, also while it is 0."));
-	of->locks_lost_shown = prometheus_gauge(
-		id, OF_CLIENT("locks_lost",
-			      "locks_lost_total, also while it is 0."));
-}
-
-static struct casync_prometheus *prometheus_register_export(uint16_t export_id,
-							    const char *id)
+static struct casync_prometheus *prometheus_new(uint16_t export_id,
+						const char *id)
 {
 	struct casync_prometheus *of = gsh_calloc(1, sizeof(*of));
-	unsigned int i;
 
 	of->export_id = export_id;
-	for (i = 0; i < CASYNC_COUNTERS; i++)
-		of->counters[i] =
-			prometheus_counter(id, &casync_counter_names[i]);
 	prometheus_register_histograms(of, id);
-	for (i = 0; i < GAUGES; i++)
-		of->gauges[i] = prometheus_gauge(id, &gauge_names[i]);
 	of->next = all;
 	all = of;
 	return of;
@@ -292,11 +203,13 @@ struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 		return NULL;
 	(void)snprintf(id, sizeof(id), "%" PRIu16, export_id);
 	if (of == NULL)
-		of = prometheus_register_export(export_id, id);
-	prometheus_register_session(of, id, client);
+		of = prometheus_new(export_id, id);
+	prometheus_register(of->counters, casync_counter_names, 0,
+			    CASYNC_COUNTERS, id, client);
+	prometheus_register(of->state, casync_state_metric_names,
+			    CASYNC_SM_GAUGES, CASYNC_STATE_METRICS, id, client);
+	memset(of->shown, 0, sizeof(of->shown));
 	of->in_use = true;
-	memset(&of->shown, 0, sizeof(of->shown));
-	memset(&of->shown_of_session, 0, sizeof(of->shown_of_session));
 	return of;
 }
 
@@ -322,7 +235,7 @@ static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
 				   unsigned int b, uint64_t count,
 				   uint64_t sum_us)
 {
-	uint64_t *shown_us = &of->shown.histograms[h].sum_us[b];
+	uint64_t *shown_us = &of->shown[h].sum_us[b];
 	uint64_t least = b == 0 ? 0 : casync_metrics_bucket_us(b - 1) + 1;
 	uint64_t most = b == CASYNC_BUCKETS - 1 ? INT64_MAX
 						: casync_metrics_bucket_us(b);
@@ -343,50 +256,12 @@ static void prometheus_show_histogram(struct casync_prometheus *of,
 	unsigned int b;
 
 	for (b = 0; b < CASYNC_BUCKETS; b++) {
-		uint64_t *shown = &of->shown.histograms[h].count[b];
+		uint64_t *shown = &of->shown[h].count[b];
 
 		prometheus_show_bucket(of, h, b, now->count[b] - *shown,
 				       now->sum_us[b]);
 		*shown = now->count[b];
 	}
-}
-
-static void prometheus_show_gauges(struct casync_prometheus *of,
-				   const struct casync_inflight_sample *look)
-{
-	const uint64_t values[GAUGES] = {
-		[IN_FLIGHT] = look->ops,
-		[IN_FLIGHT_BYTES] = look->bytes,
-		[IN_FLIGHT_PEAK] = look->peak_ops,
-		[WAITING] = look->waiting,
-		[OLDEST_MS] = look->oldest_ns / CASYNC_NS_PER_MS,
-	};
-	unsigned int i;
-
-	for (i = 0; i < GAUGES; i++)
-		registry.gauge_set(of->gauges[i], (int64_t)values[i]);
-}
-
-static void prometheus_show_count(counter_metric_handle_t counter, uint64_t now,
-				  uint64_t *shown)
-{
-	registry.counter_inc(counter, (int64_t)(now - *shown));
-	*shown = now;
-}
-
-static void prometheus_show_session(struct casync_prometheus *of,
-				    const struct casync_view *view)
-{
-	registry.gauge_set(of->session, view->session);
-	registry.gauge_set(of->reconnect_ms, (int64_t)view->reconnect_ms);
-	prometheus_show_count(of->reconnects, view->session_counts.reconnects,
-			      &of->shown_of_session.reconnects);
-	prometheus_show_count(of->locks_lost, view->session_counts.locks_lost,
-			      &of->shown_of_session.locks_lost);
-	registry.gauge_set(of->reconnects_shown,
-			   (int64_t)view->session_counts.reconnects);
-	registry.gauge_set(of->locks_lost_shown,
-			   (int64_t)view->session_counts.locks_lost);
 }
 
 void casync_prometheus_update(struct casync_prometheus *of,
@@ -396,35 +271,26 @@ void casync_prometheus_update(struct casync_prometheus *of,
 
 	if (of == NULL)
 		return;
-	for (i = 0; i < CASYNC_COUNTERS; i++)
-		prometheus_show_count(of->counters[i], view->totals.counters[i],
-				      &of->shown.counters[i]);
+	prometheus_show(of->counters, 0, CASYNC_COUNTERS,
+			view->totals.counters);
+	prometheus_show(of->state, CASYNC_SM_GAUGES, CASYNC_STATE_METRICS,
+			view->state);
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++)
 		prometheus_show_histogram(of, i, &view->totals.histograms[i]);
-	prometheus_show_gauges(of, &view->inflight);
-	prometheus_show_session(of, view);
-	prometheus_show_count(duplicates, casync_submit_duplicates(),
-			      &duplicates_shown);
-	registry.gauge_set(last_reload,
-			   __atomic_load_n(&reload_is_good, __ATOMIC_RELAXED));
 }
 
-void casync_prometheus_reload(bool good)
+void casync_prometheus_update_process(const struct casync_process_numbers *now,
+				      const char *libcephfs)
 {
-	__atomic_store_n(&reload_is_good, good, __ATOMIC_RELAXED);
-}
-
-void casync_prometheus_update_cache(const struct casync_cache_numbers *now)
-{
-	unsigned int i;
-
 	if (!looked_up || registry.register_counter == NULL)
 		return;
-	for (i = 0; i < CASYNC_CM_GAUGES; i++)
-		registry.gauge_set(cache_gauges[i], (int64_t)now->of[i]);
-	for (; i < CASYNC_CACHE_METRICS; i++)
-		prometheus_show_count(cache_counters[i], now->of[i],
-				      &cache_shown.of[i]);
+	if (!process_is_registered)
+		prometheus_register(process, casync_process_metric_names,
+				    CASYNC_PM_GAUGES, CASYNC_PROCESS_METRICS,
+				    NULL, libcephfs);
+	process_is_registered = true;
+	prometheus_show(process, CASYNC_PM_GAUGES, CASYNC_PROCESS_METRICS,
+			now->of);
 }
 
 void casync_prometheus_free(void)
@@ -436,6 +302,5 @@ void casync_prometheus_free(void)
 		gsh_free(of);
 	}
 	looked_up = false;
-	duplicates_shown = 0;
-	memset(&cache_shown, 0, sizeof(cache_shown));
+	process_is_registered = false;
 }

@@ -18,7 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct casync_cache_numbers;
+struct casync_process_numbers;
 struct casync_prometheus;
 struct casync_view;
 
@@ -40,12 +40,16 @@ void casync_prometheus_put(struct casync_prometheus *of);
 void casync_prometheus_update(struct casync_prometheus *of,
 			      const struct casync_view *view);
 
-/** Add what the read cache has counted since the last call.  Once all exports
- * are up to date: before the first one there is nothing to show it in. */
-void casync_prometheus_update_cache(const struct casync_cache_numbers *now);
-
-/** A reload has begun (@p good), or a part of it was refused. */
-void casync_prometheus_reload(bool good);
+/**
+ * Add what the process has counted since the last call.
+ *
+ * Once all exports are up to date: before the first one there is nothing to
+ * show it in.
+ *
+ * @param[in] libcephfs  Its version.
+ */
+void casync_prometheus_update_process(const struct casync_process_numbers *now,
+				      const char *libcephfs);
 
 /** Free our memory; Ganesha's registry keeps its metrics. */
 void casync_prometheus_free(void);

@@ -3,12 +3,15 @@
 
 #include <pthread.h>
 
+#include <cephfs/libcephfs.h>
+
 #include "fsal.h"
 
 #include "cache.h"
 #include "clock.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "submit.h"
 #include "tuning.h"
 
 /* It is taken before an export's in-flight lock.  No function of libcephfs or
@@ -16,9 +19,13 @@
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(published);
 static uint64_t next_look_ns; /* used by the watchdog only */
+/* Atomic: reloads come from other threads than updates. */
+static bool reload_is_good = true;
 
-/* Under the lock; static, because it has 5 KiB. */
-static struct casync_view view;
+void casync_publish_reload(bool good)
+{
+	__atomic_store_n(&reload_is_good, good, __ATOMIC_RELAXED);
+}
 
 static struct casync_session_counts
 publish_counts_of(const struct casync_session *session)
@@ -47,56 +54,94 @@ publish_counts_since_add(const struct casync_published *entry)
 				    entry->session_at_add);
 }
 
-static void publish_update_locked(const struct casync_published *entry)
+static void publish_read_state(const struct casync_published *entry,
+			       uint64_t *state)
 {
-	const struct casync_publish_source *of = &entry->of;
+	const struct casync_session *session = entry->of.session;
+	struct casync_session_counts counts = publish_counts_since_add(entry);
+	struct casync_inflight_sample look;
 
-	view.export_id = of->export_id;
-	casync_metrics_add_up(of->metrics, &view.totals);
-	casync_inflight_sample(of->inflight, &view.inflight);
-	view.session = casync_session_state(of->session);
-	view.session_counts = publish_counts_since_add(entry);
-	view.reconnect_ms =
-		__atomic_load_n(&of->session->reconnect_ms, __ATOMIC_RELAXED);
+	casync_inflight_sample(entry->of.inflight, &look);
+	state[CASYNC_SM_IN_FLIGHT] = look.ops;
+	state[CASYNC_SM_IN_FLIGHT_BYTES] = look.bytes;
+	state[CASYNC_SM_IN_FLIGHT_PEAK] = look.peak_ops;
+	state[CASYNC_SM_WAITING] = look.waiting;
+	state[CASYNC_SM_OLDEST_MS] = look.oldest_ns / CASYNC_NS_PER_MS;
+	state[CASYNC_SM_SESSION] = casync_session_state(session);
+	state[CASYNC_SM_RECONNECT_MS] =
+		__atomic_load_n(&session->reconnect_ms, __ATOMIC_RELAXED);
+	state[CASYNC_SM_RECONNECTS] = counts.reconnects;
+	state[CASYNC_SM_RECONNECTS_TOTAL] = counts.reconnects;
+	state[CASYNC_SM_LOCKS_LOST] = counts.locks_lost;
+	state[CASYNC_SM_LOCKS_LOST_TOTAL] = counts.locks_lost;
+}
+
+static void publish_update_locked(struct casync_published *entry)
+{
+	casync_metrics_add_up(entry->of.metrics, &entry->now.totals);
+	publish_read_state(entry, entry->now.state);
 }
 
 /* It reads some 16 KiB that READs write to: not for each request. */
-static void publish_read_cache(struct casync_cache_numbers *now)
+static void publish_read_process(struct casync_process_numbers *now)
 {
 	struct casync_cache_stats stats;
 	uint64_t *of = now->of;
 
 	casync_cache_get_stats(&stats);
-	of[CASYNC_CM_BUDGET_BYTES] = stats.budget_bytes;
-	of[CASYNC_CM_USED_BYTES] = stats.used_bytes;
-	of[CASYNC_CM_DATA_BYTES] = stats.cached_bytes;
-	of[CASYNC_CM_HITS] = stats.hits;
-	of[CASYNC_CM_MISSES] = stats.misses;
-	of[CASYNC_CM_HIT_BYTES] = stats.hit_bytes;
-	of[CASYNC_CM_FILLS] = stats.counts.puts;
-	of[CASYNC_CM_EVICTIONS] = stats.counts.evictions;
-	of[CASYNC_CM_EVICTED_BYTES] = stats.counts.evicted_bytes;
-	of[CASYNC_CM_NO_REVALIDATION] = stats.counts.no_revalidation;
-	of[CASYNC_CM_READAHEAD_BYTES] = stats.counts.ahead_bytes;
-	of[CASYNC_CM_READAHEAD_USED_BYTES] = stats.counts.ahead_used_bytes;
-	of[CASYNC_CM_READAHEAD_WASTED_BYTES] = stats.counts.ahead_wasted_bytes;
-	of[CASYNC_CM_NO_BUFFER] = stats.counts.no_buffer;
-	memcpy(&of[CASYNC_CM_DROPS], stats.counts.drops,
+	of[CASYNC_PM_BUILD_INFO] = 1;
+	of[CASYNC_PM_LAST_RELOAD] =
+		__atomic_load_n(&reload_is_good, __ATOMIC_RELAXED);
+	of[CASYNC_PM_DUPLICATES] = casync_submit_duplicates();
+	of[CASYNC_PM_BUDGET_BYTES] = stats.budget_bytes;
+	of[CASYNC_PM_USED_BYTES] = stats.used_bytes;
+	of[CASYNC_PM_DATA_BYTES] = stats.cached_bytes;
+	of[CASYNC_PM_HITS] = stats.hits;
+	of[CASYNC_PM_MISSES] = stats.misses;
+	of[CASYNC_PM_HIT_BYTES] = stats.hit_bytes;
+	of[CASYNC_PM_FILLS] = stats.counts.puts;
+	of[CASYNC_PM_EVICTIONS] = stats.counts.evictions;
+	of[CASYNC_PM_EVICTED_BYTES] = stats.counts.evicted_bytes;
+	of[CASYNC_PM_NO_REVALIDATION] = stats.counts.no_revalidation;
+	of[CASYNC_PM_READAHEAD_BYTES] = stats.counts.ahead_bytes;
+	of[CASYNC_PM_READAHEAD_USED_BYTES] = stats.counts.ahead_used_bytes;
+	of[CASYNC_PM_READAHEAD_WASTED_BYTES] = stats.counts.ahead_wasted_bytes;
+	of[CASYNC_PM_NO_BUFFER] = stats.counts.no_buffer;
+	memcpy(&of[CASYNC_PM_DROPS], stats.counts.drops,
 	       sizeof(stats.counts.drops));
-	memcpy(&of[CASYNC_CM_LOSSES], stats.counts.losses,
+	memcpy(&of[CASYNC_PM_LOSSES], stats.counts.losses,
 	       sizeof(stats.counts.losses));
-	memcpy(&of[CASYNC_CM_BYPASSES], stats.counts.bypasses,
+	memcpy(&of[CASYNC_PM_BYPASSES], stats.counts.bypasses,
 	       sizeof(stats.counts.bypasses));
 }
 
 /* Subtract earlier numbers; gauges stay. */
-static void publish_cache_since(struct casync_cache_numbers *now,
-				const struct casync_cache_numbers *before)
+static void publish_process_since(struct casync_process_numbers *now,
+				  const struct casync_process_numbers *before)
 {
 	unsigned int i;
 
-	for (i = CASYNC_CM_GAUGES; i < CASYNC_CACHE_METRICS; i++)
+	for (i = CASYNC_PM_GAUGES; i < CASYNC_PROCESS_METRICS; i++)
 		now->of[i] -= before->of[i];
+}
+
+static const char *publish_libcephfs(char *version, size_t size)
+{
+	int major, minor, patch;
+
+	(void)ceph_version(&major, &minor, &patch);
+	(void)snprintf(version, size, "%d.%d.%d", major, minor, patch);
+	return version;
+}
+
+static void publish_show_process_locked(void)
+{
+	struct casync_process_numbers now;
+	char version[32];
+
+	publish_read_process(&now);
+	casync_prometheus_update_process(
+		&now, publish_libcephfs(version, sizeof(version)));
 }
 
 static void publish_get_prometheus_locked(struct casync_published *entry)
@@ -114,7 +159,8 @@ casync_publish_add(const struct casync_publish_source *source)
 	pthread_mutex_lock(&lock);
 	publish_get_prometheus_locked(entry);
 	entry->session_at_add = publish_counts_of(source->session);
-	publish_read_cache(&entry->cache_at_line);
+	publish_read_process(&entry->process_at_line);
+	publish_update_locked(entry);
 	glist_add_tail(&published, &entry->link);
 	entry->line_ns = casync_clock_ns();
 	pthread_mutex_unlock(&lock);
@@ -130,47 +176,51 @@ void casync_publish_remove(struct casync_published *entry)
 	publish_update_locked(entry);
 	/* Requests that did not end are no longer counted: the gauges would
 	 * stay. */
-	memset(&view.inflight, 0, sizeof(view.inflight));
-	view.session = CASYNC_SESSION_NONE;
-	view.reconnect_ms = 0;
-	casync_prometheus_update(entry->prometheus, &view);
+	memset(entry->now.state, 0, CASYNC_SM_RECONNECTS * sizeof(uint64_t));
+	casync_prometheus_update(entry->prometheus, &entry->now);
 	casync_prometheus_put(entry->prometheus);
+	publish_show_process_locked();
 	pthread_mutex_unlock(&lock);
 	gsh_free(entry);
 }
 
-static void publish_cache_since_line(struct casync_published *entry)
+/* Make the view one of what came since the entry's last line. */
+static void publish_since_line_locked(struct casync_published *entry,
+				      struct casync_view *view)
 {
-	struct casync_cache_numbers now;
+	struct casync_session_counts counts = publish_counts_since_add(entry);
+	struct casync_session_counts since =
+		publish_counts_since(counts, entry->session_at_line);
+	struct casync_process_numbers process;
 
-	publish_read_cache(&now);
-	view.cache = now;
-	publish_cache_since(&view.cache, &entry->cache_at_line);
-	entry->cache_at_line = now;
+	*view = entry->now;
+	casync_metrics_subtract(&view->totals, &entry->before_line);
+	entry->before_line = entry->now.totals;
+	view->state[CASYNC_SM_RECONNECTS] = since.reconnects;
+	view->state[CASYNC_SM_LOCKS_LOST] = since.locks_lost;
+	entry->session_at_line = counts;
+	publish_read_process(&process);
+	view->process = process;
+	publish_process_since(&view->process, &entry->process_at_line);
+	entry->process_at_line = process;
 }
 
 /* Log the counts since the last line, if a line is due. */
 static void publish_log_line_locked(struct casync_published *entry,
 				    uint64_t now_ns)
 {
+	/* Static, because it has 5 KiB. */
+	static struct casync_view view;
 	uint32_t interval_s =
 		casync_tuning_read(&entry->of.tuning->stats_interval);
-	static struct casync_totals totals;
-	struct casync_session_counts counts = view.session_counts;
 	char line[CASYNC_STATS_LOG_BYTES];
 	uint64_t seconds = (now_ns - entry->line_ns) / CASYNC_NS_PER_S;
 
 	if (interval_s == 0 || seconds < interval_s)
 		return;
-	totals = view.totals;
-	casync_metrics_subtract(&view.totals, &entry->before_line);
-	entry->before_line = totals;
-	view.session_counts =
-		publish_counts_since(counts, entry->session_at_line);
-	entry->session_at_line = counts;
-	publish_cache_since_line(entry);
+	publish_since_line_locked(entry, &view);
 	entry->line_ns = now_ns;
-	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", view.export_id,
+	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", entry->of.export_id,
 		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
 }
 
@@ -180,14 +230,13 @@ static void publish_show_locked(struct casync_published *entry, uint64_t now_ns)
 	if (entry->prometheus == NULL)
 		publish_get_prometheus_locked(entry);
 	publish_update_locked(entry);
-	casync_prometheus_update(entry->prometheus, &view);
+	casync_prometheus_update(entry->prometheus, &entry->now);
 	publish_log_line_locked(entry, now_ns);
 }
 
 void casync_publish_tick(void)
 {
 	uint64_t now_ns = casync_clock_ns();
-	struct casync_cache_numbers cache;
 	struct glist_head *node;
 
 	if (now_ns < next_look_ns)
@@ -199,7 +248,6 @@ void casync_publish_tick(void)
 		publish_show_locked(
 			glist_entry(node, struct casync_published, link),
 			now_ns);
-	publish_read_cache(&cache);
-	casync_prometheus_update_cache(&cache);
+	publish_show_process_locked();
 	pthread_mutex_unlock(&lock);
 }

@@ -37,29 +37,26 @@ struct casync_session_counts {
 	uint64_t locks_lost;
 };
 
+/** The metrics of an export at one moment. */
+struct casync_view {
+	struct casync_totals totals;
+	uint64_t state[CASYNC_STATE_METRICS];
+	struct casync_process_numbers process; /**< For the log's line only. */
+};
+
 /** An export's entry in the list of published exports. */
 struct casync_published {
 	struct glist_head link;
 	struct casync_publish_source of;
 	struct casync_prometheus *prometheus; /**< NULL: none. */
+	struct casync_view now;		      /**< A second old at most. */
 	struct casync_totals before_line;     /**< Subtracted in the log. */
 	/** Subtracted from the session's counts, which all exports of a mount
 	 * share. */
 	struct casync_session_counts session_at_add;
 	struct casync_session_counts session_at_line;
-	struct casync_cache_numbers cache_at_line;
+	struct casync_process_numbers process_at_line;
 	uint64_t line_ns; /**< When the last line was due. */
-};
-
-/** The state of an export at one moment. */
-struct casync_view {
-	uint16_t export_id;
-	struct casync_totals totals;
-	struct casync_inflight_sample inflight;
-	enum casync_session_state session;
-	struct casync_session_counts session_counts;
-	uint64_t reconnect_ms; /**< Of the last reconnect; 0: none. */
-	struct casync_cache_numbers cache; /**< For the log's line only. */
 };
 
 /** Publish an export until casync_publish_remove(). */
@@ -68,6 +65,9 @@ casync_publish_add(const struct casync_publish_source *source);
 
 /** Publish its last counts, stop, and free the entry.  NULL does nothing. */
 void casync_publish_remove(struct casync_published *entry);
+
+/** A reload has begun (@p good), or a part of it was refused. */
+void casync_publish_reload(bool good);
 
 /** Update all outputs.  The watchdog calls it ten times a second. */
 void casync_publish_tick(void);

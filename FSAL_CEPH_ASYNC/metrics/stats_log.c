@@ -93,7 +93,7 @@ static void stats_log_append_transfers(struct text *text, const char *name,
 /* Of the process, but since this export's last line. */
 static void
 stats_log_append_read_cache(struct text *text,
-			    const struct casync_cache_numbers *cache)
+			    const struct casync_process_numbers *cache)
 {
 	stats_log_append(
 		text,
@@ -101,12 +101,12 @@ stats_log_append_read_cache(struct text *text,
 		" bytes, misses %" PRIu64 ", evictions %" PRIu64
 		", invalidated own %" PRIu64 " foreign %" PRIu64
 		", used %" PRIu64 " of %" PRIu64 " bytes",
-		cache->of[CASYNC_CM_HITS], cache->of[CASYNC_CM_HIT_BYTES],
-		cache->of[CASYNC_CM_MISSES], cache->of[CASYNC_CM_EVICTIONS],
-		cache->of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_OWN],
-		cache->of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN],
-		cache->of[CASYNC_CM_USED_BYTES],
-		cache->of[CASYNC_CM_BUDGET_BYTES]);
+		cache->of[CASYNC_PM_HITS], cache->of[CASYNC_PM_HIT_BYTES],
+		cache->of[CASYNC_PM_MISSES], cache->of[CASYNC_PM_EVICTIONS],
+		cache->of[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_OWN],
+		cache->of[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN],
+		cache->of[CASYNC_PM_USED_BYTES],
+		cache->of[CASYNC_PM_BUDGET_BYTES]);
 }
 
 /* Cache events that Ceph caused, and requests with an unusual end. */
@@ -148,16 +148,18 @@ const char *casync_stats_log_format(const struct casync_view *view,
 			 "; in flight %" PRIu64 " (peak %" PRIu64
 			 "), waiting %" PRIu64 ", asked to retry %" PRIu64
 			 ", slow %" PRIu64,
-			 view->inflight.ops, view->inflight.peak_ops,
-			 view->inflight.waiting, stats_log_delays(totals),
+			 view->state[CASYNC_SM_IN_FLIGHT],
+			 view->state[CASYNC_SM_IN_FLIGHT_PEAK],
+			 view->state[CASYNC_SM_WAITING], stats_log_delays(totals),
 			 totals->counters[CASYNC_C_SLOW]);
 	stats_log_append_cache(&text, totals);
-	stats_log_append_read_cache(&text, &view->cache);
+	stats_log_append_read_cache(&text, &view->process);
 	stats_log_append(
 		&text,
 		"; reconnects %" PRIu64 ", locks lost %" PRIu64 "; session %s",
-		view->session_counts.reconnects,
-		view->session_counts.locks_lost,
-		view->session == CASYNC_SESSION_LOST ? "lost" : "serves");
+		view->state[CASYNC_SM_RECONNECTS],
+		view->state[CASYNC_SM_LOCKS_LOST],
+		view->state[CASYNC_SM_SESSION] == CASYNC_SESSION_LOST ? "lost"
+								      : "serves");
 	return line;
 }

@@ -562,12 +562,12 @@ static void all_of_the_read_cache_is_named(void **state)
 	const struct casync_metric_name *one, *other;
 	unsigned int i, j;
 
-	for (i = 0; i < CASYNC_CACHE_METRICS; i++) {
-		one = &casync_cache_metric_names[i];
+	for (i = 0; i < CASYNC_PROCESS_METRICS; i++) {
+		one = &casync_process_metric_names[i];
 		assert_non_null(one->name);
 		assert_non_null(one->help);
 		for (j = 0; j < i; j++) {
-			other = &casync_cache_metric_names[j];
+			other = &casync_process_metric_names[j];
 			if (strcmp(one->name, other->name) == 0)
 				assert_string_not_equal(one->value[0],
 							other->value[0]);

@@ -17,7 +17,7 @@ static int up(void **state)
 {
 	memset(&metrics, 0, sizeof(metrics));
 	memset(&view, 0, sizeof(view));
-	view.session = CASYNC_SESSION_SERVES;
+	view.state[CASYNC_SM_SESSION] = CASYNC_SESSION_SERVES;
 	return 0;
 }
 
@@ -77,21 +77,22 @@ static void everything_is_in_its_place(void **state)
 	casync_metrics_count(here(), CASYNC_C_CAPS_RELEASED, 10);
 	casync_metrics_count(here(), CASYNC_C_CAPS_KEPT, 11);
 	casync_metrics_count(here(), CASYNC_C_INVALIDATIONS, 12);
-	view.session = CASYNC_SESSION_LOST;
-	view.session_counts = (struct casync_session_counts){.reconnects = 13,
-							     .locks_lost = 14};
+	view.state[CASYNC_SM_SESSION] = CASYNC_SESSION_LOST;
+	view.state[CASYNC_SM_RECONNECTS] = 13;
+	view.state[CASYNC_SM_LOCKS_LOST] = 14;
 	casync_metrics_add_up(&metrics, &view.totals);
-	view.cache.of[CASYNC_CM_HITS] = 21;
-	view.cache.of[CASYNC_CM_HIT_BYTES] = 22;
-	view.cache.of[CASYNC_CM_MISSES] = 23;
-	view.cache.of[CASYNC_CM_EVICTIONS] = 24;
-	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_OWN] = 25;
-	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = 26;
-	view.cache.of[CASYNC_CM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = 27;
-	view.cache.of[CASYNC_CM_USED_BYTES] = 28;
-	view.cache.of[CASYNC_CM_BUDGET_BYTES] = 29;
-	view.inflight = (struct casync_inflight_sample){
-		.ops = 3, .peak_ops = 9, .waiting = 4};
+	view.process.of[CASYNC_PM_HITS] = 21;
+	view.process.of[CASYNC_PM_HIT_BYTES] = 22;
+	view.process.of[CASYNC_PM_MISSES] = 23;
+	view.process.of[CASYNC_PM_EVICTIONS] = 24;
+	view.process.of[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_OWN] = 25;
+	view.process.of[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = 26;
+	view.process.of[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = 27;
+	view.process.of[CASYNC_PM_USED_BYTES] = 28;
+	view.process.of[CASYNC_PM_BUDGET_BYTES] = 29;
+	view.state[CASYNC_SM_IN_FLIGHT] = 3;
+	view.state[CASYNC_SM_IN_FLIGHT_PEAK] = 9;
+	view.state[CASYNC_SM_WAITING] = 4;
 	assert_string_equal(
 		casync_stats_log_format(&view, 60, line, sizeof(line)),
 		"60 s: READ 1 of 4096 bytes, mean us queued 2 libcephfs 300 "
