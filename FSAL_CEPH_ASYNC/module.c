@@ -24,6 +24,7 @@
 #include "obj_ops.h"
 #include "object.h"
 #include "prometheus.h"
+#include "publish.h"
 #include "delegations.h"
 #include "signature.h"
 #include "stay.h"
@@ -153,6 +154,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	casync_inflight_limit_all(self->keys.max_inflight_total,
 				  self->keys.max_inflight_bytes_total);
 	casync_cache_set_budget(self->keys.cache_bytes);
+	casync_publish_set_file(self->keys.metrics_file);
 	display_fsinfo(fsal_hdl);
 
 	rc = module_start();
@@ -261,6 +263,7 @@ MODULE_FINI void casync_module_fini(void)
 	casync_delegations_stop();
 	casync_complete_stop();
 	casync_workers_stop();
+	casync_publish_set_file(NULL);
 	casync_prometheus_free();
 	/* Its memory is mapped: nobody else gives it back. */
 	casync_cache_set_budget(0);

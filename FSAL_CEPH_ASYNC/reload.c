@@ -127,6 +127,7 @@ static void reload_module_locked(struct casync_module *module,
 					 &fresh);
 		casync_config_unlock();
 		reload_cache(module->keys.cache_bytes);
+		casync_publish_set_file(module->keys.metrics_file);
 	} else {
 		casync_publish_reload(false);
 	}

@@ -32,7 +32,8 @@ struct lane {
 		.work_queued = PTHREAD_COND_INITIALIZER, \
 	}
 
-static struct lane lanes[CASYNC_WORK_LANES] = {LANE, LANE, LANE, LANE, LANE};
+static struct lane lanes[CASYNC_WORK_LANES] = {LANE, LANE, LANE,
+					       LANE, LANE, LANE};
 
 static const char *const names[CASYNC_WORK_LANES] = {
 	[CASYNC_WORK_METADATA] = "casync_meta",
@@ -40,6 +41,7 @@ static const char *const names[CASYNC_WORK_LANES] = {
 	[CASYNC_WORK_DATA] = "casync_data",
 	[CASYNC_WORK_SUBMIT] = "casync_submit",
 	[CASYNC_WORK_UPCALL] = "casync_upcall",
+	[CASYNC_WORK_DISK] = "casync_disk",
 };
 
 /* Changed before a lane's lock is taken to tell its threads. */

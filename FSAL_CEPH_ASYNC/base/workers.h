@@ -32,6 +32,8 @@ enum casync_work_lane {
 	CASYNC_WORK_SUBMIT,
 	/** Locks of Ganesha: upcalls. */
 	CASYNC_WORK_UPCALL,
+	/** A disk of the gateway: Metrics_File. */
+	CASYNC_WORK_DISK,
 	CASYNC_WORK_LANES,
 };
 

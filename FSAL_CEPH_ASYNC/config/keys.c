@@ -120,6 +120,12 @@ const struct casync_key casync_keys[] = {
 	  .summary = "Memory of the read cache, for all exports together; 0 turns it off.",
 	  .text = "It keeps data that READs have fetched. Each READ asks libcephfs whether the file has changed; while nobody else uses the file, that costs no round trip. Exports share the memory fairly. It comes on top of Max_Inflight_Bytes_Total. The clocks of all clients of the file system must agree within 2 s.",
 	  IN_MODULE(cache_bytes) },
+	{ .name = "Metrics_File", .type = CASYNC_KEY_PATH, .min = 1,
+	  .max = MAXPATHLEN, .change = CASYNC_KEY_LIVE,
+	  .unset = "none",
+	  .summary = "Path of a file for node_exporter's textfile collector, with the metrics in it.",
+	  .text = "node_exporter reads files whose names end in .prom. The metrics and their names are those of Ganesha's own endpoint, which Ganesha 5.9 does not have. The file is replaced each second by rename(), and removed at the end. Its folder must exist. See docs/metrics.md.",
+	  IN_MODULE(metrics_file) },
 
 	{ .name = "Name", .type = CASYNC_KEY_GANESHA,
 	  .change = CASYNC_KEY_IDENTITY, .preset_string = "CEPH_ASYNC",

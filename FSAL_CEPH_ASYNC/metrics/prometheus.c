@@ -91,9 +91,8 @@ static uint16_t prometheus_fill_labels(metric_label_t *labels, const char *id,
 	if (id != NULL)
 		labels[count++] = METRIC_LABEL("export", id);
 	for (i = 0; i < 2 && name->label[i] != NULL; i++)
-		labels[count++] =
-			METRIC_LABEL(name->label[i],
-				     casync_text_or(name->value[i], known));
+		labels[count++] = METRIC_LABEL(
+			name->label[i], casync_text_or(name->value[i], known));
 	return count;
 }
 
@@ -110,8 +109,8 @@ static void prometheus_register(struct prometheus_number *numbers,
 	for (i = 0; i < count; i++) {
 		const metric_metadata_t metadata =
 			METRIC_METADATA(names[i].help, METRIC_UNIT_NONE);
-		uint16_t label_count = prometheus_fill_labels(labels, id, known,
-							      &names[i]);
+		uint16_t label_count =
+			prometheus_fill_labels(labels, id, known, &names[i]);
 		const char *name = prometheus_prefixed(names[i].name);
 
 		if (i < gauges)
@@ -167,8 +166,7 @@ static void prometheus_register_histograms(struct casync_prometheus *of,
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
 		const struct casync_metric_name *name =
 			&casync_histogram_names[i];
-		uint16_t count =
-			prometheus_fill_labels(labels, id, NULL, name);
+		uint16_t count = prometheus_fill_labels(labels, id, NULL, name);
 
 		of->histograms[i] = registry.register_histogram(
 			prometheus_prefixed(name->name),

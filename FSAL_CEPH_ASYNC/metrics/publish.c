@@ -2,6 +2,8 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 #include <cephfs/libcephfs.h>
 
@@ -12,7 +14,9 @@
 #include "prometheus.h"
 #include "publish.h"
 #include "submit.h"
+#include "text.h"
 #include "tuning.h"
+#include "workers.h"
 
 /* It is taken before an export's in-flight lock.  No function of libcephfs or
  * of the data path is called under it. */
@@ -21,6 +25,13 @@ static GLIST_HEAD(published);
 static uint64_t next_look_ns; /* used by the watchdog only */
 /* Atomic: reloads come from other threads than updates. */
 static bool reload_is_good = true;
+
+/* Taken before the lock above, and held while the file is written: only its job
+ * and reloads wait for a disk. */
+static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
+static char *file_path;
+static uint64_t file_due_ns = UINT64_MAX; /* atomic; UINT64_MAX: never */
+static bool file_is_under_way;		  /* atomic */
 
 void casync_publish_reload(bool good)
 {
@@ -234,6 +245,83 @@ static void publish_show_locked(struct casync_published *entry, uint64_t now_ns)
 	publish_log_line_locked(entry, now_ns);
 }
 
+static uint64_t publish_thread_cpu_ns(void)
+{
+	struct timespec used;
+
+	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * CASYNC_NS_PER_S + (uint64_t)used.tv_nsec;
+}
+
+/* Once a second, but for at most a hundredth of a CPU. */
+static void publish_write_file_locked(void)
+{
+	struct casync_process_numbers process;
+	uint64_t began_ns = casync_clock_ns();
+	uint64_t cpu_ns = publish_thread_cpu_ns();
+	char version[32];
+	size_t bytes;
+	char *text;
+
+	pthread_mutex_lock(&lock);
+	publish_read_process(&process);
+	text = casync_text_file_format(
+		&published, &process,
+		publish_libcephfs(version, sizeof(version)), &bytes);
+	pthread_mutex_unlock(&lock);
+	casync_text_file_write(file_path, text, bytes);
+	free(text);
+	cpu_ns = publish_thread_cpu_ns() - cpu_ns;
+	__atomic_store_n(&file_due_ns,
+			 began_ns + MAX(CASYNC_NS_PER_S, 100 * cpu_ns),
+			 __ATOMIC_RELAXED);
+}
+
+static void publish_run_file_job(struct casync_work *work
+				 __attribute__((unused)))
+{
+	pthread_mutex_lock(&file_lock);
+	if (file_path != NULL)
+		publish_write_file_locked();
+	pthread_mutex_unlock(&file_lock);
+	__atomic_store_n(&file_is_under_way, false, __ATOMIC_RELEASE);
+}
+
+static bool publish_has_suffix(const char *path, const char *suffix)
+{
+	size_t length = strlen(path), end = strlen(suffix);
+
+	return length >= end && strcmp(path + length - end, suffix) == 0;
+}
+
+void casync_publish_set_file(const char *path)
+{
+	if (path != NULL && !publish_has_suffix(path, ".prom"))
+		LogWarn(COMPONENT_CONFIG,
+			"Metrics_File = %s: node_exporter reads files whose names end in .prom",
+			path);
+	pthread_mutex_lock(&file_lock);
+	if (!casync_text_same(path, file_path)) {
+		if (file_path != NULL)
+			(void)unlink(file_path);
+		gsh_free(file_path);
+		file_path = casync_text_copy(path);
+		__atomic_store_n(&file_due_ns, path != NULL ? 0 : UINT64_MAX,
+				 __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&file_lock);
+}
+
+static void publish_start_file_job(uint64_t now_ns)
+{
+	static struct casync_work work = {.run = publish_run_file_job};
+
+	if (now_ns < __atomic_load_n(&file_due_ns, __ATOMIC_RELAXED) ||
+	    __atomic_exchange_n(&file_is_under_way, true, __ATOMIC_ACQUIRE))
+		return;
+	casync_workers_submit(CASYNC_WORK_DISK, &work);
+}
+
 void casync_publish_tick(void)
 {
 	uint64_t now_ns = casync_clock_ns();
@@ -250,4 +338,5 @@ void casync_publish_tick(void)
 			now_ns);
 	publish_show_process_locked();
 	pthread_mutex_unlock(&lock);
+	publish_start_file_job(now_ns);
 }

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file publish.h
- * @brief The outputs of an export's metrics: Prometheus and the log.
+ * @brief The outputs of the metrics: Prometheus, a file and the log.
  *
  *	Prometheus	Ganesha's own endpoint, updated each second
+ *	a file		Metrics_File, in Prometheus' text format, written each
+ *			second; less often, if that would take over 1 % of a CPU
  *	the log		a line every Stats_Interval seconds
  *
- * Both show the same counters (metrics.h).
+ * They show the same counters (metrics.h).
  */
 #ifndef CASYNC_PUBLISH_H
 #define CASYNC_PUBLISH_H
@@ -69,6 +71,13 @@ void casync_publish_remove(struct casync_published *entry);
 /** A reload has begun (@p good), or a part of it was refused. */
 void casync_publish_reload(bool good);
 
+/**
+ * Write the metrics to this file from now on; NULL: to no file.
+ *
+ * The file of before is removed.  It may wait for a disk.
+ */
+void casync_publish_set_file(const char *path);
+
 /** Update all outputs.  The watchdog calls it ten times a second. */
 void casync_publish_tick(void);
 
@@ -86,5 +95,30 @@ void casync_publish_tick(void);
  */
 const char *casync_stats_log_format(const struct casync_view *view,
 				    uint64_t seconds, char *line, size_t size);
+
+/**
+ * Format all metrics as Prometheus' text exposition format 0.0.4 has them, as
+ * node_exporter's textfile collector reads them (text_file.c).
+ *
+ * @param[in]  exports    List of struct casync_published, under its lock.  Of
+ *                        two with one id the older one is shown.
+ * @param[in]  libcephfs  Its version.
+ * @param[out] bytes      Length of the text.
+ *
+ * @return To be freed with free(); NULL: no memory.
+ */
+char *casync_text_file_format(const struct glist_head *exports,
+			      const struct casync_process_numbers *process,
+			      const char *libcephfs, size_t *bytes);
+
+/**
+ * Put the text in the file's place, by rename().
+ *
+ * A failure is logged once for each errno.  The caller sees to it that there is
+ * one call at a time.
+ *
+ * @param[in] text  NULL: there was no memory for it.
+ */
+void casync_text_file_write(const char *path, const char *text, size_t bytes);
 
 #endif /* CASYNC_PUBLISH_H */

@@ -144,22 +144,23 @@ const char *casync_stats_log_format(const struct casync_view *view,
 	stats_log_append(&text, "; flushes %" PRIu64 ", mean us %" PRIu64,
 			 casync_metrics_histogram_count(flush),
 			 stats_log_mean_us(flush));
-	stats_log_append(&text,
-			 "; in flight %" PRIu64 " (peak %" PRIu64
-			 "), waiting %" PRIu64 ", asked to retry %" PRIu64
-			 ", slow %" PRIu64,
-			 view->state[CASYNC_SM_IN_FLIGHT],
-			 view->state[CASYNC_SM_IN_FLIGHT_PEAK],
-			 view->state[CASYNC_SM_WAITING], stats_log_delays(totals),
-			 totals->counters[CASYNC_C_SLOW]);
-	stats_log_append_cache(&text, totals);
-	stats_log_append_read_cache(&text, &view->process);
 	stats_log_append(
 		&text,
-		"; reconnects %" PRIu64 ", locks lost %" PRIu64 "; session %s",
-		view->state[CASYNC_SM_RECONNECTS],
-		view->state[CASYNC_SM_LOCKS_LOST],
-		view->state[CASYNC_SM_SESSION] == CASYNC_SESSION_LOST ? "lost"
-								      : "serves");
+		"; in flight %" PRIu64 " (peak %" PRIu64 "), waiting %" PRIu64
+		", asked to retry %" PRIu64 ", slow %" PRIu64,
+		view->state[CASYNC_SM_IN_FLIGHT],
+		view->state[CASYNC_SM_IN_FLIGHT_PEAK],
+		view->state[CASYNC_SM_WAITING], stats_log_delays(totals),
+		totals->counters[CASYNC_C_SLOW]);
+	stats_log_append_cache(&text, totals);
+	stats_log_append_read_cache(&text, &view->process);
+	stats_log_append(&text,
+			 "; reconnects %" PRIu64 ", locks lost %" PRIu64
+			 "; session %s",
+			 view->state[CASYNC_SM_RECONNECTS],
+			 view->state[CASYNC_SM_LOCKS_LOST],
+			 view->state[CASYNC_SM_SESSION] == CASYNC_SESSION_LOST
+				 ? "lost"
+				 : "serves");
 	return line;
 }

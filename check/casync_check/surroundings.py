@@ -289,7 +289,15 @@ def _handle_keys(config):
 
 
 def _metrics(config):
-    if not _is_old(config) and config.parameter("Enable_Metrics") is False:
+    if config.module.get("Metrics_File"):
+        return
+    if _is_old(config):
+        yield Finding(
+            NOTE, "no-metrics", config.place(config.fsal, "Metrics_File"),
+            "this Ganesha has no endpoint for metrics",
+            "Set Metrics_File in CEPH_ASYNC { }, for node_exporter "
+            "(docs/metrics.md).")
+    elif config.parameter("Enable_Metrics") is False:
         yield Finding(
             NOTE, "no-metrics",
             config.place("NFS_CORE_PARAM", "Enable_Metrics"),

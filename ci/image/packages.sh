@@ -68,7 +68,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	nfs-kernel-server python3-matplotlib \
 	libhdr-histogram-dev libjson-c-dev \
 	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived iputils-arping git jq xz-utils \
-	promtool \
+	promtool prometheus-node-exporter \
 	python3-pytest python3-pytest-timeout python3-dbus
 apt-get clean
 

@@ -162,6 +162,7 @@ EXAMPLES = {
     "Ceph_Conf": '"/etc/ceph/ceph.conf"',
     "NodeId": '"gateway1"',
     "Handle_Keys": '"/etc/ganesha/handle-keys"',
+    "Metrics_File": '"/var/lib/prometheus/node-exporter/ceph_async.prom"',
     "User_Id": '"admin"',
     "Secret_Access_Key": '""',
     "Filesystem": '"cephfs"',

@@ -12,6 +12,8 @@ from .util import LabError
 FSALS = ("CEPH_ASYNC", "CEPH")
 FAULTS = Path("/usr/lib/casync-faults")     # tests/faults/CMakeLists.txt
 
+METRICS = "ceph_async.prom"     # where Ganesha has no endpoint for them
+
 
 def parse_keys(items: list[str]) -> list[tuple[str, str]]:
     """['Key = Value;', …] as pairs; the semicolon may be missing."""
@@ -77,7 +79,9 @@ def render(spec: dict[str, Any], state: Path) -> str:
                 release.known(nfsv4), parse_keys(spec["nfsv4"])))]
     if release.keeps_listings():
         text.append(block("MDCACHE", [("Dir_Chunk", "0")]))
-    keys = parse_keys(spec["block"])
+    metrics = {} if release.has_registry() or spec["fsal"] == "CEPH" else {
+        "Metrics_File": f'"{state / METRICS}"'}
+    keys = merged(metrics, parse_keys(spec["block"]))
     if keys:
         text.append(block(spec["fsal"], keys))
     text.append(block("EXPORT", merged(

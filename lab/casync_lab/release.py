@@ -34,6 +34,11 @@ def keeps_listings() -> bool:
     return of_ganesha() < (9,)
 
 
+def has_registry() -> bool:
+    """Does it show metrics at an endpoint?"""
+    return of_ganesha() >= (9,)
+
+
 def kernel_options() -> list[str]:
     """What Linux's client needs.  Ganesha before 9 answers GET_DIR_DELEGATION
     with OP_ILLEGAL; Linux 6.19 and later then fail with EREMOTEIO."""

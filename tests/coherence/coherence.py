@@ -27,13 +27,13 @@ import struct
 import sys
 import threading
 import time
-import urllib.request
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from access_paths import FuseWay, KernelWay, Nfs3, Nfs4
 from file_life import FileLife, World
+from integration import metrics_outputs as outputs
 from integration.fuse import Fuse
 from lab_program import lab, stat
 
@@ -63,11 +63,10 @@ def ask_mds(prefix, **args):
         return sock.recv(size, socket.MSG_WAITALL)
 
 
-def reads_of(monitoring):
+def reads_of(gateway):
     """READs that this gateway was sent, and those that libcephfs answered."""
-    with urllib.request.urlopen(
-            f"http://127.0.0.1:{monitoring}/metrics", timeout=10) as answer:
-        text = answer.read().decode()
+    name, _, _, monitoring = gateway
+    text = outputs.scrape(name, monitoring)
     count = dict.fromkeys(("total", "libcephfs"), 0)
     for labels, value in re.findall(
             r"^ceph_async__latency_us_count\{(.*)\} (\S+)$", text, re.M):
@@ -98,7 +97,7 @@ class Run:
         self.began = time.monotonic()
 
     def run(self):
-        self.before = {side: reads_of(one[3])
+        self.before = {side: reads_of(one)
                        for side, one in GATEWAYS.items()}
         for life in self.lives:
             life.start()
@@ -157,7 +156,7 @@ class Run:
         result = {}
         for side, one in GATEWAYS.items():
             try:
-                now, before = reads_of(one[3]), self.before[side]
+                now, before = reads_of(one), self.before[side]
             except OSError as err:
                 self.world.complain(f"gateway {side} does not answer: {err}")
                 continue

@@ -55,6 +55,11 @@ CASES = {
                             "0x10 1x10"},
                            {'duplicate_completions_total{instance="g"}':
                             "1x20"}),
+    "CephAsyncMetricsFileOld": (
+        {'node_textfile_mtime_seconds{instance="g",file="/d/ceph_async.prom"}':
+         "0x20"},
+        {'node_textfile_mtime_seconds{instance="g",file="/d/ceph_async.prom"}':
+         "0+60x20"}),
     "CephAsyncDown": ({UP: "0x20"}, {UP: "1x20"}),
     "CephAsyncAbsent": ({f"in_flight{E}": "0x20"}, {UP: "0x20"}),
     "CephAsyncNoExport": ({UP: "1x20"},
@@ -78,7 +83,8 @@ MINUTES = {"CephAsyncOursSlow": 30, "CephAsyncCapsKept": 45}
 
 
 def named(series):
-    return series if series.startswith("up{") else f"ceph_async__{series}"
+    foreign = series.startswith(("up{", "node_"))
+    return series if foreign else f"ceph_async__{series}"
 
 
 def evaluated(file, alert, series, fires):

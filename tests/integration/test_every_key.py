@@ -97,6 +97,7 @@ CONTRADICTIONS = [
      "Max_Read = 2097152 with Max_Inflight_Bytes = 1048576"),
     ("Max_Inflight_Bytes = 1048576; Max_Write = 2097152;",
      "Max_Write = 2097152 with Max_Inflight_Bytes = 1048576"),
+    ("Metrics_File = metrics.prom;", "it must be a path that begins with /"),
     ("Object_Size = 196608; Stripe_Unit = 131072;",
      "Object_Size = 196608 with Stripe_Unit = 131072"),
     ("Stripe_Unit = 8388608;",

@@ -142,6 +142,7 @@ static const struct change restart[] = {
 static const struct change live_block[] = {
 	{"Cache_Bytes", "0", "Cache_Bytes = 0 (was 268435456)"},
 	{"Handle_Keys", "/k", "Handle_Keys = \"/k\" (was not set)"},
+	{"Metrics_File", "/m", "Metrics_File = \"/m\" (was not set)"},
 };
 
 static bool is_in(const struct change *changes, size_t count, const char *name)

@@ -281,6 +281,8 @@ static const struct {
 	 "it must be a text of 0 to 255 characters"},
 	{"Handle_Keys", NULL, 1, MAXPATHLEN, true,
 	 "it must be a path that begins with /, of at most 4096 characters"},
+	{"Metrics_File", NULL, 1, MAXPATHLEN, true,
+	 "it must be a path that begins with /, of at most 4096 characters"},
 	{"Cmount_Path", NULL, 1, MAXPATHLEN, true,
 	 "it must be a path that begins with /, of at most 4096 characters"},
 	{"Sec_Label_Xattr", "security.selinux", 0, 256, false,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -19,6 +20,7 @@
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
+#include "workers.h"
 
 static unsigned int lines, lines_of_stats;
 
@@ -38,6 +40,31 @@ const char *ceph_version(int *major, int *minor, int *patch)
 uint64_t casync_submit_duplicates(void)
 {
 	return 0;
+}
+
+#define FILE_NAME "no_monitoring.prom"
+
+static void the_file_is_written(void)
+{
+	char line[256];
+	bool found = false;
+	FILE *file = fopen(FILE_NAME, "r");
+
+	assert_non_null(file);
+	while (fgets(line, sizeof(line), file) != NULL)
+		found |= strcmp(line, "ceph_async__slow_requests_total{"
+				      "export=\"1\"} 9\n") == 0;
+	assert_true(found);
+	assert_int_equal(fclose(file), 0);
+	casync_publish_set_file(NULL);
+	assert_int_equal(access(FILE_NAME, F_OK), -1);
+}
+
+/* The job runs at once. */
+void casync_workers_submit(enum casync_work_lane lane, struct casync_work *work)
+{
+	assert_int_equal(lane, CASYNC_WORK_DISK);
+	work->run(work);
 }
 
 static void the_log_s_line_is_written(void **state)
@@ -61,9 +88,11 @@ static void the_log_s_line_is_written(void **state)
 	entry = casync_publish_add(&source);
 	casync_metrics_count(casync_metrics_shard(&metrics), CASYNC_C_SLOW, 9);
 	tuning.stats_interval = 1;
+	casync_publish_set_file(FILE_NAME);
 	entry->line_ns -= 2 * CASYNC_NS_PER_S;
 	casync_publish_tick();
 	assert_int_equal(lines_of_stats, 1);
+	the_file_is_written();
 	casync_publish_remove(entry);
 	casync_prometheus_put(NULL);
 	casync_prometheus_free();

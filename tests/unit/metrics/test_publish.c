@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -21,6 +22,7 @@
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
+#include "workers.h"
 
 #define NS_PER_US 1000
 #define HOUR_NS (UINT64_C(3600) * 1000000000)
@@ -50,6 +52,13 @@ static uint64_t duplicates;
 uint64_t casync_submit_duplicates(void)
 {
 	return duplicates;
+}
+
+/* The job of the file runs at once. */
+void casync_workers_submit(enum casync_work_lane lane, struct casync_work *work)
+{
+	assert_int_equal(lane, CASYNC_WORK_DISK);
+	work->run(work);
 }
 
 /* --- its monitoring */
@@ -477,6 +486,144 @@ static void an_added_export_counts_reconnects_from_then_on(void **state)
 	free_export(other);
 }
 
+/* --- Metrics_File */
+
+#define FILE_NAME "publish.prom"
+
+static char text[1 << 20];
+
+/* Write it now; what is in it. */
+static const char *written(void)
+{
+	FILE *file;
+	size_t bytes;
+
+	casync_publish_set_file(NULL);
+	casync_publish_set_file(FILE_NAME);
+	tick();
+	file = fopen(FILE_NAME, "r");
+	assert_non_null(file);
+	bytes = fread(text, 1, sizeof(text) - 1, file);
+	text[bytes] = '\0';
+	assert_int_equal(fclose(file), 0);
+	casync_publish_set_file(NULL);
+	assert_int_equal(access(FILE_NAME, F_OK), -1);
+	assert_int_equal(access(FILE_NAME ".new", F_OK), -1);
+	return text;
+}
+
+static unsigned int times_in(const char *all, const char *part)
+{
+	unsigned int count = 0;
+
+	for (; (all = strstr(all, part)) != NULL; all++)
+		count++;
+	return count;
+}
+
+static void file_has_the_metrics_in_families(void **state)
+{
+	struct shown *other = new_export(8);
+	const char *all;
+
+	publish(other);
+	casync_metrics_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_WRITE, 5);
+	casync_metrics_count(casync_metrics_shard(&other->metrics),
+			     CASYNC_C_SLOW, 3);
+	session.reconnects = 2;
+	all = written();
+	assert_non_null(strstr(
+		all, "# HELP ceph_async__build_info Always 1; the labels have "
+		     "the versions.\n"
+		     "# TYPE ceph_async__build_info gauge\n"
+		     "ceph_async__build_info{version=\"" CASYNC_VERSION
+		     "\",libcephfs=\"20.2.4\"} 1\n"));
+	assert_non_null(strstr(
+		all, "# TYPE ceph_async__bytes_total counter\n"
+		     "ceph_async__bytes_total{export=\"7\",op=\"read\"} "
+		     "0\n"
+		     "ceph_async__bytes_total{export=\"7\",op=\"write\"} "
+		     "5\n"
+		     "ceph_async__bytes_total{export=\"8\",op=\"read\"} "
+		     "0\n"));
+	assert_non_null(strstr(
+		all, "\nceph_async__slow_requests_total{export=\"8\"} 3\n"));
+	assert_non_null(strstr(all, "# TYPE ceph_async__reconnects gauge\n"));
+	assert_non_null(strstr(all,
+			       "# TYPE ceph_async__reconnects_total counter\n"
+			       "ceph_async__reconnects_total{export=\"7\","
+			       "client=\"admin@fs:/\"} 2\n"));
+	assert_int_equal(times_in(all, "# TYPE ceph_async__latency_us "), 1);
+	assert_int_equal(times_in(all, "# TYPE ceph_async__errors_total "), 1);
+	free_export(other);
+}
+
+static void file_has_cumulative_buckets(void **state)
+{
+	const unsigned int total = CASYNC_H_STAGES + CASYNC_STAGE_TOTAL;
+	const char *all;
+
+	casync_metrics_observe(here(), total, 5 * NS_PER_US);
+	casync_metrics_observe(here(), total, 12 * NS_PER_US);
+	casync_metrics_observe(here(), total, UINT64_C(30000000) * NS_PER_US);
+	all = written();
+#define BUCKET(le, count)                                                    \
+	assert_non_null(strstr(all,                                          \
+			       "latency_us_bucket{export=\"7\",op=\"read\"," \
+			       "stage=\"total\",le=\"" le "\"} " count "\n"))
+	BUCKET("8", "1");
+	BUCKET("16", "2");
+	BUCKET("16777216", "2");
+	BUCKET("+Inf", "3");
+	assert_non_null(strstr(all, "latency_us_sum{export=\"7\",op=\"read\","
+				    "stage=\"total\"} 30000017\n"));
+	assert_non_null(strstr(all, "latency_us_count{export=\"7\","
+				    "op=\"read\",stage=\"total\"} 3\n"));
+}
+
+/* A line of its own cannot be made by a path. */
+static void file_escapes_what_labels_have(void **state)
+{
+	session.client = "a\"b@f\\s:/c\nd";
+	assert_non_null(
+		strstr(written(), ",client=\"a\\\"b@f\\\\s:/c\\nd\"} "));
+}
+
+/* Two series of one name would cost the reader the whole file. */
+static void file_has_one_export_of_an_id(void **state)
+{
+	struct shown *next = new_export(7);
+
+	publish(next);
+	casync_metrics_count(here(), CASYNC_C_SLOW, 4);
+	casync_metrics_count(casync_metrics_shard(&next->metrics),
+			     CASYNC_C_SLOW, 5);
+	assert_int_equal(times_in(written(), "slow_requests_total{"), 1);
+	assert_non_null(strstr(text, "slow_requests_total{export=\"7\"} 4\n"));
+	unpublish(exp);
+	assert_int_equal(times_in(written(), "slow_requests_total{"), 1);
+	assert_non_null(strstr(text, "slow_requests_total{export=\"7\"} 5\n"));
+	free_export(next);
+}
+
+static void file_that_cannot_be_written_is_told_once(void **state)
+{
+	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
+	casync_publish_set_file("no_folder/publish.prom");
+	tick();
+	assert_non_null(strstr(logged, "Metrics_File = no_folder/publish.prom: "
+				       "cannot be written: No such file"));
+	logged[0] = '\0';
+	tick();
+	assert_string_equal(logged, "");
+	(void)written();
+	assert_string_equal(logged,
+			    "Metrics_File = " FILE_NAME ": is written again");
+	component_log_level[COMPONENT_FSAL] = NIV_NULL;
+}
+
+/* --- the log */
+
 /* The next look at the counts logs a line. */
 static void line(void)
 {
@@ -614,6 +761,11 @@ int main(void)
 		CASE(session_is_the_client_s),
 		CASE(reconnects_and_lost_locks_are_the_session_s),
 		CASE(an_added_export_counts_reconnects_from_then_on),
+		CASE(file_has_the_metrics_in_families),
+		CASE(file_has_cumulative_buckets),
+		CASE(file_escapes_what_labels_have),
+		CASE(file_has_one_export_of_an_id),
+		CASE(file_that_cannot_be_written_is_told_once),
 		CASE(a_line_has_what_came_since_the_last_one),
 		CASE(read_cache_is_the_process_s),
 		CASE(all_of_the_read_cache_is_named),

@@ -146,9 +146,9 @@ static void a_mount(void **state)
 
 static void threads(void **state)
 {
-	assert_int_equal(CASYNC_WORK_LANES, 5);
+	assert_int_equal(CASYNC_WORK_LANES, 6);
 	quotes("operations.md",
-	       "| our threads | %u, and up to %d in each of five lanes",
+	       "| our threads | %u, and up to %d in each of six lanes",
 	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_DELEGATIONS_THREADS +
 		       CASYNC_WORK_LANES,
 	       CASYNC_WORKERS_MAX);

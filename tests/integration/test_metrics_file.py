@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Metrics_File: node_exporter itself reads it."""
+import re
+import subprocess
+import time
+import urllib.request
+
+import metrics_outputs as outputs
+import pytest
+from lab import LOGS, Log
+
+PORT = 9100 + 99
+# A tick of the metrics, and the file's.
+SETTLE_S = 2.5
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return tmp_path_factory.mktemp("textfile")
+
+
+@pytest.fixture(scope="module")
+def exporter(folder):
+    """What node_exporter shows of a folder."""
+    with subprocess.Popen(
+            ["prometheus-node-exporter", "--collector.disable-defaults",
+             "--collector.textfile", f"--collector.textfile.directory={folder}",
+             f"--web.listen-address=127.0.0.1:{PORT}"],
+            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        def scrape():
+            with urllib.request.urlopen(f"http://127.0.0.1:{PORT}/metrics",
+                                        timeout=10) as answer:
+                return answer.read().decode()
+        for _ in range(50):
+            try:
+                scrape()
+                break
+            except OSError:
+                time.sleep(0.1)
+        yield scrape
+        process.terminate()
+
+
+@pytest.fixture(scope="module")
+def shown(cluster, folder):
+    """Ganesha with two exports that write to the file."""
+    cluster.expected += [
+        outputs.LEAVES,
+        r"Metrics_File = \S+: (node_exporter|cannot be|is wri)",
+        r"Unknown parameter \(Enable_Metrics\)"]
+    file = folder / "ceph_async.prom"
+    cluster.ganesha(
+        "restart", "--fsal", "CEPH_ASYNC", "--export", "", "--core",
+        "Enable_Metrics = true;", "--block", f'Metrics_File = "{file}";',
+        "--nfsv4", "", "--export-block", "", "--append",
+        "EXPORT { Export_Id = 8; Path = /; Pseudo = /eight; "
+        "Access_Type = RW; Squash = none; SecType = sys; "
+        "FSAL { Name = CEPH_ASYNC; } }")
+    yield file
+    cluster.ganesha("restart", "--block", "", "--append=", "--core", "")
+
+
+def value(text, name, *labels):
+    """Of the one series that has these labels."""
+    found = [line for line in text.splitlines()
+             if re.match(rf"ceph_async__{name}[{{ ]", line)
+             and all(label in line for label in labels)]
+    assert len(found) == 1, (name, labels, found)
+    return float(found[0].split()[-1])
+
+
+def test_node_exporter_shows_what_was_written(cluster, shown, exporter):
+    cluster.client("dd", "if=/dev/zero", "of=/mnt/nfs/file", "bs=4k",
+                   "count=500", "oflag=direct,sync")
+    end = time.monotonic() + 4 * SETTLE_S
+    text = exporter()
+    while value(text, "bytes_total", 'export="1"', 'op="write"') < 500 * 4096:
+        assert time.monotonic() < end
+        time.sleep(0.2)
+        text = exporter()
+    assert value(text, "bytes_total", 'export="8"', 'op="write"') == 0
+    for export in ('export="1"', 'export="8"'):
+        assert value(text, "session_state", export) == 1
+    assert value(text, "build_info") == 1
+    # node_exporter's own verdict of all files in the folder.
+    assert re.search(r"^node_textfile_scrape_error 0$", text, re.M)
+    assert f'node_textfile_mtime_seconds{{file="{shown}"}}' in text
+    said, _ = outputs.promtool("check", "metrics", text=shown.read_text())
+    assert not [line for line in said.splitlines()
+                if "abbreviated units" not in line], said
+
+
+def test_the_endpoint_and_the_file_have_one_set_of_names(shown):
+    file = outputs.families(shown.read_text())
+    assert len(file) > 50
+    assert outputs.families(outputs.scrape()) == file
+
+
+def test_a_reader_never_sees_a_part(shown):
+    """Read as fast as may be, over several writes."""
+    end, inodes = time.monotonic() + 4, set()
+    while time.monotonic() < end:
+        with shown.open("rb") as file:
+            text = file.read()
+            inodes.add(shown.stat().st_ino)
+        assert text.startswith(b"# HELP ceph_async__build_info")
+        assert text.rstrip().splitlines()[-1].startswith(
+            b"ceph_async__throttle_us_count")
+    assert len(inodes) >= 3
+
+
+def test_a_reload_moves_it_and_a_bad_folder_is_told(cluster, shown, folder):
+    log = Log(LOGS / "ganesha-a.log")
+    other = folder / "other.prom"
+    cluster.ganesha("reload", "--block", f'Metrics_File = "{other}";')
+    time.sleep(SETTLE_S)
+    assert other.exists() and not shown.exists()
+    cluster.ganesha("reload", "--block",
+                    f'Metrics_File = "{folder}/none/metrics.txt";')
+    time.sleep(2 * SETTLE_S)
+    assert not other.exists()
+    assert len(log.matching("cannot be written: No such file")) == 1
+    assert len(log.matching("whose names end in .prom")) == 1
+    (folder / "none").mkdir()
+    time.sleep(SETTLE_S)
+    assert log.matching("metrics.txt: is written again")
+    cluster.ganesha("reload", "--block", f'Metrics_File = "{shown}";')
+    time.sleep(SETTLE_S)
+    assert shown.exists()
+
+
+def test_the_end_removes_it_and_a_crash_leaves_it(cluster, shown):
+    assert shown.exists()
+    cluster.ganesha("kill9")
+    assert shown.exists()
+    before = shown.stat().st_mtime_ns
+    cluster.ganesha("start")
+    time.sleep(SETTLE_S)
+    assert shown.stat().st_mtime_ns > before
+    cluster.ganesha("stop")
+    assert not shown.exists()
+    cluster.ganesha("start")
