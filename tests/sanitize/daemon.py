@@ -42,8 +42,10 @@ class Daemon(Lab):
         self.seen = set()
 
     def _wrapper(self):
+        # The last one: ASan looks for its __cxa_throw at the start, and only
+        # later does a Ganesha that has no C++ load libcephfs.
         env = [f"LD_PRELOAD={self.build / 'tests/sanitize'}/"
-               f"sanitize_preload.so:{self.runtime}"]
+               f"sanitize_preload.so:{self.runtime}:{_runtime('libstdc++.so')}"]
         env += [f"{name}={value.format(log=f'log_path={self.prefix}')}"
                 for name, value in OPTIONS[self.sanitizer].items()]
         return " ".join(["env", *env])
