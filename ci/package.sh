@@ -16,10 +16,13 @@
 #   (tests/packages); the image of config/container/ is made of them
 # - a Ganesha with another FSAL API, and another version of Ganesha, refuse the
 #   plugin and serve the rest *
+# - the other Ganesha of those that we build for refuses packages and plugin *
 #
+# GANESHA=5.9: for that Ganesha, which is built from source (ci/image.sh).
 # IMAGE_READY=1: the lab image is there and fits, it is not looked at again.
 #
-# Packages stay in build/packages, logs in build/package-logs/<time>.
+# Packages stay in build/packages (build/packages-5.9), logs in
+# build/package-logs/<time>.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -34,6 +37,13 @@ all | short | build) ;;
 esac
 
 packages=$top/build/packages
+tag=latest
+lab=
+if [ -e "$top/ci/ganesha/$GANESHA.env" ]; then
+	packages=$packages-$GANESHA
+	tag=ganesha$GANESHA
+	lab=$IMAGE
+fi
 logs=$top/build/package-logs/$(date +%Y%m%d-%H%M%S)
 builder=casync-package-build-$$
 user=casync-package-use-$$
@@ -56,16 +66,18 @@ finish()
 	exit "$result"
 }
 
-# An image of ci/package/Containerfile.$1, with $2 as the base.
+# image KIND TAG BASE [LAB]: of ci/package/Containerfile.KIND
 image()
 {
+	name=package-$1:$2
+	log=$logs/image-$1-$2.log
 	"$ENGINE" build -f "$top/ci/package/Containerfile.$1" \
-		-t "fsal-ceph-async/package-$1" --build-arg "BASE=$2" \
-		"$top/ci/package" > "$logs/image-$1.log" 2>&1 || {
-		tail -n 25 "$logs/image-$1.log" >&2
+		-t "fsal-ceph-async/$name" --build-arg "BASE=$3" \
+		--build-arg "LAB=${4:-$3}" "$top/ci/package" > "$log" 2>&1 || {
+		tail -n 25 "$log" >&2
 		die "the image was not built"
 	}
-	say "image fsal-ceph-async/package-$1 is ready"
+	say "image fsal-ceph-async/$name is ready"
 }
 
 # What ci/image.sh took, when nobody named one.
@@ -175,18 +187,18 @@ overlay()
 		"$packages"/deb/this/out/nfs-ganesha-ceph-async-compat_*.deb \
 		"$packages/overlay-compat"
 	for package in "" -compat; do
-		"$ENGINE" build -t "fsal-ceph-async/overlay$package" \
+		"$ENGINE" build -t "fsal-ceph-async/overlay$package:$tag" \
 			-f "$packages/overlay$package/Containerfile" \
-			--build-arg BASE=fsal-ceph-async/package-run \
+			--build-arg "BASE=fsal-ceph-async/package-run:$tag" \
 			"$packages/overlay$package" > "$logs/overlay$package.log" 2>&1 || {
 			tail -n 25 "$logs/overlay$package.log" >&2
 			die "the image was not built"
 		}
 	done
-	"$ENGINE" run --rm fsal-ceph-async/overlay sh -c \
+	"$ENGINE" run --rm "fsal-ceph-async/overlay:$tag" sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph_async.so'
 	overlay_serves
-	"$ENGINE" run --rm fsal-ceph-async/overlay-compat sh -c \
+	"$ENGINE" run --rm "fsal-ceph-async/overlay-compat:$tag" sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph.so.distrib'
 	overlay_stops
 }
@@ -194,7 +206,7 @@ overlay()
 # A gateway of that image serves an export.
 overlay_serves()
 {
-	IMAGE=fsal-ceph-async/overlay
+	IMAGE=fsal-ceph-async/overlay:$tag
 	end_lab "$user"
 	start_lab "$user"
 	put_tests "$user"
@@ -214,6 +226,28 @@ overlay_stops()
 		"$logs/overlay-stops.log" | tail -n 1
 }
 
+# These packages where the other Ganesha is.
+other_ganesha()
+{
+	if [ -n "$lab" ]; then
+		set -- latest ""
+	else
+		set -- ganesha5.9 fsal-ceph-async/lab:ganesha5.9
+		"$ENGINE" image inspect "$2" > /dev/null 2>&1 || {
+			say "not run: these packages on Ganesha 5.9, there is no" \
+				"image $2 (GANESHA=5.9 ci/image.sh)"
+			return 0
+		}
+	fi
+	image run "$1" "${BASE_IMAGE:-$(lab_base)}" "$2"
+	end_lab "$user"
+	IMAGE=fsal-ceph-async/package-run:$1
+	start_lab "$user"
+	put_tests "$user"
+	"$ENGINE" cp "$packages" "$user:/packages"
+	pytest "$user" test_other_ganesha.py
+}
+
 [ -n "${IMAGE_READY-}" ] || "$top/ci/image.sh"
 ensure_engine
 trap finish EXIT
@@ -222,11 +256,11 @@ trap 'exit 130' INT TERM
 # Side by side: the one waits for the network while the other unpacks.
 run_image=
 if [ "$mode" != build ]; then
-	image run "${BASE_IMAGE:-$(lab_base)}" &
+	image run "$tag" "${BASE_IMAGE:-$(lab_base)}" "$lab" &
 	run_image=$!
 fi
-image build "$IMAGE"
-IMAGE=fsal-ceph-async/package-build
+image build "$tag" "$IMAGE"
+IMAGE=fsal-ceph-async/package-build:$tag
 start_lab "$builder"
 "$ENGINE" exec "$builder" mkdir -p /packages
 "$ENGINE" cp "$top/ci/package" "$builder:/opt/package"
@@ -242,7 +276,7 @@ step stand-ins "$builder" sh /opt/package/stand-ins.sh /packages/rpm/this/out \
 "$ENGINE" cp "$builder:/packages/rpm/stand-ins" "$packages/rpm/stand-ins"
 
 wait "$run_image"
-IMAGE=fsal-ceph-async/package-run
+IMAGE=fsal-ceph-async/package-run:$tag
 start_lab "$user"
 put_tests "$user"
 "$ENGINE" cp "$packages" "$user:/packages"
@@ -255,3 +289,4 @@ say "Ganeshas that do not fit (log: $logs/wrong-ganesha.log)"
 step wrong-ganesha "$builder" sh /opt/package/wrong-ganesha.sh /wrong
 put_tests "$builder"
 pytest "$builder" test_wrong_ganesha.py
+other_ganesha
