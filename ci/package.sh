@@ -6,6 +6,8 @@
 #   ci/package.sh          all of this
 #   ci/package.sh short    without what is marked *, for ci/test.sh
 #   ci/package.sh build    the first line alone
+#   ci/package.sh deb      one DEB, and docs/quick-start.md walked with it, for
+#                          ci/test.sh other
 #
 # - RPM and DEB are built, listed, given to rpmlint and lintian, and built once
 #   more elsewhere: the bytes must be the same *
@@ -14,6 +16,8 @@
 #   are installed, serve a mount, are upgraded under clients that keep files
 #   open, take FSAL_CEPH's place and give it back, and are removed
 #   (tests/packages); the image of config/container/ is made of them
+# - an image is built from source, config/container/Containerfile.source; it
+#   stops where it cannot fit *
 # - a Ganesha with another FSAL API, and another version of Ganesha, refuse the
 #   plugin and serve the rest *
 # - the other Ganesha of those that we build for refuses packages and plugin *
@@ -32,8 +36,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 LIMIT=${PACKAGE_LIMIT:-900}
 mode=${1:-all}
 case $mode in
-all | short | build) ;;
-*) die "'$mode': short, build or nothing" ;;
+all | short | build | deb) ;;
+*) die "'$mode': short, build, deb or nothing" ;;
 esac
 
 packages=$top/build/packages
@@ -127,6 +131,11 @@ build()
 
 build_all()
 {
+	if [ "$mode" = deb ]; then
+		dist 1
+		build deb 1 this
+		return 0
+	fi
 	dist 0
 	build deb 0 previous
 	[ "$mode" = short ] || build rpm 0 previous
@@ -197,22 +206,31 @@ overlay()
 	done
 	"$ENGINE" run --rm "fsal-ceph-async/overlay:$tag" sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph_async.so'
-	overlay_serves
+	serves "fsal-ceph-async/overlay:$tag"
 	"$ENGINE" run --rm "fsal-ceph-async/overlay-compat:$tag" sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph.so.distrib'
 	overlay_stops
 }
 
-# A gateway of that image serves an export.
-overlay_serves()
+# A gateway of image $1 serves an export by the plugin, and with a second
+# argument one more by its stand-in for FSAL_CEPH.
+serves()
 {
-	IMAGE=fsal-ceph-async/overlay:$tag
+	IMAGE=$1
+	served=${1##*/}
+	served=${served%:*}
 	end_lab "$user"
 	start_lab "$user"
 	put_tests "$user"
-	step overlay-serves "$user" sh -c 'lab up --fsal CEPH_ASYNC &&
-		nfs-ls "nfs://127.0.0.1/ceph?version=4" && lab down'
-	say "the image serves an export by the plugin"
+	step "serves-$served" "$user" sh -c 'lab up --fsal CEPH_ASYNC &&
+		nfs-ls "nfs://127.0.0.1/ceph?version=4"'
+	[ -z "${2-}" ] ||
+		step "serves-compat-$served" "$user" sh -c '
+			lab ganesha restart --fsal CEPH &&
+			nfs-ls "nfs://127.0.0.1/ceph?version=4" &&
+			grep "FSAL CEPH [0-9.]*: FSAL API" \
+				/var/log/casync-lab/ganesha-a.log'
+	say "the image $1 serves an export by the plugin"
 }
 
 # On a base without Ganesha the build stops with one line.
@@ -224,6 +242,70 @@ overlay_stops()
 		die "the image was built on a base without Ganesha"
 	grep 'STOP: this image has Ganesha (none), the packages are for' \
 		"$logs/overlay-stops.log" | tail -n 1
+}
+
+# source_image NAME BASE [OPTIONS]: of config/container/Containerfile.source
+source_image()
+{
+	name=$1
+	base=$2
+	shift 2
+	"$ENGINE" build -t "fsal-ceph-async/$name:$tag" \
+		-f "$context/config/container/Containerfile.source" \
+		--build-arg "BASE=$base" "$@" "$context" \
+		> "$logs/$name.log" 2>&1
+}
+
+# stops LINE BASE [OPTIONS]: that build stops, with this line.
+stops()
+{
+	line=$1
+	shift
+	! source_image source-stops "$@" ||
+		die "the image was built, instead of: STOP: $line"
+	grep -o "STOP: $line.*" "$logs/source-stops.log" || {
+		tail -n 25 "$logs/source-stops.log" >&2
+		die "not said: STOP: $line"
+	}
+}
+
+# An image like the run image, with command $1 run in it.
+spoiled()
+{
+	printf 'FROM fsal-ceph-async/package-run:%s\nRUN %s\n' "$tag" "$1" |
+		"$ENGINE" build -t "fsal-ceph-async/spoiled:$tag" - \
+			> "$logs/spoiled.log" 2>&1
+}
+
+# The image that users make without packages, from the tarball.  The sources
+# are the lab's: no host of git repositories is asked.
+from_source()
+{
+	say "an image of config/container/Containerfile.source"
+	context=$packages/source-image
+	mkdir -p "$context"
+	tar -x -f "$(cat "$logs/dist-1.log")" -C "$context" --strip-components=1
+	beside=$context/config/container
+	run=fsal-ceph-async/package-run:$tag
+	stops "no source of Ganesha $GANESHA" "$run" \
+		--build-arg GANESHA_URL=https://127.0.0.1/none
+	"$ENGINE" exec "$builder" tar -cz -C /usr/src/nfs-ganesha tree \
+		> "$beside/nfs-ganesha-$GANESHA.tar.gz"
+	"$ENGINE" exec -w /usr/src/nfs-ganesha "$builder" \
+		sh -c 'tar -c libntirpc-dev*.deb' | tar -x -C "$beside"
+	stops "this image has no Ganesha" "${BASE_IMAGE:-$(lab_base)}"
+	spoiled 'printf "echo V6.5" > /usr/local/bin/ganesha.nfsd && \
+		chmod +x /usr/local/bin/ganesha.nfsd'
+	stops "this image has Ganesha 6.5" "fsal-ceph-async/spoiled:$tag"
+	spoiled 'sed -i "/^Package: libcephfs2$/,/^Version/s/^\(Version: \).*/\1 18.2.7-1/" \
+		/var/lib/dpkg/status'
+	stops "this image has libcephfs 18.2.7" "fsal-ceph-async/spoiled:$tag"
+	source_image from-source "$run" --build-arg COMPAT=yes || {
+		tail -n 25 "$logs/from-source.log" >&2
+		die "the image was not built"
+	}
+	grep -E '^(loaded|symbols): ' "$logs/from-source.log"
+	serves "fsal-ceph-async/from-source:$tag" compat
 }
 
 # These packages where the other Ganesha is.
@@ -271,9 +353,12 @@ say "packages: $packages"
 [ "$mode" != build ] || exit 0
 
 # Stand-ins for what an RPM distribution has; see there.
-step stand-ins "$builder" sh /opt/package/stand-ins.sh /packages/rpm/this/out \
-	/packages/rpm/stand-ins
-"$ENGINE" cp "$builder:/packages/rpm/stand-ins" "$packages/rpm/stand-ins"
+if [ "$mode" != deb ]; then
+	step stand-ins "$builder" sh /opt/package/stand-ins.sh \
+		/packages/rpm/this/out /packages/rpm/stand-ins
+	"$ENGINE" cp "$builder:/packages/rpm/stand-ins" \
+		"$packages/rpm/stand-ins"
+fi
 
 wait "$run_image"
 IMAGE=fsal-ceph-async/package-run:$tag
@@ -281,10 +366,18 @@ start_lab "$user"
 put_tests "$user"
 "$ENGINE" cp "$packages" "$user:/packages"
 say "installing and using them"
+if [ "$mode" = deb ]; then
+	pytest "$user" test_quick_start.py \
+		test_deb.py::test_nothing_to_build_with \
+		test_deb.py::test_what_it_depends_on \
+		test_deb.py::test_which_ganesha_it_takes
+	exit 0
+fi
 pytest "$user" test_deb.py test_quick_start.py test_rpm.py
 overlay
 
 [ "$mode" = all ] || exit 0
+from_source
 say "Ganeshas that do not fit (log: $logs/wrong-ganesha.log)"
 step wrong-ganesha "$builder" sh /opt/package/wrong-ganesha.sh /wrong
 put_tests "$builder"

@@ -96,9 +96,10 @@ def test_another_version_of_the_same_api(machine, serve):
     log = serve("version", OTHER, OURS)
     said(log, rf"FSAL CEPH_ASYNC \S+: FSAL API {api(VERSION)}, Ganesha "
               rf"{OTHER_VERSION} \(built for {VERSION}\)")
-    said(log, rf"FSAL CEPH_ASYNC is refused: it was built for Ganesha {VERSION}, "
-              rf"this is Ganesha {OTHER_VERSION}: install nfs-ganesha-ceph-async "
-              rf"built for {OTHER_VERSION}, or Ganesha {VERSION}")
+    said(log, rf"FSAL CEPH_ASYNC is refused: it was built for Ganesha "
+              rf"{VERSION}, this is Ganesha {OTHER_VERSION}: install "
+              rf"nfs-ganesha-ceph-async built for {OTHER_VERSION}, or Ganesha "
+              rf"{VERSION}")
     said(log, r"Failed to initialize FSAL \(CEPH_ASYNC\)")
     serves_the_other_alone(machine)
 
