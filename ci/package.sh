@@ -6,6 +6,8 @@
 #   ci/package.sh          all of this
 #   ci/package.sh short    without what is marked *, for ci/test.sh
 #   ci/package.sh build    the first line alone
+#   ci/package.sh deb      one DEB, and docs/quick-start.md walked with it, for
+#                          ci/test.sh other
 #
 # - RPM and DEB are built, listed, given to rpmlint and lintian, and built once
 #   more elsewhere: the bytes must be the same *
@@ -14,12 +16,17 @@
 #   are installed, serve a mount, are upgraded under clients that keep files
 #   open, take FSAL_CEPH's place and give it back, and are removed
 #   (tests/packages); the image of config/container/ is made of them
+# - an image is built from source, config/container/Containerfile.source; it
+#   stops where it cannot fit *
 # - a Ganesha with another FSAL API, and another version of Ganesha, refuse the
 #   plugin and serve the rest *
+# - the other Ganesha of those that we build for refuses packages and plugin *
 #
+# GANESHA=5.9: for that Ganesha, which is built from source (ci/image.sh).
 # IMAGE_READY=1: the lab image is there and fits, it is not looked at again.
 #
-# Packages stay in build/packages, logs in build/package-logs/<time>.
+# Packages stay in build/packages (build/packages-5.9), logs in
+# build/package-logs/<time>.
 set -eu
 
 top=$(cd "$(dirname "$0")/.." && pwd)
@@ -29,11 +36,18 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 LIMIT=${PACKAGE_LIMIT:-900}
 mode=${1:-all}
 case $mode in
-all | short | build) ;;
-*) die "'$mode': short, build or nothing" ;;
+all | short | build | deb) ;;
+*) die "'$mode': short, build, deb or nothing" ;;
 esac
 
 packages=$top/build/packages
+tag=latest
+lab=
+if [ -e "$top/ci/ganesha/$GANESHA.env" ]; then
+	packages=$packages-$GANESHA
+	tag=ganesha$GANESHA
+	lab=$IMAGE
+fi
 logs=$top/build/package-logs/$(date +%Y%m%d-%H%M%S)
 builder=casync-package-build-$$
 user=casync-package-use-$$
@@ -56,16 +70,18 @@ finish()
 	exit "$result"
 }
 
-# An image of ci/package/Containerfile.$1, with $2 as the base.
+# image KIND TAG BASE [LAB]: of ci/package/Containerfile.KIND
 image()
 {
+	name=package-$1:$2
+	log=$logs/image-$1-$2.log
 	"$ENGINE" build -f "$top/ci/package/Containerfile.$1" \
-		-t "fsal-ceph-async/package-$1" --build-arg "BASE=$2" \
-		"$top/ci/package" > "$logs/image-$1.log" 2>&1 || {
-		tail -n 25 "$logs/image-$1.log" >&2
+		-t "fsal-ceph-async/$name" --build-arg "BASE=$3" \
+		--build-arg "LAB=${4:-$3}" "$top/ci/package" > "$log" 2>&1 || {
+		tail -n 25 "$log" >&2
 		die "the image was not built"
 	}
-	say "image fsal-ceph-async/package-$1 is ready"
+	say "image fsal-ceph-async/$name is ready"
 }
 
 # What ci/image.sh took, when nobody named one.
@@ -115,6 +131,11 @@ build()
 
 build_all()
 {
+	if [ "$mode" = deb ]; then
+		dist 1
+		build deb 1 this
+		return 0
+	fi
 	dist 0
 	build deb 0 previous
 	[ "$mode" = short ] || build rpm 0 previous
@@ -175,32 +196,41 @@ overlay()
 		"$packages"/deb/this/out/nfs-ganesha-ceph-async-compat_*.deb \
 		"$packages/overlay-compat"
 	for package in "" -compat; do
-		"$ENGINE" build -t "fsal-ceph-async/overlay$package" \
+		"$ENGINE" build -t "fsal-ceph-async/overlay$package:$tag" \
 			-f "$packages/overlay$package/Containerfile" \
-			--build-arg BASE=fsal-ceph-async/package-run \
+			--build-arg "BASE=fsal-ceph-async/package-run:$tag" \
 			"$packages/overlay$package" > "$logs/overlay$package.log" 2>&1 || {
 			tail -n 25 "$logs/overlay$package.log" >&2
 			die "the image was not built"
 		}
 	done
-	"$ENGINE" run --rm fsal-ceph-async/overlay sh -c \
+	"$ENGINE" run --rm "fsal-ceph-async/overlay:$tag" sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph_async.so'
-	overlay_serves
-	"$ENGINE" run --rm fsal-ceph-async/overlay-compat sh -c \
+	serves "fsal-ceph-async/overlay:$tag"
+	"$ENGINE" run --rm "fsal-ceph-async/overlay-compat:$tag" sh -c \
 		'test -e /usr/lib/*/ganesha/libfsalceph.so.distrib'
 	overlay_stops
 }
 
-# A gateway of that image serves an export.
-overlay_serves()
+# A gateway of image $1 serves an export by the plugin, and with a second
+# argument one more by its stand-in for FSAL_CEPH.
+serves()
 {
-	IMAGE=fsal-ceph-async/overlay
+	IMAGE=$1
+	served=${1##*/}
+	served=${served%:*}
 	end_lab "$user"
 	start_lab "$user"
 	put_tests "$user"
-	step overlay-serves "$user" sh -c 'lab up --fsal CEPH_ASYNC &&
-		nfs-ls "nfs://127.0.0.1/ceph?version=4" && lab down'
-	say "the image serves an export by the plugin"
+	step "serves-$served" "$user" sh -c 'lab up --fsal CEPH_ASYNC &&
+		nfs-ls "nfs://127.0.0.1/ceph?version=4"'
+	[ -z "${2-}" ] ||
+		step "serves-compat-$served" "$user" sh -c '
+			lab ganesha restart --fsal CEPH &&
+			nfs-ls "nfs://127.0.0.1/ceph?version=4" &&
+			grep "FSAL CEPH [0-9.]*: FSAL API" \
+				/var/log/casync-lab/ganesha-a.log'
+	say "the image $1 serves an export by the plugin"
 }
 
 # On a base without Ganesha the build stops with one line.
@@ -214,6 +244,92 @@ overlay_stops()
 		"$logs/overlay-stops.log" | tail -n 1
 }
 
+# source_image NAME BASE [OPTIONS]: of config/container/Containerfile.source
+source_image()
+{
+	name=$1
+	base=$2
+	shift 2
+	"$ENGINE" build -t "fsal-ceph-async/$name:$tag" \
+		-f "$context/config/container/Containerfile.source" \
+		--build-arg "BASE=$base" "$@" "$context" \
+		> "$logs/$name.log" 2>&1
+}
+
+# stops LINE BASE [OPTIONS]: that build stops, with this line.
+stops()
+{
+	line=$1
+	shift
+	! source_image source-stops "$@" ||
+		die "the image was built, instead of: STOP: $line"
+	grep -o "STOP: $line.*" "$logs/source-stops.log" || {
+		tail -n 25 "$logs/source-stops.log" >&2
+		die "not said: STOP: $line"
+	}
+}
+
+# An image like the run image, with command $1 run in it.
+spoiled()
+{
+	printf 'FROM fsal-ceph-async/package-run:%s\nRUN %s\n' "$tag" "$1" |
+		"$ENGINE" build -t "fsal-ceph-async/spoiled:$tag" - \
+			> "$logs/spoiled.log" 2>&1
+}
+
+# The image that users make without packages, from the tarball.  The sources
+# are the lab's: no host of git repositories is asked.
+from_source()
+{
+	say "an image of config/container/Containerfile.source"
+	context=$packages/source-image
+	mkdir -p "$context"
+	tar -x -f "$(cat "$logs/dist-1.log")" -C "$context" --strip-components=1
+	beside=$context/config/container
+	run=fsal-ceph-async/package-run:$tag
+	stops "no source of Ganesha $GANESHA" "$run" \
+		--build-arg GANESHA_URL=https://127.0.0.1/none
+	"$ENGINE" exec "$builder" tar -cz -C /usr/src/nfs-ganesha tree \
+		> "$beside/nfs-ganesha-$GANESHA.tar.gz"
+	"$ENGINE" exec -w /usr/src/nfs-ganesha "$builder" \
+		sh -c 'tar -c libntirpc-dev*.deb' | tar -x -C "$beside"
+	stops "this image has no Ganesha" "${BASE_IMAGE:-$(lab_base)}"
+	spoiled 'printf "echo V6.5" > /usr/local/bin/ganesha.nfsd && \
+		chmod +x /usr/local/bin/ganesha.nfsd'
+	stops "this image has Ganesha 6.5" "fsal-ceph-async/spoiled:$tag"
+	spoiled 'sed -i "/^Package: libcephfs2$/,/^Version/s/^\(Version: \).*/\1 18.2.7-1/" \
+		/var/lib/dpkg/status'
+	stops "this image has libcephfs 18.2.7" "fsal-ceph-async/spoiled:$tag"
+	source_image from-source "$run" --build-arg COMPAT=yes || {
+		tail -n 25 "$logs/from-source.log" >&2
+		die "the image was not built"
+	}
+	grep -E '^(loaded|symbols): ' "$logs/from-source.log"
+	serves "fsal-ceph-async/from-source:$tag" compat
+}
+
+# These packages where the other Ganesha is.
+other_ganesha()
+{
+	if [ -n "$lab" ]; then
+		set -- latest ""
+	else
+		set -- ganesha5.9 fsal-ceph-async/lab:ganesha5.9
+		"$ENGINE" image inspect "$2" > /dev/null 2>&1 || {
+			say "not run: these packages on Ganesha 5.9, there is no" \
+				"image $2 (GANESHA=5.9 ci/image.sh)"
+			return 0
+		}
+	fi
+	image run "$1" "${BASE_IMAGE:-$(lab_base)}" "$2"
+	end_lab "$user"
+	IMAGE=fsal-ceph-async/package-run:$1
+	start_lab "$user"
+	put_tests "$user"
+	"$ENGINE" cp "$packages" "$user:/packages"
+	pytest "$user" test_other_ganesha.py
+}
+
 [ -n "${IMAGE_READY-}" ] || "$top/ci/image.sh"
 ensure_engine
 trap finish EXIT
@@ -222,11 +338,11 @@ trap 'exit 130' INT TERM
 # Side by side: the one waits for the network while the other unpacks.
 run_image=
 if [ "$mode" != build ]; then
-	image run "${BASE_IMAGE:-$(lab_base)}" &
+	image run "$tag" "${BASE_IMAGE:-$(lab_base)}" "$lab" &
 	run_image=$!
 fi
-image build "$IMAGE"
-IMAGE=fsal-ceph-async/package-build
+image build "$tag" "$IMAGE"
+IMAGE=fsal-ceph-async/package-build:$tag
 start_lab "$builder"
 "$ENGINE" exec "$builder" mkdir -p /packages
 "$ENGINE" cp "$top/ci/package" "$builder:/opt/package"
@@ -237,21 +353,33 @@ say "packages: $packages"
 [ "$mode" != build ] || exit 0
 
 # Stand-ins for what an RPM distribution has; see there.
-step stand-ins "$builder" sh /opt/package/stand-ins.sh /packages/rpm/this/out \
-	/packages/rpm/stand-ins
-"$ENGINE" cp "$builder:/packages/rpm/stand-ins" "$packages/rpm/stand-ins"
+if [ "$mode" != deb ]; then
+	step stand-ins "$builder" sh /opt/package/stand-ins.sh \
+		/packages/rpm/this/out /packages/rpm/stand-ins
+	"$ENGINE" cp "$builder:/packages/rpm/stand-ins" \
+		"$packages/rpm/stand-ins"
+fi
 
 wait "$run_image"
-IMAGE=fsal-ceph-async/package-run
+IMAGE=fsal-ceph-async/package-run:$tag
 start_lab "$user"
 put_tests "$user"
 "$ENGINE" cp "$packages" "$user:/packages"
 say "installing and using them"
+if [ "$mode" = deb ]; then
+	pytest "$user" test_quick_start.py \
+		test_deb.py::test_nothing_to_build_with \
+		test_deb.py::test_what_it_depends_on \
+		test_deb.py::test_which_ganesha_it_takes
+	exit 0
+fi
 pytest "$user" test_deb.py test_quick_start.py test_rpm.py
 overlay
 
 [ "$mode" = all ] || exit 0
+from_source
 say "Ganeshas that do not fit (log: $logs/wrong-ganesha.log)"
 step wrong-ganesha "$builder" sh /opt/package/wrong-ganesha.sh /wrong
 put_tests "$builder"
 pytest "$builder" test_wrong_ganesha.py
+other_ganesha

@@ -16,8 +16,9 @@
 #                                          sanitizers, coverage, packages
 #   ci/test.sh other                       the short form with Ganesha 5.9:
 #                                          unit tests, 42 cases over NFSv3, 4.1
-#                                          and 4.2, kill -9, evictions; skipped
-#                                          where its source cannot be had
+#                                          and 4.2, kill -9, evictions; its DEB
+#                                          and the quick start; skipped where its
+#                                          source cannot be had
 #   ci/test.sh cases                       the cases of tests/integration/client,
 #                                          and keys and settings one by one
 #
@@ -203,6 +204,16 @@ Ganesha $OTHER: its image cannot be built, see $log"
 	closing="$closing
 $(grep '^unit: ' "$log" | tail -n 1 | sed "s/^/Ganesha $OTHER: /")
 $(grep '^integration: ' "$log" | tail -n 1 | sed "s/^/Ganesha $OTHER: /")"
+	say "its package"
+	packages_log=$logs/packages-other.log
+	{
+		as_other IMAGE_READY=1 "$top/ci/package.sh" deb 2>&1 &&
+			echo 0 > "$logs/.status" || echo $? > "$logs/.status"
+	} | tee "$packages_log"
+	read_status
+	closing="$closing
+Ganesha $OTHER: packages: $(grep -E '^=+ .* in ' "$packages_log" |
+		tail -n 1) (status $status)"
 }
 
 everything()

@@ -27,11 +27,13 @@ keep()
 }
 
 cd "$top/src"
+api=$(sed -n 's/^#define FSAL_MAJOR_VERSION \([0-9]*\).*/\1/p' \
+	include/fsal_api.h)
 sed -i 's/^#define FSAL_MAJOR_VERSION .*/#define FSAL_MAJOR_VERSION 99/' \
 	include/fsal_api.h
 keep api
 
-sed -i 's/^#define FSAL_MAJOR_VERSION .*/#define FSAL_MAJOR_VERSION 14/' \
+sed -i "s/^#define FSAL_MAJOR_VERSION .*/#define FSAL_MAJOR_VERSION $api/" \
 	include/fsal_api.h
 sed -i 's/^set(GANESHA_MINOR_VERSION .*/set(GANESHA_MINOR_VERSION .99)/' \
 	CMakeLists.txt

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import time
 from contextlib import contextmanager
@@ -41,6 +42,16 @@ def plugins():
     found = list(Path("/usr/lib").glob("*/ganesha/libfsalceph.so"))
     assert len(found) == 1, found
     return found[0].parent
+
+
+def ganesha():
+    """The version of this machine's Ganesha."""
+    return re.search(r"V(\d[\d.]*\d)", command("ganesha.nfsd", "-v"))[1]
+
+
+def api(version):
+    """The FSAL API of that Ganesha."""
+    return "12.0" if version.startswith("5.") else "14.0"
 
 
 def digest(path):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from machine import PACKAGES, command, digest, plugins, status, \
+from machine import PACKAGES, command, digest, ganesha, plugins, status, \
     what_packages_own
 
 NAME = "nfs-ganesha-ceph-async"
@@ -35,11 +35,6 @@ def stand_in(name):
     found = list((PACKAGES / "rpm/stand-ins").glob(f"{name}*.rpm"))
     assert len(found) == 1, (name, found)
     return found[0]
-
-
-def ganesha():
-    return command("dpkg-query", "-f", "${Version}", "-W",
-                   "nfs-ganesha").split("-")[0]
 
 
 @pytest.fixture(scope="module")

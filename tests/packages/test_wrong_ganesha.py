@@ -13,9 +13,12 @@ from pathlib import Path
 import pytest
 
 from lab import LOGS, Log
-from machine import PACKAGES, command
+from machine import PACKAGES, api, command, ganesha
 
 WRONG = Path("/wrong")
+VERSION = ganesha()
+# wrong-ganesha.sh's.
+OTHER_VERSION = VERSION.partition(".")[0] + ".99"
 CORE = """NFS_CORE_PARAM {
     NFS_Port = 2049; MNT_Port = 2050; NLM_Port = 2051; Rquota_Port = 2052;
     Protocols = 3,4; allow_set_io_flusher_fail = true;
@@ -81,21 +84,22 @@ def serves_the_other_alone(machine):
 def test_another_api(machine, serve):
     """Ganesha itself refuses it."""
     log = serve("api", OTHER, OURS)
-    said(log, r"version mismatch core = 99\.0, fsal = 14\.0")
-    said(log, r"FSAL CEPH_ASYNC \S+ could not be registered: it was built for "
-              r"FSAL API 14\.0 of Ganesha (\S+), this is Ganesha \1; install "
-              r"nfs-ganesha-ceph-async built for this one")
+    said(log, rf"version mismatch core = 99\.0, fsal = {api(VERSION)}")
+    said(log, rf"FSAL CEPH_ASYNC \S+ could not be registered: it was built for "
+              rf"FSAL API {api(VERSION)} of Ganesha (\S+), this is Ganesha \1; "
+              rf"install nfs-ganesha-ceph-async built for this one")
     serves_the_other_alone(machine)
 
 
 def test_another_version_of_the_same_api(machine, serve):
     """We refuse it."""
     log = serve("version", OTHER, OURS)
-    said(log, r"FSAL CEPH_ASYNC \S+: FSAL API 14\.0, Ganesha 9\.99 \(built "
-              r"for 9\.14\)")
-    said(log, r"FSAL CEPH_ASYNC is refused: it was built for Ganesha 9\.14, "
-              r"this is Ganesha 9\.99: install nfs-ganesha-ceph-async built "
-              r"for 9\.99, or Ganesha 9\.14")
+    said(log, rf"FSAL CEPH_ASYNC \S+: FSAL API {api(VERSION)}, Ganesha "
+              rf"{OTHER_VERSION} \(built for {VERSION}\)")
+    said(log, rf"FSAL CEPH_ASYNC is refused: it was built for Ganesha "
+              rf"{VERSION}, this is Ganesha {OTHER_VERSION}: install "
+              rf"nfs-ganesha-ceph-async built for {OTHER_VERSION}, or Ganesha "
+              rf"{VERSION}")
     said(log, r"Failed to initialize FSAL \(CEPH_ASYNC\)")
     serves_the_other_alone(machine)
 
