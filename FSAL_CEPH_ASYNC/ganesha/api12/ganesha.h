@@ -10,6 +10,7 @@
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
+#include "nfs_exports.h"
 #include "nfs_core.h"
 
 _Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
@@ -24,6 +25,24 @@ _Static_assert(sizeof(struct fsal_io_arg) == 56, "not Ganesha 5.9's headers");
 /** An FSAL cannot say how its directories are listed. */
 #define CASYNC_GANESHA_FS_INFO
 #define CASYNC_GANESHA_KEEPS_LISTINGS true
+
+/**
+ * None.  This Ganesha crashes when it recalls a delegation from a client whose
+ * connection is gone (delegrecall_one() of 5.9).  And it counts an OPEN to read
+ * and write as a conflict with itself, and does not tell which open a delegation
+ * belongs to.
+ */
+#define CASYNC_GANESHA_DELEGATIONS 0
+
+static inline void casync_ganesha_check_export(const struct gsh_export *exp)
+{
+	if (nfs_param.nfsv4_param.allow_delegations &&
+	    (exp->export_perms.options & EXPORT_OPTION_DELEGATIONS) != 0)
+		LogWarn(COMPONENT_CONFIG,
+			"export %" PRIu16
+			": Delegations has no effect: no delegations with Ganesha %s, which crashes when it recalls one from a client that is gone",
+			exp->export_id, GANESHA_VERSION);
+}
 
 #define CASYNC_GANESHA_OLD_UUID true
 #define CASYNC_GANESHA_READS_MODULE_AGAIN false

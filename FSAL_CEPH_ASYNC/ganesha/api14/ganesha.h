@@ -43,6 +43,15 @@ _Static_assert(sizeof(struct fsal_io_arg) == 96, "not Ganesha 9.14's headers");
 /** Does MDCACHE keep lists of directories if MDCACHE { Dir_Chunk } is not 0? */
 #define CASYNC_GANESHA_KEEPS_LISTINGS false
 
+/** For struct fsal_staticfsinfo_t: the delegations that work. */
+#define CASYNC_GANESHA_DELEGATIONS FSAL_OPTION_FILE_DELEGATIONS
+
+/** An export is made: say what it asks for and this Ganesha cannot give. */
+static inline void casync_ganesha_check_export(const struct gsh_export *exp
+					       __attribute__((unused)))
+{
+}
+
 /** FSAL_CEPH's form of the session name: Use_Old_Uuid's preset. */
 #define CASYNC_GANESHA_OLD_UUID false
 

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What is not tested with Ganesha 5.9, and why: the one table.
+
+A pattern is FILE::TEST[PARAMETERS] as pytest names it, with `*` for anything.
+conftest.py skips what it matches.
+"""
+from fnmatch import fnmatchcase
+
+from casync_lab import release
+
+IS_OLD = release.of_ganesha() < (9,)
+
+NO_METRICS = "Ganesha 5.9 has no registry of metrics"
+NO_DELEGATIONS = (
+    "no delegations with Ganesha 5.9: it crashes when it recalls one from a "
+    "client that is gone (docs/limits.md)")
+
+SKIPPED = {
+    "test_check.py::test_a_file?no-metrics?": NO_METRICS,
+    **dict.fromkeys((
+        "test_delegations.py::*_delegation_is_recalled_*",
+        "test_delegations.py::test_what_is_written_after_the_recall_*",
+        "test_delegations.py::test_the_holder_*",
+        "test_delegations.py::test_close_and_reopen_while_delegated",
+        "test_delegations.py::test_who_does_not_answer_is_revoked*",
+        "test_delegations.py::test_a_dead_holder_keeps_nobody_waiting",
+        "test_delegations.py::*_delegations_outstanding*",
+        "test_delegations.py::test_a_timeout_longer_than_cephs_is_told",
+    ), NO_DELEGATIONS),
+}
+
+# What is the other way round.
+ONLY_HERE = {
+    "test_delegations.py::test_none_where_ganesha_crashes":
+        "this Ganesha has delegations",
+}
+
+
+def reason(name):
+    """Why the test NAME is skipped with the lab's Ganesha, or None."""
+    for pattern, why in (SKIPPED if IS_OLD else ONLY_HERE).items():
+        if fnmatchcase(name, pattern):
+            return why
+    return None
