@@ -108,6 +108,35 @@ static inline void casync_ganesha_start_fd_work(struct fsal_fd *fd)
 }
 
 /**
+ * Takes the reservation itself.  If another open denies it, this Ganesha unlocks
+ * obj_lock once too often (fsal_start_global_io() of 5.9), and whoever comes to
+ * the file later waits for ever.
+ */
+static inline fsal_status_t
+casync_ganesha_start_io(struct fsal_fd **out_fd,
+			struct fsal_obj_handle *handle, struct fsal_fd *obj_fd,
+			struct fsal_fd *temp_fd, struct state_t *state,
+			fsal_openflags_t openflags, bool for_lock, bool bypass,
+			struct fsal_share *share)
+{
+	bool reserves = state == NULL && openflags != FSAL_O_ANY;
+	fsal_status_t status;
+
+	if (reserves) {
+		status = check_share_conflict_and_update_locked(
+			handle, share, FSAL_O_CLOSED, openflags, bypass);
+		if (FSAL_IS_ERROR(status))
+			return status;
+	}
+	status = fsal_start_io(out_fd, handle, obj_fd, temp_fd, state,
+			       openflags, for_lock, NULL, bypass, NULL);
+	if (reserves && FSAL_IS_ERROR(status))
+		update_share_counters_locked(handle, share, openflags,
+					     FSAL_O_CLOSED);
+	return status;
+}
+
+/**
  * This Ganesha does not check it (open4_ex() of 5.9): a user who may only read
  * could write, and empty the file.
  *
