@@ -166,6 +166,30 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 	return status;
 }
 
+/**
+ * This Ganesha does not say so, and answers a READ_PLUS that went well with no
+ * data (nfs4_complete_read_plus() of 5.9).  Its request is looked at.
+ */
+static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
+{
+	const struct nfs_request *request;
+	const COMPOUND4args *compound;
+	u_int i;
+
+	if (arg->info != NULL)
+		return true;
+	if (op_ctx->req_type != NFS_REQUEST || op_ctx->nfs_vers != NFS_V4 ||
+	    op_ctx->nfs_minorvers < 2)
+		return false;
+	request = container_of(op_ctx, struct nfs_request, op_context);
+	compound = &request->arg_nfs.arg_compound4;
+	for (i = 0; i < compound->argarray.argarray_len; i++)
+		if (compound->argarray.argarray_val[i].argop ==
+		    NFS4_OP_READ_PLUS)
+			return true;
+	return false;
+}
+
 /** The buffers have as many bytes as the request. */
 static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg
 						__attribute__((unused)))

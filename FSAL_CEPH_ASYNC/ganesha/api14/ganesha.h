@@ -139,6 +139,12 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/** Is a READ really a READ_PLUS?  On Ganesha's worker only. */
+static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
+{
+	return arg->info != NULL;
+}
+
 /** The bytes that a READ or WRITE is for; its buffers may have more. */
 static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg)
 {
