@@ -113,11 +113,10 @@ static inline void casync_ganesha_start_fd_work(struct fsal_fd *fd)
  * the file later waits for ever.
  */
 static inline fsal_status_t
-casync_ganesha_start_io(struct fsal_fd **out_fd,
-			struct fsal_obj_handle *handle, struct fsal_fd *obj_fd,
-			struct fsal_fd *temp_fd, struct state_t *state,
-			fsal_openflags_t openflags, bool for_lock, bool bypass,
-			struct fsal_share *share)
+casync_ganesha_start_io(struct fsal_fd **out_fd, struct fsal_obj_handle *handle,
+			struct fsal_fd *obj_fd, struct fsal_fd *temp_fd,
+			struct state_t *state, fsal_openflags_t openflags,
+			bool for_lock, bool bypass, struct fsal_share *share)
 {
 	bool reserves = state == NULL && openflags != FSAL_O_ANY;
 	fsal_status_t status;
