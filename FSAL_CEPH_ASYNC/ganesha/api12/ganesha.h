@@ -32,7 +32,7 @@ _Static_assert(sizeof(struct fsal_io_arg) == 56, "not Ganesha 5.9's headers");
  * and write as a conflict with itself, and does not tell which open a delegation
  * belongs to.
  */
-#define CASYNC_GANESHA_DELEGATIONS 0
+enum { CASYNC_GANESHA_DELEGATIONS = 0 };
 
 static inline void casync_ganesha_check_export(const struct gsh_export *exp)
 {

@@ -44,7 +44,7 @@ _Static_assert(sizeof(struct fsal_io_arg) == 96, "not Ganesha 9.14's headers");
 #define CASYNC_GANESHA_KEEPS_LISTINGS false
 
 /** For struct fsal_staticfsinfo_t: the delegations that work. */
-#define CASYNC_GANESHA_DELEGATIONS FSAL_OPTION_FILE_DELEGATIONS
+enum { CASYNC_GANESHA_DELEGATIONS = FSAL_OPTION_FILE_DELEGATIONS };
 
 /** An export is made: say what it asks for and this Ganesha cannot give. */
 static inline void casync_ganesha_check_export(const struct gsh_export *exp
