@@ -10,6 +10,7 @@
 #include "call.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "handle_ops.h"
 #include "keys.h"
 #include "module.h"
@@ -299,6 +300,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 		return status;
 	}
 
+	casync_ganesha_check_export(op_ctx->ctx_export);
 	export_watch(exp);
 	export_publish(exp);
 	casync_upcalls_join(&exp->mount->upcalls, exp);

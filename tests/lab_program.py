@@ -2,6 +2,7 @@
 """Calls the programs `lab` and `ceph`, reads the logs of the lab, waits."""
 from __future__ import annotations
 
+import functools
 import json
 import re
 import subprocess
@@ -54,6 +55,27 @@ def until(true: Callable[[], Any], what: str, seconds: float = 30,
 def stat() -> dict[str, Any]:
     """The state of cluster and gateways."""
     return json.loads(lab("stat").stdout)
+
+
+@functools.cache
+def ganesha_version() -> tuple[int, ...]:
+    """(9, 14), as ganesha.nfsd says."""
+    said = _called(["ganesha.nfsd", "-v"], False, 30, True)
+    match = re.search(r"V(\d+(?:\.\d+)+)", said.stdout + said.stderr)
+    assert match, said
+    return tuple(map(int, match[1].split(".")))
+
+
+def has_reread(log: Log) -> bool:
+    """Ganesha has read its configuration again, and told of errors."""
+    if log.matching("reread_config :CONFIG :CRIT"):
+        return True
+    if ganesha_version() >= (9,):       # names are looked up anew last of all
+        return bool(log.matching("NSSwitch pwnam implementation"))
+    if not log.matching("Reread exports complete"):
+        return False
+    time.sleep(0.1)                     # errors are told right after it
+    return True
 
 
 def client_command(*cmd: Any, vers: str | None = None,

@@ -12,6 +12,7 @@
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
@@ -287,16 +288,16 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 	struct state_t *state = op->arg->state;
 	int rc;
 
-	*status = fsal_start_io(
+	*status = casync_ganesha_start_io(
 		&op->fsal_fd, &obj->handle,
 		&casync_object_global_fd(obj, op_openflags(op))->fsal_fd,
-		&op->temp_fd.fsal_fd, state, op_openflags(op), false, NULL,
-		bypass, &obj->share);
+		&op->temp_fd.fsal_fd, state, op_openflags(op), false, bypass,
+		&obj->share);
 	if (FSAL_IS_ERROR(*status)) {
 		op->fsal_fd = NULL;
 		return CASYNC_OP_REFUSED;
 	}
-	/* fsal_start_io takes a reservation only if no state has one. */
+	/* It takes a reservation only if no state has one. */
 	op->share_held = state == NULL;
 	rc = casync_call_use_fd(obj, casync_fd_of(op->fsal_fd));
 	if (rc < 0) {

@@ -16,6 +16,7 @@
 #include "clock.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "getset.h"
 #include "delegations.h"
 #include "object.h"
@@ -155,7 +156,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	 * READ_PLUS keeps `info` on the caller's stack, which is gone when an
 	 * asynchronous read ends; RFC 7862 makes the operation optional.
 	 */
-	if (read_arg->info != NULL) {
+	if (casync_ganesha_is_read_plus(read_arg)) {
 		casync_op_fail(op, fsalstat(ERR_FSAL_NOTSUPP, 0));
 		return;
 	}

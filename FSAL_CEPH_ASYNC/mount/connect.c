@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
+#include "ganesha.h"
 #include "identity.h"
 #include "name.h"
 #include "stay.h"
@@ -275,7 +276,8 @@ static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 		nfs_param.nfsv4_param.lease_lifetime * 2 + REVOKE_MARGIN_S;
 	int rc;
 
-	if (!nfs_param.nfsv4_param.allow_delegations)
+	if (!nfs_param.nfsv4_param.allow_delegations ||
+	    CASYNC_GANESHA_DELEGATIONS == 0)
 		return false;
 	rc = ceph_set_deleg_timeout(ceph, timeout_s);
 	if (rc != 0)

@@ -7,6 +7,7 @@
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
+#include "ganesha.h"
 #include "object.h"
 
 static fsal_status_t borrow_start(struct casync_borrowed *borrowed,
@@ -16,10 +17,11 @@ static fsal_status_t borrow_start(struct casync_borrowed *borrowed,
 	struct casync_object *obj = borrowed->obj;
 	fsal_openflags_t openflags = borrowed->openflags;
 
-	return fsal_start_io(&borrowed->fsal_fd, &obj->handle,
-			     &casync_object_global_fd(obj, openflags)->fsal_fd,
-			     &borrowed->temp_fd.fsal_fd, state, openflags,
-			     for_lock, NULL, bypass, &obj->share);
+	return casync_ganesha_start_io(
+		&borrowed->fsal_fd, &obj->handle,
+		&casync_object_global_fd(obj, openflags)->fsal_fd,
+		&borrowed->temp_fd.fsal_fd, state, openflags, for_lock, bypass,
+		&obj->share);
 }
 
 fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
@@ -32,7 +34,7 @@ fsal_status_t casync_borrow(struct casync_borrowed *borrowed,
 
 	borrowed->obj = obj;
 	borrowed->openflags = openflags;
-	/* fsal_start_io takes a reservation only where no state has one. */
+	/* It takes a reservation only where no state has one. */
 	borrowed->share_held = state == NULL;
 	borrowed->temp_fd = (struct casync_fd){.fsal_fd = FSAL_FD_INIT};
 	status = borrow_start(borrowed, state, for_lock, bypass);

@@ -167,6 +167,14 @@ def old_ganesha(config):
         "and 4.2: this Ganesha answers GET_DIR_DELEGATION with OP_ILLEGAL",
         "On such clients set the module parameter "
         "nfsv4.directory_delegations=N, or mount with vers=4.0 or 3.")
+    for export, _ in config.our_exports():
+        asked = config.of_export(export, "Delegations", "None")
+        if config.parameter("Delegations") and asked.lower() != "none":
+            yield Finding(
+                NOTE, "no-delegations", export.place("Delegations"),
+                f"{export_name(export)}: Delegations = {asked} has no effect: "
+                "this Ganesha crashes when it recalls a delegation from a "
+                "client that is gone", "Remove the key.")
 
 
 def _session_place(config, export):

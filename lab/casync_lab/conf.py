@@ -77,7 +77,8 @@ def render(spec: dict[str, Any], state: Path) -> str:
                 release.known(core), parse_keys(spec["core"]))),
             block("NFSv4", merged(
                 release.known(nfsv4), parse_keys(spec["nfsv4"])))]
-    if release.keeps_listings():
+    if release.keeps_listings() and not any(
+            "MDCACHE" in more for more in spec["append"]):
         text.append(block("MDCACHE", [("Dir_Chunk", "0")]))
     metrics = {} if release.has_registry() or spec["fsal"] == "CEPH" else {
         "Metrics_File": f'"{state / METRICS}"'}

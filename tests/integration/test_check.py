@@ -20,19 +20,24 @@ import cephfs
 import pytest
 import rados
 
+import ganesha_5_9
 from casync_check import installed, reader
 from lab_program import ceph
 
 PROGRAM = "ganesha-ceph-async-check"
+# A note on every file.
+OF_GANESHA = {"directory-delegations", "no-metrics"} if ganesha_5_9.IS_OLD else set()
 CONFIG = Path(__file__).parents[2] / "config"
 SECRET = "AQBzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbA=="
 WORD = "a-secret-behind-its-name"
 PLAIN = "a-secret-that-looks-like-nothing"
 
 # Good in itself, so that a test sees its own finding alone.
-CORE = "NFS_CORE_PARAM {{ Enable_Metrics = true; Enable_NLM = false; {core} }}"
+METRICS = "" if ganesha_5_9.IS_OLD else "Enable_Metrics = true; "
+CORE = f"NFS_CORE_PARAM {{{{ {METRICS}Enable_NLM = false; {{core}} }}}}"
 NFSV4 = "NFSv4 {{ Lease_Lifetime = 20; Grace_Period = 30; {nfsv4} }}"
 BLOCK = "CEPH_ASYNC {{ {block} }}"
+LISTINGS = "MDCACHE { Dir_Chunk = 0; }"     # Ganesha 5.9 asks for it
 EXPORT = ("EXPORT {{ Export_Id = {number}; Path = {path}; Pseudo = /p{number};"
           "\n {export} Access_Type = RW; Attr_Expiration_Time = 0;\n"
           "FSAL {{ Name = CEPH_ASYNC;\n{fsal} }} }}")
@@ -47,6 +52,7 @@ def written(folder, core="", nfsv4="", block="", more="", exports=({},)):
         parts.append(EXPORT.format(**{
             "number": number, "path": "/", "export": "",
             "fsal": "User_Id = someone;", **export}))
+    parts.append(LISTINGS)
     path = folder / "ganesha.conf"
     path.write_text("\n".join(parts) + "\n", encoding="utf-8")
     path.chmod(0o600)
@@ -61,8 +67,9 @@ def check(path, *options, seconds=60):
     assert done.stdout, done.stderr
     read = json.loads(done.stdout)
     assert done.returncode in (read["status"], 3)
-    return done.returncode, {found["code"]: found
-                             for found in read["findings"]}
+    found = {found["code"]: found for found in read["findings"]}
+    return done.returncode, {code: one for code, one in found.items()
+                             if code not in OF_GANESHA}
 
 
 # --- the file alone
@@ -168,6 +175,32 @@ def test_a_good_file(tmp_path):
     assert (status, found) == (0, {})
 
 
+def test_what_ganesha_5_9_needs_to_be_told(tmp_path):
+    """Of 9.x nothing is said."""
+    path = written(tmp_path, nfsv4="Delegations = true;",
+                   exports=({"export": "Delegations = RW;"},))
+    path.write_text(path.read_text(encoding="utf-8").replace(LISTINGS, ""),
+                    encoding="utf-8")
+    done = subprocess.run(
+        [PROGRAM, "--json", "--offline", "-f", path], text=True, timeout=60,
+        stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    found = {one["code"]: (one["severity"], one["what"], one["way_out"])
+             for one in json.loads(done.stdout)["findings"]}
+    if not ganesha_5_9.IS_OLD:
+        assert (done.returncode, found) == (0, {})
+        return
+    assert done.returncode == 1
+    assert set(found) == {"kept-listings", "directory-delegations",
+                          "no-delegations", "no-metrics"}
+    assert "Metrics_File" in found["no-metrics"][2]
+    assert found["kept-listings"][0] == "warning"
+    assert "Dir_Chunk = (preset)" in found["kept-listings"][1]
+    assert found["directory-delegations"][0] == "note"
+    assert "EREMOTEIO" in found["directory-delegations"][1]
+    assert found["no-delegations"][0] == "note"
+    assert "Delegations = RW" in found["no-delegations"][1]
+
+
 def test_signed_handles(tmp_path):
     """Then exports may share a user."""
     keys = tmp_path / "keys"
@@ -222,7 +255,8 @@ def test_the_table(tmp_path):
     done = subprocess.run([PROGRAM, "--offline", "-f", path], text=True,
                           capture_output=True, timeout=60, check=False)
     assert f"ERROR     {path}:3 CEPH_ASYNC Umask" in done.stdout
-    assert done.stdout.endswith("1 errors, 0 warnings, 0 notes\n")
+    assert done.stdout.endswith("1 errors, 0 warnings, "
+                                f"{len(OF_GANESHA)} notes\n")
     assert (done.returncode, done.stderr) == (2, "")
 
 
@@ -593,10 +627,11 @@ def test_an_archive_without_secrets(lab, user, in_rados, tmp_path):
         for secret in (SECRET, WORD, PLAIN, key):
             assert secret not in text, name
     assert {"README", "findings.json", "configuration.json", "ceph.conf",
-            "versions", "ganesha.log", "metrics", "cluster.json"} <= set(files)
+            "versions", "ganesha.log", "cluster.json"} <= set(files)
     assert all(name in files["README"] for name in files if name != "README")
     assert files["ganesha.log"].splitlines()[0] == "old"
-    assert "requests 5" in files["metrics"]
+    if not ganesha_5_9.IS_OLD:
+        assert "requests 5" in files["metrics"]
     assert "rados://cephfs_data/check-exports" in files["configuration.json"]
     assert files["configuration/0-ganesha.conf"].count("(removed)") == 3
     assert any(name.endswith("/threads") and "ms_dispatch" in text

@@ -213,6 +213,17 @@ def test_an_old_ganesha(api, chunk, codes, block):
         assert f"Dir_Chunk = {chunk or '(preset)'}" in found[0].what
 
 
+@pytest.mark.parametrize("api, allowed, asked, found", [
+    (12, True, "RW", True), (12, True, "None", False), (12, True, None, False),
+    (12, False, "RW", False), (14, True, "RW", False)])
+def test_delegations_of_an_old_ganesha(api, allowed, asked, found):
+    made = made_config(parameters={"Fsal_Api": api, "Delegations": allowed})
+    if asked:
+        made.exports()[0].keys.append(key("Delegations", asked))
+    codes = [one.code for one in surroundings.old_ganesha(made)]
+    assert ("no-delegations" in codes) == found
+
+
 @pytest.mark.parametrize("synchronized, cache, codes", [
     (False, 1, ["clock"]), (False, 0, []), (True, 1, []), (None, 1, [])])
 def test_the_clock(monkeypatch, synchronized, cache, codes):

@@ -376,3 +376,18 @@ def test_a_timeout_longer_than_cephs_is_told(cluster, second):
     assert file.write(0, b"as ever") == 7
     file.close()
     client.leave()
+
+
+def test_none_where_ganesha_crashes(cluster, second):
+    """Ganesha 5.9: no OPEN gets one, and a line at load says so."""
+    cluster.stop_second()
+    said = second(nfsv4=NFSV4, export_block=EXPORT)
+    assert said.log.matching("export 2: Delegations has no effect")
+    client = nfs4.Client(SECOND_PORT, f"none-{time.time_ns()}")
+    name = f"not-delegated-{time.time_ns()}"
+    client.open(name, create=nfs4.UNCHECKED, want=nfs4.WANT_NO_DELEG).close()
+    for access in (nfs4.READ, nfs4.WRITE, nfs4.BOTH):
+        file = client.open(name, access=access)
+        assert file.kind in (nfs4.NO_DELEG, 3)
+        file.close()
+    client.leave()

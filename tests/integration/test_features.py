@@ -5,6 +5,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 import all_cases  # noqa: F401  (registers the cases)
+import ganesha_5_9
 from registry import CASES
 
 TOP = Path(__file__).resolve().parents[2]
@@ -27,6 +28,15 @@ def test_each_test_that_is_named_exists():
     assert len(named) > 150
     missing = [f"{file}::{name}" for file, name in named
                if not any(fnmatchcase(there, name)
+                          for there in names_in(file))]
+    assert not missing, missing
+
+
+def test_each_test_that_ganesha_5_9_skips_exists():
+    patterns = {**ganesha_5_9.SKIPPED, **ganesha_5_9.ONLY_HERE}
+    missing = [pattern for pattern in patterns
+               for file, _, name in [pattern.partition("::")]
+               if not any(fnmatchcase(there, re.split(r"[\[?]", name)[0])
                           for there in names_in(file))]
     assert not missing, missing
 

@@ -4,8 +4,13 @@ over (FSAL_CEPH: a request to the MDS for each 50 entries).
 """
 import json
 import os
+import re
 import subprocess
 
+import pytest
+
+import ganesha_5_9
+from lab import LOGS, Log
 from lab_program import ceph
 
 FILES = 2000
@@ -33,3 +38,36 @@ def test_a_listing_asks_the_mds_a_few_times(lab, record):
     record(f"a listing of {FILES} files: {requests} requests to the MDS, "
            f"{per_s:.0f} entries a second")
     assert 0 < requests <= MOST_REQUESTS
+
+
+@pytest.fixture
+def with_block(cluster, second, tmp_path):
+    """Starts "b" with that block in the place of the lab's; its log."""
+    second()
+
+    def start(block):
+        text = cluster.run("conf", "--name", "b").stdout
+        conf = tmp_path / "conf"
+        conf.write_text(re.sub(r"(?m)^MDCACHE \{[^}]*\}", "", text) + block)
+        log = Log(LOGS / "ganesha-b.log")
+        cluster.run("ganesha", "restart", "--name", "b", "--conf", conf)
+        return log
+    yield start
+    cluster.run("ganesha", "restart", "--name", "b", "--conf", "")
+
+
+@pytest.mark.parametrize("block, value", [
+    ("", "(preset)"), ("MDCACHE { Dir_Chunk = 128; }", "128"),
+    ("CACHEINODE { Dir_Chunk = 128; }", "128"),
+    ("MDCACHE { Dir_Chunk = 0; }", None)])
+def test_listings_that_ganesha_keeps_are_told_of(with_block, block, value):
+    """A line at load with Ganesha 5.9; 9.x keeps none."""
+    log = with_block(block)
+    assert log.matching(r"FSAL CEPH_ASYNC \S+: FSAL API")
+    lines = [line for line in log.text().splitlines() if "Dir_Chunk" in line]
+    if value is None or not ganesha_5_9.IS_OLD:
+        assert not lines
+        return
+    line, = lines
+    assert f":CONFIG :WARN :Dir_Chunk = {value}: Ganesha 5.9 keeps lists of " \
+        "directories" in line

@@ -20,6 +20,7 @@ import pytest
 import bus
 from fuse import Fuse
 from lab import LOGS, SECOND_PORT, SECOND_PSEUDO, Log, resident_kib
+from lab_program import has_reread
 from nfs import nfs4
 from nfs.xdr import number, wide
 from test_bad_input import FOLLOWS, export
@@ -81,10 +82,7 @@ class Reloaded:
         """What it logged meanwhile."""
         log = Log(self.log.path)
         self.cluster.run("ganesha", "reload", "--name", "b", *options)
-        # Names are looked up anew last of all, errors are told before.
-        until(lambda: log.matching("NSSwitch pwnam implementation|"
-                                   "reread_config :CONFIG :CRIT"),
-              "it has been read", log)
+        until(lambda: has_reread(log), "it has been read", log)
         return log
 
     def keys(self, *keys):
@@ -419,8 +417,7 @@ def test_reloads_leave_no_memory_behind(reloaded, record):
             log = Log(reloaded.log.path)
             conf.write_text(text if turn % 2 else other)
             os.kill(reloaded.begun.pid, signal.SIGHUP)
-            until(functools.partial(log.matching, "NSSwitch pwnam"),
-                  "it has been read", log)
+            until(functools.partial(has_reread, log), "it has been read", log)
             told(log, "export 2: Max_Inflight = ")
             told(log, "export 2: Object_Size = ")
     again(50)

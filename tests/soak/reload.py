@@ -23,7 +23,7 @@ from pathlib import Path
 
 from soak import (LOG, SMALL_CACHE, bad_lines, close, growth, logs_from_now,
                   quiet_in_flight, stat)
-from lab_program import Log, client_command, lab
+from lab_program import Log, client_command, has_reread, lab
 
 LOAD = Path(__file__).with_name("reload.sh")
 NUMBER = 77
@@ -95,8 +95,7 @@ def reload_with(text: str, load: subprocess.Popen) -> str:
     log = Log(LOG)
     lab("ganesha", "reload", "--export", text, "--append", export_block(text))
     end = time.monotonic() + PATIENCE_S
-    while not re.search(r"NSSwitch pwnam implementation|"
-                        r"reread_config :CONFIG :CRIT", log.text()):
+    while not has_reread(log):
         if load.poll() is not None:
             raise Complaint("the load ended")
         if time.monotonic() > end:

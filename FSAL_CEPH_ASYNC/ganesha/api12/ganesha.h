@@ -10,6 +10,7 @@
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
+#include "nfs_exports.h"
 #include "nfs_core.h"
 
 _Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
@@ -24,6 +25,24 @@ _Static_assert(sizeof(struct fsal_io_arg) == 56, "not Ganesha 5.9's headers");
 /** An FSAL cannot say how its directories are listed. */
 #define CASYNC_GANESHA_FS_INFO
 #define CASYNC_GANESHA_KEEPS_LISTINGS true
+
+/**
+ * None.  This Ganesha crashes when it recalls a delegation from a client whose
+ * connection is gone (delegrecall_one() of 5.9).  And it counts an OPEN to read
+ * and write as a conflict with itself, and does not tell which open a delegation
+ * belongs to.
+ */
+enum { CASYNC_GANESHA_DELEGATIONS = 0 };
+
+static inline void casync_ganesha_check_export(const struct gsh_export *exp)
+{
+	if (nfs_param.nfsv4_param.allow_delegations &&
+	    (exp->export_perms.options & EXPORT_OPTION_DELEGATIONS) != 0)
+		LogWarn(COMPONENT_CONFIG,
+			"export %" PRIu16
+			": Delegations has no effect: no delegations with Ganesha %s, which crashes when it recalls one from a client that is gone",
+			exp->export_id, GANESHA_VERSION);
+}
 
 #define CASYNC_GANESHA_OLD_UUID true
 #define CASYNC_GANESHA_READS_MODULE_AGAIN false
@@ -89,6 +108,34 @@ static inline void casync_ganesha_start_fd_work(struct fsal_fd *fd)
 }
 
 /**
+ * Takes the reservation itself.  If another open denies it, this Ganesha unlocks
+ * obj_lock once too often (fsal_start_global_io() of 5.9), and whoever comes to
+ * the file later waits for ever.
+ */
+static inline fsal_status_t
+casync_ganesha_start_io(struct fsal_fd **out_fd, struct fsal_obj_handle *handle,
+			struct fsal_fd *obj_fd, struct fsal_fd *temp_fd,
+			struct state_t *state, fsal_openflags_t openflags,
+			bool for_lock, bool bypass, struct fsal_share *share)
+{
+	bool reserves = state == NULL && openflags != FSAL_O_ANY;
+	fsal_status_t status;
+
+	if (reserves) {
+		status = check_share_conflict_and_update_locked(
+			handle, share, FSAL_O_CLOSED, openflags, bypass);
+		if (FSAL_IS_ERROR(status))
+			return status;
+	}
+	status = fsal_start_io(out_fd, handle, obj_fd, temp_fd, state,
+			       openflags, for_lock, NULL, bypass, NULL);
+	if (reserves && FSAL_IS_ERROR(status))
+		update_share_counters_locked(handle, share, openflags,
+					     FSAL_O_CLOSED);
+	return status;
+}
+
+/**
  * This Ganesha does not check it (open4_ex() of 5.9): a user who may only read
  * could write, and empty the file.
  *
@@ -116,6 +163,30 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 		status = handle->obj_ops->test_access(
 			handle, FSAL_EXECUTE_ACCESS, NULL, NULL, is_reclaim);
 	return status;
+}
+
+/**
+ * This Ganesha does not say so, and answers a READ_PLUS that went well with no
+ * data (nfs4_complete_read_plus() of 5.9).  Its request is looked at.
+ */
+static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
+{
+	const struct nfs_request *request;
+	const COMPOUND4args *compound;
+	u_int i;
+
+	if (arg->info != NULL)
+		return true;
+	if (op_ctx->req_type != NFS_REQUEST || op_ctx->nfs_vers != NFS_V4 ||
+	    op_ctx->nfs_minorvers < 2)
+		return false;
+	request = container_of(op_ctx, struct nfs_request, op_context);
+	compound = &request->arg_nfs.arg_compound4;
+	for (i = 0; i < compound->argarray.argarray_len; i++)
+		if (compound->argarray.argarray_val[i].argop ==
+		    NFS4_OP_READ_PLUS)
+			return true;
+	return false;
 }
 
 /** The buffers have as many bytes as the request. */

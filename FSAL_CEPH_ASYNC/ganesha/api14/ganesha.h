@@ -43,6 +43,15 @@ _Static_assert(sizeof(struct fsal_io_arg) == 96, "not Ganesha 9.14's headers");
 /** Does MDCACHE keep lists of directories if MDCACHE { Dir_Chunk } is not 0? */
 #define CASYNC_GANESHA_KEEPS_LISTINGS false
 
+/** For struct fsal_staticfsinfo_t: the delegations that work. */
+enum { CASYNC_GANESHA_DELEGATIONS = FSAL_OPTION_FILE_DELEGATIONS };
+
+/** An export is made: say what it asks for and this Ganesha cannot give. */
+static inline void casync_ganesha_check_export(const struct gsh_export *exp
+					       __attribute__((unused)))
+{
+}
+
 /** FSAL_CEPH's form of the session name: Use_Old_Uuid's preset. */
 #define CASYNC_GANESHA_OLD_UUID false
 
@@ -107,6 +116,17 @@ static inline void casync_ganesha_start_fd_work(struct fsal_fd *fd)
 	fsal_start_fd_work_no_reclaim(fd);
 }
 
+/** fsal_start_io().  Without a state it takes a share reservation. */
+static inline fsal_status_t
+casync_ganesha_start_io(struct fsal_fd **out_fd, struct fsal_obj_handle *handle,
+			struct fsal_fd *obj_fd, struct fsal_fd *temp_fd,
+			struct state_t *state, fsal_openflags_t openflags,
+			bool for_lock, bool bypass, struct fsal_share *share)
+{
+	return fsal_start_io(out_fd, handle, obj_fd, temp_fd, state, openflags,
+			     for_lock, NULL, bypass, share);
+}
+
 /** May the requester open a file that its state has open already?  Ganesha has
  * checked that. */
 static inline fsal_status_t
@@ -116,6 +136,12 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle
 			    fsal_openflags_t wanted __attribute__((unused)))
 {
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+/** Is a READ really a READ_PLUS?  On Ganesha's worker only. */
+static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
+{
+	return arg->info != NULL;
 }
 
 /** The bytes that a READ or WRITE is for; its buffers may have more. */

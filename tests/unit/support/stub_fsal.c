@@ -84,12 +84,6 @@ fsal_status_t close_fsal_fd(struct fsal_obj_handle *obj_hdl,
 	return casync_fd_close(obj_hdl, fsal_fd);
 }
 
-fsal_status_t check_share_conflict(struct fsal_share *share,
-				   fsal_openflags_t openflags, bool bypass)
-{
-	return good;
-}
-
 fsal_status_t merge_share(struct fsal_obj_handle *orig_hdl,
 			  struct fsal_share *orig_share,
 			  struct fsal_share *dupe_share)

@@ -156,6 +156,15 @@ void release_op_context(void)
 	add(&stub.op_contexts, -1);
 }
 
+fsal_status_t check_share_conflict(struct fsal_share *share,
+				   fsal_openflags_t openflags, bool bypass)
+{
+	(void)share;
+	(void)openflags;
+	(void)bypass;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
 void update_share_counters(struct fsal_share *share,
 			   fsal_openflags_t old_openflags,
 			   fsal_openflags_t new_openflags)
@@ -215,7 +224,8 @@ fsal_status_t fsal_start_io(struct fsal_fd **out_fd,
 	if (rc != 0)
 		return posix2fsal_status(-rc);
 
-	if (state == NULL)
+	/* Without one casync_ganesha_start_io() has taken it. */
+	if (state == NULL && share != NULL)
 		update_share_counters_locked(obj_hdl, share, FSAL_O_CLOSED,
 					     openflags);
 	__atomic_add_fetch(&fd->fsal_fd.io_work, 1, __ATOMIC_ACQ_REL);
