@@ -29,7 +29,7 @@ struct casync_module_keys {
 	uint32_t max_inflight_total;
 	uint64_t max_inflight_bytes_total;
 	uint64_t cache_bytes; /**< 0: no read cache. */
-	char *metrics_file; /**< NULL: none. */
+	char *metrics_file;   /**< NULL: none. */
 	char *data_pool;
 	char *ceph_options; /**< A list of ceph_options.h. */
 	struct casync_tuning tuning;

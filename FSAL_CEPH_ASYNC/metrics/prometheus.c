@@ -19,7 +19,7 @@ struct prometheus_number {
 		gauge_metric_handle_t gauge;
 		counter_metric_handle_t counter;
 	};
-	uint64_t shown; /* What was added to the counter already. */
+	uint64_t shown; /* The counter has it already. */
 };
 
 struct casync_prometheus {

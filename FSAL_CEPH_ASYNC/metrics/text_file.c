@@ -12,8 +12,8 @@
 #include "publish.h"
 #include "text.h"
 
-/* What the labels of an export's metrics have; without id those of the
- * process. */
+/* The values of labels: of an export's metrics, or without id of the
+ * process'. */
 struct owner {
 	const char *id;
 	const char *known; /* The value that the table does not have. */
@@ -85,8 +85,9 @@ static unsigned int text_file_family(FILE *out, const char *type,
 	(void)fprintf(out,
 		      "# HELP ceph_async__%s %s\n# TYPE ceph_async__%s %s\n",
 		      name, names[row].help, name, type);
-	while (++row < count && strcmp(names[row].name, name) == 0)
-		;
+	do {
+		row++;
+	} while (row < count && strcmp(names[row].name, name) == 0);
 	return row;
 }
 

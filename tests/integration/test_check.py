@@ -26,7 +26,8 @@ from lab_program import ceph
 
 PROGRAM = "ganesha-ceph-async-check"
 # A note on every file.
-OF_GANESHA = {"directory-delegations", "no-metrics"} if ganesha_5_9.IS_OLD else set()
+OF_GANESHA = {"directory-delegations", "no-metrics"} \
+    if ganesha_5_9.IS_OLD else set()
 CONFIG = Path(__file__).parents[2] / "config"
 SECRET = "AQBzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbA=="
 WORD = "a-secret-behind-its-name"
