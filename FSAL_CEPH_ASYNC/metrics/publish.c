@@ -13,25 +13,32 @@
 #include "clock.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "stay.h"
 #include "submit.h"
 #include "text.h"
 #include "tuning.h"
 #include "workers.h"
 
-/* It is taken before an export's in-flight lock.  No function of libcephfs or
- * of the data path is called under it. */
+/* It is taken before an export's in-flight lock.  No function of the data
+ * path is called under it, and of libcephfs ceph_version() alone: it takes no
+ * lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(published);
 static uint64_t next_look_ns; /* used by the watchdog only */
 /* Atomic: reloads come from other threads than updates. */
 static bool reload_is_good = true;
 
-/* Taken before the lock above, and held while the file is written: only its job
- * and reloads wait for a disk. */
+/* How long a disk may take before a line says so, and before a reload goes on
+ * without it. */
+#define DISK_PATIENCE_MS 10000
+#define RELOAD_PATIENCE_MS 2000
+
+/* Taken before the lock above, and held while the file is written: its job
+ * waits for a disk, a reload for RELOAD_PATIENCE_MS. */
 static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *file_path;
 static uint64_t file_due_ns = UINT64_MAX; /* atomic; UINT64_MAX: never */
-static bool file_is_under_way;		  /* atomic */
+static uint64_t file_since_ns; /* atomic: of the job under way; 0: none is */
 
 void casync_publish_reload(bool good)
 {
@@ -250,7 +257,7 @@ static uint64_t publish_thread_cpu_ns(void)
 	struct timespec used;
 
 	(void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-	return (uint64_t)used.tv_sec * CASYNC_NS_PER_S + (uint64_t)used.tv_nsec;
+	return casync_clock_timespec_ns(&used);
 }
 
 /* Once a second, but for at most a hundredth of a CPU. */
@@ -284,7 +291,7 @@ static void publish_run_file_job(struct casync_work *work
 	if (file_path != NULL)
 		publish_write_file_locked();
 	pthread_mutex_unlock(&file_lock);
-	__atomic_store_n(&file_is_under_way, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&file_since_ns, 0, __ATOMIC_RELEASE);
 }
 
 static bool publish_has_suffix(const char *path, const char *suffix)
@@ -296,11 +303,19 @@ static bool publish_has_suffix(const char *path, const char *suffix)
 
 void casync_publish_set_file(const char *path)
 {
+	const struct timespec deadline =
+		casync_clock_deadline(RELOAD_PATIENCE_MS);
+
 	if (path != NULL && !publish_has_suffix(path, ".prom"))
 		LogWarn(COMPONENT_CONFIG,
 			"Metrics_File = %s: node_exporter reads files whose names end in .prom",
 			path);
-	pthread_mutex_lock(&file_lock);
+	if (pthread_mutex_clocklock(&file_lock, CLOCK_MONOTONIC, &deadline) !=
+	    0) {
+		LogWarn(COMPONENT_CONFIG,
+			"Metrics_File: the disk does not answer, so the file stays as it was; reload again once it answers");
+		return;
+	}
 	if (!casync_text_same(path, file_path)) {
 		if (file_path != NULL)
 			(void)unlink(file_path);
@@ -312,14 +327,28 @@ void casync_publish_set_file(const char *path)
 	pthread_mutex_unlock(&file_lock);
 }
 
-static void publish_start_file_job(uint64_t now_ns)
+/* Start the job, or say that it does not end.  At its end Ganesha would wait
+ * for such a job: so the plugin stays mapped, and no thread is joined. */
+static void publish_look_at_file(uint64_t now_ns)
 {
 	static struct casync_work work = {.run = publish_run_file_job};
+	static bool told;
+	uint64_t since_ns = __atomic_load_n(&file_since_ns, __ATOMIC_ACQUIRE);
 
-	if (now_ns < __atomic_load_n(&file_due_ns, __ATOMIC_RELAXED) ||
-	    __atomic_exchange_n(&file_is_under_way, true, __ATOMIC_ACQUIRE))
-		return;
-	casync_workers_submit(CASYNC_WORK_DISK, &work);
+	if (since_ns == 0) {
+		told = false;
+		if (now_ns < __atomic_load_n(&file_due_ns, __ATOMIC_RELAXED))
+			return;
+		__atomic_store_n(&file_since_ns, now_ns, __ATOMIC_RELAXED);
+		casync_workers_submit(CASYNC_WORK_DISK, &work);
+	} else if (!told &&
+		   now_ns - since_ns > DISK_PATIENCE_MS * CASYNC_NS_PER_MS) {
+		told = true;
+		casync_stay();
+		LogWarn(COMPONENT_FSAL,
+			"Metrics_File: the disk has not answered for %d s; the file has old numbers until it does",
+			DISK_PATIENCE_MS / 1000);
+	}
 }
 
 void casync_publish_tick(void)
@@ -338,5 +367,5 @@ void casync_publish_tick(void)
 			now_ns);
 	publish_show_process_locked();
 	pthread_mutex_unlock(&lock);
-	publish_start_file_job(now_ns);
+	publish_look_at_file(now_ns);
 }

@@ -74,7 +74,8 @@ void casync_publish_reload(bool good);
 /**
  * Write the metrics to this file from now on; NULL: to no file.
  *
- * The file of before is removed.  It may wait for a disk.
+ * The file of before is removed.  If the disk does not answer within 2 s, a
+ * line is logged and all stays as it was.
  */
 void casync_publish_set_file(const char *path);
 

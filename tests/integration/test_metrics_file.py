@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Metrics_File: node_exporter itself reads it."""
+import os
 import re
 import subprocess
 import time
@@ -8,6 +9,7 @@ import urllib.request
 import metrics_outputs as outputs
 import pytest
 from lab import LOGS, Log
+from lab_program import until
 
 PORT = 9100 + 99
 # A tick of the metrics, and the file's.
@@ -47,6 +49,7 @@ def shown(cluster, folder):
     cluster.expected += [
         outputs.LEAVES,
         r"Metrics_File = \S+: (node_exporter|cannot be|is wri)",
+        r"Metrics_File: the disk (has not|does not) answer",
         r"Unknown parameter \(Enable_Metrics\)"]
     file = folder / "ceph_async.prom"
     cluster.ganesha(
@@ -58,6 +61,15 @@ def shown(cluster, folder):
         "FSAL { Name = CEPH_ASYNC; } }")
     yield file
     cluster.ganesha("restart", "--block", "", "--append=", "--core", "")
+
+
+def _made(fifo):
+    """False once it is there: Ganesha's own file may be quicker."""
+    try:
+        os.mkfifo(fifo)
+        return False
+    except FileExistsError:
+        return True
 
 
 def value(text, name, *labels):
@@ -98,15 +110,15 @@ def test_the_endpoint_and_the_file_have_one_set_of_names(shown):
 
 def test_a_reader_never_sees_a_part(shown):
     """Read as fast as may be, over several writes."""
-    end, inodes = time.monotonic() + 4, set()
+    end, written = time.monotonic() + 4, set()
     while time.monotonic() < end:
         with shown.open("rb") as file:
             text = file.read()
-            inodes.add(shown.stat().st_ino)
+            written.add(os.fstat(file.fileno()).st_mtime_ns)
         assert text.startswith(b"# HELP ceph_async__build_info")
         assert text.rstrip().splitlines()[-1].startswith(
             b"ceph_async__throttle_us_count")
-    assert len(inodes) >= 3
+    assert len(written) >= 3
 
 
 def test_a_reload_moves_it_and_a_bad_folder_is_told(cluster, shown, folder):
@@ -127,6 +139,24 @@ def test_a_reload_moves_it_and_a_bad_folder_is_told(cluster, shown, folder):
     cluster.ganesha("reload", "--block", f'Metrics_File = "{shown}";')
     time.sleep(SETTLE_S)
     assert shown.exists()
+
+
+def test_a_disk_that_hangs_holds_up_nothing_else(cluster, shown):
+    """A FIFO in the place of the new file: its open() does not return."""
+    log = Log(LOGS / "ganesha-a.log")
+    hangs = shown.with_name(f"{shown.name}.new")
+    until(lambda: not _made(hangs), "a FIFO", 10)
+    until(lambda: log.matching("has not answered for 10 s"), "it is told", 30)
+    cluster.client("dd", "if=/dev/zero", "of=/mnt/nfs/file", "bs=4k",
+                   "count=50", "oflag=direct,sync")
+    cluster.ganesha("reload", "--block", f'Metrics_File = "{shown}x.prom";')
+    until(lambda: log.matching("the file stays as it was"), "a reload", 15)
+    began = time.monotonic()
+    cluster.ganesha("stop")
+    assert time.monotonic() - began < 20
+    hangs.unlink()
+    cluster.ganesha("start", "--block", f'Metrics_File = "{shown}";')
+    until(lambda: time.time() - shown.stat().st_mtime < SETTLE_S, "a file", 10)
 
 
 def test_the_end_removes_it_and_a_crash_leaves_it(cluster, shown):

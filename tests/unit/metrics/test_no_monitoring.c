@@ -17,6 +17,7 @@
 #include "clock.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "stay.h"
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
@@ -58,6 +59,12 @@ static void the_file_is_written(void)
 	assert_int_equal(fclose(file), 0);
 	casync_publish_set_file(NULL);
 	assert_int_equal(access(FILE_NAME, F_OK), -1);
+}
+
+/* Only a disk that hangs has it called. */
+void casync_stay(void)
+{
+	fail();
 }
 
 /* The job runs at once. */

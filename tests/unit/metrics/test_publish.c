@@ -19,6 +19,7 @@
 #include "cache_rig.h"
 #include "prometheus.h"
 #include "publish.h"
+#include "stay.h"
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
@@ -52,6 +53,12 @@ static uint64_t duplicates;
 uint64_t casync_submit_duplicates(void)
 {
 	return duplicates;
+}
+
+/* Only a disk that hangs has it called. */
+void casync_stay(void)
+{
+	fail();
 }
 
 /* The job of the file runs at once. */
