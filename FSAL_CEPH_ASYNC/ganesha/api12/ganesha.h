@@ -167,7 +167,8 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 
 /**
  * This Ganesha does not say so, and answers a READ_PLUS that went well with no
- * data (nfs4_complete_read_plus() of 5.9).  Its request is looked at.
+ * data (nfs4_complete_read_plus() of 5.9).  So the whole COMPOUND is looked at: a
+ * READ beside a READ_PLUS is refused as well.
  */
 static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
 {

@@ -134,6 +134,7 @@ static void failing_start_of_io_is_the_answer(void **state)
 	check_error(io, ERR_FSAL_SHARE_DENIED);
 	check_nothing_asked(io);
 	assert_int_equal(stub.reservations, 0);
+	assert_int_equal(stub.reservation_changes, CHANGES_OF_REFUSED_IO);
 	free_io(io);
 }
 

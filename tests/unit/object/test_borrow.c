@@ -299,6 +299,7 @@ static void refused_loan_leaves_nothing(void **state)
 	assert_int_equal(borrow(&borrowed, NULL), ERR_FSAL_SHARE_DENIED);
 	assert_int_equal(stub.ios_completed, 0);
 	assert_int_equal(stub.reservations, 0);
+	assert_int_equal(stub.reservation_changes, CHANGES_OF_REFUSED_IO);
 }
 
 static void loan_of_a_lost_fd_opens_it(void **state)

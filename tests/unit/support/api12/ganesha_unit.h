@@ -12,6 +12,7 @@
 
 #define HAS_OWN_REPLY false
 #define CHECKS_REOPEN true
+#define CHANGES_OF_REFUSED_IO 2
 #define NO_PARENT_ATTRS
 #define MORE_OF_HANDLE_INIT
 #define MORE_OF_HANDLE_FINI

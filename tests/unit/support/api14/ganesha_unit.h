@@ -15,6 +15,9 @@
 /** Is a second OPEN of an open file checked for access by us? */
 #define CHECKS_REOPEN false
 
+/** Changes of share counters by an I/O that Ganesha refuses to start. */
+#define CHANGES_OF_REFUSED_IO 0
+
 /** The attributes of one parent, for a call. */
 #define NO_PARENT_ATTRS , NULL, NULL
 
