@@ -3,7 +3,7 @@
 """How long clients stand still when their gateway fails or is moved.
 
     failover.py [--json FILE] [--only KIND] [--vers VERS ...]
-                [--patience FACTOR] ROUNDS
+                [--patience FACTOR] [--fsal NAME] ROUNDS
 
 Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
 that read, write, open and lock (probe.py).  In each round the gateway is
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import statistics
 import subprocess
@@ -36,7 +37,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from lab_program import LOGS, client_command, lab, until
 from nfs import nfs4, rpc
-from hosts import ADDRESS, HOST_TWO, PORT, PORT_TWO, PSEUDO, Pair
+from hosts import ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Pair
 
 PROBE = Path(__file__).resolve().parent / "probe.py"
 KINDS = ("killed", "stopped", "cut off", "host reset")
@@ -169,7 +170,7 @@ class Failures:
         self.break_it(kind, host)
         until(target.has_address, "the address moves", 40, POLL_S)
         moved = time.time()
-        until(self.null_answers, "the new Ganesha", 60, POLL_S)
+        until(self.null_answers, "the new Ganesha", 90, POLL_S)
         serving = time.time()
         before = [client.counts() for client in self.clients]
         for client, count in zip(self.clients, before):
@@ -341,7 +342,10 @@ def main() -> int:
     parser.add_argument("--vers", nargs="+", choices=VERSIONS,
                         default=VERSIONS)
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
+    parser.add_argument("--fsal", choices=("CEPH", "CEPH_ASYNC"))
     args = parser.parse_args()
+    if args.fsal:
+        os.environ[FSAL] = args.fsal
     signals = Path(tempfile.mkdtemp(prefix="failover-"))
     say("a cluster, two hosts, two gateways")
     pair = Pair()

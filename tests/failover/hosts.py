@@ -33,6 +33,8 @@ PORT, PORT_TWO, HOST_TWO = 2049, 12049, "127.0.0.1"
 POOL, NAMESPACE = "cephfs_metadata", "gateways"
 EXPORT_ID = 7
 PSEUDO = "/ha"
+# Set, it names another FSAL; keepalived hands it on.
+FSAL = "FAILOVER_FSAL"
 
 
 def sample_keys(block: str) -> str:
@@ -270,11 +272,13 @@ def options(nodeid: str) -> list[str]:
     """What `lab ganesha start` is told, from the sample pair.conf."""
     rados = (f'RADOS_KV {{ nodeid = "{nodeid}"; pool = "{POOL}"; '
              f'namespace = "{NAMESPACE}"; }}')
-    return ["--fsal", "CEPH_ASYNC", "--pseudo", PSEUDO,
+    fsal = os.environ.get(FSAL, "CEPH_ASYNC")
+    block = sample_keys("CEPH_ASYNC") if fsal == "CEPH_ASYNC" else ""
+    return ["--fsal", fsal, "--pseudo", PSEUDO,
             "--nfsv4", "Graceless = false; " +
             sample_keys("NFSv4").replace('"node1"', f'"{nodeid}"'),
             "--core", sample_keys("NFS_CORE_PARAM"),
-            "--block", sample_keys("CEPH_ASYNC"),
+            "--block", block,
             "--export-block", f"Export_Id = {EXPORT_ID};",
             "--append", rados]
 
