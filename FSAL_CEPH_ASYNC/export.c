@@ -164,6 +164,8 @@ static int export_mount_export(struct casync_export *exp,
 		.path = keys->cmount_path != NULL ? keys->cmount_path
 						  : CTX_FULLPATH(op_ctx),
 		.secret = keys->secret,
+		.own = keys->tuning.share_client == 0,
+		.export_id = exp->export.export_id,
 	};
 	struct casync_mount_params params = {
 		.ceph_conf = module_keys->ceph_conf,

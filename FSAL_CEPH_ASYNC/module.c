@@ -148,7 +148,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	casync_config_unlock();
 
 	module_check_listings(config);
-	casync_stale_sessions_note(config, self->keys.use_old_uuid);
+	casync_stale_sessions_note(config, &self->keys);
 	casync_service_configure(&self->keys, err_type);
 	fsal_hdl->fs_info.umask = self->keys.umask;
 	casync_inflight_limit_all(self->keys.max_inflight_total,

@@ -20,6 +20,8 @@
 #                               for each Stable_Write: ganesha.nfsd killed under
 #                               load CYCLES (50) times, then STORAGE (20) times
 #                               with OSD and MDS
+# exports [OPTIONS]             two and four exports that share a CephFS client, or
+#                               have one each: rates, and waits for client_lock
 # failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
 #                               cut off, its host reset, ROUNDS (10) times each,
 #                               and moved by hand; Linux clients' pauses
@@ -95,6 +97,9 @@ failover)
 	[ "$#" = 0 ] || shift
 	set -- "$@" -- "$rounds"
 	file=tests/failover/failover.py figures=yes limit=$((600 + rounds * 300))
+	;;
+exports)
+	file=tests/bench/studies/exports.py limit=1800 figures=yes
 	;;
 gateways)
 	file=tests/bench/studies/gateways.py limit=1800 figures=yes

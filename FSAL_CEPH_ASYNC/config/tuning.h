@@ -23,6 +23,7 @@ struct casync_tuning {
 	uint32_t max_write;	    /**< bytes; 0 is not set */
 	uint32_t mount_timeout;	    /**< seconds, per step of a mount */
 	uint32_t session_timeout;   /**< seconds */
+	uint32_t share_client;	    /**< boolean */
 	uint32_t reconnect;	    /**< boolean */
 	uint32_t reconnect_timeout; /**< seconds; 0 is no limit */
 	uint32_t drain_timeout;	    /**< seconds */

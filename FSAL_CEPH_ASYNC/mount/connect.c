@@ -143,6 +143,7 @@ void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 		.filesystem = client->filesystem,
 		.path = client->path,
 		.export_id = client->export_id,
+		.own = client->own,
 		.old_form = client->use_old_uuid,
 		.distinct = connect_fsal_ceph_is_loaded(),
 	};
@@ -172,23 +173,13 @@ static int connect_own_uuid(const struct casync_client *client, char *uuid,
  * the life of its handle.  The next handle finds no session and goes on.  So
  * EPERM is expected at the first try, and an error at the second.
  */
-static int connect_reclaim(struct casync_client *client,
-			   const struct casync_mount_params *params, bool first)
+static int connect_reclaim_uuid(struct casync_client *client,
+				const struct casync_mount_params *params,
+				const char *uuid, bool first)
 {
-	char uuid[CASYNC_UUID_BYTES];
-	int rc;
+	int rc = casync_deadline_call_reclaim(client->ceph, uuid,
+					      params->timeout_s);
 
-	rc = connect_own_uuid(client, uuid, sizeof(uuid));
-	if (rc != 0)
-		return casync_connect_failed(params, rc,
-					     "reading this node's id");
-
-	/* Long enough for a restart: the session's state must last until
-	 * then. */
-	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
-	casync_common_grace_lead_once();
-	rc = casync_deadline_call_reclaim(client->ceph, uuid,
-					  params->timeout_s);
 	if (rc == -EPERM && first) {
 		LogEvent(
 			COMPONENT_FSAL,
@@ -203,10 +194,60 @@ static int connect_reclaim(struct casync_client *client,
 		return casync_connect_failed(
 			params, rc, "User_Id '%s', reclaiming session '%s'",
 			casync_text_or(client->user_id, "admin"), uuid);
+	return rc;
+}
+
+/* The session that the exports of a former run shared. */
+static int connect_end_shared(struct casync_client *client,
+			      const struct casync_mount_params *params,
+			      bool first)
+{
+	struct casync_client shared = *client;
+	char uuid[CASYNC_UUID_BYTES];
+	int rc;
+
+	shared.own = false;
+	rc = connect_own_uuid(&shared, uuid, sizeof(uuid));
+	if (rc == 0)
+		rc = connect_reclaim_uuid(client, params, uuid, first);
+	if (rc == 0)
+		LogEvent(COMPONENT_FSAL,
+			 "export %" PRIu16
+			 ": session '%s', which exports of a former run shared, is ended",
+			 params->export_id, uuid);
+	return rc;
+}
+
+static int connect_reclaim(struct casync_client *client,
+			   const struct casync_mount_params *params, bool first)
+{
+	char uuid[CASYNC_UUID_BYTES];
+	bool ended_shared = false;
+	int rc;
+
+	rc = connect_own_uuid(client, uuid, sizeof(uuid));
+	if (rc != 0)
+		return casync_connect_failed(params, rc,
+					     "reading this node's id");
+
+	/* Long enough for a restart: the session's state must last until
+	 * then. */
+	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
+	casync_common_grace_lead_once();
+	if (params->end_shared) {
+		rc = connect_end_shared(client, params, first);
+		/* From then on this handle has the same answer for any uuid. */
+		ended_shared = rc == 0;
+	}
+	if (rc == 0 || rc == -ENOENT)
+		rc = connect_reclaim_uuid(client, params, uuid, first);
+	if (rc != 0 && rc != -ENOENT)
+		return rc;
 	ceph_set_uuid(client->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
-		 rc == 0 ? ", reclaimed from a former run" : "",
+		 rc == 0 && !ended_shared ? ", reclaimed from a former run"
+					  : "",
 		 connect_fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)"
 					       : "");
 	return 0;

@@ -19,6 +19,7 @@ struct casync_identity {
 	const char *filesystem; /**< NULL when not configured. */
 	const char *path;	/**< Root of the mount. */
 	uint16_t export_id;
+	bool own;      /**< Only this export uses the session. */
 	bool old_form; /**< Use_Old_Uuid */
 	bool distinct; /**< FSAL_CEPH is in this process too. */
 };
@@ -31,7 +32,8 @@ struct casync_identity {
  * node id, user, file system and path ("(null)" if not set, as printf writes
  * it), or the older form of node id and export id.  If FSAL_CEPH is loaded in
  * the same process, the same uuid would evict its live session.  Then ours gets
- * a suffix.
+ * a suffix.  So does the session of one export: exports that share no client
+ * must not have the same uuid.
  *
  * @param[in]  id    The values that the uuid is made of.
  * @param[out] uuid  The uuid as text.

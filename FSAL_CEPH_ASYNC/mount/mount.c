@@ -47,10 +47,14 @@ static char *mount_client_name(const struct casync_mount_key *key)
 	const char *user = casync_text_or(key->user_id, "admin");
 	const char *filesystem = casync_text_or(key->filesystem, "(default)");
 	size_t size = strlen(user) + strlen(filesystem) + strlen(key->path) +
-		      sizeof("@:");
+		      sizeof("@:#65535");
 	char *name = gsh_malloc(size);
+	int used = snprintf(name, size, "%s@%s:%s", user, filesystem,
+			    key->path);
 
-	(void)snprintf(name, size, "%s@%s:%s", user, filesystem, key->path);
+	if (key->own)
+		(void)snprintf(name + used, size - (size_t)used, "#%" PRIu16,
+			       key->export_id);
 	return name;
 }
 
@@ -74,6 +78,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->client.export_id = params->export_id;
 	mount->client.unmount_timeout_s = params->unmount_timeout_s;
 	mount->client.use_old_uuid = params->use_old_uuid;
+	mount->client.own = key->own;
 	mount->params = *params;
 	mount->params.ceph_options = mount->client.ceph_options;
 	mount->keeper.reconnect = params->reconnect;
@@ -94,6 +99,13 @@ static void mount_free(struct casync_mount *mount)
 	gsh_free(mount);
 }
 
+static bool mount_is_for(const struct casync_mount *mount,
+			 const struct casync_mount_key *key)
+{
+	return mount->client.own == key->own &&
+	       (!key->own || mount->client.export_id == key->export_id);
+}
+
 static struct casync_mount *
 mount_find_locked(const struct casync_mount_key *key)
 {
@@ -102,7 +114,8 @@ mount_find_locked(const struct casync_mount_key *key)
 
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (casync_text_same(mount->client.user_id, key->user_id) &&
+		if (mount_is_for(mount, key) &&
+		    casync_text_same(mount->client.user_id, key->user_id) &&
 		    casync_text_same(mount->client.filesystem,
 				     key->filesystem) &&
 		    casync_text_same(mount->client.path, key->path) &&
@@ -192,6 +205,19 @@ static int mount_build(struct casync_mount *mount,
 	return rc;
 }
 
+/*
+ * Share_Client has become false, or FSAL_CEPH ran here before: its session has
+ * the name that exports share, and holds capabilities until the MDS ends it.
+ * Not if exports of this process share it.
+ */
+static bool mount_must_end_shared_locked(const struct casync_mount_key *key)
+{
+	struct casync_mount_key shared = *key;
+
+	shared.own = false;
+	return key->own && mount_find_locked(&shared) == NULL;
+}
+
 /* Find or build the mount with this identity, and add a user. */
 static struct casync_mount *
 mount_join_or_build_locked(const struct casync_mount_key *key,
@@ -212,10 +238,13 @@ mount_join_or_build_locked(const struct casync_mount_key *key,
 	}
 
 	mount = mount_new(key, params);
+	mount->params.end_shared = mount_must_end_shared_locked(key);
 	mount->users = 1;
 	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
-	rc = mount_build(mount, params);
+	rc = mount_build(mount, &mount->params);
+	/* From now on a session of that name is not of a former run. */
+	mount->params.end_shared = false;
 	pthread_mutex_lock(&mounts_lock);
 	mount->state = rc == 0 ? CASYNC_MOUNT_READY : CASYNC_MOUNT_FAILED;
 	mount->error = rc;
@@ -232,7 +261,7 @@ static int mount_check_options(const struct casync_mount *mount,
 	return casync_connect_failed(
 		params, -EINVAL,
 		"Ceph_Option: not the options of export %" PRIu16
-		", which shares the mount of '%s'; make them equal, or give this export its own Cmount_Path or User_Id",
+		", which shares the mount of '%s'; make them equal, or give this export its own Cmount_Path or User_Id, or Share_Client = false",
 		mount->client.export_id, mount->client.path);
 }
 

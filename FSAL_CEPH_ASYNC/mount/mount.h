@@ -4,7 +4,7 @@
  * @brief libcephfs mounts by identity, shared by exports and counted.
  *
  * Exports with the same user, file system, cmount_path and secret share a
- * mount, as in FSAL_CEPH.  The registry lock (mounts_lock in mount.c) is never
+ * mount, as in FSAL_CEPH, unless Share_Client is false.  The registry lock (mounts_lock in mount.c) is never
  * held across a libcephfs call.  A mount that is being built is already in the
  * registry, and marked.  Other exports that want it wait for the result.
  */
@@ -33,6 +33,8 @@ struct casync_mount_key {
 	const char *filesystem;
 	const char *path;
 	const char *secret;
+	bool own;	    /**< No other export may use it. */
+	uint16_t export_id; /**< Whose own it is. */
 };
 
 /**
@@ -44,6 +46,8 @@ struct casync_mount_params {
 	const char *ceph_options; /**< A list of ceph_options.h; or NULL. */
 	bool use_old_uuid;
 	uint16_t export_id;
+	/** End the session that a former run shared with other exports. */
+	bool end_shared;
 	uint32_t timeout_s;
 	uint32_t session_timeout_s;
 	uint32_t unmount_timeout_s;
@@ -70,6 +74,7 @@ struct casync_client {
 	uint16_t export_id;
 	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
 	bool use_old_uuid;
+	bool own; /**< Of this export alone: Share_Client = false. */
 
 	struct ceph_mount_info *ceph; /**< In the mount's guard only. */
 	bool stuck; /**< A call does not return: never freed. */

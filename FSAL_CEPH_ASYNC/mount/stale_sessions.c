@@ -9,6 +9,7 @@
 
 #include "config_keys.h"
 #include "connect.h"
+#include "keys.h"
 #include "stale_sessions.h"
 #include "name.h"
 #include "text.h"
@@ -30,8 +31,24 @@ static void stale_sessions_session_free(struct session *session)
 	gsh_free(session);
 }
 
+/* Share_Client of the export, or of the block. */
+static bool stale_sessions_is_own(const void *fsal,
+				  const struct casync_module_keys *keys)
+{
+	static const char name[] = "Share_Client";
+	const char *text = casync_config_node_value(fsal, name);
+	uint32_t shared = keys->tuning.share_client;
+	char why[128];
+
+	/* A wrong value is refused later, with a line. */
+	if (text != NULL)
+		(void)casync_key_values_set(casync_keys_find(name), text,
+					    &shared, why, sizeof(why));
+	return shared == 0;
+}
+
 static void stale_sessions_note_locked(const void *export, const void *fsal,
-				       bool use_old_uuid)
+				       const struct casync_module_keys *keys)
 {
 	const char *name = casync_config_node_value(fsal, "Name");
 	const char *path = casync_config_node_value(fsal, "Cmount_Path");
@@ -52,11 +69,13 @@ static void stale_sessions_note_locked(const void *export, const void *fsal,
 	session->client.path = gsh_strdup(path);
 	session->client.export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0)
 					       : 0;
-	session->client.use_old_uuid = use_old_uuid;
+	session->client.use_old_uuid = keys->use_old_uuid;
+	session->client.own = stale_sessions_is_own(fsal, keys);
 	glist_add_tail(&sessions, &session->link);
 }
 
-void casync_stale_sessions_note(config_file_t config, bool use_old_uuid)
+void casync_stale_sessions_note(config_file_t config,
+				const struct casync_module_keys *keys)
 {
 	const void *export = NULL, *fsal;
 
@@ -66,8 +85,7 @@ void casync_stale_sessions_note(config_file_t config, bool use_old_uuid)
 							  export)) != NULL) {
 			fsal = casync_config_node_block(export, "FSAL", NULL);
 			if (fsal != NULL)
-				stale_sessions_note_locked(export, fsal,
-							   use_old_uuid);
+				stale_sessions_note_locked(export, fsal, keys);
 		}
 	}
 	noted = true;

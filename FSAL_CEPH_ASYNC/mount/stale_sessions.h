@@ -13,12 +13,14 @@
 #ifndef CASYNC_STALE_SESSIONS_H
 #define CASYNC_STALE_SESSIONS_H
 
+#include "config_keys.h"
 #include "config_parsing.h"
 #include "mount.h"
 
 /** Remember the identities of all exports in the configuration: the names of
  * their sessions follow from them.  For the start; later calls do nothing. */
-void casync_stale_sessions_note(config_file_t config, bool use_old_uuid);
+void casync_stale_sessions_note(config_file_t config,
+				const struct casync_module_keys *keys);
 
 /**
  * End their sessions.  It works once in the life of the process, and only

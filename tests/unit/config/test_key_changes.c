@@ -119,6 +119,7 @@ static const struct change identity[] = {
 	{"Sign_Handles", "on", "Sign_Handles = true (was false)"},
 	{"Sec_Label_Xattr", "user.label",
 	 "Sec_Label_Xattr = \"user.label\" (was \"security.selinux\")"},
+	{"Share_Client", "no", "Share_Client = false (was true)"},
 	{"Mount_Timeout", "61", "Mount_Timeout = 61 (was 60)"},
 	{"Session_Timeout", "61", "Session_Timeout = 61 (was 300)"},
 	{"Ceph_Option", "a = b", "Ceph_Option = \"a=b\" (was not set)"},

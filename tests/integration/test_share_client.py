@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Share_Client = false: exports with the same Cmount_Path, user and file
+system have a CephFS client each.
+"""
+import re
+import threading
+import time
+
+from lab import SECOND_PORT
+from lab_program import until
+from nfs import nfs3, nfs4, rpc
+import pytest
+from test_reconnect import AFTER_A_LOSS
+from test_reload import REFUSED
+
+ROUNDS = 200
+SERVED_S = 20
+PAUSE_S = 2
+
+EXPORT = """EXPORT {{
+    Export_Id = {number}; Path = /; Pseudo = /{name};
+    Protocols = 3,4; Access_Type = RW; Squash = none; SecType = sys;
+    Transports = TCP; Attr_Expiration_Time = 0;
+    FSAL {{ Name = CEPH_ASYNC; Cmount_Path = "/"; {keys} }}
+}}"""
+NUMBERS = {"left": 31, "right": 32}
+APART = "Share_Client = false;"
+SHARED = "Share_Client = true;"
+
+
+def exports(keys=""):
+    return "\n".join(EXPORT.format(number=number, name=name, keys=keys)
+                     for name, number in NUMBERS.items())
+
+
+def start(lab, second, block="", keys=""):
+    """Ganesha "b" with both exports, and with the lab's own."""
+    lab.stop_second()
+    return second(block=block, append=[exports(keys)],
+                  export='Cmount_Path = "/";')
+
+
+@pytest.fixture
+def apart(lab, second):
+    return start(lab, second, block=APART)
+
+
+def client(name):
+    return nfs4.Client(SECOND_PORT, f"{name}-{time.time_ns()}",
+                       pseudo=f"/{name}")
+
+
+def names_of_sessions(lab, pid):
+    return {session["metadata"]["uuid"] for session in lab.sessions(pid)}
+
+
+@pytest.mark.parametrize("block, keys, own", [
+    ("", "", set()), (SHARED, "", set()),
+    (APART, "", {"second", "left", "right"}),
+    ("", APART, {"left", "right"}), (APART, SHARED, {"second"})])
+def test_clients_of_exports(lab, second, block, keys, own):
+    """The export's key counts, then the block's; the others share one."""
+    started = start(lab, second, block, keys)
+    names = names_of_sessions(lab, started.pid)
+    assert len(names) == len(own) + (len(own) < 3), names
+    mine = {int(number) for name in names
+            for number in re.findall(r"-export-(\d+)$", name)}
+    assert {NUMBERS[name] for name in own - {"second"}} <= mine
+    assert len(mine) == len(own)
+
+
+def test_what_one_writes_the_other_reads(apart, record):
+    """Sizes, data and names, at once: the CephFS clients take each other's
+    capabilities."""
+    left, right = client("left"), client("right")
+    name = f"shared-{time.time_ns()}"
+    one = left.open(name, create=nfs4.UNCHECKED)
+    other = right.open(name)
+    began = time.monotonic()
+    for number in range(ROUNDS):
+        text = f"{number:64d}".encode()
+        writer, reader = (one, other) if number % 2 else (other, one)
+        writer.write(number * 64, text)
+        assert reader.read(number * 64, 64) == text
+        assert reader.client.change_and_size(reader.handle)[1] == \
+            64 * (number + 1)
+    record(f"a file used through two exports with a client each: "
+           f"{(time.monotonic() - began) / ROUNDS * 1000:.1f} ms for a WRITE "
+           "through one, a READ and a GETATTR through the other")
+    other.close()
+    one.close()
+    left.remove(name)
+    with pytest.raises(nfs4.Failed):
+        right.lookup(name)
+    left.leave()
+    right.leave()
+
+
+def test_locks_hold_across(apart):
+    left, right = client("left"), client("right")
+    name = f"locked-{time.time_ns()}"
+    one = left.open(name, create=nfs4.UNCHECKED)
+    other = right.open(name)
+    one.lock(nfs4.WRITE_LOCK, 0, 10)
+    with pytest.raises(nfs4.Failed) as denied:
+        other.lock(nfs4.WRITE_LOCK, 5, 10)
+    assert denied.value.status == nfs4.DENIED
+    one.unlock(0, 10)
+    other.lock(nfs4.WRITE_LOCK, 5, 10)
+    other.close()
+    one.close()
+    left.leave()
+    right.leave()
+
+
+def served(handles, text):
+    """All exports answer for the handles that clients have kept."""
+    try:
+        connection = rpc.Concurrent(SECOND_PORT)
+        try:
+            return all(nfs3.read(connection, handle, 0, len(text)) == text
+                       for handle in handles)
+        finally:
+            connection.close()
+    except (OSError, rpc.Refused):
+        return False
+
+
+@pytest.mark.parametrize("before, after", [
+    (SHARED, APART), (APART, APART), (APART, SHARED)])
+@pytest.mark.parametrize("ended", ["kill9", "stop"])
+def test_clients_stay_mounted_through_a_restart(lab, second, record, before,
+                                                after, ended):
+    """Their handles are the same, and no session of the former run keeps them
+    waiting, but for one: that of an export alone, killed, when it is shared
+    from then on.
+    """
+    if (before, after, ended) == (APART, SHARED, "kill9"):
+        pytest.skip("the former sessions last for Session_Timeout "
+                    "(docs/configuration.md)")
+    start(lab, second, block=before)
+    text = b"acknowledged" * 100
+    handles = []
+    connection = rpc.Concurrent(SECOND_PORT)
+    for name in NUMBERS:
+        root = nfs3.root_of(f"/{name}", SECOND_PORT + 1)
+        handles.append(nfs3.create(connection, root, f"{time.time_ns()}"))
+        nfs3.write(connection, handles[-1], 0, text)
+    connection.close()
+    lab.run("ganesha", ended, "--name", "b")
+    began = time.monotonic()
+    again = second(block=after, append=[exports()],
+                   export='Cmount_Path = "/";')
+    until(lambda: served(handles, text), "both exports", SERVED_S)
+    record(f"{before} {ended} {after} served after "
+           f"{time.monotonic() - began:.1f} s")
+    reclaimed = again.log.matching("reclaimed from a former run")
+    if ended == "kill9":
+        assert len(reclaimed) == (3 if before == APART else 0), reclaimed
+        assert len(again.log.matching("of a former run shared, is ended")) \
+            == (before == SHARED)
+
+
+class Reader(threading.Thread):
+    """READs one file again and again; keeps the longest pause."""
+
+    def __init__(self, handle, text):
+        super().__init__(daemon=True)
+        self.handle, self.text = handle, text
+        self.stop = threading.Event()
+        self.count, self.longest_s, self.wrong = 0, 0.0, []
+
+    def run(self):
+        connection = rpc.Concurrent(SECOND_PORT)
+        while not self.stop.wait(0.005):
+            began = time.monotonic()
+            try:
+                data = nfs3.read(connection, self.handle, 0, len(self.text))
+                if data != self.text:
+                    self.wrong.append(data)
+            except rpc.Refused as err:
+                self.wrong.append(err)
+            self.longest_s = max(self.longest_s, time.monotonic() - began)
+            self.count += 1
+        connection.close()
+
+
+def test_a_lost_session_is_of_one_export(lab, cluster, apart, record):
+    """The other exports go on; the lost one is back by itself."""
+    cluster.expected += AFTER_A_LOSS
+    text = b"mine" * 256
+    connection = rpc.Concurrent(SECOND_PORT)
+    handles = {}
+    for name in NUMBERS:
+        root = nfs3.root_of(f"/{name}", SECOND_PORT + 1)
+        handles[name] = nfs3.create(connection, root, f"{time.time_ns()}")
+        nfs3.write(connection, handles[name], 0, text)
+    reader = Reader(handles["right"], text)
+    reader.start()
+    lost = [session for session in lab.sessions(apart.pid)
+            if session["metadata"]["uuid"].endswith(
+                f"-export-{NUMBERS['left']}")]
+    assert len(lost) == 1
+    lab.evict_session(lost[0]["id"])
+    until(lambda: served([handles["left"]], text), "the lost one", SERVED_S)
+    reader.stop.set()
+    reader.join(10)
+    connection.close()
+    assert not reader.wrong and reader.count > 10
+    assert reader.longest_s < PAUSE_S
+    record(f"the other export's longest READ while one lost its session: "
+           f"{reader.longest_s * 1000:.0f} ms")
+    assert len(names_of_sessions(lab, apart.pid)) == 3
+
+
+def test_a_reload_does_not_change_it(cluster, second):
+    """It decides who the client is: refused by a line that names it."""
+    started = start(cluster, second)
+    cluster.expected += [r"Share_Client = false", *REFUSED]
+    cluster.run("ganesha", "reload", "--name", "b", "--export",
+                f'Cmount_Path = "/"; {APART}')
+    until(lambda: started.log.matching(
+        r"reload refused.*need a new mount: Share_Client = false "
+        r"\(was true\)"), "a line", 10)
+    assert len(names_of_sessions(cluster, started.pid)) == 1
