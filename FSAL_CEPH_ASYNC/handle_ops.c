@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "fsal.h"
@@ -14,14 +15,54 @@
 #include "handle_ops.h"
 #include "name.h"
 #include "object.h"
+#include "rados_object.h"
 #include "signature.h"
 
 #define WHY_BYTES 256
 
+/* Of an object with keys: two lines, and remarks. */
+#define OBJECT_BYTES 4096
+
 /* Requests of clients must not fill the log. */
 #define REFUSED_LINE_NS (60 * CASYNC_NS_PER_S)
 
-bool casync_handle_ops_load(const struct casync_module_keys *keys)
+/* The last one that a configuration has named.  The start and reloads are one
+ * after the other. */
+static char reader[64];
+
+/* As Ganesha reads rados:// itself. */
+static void handle_ops_note_reader(config_file_t config)
+{
+	const void *block =
+		casync_config_node_block(config, "RADOS_URLS", NULL);
+	const char *id = NULL;
+
+	if (block != NULL)
+		id = casync_config_node_value(block, "UserId");
+	if (id != NULL)
+		(void)snprintf(reader, sizeof(reader), "%s", id);
+}
+
+static bool handle_ops_read(const struct casync_module_keys *keys,
+			    struct casync_handle_keys *fresh, char *why,
+			    size_t size)
+{
+	const struct casync_rados_user user = {
+		.user_id = reader[0] != '\0' ? reader : NULL,
+		.ceph_conf = keys->ceph_conf,
+	};
+	char text[OBJECT_BYTES];
+
+	if (!casync_rados_object_is_url(keys->handle_keys))
+		return casync_handle_keys_read(keys->handle_keys, fresh, why,
+					       size);
+	return casync_rados_object_read(keys->handle_keys, &user, text,
+					sizeof(text), why, size) &&
+	       casync_handle_keys_read_text(text, fresh, why, size);
+}
+
+bool casync_handle_ops_load(const struct casync_module_keys *keys,
+			    config_file_t config)
 {
 	struct casync_handle_keys fresh;
 	char why[WHY_BYTES];
@@ -29,8 +70,8 @@ bool casync_handle_ops_load(const struct casync_module_keys *keys)
 
 	if (keys->handle_keys == NULL)
 		return true;
-	if (!casync_handle_keys_read(keys->handle_keys, &fresh, why,
-				     sizeof(why))) {
+	handle_ops_note_reader(config);
+	if (!handle_ops_read(keys, &fresh, why, sizeof(why))) {
 		LogCrit(COMPONENT_CONFIG, "Handle_Keys = %s is refused: %s",
 			keys->handle_keys, why);
 		return false;

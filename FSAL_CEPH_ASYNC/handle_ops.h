@@ -16,14 +16,17 @@
 #include "filehandle.h"
 
 /**
- * Read the file of Handle_Keys and use what it has from now on.
+ * Read the file or object of Handle_Keys and use what it has from now on.
  *
- * @param[in] keys  Without Handle_Keys nothing changes.
+ * @param[in] keys    Without Handle_Keys nothing changes.
+ * @param[in] config  RADOS_URLS { } in it says who reads an object; the file
+ *                    of one export has no such block, then nothing changes.
  *
  * @return Whether the file is right; if not, the reason has been logged, and
  *         the keys of before stay.
  */
-bool casync_handle_ops_load(const struct casync_module_keys *keys);
+bool casync_handle_ops_load(const struct casync_module_keys *keys,
+			    config_file_t config);
 
 /** May the export be added?  If not, the reason has been logged. */
 bool casync_handle_ops_can_sign(const struct casync_export_keys *keys,

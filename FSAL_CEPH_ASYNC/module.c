@@ -138,7 +138,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 	if (!module_fits())
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	if (!casync_config_read_module(config, &keys, err_type) ||
-	    !casync_handle_ops_load(&keys)) {
+	    !casync_handle_ops_load(&keys, config)) {
 		casync_key_values_free(CASYNC_IN_MODULE, &keys);
 		return fsalstat(ERR_FSAL_INVAL, 0);
 	}

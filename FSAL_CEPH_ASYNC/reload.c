@@ -89,9 +89,10 @@ static void reload_cache(uint64_t bytes)
  * can fail. */
 static bool reload_handle_keys(const struct casync_module *module,
 			       const struct casync_module_keys *fresh,
+			       config_file_t config,
 			       struct config_error_type *err_type)
 {
-	bool right = casync_handle_ops_load(fresh);
+	bool right = casync_handle_ops_load(fresh, config);
 
 	if (right && fresh->handle_keys == NULL &&
 	    module->keys.handle_keys != NULL) {
@@ -118,7 +119,7 @@ static void reload_module_locked(struct casync_module *module,
 
 	if (casync_config_read_module(config, &fresh, err_type) &&
 	    !reload_takes_restart(module, &fresh, err_type) &&
-	    reload_handle_keys(module, &fresh, err_type)) {
+	    reload_handle_keys(module, &fresh, config, err_type)) {
 		(void)snprintf(of, sizeof(of), "%s { }, for exports read later",
 			       casync_name);
 		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);

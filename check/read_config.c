@@ -14,6 +14,7 @@
 #include "config_keys.h"
 #include "ganesha.h"
 #include "handle_keys.h"
+#include "rados_object.h"
 #include "json.h"
 #include "keys.h"
 #include "name.h"
@@ -63,7 +64,9 @@ static void read_config_handle_keys(struct casync_json *json,
 	struct casync_handle_keys keys;
 	char why[256];
 
-	if (module->handle_keys == NULL)
+	/* An object is the cluster's: cluster.py reads it. */
+	if (module->handle_keys == NULL ||
+	    casync_rados_object_is_url(module->handle_keys))
 		return;
 	if (!casync_handle_keys_read(module->handle_keys, &keys, why,
 				     sizeof(why)))

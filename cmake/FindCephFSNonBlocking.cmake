@@ -63,3 +63,15 @@ add_library(CephFS::cephfs UNKNOWN IMPORTED)
 set_target_properties(CephFS::cephfs PROPERTIES
 	IMPORTED_LOCATION "${CEPHFS_LIBRARY}"
 	INTERFACE_INCLUDE_DIRECTORIES "${CEPHFS_INCLUDE_DIR}")
+
+# Handle_Keys may be an object.  libcephfs needs librados anyway.
+find_path(RADOS_INCLUDE_DIR rados/librados.h)
+find_library(RADOS_LIBRARY rados)
+if(NOT RADOS_INCLUDE_DIR OR NOT RADOS_LIBRARY)
+	message(FATAL_ERROR "librados was not found; install librados-dev "
+		"(Debian) or librados-devel (RPM).")
+endif()
+add_library(Ceph::rados UNKNOWN IMPORTED)
+set_target_properties(Ceph::rados PROPERTIES
+	IMPORTED_LOCATION "${RADOS_LIBRARY}"
+	INTERFACE_INCLUDE_DIRECTORIES "${RADOS_INCLUDE_DIR}")

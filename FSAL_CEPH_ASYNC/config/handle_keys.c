@@ -112,13 +112,26 @@ static bool handle_keys_is_safe(int fd, char *why, size_t size)
 	return true;
 }
 
+static bool handle_keys_take(FILE *file, struct casync_handle_keys *keys,
+			     char *why, size_t size)
+{
+	bool right;
+
+	/* No copy of a key stays in a buffer of stdio. */
+	(void)setvbuf(file, NULL, _IONBF, 0);
+	right = handle_keys_parse(file, keys, why, size);
+	(void)fclose(file);
+	if (!right)
+		casync_handle_keys_wipe(keys);
+	return right;
+}
+
 bool casync_handle_keys_read(const char *path, struct casync_handle_keys *keys,
 			     char *why, size_t size)
 {
 	/* The mode is asked for before the first byte is: opening a FIFO must
 	 * not wait for its writer. */
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-	bool right = false;
 	FILE *file;
 
 	memset(keys, 0, sizeof(*keys));
@@ -134,12 +147,21 @@ bool casync_handle_keys_read(const char *path, struct casync_handle_keys *keys,
 		(void)close(fd);
 		return false;
 	}
-	/* No copy of a key stays in a buffer of stdio. */
-	(void)setvbuf(file, NULL, _IONBF, 0);
-	right = handle_keys_parse(file, keys, why, size);
-	(void)fclose(file);
-	if (!right)
-		casync_handle_keys_wipe(keys);
+	return handle_keys_take(file, keys, why, size);
+}
+
+bool casync_handle_keys_read_text(char *text, struct casync_handle_keys *keys,
+				  char *why, size_t size)
+{
+	size_t length = strlen(text);
+	FILE *file = fmemopen(text, length + 1, "r");
+	bool right;
+
+	memset(keys, 0, sizeof(*keys));
+	if (file == NULL)
+		return casync_text_refuse(why, size, "%s", strerror(errno));
+	right = handle_keys_take(file, keys, why, size);
+	explicit_bzero(text, length);
 	return right;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file handle_keys.h
- * @brief Reads the file of Handle_Keys: the secrets that sign file handles.
+ * @brief Reads the lines of Handle_Keys: the secrets that sign file handles.
  *
  * One key a line, 64 hexadecimal digits.  The first one signs; a handle that
  * any of them signed is right.  Empty lines and lines with # are skipped.
@@ -36,6 +36,10 @@ struct casync_handle_keys {
  */
 bool casync_handle_keys_read(const char *path, struct casync_handle_keys *keys,
 			     char *why, size_t size);
+
+/** The same for a text.  Its lines are overwritten. */
+bool casync_handle_keys_read_text(char *text, struct casync_handle_keys *keys,
+				  char *why, size_t size);
 
 /** Overwrite the keys in memory. */
 void casync_handle_keys_wipe(struct casync_handle_keys *keys);

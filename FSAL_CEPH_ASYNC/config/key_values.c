@@ -14,6 +14,7 @@
 
 #include "ceph_options.h"
 #include "keys.h"
+#include "rados_object.h"
 #include "text.h"
 
 /* Ceph's default, if a layout does not set it. */
@@ -179,6 +180,13 @@ void casync_key_values_describe(const struct casync_key *key, char *wanted,
 			       " characters",
 			       key->max);
 		break;
+	case CASYNC_KEY_PLACE:
+		(void)snprintf(wanted, size,
+			       "a path that begins with /, or " CASYNC_RADOS_SCHEME
+			       "POOL/NAMESPACE/OBJECT, of at most %" PRIu64
+			       " characters",
+			       key->max);
+		break;
 	case CASYNC_KEY_OPTION:
 		(void)snprintf(wanted, size,
 			       "\"name = value\" of at most %" PRIu64
@@ -231,7 +239,9 @@ static bool key_values_set_string(const struct casync_key *key,
 	size_t length = strlen(text);
 
 	if (length < key->min || length > key->max ||
-	    (key->type == CASYNC_KEY_PATH && text[0] != '/'))
+	    (key->type == CASYNC_KEY_PATH && text[0] != '/') ||
+	    (key->type == CASYNC_KEY_PLACE && text[0] != '/' &&
+	     !casync_rados_object_is_url(text)))
 		return key_values_refuse(key, why, size);
 	gsh_free(*member);
 	*member = gsh_strdup(text);

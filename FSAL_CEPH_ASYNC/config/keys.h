@@ -24,6 +24,7 @@ enum casync_key_type {
 	CASYNC_KEY_WORD,
 	CASYNC_KEY_STRING,
 	CASYNC_KEY_PATH,   /**< A string that begins with a slash. */
+	CASYNC_KEY_PLACE,  /**< A path, or a URL of rados_object.h. */
 	CASYNC_KEY_OPTION, /**< "name = value", any number of them. */
 	CASYNC_KEY_GANESHA /**< Ganesha reads it; here only documented. */
 };
@@ -87,7 +88,7 @@ static inline bool casync_keys_in_block(const struct casync_key *key,
 static inline bool casync_keys_is_text(const struct casync_key *key)
 {
 	return key->type == CASYNC_KEY_STRING || key->type == CASYNC_KEY_PATH ||
-	       key->type == CASYNC_KEY_OPTION;
+	       key->type == CASYNC_KEY_PLACE || key->type == CASYNC_KEY_OPTION;
 }
 
 /** Give every key of a block its default; old values are overwritten. */

@@ -70,7 +70,8 @@ def values(key):
         return ", ".join(key["words"])
     if kind == "option":
         return '"name = value"'
-    return {"path": "path", "string": "text", "ganesha": "CEPH_ASYNC"}[kind]
+    return {"path": "path", "place": "path or rados://…",
+            "string": "text", "ganesha": "CEPH_ASYNC"}[kind]
 
 
 def literal(key):

@@ -210,7 +210,8 @@ def test_contradictions_are_refused_with_the_reason(cluster, second):
      "a number of bytes from 67108864 to 1099511627776"),
     ('NodeId = "";', "it must be a text of 1 to 4096 characters"),
     ("Ceph_Conf = ceph.conf;", "it must be a path that begins with /"),
-    ("Handle_Keys = handle-keys;", "it must be a path that begins with /"),
+    ("Handle_Keys = handle-keys;", "it must be a path that begins with /, or "
+     "rados://POOL/NAMESPACE/OBJECT"),
     ("Metrics_File = metrics.prom;", "it must be a path that begins with /"),
     ("Object_Size = 196608; Stripe_Unit = 131072;",
      "Object_Size = 196608 with Stripe_Unit = 131072"),

@@ -25,6 +25,22 @@ static void write_file(const char *text, mode_t mode)
 	assert_int_equal(chmod(path, mode), 0);
 }
 
+/* An object's text is read as the file is, and is not left in memory. */
+static void accepts_as_text(const char *text,
+			    const struct casync_handle_keys *wanted)
+{
+	static const char wiped[4096];
+	struct casync_handle_keys keys;
+	char why[256] = "";
+	char copy[4096];
+
+	(void)snprintf(copy, sizeof(copy), "%s", text);
+	if (!casync_handle_keys_read_text(copy, &keys, why, sizeof(why)))
+		fail_msg("refused: %s", why);
+	assert_memory_equal(&keys, wanted, sizeof(keys));
+	assert_memory_equal(copy, wiped, strlen(text));
+}
+
 static void accepts(const char *text, unsigned int count)
 {
 	struct casync_handle_keys keys;
@@ -35,6 +51,7 @@ static void accepts(const char *text, unsigned int count)
 	if (!casync_handle_keys_read(path, &keys, why, sizeof(why)))
 		fail_msg("refused: %s", why);
 	assert_int_equal(keys.count, count);
+	accepts_as_text(text, &keys);
 	for (i = 0; i < 32; i++)
 		assert_int_equal(keys.key[0][i], i);
 	if (count > 1) {

@@ -285,7 +285,7 @@ static const struct {
 	{"Filesystem", NULL, 0, 255, false,
 	 "it must be a text of 0 to 255 characters"},
 	{"Handle_Keys", NULL, 1, MAXPATHLEN, true,
-	 "it must be a path that begins with /, of at most 4096 characters"},
+	 "it must be a path that begins with /, or rados://POOL/NAMESPACE/OBJECT, of at most 4096 characters"},
 	{"Metrics_File", NULL, 1, MAXPATHLEN, true,
 	 "it must be a path that begins with /, of at most 4096 characters"},
 	{"Cmount_Path", NULL, 1, MAXPATHLEN, true,
