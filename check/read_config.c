@@ -64,7 +64,7 @@ static void read_config_handle_keys(struct casync_json *json,
 	struct casync_handle_keys keys;
 	char why[256];
 
-	/* An object is the cluster's: cluster.py reads it. */
+	/* An object is the cluster's, and nothing is asked of that here. */
 	if (module->handle_keys == NULL ||
 	    casync_rados_object_is_url(module->handle_keys))
 		return;

@@ -249,6 +249,28 @@ def _recovery_in_rados(config, backend):
             "Set Enable_NLM = false and Protocols = 4 in NFS_CORE_PARAM.")
 
 
+def _shared_user(name, pairs, place):
+    """Exports of NAME that do not all sign their handles."""
+    numbers = ", ".join(pair[0].get("Export_Id", "?") for pair in pairs)
+    # Only who has capabilities for "/" can mount it.
+    if any(values["Cmount_Path"] == "/" for _, values in pairs):
+        return Finding(
+            WARNING, "user-of-all", place,
+            f"exports {numbers} have different paths, and their User_Id = "
+            f"{name} has capabilities for / (Cmount_Path), as those of "
+            "\"ceph nfs export create\": a client of one that makes up file "
+            "handles reaches every file of the file system",
+            "If clients are not trusted, set Sign_Handles = true and "
+            "Handle_Keys in the block (docs/security.md).")
+    return Finding(
+        NOTE, "user-shared", place,
+        f"exports {numbers} have different paths and share User_Id "
+        f"= {name}: a client of one that makes up file handles may "
+        "reach files of the others",
+        "If clients are not trusted, set Sign_Handles = true, or give "
+        "each export a user with capabilities for its Path alone.")
+
+
 def _users(config):
     def user(pair):
         return pair[1]["User_Id"] or "admin", pair[1]["Filesystem"] or ""
@@ -266,15 +288,7 @@ def _users(config):
                 "client.NAME PATH rw; set User_Id = NAME.")
         elif len({pair[0].get("Path") for pair in pairs}) > 1 and \
                 not all(values["Sign_Handles"] for _, values in pairs):
-            numbers = ", ".join(pair[0].get("Export_Id", "?")
-                                for pair in pairs)
-            yield Finding(
-                NOTE, "user-shared", place,
-                f"exports {numbers} have different paths and share User_Id "
-                f"= {name}: a client of one that makes up file handles may "
-                "reach files of the others",
-                "If clients are not trusted, set Sign_Handles = true, or give "
-                "each export a user with capabilities for its Path alone.")
+            yield _shared_user(name, pairs, place)
 
 
 def _handle_keys(config):

@@ -22,7 +22,7 @@ TINY = 80      # lines below which a source file is small
 # Figure and the most that it may be.
 LIMITS = {
     ".c files": 82,
-    ".h files": 74,
+    ".h files": 75,
     "lines, without ganesha/": 26600,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,

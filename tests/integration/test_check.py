@@ -122,6 +122,11 @@ ALONE = {
         "warning", "NLM"),
     "user-admin": ({"exports": ({"fsal": ""},)}, "warning", "client.admin"),
     "user-shared": ({"exports": ({}, {"path": "/other"})}, "note", "7, 8"),
+    "user-of-all": (
+        {"exports": ({"fsal": 'User_Id = a; Cmount_Path = "/";'},
+                     {"path": "/other",
+                      "fsal": 'User_Id = a; Cmount_Path = "/";'})},
+        "warning", "every file"),
     "handle-keys": ({"block": 'Handle_Keys = "/nowhere/keys";'}, "error",
                     "No such file"),
     "no-handle-keys": ({"block": "Sign_Handles = true;"}, "error", "export 7"),
