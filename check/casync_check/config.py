@@ -77,6 +77,10 @@ def take_secrets(blocks):
     return found
 
 
+# What ganesha.nfsd reads without -f.
+PRESET_PATH = "/etc/ganesha/ganesha.conf"
+
+
 class Config:
     """What reader.py returns.  Secrets are in .secrets and nowhere else."""
 

@@ -5,6 +5,7 @@ import stat
 from pathlib import Path
 
 from . import installed
+from .config import PRESET_PATH
 from .finding import ERROR, NOTE, WARNING, Finding, Place
 
 # adjtimex(2): the kernel has not been told for long that its clock is right.
@@ -70,6 +71,24 @@ def _compat(config):
                 "gateway with one of them")
 
 
+def _loaded(config):
+    """What is written is not what runs: an upgrade has put an image of Ceph
+    back, or Ganesha was not restarted."""
+    if not config.our_exports():
+        return
+    for process in installed.running(config.path, PRESET_PATH):
+        if installed.has_loaded_us(process, config.fsal) is False:
+            yield Finding(
+                ERROR, "not-loaded", config.place(config.fsal),
+                f"ganesha.nfsd (pid {process.name}) serves this "
+                "configuration and has not loaded the plugin: exports with "
+                "Name = CEPH_ASYNC fail, those with Name = CEPH are "
+                "FSAL_CEPH's",
+                "After ceph orch upgrade set the image again "
+                "(docs/packaging.md); else restart Ganesha, and read the "
+                "CRIT lines of its log.")
+
+
 def _secrets(config):
     secrets = [key for block in config.blocks for key in block.secrets()]
     for key in secrets:
@@ -114,5 +133,6 @@ def findings(config):
     yield from _versions(config)
     yield from _plugin(config)
     yield from _compat(config)
+    yield from _loaded(config)
     yield from _secrets(config)
     yield from _clock(config)

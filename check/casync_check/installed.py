@@ -48,6 +48,34 @@ def plugin(folder, fsal):
     return Path(folder) / f"libfsal{fsal.lower()}.so"
 
 
+def running(path, preset):
+    """Processes of ganesha.nfsd that serve this configuration, also in
+    containers of this host; PRESET is what one without -f reads."""
+    for comm in Path("/proc").glob("[0-9]*/comm"):
+        try:
+            words = comm.with_name("cmdline").read_bytes().split(b"\0")
+            if comm.read_bytes() != b"ganesha.nfsd\n":
+                continue
+        except OSError:
+            continue
+        named = words.index(b"-f") + 1 if b"-f" in words else len(words)
+        asked = words[named].decode() if named < len(words) else preset
+        if asked == str(path):
+            yield comm.parent
+
+
+def has_loaded_us(process, fsal):
+    """Is the plugin in its memory?  None: this user may not know."""
+    name = plugin("/", fsal).name
+    try:
+        lines = (process / "maps").read_text().splitlines()
+    except OSError:
+        return None
+    return any(is_ours(Path(f"{process}/root{place}")) for place in
+               {line.split(maxsplit=5)[5] for line in lines
+                if line.endswith(f"/{name}")})
+
+
 def is_ours(path):
     """Is the library this plugin, and not FSAL_CEPH?"""
     try:

@@ -7,11 +7,10 @@ import sys
 from pathlib import Path
 
 from . import host, installed, keys, surroundings
+from .config import PRESET_PATH
 from .finding import NOT_CHECKED, as_objects, in_order, status, table
 from .reader import CannotCheck, read_config
 from .redact import Redactor
-
-CONFIG = "/etc/ganesha/ganesha.conf"
 
 
 def _seconds(text):
@@ -28,8 +27,8 @@ def _arguments(words):
                     "CEPH_ASYNC, and whether the cluster serves its exports.",
         epilog="Exit status: 0 nothing or notes, 1 warnings, 2 errors, 3 it "
                "could not be checked.")
-    parser.add_argument("-f", "--file", default=CONFIG, metavar="FILE",
-                        help=f"the configuration ({CONFIG})")
+    parser.add_argument("-f", "--file", default=PRESET_PATH, metavar="FILE",
+                        help=f"the configuration ({PRESET_PATH})")
     parser.add_argument("--offline", action="store_true",
                         help="do not ask the cluster")
     parser.add_argument("--timeout", type=_seconds, default=10,

@@ -23,6 +23,7 @@ import rados
 import ganesha_5_9
 from casync_check import installed, reader
 from lab_program import ceph
+from test_every_key import CONF
 
 PROGRAM = "ganesha-ceph-async-check"
 # A note on every file.
@@ -220,6 +221,23 @@ def test_signed_handles(tmp_path):
     status, found = check(path, "--offline")
     assert (status, set(found)) == (2, {"handle-keys"})
     assert "chmod 600" in found["handle-keys"]["what"]
+
+
+def test_what_runs_is_not_what_is_written(cluster, second, tmp_path):
+    """As after an upgrade that puts an image of Ceph back."""
+    second(fsal="CEPH")
+    running = CONF.read_text(encoding="utf-8")
+    try:
+        CONF.write_text(running.replace("Name = CEPH;", "Name = CEPH_ASYNC;")
+                        .replace("CEPH {", "CEPH_ASYNC {"), encoding="utf-8")
+        status, found = check(CONF, "--offline")
+        assert (status, found["not-loaded"]["severity"]) == (2, "error")
+        assert "FSAL_CEPH" in found["not-loaded"]["what"]
+    finally:
+        CONF.write_text(running, encoding="utf-8")
+    cluster.stop_second()
+    second()
+    assert "not-loaded" not in check(CONF, "--offline")[1]
 
 
 def test_the_place_is_that_of_the_key(tmp_path):
