@@ -37,7 +37,7 @@ struct casync_handle_keys {
 bool casync_handle_keys_read(const char *path, struct casync_handle_keys *keys,
 			     char *why, size_t size);
 
-/** The same for a text.  Its lines are overwritten. */
+/** Read the same lines from a text, and overwrite it. */
 bool casync_handle_keys_read_text(char *text, struct casync_handle_keys *keys,
 				  char *why, size_t size);
 

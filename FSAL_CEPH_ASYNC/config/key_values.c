@@ -181,11 +181,12 @@ void casync_key_values_describe(const struct casync_key *key, char *wanted,
 			       key->max);
 		break;
 	case CASYNC_KEY_PLACE:
-		(void)snprintf(wanted, size,
-			       "a path that begins with /, or " CASYNC_RADOS_SCHEME
-			       "POOL/NAMESPACE/OBJECT, of at most %" PRIu64
-			       " characters",
-			       key->max);
+		(void)snprintf(
+			wanted, size,
+			"a path that begins with /, or " CASYNC_RADOS_SCHEME
+			"POOL/NAMESPACE/OBJECT, of at most %" PRIu64
+			" characters",
+			key->max);
 		break;
 	case CASYNC_KEY_OPTION:
 		(void)snprintf(wanted, size,

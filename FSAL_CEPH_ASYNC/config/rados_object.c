@@ -93,9 +93,9 @@ bool casync_rados_object_read(const char *url,
 	int rc;
 
 	if (!rados_object_parse(url, &place))
-		return casync_text_refuse(
-			why, size, "it must be " CASYNC_RADOS_SCHEME
-				   "POOL/NAMESPACE/OBJECT");
+		return casync_text_refuse(why, size,
+					  "it must be " CASYNC_RADOS_SCHEME
+					  "POOL/NAMESPACE/OBJECT");
 	rc = rados_create(&cluster, user->user_id);
 	if (rc != 0)
 		return casync_text_refuse(why, size, "librados: %s",

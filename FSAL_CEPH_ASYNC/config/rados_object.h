@@ -36,7 +36,7 @@ static inline bool casync_rados_object_is_url(const char *text)
  * Read an object.
  *
  * @param[in]  url   POOL and OBJECT are not empty; NAMESPACE may be.
- * @param[in]  user  Who reads.
+ * @param[in]  user  The user that reads.
  * @param[out] text  The content, with a NUL behind it.
  * @param[in]  room  Of @p text, in bytes; a longer object is refused.
  * @param[out] why   On error: what is wrong.

@@ -211,10 +211,11 @@ static int connect_end_shared(struct casync_client *client,
 	if (rc == 0)
 		rc = connect_reclaim_uuid(client, params, uuid, first);
 	if (rc == 0)
-		LogEvent(COMPONENT_FSAL,
-			 "export %" PRIu16
-			 ": session '%s', which exports of a former run shared, is ended",
-			 params->export_id, uuid);
+		LogEvent(
+			COMPONENT_FSAL,
+			"export %" PRIu16
+			": session '%s', which exports of a former run shared, is ended",
+			params->export_id, uuid);
 	return rc;
 }
 

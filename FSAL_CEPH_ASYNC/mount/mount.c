@@ -49,8 +49,8 @@ static char *mount_client_name(const struct casync_mount_key *key)
 	size_t size = strlen(user) + strlen(filesystem) + strlen(key->path) +
 		      sizeof("@:#65535");
 	char *name = gsh_malloc(size);
-	int used = snprintf(name, size, "%s@%s:%s", user, filesystem,
-			    key->path);
+	int used =
+		snprintf(name, size, "%s@%s:%s", user, filesystem, key->path);
 
 	if (key->own)
 		(void)snprintf(name + used, size - (size_t)used, "#%" PRIu16,

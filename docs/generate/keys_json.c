@@ -14,8 +14,8 @@ static const char *const types[] = {
 	[CASYNC_KEY_NUMBER] = "number",	  [CASYNC_KEY_OCTAL] = "octal",
 	[CASYNC_KEY_BOOLEAN] = "boolean", [CASYNC_KEY_WORD] = "word",
 	[CASYNC_KEY_STRING] = "string",	  [CASYNC_KEY_PATH] = "path",
-	[CASYNC_KEY_PLACE] = "place",
-	[CASYNC_KEY_OPTION] = "option",	  [CASYNC_KEY_GANESHA] = "ganesha",
+	[CASYNC_KEY_PLACE] = "place",	  [CASYNC_KEY_OPTION] = "option",
+	[CASYNC_KEY_GANESHA] = "ganesha",
 };
 
 static const char *const changes[] = {

@@ -109,14 +109,13 @@ def tell(runs: dict[str, list[float]]) -> None:
           f"{'waited for a lock, µs: shared':>32}{'apart':>8}")
     for name in LOADS:
         for count in COUNTS:
-            def of(way: str, what: str) -> list[float]:
-                return runs[f"{name}|{count}|{way}|{what}"]
-
+            of = {(way, what): runs[f"{name}|{count}|{way}|{what}"]
+                  for way in WAYS for what in ("rate", "waited_us")}
             ratio = spread([apart / shared for apart, shared in zip(
-                of("apart", "rate"), of("shared", "rate"))])
+                of["apart", "rate"], of["shared", "rate"])])
             print(f"{name:<22}{count:>8}{show(ratio, 2):>24}"
-                  f"{statistics.median(of('shared', 'waited_us')):>32.2f}"
-                  f"{statistics.median(of('apart', 'waited_us')):>8.2f}")
+                  f"{statistics.median(of['shared', 'waited_us']):>32.2f}"
+                  f"{statistics.median(of['apart', 'waited_us']):>8.2f}")
 
 
 def main() -> int:
