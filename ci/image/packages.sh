@@ -69,7 +69,19 @@ apt-get install -q -y --no-install-recommends $daemon \
 	libhdr-histogram-dev libjson-c-dev \
 	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived iputils-arping git jq xz-utils \
 	promtool prometheus-node-exporter \
-	python3-pytest python3-pytest-timeout python3-dbus
+	python3-pytest python3-pytest-timeout python3-dbus python3-jinja2
+
+# `lab nfs-cluster` takes cephadm's template of a gateway's configuration.  The
+# package itself would bring cephadm and an ssh client.
+template=usr/share/ceph/mgr/cephadm/templates/services/nfs/ganesha.conf.j2
+(
+	cd /tmp
+	apt-get download -q ceph-mgr-cephadm
+	dpkg-deb --extract ceph-mgr-cephadm_*.deb cephadm
+	install -D -m 644 cephadm/$template \
+		/usr/share/casync-lab/ganesha.conf.j2
+	rm -r cephadm ceph-mgr-cephadm_*.deb
+)
 apt-get clean
 
 mkdir -p /etc/casync-lab

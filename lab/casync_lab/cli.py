@@ -11,8 +11,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from . import (client, cluster, conf, crash, faults, ganesha, services, stat,
-               vstart)
+from . import (client, cluster, conf, crash, faults, ganesha, nfs_cluster,
+               services, stat, vstart)
 from .util import LOGS, STATE, LabError, locked, say, tail
 
 LIST_KEYS = ("export", "block", "core", "nfsv4", "export_block", "append")
@@ -132,6 +132,15 @@ def cmd_ganesha(args: argparse.Namespace) -> None:
         ganesha.reload(args.name)
 
 
+def cmd_nfs_cluster(args: argparse.Namespace) -> None:
+    cluster.known()
+    services.up()
+    given = {key: [v for v in getattr(args, key) if v]
+             for key in ("core", "nfsv4")}
+    nfs_cluster.start(args.cluster, args.port, args.fsal, args.nfsv3,
+                      args.timeout, given)
+
+
 def cmd_daemon(args: argparse.Namespace) -> None:
     action = faults.kill9 if args.action == "kill9" else faults.start
     action(args.command, args.which)
@@ -241,6 +250,23 @@ def _parser() -> argparse.ArgumentParser:
     one.add_argument("action", choices=("start", "stop", "restart", "kill9",
                                         "reload", "stacks"))
     _ganesha_options(one)
+    one = add("nfs-cluster", cmd_nfs_cluster, "a cluster of `ceph nfs` and "
+              "its Ganesha, configured by cephadm's template; may be run "
+              "again.  Then: ceph nfs export create cephfs --cluster-id NAME "
+              "--pseudo-path /vol --fsname cephfs")
+    one.add_argument("cluster", metavar="NAME", help="of cluster and Ganesha")
+    one.add_argument("--port", type=int, default=12049, help="default 12049")
+    one.add_argument("--fsal", choices=conf.FSALS, default="CEPH",
+                     help="CEPH (default): the stand-in serves the exports "
+                     "that the manager writes.  CEPH_ASYNC: those of the "
+                     "user's configuration")
+    one.add_argument("--nfsv3", action="store_true",
+                     help="as enable_nfsv3 of cephadm's service")
+    for key, block in (("core", "NFS_CORE_PARAM"), ("nfsv4", "NFSv4")):
+        one.add_argument(f"--{key}", action="append", default=[],
+                         metavar="'KEY = VALUE;'", help=f"more for {block}")
+    one.add_argument("--timeout", type=float, default=60,
+                     help="seconds to wait for its start, or its end")
     for kind in ("osd", "mds", "mon"):
         one = add(kind, cmd_daemon, f"kill or start an {kind.upper()}")
         one.add_argument("action", choices=("kill9", "start"))

@@ -215,6 +215,21 @@ def _wait_ready(name: str, spec: dict[str, Any], offset: dict[Path, int],
     say(f"ganesha {name}: {spec['pseudo']} answers (pid {pid(name)})")
 
 
+def wait_initialized(name: str, start_at: int, timeout: float) -> None:
+    """Until its log, from byte START_AT on, says that it serves."""
+    path = log_path(name)
+    offset = {path: start_at, out_path(name): 0}
+    started = int((DIR / name / "pid").read_text())
+
+    def probe() -> bool:
+        if not alive(started):
+            raise LabError(f"ganesha {name}: it ended at start; end of "
+                           f"{path}:\n{_relevant(name, offset)}")
+        return "NFS SERVER INITIALIZED" in _since(path, offset)
+    wait_until(probe, f"ganesha {name} to serve", timeout, every=0.05)
+    say(f"ganesha {name} serves (pid {pid(name)})")
+
+
 def _since(path: Path, offset: dict[Path, int]) -> str:
     """What a log got since the start that we watch."""
     try:
