@@ -267,7 +267,7 @@ def _parser() -> argparse.ArgumentParser:
                          metavar="'KEY = VALUE;'", help=f"more for {block}")
     one.add_argument("--timeout", type=float, default=60,
                      help="seconds to wait for its start, or its end")
-    for kind in ("osd", "mds", "mon"):
+    for kind in ("osd", "mds", "mon", "mgr"):
         one = add(kind, cmd_daemon, f"kill or start an {kind.upper()}")
         one.add_argument("action", choices=("kill9", "start"))
         one.add_argument("which", nargs="?", help="default: the first")

@@ -9,7 +9,7 @@ from .util import LabError, say, stop_pid, wait_until
 
 
 # Which one is meant when none is named.
-FIRST = {"osd": "osd.0", "mon": "mon.a"}
+FIRST = {"osd": "osd.0", "mon": "mon.a", "mgr": "mgr.x"}
 
 
 def _named(kind: str, which: str | None) -> str:
@@ -53,6 +53,8 @@ def start(kind: str, which: str | None) -> None:
         wait_until(lambda: _osd_active(name), f"{name} to become active", 60)
     elif kind == "mon":
         wait_until(lambda: _in_quorum(name), f"{name} to join the quorum", 60)
+    elif kind == "mgr":
+        wait_until(_modules_answer, f"{name} to be active", 60)
     else:
         wait_until(cluster.mds_active, f"{name} to become active", 90)
     say(f"{name} serves again")
@@ -73,6 +75,16 @@ def _in_quorum(name: str) -> bool:
             in ("leader", "peon")
     except (LabError, KeyError):
         return False
+
+
+def _modules_answer() -> bool:
+    """A command of a module that is always on; the one before, if it was
+    killed, may still be thought of as active."""
+    try:
+        cluster.ceph("balancer", "status", timeout=10)
+    except LabError:
+        return False
+    return True
 
 
 def slow(ms: float) -> None:

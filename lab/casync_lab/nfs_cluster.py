@@ -126,6 +126,16 @@ def render(name: str, port: int, nfsv3: bool, plugins: Path | None,
     return text
 
 
+def _join(name: str) -> None:
+    """What cephadm does before a daemon's first start: its node is one of
+    those whose recovery is waited for.  The tool crashes now and then."""
+    for last in (False, False, False, True):
+        done = run(["ganesha-rados-grace", "--userid", "admin", "--pool",
+                    POOL, "--ns", name, "add", f"nfs.{name}.0"], check=last)
+        if not done.returncode:
+            break
+
+
 def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,
           given: dict[str, list[str]]) -> None:
     """Cluster and gateway.  A gateway that runs is started anew."""
@@ -134,9 +144,7 @@ def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,
     create(name)
     if ganesha.pid(name):
         ganesha.stop(name, timeout)
-    # What cephadm does before a daemon's first start.
-    run(["ganesha-rados-grace", "--userid", "admin", "--pool", POOL, "--ns",
-         name, "add", f"nfs.{name}.0"])
+    _join(name)
     path = ganesha.DIR / name / "cephadm.conf"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(render(name, port, nfsv3, _plugins(name, fsal), given))

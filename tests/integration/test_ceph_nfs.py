@@ -1,0 +1,557 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Exports as most gateways get them: from `ceph nfs`, by way of RADOS.
+
+Two clusters of the manager's module nfs, a Ganesha each, configured by
+cephadm's own template (`lab nfs-cluster`).  In "managed" the manager writes
+the exports, always with `Name = CEPH`: the stand-in serves them.  In "own"
+they are in the user's configuration, with `Name = CEPH_ASYNC`, because the
+manager accepts no other FSAL in exports of its own.
+
+The lab's cluster has no orchestrator.  So nobody restarts the gateways: what
+the manager changes has to be taken by a reload.
+"""
+import contextlib
+import functools
+import itertools
+import json
+import re
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from fuse import Fuse
+from lab import LOGS
+from lab_program import Log, ceph, ganesha_version, has_reread, until
+from nfs import nfs3, nfs4, rpc
+from nfs.xdr import number, wide
+
+SERVED_S = 15
+KEPT = "/kept"
+FOLDER = "nfs-clusters"         # of CephFS, for all of this file
+NO_ORCHESTRATOR = "No orchestrator configured"
+NOBODY, ACCESS = 65534, 13
+READ_ONE = (25, nfs4.ANONYMOUS + wide(0) + number(1), None)
+NAMES = itertools.count()
+
+
+def fresh(what="file"):
+    return f"{what}-{next(NAMES)}"
+
+
+class Viewer(nfs4.Client):
+    """A client at the pseudo root, which is there without any export."""
+
+    def _root(self):
+        return self.compound(nfs4.PUTROOTFH, nfs4.GETFH)[-1]
+
+    def status(self, pseudo):
+        return self.status_of(*nfs4.steps_to(pseudo))
+
+
+class Gateway:
+    """A cluster of `ceph nfs` and its Ganesha; DISK is CephFS itself."""
+
+    def __init__(self, lab, name, port, fsal, disk):
+        self.lab, self.name, self.port, self.fsal = lab, name, port, fsal
+        self.disk = disk / FOLDER
+        self.path = LOGS / f"ganesha-{name}.log"
+        self.config = ""        # the user's configuration
+
+    def start(self):
+        self.lab.run("nfs-cluster", self.name, "--port", self.port, "--fsal",
+                     self.fsal, "--nfsv3")
+
+    @property
+    def pid(self):
+        return self.lab.stat()["ganesha"][self.name]["pid"]
+
+    def log(self):
+        return Log(self.path)
+
+    # --- `ceph nfs`
+
+    def nfs(self, *words, text=None, check=True):
+        """`ceph nfs WORDS`, with a file of TEXT."""
+        if text is None:
+            return ceph("nfs", *words, check=check)
+        file = LOGS / f"ceph-nfs-{self.name}.in"
+        file.write_text(text)
+        return ceph("nfs", *words, "-i", file, check=check)
+
+    def exports(self):
+        return json.loads(self.nfs("export", "ls", self.name))
+
+    def info(self, pseudo):
+        return json.loads(self.nfs("export", "info", self.name, pseudo))
+
+    def config_set(self, text):
+        """It takes none while there is one.  Each command ends by asking the
+        orchestrator, which is not there, for a restart: it fails, done."""
+        if self.config:
+            self.nfs("cluster", "config", "reset", self.name, check=False)
+        self.config = text
+        if text:
+            self.nfs("cluster", "config", "set", self.name, text=text,
+                     check=False)
+        assert self.nfs("cluster", "config", "get",
+                        self.name).strip() == text.strip()
+
+    # --- RADOS, as a manager that writes other things than today's
+
+    def rados(self, *words):
+        return subprocess.run(
+            ["rados", "-p", ".nfs", "-N", self.name, *words], check=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True,
+            timeout=60).stdout
+
+    def put(self, name, text):
+        file = LOGS / f"rados-{self.name}.in"
+        file.write_text(text)
+        self.rados("put", name, str(file))
+
+    def notify(self):
+        self.rados("notify", f"conf-nfs.{self.name}", "reload")
+
+    # --- as a client sees it
+
+    @contextlib.contextmanager
+    def client(self, pseudo=KEPT, uid=0, host="127.0.0.1"):
+        client = nfs4.Client(self.port, fresh("client"), pseudo=pseudo,
+                             uid=uid, host=host)
+        try:
+            yield client
+        finally:
+            client.leave()
+
+    def status(self, pseudo, host="127.0.0.1"):
+        """0 if it can be looked up."""
+        viewer = Viewer(self.port, fresh("viewer"), host=host)
+        try:
+            return viewer.status(pseudo)
+        finally:
+            viewer.leave()
+
+    def wait(self, pseudo, status=0, host="127.0.0.1"):
+        until(lambda: self.status(pseudo, host) == status,
+              f"status {status} of {pseudo}", SERVED_S)
+
+    def creates(self, pseudo, uid=0, host="127.0.0.1"):
+        """The status of creating a file, and its name."""
+        name = fresh()
+        try:
+            with self.client(pseudo, uid, host) as client:
+                client.open(name, create=nfs4.UNCHECKED).close()
+        except nfs4.Failed as err:
+            return err.status, name
+        return 0, name
+
+    def wait_creates(self, pseudo, status, **who):
+        until(lambda: self.creates(pseudo, **who)[0] == status,
+              f"status {status} of a create in {pseudo}", SERVED_S)
+
+    def folder(self, name=None):
+        """A new folder of CephFS: its path for an export, and where it is."""
+        name = name or fresh("folder")
+        (self.disk / name).mkdir(exist_ok=True)
+        (self.disk / name).chmod(0o777)
+        return f"/{FOLDER}/{name}", self.disk / name
+
+
+class Managed(Gateway):
+    """The manager has the exports."""
+
+    def add(self, pseudo, path, *options):
+        self.nfs("export", "create", "cephfs", "--cluster-id", self.name,
+                 "--pseudo-path", pseudo, "--fsname", "cephfs",
+                 f"--path={path}", *options)
+
+    def change(self, pseudo, **keys):
+        text = json.dumps({**self.info(pseudo), **keys})
+        return self.nfs("export", "apply", self.name, text=text)
+
+    def remove(self, pseudo):
+        self.nfs("export", "rm", self.name, pseudo)
+
+    def listed(self):
+        return set(self.exports())
+
+    def configure(self, text):
+        self.config_set(text)
+
+    def object_of(self, pseudo):
+        return f"export-{self.info(pseudo)['export_id']}"
+
+    def text_of(self, pseudo):
+        return self.rados("get", self.object_of(pseudo), "-")
+
+    def rewrite(self, pseudo, old, new):
+        """As a later manager might write this export."""
+        text = self.text_of(pseudo)
+        assert old in text, text
+        self.put(self.object_of(pseudo), text.replace(old, new, 1))
+        self.notify()
+        return text
+
+    def clear(self):
+        for pseudo in self.listed() - {KEPT}:
+            self.remove(pseudo)
+        if self.config:
+            self.config_set("")
+
+
+BLOCK = """EXPORT {{
+    Export_Id = {export_id}; Path = "{path}"; Pseudo = "{pseudo}";
+    Access_Type = {access_type}; Squash = {squash};
+    Protocols = {protocols}; SecType = sys; Transports = TCP;
+    Attr_Expiration_Time = 0;
+    FSAL {{ Name = CEPH_ASYNC; }}
+{clients}}}
+"""
+CLIENT_BLOCK = """    CLIENT {{ Clients = {addresses}; Access_Type = \
+{access_type}; Squash = {squash}; }}
+"""
+
+
+class Own(Gateway):
+    """The user's configuration has the exports."""
+
+    def __init__(self, *args):
+        super().__init__(*args)
+        self.blocks = {}
+        self.more = ""
+        self.ids = itertools.count(101)
+
+    def add(self, pseudo, path):
+        self.blocks[pseudo] = {
+            "export_id": next(self.ids), "path": path, "pseudo": pseudo,
+            "access_type": "RW", "squash": "none", "protocols": [4],
+            "clients": []}
+        self._set()
+
+    def change(self, pseudo, **keys):
+        self.blocks[pseudo].update(keys)
+        self._set()
+
+    def remove(self, pseudo):
+        del self.blocks[pseudo]
+        self._set()
+
+    def listed(self):
+        return set(re.findall(r'Pseudo = "(.*?)"', self.nfs(
+            "cluster", "config", "get", self.name)))
+
+    def configure(self, text):
+        self.more = text
+        self._set()
+
+    def text(self):
+        return self.more + "\n" + "".join(
+            BLOCK.format(**{
+                **block, "protocols": ", ".join(map(str, block["protocols"])),
+                "clients": "".join(CLIENT_BLOCK.format(**{
+                    **client, "addresses": ", ".join(client["addresses"])})
+                    for client in block["clients"])})
+            for block in self.blocks.values())
+
+    def _set(self):
+        self.config_set(self.text())
+
+    def rewrite(self, pseudo, old, new):
+        """The object itself, not by way of a reset."""
+        before, inside, after = self.text().partition(f'Pseudo = "{pseudo}"')
+        self.replace(before + inside + after.replace(old, new, 1))
+        return self.text()
+
+    def replace(self, text):
+        self.put(f"userconf-nfs.{self.name}", text)
+        self.notify()
+
+    def clear(self):
+        blocks = {KEPT: self.blocks[KEPT]}
+        if self.blocks != blocks or self.more or self.config != self.nfs(
+                "cluster", "config", "get", self.name):
+            self.blocks, self.more = blocks, ""
+            self._set()
+
+
+# --- the gateways, for all tests of this file
+
+@pytest.fixture(scope="module")
+def disk():
+    """CephFS beside the gateways."""
+    fuse = Fuse()
+    (fuse.folder / FOLDER).mkdir(exist_ok=True)
+    yield fuse.folder
+    fuse.end()
+
+
+@pytest.fixture(scope="module")
+def gateways(cluster, disk):
+    both = {"managed": Managed(cluster, "managed", 22049, "CEPH", disk),
+            "own": Own(cluster, "own", 23049, "CEPH_ASYNC", disk)}
+    for gateway in both.values():
+        gateway.start()
+        gateway.add(KEPT, gateway.folder("kept")[0])
+    for gateway in both.values():
+        gateway.wait(KEPT)
+    yield both
+    for gateway in both.values():
+        gateway.clear()
+        gateway.remove(KEPT)
+        cluster.run("ganesha", "stop", "--name", gateway.name)
+
+
+def usable(gateway):
+    """For a test; after it the export that all share is as before."""
+    pid = gateway.pid
+    yield gateway
+    gateway.clear()
+    gateway.wait(KEPT)
+    assert gateway.pid == pid, "it was started anew"
+
+
+@pytest.fixture(params=["managed", "own"])
+def gateway(request, gateways):
+    yield from usable(gateways[request.param])
+
+
+@pytest.fixture(scope="module")
+def lab_address(cluster):
+    """An address of this host that is not 127.0.0.1: who connects to it comes
+    from it."""
+    return re.search(r"public_addr = (\S+)", Path(
+        "/etc/ceph/ceph.conf").read_text())[1]
+
+
+@pytest.fixture
+def managed(gateways):
+    yield from usable(gateways["managed"])
+
+
+@pytest.fixture
+def own(gateways):
+    yield from usable(gateways["own"])
+
+
+# --- exports come, change and go
+
+def test_a_created_export_is_served_without_a_restart(gateway, record):
+    path, folder = gateway.folder()
+    begun = time.monotonic()
+    gateway.add("/vol", path)
+    gateway.wait("/vol")
+    record(f"{gateway.name}: served {time.monotonic() - begun:.1f} s after "
+           "the command began")
+    status, name = gateway.creates("/vol")
+    assert status == 0
+    assert (folder / name).exists()
+    assert gateway.listed() == {KEPT, "/vol"}
+
+
+def test_info_is_what_was_asked_for(managed):
+    path, _ = managed.folder()
+    managed.add("/vol", path, "--readonly", "--squash", "root_squash",
+                "--client_addr", "127.0.0.1")
+    info = managed.info("/vol")
+    assert (info["path"], info["pseudo"], info["squash"]) == (
+        path, "/vol", "root_squash")
+    assert info["fsal"]["name"] == "CEPH"
+    assert [client["addresses"] for client in info["clients"]] == [
+        ["127.0.0.1"]]
+    managed.wait("/vol")
+    managed.wait_creates("/vol", nfs4.ROFS)
+
+
+def test_several_exports_are_apart(gateway):
+    folders = {}
+    for pseudo in ("/vol/one", "/vol/two", "/three"):
+        path, folders[pseudo] = gateway.folder()
+        gateway.add(pseudo, path)
+    for pseudo, folder in folders.items():
+        gateway.wait(pseudo)
+        status, name = gateway.creates(pseudo)
+        assert status == 0
+        assert [f for f in folders.values() if (f / name).exists()] == [
+            folder]
+    assert gateway.listed() == {KEPT, *folders}
+
+
+def test_read_only_and_back(gateway):
+    gateway.add("/vol", gateway.folder()[0])
+    gateway.wait_creates("/vol", 0)
+    gateway.change("/vol", access_type="RO")
+    gateway.wait_creates("/vol", nfs4.ROFS)
+    assert gateway.creates(KEPT)[0] == 0
+    gateway.change("/vol", access_type="RW")
+    gateway.wait_creates("/vol", 0)
+
+
+def test_an_open_file_meets_read_only(managed):
+    """The same client, handle and stateid before, meanwhile and after."""
+    managed.add("/vol", managed.folder()[0])
+    managed.wait("/vol")
+    with managed.client("/vol") as client:
+        file = client.open("file", create=nfs4.UNCHECKED)
+        file.write(0, b"before")
+
+        def status():
+            try:
+                file.write(0, b"later!")
+            except nfs4.Failed as err:
+                return err.status
+            return 0
+        managed.change("/vol", access_type="RO")
+        until(lambda: status() == nfs4.ROFS, "it is read-only", SERVED_S)
+        assert file.read(0, 6) in (b"before", b"later!")
+        managed.change("/vol", access_type="RW")
+        until(lambda: status() == 0, "it is writable", SERVED_S)
+        assert file.read(0, 6) == b"later!"
+        file.close()
+
+
+@pytest.mark.parametrize("squash, of_root, of_user", [
+    ("no_root_squash", 0, 1000),
+    ("root_squash", NOBODY, 1000),
+    ("all_squash", NOBODY, NOBODY)])
+def test_squash(gateway, squash, of_root, of_user):
+    """The owner of a new file, as CephFS has it."""
+    path, folder = gateway.folder()
+    gateway.add("/vol", path)
+    gateway.change("/vol", squash=squash)
+
+    def owners():
+        made = [gateway.creates("/vol", uid) for uid in (0, 1000)]
+        return [(folder / name).stat().st_uid if not status else status
+                for status, name in made]
+    until(lambda: owners() == [of_root, of_user], f"owners by {squash}",
+          SERVED_S)
+
+
+def test_only_listed_clients(gateway, lab_address):
+    """One export, two addresses of a client."""
+    path, _ = gateway.folder()
+    gateway.add("/vol", path)
+    gateway.wait("/vol", host=lab_address)
+    gateway.change("/vol", access_type="NONE", clients=[
+        {"addresses": ["127.0.0.1"], "access_type": "RW", "squash": "none"}])
+    until(lambda: gateway.status("/vol", lab_address) != 0, "refused",
+          SERVED_S)
+    assert gateway.status("/vol", lab_address) in (nfs4.NOENT, ACCESS)
+    assert gateway.creates("/vol")[0] == 0
+    # The other way round.
+    gateway.change("/vol", access_type="NONE", clients=[
+        {"addresses": [lab_address], "access_type": "RW", "squash": "none"}])
+    gateway.wait_creates("/vol", 0, host=lab_address)
+    assert gateway.status("/vol") in (nfs4.NOENT, ACCESS)
+
+
+def test_a_listed_client_may_have_less(gateway, lab_address):
+    gateway.add("/vol", gateway.folder()[0])
+    gateway.change("/vol", access_type="RW", clients=[
+        {"addresses": [lab_address], "access_type": "RO", "squash": "none"}])
+    gateway.wait_creates("/vol", nfs4.ROFS, host=lab_address)
+    assert gateway.creates("/vol")[0] == 0
+
+
+def test_a_removed_export_is_gone(gateway):
+    gateway.add("/vol", gateway.folder()[0])
+    gateway.add("/stays", gateway.folder()[0])
+    gateway.wait("/vol")
+    gateway.wait("/stays")
+    with gateway.client("/vol") as client:
+        file = client.open("file", create=nfs4.UNCHECKED)
+        gateway.remove("/vol")
+        gateway.wait("/vol", nfs4.NOENT)
+        assert client.status_of(nfs4.put(file.handle)) == nfs4.STALE
+    gateway.wait("/stays")
+    assert gateway.listed() == {KEPT, "/stays"}
+
+
+def test_the_id_of_a_removed_export_is_used_again(managed):
+    """A handle of the first must not reach the second."""
+    managed.add("/vol", managed.folder()[0])
+    managed.wait("/vol")
+    number = managed.info("/vol")["export_id"]
+    with managed.client("/vol") as client:
+        file = client.open("secret", create=nfs4.UNCHECKED)
+        file.write(0, b"of the first")
+        managed.remove("/vol")
+        managed.add("/other", managed.folder()[0])
+        managed.wait("/other")
+        assert managed.info("/other")["export_id"] == number
+        managed.wait("/vol", nfs4.NOENT)
+        assert client.status_of(nfs4.put(file.handle), READ_ONE)
+        assert client.status_of(nfs4.put(client.root), nfs4.look_up(
+            "secret"), nfs4.GETFH)
+
+
+def test_an_export_moves_to_another_pseudo_path(managed):
+    """`apply` with the id and a new pseudo path."""
+    path, folder = managed.folder()
+    (folder / "file").touch()
+    managed.add("/vol", path)
+    managed.wait("/vol")
+    managed.change("/vol", pseudo="/moved")
+    managed.wait("/moved")
+    managed.wait("/vol", nfs4.NOENT)
+    assert managed.creates("/moved")[0] == 0
+
+
+def test_many_exports_in_a_row(managed):
+    """Each command has a reload; they come faster than Ganesha reads."""
+    pseudos = {f"/many/{n}" for n in range(8)}
+    for pseudo in pseudos:
+        managed.add(pseudo, managed.folder()[0])
+    for pseudo in pseudos:
+        managed.wait(pseudo)
+    # All of them have one user and mount: that of the cluster.
+    assert len(managed.lab.sessions(managed.pid)) == 1
+
+
+def test_export_apply_takes_a_block_of_ganesha_conf(managed):
+    path, _ = managed.folder()
+    managed.nfs("export", "apply", managed.name, text=f"""EXPORT {{
+        Export_Id = 77; Path = "{path}"; Pseudo = "/vol";
+        Access_Type = "RO"; Squash = "none"; Protocols = 4;
+        Transports = "TCP";
+        FSAL {{ Name = "CEPH"; Filesystem = "cephfs"; }}
+    }}""")
+    managed.wait_creates("/vol", nfs4.ROFS)
+
+
+# --- NFSv3 and Linux' client
+
+def test_nfsv3_when_the_export_has_it(gateway):
+    path, folder = gateway.folder()
+    gateway.add("/vol", path)
+    gateway.wait("/vol")
+    with pytest.raises(rpc.Refused):
+        nfs3.root_of("/vol", gateway.port + 1)
+    gateway.change("/vol", protocols=[3, 4])
+
+    def root():
+        with contextlib.suppress(rpc.Refused):
+            return nfs3.root_of("/vol", gateway.port + 1)
+    until(root, "a mount of NFSv3", SERVED_S)
+    connection = rpc.Concurrent(gateway.port)
+    handle = nfs3.create(connection, root(), "file")
+    nfs3.write(connection, handle, 0, b"by NFSv3")
+    connection.close()
+    assert (folder / "file").read_bytes() == b"by NFSv3"
+
+
+def test_linux_mounts_what_was_created(gateway):
+    path, folder = gateway.folder()
+    gateway.add("/vol", path)
+    gateway.wait("/vol")
+    said = gateway.lab.client(
+        "sh", "-ec", "ls /mnt/nfs; echo by Linux > /mnt/nfs/vol/file; "
+        "cat /mnt/nfs/vol/file; mkdir /mnt/nfs/vol/folder; sync",
+        name=gateway.name)
+    assert "vol" in said.split()
+    assert said.endswith("by Linux\n")
+    assert (folder / "file").read_text() == "by Linux\n"
+    assert (folder / "folder").is_dir()
