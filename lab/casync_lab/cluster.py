@@ -153,7 +153,10 @@ def start_daemon(name: str) -> None:
     """Start one daemon; it speaks to its own log."""
     kind, ident = name.split(".")
     proc = spawn([f"ceph-{kind}", "-f", "-i", ident, "--cluster", "ceph"],
-                 LOGS / f"ceph-{name}.out")
+                 LOGS / f"ceph-{name}.out",
+                 # The manager's test_orchestrator reads `ps`, which else may
+                 # cut its lines.
+                 env={**os.environ, "COLUMNS": "512"})
     # The daemon writes its pid file itself; -f skips that, so we do it.
     (RUN / f"{name}.pid").write_text(f"{proc.pid}\n")
 
