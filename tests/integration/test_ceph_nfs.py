@@ -432,7 +432,7 @@ def test_squash(gateway, squash, of_root, of_user):
 
     def owners():
         made = [gateway.creates("/vol", uid) for uid in (0, 1000)]
-        return [(folder / name).stat().st_uid if not status else status
+        return [status or (folder / name).stat().st_uid
                 for status, name in made]
     until(lambda: owners() == [of_root, of_user], f"owners by {squash}",
           SERVED_S)
