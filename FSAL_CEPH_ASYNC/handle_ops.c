@@ -20,6 +20,9 @@
 
 #define WHY_BYTES 256
 
+/* Of a user's name: cephadm's has cluster, host and a random word. */
+#define READER_BYTES 512
+
 /* Of an object with keys: two lines, and remarks. */
 #define OBJECT_BYTES 4096
 
@@ -28,7 +31,7 @@
 
 /* The last one that a configuration has named.  The start and reloads are one
  * after the other. */
-static char reader[64];
+static char reader[READER_BYTES];
 
 /* As Ganesha reads rados:// itself. */
 static void handle_ops_note_reader(config_file_t config)

@@ -223,6 +223,7 @@ static struct casync_mount *
 mount_join_or_build_locked(const struct casync_mount_key *key,
 			   const struct casync_mount_params *params)
 {
+	struct casync_mount_params first = *params;
 	struct casync_mount *mount;
 	int rc;
 
@@ -238,13 +239,12 @@ mount_join_or_build_locked(const struct casync_mount_key *key,
 	}
 
 	mount = mount_new(key, params);
-	mount->params.end_shared = mount_must_end_shared_locked(key);
+	/* Not for a new client after a loss: that name is then of this run. */
+	first.end_shared = mount_must_end_shared_locked(key);
 	mount->users = 1;
 	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
-	rc = mount_build(mount, &mount->params);
-	/* From now on a session of that name is not of a former run. */
-	mount->params.end_shared = false;
+	rc = mount_build(mount, &first);
 	pthread_mutex_lock(&mounts_lock);
 	mount->state = rc == 0 ? CASYNC_MOUNT_READY : CASYNC_MOUNT_FAILED;
 	mount->error = rc;

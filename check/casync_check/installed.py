@@ -48,20 +48,24 @@ def plugin(folder, fsal):
     return Path(folder) / f"libfsal{fsal.lower()}.so"
 
 
+def _serves(process, path, preset):
+    words = (process / "cmdline").read_bytes().split(b"\0")
+    named = words.index(b"-f") + 1 if b"-f" in words else len(words)
+    asked = words[named].decode() if named < len(words) else preset
+    # In a container it is another name of the same file.
+    return (process / "comm").read_bytes() == b"ganesha.nfsd\n" and \
+        Path(path).samefile(f"{process}/root{asked}")
+
+
 def running(path, preset):
     """Processes of ganesha.nfsd that serve this configuration, also in
     containers of this host; PRESET is what one without -f reads."""
     for comm in Path("/proc").glob("[0-9]*/comm"):
         try:
-            words = comm.with_name("cmdline").read_bytes().split(b"\0")
-            if comm.read_bytes() != b"ganesha.nfsd\n":
-                continue
-        except OSError:
+            if _serves(comm.parent, path, preset):
+                yield comm.parent
+        except (OSError, UnicodeDecodeError):   # it ended, or is another's
             continue
-        named = words.index(b"-f") + 1 if b"-f" in words else len(words)
-        asked = words[named].decode() if named < len(words) else preset
-        if asked == str(path):
-            yield comm.parent
 
 
 def has_loaded_us(process, fsal):
