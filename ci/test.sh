@@ -16,9 +16,9 @@
 #                                          sanitizers, coverage, packages
 #   ci/test.sh other                       the short form with Ganesha 5.9:
 #                                          unit tests, 42 cases over NFSv3, 4.1
-#                                          and 4.2, kill -9, evictions; its DEB
-#                                          and the quick start; skipped where its
-#                                          source cannot be had
+#                                          and 4.2, ceph nfs, kill -9, evictions;
+#                                          its DEB and the quick start; skipped
+#                                          where its source cannot be had
 #   ci/test.sh cases                       the cases of tests/integration/client,
 #                                          and keys and settings one by one
 #
@@ -167,7 +167,8 @@ short_of_other()
 			set -- "$@" "tests/integration/test_cases.py::test_case[v$version-$case]"
 		done
 	done
-	integration "$@" tests/integration/test_restart.py::test_kill_9 \
+	integration "$@" tests/integration/test_ceph_nfs.py \
+		tests/integration/test_restart.py::test_kill_9 \
 		tests/integration/test_reconnect.py::test_a_kernel_client_sees_no_error
 }
 

@@ -137,7 +137,7 @@ def test_clients_stay_mounted_through_a_restart(lab, second, record, before,
     """
     if (before, after, ended) == (APART, SHARED, "kill9"):
         pytest.skip("the former sessions last for Session_Timeout "
-                    "(docs/configuration.md)")
+                    "(docs/limits.md)")
     start(lab, second, block=before)
     text = b"acknowledged" * 100
     handles = []
