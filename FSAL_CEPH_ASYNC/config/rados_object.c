@@ -104,10 +104,13 @@ bool casync_rados_object_read(const char *url,
 	if (rc == 0)
 		rc = rados_object_get(cluster, &place, text, room);
 	rados_shutdown(cluster);
-	if (rc < 0)
+	if (rc < 0) {
+		/* It may be a secret: no part of it stays. */
+		explicit_bzero(text, room);
 		return casync_text_refuse(
 			why, size, "user '%s' cannot read it: %s",
 			casync_text_or(user->user_id, "admin"), strerror(-rc));
+	}
 	text[rc] = '\0';
 	return true;
 }

@@ -205,6 +205,20 @@ static int mount_build(struct casync_mount *mount,
 	return rc;
 }
 
+/* Is it the name of this shared session that the export would end?  What the
+ * name is made of: identity.h. */
+static bool mount_has_shared_name(const struct casync_client *client,
+				  const struct casync_mount_key *key)
+{
+	if (client->own)
+		return false;
+	if (client->use_old_uuid)
+		return client->export_id == key->export_id;
+	return casync_text_same(client->user_id, key->user_id) &&
+	       casync_text_same(client->filesystem, key->filesystem) &&
+	       casync_text_same(client->path, key->path);
+}
+
 /*
  * Share_Client has become false, or FSAL_CEPH ran here before: its session has
  * the name that exports share, and holds capabilities until the MDS ends it.
@@ -212,10 +226,17 @@ static int mount_build(struct casync_mount *mount,
  */
 static bool mount_must_end_shared_locked(const struct casync_mount_key *key)
 {
-	struct casync_mount_key shared = *key;
+	struct casync_mount *mount;
+	struct glist_head *node;
 
-	shared.own = false;
-	return key->own && mount_find_locked(&shared) == NULL;
+	if (!key->own)
+		return false;
+	glist_for_each(node, &mounts) {
+		mount = glist_entry(node, struct casync_mount, link);
+		if (mount_has_shared_name(&mount->client, key))
+			return false;
+	}
+	return true;
 }
 
 /* Find or build the mount with this identity, and add a user. */

@@ -93,7 +93,8 @@ class Cluster:
                 change.new(self.rados.LIBRADOS_CREATE_EXCLUSIVE)
                 keys = []
             else:
-                keys = keys_of(ioctx.read(name, MOST_BYTES).decode())
+                keys = keys_of(
+                    ioctx.read(name, MOST_BYTES).decode("ascii", "replace"))
                 change.assert_version(ioctx.get_last_version())
             text = "".join(f"{key}\n" for key in after(step, keys))
             change.write_full(text.encode())

@@ -226,7 +226,8 @@ install_tools()
 		run "apt-get update" apt-get update -q
 		full=$(dpkg-query -W -f '${Version}' libcephfs2)
 		set -- "libcephfs-dev=$full" "librados-dev=$full" gcc g++ \
-			libc6-dev libkrb5-dev liburcu-dev libacl1-dev libssl-dev libdbus-1-dev \
+			libc6-dev libkrb5-dev liburcu-dev libacl1-dev \
+			libssl-dev libdbus-1-dev \
 			uuid-dev libblkid-dev libcap-dev pkgconf
 		! built_with Monitoring_Port || [ "$ganesha" = 5.9 ] ||
 			set -- "$@" prometheus-cpp-lite
@@ -235,7 +236,8 @@ install_tools()
 		! dnf -q repolist --all 2> /dev/null | grep -q '^crb ' ||
 			crb=--enablerepo=crb
 		set -- "libcephfs-devel-$full" "librados-devel-$full" gcc \
-			gcc-c++ krb5-devel userspace-rcu-devel libacl-devel openssl-devel \
+			gcc-c++ krb5-devel userspace-rcu-devel libacl-devel \
+			openssl-devel \
 			dbus-devel libuuid-devel libblkid-devel libcap-devel \
 			pkgconf-pkg-config cpio
 	fi

@@ -170,7 +170,7 @@ class Failures:
         self.break_it(kind, host)
         until(target.has_address, "the address moves", 40, POLL_S)
         moved = time.time()
-        until(self.null_answers, "the new Ganesha", 90, POLL_S)
+        until(self.null_answers, "the new Ganesha", 60, POLL_S)
         serving = time.time()
         before = [client.counts() for client in self.clients]
         for client, count in zip(self.clients, before):

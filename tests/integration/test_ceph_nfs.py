@@ -739,3 +739,27 @@ def test_a_client_for_each_export(gateways):
     managed.start()
     managed.wait_creates(KEPT, 0)
     assert len(managed.lab.sessions(managed.pid)) == 1
+
+
+def test_keys_of_handles_by_notify(gateways):
+    """The command makes the object beside the manager's, and tells the gateway
+    to read it again."""
+    managed = gateways["managed"]
+    keys = f"rados://.nfs/{managed.name}/{fresh('handle-keys')}"
+    watched = f"rados://.nfs/{managed.name}/conf-nfs.{managed.name}"
+
+    def command(*words):
+        subprocess.run(["ganesha-ceph-async-config", "handle-keys", *words],
+                       check=True, timeout=60, stdin=subprocess.DEVNULL)
+    command("--create", keys)
+    managed.configure(f'CEPH_ASYNC {{ Handle_Keys = "{keys}"; '
+                      "Sign_Handles = true; }")
+    managed.start()
+    log = managed.log()
+    command("--add", keys, "--notify", watched)
+    until(lambda: log.matching("the first of 2 keys signs"), "both keys",
+          SERVED_S)
+    assert managed.creates(KEPT)[0] == 0
+    managed.clear()
+    managed.start()
+    managed.wait_creates(KEPT, 0)

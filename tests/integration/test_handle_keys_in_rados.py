@@ -6,9 +6,10 @@ import re
 import subprocess
 import threading
 import time
+from pathlib import Path
 
 from lab import SECOND_PORT
-from lab_program import until
+from lab_program import ceph, until
 from nfs import nfs3, rpc
 import pytest
 from test_bad_input import FOLLOWS
@@ -154,6 +155,55 @@ def test_a_wrong_place_voids_the_block(cluster, second, place, why):
     done = command("handle-keys", "--add", place)
     assert done.returncode == 1 and place in done.stderr, done
     assert "nothing is changed" in done.stderr or why in done.stderr
+
+
+@pytest.fixture
+def reader(cluster, tmp_path):
+    """A user of Ceph who may read the namespace of keys and nothing else, and
+    a ceph.conf whose keyring has that user too."""
+    name = f"reader-{time.time_ns()}"
+    conf = Path("/etc/ceph/ceph.conf").read_text(encoding="utf-8")
+    old = re.search(r"^keyring = (.*)$", conf, re.M)[1]
+    keyring, mine = tmp_path / "keyring", tmp_path / "ceph.conf"
+    keyring.write_text(Path(old).read_text(encoding="utf-8") + ceph(
+        "auth", "get-or-create", f"client.{name}", "mon", "allow r", "osd",
+        f"allow r pool={POOL} namespace={SPACE}"), encoding="utf-8")
+    # The section [client] has one too.
+    mine.write_text(re.sub(r"^keyring = .*", f"keyring = {keyring}", conf,
+                           flags=re.M), encoding="utf-8")
+    yield name, mine
+    ceph("auth", "rm", f"client.{name}")
+
+
+def test_the_user_of_rados_urls_reads(cluster, second, url, reader):
+    """The gateway's own user, not the exports'; a missing one is named."""
+    step("create", url)
+    reader, conf = reader
+    for user in (reader, "nobody"):
+        cluster.stop_second()
+        cluster.expected += [r"Handle_Keys = .* is refused", *FOLLOWS]
+        log = second(fsal="CEPH", append=[
+            f'RADOS_URLS {{ UserId = "{user}"; }} '
+            f'CEPH_ASYNC {{ Handle_Keys = "{url}"; Ceph_Conf = "{conf}"; }}',
+            export(100, "Sign_Handles = true;")]).log
+        assert cluster.exported("/e100") == (user == reader), log.text()
+        assert bool(log.matching("user 'nobody' cannot read it")) == \
+            (user == "nobody")
+    # Another namespace of the pool is not the reader's.
+    refused = command("handle-keys", "--create",
+                      f"rados://{POOL}/other/keys", "--user", reader,
+                      "--conf", conf)
+    assert refused.returncode == 1 and "nothing is changed" in refused.stderr
+
+
+def test_what_is_no_text_is_refused(url):
+    name = url.rpartition("/")[2]
+    done = subprocess.run(["rados", "-p", POOL, "-N", SPACE, "put", name, "-"],
+                          input=bytes(range(256)), capture_output=True,
+                          timeout=60, check=False)
+    assert done.returncode == 0
+    said = command("handle-keys", "--add", url)
+    assert said.returncode == 1 and "remove it" in said.stderr, said
 
 
 def test_steps_out_of_order_are_refused(url):
