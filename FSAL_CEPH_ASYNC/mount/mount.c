@@ -205,8 +205,8 @@ static int mount_build(struct casync_mount *mount,
 	return rc;
 }
 
-/* Is it the name of this shared session that the export would end?  What the
- * name is made of: identity.h. */
+/* Would the export end this session?  identity.h says what its name is made
+ * of. */
 static bool mount_has_shared_name(const struct casync_client *client,
 				  const struct casync_mount_key *key)
 {
