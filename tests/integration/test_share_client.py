@@ -107,6 +107,8 @@ def test_locks_hold_across(apart):
     assert denied.value.status == nfs4.DENIED
     one.unlock(0, 10)
     other.lock(nfs4.WRITE_LOCK, 5, 10)
+    # Ganesha 5.9 answers LOCKS_HELD to a CLOSE otherwise.
+    other.unlock(5, 10)
     other.close()
     one.close()
     left.leave()
