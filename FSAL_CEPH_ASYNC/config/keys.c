@@ -32,6 +32,18 @@ static const struct casync_word stable_write_words[] = {
 	{NULL, 0},
 };
 
+static const struct casync_word stable_names_words[] = {
+	{"mds", CASYNC_NAMES_MDS},
+	{"journal", CASYNC_NAMES_JOURNAL},
+	{NULL, 0},
+};
+
+static const struct casync_word stable_attributes_words[] = {
+	{"journal", CASYNC_ATTRIBUTES_JOURNAL},
+	{"sent", CASYNC_ATTRIBUTES_SENT},
+	{NULL, 0},
+};
+
 static const struct casync_word boolean_words[] = {
 	{"true", 1}, {"false", 0}, {"yes", 1}, {"no", 0},
 	{"on", 1},   {"off", 0},   {NULL, 0},
@@ -172,6 +184,18 @@ const struct casync_key casync_keys[] = {
 	  .summary = "What is on disk when a stable WRITE or a COMMIT is acknowledged.",
 	  .text = "data: the data. After a crash of the gateway the MDS recovers size and times.\n\nfdatasync: the data, and the size if the write made the file larger.\n\nfull: data, size and times, as FSAL_CEPH does. Each write costs an entry in the journal of the MDS, or shares one with others in flight.",
 	  IN_BOTH(tuning.stable_write) },
+	{ .name = "Stable_Names", .type = CASYNC_KEY_WORD,
+	  .words = stable_names_words, .preset = CASYNC_NAMES_MDS,
+	  .change = CASYNC_KEY_LIVE,
+	  .summary = "What is on disk when CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME or LINK is acknowledged.",
+	  .text = "mds: the MDS has made the change, and is asked 20 ms later to write its journal. A name is lost only if MDS and gateway die together before that, as in a power failure of a host that has both.\n\njournal: the MDS has written its journal. Requests of one directory share that.",
+	  IN_BOTH(tuning.stable_names) },
+	{ .name = "Stable_Attributes", .type = CASYNC_KEY_WORD,
+	  .words = stable_attributes_words,
+	  .preset = CASYNC_ATTRIBUTES_JOURNAL, .change = CASYNC_KEY_LIVE,
+	  .summary = "What is on disk when a SETATTR of owner, mode or times of a file is acknowledged.",
+	  .text = "journal: the MDS has written the change to its journal.\n\nsent: the change is sent to the MDS. It is lost only if MDS and gateway die together, before the MDS writes its journal, up to 5 s later. A SETATTR of the size, of an ACL or of a directory waits for the journal. docs/durability.md has a table.",
+	  IN_BOTH(tuning.stable_attributes) },
 	{ .name = "Promote_Unstable", BOOLEAN, .preset = 1,
 	  .change = CASYNC_KEY_LIVE,
 	  .summary = "Answer FILE_SYNC to an unstable WRITE that is already durable.",

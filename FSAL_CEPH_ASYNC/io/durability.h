@@ -20,6 +20,18 @@ enum casync_stable_write {
 	CASYNC_STABLE_FULL,
 };
 
+/** Stable_Names of an export: when a changed name is acknowledged. */
+enum casync_stable_names {
+	CASYNC_NAMES_MDS,     /**< The MDS has answered. */
+	CASYNC_NAMES_JOURNAL, /**< The MDS has journaled it. */
+};
+
+/** Stable_Attributes of an export: when a SETATTR is acknowledged. */
+enum casync_stable_attributes {
+	CASYNC_ATTRIBUTES_JOURNAL, /**< The MDS has journaled it. */
+	CASYNC_ATTRIBUTES_SENT, /**< It is sent to the MDS; not for a size. */
+};
+
 /** The input of the decision. */
 struct casync_durability_in {
 	enum casync_stable_write mode;

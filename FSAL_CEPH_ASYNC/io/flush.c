@@ -2,14 +2,17 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 
 #include "clock.h"
+#include "durability.h"
 #include "errors.h"
 #include "export.h"
 #include "flush.h"
 #include "inode.h"
+#include "journal.h"
 #include "mount.h"
 #include "object.h"
 #include "op.h"
@@ -28,6 +31,7 @@ void casync_flush_init(struct casync_flush *flush)
 	flush->first = false;
 	flush->holds = 0;
 	flush->held_since_ns = 0;
+	flush->sent = 0;
 	flush->unjournaled = false;
 }
 
@@ -52,16 +56,36 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 		casync_metrics_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
-static int flush_sync_inode(struct casync_object *obj)
+/*
+ * libcephfs' flush waits for the changes that it sends, and not for those that
+ * casync_flush_send() has sent.  With a new ctime it has something to send, and
+ * then it waits for all.
+ */
+static int flush_cover_sent(struct casync_object *obj)
+{
+	struct ceph_statx nothing = {0};
+
+	return ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &nothing, 0,
+			       casync_inode_root(obj));
+}
+
+/* Without waiters it is the first flush of a new file: the data need its create
+ * in the journal, and no attributes. */
+static int flush_sync_inode(struct casync_object *obj, bool waiters)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(&obj->size);
-	int rc = ceph_ll_sync_inode(casync_inode_ceph(obj), obj->inode, 0);
+	bool covers = waiters && obj->flush.sent != 0;
+	int rc = covers ? flush_cover_sent(obj) : 0;
 
+	if (rc == 0)
+		rc = ceph_ll_sync_inode(casync_inode_ceph(obj), obj->inode, 0);
 	flush_count(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
 	casync_session_note_error(&casync_inode_mount(obj)->session, -rc);
 	if (rc == 0) {
+		if (covers)
+			obj->flush.sent = 0;
 		casync_file_size_flushed(&obj->size, end);
 		__atomic_store_n(&obj->flush.unjournaled, false,
 				 __ATOMIC_RELEASE);
@@ -269,7 +293,7 @@ static void flush_once(struct casync_object *obj)
 	flush_take_waiters_locked(flush, &covered);
 	pthread_mutex_unlock(&flush->lock);
 
-	rc = flush_sync_inode(obj);
+	rc = flush_sync_inode(obj, !glist_empty(&covered));
 	if (flush_end_hold(obj, rc) && flush_begin(obj))
 		flush_queue(obj);
 	flush_answer(&covered, rc);
@@ -375,6 +399,86 @@ int casync_flush_wait(struct casync_object *obj)
 	pthread_mutex_destroy(&blocked.lock);
 	return withdrawn ? -EAGAIN : blocked.rc;
 }
+
+/* --- sending without a wait */
+
+/*
+ * libcephfs has no call that sends changed attributes and returns.  But an open
+ * that needs no capabilities sends them, and does not ask the MDS.  O_DIRECTORY
+ * makes it such an open: libcephfs takes that for CEPH_FILE_MODE_PIN.  If
+ * libcephfs has to ask the MDS, the MDS refuses to open a file as a directory.
+ * So success says that they are sent (Ceph 20.2.4, Client::_open()).
+ */
+static int flush_send_attributes(struct casync_object *obj)
+{
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
+	struct Fh *fh = NULL;
+	int rc = ceph_ll_open(ceph, obj->inode, O_RDONLY | O_DIRECTORY, &fh,
+			      casync_inode_root(obj));
+
+	return rc < 0 ? rc : ceph_ll_close(ceph, fh);
+}
+
+/* No flush runs meanwhile: each could take the other's changes along, and not
+ * wait for them. */
+static bool flush_take_turn(struct casync_flush *flush)
+{
+	bool taken;
+
+	pthread_mutex_lock(&flush->lock);
+	taken = !flush->running && flush->sent < CASYNC_FLUSH_SENT_MAX;
+	if (taken)
+		flush->running = true;
+	pthread_mutex_unlock(&flush->lock);
+	return taken;
+}
+
+static void flush_end_turn(struct casync_object *obj)
+{
+	struct casync_flush *flush = &obj->flush;
+	bool more;
+
+	pthread_mutex_lock(&flush->lock);
+	flush->sent++;
+	more = flush->first || !glist_empty(&flush->waiters);
+	flush->running = more;
+	pthread_mutex_unlock(&flush->lock);
+	if (more && flush_begin(obj))
+		flush_queue(obj);
+}
+
+int casync_flush_send(struct casync_object *obj)
+{
+	int rc;
+
+	if (obj->handle.type != REGULAR_FILE || !flush_take_turn(&obj->flush))
+		return casync_flush_wait(obj);
+	rc = flush_send_attributes(obj);
+	flush_end_turn(obj);
+	return rc < 0 ? casync_flush_wait(obj) : 0;
+}
+
+/* --- names */
+
+int casync_flush_name(struct casync_object *dir, struct casync_object *made)
+{
+	const struct casync_tuning *tuning = &dir->exp->keys.tuning;
+	int rc;
+
+	if (casync_tuning_read(&tuning->stable_names) != CASYNC_NAMES_JOURNAL) {
+		casync_journal_changed(casync_inode_mount(dir), dir->id.ino,
+				       made != NULL && made->handle.type ==
+							       REGULAR_FILE);
+		return 0;
+	}
+	rc = casync_flush_wait(dir);
+	if (rc == 0 && made != NULL)
+		__atomic_store_n(&made->flush.unjournaled, false,
+				 __ATOMIC_RELEASE);
+	return rc;
+}
+
+/* --- new files */
 
 void casync_flush_mark_new(struct casync_flush *flush)
 {

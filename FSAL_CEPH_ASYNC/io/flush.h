@@ -50,9 +50,16 @@ struct casync_flush {
 	unsigned int holds;	   /**< How often it has held writes. */
 	struct glist_head hold;	   /**< In the list of flushes that hold. */
 	uint64_t held_since_ns;	   /**< 0: not in that list. */
+	/** Sent to the MDS without a wait since the last flush that has ended
+	 * well; of the thread that made `running` true. */
+	uint32_t sent;
 	/** The MDS may not have journaled the file's create yet (atomic). */
 	bool unjournaled;
 };
+
+/** Changes of a file that are sent without a wait before one waits for the
+ * journal.  libcephfs keeps each until the MDS has acknowledged it. */
+#define CASYNC_FLUSH_SENT_MAX 64
 
 /** Longest time that a flush holds writes of its file. */
 #define CASYNC_FLUSH_HOLD_MS 1000
@@ -85,6 +92,27 @@ void casync_flush_request(struct casync_object *obj,
 /** Flush a file, by a caller that may block.  It may run the flush itself.
  * @return 0 or a negative errno; -EAGAIN after CASYNC_FLUSH_WAIT_MS. */
 int casync_flush_wait(struct casync_object *obj);
+
+/**
+ * Send the changed attributes of a file to the MDS, by a caller that may block.
+ * It waits for the journal instead, as casync_flush_wait() does: if libcephfs
+ * cannot send without a wait, if a flush is under way, after
+ * CASYNC_FLUSH_SENT_MAX in a row, and for what is not a file.
+ *
+ * @return 0 or a negative errno.
+ */
+int casync_flush_send(struct casync_object *obj);
+
+/**
+ * A name in a directory was changed: see to it that the MDS journals it.  With
+ * Stable_Names = journal this waits for it; all that wait for one directory
+ * share a flush.
+ *
+ * @param[in] made  What was made under that name, or NULL.
+ *
+ * @return 0 or a negative errno: the change may be lost.
+ */
+int casync_flush_name(struct casync_object *dir, struct casync_object *made);
 
 /** The writes that a flush waited for are answered.  The caller's write keeps
  * the object alive. */

@@ -66,18 +66,32 @@ static void journal_note(struct casync_journal *journal, uint64_t ino)
 	}
 }
 
-void casync_journal_changed(struct casync_mount *mount, uint64_t ino)
+void casync_journal_changed(struct casync_mount *mount, uint64_t ino,
+			    bool new_file)
 {
 	struct casync_journal *journal = &mount->journal;
+	bool told;
 
+	__atomic_add_fetch(&journal->names, 1, __ATOMIC_RELAXED);
 	journal_note(journal, ino);
 	/* The thread has been told, and has not looked yet. */
-	if (__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) ||
-	    __atomic_exchange_n(&journal->pending, true, __ATOMIC_SEQ_CST))
+	told = __atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) ||
+	       __atomic_exchange_n(&journal->pending, true, __ATOMIC_SEQ_CST);
+	if (new_file &&
+	    !__atomic_exchange_n(&journal->new_file, true, __ATOMIC_SEQ_CST))
+		told = false;
+	if (told)
 		return;
 	pthread_mutex_lock(&journal->thread.lock);
 	pthread_cond_signal(&journal->thread.wake);
 	pthread_mutex_unlock(&journal->thread.lock);
+}
+
+static bool journal_may_wait(const struct casync_journal *journal)
+{
+	return !__atomic_load_n(&journal->new_file, __ATOMIC_SEQ_CST) ||
+	       __atomic_load_n(&journal->names, __ATOMIC_RELAXED) >
+		       CASYNC_JOURNAL_FEW;
 }
 
 /* Wait for a change, and for those that follow it.  False: the thread has to
@@ -93,7 +107,8 @@ static bool journal_await_changes(struct casync_journal *journal)
 	       !__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST))
 		pthread_cond_wait(&journal->thread.wake, &journal->thread.lock);
 	deadline = casync_clock_deadline(CASYNC_JOURNAL_MS);
-	while (!journal->thread.stopping && rc == 0)
+	while (!journal->thread.stopping && journal_may_wait(journal) &&
+	       rc == 0)
 		rc = pthread_cond_timedwait(&journal->thread.wake,
 					    &journal->thread.lock, &deadline);
 	stopping = journal->thread.stopping;
@@ -138,6 +153,8 @@ static void journal_ask(struct casync_mount *mount)
 	uint64_t ino;
 	int rc;
 
+	__atomic_store_n(&journal->names, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&journal->new_file, false, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&journal->pending, false, __ATOMIC_SEQ_CST);
 	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++)
 		taken[i] = __atomic_exchange_n(&journal->changed[i], 0,

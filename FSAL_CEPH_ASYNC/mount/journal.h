@@ -27,6 +27,11 @@ struct casync_mount;
  * this time share them. */
 #define CASYNC_JOURNAL_MS 20
 
+/** A new file's first WRITE or SETATTR waits for the journal too.  So the
+ * question for a new file comes at once, unless more names than these were
+ * changed meanwhile: many questions cost the MDS CPU. */
+#define CASYNC_JOURNAL_FEW 2
+
 /** Directories that can wait to be asked about, for the ranks they belong to.
  * While so many wait, a further one is left out: the names in it may wait for
  * the MDS' own tick, unless its rank has one of the others too. */
@@ -37,6 +42,10 @@ struct casync_journal {
 	struct casync_deadline_thread thread;
 	/** A directory was noted since the thread looked last; atomic. */
 	bool pending;
+	/** Names changed since the thread looked last; atomic. */
+	uint32_t names;
+	/** One of them is a new file; atomic. */
+	bool new_file;
 	/** Inode numbers of directories that were changed and not asked about;
 	 * 0: none; atomic. */
 	uint64_t changed[CASYNC_JOURNAL_DIRECTORIES];
@@ -47,8 +56,13 @@ struct casync_journal {
  * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
 int casync_journal_start(struct casync_mount *mount);
 
-/** A name in the directory with this inode number was changed.  It never
- * waits. */
-void casync_journal_changed(struct casync_mount *mount, uint64_t ino);
+/**
+ * A name in a directory was changed.  It never waits.
+ *
+ * @param[in] ino       Of the directory.
+ * @param[in] new_file  A file was made, whose data may soon come.
+ */
+void casync_journal_changed(struct casync_mount *mount, uint64_t ino,
+			    bool new_file);
 
 #endif /* CASYNC_JOURNAL_H */

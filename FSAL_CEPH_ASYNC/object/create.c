@@ -22,7 +22,6 @@
 #include "ganesha.h"
 #include "getset.h"
 #include "inode.h"
-#include "journal.h"
 #include "mount.h"
 #include "obj_ops.h"
 #include "object.h"
@@ -53,18 +52,20 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 				   struct fsal_attrlist *attrs_out)
 {
 	attrmask_t asked_for = attrs_in->valid_mask;
-	fsal_status_t status;
+	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+	bool sets;
 
 	FSAL_UNSET_MASK(attrs_in->valid_mask, already_set);
-	if (attrs_in->valid_mask == 0) {
-		attrs_in->valid_mask = asked_for;
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	}
-	status = create_set(made, attrs_in);
+	sets = attrs_in->valid_mask != 0;
+	if (sets)
+		status = create_set(made, attrs_in);
 	attrs_in->valid_mask = asked_for;
+	if (!FSAL_IS_ERROR(status))
+		status = casync_errors_status(
+			casync_flush_name(made->dir, made->obj));
 	if (FSAL_IS_ERROR(status))
 		casync_create_undo(made);
-	else if (attrs_out != NULL)
+	else if (sets && attrs_out != NULL)
 		create_read_again(made->obj, attrs_out);
 	return status;
 }
@@ -147,8 +148,6 @@ static fsal_status_t create_end(struct creation *c, int rc,
 	struct fsal_obj_handle *created;
 
 	if (FSAL_IS_SUCCESS(status)) {
-		casync_journal_changed(casync_inode_mount(c->dir),
-				       c->dir->id.ino);
 		casync_object_from_lookup(c->inode, &c->stx, &created,
 					  attrs_out);
 		made.obj = casync_object_of(created);

@@ -16,7 +16,9 @@
 #include "attributes.h"
 #include "borrow.h"
 #include "call.h"
+#include "durability.h"
 #include "errors.h"
+#include "export.h"
 #include "getset.h"
 #include "object.h"
 #include "object_table.h"
@@ -258,6 +260,17 @@ static int getset_mark_ctime(struct casync_object *obj)
 	return rc == 0 ? getset_set_as_requester(obj, &nothing, 0) : rc;
 }
 
+/* May this SETATTR be answered before it is journaled? */
+static bool getset_is_sent(const struct casync_object *obj, int mask,
+			   const struct fsal_attrlist *attrs)
+{
+	const struct casync_tuning *tuning = &obj->exp->keys.tuning;
+
+	return casync_tuning_read(&tuning->stable_attributes) ==
+		       CASYNC_ATTRIBUTES_SENT &&
+	       !(mask & CEPH_SETATTR_SIZE) && !getset_has_extras(attrs);
+}
+
 static int getset_set_and_flush(struct casync_object *obj,
 				const struct ceph_statx *stx, int mask,
 				const struct fsal_attrlist *attrs)
@@ -273,6 +286,8 @@ static int getset_set_and_flush(struct casync_object *obj,
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
+	if (rc == 0 && getset_is_sent(obj, mask, attrs))
+		return casync_flush_send(obj);
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
 	if (rc == 0)
@@ -297,7 +312,8 @@ static int getset_set_stable(struct casync_object *obj,
 			     const struct ceph_statx *stx, int mask,
 			     const struct fsal_attrlist *attrs)
 {
-	if (getset_marks_ctime_alone(obj, stx, mask, attrs))
+	if (!getset_is_sent(obj, mask, attrs) &&
+	    getset_marks_ctime_alone(obj, stx, mask, attrs))
 		return getset_mark_ctime(obj);
 	if ((mask & GETSET_CHOWN) != 0)
 		return getset_chown(obj, stx, mask, attrs);

@@ -19,7 +19,6 @@
 #include "errors.h"
 #include "ganesha.h"
 #include "inode.h"
-#include "journal.h"
 #include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
@@ -32,12 +31,6 @@ static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 static struct ceph_mount_info *namespace_ceph_of(struct fsal_obj_handle *handle)
 {
 	return casync_inode_ceph(casync_object_of(handle));
-}
-
-/* A name in this directory was changed. */
-static void namespace_journal(const struct casync_object *dir)
-{
-	casync_journal_changed(casync_inode_mount(dir), dir->id.ino);
 }
 
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
@@ -111,7 +104,7 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  namespace_inode_of(obj_hdl),
 			  namespace_inode_of(destdir_hdl), name, perms);
 	if (rc == 0)
-		namespace_journal(casync_object_of(destdir_hdl));
+		rc = casync_flush_name(casync_object_of(destdir_hdl), NULL);
 	return casync_call_end(&call, casync_errors_status(rc));
 }
 
@@ -172,12 +165,13 @@ static fsal_status_t namespace_move(const struct move *m)
 	casync_call_announce(&change, m->obj_hdl);
 	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
-	if (rc == 0)
-		namespace_journal(casync_object_of(m->newdir_hdl));
 	casync_call_drop(&change);
 
 	if (rc == 0 && olddir != newdir)
 		namespace_refresh_left_directory(m->olddir_hdl);
+	/* libcephfs counts a RENAME among the changes of the new directory. */
+	if (rc == 0)
+		rc = casync_flush_name(casync_object_of(m->newdir_hdl), NULL);
 
 	/* RENAME onto a directory with entries is NFS4ERR_EXIST; NOTEMPTY is
 	 * not among its errors (RFC 8881, 18.26.3). */
@@ -233,8 +227,8 @@ casync_unlink(struct fsal_obj_handle *dir_hdl, struct fsal_obj_handle *obj_hdl,
 		rc = ceph_ll_rmdir(ceph, dir, name, perms);
 	else
 		rc = ceph_ll_unlink(ceph, dir, name, perms);
-	if (rc == 0)
-		namespace_journal(casync_object_of(dir_hdl));
 	casync_call_drop(&change);
+	if (rc == 0)
+		rc = casync_flush_name(casync_object_of(dir_hdl), NULL);
 	return casync_call_end(&call, casync_errors_status(rc));
 }

@@ -22,7 +22,6 @@
 #include "export.h"
 #include "ganesha.h"
 #include "inode.h"
-#include "journal.h"
 #include "layout.h"
 #include "mount.h"
 #include "object.h"
@@ -258,8 +257,6 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 	rc = open_create_file(dir, name, req, &inode, &fh, &stx);
 	if (rc < 0)
 		return casync_errors_status(rc);
-	casync_journal_changed(casync_inode_mount(dir), dir->id.ino);
-
 	casync_object_from_lookup(inode, &stx, &created, req->attrs_out);
 	made = (struct casync_created){
 		.dir = dir,

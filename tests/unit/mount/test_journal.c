@@ -37,7 +37,7 @@ static int up(void **state)
 
 static void change(void)
 {
-	casync_journal_changed(&stub_mount, DIRECTORY_INO);
+	casync_journal_changed(&stub_mount, DIRECTORY_INO, false);
 }
 
 /* No change is pending: the thread has taken all. */
@@ -163,8 +163,8 @@ static void change_in_others(unsigned int directories, unsigned int step,
 	change();
 	assert_true(rig_wait_count(&rig_held.count, 1));
 	for (i = 1; i <= directories; i++) {
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i);
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i, false);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i, false);
 	}
 	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
 		sem_post(&rig_held.go);
@@ -218,8 +218,8 @@ static void change_during_questions(enum fake_blocking which)
 		return;
 	asked[number] = __atomic_load_n(&fake.looked_up_ino, __ATOMIC_RELAXED);
 	if (number < busy_questions) {
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + 2);
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + 2, false);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5, false);
 	}
 	__atomic_add_fetch(&rig_held.count, 1, __ATOMIC_ACQ_REL);
 }
@@ -315,7 +315,7 @@ static void question_that_does_not_return_is_left_behind(void **state)
 	rig_hold(FAKE_SYNC_INODE);
 	change();
 	/* One of the two is asked about, the other would come next. */
-	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1);
+	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1, false);
 	assert_true(rig_wait_count(&rig_held.count, 1));
 	assert_false(casync_deadline_call_stop_thread(
 		&stub_mount.journal.thread, 0));
