@@ -117,6 +117,66 @@ static void change_is_asked_for_after_the_pause(void **state)
 	check_session(CASYNC_SESSION_SERVES);
 }
 
+/* Its first data wait for the same. */
+static void new_file_is_asked_for_at_once(void **state)
+{
+	uint64_t began_ns = casync_clock_ns();
+	unsigned int tries;
+
+	/* A machine that is busy for 20 ms proves nothing. */
+	for (tries = 0; tries < 50; tries++) {
+		began_ns = casync_clock_ns();
+		casync_journal_changed(&stub_mount, DIRECTORY_INO, true);
+		wait_until(is_taken);
+		if (casync_clock_ns() - began_ns <
+		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS)
+			break;
+	}
+	assert_true(tries < 50);
+	wait_until(is_asked);
+	wait_until(nobody_is_inside);
+}
+
+/* Also while the thread waits for more names of a pause. */
+static void new_file_ends_the_pause(void **state)
+{
+	uint64_t began_ns = casync_clock_ns();
+	unsigned int tries;
+
+	for (tries = 0; tries < 50; tries++) {
+		change();
+		began_ns = casync_clock_ns();
+		casync_journal_changed(&stub_mount, DIRECTORY_INO, true);
+		wait_until(is_taken);
+		if (casync_clock_ns() - began_ns <
+		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS / 2)
+			break;
+	}
+	assert_true(tries < 50);
+	wait_until(nobody_is_inside);
+}
+
+/* Many clients that make files share the questions. */
+static void many_new_files_wait_for_each_other(void **state)
+{
+	uint64_t began_ns;
+	unsigned int i;
+
+	rig_hold(FAKE_SYNC_INODE);
+	change();
+	assert_true(rig_wait_count(&rig_held.count, 1));
+	for (i = 0; i <= CASYNC_JOURNAL_FEW; i++)
+		casync_journal_changed(&stub_mount, DIRECTORY_INO, true);
+	began_ns = casync_clock_ns();
+	sem_post(&rig_held.go);
+	assert_true(rig_wait_count(&rig_held.count, 2));
+	assert_true(casync_clock_ns() - began_ns >=
+		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS);
+	sem_post(&rig_held.go);
+	wait_until(nobody_is_inside);
+	sem_destroy(&rig_held.go);
+}
+
 /* However many there are, and however long the MDS takes. */
 static void changes_share_a_question(void **state)
 {
@@ -358,6 +418,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		CASE(nothing_is_asked_without_a_change),
 		CASE(change_is_asked_for_after_the_pause),
+		CASE(new_file_is_asked_for_at_once),
+		CASE(new_file_ends_the_pause),
+		CASE(many_new_files_wait_for_each_other),
 		CASE(changes_share_a_question),
 		CASE(each_directory_is_asked_about),
 		CASE(directories_of_one_place_are_asked_about),

@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Attributes that are sent without a wait (Stable_Attributes = sent), and names
+ * that wait for the journal (Stable_Names = journal).
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+#include "unit.h"
+
+#include "durability.h"
+#include "fake_names.h"
+#include "flush.h"
+#include "journal.h"
+#include "rig.h"
+#include "stub_mount.h"
+
+/* What libcephfs was asked, in one letter each. */
+static char calls[256];
+
+static struct casync_flush_waiter waiter;
+static int answers; /* atomic */
+static enum fake_blocking joins_in;
+static bool joins;
+static bool writes;
+
+static void note(char call)
+{
+	size_t length = strlen(calls);
+
+	assert_true(length < sizeof(calls) - 1);
+	calls[length] = call;
+}
+
+static void answered(struct casync_flush_waiter *unused, int rc)
+{
+	assert_int_equal(rc, 0);
+	__atomic_add_fetch(&answers, 1, __ATOMIC_ACQ_REL);
+}
+
+static void hook(enum fake_blocking which)
+{
+	if (which == FAKE_OPEN)
+		note('o');
+	if (which == FAKE_SYNC_INODE)
+		note('f');
+	if (which != joins_in)
+		return;
+	if (joins) {
+		joins = false;
+		casync_flush_request(rig.obj, &waiter);
+	}
+	if (writes) {
+		writes = false;
+		assert_true(casync_flush_before_data(rig.obj));
+	}
+}
+
+static void names_hook(const char *call, const struct Inode *in)
+{
+	assert_string_equal(call, "setattr");
+	assert_int_equal(fake_names.set_mask, 0);
+	note('c');
+}
+
+static int up(void **state)
+{
+	rig_up(state);
+	fake_names_setup();
+	memset(calls, 0, sizeof(calls));
+	waiter = (struct casync_flush_waiter){.done = answered};
+	answers = 0;
+	joins = false;
+	writes = false;
+	joins_in = FAKE_OPEN;
+	fake.hook = hook;
+	fake_names.hook = names_hook;
+	rig.obj->handle.type = REGULAR_FILE;
+	return casync_workers_start();
+}
+
+static int down(void **state)
+{
+	casync_workers_stop();
+	return rig_down(state);
+}
+
+static void send_times(unsigned int times)
+{
+	while (times-- > 0)
+		assert_int_equal(casync_flush_send(rig.obj), 0);
+}
+
+static void opens_and_does_not_flush(void **state)
+{
+	int open = fake.open_fhs;
+
+	send_times(3);
+	assert_string_equal(calls, "ooo");
+	assert_int_equal(fake.last_open_flags, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(fake.open_fhs, open);
+}
+
+static void flushes_if_libcephfs_had_to_ask_the_mds(void **state)
+{
+	fake.blocking_result[FAKE_OPEN] = -ENOTDIR;
+	send_times(1);
+	assert_string_equal(calls, "ocf");
+}
+
+static void error_of_that_flush_is_the_answer(void **state)
+{
+	fake.blocking_result[FAKE_OPEN] = -ENOTDIR;
+	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
+	assert_int_equal(casync_flush_send(rig.obj), -EIO);
+}
+
+static void directory_is_flushed(void **state)
+{
+	rig.obj->handle.type = DIRECTORY;
+	send_times(1);
+	assert_string_equal(calls, "f");
+}
+
+/* The first after the bound waits for all before it, and they are forgotten. */
+static void so_many_are_sent_and_no_more(void **state)
+{
+	char expected[sizeof(calls)] = "";
+
+	memset(expected, 'o', CASYNC_FLUSH_SENT_MAX);
+	memcpy(expected + CASYNC_FLUSH_SENT_MAX, "cfo", 4);
+	send_times(CASYNC_FLUSH_SENT_MAX + 2);
+	assert_string_equal(calls, expected);
+}
+
+/* libcephfs would find nothing to send, and wait for nothing. */
+static void flush_covers_what_was_sent(void **state)
+{
+	send_times(2);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_string_equal(calls, "oocff");
+}
+
+static void failed_flush_covers_nothing(void **state)
+{
+	send_times(1);
+	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
+	assert_int_equal(casync_flush_wait(rig.obj), -EIO);
+	fake.blocking_result[FAKE_SYNC_INODE] = 0;
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_string_equal(calls, "ocfcf");
+}
+
+static void ctime_that_cannot_be_set_is_an_error(void **state)
+{
+	send_times(1);
+	fake_names.result = -EROFS;
+	assert_int_equal(casync_flush_wait(rig.obj), -EROFS);
+	assert_string_equal(calls, "oc");
+}
+
+/* A flush that is asked for meanwhile comes after, or each could take the
+ * other's changes along. */
+static void flush_waits_for_its_turn(void **state)
+{
+	joins = true;
+	send_times(1);
+	assert_true(rig_wait_count(&answers, 1));
+	casync_workers_stop();
+	assert_string_equal(calls, "ocf");
+}
+
+static void send_beside_a_flush_joins_the_next(void **state)
+{
+	rig_hold(FAKE_SYNC_INODE);
+	casync_flush_request(rig.obj, &waiter);
+	assert_true(rig_wait_count(&rig_held.count, 1));
+	sem_post(&rig_held.go);
+	sem_post(&rig_held.go);
+	assert_int_equal(casync_flush_send(rig.obj), 0);
+	assert_true(rig_wait_count(&answers, 1));
+	casync_workers_stop();
+	assert_int_equal(fake_blocking_count(FAKE_OPEN), 0);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+	sem_destroy(&rig_held.go);
+}
+
+/* The first data of a new file need its create in the journal alone. */
+static void first_data_do_not_wait_for_attributes(void **state)
+{
+	casync_flush_mark_new(&rig.obj->flush);
+	writes = true;
+	send_times(1);
+	casync_workers_stop();
+	assert_string_equal(calls, "of");
+	assert_false(casync_flush_is_unjournaled(&rig.obj->flush));
+	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_string_equal(calls, "ofcf");
+}
+
+static void name_waits_for_the_journal(void **state)
+{
+	struct casync_object made = {.flush.unjournaled = true};
+
+	rig.obj->handle.type = DIRECTORY;
+	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	assert_int_equal(casync_flush_name(rig.obj, NULL), 0);
+	assert_int_equal(casync_flush_name(rig.obj, &made), 0);
+	assert_false(made.flush.unjournaled);
+	assert_string_equal(calls, "ff");
+	assert_false(stub_mount.journal.pending);
+}
+
+static void name_that_may_be_lost_is_an_error(void **state)
+{
+	struct casync_object made = {.flush.unjournaled = true};
+
+	rig.obj->handle.type = DIRECTORY;
+	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	fake.blocking_result[FAKE_SYNC_INODE] = -ESHUTDOWN;
+	assert_int_equal(casync_flush_name(rig.obj, &made), -ESHUTDOWN);
+	assert_true(made.flush.unjournaled);
+}
+
+static void name_asks_for_the_journal(void **state)
+{
+	struct casync_object made = {.flush.unjournaled = true};
+
+	made.handle.type = SYMBOLIC_LINK;
+	assert_int_equal(casync_flush_name(rig.obj, &made), 0);
+	assert_true(stub_mount.journal.pending);
+	assert_false(stub_mount.journal.new_file);
+	made.handle.type = REGULAR_FILE;
+	assert_int_equal(casync_flush_name(rig.obj, &made), 0);
+	assert_true(stub_mount.journal.new_file);
+	assert_true(made.flush.unjournaled);
+	assert_string_equal(calls, "");
+	memset(&stub_mount.journal.changed, 0,
+	       sizeof(stub_mount.journal.changed));
+	stub_mount.journal.pending = false;
+	stub_mount.journal.new_file = false;
+}
+
+#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		CASE(opens_and_does_not_flush),
+		CASE(flushes_if_libcephfs_had_to_ask_the_mds),
+		CASE(error_of_that_flush_is_the_answer),
+		CASE(directory_is_flushed),
+		CASE(so_many_are_sent_and_no_more),
+		CASE(flush_covers_what_was_sent),
+		CASE(failed_flush_covers_nothing),
+		CASE(ctime_that_cannot_be_set_is_an_error),
+		CASE(flush_waits_for_its_turn),
+		CASE(send_beside_a_flush_joins_the_next),
+		CASE(first_data_do_not_wait_for_attributes),
+		CASE(name_waits_for_the_journal),
+		CASE(name_that_may_be_lost_is_an_error),
+		CASE(name_asks_for_the_journal),
+	};
+
+	return cmocka_run_group_tests_name("flush_send", tests, NULL, NULL);
+}
