@@ -59,27 +59,23 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 /*
  * libcephfs' flush waits for the changes that it sends, and not for those that
  * casync_flush_send() has sent.  With a new ctime it has something to send, and
- * then it waits for all.
+ * then it waits for all.  Without waiters it is the first flush of a new file:
+ * the data need its create in the journal, and no attributes.
  */
-static int flush_cover_sent(struct casync_object *obj)
-{
-	struct ceph_statx nothing = {0};
-
-	return ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &nothing, 0,
-			       casync_inode_root(obj));
-}
-
-/* Without waiters it is the first flush of a new file: the data need its create
- * in the journal, and no attributes. */
 static int flush_sync_inode(struct casync_object *obj, bool waiters)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
 	uint64_t end = casync_file_size_flush_begins(&obj->size);
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
 	bool covers = waiters && obj->flush.sent != 0;
-	int rc = covers ? flush_cover_sent(obj) : 0;
+	struct ceph_statx nothing = {0};
+	int rc = 0;
 
+	if (covers)
+		rc = ceph_ll_setattr(ceph, obj->inode, &nothing, 0,
+				     casync_inode_root(obj));
 	if (rc == 0)
-		rc = ceph_ll_sync_inode(casync_inode_ceph(obj), obj->inode, 0);
+		rc = ceph_ll_sync_inode(ceph, obj->inode, 0);
 	flush_count(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
 	casync_session_note_error(&casync_inode_mount(obj)->session, -rc);
@@ -403,11 +399,11 @@ int casync_flush_wait(struct casync_object *obj)
 /* --- sending without a wait */
 
 /*
- * libcephfs has no call that sends changed attributes and returns.  But an open
- * that needs no capabilities sends them, and does not ask the MDS.  O_DIRECTORY
- * makes it such an open: libcephfs takes that for CEPH_FILE_MODE_PIN.  If
- * libcephfs has to ask the MDS, the MDS refuses to open a file as a directory.
- * So success says that they are sent (Ceph 20.2.4, Client::_open()).
+ * libcephfs has no call for it.  But an open that needs no capabilities sends
+ * changed attributes, and does not ask the MDS: O_DIRECTORY makes it such an
+ * open (CEPH_FILE_MODE_PIN).  If libcephfs has to ask, the MDS refuses to open a
+ * file as a directory.  So success says that they are sent (Ceph 20.2.4,
+ * Client::_open()).
  */
 static int flush_send_attributes(struct casync_object *obj)
 {
@@ -479,11 +475,6 @@ int casync_flush_name(struct casync_object *dir, struct casync_object *made)
 }
 
 /* --- new files */
-
-void casync_flush_mark_new(struct casync_flush *flush)
-{
-	__atomic_store_n(&flush->unjournaled, true, __ATOMIC_RELEASE);
-}
 
 bool casync_flush_before_data(struct casync_object *obj)
 {

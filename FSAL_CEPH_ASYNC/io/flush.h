@@ -108,7 +108,7 @@ int casync_flush_send(struct casync_object *obj);
  * Stable_Names = journal this waits for it; all that wait for one directory
  * share a flush.
  *
- * @param[in] made  What was made under that name, or NULL.
+ * @param[in] made  The new object of that name, or NULL.
  *
  * @return 0 or a negative errno: the change may be lost.
  */
@@ -126,7 +126,10 @@ void casync_flush_tick(void);
  * A file was created.  The MDS may not have journaled it: it answers a create
  * at once and writes its journal every few seconds.
  */
-void casync_flush_mark_new(struct casync_flush *flush);
+static inline void casync_flush_mark_new(struct casync_flush *flush)
+{
+	__atomic_store_n(&flush->unjournaled, true, __ATOMIC_RELEASE);
+}
 
 /**
  * Call before a write is submitted.  If the MDS may not have journaled the

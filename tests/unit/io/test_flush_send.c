@@ -7,7 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "unit.h"
 
@@ -174,14 +176,38 @@ static void flush_waits_for_its_turn(void **state)
 	assert_string_equal(calls, "ocf");
 }
 
+static void *send_on_a_thread(void *unused)
+{
+	return casync_flush_send(rig.obj) == 0 ? NULL : rig.obj;
+}
+
+static bool somebody_waits(void)
+{
+	bool waits;
+
+	pthread_mutex_lock(&rig.obj->flush.lock);
+	waits = !glist_empty(&rig.obj->flush.waiters);
+	pthread_mutex_unlock(&rig.obj->flush.lock);
+	return waits;
+}
+
 static void send_beside_a_flush_joins_the_next(void **state)
 {
+	const struct timespec pause = {.tv_nsec = 200000};
+	pthread_t sender;
+	void *failed;
+
 	rig_hold(FAKE_SYNC_INODE);
 	casync_flush_request(rig.obj, &waiter);
 	assert_true(rig_wait_count(&rig_held.count, 1));
+	assert_int_equal(pthread_create(&sender, NULL, send_on_a_thread, NULL),
+			 0);
+	while (!somebody_waits())
+		nanosleep(&pause, NULL);
 	sem_post(&rig_held.go);
 	sem_post(&rig_held.go);
-	assert_int_equal(casync_flush_send(rig.obj), 0);
+	pthread_join(sender, &failed);
+	assert_null(failed);
 	assert_true(rig_wait_count(&answers, 1));
 	casync_workers_stop();
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 0);

@@ -120,7 +120,7 @@ static void change_is_asked_for_after_the_pause(void **state)
 /* Its first data wait for the same. */
 static void new_file_is_asked_for_at_once(void **state)
 {
-	uint64_t began_ns = casync_clock_ns();
+	uint64_t began_ns;
 	unsigned int tries;
 
 	/* A machine that is busy for 20 ms proves nothing. */
@@ -140,7 +140,7 @@ static void new_file_is_asked_for_at_once(void **state)
 /* Also while the thread waits for more names of a pause. */
 static void new_file_ends_the_pause(void **state)
 {
-	uint64_t began_ns = casync_clock_ns();
+	uint64_t began_ns;
 	unsigned int tries;
 
 	for (tries = 0; tries < 50; tries++) {
@@ -223,8 +223,10 @@ static void change_in_others(unsigned int directories, unsigned int step,
 	change();
 	assert_true(rig_wait_count(&rig_held.count, 1));
 	for (i = 1; i <= directories; i++) {
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i, false);
-		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i, false);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i,
+				       false);
+		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i,
+				       false);
 	}
 	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
 		sem_post(&rig_held.go);

@@ -588,6 +588,56 @@ static void creation_whose_attributes_show_the_loss_is_delayed(void **state)
 	check_nothing_held();
 }
 
+/* The name may be lost, so there must be none. */
+static void creation_whose_name_is_not_journaled_is_undone(void **state)
+{
+	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
+	attrs = (struct fsal_attrlist){.valid_mask = ATTR_MODE, .mode = 0755};
+	assert_int_equal(answered(casync_mkdir(DIR_HDL(0), "a", &attrs, &made,
+					       NULL NO_PARENT_ATTRS))
+				 .major,
+			 ERR_FSAL_IO);
+	assert_string_equal(fake_names.log, "mkdir rmdir");
+	check_nothing_held();
+}
+
+static void change_of_a_name_waits_for_the_journal(void **state)
+{
+	static fsal_status_t (*const changes[])(void) = {call_link, call_rename,
+							 call_unlink};
+	size_t i;
+
+	use_objects();
+	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		int before = fake_blocking_count(FAKE_SYNC_INODE);
+
+		fake.blocking_result[FAKE_SYNC_INODE] = 0;
+		assert_int_equal(changes[i]().major, ERR_FSAL_NO_ERROR);
+		fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
+		assert_int_equal(changes[i]().major, ERR_FSAL_IO);
+		assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE),
+				 before + 2);
+	}
+	check_nothing_held();
+}
+
+/* --- SETATTR */
+
+static void sent_is_not_of_a_size(void **state)
+{
+	use_objects();
+	rig.exp.keys.tuning.stable_attributes = CASYNC_ATTRIBUTES_SENT;
+	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	assert_int_equal(call_setattr2_of_the_size().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	check_nothing_held();
+}
+
 /* --- delegations */
 
 /* A client that ends has nothing of it any more. */
@@ -741,6 +791,9 @@ static const struct CMUnitTest plain_tests[] = {
 	OP_CASE(creation_sets_attributes_in_its_own_call),
 	OP_CASE(creation_whose_attributes_fail_is_undone),
 	OP_CASE(creation_whose_attributes_show_the_loss_is_delayed),
+	OP_CASE(creation_whose_name_is_not_journaled_is_undone),
+	OP_CASE(change_of_a_name_waits_for_the_journal),
+	OP_CASE(sent_is_not_of_a_size),
 	OP_CASE(delegation_is_given_back_without_a_client),
 	OP_CASE(full_statfs_slots_are_a_delay),
 	OP_CASE(full_mount_answers_for_space),

@@ -164,7 +164,17 @@ static void make_dir(struct casync_object *dir, uint64_t ino)
 	dir->id.snapid = CEPH_NOSNAP;
 	dir->handle.type = DIRECTORY;
 	casync_file_size_init(&dir->size, &rig.truncations);
+	casync_flush_init(&dir->flush);
+	casync_gate_init(&dir->gate);
 	enter_object(dir);
+}
+
+static void end_dir(struct casync_object *dir)
+{
+	(void)casync_object_table_leave(&stub_mount.upcalls.table, dir);
+	casync_flush_destroy(&dir->flush);
+	casync_gate_destroy(&dir->gate);
+	casync_file_size_destroy(&dir->size);
 }
 
 static void start_keeper(struct casync_keeper *keeper)
@@ -241,10 +251,8 @@ int operations_down(void **state)
 	fake_names_setup();
 	forget_lost_fhs();
 	(void)casync_object_table_leave(table, rig.obj);
-	(void)casync_object_table_leave(table, &dirs[0]);
-	(void)casync_object_table_leave(table, &dirs[1]);
-	casync_file_size_destroy(&dirs[0].size);
-	casync_file_size_destroy(&dirs[1].size);
+	end_dir(&dirs[0]);
+	end_dir(&dirs[1]);
 	pthread_cond_destroy(&stub_mount.keeper.thread.wake);
 	pthread_mutex_destroy(&stub_mount.keeper.thread.lock);
 	return request_down(state);
