@@ -84,8 +84,10 @@ class Meta:
 
 @dataclass(frozen=True)
 class Tree:
-    """untar, git checkout and rm -rf of many small files."""
+    """untar, git checkout, cp -a and rm -rf of many small files."""
     files: int
+    processes: int = 1
+    version: str = "4.2"
 
 
 Load = Nfs | Both | Fio | Rados | Meta | Tree

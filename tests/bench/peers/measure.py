@@ -385,10 +385,12 @@ def _tree(world: World, system: System, load: Tree, _seconds: float,
           seed: int) -> tuple[dict[str, float], int]:
     name = f"tree-{system.name}-{seed}"
     if system.kind == "fuse":
-        out = _local(["bash", "-c", tree.script(f"{fuse_of(system)}/{name}")])
+        out = _local(["bash", "-c", tree.script(f"{fuse_of(system)}/{name}",
+                                                load.processes)])
     else:
-        client, where = world.client(system, "4.2", "")
-        out = client.run(tree.script(f"{where}/{name}"), 600)
+        client, where = world.client(system, load.version, "")
+        out = client.run(
+            tree.script(f"{where}/{name}", load.processes), 600)
     return tree.rates(out, load.files), load.files
 
 

@@ -24,6 +24,7 @@ COLUMNS = {
     "rename_per_s": ("rename/s", 1, 0), "unlink_per_s": ("unlink/s", 1, 0),
     "untar_per_s": ("untar, files/s", 1, 0),
     "checkout_per_s": ("git checkout, files/s", 1, 0),
+    "copy_per_s": ("cp -a, files/s", 1, 0),
     "remove_per_s": ("rm -rf, files/s", 1, 0),
     "stage_queued_us": ("queued, µs", 1, 1),
     "stage_libcephfs_us": ("libcephfs, µs", 1, 0),

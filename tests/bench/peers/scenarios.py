@@ -172,12 +172,21 @@ def _names() -> Scenario:
 
 
 def _small_files() -> Scenario:
+    steps = ("untar_per_s", "checkout_per_s", "copy_per_s", "remove_per_s")
     return Scenario(
         "files", "Many small files in the kernel client: 1,000 files of 0.1 "
         "to 16 KiB, files a second",
-        (Case("tree", "untar, git checkout, rm -rf",
-              ("casync", *CLIENTS), Tree(1000),
-              show=("untar_per_s", "checkout_per_s", "remove_per_s")),),
+        (Case("tree", "untar, git checkout, cp -a, rm -rf; NFSv4.2",
+              ("casync", "sent", "names", "delegated", *CLIENTS), Tree(1000),
+              show=steps, quick=("casync", "sent", "names", "delegated",
+                                 "ceph", "kcephfs")),
+         Case("tree-8", "the same, eight processes",
+              ("casync", "sent", "names", *CLIENTS), Tree(1000, 8),
+              show=steps, quick=("casync", "sent", "names", "ceph",
+                                 "kcephfs")),
+         *(Case(f"tree-v{version}", f"the same, one process, NFSv{version}",
+                ("casync", "sent", "ceph"), Tree(1000, 1, version),
+                show=steps) for version in ("3", "4.1"))),
         absent=(ONE_MODE, NO_FILES))
 
 

@@ -17,6 +17,8 @@ class System:
     export: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
     options: tuple[str, ...] = ()       # of ceph-fuse, librbd, `lab client`
+    nfsv4: tuple[str, ...] = ()
+    export_block: tuple[str, ...] = ()
 
 
 _ALL = (
@@ -55,6 +57,14 @@ _ALL = (
            options=("--rbd_cache=false",)),
     System("pools", "CEPH_ASYNC, written data in a second pool (Data_Pool)",
            "ganesha", "CEPH_ASYNC", (f'Data_Pool = "{SECOND_POOL}";',)),
+    System("sent", "CEPH_ASYNC, Stable_Attributes = sent", "ganesha",
+           "CEPH_ASYNC", ("Stable_Attributes = sent;",)),
+    System("names", "CEPH_ASYNC, Stable_Names = journal", "ganesha",
+           "CEPH_ASYNC", ("Stable_Names = journal;",)),
+    System("delegated", "CEPH_ASYNC with delegations", "ganesha",
+           "CEPH_ASYNC", nfsv4=("Delegations = true;",
+                                "Lease_Lifetime = 20;"),
+           export_block=("Delegations = rw;",)),
     System("local", "ext4 on a loop device in the kernel client", "local"),
 )
 SYSTEMS = {one.name: one for one in _ALL}

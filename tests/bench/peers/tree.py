@@ -22,7 +22,10 @@ def make_sources(count: int) -> None:
         path.write_bytes(chance.randbytes(chance.randrange(100, 16384)))
     git = ["git", "-c", "user.name=x", "-c", "user.email=x@example.org",
            "-c", "gc.auto=0", "-C", str(work)]
-    for words in (["tar", "-cf", str(SOURCES / "files.tar"), "-C",
+    folders = sorted(path.name for path in work.iterdir())
+    for words in (*(["tar", "-cf", str(SOURCES / f"{name}.tar"), "-C",
+                     str(work), name] for name in folders),
+                  ["tar", "-cf", str(SOURCES / "files.tar"), "-C",
                    str(work), "."],
                   [*git, "init", "-q"], [*git, "add", "."],
                   [*git, "commit", "-q", "-m", "all"]):
@@ -31,36 +34,55 @@ def make_sources(count: int) -> None:
     (SOURCES / f"done-{count}").touch()
 
 
-def script(where: str) -> str:
-    """Shell that ends with five times; what was written is on disk then."""
+def _steps(processes: int) -> tuple[str, str, str, str]:
+    """untar, checkout, copy, remove: shell commands, in the new folder."""
+    if processes == 1:
+        return (f"tar -xf {SOURCES}/files.tar -C tar",
+                "git -C git checkout -q -f",
+                f"cp -a {SOURCES}/work/d* cp/", "rm -rf tar")
+    side_by_side = f"xargs -P {processes} -I {{}}"
+    return (f"ls {SOURCES}/d*.tar | {side_by_side} tar -xf {{}} -C tar",
+            f"git -C git -c checkout.workers={processes} "
+            "-c checkout.thresholdForParallelism=0 checkout -q -f",
+            f"ls -d {SOURCES}/work/d* | {side_by_side} cp -a {{}} cp/",
+            f"ls -d tar/d* | {side_by_side} rm -rf {{}}")
+
+
+def script(where: str, processes: int = 1) -> str:
+    """Shell that ends with six times; what was written is on disk then."""
+    untar, checkout, copy, remove = _steps(processes)
     return f"""
 set -e
 export HOME=/tmp GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory
 export GIT_CONFIG_VALUE_0='*'
-mkdir -p {where}/tar
+mkdir -p {where}/tar {where}/cp
 cd {where}
 a=$(date +%s.%N)
-tar -xf {SOURCES}/files.tar -C tar
+{untar}
 sync -f .
 b=$(date +%s.%N)
 git clone -q -n {SOURCES}/work git
 sync -f .
 c=$(date +%s.%N)
-git -C git checkout -q -f
+{checkout}
 sync -f .
 d=$(date +%s.%N)
-rm -rf tar
+{copy}
+sync -f .
 e=$(date +%s.%N)
+{remove}
+f=$(date +%s.%N)
 cd /
 rm -rf {where}
-echo $a $b $c $d $e
+echo $a $b $c $d $e $f
 """
 
 
 def rates(out: str, count: int) -> dict[str, float]:
     """Files a second, from the script's last line."""
-    begun, untarred, cloned, checked_out, removed = map(
+    begun, untarred, cloned, checked_out, copied, removed = map(
         float, out.strip().splitlines()[-1].split())
     return {"untar_per_s": count / (untarred - begun),
             "checkout_per_s": count / (checked_out - cloned),
-            "remove_per_s": count / (removed - checked_out)}
+            "copy_per_s": count / (copied - checked_out),
+            "remove_per_s": count / (removed - copied)}

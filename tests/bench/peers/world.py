@@ -209,6 +209,10 @@ class World:
         for kind, keys in (("--export", export), ("--block", system.block)):
             for key in keys or ("",):
                 options += [kind, key]
+        for kind, keys in (("--nfsv4", system.nfsv4),
+                           ("--export-block", system.export_block)):
+            for key in keys:
+                options += [kind, key]
         metrics = self.env and self.env.metrics
         options += ["--core", "Enable_Metrics = true;" if metrics else ""]
         name = about_name(system)
