@@ -4,7 +4,7 @@
  * @brief Asks the MDS to write its journal soon after a name was changed.
  *
  * There are two reasons.  Until the MDS has written it, the name is lost if MDS
- * and gateway die (docs/durability.md, Not covered by any mode).  And an MDS
+ * and gateway die (docs/durability.md, Names).  And an MDS
  * that writes at its tick (5 s) finishes hundreds of requests in one go, and
  * answers no new one meanwhile: seen with 20.2.4 as CREATEs that waited for
  * 40 ms and more beside stable writes that never ask the MDS.
