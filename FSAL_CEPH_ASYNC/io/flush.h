@@ -78,6 +78,12 @@ static inline bool casync_flush_is_unjournaled(const struct casync_flush *flush)
 	return __atomic_load_n(&flush->unjournaled, __ATOMIC_ACQUIRE);
 }
 
+/** The MDS has journaled the file's create. */
+static inline void casync_flush_mark_journaled(struct casync_flush *flush)
+{
+	__atomic_store_n(&flush->unjournaled, false, __ATOMIC_RELEASE);
+}
+
 void casync_flush_init(struct casync_flush *flush);
 void casync_flush_destroy(struct casync_flush *flush);
 
@@ -102,17 +108,6 @@ int casync_flush_wait(struct casync_object *obj);
  * @return 0 or a negative errno.
  */
 int casync_flush_send(struct casync_object *obj);
-
-/**
- * A name in a directory was changed: see to it that the MDS journals it.  With
- * Stable_Names = journal this waits for it; all that wait for one directory
- * share a flush.
- *
- * @param[in] made  The new object of that name, or NULL.
- *
- * @return 0 or a negative errno: the change may be lost.
- */
-int casync_flush_name(struct casync_object *dir, struct casync_object *made);
 
 /** The writes that a flush waited for are answered.  The caller's write keeps
  * the object alive. */

@@ -22,7 +22,7 @@ struct casync_created {
 
 /**
  * Set the attributes that the creating call could not set, and see to it that
- * the MDS journals the name (casync_flush_name()).
+ * the MDS journals the name (casync_namespace_changed()).
  *
  * If that fails, the new object is undone (casync_create_undo()).  If only the
  * attributes cannot be read again, the operation succeeds, because the object

@@ -16,10 +16,14 @@
 
 #include "attributes.h"
 #include "call.h"
+#include "durability.h"
 #include "errors.h"
+#include "export.h"
 #include "ganesha.h"
 #include "inode.h"
+#include "journal.h"
 #include "mount.h"
+#include "namespace.h"
 #include "object.h"
 #include "obj_ops.h"
 
@@ -31,6 +35,24 @@ static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 static struct ceph_mount_info *namespace_ceph_of(struct fsal_obj_handle *handle)
 {
 	return casync_inode_ceph(casync_object_of(handle));
+}
+
+int casync_namespace_changed(struct casync_object *dir,
+			     struct casync_object *made)
+{
+	const struct casync_tuning *tuning = &dir->exp->keys.tuning;
+	int rc;
+
+	if (casync_tuning_read(&tuning->stable_names) != CASYNC_NAMES_JOURNAL) {
+		casync_journal_changed(casync_inode_mount(dir), dir->id.ino,
+				       made != NULL && made->handle.type ==
+							       REGULAR_FILE);
+		return 0;
+	}
+	rc = casync_flush_wait(dir);
+	if (rc == 0 && made != NULL)
+		casync_flush_mark_journaled(&made->flush);
+	return rc;
 }
 
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
@@ -104,7 +126,8 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  namespace_inode_of(obj_hdl),
 			  namespace_inode_of(destdir_hdl), name, perms);
 	if (rc == 0)
-		rc = casync_flush_name(casync_object_of(destdir_hdl), NULL);
+		rc = casync_namespace_changed(casync_object_of(destdir_hdl),
+					      NULL);
 	return casync_call_end(&call, casync_errors_status(rc));
 }
 
@@ -171,7 +194,8 @@ static fsal_status_t namespace_move(const struct move *m)
 		namespace_refresh_left_directory(m->olddir_hdl);
 	/* libcephfs counts a RENAME among the changes of the new directory. */
 	if (rc == 0)
-		rc = casync_flush_name(casync_object_of(m->newdir_hdl), NULL);
+		rc = casync_namespace_changed(casync_object_of(m->newdir_hdl),
+					      NULL);
 
 	/* RENAME onto a directory with entries is NFS4ERR_EXIST; NOTEMPTY is
 	 * not among its errors (RFC 8881, 18.26.3). */
@@ -229,6 +253,6 @@ casync_unlink(struct fsal_obj_handle *dir_hdl, struct fsal_obj_handle *obj_hdl,
 		rc = ceph_ll_unlink(ceph, dir, name, perms);
 	casync_call_drop(&change);
 	if (rc == 0)
-		rc = casync_flush_name(casync_object_of(dir_hdl), NULL);
+		rc = casync_namespace_changed(casync_object_of(dir_hdl), NULL);
 	return casync_call_end(&call, casync_errors_status(rc));
 }

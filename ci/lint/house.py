@@ -22,8 +22,8 @@ TINY = 80      # lines below which a source file is small
 # Figure and the most that it may be.
 LIMITS = {
     ".c files": 82,
-    ".h files": 75,
-    "lines, without ganesha/": 26750,
+    ".h files": 76,
+    "lines, without ganesha/": 26800,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

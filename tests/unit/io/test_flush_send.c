@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/*
- * Attributes that are sent without a wait (Stable_Attributes = sent), and names
- * that wait for the journal (Stable_Names = journal).
- */
+/* Attributes that are sent without a wait (Stable_Attributes = sent). */
 #include "config.h"
 
 #include <errno.h>
@@ -13,12 +10,9 @@
 
 #include "unit.h"
 
-#include "durability.h"
 #include "fake_names.h"
 #include "flush.h"
-#include "journal.h"
 #include "rig.h"
-#include "stub_mount.h"
 
 /* What libcephfs was asked, in one letter each. */
 static char calls[256];
@@ -215,6 +209,18 @@ static void send_beside_a_flush_joins_the_next(void **state)
 	sem_destroy(&rig_held.go);
 }
 
+/* What was dirty is dropped then, and libcephfs' flush succeeds. */
+static void flush_of_a_lost_session_is_none(void **state)
+{
+	fake.blocking_result[FAKE_GETATTR] = -ESHUTDOWN;
+	assert_int_equal(casync_flush_wait(rig.obj), -ESHUTDOWN);
+	fake.blocking_result[FAKE_GETATTR] = -ENOTCONN;
+	assert_int_equal(casync_flush_wait(rig.obj), -ENOTCONN);
+	/* This one tells nothing of the session. */
+	fake.blocking_result[FAKE_GETATTR] = -ENOENT;
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+}
+
 /* The first data of a new file need its create in the journal alone. */
 static void first_data_do_not_wait_for_attributes(void **state)
 {
@@ -227,49 +233,6 @@ static void first_data_do_not_wait_for_attributes(void **state)
 	assert_int_equal(casync_workers_start(), 0);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	assert_string_equal(calls, "ofcf");
-}
-
-static void name_waits_for_the_journal(void **state)
-{
-	struct casync_object made = {.flush.unjournaled = true};
-
-	rig.obj->handle.type = DIRECTORY;
-	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
-	assert_int_equal(casync_flush_name(rig.obj, NULL), 0);
-	assert_int_equal(casync_flush_name(rig.obj, &made), 0);
-	assert_false(made.flush.unjournaled);
-	assert_string_equal(calls, "ff");
-	assert_false(stub_mount.journal.pending);
-}
-
-static void name_that_may_be_lost_is_an_error(void **state)
-{
-	struct casync_object made = {.flush.unjournaled = true};
-
-	rig.obj->handle.type = DIRECTORY;
-	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
-	fake.blocking_result[FAKE_SYNC_INODE] = -ESHUTDOWN;
-	assert_int_equal(casync_flush_name(rig.obj, &made), -ESHUTDOWN);
-	assert_true(made.flush.unjournaled);
-}
-
-static void name_asks_for_the_journal(void **state)
-{
-	struct casync_object made = {.flush.unjournaled = true};
-
-	made.handle.type = SYMBOLIC_LINK;
-	assert_int_equal(casync_flush_name(rig.obj, &made), 0);
-	assert_true(stub_mount.journal.pending);
-	assert_false(stub_mount.journal.new_file);
-	made.handle.type = REGULAR_FILE;
-	assert_int_equal(casync_flush_name(rig.obj, &made), 0);
-	assert_true(stub_mount.journal.new_file);
-	assert_true(made.flush.unjournaled);
-	assert_string_equal(calls, "");
-	memset(&stub_mount.journal.changed, 0,
-	       sizeof(stub_mount.journal.changed));
-	stub_mount.journal.pending = false;
-	stub_mount.journal.new_file = false;
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
@@ -287,10 +250,8 @@ int main(void)
 		CASE(ctime_that_cannot_be_set_is_an_error),
 		CASE(flush_waits_for_its_turn),
 		CASE(send_beside_a_flush_joins_the_next),
+		CASE(flush_of_a_lost_session_is_none),
 		CASE(first_data_do_not_wait_for_attributes),
-		CASE(name_waits_for_the_journal),
-		CASE(name_that_may_be_lost_is_an_error),
-		CASE(name_asks_for_the_journal),
 	};
 
 	return cmocka_run_group_tests_name("flush_send", tests, NULL, NULL);

@@ -10,6 +10,7 @@
 #include "create.h"
 #include "errors.h"
 #include "export.h"
+#include "namespace.h"
 #include "obj_ops.h"
 #include "object.h"
 #include "stub_ganesha.h"
@@ -18,7 +19,7 @@
 /* What the file under test has called, in one letter each. */
 static char calls[16];
 static fsal_status_t set_status, get_status;
-static int remove_rc;
+static int remove_rc, changed_rc, changed;
 static attrmask_t set_mask;
 static struct state_t *set_state;
 static const UserPerm *removed_as;
@@ -57,6 +58,15 @@ fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
 	note('v');
 	set_mask = verifier->valid_mask;
 	return set_status;
+}
+
+int casync_namespace_changed(struct casync_object *its_dir,
+			     struct casync_object *made)
+{
+	assert_ptr_equal(its_dir, &dir);
+	assert_ptr_equal(made, &obj);
+	changed++;
+	return changed_rc;
 }
 
 fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
@@ -141,7 +151,7 @@ static int up(void **unused)
 	dir.inode = (struct Inode *)&dir;
 	obj.handle.type = REGULAR_FILE;
 	set_status = get_status = good;
-	remove_rc = 0;
+	remove_rc = changed_rc = changed = 0;
 	set_mask = 0;
 	set_state = NULL;
 	exclusive = false;
@@ -175,7 +185,16 @@ static void nothing_left_to_set(void **unused)
 	assert_int_equal(finish(ATTR_MODE, NULL, &out).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_string_equal(calls, "");
+	assert_int_equal(changed, 1);
 	assert_int_equal(out.valid_mask, ATTR_MODE);
+}
+
+static void name_that_may_be_lost_is_undone(void **unused)
+{
+	(void)unused;
+	changed_rc = -EIO;
+	assert_int_equal(finish(ATTR_MODE, NULL, NULL).major, ERR_FSAL_IO);
+	assert_string_equal(calls, "ru");
 }
 
 static void rest_is_set_and_read_again(void **unused)
@@ -305,6 +324,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(nothing_left_to_set),
+		CASE(name_that_may_be_lost_is_undone),
 		CASE(rest_is_set_and_read_again),
 		CASE(nobody_wants_attributes),
 		CASE(attributes_that_cannot_be_read_do_not_fail_it),

@@ -14,7 +14,9 @@
 
 #include "errors.h"
 #include "ganesha_unit.h"
+#include "journal.h"
 #include "module.h"
+#include "namespace.h"
 #include "obj_ops.h"
 #include "operations_rig.h"
 #include "stub_mount.h"
@@ -623,6 +625,47 @@ static void change_of_a_name_waits_for_the_journal(void **state)
 	check_nothing_held();
 }
 
+static void name_waits_for_the_journal(void **state)
+{
+	struct casync_object made = {.flush.unjournaled = true};
+
+	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	assert_int_equal(casync_namespace_changed(&dirs[0], NULL), 0);
+	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
+	assert_false(made.flush.unjournaled);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+	assert_false(stub_mount.journal.pending);
+}
+
+static void name_that_may_be_lost_is_an_error(void **state)
+{
+	struct casync_object made = {.flush.unjournaled = true};
+
+	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	fake.blocking_result[FAKE_SYNC_INODE] = -ESHUTDOWN;
+	assert_int_equal(casync_namespace_changed(&dirs[0], &made), -ESHUTDOWN);
+	assert_true(made.flush.unjournaled);
+}
+
+static void name_asks_for_the_journal(void **state)
+{
+	struct casync_object made = {.flush.unjournaled = true};
+
+	made.handle.type = SYMBOLIC_LINK;
+	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
+	assert_true(stub_mount.journal.pending);
+	assert_false(stub_mount.journal.new_file);
+	made.handle.type = REGULAR_FILE;
+	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
+	assert_true(stub_mount.journal.new_file);
+	assert_true(made.flush.unjournaled);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
+	memset(&stub_mount.journal.changed, 0,
+	       sizeof(stub_mount.journal.changed));
+	stub_mount.journal.pending = false;
+	stub_mount.journal.new_file = false;
+}
+
 /* --- SETATTR */
 
 static void sent_is_not_of_a_size(void **state)
@@ -793,6 +836,9 @@ static const struct CMUnitTest plain_tests[] = {
 	OP_CASE(creation_whose_attributes_show_the_loss_is_delayed),
 	OP_CASE(creation_whose_name_is_not_journaled_is_undone),
 	OP_CASE(change_of_a_name_waits_for_the_journal),
+	OP_CASE(name_waits_for_the_journal),
+	OP_CASE(name_that_may_be_lost_is_an_error),
+	OP_CASE(name_asks_for_the_journal),
 	OP_CASE(sent_is_not_of_a_size),
 	OP_CASE(delegation_is_given_back_without_a_client),
 	OP_CASE(full_statfs_slots_are_a_delay),

@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""A session that is lost before a flush: libcephfs drops what is dirty, and its
+flush then succeeds.  The client must not be told so."""
+import threading
+
+import pytest
+
+from faults import Faults, start
+from lab import AFTER_A_LOSS
+from lab_program import until
+from nfs import nfs3, rpc
+
+JUKEBOX = 10008
+LATE_MS = 3000
+OLD, NEW = 0o600, 0o644
+
+
+@pytest.fixture
+def shim(cluster):
+    """Ganesha "a" with the shim; it comes back from a loss."""
+    cluster.expected += AFTER_A_LOSS
+    faults = start(cluster)
+    cluster.ganesha("restart", "--faults", "--block", "")
+    yield faults
+    faults.clear()
+
+
+class Setattr(threading.Thread):
+    """A chmod, sent once; `status` is 0 or the NFS error."""
+
+    def __init__(self, handle):
+        super().__init__(daemon=True)
+        self.handle, self.status = handle, None
+        self.start()
+
+    def run(self):
+        connection = rpc.Connection(2049, timeout=60)
+        try:
+            nfs3.give(connection, self.handle, 0, NEW)
+            self.status = 0
+        except nfs3.Refused as refused:
+            self.status = refused.status
+        finally:
+            connection.close()
+
+
+def mode_of(handle):
+    """As the next client of the gateway has it; None: it does not serve."""
+    connection = rpc.Connection(2049, timeout=60)
+    try:
+        return nfs3.get_attributes(connection, handle).mode & 0o7777
+    except nfs3.Refused:
+        return None
+    finally:
+        connection.close()
+
+
+def test_a_chmod_whose_session_is_lost_is_not_acknowledged(cluster, shim,
+                                                           record):
+    connection = rpc.Connection(2049, timeout=60)
+    root = nfs3.root_of("/ceph", 2050)
+    handle = nfs3.create(connection, root, "chmod-of-a-lost-session")
+    nfs3.write(connection, handle, 0, b"x" * 4096)
+    nfs3.give(connection, handle, 0, OLD)
+    shim.set(f"flush nth=1 count=1 delay={LATE_MS}")
+    chmod = Setattr(handle)
+    # The mode is changed in libcephfs' memory, the flush has not begun.
+    Faults.wait(lambda: shim.hits("delay", "flush"), "flush")
+    cluster.evict(cluster.stat()["ganesha"]["a"]["pid"])
+    chmod.join(30)
+    assert not chmod.is_alive()
+    until(lambda: mode_of(handle) is not None, "the gateway serves",
+          seconds=30)
+    mode = mode_of(handle)
+    record(f"evicted before its flush, a chmod gets {chmod.status}; "
+           f"then the mode is {mode:o}")
+    # Either the change is there, or the client knows that it has to ask again.
+    assert mode == NEW or chmod.status == JUKEBOX
+    assert chmod.status in (0, JUKEBOX)
