@@ -149,7 +149,7 @@ def render(name: str, port: int, nfsv3: bool, plugins: Path | None,
         "protocols": "3, 4" if nfsv3 else "4"})
     core = {key: value for key, value in conf.ports(
         {"port": port}).items() if key != "NFS_Port"}
-    core["Dbus_Name_Prefix"] = daemon.ganesha
+    core["Dbus_Name_Prefix"] = daemon.ganesha.replace("-", "_")
     if plugins:
         core["Plugins_Dir"] = f'"{plugins}"'
     for block, keys in (("NFS_CORE_PARAM", conf.merged(

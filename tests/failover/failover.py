@@ -3,8 +3,8 @@
 """How long clients stand still when their gateway fails or is moved.
 
     failover.py [--json FILE] [--only KIND] [--vers VERS ...]
-                [--patience FACTOR] [--fsal NAME]
-                [--ingress [--nfsv4 KEYS]] ROUNDS
+                [--patience FACTOR] [--fsal NAME] [--once]
+                [--ingress [--nfsv4 KEYS] [--config TEXT]] ROUNDS
 
 Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
 that read, write, open and lock (probe.py).  In each round the gateway is
@@ -155,9 +155,10 @@ class Thief(threading.Thread):
 class Failures:
     """Makes them one after the other, and measures."""
 
-    def __init__(self, pair: Pair, clients: list[Client]):
-        self.pair, self.clients = pair, clients
+    def __init__(self, pair: Pair, clients: list[Client], thief: Thief):
+        self.pair, self.clients, self.thief = pair, clients, thief
         self.found: list[dict[str, Any]] = []
+        self.stolen: dict[str, int] = {}
         self.events = 0
 
     def one(self, number: int, kind: str) -> None:
@@ -187,7 +188,17 @@ class Failures:
                     "detected_s": moved - began,
                     "started_s": serving - moved})
         self.tell(number, kind, moved - began, serving - moved)
+        healing = time.time()
         self.pair.heal(kind, host)
+        later = max(end - begin for client in self.clients
+                    for begin, end in client.pauses(healing).values())
+        if later > 1:
+            say(f"round {number}  {kind:<13} a pause of {later:.1f} s while "
+                "the host came back")
+        stolen, self.thief.stolen = self.thief.stolen, []
+        for each in stolen:
+            say(f"round {number}  {kind:<13} locked twice: {each}")
+        self.stolen[kind] = self.stolen.get(kind, 0) + len(stolen)
 
     def tell(self, number: int, kind: str, detected: float,
              started: float) -> None:
@@ -272,13 +283,14 @@ def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
     thief = Thief([f"{client.name}-lock-held" for client in clients
                    if client.vers != "3"])
     thief.start()
-    failures = Failures(pair, clients)
+    failures = Failures(pair, clients, thief)
     kinds = [kind for kind in pair.kinds if args.only in (None, kind)]
     try:
         for number in range(1, args.rounds + 1):
             for kind in kinds:
                 failures.one(number, kind)
-                failures.one(number, PLANNED)
+                if not args.once:
+                    failures.one(number, PLANNED)
     except BaseException:
         for name in (*(host.ganesha for host in pair.hosts), pair.second):
             lab("ganesha", "stacks", "--name", name, check=False)
@@ -287,26 +299,28 @@ def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
         # Clients that end let go of their locks.
         thief.stop.set()
         thief.join(40)
-        for each in thief.stolen:
-            say(f"locked twice: {each}")
         (signals / "stop").touch()
     wrong = [text for client in clients if (text := client.end())]
     wrong += [f"locked twice: {each}" for each in thief.stolen]
+    wrong += [f"{kind}: locked twice {count} times"
+              for kind, count in failures.stolen.items()
+              if count and kind not in pair.leaks]
     if thief.wrong:
         wrong.append(thief.wrong)
     rows = table(failures.found, pair.bound, args.patience)
     show(failures.found, rows)
     print(f"\nthe thief at the other gateway: {thief.tries['denied']} times "
           f"denied, {thief.tries['grace']} times in the grace period, "
-          f"{len(thief.stolen)} times successful; it waited "
+          f"{sum(failures.stolen.values())} times successful; it waited "
           f"{thief.longest_s:.1f} s at most")
     wrong += [f"{row['kind']}, NFSv{row['vers']}, {row['request']}: "
               f"{row['after_worst_s']:.1f} s after the address had moved, "
               f"wanted {row['bound_s']}" for row in rows if not row["holds"]]
     if args.json:
         args.json.write_text(json.dumps(
-            {"rounds": args.rounds, "table": rows, "runs": failures.found,
-             "wrong": wrong}, indent=1) + "\n", encoding="utf-8")
+            {"rounds": args.rounds, "table": rows, "stolen": failures.stolen,
+             "runs": failures.found, "wrong": wrong}, indent=1) + "\n",
+            encoding="utf-8")
     return wrong
 
 
@@ -318,14 +332,17 @@ def main() -> int:
     parser.add_argument("--vers", nargs="+", choices=Pair.versions)
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
     parser.add_argument("--fsal", choices=("CEPH", "CEPH_ASYNC"))
+    parser.add_argument("--once", action="store_true",
+                        help="no move back: for one failure only")
     parser.add_argument("--ingress", action="store_true")
     parser.add_argument("--nfsv4", default="", metavar="KEYS")
+    parser.add_argument("--config", default="", metavar="TEXT")
     args = parser.parse_args()
     if args.fsal:
         os.environ[FSAL] = args.fsal
     signals = Path(tempfile.mkdtemp(prefix="failover-"))
     say("a cluster, two hosts, two gateways")
-    pair = Ingress(args.nfsv4) if args.ingress else Pair()
+    pair = Ingress(args.nfsv4, args.config) if args.ingress else Pair()
     try:
         wrong = measure(args, pair, signals)
     finally:
