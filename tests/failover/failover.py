@@ -336,7 +336,7 @@ def main() -> int:
                         help="no move back: for one failure only")
     parser.add_argument("--ingress", action="store_true")
     parser.add_argument("--nfsv4", default="", metavar="KEYS")
-    parser.add_argument("--config", default="", metavar="TEXT")
+    parser.add_argument("--config", metavar="TEXT")
     args = parser.parse_args()
     if args.fsal:
         os.environ[FSAL] = args.fsal

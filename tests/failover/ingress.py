@@ -27,7 +27,10 @@ from hosts import (ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Bound,
 
 CLUSTER = "ha"
 HAPROXY = Path("/var/lib/haproxy/haproxy.cfg")
-LEFT_S = 20     # a host that is back has its old daemon so long
+# A host that comes back has its old daemon for a while, which must not end its
+# successor's session.
+QUIET_AFTER_A_LOSS = "CEPH { Reconnect = false; }"
+LEFT_S = 20     # for so long
 STOP_S = 10     # podman's, between SIGTERM and SIGKILL
 
 
@@ -52,7 +55,8 @@ class Served(Host):
 
 class Ingress(Pair):
     """All of it, started anew.  NFSV4: keys in the user's own template of
-    ganesha.conf; CONFIG: what `ceph nfs cluster config set` is told."""
+    ganesha.conf; CONFIG: another text for `ceph nfs cluster config set`.
+    """
 
     kinds = ("killed", "stopped", "cut off")
     versions = ("4.1", "4.2")
@@ -64,8 +68,12 @@ class Ingress(Pair):
     # cephadm ends a daemon in an orderly way: docs/high-availability.md.
     leaks = ("moved by hand",)
 
-    def __init__(self, nfsv4: str = "", config: str = "") -> None:
-        self.nfsv4, self.config = nfsv4, config
+    def __init__(self, nfsv4: str = "", config: str | None = None) -> None:
+        self.nfsv4 = nfsv4
+        self.stock = os.environ.get(FSAL) == "CEPH"
+        if config is None:
+            config = "" if self.stock else QUIET_AFTER_A_LOSS
+        self.config = config
         super().__init__()
 
     def _begin(self) -> None:
@@ -92,9 +100,9 @@ class Ingress(Pair):
     def _daemon(self, *words: object) -> None:
         # cephadm lists each host that it knows, and the address.
         known = [host.address for host in (*self.hosts, self.proxy)]
-        stock = ["--stock"] * (os.environ.get(FSAL) == "CEPH")
         lab("nfs-cluster", CLUSTER, "--no-wait", "--nfsv4", self.nfsv4,
-            *stock, *words, "--haproxy-hosts", *known, ADDRESS)
+            *["--stock"] * self.stock, *words, "--haproxy-hosts", *known,
+            ADDRESS)
 
     def deploy(self, host: Host, offline: bool = False) -> None:
         """Rank 0 is at HOST from now on.  OFFLINE: the other one is out of

@@ -41,7 +41,7 @@ PATIENCE = 3
 @pytest.fixture(scope="module")
 def proxied(cluster):
     with without_cluster(cluster):
-        pair = Ingress(config="CEPH { Reconnect = false; }")
+        pair = Ingress()
         try:
             ceph("nfs", "export", "create", "cephfs", "--cluster-id", CLUSTER,
                  "--pseudo-path", LISTED, "--fsname", "cephfs", "--path=/")
