@@ -82,6 +82,8 @@ class Ingress(Pair):
         _ip("addr", "add", f"{ADDRESS}/24", "dev", "eth0",
             inside=self.proxy.keeper.pid)
         self.deploy(self.hosts[0])
+        # The manager waits for answers of a daemon that is starting.
+        until(lambda: serves(ADDRESS, PORT, nfs4.Viewer), "rank 0", 120)
         if self.config:
             path = LOGS / "user-config"
             path.write_text(self.config)
@@ -93,7 +95,7 @@ class Ingress(Pair):
                         CLUSTER).strip() == self.config
         ceph("nfs", "export", "create", "cephfs", "--cluster-id", CLUSTER,
              "--pseudo-path", PSEUDO, "--fsname", "cephfs", "--path=/")
-        until(lambda: serves(ADDRESS, PORT), "rank 0", 120)
+        until(lambda: serves(ADDRESS, PORT), "the export", 120)
         self._daemon("--host", "h0", "--rank", 1, "--port", PORT_TWO)
         until(lambda: serves(HOST_TWO, PORT_TWO), "rank 1", 120)
 
@@ -143,11 +145,11 @@ class Ingress(Pair):
         super().end()
 
 
-def serves(host: str, port: int) -> bool:
-    """The export is there."""
+def serves(host: str, port: int, client: type = nfs4.Client) -> bool:
+    """The export is there; with a Viewer, Ganesha alone."""
     try:
-        nfs4.Client(port, f"asks-{time.time_ns()}", host=host,
-                    pseudo=PSEUDO).leave()
+        client(port, f"asks-{time.time_ns()}", host=host,
+               pseudo=PSEUDO).leave()
     except (OSError, rpc.Refused):
         return False
     return True
