@@ -24,7 +24,8 @@
 #                               have one each: rates, and waits for client_lock
 # failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
 #                               cut off, its host reset, ROUNDS (10) times each,
-#                               and moved by hand; Linux clients' pauses
+#                               and moved by hand; Linux clients' pauses.
+#                               --ingress: as cephadm moves it, behind haproxy
 # gateways [OPTIONS]            what a second gateway costs and gives; memory of
 #                               the MDS for what gateways know
 # latency [OPTIONS]             where the latency of a READ or WRITE goes, from

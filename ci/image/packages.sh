@@ -67,19 +67,21 @@ apt-get install -q -y --no-install-recommends $daemon \
 	krb5-kdc krb5-admin-server krb5-user \
 	nfs-kernel-server python3-matplotlib \
 	libhdr-histogram-dev libjson-c-dev \
-	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived iputils-arping git jq xz-utils \
+	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived haproxy iputils-arping git jq xz-utils \
 	promtool prometheus-node-exporter \
 	python3-pytest python3-pytest-timeout python3-dbus python3-jinja2
 
-# `lab nfs-cluster` takes cephadm's template of a gateway's configuration.  The
-# package itself would bring cephadm and an ssh client.
-template=usr/share/ceph/mgr/cephadm/templates/services/nfs/ganesha.conf.j2
+# `lab nfs-cluster` and `lab ingress` take cephadm's templates of a gateway's and
+# of a proxy's configuration.  The package itself would bring cephadm and an ssh
+# client.
+templates=usr/share/ceph/mgr/cephadm/templates/services
 (
 	cd /tmp
 	apt-get download -q ceph-mgr-cephadm
 	dpkg-deb --extract ceph-mgr-cephadm_*.deb cephadm
-	install -D -m 644 cephadm/$template \
-		/usr/share/casync-lab/ganesha.conf.j2
+	install -D -m 644 -t /usr/share/casync-lab \
+		cephadm/$templates/nfs/ganesha.conf.j2 \
+		cephadm/$templates/ingress/haproxy.cfg.j2
 	rm -r cephadm ceph-mgr-cephadm_*.deb
 )
 apt-get clean

@@ -137,8 +137,21 @@ def cmd_nfs_cluster(args: argparse.Namespace) -> None:
     services.up()
     given = {key: [v for v in getattr(args, key) if v]
              for key in ("core", "nfsv4")}
+    place = None
+    if args.host:
+        place = nfs_cluster.Place(
+            args.host, args.address, args.rank, args.offline, args.wrapper,
+            tuple(args.haproxy_hosts))
     nfs_cluster.start(args.cluster, args.port, args.fsal, args.nfsv3,
-                      args.timeout, given)
+                      args.timeout, given, place=place, stock=args.stock,
+                      wait=not args.no_wait)
+
+
+def cmd_ingress(args: argparse.Namespace) -> None:
+    cluster.known()
+    nfs_cluster.ingress(args.cluster, args.virtual_ip, args.port, args.address,
+                        args.ranks, not args.no_proxy_protocol,
+                        args.plain_checks, args.wrapper)
 
 
 def cmd_daemon(args: argparse.Namespace) -> None:
@@ -197,6 +210,7 @@ def cmd_logs(args: argparse.Namespace) -> None:
 
 
 def cmd_down(_args: argparse.Namespace) -> None:
+    nfs_cluster.end_ingress()
     ganesha.down()
     cluster.down()
     services.down()
@@ -267,6 +281,36 @@ def _parser() -> argparse.ArgumentParser:
                          metavar="'KEY = VALUE;'", help=f"more for {block}")
     one.add_argument("--timeout", type=float, default=60,
                      help="seconds to wait for its start, or its end")
+    one.add_argument("--stock", action="store_true", help="with --fsal CEPH: "
+                     "FSAL_CEPH itself serves the manager's exports")
+    one.add_argument("--host", help="the next generation of a rank, as cephadm "
+                     "makes one: the Ganesha NAME-HOST, with a cephx user of "
+                     "its own.  The one before is removed, and its key")
+    one.add_argument("--address", default="127.0.0.1", help="of that host")
+    one.add_argument("--rank", type=int, default=0)
+    one.add_argument("--offline", action="store_true", help="the host where "
+                     "that rank was is out of reach: its Ganesha stays")
+    one.add_argument("--wrapper", default="", metavar="CMD",
+                     help="run ganesha.nfsd under CMD (e.g. nsenter)")
+    one.add_argument("--haproxy-hosts", nargs="+", default=[],
+                     metavar="ADDRESS", help="hosts whose PROXY header counts")
+    one.add_argument("--no-wait", action="store_true",
+                     help="do not wait until it serves")
+    one = add("ingress", cmd_ingress, "haproxy before the ranks that "
+              "`nfs-cluster NAME --host` made, configured by cephadm's "
+              "template.  Run again, it is restarted: so after each move")
+    one.add_argument("cluster", metavar="NAME")
+    one.add_argument("--virtual-ip", required=True, help="where it listens")
+    one.add_argument("--port", type=int, default=2049, help="default 2049")
+    one.add_argument("--address", required=True, help="its host's own")
+    one.add_argument("--ranks", type=int, help="how many (default: all)")
+    one.add_argument("--no-proxy-protocol", action="store_true",
+                     help="cephadm's mode haproxy-standard, its default: "
+                     "Ganesha sees the proxy's address")
+    one.add_argument("--plain-checks", action="store_true", help="health "
+                     "checks without a PROXY header, which crashes Ganesha")
+    one.add_argument("--wrapper", default="", metavar="CMD",
+                     help="run haproxy under CMD (e.g. nsenter)")
     for kind in ("osd", "mds", "mon", "mgr"):
         one = add(kind, cmd_daemon, f"kill or start an {kind.upper()}")
         one.add_argument("action", choices=("kill9", "start"))

@@ -3,13 +3,16 @@
 """How long clients stand still when their gateway fails or is moved.
 
     failover.py [--json FILE] [--only KIND] [--vers VERS ...]
-                [--patience FACTOR] [--fsal NAME] ROUNDS
+                [--patience FACTOR] [--fsal NAME] [--once]
+                [--ingress [--nfsv4 KEYS] [--config TEXT]] ROUNDS
 
 Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
 that read, write, open and lock (probe.py).  In each round the gateway is
 killed, stopped, cut off, its host is reset, and it is moved by hand; each
 fault but the last is of host 1, and the last leads back there.  keepalived
-finds out and moves the address (hosts.py).
+finds out and moves the address (hosts.py).  --ingress: `ceph nfs` with a proxy
+instead; rank 0 is started at the other host, and the proxy sends there
+(ingress.py).
 
 The table has, for each kind of failure, protocol and request: the longest
 pause of a client, and how much of it was left when the address had moved;
@@ -23,7 +26,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import signal
 import statistics
 import subprocess
 import sys
@@ -37,15 +39,12 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from lab_program import LOGS, client_command, lab, until
 from nfs import nfs4, rpc
-from hosts import ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Pair
+from hosts import ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Bound, Pair
+from ingress import Ingress
 
 PROBE = Path(__file__).resolve().parent / "probe.py"
-KINDS = ("killed", "stopped", "cut off", "host reset")
 PLANNED = "moved by hand"
 REQUESTS = ("read", "write", "open", "lock")
-VERSIONS = ("3", "4.1", "4.2")
-# After the address has moved, seconds: I/O; opens and locks; all, if planned.
-BOUND_IO_S, BOUND_STATE_S, BOUND_PLANNED_S = 10, 25, 5
 SERVED_S = 90           # else it hangs
 QUIET_S = 3             # between one thing and the next
 POLL_S = 0.05
@@ -60,17 +59,18 @@ def say(text: str) -> None:
 class Client:
     """A Linux client with the probe."""
 
-    def __init__(self, vers: str, signals: Path):
+    def __init__(self, vers: str, signals: Path, pair: Pair):
         self.vers, self.name = vers, f"v{vers.replace('.', '')}"
         self.signals = signals
         opts = "nolock" if vers == "3" else ""
         with open(signals / f"{self.name}.out", "wb") as out:
             self.process = subprocess.Popen(
                 client_command(
-                    "python3", "-B", PROBE, f"/mnt/nfs/{FOLDER}", signals,
-                    self.name, vers=vers, timeout=86400,
-                    options=("--name", "one-h1", "--server", ADDRESS,
-                             "--mem", "256M", "--opts", opts)),
+                    "python3", "-B", PROBE, f"{pair.mounted}/{FOLDER}",
+                    signals, self.name, vers=vers, timeout=86400,
+                    options=("--name", pair.hosts[0].ganesha,
+                             "--server", ADDRESS, "--mem", "256M",
+                             "--opts", opts)),
                 stdin=subprocess.DEVNULL, stdout=out,
                 stderr=subprocess.STDOUT, cwd="/")
 
@@ -155,9 +155,10 @@ class Thief(threading.Thread):
 class Failures:
     """Makes them one after the other, and measures."""
 
-    def __init__(self, pair: Pair, clients: list[Client]):
-        self.pair, self.clients = pair, clients
+    def __init__(self, pair: Pair, clients: list[Client], thief: Thief):
+        self.pair, self.clients, self.thief = pair, clients, thief
         self.found: list[dict[str, Any]] = []
+        self.stolen: dict[str, int] = {}
         self.events = 0
 
     def one(self, number: int, kind: str) -> None:
@@ -167,8 +168,8 @@ class Failures:
         target = self.pair.other(host)
         time.sleep(QUIET_S)
         began = time.time()
-        self.break_it(kind, host)
-        until(target.has_address, "the address moves", 40, POLL_S)
+        self.pair.fail(kind, host)
+        until(target.has_address, self.pair.moves, 40, POLL_S)
         moved = time.time()
         until(self.null_answers, "the new Ganesha", 60, POLL_S)
         serving = time.time()
@@ -187,7 +188,17 @@ class Failures:
                     "detected_s": moved - began,
                     "started_s": serving - moved})
         self.tell(number, kind, moved - began, serving - moved)
-        self.heal(kind, host)
+        healing = time.time()
+        self.pair.heal(kind, host)
+        later = max(end - begin for client in self.clients
+                    for begin, end in client.pauses(healing).values())
+        if later > 1:
+            say(f"round {number}  {kind:<13} a pause of {later:.1f} s while "
+                "the host came back")
+        stolen, self.thief.stolen = self.thief.stolen, []
+        for each in stolen:
+            say(f"round {number}  {kind:<13} locked twice: {each}")
+        self.stolen[kind] = self.stolen.get(kind, 0) + len(stolen)
 
     def tell(self, number: int, kind: str, detected: float,
              started: float) -> None:
@@ -200,27 +211,6 @@ class Failures:
         say(f"round {number}  {kind:<13} address after {detected:.1f} s, "
             f"Ganesha {started:.1f} s later; pauses of "
             f"{', '.join(REQUESTS)}: {pauses}")
-
-    def break_it(self, kind: str, host: Any) -> None:
-        if kind == "killed":
-            host.signal(signal.SIGKILL)
-        elif kind == "stopped":
-            host.signal(signal.SIGSTOP)
-        elif kind == "cut off":
-            host.cut(True)
-        elif kind == "host reset":
-            host.reset()
-        else:
-            host.leave()
-
-    def heal(self, kind: str, host: Any) -> None:
-        """The host may be the next one again."""
-        if kind == "cut off":
-            host.cut(False)
-        if not host.keepalived:
-            host.watch(self.pair.other(host))
-        until(lambda: not host.has_address() and not host.pid(),
-              f"host {host.number} gives up what it had", 40)
 
     @staticmethod
     def null_answers() -> bool:
@@ -238,13 +228,7 @@ class Failures:
         return True
 
 
-def bound(kind: str, request: str) -> int:
-    if kind == PLANNED:
-        return BOUND_PLANNED_S
-    return BOUND_IO_S if request in ("read", "write") else BOUND_STATE_S
-
-
-def table(found: list[dict[str, Any]],
+def table(found: list[dict[str, Any]], bound: Bound,
           patience: float) -> list[dict[str, Any]]:
     rows = []
     for key in dict.fromkeys((one["kind"], one["vers"], one["request"])
@@ -252,14 +236,16 @@ def table(found: list[dict[str, Any]],
         these = [one for one in found
                  if (one["kind"], one["vers"], one["request"]) == key]
         pauses = [one["pause_s"] for one in these]
+        bound_s = bound.planned_s if key[0] == PLANNED else \
+            bound.io_s if key[2] in ("read", "write") else bound.state_s
         after = [one["after_move_s"] for one in these]
         rows.append({
             "kind": key[0], "vers": key[1], "request": key[2],
             "runs": len(these), "pause_median_s": statistics.median(pauses),
             "pause_worst_s": max(pauses),
             "after_median_s": statistics.median(after),
-            "after_worst_s": max(after), "bound_s": bound(key[0], key[2]),
-            "holds": max(after) <= patience * bound(key[0], key[2])})
+            "after_worst_s": max(after), "bound_s": bound_s,
+            "holds": max(after) <= patience * bound_s})
     return rows
 
 
@@ -287,50 +273,54 @@ def show(found: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
 
 def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
     """What was wrong."""
-    clients = [Client(vers, signals) for vers in args.vers]
+    versions = args.vers or pair.versions
+    clients = [Client(vers, signals, pair) for vers in versions]
     for client in clients:
         until(lambda client=client: min(client.counts().values()) > 20,
               f"NFSv{client.vers} works", 120)
-    say(f"clients over NFSv{', '.join(args.vers)} work")
+    say(f"clients over NFSv{', '.join(versions)} work")
     # NFSv3 has no locks here.
     thief = Thief([f"{client.name}-lock-held" for client in clients
                    if client.vers != "3"])
     thief.start()
-    failures = Failures(pair, clients)
-    kinds = [kind for kind in KINDS if args.only in (None, kind)]
+    failures = Failures(pair, clients, thief)
+    kinds = [kind for kind in pair.kinds if args.only in (None, kind)]
     try:
         for number in range(1, args.rounds + 1):
             for kind in kinds:
                 failures.one(number, kind)
-                failures.one(number, PLANNED)
+                if not args.once:
+                    failures.one(number, PLANNED)
     except BaseException:
-        for name in ("one-h1", "one-h2", "two"):
+        for name in (*(host.ganesha for host in pair.hosts), pair.second):
             lab("ganesha", "stacks", "--name", name, check=False)
         raise
     finally:
         # Clients that end let go of their locks.
         thief.stop.set()
         thief.join(40)
-        for each in thief.stolen:
-            say(f"locked twice: {each}")
         (signals / "stop").touch()
     wrong = [text for client in clients if (text := client.end())]
     wrong += [f"locked twice: {each}" for each in thief.stolen]
+    wrong += [f"{kind}: locked twice {count} times"
+              for kind, count in failures.stolen.items()
+              if count and kind not in pair.leaks]
     if thief.wrong:
         wrong.append(thief.wrong)
-    rows = table(failures.found, args.patience)
+    rows = table(failures.found, pair.bound, args.patience)
     show(failures.found, rows)
     print(f"\nthe thief at the other gateway: {thief.tries['denied']} times "
           f"denied, {thief.tries['grace']} times in the grace period, "
-          f"{len(thief.stolen)} times successful; it waited "
+          f"{sum(failures.stolen.values())} times successful; it waited "
           f"{thief.longest_s:.1f} s at most")
     wrong += [f"{row['kind']}, NFSv{row['vers']}, {row['request']}: "
               f"{row['after_worst_s']:.1f} s after the address had moved, "
               f"wanted {row['bound_s']}" for row in rows if not row["holds"]]
     if args.json:
         args.json.write_text(json.dumps(
-            {"rounds": args.rounds, "table": rows, "runs": failures.found,
-             "wrong": wrong}, indent=1) + "\n", encoding="utf-8")
+            {"rounds": args.rounds, "table": rows, "stolen": failures.stolen,
+             "runs": failures.found, "wrong": wrong}, indent=1) + "\n",
+            encoding="utf-8")
     return wrong
 
 
@@ -338,17 +328,21 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rounds", type=int, nargs="?", default=10)
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--only", choices=KINDS)
-    parser.add_argument("--vers", nargs="+", choices=VERSIONS,
-                        default=VERSIONS)
+    parser.add_argument("--only", choices=Pair.kinds)
+    parser.add_argument("--vers", nargs="+", choices=Pair.versions)
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
     parser.add_argument("--fsal", choices=("CEPH", "CEPH_ASYNC"))
+    parser.add_argument("--once", action="store_true",
+                        help="no move back: for one failure only")
+    parser.add_argument("--ingress", action="store_true")
+    parser.add_argument("--nfsv4", default="", metavar="KEYS")
+    parser.add_argument("--config", metavar="TEXT")
     args = parser.parse_args()
     if args.fsal:
         os.environ[FSAL] = args.fsal
     signals = Path(tempfile.mkdtemp(prefix="failover-"))
     say("a cluster, two hosts, two gateways")
-    pair = Pair()
+    pair = Ingress(args.nfsv4, args.config) if args.ingress else Pair()
     try:
         wrong = measure(args, pair, signals)
     finally:

@@ -15,6 +15,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
@@ -64,6 +65,16 @@ def grace_tool(*args: str) -> str:
             break
     assert done.returncode == 0, done.stdout
     return done.stdout
+
+
+@dataclass
+class Bound:
+    """Seconds after the address has moved: I/O; opens and locks; all, if it
+    was planned."""
+
+    io_s: int
+    state_s: int
+    planned_s: int
 
 
 class Host:
@@ -224,6 +235,14 @@ def answers(host: str, port: int, pseudo: str = PSEUDO) -> bool:
 class Pair:
     """All of it, started anew."""
 
+    kinds = ("killed", "stopped", "cut off", "host reset")
+    versions = ("3", "4.1", "4.2")
+    moves = "the address moves"
+    second = "two"
+    mounted = "/mnt/nfs"        # the export, at a client
+    leaks = ()                  # kinds in which a thief may succeed
+    bound = Bound(io_s=10, state_s=25, planned_s=5)
+
     def __init__(self) -> None:
         lab("down")
         lab("cluster", "-n")
@@ -251,6 +270,28 @@ class Pair:
         until(lambda: answers(ADDRESS, PORT), "gateway one", 60)
         two.watch(one)
         until(lambda: answers(HOST_TWO, PORT_TWO), "gateway two", 60)
+
+    def fail(self, kind: str, host: Host) -> None:
+        """KIND is one of kinds.  Another word: it is moved by hand."""
+        if kind == "killed":
+            host.signal(signal.SIGKILL)
+        elif kind == "stopped":
+            host.signal(signal.SIGSTOP)
+        elif kind == "cut off":
+            host.cut(True)
+        elif kind == "host reset":
+            host.reset()
+        else:
+            host.leave()
+
+    def heal(self, kind: str, host: Host) -> None:
+        """The host may be the next one again."""
+        if kind == "cut off":
+            host.cut(False)
+        if not host.keepalived:
+            host.watch(self.other(host))
+        until(lambda: not host.has_address() and not host.pid(),
+              f"host {host.number} gives up what it had", 40)
 
     def holder(self) -> Host | None:
         """Who has the address and a Ganesha that runs."""

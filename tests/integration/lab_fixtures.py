@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The lab, started once; evidence for every failure."""
+import contextlib
+
 import pytest
 
 from lab import LOGS, Lab
@@ -28,18 +30,24 @@ def second(cluster):
     cluster.stop_second()
 
 
-@pytest.fixture
-def nothing_up(cluster):
+@contextlib.contextmanager
+def without_cluster(lab):
     """For a job that starts its own cluster, and judges the logs itself: its
     faults explain lines that no other test may cause.  The tests after it find
     the cluster that they know."""
-    cluster.run("down")
-    ends = [log.end() for log in cluster.whole_logs]
-    yield cluster
-    cluster.run("down")
-    for log, end in zip(cluster.whole_logs, ends):
+    lab.run("down")
+    ends = [log.end() for log in lab.whole_logs]
+    yield lab
+    lab.run("down")
+    for log, end in zip(lab.whole_logs, ends):
         log.leave_out(end)
-    cluster.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
+    lab.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
+
+
+@pytest.fixture
+def nothing_up(cluster):
+    with without_cluster(cluster):
+        yield cluster
 
 
 @pytest.fixture

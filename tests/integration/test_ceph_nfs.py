@@ -42,16 +42,6 @@ def fresh(what="file"):
     return f"{what}-{next(NAMES)}"
 
 
-class Viewer(nfs4.Client):
-    """A client at the pseudo root, which is there without any export."""
-
-    def _root(self):
-        return self.compound(nfs4.PUTROOTFH, nfs4.GETFH)[-1]
-
-    def status(self, pseudo):
-        return self.status_of(*nfs4.steps_to(pseudo))
-
-
 class Gateway:
     """A cluster of `ceph nfs` and its Ganesha; DISK is CephFS itself."""
 
@@ -129,7 +119,7 @@ class Gateway:
 
     def status(self, pseudo, host="127.0.0.1"):
         """0 if it can be looked up."""
-        viewer = Viewer(self.port, fresh("viewer"), host=host)
+        viewer = nfs4.Viewer(self.port, fresh("viewer"), host=host)
         try:
             return viewer.status(pseudo)
         finally:

@@ -178,9 +178,9 @@ class Client:
 
     def __init__(self, port, name, uid=0, pseudo=None, reclaim=False,
                  answers_recalls=True, minor=2, verifier=None,
-                 host="127.0.0.1"):
+                 host="127.0.0.1", greeting=b""):
         self.port, self.name, self.minor = port, name.encode(), minor
-        self.host = host
+        self.host, self.greeting = host, greeting
         self.pseudo = pseudo or {2049: "/ceph"}.get(port, "/second")
         self.answers_recalls = answers_recalls
         self.recalls = queue.Queue()        # (when, stateid, handle)
@@ -207,7 +207,8 @@ class Client:
             if self.connection:
                 self.connection.drop()
             self.connection = rpc.Concurrent(self.port, self.uid, self.uid,
-                                             self._called, self.host)
+                                             self._called, self.host,
+                                             self.greeting)
             self.clientid, self.sequence = self._call(
                 self._exchange_id())[0]
             self.session = self._call(self._create_session())[0]
@@ -508,6 +509,17 @@ def decode_open(reply):
         if reply.number() in (1, 2):
             reply.skip(4)
     return stateid, kind, delegation
+
+
+class Viewer(Client):
+    """A client at the pseudo root, which is there without any export."""
+
+    def _root(self):
+        return self.compound(PUTROOTFH, GETFH)[-1]
+
+    def status(self, pseudo):
+        """0 if PSEUDO can be looked up."""
+        return self.status_of(*steps_to(pseudo))
 
 
 class Open:

@@ -56,14 +56,17 @@ def results_of(reader):
 
 
 class Connection:
-    """TIMEOUT, in seconds, is that of each wait for data."""
+    """TIMEOUT, in seconds, is that of each wait for data.  GREETING goes ahead
+    of all calls: a PROXY header."""
 
-    def __init__(self, port, uid=0, gid=0, timeout=60, host="127.0.0.1"):
+    def __init__(self, port, uid=0, gid=0, timeout=60, host="127.0.0.1",
+                 greeting=b""):
         try:
             self.socket = socket.create_connection((host, port), timeout)
         except OSError as err:
             raise Gone(err) from err
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.socket.sendall(greeting)
         self.xids = itertools.count(int.from_bytes(os.urandom(3)) << 7)
         self.credential = auth_sys(uid, gid)
         self.buffer = bytearray()
@@ -149,8 +152,10 @@ class Concurrent(Connection):
     answer.
     """
 
-    def __init__(self, port, uid=0, gid=0, called=None, host="127.0.0.1"):
-        super().__init__(port, uid, gid, timeout=30, host=host)
+    def __init__(self, port, uid=0, gid=0, called=None, host="127.0.0.1",
+                 greeting=b""):
+        super().__init__(port, uid, gid, timeout=30, host=host,
+                         greeting=greeting)
         self.socket.settimeout(None)
         self.called = called
         self.waiting = {}       # xid: called with Reader, or an exception
