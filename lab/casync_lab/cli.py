@@ -138,7 +138,7 @@ def cmd_nfs_cluster(args: argparse.Namespace) -> None:
     given = {key: [v for v in getattr(args, key) if v]
              for key in ("core", "nfsv4")}
     nfs_cluster.start(args.cluster, args.port, args.fsal, args.nfsv3,
-                      args.timeout, given)
+                      args.timeout, given, args.installed)
 
 
 def cmd_daemon(args: argparse.Namespace) -> None:
@@ -262,6 +262,10 @@ def _parser() -> argparse.ArgumentParser:
                      "user's configuration")
     one.add_argument("--nfsv3", action="store_true",
                      help="as enable_nfsv3 of cephadm's service")
+    one.add_argument("--installed", action="store_true",
+                     help="with CEPH: the installed libfsalceph.so serves, "
+                     "FSAL_CEPH's or that of the package -compat; and the lab "
+                     "adds no MDCACHE { } for Ganesha 5.9")
     for key, block in (("core", "NFS_CORE_PARAM"), ("nfsv4", "NFSv4")):
         one.add_argument(f"--{key}", action="append", default=[],
                          metavar="'KEY = VALUE;'", help=f"more for {block}")

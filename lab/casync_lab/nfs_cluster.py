@@ -63,17 +63,17 @@ def create(name: str) -> None:
     say(f"nfs cluster {name} is made")
 
 
-def _plugins(name: str, fsal: str) -> Path | None:
+def _plugins(name: str, fsal: str, installed: bool) -> Path | None:
     """For exports with `Name = CEPH`, all that the manager writes: a folder of
     plugins with the stand-in in the place of FSAL_CEPH."""
-    if fsal != "CEPH":
+    if fsal != "CEPH" or installed:
         return None
     if not STAND_IN.exists():
         raise LabError(f"--fsal CEPH: no stand-in at {STAND_IN}")
     folder = ganesha.DIR / name / "plugins"
     folder.mkdir(parents=True, exist_ok=True)
-    installed = next(Path("/usr/lib").glob("*/ganesha"))
-    for library in [*installed.glob("libfsal*.so"), STAND_IN]:
+    theirs = next(Path("/usr/lib").glob("*/ganesha"))
+    for library in [*theirs.glob("libfsal*.so"), STAND_IN]:
         link = folder / library.name
         link.unlink(missing_ok=True)
         link.symlink_to(library)
@@ -97,7 +97,7 @@ def _template(context: dict[str, Any]) -> str:
 
 
 def render(name: str, port: int, nfsv3: bool, plugins: Path | None,
-           given: dict[str, list[str]]) -> str:
+           given: dict[str, list[str]], listings: bool) -> str:
     """The template as cephadm fills it in; then keys of the lab in its blocks,
     which Ganesha takes only once each."""
     text = _template({
@@ -121,7 +121,7 @@ def render(name: str, port: int, nfsv3: bool, plugins: Path | None,
         if f"{block} {{\n" not in text:
             raise LabError(f"cephadm's template has no {block} any more")
         text = text.replace(f"{block} {{\n", f"{block} {{\n{lines}", 1)
-    if release.keeps_listings():
+    if not listings and release.keeps_listings():
         text = conf.block("MDCACHE", [("Dir_Chunk", "0")]) + text
     return text
 
@@ -137,8 +137,10 @@ def _join(name: str) -> None:
 
 
 def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,
-          given: dict[str, list[str]]) -> None:
-    """Cluster and gateway.  A gateway that runs is started anew."""
+          given: dict[str, list[str]], installed: bool = False) -> None:
+    """Cluster and gateway.  A gateway that runs is started anew.  INSTALLED:
+    the installed libfsalceph.so serves, whose ever it is, and what to do about
+    listings is the user's configuration's."""
     if name == "a":
         raise LabError("nfs-cluster a: that name is the lab's own Ganesha")
     create(name)
@@ -147,7 +149,8 @@ def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,
     _join(name)
     path = ganesha.DIR / name / "cephadm.conf"
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(render(name, port, nfsv3, _plugins(name, fsal), given))
+    path.write_text(render(name, port, nfsv3, _plugins(
+        name, fsal, installed), given, installed))
     # No mount is waited for: there need not be an export yet, and the client
     # of the check speaks NFSv4.0, which cephadm leaves out.
     log = ganesha.log_path(name)
