@@ -29,6 +29,7 @@ SKIPPED = {
     "test_cluster.py::test_registration_is_seen_by_the_manager": NO_SUCH_CALL,
     "test_descriptors.py::*": NO_FIGURES,
     "test_field_bugs.py::test_ganesha_1388_*": NO_DELEGATIONS,
+    "test_field_bugs.py::test_ganesha_1390_*": NO_DELEGATIONS,
     "test_late_lock.py::*":
         "the common grace period of Ganesha 5.9 waits for the LOCK: the case "
         "does not occur",
