@@ -268,7 +268,7 @@ class OfOneExport:
 
 def test_a_take_over_ends_all_sessions(nodes, record):
     """Those of a dead node, one for each export; their clients have opens and
-    locks again, each by its own."""
+    locks again.  Both nodes have the same Share_Client (docs/limits.md)."""
     log = Log(LOGS / "ganesha-a.log")
     victim = nodes.stat()["ganesha"]["b"]["pid"]
     mine = nodes.stat()["ganesha"]["a"]["pid"]
