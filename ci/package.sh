@@ -166,6 +166,9 @@ put_tests()
 		"$ENGINE" cp "$top/tests/$part" "$1:/opt/casync/tests/$part"
 	done
 	"$ENGINE" exec "$1" ln -sf /opt/casync/lab/lab /usr/local/bin/lab
+	# cephadm's template, which the lab image has.
+	"$ENGINE" exec "$builder" tar -c -C /usr/share casync-lab |
+		"$ENGINE" exec -i "$1" tar -x -C /usr/share
 }
 
 pytest()

@@ -2,6 +2,7 @@
 """Findings about what stands around our blocks in the file."""
 import difflib
 import itertools
+import re
 
 from .config import export_name
 from .finding import ERROR, NOTE, WARNING, Finding, Place
@@ -52,6 +53,26 @@ def _each_export(config):
     for export, _ in config.our_exports():
         yield from _access(config, export)
         yield from _attributes(config, export)
+        yield from _protocols(config, export)
+
+
+def _protocols(config, export):
+    """NFSv3 must be in both places.  cephadm has taken it out of one."""
+    core = config.block("NFS_CORE_PARAM")
+    served = core.values("Protocols") if core else []
+    if served and not _has_nfsv3(served) and \
+            _has_nfsv3(export.values("Protocols")):
+        yield Finding(
+            WARNING, "nfsv3-off", export.place("Protocols"),
+            f"{export_name(export)} has NFSv3 in Protocols, and "
+            "NFS_CORE_PARAM has not: clients of NFSv3 are refused "
+            "(Protocol not supported)",
+            "Add 3 to Protocols in NFS_CORE_PARAM. With cephadm, since Ceph "
+            "20.2.3: enable_nfsv3: true in the service's spec.")
+
+
+def _has_nfsv3(protocols):
+    return any(re.fullmatch(r"(nfs)?v?3", word, re.I) for word in protocols)
 
 
 def _access(config, export):

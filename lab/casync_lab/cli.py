@@ -143,8 +143,8 @@ def cmd_nfs_cluster(args: argparse.Namespace) -> None:
             args.host, args.address, args.rank, args.offline, args.wrapper,
             tuple(args.haproxy_hosts))
     nfs_cluster.start(args.cluster, args.port, args.fsal, args.nfsv3,
-                      args.timeout, given, place=place, stock=args.stock,
-                      wait=not args.no_wait)
+                      args.timeout, given, place=place,
+                      installed=args.installed, wait=not args.no_wait)
 
 
 def cmd_ingress(args: argparse.Namespace) -> None:
@@ -276,13 +276,15 @@ def _parser() -> argparse.ArgumentParser:
                      "user's configuration")
     one.add_argument("--nfsv3", action="store_true",
                      help="as enable_nfsv3 of cephadm's service")
+    one.add_argument("--installed", action="store_true",
+                     help="with CEPH: the installed libfsalceph.so serves, "
+                     "FSAL_CEPH's or that of the package -compat; and the lab "
+                     "adds no MDCACHE { } for Ganesha 5.9")
     for key, block in (("core", "NFS_CORE_PARAM"), ("nfsv4", "NFSv4")):
         one.add_argument(f"--{key}", action="append", default=[],
                          metavar="'KEY = VALUE;'", help=f"more for {block}")
     one.add_argument("--timeout", type=float, default=60,
                      help="seconds to wait for its start, or its end")
-    one.add_argument("--stock", action="store_true", help="with --fsal CEPH: "
-                     "FSAL_CEPH itself serves the manager's exports")
     one.add_argument("--host", help="the next generation of a rank, as cephadm "
                      "makes one: the Ganesha NAME-HOST, with a cephx user of "
                      "its own.  The one before is removed, and its key")

@@ -99,17 +99,17 @@ def create(name: str) -> None:
     say(f"nfs cluster {name} is made")
 
 
-def _plugins(name: str, fsal: str) -> Path | None:
+def _plugins(name: str, fsal: str, installed: bool) -> Path | None:
     """For exports with `Name = CEPH`, all that the manager writes: a folder of
     plugins with the stand-in in the place of FSAL_CEPH."""
-    if fsal != "CEPH":
+    if fsal != "CEPH" or installed:
         return None
     if not STAND_IN.exists():
         raise LabError(f"--fsal CEPH: no stand-in at {STAND_IN}")
     folder = ganesha.DIR / name / "plugins"
     folder.mkdir(parents=True, exist_ok=True)
-    installed = next(Path("/usr/lib").glob("*/ganesha"))
-    for library in [*installed.glob("libfsal*.so"), STAND_IN]:
+    theirs = next(Path("/usr/lib").glob("*/ganesha"))
+    for library in [*theirs.glob("libfsal*.so"), STAND_IN]:
         link = folder / library.name
         link.unlink(missing_ok=True)
         link.symlink_to(library)
@@ -135,7 +135,8 @@ def _template(name: str, context: dict[str, Any]) -> str:
 
 
 def render(name: str, port: int, nfsv3: bool, plugins: Path | None,
-           given: dict[str, list[str]], daemon: Daemon) -> str:
+           given: dict[str, list[str]], daemon: Daemon,
+           listings: bool) -> str:
     """The template as cephadm fills it in; then keys of the lab in its blocks,
     which Ganesha takes only once each."""
     text = _template("ganesha.conf.j2", {
@@ -159,7 +160,7 @@ def render(name: str, port: int, nfsv3: bool, plugins: Path | None,
         if f"{block} {{\n" not in text:
             raise LabError(f"cephadm's template has no {block} any more")
         text = text.replace(f"{block} {{\n", f"{block} {{\n{lines}", 1)
-    if release.keeps_listings():
+    if not listings and release.keeps_listings():
         text = conf.block("MDCACHE", [("Dir_Chunk", "0")]) + text
     return text
 
@@ -262,8 +263,10 @@ def end_ingress() -> None:
 
 def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,
           given: dict[str, list[str]], *, place: Place | None = None,
-          stock: bool = False, wait: bool = True) -> None:
-    """Cluster and gateway.  A gateway that runs is started anew."""
+          installed: bool = False, wait: bool = True) -> None:
+    """Cluster and gateway.  A gateway that runs is started anew.  INSTALLED:
+    the installed libfsalceph.so serves, whose ever it is, and what to do about
+    listings is the user's configuration's."""
     if name == "a":
         raise LabError("nfs-cluster a: that name is the lab's own Ganesha")
     create(name)
@@ -273,8 +276,9 @@ def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,
     _join(name, daemon.rank)
     path = ganesha.DIR / daemon.ganesha / "cephadm.conf"
     path.parent.mkdir(parents=True, exist_ok=True)
-    plugins = None if stock else _plugins(daemon.ganesha, fsal)
-    path.write_text(render(name, port, nfsv3, plugins, given, daemon))
+    plugins = _plugins(daemon.ganesha, fsal, installed)
+    path.write_text(render(name, port, nfsv3, plugins, given, daemon,
+                           installed))
     # No mount is waited for: there need not be an export yet, and the client
     # of the check speaks NFSv4.0, which cephadm leaves out.
     log = ganesha.log_path(daemon.ganesha)

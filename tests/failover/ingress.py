@@ -103,7 +103,7 @@ class Ingress(Pair):
         # cephadm lists each host that it knows, and the address.
         known = [host.address for host in (*self.hosts, self.proxy)]
         lab("nfs-cluster", CLUSTER, "--no-wait", "--nfsv4", self.nfsv4,
-            *["--stock"] * self.stock, *words, "--haproxy-hosts", *known,
+            *["--installed"] * self.stock, *words, "--haproxy-hosts", *known,
             ADDRESS)
 
     def deploy(self, host: Host, offline: bool = False) -> None:

@@ -27,8 +27,10 @@ SKIPPED = {
         "the page asks Ganesha's endpoint for metrics, which 5.9 has not",
     "test_cluster.py::test_the_session_of_a_dead_node_is_ended": NO_SUCH_CALL,
     "test_cluster.py::test_registration_is_seen_by_the_manager": NO_SUCH_CALL,
+    "test_share_client.py::test_a_take_over_ends_all_sessions": NO_SUCH_CALL,
     "test_descriptors.py::*": NO_FIGURES,
     "test_field_bugs.py::test_ganesha_1388_*": NO_DELEGATIONS,
+    "test_field_bugs.py::test_ganesha_1390_*": NO_DELEGATIONS,
     "test_late_lock.py::*":
         "the common grace period of Ganesha 5.9 waits for the LOCK: the case "
         "does not occur",

@@ -97,6 +97,10 @@ ALONE = {
         {"exports": ({"export": "Access_Type = RW; "
                                 "Attr_Expiration_Time = 5; #"},)},
         "warning", "for 5 s"),
+    "nfsv3-off": (
+        {"core": "Protocols = 4;",
+         "exports": ({"export": "Protocols = 3, 4;"},)},
+        "warning", "enable_nfsv3: true"),
     "few-workers": ({"core": "RPC_Ioq_ThrdMax = 16;"}, "warning", "= 16"),
     "few-slots": ({"nfsv4": "Slot_Table_Size = 8;"}, "note", "= 8"),
     "few-inflight": ({"block": "Max_Inflight = 4;"}, "warning", "64 requests"),

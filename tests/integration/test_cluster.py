@@ -50,8 +50,9 @@ def nodes(cluster, second):
     yield from two_nodes(cluster, second)
 
 
-def two_nodes(cluster, second, grace_s=GRACE_S, options=()):
-    """OPTIONS are of "a"."""
+def two_nodes(cluster, second, grace_s=GRACE_S, options=(), block="",
+              append=(), export=""):
+    """OPTIONS are of "a", the others of both."""
     # as Ganesha ends, when the database has news for it; and who asks for a
     # lock may be told to ask again
     cluster.expected += ["Attempt to wake stopped/paused fridge reaper",
@@ -61,11 +62,13 @@ def two_nodes(cluster, second, grace_s=GRACE_S, options=()):
         nfsv4, rados = backend(node, grace_s)
         if name == "a":
             cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
-                            "", "--block", "", "--core", "",
+                            export, "--block", block, "--core", "",
                             "--export-block", "", "--nfsv4", nfsv4,
-                            "--append", rados, "--no-wait", *options)
+                            *(f"--append={text}" for text in (rados, *append)),
+                            "--no-wait", *options)
         else:
-            second(nfsv4=nfsv4, append=[rados], export_block="Export_Id = 1;")
+            second(nfsv4=nfsv4, append=[rados, *append], block=block,
+                   export=export, export_block="Export_Id = 1;")
     yield cluster
     cluster.stop_second()
     cluster.ensure_default()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Bugs that others reported of FSAL_CEPH, Ganesha and libcephfs, by number.
 
-The steps are client/field_bugs.py, in the kernel client; FSAL_CEPH goes
-through the same ones as evidence.  docs/field-bugs.md says how each went: it is
-compared with that.  All of them run on Ganesha "b", of either FSAL.
+The steps are client/field_bugs.py, in the kernel client, or field_protocol.py;
+FSAL_CEPH goes through the same ones as evidence.  docs/field-bugs.md says how
+each went: it is compared with that.  Most run on Ganesha "b", of either FSAL.
 """
 import ast
 import contextlib
@@ -16,8 +16,9 @@ from pathlib import Path
 
 import pytest
 
+import field_protocol
 from lab import AFTER_A_LOSS, SECOND_PORT
-from lab_program import LOGS, Log, ceph, until
+from lab_program import LOGS, LabFailed, Log, ceph, until
 from nfs import nfs4
 from nfs.rpc import Refused
 from test_delegations import EXPORT, NFSV4, TOLD
@@ -317,6 +318,38 @@ def test_ganesha_758_failover_to_the_other_host(cluster, tmp_path, record):
     no_error(lose(cluster, MOVED, tmp_path), record, "ganesha_758")
 
 
+# --- steps without a kernel client of the lab's
+
+NO_REGISTRATION = (r"Cannot register NFS V\d on|stack backtrace follows",)
+
+
+def test_ganesha_1387_reads_by_libnfs(cluster, record):
+    """nfs-ganesha 1387: a crash in READ of NFSv3, by many clients of libnfs
+    from Python."""
+    record("ganesha_1387: " + field_protocol.ganesha_1387(
+        cluster, "CEPH_ASYNC"))
+
+
+def test_ganesha_1390_changes_beside_a_delegation(cluster, record):
+    """nfs-ganesha 1390: cases of nfstest_delegation fail."""
+    cluster.expected += [TOLD]
+    record("ganesha_1390: " + field_protocol.ganesha_1390(
+        cluster, "CEPH_ASYNC"))
+
+
+def test_ganesha_1400_without_rpcbind(cluster, tmp_path, record):
+    """nfs-ganesha 1400: it runs, and does not listen."""
+    cluster.expected += NO_REGISTRATION
+    record("ganesha_1400: " + field_protocol.ganesha_1400(
+        cluster, "CEPH_ASYNC", folder=tmp_path))
+
+
+def test_ceph_70675_nfsv3_gone_after_an_upgrade(cluster, tmp_path, record):
+    """Ceph 70675, tracker 66121: an upgrade takes NFSv3 from its clients."""
+    record("ceph_70675: " + field_protocol.ceph_70675(
+        cluster, "CEPH_ASYNC", folder=tmp_path))
+
+
 # --- the table
 
 def rows():
@@ -338,9 +371,9 @@ def functions(path):
 
 def test_each_row_has_its_test_and_each_test_its_row():
     mine = {name for name in functions(Path(__file__))
-            if re.match(r"test_(ganesha|tracker)_\d+", name)}
+            if re.match(r"test_(ganesha|tracker|ceph)_\d+", name)}
     table = rows()
-    assert len(table) >= 14
+    assert len(table) >= 18
     told = set()
     for name, (_, _, *outcomes, test) in table.items():
         named = re.findall(r"`([\w/]+\.py)::(\w+)`|`(test_\w+)`", test)
@@ -351,7 +384,7 @@ def test_each_row_has_its_test_and_each_test_its_row():
             told.add(here)
         assert any(here.startswith(f"test_{name}_") for *_, here in named)
         assert outcomes[2].startswith("passes") or \
-            "limits.md" in outcomes[2], name
+            re.search(r"\((limits|packaging)\.md#", outcomes[2]), name
         assert all(re.match("passes|fails|not run", cell)
                    for cell in outcomes), name
     assert mine <= told, f"without a row: {mine - told}"
@@ -387,3 +420,30 @@ def test_fsal_ceph_is_taken_away(cluster, tmp_path, record, name):
         went = "fails: " + " ".join(str(err).split())[-200:]
     record(f"FSAL_CEPH: {name}: {went}")
     assert rows()[name][2].startswith(re.match(r"\w+", went)[0])
+
+
+@pytest.mark.evidence
+@pytest.mark.parametrize("name", (
+    "ganesha_1387", "ganesha_1390", "ganesha_1400", "ceph_70675"))
+@pytest.mark.parametrize("block", ("", "async = true;"))
+def test_fsal_ceph_by_protocol(cluster, tmp_path, record, name, block):
+    """The table says of it what it does here."""
+    if block and name in ("ganesha_1400", "ceph_70675"):
+        pytest.skip("what is done has nothing to do with this key")
+    cluster.expected += [TOLD, *NO_REGISTRATION]
+    steps_of = getattr(field_protocol, name)
+    options = {"block": block} if block else {}
+    if name in ("ganesha_1400", "ceph_70675"):
+        options["folder"] = tmp_path
+    try:
+        said, like_ours = steps_of(cluster, "CEPH", **options), True
+    except LabFailed:
+        raise
+    except AssertionError as err:
+        said, like_ours = " ".join(str(err).split())[:200], False
+    record(f"FSAL_CEPH {block}: {name}: {said}")
+    known = rows()[name]
+    # What Ganesha does wrong is in CEPH_ASYNC's cell as well.
+    ours, its = (re.match(r"\w+", known[column])[0]
+                 for column in (4, 3 if block else 2))
+    assert like_ours == (its == ours)

@@ -6,10 +6,12 @@ import re
 import threading
 import time
 
-from lab import SECOND_PORT
-from lab_program import until
+import bus
+from lab import LOGS, SECOND_PORT
+from lab_program import Log, until
 from nfs import nfs3, nfs4, rpc
 import pytest
+import test_cluster
 from test_reconnect import AFTER_A_LOSS
 from test_reload import REFUSED
 
@@ -225,3 +227,74 @@ def test_a_reload_does_not_change_it(cluster, second):
         r"reload refused.*need a new mount: Share_Client = false "
         r"\(was true\)"), "a line", 10)
     assert len(names_of_sessions(cluster, started.pid)) == 1
+
+
+@pytest.fixture
+def nodes(cluster, second):
+    """Two gateways of one cluster, with a client for each export."""
+    yield from test_cluster.two_nodes(
+        cluster, second, block=APART, append=[exports()],
+        export='Cmount_Path = "/";')
+
+
+class OfOneExport:
+    """A client of the node that will die: a file of its own with a lock."""
+
+    def __init__(self, name):
+        self.name = name
+        self.client = nfs4.Client(SECOND_PORT, f"heir-of-{name}",
+                                  pseudo=f"/{name}")
+        self.path = f"taken-over-{time.time_ns()}"
+
+    def opens(self):
+        return test_cluster.opens(self.client, self.path)
+
+    def work(self):
+        self.file = self.client.open(self.path)
+        self.file.write(0, b"acknowledged")
+        until(lambda: test_cluster.locks(self.file), "the lock", 10)
+
+    def comes_over(self):
+        """To the other gateway: the same handle, open and lock."""
+        client = nfs4.Client(2049, f"heir-of-{self.name}", reclaim=True,
+                             pseudo=f"/{self.name}",
+                             verifier=self.client.verifier)
+        again = client.reclaim_open(self.file.handle, owner=self.file.owner)
+        again.lock(nfs4.WRITE_LOCK, 0, 10, reclaim=True)
+        client.reclaim_complete()
+        assert again.read(0, 100) == b"acknowledged"
+        return client, again
+
+
+def test_a_take_over_ends_all_sessions(nodes, record):
+    """Those of a dead node, one for each export; their clients have opens and
+    locks again.  Both nodes have the same Share_Client (docs/limits.md)."""
+    log = Log(LOGS / "ganesha-a.log")
+    victim = nodes.stat()["ganesha"]["b"]["pid"]
+    mine = nodes.stat()["ganesha"]["a"]["pid"]
+    clients = [OfOneExport(name) for name in NUMBERS]
+    for one in clients:
+        until(one.opens, "no grace", test_cluster.GRACE_S + 15)
+        one.work()
+    assert len(names_of_sessions(nodes, victim)) == 3
+    kept = names_of_sessions(nodes, mine)
+    assert len(kept) == 3
+
+    nodes.ganesha("kill9", "--name", "b")
+    for one in clients:
+        one.client.die()
+    assert len(names_of_sessions(nodes, victim)) == 3, "they went by themselves"
+    began = time.monotonic()
+    bus.call("grace", "admin", f"{test_cluster.TAKE_NODEID}:2", of="admin")
+    until(lambda: not nodes.sessions(victim), "the sessions are ended", 20)
+    record("three sessions of a dead node are ended "
+           f"{time.monotonic() - began:.1f} s after the take-over began")
+    assert len(log.matching("takeover of node 'node2': session .*: ended")) \
+        == 3
+    assert names_of_sessions(nodes, mine) == kept
+
+    for one in clients:
+        client, again = one.comes_over()
+        again.unlock(0, 10)
+        again.close()
+        client.leave()
