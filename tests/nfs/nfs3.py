@@ -13,14 +13,15 @@ from nfs import rpc
 from nfs.xdr import number, opaque, wide
 
 MNT = 1
-GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR = \
-    range(1, 10)
-REMOVE, RMDIR, RENAME = 12, 13, 14
+GETATTR, SETATTR, LOOKUP, ACCESS, READLINK, READ, WRITE, CREATE, MKDIR, \
+    SYMLINK, MKNOD, REMOVE, RMDIR, RENAME, LINK = range(1, 16)
 READDIR, READDIRPLUS, FSINFO, PATHCONF, COMMIT = 16, 17, 19, 20, 21
 ACCESS_DENIED, READ_ONLY = 13, 30
 UNSTABLE, DATA_SYNC, FILE_SYNC = range(3)
+REGULAR, DIRECTORY, SYMBOLIC_LINK, FIFO = 1, 2, 5, 7
 
-Attrs = namedtuple("Attrs", "mode size fileid mtime ctime")     # times in ns
+# Times in ns.
+Attrs = namedtuple("Attrs", "mode size fileid mtime ctime type uid gid")
 Written = namedtuple("Written", "count committed verifier attrs")
 
 
@@ -53,7 +54,8 @@ def attributes(reader):
     fields = reader.take("IIIII QQ II QQ")
     _, mtime, ctime = (s * 10**9 + ns for s, ns in
                        (reader.take("II") for _ in range(3)))
-    return Attrs(fields[1], fields[5], fields[10], mtime, ctime)
+    return Attrs(fields[1], fields[5], fields[10], mtime, ctime, fields[0],
+                 *fields[3:5])
 
 
 def optional_attributes(reader):
@@ -80,8 +82,18 @@ def give(connection, handle, uid, mode):
 
 def truncation(handle, size=0):
     """The arguments of a SETATTR."""
-    return opaque(handle) + struct.pack(">IIIIQIII", 0, 0, 0, 1, size, 0, 0,
-                                        0)
+    return setting(handle, size=size)
+
+
+def setting(handle, mode=None, uid=None, gid=None, size=None, mtime=None):
+    """The arguments of a SETATTR; MTIME in ns."""
+    def given(value, encode):
+        return number(0) if value is None else number(1) + encode(value)
+    numbers = b"".join(given(value, number) for value in (mode, uid, gid))
+    modified = number(0) if mtime is None else struct.pack(
+        ">III", 2, *divmod(mtime, 10**9))
+    return opaque(handle) + numbers + given(size, wide) + number(0) + \
+        modified + number(0)
 
 
 # --- names
@@ -106,7 +118,7 @@ def mode_alone(mode):
 
 
 def new_handle(reader):
-    """Of a reply to CREATE or MKDIR, behind its status."""
+    """Of a reply to CREATE, MKDIR, SYMLINK or MKNOD, behind its status."""
     assert reader.number(), "no handle in the answer"
     return reader.opaque()
 
@@ -114,6 +126,28 @@ def new_handle(reader):
 def create_arguments(directory, name, mode=0o644):
     """UNCHECKED."""
     return named(directory, name) + number(0) + mode_alone(mode)
+
+
+def directory_arguments(directory, name, mode=0o755):
+    """Of a MKDIR."""
+    return named(directory, name) + mode_alone(mode)
+
+
+def symlink_arguments(directory, name, target=b"nowhere"):
+    return named(directory, name) + mode_alone(0o777) + opaque(target)
+
+
+def fifo_arguments(directory, name, mode=0o644):
+    """Of a MKNOD."""
+    return named(directory, name) + number(FIFO) + mode_alone(mode)
+
+
+def rename_arguments(directory, name, new_directory, new_name):
+    return named(directory, name) + named(new_directory, new_name)
+
+
+def link_arguments(handle, directory, name):
+    return opaque(handle) + named(directory, name)
 
 
 def create(connection, directory, name):
@@ -124,7 +158,7 @@ def create(connection, directory, name):
 
 def make_directory(connection, directory, name, mode=0o755):
     return new_handle(call(connection, MKDIR,
-                           named(directory, name) + mode_alone(mode)))
+                           directory_arguments(directory, name, mode)))
 
 
 def lookup(connection, directory, name):
