@@ -32,6 +32,10 @@
 #                               libnfs to the answer, by Little's law
 # metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
 # metrics-cost [OPTIONS]        CPU time with and without the metrics
+# names [CYCLES [OPTIONS]]      for each Stable_Names and Stable_Attributes: gateway,
+#                               OSD and MDS killed CYCLES (20) times under changes
+#                               of names or attributes, and the gateway alone;
+#                               which acknowledged ones are lost
 # reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
 #                               under verified work, over each of VERS (3 4.0 4.1
 #                               4.2), then 200 times in a row; beside FSAL_CEPH
@@ -113,6 +117,13 @@ metadata)
 	;;
 metrics-cost)
 	file=tests/bench/studies/metrics_cost.py limit=1800 figures=yes
+	;;
+names)
+	cycles=$(number cycles 1 "${1-20}")
+	[ "$#" = 0 ] || shift
+	set -- "$@" -- "$cycles"
+	file=tests/crash/names.py store=bluestore
+	limit=$((600 + cycles * 180))
 	;;
 reconnect)
 	losses=$(number losses 1 "${1-20}")

@@ -174,18 +174,8 @@ class Run:
         lab("crash", *["--storage"] * storage)
 
     def _recover(self):
-        """Start what is dead; one start has to do."""
-        began = time.monotonic()
-        # Over NFSv3 Ganesha's write verifier is the second it was started in:
-        # two starts within one have the same.  No administrator is as fast.
-        time.sleep(1 - time.time() % 1)
-        done = lab("recover", check=False)
-        complaints = []
-        if done.returncode:
-            complaints.append("the gateway did not come back by itself:\n" +
-                              done.stderr)
-            lab("ganesha", "restart")
-        self.totals.recovery.append(time.monotonic() - began)
+        complaints, seconds = recover()
+        self.totals.recovery.append(seconds)
         return complaints
 
     def _settle(self, files):
@@ -212,6 +202,22 @@ class Connected:
     def __exit__(self, *_):
         for conn in self.pair:
             conn.close()
+
+
+def recover():
+    """Start what is dead; one start has to do.  Complaints, and how long it
+    took."""
+    began = time.monotonic()
+    # Over NFSv3 Ganesha's write verifier is the second it was started in: two
+    # starts within one have the same.  No administrator is as fast.
+    time.sleep(1 - time.time() % 1)
+    done = lab("recover", check=False)
+    complaints = []
+    if done.returncode:
+        complaints.append("the gateway did not come back by itself:\n" +
+                          done.stderr)
+        lab("ganesha", "restart")
+    return complaints, time.monotonic() - began
 
 
 def spread(values, unit):

@@ -15,17 +15,17 @@ BLOCKS = 1024
 PATIENCE = 90
 
 
-class KernelLoad:
-    def __init__(self, directory, signals, seed):
+class KernelProgram:
+    """A program of this folder in Linux's client.  It says "ready" in the
+    folder SIGNALS, ends when there is "stop", and prints JSON."""
+
+    def __init__(self, program, directory, signals, seed, vers="4.2"):
         self.signals = signals
-        self.writes = self.bytes = self.looks = 0
-        self.slowest = 0.0
-        self.complaints = []
         self.process = subprocess.Popen(
-            client_command("python3", "-B", HERE / "kernel_writer.py",
-                           directory, signals, seed, vers="4.2",
-                           timeout=180), stdin=subprocess.DEVNULL, text=True,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            client_command("python3", "-B", HERE / program, directory,
+                           signals, seed, vers=vers, timeout=180),
+            stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE)
 
     def wait_ready(self):
         end = time.monotonic() + PATIENCE
@@ -37,6 +37,29 @@ class KernelLoad:
                 self.process.terminate()
                 raise SystemExit("the kernel client does not get ready")
             time.sleep(0.02)
+
+    def stop(self):
+        """No request begins any more; those in the air are sent again."""
+        (self.signals / "stop").touch()
+
+    def told(self):
+        """Wait for the client: what it printed."""
+        try:
+            output, words = self.process.communicate(timeout=200)
+        except subprocess.TimeoutExpired:
+            self.process.terminate()
+            raise SystemExit("the kernel client does not end") from None
+        if self.process.returncode:
+            raise SystemExit(f"the kernel client: {words}")
+        return json.loads(output.splitlines()[-1])
+
+
+class KernelLoad(KernelProgram):
+    def __init__(self, directory, signals, seed):
+        super().__init__("kernel_writer.py", directory, signals, seed)
+        self.writes = self.bytes = self.looks = 0
+        self.slowest = 0.0
+        self.complaints = []
 
     def look(self, port, files, seconds):
         """Watch the change attribute for a while."""
@@ -50,20 +73,9 @@ class KernelLoad:
             time.sleep(0.01)
         conn.close()
 
-    def stop(self):
-        """No write begins any more; those in the air are sent again."""
-        (self.signals / "stop").touch()
-
     def end(self, files):
         """Wait for the client; what it had acknowledged goes to FILES."""
-        try:
-            output, words = self.process.communicate(timeout=200)
-        except subprocess.TimeoutExpired:
-            self.process.terminate()
-            raise SystemExit("the kernel client does not end") from None
-        if self.process.returncode:
-            raise SystemExit(f"the kernel client: {words}")
-        told = json.loads(output.splitlines()[-1])
+        told = self.told()
         self.writes, self.slowest = told["writes"], told["slowest"]
         self.bytes = told["direct"] + told["synced"] + \
             len(told["blocks"]) * BLOCK
