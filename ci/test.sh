@@ -51,7 +51,8 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_check.py tests/integration/test_check_parts.py
 	tests/integration/test_alerts.py tests/integration/test_field_bugs.py
 	tests/integration/test_troubleshooting.py
-	tests/integration/test_size_after_crash.py
+	tests/integration/test_size_after_crash.py tests/integration/test_ingress.py
+	tests/integration/test_stable_names.py tests/integration/test_lost_flush.py
 	tests/integration/test_samples.py tests/integration/test_unexport.py
 	tests/integration/test_bad_input.py tests/tools/test_quoted_figures.py"
 

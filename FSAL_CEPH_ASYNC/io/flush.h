@@ -101,6 +101,7 @@ int casync_flush_wait(struct casync_object *obj);
 
 /**
  * Send the changed attributes of a file to the MDS, by a caller that may block.
+ * They are in the queue of libcephfs' messenger when it returns.
  * It waits for the journal instead, as casync_flush_wait() does: if libcephfs
  * cannot send without a wait, if a flush is under way, after
  * CASYNC_FLUSH_SENT_MAX in a row, and for what is not a file.
