@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <time.h>
 
@@ -65,7 +64,10 @@ static int flush_check_session(struct casync_object *obj)
 	int rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
 				 CEPH_STATX_MODE, 0, casync_inode_root(obj));
 
-	return casync_session_error(-rc) ? rc : 0;
+	if (rc == -ENOENT || rc == -ESTALE)
+		return 0; /* removed: nothing of it has to last */
+	/* A session that the MDS has rejected is EPERM. */
+	return rc == -EPERM ? -ENOTCONN : rc;
 }
 
 /*
@@ -86,9 +88,10 @@ static int flush_sync_inode(struct casync_object *obj, bool waiters)
 	if (covers)
 		rc = ceph_ll_setattr(ceph, obj->inode, &nothing, 0,
 				     casync_inode_root(obj));
-	if (rc == 0)
+	if (!casync_session_error(-rc))
 		rc = ceph_ll_sync_inode(ceph, obj->inode, 0);
-	if (rc == 0)
+	/* After a loss the OSDs refuse the data that a first flush is for. */
+	if (rc == 0 && waiters)
 		rc = flush_check_session(obj);
 	flush_count(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
@@ -412,23 +415,6 @@ int casync_flush_wait(struct casync_object *obj)
 
 /* --- sending without a wait */
 
-/*
- * libcephfs has no call for it.  But an open that needs no capabilities sends
- * changed attributes, and does not ask the MDS: O_DIRECTORY makes it such an
- * open (CEPH_FILE_MODE_PIN).  If libcephfs has to ask, the MDS refuses to open a
- * file as a directory.  So success says that they are sent (Ceph 20.2.4,
- * Client::_open()).
- */
-static int flush_send_attributes(struct casync_object *obj)
-{
-	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
-	struct Fh *fh = NULL;
-	int rc = ceph_ll_open(ceph, obj->inode, O_RDONLY | O_DIRECTORY, &fh,
-			      casync_inode_root(obj));
-
-	return rc < 0 ? rc : ceph_ll_close(ceph, fh);
-}
-
 /* No flush runs meanwhile: each could take the other's changes along, and not
  * wait for them. */
 static bool flush_take_turn(struct casync_flush *flush)
@@ -461,9 +447,12 @@ int casync_flush_send(struct casync_object *obj)
 {
 	int rc;
 
-	if (obj->handle.type != REGULAR_FILE || !flush_take_turn(&obj->flush))
+	/* That open would have a delegation returned. */
+	if (obj->handle.type != REGULAR_FILE ||
+	    __atomic_load_n(&obj->delegations.count, __ATOMIC_RELAXED) != 0 ||
+	    !flush_take_turn(&obj->flush))
 		return casync_flush_wait(obj);
-	rc = flush_send_attributes(obj);
+	rc = casync_inode_send_attributes(obj);
 	flush_end_turn(obj);
 	return rc < 0 ? casync_flush_wait(obj) : 0;
 }

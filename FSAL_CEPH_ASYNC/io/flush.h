@@ -50,8 +50,8 @@ struct casync_flush {
 	unsigned int holds;	   /**< How often it has held writes. */
 	struct glist_head hold;	   /**< In the list of flushes that hold. */
 	uint64_t held_since_ns;	   /**< 0: not in that list. */
-	/** Sent to the MDS without a wait since the last flush that has ended
-	 * well; of the thread that made `running` true. */
+	/** Sent to the MDS without a wait since the last flush that has covered
+	 * them; of the thread that made `running` true. */
 	uint32_t sent;
 	/** The MDS may not have journaled the file's create yet (atomic). */
 	bool unjournaled;
@@ -104,7 +104,7 @@ int casync_flush_wait(struct casync_object *obj);
  * They are in the queue of libcephfs' messenger when it returns.
  * It waits for the journal instead, as casync_flush_wait() does: if libcephfs
  * cannot send without a wait, if a flush is under way, after
- * CASYNC_FLUSH_SENT_MAX in a row, and for what is not a file.
+ * CASYNC_FLUSH_SENT_MAX in a row, and for what is not a file or is delegated.
  *
  * @return 0 or a negative errno.
  */

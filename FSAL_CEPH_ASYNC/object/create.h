@@ -18,6 +18,9 @@ struct casync_created {
 	struct casync_object *obj; /**< New; nobody else knows it. */
 	struct state_t *state;	   /**< OPEN's, with its fd open; or NULL. */
 	bool exclusive;		   /**< Its verifier is among the attributes. */
+	/** Its layout was set after it was made.  A flush of the directory does
+	 * not wait for that, so the first data must (flush.h). */
+	bool laid_out;
 };
 
 /**

@@ -86,4 +86,13 @@ struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj);
 /** Credentials of root, for calls of libcephfs. */
 const UserPerm *casync_inode_root(const struct casync_object *obj);
 
+/**
+ * Send the changed attributes of a file to the MDS, and do not wait for it.  Not
+ * for a directory.
+ *
+ * @return 0: they are in the queue of libcephfs' messenger.  A negative errno:
+ *         they may not be.
+ */
+int casync_inode_send_attributes(struct casync_object *obj);
+
 #endif /* CASYNC_INODE_H */

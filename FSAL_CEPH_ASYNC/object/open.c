@@ -207,16 +207,16 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 }
 
 /* Before the first byte: the layout is fixed from then on. */
-static fsal_status_t open_set_layout(struct casync_object *dir,
-				     struct casync_object *obj,
+static fsal_status_t open_set_layout(struct casync_created *made,
 				     const struct open_request *req)
 {
-	bool changed;
-	int rc = casync_layout_apply(&dir->exp->layout, dir, obj, &changed);
+	struct casync_object *obj = made->obj;
+	int rc = casync_layout_apply(&made->dir->exp->layout, made->dir, obj,
+				     &made->laid_out);
 
 	if (rc < 0)
 		return casync_errors_status(rc);
-	if (!changed)
+	if (!made->laid_out)
 		return success;
 	casync_fd_read_layout(obj);
 	/* It has marked what cannot be read again. */
@@ -226,13 +226,12 @@ static fsal_status_t open_set_layout(struct casync_object *dir,
 }
 
 /* It is made: set what the client asked for; or undo it. */
-static fsal_status_t open_finish(const struct casync_created *made,
-				 struct Fh *fh, const struct open_request *req)
+static fsal_status_t open_finish(struct casync_created *made, struct Fh *fh, const struct open_request *req)
 {
 	fsal_status_t status;
 
 	open_adopt_fh(made->obj, fh, req);
-	status = open_set_layout(made->dir, made->obj, req);
+	status = open_set_layout(made, req);
 	if (FSAL_IS_ERROR(status)) {
 		casync_create_undo(made);
 		return status;

@@ -19,6 +19,7 @@ REACHES_S = 0.5         # from libcephfs to the MDS
 MODE, OWNER, SIZE, MTIME = 0o751, 4711, 12345, 10**18
 NAMES = {"create", "mkdir", "symlink", "mknod", "remove", "rmdir", "rename",
          "link", "OPEN of v4.2"}
+FILES = 100
 SENT = {"chmod", "chown", "utimes", "chmod of v4.2"}
 NEVER_SENT = {"size", "chmod of a directory"}
 
@@ -213,3 +214,23 @@ def test_a_sent_mode_outlives_the_gateway(asked):
         asked.lab.ganesha("kill9")
     asked.lab.ganesha("start")
     assert asked.attributes(file).mode & 0o777 == MODE
+
+
+def test_removed_files_leave_no_capabilities(asked):
+    """What a sent change has opened is forgotten with its file."""
+    asked.keys("Stable_Attributes = sent;")
+    pid = str(asked.lab.stat()["ganesha"]["a"]["pid"])
+
+    def capabilities():
+        return sum(session["num_caps"]
+                   for session in asked.lab.stat()["mds"]["sessions"]
+                   if session["metadata"].get("pid") == pid)
+    before = capabilities()
+    for number in range(FILES):
+        file = asked.file(f"file-{number}")
+        nfs3.give(asked.connection, file, 0, MODE)
+    assert capabilities() >= before + FILES
+    for number in range(FILES):
+        nfs3.remove(asked.connection, asked.top, f"file-{number}")
+    until(lambda: capabilities() < before + FILES / 2,
+          "capabilities of removed files are given back", seconds=30)

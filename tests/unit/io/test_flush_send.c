@@ -100,6 +100,30 @@ static void opens_and_does_not_flush(void **state)
 	assert_int_equal(fake.open_fhs, open);
 }
 
+/* An Inode that is kept can never be forgotten, nor its file's space freed. */
+static void reference_of_the_open_is_dropped(void **state)
+{
+	int refs = fake.inode_refs;
+
+	send_times(3);
+	assert_int_equal(fake.inode_refs, refs);
+}
+
+static void another_libcephfs_is_not_trusted(void **state)
+{
+	fake.is_older = true;
+	send_times(2);
+	assert_string_equal(calls, "ff");
+}
+
+static void delegated_file_is_flushed(void **state)
+{
+	rig.obj->delegations.count = 1;
+	send_times(1);
+	rig.obj->delegations.count = 0;
+	assert_string_equal(calls, "f");
+}
+
 static void flushes_if_libcephfs_had_to_ask_the_mds(void **state)
 {
 	fake.blocking_result[FAKE_OPEN] = -ENOTDIR;
@@ -151,12 +175,15 @@ static void failed_flush_covers_nothing(void **state)
 	assert_string_equal(calls, "ocfcf");
 }
 
-static void ctime_that_cannot_be_set_is_an_error(void **state)
+static void ctime_that_cannot_be_set_shows_a_loss_alone(void **state)
 {
 	send_times(1);
-	fake_names.result = -EROFS;
-	assert_int_equal(casync_flush_wait(rig.obj), -EROFS);
+	fake_names.result = -ESHUTDOWN;
+	assert_int_equal(casync_flush_wait(rig.obj), -ESHUTDOWN);
 	assert_string_equal(calls, "oc");
+	fake_names.result = -EACCES;
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_string_equal(calls, "occf");
 }
 
 /* A flush that is asked for meanwhile comes after, or each could take the
@@ -214,7 +241,7 @@ static void flush_of_a_lost_session_is_none(void **state)
 {
 	fake.blocking_result[FAKE_GETATTR] = -ESHUTDOWN;
 	assert_int_equal(casync_flush_wait(rig.obj), -ESHUTDOWN);
-	fake.blocking_result[FAKE_GETATTR] = -ENOTCONN;
+	fake.blocking_result[FAKE_GETATTR] = -EPERM;
 	assert_int_equal(casync_flush_wait(rig.obj), -ENOTCONN);
 	/* This one tells nothing of the session. */
 	fake.blocking_result[FAKE_GETATTR] = -ENOENT;
@@ -241,13 +268,16 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(opens_and_does_not_flush),
+		CASE(reference_of_the_open_is_dropped),
+		CASE(another_libcephfs_is_not_trusted),
+		CASE(delegated_file_is_flushed),
 		CASE(flushes_if_libcephfs_had_to_ask_the_mds),
 		CASE(error_of_that_flush_is_the_answer),
 		CASE(directory_is_flushed),
 		CASE(so_many_are_sent_and_no_more),
 		CASE(flush_covers_what_was_sent),
 		CASE(failed_flush_covers_nothing),
-		CASE(ctime_that_cannot_be_set_is_an_error),
+		CASE(ctime_that_cannot_be_set_shows_a_loss_alone),
 		CASE(flush_waits_for_its_turn),
 		CASE(send_beside_a_flush_joins_the_next),
 		CASE(flush_of_a_lost_session_is_none),

@@ -27,7 +27,7 @@ static const char *removed_name;
 
 static struct casync_export exp;
 static struct casync_object dir, obj;
-static bool exclusive;
+static bool exclusive, laid_out;
 static struct state_t state;
 static char root_perms;
 
@@ -64,7 +64,7 @@ int casync_namespace_changed(struct casync_object *its_dir,
 			     struct casync_object *made)
 {
 	assert_ptr_equal(its_dir, &dir);
-	assert_ptr_equal(made, &obj);
+	assert_ptr_equal(made, laid_out ? NULL : &obj);
 	changed++;
 	return changed_rc;
 }
@@ -154,7 +154,7 @@ static int up(void **unused)
 	remove_rc = changed_rc = changed = 0;
 	set_mask = 0;
 	set_state = NULL;
-	exclusive = false;
+	exclusive = laid_out = false;
 	removed_as = NULL;
 	removed_name = NULL;
 	return 0;
@@ -167,7 +167,8 @@ static fsal_status_t finish(attrmask_t asked_for, struct state_t *its_state,
 					    .name = "new",
 					    .obj = &obj,
 					    .state = its_state,
-					    .exclusive = exclusive};
+					    .exclusive = exclusive,
+					    .laid_out = laid_out};
 	struct fsal_attrlist attrs_in = {.valid_mask = asked_for};
 	fsal_status_t status =
 		casync_create_finish(&made, ATTR_MODE, &attrs_in, attrs_out);
@@ -187,6 +188,16 @@ static void nothing_left_to_set(void **unused)
 	assert_string_equal(calls, "");
 	assert_int_equal(changed, 1);
 	assert_int_equal(out.valid_mask, ATTR_MODE);
+}
+
+/* The flush of the directory does not wait for its layout. */
+static void file_with_a_layout_stays_new(void **unused)
+{
+	(void)unused;
+	laid_out = true;
+	assert_int_equal(finish(ATTR_MODE, NULL, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(changed, 1);
 }
 
 static void name_that_may_be_lost_is_undone(void **unused)
@@ -324,6 +335,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(nothing_left_to_set),
+		CASE(file_with_a_layout_stays_new),
 		CASE(name_that_may_be_lost_is_undone),
 		CASE(rest_is_set_and_read_again),
 		CASE(nobody_wants_attributes),
