@@ -429,13 +429,13 @@ static bool flush_take_turn(struct casync_flush *flush)
 	return taken;
 }
 
-static void flush_end_turn(struct casync_object *obj)
+static void flush_end_turn(struct casync_object *obj, bool sent)
 {
 	struct casync_flush *flush = &obj->flush;
 	bool more;
 
 	pthread_mutex_lock(&flush->lock);
-	flush->sent++;
+	flush->sent += sent;
 	more = flush->first || !glist_empty(&flush->waiters);
 	flush->running = more;
 	pthread_mutex_unlock(&flush->lock);
@@ -453,7 +453,7 @@ int casync_flush_send(struct casync_object *obj)
 	    !flush_take_turn(&obj->flush))
 		return casync_flush_wait(obj);
 	rc = casync_inode_send_attributes(obj);
-	flush_end_turn(obj);
+	flush_end_turn(obj, rc == 0);
 	return rc < 0 ? casync_flush_wait(obj) : 0;
 }
 

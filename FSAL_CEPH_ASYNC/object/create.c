@@ -62,9 +62,8 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 		status = create_set(made, attrs_in);
 	attrs_in->valid_mask = asked_for;
 	if (!FSAL_IS_ERROR(status))
-		status = casync_errors_status(
-			casync_namespace_changed(
-				made->dir, made->laid_out ? NULL : made->obj));
+		status = casync_errors_status(casync_namespace_changed(
+			made->dir, made->laid_out ? NULL : made->obj));
 	if (FSAL_IS_ERROR(status))
 		casync_create_undo(made);
 	else if (sets && attrs_out != NULL)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file namespace.h
- * @brief What follows each change of a name.
+ * @brief Sees to it that a changed name lasts.
  */
 #ifndef CASYNC_NAMESPACE_H
 #define CASYNC_NAMESPACE_H

@@ -226,7 +226,8 @@ static fsal_status_t open_set_layout(struct casync_created *made,
 }
 
 /* It is made: set what the client asked for; or undo it. */
-static fsal_status_t open_finish(struct casync_created *made, struct Fh *fh, const struct open_request *req)
+static fsal_status_t open_finish(struct casync_created *made, struct Fh *fh,
+				 const struct open_request *req)
 {
 	fsal_status_t status;
 

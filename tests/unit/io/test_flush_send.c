@@ -128,7 +128,7 @@ static void flushes_if_libcephfs_had_to_ask_the_mds(void **state)
 {
 	fake.blocking_result[FAKE_OPEN] = -ENOTDIR;
 	send_times(1);
-	assert_string_equal(calls, "ocf");
+	assert_string_equal(calls, "of");
 }
 
 static void error_of_that_flush_is_the_answer(void **state)

@@ -613,7 +613,7 @@ static void change_of_a_name_waits_for_the_journal(void **state)
 	use_objects();
 	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
 	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
-		int before = fake_blocking_count(FAKE_SYNC_INODE);
+		unsigned int before = fake_blocking_count(FAKE_SYNC_INODE);
 
 		fake.blocking_result[FAKE_SYNC_INODE] = 0;
 		assert_int_equal(changes[i]().major, ERR_FSAL_NO_ERROR);
