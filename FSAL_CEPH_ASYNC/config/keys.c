@@ -188,7 +188,7 @@ const struct casync_key casync_keys[] = {
 	  .words = stable_names_words, .preset = CASYNC_NAMES_MDS,
 	  .change = CASYNC_KEY_LIVE,
 	  .summary = "What is on disk when CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME or LINK is acknowledged.",
-	  .text = "mds: the MDS has made the change, and is asked 20 ms later to write its journal. A name is lost only if MDS and gateway die together before that, as in a power failure of a host that has both.\n\njournal: the MDS has written its journal. Requests of one directory share that.",
+	  .text = "mds: the MDS has made the change, and is asked to write its journal, mostly within 20 ms. A name is lost only if MDS and gateway die together before it is written, as in a power failure of a host that has both.\n\njournal: the MDS has written its journal. Requests of one directory share that.",
 	  IN_BOTH(tuning.stable_names) },
 	{ .name = "Stable_Attributes", .type = CASYNC_KEY_WORD,
 	  .words = stable_attributes_words,

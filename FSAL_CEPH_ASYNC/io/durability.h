@@ -29,7 +29,7 @@ enum casync_stable_names {
 /** Stable_Attributes of an export: when a SETATTR is acknowledged. */
 enum casync_stable_attributes {
 	CASYNC_ATTRIBUTES_JOURNAL, /**< The MDS has journaled it. */
-	CASYNC_ATTRIBUTES_SENT, /**< It is sent to the MDS; not for a size. */
+	CASYNC_ATTRIBUTES_SENT,	   /**< In libcephfs' queue; not for a size. */
 };
 
 /** The input of the decision. */

@@ -88,7 +88,7 @@ static int flush_sync_inode(struct casync_object *obj, bool waiters)
 	if (covers)
 		rc = ceph_ll_setattr(ceph, obj->inode, &nothing, 0,
 				     casync_inode_root(obj));
-	if (!casync_session_error(-rc))
+	if (rc == 0)
 		rc = ceph_ll_sync_inode(ceph, obj->inode, 0);
 	/* After a loss the OSDs refuse the data that a first flush is for. */
 	if (rc == 0 && waiters)

@@ -175,6 +175,17 @@ class Host:
         assert pid, f"{self.ganesha} does not run"
         os.kill(pid, number)
 
+    def fail(self, kind: str) -> None:
+        """Another word than these is no failure."""
+        if kind == "killed":
+            self.signal(signal.SIGKILL)
+        elif kind == "stopped":
+            self.signal(signal.SIGSTOP)
+        elif kind == "cut off":
+            self.cut(True)
+        elif kind == "host reset":
+            self.reset()
+
     def cut(self, whether: bool) -> None:
         """From everybody, without a word: links stay up."""
         if whether:
@@ -273,16 +284,10 @@ class Pair:
 
     def fail(self, kind: str, host: Host) -> None:
         """KIND is one of kinds.  Another word: it is moved by hand."""
-        if kind == "killed":
-            host.signal(signal.SIGKILL)
-        elif kind == "stopped":
-            host.signal(signal.SIGSTOP)
-        elif kind == "cut off":
-            host.cut(True)
-        elif kind == "host reset":
-            host.reset()
-        else:
+        if kind not in self.kinds:
             host.leave()
+        else:
+            host.fail(kind)
 
     def heal(self, kind: str, host: Host) -> None:
         """The host may be the next one again."""

@@ -121,12 +121,7 @@ class Ingress(Pair):
             "--wrapper", self.proxy.wrapper, *words)
 
     def fail(self, kind: str, host: Host) -> None:
-        if kind == "killed":
-            host.signal(signal.SIGKILL)
-        elif kind == "stopped":
-            host.signal(signal.SIGSTOP)
-        elif kind == "cut off":
-            host.cut(True)
+        host.fail(kind)
         self.deploy(self.other(host), offline=kind == "cut off")
 
     def heal(self, kind: str, host: Host) -> None:
