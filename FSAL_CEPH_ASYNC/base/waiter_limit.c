@@ -9,6 +9,13 @@
 #include "clock.h"
 #include "futex.h"
 
+/* A mount's limit has one lane, with the completer's patience of 0.1 s: a
+ * worker that waits for a place does nothing else either. */
+#define MOUNT_LANE CASYNC_LANE_COMPLETER
+
+/* Workers inside the limits of all mounts; atomic. */
+static uint32_t all_inside;
+
 static const uint64_t patience_ns[CASYNC_LANES] = {
 	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
 	[CASYNC_LANE_COMPLETER] =
@@ -35,29 +42,43 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 	return false;
 }
 
-bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-			       enum casync_lane lane, uint32_t room)
+/* Wait until a thread has left since LEFT was read.  False: none has for too
+ * long. */
+static bool limit_wait(struct casync_waiter_limit *limit, enum casync_lane lane,
+		       uint32_t left)
 {
 	uint32_t *left_word = &limit->lanes[lane].left;
 	uint32_t *sleepers = &limit->lanes[lane].sleepers;
-	uint64_t give_up_ns, now_ns;
+	uint64_t now_ns = casync_clock_ns();
+	uint64_t give_up_ns =
+		patience_ns[lane] +
+		__atomic_load_n(&limit->progress_ns, __ATOMIC_SEQ_CST);
+
+	if (now_ns >= give_up_ns)
+		return false;
+	__atomic_add_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
+	casync_futex_wait(left_word, left, give_up_ns - now_ns);
+	__atomic_sub_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+static uint32_t limit_left(const struct casync_waiter_limit *limit,
+			   enum casync_lane lane)
+{
+	return __atomic_load_n(&limit->lanes[lane].left, __ATOMIC_SEQ_CST);
+}
+
+bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
+			       enum casync_lane lane, uint32_t room)
+{
 	uint32_t left;
 
-	for (;;) {
-		left = __atomic_load_n(left_word, __ATOMIC_SEQ_CST);
+	do {
+		left = limit_left(limit, lane);
 		if (casync_waiter_limit_try(limit, lane, room))
 			return true;
-		now_ns = casync_clock_ns();
-		give_up_ns =
-			patience_ns[lane] +
-			__atomic_load_n(&limit->progress_ns, __ATOMIC_SEQ_CST);
-		if (now_ns >= give_up_ns)
-			return false;
-
-		__atomic_add_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
-		casync_futex_wait(left_word, left, give_up_ns - now_ns);
-		__atomic_sub_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
-	}
+	} while (limit_wait(limit, lane, left));
+	return false;
 }
 
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
@@ -75,4 +96,88 @@ void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 uint32_t casync_waiter_limit_workers(void)
 {
 	return nfs_param.core_param.rpc.ioq_thrd_max / 4 + 1;
+}
+
+/* --- the limit of a mount */
+
+static uint32_t limit_workers(void)
+{
+	return nfs_param.core_param.rpc.ioq_thrd_max;
+}
+
+uint32_t casync_waiter_limit_budget(void)
+{
+	return limit_workers() - limit_workers() / 4;
+}
+
+uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount)
+{
+	uint32_t taken = __atomic_load_n(&all_inside, __ATOMIC_RELAXED) +
+			 __atomic_load_n(&mount->lanes[MOUNT_LANE].inside,
+					 __ATOMIC_RELAXED);
+	const uint32_t budget = casync_waiter_limit_budget();
+
+	return taken + 2 < budget ? (budget - taken) / 2 : 1;
+}
+
+/* Count one more, if MOST are not reached.  @return How many there were, or
+ * MOST. */
+static uint32_t limit_count_one(uint32_t most)
+{
+	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_SEQ_CST);
+
+	while (all < most) {
+		if (__atomic_compare_exchange_n(&all_inside, &all, all + 1,
+						false, __ATOMIC_SEQ_CST,
+						__ATOMIC_SEQ_CST))
+			return all;
+	}
+	return most;
+}
+
+bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
+				   uint32_t part)
+{
+	const uint32_t budget = casync_waiter_limit_budget();
+	uint32_t all = limit_count_one(budget);
+
+	if (all == budget)
+		return false;
+	if (casync_waiter_limit_try(limit, MOUNT_LANE,
+				    (budget - all + part - 1) / part))
+		return true;
+	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
+{
+	const uint32_t most = limit_workers() - limit_workers() / 8;
+
+	return limit_count_one(most) != most &&
+	       casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
+}
+
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+{
+	uint32_t left;
+
+	do {
+		left = limit_left(limit, MOUNT_LANE);
+		if (casync_waiter_limit_try_mount(limit, 1))
+			return true;
+	} while (limit_wait(limit, MOUNT_LANE, left));
+	return false;
+}
+
+void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
+{
+	__atomic_add_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	(void)casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
+}
+
+void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit)
+{
+	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	casync_waiter_limit_leave(limit, MOUNT_LANE);
 }

@@ -13,9 +13,16 @@
  * An NFSv3 WRITE is answered without attributes instead: they are optional
  * there.  Workers and completion threads have separate room.
  *
- * A file has one limit for GETATTR, and one for SETATTR, COMMIT, DEALLOCATE and
- * WRITEs to setuid files.  An export has one for statfs, which asks a monitor.
- * A mount has one for all that keeps a worker (call.h).
+ * A file has one limit for GETATTR, one for SETATTR, COMMIT, DEALLOCATE and
+ * WRITEs to setuid files, and one for all that keeps a worker.  An export has one
+ * for statfs, which asks a monitor.  A mount has one for all that keeps a worker
+ * (call.h).
+ *
+ * The limits of all mounts share one budget: three quarters of Ganesha's
+ * workers.  A mount may keep as many as are left of it.  So one that does not
+ * answer keeps half of the budget, eight of them keep a ninth each, and another
+ * one always finds as much.  The rule is known from switches that share a
+ * buffer (dynamic thresholds, Choudhury and Hahne 1998).
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H
@@ -63,5 +70,32 @@ void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 /** The room of a file for workers: a quarter of Ganesha's.  So a single file
  * cannot block all of them. */
 uint32_t casync_waiter_limit_workers(void);
+
+/** How many workers all mounts together may keep. */
+uint32_t casync_waiter_limit_budget(void);
+
+/** How many workers a file may keep: as many as its mount may take still; at
+ * least 1.  So files that do not answer leave room for one that does. */
+uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount);
+
+/** As casync_waiter_limit_enter(), for a worker, into the limit of a mount. */
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+
+/** As casync_waiter_limit_try(), for a worker, into the limit of a mount.
+ * @param[in] part  2: the mount may have half of what is left, 1: all. */
+bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
+				   uint32_t part);
+
+/**
+ * Enter the limit of a mount that is full, for a file that answers: half of the
+ * workers that are left are for such files, the other half is for requests that
+ * ask Ceph nothing.
+ */
+bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
+
+/** Enter the limit of a mount although it is full. */
+void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
+
+void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
 
 #endif /* CASYNC_WAITER_LIMIT_H */

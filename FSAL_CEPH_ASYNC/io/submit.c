@@ -128,8 +128,31 @@ static bool submit_is_beyond_the_end(const struct casync_op *op)
 		       casync_file_size_hint(&op->obj->size);
 }
 
-/* Submit the op that the gate let in, and those that it lets in next. */
-static void submit_from(struct casync_gate *gate, struct casync_op *op)
+/*
+ * Submission waits for capabilities, without a timeout.  So a worker of
+ * Ganesha's submits in a slot of the mount, and hands over what finds none.
+ */
+static bool submit_take_slot(const struct casync_op *op,
+			     struct casync_call *slot)
+{
+	return casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
+}
+
+/* The op's hold keeps the object alive, and with it the mount. */
+static struct casync_op *submit_one(struct casync_gate *gate,
+				    struct casync_op *op,
+				    struct casync_call *slot)
+{
+	submit_parts(op);
+	if (slot != NULL)
+		casync_call_drop(slot);
+	return casync_gate_next(gate, op);
+}
+
+/* Submit the op that the gate let in, and those that it lets in next.  SLOT: a
+ * worker of Ganesha's has it for the first one; NULL: it is a thread of ours. */
+static void submit_from(struct casync_gate *gate, struct casync_op *op,
+			struct casync_call *slot)
 {
 	struct casync_op *next;
 
@@ -137,14 +160,20 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op)
 	for (; op != NULL; op = next) {
 		if (op->kind == CASYNC_OP_READ &&
 		    submit_is_beyond_the_end(op)) {
+			if (slot != NULL)
+				casync_call_drop(slot);
 			next = casync_gate_next(gate, op);
 			op->past_end = true;
 			casync_complete_finish(op);
-			continue;
+		} else {
+			next = submit_one(gate, op, slot);
+			submit_put_part(op);
 		}
-		submit_parts(op);
-		next = casync_gate_next(gate, op);
-		submit_put_part(op);
+		if (slot != NULL && next != NULL &&
+		    !submit_take_slot(next, slot)) {
+			casync_submit_admitted(next);
+			return;
+		}
 	}
 }
 
@@ -152,7 +181,7 @@ void casync_submit(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
 
-	submit_from(gate, casync_gate_enter(gate, op));
+	submit_from(gate, casync_gate_enter(gate, op), NULL);
 }
 
 void casync_submit_park(struct casync_op *op)
@@ -164,7 +193,7 @@ void casync_submit_parked(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
 
-	submit_from(gate, casync_gate_unpark(gate, op));
+	submit_from(gate, casync_gate_unpark(gate, op), NULL);
 }
 
 void casync_submit_cancel_parked(struct casync_op *op)
@@ -174,42 +203,49 @@ void casync_submit_cancel_parked(struct casync_op *op)
 
 /* Submit the op that the gate let in.  This worker waits for its answer, if it
  * may. */
-static void submit_and_wait(struct casync_gate *gate, struct casync_op *op)
+static void submit_and_wait(struct casync_gate *gate, struct casync_op *op,
+			    struct casync_call *slot)
 {
 	struct casync_op *next;
 
 	if (!casync_complete_wait_begin(op)) {
-		submit_from(gate, op);
+		submit_from(gate, op, slot);
 		return;
 	}
-	submit_parts(op);
-	next = casync_gate_next(gate, op);
+	next = submit_one(gate, op, slot);
 	submit_put_part(op);
 	if (next == NULL) {
 		casync_complete_wait_end(op);
 		return;
 	}
-	/* There are more ops to submit; the answer must not wait for them. */
+	/* There are more ops to submit; the answer must not wait for them, nor
+	 * for a slot. */
 	casync_complete_wait_cancel(op);
-	submit_from(gate, next);
+	if (submit_take_slot(next, slot))
+		submit_from(gate, next, slot);
+	else
+		casync_submit_admitted(next);
 }
 
 void casync_submit_write(struct casync_op *op)
 {
 	struct casync_gate *gate = &op->obj->gate;
 	struct casync_op *now = casync_gate_enter(gate, op);
+	struct casync_call slot;
 
+	if (now == NULL)
+		return;
+	if (!submit_take_slot(now, &slot))
+		casync_submit_admitted(now);
 	/* A completion thread answers ops that share a call. */
-	if (now != op || op->members != NULL)
-		submit_from(gate, now);
+	else if (now != op || op->members != NULL)
+		submit_from(gate, now, &slot);
 	else
-		submit_and_wait(gate, op);
+		submit_and_wait(gate, op, &slot);
 }
 
-/* May this thread do a laid out read by the blocking call?  If so it must call
- * submit_block_on_read(). */
-static bool submit_may_block(const struct casync_op *op,
-			     struct casync_call *slot)
+/* May a worker do a laid out read by the blocking call? */
+static bool submit_may_block(const struct casync_op *op)
 {
 	const uint64_t *until_ns = &op->exp->await_not_before_ns;
 
@@ -217,8 +253,7 @@ static bool submit_may_block(const struct casync_op *op,
 	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
 	       !casync_workers_on_completion_thread() &&
 	       op->entry.since_ns >=
-		       __atomic_load_n(until_ns, __ATOMIC_RELAXED) &&
-	       casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
+		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
 }
 
 /* The result is in the op's part. */
@@ -259,19 +294,23 @@ void casync_submit_read(struct casync_op *op)
 	struct casync_op *now = casync_gate_enter(gate, op);
 	struct casync_call slot;
 
-	if (now != op || submit_is_beyond_the_end(op))
-		submit_from(gate, now);
-	else if (submit_may_block(op, &slot))
+	if (now == NULL)
+		return;
+	if (!submit_take_slot(now, &slot))
+		casync_submit_admitted(now);
+	else if (now != op || submit_is_beyond_the_end(op))
+		submit_from(gate, now, &slot);
+	else if (submit_may_block(op))
 		submit_block_on_read(op, &slot);
 	else
-		submit_and_wait(gate, op);
+		submit_and_wait(gate, op, &slot);
 }
 
 static void submit_run_admitted(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	submit_from(&op->obj->gate, op);
+	submit_from(&op->obj->gate, op, NULL);
 }
 
 void casync_submit_admitted(struct casync_op *op)
@@ -307,7 +346,7 @@ static void submit_each(struct casync_work *work)
 	submit_again(first);
 	next = casync_gate_next(gate, first);
 	submit_put_part(first);
-	submit_from(gate, next);
+	submit_from(gate, next, NULL);
 }
 
 void casync_submit_each_alone(struct casync_op *first)

@@ -41,9 +41,9 @@
  * ceph_ll_read() copies once, without the lock.  For a MiB that is worth a
  * worker of Ganesha's; what keeps it harmless:
  *
- *	- At most half of the workers that the mount may keep (call.h) do so.
- *	  READs that find no room go the usual way.  So an OSD or an MDS that
- *	  does not answer keeps those workers, and no more.
+ *	- At most half of the workers that are left for the mount (call.h) do
+ *	  so.  READs that find no room are submitted by a thread of ours.  So an
+ *	  OSD or an MDS that does not answer keeps those workers, and no more.
  *	- After one that took longer than CASYNC_READ_HERE_MS, the export's
  *	  READs go the usual way for CASYNC_AWAIT_PAUSE_MS.
  *	- At the end of Ganesha the watchdog waits for these workers no longer than
@@ -68,8 +68,8 @@ struct casync_op;
  * Hand an op to libcephfs.
  *
  * It blocks only if libcephfs does: for client_lock and in get_caps, with at
- * most CASYNC_GATE_THREADS threads for one file.  It may submit other ops of
- * the same file too.  The caller must not touch the op afterwards: it may
+ * most CASYNC_GATE_THREADS threads for one file.  A worker of Ganesha's takes a
+ * slot of the mount for it.  It may submit other ops of the same file too.  The caller must not touch the op afterwards: it may
  * already be answered and reused.
  */
 void casync_submit(struct casync_op *op);

@@ -23,7 +23,6 @@
 static pthread_mutex_t mounts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t mount_changed = PTHREAD_COND_INITIALIZER;
 static GLIST_HEAD(mounts);
-static uint32_t mount_count; /* atomic; those that are left behind, too */
 
 /* Mounts whose unmount does not return.  libcephfs may still use them. */
 static GLIST_HEAD(left_behind);
@@ -58,13 +57,6 @@ static char *mount_client_name(const struct casync_mount_key *key)
 	return name;
 }
 
-uint32_t casync_mount_count(void)
-{
-	uint32_t count = __atomic_load_n(&mount_count, __ATOMIC_RELAXED);
-
-	return count == 0 ? 1 : count;
-}
-
 static struct casync_mount *mount_new(const struct casync_mount_key *key,
 				      const struct casync_mount_params *params)
 {
@@ -86,13 +78,11 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->session.client = mount_client_name(key);
 	mount->state = CASYNC_MOUNT_BUILDING;
 	casync_upcalls_init(&mount->upcalls);
-	__atomic_add_fetch(&mount_count, 1, __ATOMIC_RELAXED);
 	return mount;
 }
 
 static void mount_free(struct casync_mount *mount)
 {
-	__atomic_sub_fetch(&mount_count, 1, __ATOMIC_RELAXED);
 	casync_upcalls_destroy(&mount->upcalls);
 	casync_connect_free_client(&mount->client);
 	gsh_free(mount->session.client);

@@ -141,9 +141,6 @@ static inline uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       const struct casync_tuning *tuning);
 
-/** How many mounts there are; at least 1. */
-uint32_t casync_mount_count(void);
-
 /**
  * End the CephFS sessions of another node: its clients now come here.
  *

@@ -7,6 +7,7 @@
 #include "nfs_core.h"
 
 #include "call.h"
+#include "clock.h"
 #include "complete.h"
 #include "errors.h"
 #include "export.h"
@@ -20,12 +21,11 @@
 /* Ganesha's workers that may wait for the monitors, for each export. */
 #define STATFS_SLOTS 8
 
-/* Optional calls may use half of a mount's slots. */
-#define OPTIONAL_DIVISOR 2
+/* For so long a file that Ceph has answered for is taken for one that answers. */
+#define ANSWERED_MS 1000
 
-/* A mount's limit has one lane, with the completer's patience of 0.1 s: a
- * worker that waits for a slot does nothing else either. */
-#define MOUNT_LANE CASYNC_LANE_COMPLETER
+/* Optional calls may use half of what is left for a mount. */
+#define OPTIONAL_PART 2
 
 /* Calls of this thread that have a slot of the mount.  They are of one mount,
  * and have one slot together. */
@@ -33,39 +33,15 @@ static _Thread_local unsigned int mount_slot_users;
 
 /* --- slots of a mount */
 
-uint32_t casync_call_mount_slots(uint32_t workers, uint32_t mounts)
-{
-	uint32_t part = workers / 4 * 3 / mounts;
-	uint32_t least = workers / 8 + 1;
-
-	return part > least ? part : least;
-}
-
-static uint32_t call_mount_slots(void)
-{
-	return casync_call_mount_slots(nfs_param.core_param.rpc.ioq_thrd_max,
-				       casync_mount_count());
-}
-
 static bool call_needs_mount_slot(void)
 {
 	return mount_slot_users == 0 && !casync_workers_on_completion_thread();
 }
 
-static bool call_take_mount_slot(struct casync_mount *mount, uint32_t slots)
+static bool call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter(&mount->callers, MOUNT_LANE, slots))
-		return false;
-	mount_slot_users++;
-	return true;
-}
-
-static bool call_try_mount_slot(struct casync_mount *mount)
-{
-	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_try(&mount->callers, MOUNT_LANE,
-				     call_mount_slots() / OPTIONAL_DIVISOR))
+	    !casync_waiter_limit_enter_mount(&mount->callers))
 		return false;
 	mount_slot_users++;
 	return true;
@@ -73,14 +49,105 @@ static bool call_try_mount_slot(struct casync_mount *mount)
 
 void casync_call_take_mount_slot(struct casync_mount *mount)
 {
-	(void)call_take_mount_slot(mount, UINT32_MAX);
+	if (call_needs_mount_slot())
+		casync_waiter_limit_force_mount(&mount->callers);
+	mount_slot_users++;
 }
 
 void casync_call_drop_mount_slot(struct casync_mount *mount)
 {
 	mount_slot_users--;
 	if (call_needs_mount_slot())
-		casync_waiter_limit_leave(&mount->callers, MOUNT_LANE);
+		casync_waiter_limit_leave_mount(&mount->callers);
+}
+
+/* --- slots of a mount, for a request on an object: the files of a mount share
+ * them */
+
+static struct casync_waiter_limit *call_limit(const struct casync_object *obj)
+{
+	return &casync_inode_mount(obj)->callers;
+}
+
+/* Has Ceph answered for this file a moment ago, and does nobody wait for it? */
+static bool call_is_answered(const struct casync_object *obj)
+{
+	uint64_t answered_ns =
+		__atomic_load_n(&obj->answered_ns, __ATOMIC_RELAXED);
+
+	return __atomic_load_n(
+		       &obj->callers.lanes[CASYNC_LANE_COMPLETER].inside,
+		       __ATOMIC_RELAXED) == 0 &&
+	       answered_ns != 0 &&
+	       casync_clock_ns() - answered_ns < ANSWERED_MS * CASYNC_NS_PER_MS;
+}
+
+/* A file that answers gets at the reserve, and need not wait for the others. */
+static bool call_enter_mount(struct casync_object *obj, bool answers)
+{
+	struct casync_waiter_limit *limit = call_limit(obj);
+
+	return (answers && (casync_waiter_limit_try_mount(limit, 1) ||
+			    casync_waiter_limit_try_reserve(limit))) ||
+	       casync_waiter_limit_enter_mount(limit);
+}
+
+static bool call_enter_limits(struct casync_object *obj)
+{
+	bool answers = call_is_answered(obj);
+
+	if (!casync_waiter_limit_enter(
+		    &obj->callers, CASYNC_LANE_COMPLETER,
+		    casync_waiter_limit_file_room(call_limit(obj))))
+		return false;
+	if (call_enter_mount(obj, answers))
+		return true;
+	casync_waiter_limit_leave(&obj->callers, CASYNC_LANE_COMPLETER);
+	return false;
+}
+
+static bool call_take_slot(struct casync_object *obj)
+{
+	if (call_needs_mount_slot() && !call_enter_limits(obj))
+		return false;
+	mount_slot_users++;
+	return true;
+}
+
+static bool call_try_slot(struct casync_object *obj)
+{
+	struct casync_waiter_limit *limit = call_limit(obj);
+
+	if (call_needs_mount_slot()) {
+		if (!casync_waiter_limit_try_mount(limit, OPTIONAL_PART))
+			return false;
+		(void)casync_waiter_limit_try(
+			&obj->callers, CASYNC_LANE_COMPLETER, UINT32_MAX);
+	}
+	mount_slot_users++;
+	return true;
+}
+
+static void call_take_slot_always(struct casync_object *obj)
+{
+	if (call_needs_mount_slot()) {
+		casync_waiter_limit_force_mount(call_limit(obj));
+		(void)casync_waiter_limit_try(
+			&obj->callers, CASYNC_LANE_COMPLETER, UINT32_MAX);
+	}
+	mount_slot_users++;
+}
+
+/* A thread's outermost call is the last to drop its slot, and has taken it. */
+static void call_drop_slot(struct casync_object *obj)
+{
+	mount_slot_users--;
+	if (call_needs_mount_slot()) {
+		__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
+				 __ATOMIC_RELAXED);
+		casync_waiter_limit_leave(&obj->callers, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave_mount(call_limit(obj));
+	}
 }
 
 /* --- slots of a file and of an export */
@@ -125,16 +192,15 @@ static uint32_t call_generation(const struct casync_object *obj)
  * descriptors. */
 static int call_look_up(struct casync_object *obj, uint32_t generation)
 {
-	struct casync_mount *mount = casync_inode_mount(obj);
 	int rc = -ETIME;
 
-	if (!call_take_mount_slot(mount, call_mount_slots()))
+	if (!call_take_slot(obj))
 		return rc;
 	if (call_take_attr_slot(obj)) {
 		rc = casync_inode_renew(obj, generation);
 		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
 	}
-	casync_call_drop_mount_slot(mount);
+	call_drop_slot(obj);
 	return rc;
 }
 
@@ -149,15 +215,14 @@ int casync_call_use(struct casync_object *obj)
 
 int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
 {
-	struct casync_mount *mount = casync_inode_mount(obj);
 	int rc;
 
 	if (casync_fd_fh(fd) == NULL || !casync_inode_fd_is_lost(obj, fd))
 		return 0;
-	if (!call_take_mount_slot(mount, call_mount_slots()))
+	if (!call_take_slot(obj))
 		return -ETIME;
 	rc = casync_inode_reopen(obj, fd);
-	casync_call_drop_mount_slot(mount);
+	call_drop_slot(obj);
 	return rc;
 }
 
@@ -178,14 +243,11 @@ static int call_enter_client(struct casync_object *obj)
 
 static int call_take_one(struct casync_object *obj, uint32_t what)
 {
-	struct casync_mount *mount = casync_inode_mount(obj);
-
 	switch (what) {
 	case CASYNC_CALL_MOUNT_SLOT:
-		return call_take_mount_slot(mount, call_mount_slots()) ? 0
-								       : -ETIME;
+		return call_take_slot(obj) ? 0 : -ETIME;
 	case CASYNC_CALL_MOUNT_SLOT_ALWAYS:
-		casync_call_take_mount_slot(mount);
+		call_take_slot_always(obj);
 		return 0;
 	case CASYNC_CALL_CLIENT:
 		return call_enter_client(obj);
@@ -204,15 +266,13 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 
 static void call_drop_one(struct casync_object *obj, uint32_t what)
 {
-	struct casync_mount *mount = casync_inode_mount(obj);
-
 	switch (what) {
 	case CASYNC_CALL_MOUNT_SLOT:
 	case CASYNC_CALL_MOUNT_SLOT_ALWAYS:
-		casync_call_drop_mount_slot(mount);
+		call_drop_slot(obj);
 		break;
 	case CASYNC_CALL_CLIENT:
-		casync_guard_leave(&mount->guard);
+		casync_guard_leave(&casync_inode_mount(obj)->guard);
 		break;
 	case CASYNC_CALL_ATTR_SLOT:
 		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
@@ -285,8 +345,7 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 				     attr_slots))
 		return false;
 	call->holds = needs & CASYNC_CALL_ATTR_SLOT;
-	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 &&
-	    !call_try_mount_slot(casync_inode_mount(obj))) {
+	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 && !call_try_slot(obj)) {
 		casync_call_drop(call);
 		return false;
 	}
@@ -343,7 +402,7 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 
 fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 {
-	if (!call_take_mount_slot(mount, call_mount_slots()))
+	if (!call_take_mount_slot(mount))
 		return casync_errors_status(-ETIME);
 	if (casync_guard_enter(&mount->guard))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);

@@ -28,10 +28,11 @@
  * 0.1 s for a mount's.  Then the NFS client is asked to retry.  So a step of a
  * call may take a slot in any order: no wait lasts.
  *
- * All mounts together may keep three quarters of Ganesha's workers.  Each has an
- * equal part, and an eighth of the workers at least.  The rest of the workers
- * goes on: for other file systems, for NFSv4 leases, and for READs and WRITEs.
- * These take a slot of the mount while their file is looked up or opened.
+ * All mounts together may keep three quarters of Ganesha's workers.  Each may
+ * keep as many as are left of these (waiter_limit.h).  The rest of the workers
+ * goes on: for other file systems, and for NFSv4 leases.  READs and WRITEs take
+ * a slot of the mount while their file is looked up or opened, and while a
+ * worker submits them (submit.c).
  *
  * A call may begin within another one of the same thread: OPEN sets attributes
  * so.  The thread has one slot of the mount then.  Completion threads take none.
@@ -187,9 +188,5 @@ bool casync_call_begin_setup(struct casync_mount *mount);
 
 /** End what casync_call_begin_release() or casync_call_begin_setup() began. */
 void casync_call_leave(struct casync_mount *mount);
-
-/** How many workers a mount may keep, of so many, if there are so many mounts;
- * at least 1. */
-uint32_t casync_call_mount_slots(uint32_t workers, uint32_t mounts);
 
 #endif /* CASYNC_CALL_H */

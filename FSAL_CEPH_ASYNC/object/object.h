@@ -43,6 +43,9 @@ struct casync_object {
 	 * while the object is in the table. */
 	struct casync_cached_file *cached;
 
+	/** Its part of the mount's slots (call.h). */
+	struct casync_waiter_limit callers;
+	uint64_t answered_ns; /**< The last of them; CLOCK_MONOTONIC, atomic. */
 	struct casync_waiter_limit getattr; /**< Waiters for attributes. */
 	/** Waiters of SETATTR, COMMIT, DEALLOCATE, and of WRITEs that clear
 	 * setuid. */

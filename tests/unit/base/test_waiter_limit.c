@@ -2,7 +2,10 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <string.h>
 #include <time.h>
+
+#include "nfs_core.h"
 
 #include "unit.h"
 
@@ -180,7 +183,159 @@ static void file_that_answers_turns_nobody_away(void **state)
 	check_empty();
 }
 
+/* --- the limits of mounts, which share a budget */
+
+#define MOUNTS 20
+
+static struct casync_waiter_limit mounts[MOUNTS];
+
+static int workers_up(void **state)
+{
+	memset(mounts, 0, sizeof(mounts));
+	nfs_param.core_param.rpc.ioq_thrd_max = 200;
+	return 0;
+}
+
+/* As many as get in without a pause. */
+static unsigned int fill(struct casync_waiter_limit *mount, uint32_t part)
+{
+	unsigned int count = 0;
+
+	while (casync_waiter_limit_try_mount(mount, part))
+		count++;
+	return count;
+}
+
+static void empty(struct casync_waiter_limit *mount, unsigned int count)
+{
+	while (count-- != 0)
+		casync_waiter_limit_leave_mount(mount);
+}
+
+/* Requests to mounts that do not answer come in turn. */
+static void fill_in_turn(unsigned int dead, unsigned int *counts)
+{
+	unsigned int i, before, all = 0;
+
+	memset(counts, 0, dead * sizeof(*counts));
+	do {
+		before = all;
+		for (i = 0; i < dead; i++) {
+			unsigned int more =
+				casync_waiter_limit_try_mount(&mounts[i], 1);
+
+			counts[i] += more;
+			all += more;
+		}
+	} while (all != before);
+}
+
+static void dead_mounts_leave_as_much_to_another(void **state)
+{
+	unsigned int counts[MOUNTS], dead, i, all;
+
+	for (dead = 1; dead < MOUNTS; dead++) {
+		fill_in_turn(dead, counts);
+		for (i = 0, all = 0; i < dead; i++)
+			all += counts[i];
+		assert_true(all >= 75 && all <= 150 - counts[dead - 1]);
+		assert_true(fill(&mounts[dead], 1) != 0);
+		empty(&mounts[dead],
+		      mounts[dead].lanes[CASYNC_LANE_COMPLETER].inside);
+		for (i = 0; i < dead; i++)
+			empty(&mounts[i], counts[i]);
+	}
+	assert_int_equal(fill(&mounts[0], 1), 75);
+	empty(&mounts[0], 75);
+}
+
+/* Whoever comes first, nobody gets at the last quarter. */
+static void mounts_filled_one_after_the_other_keep_to_the_budget(void **state)
+{
+	unsigned int counts[MOUNTS], i, all = 0;
+
+	for (i = 0; i < MOUNTS; i++)
+		all += counts[i] = fill(&mounts[i], 1);
+	assert_int_equal(counts[0], 75);
+	assert_int_equal(counts[1], 38);
+	assert_int_equal(all, 150);
+	for (i = 0; i < MOUNTS; i++)
+		empty(&mounts[i], counts[i]);
+}
+
+static void optional_calls_leave_room_for_needed_ones(void **state)
+{
+	assert_int_equal(fill(&mounts[0], 2), 50);
+	assert_int_equal(fill(&mounts[0], 1), 25);
+	empty(&mounts[0], 75);
+}
+
+static void forced_entry_counts(void **state)
+{
+	unsigned int i;
+
+	for (i = 0; i < 160; i++)
+		casync_waiter_limit_force_mount(&mounts[0]);
+	assert_int_equal(fill(&mounts[1], 1), 0);
+	empty(&mounts[0], 160);
+	assert_int_equal(fill(&mounts[1], 1), 75);
+	empty(&mounts[1], 75);
+}
+
+static void files_leave_room_for_another_file(void **state)
+{
+	struct casync_waiter_limit files[61] = {0};
+	const enum casync_lane lane = CASYNC_LANE_WORKER;
+	unsigned int counts[61] = {0};
+	unsigned int i, before, all = 0;
+
+	do {
+		before = all;
+		for (i = 0; i < 60; i++) {
+			if (!casync_waiter_limit_try(
+				    &files[i], lane,
+				    casync_waiter_limit_file_room(&mounts[0])))
+				continue;
+			if (!casync_waiter_limit_try_mount(&mounts[0], 1)) {
+				casync_waiter_limit_leave(&files[i], lane);
+				continue;
+			}
+			counts[i]++;
+			all++;
+		}
+	} while (all != before);
+	assert_true(all >= 60 && all <= 74);
+	assert_true(casync_waiter_limit_try(
+		&files[60], lane, casync_waiter_limit_file_room(&mounts[0])));
+	assert_true(casync_waiter_limit_try_mount(&mounts[0], 1));
+	empty(&mounts[0], all + 1);
+}
+
+/* Half of the last quarter. */
+static void reserve_has_a_bound(void **state)
+{
+	unsigned int i, all = 0, more = 0;
+
+	for (i = 0; i < MOUNTS; i++)
+		all += fill(&mounts[i], 1);
+	while (casync_waiter_limit_try_reserve(&mounts[0]))
+		more++;
+	assert_int_equal(all + more, 175);
+	assert_int_equal(fill(&mounts[0], 1), 0);
+	for (i = 0; i < MOUNTS; i++)
+		empty(&mounts[i],
+		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
+}
+
+static void few_workers_are_enough_for_one(void **state)
+{
+	nfs_param.core_param.rpc.ioq_thrd_max = 2;
+	assert_int_equal(fill(&mounts[0], 1), 1);
+	empty(&mounts[0], 1);
+}
+
 #define CASE(test) cmocka_unit_test_setup(test, up)
+#define WORKERS_CASE(test) cmocka_unit_test_setup(test, workers_up)
 
 int main(void)
 {
@@ -191,6 +346,14 @@ int main(void)
 		CASE(who_waits_gets_the_room_of_who_comes_out),
 		CASE(pause_is_not_a_lack_of_progress),
 		CASE(file_that_answers_turns_nobody_away),
+		WORKERS_CASE(dead_mounts_leave_as_much_to_another),
+		WORKERS_CASE(
+			mounts_filled_one_after_the_other_keep_to_the_budget),
+		WORKERS_CASE(optional_calls_leave_room_for_needed_ones),
+		WORKERS_CASE(forced_entry_counts),
+		WORKERS_CASE(files_leave_room_for_another_file),
+		WORKERS_CASE(reserve_has_a_bound),
+		WORKERS_CASE(few_workers_are_enough_for_one),
 	};
 
 	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);

@@ -118,9 +118,7 @@ static void half_of_the_mounts_room_is_enough(void **state)
 	unsigned int blocking, calls;
 	struct io *io;
 
-	*inside() = casync_call_mount_slots(
-			    nfs_param.core_param.rpc.ioq_thrd_max, 1) /
-		    2;
+	*inside() = casync_waiter_limit_budget() / 2;
 	blocking = fake_blocking_count(FAKE_READ);
 	calls = fake_call_count();
 	io = large_io(0, LARGE);

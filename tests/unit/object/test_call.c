@@ -21,40 +21,44 @@
 
 /* --- slots of a mount */
 
-struct part_case {
-	uint32_t workers, mounts, slots;
-};
-
-static void slots_are_a_part_of_three_quarters(void **state)
-{
-	static const struct part_case cases[] = {
-		{200, 1, 150}, {200, 2, 75}, {200, 5, 30}, {200, 6, 26},
-		{200, 40, 26}, {16, 1, 12},  {16, 9, 3},   {2, 1, 1},
-	};
-	size_t i;
-
-	for (i = 0; i < COUNT(cases); i++)
-		assert_int_equal(casync_call_mount_slots(cases[i].workers,
-							 cases[i].mounts),
-				 cases[i].slots);
-}
-
 static void full_mount_refuses(void **state)
 {
-	stub_mounts = 2;
-	*mount_inside() = 74;
+	*mount_inside() = MOUNT_SLOTS - 1;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
-	assert_int_equal(*mount_inside(), 75);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
 	casync_call_drop(&call);
-	*mount_inside() = 75;
+	*mount_inside() = MOUNT_SLOTS;
+	rig.obj->answered_ns = 0;
 	/* EAGAIN would be a conflict of locks. */
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
-	assert_int_equal(*mount_inside(), 75);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
 	/* It got none: the next one counts. */
 	*mount_inside() = 0;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
 	assert_int_equal(*mount_inside(), 1);
 	casync_call_drop(&call);
+}
+
+static void file_that_answers_gets_at_the_reserve(void **state)
+{
+	*mount_inside() = MOUNT_SLOTS;
+	rig.obj->answered_ns = casync_clock_ns();
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(*mount_inside(), MOUNT_SLOTS + 1);
+	casync_call_drop(&call);
+	/* Its last answer is too old. */
+	rig.obj->answered_ns = casync_clock_ns() - 2 * CASYNC_NS_PER_S;
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
+	/* A request to it waits. */
+	rig.obj->answered_ns = casync_clock_ns();
+	rig.obj->callers.lanes[CASYNC_LANE_COMPLETER].inside = 1;
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
+	rig.obj->callers.lanes[CASYNC_LANE_COMPLETER].inside = 0;
+	/* To be refused is no answer. */
+	rig.obj->answered_ns = 0;
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
+	assert_int_equal(rig.obj->answered_ns, 0);
+	*mount_inside() = 0;
 }
 
 /* An operation that opens the file, and sets attributes too. */
@@ -248,6 +252,7 @@ static void check_full(void **state)
 	check_steps(ALL_TAKEN ALL_DROPPED);
 	*c->inside() = c->slots;
 	stub_mount.callers.progress_ns = 0;
+	rig.obj->answered_ns = 0;
 	rig.obj->getattr.progress_ns = 0;
 	rig.obj->change.progress_ns = 0;
 	rig.exp.statfs.progress_ns = 0;
@@ -257,6 +262,7 @@ static void check_full(void **state)
 	assert_int_equal(*c->inside(), c->slots);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	/* To the client it is a delay. */
+	rig.obj->answered_ns = 0;
 	rig.obj->getattr.progress_ns = 0;
 	rig.obj->change.progress_ns = 0;
 	status = begin(ALL);
@@ -442,8 +448,8 @@ static void directory_has_nothing_in_the_read_cache(void **state)
 	cmocka_unit_test_setup_teardown(name, call_up, call_down)
 
 static const struct CMUnitTest plain_tests[] = {
-	CALL_CASE(slots_are_a_part_of_three_quarters),
 	CALL_CASE(full_mount_refuses),
+	CALL_CASE(file_that_answers_gets_at_the_reserve),
 	CALL_CASE(thread_has_one_slot),
 	CALL_CASE(unlock_gets_a_slot_of_a_full_mount),
 	CALL_CASE(keeper_gets_a_slot_of_a_full_mount),

@@ -108,6 +108,7 @@ static void without_a_client_a_call_is_delayed(void **state)
 	check_steps("Mm");
 	/* No other one comes. */
 	stub_mount.keeper.reconnect = 0;
+	rig.obj->answered_ns = 0;
 	status = begin(ALL);
 	assert_int_equal(status.major, ERR_FSAL_IO);
 	assert_int_equal(status.minor, CASYNC_EBLOCKLISTED);

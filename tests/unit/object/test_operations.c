@@ -393,6 +393,7 @@ static void check_full_mount(const struct op_case *c)
 	if (!((c->always | c->also) & CASYNC_CALL_MOUNT_SLOT))
 		return;
 	forget_seen();
+	forget_answers();
 	*mount_inside() = MOUNT_SLOTS;
 	stub_mount.callers.progress_ns = 0;
 	assert_int_equal(c->call().major, ERR_FSAL_DELAY);

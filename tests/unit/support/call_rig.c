@@ -21,6 +21,9 @@ struct casync_call call;
 
 static char steps[64];
 
+/* Threads of a case run at once: their steps are not looked at. */
+static _Thread_local bool noted;
+
 static void note(char step)
 {
 	size_t length = strlen(steps);
@@ -29,18 +32,21 @@ static void note(char step)
 	steps[length] = step;
 }
 
-static char letter_of(const struct casync_waiter_limit *limit)
+/* A file's part of the mount's slots comes and goes with the slot. */
+static void note_limit(const struct casync_waiter_limit *limit, bool leaves)
 {
-	if (limit == &stub_mount.callers)
-		return 'M';
-	if (limit == &rig.obj->getattr)
-		return 'A';
-	if (limit == &rig.obj->change)
-		return 'C';
-	return 'S';
-}
+	char letter = 'S';
 
-#define SMALL(letter) ((char)((letter) - 'A' + 'a'))
+	if (!noted || limit == &rig.obj->callers)
+		return;
+	if (limit == &stub_mount.callers)
+		letter = 'M';
+	if (limit == &rig.obj->getattr)
+		letter = 'A';
+	if (limit == &rig.obj->change)
+		letter = 'C';
+	note(leaves ? (char)(letter - 'A' + 'a') : letter);
+}
 
 bool __real_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 				      enum casync_lane lane, uint32_t room);
@@ -50,6 +56,12 @@ void __real_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane);
 void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane);
+bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+void __real_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
+void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
+void __real_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
+void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
 bool __real_casync_guard_enter(struct casync_guard *guard);
 bool __wrap_casync_guard_enter(struct casync_guard *guard);
 void __real_casync_guard_leave(struct casync_guard *guard);
@@ -59,25 +71,42 @@ void __wrap_casync_cache_begin_write(struct casync_cache_file *file);
 void __real_casync_cache_end_write(struct casync_cache_file *file);
 void __wrap_casync_cache_end_write(struct casync_cache_file *file);
 
-/* Threads of a case run at once: their steps are not looked at. */
-static _Thread_local bool noted;
-
 bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 				      enum casync_lane lane, uint32_t room)
 {
 	bool entered = __real_casync_waiter_limit_enter(limit, lane, room);
 
-	if (noted && entered)
-		note(letter_of(limit));
+	if (entered)
+		note_limit(limit, false);
 	return entered;
 }
 
 void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane)
 {
-	if (noted)
-		note(SMALL(letter_of(limit)));
+	note_limit(limit, true);
 	__real_casync_waiter_limit_leave(limit, lane);
+}
+
+bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+{
+	bool entered = __real_casync_waiter_limit_enter_mount(limit);
+
+	if (entered)
+		note_limit(limit, false);
+	return entered;
+}
+
+void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
+{
+	__real_casync_waiter_limit_force_mount(limit);
+	note_limit(limit, false);
+}
+
+void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit)
+{
+	note_limit(limit, true);
+	__real_casync_waiter_limit_leave_mount(limit);
 }
 
 bool __wrap_casync_guard_enter(struct casync_guard *guard)

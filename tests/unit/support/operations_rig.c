@@ -275,6 +275,13 @@ void use_objects(void)
 		assert_int_equal(casync_call_use(objects[i]), 0);
 }
 
+void forget_answers(void)
+{
+	rig.obj->answered_ns = 0;
+	dirs[0].answered_ns = 0;
+	dirs[1].answered_ns = 0;
+}
+
 void lose_client(void)
 {
 	casync_session_note_error(&stub_mount.session, ENOTCONN);

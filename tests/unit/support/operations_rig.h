@@ -45,6 +45,9 @@ void new_client(void);
 /** All Inodes are of the present client. */
 void use_objects(void);
 
+/** No object counts as one that answers (call.h). */
+void forget_answers(void);
+
 /** The session is lost, and the keeper is at work. */
 void lose_client(void);
 

@@ -6,18 +6,11 @@
 #include "stub_mount.h"
 
 struct casync_mount stub_mount;
-uint32_t stub_mounts;
 static char root[] = "/";
 
 void stub_mount_reset(void)
 {
 	memset(&stub_mount, 0, sizeof(stub_mount));
-	stub_mounts = 1;
 	stub_mount.client.path = root;
 	stub_mount.client.ceph = (struct ceph_mount_info *)&stub_mount;
-}
-
-uint32_t casync_mount_count(void)
-{
-	return stub_mounts;
 }

@@ -13,9 +13,6 @@
 
 extern struct casync_mount stub_mount;
 
-/** What casync_mount_count() says. */
-extern uint32_t stub_mounts;
-
 /** Zero everything; the mount has a client and serves. */
 void stub_mount_reset(void);
 
