@@ -145,6 +145,33 @@ static struct casync_cache_tag read_cache_tag(const struct casync_op *op,
 	};
 }
 
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC: what we believe, and since when it is
+ * larger than that; atomic.  Threads that come at once store the same. */
+static uint64_t believed_ns, ahead_since_ns;
+
+uint64_t casync_read_cache_now_ns(uint64_t wall_ns, uint64_t steady_ns)
+{
+	uint64_t offset_ns = wall_ns - steady_ns;
+	uint64_t known_ns = __atomic_load_n(&believed_ns, __ATOMIC_RELAXED);
+	uint64_t since_ns = __atomic_load_n(&ahead_since_ns, __ATOMIC_RELAXED);
+
+	if (known_ns != 0 &&
+	    offset_ns > known_ns + CASYNC_CACHE_STEP_MS * CASYNC_NS_PER_MS) {
+		if (since_ns == 0)
+			__atomic_store_n(&ahead_since_ns, steady_ns,
+					 __ATOMIC_RELAXED);
+		if (since_ns == 0 ||
+		    steady_ns - since_ns <
+			    CASYNC_CACHE_DOUBT_MS * CASYNC_NS_PER_MS)
+			return steady_ns + known_ns;
+	}
+	if (since_ns != 0)
+		__atomic_store_n(&ahead_since_ns, 0, __ATOMIC_RELAXED);
+	if (offset_ns != known_ns)
+		__atomic_store_n(&believed_ns, offset_ns, __ATOMIC_RELAXED);
+	return wall_ns;
+}
+
 /* C1.  How long until the version has settled; at most the whole time. */
 static uint64_t read_cache_settles_in_ns(const struct casync_cache_tag *tag)
 {
@@ -153,7 +180,8 @@ static uint64_t read_cache_settles_in_ns(const struct casync_cache_tag *tag)
 	uint64_t now_ns;
 
 	clock_gettime(CLOCK_REALTIME, &now);
-	now_ns = casync_clock_timespec_ns(&now);
+	now_ns = casync_read_cache_now_ns(casync_clock_timespec_ns(&now),
+					  casync_clock_ns());
 	if (now_ns < tag->ctime_ns)
 		return whole_ns;
 	now_ns -= tag->ctime_ns;

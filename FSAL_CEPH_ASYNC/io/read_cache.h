@@ -15,6 +15,8 @@
  *	C1  Only a version that has settled is cached: its ctime is
  *	    CASYNC_CACHE_SETTLE_MS old, by our clock.  A write after the
  *	    revalidation then has a later ctime, unless clocks differ by more.
+ *	    A step of our clock to the front is not believed for
+ *	    CASYNC_CACHE_DOUBT_MS: it would let younger versions look settled.
  *	    libcephfs' ctime is the later one of ctime and mtime, so a time in
  *	    the future is never cached.
  *	C2  The ctime is in the tag.  Nobody can set it back.
@@ -69,6 +71,22 @@ struct casync_op;
  * 2 s are ample.
  */
 #define CASYNC_CACHE_SETTLE_MS 2000
+
+/** A step of the wall clock, and for how long one to the front is not believed.
+ * A wrong clock is put right by then, or it is as if the gateway had started
+ * with it. */
+#define CASYNC_CACHE_STEP_MS 500
+#define CASYNC_CACHE_DOUBT_MS 120000
+
+/**
+ * The time that C1 goes by.
+ *
+ * @param[in] wall_ns    CLOCK_REALTIME.
+ * @param[in] steady_ns  CLOCK_MONOTONIC, taken together with it.
+ *
+ * @return The wall clock; after a step to the front, the time without the step.
+ */
+uint64_t casync_read_cache_now_ns(uint64_t wall_ns, uint64_t steady_ns);
 
 /** How long a file that others change does without the cache. */
 #define CASYNC_CACHE_BYPASS_MS 5000

@@ -784,6 +784,63 @@ static void full_limits_are_a_read_as_ever(void **state)
 			 2);
 }
 
+/* The gateway's clock is set by so many seconds, after so many more. */
+static uint64_t wall_ns, steady_ns;
+
+static uint64_t now_after(int64_t step_s, uint64_t pause_s)
+{
+	wall_ns +=
+		(uint64_t)step_s * CASYNC_NS_PER_S + pause_s * CASYNC_NS_PER_S;
+	steady_ns += pause_s * CASYNC_NS_PER_S;
+	return casync_read_cache_now_ns(wall_ns, steady_ns);
+}
+
+static void clock_that_is_set_is_not_believed_at_once(void **state)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	wall_ns = casync_clock_timespec_ns(&now);
+	steady_ns = casync_clock_ns();
+	assert_true(now_after(0, 1) == wall_ns);
+	/* To the front, and back again. */
+	assert_true(now_after(60, 1) == wall_ns - 60 * CASYNC_NS_PER_S);
+	assert_true(now_after(0, 10) == wall_ns - 60 * CASYNC_NS_PER_S);
+	assert_true(now_after(-60, 1) == wall_ns);
+	assert_true(now_after(0, 300) == wall_ns);
+	/* The doubt begins with each step. */
+	assert_true(now_after(60, 100) == wall_ns - 60 * CASYNC_NS_PER_S);
+	assert_true(now_after(0, 100) == wall_ns - 60 * CASYNC_NS_PER_S);
+	assert_true(now_after(0, 21) == wall_ns);
+	assert_true(now_after(0, 1) == wall_ns);
+	/* To the back: more versions look young.  Back to the front is a step
+	 * again. */
+	assert_true(now_after(-60, 1) == wall_ns);
+	assert_true(now_after(60, 1) == wall_ns - 60 * CASYNC_NS_PER_S);
+	assert_true(now_after(0, 121) == wall_ns);
+}
+
+static void young_file_stays_young_when_the_clock_is_set(void **state)
+{
+	struct timespec now;
+
+	/* Until now it was a minute behind. */
+	clock_gettime(CLOCK_REALTIME, &now);
+	wall_ns = casync_clock_timespec_ns(&now) - 60 * CASYNC_NS_PER_S;
+	steady_ns = casync_clock_ns();
+	assert_true(now_after(0, 0) == wall_ns);
+	set_ctime(-30);
+	assert_true(fetches_page());
+	assert_true(fetches_page());
+	/* Two minutes later the clock is believed. */
+	(void)now_after(60, 0);
+	assert_true(now_after(0, 121) == wall_ns);
+	rig.obj->cached->bypass_until_ns = 0;
+	check_bypasses(0, 0);
+	assert_true(fetches_page());
+	assert_false(fetches_page());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -818,6 +875,8 @@ int main(void)
 		READ_CASE(foreign_times_and_size_count),
 		READ_CASE(young_file_is_not_cached),
 		READ_CASE(future_file_is_not_cached),
+		READ_CASE(clock_that_is_set_is_not_believed_at_once),
+		READ_CASE(young_file_stays_young_when_the_clock_is_set),
 		READ_CASE(costly_revalidations_bypass),
 		READ_CASE(costly_revalidations_of_misses_bypass),
 		READ_CASE(revalidation_of_a_slow_machine_is_used),
