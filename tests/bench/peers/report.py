@@ -26,6 +26,7 @@ COLUMNS = {
     "checkout_per_s": ("git checkout, files/s", 1, 0),
     "copy_per_s": ("cp -a, files/s", 1, 0),
     "remove_per_s": ("rm -rf, files/s", 1, 0),
+    "build_per_s": ("make, objects/s", 1, 1),
     "stage_queued_us": ("queued, µs", 1, 1),
     "stage_libcephfs_us": ("libcephfs, µs", 1, 0),
     "stage_handover_us": ("handover, µs", 1, 0),

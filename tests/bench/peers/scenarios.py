@@ -172,11 +172,12 @@ def _names() -> Scenario:
 
 
 def _small_files() -> Scenario:
-    steps = ("untar_per_s", "checkout_per_s", "copy_per_s", "remove_per_s")
+    steps = ("untar_per_s", "checkout_per_s", "copy_per_s", "remove_per_s",
+             "build_per_s")
     return Scenario(
         "files", "Many small files in the kernel client: 1,000 files of 0.1 "
         "to 16 KiB, files a second",
-        (Case("tree", "untar, git checkout, cp -a, rm -rf; NFSv4.2",
+        (Case("tree", "untar, git checkout, cp -a, rm -rf, make; NFSv4.2",
               ("casync", "sent", "names", "delegated", *CLIENTS), Tree(1000),
               show=steps, quick=("casync", "sent", "names", "delegated",
                                  "ceph", "kcephfs")),

@@ -7,6 +7,24 @@ import subprocess
 from pathlib import Path
 
 SOURCES = Path("/var/tmp/peers-sources")    # the kernel client's root has it
+BUILT = 20      # sources that the build with make compiles
+
+
+def _make_program() -> None:
+    """A program of BUILT small sources, each with the same five headers."""
+    program = SOURCES / "program"
+    program.mkdir(parents=True)
+    headers = [f"h{number}.h" for number in range(5)]
+    for name in headers:
+        (program / name).write_text(f"extern int {name[:-2]};\n")
+    includes = "".join(f'#include "{name}"\n' for name in headers)
+    for number in range(BUILT):
+        (program / f"s{number}.c").write_text(
+            f"{includes}int f{number}(int x) {{ return x + {number}; }}\n")
+    (program / "Makefile").write_text(
+        f"objects := $(patsubst %,s%.o,$(shell seq 0 {BUILT - 1}))\n"
+        "lib.a: $(objects)\n\tar rc $@ $^\n"
+        f"$(objects): {' '.join(headers)}\n")
 
 
 def make_sources(count: int) -> None:
@@ -14,6 +32,7 @@ def make_sources(count: int) -> None:
     if (SOURCES / f"done-{count}").exists():
         return
     subprocess.run(["rm", "-rf", str(SOURCES)], check=True, timeout=60)
+    _make_program()
     work = SOURCES / "work"
     chance = random.Random(7)
     for number in range(count):
@@ -49,7 +68,7 @@ def _steps(processes: int) -> tuple[str, str, str, str]:
 
 
 def script(where: str, processes: int = 1) -> str:
-    """Shell that ends with six times; what was written is on disk then."""
+    """Shell that ends with eight times; what was written is on disk then."""
     untar, checkout, copy, remove = _steps(processes)
     return f"""
 set -e
@@ -72,17 +91,24 @@ sync -f .
 e=$(date +%s.%N)
 {remove}
 f=$(date +%s.%N)
+cp -r {SOURCES}/program build
+sync -f .
+g=$(date +%s.%N)
+make -s -j {processes} -C build
+sync -f .
+h=$(date +%s.%N)
 cd /
 rm -rf {where}
-echo $a $b $c $d $e $f
+echo $a $b $c $d $e $f $g $h
 """
 
 
 def rates(out: str, count: int) -> dict[str, float]:
     """Files a second, from the script's last line."""
-    begun, untarred, cloned, checked_out, copied, removed = map(
+    begun, untarred, cloned, checked_out, copied, removed, ready, built = map(
         float, out.strip().splitlines()[-1].split())
     return {"untar_per_s": count / (untarred - begun),
             "checkout_per_s": count / (checked_out - cloned),
             "copy_per_s": count / (copied - checked_out),
-            "remove_per_s": count / (removed - copied)}
+            "remove_per_s": count / (removed - copied),
+            "build_per_s": BUILT / (built - ready)}
