@@ -5,8 +5,6 @@ Sixty files whose capabilities another client keeps, and eight mounts whose
 MDS is away, with hundreds of requests each, and one file that answers.
 """
 import signal
-import subprocess
-import sys
 import time
 
 import pytest
@@ -16,6 +14,7 @@ from lab import LOGS, Log
 from lab_program import until
 from nfs import nfs3, rpc
 from nfs.xdr import number, opaque
+from withheld import Withheld
 
 pytestmark = pytest.mark.measures
 
@@ -29,40 +28,9 @@ JUKEBOX = 10008
 BLOCK = b"x" * 4096
 SET_MODE = nfs3.mode_alone(0o600) + number(0)   # without a guard
 
-# It has all files open, and what it wrote is not on the OSDs.
-HOLD = """
-import cephfs, os, sys
-fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
-fs.mount()
-for number in range(int(sys.argv[2])):
-    fd = fs.open(f"{sys.argv[1]}/{number}", os.O_WRONLY, 0o644)
-    fs.write(fd, b"held", 0)
-print("held", flush=True)
-sys.stdin.read()
-"""
-# For a truncation the MDS takes back everybody's capabilities.
-TRUNCATE = """
-import cephfs, sys, threading
-fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
-fs.mount()
-threads = [threading.Thread(target=fs.truncate,
-                            args=(f"{sys.argv[1]}/{number}", 1 << 20))
-           for number in range(int(sys.argv[2]))]
-for thread in threads:
-    thread.start()
-for thread in threads:
-    thread.join()
-"""
 
-
-def python(code, *args):
-    return subprocess.Popen([sys.executable, "-c", code, *map(str, args)],
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True)
-
-
-class Withheld:
-    """Files whose capabilities a stopped client keeps."""
+class Flood:
+    """Requests to files that are withheld."""
 
     def __init__(self, connection, root, folder):
         directory = nfs3.make_directory(connection, root, folder)
@@ -71,10 +39,6 @@ class Withheld:
                       for n in range(FILES)]
         for file in self.files:
             nfs3.write(connection, file, 0, BLOCK)
-        self.holder = python(HOLD, f"/{folder}", FILES)
-        assert self.holder.stdout.readline() == "held\n"
-        self.holder.send_signal(signal.SIGSTOP)
-        self.cutter = python(TRUNCATE, f"/{folder}", FILES)
         self.answers = []
 
     def send(self):
@@ -89,14 +53,8 @@ class Withheld:
                         procedure, arguments,
                         lambda reply: self.answers.append(reply.number()))
 
-    def all_answered(self):
-        return len(self.answers) == 4 * OF_EACH_FILE * FILES
-
-    def let_go(self):
-        self.holder.send_signal(signal.SIGCONT)
-        self.holder.communicate(timeout=60)
-        self.cutter.communicate(timeout=60)
-        assert self.cutter.returncode == 0
+    def waiting(self):
+        return 4 * OF_EACH_FILE * FILES - len(self.answers)
 
 
 class Away:
@@ -162,15 +120,17 @@ def test_a_file_that_answers_has_workers(away, record):
     root = nfs3.root_of("/ceph", 2050)
     file = nfs3.create(healthy, root, f"healthy-{time.time_ns()}")
     nfs3.write(healthy, file, 0, BLOCK)
-    withheld = Withheld(theirs, root, f"withheld-{time.time_ns()}")
+    folder = f"withheld-{time.time_ns()}"
+    flood = Flood(theirs, root, folder)
+    files = Withheld(folder, FILES)
     away.send()
-    withheld.send()
+    flood.send()
     times = watch(healthy, file, WATCH_S)
-    assert withheld.cutter.poll() is None, "the files were not withheld"
-    waiting = 4 * OF_EACH_FILE * FILES - len(withheld.answers)
-    withheld.let_go()
-    until(withheld.all_answered, "the withheld files' requests are answered",
-          60)
+    assert files.are_withheld()
+    waiting = flood.waiting()
+    files.let_go()
+    until(lambda: not flood.waiting(), "the withheld files' requests are "
+          "answered", 60)
     p99 = {kind: sorted(all_of)[len(all_of) * 99 // 100]
            for kind, all_of in times.items()}
     record(f"{FILES} withheld files and {MOUNTS} mounts whose MDS is away, "
@@ -180,7 +140,7 @@ def test_a_file_that_answers_has_workers(away, record):
                f"{max(times[kind]) * 1000:.0f} ms, {len(times[kind])} in all"
                for kind in times))
     assert waiting > FILES
-    assert set(withheld.answers) <= {0, JUKEBOX}
+    assert set(flood.answers) <= {0, JUKEBOX}
     assert max(p99.values()) < P99_S
     assert not log.matching("CRIT")
     for connection in (healthy, theirs):
