@@ -172,7 +172,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
 		return;
 	}
-	casync_delegations_return_recalled(&op->obj->delegations);
+	casync_delegations_return_recalled(&op->obj->delegations, false);
 	rw_start_read(op, bypass);
 }
 
@@ -271,7 +271,7 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	op = casync_op_new(CASYNC_OP_WRITE, &call, write_arg, done_cb,
 			   caller_arg);
 
-	casync_delegations_return_recalled(&op->obj->delegations);
+	casync_delegations_return_recalled(&op->obj->delegations, false);
 	/* libcephfs asserts on a write to a snapshot. */
 	if (casync_fd_lost_lock(write_arg->state))
 		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));

@@ -212,6 +212,8 @@ static int delegations_grant_locked(struct casync_delegation *delegation,
 
 	delegation->exp = obj->exp;
 	delegation->id = obj->id;
+	delegation->clientid = op_ctx->clientid ? *op_ctx->clientid : 0;
+	delegation->host = op_ctx->client;
 	__atomic_store_n(&delegation->recalled, false, __ATOMIC_RELEASE);
 	rc = ceph_ll_delegation(casync_inode_ceph(obj), fh, command,
 				delegations_recalled, delegation);
@@ -268,6 +270,9 @@ delegations_grant_write(struct casync_delegation *delegation,
 	if (rc == 0) {
 		delegation->fd = fd;
 		fd->delegation = delegation;
+		/* Else GETATTR would use CB_GETATTR.  Ganesha holds the lock of
+		 * the file's state. */
+		state->state_obj->state_hdl->file.write_delegated = false;
 	}
 	pthread_mutex_unlock(&delegations_lock);
 
@@ -381,7 +386,25 @@ void casync_delegations_return_conflicting(
 	pthread_mutex_unlock(&delegations_lock);
 }
 
-void casync_delegations_return_recalled(struct casync_delegations *delegations)
+/* NFSv3 and NFSv4.0 tell only the host of whoever asks.  An upcall has none. */
+static bool delegations_is_of_other(const struct casync_delegation *delegation)
+{
+	if (op_ctx->clientid != NULL && delegation->clientid != 0)
+		return *op_ctx->clientid != delegation->clientid;
+	return op_ctx->client != NULL && op_ctx->client != delegation->host;
+}
+
+/* CephFS would recall a read delegation because of the change.  Its holder may
+ * send the change together with the return (RFC 9754), and no earlier. */
+static bool delegations_is_ended_by(const struct casync_delegation *delegation,
+				    bool change)
+{
+	return change && !delegation->for_write &&
+	       !delegations_is_of_other(delegation);
+}
+
+void casync_delegations_return_recalled(struct casync_delegations *delegations,
+					bool change)
 {
 	struct glist_head *node, *next;
 	struct casync_delegation *delegation;
@@ -391,10 +414,35 @@ void casync_delegations_return_recalled(struct casync_delegations *delegations)
 	pthread_mutex_lock(&delegations_lock);
 	glist_for_each_safe(node, next, &delegations->list) {
 		delegation = glist_entry(node, struct casync_delegation, link);
-		if (__atomic_load_n(&delegation->recalled, __ATOMIC_ACQUIRE))
-			delegations_return_locked(delegation);
+		if (!__atomic_load_n(&delegation->recalled, __ATOMIC_ACQUIRE)) {
+			if (!delegations_is_ended_by(delegation, change))
+				continue;
+			delegations_queue_recall(delegation);
+		}
+		delegations_return_locked(delegation);
 	}
 	pthread_mutex_unlock(&delegations_lock);
+}
+
+bool casync_delegations_hide(struct casync_delegations *delegations)
+{
+	struct casync_delegation *delegation;
+	struct glist_head *node;
+	bool hide = false;
+
+	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
+		return false;
+	pthread_mutex_lock(&delegations_lock);
+	glist_for_each(node, &delegations->list) {
+		delegation = glist_entry(node, struct casync_delegation, link);
+		if (!delegation->for_write ||
+		    !delegations_is_of_other(delegation))
+			continue;
+		delegations_queue_recall(delegation);
+		hide = true;
+	}
+	pthread_mutex_unlock(&delegations_lock);
+	return hide;
 }
 
 bool casync_delegations_keep_fh(struct casync_fd *fd)

@@ -29,6 +29,12 @@
  * capabilities that the MDS wants back, and would wait until it is revoked.  So
  * the client that caused the recall may go first, and may see the file without
  * the last data of the holder.
+ *
+ * Who asks for attributes while another client may write without asking, makes
+ * that client give its delegation back first.  Ganesha 9.14 would ask the
+ * holder (CB_GETATTR), and would then answer everyone with four attributes, two
+ * of them invented, until the delegation is returned.  Linux takes such a file
+ * for missing.  So Ganesha is not told that the file is delegated for writing.
  */
 #ifndef CASYNC_DELEGATIONS_H
 #define CASYNC_DELEGATIONS_H
@@ -54,6 +60,8 @@ struct casync_delegation {
 	struct casync_object *obj; /**< Its list; NULL: in no list. */
 	struct glist_head link;
 	struct glist_head held_link; /**< In the list of all, with an Fh. */
+	uint64_t clientid; /**< Its holder; 0: Ganesha does not say. */
+	const struct gsh_client *host; /**< Of the holder; only compared. */
 	bool for_write;
 	bool recalled; /**< libcephfs has recalled it; atomic. */
 	/* Under the recalls' lock. */
@@ -106,8 +114,15 @@ void casync_delegations_return_conflicting(
 	struct casync_delegations *delegations, fsal_openflags_t openflags);
 
 /** Call before a client reads, writes or sets attributes: returns the
- * delegations that libcephfs has recalled.  The call would wait for them. */
-void casync_delegations_return_recalled(struct casync_delegations *delegations);
+ * delegations that libcephfs has recalled.  The call would wait for them.
+ * Before a @p change of attributes it recalls and returns the requester's own
+ * read delegations too. */
+void casync_delegations_return_recalled(struct casync_delegations *delegations,
+					bool change);
+
+/** Call before attributes are told: recalls the write delegations of others.
+ * @return Whether there is one: whoever asks has to wait. */
+bool casync_delegations_hide(struct casync_delegations *delegations);
 
 /** Return a delegation to libcephfs, if one is held. */
 void casync_delegations_return(struct casync_delegation *delegation);

@@ -110,8 +110,11 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	struct casync_call call;
 	fsal_status_t status;
 
-	status = casync_call_begin(
-		&call, obj_hdl, CASYNC_CALL_ASKS_MDS | CASYNC_CALL_ATTR_SLOT);
+	status = casync_delegations_hide(&obj->delegations)
+			 ? fsalstat(ERR_FSAL_DELAY, EAGAIN)
+			 : casync_call_begin(&call, obj_hdl,
+					     CASYNC_CALL_ASKS_MDS |
+						     CASYNC_CALL_ATTR_SLOT);
 	if (!FSAL_IS_ERROR(status))
 		status = casync_call_end(&call, getset_handle_status(getset_get(
 							obj, attrs_out)));
@@ -385,7 +388,7 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	casync_delegations_return_recalled(&obj->delegations);
+	casync_delegations_return_recalled(&obj->delegations, true);
 	if (mask & CEPH_SETATTR_SIZE)
 		status = getset_set_with_size(obj, bypass, state, &stx, mask,
 					      attrib_set);

@@ -93,7 +93,7 @@ fsal_status_t casync_fallocate(struct fsal_obj_handle *obj_hdl,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	casync_delegations_return_recalled(&obj->delegations);
+	casync_delegations_return_recalled(&obj->delegations, false);
 	return casync_call_end(&call,
 			       space_deallocate(obj, state, offset, length));
 }

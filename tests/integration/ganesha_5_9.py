@@ -59,6 +59,7 @@ SKIPPED = {
         "test_delegations.py::test_a_dead_holder_keeps_nobody_waiting",
         "test_delegations.py::*_delegations_outstanding*",
         "test_delegations.py::test_a_timeout_longer_than_cephs_is_told",
+        "test_delegated_times.py::*",
     ), NO_DELEGATIONS),
 }
 

@@ -19,10 +19,11 @@ from nfs import rpc
 from nfs.xdr import number, opaque, wide
 
 COMPOUND, CALLBACK = 1, 0x40000000
-CB_SEQUENCE, CB_RECALL = 11, 4
+CB_SEQUENCE, CB_RECALL, CB_GETATTR = 11, 4, 3
 READ_LOCK, WRITE_LOCK = 1, 2
 READ, WRITE, BOTH = 1, 2, 3
 NO_DELEG, READ_DELEG, WRITE_DELEG = 0, 1, 2
+READ_ATTRS_DELEG, WRITE_ATTRS_DELEG = 4, 5      # RFC 9754
 DENIED, GRACE, EXPIRED, NO_GRACE = 10010, 10013, 10011, 10033
 SHARE_DENIED, DELAY, ADMIN_REVOKED = 10015, 10008, 10047
 DELEG_REVOKED, BAD_STATEID = 10087, 10025
@@ -32,7 +33,7 @@ NOXATTR, TOOSMALL = 10095, 10005
 ISDIR, ROFS, OPENMODE, ATTRNOTSUPP = 21, 30, 10038, 10032
 LOCKED, STALE_STATEID, OLD_STATEID = 10012, 10023, 10024
 TO_THE_END = (1 << 64) - 1
-WANT_NO_DELEG = 0x400
+WANT_NO_DELEG, WANT_TIMES = 0x400, 0x100000
 ANONYMOUS, BYPASS = bytes(16), b"\xff" * 16
 CURRENT = b"\0\0\0\1" + bytes(12)
 DIRECTORY, SYMLINK, FIFO = 2, 5, 7
@@ -68,11 +69,12 @@ def bitmap(*bits):
 
 
 def attributes(**values):
-    """fattr4 of size, ACL (a list of (type, flag, mask, who)), mode, owner
-    and security label."""
+    """fattr4 of size, ACL (a list of (type, flag, mask, who)), mode, owner,
+    security label, and of what the holder of a delegation says of times."""
     known = (("size", 4, wide), ("acl", 12, acl), ("mode", 33, number),
              ("file_owner", 36, lambda owner: opaque(owner.encode())),
-             ("label", 80, label))
+             ("label", 80, label), ("deleg_access", 84, nfstime),
+             ("deleg_modify", 85, nfstime))
     given = [(bit, encode(values[name])) for name, bit, encode in known
              if name in values]
     return bitmap(*(bit for bit, _ in given)) + opaque(
@@ -83,6 +85,10 @@ def acl(entries):
     return number(len(entries)) + b"".join(
         struct.pack(">III", *entry[:3]) + opaque(entry[3].encode())
         for entry in entries)
+
+
+def nfstime(nanoseconds):
+    return struct.pack(">qI", *divmod(nanoseconds, 10**9))
 
 
 def label(data):
@@ -184,6 +190,8 @@ class Client:
         self.pseudo = pseudo or {2049: "/ceph"}.get(port, "/second")
         self.answers_recalls = answers_recalls
         self.recalls = queue.Queue()        # (when, stateid, handle)
+        self.looks = queue.Queue()          # the handle of each CB_GETATTR
+        self.kept = {}                      # its answer: (change, size)
         self.owners = itertools.count(1)
         self.lock = threading.Lock()
         self.uid = uid
@@ -218,7 +226,7 @@ class Client:
             self.reclaim_complete()
 
     def _called(self, call, procedure):
-        """CB_NULL, or CB_COMPOUND of CB_SEQUENCE and CB_RECALL."""
+        """CB_NULL, or CB_COMPOUND of CB_SEQUENCE, CB_RECALL, CB_GETATTR."""
         if not procedure:
             return b""
         tag = call.opaque()
@@ -239,12 +247,24 @@ class Client:
                 call.skip(4)
                 self.recalls.put((time.monotonic(), stateid, call.opaque()))
                 results.append(struct.pack(">II", CB_RECALL, 0))
+            elif operation == CB_GETATTR:
+                results.append(struct.pack(">II", CB_GETATTR, 0) +
+                               self._kept_attributes(call))
             else:
                 raise AssertionError(f"callback operation {operation}")
         if not self.answers_recalls:
             return None
         return number(0) + opaque(tag) + number(len(results)) + \
             b"".join(results)
+
+    def _kept_attributes(self, call):
+        """fattr4 of change and size, as far as they are asked for."""
+        handle = call.opaque()
+        asked = [call.number() for _ in range(call.number())]
+        self.looks.put(handle)
+        bits = [bit for bit in (3, 4) if asked and asked[0] >> bit & 1]
+        return bitmap(*bits) + opaque(b"".join(
+            wide(self.kept[handle][bit - 3]) for bit in bits))
 
     def _call(self, *operations, seconds=40):
         """The decoded results of a COMPOUND."""
@@ -337,10 +357,10 @@ class Client:
                           want, owner)
 
     def reclaim_open(self, handle, access=BOTH, deny=0, owner=None,
-                     deleg=NO_DELEG):
+                     deleg=NO_DELEG, want=0):
         """CLAIM_PREVIOUS."""
         return self._open(handle, access, deny, number(0),
-                          struct.pack(">II", 1, deleg), 0, owner)
+                          struct.pack(">II", 1, deleg), want, owner)
 
     def _open(self, handle, access, deny, how, claim, want, owner):
         owner = owner or b"open %d" % next(self.owners)
@@ -448,6 +468,13 @@ class Client:
     def change_and_size(self, handle):
         return struct.unpack(">QQ", self.get(handle, 3, 4)[0])
 
+    def times(self, handle):
+        """Those of access and of modification, in nanoseconds."""
+        values, there = self.get(handle, 47, 53)
+        assert there[1] == 1 << 47 - 32 | 1 << 53 - 32, there
+        accessed, fraction, modified, more = struct.unpack(">qIqI", values)
+        return accessed * 10**9 + fraction, modified * 10**9 + more
+
     def return_delegation(self, handle, stateid):
         self.compound(put(handle), (8, stateid, None))
 
@@ -498,10 +525,11 @@ def decode_open(reply):
     skip_bitmap(reply)
     kind = reply.number()
     delegation = None
-    if kind in (READ_DELEG, WRITE_DELEG):
+    if kind in (READ_DELEG, WRITE_DELEG, READ_ATTRS_DELEG,
+                WRITE_ATTRS_DELEG):
         delegation = reply.fixed(16)
         reply.skip(4)                       # recall flag
-        if kind == WRITE_DELEG:
+        if kind in (WRITE_DELEG, WRITE_ATTRS_DELEG):
             reply.skip(4 + 8)               # the limit of its space
         reply.skip(12)
         reply.opaque()                      # who

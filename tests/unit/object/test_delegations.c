@@ -31,6 +31,7 @@ static struct req_op_context request;
 static struct fsal_up_vector up_ops;
 static struct casync_object *obj;
 static struct casync_state open_state, state;
+static struct state_hdl file_state;
 #define OPEN_FH ((struct Fh *)&open_state)
 static sem_t told;
 static int recalls_told; /* atomic */
@@ -72,6 +73,8 @@ static int up(void **unused)
 	memset(&state, 0, sizeof(state));
 	memset(&open_state, 0, sizeof(open_state));
 	open_state.fd.fh = OPEN_FH;
+	memset(&request, 0, sizeof(request));
+	memset(&file_state, 0, sizeof(file_state));
 	/* Of the open that the delegation's state is related to. */
 	stub.io_fd = &open_state.fd.fsal_fd;
 	recalls_told = 0;
@@ -86,6 +89,8 @@ static int up(void **unused)
 	obj = calloc(1, sizeof(*obj));
 	obj->exp = &exp;
 	obj->id.ino = INO;
+	obj->handle.state_hdl = &file_state;
+	state.state.state_obj = &obj->handle;
 	casync_delegations_init(&obj->delegations);
 	/* The lock of the recalls. */
 	strict_allow_begin();
@@ -167,7 +172,7 @@ static void holder_that_works_on_keeps_it(void **unused)
 {
 	(void)unused;
 	grant(FSAL_DELEG_WR);
-	casync_delegations_return_recalled(&obj->delegations);
+	casync_delegations_return_recalled(&obj->delegations, false);
 	assert_held(true);
 	assert_int_equal(recalls_told, 0);
 }
@@ -178,7 +183,7 @@ static void holder_that_works_on_after_the_recall_gives_it_up(void **unused)
 	(void)unused;
 	grant(FSAL_DELEG_WR);
 	libcephfs_recalls();
-	casync_delegations_return_recalled(&obj->delegations);
+	casync_delegations_return_recalled(&obj->delegations, false);
 	assert_held(false);
 	assert_int_equal(open_state.fd.delegation == NULL, true);
 	/* The client's own return comes later. */
@@ -193,7 +198,7 @@ static void next_delegation_is_not_recalled_yet(void **unused)
 	libcephfs_recalls();
 	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
 	grant(FSAL_DELEG_WR);
-	casync_delegations_return_recalled(&obj->delegations);
+	casync_delegations_return_recalled(&obj->delegations, false);
 	assert_held(true);
 }
 
@@ -264,6 +269,72 @@ static void next_client_grants_one(void **unused)
 	assert_held(false);
 }
 
+static bool hidden_from(uint64_t *clientid, const void *host)
+{
+	request.clientid = clientid;
+	request.client = (struct gsh_client *)host;
+	return casync_delegations_hide(&obj->delegations);
+}
+
+/* The holder may have written what only it knows. */
+static void attributes_wait_for_the_holder_that_writes(void **unused)
+{
+	uint64_t holder = 1, other = 2;
+	char host, other_host;
+
+	(void)unused;
+	assert_false(hidden_from(&other, &other_host));
+	request.clientid = &holder;
+	request.client = (struct gsh_client *)&host;
+	file_state.file.write_delegated = true;
+	grant(FSAL_DELEG_WR);
+	/* Ganesha would send CB_GETATTR. */
+	assert_false(file_state.file.write_delegated);
+	assert_false(hidden_from(&holder, &other_host));
+	/* NFSv3 from the host of the holder; an upcall. */
+	assert_false(hidden_from(NULL, &host));
+	assert_false(hidden_from(NULL, NULL));
+	assert_int_equal(recalls_told, 0);
+	assert_true(hidden_from(&other, &host));
+	assert_int_equal(sem_wait(&told), 0);
+	assert_true(hidden_from(NULL, &other_host));
+	assert_held(true);
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	assert_false(hidden_from(&other, &other_host));
+}
+
+static void attributes_do_not_wait_for_readers(void **unused)
+{
+	uint64_t other = 2;
+	char host;
+
+	(void)unused;
+	grant(FSAL_DELEG_RD);
+	assert_false(hidden_from(&other, &host));
+	assert_int_equal(recalls_told, 0);
+}
+
+/* Its SETATTR would wait for its own DELEGRETURN (RFC 9754). */
+static void change_by_the_holder_ends_its_read_delegation(void **unused)
+{
+	uint64_t holder = 1, other = 2;
+
+	(void)unused;
+	request.clientid = &holder;
+	grant(FSAL_DELEG_RD);
+	request.clientid = &other;
+	casync_delegations_return_recalled(&obj->delegations, true);
+	assert_held(true);
+	request.clientid = &holder;
+	casync_delegations_return_recalled(&obj->delegations, true);
+	assert_held(false);
+	assert_int_equal(sem_wait(&told), 0);
+	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	grant(FSAL_DELEG_WR);
+	casync_delegations_return_recalled(&obj->delegations, true);
+	assert_held(true);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 int main(void)
@@ -278,6 +349,9 @@ int main(void)
 		CASE(client_that_goes_takes_its_delegations_along),
 		CASE(delegation_of_another_mount_stays),
 		CASE(next_client_grants_one),
+		CASE(attributes_wait_for_the_holder_that_writes),
+		CASE(attributes_do_not_wait_for_readers),
+		CASE(change_by_the_holder_ends_its_read_delegation),
 	};
 
 	return cmocka_run_group_tests_name("delegations", tests, NULL, NULL);

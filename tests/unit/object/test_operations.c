@@ -269,7 +269,10 @@ static fsal_status_t call_lease_op2(void)
 
 static fsal_status_t call_lease_op2_to_write(void)
 {
-	(void)closed_state();
+	static struct state_hdl file_state;
+
+	closed_state()->state_obj = FILE_HDL;
+	FILE_HDL->state_hdl = &file_state;
 	return delegate(FSAL_DELEG_WR);
 }
 

@@ -50,9 +50,11 @@ WEAK int casync_getset_drop_privileges(struct casync_object *obj)
 
 /* Nobody has delegations here. */
 WEAK void
-casync_delegations_return_recalled(struct casync_delegations *delegations)
+casync_delegations_return_recalled(struct casync_delegations *delegations,
+				   bool change)
 {
 	(void)delegations;
+	(void)change;
 }
 
 static struct casync_object *new_object(void)
