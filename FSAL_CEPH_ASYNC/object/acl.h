@@ -3,8 +3,8 @@
  * @file acl.h
  * @brief Converts CephFS' POSIX ACLs to NFSv4 ACLs and back; security labels.
  *
- * CephFS keeps both in extended attributes.  Ganesha's library converts between
- * the two kinds of ACL.
+ * CephFS keeps both in extended attributes.  Ganesha's library makes POSIX ACLs
+ * of NFSv4 ACLs.
  */
 #ifndef CASYNC_ACL_H
 #define CASYNC_ACL_H

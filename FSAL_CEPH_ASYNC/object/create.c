@@ -8,6 +8,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
@@ -71,10 +72,35 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 	return status;
 }
 
-void casync_create_undo(const struct casync_created *made)
+/*
+ * Remove the name, if it is still what was made: another client may have renamed
+ * a file onto it.  CephFS cannot remove by inode, so a rename in the moment
+ * between the two calls is not seen.
+ */
+static int create_remove(const struct casync_created *made, uint64_t fileid,
+			 bool is_directory)
 {
 	struct ceph_mount_info *ceph = casync_inode_ceph(made->dir);
 	const UserPerm *root = casync_inode_root(made->dir);
+	struct ceph_statx stx;
+	struct Inode *inode;
+	int rc;
+
+	rc = ceph_ll_lookup(ceph, made->dir->inode, made->name, &inode, &stx,
+			    CEPH_STATX_INO, AT_SYMLINK_NOFOLLOW, root);
+	if (rc < 0)
+		return rc;
+	ceph_ll_put(ceph, inode);
+	if (stx.stx_ino != fileid)
+		return -EEXIST;
+	return is_directory
+		       ? ceph_ll_rmdir(ceph, made->dir->inode, made->name, root)
+		       : ceph_ll_unlink(ceph, made->dir->inode, made->name,
+					root);
+}
+
+void casync_create_undo(const struct casync_created *made)
+{
 	struct fsal_obj_handle *handle = &made->obj->handle;
 	uint64_t fileid = handle->fileid;
 	bool is_directory = handle->type == DIRECTORY;
@@ -84,9 +110,7 @@ void casync_create_undo(const struct casync_created *made)
 		(void)casync_close2(handle, made->state);
 	casync_object_release(handle);
 
-	rc = is_directory
-		     ? ceph_ll_rmdir(ceph, made->dir->inode, made->name, root)
-		     : ceph_ll_unlink(ceph, made->dir->inode, made->name, root);
+	rc = create_remove(made, fileid, is_directory);
 	if (rc < 0)
 		LogWarn(COMPONENT_FSAL,
 			"'%s' (fileid %" PRIu64

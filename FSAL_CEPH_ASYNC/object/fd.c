@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "export.h"
 #include "fd.h"
+#include "getset.h"
 #include "inode.h"
 #include "object.h"
 #include "parts.h"
@@ -111,6 +112,29 @@ static void fd_drop_lost(struct casync_object *obj, struct casync_fd *fd)
 	fd->former_fh = NULL;
 }
 
+/*
+ * NFSv3's CREATE of a file that is there is truncated before Ganesha has
+ * checked who may: so libcephfs checks the requester.  I/O may come from
+ * another user, so each other open is root's.
+ */
+static int fd_open_and_truncate(struct casync_object *obj, int posix_flags,
+				struct Fh **fh)
+{
+	CASYNC_ERRORS_REQUESTER(perms);
+	int rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, posix_flags,
+			      fh, perms);
+
+	if (rc != 0)
+		return rc;
+	casync_file_size_truncated(&obj->size, 0);
+	rc = casync_getset_written(obj);
+	if (rc != 0) {
+		(void)fd_close_fh(obj, *fh);
+		*fh = NULL;
+	}
+	return rc;
+}
+
 static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		      struct Fh **fh)
 {
@@ -128,11 +152,12 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		return rc;
 	casync_delegations_return_conflicting(&obj->delegations, openflags);
 	fsal2posix_openflags(openflags, &posix_flags);
-	rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, posix_flags, fh,
-			  casync_inode_root(obj));
+	if (openflags & FSAL_O_TRUNC)
+		rc = fd_open_and_truncate(obj, posix_flags, fh);
+	else
+		rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode,
+				  posix_flags, fh, casync_inode_root(obj));
 	casync_call_drop(&slot);
-	if (rc == 0 && (openflags & FSAL_O_TRUNC))
-		casync_file_size_truncated(&obj->size, 0);
 	return rc;
 }
 

@@ -18,6 +18,17 @@ void casync_filehandle_encode(const struct casync_fileid *id, void *wire)
 	memcpy(wire, words, sizeof(words));
 }
 
+/* The inodes that the MDS keeps for itself: its own directories, journals and
+ * strays (mdstypes.h of Ceph).  libcephfs refuses them too, and writes a line
+ * into its log for each. */
+#define PRIVATE_FIRST 0x100
+#define PRIVATE_END 0x1000
+
+static bool filehandle_is_private(uint64_t ino)
+{
+	return ino >= PRIVATE_FIRST && ino < PRIVATE_END;
+}
+
 bool casync_filehandle_decode(const void *wire, size_t len_bytes,
 			      struct casync_fileid *id)
 {
@@ -34,6 +45,9 @@ bool casync_filehandle_decode(const void *wire, size_t len_bytes,
 	 * upgraded single-fs cluster); -1 is "none" in the FSMap.  Asked for
 	 * snapshot 0, libcephfs ends the process: a ceph_assert (20.2.4). */
 	if (le64toh(words[0]) == 0 || le64toh(words[1]) == 0 || fscid < 0)
+		return false;
+
+	if (filehandle_is_private(le64toh(words[0])))
 		return false;
 
 	id->ino = le64toh(words[0]);

@@ -200,15 +200,6 @@ static int getset_set_extras(struct casync_object *obj,
 	return rc;
 }
 
-/* A truncation is a write, so it clears the set-id bits.  Linux' client leaves
- * that to the server. */
-static int getset_truncated_by(struct casync_object *obj, uid_t uid)
-{
-	if (uid == 0 || !casync_object_privileged(obj))
-		return 0;
-	return casync_getset_drop_privileges(obj);
-}
-
 #define GETSET_CHOWN (CEPH_SETATTR_UID | CEPH_SETATTR_GID)
 
 /*
@@ -285,7 +276,7 @@ static int getset_set_and_flush(struct casync_object *obj,
 	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
 		casync_object_may_be_privileged(obj);
 	else if (rc == 0 && (mask & CEPH_SETATTR_SIZE))
-		rc = getset_truncated_by(obj, op_ctx->creds.caller_uid);
+		rc = casync_getset_written(obj);
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
@@ -436,4 +427,11 @@ int casync_getset_drop_privileges(struct casync_object *obj)
 		casync_object_note_mode(obj, &stx);
 	}
 	return rc;
+}
+
+int casync_getset_written(struct casync_object *obj)
+{
+	if (op_ctx->creds.caller_uid == 0 || !casync_object_privileged(obj))
+		return 0;
+	return casync_getset_drop_privileges(obj);
 }

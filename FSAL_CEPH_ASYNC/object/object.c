@@ -2,7 +2,6 @@
 #include "config.h"
 
 #include <sys/stat.h>
-#include <time.h>
 
 #include "fsal.h"
 #include "fsal_convert.h"
@@ -17,18 +16,6 @@
 #include "module.h"
 #include "object.h"
 #include "read_cache.h"
-
-/*
- * The MDS may not have journaled a file that is younger than this: it writes
- * its journal every mds_tick_interval (5 s), and the clocks of clients differ.
- */
-#define YOUNG_S 60
-
-static bool object_may_be_unjournaled(const struct ceph_statx *stx)
-{
-	return !(stx->stx_mask & CEPH_STATX_BTIME) ||
-	       time(NULL) - stx->stx_btime.tv_sec < YOUNG_S;
-}
 
 static void object_init_global_fd(struct casync_object *obj,
 				  struct casync_fd *fd)
@@ -68,10 +55,13 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_lock_records_init(&obj->locks);
 	object_init_global_fd(obj, &obj->read_fd);
 	object_init_global_fd(obj, &obj->write_fd);
-	if (obj->handle.type == REGULAR_FILE)
+	if (obj->handle.type == REGULAR_FILE) {
 		casync_file_size_set(&obj->size, stx->stx_size);
-	if (obj->handle.type == REGULAR_FILE && object_may_be_unjournaled(stx))
+		/* No time of the file tells whether the MDS has journaled it:
+		 * clocks differ, and clients set it.  libcephfs knows, and its
+		 * flush waits for nothing if there is nothing. */
 		casync_flush_mark_new(&obj->flush);
+	}
 	casync_object_note_mode(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));

@@ -11,6 +11,7 @@
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
+#include "getset.h"
 #include "inode.h"
 #include "object.h"
 #include "obj_ops.h"
@@ -65,7 +66,10 @@ static fsal_status_t space_deallocate(struct casync_object *obj,
 	rc = casync_call_take(&change, obj,
 			      CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
 	if (rc == 0) {
-		rc = space_punch(obj, casync_borrow_fh(&fd), offset, length);
+		rc = casync_getset_written(obj);
+		if (rc == 0)
+			rc = space_punch(obj, casync_borrow_fh(&fd), offset,
+					 length);
 		casync_call_drop(&change);
 	}
 	casync_borrow_return(&fd);

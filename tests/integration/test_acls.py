@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """ACLs as an option of the export; what they do is in client/case_acls.py."""
+import random
+import struct
 import time
 
+import cephfs
 import pytest
 
 from lab import SECOND_PORT
-from nfs import nfs4
-from nfs.xdr import Reader
+from nfs import nfs3, nfs4, rpc
+from nfs.xdr import Reader, number, opaque
 
 ATTRNOTSUPP = 10032
 ACL = 12
@@ -42,4 +45,100 @@ def test_disable_acl_hides_them(lab, second):
     assert refusal.value.status == ATTRNOTSUPP
     file.close()
     for client in (with_acls, without):
+        client.leave()
+
+
+USER_OBJ, USER, GROUP_OBJ, GROUP, MASK, OTHER = 1, 2, 4, 8, 16, 32
+# CephFS keeps 64 KiB of extended attributes of an inode.
+MOST_USERS = 8180
+ACCESS_MS = 20
+
+
+def posix_acl(entries):
+    """As CephFS keeps it: entries of (tag, permissions, id)."""
+    return struct.pack("<I", 2) + b"".join(
+        struct.pack("<HHI", *entry) for entry in entries)
+
+
+def unnamed(tag, permissions):
+    return tag, permissions, 2**32 - 1
+
+
+@pytest.fixture
+def server_side():
+    """CephFS without a gateway."""
+    fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+    fs.conf_set("admin_socket", "")     # it could have Ganesha's name
+    fs.conf_set("client_acl_type", "posix_acl")
+    fs.mount()
+    yield fs
+    fs.shutdown()
+
+
+def milliseconds(call, times=5):
+    """The shortest: others use the machine too."""
+    took = []
+    for _ in range(times):
+        began = time.perf_counter()
+        call()
+        took.append(time.perf_counter() - began)
+    return 1000 * min(took)
+
+
+def test_the_largest_acl_is_cheap(lab, server_side, record):
+    name = f"large-{time.time_ns()}"
+    connection = rpc.Connection(2049, 12345, 12345)
+    client = nfs4.Client(2049, name)
+    client.open(name, create=nfs4.UNCHECKED).close()
+    server_side.setxattr(f"/{name}", "system.posix_acl_access", posix_acl(
+        [unnamed(USER_OBJ, 6)] +
+        [(USER, uid % 8, 20000 + uid) for uid in range(MOST_USERS)] +
+        [unnamed(GROUP_OBJ, 4), unnamed(MASK, 7), unnamed(OTHER, 4)]), 0)
+    handle = nfs3.lookup(connection, nfs3.root_of("/ceph", 2050), name)
+    took = milliseconds(lambda: nfs3.call(
+        connection, nfs3.ACCESS, opaque(handle) + number(0x3f)))
+    record(f"ACCESS of a file whose ACL has {MOST_USERS + 4} entries: "
+           f"{took:.1f} ms")
+    connection.close()
+    client.leave()
+    assert took < ACCESS_MS
+
+
+def any_acl(rng):
+    """Sorted, as setfacl leaves it, and more than a mode: for a folder whose
+    ACL is its mode FSAL_CEPH shows the inherited entries alone."""
+    users, groups = (
+        sorted(rng.sample(range(20000, 20100), rng.randrange(least, 5)))
+        for least in (1, 0))
+    return [unnamed(USER_OBJ, rng.randrange(8)),
+            *((USER, rng.randrange(8), uid) for uid in users),
+            unnamed(GROUP_OBJ, rng.randrange(8)),
+            *((GROUP, rng.randrange(8), gid) for gid in groups),
+            unnamed(MASK, rng.randrange(8)),
+            unnamed(OTHER, rng.randrange(8))]
+
+
+def test_acls_are_shown_as_fsal_ceph_shows_them(lab, second, server_side):
+    """Ganesha's library makes FSAL_CEPH's, our own code makes ours."""
+    second(fsal="CEPH")
+    rng = random.Random(20261126)
+    folder = f"any-{time.time_ns()}"
+    server_side.mkdir(f"/{folder}", 0o755)
+    mine = nfs4.Client(2049, folder)
+    other = nfs4.Client(SECOND_PORT, folder)
+    seen = set()
+    for name in map(str, range(200)):
+        # A new one each time: FSAL_CEPH goes on showing an older ACL.
+        server_side.mkdir(f"/{folder}/{name}", 0o755)
+        acls = {"access": any_acl(rng), "default": any_acl(rng)}
+        for kind, acl in acls.items():
+            server_side.setxattr(f"/{folder}/{name}",
+                                 f"system.posix_acl_{kind}",
+                                 posix_acl(acl), 0)
+        shown = [client.get(client.lookup(name, client.lookup(folder)), ACL)[0]
+                 for client in (mine, other)]
+        assert shown[0] == shown[1], acls
+        seen.add(shown[0])
+    assert len(seen) > 100, "FSAL_CEPH shows no ACLs: nothing is compared"
+    for client in (mine, other):
         client.leave()

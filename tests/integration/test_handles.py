@@ -5,6 +5,7 @@ import time
 
 import pytest
 
+from lab_program import LOGS, Log
 from handles import NO_HANDLE, NOSNAP, OPERATIONS, SNAPDIR, Fuzz, World
 
 HANDLES = 5000
@@ -44,6 +45,26 @@ def test_no_such_snapshot(lab, world, operation, snapid):
     fuzz.finish()
     assert not fuzz.wrong, fuzz.wrong
     assert set(fuzz.seen) <= set(NO_HANDLE.values()), fuzz.seen
+    still_there(lab, world)
+
+
+# What the MDS keeps for itself: its directory, journal, purge queue, strays.
+@pytest.mark.parametrize("ino", [0x100, 0x200, 0x500, 0x600, 0x609, 0xfff],
+                         ids=hex)
+def test_inodes_of_the_mds(lab, world, ino):
+    """Refused before libcephfs: it writes a line into its log for each."""
+    logs = [Log(path) for path in LOGS.glob("*.log")]
+    living = world.form.take_apart(world.files[0])
+    fuzz = Fuzz(world, SEED)
+    for operation in OPERATIONS:
+        for snapid in NOSNAP, SNAPDIR, 5:
+            fuzz.send(world.form.make(living._replace(
+                ino=ino, snapid=snapid)), operation)
+    fuzz.finish()
+    assert not fuzz.wrong, fuzz.wrong
+    assert set(fuzz.seen) <= set(NO_HANDLE.values()), fuzz.seen
+    lines = [line for log in logs for line in log.matching("reserved inode")]
+    assert not lines, lines[0]
     still_there(lab, world)
 
 

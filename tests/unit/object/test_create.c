@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
 
 #include "unit.h"
@@ -10,6 +11,7 @@
 #include "create.h"
 #include "errors.h"
 #include "export.h"
+#include "fake_libcephfs.h"
 #include "namespace.h"
 #include "obj_ops.h"
 #include "object.h"
@@ -109,6 +111,29 @@ void casync_object_from_lookup(struct Inode *inode,
 	fail();
 }
 
+/* What has the name when it is looked up; NULL: nothing. */
+static const uint64_t *found;
+static uint64_t made_ino, other_ino;
+
+int ceph_ll_lookup(struct ceph_mount_info *cmount, Inode *parent,
+		   const char *name, Inode **out, struct ceph_statx *stx,
+		   unsigned want, unsigned flags, const UserPerm *perms)
+{
+	assert_ptr_equal(cmount, stub_mount.client.ceph);
+	assert_ptr_equal(parent, dir.inode);
+	assert_string_equal(name, "new");
+	assert_ptr_equal(perms, exp.root_perms);
+	assert_true(want & CEPH_STATX_INO);
+	assert_true(flags & AT_SYMLINK_NOFOLLOW);
+	note('l');
+	if (found == NULL)
+		return -ENOENT;
+	stx->stx_ino = *found;
+	*out = fake.inode;
+	fake.inode_refs++;
+	return 0;
+}
+
 static int removed(char call, struct Inode *in, const char *name,
 		   const UserPerm *perms)
 {
@@ -150,6 +175,10 @@ static int up(void **unused)
 	dir.exp = obj.exp = &exp;
 	dir.inode = (struct Inode *)&dir;
 	obj.handle.type = REGULAR_FILE;
+	made_ino = 0x10000000500;
+	other_ino = 0x10000000501;
+	obj.handle.fileid = made_ino;
+	found = &made_ino;
 	set_status = get_status = good;
 	remove_rc = changed_rc = changed = 0;
 	set_mask = 0;
@@ -205,7 +234,7 @@ static void name_that_may_be_lost_is_undone(void **unused)
 	(void)unused;
 	changed_rc = -EIO;
 	assert_int_equal(finish(ATTR_MODE, NULL, NULL).major, ERR_FSAL_IO);
-	assert_string_equal(calls, "ru");
+	assert_string_equal(calls, "rlu");
 }
 
 static void rest_is_set_and_read_again(void **unused)
@@ -291,7 +320,7 @@ static void verifier_that_cannot_be_set_undoes_the_file(void **unused)
 	exclusive = true;
 	set_status = refused;
 	assert_int_equal(finish(VERIFIER, &state, NULL).major, ERR_FSAL_PERM);
-	assert_string_equal(calls, "vcru");
+	assert_string_equal(calls, "vcrlu");
 }
 
 static void check_undone(object_file_type_t type, struct state_t *its_state,
@@ -311,11 +340,11 @@ static void check_undone(object_file_type_t type, struct state_t *its_state,
 static void what_fails_is_undone_as_root(void **unused)
 {
 	(void)unused;
-	check_undone(REGULAR_FILE, &state, "scru");
-	check_undone(REGULAR_FILE, NULL, "sru");
-	check_undone(DIRECTORY, NULL, "srd");
-	check_undone(FIFO_FILE, NULL, "sru");
-	check_undone(SYMBOLIC_LINK, NULL, "sru");
+	check_undone(REGULAR_FILE, &state, "scrlu");
+	check_undone(REGULAR_FILE, NULL, "srlu");
+	check_undone(DIRECTORY, NULL, "srld");
+	check_undone(FIFO_FILE, NULL, "srlu");
+	check_undone(SYMBOLIC_LINK, NULL, "srlu");
 }
 
 /* The first error is the answer; that of the undo is only logged. */
@@ -325,7 +354,29 @@ static void undo_that_fails_changes_no_answer(void **unused)
 	remove_rc = -ETIMEDOUT;
 	set_status = refused;
 	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
-	assert_string_equal(calls, "sru");
+	assert_string_equal(calls, "srlu");
+	assert_int_equal(stub.warnings, 1);
+}
+
+/* Another client renames a file onto the name, before it is undone. */
+static void file_that_was_renamed_onto_it_stays(void **unused)
+{
+	(void)unused;
+	found = &other_ino;
+	set_status = refused;
+	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
+	assert_string_equal(calls, "srl");
+	assert_int_equal(fake.inode_refs, 0);
+	assert_int_equal(stub.warnings, 1);
+}
+
+static void name_that_is_gone_needs_no_removal(void **unused)
+{
+	(void)unused;
+	found = NULL;
+	set_status = refused;
+	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
+	assert_string_equal(calls, "srl");
 	assert_int_equal(stub.warnings, 1);
 }
 
@@ -346,6 +397,8 @@ int main(void)
 		CASE(verifier_that_cannot_be_set_undoes_the_file),
 		CASE(what_fails_is_undone_as_root),
 		CASE(undo_that_fails_changes_no_answer),
+		CASE(file_that_was_renamed_onto_it_stays),
+		CASE(name_that_is_gone_needs_no_removal),
 	};
 
 	return cmocka_run_group_tests_name("create", tests, NULL, NULL);
