@@ -30,8 +30,8 @@
  * the client that caused the recall may go first, and may see the file without
  * the last data of the holder.
  *
- * Who asks for attributes while another client may write without asking, makes
- * that client give its delegation back first.  Ganesha 9.14 would ask the
+ * A client may ask for attributes while another one may write without asking.
+ * Then that one gives its delegation back first.  Ganesha 9.14 would ask the
  * holder (CB_GETATTR), and would then answer everyone with four attributes, two
  * of them invented, until the delegation is returned.  Linux takes such a file
  * for missing.  So Ganesha is not told that the file is delegated for writing.
