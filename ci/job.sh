@@ -97,6 +97,9 @@ crash)
 	file=tests/crash/crash.py store=bluestore
 	limit=$((600 + 3 * (cycles * 20 + storage * 60)))
 	;;
+creates)
+	file=tests/bench/studies/creates.py limit=1200 figures=yes
+	;;
 failover)
 	rounds=$(number rounds 1 "${1-10}")
 	[ "$#" = 0 ] || shift
