@@ -9,6 +9,7 @@
 
 #include "unit.h"
 
+#include "clock.h"
 #include "request.h"
 
 struct read_case {
@@ -202,6 +203,68 @@ static void failing_repair_asks_for_nothing_more(void **state)
 	free_io(io);
 }
 
+/* As Ganesha's buffers are. */
+static void use_one_buffer(struct io *io, size_t length)
+{
+	io->iov[0].iov_len = length;
+	io->arg.iov_count = 1;
+}
+
+/* Their OSDs answer at the same time. */
+static void neighbouring_holes_are_one_call(void **state)
+{
+	struct io *io = new_io(0, 4 * RIG_OBJECT);
+
+	use_one_buffer(io, 4 * RIG_OBJECT);
+	fake_punch(1);
+	fake_punch(2);
+	fake_punch(3);
+	start_read(io);
+	settle(io);
+	check_ok(io, 4 * RIG_OBJECT);
+	check_bytes_read(io, 4 * RIG_OBJECT);
+	assert_true(io->arg.end_of_file);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
+	free_io(io);
+}
+
+/* Another client has truncated, and we do not know it. */
+static void neighbouring_holes_end_with_the_file(void **state)
+{
+	struct io *io = new_io(0, 4 * RIG_OBJECT);
+
+	use_one_buffer(io, 4 * RIG_OBJECT);
+	fake_punch(1);
+	fake_punch(2);
+	fake_punch(3);
+	fake.size_bytes = 2 * OBJ + 9;
+	start_read(io);
+	settle(io);
+	check_ok(io, 2 * OBJ + 9);
+	check_bytes_read(io, 2 * OBJ + 9);
+	assert_true(io->arg.end_of_file);
+	free_io(io);
+}
+
+/* One call for several objects drops an error, which a writer who shortens the
+ * file could turn to zeros for data.  Each is read twice: see repair_read(). */
+static void after_a_truncation_each_hole_is_a_call(void **state)
+{
+	struct io *io = new_io(0, 4 * RIG_OBJECT);
+
+	use_one_buffer(io, 4 * RIG_OBJECT);
+	fake_punch(1);
+	fake_punch(2);
+	__atomic_store_n(&rig.obj->size.truncated_ns, casync_clock_ns(),
+			 __ATOMIC_RELAXED);
+	start_read(io);
+	settle(io);
+	check_ok(io, 4 * RIG_OBJECT);
+	check_bytes_read(io, 4 * RIG_OBJECT);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 4);
+	free_io(io);
+}
+
 /* All bytes are there: not knowing whether more follow is no error. */
 static void failing_size_lookup_leaves_a_full_read(void **state)
 {
@@ -284,6 +347,9 @@ static const struct CMUnitTest plain[] = {
 	CASE(first_failing_part_in_file_order_is_the_answer),
 	CASE(failing_repair_is_error),
 	CASE(failing_repair_asks_for_nothing_more),
+	CASE(neighbouring_holes_are_one_call),
+	CASE(neighbouring_holes_end_with_the_file),
+	CASE(after_a_truncation_each_hole_is_a_call),
 	CASE(failing_size_lookup_leaves_a_full_read),
 	CASE(settled_read_with_temporary_fd_asks_nothing_more),
 	CASE(failing_repair_of_later_part_counts_no_bytes),
