@@ -26,6 +26,10 @@
 #                               cut off, its host reset, ROUNDS (10) times each,
 #                               and moved by hand; Linux clients' pauses.
 #                               --ingress: as cephadm moves it, behind haproxy
+# fuzz-wire [--minutes N] [--seed S] [OPTIONS]
+#                               right and wrong requests of NFSv3 and 4.0 to 4.2,
+#                               N (10) minutes to the plugin under each of
+#                               AddressSanitizer and ThreadSanitizer
 # gateways [OPTIONS]            what a second gateway costs and gives; memory of
 #                               the MDS for what gateways know
 # latency [OPTIONS]             where the latency of a READ or WRITE goes, from
@@ -108,6 +112,18 @@ failover)
 	;;
 exports)
 	file=tests/bench/studies/exports.py limit=1800 figures=yes
+	;;
+fuzz-wire)
+	minutes=10 alone=""
+	for word; do
+		[ "${before-}" != --minutes ] || minutes=$(number minutes 1 "$word")
+		[ "$word" != --sanitizer ] || alone=yes
+		before=$word
+	done
+	[ -n "$alone" ] || turns="
+--sanitizer address
+--sanitizer thread"
+	file=tests/fuzz/wire.py limit=$((1800 + minutes * 60))
 	;;
 gateways)
 	file=tests/bench/studies/gateways.py limit=1800 figures=yes

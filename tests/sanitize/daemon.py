@@ -30,9 +30,12 @@ def _runtime(library):
 
 
 class Daemon(Lab):
-    def __init__(self, sanitizer, build):
+    """MORE are options of the runtime.  Another FSAL is not instrumented, but
+    what the runtime itself looks at is told."""
+
+    def __init__(self, sanitizer, build, fsal="CEPH_ASYNC", more=""):
         super().__init__()
-        self.sanitizer = sanitizer
+        self.sanitizer, self.fsal, self.more = sanitizer, fsal, more
         self.build = Path(build)
         self.plugin = self.build / "FSAL_CEPH_ASYNC/libfsalceph_async.so"
         self.runtime = _runtime(LIBRARY[sanitizer])
@@ -46,7 +49,9 @@ class Daemon(Lab):
         # later does a Ganesha that has no C++ load libcephfs.
         env = [f"LD_PRELOAD={self.build / 'tests/sanitize'}/"
                f"sanitize_preload.so:{self.runtime}:{_runtime('libstdc++.so')}"]
-        env += [f"{name}={value.format(log=f'log_path={self.prefix}')}"
+        log = f"log_path={self.prefix}" + (f":{self.more}" if self.more
+                                           else "")
+        env += [f"{name}={value.format(log=log)}"
                 for name, value in OPTIONS[self.sanitizer].items()]
         return " ".join(["env", *env])
 
@@ -56,11 +61,13 @@ class Daemon(Lab):
         self.log = Log(LOGS / "ganesha-a.log")
         self.whole_logs = [self.log]
         self.seen = set(LOGS.glob(f"{self.prefix.name}.*"))
-        self.run("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "",
+        ours = self.fsal == "CEPH_ASYNC"
+        self.run("up", "--fsal", self.fsal, "--export", "", "--block", "",
                  "--wrapper", self._wrapper(), "--core",
-                 f"Plugins_Dir = {self.plugin.parent};", timeout=180)
+                 f"Plugins_Dir = {self.plugin.parent};" if ours else "",
+                 timeout=180)
         self.started = True
-        self.base = self._mapped(self.plugin)
+        self.base = self._mapped(self.plugin) if ours else 0
         assert self._mapped(self.runtime)
 
     def restore(self):
@@ -85,7 +92,8 @@ class Daemon(Lab):
         self.run("ganesha", "stop", "--timeout", seconds,
                  timeout=seconds + 180)
         assert self.log.matching("NFS EXIT: regular exit"), self.tails()
-        assert self.log.matching("FSAL CEPH_ASYNC unloaded"), self.tails()
+        if self.fsal == "CEPH_ASYNC":
+            assert self.log.matching("FSAL CEPH_ASYNC unloaded"), self.tails()
 
     def reports(self):
         text = "".join(path.read_text(errors="replace") for path in

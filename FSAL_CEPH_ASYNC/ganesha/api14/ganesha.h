@@ -151,16 +151,21 @@ static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg)
 }
 
 /** May the reply of a READ be sent from another buffer?  Only Ganesha's worker
- * can tell: it has the request's own op_ctx, which is part of the request. */
+ * can tell: it has the request's own op_ctx, which is part of the request.
+ * A reply that a session keeps may be sent again, and Ganesha releases the
+ * buffer each time. */
 static inline bool casync_ganesha_may_share(const struct fsal_io_arg *arg)
 {
 	const struct nfs_request *request;
+	const compound_data_t *compound;
 
 	if (op_ctx->req_type != NFS_REQUEST || op_ctx->is_rdma_buff_used ||
 	    arg->iov_count != 1 || arg->iov_release == NULL)
 		return false;
 	request = container_of(op_ctx, struct nfs_request, op_context);
-	return request->svc.rq_msg.cb_cred.oa_flavor != RPCSEC_GSS;
+	compound = request->proc_data;
+	return request->svc.rq_msg.cb_cred.oa_flavor != RPCSEC_GSS &&
+	       (op_ctx->nfs_vers != NFS_V4 || !compound->sa_cachethis);
 }
 
 /** Send the reply from @p data; @p release is called with @p buffer then. */

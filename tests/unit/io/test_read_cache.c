@@ -289,6 +289,20 @@ static void rdma_reply_is_a_copy(void **state)
 	assert_int_equal(fake_call_count(), 1);
 }
 
+/* Ganesha sends it again from the same memory, and releases that again. */
+static void kept_reply_is_a_copy(void **state)
+{
+	struct io *io;
+
+	assert_true(fetches_page());
+	set_kept(&nfs);
+	io = run_read(0, PAGE);
+	check_reply(io, PAGE);
+	assert_true(is_ganeshas(io));
+	free_nfs_io(io);
+	assert_int_equal(fake_call_count(), 1);
+}
+
 /* 9P's, in three pieces. */
 static void callers_own_buffers_are_filled(void **state)
 {
@@ -850,6 +864,7 @@ int main(void)
 		READ_CASE(several_buffers_are_copied),
 		READ_CASE(secured_reply_is_a_copy),
 		READ_CASE(rdma_reply_is_a_copy),
+		READ_CASE(kept_reply_is_a_copy),
 		READ_CASE(callers_own_buffers_are_filled),
 		READ_CASE(part_of_a_page_fetches_the_page),
 		READ_CASE(unaligned_read_fetches_its_pages),

@@ -69,6 +69,10 @@ static inline void set_rdma(struct req_op_context *context)
 {
 }
 
+static inline void set_kept(struct nfs_request *request)
+{
+}
+
 #pragma GCC diagnostic pop
 
 #endif /* GANESHA_UNIT_H */

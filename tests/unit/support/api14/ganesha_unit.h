@@ -70,6 +70,15 @@ static inline void set_rdma(struct req_op_context *context)
 	context->is_rdma_buff_used = true;
 }
 
+/** The session of an NFSv4.1 request keeps the reply. */
+static inline void set_kept(struct nfs_request *request)
+{
+	static compound_data_t compound = {.sa_cachethis = true};
+
+	request->op_context.nfs_vers = NFS_V4;
+	request->proc_data = &compound;
+}
+
 /** More parameters of fsal_obj_handle_init() and _fini(), and of
  * init_op_context(). */
 #define MORE_OF_HANDLE_INIT , bool add_to_fsal_handle __attribute__((unused))

@@ -1,0 +1,160 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""The ganesha.nfsd that is sent wrong requests: with the installed plugin, or
+with one that a sanitizer watches; started again when it has ended.
+
+KNOWN has the faults of Ganesha's core, by words of a sanitizer's report or of
+a backtrace: they are counted and told of, and fail nothing.
+"""
+import collections
+import re
+import subprocess
+from pathlib import Path
+
+from daemon import Daemon
+from lab import LOGS, Lab, Log
+from reports import PLUGIN
+
+TOP = Path(__file__).resolve().parents[2]
+SANITIZERS = {"address": "address,undefined", "thread": "thread"}
+BUILD_S = 1200
+END_S = 90
+KNOWN = {
+    r"in memcmp\b[^\n]*\n( +#\d+[^\n]* in memcmp [^\n]*\n)*"
+    r" +#\d+ [^\n]*libganesha_nfsd":
+        "VERIFY and NVERIFY compare past the end of what the client sent",
+    r"in memcpy\b[^\n]*\n +#\d+ [^\n]*libganesha_nfsd":
+        "an owner's name is copied with the byte behind it",
+    "Possibly extra references": "a client's expiry goes round for ever",
+}
+# Reports go on, as far as they can: Ganesha's core is not instrumented, and
+# what it copies past an end is told by the runtime's memcpy().
+GO_ON = "halt_on_error=0"
+TRACE = re.compile(r"DEADLYSIGNAL|[Aa]ssert|Caught signal|Sanitizer")
+ADDRESS = re.compile(r"^ +#\d+ 0x[0-9a-f]+ +(?:in (\S+))?.*?"
+                     r"(?:([^ /()]+\+0x[0-9a-f]+)\)|$)", re.M)
+
+
+def build(sanitizer):
+    """The folder of a plugin with it."""
+    folder = Path("/build") / sanitizer
+    for words in (["cmake", "-S", TOP, "-B", folder, "-G", "Ninja",
+                   f"-DCASYNC_SANITIZE={SANITIZERS[sanitizer]}"],
+                  ["cmake", "--build", folder, "--target",
+                   "fsalceph_async", "sanitize_preload"]):
+        done = subprocess.run(words, stdin=subprocess.DEVNULL, text=True,
+                              stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, timeout=BUILD_S,
+                              check=False)
+        assert done.returncode == 0, done.stdout[-4000:]
+    return folder
+
+
+def known(text):
+    """What is known of it, or None."""
+    for pattern, words in KNOWN.items():
+        if re.search(pattern, text, re.S):
+            return words
+    return None
+
+
+def headline(report):
+    """A report in a line: its kind, and who called whom."""
+    kind = re.search(r"(ERROR|WARNING): (\w+Sanitizer: [a-zA-Z -]+?) on|"
+                     r"(runtime error: .*)", report)
+    stack = report.split("\n\n", 1)[0]
+    frames = [name or place for name, place in ADDRESS.findall(stack)
+              if name not in ("MemcmpInterceptorCommon(void*,", "memcmp")]
+    return f"{(kind[2] or kind[3]).strip() if kind else 'report'} in " \
+        f"{' < '.join(frames[:5])}"
+
+
+class Target:
+    def __init__(self, sanitizer, fsal):
+        self.sanitizer, self.fsal = sanitizer, fsal
+        self.daemon = Daemon(sanitizer, build(sanitizer), fsal, GO_ON) \
+            if sanitizer else Lab()
+        self.log = self.out = None
+        self.told = set()
+
+    def start(self):
+        self.log = Log(LOGS / "ganesha-a.log")
+        self.out = Log(LOGS / "ganesha-a.out")
+        if self.sanitizer:
+            self.daemon.start()
+        else:
+            self.daemon.run("up", "--fsal", self.fsal, "--export", "",
+                            "--block", "", "--core", "", timeout=180)
+
+    def start_again(self):
+        self.log = Log(LOGS / "ganesha-a.log")
+        self.out = Log(LOGS / "ganesha-a.out")
+        self.daemon.run("ganesha", "start", timeout=180)
+
+    def pid(self):
+        return self.daemon.stat()["ganesha"]["a"]["pid"]
+
+    def stacks(self):
+        self.daemon.stacks()
+
+    def why_it_ended(self):
+        """A known fault's words, or the end of what it wrote."""
+        text = self.log.text() + self.out.text()
+        if self.sanitizer and not self.goes_round():
+            found = self.daemon.reports().counting
+            if found:
+                return known(found[-1]) or headline(found[-1])
+        lines = [line for line in text.splitlines() if TRACE.search(line)]
+        return known(text) or " | ".join(lines[-12:])[-1500:] or \
+            "it wrote nothing"
+
+    def goes_round(self):
+        """A thread of Ganesha does, and clients wait for it."""
+        return self.log.matching("Possibly extra references")
+
+    def kill(self):
+        self.daemon.run("ganesha", "kill9")
+
+    # --- what the sanitizer wrote
+
+    def reports(self):
+        """Of the plugin, of Ganesha's core alone, and not counting."""
+        found = self.daemon.reports() if self.sanitizer else None
+        if not found:
+            return [], [], []
+        ours = [one for one in found.counting
+                if PLUGIN in one or "runtime error" in one]
+        return ours, [one for one in found.counting if one not in ours], \
+            found.others + found.ganeshas_leaks
+
+    def look(self, say):
+        """Says what is new."""
+        ours, cores, _ = self.reports()
+        for one in ours + cores:
+            line = headline(one)
+            if line not in self.told:
+                self.told.add(line)
+                say(f"report: {line}")
+
+    def verdict(self, say, crashes):
+        """What must not be; the daemon ends, so that leaks are looked for."""
+        bad = [f"ganesha.nfsd ended: {why}" for why in crashes
+               if why not in KNOWN.values()]
+        if self.sanitizer:
+            bad += self._end()
+        ours, cores, others = self.reports()
+        bad += [headline(one) for one in ours]
+        for line, count in collections.Counter(
+                map(headline, cores)).items():
+            say(f"{count} reports of Ganesha's core: {line}")
+        bad += [headline(one) for one in cores if not known(one)]
+        if others:
+            say(f"{len(others)} reports about code that is not instrumented, "
+                f"kept in {self.daemon.prefix}.*")
+        return sorted(set(bad))
+
+    def _end(self):
+        try:
+            self.daemon.stop(END_S)
+        except AssertionError as err:
+            return [f"no orderly end: {str(err)[:500]}"]
+        return []

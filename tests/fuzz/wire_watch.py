@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""Watches a ganesha.nfsd beside the fuzz: what it takes, and how long a client
+that does nothing wrong waits."""
+import collections
+import re
+import threading
+import time
+from pathlib import Path
+
+from nfs import nfs3, rpc
+
+CANARY_S = 5                # an answer has to be there by then
+PAUSE_S = 0.05
+WARM_S = 60                 # or a quarter of the run, if that is shorter
+# What may be added after that: KiB resident, by sanitizer.
+# AddressSanitizer keeps 256 MiB of what was freed.
+GROWTH_KIB = {None: 256 << 10, "address": 512 << 10, "thread": 768 << 10}
+# Ganesha has up to 200 workers, which it begins as it needs them.
+GROWTH_THREADS, GROWTH_FDS = 256, 64
+
+Taken = collections.namedtuple("Taken", "rss_kib threads fds")
+
+
+def taken(pid):
+    """What the process takes now; None if it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+        fds = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+    except OSError:
+        return None
+    found = dict(re.findall(r"^(\w+):\s+(\S+)", status, re.M))
+    if found["State"] in "ZX":
+        return None
+    return Taken(int(found["VmRSS"]), int(found["Threads"]), fds)
+
+
+class Watch(threading.Thread):
+    """Samples PID and sends GETATTRs of HANDLE, each PAUSE_S."""
+
+    def __init__(self, pid, port, handle, minutes, sanitizer):
+        super().__init__(daemon=True)
+        self.pid, self.port, self.handle = pid, port, handle
+        self.warm_s = min(WARM_S, minutes * 15)
+        self.growth_kib = GROWTH_KIB[sanitizer]
+        self.waits = []             # seconds of each GETATTR
+        self.first = self.warm = self.last = None
+        self.most = Taken(0, 0, 0)
+        self.complaints = []
+        self.since = time.monotonic()
+        self.stopped, self.held = threading.Event(), threading.Event()
+        self.idle = threading.Event()
+
+    def run(self):
+        line = None
+        while not self.stopped.is_set():
+            if self.held.is_set():
+                line = None
+                self.idle.set()
+                time.sleep(PAUSE_S)
+                continue
+            self.idle.clear()
+            line = self._ask(line)
+            self._sample()
+            time.sleep(PAUSE_S)
+
+    def hold(self):
+        """The daemon is about to go, or is gone."""
+        self.held.set()
+        self.idle.wait(CANARY_S * 2)
+
+    def go_on(self, pid):
+        """A new daemon: it has to get warm first."""
+        self.judge()
+        self.pid, self.since = pid, time.monotonic()
+        self.first = self.warm = self.last = None
+        self.most = Taken(0, 0, 0)
+        self.held.clear()
+
+    def alive(self):
+        return taken(self.pid) is not None
+
+    def _ask(self, line):
+        begin = time.monotonic()
+        try:
+            line = line or rpc.Connection(self.port, timeout=CANARY_S)
+            nfs3.get_attributes(line, self.handle)
+        except (OSError, AssertionError) as err:
+            took = time.monotonic() - begin
+            # That the daemon is gone is for others to say.
+            if self.alive() and not self.held.is_set():
+                self.complaints.append(
+                    f"canary: no GETATTR after {took:.1f} s: {err!r}")
+            return None
+        self.waits.append(time.monotonic() - begin)
+        return line
+
+    def _sample(self):
+        now = taken(self.pid)
+        if not now:
+            return
+        self.first = self.first or now
+        self.last = now
+        self.most = Taken(*map(max, self.most, now))
+        if not self.warm and time.monotonic() - self.since > self.warm_s:
+            self.warm = now
+
+    def judge(self):
+        """Complains if the daemon takes more than when it was warm."""
+        if not self.warm:
+            return
+        for what, limit in (("rss_kib", self.growth_kib),
+                            ("threads", GROWTH_THREADS), ("fds", GROWTH_FDS)):
+            warm, last = getattr(self.warm, what), getattr(self.last, what)
+            if last > warm + limit:
+                self.complaints.append(f"{what}: {warm} when warm, {last} in "
+                                       f"the end, {limit} more is allowed")
+
+    def figures(self):
+        waits = sorted(self.waits) or [0]
+        lines = [f"canary: {len(self.waits)} GETATTRs, p50 "
+                 f"{waits[len(waits) // 2] * 1000:.1f} ms, p99 "
+                 f"{waits[len(waits) * 99 // 100] * 1000:.1f} ms, longest "
+                 f"{waits[-1] * 1000:.0f} ms"]
+        for name, one in (("at first", self.first), ("warm", self.warm),
+                          ("most", self.most), ("last", self.last)):
+            if one:
+                lines.append(f"daemon {name}: RSS {one.rss_kib >> 10} MiB, "
+                             f"{one.threads} threads, {one.fds} descriptors")
+        return lines
