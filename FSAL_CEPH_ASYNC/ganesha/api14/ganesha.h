@@ -153,7 +153,8 @@ static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg)
 /** May the reply of a READ be sent from another buffer?  Only Ganesha's worker
  * can tell: it has the request's own op_ctx, which is part of the request.
  * A reply that a session keeps may be sent again, and Ganesha releases the
- * buffer each time. */
+ * buffer each time.  So it is with a NFSv4.0 compound that creates a file, which
+ * Ganesha keeps, too. */
 static inline bool casync_ganesha_may_share(const struct fsal_io_arg *arg)
 {
 	const struct nfs_request *request;
@@ -165,7 +166,9 @@ static inline bool casync_ganesha_may_share(const struct fsal_io_arg *arg)
 	request = container_of(op_ctx, struct nfs_request, op_context);
 	compound = request->proc_data;
 	return request->svc.rq_msg.cb_cred.oa_flavor != RPCSEC_GSS &&
-	       (op_ctx->nfs_vers != NFS_V4 || !compound->sa_cachethis);
+	       (op_ctx->nfs_vers != NFS_V4 ||
+		(!compound->sa_cachethis &&
+		 !(request->lookahead.flags & NFS_LOOKAHEAD_CREATE)));
 }
 
 /** Send the reply from @p data; @p release is called with @p buffer then. */

@@ -293,13 +293,16 @@ static void rdma_reply_is_a_copy(void **state)
 static void kept_reply_is_a_copy(void **state)
 {
 	struct io *io;
+	int by_session;
 
 	assert_true(fetches_page());
-	set_kept(&nfs);
-	io = run_read(0, PAGE);
-	check_reply(io, PAGE);
-	assert_true(is_ganeshas(io));
-	free_nfs_io(io);
+	for (by_session = 0; by_session < 2; by_session++) {
+		set_kept(&nfs, by_session);
+		io = run_read(0, PAGE);
+		check_reply(io, PAGE);
+		assert_true(is_ganeshas(io));
+		free_nfs_io(io);
+	}
 	assert_int_equal(fake_call_count(), 1);
 }
 

@@ -69,7 +69,7 @@ static inline void set_rdma(struct req_op_context *context)
 {
 }
 
-static inline void set_kept(struct nfs_request *request)
+static inline void set_kept(struct nfs_request *request, bool by_session)
 {
 }
 

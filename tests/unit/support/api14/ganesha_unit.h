@@ -70,11 +70,14 @@ static inline void set_rdma(struct req_op_context *context)
 	context->is_rdma_buff_used = true;
 }
 
-/** The session of an NFSv4.1 request keeps the reply. */
-static inline void set_kept(struct nfs_request *request)
+/** The reply is kept: by the session of an NFSv4.1 request, or because an
+ * NFSv4.0 compound creates a file. */
+static inline void set_kept(struct nfs_request *request, bool by_session)
 {
-	static compound_data_t compound = {.sa_cachethis = true};
+	static compound_data_t compound;
 
+	compound.sa_cachethis = by_session;
+	request->lookahead.flags = by_session ? 0 : NFS_LOOKAHEAD_CREATE;
 	request->op_context.nfs_vers = NFS_V4;
 	request->proc_data = &compound;
 }
