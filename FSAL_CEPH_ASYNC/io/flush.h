@@ -14,7 +14,7 @@
  * of one write and of the MDS.  If a flush does not end, the held writes go on
  * after CASYNC_FLUSH_HOLD_MS.
  *
- * The writes of a new file wait for its first flush.  If gateway and MDS
+ * The first writes of a file wait for its first flush.  If gateway and MDS
  * crashed before it, the MDS would not know the file.  The data would be lost.
  * The next file with the same inode number would show them.
  */
@@ -119,8 +119,8 @@ void casync_flush_drained(struct casync_object *obj);
 void casync_flush_tick(void);
 
 /**
- * A file was created.  The MDS may not have journaled it: it answers a create
- * at once and writes its journal every few seconds.
+ * A file was created, or looked up anew.  The MDS may not have journaled its
+ * create: it answers at once and writes its journal every few seconds.
  */
 static inline void casync_flush_mark_new(struct casync_flush *flush)
 {

@@ -134,7 +134,7 @@ static bool repair_adjoin(const struct casync_part *part)
 
 /*
  * Not a byte of `count` parts came: read them by one call, so that the OSDs are
- * asked at the same time.  What it does not bring is read part by part.
+ * asked at the same time.  Each part that it does not bring is read alone.
  *
  * Returns 0 or a negative errno.
  */

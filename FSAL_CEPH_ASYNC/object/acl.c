@@ -128,10 +128,10 @@ static int acl_read_acl(const struct casync_acl_file *file, const char *name,
 /*
  * The entries are those of Ganesha's posix_acl_2_fsal_acl(), which copies and
  * searches the whole ACL for each named user.  With 8,184 entries each ACCESS
- * took 1.2 s.  What an entry has to deny depends on sums alone.
+ * took 1.2 s.  An entry's denials depend on sums alone.
  */
 
-/** What the entries of some kinds allow together. */
+/** The rights that the entries of some kinds allow together. */
 struct acl_sums {
 	unsigned int mask, users, rest, other;
 };
@@ -172,8 +172,8 @@ static struct acl_sums acl_sum_up(const struct acl_posix *acl)
 	return sums;
 }
 
-/* What later entries allow, and so this one has to deny if it does not allow
- * it. */
+/* The rights that later entries allow: this one has to deny those that it does
+ * not allow. */
 static unsigned int acl_allowed_later(unsigned int tag,
 				      const struct acl_sums *sums)
 {
@@ -212,7 +212,7 @@ static void acl_set_who(fsal_ace_t *ace, const struct acl_ea_entry *entry)
 	ace->iflag = FSAL_ACE_IFLAG_SPECIAL_ID;
 }
 
-/* What comes with the right to write. */
+/* These come with the right to write. */
 static fsal_aceperm_t acl_with_write(unsigned int tag, bool is_dir)
 {
 	return (tag == ACL_USER_OBJ ? FSAL_ACE_PERM_SET_OWNER_WRITE : 0) |

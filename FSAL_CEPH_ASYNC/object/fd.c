@@ -12,7 +12,6 @@
 #include "errors.h"
 #include "export.h"
 #include "fd.h"
-#include "getset.h"
 #include "inode.h"
 #include "object.h"
 #include "parts.h"
@@ -124,14 +123,8 @@ static int fd_open_and_truncate(struct casync_object *obj, int posix_flags,
 	int rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, posix_flags,
 			      fh, perms);
 
-	if (rc != 0)
-		return rc;
-	casync_file_size_truncated(&obj->size, 0);
-	rc = casync_getset_written(obj);
-	if (rc != 0) {
-		(void)fd_close_fh(obj, *fh);
-		*fh = NULL;
-	}
+	if (rc == 0)
+		casync_file_size_truncated(&obj->size, 0);
 	return rc;
 }
 

@@ -21,6 +21,7 @@
 #include "errors.h"
 #include "export.h"
 #include "ganesha.h"
+#include "getset.h"
 #include "inode.h"
 #include "layout.h"
 #include "mount.h"
@@ -69,8 +70,9 @@ static fsal_status_t open_state_fd(struct casync_object *obj,
 	return status;
 }
 
-static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
-			     fsal_openflags_t openflags)
+static fsal_status_t open_fd_alone(struct casync_object *obj,
+				   struct state_t *state,
+				   fsal_openflags_t openflags)
 {
 	struct casync_fd *fd;
 	fsal_openflags_t old;
@@ -93,6 +95,17 @@ static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
 	if (FSAL_IS_ERROR(status))
 		update_share_counters_locked(&obj->handle, &obj->share,
 					     openflags, old);
+	return status;
+}
+
+static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
+			     fsal_openflags_t openflags)
+{
+	fsal_status_t status = open_fd_alone(obj, state, openflags);
+
+	/* If this fails the file is empty at least, and a WRITE tries again. */
+	if (!FSAL_IS_ERROR(status) && (openflags & FSAL_O_TRUNC))
+		(void)casync_getset_written(obj);
 	return status;
 }
 

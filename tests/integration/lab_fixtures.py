@@ -5,6 +5,7 @@ import contextlib
 import pytest
 
 from lab import LOGS, Lab
+from lab_program import ceph
 
 THE_LAB = Lab()
 
@@ -28,6 +29,15 @@ def second(cluster):
     """Starts a second Ganesha, "b", by second(…); it ends with the test."""
     yield cluster.start_second
     cluster.stop_second()
+
+
+@pytest.fixture
+def journal_paused():
+    """Pauses the MDS' journal; it goes on with the test's end."""
+    def pause(value):
+        ceph("tell", "mds.a", "config", "set", "mds_log_pause", value)
+    yield pause
+    pause("false")
 
 
 @contextlib.contextmanager

@@ -8,7 +8,6 @@ from lab import SECOND_PORT
 from nfs import nfs3, rpc
 import pytest
 import test_share_client
-from test_setattr import journal_paused     # noqa: F401: a fixture
 
 # Until now such a file counted as journaled by its age.
 OLD_S = 61
@@ -55,8 +54,7 @@ def pair(connection):
     return [nfs3.lookup(connection, root, name) for root in roots]
 
 
-def test_a_journal_that_is_far_behind(pair, connection,
-                                      journal_paused):  # noqa: F811
+def test_a_journal_that_is_far_behind(pair, connection, journal_paused):
     """Its MDS is slow: a minute later the create is not journaled yet."""
     left, right = pair
     name = f"new-{time.time_ns()}"
@@ -71,8 +69,7 @@ def test_a_journal_that_is_far_behind(pair, connection,
     assert write.is_answered(20)
 
 
-def test_a_file_that_is_journaled(pair, connection, record,
-                                  journal_paused):  # noqa: F811
+def test_a_file_that_is_journaled(pair, connection, record, journal_paused):
     """Its first WRITE asks the MDS for nothing."""
     left, right = pair
     name = f"old-{time.time_ns()}"

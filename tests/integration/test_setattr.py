@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from lab_program import ceph
 from nfs import nfs3, rpc
 from nfs.xdr import opaque
 
@@ -32,15 +31,6 @@ def folder(connection):
     """One that no other CephFS client knows."""
     root = nfs3.root_of("/ceph", 2050)
     return nfs3.make_directory(connection, root, f"set-{time.time_ns()}")
-
-
-@pytest.fixture
-def journal_paused():
-    """Pauses the MDS' journal; it goes on with the test's end."""
-    def pause(value):
-        ceph("tell", "mds.a", "config", "set", "mds_log_pause", value)
-    yield pause
-    pause("false")
 
 
 def chown(connection, handle, uid):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
@@ -45,7 +46,7 @@ static void note_limit(const struct casync_waiter_limit *limit, bool leaves)
 		letter = 'A';
 	if (limit == &rig.obj->change)
 		letter = 'C';
-	note(leaves ? (char)(letter - 'A' + 'a') : letter);
+	note(leaves ? (char)tolower(letter) : letter);
 }
 
 bool __real_casync_waiter_limit_enter(struct casync_waiter_limit *limit,

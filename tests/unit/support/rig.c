@@ -48,13 +48,6 @@ WEAK int casync_getset_drop_privileges(struct casync_object *obj)
 	return rig.drop_privileges_rc;
 }
 
-WEAK int casync_getset_written(struct casync_object *obj)
-{
-	return op_ctx->creds.caller_uid == 0 || !obj->privileged
-		       ? 0
-		       : casync_getset_drop_privileges(obj);
-}
-
 /* Nobody has delegations here. */
 WEAK void
 casync_delegations_return_recalled(struct casync_delegations *delegations,
