@@ -291,6 +291,10 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 	fsal_status_t status;
 
 	(void)owner;
+	/* DELEGRETURN comes with any state.  If it succeeds, Ganesha drops the
+	 * state as if it had no locks. */
+	if (state->state_type != STATE_TYPE_DELEG)
+		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 	/* To return a delegation needs no client. */
 	if (deleg == FSAL_DELEG_NONE) {
 		casync_delegations_return(delegation);

@@ -67,11 +67,11 @@ class Pool:
 
 
 class Own(Pool):
-    """The stateids of one client; those of locks and of OPENs once more."""
+    """The stateids of one client; each kind once more."""
 
     def __init__(self):
         super().__init__()
-        self.locks, self.opens = Pool(), Pool()
+        self.locks, self.opens, self.delegations = Pool(), Pool(), Pool()
 
 
 class Found:
@@ -86,9 +86,9 @@ class Found:
         self.clientids = Pool()
         self.sessions = Pool()
 
-    def keep(self, stateid, lock=False):
+    def keep(self, stateid, kind):
         self.own.add(stateid)
-        (self.own.locks if lock else self.own.opens).add(stateid)
+        kind.add(stateid)
 
 
 class Values:

@@ -80,17 +80,22 @@ def test_a_stateid_of_another_client(cluster, gateway, record, fsal):
         12, struct.pack(">IIQQII", nfs4.WRITE_LOCK, 0, 0, 1, 1, 0) +
         opened.stateid + number(0) + wide(other.clientid) + opaque(b"other"),
         lambda reply: reply.fixed(16)))
-    victim.gone, victim.verifier = True, b"restart."
+    goes_round(gateway, victim, record, fsal)
+    other.die()
+
+
+def goes_round(gateway, one, record, fsal):
+    """ONE comes back as a new client, and gets no answer."""
+    one.gone, one.verifier = True, b"restart."
     before = seconds_of_cpu(gateway.pid)
     begin = time.monotonic()
     with pytest.raises(TimeoutError):
-        victim.connect()
+        one.connect()
     used = seconds_of_cpu(gateway.pid) - before
     record(f"{fsal}: {used:.0f} s of CPU in "
            f"{time.monotonic() - begin:.0f} s, without an answer")
     assert used > HELD_S
     assert gateway.log.matching("Possibly extra references")
-    other.die()
 
 
 def seconds_of_cpu(pid):

@@ -149,6 +149,25 @@ def test_off_by_default(lab, clients):
     assert file.kind in (nfs4.NO_DELEG, 3)
 
 
+@pytest.mark.parametrize("state", ["open", "lock"])
+def test_what_is_no_delegation_is_not_returned(lab, clients, state):
+    """Ganesha does not look whether the state is one.  It would drop the state
+    of a lock and keep its owner, and then never end the client's expiry."""
+    lab.expected.append("release_lease_lock :STATE :MAJ :Unable to unlock")
+    one, other = clients(), clients()
+    file = one.open(f"returned-{time.time_ns()}", create=nfs4.UNCHECKED)
+    file.lock(nfs4.WRITE_LOCK, 0, 1)
+    stateid = file.stateid if state == "open" else \
+        file.lock_stateids[b"locker"]
+    with pytest.raises(nfs4.Failed):
+        one.return_delegation(file.handle, stateid)
+    assert other.test_lock(file.handle, nfs4.WRITE_LOCK, 0, 1)
+    file.unlock(0, 1)
+    file.close()
+    one.verifier = b"restart."
+    one.connect()               # all that it had is dropped
+
+
 @pytest.mark.parametrize("kind", ("a", "b", "ceph"))
 def test_read_delegation_is_recalled_by_a_writer(
         gateways, clients, path, record, kind):

@@ -67,7 +67,12 @@ class Daemon(Lab):
                  f"Plugins_Dir = {self.plugin.parent};" if ours else "",
                  timeout=180)
         self.started = True
-        self.base = self._mapped(self.plugin) if ours else 0
+        self.look_where_it_lies()
+
+    def look_where_it_lies(self):
+        """The plugin, in a daemon that was just started."""
+        if self.fsal == "CEPH_ASYNC":
+            self.base = self._mapped(self.plugin)
         assert self._mapped(self.runtime)
 
     def restore(self):
