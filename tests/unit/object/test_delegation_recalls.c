@@ -119,6 +119,7 @@ static void grant(unsigned int file)
 		.ino = INO + file, .snapid = CEPH_NOSNAP, .fscid = FSCID};
 	casync_delegations_init(&obj->delegations);
 	states[file] = calloc(1, sizeof(*states[file]));
+	states[file]->state.state_type = STATE_TYPE_DELEG;
 	status = casync_lease_op2(&obj->handle, &states[file]->state, NULL,
 				  FSAL_DELEG_RD);
 	assert_int_equal(status.major, ERR_FSAL_NO_ERROR);

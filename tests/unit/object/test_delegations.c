@@ -71,6 +71,7 @@ static int up(void **unused)
 	fake_setup(0, 4096);
 	memset(&exp, 0, sizeof(exp));
 	memset(&state, 0, sizeof(state));
+	state.state.state_type = STATE_TYPE_DELEG;
 	memset(&open_state, 0, sizeof(open_state));
 	open_state.fd.fh = OPEN_FH;
 	memset(&request, 0, sizeof(request));

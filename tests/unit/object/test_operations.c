@@ -255,8 +255,10 @@ static fsal_status_t call_listxattrs(void)
 static fsal_status_t delegate(fsal_deleg_t kind)
 {
 	struct state_t *state = &rig.state.state;
-	fsal_status_t status = casync_lease_op2(FILE_HDL, state, NULL, kind);
+	fsal_status_t status;
 
+	state->state_type = STATE_TYPE_DELEG;
+	status = casync_lease_op2(FILE_HDL, state, NULL, kind);
 	if (!FSAL_IS_ERROR(status))
 		(void)casync_lease_op2(FILE_HDL, state, NULL, FSAL_DELEG_NONE);
 	return status;
@@ -691,6 +693,7 @@ static void sent_is_not_of_a_size(void **state)
 static void delegation_is_given_back_without_a_client(void **state)
 {
 	lose_client();
+	rig.state.state.state_type = STATE_TYPE_DELEG;
 	assert_int_equal(casync_lease_op2(FILE_HDL, &rig.state.state, NULL,
 					  FSAL_DELEG_NONE)
 				 .major,
