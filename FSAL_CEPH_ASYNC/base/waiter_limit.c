@@ -44,8 +44,8 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 
 /* Wait until a thread has left since LEFT was read.  False: none has for too
  * long. */
-static bool limit_wait(struct casync_waiter_limit *limit, enum casync_lane lane,
-		       uint32_t left)
+static bool waiter_limit_wait(struct casync_waiter_limit *limit,
+			      enum casync_lane lane, uint32_t left)
 {
 	uint32_t *left_word = &limit->lanes[lane].left;
 	uint32_t *sleepers = &limit->lanes[lane].sleepers;
@@ -62,8 +62,8 @@ static bool limit_wait(struct casync_waiter_limit *limit, enum casync_lane lane,
 	return true;
 }
 
-static uint32_t limit_left(const struct casync_waiter_limit *limit,
-			   enum casync_lane lane)
+static uint32_t waiter_limit_left(const struct casync_waiter_limit *limit,
+				  enum casync_lane lane)
 {
 	return __atomic_load_n(&limit->lanes[lane].left, __ATOMIC_SEQ_CST);
 }
@@ -74,10 +74,10 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 	uint32_t left;
 
 	do {
-		left = limit_left(limit, lane);
+		left = waiter_limit_left(limit, lane);
 		if (casync_waiter_limit_try(limit, lane, room))
 			return true;
-	} while (limit_wait(limit, lane, left));
+	} while (waiter_limit_wait(limit, lane, left));
 	return false;
 }
 
@@ -100,14 +100,14 @@ uint32_t casync_waiter_limit_workers(void)
 
 /* --- the limit of a mount */
 
-static uint32_t limit_workers(void)
+static uint32_t waiter_limit_workers(void)
 {
 	return nfs_param.core_param.rpc.ioq_thrd_max;
 }
 
 uint32_t casync_waiter_limit_budget(void)
 {
-	return limit_workers() - limit_workers() / 4;
+	return waiter_limit_workers() - waiter_limit_workers() / 4;
 }
 
 uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount)
@@ -122,7 +122,7 @@ uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount)
 
 /* Count one more, if MOST are not reached.  @return How many there were, or
  * MOST. */
-static uint32_t limit_count_one(uint32_t most)
+static uint32_t waiter_limit_count_one(uint32_t most)
 {
 	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_SEQ_CST);
 
@@ -139,7 +139,7 @@ bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
 				   uint32_t part)
 {
 	const uint32_t budget = casync_waiter_limit_budget();
-	uint32_t all = limit_count_one(budget);
+	uint32_t all = waiter_limit_count_one(budget);
 
 	if (all == budget)
 		return false;
@@ -152,9 +152,10 @@ bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
 
 bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
 {
-	const uint32_t most = limit_workers() - limit_workers() / 8;
+	const uint32_t most =
+		waiter_limit_workers() - waiter_limit_workers() / 8;
 
-	return limit_count_one(most) != most &&
+	return waiter_limit_count_one(most) != most &&
 	       casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
 }
 
@@ -163,10 +164,10 @@ bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
 	uint32_t left;
 
 	do {
-		left = limit_left(limit, MOUNT_LANE);
+		left = waiter_limit_left(limit, MOUNT_LANE);
 		if (casync_waiter_limit_try_mount(limit, 1))
 			return true;
-	} while (limit_wait(limit, MOUNT_LANE, left));
+	} while (waiter_limit_wait(limit, MOUNT_LANE, left));
 	return false;
 }
 

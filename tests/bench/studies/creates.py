@@ -16,8 +16,7 @@ import sys
 import time
 from pathlib import Path
 
-TESTS = Path(__file__).resolve().parents[2]
-sys.path += [str(TESTS), str(TESTS / "bench")]
+sys.path += [str(Path(__file__).resolve().parents[up]) for up in (1, 2)]
 
 from bench import Others, lab
 from nfs import nfs3, rpc

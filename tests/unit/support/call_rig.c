@@ -46,7 +46,9 @@ static void note_limit(const struct casync_waiter_limit *limit, bool leaves)
 		letter = 'A';
 	if (limit == &rig.obj->change)
 		letter = 'C';
-	note(leaves ? (char)tolower(letter) : letter);
+	if (leaves)
+		letter = (char)tolower(letter);
+	note(letter);
 }
 
 bool __real_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
