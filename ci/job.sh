@@ -102,7 +102,7 @@ crash)
 	limit=$((600 + 3 * (cycles * 20 + storage * 60)))
 	;;
 creates)
-	file=tests/bench/studies/creates.py limit=1200 figures=yes
+	file=tests/bench/studies/creates.py limit=1200
 	;;
 failover)
 	rounds=$(number rounds 1 "${1-10}")
