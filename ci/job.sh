@@ -22,6 +22,8 @@
 #                               with OSD and MDS
 # exports [OPTIONS]             two and four exports that share a CephFS client, or
 #                               have one each: rates, and waits for client_lock
+# creates [OPTIONS]             how long a CREATE takes at one rate, FSAL_CEPH
+#                               beside CEPH_ASYNC
 # failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
 #                               cut off, its host reset, ROUNDS (10) times each,
 #                               and moved by hand; Linux clients' pauses.
