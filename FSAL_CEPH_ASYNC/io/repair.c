@@ -151,6 +151,9 @@ static int repair_read_joined(const struct casync_op *op,
 			  length, part->io.iov->iov_base);
 	if (rc < 0)
 		return (int)rc;
+	/* As in repair_read(): nothing of it is kept. */
+	if (casync_file_size_truncated_recently(&op->obj->size))
+		return 0;
 	left = (size_t)rc;
 	for (i = 0; i < count; i++) {
 		take = left < part[i].asked_bytes ? left : part[i].asked_bytes;
@@ -163,7 +166,7 @@ static int repair_read_joined(const struct casync_op *op,
 /*
  * Such a call drops the error of an object, and gives zeros for it.  They are
  * right: the file was that long before the objects were found missing, so they
- * are holes, if nobody has shortened it.
+ * are holes, if nobody has shortened it, before the call or during it.
  */
 static int repair_join_holes(struct casync_op *op)
 {

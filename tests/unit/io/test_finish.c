@@ -246,6 +246,33 @@ static void neighbouring_holes_end_with_the_file(void **state)
 	free_io(io);
 }
 
+static void truncate_once(enum fake_blocking which)
+{
+	if (which != FAKE_READ)
+		return;
+	in_blocking = NULL;
+	__atomic_store_n(&rig.obj->size.truncated_ns, casync_clock_ns(),
+			 __ATOMIC_RELAXED);
+}
+
+/* Zeros of the one call may stand for data that came after the truncation. */
+static void truncation_during_the_one_call_makes_it_several(void **state)
+{
+	struct io *io = new_io(0, 4 * RIG_OBJECT);
+
+	use_one_buffer(io, 4 * RIG_OBJECT);
+	fake_punch(1);
+	fake_punch(2);
+	in_blocking = truncate_once;
+	start_read(io);
+	settle(io);
+	check_ok(io, 4 * RIG_OBJECT);
+	check_bytes_read(io, 4 * RIG_OBJECT);
+	/* The one, and each twice. */
+	assert_int_equal(fake_blocking_count(FAKE_READ), 5);
+	free_io(io);
+}
+
 /* One call for several objects drops an error, which a writer who shortens the
  * file could turn to zeros for data.  Each is read twice: see repair_read(). */
 static void after_a_truncation_each_hole_is_a_call(void **state)
@@ -349,6 +376,7 @@ static const struct CMUnitTest plain[] = {
 	CASE(failing_repair_asks_for_nothing_more),
 	CASE(neighbouring_holes_are_one_call),
 	CASE(neighbouring_holes_end_with_the_file),
+	CASE(truncation_during_the_one_call_makes_it_several),
 	CASE(after_a_truncation_each_hole_is_a_call),
 	CASE(failing_size_lookup_leaves_a_full_read),
 	CASE(settled_read_with_temporary_fd_asks_nothing_more),
