@@ -11,6 +11,7 @@ import json
 import os
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -227,6 +228,11 @@ def gateway_lost(cluster):
 
 
 def mds_killed(cluster):
+    # It would wait for the sessions that tests before this one have left.
+    for session in cluster.stat()["mds"]["sessions"]:
+        pid = session["metadata"].get("pid", "self")
+        if not Path(f"/proc/{pid}").exists():
+            cluster.evict_session(session["id"])
     cluster.run("mds", "kill9", "a")
     cluster.run("mds", "start", "a")
     until(lambda: cluster.stat()["mds"], "an active MDS", 60)
