@@ -42,11 +42,13 @@ grep -q allow_set_io_flusher_fail /etc/ganesha/ganesha.conf ||
 . /etc/default/nfs-ganesha
 start=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/nfs-ganesha.service)
 eval "$start" > /dev/null 2>&1
-for _ in $(seq 300); do
+for _ in $(seq 900); do
 	timeout 5 nfs-ls 'nfs://127.0.0.1/?version=4' > /dev/null 2>&1 && exit 0
 	sleep 0.1
 done
-echo "nfs-ganesha does not serve" >&2
+echo "nfs-ganesha does not serve; the end of its log:" >&2
+tail -n 30 /var/log/ganesha/ganesha.log >&2
+pgrep -a ganesha.nfsd >&2
 exit 1
 """
 
