@@ -42,6 +42,12 @@ SLOWER = 3              # than without delegations, at most
 KINDS = ("a", "b", "ceph")
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _told(cluster):
+    """By a Ganesha that ends while clients of a killed one hold states."""
+    cluster.expected.append(r"Extra fsal references \(\d+\) hanging around")
+
+
 def timed(client, path, **options):
     """An open with a delegation with attributes, for writing."""
     return delegated(client, path, nfs4.BOTH, nfs4.WRITE_ATTRS_DELEG,
