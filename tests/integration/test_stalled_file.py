@@ -6,7 +6,6 @@ third one truncates the file, for which the MDS takes back everybody's
 capabilities and waits for the stopped one for ever.  Writes through the
 gateway wait for theirs meanwhile, inside libcephfs.
 """
-import signal
 import subprocess
 import sys
 import time
@@ -15,33 +14,13 @@ import pytest
 
 from lab import LOGS, Log
 from lab_program import until
+from withheld import Withheld
 
 pytestmark = pytest.mark.measures
 
-HOLD = """
-import cephfs, os, sys
-fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
-fs.mount()
-fd = fs.open(sys.argv[1], os.O_WRONLY, 0o644)
-fs.write(fd, b"held", 0)
-print("held", flush=True)
-sys.stdin.read()
-"""
-TRUNCATE = """
-import cephfs, sys
-fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
-fs.mount()
-fs.truncate(sys.argv[1], 1 << 20)
-"""
 WORKERS = 32
 IN_FLIGHT = 128
 SLOW = "slow request: WRITE"
-
-
-def python(code, path):
-    return subprocess.Popen([sys.executable, "-c", code, path],
-                            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                            text=True)
 
 
 @pytest.mark.parametrize("vers", ("3", "4.1"))
@@ -50,20 +29,17 @@ def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
                 "--export", "Slow_Op_Warn = 500;")
     log = Log(LOGS / "ganesha-a.log")
     top = f"stalled-{time.time_ns()}"
-    name = f"{top}/file"
+    name = f"{top}/0"
     writer = lab.start_client(
         "sh", "-c", f"mkdir -p /mnt/nfs/{top}/other && exec fio "
         f"--name=stalled --filename=/mnt/nfs/{name} --size=8m "
         "--rw=randwrite --bs=4k --ioengine=libaio --direct=1 "
         f"--iodepth={IN_FLIGHT} --time_based --runtime=12",
         vers=vers, seconds=100)
-    holder = cutter = None
+    file = None
     try:
         until(lambda: size_of(name) == 8 << 20, "the file is laid out")
-        holder = python(HOLD, f"/{name}")
-        assert holder.stdout.readline() == "held\n"
-        holder.send_signal(signal.SIGSTOP)
-        cutter = python(TRUNCATE, f"/{name}")
+        file = Withheld(top, 1)
         until(lambda: log.matching(SLOW), "a request is slow")
         time.sleep(1)
 
@@ -72,19 +48,15 @@ def test_a_stalled_file_does_not_take_the_workers(lab, record, vers):
             began = time.monotonic()
             assert lab.exported(f"/ceph/{top}/other", port=2049)
             longest = max(longest, time.monotonic() - began)
-        assert cutter.poll() is None, "the file was not stalled"
+        assert file.are_withheld()
         record(f"NFSv{vers}, {IN_FLIGHT} writes to a stalled file, "
                f"{WORKERS} workers: another client mounts and lists within "
                f"{longest:.2f} s")
         assert longest < 3
     finally:
-        if holder:
-            holder.send_signal(signal.SIGCONT)
-            holder.communicate(timeout=60)
-        if cutter:
-            cutter.communicate(timeout=60)
+        if file:
+            file.let_go()
         output = lab.end_client(writer, seconds=100)
-    assert cutter.returncode == 0
     assert "err= 0" in output, output
 
 

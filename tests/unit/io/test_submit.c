@@ -18,6 +18,7 @@
 #include "complete.h"
 #include "op.h"
 #include "request.h"
+#include "stub_mount.h"
 #include "submit.h"
 
 static void answer_twice(void)
@@ -341,6 +342,55 @@ static void answers_held_up_leave_io_of_others_to_end(void **state)
 	assert_true(ended);
 }
 
+static pthread_t submitter;
+static uint32_t inside_then;
+
+static void note_submitter(void)
+{
+	const struct casync_waiter_limit *limit = &stub_mount.callers;
+
+	submitter = pthread_self();
+	inside_then = __atomic_load_n(
+		&limit->lanes[CASYNC_LANE_COMPLETER].inside, __ATOMIC_SEQ_CST);
+}
+
+/* Is it the thread that brought the request? */
+static bool submits_itself(bool write)
+{
+	struct io *io = new_io(0, RIG_OBJECT);
+
+	if (write)
+		start_write(io, true);
+	else
+		start_read(io);
+	assert_true(rig_wait(&io->came));
+	check_ok(io, RIG_OBJECT);
+	assert_int_equal(io->calls, 1);
+	free_io(io);
+	return pthread_equal(submitter, pthread_self());
+}
+
+/* It waits for capabilities: a worker of Ganesha's needs a slot for it. */
+static void without_a_slot_another_thread_submits(void **state)
+{
+	const uint32_t half = casync_waiter_limit_budget() / 2;
+	uint32_t *inside =
+		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+	int write;
+
+	fake.submission = note_submitter;
+	for (write = 0; write < 2; write++) {
+		assert_true(submits_itself(write));
+		assert_int_equal(inside_then, 1);
+		assert_int_equal(*inside, 0);
+		*inside = half;
+		assert_false(submits_itself(write));
+		assert_int_equal(*inside, half);
+		*inside = 0;
+	}
+	fake.submission = NULL;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,6 +410,7 @@ int main(void)
 		CASE(object_may_go_while_it_is_being_submitted),
 		CASE(object_may_go_in_done_after_flush),
 		CASE(object_may_go_in_done_with_temporary_fd),
+		CASE(without_a_slot_another_thread_submits),
 		CASE(crowd_is_answered_once_each),
 		CASE(answers_held_up_leave_io_of_others_to_end),
 	};
