@@ -64,6 +64,7 @@ static void export_watch(struct casync_export *exp)
 		.metrics = &exp->metrics,
 		.inflight = &exp->inflight,
 		.guard = &exp->mount->guard,
+		.mount = exp->mount,
 		.tuning = &exp->keys.tuning,
 	};
 
@@ -82,7 +83,7 @@ static void export_free(struct casync_export *exp)
 	if (exp->root_perms != NULL)
 		ceph_userperm_destroy(exp->root_perms);
 	casync_inflight_destroy(&exp->inflight);
-	casync_pool_destroy(&exp->pool);
+	casync_pool_free(exp->pool);
 	casync_dir_cache_destroy(&exp->dir_cache);
 	casync_layout_destroy(&exp->layout);
 	casync_key_values_free(CASYNC_IN_EXPORT, &exp->keys);
@@ -285,7 +286,7 @@ fsal_status_t casync_export_create(struct fsal_module *fsal_hdl,
 	}
 	exp = gsh_calloc(1, sizeof(*exp));
 	casync_inflight_init(&exp->inflight, 0, 0);
-	casync_pool_init(&exp->pool);
+	exp->pool = casync_pool_new();
 	casync_dir_cache_init(&exp->dir_cache);
 	casync_layout_init(&exp->layout, op_ctx->ctx_export->export_id);
 	fsal_export_init(&exp->export);

@@ -30,7 +30,7 @@ struct casync_export {
 	UserPerm *root_perms;
 	struct casync_export_keys keys;	    /**< As configured. */
 	struct casync_inflight inflight;    /**< Ops let in, not done. */
-	struct casync_pool pool;	    /**< Memory of ops. */
+	struct casync_pool *pool;	    /**< Memory of ops. */
 	struct casync_dir_cache dir_cache;  /**< Unfinished listings. */
 	struct casync_layout layout;	    /**< Of new files. */
 	struct casync_waiter_limit statfs;  /**< Waiters for a monitor. */

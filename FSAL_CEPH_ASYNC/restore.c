@@ -5,9 +5,11 @@
 
 #include "export.h"
 #include "delegations.h"
+#include "disown.h"
 #include "locks.h"
 #include "object.h"
 #include "module.h"
+#include "watchdog.h"
 
 static void restore_drop_listings(struct casync_export *exp, const void *arg)
 {
@@ -58,7 +60,17 @@ static int restore_restore(struct casync_mount *mount)
 	return rc;
 }
 
+static unsigned int restore_disown(struct casync_mount *mount,
+				   struct casync_left_client *left)
+{
+	struct casync_disown_round round = {.left = left};
+
+	casync_watchdog_visit(&mount->guard, casync_disown_visit, &round);
+	return casync_disown_answer(&round);
+}
+
 const struct casync_keeper_hooks casync_restore_hooks = {
+	.disown = restore_disown,
 	.forget = restore_forget,
 	.restore = restore_restore,
 };

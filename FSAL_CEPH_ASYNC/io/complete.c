@@ -211,6 +211,11 @@ enum { NOBODY, AWAITED, ANSWERED };
 
 static unsigned int waiting; /* workers; atomic */
 
+bool casync_complete_is_awaited(const struct casync_op *op)
+{
+	return __atomic_load_n(&op->awaited, __ATOMIC_ACQUIRE) == AWAITED;
+}
+
 /* Ganesha may have been given few workers. */
 static unsigned int complete_most_waiters(void)
 {

@@ -73,6 +73,9 @@ void casync_complete_queue(struct casync_op *op);
  * there, or it is past the end.  The caller must not touch it afterwards. */
 void casync_complete_finish(struct casync_op *op);
 
+/** Does a worker wait for this op's answer? */
+bool casync_complete_is_awaited(const struct casync_op *op);
+
 /**
  * Wake or add a thread if ops are queued and none was answered since the last
  * call.  The watchdog calls it ten times a second.

@@ -6,6 +6,7 @@
 #include "fsal.h"
 
 #include "clock.h"
+#include "disown.h"
 #include "errors.h"
 #include "metrics.h"
 #include "object.h"
@@ -136,6 +137,11 @@ static void finish_admit_next(struct casync_op *op)
 
 void casync_finish(struct casync_op *op)
 {
+	/* It was answered long ago. */
+	if (op->disowned != NULL) {
+		casync_disown_release(op);
+		return;
+	}
 	/* libcephfs never got it (rw.c). */
 	if (op->past_end) {
 		casync_repair_whole(op);

@@ -338,21 +338,39 @@ void casync_inflight_sample(struct casync_inflight *set,
 	look->oldest_ns = since_ns != 0 ? casync_clock_ns() - since_ns : 0;
 }
 
-static void inflight_visit_list(struct glist_head *list,
+/* Both lists begin with the oldest. */
+static void inflight_visit_list(struct glist_head *list, uint64_t before_ns,
 				casync_inflight_visitor *visit, void *arg)
 {
+	struct casync_inflight_entry *entry;
 	struct glist_head *node;
 
-	glist_for_each(node, list)
-		visit(glist_entry(node, struct casync_inflight_entry, link),
-		      arg);
+	glist_for_each(node, list) {
+		entry = glist_entry(node, struct casync_inflight_entry, link);
+		if (entry->since_ns >= before_ns)
+			break;
+		visit(entry, arg);
+	}
+}
+
+void casync_inflight_visit_older(struct casync_inflight *set,
+				 uint64_t before_ns,
+				 casync_inflight_visitor *visit, void *arg)
+{
+	pthread_mutex_lock(&set->lock);
+	inflight_visit_list(&set->overdue, before_ns, visit, arg);
+	inflight_visit_list(&set->entries, before_ns, visit, arg);
+	pthread_mutex_unlock(&set->lock);
+}
+
+void casync_inflight_sync(struct casync_inflight *set)
+{
+	pthread_mutex_lock(&set->lock);
+	pthread_mutex_unlock(&set->lock);
 }
 
 void casync_inflight_visit_all(struct casync_inflight *set,
 			       casync_inflight_visitor *visit, void *arg)
 {
-	pthread_mutex_lock(&set->lock);
-	inflight_visit_list(&set->overdue, visit, arg);
-	inflight_visit_list(&set->entries, visit, arg);
-	pthread_mutex_unlock(&set->lock);
+	casync_inflight_visit_older(set, UINT64_MAX, visit, arg);
 }

@@ -15,8 +15,7 @@
  * Each export may always have CASYNC_ASSURED_OPS and CASYNC_ASSURED_BYTES, so
  * exports whose Ceph does not answer cannot block the others.
  *
- * The lock is a leaf: nothing is called with it held but a visitor, which only
- * copies.
+ * The lock is a leaf: nothing is called with it held but a visitor.
  */
 #ifndef CASYNC_INFLIGHT_H
 #define CASYNC_INFLIGHT_H
@@ -127,8 +126,8 @@ uint64_t casync_inflight_drain(struct casync_inflight *set,
 			       uint32_t timeout_ms);
 
 /**
- * A visitor of an entry.  It runs under the set's lock: it copies what it
- * needs and calls nothing.
+ * A visitor of an entry.  It runs under the set's lock: it takes no lock, calls
+ * nothing that may wait, and logs nothing.
  */
 typedef void casync_inflight_visitor(struct casync_inflight_entry *entry,
 				     void *arg);
@@ -140,6 +139,14 @@ typedef void casync_inflight_visitor(struct casync_inflight_entry *entry,
 void casync_inflight_visit_overdue(struct casync_inflight *set,
 				   uint64_t before_ns,
 				   casync_inflight_visitor *visit, void *arg);
+
+/** Visit each entry that was let in before @p before_ns. */
+void casync_inflight_visit_older(struct casync_inflight *set,
+				 uint64_t before_ns,
+				 casync_inflight_visitor *visit, void *arg);
+
+/** Return when no visitor is at work. */
+void casync_inflight_sync(struct casync_inflight *set);
 
 /** Visit all entries, the oldest first. */
 void casync_inflight_visit_all(struct casync_inflight *set,

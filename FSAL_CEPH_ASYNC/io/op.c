@@ -10,6 +10,7 @@
 #include "nfs_core.h"
 
 #include "clock.h"
+#include "complete.h"
 #include "errors.h"
 #include "export.h"
 #include "ganesha.h"
@@ -40,7 +41,7 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 				void *caller_arg)
 {
 	struct casync_export *exp = casync_export_current();
-	struct casync_op *op = casync_pool_get(&exp->pool);
+	struct casync_op *op = casync_pool_get(exp->pool);
 
 	op->kind = kind;
 	op->exp = exp;
@@ -55,16 +56,17 @@ struct casync_op *casync_op_new(enum casync_op_kind kind,
 	op->caller_arg = caller_arg;
 	op->offset = arg->offset;
 	op->length_bytes = casync_parts_length(arg);
+	op->keeps_buffer = casync_ganesha_may_keep(arg);
 	init_fsal_fd(&op->temp_fd.fsal_fd, FSAL_FD_TEMP, &op->exp->export);
 	return op;
 }
 
-static void op_free(struct casync_op *op)
+void casync_op_free(struct casync_op *op, struct casync_pool *pool)
 {
 	casync_op_set_state(op, CASYNC_OP_DONE);
 	if (op->creds.caller_garray != op->groups)
 		gsh_free(op->creds.caller_garray);
-	casync_pool_put(&op->exp->pool, op);
+	casync_pool_put(pool, op);
 }
 
 static fsal_openflags_t op_openflags(const struct casync_op *op)
@@ -188,7 +190,8 @@ void casync_op_dump_take(const struct casync_op *op, struct casync_dump *dump)
 	dump->since_ns = op->entry.since_ns;
 	dump->kind = op->kind;
 	dump->state = __atomic_load_n(&op->state, __ATOMIC_ACQUIRE);
-	dump->parts_left = __atomic_load_n(&op->parts_left, __ATOMIC_RELAXED);
+	dump->parts_left = __atomic_load_n(&op->parts_left, __ATOMIC_RELAXED) %
+			   CASYNC_OP_SUBMITTING;
 }
 
 const char *casync_op_dump_format(const struct casync_dump *dump, char *line,
@@ -233,7 +236,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 	status = casync_call_end(&op->call, status);
 	op_count_unsubmitted(op, status);
 	/* First: after the answer the export may be freed. */
-	op_free(op);
+	casync_op_free(op, op->exp->pool);
 	arg->io_amount = 0;
 	done_cb(handle, status, arg, caller_arg);
 }
@@ -337,7 +340,7 @@ void casync_op_lay_out(struct casync_op *op)
 		.fsync = op->durability.fsync,
 	};
 
-	casync_parts_lay_out(&op->parts, &op->exp->pool, &transfer);
+	casync_parts_lay_out(&op->parts, op->exp->pool, &transfer);
 }
 
 void casync_op_prepare(struct casync_op *op)
@@ -360,6 +363,17 @@ static void op_store_outcome(const struct casync_op *op)
 		arg->fsal_stable = op->durability.stable_answer;
 }
 
+/* It is answered.  If it was disowned, libcephfs may have it still (disown.h);
+ * else a completion thread frees what was kept for libcephfs. */
+static void op_put(struct casync_op *op)
+{
+	if (op->disowned == NULL)
+		casync_op_free(op, op->exp->pool);
+	else if (__atomic_sub_fetch(&op->parts_left, CASYNC_OP_DISOWNED,
+				    __ATOMIC_ACQ_REL) == 0)
+		casync_complete_queue(op);
+}
+
 void casync_op_end(struct casync_op *op)
 {
 	struct req_op_context ctx;
@@ -371,7 +385,7 @@ void casync_op_end(struct casync_op *op)
 	ctx.creds = op->creds;
 
 	op_release_fd(op);
-	if (op->kind == CASYNC_OP_READ)
+	if (op->kind == CASYNC_OP_READ && op->disowned == NULL)
 		casync_read_cache_end_read(op);
 	/* Before the answer, after which the object may be freed. */
 	op->status = casync_call_end(&op->call, op->status);
@@ -383,7 +397,7 @@ void casync_op_end(struct casync_op *op)
 		casync_op_log_ended(op);
 	/* Before the context is released: the export and its pool may go with
 	 * it. */
-	op_free(op);
+	op_put(op);
 	release_op_context();
 }
 

@@ -69,9 +69,11 @@
 #include "parts.h"
 #include "workers.h"
 
+struct casync_disowned;
 struct casync_export;
 struct casync_fill;
 struct casync_object;
+struct casync_pool;
 
 enum casync_op_kind { CASYNC_OP_READ, CASYNC_OP_WRITE };
 
@@ -86,13 +88,26 @@ enum casync_op_state {
 	CASYNC_OP_DONE,
 };
 
+/**
+ * These values are added to parts_left.  The calls that libcephfs has not answered are
+ * fewer.
+ *
+ *	SUBMITTING	while a thread hands the parts to libcephfs
+ *	INSIDE		a thread of ours is in a blocking read of libcephfs
+ *	DISOWNED	the READ has been disowned, and is not answered yet
+ */
+enum {
+	CASYNC_OP_SUBMITTING = 1 << 20,
+	CASYNC_OP_INSIDE = 1 << 22,
+	CASYNC_OP_DISOWNED = 1 << 24,
+};
+
 /** AUTH_SYS carries 16 groups; more (Manage_Gids) are allocated. */
 #define CASYNC_OP_GROUPS 16
 
 /**
  * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
- * (Max_Inflight's default) take at most 8 MiB; at present an op has 1016 bytes,
- * and they take 7.9 MiB.  More parts and iovecs come on top (pool.h).
+ * (Max_Inflight's default) take at most 8 MiB; at present an op has 1024 bytes.  More parts and iovecs come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
@@ -127,6 +142,7 @@ struct casync_op {
 	struct casync_fd temp_fd; /**< fsal_fd may point to it. */
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
+	bool keeps_buffer;	  /**< Ganesha lets us keep the READ's. */
 	uint8_t queue_state;	  /**< enum casync_queue_state; gate.h. */
 	/** Atomic; for a WRITE that waits for a place. */
 	uint32_t resume_events;
@@ -135,6 +151,8 @@ struct casync_op {
 
 	/** Of a READ for the read cache (read_cache.h), or NULL. */
 	struct casync_fill *fill;
+	/** Of a READ that was left with a lost client (disown.h), or NULL. */
+	struct casync_disowned *disowned;
 
 	uint64_t ino; /**< For the log: obj may be freed by then. */
 	uint64_t offset;
@@ -148,7 +166,7 @@ struct casync_op {
 	uint64_t answered_ns; /**< Atomic; libcephfs' last answer. */
 	uint64_t taken_ns;    /**< By a completion thread. */
 
-	int parts_left;	  /**< Atomic; plus one while submitting. */
+	int parts_left;	  /**< Atomic; CASYNC_OP_* below come on top. */
 	uint32_t awaited; /**< Atomic; complete.c's. */
 
 	/* The outcome. */
@@ -277,6 +295,9 @@ const char *casync_op_dump_format(const struct casync_dump *dump, char *line,
 
 /** Log that a slow request has completed, with its status. */
 void casync_op_log_ended(const struct casync_op *op);
+
+/** Put an op that has been answered back into its pool. */
+void casync_op_free(struct casync_op *op, struct casync_pool *pool);
 
 /** Change the state, as drawn above. */
 static inline void casync_op_set_state(struct casync_op *op,

@@ -45,14 +45,12 @@ static void pool_wipe_op(struct casync_op *op)
 	memset((char *)op + kept, 0, sizeof(*op) - kept);
 }
 
-void casync_pool_init(struct casync_pool *pool)
+struct casync_pool *casync_pool_new(void)
 {
+	struct casync_pool *pool = gsh_calloc(1, sizeof(*pool));
+
 	pthread_mutex_init(&pool->lock, NULL);
-	pool->oldest = NULL;
-	pool->newest = NULL;
-	pool->slabs = NULL;
-	pool->in_use = 0;
-	memset(pool->arrays, 0, sizeof(pool->arrays));
+	return pool;
 }
 
 /* An array of 2^size parts, none of them armed. */
@@ -107,14 +105,10 @@ static void pool_free_arrays(struct casync_pool *pool)
 	}
 }
 
-void casync_pool_destroy(struct casync_pool *pool)
+static void pool_free_all(struct casync_pool *pool)
 {
 	struct casync_slab *slab;
 	unsigned int i;
-
-	/* The thread that put the last op back may still hold the lock. */
-	pthread_mutex_lock(&pool->lock);
-	pthread_mutex_unlock(&pool->lock);
 
 	while ((slab = pool->slabs) != NULL) {
 		pool->slabs = slab->next;
@@ -124,6 +118,19 @@ void casync_pool_destroy(struct casync_pool *pool)
 	}
 	pool_free_arrays(pool);
 	pthread_mutex_destroy(&pool->lock);
+	gsh_free(pool);
+}
+
+void casync_pool_free(struct casync_pool *pool)
+{
+	bool unused;
+
+	pthread_mutex_lock(&pool->lock);
+	pool->closing = true;
+	unused = pool->in_use == 0;
+	pthread_mutex_unlock(&pool->lock);
+	if (unused)
+		pool_free_all(pool);
 }
 
 static void pool_append_locked(struct casync_pool *pool, struct casync_op *op)
@@ -169,6 +176,8 @@ struct casync_op *casync_pool_get(struct casync_pool *pool)
 
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 {
+	bool last;
+
 	if (op->parts.iovs_room > CASYNC_POOL_IOVS)
 		pool_free_iovs(&op->parts);
 	pool_use_own_parts(&op->parts);
@@ -176,8 +185,10 @@ void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 	pthread_mutex_lock(&pool->lock);
 	pool_put_array_locked(pool, &op->parts);
 	pool_append_locked(pool, op);
-	pool->in_use--;
+	last = --pool->in_use == 0 && pool->closing;
 	pthread_mutex_unlock(&pool->lock);
+	if (last)
+		pool_free_all(pool);
 }
 
 void casync_pool_keep_iovs(struct casync_parts *parts, unsigned int kept,

@@ -23,12 +23,17 @@
  *			3 KiB for long reads, and 6.3 KiB for reads over three
  *			objects (objects of 64 KiB, the smallest of CephFS).
  *
+ * A READ that was left with a lost client (disown.h) keeps its op for longer
+ * than its export may live.  So the pool is allocated by itself, and is freed
+ * with the last op.
+ *
  * The lock is a leaf.
  */
 #ifndef CASYNC_POOL_H
 #define CASYNC_POOL_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct casync_op;
@@ -56,12 +61,14 @@ struct casync_pool {
 	struct casync_op *newest;
 	struct casync_slab *slabs;
 	uint64_t in_use; /**< Ops that were taken and not put back. */
+	bool closing;	 /**< To be freed with the last op in use. */
 };
 
-void casync_pool_init(struct casync_pool *pool);
+/** @return A pool without ops, for casync_pool_free(). */
+struct casync_pool *casync_pool_new(void);
 
-/** Free all ops.  None may be in use. */
-void casync_pool_destroy(struct casync_pool *pool);
+/** Free the pool, now or when the last op in use is put back. */
+void casync_pool_free(struct casync_pool *pool);
 
 /**
  * Take an op.
@@ -70,7 +77,7 @@ void casync_pool_destroy(struct casync_pool *pool);
  */
 struct casync_op *casync_pool_get(struct casync_pool *pool);
 
-/** Put it back.  The pool may be destroyed as soon as none is in use. */
+/** Put it back. */
 void casync_pool_put(struct casync_pool *pool, struct casync_op *op);
 
 /**

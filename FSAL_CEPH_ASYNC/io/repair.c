@@ -6,6 +6,7 @@
 #include "fsal.h"
 
 #include "call.h"
+#include "disown.h"
 #include "errors.h"
 #include "export.h"
 #include "inode.h"
@@ -35,16 +36,14 @@ enum rest {
  * meet the same race with what was written since, so it reads no more than the
  * first.
  */
-static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
-			   int64_t offset, char *to, size_t length_bytes)
+static int64_t repair_read(struct casync_op *op, struct Fh *fh, int64_t offset,
+			   char *to, size_t length_bytes)
 {
-	int64_t rc = ceph_ll_read(casync_inode_ceph(op->obj), fh, offset,
-				  length_bytes, to);
+	int64_t rc = casync_disown_read(op, fh, offset, to, length_bytes);
 
 	if (rc > 0 && to[rc - 1] == '\0' &&
 	    casync_file_size_truncated_recently(&op->obj->size))
-		rc = ceph_ll_read(casync_inode_ceph(op->obj), fh, offset,
-				  (uint64_t)rc, to);
+		rc = casync_disown_read(op, fh, offset, to, (size_t)rc);
 	return rc;
 }
 
@@ -57,8 +56,7 @@ static int64_t repair_read(const struct casync_op *op, struct Fh *fh,
  *
  * Returns the bytes that the part has now, or a negative errno.
  */
-static int64_t repair_part(const struct casync_op *op,
-			   const struct casync_part *part)
+static int64_t repair_part(struct casync_op *op, const struct casync_part *part)
 {
 	size_t have = (size_t)part->result;
 	const struct iovec *iov = part->io.iov;
@@ -113,8 +111,7 @@ static bool repair_pool_is_gone(const struct casync_op *op)
 	       -ENOENT;
 }
 
-int64_t casync_repair_part(const struct casync_op *op,
-			   const struct casync_part *part)
+int64_t casync_repair_part(struct casync_op *op, const struct casync_part *part)
 {
 	int64_t have = repair_part(op, part);
 
@@ -138,8 +135,8 @@ static bool repair_adjoin(const struct casync_part *part)
  *
  * Returns 0 or a negative errno.
  */
-static int repair_read_joined(const struct casync_op *op,
-			      struct casync_part *part, unsigned int count)
+static int repair_read_joined(struct casync_op *op, struct casync_part *part,
+			      unsigned int count)
 {
 	size_t length = 0, left, take;
 	unsigned int i;
@@ -147,8 +144,8 @@ static int repair_read_joined(const struct casync_op *op,
 
 	for (i = 0; i < count; i++)
 		length += part[i].asked_bytes;
-	rc = ceph_ll_read(casync_inode_ceph(op->obj), part->io.fh, part->io.off,
-			  length, part->io.iov->iov_base);
+	rc = casync_disown_read(op, part->io.fh, part->io.off,
+				part->io.iov->iov_base, length);
 	if (rc < 0)
 		return (int)rc;
 	/* As in repair_read(): nothing of it is kept. */

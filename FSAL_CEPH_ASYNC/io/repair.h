@@ -28,7 +28,7 @@ struct casync_part;
  * @return The bytes that the part has now, or a negative errno: EIO if its pool
  *	   was deleted.
  */
-int64_t casync_repair_part(const struct casync_op *op,
+int64_t casync_repair_part(struct casync_op *op,
 			   const struct casync_part *part);
 
 /** Read the missing bytes of the op's parts, on a worker, and end the op. */

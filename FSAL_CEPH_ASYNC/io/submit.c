@@ -24,12 +24,17 @@ uint64_t casync_submit_duplicates(void)
 	return __atomic_load_n(&duplicates, __ATOMIC_RELAXED);
 }
 
-/* Drop a hold; the last one hands the op over. */
-static void submit_put_part(struct casync_op *op)
+/* A call is answered, or all are submitted; the last one hands the op over. */
+static void submit_put(struct casync_op *op, int what)
 {
-	if (__atomic_sub_fetch(&op->parts_left, 1, __ATOMIC_ACQ_REL) == 0 &&
+	if (__atomic_sub_fetch(&op->parts_left, what, __ATOMIC_ACQ_REL) == 0 &&
 	    !casync_complete_wake_waiter(op))
 		casync_complete_queue(op);
+}
+
+static void submit_put_hold(struct casync_op *op)
+{
+	submit_put(op, CASYNC_OP_SUBMITTING);
 }
 
 static void submit_part_completed(struct casync_part *part, int64_t result)
@@ -48,7 +53,7 @@ static void submit_part_completed(struct casync_part *part, int64_t result)
 	if (CASYNC_METRICS_ON)
 		__atomic_store_n(&part->op->answered_ns, casync_clock_ns(),
 				 __ATOMIC_RELAXED);
-	submit_put_part(part->op);
+	submit_put(part->op, 1);
 }
 
 /* ceph_ll_io_info.callback of every part. */
@@ -96,7 +101,8 @@ static void submit_parts(struct casync_op *op)
 		op->submitted_ns = casync_clock_ns();
 	/* The extra hold keeps the op alive until its thread is done with
 	 * it. */
-	__atomic_store_n(&op->parts_left, (int)op->parts.count + 1,
+	__atomic_store_n(&op->parts_left,
+			 (int)op->parts.count + CASYNC_OP_SUBMITTING,
 			 __ATOMIC_RELAXED);
 
 	for (i = 0; i < op->parts.count; i++) {
@@ -167,7 +173,7 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op,
 			casync_complete_finish(op);
 		} else {
 			next = submit_one(gate, op, slot);
-			submit_put_part(op);
+			submit_put_hold(op);
 		}
 		if (slot != NULL && next != NULL &&
 		    !submit_take_slot(next, slot)) {
@@ -213,7 +219,7 @@ static void submit_and_wait(struct casync_gate *gate, struct casync_op *op,
 		return;
 	}
 	next = submit_one(gate, op, slot);
-	submit_put_part(op);
+	submit_put_hold(op);
 	if (next == NULL) {
 		casync_complete_wait_end(op);
 		return;
@@ -341,11 +347,11 @@ static void submit_each(struct casync_work *work)
 	for (; op != NULL; op = next) {
 		next = op->next;
 		submit_again(op);
-		submit_put_part(op);
+		submit_put_hold(op);
 	}
 	submit_again(first);
 	next = casync_gate_next(gate, first);
-	submit_put_part(first);
+	submit_put_hold(first);
 	submit_from(gate, next, NULL);
 }
 

@@ -12,8 +12,10 @@
 #include "clock.h"
 #include "complete.h"
 #include "guard.h"
+#include "object.h"
 #include "op.h"
 #include "publish.h"
+#include "reconnect.h"
 #include "submit.h"
 #include "tuning.h"
 #include "watchdog.h"
@@ -136,6 +138,51 @@ static void watchdog_log_duplicates(void)
 	duplicates_seen.now_ns = now_ns;
 }
 
+void casync_watchdog_visit(const struct casync_guard *guard,
+			   casync_inflight_visitor *visit, void *arg)
+{
+	const struct casync_watchdog_source *of;
+	struct glist_head *node;
+
+	pthread_mutex_lock(&watched_lock);
+	glist_for_each(node, &watched) {
+		of = &glist_entry(node, struct casync_watched, link)->of;
+		if (of->guard == guard)
+			casync_inflight_visit_all(of->inflight, visit, arg);
+	}
+	pthread_mutex_unlock(&watched_lock);
+}
+
+/* libcephfs has the READ, somebody has truncated the file since it came, and the
+ * file may end within it: libcephfs may be asking for the size. */
+static void watchdog_visit_hang(struct casync_inflight_entry *entry, void *ino)
+{
+	const struct casync_op *op =
+		container_of(entry, const struct casync_op, entry);
+	int left = __atomic_load_n(&op->parts_left, __ATOMIC_ACQUIRE);
+
+	if (op->kind == CASYNC_OP_READ && left > 0 &&
+	    left < CASYNC_OP_SUBMITTING &&
+	    op->truncations != casync_file_size_truncations(&op->obj->size) &&
+	    (casync_file_size_is_unknown(&op->obj->size) ||
+	     op->offset + op->length_bytes >
+		     casync_file_size_hint(&op->obj->size)))
+		*(uint64_t *)ino = op->ino;
+}
+
+static void watchdog_look_for_hangs(const struct casync_watchdog_source *of)
+{
+	uint64_t now_ns = casync_clock_ns();
+	uint64_t ino = 0;
+
+	casync_inflight_visit_older(of->inflight,
+				    now_ns - CASYNC_WATCHDOG_HANG_MS *
+						     CASYNC_NS_PER_MS,
+				    watchdog_visit_hang, &ino);
+	if (ino != 0 && of->mount != NULL)
+		casync_reconnect_end_session(of->mount, ino);
+}
+
 static void watchdog_check_exports(void)
 {
 	const struct casync_watchdog_source *of;
@@ -146,6 +193,7 @@ static void watchdog_check_exports(void)
 		of = &glist_entry(node, struct casync_watched, link)->of;
 		casync_inflight_expire(of->inflight);
 		watchdog_log_slow_ops(of);
+		watchdog_look_for_hangs(of);
 	}
 	pthread_mutex_unlock(&watched_lock);
 }

@@ -11,6 +11,7 @@
  *	- logs requests older than the export's Slow_Op_Warn, once each,
  *	- logs how often libcephfs completed a part twice (submit.h),
  *	- brings the metrics up to date (publish.h),
+ *	- has a CephFS session ended in which a READ waits for itself,
  *	- ends a Ganesha that cannot end, because its workers wait for Ceph.
  *
  * The last of these: at its end Ganesha waits for its workers first, without a
@@ -26,9 +27,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "inflight.h"
+
 struct casync_guard;
-struct casync_inflight;
 struct casync_metrics;
+struct casync_mount;
 struct casync_tuning;
 
 /** The watched state of an export. */
@@ -37,6 +40,7 @@ struct casync_watchdog_source {
 	struct casync_metrics *metrics;
 	struct casync_inflight *inflight;
 	struct casync_guard *guard; /**< Of its mount; NULL: none yet. */
+	struct casync_mount *mount;
 	const struct casync_tuning *tuning;
 };
 
@@ -46,6 +50,13 @@ struct casync_watched;
 /** Most slow requests of one export that are logged at one tick.  Further ones
  * are only counted. */
 #define CASYNC_WATCHDOG_LINES 8
+
+/**
+ * From when on a READ whose file was truncated meanwhile is taken for one that
+ * libcephfs never answers (rw_clamp_to_size() in rw.c).  If it is an OSD that is
+ * slow, a new client costs less than a second.
+ */
+#define CASYNC_WATCHDOG_HANG_MS 5000
 
 /** @return 0 or a negative errno. */
 int casync_watchdog_start(void);
@@ -59,6 +70,10 @@ casync_watchdog_add(const struct casync_watchdog_source *source);
 
 /** Returns when the watchdog no longer uses it; NULL does nothing. */
 void casync_watchdog_remove(struct casync_watched *entry);
+
+/** Visit the requests in flight of all exports whose mount has this guard. */
+void casync_watchdog_visit(const struct casync_guard *guard,
+			   casync_inflight_visitor *visit, void *arg);
 
 /**
  * Log the oldest CASYNC_WATCHDOG_LINES requests of an export at LogCrit level.

@@ -151,7 +151,8 @@ static bool mount_end(struct casync_mount *mount)
 	mount->client.lost = casync_session_state(&mount->session) ==
 			     CASYNC_SESSION_LOST;
 	return casync_connect_close(&mount->client, timeout_s) &&
-	       !mount->left_client;
+	       !mount->left_client &&
+	       __atomic_load_n(&mount->clients_left, __ATOMIC_ACQUIRE) == 0;
 }
 
 static void mount_drop_locked(struct casync_mount *mount)

@@ -97,6 +97,7 @@ struct casync_mount {
 	struct casync_journal journal;
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
+	uint32_t clients_left; /**< left_client.h; atomic. */
 	int64_t fscid; /**< Of the file system; third word of a handle. */
 	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;

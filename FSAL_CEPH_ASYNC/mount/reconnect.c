@@ -8,6 +8,7 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
+#include "left_client.h"
 #include "mount.h"
 #include "reconnect.h"
 #include "text.h"
@@ -24,6 +25,9 @@
  * to say that they have not. */
 #define DRAIN_LOOK_MS 5
 #define DRAIN_SAY_MS 10000
+
+/* A session is ended by ourselves so often at most. */
+#define END_PAUSE_MS 60000
 
 /* Pauses between tries. */
 #define FIRST_PAUSE_MS 500
@@ -129,6 +133,8 @@ struct attempt {
 	struct casync_mount *mount;
 	uint64_t began_ns;
 	uint64_t waited_ms; /**< For a successor: not of Reconnect_Timeout. */
+	struct casync_left_client *left; /**< READs are left with it. */
+	unsigned int reads_left;
 	unsigned int tries;
 };
 
@@ -155,17 +161,46 @@ static bool reconnect_gives_up(const struct attempt *attempt)
 	return true;
 }
 
-/* Wait until nobody uses the old client.  False: the keeper has to end, or time
- * is up. */
-static bool reconnect_drain(const struct attempt *attempt)
+/*
+ * Leave READs that are not answered with the old client.  From then on nothing
+ * of it is released any more: libcephfs uses their Inodes.  So the guard is
+ * closed first; what is released meanwhile ends with the client.  Again and
+ * again, as READs may be submitted that waited for a place.
+ */
+static void reconnect_disown(struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
+
+	if (attempt->left == NULL) {
+		attempt->left = casync_left_client_new(mount);
+		if (attempt->left == NULL)
+			return;
+		/* A delegation whose holder returns it while the guard is
+		 * closed is freed: libcephfs must not recall it. */
+		mount->keeper.hooks->forget(mount);
+	}
+	casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
+	attempt->reads_left +=
+		mount->keeper.hooks->disown(mount, attempt->left);
+	if (attempt->reads_left == 0)
+		casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+}
+
+/* Wait until nobody uses the old client.  False: the keeper has to end, or time
+ * is up. */
+static bool reconnect_drain(struct attempt *attempt)
+{
+	struct casync_mount *mount = attempt->mount;
+	uint64_t began_ns = casync_clock_ns();
 	uint64_t say_ms = DRAIN_SAY_MS;
 
 	while (!casync_guard_is_empty(&mount->guard)) {
 		if (!casync_reconnect_pause(mount, DRAIN_LOOK_MS) ||
 		    reconnect_gives_up(attempt))
 			return false;
+		if (casync_clock_ns() - began_ns >=
+		    CASYNC_RECONNECT_DISOWN_MS * CASYNC_NS_PER_MS)
+			reconnect_disown(attempt);
 		if (reconnect_elapsed_ms(attempt) < say_ms)
 			continue;
 		say_ms += DRAIN_SAY_MS;
@@ -189,6 +224,20 @@ static void reconnect_end_client(struct casync_mount *mount, bool lost)
 	client->ceph = NULL;
 	client->stuck = false;
 	client->lost = false;
+}
+
+static void reconnect_end_old(struct attempt *attempt)
+{
+	struct casync_mount *mount = attempt->mount;
+
+	if (attempt->reads_left == 0) {
+		reconnect_end_client(mount, true);
+	} else {
+		LogWarn(COMPONENT_FSAL,
+			"mount %s: %u READs that Ceph does not answer are left with the lost CephFS client; their NFS clients are asked to retry",
+			mount->session.client, attempt->reads_left);
+		casync_left_client_leave(attempt->left);
+	}
 }
 
 static int reconnect_try(struct casync_mount *mount)
@@ -270,6 +319,32 @@ static struct attempt reconnect_begin(struct casync_mount *mount)
 	return (struct attempt){.mount = mount, .began_ns = keeper->lost_ns};
 }
 
+/* Steps 1 to 3.  False: the keeper has to end, or gave up. */
+static bool reconnect_leave_client(struct attempt *attempt)
+{
+	struct casync_mount *mount = attempt->mount;
+	bool drained;
+
+	/* 1: no request enters any more. */
+	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+	/* 2: the requests leave, then the releases.  Releases are still real:
+	 * the client may call back until it has ended. */
+	drained = reconnect_drain(attempt);
+	if (drained) {
+		mount->keeper.hooks->forget(mount);
+		casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
+		drained = reconnect_drain(attempt);
+	}
+	/* 3: the old client ends. */
+	if (drained)
+		reconnect_end_old(attempt);
+	else if (attempt->reads_left != 0)
+		casync_left_client_give_up(attempt->left);
+	if (attempt->left != NULL)
+		casync_left_client_put(attempt->left);
+	return drained;
+}
+
 /* It returns when the mount serves, when the new session is lost too, when it
  * gave up (Reconnect_Timeout), or when the keeper has to end. */
 static void reconnect_replace_client(struct casync_mount *mount)
@@ -277,18 +352,8 @@ static void reconnect_replace_client(struct casync_mount *mount)
 	const struct casync_keeper_hooks *hooks = mount->keeper.hooks;
 	struct attempt attempt = reconnect_begin(mount);
 
-	/* 1: no request enters any more. */
-	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
-	/* 2: the requests leave, then the releases.  Releases are still real:
-	 * the client may call back until it has ended. */
-	if (!reconnect_drain(&attempt))
+	if (!reconnect_leave_client(&attempt))
 		return;
-	hooks->forget(mount);
-	casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
-	if (!reconnect_drain(&attempt))
-		return;
-	/* 3: the old client ends. */
-	reconnect_end_client(mount, true);
 	/* 4: the new one connects. */
 	if (!reconnect_connect(&attempt))
 		return;
@@ -362,6 +427,48 @@ static void reconnect_check(struct casync_mount *mount)
 	reconnect_note_served(&mount->keeper, began_ns);
 }
 
+void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
+{
+	if (__atomic_exchange_n(&mount->keeper.hung_ino, ino,
+				__ATOMIC_RELAXED) == 0 &&
+	    mount->keeper.thread.call != NULL)
+		reconnect_wake(&mount->keeper);
+}
+
+/* As a restarted gateway does.  The helper has the identity of the client and no
+ * memory of its own. */
+static void reconnect_end_own_session(struct casync_mount *mount, uint64_t ino)
+{
+	struct casync_keeper *keeper = &mount->keeper;
+	struct casync_client helper = mount->client;
+	uint64_t now_ns = casync_clock_ns();
+	int rc;
+
+	if (keeper->ended_ns != 0 &&
+	    now_ns - keeper->ended_ns < END_PAUSE_MS * CASYNC_NS_PER_MS)
+		return;
+	keeper->ended_ns = now_ns;
+	LogWarn(COMPONENT_FSAL,
+		"mount %s: inode 0x%" PRIx64
+		" was truncated while it was read, and libcephfs does not answer the READ; ending the CephFS session to make a new client",
+		mount->session.client, ino);
+	helper.ceph = NULL;
+	rc = casync_connect_end_session(&helper, &mount->params);
+	(void)casync_connect_close(&helper,
+				   casync_connect_close_time_s(&helper));
+	if (rc == 0)
+		casync_session_note_error(&mount->session, CASYNC_EBLOCKLISTED);
+}
+
+static void reconnect_look_for_hangs(struct casync_mount *mount)
+{
+	uint64_t ino = __atomic_exchange_n(&mount->keeper.hung_ino, 0,
+					   __ATOMIC_RELAXED);
+
+	if (ino != 0 && casync_guard_serves(&mount->guard))
+		reconnect_end_own_session(mount, ino);
+}
+
 static void reconnect_run(struct casync_mount *mount)
 {
 	const struct casync_session *session = &mount->session;
@@ -372,6 +479,8 @@ static void reconnect_run(struct casync_mount *mount)
 		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
 		    !reconnect_is_on(mount))
 			reconnect_check(mount);
+		if (reconnect_is_on(mount))
+			reconnect_look_for_hangs(mount);
 		if (casync_session_state(session) == CASYNC_SESSION_LOST &&
 		    reconnect_is_on(mount))
 			reconnect_replace_client(mount);

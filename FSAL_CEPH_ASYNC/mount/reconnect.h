@@ -14,7 +14,9 @@
  * 1. No request enters the guard any more.
  * 2. The requests inside leave: Ceph has ended the session, so the calls fail.
  *    Then what is held of the old client is released, and the releases leave.
- * 3. The old client ends.
+ *    READs that no OSD answers are left with the old client after
+ *    CASYNC_RECONNECT_DISOWN_MS (left_client.h).
+ * 3. The old client ends, or is left behind with them.
  * 4. The new one connects.  It ends the old session, if there still is one, as
  *    a restarted gateway does.
  * 5. Locks of clients are taken again.
@@ -32,14 +34,24 @@
 #include "fsal_types.h"
 #include "deadline_call.h"
 
+struct casync_left_client;
 struct casync_mount;
 
 /** Time between two looks at a session that serves. */
 #define CASYNC_RECONNECT_CHECK_MS 2000
 
+/** From the loss until READs that are not answered are given up.  A WRITE that
+ * libcephfs cancels has ended by then (0.1 s in the lab). */
+#define CASYNC_RECONNECT_DISOWN_MS 1000
+
 /** Calls of the rooms above around a change of the client. */
 struct casync_keeper_hooks {
-	/** Step 2: no request uses the old client any more; it still exists. */
+	/** Step 2: leave the READs in flight with the old client.  @return how
+	 * many they were. */
+	unsigned int (*disown)(struct casync_mount *mount,
+			       struct casync_left_client *left);
+	/** Step 2: no request uses the old client any more, but READs that are
+	 * going to be disowned; it still exists.  Called twice then. */
 	void (*forget)(struct casync_mount *mount);
 	/** Step 5: the new client is there; no request uses it yet.  @return 0
 	 * or a negative errno: its session is lost too. */
@@ -53,6 +65,9 @@ struct casync_keeper {
 	uint32_t reconnect; /**< Key Reconnect; atomic. */
 	uint32_t timeout_s; /**< Reconnect_Timeout; atomic. */
 	bool given_up;	    /**< Atomic. */
+	/** Of the file of a READ that never ends; 0: none; atomic. */
+	uint64_t hung_ino;
+	uint64_t ended_ns; /**< When the keeper ended a session itself. */
 	const struct casync_keeper_hooks *hooks;
 	/** When the client was lost that nothing serves for yet; 0: it serves;
 	 * CLOCK_MONOTONIC; the keeper's own. */
@@ -74,6 +89,15 @@ bool casync_reconnect_pause(struct casync_mount *mount, uint64_t ms);
 /** Wait, as the keeper; only its end ends it early.  @return false: the keeper
  * has to end. */
 bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
+
+/**
+ * A READ waits for something that only the end of the session can give it: have
+ * the keeper end the session.  Then it makes a new client, as after an eviction.
+ * Not more than once a minute.  Takes the lock of the keeper's thread.
+ *
+ * @param[in] ino  Of the file, for the log.
+ */
+void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
 
 /**
  * Make the answer to a request.

@@ -21,9 +21,9 @@ TINY = 80      # lines below which a source file is small
 
 # Figure and the most that it may be.
 LIMITS = {
-    ".c files": 82,
-    ".h files": 76,
-    "lines, without ganesha/": 27500,
+    ".c files": 84,
+    ".h files": 78,
+    "lines, without ganesha/": 28160,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

@@ -25,7 +25,7 @@ static struct casync_export *exported(void)
 	static bool there;
 
 	if (!there)
-		casync_pool_init(&one.pool);
+		one.pool = casync_pool_new();
 	there = true;
 	return &one;
 }
@@ -146,14 +146,14 @@ static void lay_out(const struct request *request, size_t length)
 		.iov_count = (unsigned int)request->arg.iov_count,
 		.write = request->kind == CASYNC_OP_WRITE,
 	};
-	struct casync_op *op = casync_pool_get(&exported()->pool);
+	struct casync_op *op = casync_pool_get(exported()->pool);
 
 	op->exp = exported();
 	op->kind = request->kind;
 	op->length_bytes = length;
-	casync_parts_lay_out(&op->parts, &op->exp->pool, &transfer);
+	casync_parts_lay_out(&op->parts, op->exp->pool, &transfer);
 	check_tiling(request, op);
-	casync_pool_put(&op->exp->pool, op);
+	casync_pool_put(op->exp->pool, op);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -214,6 +214,21 @@ casync_ganesha_share(struct fsal_io_arg *arg __attribute__((unused)),
 {
 }
 
+/** NFS frees each buffer of a READ that failed; 9P has one in its reply. */
+static inline bool casync_ganesha_may_keep(const struct fsal_io_arg *arg)
+{
+	return op_ctx->req_type == NFS_REQUEST && arg->iov_count == 1;
+}
+
+static inline void casync_ganesha_keep(struct fsal_io_arg *arg,
+				       void (**release)(void *data),
+				       void **data)
+{
+	*release = gsh_free;
+	*data = arg->iov[0].iov_base;
+	arg->iov[0].iov_base = NULL;
+}
+
 /*
  * The registry of metrics, as 9.x has it.  prometheus.c looks for its functions
  * when it starts, and finds none in this Ganesha.

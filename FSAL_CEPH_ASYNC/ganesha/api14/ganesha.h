@@ -183,4 +183,22 @@ static inline void casync_ganesha_share(struct fsal_io_arg *arg,
 	arg->release_data = buffer;
 }
 
+/** May the buffer of a READ be kept for longer than the request?  Not that of
+ * RDMA or 9P. */
+static inline bool casync_ganesha_may_keep(const struct fsal_io_arg *arg)
+{
+	return arg->iov_release != NULL;
+}
+
+/** Keep it: Ganesha does not free it.  The READ must be answered with an error.
+ */
+static inline void casync_ganesha_keep(struct fsal_io_arg *arg,
+				       void (**release)(void *data),
+				       void **data)
+{
+	*release = arg->iov_release;
+	*data = arg->release_data;
+	arg->iov_release = NULL;
+}
+
 #endif /* CASYNC_GANESHA_H */

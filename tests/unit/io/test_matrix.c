@@ -346,7 +346,7 @@ static void arrive_late(const struct cell *cell, struct io *io)
 					? "READ inode 0x10000000001"
 					: "WRITE inode 0x10000000001"));
 	assert_int_equal(calls(io), 0);
-	assert_int_equal(pool_in_use(&rig.exp.pool), 2);
+	assert_int_equal(pool_in_use(rig.exp.pool), 2);
 	assert_int_equal(fake.closed_in_use, 0);
 	fake_complete_in_order();
 }

@@ -197,11 +197,11 @@ static void nothing_grows(void **state)
 	while (count < FIRST)
 		count += one_round();
 	kib[0] = resident_kib();
-	bytes[0] = pool_free_bytes(&rig.exp.pool);
+	bytes[0] = pool_free_bytes(rig.exp.pool);
 	while (count < LAST)
 		count += one_round();
 	kib[1] = resident_kib();
-	bytes[1] = pool_free_bytes(&rig.exp.pool);
+	bytes[1] = pool_free_bytes(rig.exp.pool);
 	print_message("%u requests: %lu KiB resident, %" PRIu64
 		      " of the pool; after %u: %lu and %" PRIu64 "\n",
 		      count, kib[1], bytes[1], FIRST, kib[0], bytes[0]);
@@ -210,7 +210,7 @@ static void nothing_grows(void **state)
 	assert_true(bytes[1] <= bytes[0] + bytes[0] / 20 + 131072);
 	if (RSS_COUNTS)
 		assert_true(kib[1] <= kib[0] + kib[0] / 20 + 1024);
-	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 }
 
 int main(void)

@@ -179,7 +179,7 @@ static void fd_is_opened_for_what_is_done_on_it(void **state)
 
 static void nothing_of_the_export_is_in_use(void)
 {
-	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 }
 
@@ -198,7 +198,7 @@ static void export_may_go_when_the_answer_is_out(void **state)
 
 static void op_is_in_use(void)
 {
-	assert_int_equal(pool_in_use(&rig.exp.pool), 1);
+	assert_int_equal(pool_in_use(rig.exp.pool), 1);
 }
 
 /* done and what is logged after it are of this request, not of the next. */

@@ -133,7 +133,7 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 	int i;
 
 	memset(bench, 0, sizeof(*bench));
-	bench->op = casync_pool_get(&pool);
+	bench->op = casync_pool_get(pool);
 	bench->op->exp = &exp;
 	bench->base = (uint8_t *)0x100000;
 	set_buffers(&bench->arg, bench->iov, request);
@@ -156,12 +156,12 @@ static void prepare(struct bench *bench, enum casync_op_kind kind,
 		.iov_count = (unsigned int)i,
 		.write = kind == CASYNC_OP_WRITE,
 	};
-	casync_parts_lay_out(&bench->op->parts, &pool, &bench->transfer);
+	casync_parts_lay_out(&bench->op->parts, pool, &bench->transfer);
 }
 
 static void clean_up(struct bench *bench)
 {
-	casync_pool_put(&pool, bench->op);
+	casync_pool_put(pool, bench->op);
 }
 
 /* The buffer position of byte `at` of the request. */
@@ -437,7 +437,7 @@ static void fsync_always_goes_with_syncdataonly(void **state)
 			prepare(&bench, (enum casync_op_kind)kind, 0, 0, 4096,
 				lens);
 			bench.transfer.fsync = fsync;
-			casync_parts_lay_out(&bench.op->parts, &pool,
+			casync_parts_lay_out(&bench.op->parts, pool,
 					     &bench.transfer);
 			assert_true(bench.op->parts.at[0].io.syncdataonly);
 			assert_int_equal(bench.op->parts.at[0].io.fsync,
@@ -449,14 +449,14 @@ static void fsync_always_goes_with_syncdataonly(void **state)
 
 static int pool_up(void **state)
 {
-	casync_pool_init(&pool);
+	pool = casync_pool_new();
 	return 0;
 }
 
 static int pool_down(void **state)
 {
-	assert_int_equal(pool_in_use(&pool), 0);
-	casync_pool_destroy(&pool);
+	assert_int_equal(pool_in_use(pool), 0);
+	casync_pool_free(pool);
 	return 0;
 }
 

@@ -20,7 +20,7 @@ static struct casync_export exp;
 
 static struct casync_op *get(void)
 {
-	struct casync_op *op = casync_pool_get(&pool);
+	struct casync_op *op = casync_pool_get(pool);
 
 	op->exp = &exp;
 	return op;
@@ -28,14 +28,14 @@ static struct casync_op *get(void)
 
 static int up(void **state)
 {
-	casync_pool_init(&pool);
+	pool = casync_pool_new();
 	return 0;
 }
 
 static int down(void **state)
 {
-	assert_int_equal(pool_in_use(&pool), 0);
-	casync_pool_destroy(&pool);
+	assert_int_equal(pool_in_use(pool), 0);
+	casync_pool_free(pool);
 	return 0;
 }
 
@@ -46,12 +46,12 @@ static void ops_in_use_are_different_and_counted(void **state)
 
 	for (i = 0; i < MANY; i++) {
 		ops[i] = get();
-		assert_int_equal(pool_in_use(&pool), i + 1);
+		assert_int_equal(pool_in_use(pool), i + 1);
 		for (j = 0; j < i; j++)
 			assert_ptr_not_equal(ops[i], ops[j]);
 	}
 	for (i = 0; i < MANY; i++)
-		casync_pool_put(&pool, ops[i]);
+		casync_pool_put(pool, ops[i]);
 }
 
 /* What a late duplicate relies on. */
@@ -65,11 +65,11 @@ static void op_put_back_first_is_used_again_first(void **state)
 	for (i = 0; i < 32; i++)
 		ops[i] = get();
 	for (i = 0; i < 32; i++)
-		casync_pool_put(&pool, ops[i]);
+		casync_pool_put(pool, ops[i]);
 	for (i = 0; i < 64; i++) {
 		again = get();
 		assert_ptr_equal(again, ops[i % 32]);
-		casync_pool_put(&pool, again);
+		casync_pool_put(pool, again);
 	}
 }
 
@@ -86,10 +86,10 @@ static void used_op_knows_nothing_of_its_last_request(void **state)
 	op->share_held = true;
 	op->fsal_fd = &op->temp_fd.fsal_fd;
 	op->entry.reported = true;
-	casync_pool_put(&pool, op);
+	casync_pool_put(pool, op);
 	for (i = 0; i < 32; i++) {
 		op = get();
-		casync_pool_put(&pool, op);
+		casync_pool_put(pool, op);
 	}
 	assert_ptr_equal(op, used);
 	assert_int_equal(op->state, CASYNC_OP_NEW);
@@ -106,15 +106,15 @@ static void usual_request_allocates_nothing(void **state)
 	struct casync_op *op = get();
 	uint64_t bytes;
 
-	casync_pool_put(&pool, op);
-	bytes = pool_free_bytes(&pool);
+	casync_pool_put(pool, op);
+	bytes = pool_free_bytes(pool);
 	op = get();
-	casync_pool_make_room(&pool, &op->parts, CASYNC_OP_PARTS,
+	casync_pool_make_room(pool, &op->parts, CASYNC_OP_PARTS,
 			      CASYNC_OP_IOVS);
 	assert_ptr_equal(op->parts.at, op->parts.own);
 	assert_ptr_equal(op->parts.iovs, op->parts.own_iovs);
-	casync_pool_put(&pool, op);
-	assert_int_equal(pool_free_bytes(&pool), bytes);
+	casync_pool_put(pool, op);
+	assert_int_equal(pool_free_bytes(pool), bytes);
 }
 
 /* The sanitizers see whether it is there, and freed in the end. */
@@ -123,16 +123,16 @@ static void large_request_has_room(void **state)
 	struct casync_op *op = get();
 	struct casync_part *parts;
 
-	casync_pool_make_room(&pool, &op->parts, 17, 40);
+	casync_pool_make_room(pool, &op->parts, 17, 40);
 	memset(op->parts.at, 1, 17 * sizeof(*op->parts.at));
 	memset(op->parts.iovs, 1, 40 * sizeof(*op->parts.iovs));
 	parts = op->parts.at;
-	casync_pool_make_room(&pool, &op->parts, 16, 1);
+	casync_pool_make_room(pool, &op->parts, 16, 1);
 	assert_ptr_equal(op->parts.at, parts);
-	casync_pool_make_room(&pool, &op->parts, 33, 80);
+	casync_pool_make_room(pool, &op->parts, 33, 80);
 	memset(op->parts.at, 0, 33 * sizeof(*op->parts.at));
 	memset(op->parts.iovs, 0, 80 * sizeof(*op->parts.iovs));
-	casync_pool_put(&pool, op);
+	casync_pool_put(pool, op);
 	assert_ptr_equal(op->parts.at, op->parts.own);
 }
 
@@ -142,13 +142,13 @@ static void part_of_an_earlier_request_stays_a_part(void **state)
 	struct casync_op *op = get();
 	struct casync_part *early;
 
-	casync_pool_make_room(&pool, &op->parts, 3, 1);
+	casync_pool_make_room(pool, &op->parts, 3, 1);
 	early = &op->parts.at[2];
 	early->op = op;
-	casync_pool_make_room(&pool, &op->parts, 30, 1);
+	casync_pool_make_room(pool, &op->parts, 30, 1);
 	assert_ptr_not_equal(&op->parts.at[2], early);
 	assert_ptr_equal(early->op, op);
-	casync_pool_put(&pool, op);
+	casync_pool_put(pool, op);
 	assert_ptr_equal(early->op, op);
 	assert_false(early->armed);
 }
@@ -158,14 +158,14 @@ static void array_of_parts_is_used_again(void **state)
 	struct casync_op *op = get();
 	struct casync_part *parts;
 
-	casync_pool_make_room(&pool, &op->parts, 5, 1);
+	casync_pool_make_room(pool, &op->parts, 5, 1);
 	parts = op->parts.at;
-	casync_pool_put(&pool, op);
+	casync_pool_put(pool, op);
 	op = get();
 	assert_ptr_equal(op->parts.at, op->parts.own);
-	casync_pool_make_room(&pool, &op->parts, 8, 1);
+	casync_pool_make_room(pool, &op->parts, 8, 1);
 	assert_ptr_equal(op->parts.at, parts);
-	casync_pool_put(&pool, op);
+	casync_pool_put(pool, op);
 }
 
 /* What 8192 in flight at once may leave behind, whatever they were. */
@@ -184,24 +184,24 @@ static void what_is_kept_is_bounded(void **state)
 	for (i = 0; i < AT_ONCE; i++)
 		ops[i] = get();
 	for (i = 0; i < AT_ONCE; i++)
-		casync_pool_put(&pool, ops[i]);
+		casync_pool_put(pool, ops[i]);
 	/* Each op of them all has been the largest there is, one at a time;
 	 * and part of a refused call. */
 	for (i = 0; i < AT_ONCE; i++) {
 		ops[0] = get();
-		casync_pool_make_room(&pool, &ops[0]->parts, i % MOST_PARTS + 1,
+		casync_pool_make_room(pool, &ops[0]->parts, i % MOST_PARTS + 1,
 				      i % 3 ? CASYNC_GATHER_IOVS : 64);
-		casync_pool_put(&pool, ops[0]);
+		casync_pool_put(pool, ops[0]);
 		ops[0] = get();
 		casync_gather_make_alone(ops[0]);
-		casync_pool_make_room(&pool, &ops[0]->parts, 1, 4);
-		casync_pool_put(&pool, ops[0]);
+		casync_pool_make_room(pool, &ops[0]->parts, 1, 4);
+		casync_pool_put(pool, ops[0]);
 	}
 	for (i = 1; i < 2 * MOST_PARTS; i *= 2)
 		parts += i;
 	print_message("%" PRIu64 " KiB are kept\n",
-		      pool_free_bytes(&pool) / 1024);
-	assert_in_range(pool_free_bytes(&pool), AT_ONCE,
+		      pool_free_bytes(pool) / 1024);
+	assert_in_range(pool_free_bytes(pool), AT_ONCE,
 			ops_bytes + parts * sizeof(struct casync_part) + 4096);
 }
 

@@ -91,7 +91,7 @@ static int down(void **state)
 	casync_watchdog_stop();
 	casync_complete_stop();
 	casync_workers_stop();
-	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 	sem_destroy(&unstuck);
 	return rig_down(state);
 }

@@ -15,9 +15,12 @@
 #include "fsal.h"
 #include "nfs_core.h"
 
+#include "clock.h"
 #include "complete.h"
 #include "export.h"
+#include "object.h"
 #include "op.h"
+#include "stub_mount.h"
 #include "submit.h"
 #include "watchdog.h"
 
@@ -73,6 +76,7 @@ static int up(void **state)
 		.export_id = 7,
 		.metrics = &exp.metrics,
 		.inflight = &exp.inflight,
+		.mount = &stub_mount,
 		.tuning = &exp.keys.tuning,
 	};
 
@@ -258,6 +262,71 @@ static void second_completions_are_logged_when_there_are_more(void **state)
 	assert_int_equal(lines_with(" ms, 8 since the start of Ganesha"), 1);
 }
 
+/* --- a READ that waits for itself */
+
+static uint64_t truncations;
+static struct casync_object object;
+
+/* Its file is truncated when it has come, or not; it came so long ago.  So many
+ * of its calls are not answered. */
+static void enter_read(unsigned int i, bool truncated, uint64_t ago_ms,
+		       int parts_left)
+{
+	casync_file_size_init(&object.size, &truncations);
+	ops[i].kind = CASYNC_OP_READ;
+	ops[i].obj = &object;
+	ops[i].ino = 0x1000 + i;
+	ops[i].parts_left = parts_left;
+	ops[i].truncations = casync_file_size_truncations(&object.size);
+	if (truncated)
+		truncations++;
+	assert_int_equal(
+		casync_inflight_enter(&exp.inflight, &ops[i].entry, 512), 0);
+	pthread_mutex_lock(&exp.inflight.lock);
+	ops[i].entry.since_ns -= ago_ms * CASYNC_NS_PER_MS;
+	pthread_mutex_unlock(&exp.inflight.lock);
+}
+
+static uint64_t session_ended_for(unsigned int i)
+{
+	uint64_t ino;
+
+	two_looks();
+	leave(i);
+	casync_file_size_destroy(&object.size);
+	ino = __atomic_load_n(&stub_mount.keeper.hung_ino, __ATOMIC_ACQUIRE);
+	stub_mount.keeper.hung_ino = 0;
+	return ino;
+}
+
+static void session_is_ended_for_a_read_of_a_truncated_file(void **state)
+{
+	enter_read(5, true, CASYNC_WATCHDOG_HANG_MS + 1, 1);
+	assert_int_equal(session_ended_for(5), 0x1005);
+}
+
+static void slow_read_ends_no_session(void **state)
+{
+	enter_read(5, false, 10 * CASYNC_WATCHDOG_HANG_MS, 1);
+	assert_int_equal(session_ended_for(5), 0);
+}
+
+static void young_read_ends_no_session(void **state)
+{
+	enter_read(5, true, CASYNC_WATCHDOG_HANG_MS - 4000, 1);
+	assert_int_equal(session_ended_for(5), 0);
+}
+
+/* libcephfs does not have it: it is being submitted, or has been answered. */
+static void read_elsewhere_ends_no_session(void **state)
+{
+	enter_read(5, true, 10 * CASYNC_WATCHDOG_HANG_MS,
+		   CASYNC_OP_SUBMITTING + 1);
+	assert_int_equal(session_ended_for(5), 0);
+	enter_read(6, true, 10 * CASYNC_WATCHDOG_HANG_MS, 0);
+	assert_int_equal(session_ended_for(6), 0);
+}
+
 static void answers_get_their_help(void **state)
 {
 	two_looks();
@@ -302,6 +371,10 @@ int main(void)
 		CASE(many_slow_requests_are_listed_in_part_and_counted),
 		CASE(list_names_what_did_not_end),
 		CASE(second_completions_are_logged_when_there_are_more),
+		CASE(session_is_ended_for_a_read_of_a_truncated_file),
+		CASE(slow_read_ends_no_session),
+		CASE(young_read_ends_no_session),
+		CASE(read_elsewhere_ends_no_session),
 		CASE(answers_get_their_help),
 		CASE(clock_that_is_set_back_stops_nothing),
 	};

@@ -72,7 +72,16 @@ static int restore(struct casync_mount *mount)
 		       : -ENOTCONN;
 }
 
+static unsigned int disown(struct casync_mount *mount,
+			   struct casync_left_client *left)
+{
+	(void)mount;
+	(void)left;
+	return 0;
+}
+
 static const struct casync_keeper_hooks hooks = {
+	.disown = disown,
 	.forget = forget,
 	.restore = restore,
 };

@@ -14,6 +14,7 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
+#include "left_client.h"
 #include "reconnect.h"
 #include "rig.h"
 #include "stay.h"
@@ -86,10 +87,12 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 static pthread_mutex_t trace_lock = PTHREAD_MUTEX_INITIALIZER;
 static char trace[TEXT];
 static int forgets, connects, disconnects, restores; /* atomic */
+static int disowns, ended_sessions;		     /* atomic */
 
 static int fails;      /* connects that fail; INT_MAX: all */
 static int again;      /* connects that want another try */
 static int others;     /* connects that find another file system */
+static bool end_fails; /* our own session cannot be ended */
 static int stuck;      /* the nth disconnect does not end */
 static int lost_again; /* restores that fail */
 static void (*in_forget)(void);
@@ -149,7 +152,27 @@ static int restore(struct casync_mount *mount)
 								    : 0;
 }
 
+/* Calls that are inside, and are to be disowned: of them and no others. */
+static unsigned int reads_inside;
+static struct casync_left_client *reads_of;
+
+static unsigned int disown(struct casync_mount *mount,
+			   struct casync_left_client *left)
+{
+	unsigned int count = reads_inside;
+
+	if (count != 0)
+		(void)note(&disowns, "disown", "");
+	for (; reads_inside != 0; reads_inside--) {
+		casync_left_client_hold(left);
+		casync_guard_leave(&mount->guard);
+		reads_of = left;
+	}
+	return count;
+}
+
 static const struct casync_keeper_hooks hooks = {
+	.disown = disown,
 	.forget = forget,
 	.restore = restore,
 };
@@ -172,6 +195,20 @@ int casync_connect(struct casync_mount *mount,
 	mount->fscid = nth <= others ? FSCID + 1 : FSCID;
 	mount->upcalls.fscid = mount->fscid;
 	return 0;
+}
+
+int casync_connect_end_session(struct casync_client *client,
+			       const struct casync_mount_params *params)
+{
+	static const char handle;
+
+	/* A handle of its own: the mount's is in use. */
+	if (client == &stub_mount.client || client->ceph != NULL ||
+	    params != &stub_mount.params)
+		wrong_handles++;
+	client->ceph = (struct ceph_mount_info *)&handle;
+	(void)note(&ended_sessions, "end-session", "");
+	return end_fails ? -ETIMEDOUT : 0;
 }
 
 bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
@@ -220,6 +257,9 @@ static int up(void **state)
 	trace[0] = '\0';
 	forgets = connects = disconnects = restores = invalidations = 0;
 	fails = again = others = stuck = lost_again = 0;
+	disowns = ended_sessions = 0;
+	end_fails = false;
+	reads_inside = 0;
 	in_forget = NULL;
 	wrong_handles = 0;
 	stub_mount.session.client = "admin@fs:/";
@@ -352,9 +392,107 @@ static void who_stays_inside_long_is_told_of(void **state)
 	/* 10 s of its time. */
 	wait_pauses(2100);
 	assert_true(stub_warned("have not returned for 10 s"));
-	assert_int_equal(seen(&forgets), 0);
+	assert_int_equal(seen(&disconnects), 0);
 	casync_guard_leave(&stub_mount.guard);
 	wait_until(serves);
+	end();
+}
+
+/* --- READs that no OSD answers */
+
+static void reads_are_left_with_the_old_client(void **state)
+{
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	reads_inside = 2;
+	begin();
+	wait_until(serves);
+	end();
+	/* Nothing is released in it, and it does not end. */
+	check_trace("forget/r disown/c forget/c connect/c restore1/r "
+		    "invalidate/r");
+	assert_true(stub_warned("2 READs that Ceph does not answer"));
+	assert_int_equal(stub_mount.session.reconnects, 1);
+	assert_int_equal(stub_mount.clients_left, 1);
+	assert_int_equal(fake.clients_ended, 0);
+
+	casync_left_client_put(reads_of);
+	assert_int_equal(fake.clients_ended, 0);
+	casync_left_client_put(reads_of);
+	assert_true(rig_wait_count(&fake.clients_ended, 1));
+}
+
+static void reads_get_a_second_to_end(void **state)
+{
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	reads_inside = 1;
+	begin();
+	wait_pauses(CASYNC_RECONNECT_DISOWN_MS / 5 - 20);
+	check_trace("");
+	assert_int_equal(phase(), 'r');
+	wait_until(serves);
+	end();
+	casync_left_client_put(reads_of);
+	assert_true(rig_wait_count(&fake.clients_ended, 1));
+}
+
+/* A WRITE that is not cancelled is waited for as ever. */
+static void what_is_no_read_is_waited_for(void **state)
+{
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	begin();
+	wait_pauses(2 * CASYNC_RECONNECT_DISOWN_MS / 5);
+	assert_int_equal(seen(&disconnects), 0);
+	casync_guard_leave(&stub_mount.guard);
+	wait_until(serves);
+	end();
+	check_trace("forget/r " STEPS);
+	assert_int_equal(stub_mount.clients_left, 0);
+}
+
+/* Ganesha ends meanwhile: libcephfs may still use what is open. */
+static void old_client_is_never_ended_if_the_keeper_ends(void **state)
+{
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	reads_inside = 1;
+	begin();
+	assert_true(rig_wait_count(&disowns, 1));
+	end();
+	check_trace("forget/r disown/c");
+	assert_true(stub_mount.client.stuck);
+	assert_true(stub_mount.left_client);
+	casync_guard_leave(&stub_mount.guard);
+	casync_left_client_put(reads_of);
+	assert_int_equal(fake.clients_ended, 0);
+}
+
+/* --- a READ that waits for itself */
+
+static void session_is_ended_for_a_read_that_hangs(void **state)
+{
+	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	casync_reconnect_end_session(&stub_mount, 0x1234);
+	wait_until(serves);
+	end();
+	check_trace("end-session/s disconnect/s " STEPS);
+}
+
+static void session_is_not_ended_again_and_again(void **state)
+{
+	end_fails = true;
+	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	casync_reconnect_end_session(&stub_mount, 0x1234);
+	assert_true(rig_wait_count(&disconnects, 1));
+	wait_pauses(2);
+	casync_reconnect_end_session(&stub_mount, 0x1234);
+	wait_pauses(2);
+	assert_int_equal(seen(&ended_sessions), 1);
+	assert_false(serves());
+	/* A minute of its time is over. */
+	wait_pauses(40);
+	casync_reconnect_end_session(&stub_mount, 0x1234);
+	assert_true(rig_wait_count(&ended_sessions, 2));
 	end();
 }
 
@@ -631,7 +769,6 @@ static void it_gives_up_while_somebody_is_inside(void **state)
 	wait_until(gave_up);
 	check_given_up();
 	assert_int_equal(connects, 0);
-	assert_int_equal(forgets, 0);
 	assert_in_range(short_pauses_ms(), 4000, 4100);
 	/* Releases are still real. */
 	assert_int_equal(phase(), 'r');
@@ -647,6 +784,12 @@ int main(void)
 		CASE(requests_inside_are_waited_for),
 		CASE(releases_inside_are_waited_for),
 		CASE(who_stays_inside_long_is_told_of),
+		CASE(reads_are_left_with_the_old_client),
+		CASE(reads_get_a_second_to_end),
+		CASE(what_is_no_read_is_waited_for),
+		CASE(old_client_is_never_ended_if_the_keeper_ends),
+		CASE(session_is_ended_for_a_read_that_hangs),
+		CASE(session_is_not_ended_again_and_again),
 		CASE(one_of_several_gateways_waits_for_its_successor),
 		CASE(waiting_takes_nothing_of_its_time),
 		CASE(gateway_alone_does_not_wait),

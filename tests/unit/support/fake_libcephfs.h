@@ -130,6 +130,7 @@ struct fake {
 	struct ceph_dir_result *released; /**< The last directory handle. */
 	char reclaimed[64];		  /**< The last session's uuid. */
 	unsigned int reclaims_finished;
+	int clients_ended; /**< Atomic: aborted and released. */
 };
 
 extern struct fake fake;

@@ -169,7 +169,7 @@ void settle(struct io *io)
 	assert_int_equal(rig.exp.inflight.ops, 0);
 	assert_int_equal(rig.exp.inflight.bytes, 0);
 	assert_true(glist_empty(&rig.exp.inflight.entries));
-	assert_int_equal(pool_in_use(&rig.exp.pool), 0);
+	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	assert_int_equal(fake.calls_in_callback, 0);
 	assert_int_equal(fake.closed_in_use, 0);

@@ -86,6 +86,7 @@ struct casync_watched *rig_watch(void)
 		.metrics = &rig.exp.metrics,
 		.inflight = &rig.exp.inflight,
 		.guard = &stub_mount.guard,
+		.mount = &stub_mount,
 		.tuning = &rig.exp.keys.tuning,
 	};
 
@@ -132,7 +133,7 @@ int rig_up(void **state)
 	/* Who submits does not wait for the answer: but in test_await.c. */
 	rig.exp.await_not_before_ns = UINT64_MAX;
 	casync_inflight_init(&rig.exp.inflight, 64, 1U << 30);
-	casync_pool_init(&rig.exp.pool);
+	rig.exp.pool = casync_pool_new();
 	rig.obj = new_object();
 	init_fsal_fd(&rig.state.fd.fsal_fd, FSAL_FD_STATE, &rig.exp.export);
 
@@ -152,7 +153,7 @@ int rig_down(void **state)
 	}
 	rig_close(&rig.state.fd);
 	casync_inflight_destroy(&rig.exp.inflight);
-	casync_pool_destroy(&rig.exp.pool);
+	casync_pool_free(rig.exp.pool);
 	casync_object_table_destroy(&stub_mount.upcalls.table);
 	op_ctx = NULL;
 	fake_teardown();

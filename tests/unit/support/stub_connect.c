@@ -22,6 +22,14 @@ bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
 	return true;
 }
 
+int casync_connect_end_session(struct casync_client *client,
+			       const struct casync_mount_params *params)
+{
+	(void)client;
+	(void)params;
+	return 0;
+}
+
 uint32_t casync_connect_close_time_s(const struct casync_client *client)
 {
 	(void)client;

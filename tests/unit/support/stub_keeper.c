@@ -14,3 +14,9 @@ fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
 		casync_session_note_error(&mount->session, status.minor);
 	return status;
 }
+
+/* The last file for which the session was to be ended; in the mount's keeper. */
+void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
+{
+	__atomic_store_n(&mount->keeper.hung_ino, ino, __ATOMIC_RELEASE);
+}

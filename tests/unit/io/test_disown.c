@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * READs that are left with a lost client: each is answered once, and its memory
+ * stays until libcephfs has answered.
+ */
+#include "config.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#include "unit.h"
+
+#include "call.h"
+#include "disown.h"
+#include "left_client.h"
+#include "pool_look.h"
+#include "request.h"
+#include "stub_mount.h"
+#include "submit.h"
+#include "watchdog.h"
+
+#define RACES 200
+#define LARGE CASYNC_READ_HERE_BYTES
+
+static struct casync_watched *watched;
+static struct casync_left_client *left;
+static int released; /* atomic */
+
+static void release(void *data)
+{
+	(void)data;
+	__atomic_add_fetch(&released, 1, __ATOMIC_ACQ_REL);
+}
+
+static int up(void **state)
+{
+	int rc = request_up(state);
+
+	released = 0;
+	watched = rig_watch();
+	left = casync_left_client_new(&stub_mount);
+	return rc;
+}
+
+static int down(void **state)
+{
+	casync_watchdog_remove(watched);
+	return request_down(state);
+}
+
+#define DISOWN_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+
+static struct io *own_io(uint64_t offset, size_t length)
+{
+	struct io *io = new_io(offset, length);
+
+	set_release(&io->arg, release, io);
+	return io;
+}
+
+static unsigned int disown(void)
+{
+	struct casync_disown_round round = {.left = left};
+
+	casync_watchdog_visit(&stub_mount.guard, casync_disown_visit, &round);
+	return casync_disown_answer(&round);
+}
+
+/* The keeper has taken the client out of the mount. */
+static void leave(void)
+{
+	casync_left_client_leave(left);
+	assert_null(stub_mount.client.ceph);
+	casync_left_client_put(left);
+}
+
+static bool client_has_ended(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	int looks;
+
+	for (looks = 0; looks < RIG_TIMEOUT_S * 1000; looks++) {
+		if (__atomic_load_n(&stub_mount.clients_left,
+				    __ATOMIC_ACQUIRE) == 0)
+			return true;
+		nanosleep(&moment, NULL);
+	}
+	return false;
+}
+
+static bool client_exists(void)
+{
+	return __atomic_load_n(&fake.clients_ended, __ATOMIC_ACQUIRE) == 0;
+}
+
+/* After rig_wait() the answer has been taken note of. */
+static void settle_answered(struct io *io)
+{
+	sem_post(&io->came);
+	settle(io);
+}
+
+static void wait_until_free(void)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	int looks;
+
+	for (looks = 0;
+	     looks < RIG_TIMEOUT_S * 1000 && pool_in_use(rig.exp.pool) != 0;
+	     looks++)
+		nanosleep(&moment, NULL);
+	assert_int_equal(pool_in_use(rig.exp.pool), 0);
+}
+
+static void read_is_answered_and_its_memory_waits(void **state)
+{
+	struct io *io = own_io(0, 100);
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_int_equal(disown(), 1);
+	assert_true(rig_wait(&io->came));
+	check_error(io, ERR_FSAL_DELAY);
+	assert_int_equal(io->inflight_ops, 0);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	/* Ganesha frees what it still has. */
+	assert_true(has_release(&io->arg, NULL));
+	assert_int_equal(released, 0);
+	leave();
+	assert_true(client_exists());
+
+	fake_complete(0);
+	assert_true(client_has_ended());
+	assert_false(client_exists());
+	assert_int_equal(released, 1);
+	wait_until_free();
+	settle_answered(io);
+	free_io(io);
+}
+
+static void nothing_is_disowned_twice(void **state)
+{
+	struct io *io = own_io(0, 100);
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_int_equal(disown(), 1);
+	assert_int_equal(disown(), 0);
+	assert_true(rig_wait(&io->came));
+	leave();
+	fake_complete(0);
+	assert_true(client_has_ended());
+	settle_answered(io);
+	free_io(io);
+}
+
+/* Two calls; only the second one is late. */
+static void read_of_two_objects_waits_for_both(void **state)
+{
+	struct io *io = own_io(RIG_OBJECT / 2, RIG_OBJECT);
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	fake_complete(1);
+	assert_int_equal(disown(), 1);
+	assert_true(rig_wait(&io->came));
+	check_error(io, ERR_FSAL_DELAY);
+	leave();
+	assert_int_equal(released, 0);
+	fake_complete(0);
+	assert_true(client_has_ended());
+	assert_int_equal(released, 1);
+	settle_answered(io);
+	free_io(io);
+}
+
+static void write_is_not_disowned(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	fake.plan.when = FAKE_LATER;
+	start_write(io, true);
+	assert_int_equal(disown(), 0);
+	fake_complete(0);
+	settle(io);
+	check_ok(io, 100);
+	leave();
+	assert_true(client_has_ended());
+	free_io(io);
+}
+
+/* 9P, RDMA: it is answered with its data, later. */
+static void buffer_of_others_is_not_kept(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_int_equal(disown(), 0);
+	fake_complete(0);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	leave();
+	assert_true(client_has_ended());
+	free_io(io);
+}
+
+/* The last op that is put back frees the pool; AddressSanitizer looks. */
+static void export_may_go_first(void **state)
+{
+	struct io *io = own_io(0, 100);
+
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	assert_int_equal(disown(), 1);
+	assert_true(rig_wait(&io->came));
+	leave();
+	casync_pool_free(rig.exp.pool);
+	rig.exp.pool = casync_pool_new();
+	fake_complete(0);
+	assert_true(client_has_ended());
+	settle_answered(io);
+	free_io(io);
+}
+
+/* --- a thread that is inside libcephfs */
+
+static void *read_large(void *arg)
+{
+	op_ctx = &rig.request;
+	start_read(arg);
+	return NULL;
+}
+
+static void blocking_read_leaves_the_guard(void **state)
+{
+	struct io *io = own_io(0, LARGE);
+	void *const buffer = malloc(LARGE);
+	unsigned int calls;
+	pthread_t worker;
+
+	fake_teardown();
+	fake_setup(2 * LARGE, 2 * LARGE);
+	casync_file_size_update(&rig.obj->size, 2 * LARGE,
+				casync_file_size_generation(&rig.obj->size));
+	rig.obj->object_span = 2 * LARGE;
+	rig.exp.await_not_before_ns = 0;
+	io->iov[0] = (struct iovec){buffer, LARGE};
+	io->arg.iov_count = 1;
+	rig_hold(FAKE_READ);
+	in_blocking = rig_wait_held;
+	assert_int_equal(pthread_create(&worker, NULL, read_large, io), 0);
+	assert_true(rig_wait_count(&rig_held.count, 1));
+	assert_int_equal(disown(), 1);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	/* Nobody can answer it. */
+	assert_int_equal(io->calls, 0);
+	leave();
+	assert_true(client_exists());
+
+	calls = fake_blocking_count(FAKE_GETATTR);
+	sem_post(&rig_held.go);
+	pthread_join(worker, NULL);
+	settle(io);
+	check_error(io, ERR_FSAL_DELAY);
+	/* Its buffer is Ganesha's, as ever. */
+	assert_true(has_release(&io->arg, release));
+	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), calls);
+	assert_true(client_has_ended());
+	sem_destroy(&rig_held.go);
+	free(buffer);
+	free_io(io);
+}
+
+/* --- the answer comes at the same time */
+
+static void answered_once_whoever_comes_first(void **state)
+{
+	const struct timespec moment = {.tv_nsec = 20000};
+	struct io *ios[RACES];
+	unsigned int disowned = 0;
+	int i;
+
+	fake.plan.when = FAKE_ON_THREAD;
+	for (i = 0; i < RACES; i++) {
+		ios[i] = own_io(0, 100);
+		start_read(ios[i]);
+		if (i % 2 == 0)
+			nanosleep(&moment, NULL);
+		disowned += disown();
+	}
+	for (i = 0; i < RACES; i++)
+		assert_true(rig_wait(&ios[i]->came));
+	leave();
+	fake_join();
+	assert_true(client_has_ended());
+	wait_until_free();
+	print_message("%u of %d were disowned\n", disowned, RACES);
+	assert_int_equal(released, disowned);
+	for (i = 0; i < RACES; i++) {
+		assert_int_equal(ios[i]->calls, 1);
+		free_io(ios[i]);
+	}
+}
+
+/* --- how many clients are left */
+
+static void clients_that_are_left_are_bounded(void **state)
+{
+	struct casync_left_client *more[CASYNC_LEFT_CLIENTS_MAX - 1];
+	int i;
+
+	for (i = 0; i < CASYNC_LEFT_CLIENTS_MAX - 1; i++) {
+		more[i] = casync_left_client_new(&stub_mount);
+		assert_non_null(more[i]);
+	}
+	assert_null(casync_left_client_new(&stub_mount));
+	for (i = 0; i < CASYNC_LEFT_CLIENTS_MAX - 1; i++) {
+		stub_mount.client.ceph = (struct ceph_mount_info *)&more[i];
+		casync_left_client_leave(more[i]);
+		casync_left_client_put(more[i]);
+	}
+	stub_mount.client.ceph = (struct ceph_mount_info *)&more;
+	leave();
+	assert_true(client_has_ended());
+	assert_int_equal(fake.clients_ended, CASYNC_LEFT_CLIENTS_MAX);
+}
+
+/* The keeper ended: somebody may still be inside. */
+static void client_that_is_given_up_stays(void **state)
+{
+	casync_left_client_give_up(left);
+	assert_true(stub_mount.client.stuck);
+	casync_left_client_put(left);
+	assert_true(client_exists());
+	/* The mount is not freed. */
+	assert_true(stub_mount.left_client);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		DISOWN_CASE(read_is_answered_and_its_memory_waits),
+		DISOWN_CASE(nothing_is_disowned_twice),
+		DISOWN_CASE(read_of_two_objects_waits_for_both),
+		DISOWN_CASE(write_is_not_disowned),
+		DISOWN_CASE(buffer_of_others_is_not_kept),
+		DISOWN_CASE(export_may_go_first),
+		DISOWN_CASE(blocking_read_leaves_the_guard),
+		DISOWN_CASE(answered_once_whoever_comes_first),
+		DISOWN_CASE(clients_that_are_left_are_bounded),
+		DISOWN_CASE(client_that_is_given_up_stays),
+	};
+
+	return cmocka_run_group_tests_name("disown", tests, NULL, NULL);
+}
