@@ -34,7 +34,8 @@ static void export_drop_listings(struct casync_export *exp)
 {
 	if (!casync_call_begin_release(exp->mount))
 		return;
-	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp));
+	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp),
+			      casync_guard_generation(&exp->mount->guard));
 	casync_call_leave(exp->mount);
 }
 

@@ -14,7 +14,8 @@
 static void restore_drop_listings(struct casync_export *exp, const void *arg)
 {
 	(void)arg;
-	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp));
+	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp),
+			      casync_guard_generation(&exp->mount->guard));
 }
 
 static void restore_forget(struct casync_mount *mount)

@@ -104,7 +104,8 @@ static void upcalls_drop_listings(struct casync_export *exp)
 
 	if (!casync_guard_enter_to_release(guard))
 		return;
-	casync_dir_cache_drop(&exp->dir_cache, exp->mount->client.ceph);
+	casync_dir_cache_drop(&exp->dir_cache, exp->mount->client.ceph,
+			      casync_guard_generation(guard));
 	casync_guard_leave(guard);
 }
 

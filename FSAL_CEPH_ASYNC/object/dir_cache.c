@@ -38,7 +38,8 @@ static bool dir_cache_same_stamp(const struct casync_listing_stamp *one,
 static bool dir_cache_matches(const struct casync_listing *kept,
 			      const struct casync_listing *wanted)
 {
-	return (kept->position == wanted->position ||
+	return kept->generation == wanted->generation &&
+	       (kept->position == wanted->position ||
 		kept->before == wanted->position) &&
 	       kept->id.ino == wanted->id.ino &&
 	       kept->id.snapid == wanted->id.snapid &&
@@ -85,7 +86,7 @@ void casync_dir_cache_keep(struct casync_dir_cache *listings,
 }
 
 void casync_dir_cache_drop(struct casync_dir_cache *listings,
-			   struct ceph_mount_info *ceph)
+			   struct ceph_mount_info *ceph, uint32_t generation)
 {
 	struct casync_listing dropped[CASYNC_DIR_CACHE_KEPT];
 	unsigned int count, i;
@@ -97,5 +98,6 @@ void casync_dir_cache_drop(struct casync_dir_cache *listings,
 	pthread_mutex_unlock(&listings->lock);
 
 	for (i = 0; i < count; i++)
-		ceph_ll_releasedir(ceph, dropped[i].dirp);
+		if (dropped[i].generation == generation)
+			ceph_ll_releasedir(ceph, dropped[i].dirp);
 }

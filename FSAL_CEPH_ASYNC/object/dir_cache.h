@@ -44,6 +44,7 @@ struct casync_listing_stamp {
 /** One listing.  The caller or the store owns it. */
 struct casync_listing {
 	struct ceph_dir_result *dirp; /**< NULL: none. */
+	uint32_t generation;	      /**< Of dirp's client (guard.h). */
 	struct casync_fileid id;      /**< Of the directory. */
 	uint64_t position;	      /**< Of the last entry handed out. */
 	uint64_t before;	      /**< Position of the entry before it. */
@@ -93,8 +94,9 @@ void casync_dir_cache_keep(struct casync_dir_cache *listings,
 			   const struct casync_listing *listing,
 			   struct casync_listing *displaced);
 
-/** Release all listings.  Calls libcephfs. */
+/** Release all listings.  Those of another client than @p generation ended with
+ * it.  Calls libcephfs. */
 void casync_dir_cache_drop(struct casync_dir_cache *listings,
-			   struct ceph_mount_info *ceph);
+			   struct ceph_mount_info *ceph, uint32_t generation);
 
 #endif /* CASYNC_DIR_CACHE_H */

@@ -79,6 +79,8 @@ static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 {
 	CASYNC_ERRORS_REQUESTER(perms);
 
+	walk->listing.generation =
+		casync_guard_generation(&walk->exp->mount->guard);
 	walk->listing.id = walk->dir->id;
 	walk->listing.position = whence;
 	walk->listing.uid = op_ctx->creds.caller_uid;

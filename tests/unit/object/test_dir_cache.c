@@ -25,7 +25,7 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	casync_dir_cache_drop(&listings, NULL);
+	casync_dir_cache_drop(&listings, NULL, 0);
 	casync_dir_cache_destroy(&listings);
 	fake_teardown();
 	return 0;
@@ -178,11 +178,11 @@ static void all_are_released(void **state)
 	keep(listing, 0);
 	listing.id.ino++;
 	keep(listing, 1);
-	casync_dir_cache_drop(&listings, NULL);
+	casync_dir_cache_drop(&listings, NULL, 0);
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 2);
 	assert_ptr_equal(fake.released, handle(1));
 	assert_false(casync_dir_cache_take(&listings, &listing));
-	casync_dir_cache_drop(&listings, NULL);
+	casync_dir_cache_drop(&listings, NULL, 0);
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 2);
 }
 
