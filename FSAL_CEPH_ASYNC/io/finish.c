@@ -108,9 +108,20 @@ static void finish_flushed(struct casync_flush_waiter *waiter, int rc)
 	casync_op_end(op);
 }
 
+/* The file may have been shortened since the durability was decided. */
+static void finish_look_at_growth(struct casync_op *op)
+{
+	if (op->durability.stable_answer &&
+	    op->stable_write == CASYNC_STABLE_FDATASYNC &&
+	    casync_file_size_grown(&op->obj->size,
+				   op->offset + op->amount_bytes))
+		op->durability.flush = true;
+}
+
 static void finish_write(struct casync_op *op)
 {
 	finish_write_result(op);
+	finish_look_at_growth(op);
 	if (op->durability.flush && !FSAL_IS_ERROR(op->status)) {
 		casync_op_set_state(op, CASYNC_OP_BLOCKING);
 		op->flush_waiter.done = finish_flushed;

@@ -171,7 +171,10 @@ static int repair_join_holes(struct casync_op *op)
 	unsigned int i, end;
 	int rc = 0;
 
-	if (op->past_end || casync_file_size_truncated_recently(&op->obj->size))
+	/* With another count the parts were discarded, and are no holes. */
+	if (op->past_end ||
+	    op->truncations != casync_file_size_truncations(&op->obj->size) ||
+	    casync_file_size_truncated_recently(&op->obj->size))
 		return 0;
 	for (i = 0; i < op->parts.count && rc == 0; i = end) {
 		end = i + 1;
@@ -300,7 +303,8 @@ static void repair_ask_size(struct casync_op *op)
 {
 	struct casync_call slot;
 
-	if (!casync_call_try(&slot, op->obj, CASYNC_CALL_ATTR_SLOT,
+	if (!casync_call_try(&slot, op->obj,
+			     CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_ATTR_SLOT,
 			     SIZE_ASKERS))
 		return;
 	repair_check_end_of_file(op);

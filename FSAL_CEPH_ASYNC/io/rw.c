@@ -244,7 +244,8 @@ static int rw_clear_privileges(const struct casync_op *op)
 		return 0;
 	/* It asks the MDS, so the limit of SETATTR applies. */
 	rc = casync_call_take(&slot, op->obj,
-			      CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
+			      CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_CHANGE_SLOT |
+				      CASYNC_CALL_CHANGE);
 	if (rc < 0)
 		return rc;
 	rc = casync_getset_drop_privileges(op->obj);

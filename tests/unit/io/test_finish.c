@@ -275,6 +275,29 @@ static void truncation_during_the_one_call_makes_it_several(void **state)
 
 /* One call for several objects drops an error, which a writer who shortens the
  * file could turn to zeros for data.  Each is read twice: see repair_read(). */
+/* They are no holes, and a call over several objects drops errors. */
+static void discarded_parts_are_read_alone(void **state)
+{
+	struct io *io = new_io(0, 2 * OBJ);
+	uint64_t long_ago_ns = casync_clock_ns() - 61 * CASYNC_NS_PER_S;
+
+	io->iov[0].iov_len = 2 * OBJ;
+	io->arg.iov_count = 1;
+	fake.plan.when = FAKE_LATER;
+	start_read(io);
+	/* A truncation while the OSD does not answer, and a size that was
+	 * learned after it; both a minute before the answer. */
+	rig_shorten();
+	rig.obj->size.hint_count = rig.truncations;
+	rig.obj->size.truncated_ns = long_ago_ns;
+	fake_complete(0);
+	fake_complete(1);
+	settle(io);
+	check_ok(io, 2 * OBJ);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 2);
+	free_io(io);
+}
+
 static void after_a_truncation_each_hole_is_a_call(void **state)
 {
 	struct io *io = new_io(0, 4 * RIG_OBJECT);
@@ -378,6 +401,7 @@ static const struct CMUnitTest plain[] = {
 	CASE(neighbouring_holes_end_with_the_file),
 	CASE(truncation_during_the_one_call_makes_it_several),
 	CASE(after_a_truncation_each_hole_is_a_call),
+	CASE(discarded_parts_are_read_alone),
 	CASE(failing_size_lookup_leaves_a_full_read),
 	CASE(settled_read_with_temporary_fd_asks_nothing_more),
 	CASE(failing_repair_of_later_part_counts_no_bytes),

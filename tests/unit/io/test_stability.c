@@ -283,6 +283,36 @@ static void flush_after_foreign_truncate_forgets_old_end(void **state)
 	assert_true(casync_file_size_grown(&rig.obj->size, 500));
 }
 
+static void cut(void)
+{
+	/* As getset_set_statx() and the flush of a SETATTR do. */
+	casync_file_size_truncated(&rig.obj->size, 0);
+}
+
+static void submission_cuts(void)
+{
+	fake.submission = NULL;
+	cut();
+}
+
+/* fdatasync: a WRITE that was decided on before a SETATTR of the size, and is
+ * submitted after it, makes the file larger. */
+static void growth_is_looked_at_when_the_write_is_done(void **state)
+{
+	struct io *io = new_io(0, 100);
+	unsigned int flushes = fake_blocking_count(FAKE_SYNC_INODE);
+
+	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
+	rig.obj->size.flushed = RIG_OBJECT * RIG_OBJECTS;
+	fake.submission = submission_cuts;
+	start_write(io, true);
+	settle(io);
+	check_ok(io, 100);
+	assert_true(io->arg.fsal_stable);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), flushes + 1);
+	free_io(io);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -299,6 +329,7 @@ int main(void)
 		CASE(commit_after_racing_getattr_still_flushes),
 		CASE(commit_after_getattr_older_than_flush_still_flushes),
 		CASE(flush_after_foreign_truncate_forgets_old_end),
+		CASE(growth_is_looked_at_when_the_write_is_done),
 	};
 
 	return cmocka_run_group_tests_name("stability", tests, NULL, NULL);
