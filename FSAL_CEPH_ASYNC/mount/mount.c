@@ -315,11 +315,13 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	if (!casync_guard_enter(&mount->guard))
 		return -EAGAIN;
 	rc = casync_deadline_call_reclaim(mount->client.ceph, uuid, timeout_s);
+	/* It must never be ended: deadline_call.h.  In the guard, where it is
+	 * still the same client. */
+	if (rc == -ETIMEDOUT)
+		mount->client.stuck = true;
 	casync_guard_leave(&mount->guard);
 	if (rc == -ENOENT) /* the node did not serve this mount */
 		return 0;
-	if (rc == -ETIMEDOUT) /* it must never be used again: deadline_call.h */
-		mount->client.stuck = true;
 	if (rc == 0)
 		casync_connect_set_time(mount);
 	LogEvent(COMPONENT_FSAL, "takeover of node '%s': session '%s': %s",
