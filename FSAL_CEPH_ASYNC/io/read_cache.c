@@ -279,6 +279,28 @@ static struct casync_range read_cache_pages(struct casync_range range,
 	return (struct casync_range){begin, (size_t)(end - begin)};
 }
 
+/* Not beyond the objects that the READ touches itself: another object may have no
+ * answer, or an error. */
+static struct casync_range read_cache_clip(const struct casync_op *op,
+					   struct casync_range range,
+					   struct casync_range own)
+{
+	uint64_t span =
+		__atomic_load_n(&op->obj->object_span, __ATOMIC_RELAXED);
+	uint64_t end = range.offset + range.bytes;
+	uint64_t begin, last;
+
+	if (span == 0)
+		return range;
+	begin = own.offset / span * span;
+	last = (own.offset + own.bytes + span - 1) / span * span;
+	if (begin < range.offset)
+		begin = range.offset;
+	if (last > end)
+		last = end;
+	return (struct casync_range){begin, (size_t)(last - begin)};
+}
+
 static bool read_cache_fetch(struct casync_op *op, struct casync_range range,
 			     const struct casync_cache_tag *tag, uint64_t epoch)
 {
@@ -322,6 +344,7 @@ static void read_cache_plan_fill(struct casync_op *op, int stream,
 				      own.offset, own.bytes);
 	more = read_cache_pages(more, tag->size);
 	own = read_cache_pages(own, tag->size);
+	more = read_cache_clip(op, more, own);
 	if (more.bytes > own.bytes &&
 	    casync_inflight_grow(&op->exp->inflight, &op->entry,
 				 more.bytes - own.bytes) &&

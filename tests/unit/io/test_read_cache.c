@@ -393,6 +393,16 @@ static void stream_fetches_more_than_it_asks_for(void **state)
 	check_ahead(2, 2, 0);
 }
 
+/* The pages after the sixth are in another object, which may not answer. */
+static void stream_fetches_from_its_own_object_only(void **state)
+{
+	large_object();
+	rig.obj->object_span = 6 * PAGE;
+	assert_true(fetches(3 * PAGE, PAGE, PAGE));
+	fetches_more(1, 4, 2);
+	check_ahead(1, 0, 0);
+}
+
 static void what_nobody_asks_for_is_wasted(void **state)
 {
 	large_object();
@@ -875,6 +885,7 @@ int main(void)
 		READ_CASE(what_nobody_asks_for_is_wasted),
 		READ_CASE(backward_stream_fetches_what_comes_before),
 		READ_CASE(stream_ends_at_the_end_of_the_file),
+		READ_CASE(stream_fetches_from_its_own_object_only),
 		READ_CASE(full_export_reads_nothing_ahead),
 		READ_CASE(file_that_ends_before_the_request),
 		READ_CASE(short_last_page_is_kept),
