@@ -161,6 +161,9 @@ class Run:
         """Ahead, true, behind, true, and so on."""
         offsets = itertools.cycle((STEP_S, 0, -STEP_S, 0))
         while not self.world.stop.wait(self.args.clock):
+            for way in self.world.ways:
+                if way.side == "B" and isinstance(way, Nfs4):
+                    way.stepped = time.monotonic()
             CLOCK.set(next(offsets))
             self.world.count(clock_steps=1)
 
@@ -190,6 +193,8 @@ class Run:
             "client had just written")
         if short:
             return
+        seen["NFSv4 leases over"] = sum(
+            getattr(way, "renewed", 0) for way in self.world.ways)
         for name, count in sorted(seen.items()):
             say(f"  {count:9} {name}")
         say(f"  {len(self.world.complaints):9} wrong")
