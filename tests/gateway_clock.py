@@ -9,6 +9,7 @@ import subprocess
 from pathlib import Path
 
 STEP_S = 60
+SEEN_S = 1.5            # a busy process has seen a step by then
 DEEPBIND = Path(__file__).resolve().parent / "sanitize" / "preload.c"
 PRELOAD = Path("/tmp/casync-no-deepbind.so")
 OPTIONS = (
@@ -20,7 +21,7 @@ OPTIONS = (
 
 
 class GatewayClock:
-    """A step is seen within FAKETIME_CACHE_DURATION, a second."""
+    """What its file says is read again after FAKETIME_CACHE_DURATION."""
 
     def __init__(self, name):
         self.file = Path(f"/tmp/casync-clock-{name}")

@@ -12,7 +12,7 @@ import time
 from types import SimpleNamespace
 
 import cluster
-from gateway_clock import STEP_S
+from gateway_clock import SEEN_S, STEP_S
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
@@ -153,8 +153,7 @@ class Strike(threading.Thread):
         lease, which ends it."""
         for offset_s in (self.fault.step_s, 0):
             self.gateway.step_clock(offset_s)
-            if offset_s:
-                time.sleep(self.fault.seconds)
+            time.sleep(self.fault.seconds if offset_s else SEEN_S)
 
     def _daemons_stopped(self, *names):
         pids = [cluster.daemon_pid(name) for name in names]
