@@ -66,7 +66,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
 	krb5-kdc krb5-admin-server krb5-user \
 	nfs-kernel-server python3-matplotlib \
-	libhdr-histogram-dev libjson-c-dev \
+	libhdr-histogram-dev libjson-c-dev libfaketime \
 	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived haproxy iputils-arping git jq xz-utils \
 	promtool prometheus-node-exporter \
 	python3-pytest python3-pytest-timeout python3-dbus python3-jinja2

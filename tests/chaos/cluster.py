@@ -10,6 +10,7 @@ import subprocess
 import time
 from pathlib import Path
 
+from gateway_clock import GatewayClock
 from lab_program import LOGS, LabFailed, ceph, lab, until
 from nfs import nfs3, rpc
 from soak.soak import SMALL_CACHE
@@ -48,6 +49,7 @@ class Gateway:
         self.name, self.host, self.port, self.pseudo = name, host, port, pseudo
         self.disturbed = 0      # when it last was stopped or killed
         self.kills = 0
+        self.clock = GatewayClock(name)
         self.lease_is_over = lambda: None
 
     def root(self):
@@ -67,6 +69,12 @@ class Gateway:
     def signal(self, number):
         self.disturbed = time.monotonic()
         os.kill(self.pid, number)
+
+    def step_clock(self, offset_s):
+        self.disturbed = time.monotonic()
+        if offset_s > self.clock.offset_s:
+            self.lease_is_over()
+        self.clock.set(offset_s)
 
     def kill(self):
         self.disturbed = time.monotonic()
@@ -190,10 +198,12 @@ class Cluster:
             inside=self.keeper.pid)
         common = ("--fsal", "CEPH_ASYNC", "--nfsv4", NFSV4, "--block",
                   SMALL_CACHE)
-        self.a.start(*common, "--export", EXPORT)
+        self.a.start(*common, "--export", EXPORT, "--wrapper",
+                     self.a.clock.wrapper())
         self.b.start(*common, "--export", EXPORT_B, "--port", self.b.port,
                      "--pseudo", self.b.pseudo, "--wrapper",
-                     f"nsenter --net=/proc/{self.keeper.pid}/ns/net")
+                     f"nsenter --net=/proc/{self.keeper.pid}/ns/net "
+                     f"{self.b.clock.wrapper()}")
         for gateway in self.gateways:
             until(gateway.serves, f"gateway {gateway.name}", 60)
         self.rules = []         # of the cuts in force

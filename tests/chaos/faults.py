@@ -12,6 +12,7 @@ import time
 from types import SimpleNamespace
 
 import cluster
+from gateway_clock import SEEN_S, STEP_S
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
@@ -26,10 +27,13 @@ KINDS = {
     "network cut": (3, 45), "network cut for long": (1, 90),
     "cut from OSDs": (1, 45), "cut from MDS": (1, 45),
     "cut from MDS for long": (1, 90), "cut from MONs": (1, 30),
+    "clock stepped": (2, 45),
 }
 SHORT_S, LONG_S = (5, 20), (cluster.SESSION_S + 15, cluster.SESSION_S + 30)
 AT_ONCE = 0.4           # the part of rounds with two faults, if they may be
 IDLE_S = 5              # a client may have sent nothing for so long before
+# A renewal of capabilities comes meanwhile.
+CLOCK_S = (cluster.SESSION_S / 3 + 5, cluster.SESSION_S / 3 + 15)
 PATIENCE_S = 60         # for a command of Ceph that another fault disturbs
 
 
@@ -47,7 +51,9 @@ def sequence(seed, only):
         return SimpleNamespace(
             kind=kind, gateway="b" if "cut" in kind else rng.choice("ab"),
             osd=rng.randrange(3), mon=rng.choice("abc"),
-            seconds=rng.uniform(*LONG_S if for_long else SHORT_S))
+            seconds=rng.uniform(*CLOCK_S if kind == "clock stepped"
+                                else LONG_S if for_long else SHORT_S),
+            step_s=rng.choice((-STEP_S, STEP_S)))
     while True:
         faults = [draw()]
         if rng.random() < AT_ONCE:
@@ -78,6 +84,9 @@ def named(fault):
             "MON": "" if "all" in fault.kind else fault.mon}.get(
         target(fault), fault.gateway)
     long = "stopped" in fault.kind or "cut" in fault.kind
+    if "clock" in fault.kind:
+        return f"{fault.kind} {whom} ({fault.step_s:+d} s for " \
+            f"{fault.seconds:.0f} s)"
     return f"{fault.kind} {whom}".strip() + \
         (f" ({fault.seconds:.0f} s)" if long else "")
 
@@ -141,6 +150,14 @@ class Strike(threading.Thread):
         until(cluster.mds_is_active, "an active MDS", PATIENCE_S)
         self.gateway.start()
         until(self.gateway.serves, "the gateway to serve", PATIENCE_S)
+
+    def _clock_stepped(self):
+        """Away and back again.  One of the two goes forward by more than the
+        lease, which ends it.  For less than CLOCK_S a READ might hang in
+        libcephfs (docs/limits.md)."""
+        for offset_s in (self.fault.step_s, 0):
+            self.gateway.step_clock(offset_s)
+            time.sleep(self.fault.seconds if offset_s else SEEN_S)
 
     def _daemons_stopped(self, *names):
         pids = [cluster.daemon_pid(name) for name in names]

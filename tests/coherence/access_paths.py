@@ -26,6 +26,10 @@ PATIENCE_S = 60
 NAME_S = 10             # until a name leads to its new file everywhere
 BOOT_S = 90
 AGAIN = {10008, nfs4.GRACE}     # JUKEBOX, DELAY
+# A gateway whose clock has gone forward may have ended its clients' leases:
+# with BADSESSION, STALE_CLIENTID, DEADSESSION.
+LEASE_OVER = {nfs4.EXPIRED, 10022, 10052, 10078}
+FORGIVEN_S = 60
 
 
 def until_answered(call):
@@ -135,12 +139,31 @@ class Nfs4(Way):
         self.client = nfs4.Client(port, f"coherence-{time.time_ns()}",
                                   pseudo=pseudo)
         self.folder = self.client.lookup(folder)
+        self.renewing = threading.Lock()
+        self.stepped = -FORGIVEN_S      # when the gateway's clock was
+        self.renewed = 0
+
+    def until_answered(self, call):
+        """In a new session, if the old one is lost.  A client has one request
+        under way, so no WRITE is overtaken by its own repetition."""
+        while True:
+            session = self.client.session
+            try:
+                return until_answered(call)
+            except nfs4.Failed as err:
+                if err.status not in LEASE_OVER or \
+                        time.monotonic() - self.stepped > FORGIVEN_S:
+                    raise
+            with self.renewing:
+                if self.client.session == session:
+                    until_answered(self.client.connect)
+                    self.renewed += 1
 
     def find_once(self, name):
         try:
-            handle = until_answered(
+            handle = self.until_answered(
                 lambda: self.client.lookup(name, self.folder))
-            fileid, _ = until_answered(lambda: self.client.get(handle, 20))
+            fileid, _ = self.until_answered(lambda: self.client.get(handle, 20))
         except nfs4.Failed as err:
             if err.status not in (nfs4.NOENT, nfs4.STALE):
                 raise
@@ -148,22 +171,22 @@ class Nfs4(Way):
         return handle, struct.unpack(">Q", fileid)[0]
 
     def read(self, token, offset, length):
-        eof, data = until_answered(lambda: self.client.compound(
+        eof, data = self.until_answered(lambda: self.client.compound(
             nfs4.put(token),
             (25, nfs4.ANONYMOUS + wide(offset) + number(length),
              lambda reply: (bool(reply.number()), reply.opaque())))[-1])
         return data, eof
 
     def write(self, token, offset, data, _rng):
-        count = until_answered(
+        count = self.until_answered(
             lambda: self.client.write(token, offset, data))
         assert count == len(data), f"{self.name}: a short WRITE"
 
     def truncate(self, token, size):
-        until_answered(lambda: self.client.set(token, size=size))
+        self.until_answered(lambda: self.client.set(token, size=size))
 
     def punch(self, token, offset, length):
-        until_answered(
+        self.until_answered(
             lambda: self.client.deallocate(token, offset, length))
 
 

@@ -3,20 +3,22 @@
 """Is every READ from the read cache as new as it has to be?
 
     coherence.py [--seed N] [--files N] [--no-kernel] [--evict SECONDS]
-        [--pause] MINUTES
+        [--clock SECONDS] [--pause] MINUTES
 
 Two gateways (each a CephFS client of its own, both with a read cache),
 ceph-fuse, and Linux' CephFS client write and read the blocks of some files:
 file_life.py says in what order, history.py what is wrong.  Every --evict
 seconds (25; 0: never) the CephFS session of a gateway is ended, while caches
 are full and writes wait for that moment.  --pause stops the gateway (SIGSTOP)
-for that time, so that it learns of it late.
+for that time, so that it learns of it late.  Every --clock seconds (30; 0:
+never) the clock of gateway B is stepped by a minute, forward or back.
 
 Ends at the first wrong thing, with the history of that block, and status 1.
 A run in which the gateways did not answer READs from their caches fails, too.
 """
 import argparse
 import concurrent.futures
+import itertools
 import json
 import os
 import random
@@ -33,6 +35,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from access_paths import FuseWay, KernelWay, Nfs3, Nfs4
 from file_life import FileLife, World
+from gateway_clock import STEP_S, GatewayClock
 from integration import metrics_outputs as outputs
 from integration.fuse import Fuse
 from lab_program import lab, stat
@@ -46,6 +49,7 @@ PAUSE_S = 1             # a gateway is stopped
 MDS = "/var/lib/casync-lab/ceph/run/mds.a.asok"
 SAY_S = 30
 LEAST_HITS = 0.1        # of a gateway's READs
+CLOCK = GatewayClock("b")
 
 
 def say(text):
@@ -103,6 +107,8 @@ class Run:
             life.start()
         if self.args.evict:
             threading.Thread(target=self.evictions, daemon=True).start()
+        if self.args.clock:
+            threading.Thread(target=self.clock_steps, daemon=True).start()
         end = self.began + self.args.minutes * 60
         while time.monotonic() < end and not self.world.stop.wait(
                 min(SAY_S, max(0, end - time.monotonic()))):
@@ -149,6 +155,19 @@ class Run:
             self.world.go.set()
         self.world.count(sessions_evicted=len(mine))
 
+    # --- the clock of gateway B
+
+    def clock_steps(self):
+        """Behind, true, ahead, true, and so on.  Ahead for less than a third
+        of session_timeout, a READ may hang (docs/limits.md)."""
+        offsets = itertools.cycle((-STEP_S, 0, STEP_S, 0))
+        while not self.world.stop.wait(self.args.clock):
+            for way in self.world.ways:
+                if way.side == "B" and isinstance(way, Nfs4):
+                    way.stepped = time.monotonic()
+            CLOCK.set(next(offsets))
+            self.world.count(clock_steps=1)
+
     # --- figures
 
     def hits(self):
@@ -175,6 +194,8 @@ class Run:
             "client had just written")
         if short:
             return
+        seen["NFSv4 leases over"] = sum(
+            getattr(way, "renewed", 0) for way in self.world.ways)
         for name, count in sorted(seen.items()):
             say(f"  {count:9} {name}")
         say(f"  {len(self.world.complaints):9} wrong")
@@ -199,6 +220,7 @@ def options():
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--files", type=int, default=48)
     parser.add_argument("--evict", type=float, default=25)
+    parser.add_argument("--clock", type=float, default=30)
     parser.add_argument("--no-kernel", action="store_true")
     parser.add_argument("--pause", action="store_true")
     parser.add_argument("minutes", type=float, metavar="MINUTES")
@@ -211,7 +233,7 @@ def main():
               "--core", "Enable_Metrics = true;")
     lab("up", *common)
     lab("ganesha", "restart", "--name", "b", *common, "--port", SECOND_PORT,
-        "--pseudo", SECOND_PSEUDO)
+        "--pseudo", SECOND_PSEUDO, "--wrapper", CLOCK.wrapper())
     say(f"seed {args.seed}")
     run = Run(args)
     try:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Two minutes of the chaos job of tests/chaos, on a cluster of its own."""
-SEED = "32"
+SEED = "1695"
 
 
 def test_service_survives_random_faults(nothing_up, record):
-    """A fixed seed: evictions and a blocklisting; MDS, OSD and MON killed, the
-    gateway and the MDS stopped, a gateway cut from the MDS."""
+    """A fixed seed: an eviction and a blocklisting; OSD, MON and MDS killed, a
+    gateway stopped, the clocks of both stepped."""
     said = nothing_up.job("chaos/chaos.py", "--seed", SEED, "--no-kernel", "2",
                           limit_s=600)
     for line in said.splitlines():

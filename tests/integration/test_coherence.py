@@ -15,9 +15,11 @@ def gateways(cluster):
 
 
 def test_no_read_is_behind_a_write(gateways, record):
-    """Of two gateways with read caches and ceph-fuse; with an eviction."""
+    """Of two gateways with read caches and ceph-fuse; with an eviction,
+    and a clock that goes back and ahead."""
     said = gateways.job("coherence/coherence.py", "--seed", "7", "--no-kernel",
-                        "--evict", "12", "0.5", limit_s=200)
+                        "--evict", "12", "--clock", "14", "0.5",
+                        limit_s=200)
     for line in said.splitlines():
         if "from the cache" in line:
             record(line.split(" ", 1)[1])
