@@ -74,6 +74,10 @@ struct casync_state {
 	struct state_t state;
 	struct casync_fd fd;
 	struct casync_delegation delegation;
+	struct casync_mount *mount; /**< Of its export, which may end first. */
+	/** Set under work_mutex if I/O was in flight when Ganesha freed the
+	 * state: the last I/O calls it.  Atomic. */
+	void (*freed)(struct casync_state *st);
 };
 
 /** The delegations of a file; embedded in the object. */

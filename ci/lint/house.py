@@ -23,7 +23,7 @@ TINY = 80      # lines below which a source file is small
 LIMITS = {
     ".c files": 82,
     ".h files": 76,
-    "lines, without ganesha/": 27500,
+    "lines, without ganesha/": 27800,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

@@ -135,6 +135,7 @@ int rig_up(void **state)
 	casync_pool_init(&rig.exp.pool);
 	rig.obj = new_object();
 	init_fsal_fd(&rig.state.fd.fsal_fd, FSAL_FD_STATE, &rig.exp.export);
+	rig.state.mount = &stub_mount;
 
 	rig.request.ctx_export = &rig.gsh_export;
 	rig.request.fsal_export = &rig.exp.export;
