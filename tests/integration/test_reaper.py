@@ -5,13 +5,16 @@ A client dies with a request, or a lock, for which Ceph does not answer.  The
 reaper ends its states, and goes on: another client that dies later loses its
 lock in time.
 """
+import contextlib
 import queue
+import signal
 import struct
 import threading
 import time
 
 import pytest
 
+import second_fs
 from lab_program import ganesha_version, until
 from nfs import nfs4
 from nfs.nfs4 import WRITE_LOCK as W
@@ -96,4 +99,44 @@ def test_a_write_that_no_osd_answers(lab, client, record, stateid):
     # What was on its way arrives.
     until(lambda: mine.read(0, 6) == b"after!", "the WRITE has arrived")
     mine.close()
+    file.close()
+
+
+@pytest.fixture
+def away(cluster, tmp_path):
+    with second_fs.made(cluster, tmp_path) as daemon:
+        @contextlib.contextmanager
+        def stopped():
+            daemon.send_signal(signal.SIGSTOP)
+            try:
+                yield
+            finally:
+                daemon.send_signal(signal.SIGCONT)
+        yield stopped
+
+
+def test_a_lock_whose_mds_is_away(cluster, away, client, record):
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                    "--block", "", "--core", "", "--export-block", "",
+                    "--nfsv4", NFSV4, "--append", second_fs.export("/other"))
+    first = client("first", pseudo="/other")
+    waiting = client("waiting", pseudo="/other")
+    second, living = client("second"), client("third")
+    stuck_name = f"stuck-{time.time_ns()}"
+    stuck = first.open(stuck_name, create=nfs4.GUARDED)
+    stuck.lock(W, 0, 100)
+    next_one = waiting.open(stuck_name)
+    name = f"other-{time.time_ns()}"
+    held = second.open(name, create=nfs4.GUARDED)
+    held.lock(W, 0, 100)
+    file = living.open(name)
+    with away():
+        first.die()
+        time.sleep(EXPIRED_S)
+        expires_in_time(second, file, record, "a lock whose MDS is away")
+    # The MDS gives up the lock, once it is back.
+    first_success(lambda: next_one.lock(W, 50, 10),
+                  {nfs4.DENIED, nfs4.DELAY, nfs4.GRACE}, 30)
+    next_one.unlock(50, 10)
+    next_one.close()
     file.close()
