@@ -248,7 +248,7 @@ static void op_release_fd(struct casync_op *op)
 	if (casync_op_closes_fd(op))
 		casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
 				     CASYNC_C_DEFERRED_CLOSES, 1);
-	status = fsal_complete_io(&op->obj->handle, op->fsal_fd);
+	status = casync_borrow_complete_io(op->obj, op->fsal_fd);
 	if (FSAL_IS_ERROR(status))
 		LogWarn(COMPONENT_FSAL,
 			"closing the temporary fd of inode 0x%" PRIx64

@@ -60,6 +60,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
+#include "borrow.h"
 #include "call.h"
 #include "durability.h"
 #include "fd.h"
@@ -234,7 +235,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status);
  *
  * The order, with reasons:
  * 1. Set op_ctx: closing an fd and done_cb need it.
- * 2. fsal_complete_io(), before done_cb: unexport waits for it under locks
+ * 2. casync_borrow_complete_io(), before done_cb: unexport waits for it under locks
  *    that done_cb takes, and the object may be freed after done_cb.
  * 3. Leave the in-flight set, before done_cb: releasing the op_ctx may drop
  *    the last reference on the export, and its release waits for that set.
@@ -255,10 +256,11 @@ void casync_op_end_unblocked(struct casync_op *op);
  */
 void casync_finish(struct casync_op *op);
 
-/** Was the fd opened for this op alone?  Then ending the op calls libcephfs. */
+/** Was the fd opened for this op alone, or is its state freed?  Then ending the
+ * op calls libcephfs. */
 static inline bool casync_op_closes_fd(const struct casync_op *op)
 {
-	return op->fsal_fd != NULL && op->fsal_fd->close_on_complete;
+	return op->fsal_fd != NULL && casync_borrow_closes(op->fsal_fd);
 }
 
 /**

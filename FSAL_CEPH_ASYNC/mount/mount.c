@@ -118,19 +118,27 @@ mount_find_locked(const struct casync_mount_key *key)
 /* End the threads of a mount.  False: a call of libcephfs does not return. */
 static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 {
-	const char *what = "the look at the CephFS session";
+	const struct {
+		struct casync_deadline_thread *thread;
+		const char *does;
+	} threads[] = {
+		{&mount->keeper.thread, "the look at the CephFS session"},
+		{&mount->journal.thread, "the question for the MDS journal"},
+		{&mount->late.thread,
+		 "the unlocking for a client that is gone"},
+	};
+	const char *what = NULL;
+	size_t i;
 
-	if (casync_deadline_call_stop_thread(&mount->keeper.thread,
-					     timeout_s)) {
-		if (casync_deadline_call_stop_thread(&mount->journal.thread,
-						     timeout_s))
-			return true;
-		what = "the question for the MDS journal";
-	} else {
-		/* It ends once its own call has returned. */
-		(void)casync_deadline_call_stop_thread(&mount->journal.thread,
-						       0);
+	/* After one that hangs the others end once their own call returns. */
+	for (i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
+		if (!casync_deadline_call_stop_thread(
+			    threads[i].thread, what == NULL ? timeout_s : 0) &&
+		    what == NULL)
+			what = threads[i].does;
 	}
+	if (what == NULL)
+		return true;
 	LogEvent(COMPONENT_FSAL,
 		 "mount %s: %s did not return within %" PRIu32 " s",
 		 mount->session.client, what, timeout_s);
@@ -193,6 +201,8 @@ static int mount_build(struct casync_mount *mount,
 	}
 	if (rc == 0)
 		rc = casync_journal_start(mount);
+	if (rc == 0)
+		rc = casync_deadline_call_start_late(mount);
 	return rc;
 }
 

@@ -95,6 +95,7 @@ struct casync_mount {
 	struct casync_waiter_limit callers; /**< Its slots (call.h). */
 	struct casync_keeper keeper;
 	struct casync_journal journal;
+	struct casync_late late;
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
 	uint32_t clients_left; /**< left_client.h; atomic. */

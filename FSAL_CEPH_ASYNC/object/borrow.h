@@ -9,6 +9,8 @@
 
 #include "fd.h"
 
+struct casync_state;
+
 /** An open Fh, borrowed for one blocking call. */
 struct casync_borrowed {
 	struct casync_object *obj;
@@ -37,6 +39,20 @@ static inline struct Fh *casync_borrow_fh(const struct casync_borrowed *b)
 {
 	return casync_fd_fh(casync_fd_of(b->fsal_fd));
 }
+
+/**
+ * End I/O on an fd, as fsal_complete_io().  If Ganesha has freed the fd's state
+ * and this was the last I/O, the fd is closed and freed.
+ */
+fsal_status_t casync_borrow_complete_io(struct casync_object *obj,
+					struct fsal_fd *fsal_fd);
+
+/** End I/O on a state's fd, whose io_work the caller has raised.  It needs no
+ * object. */
+void casync_borrow_end_io(struct casync_state *st);
+
+/** Does the end of I/O on this fd call libcephfs? */
+bool casync_borrow_closes(const struct fsal_fd *fsal_fd);
 
 /** Give a borrowed Fh back.  It may call libcephfs to close a temporary fd. */
 void casync_borrow_return(struct casync_borrowed *borrowed);

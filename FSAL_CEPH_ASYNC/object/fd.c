@@ -23,21 +23,52 @@ bool casync_fd_abandoned(const struct casync_export *exp,
 	       __atomic_load_n(&fd->fsal_fd.io_work, __ATOMIC_ACQUIRE) != 0;
 }
 
+/* Close the Fhs, in the guard.  Those of a lost client ended with it. */
+static int fd_close_in_guard(struct casync_mount *mount, struct casync_fd *fd)
+{
+	bool lost = __atomic_load_n(&fd->generation, __ATOMIC_ACQUIRE) !=
+		    casync_guard_generation(&mount->guard);
+	struct Fh *fh = lost ? NULL : fd->fh;
+	struct Fh *former = lost ? NULL : fd->former_fh;
+
+	fd->fh = NULL;
+	fd->former_fh = NULL;
+	if (former != NULL)
+		(void)ceph_ll_close(mount->client.ceph, former);
+	if (fh == NULL || casync_delegations_keep_fh(fd))
+		return 0;
+	return ceph_ll_close(mount->client.ceph, fh);
+}
+
+/* Ganesha has freed the state, and no I/O is in flight.  Object and export may be
+ * gone. */
+static void fd_state_end(struct casync_state *st)
+{
+	if (st->fd.fh != NULL && casync_call_begin_release(st->mount)) {
+		(void)fd_close_in_guard(st->mount, &st->fd);
+		casync_call_leave(st->mount);
+	}
+	destroy_fsal_fd(&st->fd.fsal_fd);
+	gsh_free(st);
+}
+
 static void fd_state_free(struct state_t *state)
 {
 	struct casync_state *st =
 		container_of(state, struct casync_state, state);
-	const struct casync_export *exp = container_of(
-		st->fd.fsal_fd.fsal_export, struct casync_export, export);
+	bool idle;
 
-	if (casync_fd_abandoned(exp, &st->fd))
-		return;
 	casync_lock_records_forget_fd(&st->fd);
 	/* Other states have no delegation, and need not wait for the lock. */
 	if (state->state_type == STATE_TYPE_DELEG)
 		casync_delegations_return(&st->delegation);
-	destroy_fsal_fd(&st->fd.fsal_fd);
-	gsh_free(st);
+	PTHREAD_MUTEX_lock(&st->fd.fsal_fd.work_mutex);
+	idle = atomic_fetch_int32_t(&st->fd.fsal_fd.io_work) == 0;
+	if (!idle)
+		__atomic_store_n(&st->freed, fd_state_end, __ATOMIC_RELAXED);
+	PTHREAD_MUTEX_unlock(&st->fd.fsal_fd.work_mutex);
+	if (idle)
+		fd_state_end(st);
 }
 
 struct state_t *casync_fd_alloc_state(struct fsal_export *exp_hdl,
@@ -53,6 +84,7 @@ struct state_t *casync_fd_alloc_state(struct fsal_export *exp_hdl,
 
 	st = gsh_calloc(1, sizeof(*st));
 	init_fsal_fd(&st->fd.fsal_fd, FSAL_FD_STATE, exp_hdl);
+	st->mount = casync_export_of(exp_hdl)->mount;
 	return init_state(&st->state, fd_state_free, state_type, related_state);
 }
 
@@ -66,14 +98,18 @@ void casync_fd_read_layout(struct casync_object *obj)
 			 __ATOMIC_RELAXED);
 }
 
-static int fd_close_fh(struct casync_object *obj, struct Fh *fh)
+static void fd_log_close(const struct casync_object *obj, int rc)
+{
+	LogWarn(COMPONENT_FSAL, "closing inode 0x%" PRIx64 ": %s", obj->id.ino,
+		strerror(-rc));
+}
+
+static void fd_close_fh(struct casync_object *obj, struct Fh *fh)
 {
 	int rc = ceph_ll_close(casync_inode_ceph(obj), fh);
 
 	if (rc != 0)
-		LogWarn(COMPONENT_FSAL, "closing inode 0x%" PRIx64 ": %s",
-			obj->id.ino, strerror(-rc));
-	return rc;
+		fd_log_close(obj, rc);
 }
 
 void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
@@ -99,7 +135,7 @@ static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 
 	fd->former_fh = NULL;
 	if (fh != NULL)
-		(void)fd_close_fh(obj, fh);
+		fd_close_fh(obj, fh);
 }
 
 /* The Fhs of a lost client ended with it. */
@@ -167,7 +203,7 @@ int casync_fd_truncate(struct casync_object *obj)
 	int rc = fd_open_fh(obj, FSAL_O_WRITE | FSAL_O_TRUNC, &fh);
 
 	if (rc == 0)
-		(void)fd_close_fh(obj, fh);
+		fd_close_fh(obj, fh);
 	return rc;
 }
 
@@ -214,45 +250,33 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new Fh is in place: an error of the old one is only logged. */
 	if (old != NULL)
-		(void)fd_close_fh(obj, old);
+		fd_close_fh(obj, old);
 	fd_close_former(obj, fd);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
-}
-
-static fsal_status_t fd_close_in_guard(struct casync_object *obj,
-				       struct casync_fd *fd)
-{
-	struct Fh *fh;
-
-	fd_drop_lost(obj, fd);
-	fh = fd->fh;
-	fd->fh = NULL;
-	fd_close_former(obj, fd);
-	if (fh == NULL || casync_delegations_keep_fh(fd))
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	return casync_errors_status(fd_close_fh(obj, fh));
 }
 
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_fd *fsal_fd)
 {
-	struct casync_object *obj = casync_object_of(obj_hdl);
+	const struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_mount *mount = casync_inode_mount(obj);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
-	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+	int rc = 0;
 
 	if (fd->fh == NULL)
 		return fsalstat(ERR_FSAL_NOT_OPENED, 0);
 
 	fsal_fd->openflags = FSAL_O_CLOSED;
 	if (casync_call_begin_release(mount)) {
-		status = fd_close_in_guard(obj, fd);
+		rc = fd_close_in_guard(mount, fd);
 		casync_call_leave(mount);
 	}
 	/* Else its client ends, and the Fh with it. */
 	fd->fh = NULL;
 	fd->former_fh = NULL;
-	return status;
+	if (rc != 0)
+		fd_log_close(obj, rc);
+	return casync_errors_status(rc);
 }
 
 static fsal_status_t fd_close_global(struct casync_object *obj,
@@ -277,19 +301,29 @@ fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of_state(state);
+	struct fsal_fd *fsal_fd = &fd->fsal_fd;
+	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
 
 	/* Only states that open a file hold a share reservation. */
 	if (state->state_type == STATE_TYPE_SHARE ||
 	    state->state_type == STATE_TYPE_NLM_SHARE ||
 	    state->state_type == STATE_TYPE_9P_FID)
 		update_share_counters_locked(obj_hdl, &obj->share,
-					     fd->fsal_fd.openflags,
-					     FSAL_O_CLOSED);
+					     fsal_fd->openflags, FSAL_O_CLOSED);
 
-	if (casync_fd_abandoned(obj->exp, fd))
-		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	casync_lock_records_forget_fd(fd);
-	return close_fsal_fd(obj_hdl, &fd->fsal_fd, false);
+	/* As close_fsal_fd(), but it does not wait for I/O in flight. */
+	atomic_inc_int32_t(&fsal_fd->fd_work);
+	PTHREAD_MUTEX_lock(&fsal_fd->work_mutex);
+	if (atomic_fetch_int32_t(&fsal_fd->io_work) == 0)
+		status = casync_fd_close(obj_hdl, fsal_fd);
+	else /* No more I/O begins on it. */
+		__atomic_store_n(&fsal_fd->openflags, FSAL_O_CLOSED,
+				 __ATOMIC_RELEASE);
+	fsal_complete_fd_work(fsal_fd);
+	if (status.major == ERR_FSAL_NOT_OPENED)
+		status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+	return status;
 }
 
 fsal_openflags_t casync_status2(struct fsal_obj_handle *obj_hdl,

@@ -13,6 +13,11 @@
  * that is already open.  It holds Ganesha's lock on the file's state, and it
  * would wait as long as an OSD does not answer.  So it opens a second Fh beside
  * the first.  The first stays until the fd is closed (casync_fd_change()).
+ *
+ * CLOSE does not wait either, for the same reason.  With I/O in flight it leaves
+ * the Fh open.  It is closed when Ganesha frees the state, which the requests
+ * keep alive.  If I/O goes on even then (under a delegation), the last of it
+ * closes the Fh and frees the fd (casync_borrow_end_io()).
  */
 #ifndef CASYNC_FD_H
 #define CASYNC_FD_H

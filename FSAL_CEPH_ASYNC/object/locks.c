@@ -35,6 +35,11 @@
 /* A client that was told to ask again gets its lock, however slow the MDS. */
 #define ASKS_AGAIN_WITHIN_NS (10 * CASYNC_NS_PER_S)
 
+/* Owners whose locks the MDS still has, although Ganesha has forgotten them.  A
+ * leaf. */
+static pthread_mutex_t unlocks_lock = PTHREAD_MUTEX_INITIALIZER;
+static GLIST_HEAD(unlocks);
+
 static bool locks_to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
 			   struct flock *fl)
 {
@@ -76,6 +81,25 @@ static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
 	return fl->l_type == F_UNLCK ? 0 : -EAGAIN;
 }
 
+/* Does the MDS still have locks of an owner that is gone, at the same address?
+ * The unlock would take this one, too. */
+static bool locks_are_of_former(struct casync_object *obj, const void *owner)
+{
+	const struct casync_state *st;
+	struct glist_head *node;
+	bool found = false;
+
+	pthread_mutex_lock(&unlocks_lock);
+	glist_for_each(node, &unlocks) {
+		st = glist_entry(node, struct casync_state, unlock.link);
+		found = found || (st->unlock.owner == owner &&
+				  st->unlock.ino == obj->id.ino &&
+				  st->mount == casync_inode_mount(obj));
+	}
+	pthread_mutex_unlock(&unlocks_lock);
+	return found;
+}
+
 /* The same, for LOCK and UNLOCK. */
 static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 			  struct flock *fl, void *owner)
@@ -84,6 +108,8 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 	int tries;
 	int rc;
 
+	if (fl->l_type != F_UNLCK && locks_are_of_former(obj, owner))
+		return -EAGAIN;
 	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
 		*fl = wanted;
 		rc = ceph_ll_setlk(casync_inode_ceph(obj), fh, fl,
@@ -369,6 +395,76 @@ static fsal_status_t locks_answer(struct casync_object *obj,
 	return status;
 }
 
+/* --- UNLOCK for a client that Ganesha expires.  It may be on the reaper's thread,
+ * which ends the states of all clients: it must not wait for the MDS. */
+
+/* A LOCK state is NFSv4's.  The values of so_type depend on how Ganesha was
+ * built (_USE_9P). */
+static bool locks_are_of_expired(const struct state_t *state)
+{
+	const state_owner_t *owner = state == NULL ? NULL : state->state_owner;
+
+	return owner != NULL && state->state_type == STATE_TYPE_LOCK &&
+	       owner->so_owner.so_nfs4_owner.so_clientrec->cid_confirmed ==
+		       EXPIRED_CLIENT_ID;
+}
+
+static void locks_unlock_late(struct casync_work *work)
+{
+	struct casync_state *st =
+		container_of(work, struct casync_state, unlock.work);
+	struct flock fl = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
+	struct casync_mount *mount = st->mount;
+	int rc = 0;
+
+	if (casync_call_begin_release(mount)) {
+		/* The locks of a lost client ended with it. */
+		if (__atomic_load_n(&st->fd.generation, __ATOMIC_ACQUIRE) ==
+		    casync_guard_generation(&mount->guard))
+			rc = ceph_ll_setlk(mount->client.ceph,
+					   casync_fd_fh(&st->fd), &fl,
+					   (uint64_t)st->unlock.owner, false);
+		casync_call_leave(mount);
+	}
+	if (rc != 0)
+		LogInfo(COMPONENT_FSAL,
+			"unlocking inode %#" PRIx64
+			" for a client that is gone: %s",
+			st->unlock.ino, strerror(-rc));
+	pthread_mutex_lock(&unlocks_lock);
+	st->unlock.owner = NULL;
+	glist_del(&st->unlock.link);
+	pthread_mutex_unlock(&unlocks_lock);
+	casync_borrow_end_io(st);
+}
+
+/* Of the whole file: all its locks end.  io_work keeps the Fh and the fd: the
+ * state is freed soon.  Ganesha holds the lock of the file's state. */
+static void locks_leave_unlock(struct casync_object *obj, struct state_t *state,
+			       void *owner)
+{
+	const fsal_lock_param_t all = {.lock_start = 0, .lock_length = 0};
+	struct casync_state *st =
+		container_of(state, struct casync_state, state);
+	bool queued;
+
+	casync_lock_records_unlocked(&obj->locks, state, owner, &all);
+	if (casync_fd_fh(&st->fd) == NULL)
+		return;
+	pthread_mutex_lock(&unlocks_lock);
+	queued = st->unlock.owner != NULL;
+	if (!queued) {
+		st->unlock.owner = owner;
+		st->unlock.ino = obj->id.ino;
+		st->unlock.work.run = locks_unlock_late;
+		glist_add_tail(&unlocks, &st->unlock.link);
+		atomic_inc_int32_t(&st->fd.fsal_fd.io_work);
+	}
+	pthread_mutex_unlock(&unlocks_lock);
+	if (!queued)
+		casync_deadline_call_late(&st->mount->late, &st->unlock.work);
+}
+
 fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 			      struct state_t *state, void *owner,
 			      fsal_lock_op_t lock_op,
@@ -382,6 +478,10 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 	struct casync_call call;
 	fsal_status_t status;
 
+	if (lock_op == FSAL_OP_UNLOCK && locks_are_of_expired(state)) {
+		locks_leave_unlock(obj, state, owner);
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	}
 	status = casync_call_begin(&call, obj_hdl, slot | CASYNC_CALL_CLIENT);
 	if (!FSAL_IS_ERROR(status))
 		status = casync_call_end(

@@ -23,7 +23,7 @@ TINY = 80      # lines below which a source file is small
 LIMITS = {
     ".c files": 84,
     ".h files": 78,
-    "lines, without ganesha/": 28160,
+    "lines, without ganesha/": 28500,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

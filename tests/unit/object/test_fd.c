@@ -2,6 +2,7 @@
 /*
  * OPEN changes what a state's fd is for while I/O is in flight on it: nobody
  * waits, no Fh is closed under libcephfs, and there are never more than two.
+ * CLOSE leaves the Fh to whoever uses it last.
  */
 #include "config.h"
 
@@ -10,6 +11,7 @@
 
 #include "unit.h"
 
+#include "borrow.h"
 #include "call.h"
 #include "fd.h"
 #include "inode.h"
@@ -23,6 +25,12 @@ fsal_status_t close_fsal_fd(struct fsal_obj_handle *obj_hdl,
 {
 	(void)is_reclaiming;
 	return casync_fd_close(obj_hdl, fsal_fd);
+}
+
+void fsal_complete_fd_work(struct fsal_fd *fsal_fd)
+{
+	atomic_dec_int32_t(&fsal_fd->fd_work);
+	PTHREAD_MUTEX_unlock(&fsal_fd->work_mutex);
 }
 
 void casync_delegations_return_conflicting(
@@ -260,6 +268,138 @@ static void change_of_a_lost_fd_opens_it_first(void **state)
 	close_it();
 }
 
+/* --- CLOSE does not wait for I/O in flight */
+
+static struct casync_state *opened;
+
+static void open_a_state(void)
+{
+	opened = container_of(
+		casync_fd_alloc_state(&rig.exp.export, STATE_TYPE_LOCK, NULL),
+		struct casync_state, state);
+	fd = &opened->fd;
+	open_for(FSAL_O_RDWR);
+}
+
+static void close_state(void)
+{
+	assert_int_equal(casync_close2(&rig.obj->handle, &opened->state).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fd->fsal_fd.openflags, FSAL_O_CLOSED);
+	assert_int_equal(fd->fsal_fd.fd_work, 0);
+}
+
+static void check_closed(int closes)
+{
+	assert_int_equal(fake_blocking_count(FAKE_CLOSE), closes);
+	assert_int_equal(fake.open_fhs, closes == 0);
+	assert_int_equal(fake.closed_in_use, 0);
+}
+
+static struct io *write_in_flight(void)
+{
+	struct io *write = new_io(0, 100);
+
+	fake.plan.when = FAKE_LATER;
+	write->arg.state = &opened->state;
+	start_write(write, true);
+	return write;
+}
+
+static void close_without_io_closes_at_once(void **state)
+{
+	open_a_state();
+	close_state();
+	check_closed(1);
+	free_state(&opened->state);
+	check_closed(1);
+}
+
+static void close_leaves_the_fh_to_the_end_of_the_state(void **state)
+{
+	struct io *write;
+
+	open_a_state();
+	write = write_in_flight();
+	close_state();
+	check_closed(0);
+	fake_complete_in_order();
+	settle(write);
+	check_ok(write, 100);
+	check_closed(0);
+	free_state(&opened->state);
+	check_closed(1);
+	free_io(write);
+}
+
+/* A WRITE by the stateid of a delegation keeps only the delegation alive. */
+static void last_io_closes_when_the_state_is_gone(void **state)
+{
+	struct io *first, *second;
+
+	open_a_state();
+	stub.io_fd = &fd->fsal_fd;
+	first = write_in_flight();
+	second = new_io(OBJ, 100);
+	start_write(second, true);
+	first->arg.state = NULL;
+	close_state();
+	free_state(&opened->state);
+	check_closed(0);
+	fake_complete(0);
+	assert_true(rig_wait(&first->came));
+	check_closed(0);
+	fake_complete(1);
+	settle(second);
+	check_ok(second, 100);
+	check_closed(1);
+	free_io(first);
+	free_io(second);
+}
+
+static void lost_fh_is_not_closed_at_the_end_of_the_state(void **state)
+{
+	struct Fh *lost;
+	struct io *write;
+
+	open_a_state();
+	lost = fd->fh;
+	write = write_in_flight();
+	close_state();
+	fake_complete_in_order();
+	settle(write);
+	casync_guard_renew(&stub_mount.guard);
+	free_state(&opened->state);
+	check_closed(0);
+	close_what_the_lost_client_had(lost);
+	free_io(write);
+}
+
+/* Whoever comes last of the two, closes. */
+static void *free_the_state(void *unused)
+{
+	(void)unused;
+	free_state(&opened->state);
+	return NULL;
+}
+
+static void end_of_state_and_of_io_may_meet(void **state)
+{
+	pthread_t thread;
+	int i;
+
+	for (i = 1; i <= 2000; i++) {
+		open_a_state();
+		atomic_inc_int32_t(&fd->fsal_fd.io_work);
+		close_state();
+		assert_int_equal(
+			pthread_create(&thread, NULL, free_the_state, NULL), 0);
+		(void)casync_borrow_complete_io(rig.obj, &fd->fsal_fd);
+		pthread_join(thread, NULL);
+		check_closed(i);
+	}
+}
+
 #define FD_CASE(test) cmocka_unit_test_setup_teardown(test, up, request_down)
 
 int main(void)
@@ -277,6 +417,11 @@ int main(void)
 		FD_CASE(fd_is_not_closed_while_its_client_ends),
 		FD_CASE(reopening_of_a_lost_fd_closes_nothing),
 		FD_CASE(change_of_a_lost_fd_opens_it_first),
+		FD_CASE(close_without_io_closes_at_once),
+		FD_CASE(close_leaves_the_fh_to_the_end_of_the_state),
+		FD_CASE(last_io_closes_when_the_state_is_gone),
+		FD_CASE(lost_fh_is_not_closed_at_the_end_of_the_state),
+		FD_CASE(end_of_state_and_of_io_may_meet),
 	};
 
 	return cmocka_run_group_tests_name("fd", tests, NULL, NULL);

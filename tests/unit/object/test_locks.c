@@ -720,12 +720,102 @@ static void lead_is_for_a_cluster(void **state)
 	assert_true(time_of(casync_common_grace_lead) < CASYNC_GRACE_LEAD_MS);
 }
 
+/* --- UNLOCK for a client that Ganesha expires */
+
+static state_owner_t expired_owner;
+static nfs_client_id_t expired_client;
+
+static void expire(void)
+{
+	open_state();
+	rig.state.state.state_owner = &expired_owner;
+	rig.state.state.state_type = STATE_TYPE_LOCK;
+	expired_owner.so_owner.so_nfs4_owner.so_clientrec = &expired_client;
+	expired_client.cid_confirmed = EXPIRED_CLIENT_ID;
+	assert_int_equal(casync_deadline_call_start_late(&stub_mount), 0);
+}
+
+static fsal_errors_t unlock_all(void)
+{
+	return lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_R, 0, 0, NULL).major;
+}
+
+static void end_late(void)
+{
+	assert_true(casync_deadline_call_stop_thread(&stub_mount.late.thread,
+						     RIG_TIMEOUT_S));
+	assert_int_equal(rig.state.fd.fsal_fd.io_work, 0);
+}
+
+static void unlock_of_the_expired_does_not_wait(void **state)
+{
+	int changed;
+
+	expire();
+	lock(FSAL_LOCK_W, 10, 20);
+	rig_hold(FAKE_SETLK);
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	assert_true(rig_wait_count(&rig_held.count, 1));
+	/* CLOSE leaves the Fh to it. */
+	assert_int_equal(rig.state.fd.fsal_fd.io_work, 1);
+	/* Another owner at the same address would lose its lock. */
+	changed = (int)fake_blocking_count(FAKE_SETLK);
+	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_DELAY);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), changed);
+	fake.hook = NULL;
+	sem_post(&rig_held.go);
+	end_late();
+	sem_destroy(&rig_held.go);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), changed);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+	assert_true(fake.asked_lock.l_start == 0);
+	assert_true(fake.asked_lock.l_len == 0);
+	assert_true(fake.asked_owner == (uintptr_t)&owner);
+	lock(FSAL_LOCK_W, 50, 10);
+}
+
+static void lost_lock_of_the_expired_is_not_unlocked(void **state)
+{
+	expire();
+	lock(FSAL_LOCK_W, 10, 20);
+	casync_guard_renew(&stub_mount.guard);
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	end_late();
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
+	/* Nor is it taken again. */
+	assert_int_equal(take_again(0, 0), 0);
+}
+
+static void expired_without_an_fh_has_no_lock(void **state)
+{
+	expire();
+	(void)ceph_ll_close(NULL, rig.state.fd.fh);
+	rig.state.fd.fh = NULL;
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	end_late();
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
+}
+
+static void unlock_of_the_living_waits(void **state)
+{
+	expire();
+	expired_client.cid_confirmed = CONFIRMED_CLIENT_ID;
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
+	end_late();
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, rig_up, rig_down)
 #define LATE(name) \
 	cmocka_unit_test_setup_teardown(name, up_in_a_cluster, rig_down)
 
 static const struct CMUnitTest plain_tests[] = {
 	CASE(waiting_is_refused),
+	CASE(unlock_of_the_expired_does_not_wait),
+	CASE(lost_lock_of_the_expired_is_not_unlocked),
+	CASE(expired_without_an_fh_has_no_lock),
+	CASE(unlock_of_the_living_waits),
 	CASE(conflict_nobody_asks_for_is_not_reported),
 	CASE(two_read_locks_are_no_conflict),
 	CASE(conflict_that_is_gone_is_tried_again),

@@ -136,6 +136,7 @@ int rig_up(void **state)
 	rig.exp.pool = casync_pool_new();
 	rig.obj = new_object();
 	init_fsal_fd(&rig.state.fd.fsal_fd, FSAL_FD_STATE, &rig.exp.export);
+	rig.state.mount = &stub_mount;
 
 	rig.request.ctx_export = &rig.gsh_export;
 	rig.request.fsal_export = &rig.exp.export;
