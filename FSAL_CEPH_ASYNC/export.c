@@ -200,8 +200,10 @@ static int export_check_is_directory(struct casync_export *exp)
 
 	if (below != NULL)
 		rc = ceph_ll_walk(casync_export_ceph(exp), below, &inode, &stx,
-				  CEPH_STATX_MODE, 0, exp->root_perms);
+				  CEPH_STATX_MODE | CEPH_STATX_INO, 0,
+				  exp->root_perms);
 	if (rc == 0) {
+		exp->root_ino = stx.stx_ino;
 		ceph_ll_put(casync_export_ceph(exp), inode);
 		rc = S_ISDIR(stx.stx_mode) ? 0 : -ENOTDIR;
 	}

@@ -28,9 +28,10 @@ struct casync_export {
 	/** Credentials to open files: Ganesha has checked access, and the
 	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;
-	struct casync_export_keys keys;	    /**< As configured. */
-	struct casync_inflight inflight;    /**< Ops let in, not done. */
-	struct casync_pool *pool;	    /**< Memory of ops. */
+	uint64_t root_ino;		 /**< Of the folder that is exported. */
+	struct casync_export_keys keys;	 /**< As configured. */
+	struct casync_inflight inflight; /**< Ops let in, not done. */
+	struct casync_pool *pool;	 /**< Memory of ops. */
 	struct casync_dir_cache dir_cache;  /**< Unfinished listings. */
 	struct casync_layout layout;	    /**< Of new files. */
 	struct casync_waiter_limit statfs;  /**< Waiters for a monitor. */

@@ -27,6 +27,9 @@
 #include "object.h"
 #include "obj_ops.h"
 
+/* CEPH_INO_ROOT of Ceph's ceph_fs.h, which libcephfs-dev leaves out. */
+#define ROOT_INO 1
+
 static struct Inode *namespace_inode_of(struct fsal_obj_handle *handle)
 {
 	return casync_object_of(handle)->inode;
@@ -55,6 +58,75 @@ int casync_namespace_changed(struct casync_object *dir,
 	return rc;
 }
 
+/* Folders between the export's root and a folder below it. */
+#define DEPTH_MAX 1024
+
+/*
+ * ".." must not lead out of the export, also not with Sign_Handles.  Ganesha
+ * asks only whether a folder is the export's root.  But a folder may have been
+ * moved out of the export, and libcephfs takes the parent of the root for the
+ * parent of the root's .snap.
+ */
+static int namespace_check_inside(const struct casync_object *dir,
+				  struct Inode *inode, uint64_t ino)
+{
+	struct ceph_mount_info *ceph = casync_inode_ceph(dir);
+	struct Inode *at = inode, *parent;
+	struct ceph_statx stx;
+	unsigned int depth;
+	int rc = 0;
+
+	for (depth = 0; ino != dir->exp->root_ino; depth++) {
+		rc = ino == ROOT_INO || depth == DEPTH_MAX
+			     ? -ESTALE
+			     : ceph_ll_lookup(ceph, at, "..", &parent, &stx,
+					      CEPH_STATX_INO,
+					      AT_SYMLINK_NOFOLLOW,
+					      casync_inode_root(dir));
+		if (rc < 0)
+			break;
+		/* If the MDS refuses it, libcephfs gives the folder itself. */
+		if (parent == at) {
+			ceph_ll_put(ceph, parent);
+			rc = -ESTALE;
+			break;
+		}
+		if (at != inode)
+			ceph_ll_put(ceph, at);
+		at = parent;
+		ino = stx.stx_ino;
+	}
+	if (at != inode)
+		ceph_ll_put(ceph, at);
+	return rc;
+}
+
+static int namespace_look_up(struct casync_object *dir, const char *name,
+			     const struct fsal_attrlist *attrs,
+			     struct Inode **inode, struct ceph_statx *stx)
+{
+	struct ceph_mount_info *ceph = casync_inode_ceph(dir);
+	int rc = casync_inode_lookup(ceph, dir->inode, name, attrs, inode, stx);
+
+	if (rc < 0 || strcmp(name, "..") != 0)
+		return rc;
+	rc = namespace_check_inside(dir, *inode, stx->stx_ino);
+	if (rc == 0)
+		return 0;
+	ceph_ll_put(ceph, *inode);
+	if (rc != -ESTALE)
+		return rc;
+	/* As of the root itself.  No error: READDIR asks for "..". */
+	return casync_inode_find(
+		ceph,
+		&(struct casync_fileid){.ino = dir->exp->root_ino,
+					.snapid = CEPH_NOSNAP,
+					.fscid = dir->id.fscid},
+		casync_attributes_statx_wanted(
+			attrs != NULL ? attrs->request_mask : 0),
+		casync_inode_root(dir), inode, stx);
+}
+
 fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 			    struct fsal_obj_handle **handle,
 			    struct fsal_attrlist *attrs_out)
@@ -69,9 +141,8 @@ fsal_status_t casync_lookup(struct fsal_obj_handle *dir_hdl, const char *name,
 					 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = casync_inode_lookup(namespace_ceph_of(dir_hdl),
-				 namespace_inode_of(dir_hdl), name, attrs_out,
-				 &inode, &stx);
+	rc = namespace_look_up(casync_object_of(dir_hdl), name, attrs_out,
+			       &inode, &stx);
 	if (rc == 0)
 		casync_object_from_lookup(inode, &stx, handle, attrs_out);
 	return casync_call_end(&call, casync_errors_status(rc));

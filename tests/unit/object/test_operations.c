@@ -523,7 +523,8 @@ static void any_other_bytes_are_a_name(void **state)
 
 	for (i = 0; i < COUNT(names); i++)
 		assert_int_equal(lookup(names[i]).major, ERR_FSAL_NO_ERROR);
-	assert_int_equal(seen.calls, i);
+	/* Is ".." in the export?  It asks for the parent of what it has found. */
+	assert_int_equal(seen.calls, i + 1);
 	check_nothing_held();
 }
 
