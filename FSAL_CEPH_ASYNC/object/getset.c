@@ -412,6 +412,7 @@ int casync_getset_drop_privileges(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 	uint16_t mode;
+	int mask = 0;
 	int rc;
 
 	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
@@ -419,10 +420,14 @@ int casync_getset_drop_privileges(struct casync_object *obj)
 	if (rc < 0)
 		return rc;
 	mode = getset_without_privileges(stx.stx_mode);
+	/* The bits alone: a chmod may come between. */
 	if (mode != stx.stx_mode) {
-		stx.stx_mode = mode;
+		if ((stx.stx_mode ^ mode) & S_ISUID)
+			mask |= CEPH_SETATTR_KILL_SUID;
+		if ((stx.stx_mode ^ mode) & S_ISGID)
+			mask |= CEPH_SETATTR_KILL_SGID;
 		rc = ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &stx,
-				     CEPH_SETATTR_MODE, casync_inode_root(obj));
+				     mask, casync_inode_root(obj));
 	} else {
 		casync_object_note_mode(obj, &stx);
 	}
