@@ -22,6 +22,7 @@ struct thread_work {
 struct reclaim {
 	struct casync_deadline_call call;
 	struct ceph_mount_info *ceph;
+	uint32_t *under_way;
 	char uuid[CASYNC_UUID_BYTES];
 };
 
@@ -44,8 +45,11 @@ static void *deadline_call_run(void *arg)
 	given_up = call->given_up;
 	pthread_cond_signal(&call->done_cond);
 	pthread_mutex_unlock(&call->lock);
-	if (given_up)
-		deadline_call_free(call);
+	if (!given_up)
+		return NULL;
+	if (call->late != NULL)
+		call->late(call);
+	deadline_call_free(call);
 	return NULL;
 }
 
@@ -206,16 +210,35 @@ static int deadline_call_reclaim(struct casync_deadline_call *call)
 				CEPH_RECLAIM_RESET);
 	if (rc == 0 || rc == -ENOENT)
 		ceph_finish_reclaim(reclaim->ceph);
+	if (reclaim->under_way != NULL)
+		__atomic_sub_fetch(reclaim->under_way, 1, __ATOMIC_RELEASE);
 	return rc;
 }
 
+/* Nobody else has the handle. */
+static void deadline_call_reclaimed_late(struct casync_deadline_call *call)
+{
+	(void)ceph_release(container_of(call, struct reclaim, call)->ceph);
+}
+
 int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
-				 uint32_t timeout_s)
+				 uint32_t timeout_s, uint32_t *under_way)
 {
 	struct reclaim *reclaim = gsh_calloc(1, sizeof(*reclaim));
+	int rc;
 
 	reclaim->call.run = deadline_call_reclaim;
 	reclaim->ceph = ceph;
+	reclaim->under_way = under_way;
 	(void)snprintf(reclaim->uuid, sizeof(reclaim->uuid), "%s", uuid);
-	return casync_deadline_call_run(&reclaim->call, timeout_s);
+	if (under_way != NULL) {
+		reclaim->call.late = deadline_call_reclaimed_late;
+		__atomic_add_fetch(under_way, 1, __ATOMIC_RELAXED);
+	}
+	rc = casync_deadline_call_begin(&reclaim->call);
+	if (rc == 0)
+		return casync_deadline_call_end(&reclaim->call, timeout_s);
+	if (under_way != NULL)
+		__atomic_sub_fetch(under_way, 1, __ATOMIC_RELAXED);
+	return rc;
 }

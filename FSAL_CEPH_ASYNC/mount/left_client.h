@@ -18,8 +18,9 @@ struct casync_mount;
 
 /** Most of them at once, for a mount.  Beyond that the next client waits for
  * the READs.  Each has some 15 threads, what libcephfs has cached, and the
- * buffers of its READs: at most Max_Inflight_Bytes. */
-#define CASYNC_LEFT_CLIENTS_MAX 4
+ * buffers of its READs: at most Max_Inflight_Bytes.  A network that is up for 7 s
+ * a minute left 4 of them in 28 minutes: TCP sent again while it was down. */
+#define CASYNC_LEFT_CLIENTS_MAX 16
 
 /**
  * The mount's client is lost, and READs will be left with it.

@@ -71,6 +71,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->client.unmount_timeout_s = params->unmount_timeout_s;
 	mount->client.use_old_uuid = params->use_old_uuid;
 	mount->client.own = key->own;
+	mount->client.reclaims = &mount->reclaims;
 	mount->params = *params;
 	mount->params.ceph_options = mount->client.ceph_options;
 	mount->keeper.reconnect = params->reconnect;
@@ -324,7 +325,8 @@ static int mount_take_over(struct casync_mount *mount, const char *nodeid,
 	casync_connect_uuid(&mount->client, nodeid, uuid, sizeof(uuid));
 	if (!casync_guard_enter(&mount->guard))
 		return -EAGAIN;
-	rc = casync_deadline_call_reclaim(mount->client.ceph, uuid, timeout_s);
+	rc = casync_deadline_call_reclaim(mount->client.ceph, uuid, timeout_s,
+					  NULL);
 	/* It must never be ended: deadline_call.h.  In the guard, where it is
 	 * still the same client. */
 	if (rc == -ETIMEDOUT)

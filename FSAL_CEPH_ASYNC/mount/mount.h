@@ -76,6 +76,8 @@ struct casync_client {
 	bool use_old_uuid;
 	bool own; /**< Of this export alone: Share_Client = false. */
 
+	/** Reclaims of its handles that have not returned; NULL: not counted. */
+	uint32_t *reclaims;
 	struct ceph_mount_info *ceph; /**< In the mount's guard only. */
 	bool stuck; /**< A call does not return: never freed. */
 	bool lost;  /**< Its session is: do not wait for the MDS. */
@@ -99,6 +101,7 @@ struct casync_mount {
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
 	uint32_t clients_left; /**< left_client.h; atomic. */
+	uint32_t reclaims;     /**< client.reclaims counts here; atomic. */
 	int64_t fscid; /**< Of the file system; third word of a handle. */
 	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;

@@ -127,13 +127,16 @@ static void calls_run_side_by_side(void **state)
 
 #define SESSION "a node's"
 
+static uint32_t under_way; /* atomic */
+
 /* What it answers, and whether libcephfs is told that it is over. */
 static void check_reclaim(int result, unsigned int finished)
 {
 	fake_setup(0, 1);
 	fake.blocking_result[FAKE_START_RECLAIM] = result;
-	assert_int_equal(casync_deadline_call_reclaim(NULL, SESSION, 10),
-			 result);
+	assert_int_equal(
+		casync_deadline_call_reclaim(NULL, SESSION, 10, &under_way),
+		result);
 	assert_string_equal(fake.reclaimed, SESSION);
 	assert_int_equal(fake.reclaims_finished, finished);
 	fake_teardown();
@@ -144,9 +147,47 @@ static void session_is_reclaimed(void **state)
 	check_reclaim(0, 1);
 	check_reclaim(-ENOENT, 1);
 	check_reclaim(-EPERM, 0);
+	assert_int_equal(under_way, 0);
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, up)
+
+static void let_it_return(void)
+{
+	const struct timespec moment = {.tv_nsec = 100000000};
+
+	sem_post(&rig_held.go);
+	assert_true(rig_wait_count((const int *)&fake.reclaims_finished, 1));
+	nanosleep(&moment, NULL);
+}
+
+static void reclaim_that_comes_late_ends_its_handle(void **state)
+{
+	fake_setup(0, 1);
+	rig_hold(FAKE_START_RECLAIM);
+	assert_int_equal(
+		casync_deadline_call_reclaim(NULL, SESSION, 0, &under_way),
+		-ETIMEDOUT);
+	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 1);
+	assert_int_equal(fake.clients_ended, 0);
+	let_it_return();
+	assert_true(rig_wait_count(&fake.clients_ended, 1));
+	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 0);
+	sem_destroy(&rig_held.go);
+	fake_teardown();
+}
+
+static void handle_that_others_use_is_not_ended(void **state)
+{
+	fake_setup(0, 1);
+	rig_hold(FAKE_START_RECLAIM);
+	assert_int_equal(casync_deadline_call_reclaim(NULL, SESSION, 0, NULL),
+			 -ETIMEDOUT);
+	let_it_return();
+	assert_int_equal(fake.clients_ended, 0);
+	sem_destroy(&rig_held.go);
+	fake_teardown();
+}
 
 int main(void)
 {
@@ -156,6 +197,8 @@ int main(void)
 		CASE(others_do_not_wait_for_the_one_left_behind),
 		CASE(calls_run_side_by_side),
 		CASE(session_is_reclaimed),
+		CASE(reclaim_that_comes_late_ends_its_handle),
+		CASE(handle_that_others_use_is_not_ended),
 	};
 
 	return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);
