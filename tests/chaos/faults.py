@@ -16,15 +16,16 @@ from gateway_clock import SEEN_S, STEP_S
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
-# served.  Ganesha's grace period and a failover are in these times.  After a
-# cut TCP may wait once more for as long as the cut was.
+# served.  Ganesha's grace period and a failover are in these times.  After a short
+# cut TCP may wait once more for as long as the cut was; a long one ends the
+# session, and the new client has connections of its own.
 KINDS = {
     "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
     "gateway stopped for long": (1, 45), "gateway killed": (2, 60),
     "MDS killed": (3, 45), "MDS stopped": (2, 45),
     "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (1, 30),
     "MON killed": (1, 30), "all MONs stopped": (1, 45),
-    "network cut": (3, 45), "network cut for long": (1, 90),
+    "network cut": (3, 45), "network cut for long": (1, 20),
     "cut from OSDs": (1, 45), "cut from MDS": (1, 45),
     "cut from MDS for long": (1, 90), "cut from MONs": (1, 30),
     "clock stepped": (2, 45),
