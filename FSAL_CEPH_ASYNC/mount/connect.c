@@ -17,6 +17,7 @@
 #include "ganesha.h"
 #include "identity.h"
 #include "name.h"
+#include "reclaim.h"
 #include "stay.h"
 #include "text.h"
 #include "tuning.h"
@@ -35,21 +36,6 @@
  */
 #define REVOKE_MARGIN_S 10
 
-/*
- * While no MDS answers, each try to reclaim the session leaves a call behind, with
- * a client and its 14 threads.  So after some of them a try takes twice as long as
- * the one before, up to 2^5 times.  A call that waits for an MDS returns by itself
- * when there is one.  One that was refused by a monitor does not.
- */
-#define TRIES_OF_ONE_LENGTH 4
-#define LONGER_TRIES 5
-
-/* Then all of them return, and end whatever session has our name.  So the new
- * session is not made before, but for calls that take longer than this. */
-#define LATE_RECLAIMS_MS 5000
-#define LATE_RECLAIMS_LOOK_MS 20
-
-static uint32_t other_reclaims;	  /* of clients that do not count; atomic */
 static uint64_t last_given_up_ns; /* CLOCK_MONOTONIC; 0: never; atomic */
 
 /* Texts for libcephfs' errors; the first ones are not errnos. */
@@ -179,39 +165,6 @@ static int connect_own_uuid(const struct casync_client *client, char *uuid,
 	return 0;
 }
 
-static uint32_t connect_reclaims(const struct casync_client *client)
-{
-	return client->reclaims == NULL
-		       ? 0
-		       : __atomic_load_n(client->reclaims, __ATOMIC_ACQUIRE);
-}
-
-static void connect_wait_for_late_reclaims(const struct casync_client *client)
-{
-	const struct timespec moment = {.tv_nsec = LATE_RECLAIMS_LOOK_MS *
-						   CASYNC_NS_PER_MS};
-	int looks = LATE_RECLAIMS_MS / LATE_RECLAIMS_LOOK_MS;
-
-	while (connect_reclaims(client) != 0 && looks-- > 0)
-		nanosleep(&moment, NULL);
-}
-
-static int connect_reclaim_in_time(struct casync_client *client,
-				   const struct casync_mount_params *params,
-				   const char *uuid)
-{
-	uint32_t before = connect_reclaims(client);
-	uint32_t longer = 0;
-
-	if (before > TRIES_OF_ONE_LENGTH)
-		longer = before - TRIES_OF_ONE_LENGTH;
-	if (longer > LONGER_TRIES)
-		longer = LONGER_TRIES;
-	return casync_deadline_call_reclaim(
-		client->ceph, uuid, params->timeout_s << longer,
-		client->reclaims != NULL ? client->reclaims : &other_reclaims);
-}
-
 /*
  * Reclaim the session of our former run, if there is one.
  *
@@ -225,7 +178,7 @@ static int connect_reclaim_uuid(struct casync_client *client,
 				const struct casync_mount_params *params,
 				const char *uuid, bool first)
 {
-	int rc = connect_reclaim_in_time(client, params, uuid);
+	int rc = casync_reclaim_in_time(client, params, uuid);
 
 	if (rc == -EPERM && first) {
 		LogEvent(
@@ -291,7 +244,7 @@ static int connect_reclaim(struct casync_client *client,
 		rc = connect_reclaim_uuid(client, params, uuid, first);
 	if (rc != 0 && rc != -ENOENT)
 		return rc;
-	connect_wait_for_late_reclaims(client);
+	casync_reclaim_wait_for_late(client);
 	ceph_set_uuid(client->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 params->export_id, uuid,
@@ -422,7 +375,7 @@ int casync_connect_end_session(struct casync_client *client,
 	if (rc == 0)
 		rc = connect_own_uuid(client, uuid, sizeof(uuid));
 	if (rc == 0)
-		rc = connect_reclaim_in_time(client, params, uuid);
+		rc = casync_reclaim_in_time(client, params, uuid);
 	if (rc == -ETIMEDOUT)
 		client->stuck = true;
 	return rc == -EPERM || rc == -ENOENT ? 0 : rc;

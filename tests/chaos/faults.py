@@ -16,9 +16,9 @@ from gateway_clock import SEEN_S, STEP_S
 from lab_program import LabFailed, ceph, lab, until
 
 # kind: weight, and the longest time after healing until every client is
-# served.  Ganesha's grace period and a failover are in these times.  After a short
-# cut TCP may wait once more for as long as the cut was; a long one ends the
-# session, and the new client has connections of its own.
+# served.  Ganesha's grace period and a failover are in these times.  After a
+# short cut TCP may wait once more for as long as the cut was; a long one ends
+# the session, and the new client has connections of its own.
 KINDS = {
     "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
     "gateway stopped for long": (1, 45), "gateway killed": (2, 60),

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""LOOKUP of ".." does not leave the export: not from .snap, a snapshot, or a folder
-that was moved out; not with signed handles either."""
+"""LOOKUP of ".." does not leave the export: not from .snap, a snapshot, or a
+folder that was moved out; not with signed handles either."""
 import time
 
 import pytest
 
 from nfs import nfs3
 from test_every_key import export
-from test_signed_handles import (KEYS, SAYS_SO, Export, key,  # noqa: F401
-                                 ours)
+from test_signed_handles import (  # noqa: F401 (pytest finds two of them here)
+    KEYS, SAYS_SO, Export, key, ours)
 
 TREE = "mkdir -p /mnt/nfs/climb/a/top/sub /mnt/nfs/climb/b; " \
     "rm -rf /mnt/nfs/climb/b/*; mkdir -p /mnt/nfs/climb/a/top/{how}; " \
@@ -17,7 +17,7 @@ STEPS = 6
 
 
 @pytest.mark.parametrize("how", ["snapdir", "snapshot", "moved"])
-def test_dotdot_stays_in_the_export(cluster, second, key, how):  # noqa: F811
+def test_dotdot_stays_in_the_export(cluster, second, key, how):  # noqa: F811 (it is the fixture)
     cluster.client("sh", "-ec", TREE.format(how=how))
     cluster.expected.append(SAYS_SO)
     exports = {"append": [export(100, "Sign_Handles = true;", "/climb/a/top"),

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Tries to reclaim the session that were left behind, as no MDS answered, do not
-end the session of the client that serves, once the MDS is back."""
+"""Tries to reclaim the session that were left behind, as no MDS answered, do
+not end the session of the client that serves, once the MDS is back."""
 import json
 import os
 import signal

@@ -2,8 +2,8 @@
 """Another CephFS client truncates and extends a file while it is read.
 
 A read past the end of the file, truncated meanwhile, hangs in libcephfs (rw.c,
-rw_clamp_to_size()).  Then the gateway makes a new CephFS client; so it runs on a
-Ganesha of its own.
+rw_clamp_to_size()).  Then the gateway makes a new CephFS client; so it runs on
+a Ganesha of its own.
 """
 import time
 
