@@ -560,7 +560,7 @@ int ceph_release(struct ceph_mount_info *cmount)
 void ceph_finish_reclaim(struct ceph_mount_info *cmount)
 {
 	(void)cmount;
-	fake.reclaims_finished++;
+	__atomic_add_fetch(&fake.reclaims_finished, 1, __ATOMIC_ACQ_REL);
 }
 
 /* Past the last byte; a length of 0 is to the end of the file. */

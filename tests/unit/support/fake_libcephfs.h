@@ -129,8 +129,8 @@ struct fake {
 	bool is_older;		  /**< 20.2.3 instead of 20.2.4. */
 	struct ceph_dir_result *released; /**< The last directory handle. */
 	char reclaimed[64];		  /**< The last session's uuid. */
-	unsigned int reclaims_finished;
-	int clients_ended; /**< Atomic: aborted and released. */
+	unsigned int reclaims_finished;	  /**< Atomic. */
+	int clients_ended;		  /**< Atomic: aborted and released. */
 };
 
 extern struct fake fake;
