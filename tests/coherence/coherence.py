@@ -3,7 +3,7 @@
 """Is every READ from the read cache as new as it has to be?
 
     coherence.py [--seed N] [--files N] [--no-kernel] [--evict SECONDS]
-        [--clock SECONDS] [--pause] MINUTES
+        [--clock SECONDS [--behind]] [--pause] MINUTES
 
 Two gateways (each a CephFS client of its own, both with a read cache),
 ceph-fuse, and Linux' CephFS client write and read the blocks of some files:
@@ -11,7 +11,9 @@ file_life.py says in what order, history.py what is wrong.  Every --evict
 seconds (25; 0: never) the CephFS session of a gateway is ended, while caches
 are full and writes wait for that moment.  --pause stops the gateway (SIGSTOP)
 for that time, so that it learns of it late.  Every --clock seconds (30; 0:
-never) the clock of gateway B is stepped by a minute, forward or back.
+never) the clock of gateway B is stepped by a minute, forward and right again.
+--behind also steps it back: then clocks differ by more than the cache allows
+(docs/limits.md), and a READ may be stale.
 
 Ends at the first wrong thing, with the history of that block, and status 1.
 A run in which the gateways did not answer READs from their caches fails, too.
@@ -158,9 +160,10 @@ class Run:
     # --- the clock of gateway B
 
     def clock_steps(self):
-        """Behind, true, ahead, true, and so on.  Ahead for less than a third
-        of session_timeout, a READ may hang (docs/limits.md)."""
-        offsets = itertools.cycle((-STEP_S, 0, STEP_S, 0))
+        """Ahead, true, and so on; with --behind also behind.  Ahead for less
+        than a third of session_timeout, a READ may hang (docs/limits.md)."""
+        offsets = itertools.cycle((STEP_S, 0, -STEP_S, 0) if self.args.behind
+                                  else (STEP_S, 0))
         while not self.world.stop.wait(self.args.clock):
             for way in self.world.ways:
                 if way.side == "B" and isinstance(way, Nfs4):
@@ -221,6 +224,7 @@ def options():
     parser.add_argument("--files", type=int, default=48)
     parser.add_argument("--evict", type=float, default=25)
     parser.add_argument("--clock", type=float, default=30)
+    parser.add_argument("--behind", action="store_true")
     parser.add_argument("--no-kernel", action="store_true")
     parser.add_argument("--pause", action="store_true")
     parser.add_argument("minutes", type=float, metavar="MINUTES")

@@ -16,7 +16,7 @@ def gateways(cluster):
 
 def test_no_read_is_behind_a_write(gateways, record):
     """Of two gateways with read caches and ceph-fuse; with an eviction,
-    and a clock that goes back and ahead."""
+    and a clock that goes ahead and is set right."""
     said = gateways.job("coherence/coherence.py", "--seed", "7", "--no-kernel",
                         "--evict", "12", "--clock", "14", "0.5",
                         limit_s=200)
