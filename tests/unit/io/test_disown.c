@@ -50,12 +50,31 @@ static int down(void **state)
 
 #define DISOWN_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
+/* Its one buffer is of NFS, which lets it be kept.  Ganesha 5.9 frees it itself. */
 static struct io *own_io(uint64_t offset, size_t length)
 {
 	struct io *io = new_io(offset, length);
+	void *buffer = HAS_OWN_REPLY ? io->buffer : malloc(length);
 
+	assert_non_null(buffer);
+	io->iov[0] = (struct iovec){buffer, length};
+	io->arg.iov_count = 1;
+	rig.request.req_type = NFS_REQUEST;
 	set_release(&io->arg, release, io);
 	return io;
+}
+
+static void free_own_io(struct io *io)
+{
+	if (!HAS_OWN_REPLY)
+		free(io->iov[0].iov_base);
+	free_io(io);
+}
+
+static void check_released(unsigned int times)
+{
+	if (HAS_OWN_REPLY)
+		assert_int_equal(released, times);
 }
 
 static unsigned int disown(void)
@@ -125,17 +144,17 @@ static void read_is_answered_and_its_memory_waits(void **state)
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	/* Ganesha frees what it still has. */
 	assert_true(has_release(&io->arg, NULL));
-	assert_int_equal(released, 0);
+	check_released(0);
 	leave();
 	assert_true(client_exists());
 
 	fake_complete(0);
 	assert_true(client_has_ended());
 	assert_false(client_exists());
-	assert_int_equal(released, 1);
+	check_released(1);
 	wait_until_free();
 	settle_answered(io);
-	free_io(io);
+	free_own_io(io);
 }
 
 static void nothing_is_disowned_twice(void **state)
@@ -151,7 +170,7 @@ static void nothing_is_disowned_twice(void **state)
 	fake_complete(0);
 	assert_true(client_has_ended());
 	settle_answered(io);
-	free_io(io);
+	free_own_io(io);
 }
 
 /* Two calls; only the second one is late. */
@@ -166,12 +185,12 @@ static void read_of_two_objects_waits_for_both(void **state)
 	assert_true(rig_wait(&io->came));
 	check_error(io, ERR_FSAL_DELAY);
 	leave();
-	assert_int_equal(released, 0);
+	check_released(0);
 	fake_complete(0);
 	assert_true(client_has_ended());
-	assert_int_equal(released, 1);
+	check_released(1);
 	settle_answered(io);
-	free_io(io);
+	free_own_io(io);
 }
 
 static void write_is_not_disowned(void **state)
@@ -221,7 +240,7 @@ static void export_may_go_first(void **state)
 	fake_complete(0);
 	assert_true(client_has_ended());
 	settle_answered(io);
-	free_io(io);
+	free_own_io(io);
 }
 
 /* --- a thread that is inside libcephfs */
@@ -235,7 +254,7 @@ static void *read_large(void *arg)
 
 static void blocking_read_leaves_the_guard(void **state)
 {
-	struct io *io = own_io(0, LARGE);
+	struct io *io = new_io(0, LARGE);
 	void *const buffer = malloc(LARGE);
 	unsigned int calls;
 	pthread_t worker;
@@ -248,6 +267,7 @@ static void blocking_read_leaves_the_guard(void **state)
 	rig.exp.await_not_before_ns = 0;
 	io->iov[0] = (struct iovec){buffer, LARGE};
 	io->arg.iov_count = 1;
+	set_release(&io->arg, release, io);
 	rig_hold(FAKE_READ);
 	in_blocking = rig_wait_held;
 	assert_int_equal(pthread_create(&worker, NULL, read_large, io), 0);
@@ -298,10 +318,10 @@ static void answered_once_whoever_comes_first(void **state)
 	assert_true(client_has_ended());
 	wait_until_free();
 	print_message("%u of %d were disowned\n", disowned, RACES);
-	assert_int_equal(released, disowned);
+	check_released(disowned);
 	for (i = 0; i < RACES; i++) {
 		assert_int_equal(ios[i]->calls, 1);
-		free_io(ios[i]);
+		free_own_io(ios[i]);
 	}
 }
 
