@@ -158,7 +158,7 @@ def test_clients_that_are_left_have_a_bound(gateway):
     _, file = gateway.new_file()
     gateway.faults.set(f"read count={MOST + 1} hold")
     for loss in range(MOST):
-        reading = Reading(file, loss * BLOCK, BLOCK)
+        reading = Reading(file, loss * 23 % BLOCKS * BLOCK, BLOCK)
         until(lambda loss=loss: len(gateway.faults.hits("hold")) == loss + 1,
               "the READ is with libcephfs")
         lose(gateway)
