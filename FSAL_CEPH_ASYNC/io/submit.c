@@ -127,7 +127,7 @@ static void submit_parts(struct casync_op *op)
 
 /* The file may have become shorter while a read was queued.  rw_clamp_to_size()
  * in rw.c tells what happens then. */
-static bool submit_is_beyond_the_end(const struct casync_op *op)
+bool casync_submit_is_beyond_the_end(const struct casync_op *op)
 {
 	return casync_file_size_is_unknown(&op->obj->size) ||
 	       op->offset + op->length_bytes >
@@ -165,7 +165,7 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op,
 	/* The op in hand keeps the object alive, and with it the gate. */
 	for (; op != NULL; op = next) {
 		if (op->kind == CASYNC_OP_READ &&
-		    submit_is_beyond_the_end(op)) {
+		    casync_submit_is_beyond_the_end(op)) {
 			if (slot != NULL)
 				casync_call_drop(slot);
 			next = casync_gate_next(gate, op);
@@ -304,7 +304,7 @@ void casync_submit_read(struct casync_op *op)
 		return;
 	if (!submit_take_slot(now, &slot))
 		casync_submit_admitted(now);
-	else if (now != op || submit_is_beyond_the_end(op))
+	else if (now != op || casync_submit_is_beyond_the_end(op))
 		submit_from(gate, now, &slot);
 	else if (submit_may_block(op))
 		submit_block_on_read(op, &slot);

@@ -107,6 +107,9 @@ void casync_submit_admitted(struct casync_op *op);
  */
 void casync_submit_each_alone(struct casync_op *first);
 
+/** May a READ pass the end of the file, as far as we know now? */
+bool casync_submit_is_beyond_the_end(const struct casync_op *op);
+
 /**
  * Second completions of parts, since the plugin was loaded.  All were ignored.
  * More than 0 only after a bug.
