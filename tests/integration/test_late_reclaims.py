@@ -13,8 +13,6 @@ from lab import AFTER_A_LOSS
 from lab_program import LOGS, Log, ceph, until
 from nfs3_requests import JUKEBOX, OK, Asker
 
-pytestmark = pytest.mark.measures
-
 MDS_PID = Path("/var/lib/casync-lab/ceph/run/mds.a.pid")
 TRIES = 3
 NO_ANSWER = r"reclaiming session '.*': no answer from the cluster"
