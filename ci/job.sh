@@ -48,6 +48,8 @@
 # reload [RELOADS [VERS...]]    RELOADS (200) under verified load, over VERS (4.2)
 # slow-backend [OPTIONS]        each OSD op takes 0 to 100 ms; beside FSAL_CEPH
 # soak [MINUTES [OPTIONS]]      mixed verified load for MINUTES (30)
+#                               --requests N: N from user space beside it, memory
+#                               flat within 5 %
 # unexport [CYCLES [VERS...]]   an export removed and added CYCLES (100) times
 #                               under load, over each of VERS (4.2 3)
 #

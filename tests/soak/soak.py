@@ -2,7 +2,11 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Mixed load in the kernel client, and what must be true after it.
 
-    soak.py [--fsal CEPH_ASYNC] [--no-up] MINUTES
+    soak.py [--fsal CEPH_ASYNC] [--requests N] [--no-up] MINUTES
+
+With --requests, N READs, WRITEs and GETATTRs come from user space beside the
+kernel client, half over NFSv3 and half over NFSv4.0; the run lasts until they
+are answered, too.  Its memory may grow by 5 % then.
 
 Exit status 0 when every check holds; each failed one is a line on stderr.
 Short enough a run (2 minutes) checks the same things, its memory limit
@@ -31,6 +35,8 @@ SAMPLE_S = 15
 # and Ganesha's caches breathe by this much with the load unchanged.
 GROWTH_KIB = 24 * 1024
 GROWTH_PART = 0.08
+GROWTH_PART_OF_REQUESTS = 0.05
+MIX = "read=50,write=25,getattr=25"
 # Full soon, so that what grows later is something else.
 SMALL_CACHE = "Cache_Bytes = 4194304;"
 BAD = re.compile(r":(FATAL|CRIT|MAJ)\b|[Aa]ssert|FAILED ceph_assert|"
@@ -43,20 +49,32 @@ def stat() -> dict:
     return lab_program.stat()["ganesha"]["a"]
 
 
-def watch(minutes: int, load: subprocess.Popen) -> list[dict]:
-    """Sample Ganesha until the load has ended."""
+def requests(count: int, minutes: int) -> list[subprocess.Popen]:
+    """COUNT requests from user space: nfsload, once for each version."""
+    return [subprocess.Popen(
+        ["nfsload", "--nfs", str(nfs), "--name", f"soak{nfs}", "--mix", MIX,
+         "--files", "8", "--file-size", "16M", "--connections", "2",
+         "--depth", "8", "--count", str(count // 2), "--seconds",
+         str(minutes * 60 + 500), "--output", f"/tmp/soak-{nfs}.json"],
+        stdin=subprocess.DEVNULL) for nfs in (3, 4)]
+
+
+def watch(minutes: int, loads: list[subprocess.Popen]) -> list[dict]:
+    """Sample Ganesha until the loads have ended."""
     samples: list[dict] = []
     begin = time.monotonic()
     limit = minutes * 60 + 600
     while True:
         try:
-            load.wait(SAMPLE_S)
+            for load in loads:
+                load.wait(SAMPLE_S)
             return samples
         except subprocess.TimeoutExpired:
             pass
         now = time.monotonic() - begin
         if now > limit:
-            load.terminate()
+            for load in loads:
+                load.terminate()
             raise SystemExit(f"soak: the load did not end in {limit} s")
         samples.append({"at": now, **stat()})
         last = samples[-1]
@@ -102,12 +120,12 @@ def close(name: str, what: str, complaints: list[str]) -> int:
     return 1 if complaints else 0
 
 
-def checks(first: dict, samples: list[dict], status: int,
-           logs: list[Log]) -> list[str]:
-    """Every complaint; none is a pass."""
-    complaints = []
-    if status:
-        complaints.append(f"the load failed with status {status}")
+def checks(first: dict, samples: list[dict], loads: list[subprocess.Popen],
+           logs: list[Log], least: float, part: float) -> list[str]:
+    """Every complaint; none is a pass.  The memory may grow by PART of it, or
+    by LEAST KiB."""
+    complaints = [f"{load.args[0]} failed with status {load.returncode}"
+                  for load in loads if load.returncode]
     last = stat()
     if last["pid"] != first["pid"]:
         complaints.append(f"ganesha.nfsd was pid {first['pid']} and is "
@@ -121,7 +139,7 @@ def checks(first: dict, samples: list[dict], status: int,
         early, late = growth(samples, "rss_kib")
         print(f"soak: rss {early / 1024:.0f} MiB in the second quarter, "
               f"{late / 1024:.0f} MiB in the last")
-        if late - early > max(GROWTH_KIB, GROWTH_PART * early):
+        if late - early > max(least, part * early):
             complaints.append(f"Ganesha's memory grew from {early:.0f} to "
                               f"{late:.0f} KiB")
         early, late = growth(samples, "fds")
@@ -135,6 +153,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--fsal", default="CEPH_ASYNC")
     parser.add_argument("--vers", default="4.2")
+    parser.add_argument("--requests", type=int, default=0)
     parser.add_argument("--no-up", action="store_true",
                         help="use the lab that runs")
     parser.add_argument("minutes", type=int)
@@ -145,14 +164,20 @@ def main() -> int:
             lab("ganesha", "restart", "--block", SMALL_CACHE)
     logs = logs_from_now()
     first = stat()
-    load = subprocess.Popen(
+    loads = [subprocess.Popen(
         client_command("bash", LOAD, args.minutes * 60, vers=args.vers,
                        timeout=args.minutes * 60 + 500),
-        stdin=subprocess.DEVNULL)
-    samples = watch(args.minutes, load)
-    complaints = checks(first, samples, load.returncode, logs)
-    return close("soak", f"{args.minutes} min of mixed load on {args.fsal}",
-                 complaints)
+        stdin=subprocess.DEVNULL)]
+    limits: tuple[float, float] = GROWTH_KIB, GROWTH_PART
+    beside = ""
+    if args.requests:
+        loads += requests(args.requests, args.minutes)
+        limits = 0, GROWTH_PART_OF_REQUESTS
+        beside = f" and {args.requests:,} requests"
+    samples = watch(args.minutes, loads)
+    complaints = checks(first, samples, loads, logs, *limits)
+    return close("soak", f"{args.minutes} min of mixed load{beside} on "
+                 f"{args.fsal}", complaints)
 
 
 if __name__ == "__main__":
