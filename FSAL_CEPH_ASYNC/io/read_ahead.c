@@ -28,46 +28,74 @@ static void read_ahead_set(struct casync_read_ahead *ahead, int stream,
 	__atomic_store_n(&ahead->streams[stream].run, run, __ATOMIC_RELAXED);
 }
 
-static int read_ahead_find(struct casync_read_ahead *ahead, uint64_t offset,
-			   size_t bytes)
+static uint64_t read_ahead_offset(const struct casync_read_ahead *ahead,
+				  int stream)
+{
+	return __atomic_load_n(&ahead->streams[stream].offset,
+			       __ATOMIC_RELAXED);
+}
+
+/* As far from its last READ as that one was from the one before? */
+static bool read_ahead_is_strided(const struct casync_read_ahead *ahead,
+				  int stream, uint64_t offset)
+{
+	int64_t stride = __atomic_load_n(&ahead->streams[stream].stride,
+					 __ATOMIC_RELAXED);
+
+	return stride != 0 &&
+	       offset == read_ahead_offset(ahead, stream) + (uint64_t)stride;
+}
+
+static int read_ahead_find(const struct casync_read_ahead *ahead,
+			   uint64_t offset, size_t bytes)
 {
 	int i;
 
 	for (i = 0; i < CASYNC_STREAMS; i++) {
-		if (read_ahead_is_near(
-			    __atomic_load_n(&ahead->streams[i].offset,
-					    __ATOMIC_RELAXED),
-			    __atomic_load_n(&ahead->streams[i].bytes,
-					    __ATOMIC_RELAXED),
-			    offset, bytes))
+		if (read_ahead_is_near(read_ahead_offset(ahead, i),
+				       __atomic_load_n(&ahead->streams[i].bytes,
+						       __ATOMIC_RELAXED),
+				       offset, bytes) ||
+		    read_ahead_is_strided(ahead, i, offset))
 			return i;
 	}
 	return -1;
+}
+
+/* It may be the second READ of a scan, whose first one is in the slot before. */
+static void read_ahead_begin(struct casync_read_ahead *ahead, uint64_t offset,
+			     size_t bytes)
+{
+	uint32_t slot = __atomic_fetch_add(&ahead->next, 1, __ATOMIC_RELAXED);
+	int stream = (int)(slot % CASYNC_STREAMS);
+	int before = (int)((slot - 1) % CASYNC_STREAMS);
+	int64_t stride = (int64_t)(offset - read_ahead_offset(ahead, before));
+
+	if (stride > CASYNC_AHEAD_STRIDE || stride < -CASYNC_AHEAD_STRIDE)
+		stride = 0;
+	__atomic_store_n(&ahead->streams[stream].piece, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&ahead->streams[stream].stride, stride,
+			 __ATOMIC_RELAXED);
+	read_ahead_set(ahead, stream, offset, bytes, (uint32_t)bytes);
 }
 
 int casync_read_ahead_note(struct casync_read_ahead *ahead, uint64_t offset,
 			   size_t bytes)
 {
 	int stream = read_ahead_find(ahead, offset, bytes);
-	uint64_t run;
-	int other;
+	uint64_t last, run, more = bytes;
 
 	if (stream < 0) {
-		other = (int)(__atomic_fetch_add(&ahead->next, 1,
-						 __ATOMIC_RELAXED) %
-			      CASYNC_STREAMS);
-		__atomic_store_n(&ahead->streams[other].piece, 0,
-				 __ATOMIC_RELAXED);
-		read_ahead_set(ahead, other, offset, bytes, (uint32_t)bytes);
+		read_ahead_begin(ahead, offset, bytes);
 		return -1;
 	}
-	__atomic_store_n(&ahead->streams[stream].backward,
-			 offset <
-				 __atomic_load_n(&ahead->streams[stream].offset,
-						 __ATOMIC_RELAXED),
+	last = read_ahead_offset(ahead, stream);
+	if (read_ahead_is_strided(ahead, stream, offset))
+		more = offset > last ? offset - last : last - offset;
+	__atomic_store_n(&ahead->streams[stream].backward, offset < last,
 			 __ATOMIC_RELAXED);
 	run = __atomic_load_n(&ahead->streams[stream].run, __ATOMIC_RELAXED) +
-	      (uint64_t)bytes;
+	      more;
 	read_ahead_set(ahead, stream, offset, bytes,
 		       run < RUN_MAX ? (uint32_t)run : RUN_MAX);
 	return stream;

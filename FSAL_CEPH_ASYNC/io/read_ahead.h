@@ -19,6 +19,10 @@
  * what the stream has read so far, and CASYNC_CACHE_BUFFER_MAX.  A random READ
  * continues no stream.
  *
+ * Three READs at equal distances are a stream too: a scan of a column.  What lies
+ * between them counts as read.  The distance is CASYNC_AHEAD_STRIDE at most: so
+ * that a whole piece serves eight READs.
+ *
  * All members are atomic, and several threads may look at once: then a stream
  * may be missed, or counted twice.  No lock is needed for that.
  */
@@ -35,13 +39,18 @@
 /** READs of so many bytes and more read nothing ahead. */
 #define CASYNC_AHEAD_LARGE (128U << 10)
 
+/** READs that are farther apart are no stream. */
+#define CASYNC_AHEAD_STRIDE (128 << 10)
+
 /** Where READs of a file were; all zero at first. */
 struct casync_read_ahead {
 	struct {
 		uint64_t offset; /**< Of its last READ. */
 		uint64_t piece;	 /**< The last larger piece. */
-		uint32_t bytes;	 /**< Of its last READ; 0: free. */
-		uint32_t run;	 /**< Bytes of its READs, up to 16 MiB. */
+		int64_t stride; /**< From its first READ to its second, if it has
+				      no other; 0: none. */
+		uint32_t bytes; /**< Of its last READ; 0: free. */
+		uint32_t run;	/**< Bytes of its READs, up to 16 MiB. */
 		bool backward;
 	} streams[CASYNC_STREAMS];
 	uint32_t next; /**< The stream to be forgotten next. */

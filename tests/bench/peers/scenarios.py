@@ -147,8 +147,19 @@ def _reads() -> Scenario:
            for name, title, rw, bs in (
                ("dd", "4 KiB after 4 KiB, as dd bs=4k", "read", "4k"),
                ("dd-64k", "as dd bs=64k", "read", "64k"),
+               ("cat", "as cat, 128 KiB", "read", "128k"),
+               ("dd-1m", "as dd bs=1M", "read", "1m"),
                # After each block two back.
-               ("tac", "8 KiB before 8 KiB, as tac", "read:-16k", "8k")))),
+               ("tac", "8 KiB before 8 KiB, as tac", "read:-16k", "8k"))),
+         Case("column", "missing, kernel client, buffered, 4 KiB of each 64",
+              (*disk, "kcephfs"),
+              Fio(IO, "read:60k", "4k", 1, direct=False, once=True,
+                  more=(f"--io_size={IO.size // 16}",)),
+              quick=("tenth", "ceph")),
+         # What tac waits for when the server waits for nothing.
+         Case("tac-cached", "cached, kernel client, buffered, as tac", memory,
+              Fio(CACHED, "read:-16k", "8k", 1, direct=False, once=True,
+                  served=True), show=STREAM, quick=("casync",))),
         absent=(AS_DATA, (("knfsd",), "it reads from its own kernel's page "
                           "cache: in S2"),
                 (("fuse", "rbd", "rados"), "in S0")))

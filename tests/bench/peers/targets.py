@@ -126,6 +126,14 @@ TARGETS = (
     Target("kernel client, missing, buffered 8 KiB reads as tac / FSAL_CEPH "
            "blocking", ">=", 1.5,
            _ratio("reads", "tac", "ceph", "mib_s", over="tenth")),
+    Target("the same / as cat, 128 KiB", ">=", 0.7,
+           lambda runs: figures.ratio(runs, ("reads", "tac", "tenth"),
+                                      ("reads", "cat", "tenth"), "mib_s")),
+    Target("kernel client, missing, 4 KiB of each 64 KiB / FSAL_CEPH "
+           "blocking", ">=", 2,
+           _ratio("reads", "column", "ceph", over="tenth")),
+    Target("kernel client, missing, as dd bs=1M / FSAL_CEPH blocking", ">=",
+           1.3, _ratio("reads", "dd-1m", "ceph", "mib_s", over="tenth")),
     Target("Ganesha CPU per stable 4 KiB write / FSAL_CEPH blocking", "<=",
            0.5, _ratio("S2", "stable-write", "ceph", "cpu_us")),
 )

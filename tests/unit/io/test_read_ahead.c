@@ -155,6 +155,58 @@ static void end_of_the_address_space_is_a_read(void **state)
 	check(miss(last, 4 * KIB), last, 4 * KIB);
 }
 
+/* Plays a scan of a column.  Returns the READs of OSDs. */
+static unsigned int scan(uint64_t file_bytes, size_t bytes, uint64_t stride,
+			 bool backward)
+{
+	struct casync_range have = {0, 0};
+	unsigned int misses = 0;
+	uint64_t done, at;
+
+	for (done = 0; done + stride <= file_bytes; done += stride) {
+		at = backward ? file_bytes - done - stride : done;
+		if (at >= have.offset &&
+		    at + bytes <= have.offset + have.bytes) {
+			hit(at, bytes);
+			continue;
+		}
+		have = miss(at, bytes);
+		assert_true(have.bytes <= CASYNC_CACHE_BUFFER_MAX);
+		assert_true(have.bytes <= CASYNC_AHEAD_FACTOR * (done + bytes));
+		misses++;
+	}
+	return misses;
+}
+
+static void scan_of_a_column_is_a_stream(void **state)
+{
+	assert_uint_in_range(scan(64 * MIB, 4 * KIB, 64 * KIB, false), 64, 70);
+	memset(&ahead, 0, sizeof(ahead));
+	assert_uint_in_range(scan(64 * MIB, 512, 100 * KIB, false), 64, 70);
+}
+
+static void backward_scan_is_a_stream(void **state)
+{
+	assert_uint_in_range(scan(64 * MIB, 4 * KIB, 64 * KIB, true), 64, 70);
+}
+
+/* A piece would serve too few of them. */
+static void scan_with_a_large_stride_is_none(void **state)
+{
+	uint64_t stride = CASYNC_AHEAD_STRIDE + 4 * KIB;
+
+	assert_int_equal(scan(64 * MIB, 4 * KIB, stride, false),
+			 64 * MIB / stride);
+}
+
+/* Two READs tell the distance, the third one fetches more. */
+static void third_read_of_a_scan_fetches_more(void **state)
+{
+	check(miss(0, 4 * KIB), 0, 4 * KIB);
+	check(miss(64 * KIB, 4 * KIB), 64 * KIB, 4 * KIB);
+	check(miss(128 * KIB, 4 * KIB), 128 * KIB, 128 * KIB);
+}
+
 static const struct CMUnitTest tests[] = {
 	AHEAD_CASE(stream_grows_to_the_largest_buffer),
 	AHEAD_CASE(backward_stream_is_one),
@@ -167,6 +219,10 @@ static const struct CMUnitTest tests[] = {
 	AHEAD_CASE(read_over_the_edge_of_a_piece_is_itself),
 	AHEAD_CASE(streams_do_not_mix),
 	AHEAD_CASE(end_of_the_address_space_is_a_read),
+	AHEAD_CASE(scan_of_a_column_is_a_stream),
+	AHEAD_CASE(backward_scan_is_a_stream),
+	AHEAD_CASE(scan_with_a_large_stride_is_none),
+	AHEAD_CASE(third_read_of_a_scan_fetches_more),
 };
 
 int main(void)
