@@ -87,30 +87,45 @@ static fsal_status_t export_ops_lookup_path(struct fsal_export *exp_hdl,
 		exp->mount, export_ops_walk(exp_hdl, path, handle, attrs_out));
 }
 
-static fsal_status_t export_ops_create_handle(struct fsal_export *exp_hdl,
-					      struct gsh_buffdesc *fh_desc,
-					      struct fsal_obj_handle **handle,
-					      struct fsal_attrlist *attrs_out)
+static fsal_status_t export_ops_find(struct casync_export *exp,
+				     const struct casync_fileid *id,
+				     struct fsal_obj_handle **handle,
+				     struct fsal_attrlist *attrs_out)
 {
-	struct casync_export *exp = casync_export_of(exp_hdl);
 	attrmask_t mask = attrs_out != NULL ? attrs_out->request_mask : 0;
-	struct casync_fileid id;
+	fsal_status_t status = casync_call_begin_mount(exp->mount);
 	struct ceph_statx stx;
 	struct Inode *inode;
-	fsal_status_t status;
 	int rc;
 
-	if (!casync_handle_ops_decode(fh_desc, &id))
-		return fsalstat(ERR_FSAL_BADHANDLE, 0);
-	status = casync_call_begin_mount(exp->mount);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = casync_inode_find(casync_export_ceph(exp), &id,
+	rc = casync_inode_find(casync_export_ceph(exp), id,
 			       casync_attributes_statx_wanted(mask),
 			       exp->root_perms, &inode, &stx);
 	if (rc == 0)
 		casync_object_from_lookup(inode, &stx, handle, attrs_out);
 	return casync_call_end_mount(exp->mount, casync_errors_status(rc));
+}
+
+static fsal_status_t export_ops_create_handle(struct fsal_export *exp_hdl,
+					      struct gsh_buffdesc *fh_desc,
+					      struct fsal_obj_handle **handle,
+					      struct fsal_attrlist *attrs_out)
+{
+	struct casync_fileid id;
+	uint64_t until_ns = 0;
+	fsal_status_t status;
+
+	if (!casync_handle_ops_decode(fh_desc, &id))
+		return fsalstat(ERR_FSAL_BADHANDLE, 0);
+	do {
+		status = export_ops_find(casync_export_of(exp_hdl), &id, handle,
+					 attrs_out);
+	} while (casync_call_is_to_repeat(
+		status, attrs_out != NULL ? attrs_out->request_mask : 0,
+		&until_ns));
+	return status;
 }
 
 static void export_ops_get_fsal_obj_hdl(struct fsal_export *exp_hdl,

@@ -57,6 +57,7 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_bad_input.py tests/integration/test_set_id.py
 	tests/integration/test_first_write.py tests/integration/test_fuzz_wire.py
 	tests/integration/test_dotdot.py tests/integration/test_late_reclaims.py
+	tests/integration/test_nfsacl.py
 	tests/tools/test_quoted_figures.py"
 
 # Of test_cases.py, over each of the two versions.

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "nfs_core.h"
 
@@ -11,6 +12,7 @@
 #include "complete.h"
 #include "errors.h"
 #include "export.h"
+#include "ganesha.h"
 #include "inode.h"
 #include "reconnect.h"
 #include "mount.h"
@@ -396,6 +398,31 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 	status = call_answer(call->obj, status);
 	casync_call_drop(call);
 	return status;
+}
+
+static uint32_t repeaters; /* atomic */
+
+bool casync_call_is_to_repeat(fsal_status_t status, attrmask_t attrs,
+			      uint64_t *until_ns)
+{
+	const struct timespec pause = {.tv_nsec = CASYNC_CALL_REPEAT_PAUSE_MS *
+						  CASYNC_NS_PER_MS};
+	uint64_t now_ns;
+	bool wait;
+
+	if (status.major != ERR_FSAL_DELAY || !casync_ganesha_is_nfsacl(attrs))
+		return false;
+	now_ns = casync_clock_ns();
+	if (*until_ns == 0)
+		*until_ns = now_ns + CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS;
+	if (now_ns >= *until_ns)
+		return false;
+	wait = __atomic_add_fetch(&repeaters, 1, __ATOMIC_RELAXED) <=
+	       CASYNC_CALL_REPEATERS;
+	if (wait)
+		nanosleep(&pause, NULL);
+	__atomic_sub_fetch(&repeaters, 1, __ATOMIC_RELAXED);
+	return wait;
 }
 
 /* --- without an object */

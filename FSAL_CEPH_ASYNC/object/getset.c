@@ -103,8 +103,8 @@ static int getset_get(struct casync_object *obj,
 	return 0;
 }
 
-fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
-			      struct fsal_attrlist *attrs_out)
+static fsal_status_t getset_getattrs(struct fsal_obj_handle *obj_hdl,
+				     struct fsal_attrlist *attrs_out)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_call call;
@@ -121,6 +121,19 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	if (FSAL_IS_ERROR(status) &&
 	    FSAL_TEST_MASK(attrs_out->request_mask, ATTR_RDATTR_ERR))
 		attrs_out->valid_mask = ATTR_RDATTR_ERR;
+	return status;
+}
+
+fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
+			      struct fsal_attrlist *attrs_out)
+{
+	uint64_t until_ns = 0;
+	fsal_status_t status;
+
+	do {
+		status = getset_getattrs(obj_hdl, attrs_out);
+	} while (casync_call_is_to_repeat(status, attrs_out->request_mask,
+					  &until_ns));
 	return status;
 }
 
@@ -351,9 +364,9 @@ static fsal_status_t getset_set_with_size(struct casync_object *obj,
 	return status;
 }
 
-fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
-			      struct state_t *state,
-			      struct fsal_attrlist *attrib_set)
+static fsal_status_t getset_setattr(struct fsal_obj_handle *obj_hdl,
+				    bool bypass, struct state_t *state,
+				    struct fsal_attrlist *attrib_set)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	attrmask_t wanted = attrib_set->valid_mask;
@@ -386,6 +399,20 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	else
 		status = getset_set_announced(obj, &stx, mask, attrib_set);
 	return casync_call_end(&call, status);
+}
+
+fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
+			      struct state_t *state,
+			      struct fsal_attrlist *attrib_set)
+{
+	uint64_t until_ns = 0;
+	fsal_status_t status;
+
+	do {
+		status = getset_setattr(obj_hdl, bypass, state, attrib_set);
+	} while (casync_call_is_to_repeat(status, attrib_set->valid_mask,
+					  &until_ns));
+	return status;
 }
 
 fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,

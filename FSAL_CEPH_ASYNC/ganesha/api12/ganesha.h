@@ -165,6 +165,14 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 	return status;
 }
 
+/** This Ganesha's op_ctx does not know its request.  Only an ACCESS asks for the
+ * ACL over NFSv3, too. */
+static inline bool casync_ganesha_is_nfsacl(attrmask_t attrs)
+{
+	return op_ctx->req_type == NFS_REQUEST && op_ctx->nfs_vers == NFS_V3 &&
+	       (attrs & ATTR_ACL) != 0;
+}
+
 /**
  * This Ganesha does not say so, and answers a READ_PLUS that went well with no
  * data (nfs4_complete_read_plus() of 5.9).  So the whole COMPOUND is looked at: a

@@ -138,6 +138,19 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/** Is it a GETACL or SETACL of NFSv3 (NFSACL)?  On Ganesha's worker only. */
+static inline bool casync_ganesha_is_nfsacl(attrmask_t attrs
+					    __attribute__((unused)))
+{
+#ifdef USE_NFSACL3
+	return op_ctx->nfs_reqdata != NULL &&
+	       op_ctx->nfs_reqdata->svc.rq_msg.cb_prog ==
+		       nfs_param.core_param.program[P_NFSACL];
+#else
+	return false;
+#endif
+}
+
 /** Is a READ really a READ_PLUS?  On Ganesha's worker only. */
 static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
 {

@@ -11,7 +11,9 @@
 #include "case_table.h"
 
 #include "call_rig.h"
+#include "clock.h"
 #include "errors.h"
+#include "ganesha_unit.h"
 #include "stub_mount.h"
 
 /* --- answers */
@@ -35,6 +37,76 @@ static void another_thread_ends_a_call(void **state)
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
 	assert_int_equal(*mount_inside(), 1);
 	casync_call_drop(&call);
+}
+
+/* --- what Linux would not repeat */
+
+static const fsal_status_t delay = {ERR_FSAL_DELAY, EAGAIN};
+
+static bool repeats(fsal_status_t status, uint64_t until_ns)
+{
+	return casync_call_is_to_repeat(status, ATTR_ACL, &until_ns);
+}
+
+static void getacl_is_repeated_after_a_pause(void **state)
+{
+	struct nfs_request request = {0};
+	uint64_t began_ns = casync_clock_ns();
+
+	assert_false(repeats(delay, 0));
+	set_nfsacl(&request);
+	assert_false(repeats(good, 0));
+	assert_false(repeats(casync_errors_status(-EIO), 0));
+	assert_true(repeats(delay, 0));
+	assert_true(casync_clock_ns() - began_ns >=
+		    CASYNC_CALL_REPEAT_PAUSE_MS * CASYNC_NS_PER_MS);
+}
+
+static void getacl_is_not_repeated_for_ever(void **state)
+{
+	struct nfs_request request = {0};
+	uint64_t until_ns = 0;
+
+	set_nfsacl(&request);
+	assert_true(casync_call_is_to_repeat(delay, ATTR_ACL, &until_ns));
+	assert_in_range(until_ns - casync_clock_ns(), 1,
+			CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS);
+	assert_false(repeats(delay, casync_clock_ns()));
+}
+
+static pthread_barrier_t all_are_here;
+
+static void *repeat_once(void *unused)
+{
+	struct req_op_context context = {0};
+	struct nfs_request request = {0};
+
+	(void)unused;
+	op_ctx = &context;
+	set_nfsacl(&request);
+	pthread_barrier_wait(&all_are_here);
+	return repeats(delay, 0) ? &stub_mount : NULL;
+}
+
+static void few_workers_wait_for_that(void **state)
+{
+	pthread_t threads[4 * CASYNC_CALL_REPEATERS];
+	unsigned int i, waited = 0;
+	void *result;
+
+	pthread_barrier_init(&all_are_here, NULL, 4 * CASYNC_CALL_REPEATERS);
+	for (i = 0; i < 4 * CASYNC_CALL_REPEATERS; i++)
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, repeat_once, NULL),
+			0);
+	for (i = 0; i < 4 * CASYNC_CALL_REPEATERS; i++) {
+		pthread_join(threads[i], &result);
+		waited += result != NULL;
+	}
+	pthread_barrier_destroy(&all_are_here);
+	/* More only if they do not run within a pause. */
+	assert_in_range(waited, CASYNC_CALL_REPEATERS,
+			4 * CASYNC_CALL_REPEATERS - 1);
 }
 
 struct answer_case {
@@ -273,6 +345,9 @@ static void setup_needs_a_client_that_serves(void **state)
 
 static const struct CMUnitTest plain_tests[] = {
 	CALL_CASE(another_thread_ends_a_call),
+	CALL_CASE(getacl_is_repeated_after_a_pause),
+	CALL_CASE(getacl_is_not_repeated_for_ever),
+	CALL_CASE(few_workers_wait_for_that),
 	CALL_CASE(loss_wakes_the_keeper),
 	CALL_CASE(without_a_client_a_call_is_delayed),
 	CALL_CASE(look_up_that_shows_the_loss_is_a_delay),

@@ -75,4 +75,11 @@ static inline void set_kept(struct nfs_request *request, bool by_session)
 
 #pragma GCC diagnostic pop
 
+static inline void set_nfsacl(struct nfs_request *request
+			      __attribute__((unused)))
+{
+	op_ctx->req_type = NFS_REQUEST;
+	op_ctx->nfs_vers = NFS_V3;
+}
+
 #endif /* GANESHA_UNIT_H */

@@ -89,4 +89,12 @@ static inline void set_kept(struct nfs_request *request, bool by_session)
 #define MORE_OF_CONTEXT_INIT \
 	, nfs_request_t *nfs_reqdata __attribute__((unused))
 
+/** This thread's request is a GETACL of NFSv3. */
+static inline void set_nfsacl(struct nfs_request *request)
+{
+	nfs_param.core_param.program[P_NFSACL] = 100227;
+	request->svc.rq_msg.cb_prog = 100227;
+	op_ctx->nfs_reqdata = request;
+}
+
 #endif /* GANESHA_UNIT_H */
