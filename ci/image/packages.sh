@@ -40,7 +40,8 @@ ganesha=$(candidate nfs-ganesha)
 case "${GANESHA_FROM:-auto}:$ganesha" in
 auto:"$GANESHA_VERSION"-* | package:"$GANESHA_VERSION"-*)
 	from=package
-	daemon="nfs-ganesha nfs-ganesha-ceph nfs-ganesha-rados-grace" ;;
+	# nfs-ganesha-mem: an FSAL that does nothing, for the job ceiling.
+	daemon="nfs-ganesha nfs-ganesha-ceph nfs-ganesha-mem nfs-ganesha-rados-grace" ;;
 package:*)
 	die "NFS-Ganesha $GANESHA_VERSION is wanted as a package, the" \
 	    "distribution has '${ganesha:-none}'" ;;

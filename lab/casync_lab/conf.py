@@ -9,7 +9,7 @@ from typing import Any
 from . import release
 from .util import LabError
 
-FSALS = ("CEPH_ASYNC", "CEPH")
+FSALS = ("CEPH_ASYNC", "CEPH", "MEM")
 FAULTS = Path("/usr/lib/casync-faults")     # tests/faults/CMakeLists.txt
 
 METRICS = "ceph_async.prom"     # where Ganesha has no endpoint for them
@@ -80,7 +80,8 @@ def render(spec: dict[str, Any], state: Path) -> str:
     if release.keeps_listings() and not any(
             "MDCACHE" in more for more in spec["append"]):
         text.append(block("MDCACHE", [("Dir_Chunk", "0")]))
-    metrics = {} if release.has_registry() or spec["fsal"] == "CEPH" else {
+    metrics = {} if release.has_registry() or \
+        spec["fsal"] != "CEPH_ASYNC" else {
         "Metrics_File": f'"{state / METRICS}"'}
     keys = merged(metrics, parse_keys(spec["block"]))
     if keys:
