@@ -5,6 +5,8 @@
 #
 #   ci/job.sh NAME [ARGUMENTS]
 #
+# ceiling [OPTIONS]             how fast any FSAL could be behind this Ganesha: on a
+#                               libcephfs that answers from nothing, and FSAL_MEM
 # chaos [MINUTES] [--seed N] [--no-kernel]
 #                               random faults under verified load for MINUTES
 #                               (10): daemons and gateways killed and stopped,
@@ -79,6 +81,9 @@ job=${1-}
 # line's options; $figures: it writes a JSON file; $store: the OSD's store.
 turns="" figures="" store=""
 case $job in
+ceiling)
+	file=tests/bench/studies/ceiling.py limit=1800 figures=yes
+	;;
 chaos | coherence)
 	case ${1-} in
 	'' | -*) minutes=10 ;;

@@ -35,7 +35,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from bench import Others, lab, nfsload, spread, stat
+from bench import Others, cpu_now_s, lab, nfsload, spread, stat
 from nfs import nfs3
 from nfs.rpc import Connection
 from nfs.xdr import number, opaque, wide
@@ -197,11 +197,6 @@ def cpu_held_us(did: dict[str, int], after: dict[str, Any]) -> float:
         return max(0.0, wall / 1000)
     each = did["sampled_cpu_ns"] / did["sampled"] - after["cpu_clock_ns"]
     return max(0.0, min(wall, each * did["taken"]) / 1000)
-
-
-def cpu_now_s(pid: int) -> float:
-    """The process' CPU clock (clock_getcpuclockid): /proc has ticks only."""
-    return time.clock_gettime((~pid << 3) | 2)
 
 
 def per_request(before: dict[str, Any], after: dict[str, Any],
