@@ -114,7 +114,6 @@ static fsal_status_t export_ops_create_handle(struct fsal_export *exp_hdl,
 					      struct fsal_attrlist *attrs_out)
 {
 	struct casync_fileid id;
-	uint64_t until_ns = 0;
 	fsal_status_t status;
 
 	if (!casync_handle_ops_decode(fh_desc, &id))
@@ -122,9 +121,7 @@ static fsal_status_t export_ops_create_handle(struct fsal_export *exp_hdl,
 	do {
 		status = export_ops_find(casync_export_of(exp_hdl), &id, handle,
 					 attrs_out);
-	} while (casync_call_is_to_repeat(
-		status, attrs_out != NULL ? attrs_out->request_mask : 0,
-		&until_ns));
+	} while (casync_call_is_to_repeat(&status));
 	return status;
 }
 

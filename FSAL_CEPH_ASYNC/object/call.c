@@ -400,27 +400,40 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 	return status;
 }
 
-static uint32_t repeaters; /* atomic */
+#define MINUTE_NS (60000 * CASYNC_NS_PER_MS)
 
-bool casync_call_is_to_repeat(fsal_status_t status, attrmask_t attrs,
-			      uint64_t *until_ns)
+static uint32_t repeaters;	 /* atomic */
+static uint64_t repeat_until_ns; /* atomic */
+
+/* All of them together wait for so long, or each would begin when the one before
+ * has given MDCACHE's lock back. */
+static bool call_is_time_to_repeat(void)
+{
+	uint64_t until_ns = __atomic_load_n(&repeat_until_ns, __ATOMIC_RELAXED);
+	uint64_t now_ns = casync_clock_ns();
+
+	if (until_ns == 0 || now_ns >= until_ns + MINUTE_NS) {
+		until_ns = now_ns + CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS;
+		__atomic_store_n(&repeat_until_ns, until_ns, __ATOMIC_RELAXED);
+	}
+	return now_ns < until_ns;
+}
+
+bool casync_call_is_to_repeat(fsal_status_t *status)
 {
 	const struct timespec pause = {.tv_nsec = CASYNC_CALL_REPEAT_PAUSE_MS *
 						  CASYNC_NS_PER_MS};
-	uint64_t now_ns;
 	bool wait;
 
-	if (status.major != ERR_FSAL_DELAY || !casync_ganesha_is_nfsacl(attrs))
-		return false;
-	now_ns = casync_clock_ns();
-	if (*until_ns == 0)
-		*until_ns = now_ns + CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS;
-	if (now_ns >= *until_ns)
+	if (status->major != ERR_FSAL_DELAY || !casync_ganesha_is_nfsacl())
 		return false;
 	wait = __atomic_add_fetch(&repeaters, 1, __ATOMIC_RELAXED) <=
-	       CASYNC_CALL_REPEATERS;
+		       CASYNC_CALL_REPEATERS &&
+	       call_is_time_to_repeat();
 	if (wait)
 		nanosleep(&pause, NULL);
+	else
+		*status = fsalstat(ERR_FSAL_NOT_OPENED, status->minor);
 	__atomic_sub_fetch(&repeaters, 1, __ATOMIC_RELAXED);
 	return wait;
 }

@@ -160,27 +160,27 @@ void casync_call_announce_own(struct casync_call *call);
 /** Release what casync_call_take() or casync_call_try() has taken. */
 void casync_call_drop(struct casync_call *call);
 
-/** How long a request is repeated that its client would not repeat, with what
- * pauses, and by how many workers at once.  Linux sends it again after 60 s. */
-#define CASYNC_CALL_REPEAT_MS 45000
+/** For so long in each minute requests are repeated that their client would not
+ * repeat, with what pauses, and by how many workers at once. */
+#define CASYNC_CALL_REPEAT_MS 2000
 #define CASYNC_CALL_REPEAT_PAUSE_MS 50
 #define CASYNC_CALL_REPEATERS 8
 
 /**
- * Repeat a request that has ended in a delay, if its client would not.
+ * Is a request to be repeated that has ended in a delay?
  *
  * Linux repeats what is answered with NFS3ERR_JUKEBOX, but not a GETACL or SETACL:
  * there its program gets errno 528 (nfs3acl.c of 7.2), also from a mere open() that
- * creates a file.  So these wait here, in no slot and outside of the guard.
+ * creates a file.  So such a request waits for a moment, in no slot and outside of
+ * the guard, but MDCACHE may hold the lock of the object's attributes.  After that
+ * it is not answered, and Linux sends it again after 60 s.
  *
- * @param[in] status	    How the request has ended.
- * @param[in] attrs	    What it asks for or sets.
- * @param[in,out] until_ns  0 at first.
+ * @param[in,out] status  How the request has ended.  ERR_FSAL_NOT_OPENED makes
+ *			  Ganesha give no answer (nfs_RetryableError()).
  *
  * @return true: a pause has passed, repeat it.
  */
-bool casync_call_is_to_repeat(fsal_status_t status, attrmask_t attrs,
-			      uint64_t *until_ns);
+bool casync_call_is_to_repeat(fsal_status_t *status);
 
 /** Begin a request that has no object yet: a mount's slot and its client. */
 fsal_status_t casync_call_begin_mount(struct casync_mount *mount);

@@ -127,13 +127,11 @@ static fsal_status_t getset_getattrs(struct fsal_obj_handle *obj_hdl,
 fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 			      struct fsal_attrlist *attrs_out)
 {
-	uint64_t until_ns = 0;
 	fsal_status_t status;
 
 	do {
 		status = getset_getattrs(obj_hdl, attrs_out);
-	} while (casync_call_is_to_repeat(status, attrs_out->request_mask,
-					  &until_ns));
+	} while (casync_call_is_to_repeat(&status));
 	return status;
 }
 
@@ -405,13 +403,11 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 			      struct state_t *state,
 			      struct fsal_attrlist *attrib_set)
 {
-	uint64_t until_ns = 0;
 	fsal_status_t status;
 
 	do {
 		status = getset_setattr(obj_hdl, bypass, state, attrib_set);
-	} while (casync_call_is_to_repeat(status, attrib_set->valid_mask,
-					  &until_ns));
+	} while (casync_call_is_to_repeat(&status));
 	return status;
 }
 

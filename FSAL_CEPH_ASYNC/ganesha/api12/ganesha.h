@@ -165,12 +165,21 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
 	return status;
 }
 
-/** This Ganesha's op_ctx does not know its request.  Only an ACCESS asks for the
- * ACL over NFSv3, too. */
-static inline bool casync_ganesha_is_nfsacl(attrmask_t attrs)
+/** Its op_ctx is part of the request.  Other contexts of NFSv3 are of NLM's
+ * upcalls, and ask for no attributes. */
+static inline bool casync_ganesha_is_nfsacl(void)
 {
-	return op_ctx->req_type == NFS_REQUEST && op_ctx->nfs_vers == NFS_V3 &&
-	       (attrs & ATTR_ACL) != 0;
+#ifdef USE_NFSACL3
+	const struct nfs_request *request;
+
+	if (op_ctx->req_type != NFS_REQUEST || op_ctx->nfs_vers != NFS_V3)
+		return false;
+	request = container_of(op_ctx, struct nfs_request, op_context);
+	return request->svc.rq_msg.cb_prog ==
+	       nfs_param.core_param.program[P_NFSACL];
+#else
+	return false;
+#endif
 }
 
 /**

@@ -138,13 +138,14 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/** Is it a GETACL or SETACL of NFSv3 (NFSACL)?  On Ganesha's worker only. */
-static inline bool casync_ganesha_is_nfsacl(attrmask_t attrs
-					    __attribute__((unused)))
+/** Is this thread's request a GETACL or SETACL of NFSv3 (NFSACL)? */
+static inline bool casync_ganesha_is_nfsacl(void)
 {
 #ifdef USE_NFSACL3
-	return op_ctx->nfs_reqdata != NULL &&
-	       op_ctx->nfs_reqdata->svc.rq_msg.cb_prog ==
+	const struct nfs_request *request = op_ctx->nfs_reqdata;
+
+	return request != NULL &&
+	       request->svc.rq_msg.cb_prog ==
 		       nfs_param.core_param.program[P_NFSACL];
 #else
 	return false;

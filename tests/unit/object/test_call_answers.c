@@ -43,9 +43,12 @@ static void another_thread_ends_a_call(void **state)
 
 static const fsal_status_t delay = {ERR_FSAL_DELAY, EAGAIN};
 
-static bool repeats(fsal_status_t status, uint64_t until_ns)
+/* How a request goes on: it is repeated, not answered, or answered so. */
+enum { REPEATED = -1 };
+
+static int goes_on(fsal_status_t status)
 {
-	return casync_call_is_to_repeat(status, ATTR_ACL, &until_ns);
+	return casync_call_is_to_repeat(&status) ? REPEATED : (int)status.major;
 }
 
 static void getacl_is_repeated_after_a_pause(void **state)
@@ -53,39 +56,25 @@ static void getacl_is_repeated_after_a_pause(void **state)
 	struct nfs_request request = {0};
 	uint64_t began_ns = casync_clock_ns();
 
-	assert_false(repeats(delay, 0));
+	assert_int_equal(goes_on(delay), ERR_FSAL_DELAY);
 	set_nfsacl(&request);
-	assert_false(repeats(good, 0));
-	assert_false(repeats(casync_errors_status(-EIO), 0));
-	assert_true(repeats(delay, 0));
+	assert_int_equal(goes_on(good), ERR_FSAL_NO_ERROR);
+	assert_int_equal(goes_on(fsalstat(ERR_FSAL_IO, EIO)), ERR_FSAL_IO);
+	assert_int_equal(goes_on(delay), REPEATED);
 	assert_true(casync_clock_ns() - began_ns >=
 		    CASYNC_CALL_REPEAT_PAUSE_MS * CASYNC_NS_PER_MS);
-}
-
-static void getacl_is_not_repeated_for_ever(void **state)
-{
-	struct nfs_request request = {0};
-	uint64_t until_ns = 0;
-
-	set_nfsacl(&request);
-	assert_true(casync_call_is_to_repeat(delay, ATTR_ACL, &until_ns));
-	assert_in_range(until_ns - casync_clock_ns(), 1,
-			CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS);
-	assert_false(repeats(delay, casync_clock_ns()));
 }
 
 static pthread_barrier_t all_are_here;
 
 static void *repeat_once(void *unused)
 {
-	struct req_op_context context = {0};
 	struct nfs_request request = {0};
 
 	(void)unused;
-	op_ctx = &context;
 	set_nfsacl(&request);
 	pthread_barrier_wait(&all_are_here);
-	return repeats(delay, 0) ? &stub_mount : NULL;
+	return goes_on(delay) == REPEATED ? &stub_mount : NULL;
 }
 
 static void few_workers_wait_for_that(void **state)
@@ -107,6 +96,19 @@ static void few_workers_wait_for_that(void **state)
 	/* More only if they do not run within a pause. */
 	assert_in_range(waited, CASYNC_CALL_REPEATERS,
 			4 * CASYNC_CALL_REPEATERS - 1);
+}
+
+/* The test before has begun that time. */
+static void getacl_that_waits_for_long_has_no_answer(void **state)
+{
+	struct nfs_request request = {0};
+	uint64_t began_ns = casync_clock_ns();
+
+	set_nfsacl(&request);
+	while (goes_on(delay) == REPEATED)
+		assert_true(casync_clock_ns() - began_ns <
+			    2 * CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS);
+	assert_int_equal(goes_on(delay), ERR_FSAL_NOT_OPENED);
 }
 
 struct answer_case {
@@ -346,8 +348,8 @@ static void setup_needs_a_client_that_serves(void **state)
 static const struct CMUnitTest plain_tests[] = {
 	CALL_CASE(another_thread_ends_a_call),
 	CALL_CASE(getacl_is_repeated_after_a_pause),
-	CALL_CASE(getacl_is_not_repeated_for_ever),
 	CALL_CASE(few_workers_wait_for_that),
+	CALL_CASE(getacl_that_waits_for_long_has_no_answer),
 	CALL_CASE(loss_wakes_the_keeper),
 	CALL_CASE(without_a_client_a_call_is_delayed),
 	CALL_CASE(look_up_that_shows_the_loss_is_a_delay),

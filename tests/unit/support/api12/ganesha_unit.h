@@ -75,11 +75,13 @@ static inline void set_kept(struct nfs_request *request, bool by_session)
 
 #pragma GCC diagnostic pop
 
-static inline void set_nfsacl(struct nfs_request *request
-			      __attribute__((unused)))
+static inline void set_nfsacl(struct nfs_request *request)
 {
-	op_ctx->req_type = NFS_REQUEST;
-	op_ctx->nfs_vers = NFS_V3;
+	nfs_param.core_param.program[P_NFSACL] = 100227;
+	request->svc.rq_msg.cb_prog = 100227;
+	request->op_context.req_type = NFS_REQUEST;
+	request->op_context.nfs_vers = NFS_V3;
+	op_ctx = &request->op_context;
 }
 
 #endif /* GANESHA_UNIT_H */

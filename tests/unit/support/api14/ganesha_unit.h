@@ -94,7 +94,8 @@ static inline void set_nfsacl(struct nfs_request *request)
 {
 	nfs_param.core_param.program[P_NFSACL] = 100227;
 	request->svc.rq_msg.cb_prog = 100227;
-	op_ctx->nfs_reqdata = request;
+	request->op_context.nfs_reqdata = request;
+	op_ctx = &request->op_context;
 }
 
 #endif /* GANESHA_UNIT_H */
