@@ -19,8 +19,8 @@
  * what the stream has read so far, and CASYNC_CACHE_BUFFER_MAX.  A random READ
  * continues no stream.
  *
- * Three READs at equal distances are a stream too: a scan of a column.  What lies
- * between them counts as read.  The distance is CASYNC_AHEAD_STRIDE at most: so
+ * Three READs at equal distances are a stream too: a scan of a column.  The bytes
+ * between them count as read.  The distance is CASYNC_AHEAD_STRIDE at most: so
  * that a whole piece serves eight READs.
  *
  * All members are atomic, and several threads may look at once: then a stream
