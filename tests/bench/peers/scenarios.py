@@ -156,10 +156,12 @@ def _reads() -> Scenario:
               Fio(IO, "read:60k", "4k", 1, direct=False, once=True,
                   more=(f"--io_size={IO.size // 16}",)),
               quick=("tenth", "ceph")),
-         # What tac waits for when the server waits for nothing.
-         Case("tac-cached", "cached, kernel client, buffered, as tac", memory,
-              Fio(CACHED, "read:-16k", "8k", 1, direct=False, once=True,
-                  served=True), show=STREAM, quick=("casync",))),
+         # What they wait for when the server waits for nothing.
+         *(Case(f"{name}-cached", f"cached, kernel client, buffered, as {name}",
+                memory, Fio(CACHED, rw, bs, 1, direct=False, once=True,
+                            served=True), show=STREAM, quick=("casync",))
+           for name, rw, bs in (("cat", "read", "128k"),
+                                ("tac", "read:-16k", "8k")))),
         absent=(AS_DATA, (("knfsd",), "it reads from its own kernel's page "
                           "cache: in S2"),
                 (("fuse", "rbd", "rados"), "in S0")))
