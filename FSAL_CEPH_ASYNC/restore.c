@@ -22,7 +22,7 @@ static void restore_forget(struct casync_mount *mount)
 {
 	casync_upcalls_visit_exports(&mount->upcalls, restore_drop_listings);
 	casync_delegations_return_all(mount);
-	casync_locks_save_mtimes(mount);
+	casync_locks_save_versions(mount);
 }
 
 /* Ganesha 9.14 lets no FSAL revoke a state.  So what comes with its id fails

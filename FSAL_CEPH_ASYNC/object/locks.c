@@ -27,6 +27,9 @@
 #include "obj_ops.h"
 #include "session.h"
 
+/* What tells that a file was changed. */
+#define LOCKS_VERSION (CEPH_STATX_MTIME | CEPH_STATX_VERSION)
+
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
 #define LOCK_RACES_MAX 4
 
@@ -150,7 +153,7 @@ static void locks_record(struct casync_object *obj, struct state_t *state,
 }
 
 /* From memory: the client is lost. */
-static void locks_save_mtime(struct casync_object *obj)
+static void locks_save_version(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 
@@ -160,23 +163,28 @@ static void locks_save_mtime(struct casync_object *obj)
 	    casync_guard_generation(&casync_inode_mount(obj)->guard))
 		return;
 	if (ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
-			    CEPH_STATX_MTIME, AT_STATX_DONT_SYNC,
-			    casync_inode_root(obj)) == 0)
-		obj->locks.seen_mtime_ns =
-			casync_clock_timespec_ns(&stx.stx_mtime);
+			    LOCKS_VERSION, AT_STATX_DONT_SYNC,
+			    casync_inode_root(obj)) != 0)
+		return;
+	obj->locks.seen_version = stx.stx_version;
+	obj->locks.seen_mtime_ns = casync_clock_timespec_ns(&stx.stx_mtime);
 }
 
-void casync_locks_save_mtimes(struct casync_mount *mount)
+void casync_locks_save_versions(struct casync_mount *mount)
 {
-	casync_lock_records_visit(mount, locks_save_mtime);
+	casync_lock_records_visit(mount, locks_save_version);
 }
 
 /*
  * Another client may have had the lock, have changed the file and let go: then
- * our holder works with old data.  The MDS does not say so, but the mtime does.
- * Our own last WRITEs may be on the OSDs without that the lost client has heard
- * of it, and the MDS takes the mtime from the objects (durability.md): they are
- * not later than their submission.
+ * our holder works with old data.  The MDS does not say so, but:
+ * - The change attribute is larger than the lost client knew.  It is not if that
+ *   client had changes that the MDS had not heard of: the other one counts from
+ *   what the MDS knows.
+ * - The mtime is later, if the other one's clock is right, and nobody had set it
+ *   to the future.  Our own last WRITEs may be on the OSDs without that the lost
+ *   client has heard of it, and the MDS takes the mtime from the objects
+ *   (durability.md): they are not later than their submission.
  */
 static bool locks_file_was_changed(struct casync_object *obj)
 {
@@ -187,9 +195,10 @@ static bool locks_file_was_changed(struct casync_object *obj)
 	if (known_ns < obj->locks.seen_mtime_ns)
 		known_ns = obj->locks.seen_mtime_ns;
 	if (ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
-			    CEPH_STATX_MTIME, 0, casync_inode_root(obj)) != 0)
+			    LOCKS_VERSION, 0, casync_inode_root(obj)) != 0)
 		return true;
-	return casync_clock_timespec_ns(&stx.stx_mtime) > known_ns;
+	return stx.stx_version > obj->locks.seen_version ||
+	       casync_clock_timespec_ns(&stx.stx_mtime) > known_ns;
 }
 
 static int locks_set_range(struct casync_object *obj,

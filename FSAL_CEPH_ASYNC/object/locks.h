@@ -14,7 +14,7 @@ struct casync_mount;
 
 /** Note what a lost client knows of the files that have locks, on the keeper's
  * thread. */
-void casync_locks_save_mtimes(struct casync_mount *mount);
+void casync_locks_save_versions(struct casync_mount *mount);
 
 /**
  * Take all locks of a mount again, through a new client (lock_records.h).

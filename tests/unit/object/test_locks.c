@@ -488,8 +488,32 @@ static void lock_is_not_lost_with_the_next_session(void **state)
 static void set_mtimes(time_t known_s, time_t found_s, long found_ns)
 {
 	fake.mtime = (struct timespec){.tv_sec = known_s, .tv_nsec = 5};
-	casync_locks_save_mtimes(&stub_mount);
+	casync_locks_save_versions(&stub_mount);
 	fake.mtime = (struct timespec){.tv_sec = found_s, .tv_nsec = found_ns};
+}
+
+/* The other one's clock is behind, or the mtime was set to the future. */
+static void change_that_mtime_does_not_show_is_one(void **state)
+{
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	fake.version = 7;
+	set_mtimes(100, 100, 5);
+	fake.version = 8;
+	assert_int_equal(take_again(0, 1), 0);
+	assert_int_equal(losses, 1);
+}
+
+/* The MDS has not heard of our last WRITEs. */
+static void lower_version_is_no_change(void **state)
+{
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	fake.version = 7;
+	set_mtimes(100, 100, 5);
+	fake.version = 6;
+	assert_int_equal(take_again(1, 0), 0);
+	assert_int_equal(losses, 0);
 }
 
 /* Somebody else had the lock, and let go. */
@@ -544,7 +568,7 @@ static void change_is_seen_after_two_losses(void **state)
 	fake.blocking_result[FAKE_SETLK] = -ENOTCONN;
 	assert_int_equal(take_again(0, 0), -ENOTCONN);
 	old_fh = rig.state.fd.fh;
-	casync_locks_save_mtimes(&stub_mount);
+	casync_locks_save_versions(&stub_mount);
 	fake.blocking_result[FAKE_SETLK] = 0;
 	assert_int_equal(take_again(0, 1), 0);
 }
@@ -830,6 +854,8 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(lock_that_somebody_else_got_is_lost),
 	CASE(lock_of_a_removed_file_is_lost),
 	CASE(lock_is_not_lost_with_the_next_session),
+	CASE(change_that_mtime_does_not_show_is_one),
+	CASE(lower_version_is_no_change),
 	CASE(lock_of_a_changed_file_is_lost),
 	CASE(lock_of_an_unchanged_file_is_kept),
 	CASE(lock_of_an_older_file_is_kept),

@@ -18,7 +18,7 @@
 void casync_delegations_return_all(struct casync_mount *mount)
 {
 }
-void casync_locks_save_mtimes(struct casync_mount *mount)
+void casync_locks_save_versions(struct casync_mount *mount)
 {
 }
 int casync_locks_reclaim(struct casync_mount *mount,

@@ -43,7 +43,7 @@ void casync_delegations_return_all(struct casync_mount *mount)
 	delegations_forgotten++;
 }
 
-void casync_locks_save_mtimes(struct casync_mount *mount)
+void casync_locks_save_versions(struct casync_mount *mount)
 {
 	assert_ptr_equal(mount, &stub_mount);
 	locks_seen++;
