@@ -169,17 +169,11 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle,
  * upcalls, and ask for no attributes. */
 static inline bool casync_ganesha_is_nfsacl(void)
 {
-#ifdef USE_NFSACL3
-	const struct nfs_request *request;
+	const struct nfs_request *request =
+		container_of(op_ctx, struct nfs_request, op_context);
 
-	if (op_ctx->req_type != NFS_REQUEST || op_ctx->nfs_vers != NFS_V3)
-		return false;
-	request = container_of(op_ctx, struct nfs_request, op_context);
-	return request->svc.rq_msg.cb_prog ==
-	       nfs_param.core_param.program[P_NFSACL];
-#else
-	return false;
-#endif
+	return op_ctx->req_type == NFS_REQUEST && op_ctx->nfs_vers == NFS_V3 &&
+	       request->svc.rq_msg.cb_prog == 100227;
 }
 
 /**

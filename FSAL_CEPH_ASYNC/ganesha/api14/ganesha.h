@@ -138,20 +138,15 @@ casync_ganesha_check_reopen(struct fsal_obj_handle *handle
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/** Is this thread's request a GETACL or SETACL of NFSv3 (NFSACL)?  An op_ctx of
- * this type is part of its request. */
+/** Is this thread's request a GETACL or SETACL of NFSv3 (NFSACL, by its usual
+ * number)?  An op_ctx of this type is part of its request. */
 static inline bool casync_ganesha_is_nfsacl(void)
 {
-#ifdef USE_NFSACL3
 	const struct nfs_request *request =
 		container_of(op_ctx, struct nfs_request, op_context);
 
 	return op_ctx->req_type == NFS_REQUEST &&
-	       request->svc.rq_msg.cb_prog ==
-		       nfs_param.core_param.program[P_NFSACL];
-#else
-	return false;
-#endif
+	       request->svc.rq_msg.cb_prog == 100227;
 }
 
 /** Is a READ really a READ_PLUS?  On Ganesha's worker only. */

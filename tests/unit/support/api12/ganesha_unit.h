@@ -77,7 +77,6 @@ static inline void set_kept(struct nfs_request *request, bool by_session)
 
 static inline void set_nfsacl(struct nfs_request *request)
 {
-	nfs_param.core_param.program[P_NFSACL] = 100227;
 	request->svc.rq_msg.cb_prog = 100227;
 	request->op_context.req_type = NFS_REQUEST;
 	request->op_context.nfs_vers = NFS_V3;
