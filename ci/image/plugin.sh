@@ -12,7 +12,7 @@ echo "plugin: configure"
 cmake -S "$src" -B /build/plugin -G Ninja -DCMAKE_BUILD_TYPE=RelWithDebInfo
 echo "plugin: build"
 cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all check/all tests/faults/all \
-	ceiling client_lock tests/bench/load/nfsload/all \
+	ceiling client_lock disks tests/bench/load/nfsload/all \
 	tests/bench/load/nfsmeta/all
 echo "plugin: install"
 cmake --install /build/plugin
