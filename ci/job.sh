@@ -26,6 +26,8 @@
 #                               have one each: rates, and waits for client_lock
 # creates [OPTIONS]             how long a CREATE takes at one rate, FSAL_CEPH
 #                               beside CEPH_ASYNC
+# disks [OPTIONS]               how many sequential streams eight slow disks bear:
+#                               sizes of objects, pools; beside FSAL_CEPH
 # failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
 #                               cut off, its host reset, ROUNDS (10) times each,
 #                               and moved by hand; Linux clients' pauses.
@@ -112,6 +114,9 @@ crash)
 	;;
 creates)
 	file=tests/bench/studies/creates.py limit=1200
+	;;
+disks)
+	file=tests/bench/studies/disks.py limit=7200 figures=yes
 	;;
 failover)
 	rounds=$(number rounds 1 "${1-10}")
