@@ -197,7 +197,7 @@ class Client:
         self.uid = uid
         self.verifier = verifier or os.urandom(8)
         self.connection = None
-        self.gone = False
+        self.gone = self.stuck = False
         try:
             self.connect(reclaim)
         except BaseException:
@@ -221,6 +221,7 @@ class Client:
                 self._exchange_id())[0]
             self.session = self._call(self._create_session())[0]
             self.slot_sequence = itertools.count(1)
+            self.stuck = False
         self.root = self._root()
         if not reclaim:
             self.reclaim_complete()
@@ -295,12 +296,19 @@ class Client:
         end = time.monotonic() + seconds
         while True:
             with self.lock:
+                if self.stuck:
+                    raise rpc.Gone("a renewal in this slot has no answer")
                 sequence = (53, self.session + struct.pack(
                     ">IIII", next(self.slot_sequence), 0, 0, 0),
                     lambda reply: reply.skip(36))
                 try:
                     return self._call(sequence, *operations,
                                       seconds=seconds)[1:]
+                except TimeoutError:
+                    # Nobody knows of the renewal: the next one to use the
+                    # slot must not be ahead of it.
+                    self.stuck = not operations
+                    raise
                 except Failed as err:
                     if err.status != DELAY or time.monotonic() > end:
                         raise
