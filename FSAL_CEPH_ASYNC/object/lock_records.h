@@ -31,8 +31,7 @@ struct casync_lock_records {
 	bool busy;		/**< The keeper takes its locks again. */
 	uint32_t changes;	/**< Counts unlocks. */
 	uint32_t generation;	/**< Of the client that has taken them. */
-	/** The file's change attribute and mtime when the client was lost; see
-	 * locks.c. */
+	/** The file's version when the client was lost; see locks.c. */
 	uint32_t seen_generation;
 	uint64_t seen_version;
 	uint64_t seen_mtime_ns;

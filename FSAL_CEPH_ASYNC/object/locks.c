@@ -27,7 +27,7 @@
 #include "obj_ops.h"
 #include "session.h"
 
-/* What tells that a file was changed. */
+/* A change of the file changes one of them. */
 #define LOCKS_VERSION (CEPH_STATX_MTIME | CEPH_STATX_VERSION)
 
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
