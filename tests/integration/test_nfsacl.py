@@ -111,12 +111,12 @@ def test_acls_have_no_answer_when_it_takes_long(lost):
         acls.get(asker.file)
     time.sleep(REPEAT_S / 2)
     asker.longest = 0
-    # What Linux repeats does not wait for long.
-    assert asker.look(asker.file) == JUKEBOX
+    # What Linux repeats does not wait for long; MDCACHE may know the answer.
+    assert asker.look(asker.file) in (OK, JUKEBOX)
     assert asker.longest < 2 * REPEAT_S
     time.sleep(REPEAT_S)
     acls.get(asker.file)
-    assert asker.look(asker.file) == JUKEBOX
+    assert asker.look(asker.file) in (OK, JUKEBOX)
     assert acls.answers == []
     go_on()
     until(lambda: asker.write(asker.file) == OK, "a client serves")
