@@ -27,7 +27,7 @@
 #include "obj_ops.h"
 #include "session.h"
 
-/* A change of the file changes one of them. */
+/* They show that a file was changed, see locks_file_was_changed(). */
 #define LOCKS_VERSION (CEPH_STATX_MTIME | CEPH_STATX_VERSION)
 
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
