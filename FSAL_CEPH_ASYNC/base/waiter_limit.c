@@ -9,12 +9,15 @@
 #include "clock.h"
 #include "futex.h"
 
-/* A mount's limit has one lane, with the completer's patience of 0.1 s: a
- * worker that waits for a place does nothing else either. */
+/* The limits of a mount and of a file within it have one lane, with the
+ * completer's patience of 0.1 s: a worker that waits for a place does nothing
+ * else either. */
 #define MOUNT_LANE CASYNC_LANE_COMPLETER
 
-/* Workers inside the limits of all mounts; atomic. */
+/* Workers inside the limits of all mounts, and those that wait for a place in a
+ * file's limit with a worker's patience; atomic. */
 static uint32_t all_inside;
+static uint32_t patient;
 
 static const uint64_t patience_ns[CASYNC_LANES] = {
 	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
@@ -45,13 +48,14 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 /* Wait until a thread has left since LEFT was read.  False: none has for too
  * long. */
 static bool waiter_limit_wait(struct casync_waiter_limit *limit,
-			      enum casync_lane lane, uint32_t left)
+			      enum casync_lane lane, uint32_t left,
+			      enum casync_lane patience)
 {
 	uint32_t *left_word = &limit->lanes[lane].left;
 	uint32_t *sleepers = &limit->lanes[lane].sleepers;
 	uint64_t now_ns = casync_clock_ns();
 	uint64_t give_up_ns =
-		patience_ns[lane] +
+		patience_ns[patience] +
 		__atomic_load_n(&limit->progress_ns, __ATOMIC_SEQ_CST);
 
 	if (now_ns >= give_up_ns)
@@ -77,7 +81,7 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 		left = waiter_limit_left(limit, lane);
 		if (casync_waiter_limit_try(limit, lane, room))
 			return true;
-	} while (waiter_limit_wait(limit, lane, left));
+	} while (waiter_limit_wait(limit, lane, left, lane));
 	return false;
 }
 
@@ -118,6 +122,42 @@ uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount)
 	const uint32_t budget = casync_waiter_limit_budget();
 
 	return taken + 2 < budget ? (budget - taken) / 2 : 1;
+}
+
+/* A folder with many changes in flight outlasts a short pause of the MDS so.
+ * With what is inside they keep to the budget of the mounts. */
+static bool waiter_limit_become_patient(void)
+{
+	uint32_t count = __atomic_add_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
+
+	if (count <= casync_waiter_limit_workers() &&
+	    count + all <= casync_waiter_limit_budget())
+		return true;
+	__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+	return false;
+}
+
+bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
+				    const struct casync_waiter_limit *mount)
+{
+	enum casync_lane patience = CASYNC_LANE_COMPLETER;
+	uint32_t left;
+	bool entered;
+
+	do {
+		left = waiter_limit_left(limit, MOUNT_LANE);
+		entered = casync_waiter_limit_try(
+			limit, MOUNT_LANE,
+			casync_waiter_limit_file_room(mount));
+		if (!entered && patience == CASYNC_LANE_COMPLETER &&
+		    waiter_limit_become_patient())
+			patience = CASYNC_LANE_WORKER;
+	} while (!entered &&
+		 waiter_limit_wait(limit, MOUNT_LANE, left, patience));
+	if (patience == CASYNC_LANE_WORKER)
+		__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+	return entered;
 }
 
 /* Count one more, if MOST are not reached.  @return How many there were, or
@@ -167,7 +207,7 @@ bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
 		left = waiter_limit_left(limit, MOUNT_LANE);
 		if (casync_waiter_limit_try_mount(limit, 1))
 			return true;
-	} while (waiter_limit_wait(limit, MOUNT_LANE, left));
+	} while (waiter_limit_wait(limit, MOUNT_LANE, left, MOUNT_LANE));
 	return false;
 }
 

@@ -98,9 +98,7 @@ static bool call_enter_limits(struct casync_object *obj)
 {
 	bool answers = call_is_answered(obj);
 
-	if (!casync_waiter_limit_enter(
-		    &obj->callers, CASYNC_LANE_COMPLETER,
-		    casync_waiter_limit_file_room(call_limit(obj))))
+	if (!casync_waiter_limit_enter_file(&obj->callers, call_limit(obj)))
 		return false;
 	if (call_enter_mount(obj, answers))
 		return true;

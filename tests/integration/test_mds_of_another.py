@@ -15,6 +15,8 @@ from nfs import nfs3, rpc
 from nfs.xdr import number, opaque
 
 FILES = 300             # Ganesha has 200 workers
+IN_FLIGHT = 64          # CREATEs of one folder
+PAUSE_S = 0.5
 WATCH_S = 4             # shorter than any patience of the cluster
 BOUND_S = 0.6
 JUKEBOX = 10008
@@ -35,6 +37,12 @@ def away(cluster, tmp_path):
         yield stopped
 
 
+def serve(cluster):
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+                    "--block", "", "--core", "", "--export-block", "",
+                    "--nfsv4", "", "--append", second_fs.export("/other"))
+
+
 def longest_create(connection, root, seconds):
     longest, end, count = 0, time.monotonic() + seconds, 0
     while time.monotonic() < end:
@@ -47,9 +55,7 @@ def longest_create(connection, root, seconds):
 
 
 def test_others_have_workers(cluster, away, record):
-    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
-                    "--block", "", "--core", "", "--export-block", "",
-                    "--nfsv4", "", "--append", second_fs.export("/other"))
+    serve(cluster)
     healthy, theirs = rpc.Concurrent(2049), rpc.Concurrent(2049)
     root = nfs3.root_of("/ceph", 2050)
     other = nfs3.root_of("/other", 2050)
@@ -74,3 +80,22 @@ def test_others_have_workers(cluster, away, record):
         nfs3.call(theirs, nfs3.SETATTR, opaque(file) + SET_MODE)
     theirs.close()
     healthy.close()
+
+
+def test_a_folder_outlasts_a_short_pause(cluster, away, record):
+    """The folder has places for 38 of them.  The others wait for a place, and
+    are not told to come again."""
+    serve(cluster)
+    theirs, statuses = rpc.Concurrent(2049), []
+    other = nfs3.root_of("/other", 2050)
+    with away():
+        for n in range(IN_FLIGHT):
+            theirs.send(nfs3.CREATE, nfs3.create_arguments(other, f"new-{n}"),
+                        lambda reply: statuses.append(reply.number()))
+        time.sleep(PAUSE_S)
+        before = len(statuses)
+    until(lambda: len(statuses) == IN_FLIGHT, "all are answered", 60)
+    record(f"{IN_FLIGHT} CREATEs of a folder, {before} answered in a pause of "
+           f"the MDS of {PAUSE_S} s, {statuses.count(JUKEBOX)} refused")
+    assert statuses == [0] * IN_FLIGHT
+    theirs.close()

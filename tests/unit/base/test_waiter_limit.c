@@ -327,6 +327,56 @@ static void reserve_has_a_bound(void **state)
 		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
 }
 
+static void *enter_full_file(void *file)
+{
+	return casync_waiter_limit_enter_file(file, &mounts[0]) ? file : NULL;
+}
+
+/* COUNT threads want to enter FULL; @return how many are still waiting after
+ * three times the shortest patience. */
+static unsigned int still_waiting(struct casync_waiter_limit *full,
+				  pthread_t *threads, unsigned int count)
+{
+	const struct timespec pause = {
+		.tv_nsec = 3 * CASYNC_WAITER_LIMIT_COMPLETER_MS * 1000000};
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						enter_full_file, full),
+				 0);
+	nanosleep(&pause, NULL);
+	return __atomic_load_n(&full->lanes[CASYNC_LANE_COMPLETER].sleepers,
+			       __ATOMIC_ACQUIRE);
+}
+
+/* The file has 38 places and goes on after 0.3 s.  A quarter of the workers
+ * wait for that, if the budget has room for them. */
+static void folder_outlasts_a_short_pause(void **state)
+{
+	struct casync_waiter_limit folder = {0};
+	pthread_t threads[60];
+	unsigned int i, inside, waiting, entered = 0;
+	void *did;
+
+	for (inside = 0;
+	     casync_waiter_limit_try(&folder, CASYNC_LANE_COMPLETER,
+				     casync_waiter_limit_file_room(&mounts[0]));
+	     inside++)
+		assert_true(casync_waiter_limit_try_mount(&mounts[0], 1));
+	assert_int_equal(inside, 38);
+	waiting = still_waiting(&folder, threads, 60);
+	assert_int_equal(waiting, casync_waiter_limit_workers());
+	empty(&mounts[0], inside);
+	for (i = 0; i < inside; i++)
+		casync_waiter_limit_leave(&folder, CASYNC_LANE_COMPLETER);
+	for (i = 0; i < 60; i++) {
+		pthread_join(threads[i], &did);
+		entered += did != NULL;
+	}
+	assert_int_equal(entered, waiting);
+}
+
 static void few_workers_are_enough_for_one(void **state)
 {
 	nfs_param.core_param.rpc.ioq_thrd_max = 2;
@@ -353,6 +403,8 @@ int main(void)
 		WORKERS_CASE(forced_entry_counts),
 		WORKERS_CASE(files_leave_room_for_another_file),
 		WORKERS_CASE(reserve_has_a_bound),
+		WORKERS_CASE(folder_outlasts_a_short_pause),
+		WORKERS_CASE(folder_outlasts_a_short_pause),
 		WORKERS_CASE(few_workers_are_enough_for_one),
 	};
 
