@@ -4,11 +4,11 @@
 
     ci/lint/names.py FILE...
 
-In Markdown: each `function()` and each source file in backticks, and each
-relative link with its heading.  In comments of C: each casync_function(), and
-each pair of a file and a function, "file.c, function()" or "function() in
-file.c".  A casync_ name counts only where the plugin has it: a stand-in of the
-tests does not keep an old name alive.
+In Markdown: each `function()` and each source file in backticks.  In comments
+of C: each casync_function(), and each pair of a file and a function, "file.c,
+function()" or "function() in file.c".  A casync_ name counts only where the
+plugin has it: a stand-in of the tests does not keep an old name alive.  Links
+are for ci/lint/links.py.
 """
 
 import functools
@@ -25,7 +25,6 @@ UPSTREAM = {"config.h", "fsal_api.h", "state_lock"}
 NAME = r"([A-Za-z_]\w*)\(\)"
 SOURCE = r"([\w./-]*\w\.(?:c|h|py|sh))"
 SPAN = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
-LINK = re.compile(r"\]\(([^()\s]+)\)")
 COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 # Of either order: the file and the function.
 PAIR = re.compile(rf"\b{SOURCE},\s+{NAME}|\b{NAME}\s+in\s+{SOURCE}")
@@ -85,28 +84,6 @@ def in_pairs(text):
             yield match.start(), f"{file} has no {name}()"
 
 
-def slug(heading):
-    """A heading's anchor, as GitHub makes it."""
-    text = re.sub(r"[^\w\- ]", "", heading.strip().lower())
-    return text.replace(" ", "-")
-
-
-def in_links(path, text):
-    """Relative links that lead nowhere."""
-    for match in LINK.finditer(text):
-        target, _, anchor = match[1].partition("#")
-        if re.match(r"\w+:", target):
-            continue
-        file = (path.parent / target).resolve() if target else path.resolve()
-        if not file.exists():
-            yield match.start(), f"{match[1]}: there is no such file"
-        elif anchor and anchor not in {
-                slug(line.lstrip("#"))
-                for line in file.read_text(encoding="utf-8").splitlines()
-                if line.startswith("#")}:
-            yield match.start(), f"{match[1]}: there is no such heading"
-
-
 def in_spans(text):
     """Names in backticks that nothing has."""
     for span in SPAN.finditer(text):
@@ -138,7 +115,6 @@ def findings(path):
     text = path.read_text(encoding="utf-8")
     found = []
     if path.suffix == ".md":
-        found += in_links(path, text)
         found += in_spans(text)
         found += in_pairs(text.replace("`", " "))
     elif path.suffix in (".c", ".h"):

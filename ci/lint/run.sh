@@ -29,8 +29,8 @@ TRIPS=${TRIPS:-setattr=23,open=23,op=22}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	names symbols comments figures rings trips house map headers cppcheck
-	clang_tidy"
+	links names symbols comments figures rings trips house map headers
+	cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
 	b) build=$OPTARG ;;
@@ -167,6 +167,11 @@ check_tables()
 	over "$tmp/list" "$lint/tables.py"
 }
 
+check_links()
+{
+	over "$tmp/files" "$lint/links.py"
+}
+
 check_names()
 {
 	files_of 'md|c|h' > "$tmp/list"
@@ -231,7 +236,7 @@ needs_of()
 	headers) echo cc python3 BUILD ;;
 	shellcheck | ruff | codespell) echo "$1" ;;
 	man_pages) echo mandoc ;;
-	reasons | tables | names | comments) echo python3 ;;
+	reasons | tables | links | names | comments) echo python3 ;;
 	figures | house | symbols) echo TREE python3 ;;
 	trips) echo TREE python3 python3-clang BUILD ;;
 	rings | map) echo TREE nm python3 BUILD ;;
