@@ -4,8 +4,8 @@
 
     ci/lint/links.py FILE...
 
-In Markdown: each relative link and each #anchor.  In every file: each page
-that is named as docs/NAME.md, but not in CHANGELOG.md, which is history.
+In Markdown: each relative link and each #anchor.  In every file: each page of
+docs/ that is named with the folder, but not in CHANGELOG.md, which is history.
 """
 
 import functools
@@ -14,10 +14,10 @@ import sys
 from pathlib import Path
 
 TOP = Path(__file__).resolve().parents[2]
-
 FENCE = re.compile(r"^ *(```+|~~~+).*?^ *\1", re.M | re.S)
 SPAN = re.compile(r"(?<!`)(`+)(?!`)[^\n]*?\1")
-LINK = re.compile(r"(?:\]\(|^ *\[[^]]+\]:\s+)<?(?![\w+.-]+:)([^()\s<>]+)", re.M)
+LINK = re.compile(r"(?:\]\(|^ *\[[^]]+\]:\s)<?(?![\w+.-]+:)([^()\s<>]+)",
+                  re.M)
 PAGE = re.compile(r"(?<![\w./-])docs/[\w-]+\.md(?:#[\w-]+)?")
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)\s*#*$", re.M)
 
