@@ -30,7 +30,7 @@ foreach(_need
 			"NFS-Ganesha that will load the FSAL, run its cmake "
 			"with the distribution's flags, and pass "
 			"-DGANESHA_SRC=... -DGANESHA_BUILD=... "
-			"(docs/building.md; ${_var} is wrong).")
+			"(docs/install.md; ${_var} is wrong).")
 	endif()
 endforeach()
 

@@ -85,7 +85,7 @@ def _loaded(config):
                 "Name = CEPH_ASYNC fail, those with Name = CEPH are "
                 "FSAL_CEPH's",
                 "After ceph orch upgrade set the image again "
-                "(docs/packaging.md); else restart Ganesha, and read the "
+                "(docs/install.md); else restart Ganesha, and read the "
                 "CRIT lines of its log.")
 
 

@@ -124,7 +124,7 @@ done
 
 # shellcheck disable=SC2086 # $GANESHA_CMAKE is a list
 # debian/rules' flags, less what adds tools and other back ends: none of the
-# differences reaches config.h's struct-changing macros (docs/building.md).
+# differences reaches config.h's struct-changing macros (docs/install.md).
 cmake -S src -B build -G Ninja \
 	-DCMAKE_INSTALL_PREFIX=/usr -DCMAKE_BUILD_TYPE=RelWithDebInfo \
 	-DDISTNAME_HAS_GIT_DATA=OFF \
