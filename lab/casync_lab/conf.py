@@ -61,7 +61,7 @@ def render(spec: dict[str, Any], state: Path) -> str:
     if spec["faults"]:
         core["Plugins_Dir"] = f'"{FAULTS}"'
     # Blocking_Locks: Ganesha 9.14 refuses a lock that is to wait with fields
-    # it has not filled in, for which Linux fails it (docs/conformance.md).
+    # it has not filled in, for which Linux fails it (docs/comparison.md).
     nfsv4 = {"Graceless": "true", "Minor_Versions": "0,1,2",
              "Blocking_Locks": "false",
              "RecoveryRoot": f'"{state / "recovery"}"'}

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Cases that fail with FSAL_CEPH, with CEPH_ASYNC or with both: who does it
-right, and by which rule.  docs/conformance.md has this as a table, made by
+right, and by which rule.  docs/comparison.md has this as a table, made by
 posix_comparison.py, which fails where a case fails that is not listed here.
 """
 from fnmatch import fnmatchcase

@@ -2,7 +2,7 @@
 """What reporters of field bugs did, where the steps are of the protocol or of
 the host, and no kernel client is needed for them.
 
-Each function is a row of docs/field-bugs.md.  It starts a Ganesha of the FSAL
+Each function is a row of docs/comparison.md.  It starts a Ganesha of the FSAL
 that is asked for, raises what was wrong, and returns a note.
 """
 import contextlib

@@ -9,7 +9,7 @@ CEPH is FSAL_CEPH in the same Ganesha and on the same cluster; KERNEL is
 Linux' own CephFS client without Ganesha, LOCAL a local file system of the
 same client kernel: what fails there is a mistake of the case.
 
-Says what failed where and writes the table of docs/conformance.md.  Status 1
+Says what failed where and writes the table of docs/comparison.md.  Status 1
 where CEPH_ASYNC fails unexpectedly, or a case fails that
 expected_differences.py does not know.
 """

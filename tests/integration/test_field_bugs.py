@@ -2,7 +2,7 @@
 """Bugs that others reported of FSAL_CEPH, Ganesha and libcephfs, by number.
 
 The steps are client/field_bugs.py, in the kernel client, or field_protocol.py;
-FSAL_CEPH goes through the same ones as evidence.  docs/field-bugs.md says how
+FSAL_CEPH goes through the same ones as evidence.  docs/comparison.md says how
 each went: it is compared with that.  Most run on Ganesha "b", of either FSAL.
 """
 import ast
@@ -25,7 +25,7 @@ from test_delegations import EXPORT, NFSV4, TOLD
 from test_reconnect import SERVES
 
 ROOT = Path(__file__).resolve().parents[2]
-TABLE = ROOT / "docs/field-bugs.md"
+TABLE = ROOT / "docs/comparison.md"
 PAUSE_S = 40            # at most, of a client whose gateway fails
 ROUNDS = 8              # of eviction_work.py: half before a loss, half after it
 AWAY_S = 25             # FSAL_CEPH gets that long to come back
@@ -352,7 +352,7 @@ def test_ceph_70675_nfsv3_gone_after_an_upgrade(cluster, tmp_path, record):
 # --- the table
 
 def rows():
-    """{name of the steps: cells} of docs/field-bugs.md."""
+    """{name of the steps: cells} of docs/comparison.md."""
     found = {}
     for line in TABLE.read_text(encoding="utf-8").splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
@@ -383,7 +383,7 @@ def test_each_row_has_its_test_and_each_test_its_row():
             told.add(here)
         assert any(here.startswith(f"test_{name}_") for *_, here in named)
         assert outcomes[2].startswith("passes") or \
-            re.search(r"\((limits|packaging)\.md#", outcomes[2]), name
+            re.search(r"\((limits|install)\.md#", outcomes[2]), name
         assert all(re.match("passes|fails|not run", cell)
                    for cell in outcomes), name
     assert mine <= told, f"without a row: {mine - told}"

@@ -2,7 +2,7 @@
 """What reporters of field bugs did, in the kernel client:
 field_bugs.py DIRECTORY NAME...
 
-Each NAME is a function here and a row of docs/field-bugs.md.  Prints a line of
+Each NAME is a function here and a row of docs/comparison.md.  Prints a line of
 JSON: by name, how it went ("passes" or what was wrong) and a note.
 """
 import json
