@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""docs/troubleshooting.md: each command that it marks as runnable succeeds in
-the lab and prints something.
+"""The symptoms of docs/runbook.md: each command succeeds in the lab and prints
+something.
 
 A block that begins with ```sh gateway or ```sh client has a command in each
-line.  The blocks set-gateway and set-client come before each of them.
+line, and a row of a table that begins with gateway, client or both has one.
+The blocks set-gateway and set-client come before each of them.
 """
 import re
 import shlex
@@ -14,8 +15,8 @@ import pytest
 
 from lab import LOGS
 
-TEXT = (Path(__file__).parents[2] / "docs/troubleshooting.md").read_text(
-    encoding="utf-8")
+TEXT = (Path(__file__).parents[2] / "docs/runbook.md").read_text(
+    encoding="utf-8").partition("\n## Symptoms\n")[2].partition("\n## ")[0]
 SYMPTOMS = ["Slow", "Hangs", "EIO", "ESTALE", "Permission denied",
             "Locks lost", "Cannot mount", "Memory grows",
             "Client sees old data"]
@@ -28,8 +29,23 @@ def blocks(mark, text=TEXT):
     return re.findall(rf"^```sh {mark}\n(.*?)^```$", text, re.M | re.S)
 
 
+def rows(mark, text=TEXT):
+    """The command of each row; what is pasted from it has no \\|."""
+    return re.findall(rf"^\| (?:{mark}|both) \| `([^`|]+)` \|", text, re.M)
+
+
 def commands(mark):
-    return [line for block in blocks(mark) for line in block.splitlines()]
+    return [line for block in blocks(mark) for line in block.splitlines()] + \
+        rows(mark)
+
+
+def test_no_row_is_left_out():
+    """Each has a command, or goes on with that of the row before."""
+    first = re.findall(r"^\|([^|]*)\|", TEXT, re.M)
+    marks = {" gateway ", " client ", " both "}
+    assert set(first) == marks | {" on ", "---", " "}
+    assert sum(mark in marks for mark in first) == \
+        len(rows("gateway|client"))
 
 
 def wrong(command, status, printed):
@@ -42,9 +58,9 @@ def wrong(command, status, printed):
 
 @pytest.mark.parametrize("symptom", SYMPTOMS)
 def test_a_symptom_has_its_commands(symptom):
-    section = re.search(rf"^## {symptom}\n(.*?)^## ", TEXT, re.M | re.S)
+    section = re.search(rf"^### {symptom}\n(.*?)^### ", TEXT, re.M | re.S)
     assert section, f"no section {symptom}"
-    assert blocks("(?:gateway|client)", section[1])
+    assert rows("gateway|client", section[1])
     assert "| what it says | what to do |" in section[1]
 
 
@@ -61,7 +77,8 @@ def test_on_the_gateway(lab, tmp_path):
     for command in commands("gateway"):
         done = subprocess.run(
             ["bash", "-c", head + command], text=True, timeout=60,
-            stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            cwd=tmp_path, stdin=subprocess.DEVNULL, capture_output=True,
+            check=False)
         said = wrong(command, done.returncode, done.stdout)
         found.append(said and f"{said}\n{done.stderr}")
     assert len(found) > 30
