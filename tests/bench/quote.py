@@ -2,73 +2,50 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Figures in documents are those of results/*/raw.json.
 
-    python3 tests/bench/quote.py [--check] [DOCUMENT...]
+    python3 tests/bench/quote.py [--check]
 
-Writes the figures of the results into the documents; with --check it says
-which differ, and changes nothing.  tests/bench/README.md has the markers.
+Each line of docs/figures.tsv is a figure: document, place, figure, run,
+query.  Writes what the newest runs have into documents and that file; with
+--check it says what differs, and changes nothing.  tests/bench/README.md has
+the queries.
 """
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import sys
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any
 
 from peers import figures, report
 
 TOP = Path(__file__).resolve().parents[2]
-COMMENT = re.compile(
-    r"(?P<text>(?:(?<![\d.,])\d[\d.]*(?: \(\d[\d.]*–\d[\d.]*\))?)?)"
-    r"<!-- (?P<words>[^>]*?) -->")
-MARKER = re.compile(
+TABLE = "docs/figures.tsv"
+QUERY = re.compile(
     r"(?P<scenario>[\w.-]+)/(?P<case>[\w.-]+) (?P<over>\w+)"
     r"(?:/(?P<under>\w+|better\(\w+(?:,\w+)*\)))?(?P<rest>(?: \w+)*)")
-RESULTS = re.compile(r"results: (?P<name>[\w.-]+)(?P<kept>, kept)?")
-TABLE = re.compile(r"<!-- targets of (?P<name>[\w.-]+) -->")
-END = "<!-- end -->"
+ABOUT = re.compile(r"(?P<scenario>[\w.-]+) (?P<what>folder|when|versions)")
 PARTS = {"median": "median", "least": "min", "most": "max"}
 
 
-class BadMarkerError(Exception):
-    """A marker that cannot be followed; says what it lacks."""
+class BadEntryError(Exception):
+    """An entry that cannot be followed; says what it lacks."""
 
 
-@dataclass(frozen=True)
-class Marker:
-    scenario: str
-    case: str
-    over: str
-    under: tuple[str, ...]      # several: the better of them in each round
-    figure: str | None = None
-    digits: int | None = None
-    part: str | None = None     # of PARTS; None: median (least–most)
+@dataclass
+class Entry:
+    document: str
+    place: str              # text that one line of the document has
+    figure: str
+    run: str                # a folder of results/; " kept": not the newest
+    query: str
 
     @property
-    def systems(self) -> tuple[str, ...]:
-        return self.over, *self.under
-
-    def key(self, system: str) -> figures.Key:
-        return self.scenario, self.case, system
-
-
-def parse(words: str) -> Marker:
-    found = MARKER.fullmatch(words)
-    if not found:
-        raise BadMarkerError("not a marker")
-    under = re.findall(r"\w+", (found["under"] or "").removeprefix("better"))
-    rest: dict[str, Any] = {}
-    for word in found["rest"].split():
-        if word.isdigit():
-            rest["digits"] = int(word)
-        elif word in PARTS:
-            rest["part"] = word
-        else:
-            rest["figure"] = word
-    return Marker(found["scenario"], found["case"], found["over"],
-                  tuple(under), **rest)
+    def folder(self) -> str:
+        return self.run.removesuffix(" kept")
 
 
 class Results:
@@ -76,164 +53,153 @@ class Results:
 
     def __init__(self, folder: Path) -> None:
         self.raws = {path.parent.name: json.loads(path.read_text("utf-8"))
-                     for path in sorted(folder.glob("*/raw.json"))}
+                     for path in folder.glob("*/raw.json")}
+        for name, raw in self.raws.items():
+            raw.update(folder=name, keys=set(figures.keys_of(raw["runs"])))
 
-    def run(self, name: str | None) -> dict[str, Any]:
-        if name is None:
-            raise BadMarkerError("no <!-- results: NAME --> before it")
+    def text(self, name: str, query: str) -> str:
+        """What a document has to say."""
         if name not in self.raws:
-            raise BadMarkerError(f"no run results/{name}/raw.json")
-        return self.raws[name]
+            raise BadEntryError(f"no run results/{name}/raw.json")
+        raw = self.raws[name]
+        about, found = ABOUT.fullmatch(query), QUERY.fullmatch(query)
+        if about and about["scenario"] in {key[0] for key in raw["keys"]}:
+            return str(raw[about["what"]])
+        if not found:
+            raise BadEntryError(f"the run has no scenario {about['scenario']}"
+                                if about else "not a query")
+        return measured(raw, found)
 
-    def newer(self, name: str, marker: Marker) -> str | None:
-        """The newest run with that case and those systems, if not `name`."""
-        having = [one for one, raw in self.raws.items()
-                  if one == name or not lacking(raw, marker)]
-        newest = max(having, key=lambda one: (self.raws[one]["when"], one))
-        return None if newest == name else newest
-
-
-def lacking(raw: dict[str, Any], marker: Marker) -> str | None:
-    """What of the marker's names the run does not have."""
-    keys = set(figures.keys_of(raw["runs"]))
-    if marker.scenario not in {key[0] for key in keys}:
-        return f"scenario {marker.scenario}"
-    if (marker.scenario, marker.case) not in {key[:2] for key in keys}:
-        return f"case {marker.scenario}/{marker.case}"
-    for system in marker.systems:
-        if marker.key(system) not in keys:
-            return f"system {system} in {marker.scenario}/{marker.case}"
-    return None
+    def newest(self, query: str) -> str | None:
+        """The newest run that has an answer."""
+        for name in sorted(self.raws, reverse=True,
+                           key=lambda one: (self.raws[one]["when"], one)):
+            try:
+                self.text(name, query)
+                return name
+            except BadEntryError:
+                continue
+        return None
 
 
-def first_shown(raw: dict[str, Any], marker: Marker) -> str:
+def measured(raw: dict[str, Any], query: re.Match[str]) -> str:
+    case = query["scenario"], query["case"]
+    under = re.findall(r"\w+", (query["under"] or "").removeprefix("better"))
+    keys = [(*case, system) for system in (query["over"], *under)]
+    for length, what in (1, "scenario"), (2, "case"), (3, "system"):
+        known = {key[:length] for key in raw["keys"]}
+        for key in keys:
+            if key[:length] not in known:
+                raise BadEntryError(
+                    f"the run has no {what} {'/'.join(key[:length])}")
+    words = query["rest"].split()
+    part = next((word for word in words if word in PARTS), None)
+    figure = next((word for word in words
+                   if word not in PARTS and not word.isdigit()),
+                  None) or first_shown(raw, case)
+    if figure not in report.COLUMNS:
+        raise BadEntryError(f"there is no figure {figure}")
+    over = figures.by_round(raw["runs"], keys[0], figure)
+    value = figures.divided(over, figures.better(
+        raw["runs"], keys[1:], figure)) if under \
+        else figures.spread(list(over.values()))
+    if not value:
+        raise BadEntryError(f"the run has no figure {figure} there")
+    if part:
+        value = {"median": value[PARTS[part]], "rounds": 1}
+    _, factor, digits = (None, 1, 2) if under else report.COLUMNS[figure]
+    return report.number(value, factor, next(
+        (int(word) for word in words if word.isdigit()), digits))
+
+
+def first_shown(raw: dict[str, Any], names: tuple[str, str]) -> str:
     return next(case["show"][0] for scenario in raw["scenarios"]
                 for case in scenario["cases"]
-                if (scenario["name"], case["name"]) == marker.key("")[:2])
+                if (scenario["name"], case["name"]) == names)
 
 
-def measured(runs: list[figures.Run], marker: Marker,
-             figure: str) -> dict[str, float] | None:
-    over = figures.by_round(runs, marker.key(marker.over), figure)
-    if not marker.under:
-        return figures.spread(list(over.values()))
-    return figures.divided(over, figures.better(
-        runs, [marker.key(one) for one in marker.under], figure))
+def find(lines: list[str], group: list[Entry]) -> tuple[int, list[Any]]:
+    """The line of a place, and where in it its figures are."""
+    place = group[0].place
+    having = [number for number, line in enumerate(lines)
+              for _ in range(line.count(place))]
+    if len(having) != 1:
+        raise BadEntryError(f"{len(having)} times there: {place}")
+    texts = [entry.figure for entry in group]
+    known = "|".join(map(re.escape, sorted(texts, key=len, reverse=True)))
+    found = list(re.finditer(
+        rf"(?<![\w.,–])(?:{known})(?!\w|[.,–-]\d| \(\d[\d.]*–)",
+        lines[having[0]].replace(place, "\0" * len(place))))
+    if [match[0] for match in found] != texts:
+        raise BadEntryError(f"has not just {', '.join(texts)}: {place}")
+    return having[0], found
 
 
-def text_of(raw: dict[str, Any], marker: Marker) -> str:
-    """What a document has to say for this marker."""
-    missing = lacking(raw, marker)
-    if missing:
-        raise BadMarkerError(f"the run has no {missing}")
-    figure = marker.figure or first_shown(raw, marker)
-    value = figure in report.COLUMNS and measured(raw["runs"], marker, figure)
-    if not value:
-        raise BadMarkerError(f"the run has no figure {figure} there")
-    if marker.part:
-        value = {"median": value[PARTS[marker.part]], "rounds": 1}
-    _, factor, digits = (None, 1, 2) if marker.under \
-        else report.COLUMNS[figure]
-    return report.number(value, factor, digits if marker.digits is None
-                         else marker.digits)
-
-
-@dataclass
-class Reader:
-    """Goes through one document; `wrong` has what it found, by line."""
-
-    results: Results
-    name: str | None = None
-    kept: bool = False
-    wrong: list[tuple[int, str]] = field(default_factory=list)
-    line: int = 0
-
-    def follow(self, found: re.Match[str]) -> str:
-        """The comment with the figure before it, as it should be."""
-        text, words = found["text"], found["words"]
-        run = RESULTS.fullmatch(words)
+def follow(group: list[Entry], lines: list[str], results: Results,
+           check: bool) -> list[str]:
+    """Sets one line and its entries right, or says what is wrong."""
+    document, wrong = group[0].document, []
+    try:
+        number, found = find(lines, group)
+    except BadEntryError as error:
+        return [f"{document}: {error}"]
+    for entry, match in reversed(list(zip(group, found, strict=True))):
         try:
-            if run:
-                self.name, self.kept = run["name"], bool(run["kept"])
-                self.results.run(self.name)
-            elif text or MARKER.fullmatch(words):
-                return self.figure(text, words) + f"<!-- {words} -->"
-        except BadMarkerError as error:
-            self.wrong.append((self.line, f"{error}: <!-- {words} -->"))
-        return found[0]
-
-    def figure(self, text: str, words: str) -> str:
-        marker = parse(words)
-        if not text:
-            raise BadMarkerError("no figure directly before it")
-        wanted = text_of(self.results.run(self.name), marker)
-        newer = not self.kept and self.results.newer(self.name, marker)
-        if newer:
-            raise BadMarkerError(
-                f"results/{newer} is newer than {self.name}; quote it, or "
-                "take that folder away if it shall not be kept")
-        if text != wanted:
-            self.wrong.append((self.line, f"{text} is {wanted} in results/"
-                               f"{self.name}: <!-- {words} -->"))
-        return wanted
-
-    def table(self, name: str, old: list[str]) -> list[str]:
-        try:
-            new = report.targets_table(self.results.run(name), measured=True)
-        except BadMarkerError as error:
-            self.wrong.append((self.line, f"{error}: targets of {name}"))
-            return old
-        if new != old:
-            self.wrong.append((self.line, "the table is not what results/"
-                               f"{name} gives: targets of {name}"))
-        return new
+            newest = entry.folder if entry.run != entry.folder \
+                else results.newest(entry.query) or entry.folder
+            if not check:
+                entry.run = entry.run.replace(entry.folder, newest)
+            wanted = results.text(entry.folder, entry.query)
+            if newest != entry.folder:
+                raise BadEntryError(
+                    f"results/{newest} is newer than {entry.folder}")
+            if check and entry.figure != wanted:
+                raise BadEntryError(f"{entry.figure} is {wanted} in results/"
+                                    f"{entry.folder}")
+            line = lines[number]
+            lines[number] = line[:match.start()] + wanted + line[match.end():]
+            entry.figure = wanted
+        except BadEntryError as error:
+            wrong.insert(0, f"{document}:{number + 1}: {error}: "
+                            f"{entry.query}")
+    return wrong
 
 
-def rewritten(text: str, reader: Reader) -> str:
-    lines, code = [], False
-    rest = text.split("\n")
-    while rest:
-        line = rest.pop(0)
-        reader.line = text.count("\n") - len(rest) + 1
-        code ^= line.lstrip().startswith("```")
-        lines.append(line if code else COMMENT.sub(reader.follow, line))
-        table = None if code else TABLE.fullmatch(line)
-        if table and END in rest:
-            end = rest.index(END)
-            lines += reader.table(table["name"], rest[:end])
-            rest = rest[end:]
-        elif table:
-            reader.wrong.append((reader.line, f"no {END}: {line}"))
-    return "\n".join(lines)
+def entries(table: list[str]) -> dict[int, Entry]:
+    """By the number of its line."""
+    return {number: Entry(*line.split("\t"))
+            for number, line in enumerate(table)
+            if line and not line.startswith("#")}
 
 
-def documents() -> list[Path]:
-    return [TOP / "README.md", *sorted((TOP / "docs").rglob("*.md"))]
-
-
-def visit(document: Path, results: Results, check: bool) -> list[str]:
-    reader = Reader(results)
-    old = document.read_text("utf-8")
-    new = rewritten(old, reader)
-    if not check and new != old:
-        document.write_text(new, "utf-8")
-        reader = Reader(results)
-        rewritten(new, reader)          # what is left is what failed
-    shown = document.relative_to(TOP) if document.is_relative_to(TOP) \
-        else document
-    return [f"{shown}:{line}: {what}" for line, what in reader.wrong]
+def visit(top: Path, check: bool) -> list[str]:
+    """What is wrong; without `check`, what could not be set right."""
+    results = Results(top / "results")
+    table = (top / TABLE).read_text("utf-8").split("\n")
+    known, wrong = entries(table), []
+    of_lines = itertools.groupby(
+        sorted(known.values(), key=lambda one: (one.document, one.place)),
+        key=lambda one: (one.document, one.place))
+    texts = {one.document: (top / one.document).read_text("utf-8").split("\n")
+             for one in known.values()}
+    for (document, _), group in of_lines:
+        wrong += follow(list(group), texts[document], results, check)
+    if check:
+        return wrong
+    for number, entry in known.items():
+        table[number] = "\t".join(astuple(entry))
+    for name, lines in [*texts.items(), (TABLE, table)]:
+        (top / name).write_text("\n".join(lines), "utf-8")
+    return visit(top, check=True)
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true",
                         help="change nothing; exit 1 if a figure is wrong")
-    parser.add_argument("--results", type=Path, default=TOP / "results")
-    parser.add_argument("document", type=Path, nargs="*")
+    parser.add_argument("--top", type=Path, default=TOP)
     args = parser.parse_args()
-    results = Results(args.results)
-    wrong = [line for one in args.document or documents()
-             for line in visit(one.resolve(), results, args.check)]
+    wrong = visit(args.top, args.check)
     print("".join(f"{line}\n" for line in wrong), end="")
     return 1 if wrong else 0
 

@@ -49,7 +49,7 @@ def test_a_hole_of_whole_objects_is_zeros(lab):
 
 
 def test_ceph_with_async_fails_a_hole_of_whole_objects(lab, second, record):
-    """What docs/evidence.md says of FSAL_CEPH; should it be mended one day,
+    """What tests/README.md says of FSAL_CEPH; should it be mended one day,
     the document is to be."""
     second(fsal="CEPH", block="async = true;")
     path = "/mnt/nfs/hole-ceph"

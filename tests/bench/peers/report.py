@@ -67,7 +67,7 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
 def write(raw: dict[str, Any], old: dict[str, Any] | None = None,
           pictures: list[tuple[str, str]] | None = None) -> str:
     lines = ["# Side by side with every peer", "", *_about(raw),
-             "## Targets", "", *targets_table(raw), ""]
+             "## Targets", "", *_targets(raw), ""]
     if old:
         lines += _against(raw, old)
     for scenario in raw["scenarios"]:
@@ -106,11 +106,9 @@ def _about(raw: dict[str, Any]) -> list[str]:
     return lines
 
 
-def targets_table(raw: dict[str, Any], measured: bool = False) -> list[str]:
-    """All targets, or only those that have a figure in this run."""
+def _targets(raw: dict[str, Any]) -> list[str]:
     rows = [[one["what"], number(one["value"], digits=3), one["wanted"],
-             WORDS[one["met"]]] for one in targets.judge(raw["runs"])
-            if one["value"] or not measured]
+             WORDS[one["met"]]] for one in targets.judge(raw["runs"])]
     return table(["what", "measured", "demanded", ""], rows)[:-1]
 
 
