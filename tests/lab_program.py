@@ -14,6 +14,20 @@ from typing import Any
 LOGS = Path("/var/log/casync-lab")
 
 
+def json_lines(raw: dict[str, Any]) -> str:
+    """JSON with a line for each member of its lists: a diff says which of them
+    changed."""
+    lines = []
+    for key, value in raw.items():
+        name = json.dumps(key)
+        if isinstance(value, list) and value:
+            items = ",\n  ".join(json.dumps(one) for one in value)
+            lines.append(f"{name}: [\n  {items}\n ]")
+        else:
+            lines.append(f"{name}: {json.dumps(value)}")
+    return "{\n " + ",\n ".join(lines) + "\n}\n"
+
+
 class LabFailed(AssertionError):
     """`lab` or `ceph` ended with a status other than 0."""
 

@@ -37,7 +37,7 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lab_program import LOGS, client_command, lab, until
+from lab_program import LOGS, client_command, json_lines, lab, until
 from nfs import nfs4, rpc
 from hosts import ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Bound, Pair
 from ingress import Ingress
@@ -317,10 +317,9 @@ def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
               f"{row['after_worst_s']:.1f} s after the address had moved, "
               f"wanted {row['bound_s']}" for row in rows if not row["holds"]]
     if args.json:
-        args.json.write_text(json.dumps(
+        args.json.write_text(json_lines(
             {"rounds": args.rounds, "table": rows, "stolen": failures.stolen,
-             "runs": failures.found, "wrong": wrong}, indent=1) + "\n",
-            encoding="utf-8")
+             "runs": failures.found, "wrong": wrong}), encoding="utf-8")
     return wrong
 
 

@@ -44,7 +44,7 @@ def stored(tmp_path):
             self.table.parent.mkdir(exist_ok=True)
             (tmp_path / DOCUMENT).write_text(text)
             self.table.write_text("# a comment\n\n" + "".join(
-                "\t".join((DOCUMENT, place, figure, run, query)) + "\n"
+                f"{DOCUMENT}\t{place}\t{figure}\t{run}\t{query}\n"
                 for place, figure, query in entries))
 
         def visit(self, text, *entries, run="one", check=False):

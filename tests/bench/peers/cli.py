@@ -14,6 +14,7 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from lab_program import json_lines
 from peers import figures, plots, report, targets
 from peers.case import Scenario
 from peers.runner import Plan, Runner
@@ -168,23 +169,9 @@ def _raw(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
         "runs": [], "errors": [], "skipped": []}
 
 
-def _text(raw: dict[str, Any]) -> str:
-    """JSON with a line for each run, scenario and system: short, and a diff
-    says which of them changed."""
-    lines = []
-    for key, value in raw.items():
-        name = json.dumps(key)
-        if isinstance(value, list) and value:
-            items = ",\n  ".join(json.dumps(one) for one in value)
-            lines.append(f"{name}: [\n  {items}\n ]")
-        else:
-            lines.append(f"{name}: {json.dumps(value)}")
-    return "{\n " + ",\n ".join(lines) + "\n}\n"
-
-
 def _keep(raw: dict[str, Any], folder: Path) -> None:
     new = folder / "raw.json.new"
-    new.write_text(_text(raw), encoding="utf-8")
+    new.write_text(json_lines(raw), encoding="utf-8")
     new.replace(folder / "raw.json")
 
 
