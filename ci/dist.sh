@@ -8,7 +8,8 @@
 # prints the name of FOLDER/nfs-ganesha-ceph-async-VERSION.tar.gz.  VERSION is
 # CMakeLists.txt's; it and the date go into the spec file and debian/, which
 # are at the top of the tarball: "rpmbuild -ta" and, unpacked,
-# "dpkg-buildpackage -b" take it as it is.
+# "dpkg-buildpackage -b" take it as it is.  What .gitattributes gives
+# export-ignore is not in it: results/.
 #
 # The same files give the same bytes.  The date is that of the last commit, or
 # SOURCE_DATE_EPOCH.  PACKAGE_RELEASE (1) counts packages of one VERSION.
@@ -18,24 +19,21 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 out=${1:-$top/build/dist}
 release=${PACKAGE_RELEASE:-1}
 
-die()
-{
-	echo "dist.sh: $*" >&2
-	exit 1
-}
+# shellcheck source=ci/lib/lib.sh
+. "$top/ci/lib/lib.sh"
 
-version=$(sed -n 's/^project(.* VERSION \([0-9.]*\) .*/\1/p' \
-	"$top/CMakeLists.txt")
-[ -n "$version" ] || die "no project(... VERSION ...) in CMakeLists.txt"
+version=$(project_version)
 
 # What git has, as it is in the working tree now; all of it where git is not.
 files()
 {
 	if git -C "$top" rev-parse --git-dir > /dev/null 2>&1; then
-		git -C "$top" ls-files -z --cached --others --exclude-standard
+		git -C "$top" ls-files -z --cached --others \
+			--exclude-standard -- . ':(exclude,attr:export-ignore)'
 	else
 		(cd "$top" && find . -name build -prune -o -name .git -prune \
-			-o -name __pycache__ -prune -o -type f -print0)
+			-o -name __pycache__ -prune -o -path ./results -prune \
+			-o -type f -print0)
 	fi
 }
 

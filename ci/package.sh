@@ -376,7 +376,7 @@ if [ "$mode" = deb ]; then
 		test_deb.py::test_which_ganesha_it_takes
 	exit 0
 fi
-pytest "$user" test_deb.py test_quick_start.py test_rpm.py
+pytest "$user" test_deb.py test_quick_start.py test_rpm.py test_source.py
 overlay
 
 [ "$mode" = all ] || exit 0

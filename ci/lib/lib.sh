@@ -21,6 +21,14 @@ die()
 	exit 1
 }
 
+# The version of this checkout.  CMakeLists.txt is the only place that has it.
+project_version()
+{
+	sed -n '/^project(/{s/.* VERSION \([0-9.]*\) .*/\1/p;q;}' \
+		"$top/CMakeLists.txt" | grep . ||
+		die "no project(... VERSION ...) in CMakeLists.txt"
+}
+
 # GANESHA names the lab's Ganesha.  versions.env has the default; another one
 # has its values in ci/ganesha/, and an image of its own.
 GANESHA=${GANESHA:-$GANESHA_VERSION}

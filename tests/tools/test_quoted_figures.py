@@ -63,6 +63,8 @@ def stored(tmp_path):
 
 
 def test_the_documents_say_what_the_results_say():
+    if not (quote.TOP / "results").exists():
+        pytest.skip("no results/: this is a source tarball")
     assert quote.Results(quote.TOP / "results").raws, \
         "no results/*/raw.json in this tree"
     wrong = quote.visit(quote.TOP, check=True)
