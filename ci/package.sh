@@ -6,6 +6,8 @@
 #   ci/package.sh          all of this
 #   ci/package.sh short    without what is marked *, for ci/test.sh
 #   ci/package.sh build    the first line alone
+#   ci/package.sh release  PACKAGES=FOLDER: built once and looked at, with an SBOM,
+#                          for ci/release.sh
 #   ci/package.sh deb      one DEB, and docs/quick-start.md walked with it, for
 #                          ci/test.sh other
 #
@@ -36,8 +38,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 LIMIT=${PACKAGE_LIMIT:-900}
 mode=${1:-all}
 case $mode in
-all | short | build | deb) ;;
-*) die "'$mode': short, build, deb or nothing" ;;
+all | short | build | release | deb) ;;
+*) die "'$mode': short, build, release, deb or nothing" ;;
 esac
 
 packages=$top/build/packages
@@ -51,6 +53,10 @@ fi
 logs=$top/build/package-logs/$(date +%Y%m%d-%H%M%S)
 builder=casync-package-build-$$
 user=casync-package-use-$$
+if [ "$mode" = release ]; then
+	packages=${PACKAGES:?names the folder for the packages}
+	[ ! -e "$packages" ] || die "PACKAGES=$packages is there already"
+fi
 mkdir -p "$logs"
 rm -rf "$packages"
 mkdir -p "$packages"
@@ -74,10 +80,10 @@ finish()
 image()
 {
 	name=package-$1:$2
-	log=$logs/image-$1-$2.log
-	"$ENGINE" build -f "$top/ci/package/Containerfile.$1" \
+	watched "$logs/image-$1-$2.log" '^(Step|STEP|#[0-9]+ \[) ?[0-9]' \
+		"$ENGINE" build -f "$top/ci/package/Containerfile.$1" \
 		-t "fsal-ceph-async/$name" --build-arg "BASE=$3" \
-		--build-arg "LAB=${4:-$3}" "$top/ci/package" > "$log" 2>&1 || {
+		--build-arg "LAB=${4:-$3}" "$top/ci/package" || {
 		tail -n 25 "$log" >&2
 		die "the image was not built"
 	}
@@ -97,14 +103,15 @@ lab_base()
 	die "no base image: see ci/image.sh"
 }
 
-# step NAME CONTAINER COMMAND...: its output to the logs, and its end to the
-# screen when it fails.
+# step NAME CONTAINER COMMAND...: its output to the logs, a sign of life to the
+# screen, and its end when it fails.
 step()
 {
 	log=$logs/$1.log
 	where=$2
 	shift 2
-	"$ENGINE" exec "$where" timeout -k 30 "$LIMIT" "$@" > "$log" 2>&1 || {
+	watched "$log" '^$' \
+		"$ENGINE" exec "$where" timeout -k 30 "$LIMIT" "$@" || {
 		status=$?
 		tail -n 60 "$log" >&2
 		die "$(basename "$log" .log) failed (status $status), see $log"
@@ -136,9 +143,11 @@ build_all()
 		build deb 1 this
 		return 0
 	fi
-	dist 0
-	build deb 0 previous
-	[ "$mode" = short ] || build rpm 0 previous
+	if [ "$mode" != release ]; then
+		dist 0
+		build deb 0 previous
+		[ "$mode" = short ] || build rpm 0 previous
+	fi
 	dist 1
 	for kind in deb rpm; do
 		build "$kind" 1 this
@@ -147,6 +156,12 @@ build_all()
 		sed 's/^/    /' "$logs/check-$kind.log"
 	done
 	[ "$mode" != short ] || return 0
+	if [ "$mode" = release ]; then
+		say "SBOM"
+		step sbom "$builder" sh /opt/package/sbom.sh "$tarball" \
+			/packages/deb/this/out /packages/sbom
+		return 0
+	fi
 	for kind in deb rpm; do
 		say "building $kind once more"
 		step "again-$kind" "$builder" sh /opt/package/again.sh "$kind" \
@@ -340,7 +355,7 @@ trap 'exit 130' INT TERM
 
 # Side by side: the one waits for the network while the other unpacks.
 run_image=
-if [ "$mode" != build ]; then
+if [ "$mode" != build ] && [ "$mode" != release ]; then
 	image run "$tag" "${BASE_IMAGE:-$(lab_base)}" "$lab" &
 	run_image=$!
 fi
@@ -353,7 +368,9 @@ start_lab "$builder"
 build_all
 "$ENGINE" cp "$builder:/packages/." "$packages"
 say "packages: $packages"
-[ "$mode" != build ] || exit 0
+case $mode in
+build | release) exit 0 ;;
+esac
 
 # Stand-ins for what an RPM distribution has; see there.
 if [ "$mode" != deb ]; then
