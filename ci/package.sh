@@ -103,14 +103,14 @@ lab_base()
 	die "no base image: see ci/image.sh"
 }
 
-# step NAME CONTAINER COMMAND...: its output to the logs, a sign of life to the
-# screen, and its end when it fails.
+# step NAME CONTAINER COMMAND...: its output to the logs; to the screen what it
+# has made, a sign of life, and its end when it fails.
 step()
 {
 	log=$logs/$1.log
 	where=$2
 	shift 2
-	watched "$log" '^$' \
+	watched "$log" '^(dpkg-deb: building|Wrote: )' \
 		"$ENGINE" exec "$where" timeout -k 30 "$LIMIT" "$@" || {
 		status=$?
 		tail -n 60 "$log" >&2
@@ -151,9 +151,11 @@ build_all()
 	dist 1
 	for kind in deb rpm; do
 		build "$kind" 1 this
+		say "looking at $kind"
 		step "check-$kind" "$builder" sh /opt/package/check.sh "$kind" \
 			"/packages/$kind/this/out" /opt/package/rpmlint.toml
-		sed 's/^/    /' "$logs/check-$kind.log"
+		[ "$mode" = release ] ||
+			sed 's/^/    /' "$logs/check-$kind.log"
 	done
 	[ "$mode" != short ] || return 0
 	if [ "$mode" = release ]; then
