@@ -31,13 +31,17 @@ case ${1-} in
 esac
 
 name=nfs-ganesha-ceph-async
+commit=
 all=$top/build/release
 
 # A commit alone says what is in a release.
 clean()
 {
-	commit=$(git -C "$top" rev-parse --verify --quiet HEAD) ||
+	head=$(git -C "$top" rev-parse --verify --quiet HEAD) ||
 		die "$top has no commit to release: git clone it"
+	commit=${commit:-$head}
+	[ "$head" = "$commit" ] || die "another commit was checked out while" \
+		"$(short) was built: check that out, and run this again"
 	changes=$(git -C "$top" status --porcelain)
 	[ -z "$changes" ] || {
 		echo "$changes" | head -n 20 >&2

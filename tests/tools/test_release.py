@@ -11,9 +11,9 @@ import pytest
 TOP = Path(__file__).resolve().parents[2]
 
 
-def run(folder, *command):
+def run(folder, *command, **more):
     environment = {name: value for name, value in os.environ.items()
-                   if not name.startswith("GIT_")}
+                   if not name.startswith("GIT_")} | more
     return subprocess.run(command, cwd=folder, capture_output=True, text=True,
                           check=False, env=environment)
 
@@ -84,6 +84,26 @@ def test_without_a_commit_there_is_no_release(checkout):
     done = run(checkout, "ci/release.sh")
     assert done.returncode == 1
     assert "has no commit to release" in done.stderr
+
+
+def test_a_failure_leaves_the_former_release(checkout, tmp_path):
+    """Here of the first image."""
+    engine = tmp_path / "bin" / "docker"
+    engine.parent.mkdir()
+    engine.write_text("#!/bin/sh\n[ \"$1\" != build ] || "
+                      "echo the image is refused\n[ \"$1\" = info ]\n")
+    engine.chmod(0o755)
+    releases = checkout / "build" / "release"
+    former = releases / "0.0.9" / "SHA256SUMS"
+    former.parent.mkdir(parents=True)
+    former.write_text("former\n")
+    done = run(checkout, "ci/release.sh", IMAGE_READY="1",
+               PATH=f"{engine.parent}:{os.environ['PATH']}")
+    assert done.returncode == 1
+    assert "the image is refused" in done.stderr
+    assert "no release was made" in done.stdout
+    assert list(releases.iterdir()) == [former.parent]
+    assert former.read_text() == "former\n"
 
 
 def test_help(checkout):
