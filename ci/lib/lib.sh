@@ -81,6 +81,17 @@ start_docker()
 			sleep 1
 		done
 	fi
+	# A machine that lost its power leaves these files, and their numbers may
+	# be those of other processes now: dockerd would not start.
+	for file in /var/run/docker.pid \
+			/var/run/docker/containerd/containerd.pid; do
+		program=$(cat "/proc/$(cat "$file" 2> /dev/null)/comm" \
+			2> /dev/null) || program=
+		case $program in
+		dockerd | containerd) ;;
+		*) rm -f "$file" ;;
+		esac
+	done
 	say "starting dockerd in the background, output in /var/log/dockerd.log"
 	nohup setsid dockerd > /var/log/dockerd.log 2>&1 < /dev/null &
 	daemon=$!
