@@ -518,11 +518,13 @@ static void slow_calls_let_more_be_in_flight(void **state)
 {
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
-	answer_all(0, UNCOUNTED + 8, 10, 3000);
+	answer_all(0, UNCOUNTED + 8, 10, 30 * CASYNC_PACE_CALL_US);
 	assert_int_equal(stream_fill(), 30);
-	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 30, 10, 6000);
+	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 30, 10,
+		   60 * CASYNC_PACE_CALL_US);
 	assert_int_equal(stream_fill(), 30);
-	answer_all(UNCOUNTED + 40, UNCOUNTED + 40 + 30, 10, 3000);
+	answer_all(UNCOUNTED + 40, UNCOUNTED + 40 + 30, 10,
+		   30 * CASYNC_PACE_CALL_US);
 }
 
 static void fast_calls_let_fewer_be_in_flight(void **state)
@@ -530,7 +532,7 @@ static void fast_calls_let_fewer_be_in_flight(void **state)
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
 	answer_all(0, UNCOUNTED + 7, 10, 5000);
-	answer_all(UNCOUNTED + 7, UNCOUNTED + 8, 10, 300);
+	answer_all(UNCOUNTED + 7, UNCOUNTED + 8, 10, 3 * CASYNC_PACE_CALL_US);
 	assert_int_equal(stream_fill(), 3);
 	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 3, 10, 1);
 	assert_int_equal(stream_fill(), 2);

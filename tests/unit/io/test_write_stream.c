@@ -106,7 +106,7 @@ static void stream_waits_while_its_calls_are_in_flight(void **state)
 
 	later = write_at(end);
 	assert_true(is_busy(later));
-	answer(last, 800 * US); /* that is 8 calls, as before */
+	answer(last, 8 * CASYNC_PACE_CALL_US * US); /* 8 calls, as before */
 	assert_false(is_busy(later));
 	/* It is counted once, whoever asks again. */
 	assert_false(casync_write_stream_end_call(&streams, last));
@@ -118,7 +118,8 @@ static void pace_follows_what_a_call_took(void **state)
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
 	unsigned int i;
 
-	answer(last, 1000 * US); /* 10 calls, of which 7 are in flight */
+	/* 10 calls, of which 7 are in flight. */
+	answer(last, 10 * CASYNC_PACE_CALL_US * US);
 	for (i = 0; i < 3; i++, end += LENGTH) {
 		later = write_at(end);
 		assert_false(is_busy(later));
