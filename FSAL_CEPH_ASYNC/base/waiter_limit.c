@@ -97,17 +97,17 @@ void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 		casync_futex_wake(&limit->lanes[lane].left, 1);
 }
 
-uint32_t casync_waiter_limit_workers(void)
-{
-	return nfs_param.core_param.rpc.ioq_thrd_max / 4 + 1;
-}
-
-/* --- the limit of a mount */
-
 static uint32_t waiter_limit_workers(void)
 {
 	return nfs_param.core_param.rpc.ioq_thrd_max;
 }
+
+uint32_t casync_waiter_limit_workers(void)
+{
+	return waiter_limit_workers() / 4 + 1;
+}
+
+/* --- the limit of a mount */
 
 uint32_t casync_waiter_limit_budget(void)
 {
@@ -125,21 +125,22 @@ uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount)
 }
 
 /* A folder with many changes in flight outlasts a short pause of the MDS so.
- * With what is inside they keep to the budget of the mounts. */
+ * Half of the workers stay free: they are for what waits for less long. */
 static bool waiter_limit_become_patient(void)
 {
 	uint32_t count = __atomic_add_fetch(&patient, 1, __ATOMIC_SEQ_CST);
 	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
 
 	if (count <= casync_waiter_limit_workers() &&
-	    count + all <= casync_waiter_limit_budget())
+	    count + all <= waiter_limit_workers() / 2)
 		return true;
 	__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
 	return false;
 }
 
 bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
-				    const struct casync_waiter_limit *mount)
+				    const struct casync_waiter_limit *mount,
+				    bool answers)
 {
 	enum casync_lane patience = CASYNC_LANE_COMPLETER;
 	uint32_t left;
@@ -150,7 +151,7 @@ bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
 		entered = casync_waiter_limit_try(
 			limit, MOUNT_LANE,
 			casync_waiter_limit_file_room(mount));
-		if (!entered && patience == CASYNC_LANE_COMPLETER &&
+		if (!entered && answers && patience == CASYNC_LANE_COMPLETER &&
 		    waiter_limit_become_patient())
 			patience = CASYNC_LANE_WORKER;
 	} while (!entered &&

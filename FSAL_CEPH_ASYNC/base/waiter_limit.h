@@ -81,12 +81,15 @@ uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount);
 /**
  * As casync_waiter_limit_enter(), for a worker, into the limit of a file.
  *
- * A quarter of the workers may wait there for
- * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as the budget has
- * room for them too; further ones for CASYNC_WAITER_LIMIT_COMPLETER_MS.
+ * For files that answer, a quarter of the workers may wait there for
+ * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as half of the
+ * workers stay free.  All others wait for CASYNC_WAITER_LIMIT_COMPLETER_MS.
+ *
+ * @param[in] answers  Ceph has answered for the file a moment ago.
  */
 bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
-				    const struct casync_waiter_limit *mount);
+				    const struct casync_waiter_limit *mount,
+				    bool answers);
 
 /** As casync_waiter_limit_enter(), for a worker, into the limit of a mount. */
 bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);

@@ -71,36 +71,39 @@ static struct casync_waiter_limit *call_limit(const struct casync_object *obj)
 	return &casync_inode_mount(obj)->callers;
 }
 
-/* Has Ceph answered for this file a moment ago, and does nobody wait for it? */
+/* Has Ceph answered for this file a moment ago? */
 static bool call_is_answered(const struct casync_object *obj)
 {
 	uint64_t answered_ns =
 		__atomic_load_n(&obj->answered_ns, __ATOMIC_RELAXED);
 
-	return __atomic_load_n(
-		       &obj->callers.lanes[CASYNC_LANE_COMPLETER].inside,
-		       __ATOMIC_RELAXED) == 0 &&
-	       answered_ns != 0 &&
+	return answered_ns != 0 &&
 	       casync_clock_ns() - answered_ns < ANSWERED_MS * CASYNC_NS_PER_MS;
 }
 
-/* A file that answers gets at the reserve, and need not wait for the others. */
-static bool call_enter_mount(struct casync_object *obj, bool answers)
+/* A file that answers, and for which nobody waits, gets at the reserve, and need
+ * not wait for the others. */
+static bool call_enter_mount(struct casync_object *obj, bool first)
 {
 	struct casync_waiter_limit *limit = call_limit(obj);
 
-	return (answers && (casync_waiter_limit_try_mount(limit, 1) ||
-			    casync_waiter_limit_try_reserve(limit))) ||
+	return (first && (casync_waiter_limit_try_mount(limit, 1) ||
+			  casync_waiter_limit_try_reserve(limit))) ||
 	       casync_waiter_limit_enter_mount(limit);
 }
 
 static bool call_enter_limits(struct casync_object *obj)
 {
 	bool answers = call_is_answered(obj);
+	bool first = answers &&
+		     __atomic_load_n(
+			     &obj->callers.lanes[CASYNC_LANE_COMPLETER].inside,
+			     __ATOMIC_RELAXED) == 0;
 
-	if (!casync_waiter_limit_enter_file(&obj->callers, call_limit(obj)))
+	if (!casync_waiter_limit_enter_file(&obj->callers, call_limit(obj),
+					    answers))
 		return false;
-	if (call_enter_mount(obj, answers))
+	if (call_enter_mount(obj, first))
 		return true;
 	casync_waiter_limit_leave(&obj->callers, CASYNC_LANE_COMPLETER);
 	return false;

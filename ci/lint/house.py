@@ -23,7 +23,7 @@ TINY = 80      # lines below which a source file is small
 LIMITS = {
     ".c files": 84,
     ".h files": 79,
-    "lines, without ganesha/": 28900,
+    "lines, without ganesha/": 28910,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

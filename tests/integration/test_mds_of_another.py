@@ -88,6 +88,7 @@ def test_a_folder_outlasts_a_short_pause(cluster, away, record):
     serve(cluster)
     theirs, statuses = rpc.Concurrent(2049), []
     other = nfs3.root_of("/other", 2050)
+    nfs3.create(theirs, other, "the-folder-is-in-use")
     with away():
         for n in range(IN_FLIGHT):
             theirs.send(nfs3.CREATE, nfs3.create_arguments(other, f"new-{n}"),

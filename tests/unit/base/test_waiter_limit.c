@@ -329,7 +329,8 @@ static void reserve_has_a_bound(void **state)
 
 static void *enter_full_file(void *file)
 {
-	return casync_waiter_limit_enter_file(file, &mounts[0]) ? file : NULL;
+	return casync_waiter_limit_enter_file(file, &mounts[0], true) ? file
+								      : NULL;
 }
 
 /* COUNT threads want to enter FULL; @return how many are still waiting after
@@ -357,6 +358,7 @@ static void folder_outlasts_a_short_pause(void **state)
 	struct casync_waiter_limit folder = {0};
 	pthread_t threads[60];
 	unsigned int i, inside, waiting, entered = 0;
+	uint64_t began_ns;
 	void *did;
 
 	for (inside = 0;
@@ -365,6 +367,12 @@ static void folder_outlasts_a_short_pause(void **state)
 	     inside++)
 		assert_true(casync_waiter_limit_try_mount(&mounts[0], 1));
 	assert_int_equal(inside, 38);
+	/* One that has not answered lately does not wait for so long. */
+	began_ns = casync_clock_ns();
+	assert_false(
+		casync_waiter_limit_enter_file(&folder, &mounts[0], false));
+	assert_true(casync_clock_ns() - began_ns <
+		    CASYNC_WAITER_LIMIT_WORKER_MS / 2 * 1000000);
 	waiting = still_waiting(&folder, threads, 60);
 	assert_int_equal(waiting, casync_waiter_limit_workers());
 	empty(&mounts[0], inside);
