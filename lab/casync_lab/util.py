@@ -93,14 +93,16 @@ def spawn(cmd: list[str], log: Path, cwd: Path | None = None,
 
 
 def alive(pid: int | None) -> bool:
-    """True while PID runs; a zombie has stopped for our purposes."""
+    """True while PID runs.  A zombie has stopped for our purposes when its last
+    thread has: until then its locks on files last."""
     if not pid:
         return False
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
+        threads = len(os.listdir(f"/proc/{pid}/task"))
     except OSError:
         return False
-    return stat.rpartition(")")[2].split()[0] not in "ZX"
+    return stat.rpartition(")")[2].split()[0] not in "ZX" or threads > 1
 
 
 def reap(pid: int) -> None:
