@@ -6,8 +6,8 @@
 
 #include "write_stream.h"
 
-#define US UINT64_C(1000)
-#define MS (1000 * US)
+/* What one call of a stream takes, in ns. */
+#define CALL (CASYNC_PACE_CALL_US * UINT64_C(1000))
 
 static struct casync_pace pace;
 
@@ -28,16 +28,23 @@ static void new_stream_has_eight(void **state)
 	assert_int_equal(pace.calls, 8);
 }
 
-static void one_call_in_each_tenth_of_a_millisecond(void **state)
+static void one_call_in_each_of_its_time(void **state)
 {
 	static const struct {
 		uint64_t took_ns;
 		uint32_t calls;
 	} cases[] = {
-		{1, 2},		 {199 * US, 2},	    {299 * US, 2},
-		{300 * US, 3},	 {1 * MS, 10},	    {6400 * US, 64},
-		{12 * MS, 120},	 {12800 * US, 128}, {13 * MS, 128},
-		{100 * MS, 128}, {UINT64_MAX, 128},
+		{1, 2},
+		{2 * CALL - 1, 2},
+		{3 * CALL - 1, 2},
+		{3 * CALL, 3},
+		{10 * CALL, 10},
+		{64 * CALL, 64},
+		{120 * CALL, 120},
+		{128 * CALL, 128},
+		{130 * CALL, 128},
+		{1000 * CALL, 128},
+		{UINT64_MAX, 128},
 	};
 	unsigned int i;
 
@@ -52,29 +59,29 @@ static void slower_calls_of_a_piece_change_nothing(void **state)
 {
 	unsigned int i;
 
-	assert_int_equal(calls_after(1 * MS), 10);
+	assert_int_equal(calls_after(10 * CALL), 10);
 	for (i = 1; i < 1000; i++)
-		assert_int_equal(calls_after(i * MS), 10);
-	assert_int_equal(calls_after(800 * US), 8);
-	assert_int_equal(calls_after(1 * MS), 8);
+		assert_int_equal(calls_after(10 * CALL * i), 10);
+	assert_int_equal(calls_after(8 * CALL), 8);
+	assert_int_equal(calls_after(10 * CALL), 8);
 }
 
 static void next_piece_is_measured_anew(void **state)
 {
-	assert_int_equal(calls_after(1 * MS), 10);
+	assert_int_equal(calls_after(10 * CALL), 10);
 	casync_write_stream_pace_reset(&pace);
 	/* Until its first answer. */
 	assert_int_equal(pace.calls, 10);
-	assert_int_equal(calls_after(5 * MS), 50);
-	assert_int_equal(calls_after(4 * MS), 40);
+	assert_int_equal(calls_after(50 * CALL), 50);
+	assert_int_equal(calls_after(40 * CALL), 40);
 	casync_write_stream_pace_reset(&pace);
-	assert_int_equal(calls_after(500 * US), 5);
+	assert_int_equal(calls_after(5 * CALL), 5);
 }
 
 static void unknown_times_are_ignored(void **state)
 {
 	assert_int_equal(calls_after(0), 8);
-	assert_int_equal(calls_after(3 * MS), 30);
+	assert_int_equal(calls_after(30 * CALL), 30);
 	assert_int_equal(calls_after(0), 30);
 }
 
@@ -84,7 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(new_stream_has_eight),
-		CASE(one_call_in_each_tenth_of_a_millisecond),
+		CASE(one_call_in_each_of_its_time),
 		CASE(slower_calls_of_a_piece_change_nothing),
 		CASE(next_piece_is_measured_anew),
 		CASE(unknown_times_are_ignored),
