@@ -143,6 +143,10 @@ class Trees(Kernel):
         """The gateway is about to go on, after a longer time than that."""
         (self.signals / "expired").touch()
 
+    def is_full(self):
+        """The pool is full now, or was until now."""
+        (self.signals / "full").touch()
+
     def read_back(self, top):
         """What every push has left, to a client that knows nothing."""
         origin = top / "trees" / "origin.git"
@@ -153,7 +157,7 @@ class Trees(Kernel):
             [*git, "rev-list", "--count", "main"], check=True, timeout=60,
             stdin=subprocess.DEVNULL, capture_output=True).stdout)
         pushed = self.words.get("pushed", 0)
-        if not pushed <= count <= pushed + 1 + self.words.get("expired", 0):
+        if not pushed <= count <= pushed + 1 + self.words.get("anew", 0):
             self.world.complain(f"in the end, {self.name}: {count} commits, "
                                 f"{pushed} acknowledged")
 
@@ -173,6 +177,7 @@ class Run:
             one, other = ("4.2", "3") if seed % 2 else ("3", "4.2")
             self.trees = Trees(self.world, self.site.a, other)
             self.site.a.lease_is_over = self.trees.lease_is_over
+            self.site.told_full = self.trees.is_full
             self.kernels = [Kernel(self.world, self.site.a, one), self.trees]
             self.workers += self.kernels
         self.pauses = collections.defaultdict(list)

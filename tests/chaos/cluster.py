@@ -5,6 +5,7 @@ Gateway "b" is in a network namespace of its own with two links: one to Ceph,
 which can be cut, and one to its NFS clients.
 """
 import json
+import math
 import os
 import subprocess
 import time
@@ -33,6 +34,8 @@ OPTIONS = (
 NFSV4 = (f"Graceless = false; Lease_Lifetime = {LEASE_S}; "
          f"Grace_Period = {GRACE_S};")
 TELL_S = 8      # a daemon that dies meanwhile leaves `ceph tell` waiting
+QUOTA_S = 90    # until the monitors know how much is used, faults included
+FULL_S = 30     # until an old map of the OSDs is gone everywhere
 # Both modes in which a write is acknowledged early, and COMMIT has work.
 EXPORT = f"Session_Timeout = {SESSION_S};"
 EXPORT_B = f"{EXPORT} Stable_Write = fdatasync; Promote_Unstable = false;"
@@ -51,6 +54,7 @@ class Gateway:
         self.kills = 0
         self.clock = GatewayClock(name)
         self.lease_is_over = lambda: None
+        self.full_until = 0     # writes may be refused
 
     def root(self):
         return nfs3.root_of(self.pseudo, self.port + 1, self.host)
@@ -134,6 +138,19 @@ def mons_answer():
     return True
 
 
+def set_quota(full):
+    """The pool of data is full, or not; until the monitors say so."""
+    def told():
+        try:
+            ceph("osd", "pool", "set-quota", "cephfs_data", "max_bytes",
+                 "1" if full else "0", timeout=TELL_S)
+            return ("POOL_FULL" in ceph("health", "detail",
+                                        timeout=TELL_S)) == full
+        except (LabFailed, subprocess.TimeoutExpired):
+            return False
+    until(told, f"the pool to be {'full' if full else 'free'}", QUOTA_S)
+
+
 def _ip(*words, inside=None):
     enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
     subprocess.run([*enter, "ip", *words], check=True, timeout=20,
@@ -207,6 +224,7 @@ class Cluster:
         for gateway in self.gateways:
             until(gateway.serves, f"gateway {gateway.name}", 60)
         self.rules = []         # of the cuts in force
+        self.told_full = lambda: None
 
     def cut_from(self, whether, kind):
         """Between gateway "b" and one kind of daemons: what it sends them is
@@ -221,6 +239,13 @@ class Cluster:
         for rule in new:
             _ip("rule", "add" if whether else "del", *rule,
                 inside=self.keeper.pid)
+
+    def pool_is_full(self, whether):
+        """Clients may be told so, and a while after."""
+        for gateway in self.gateways:
+            gateway.full_until = math.inf if whether else \
+                time.monotonic() + FULL_S
+        self.told_full()
 
     def stacks(self):
         """Where everybody is, into the folder of logs."""

@@ -22,6 +22,7 @@ from lab_program import LabFailed, ceph, lab, until
 KINDS = {
     "evict": (5, 20), "blocklist": (4, 20), "gateway stopped": (3, 25),
     "gateway stopped for long": (1, 45), "gateway killed": (2, 60),
+    "gateway and MDS killed": (2, 90), "pool full": (2, 45),
     "MDS killed": (3, 45), "MDS stopped": (2, 45),
     "OSD killed": (3, 30), "OSD stopped": (3, 30), "MON stopped": (1, 30),
     "MON killed": (1, 30), "all MONs stopped": (1, 45),
@@ -59,32 +60,35 @@ def sequence(seed, only):
         faults = [draw()]
         if rng.random() < AT_ONCE:
             other = draw()
-            if target(other) != target(faults[0]):
+            if not targets(other) & targets(faults[0]):
                 faults.append(other)
         yield rng.uniform(2, 8), rng.uniform(0, 2), faults
 
 
-def target(fault):
+def targets(fault):
     """Whom it hits."""
-    for daemon in ("MDS", "OSD", "MON"):
-        if daemon in fault.kind and "cut" not in fault.kind:
-            return daemon
-    return fault.gateway
+    if "cut" in fault.kind:
+        return {fault.gateway}
+    hit = {daemon for daemon in ("MDS", "OSD", "MON", "pool")
+           if daemon in fault.kind}
+    return hit | {fault.gateway} if "gateway" in fault.kind or not hit \
+        else hit
 
 
 def may_lose_names(faults):
     """An MDS answers a create or a rename before its journal is written, up
     to 5 s before.  If it dies, its clients repeat what was not written; a
     client that is lost too cannot (docs/durability.md)."""
-    hit = {target(fault) for fault in faults}
+    hit = set().union(*map(targets, faults))
     return "MDS" in hit and bool(hit & {"a", "b"})
 
 
 def named(fault):
-    whom = {"OSD": fault.osd, "MDS": "",
-            "MON": "" if "all" in fault.kind else fault.mon}.get(
-        target(fault), fault.gateway)
-    long = "stopped" in fault.kind or "cut" in fault.kind
+    hit = targets(fault)
+    whom = fault.gateway if fault.gateway in hit else \
+        fault.osd if "OSD" in hit else \
+        fault.mon if "MON" in hit and "all" not in fault.kind else ""
+    long = any(word in fault.kind for word in ("stopped", "cut", "full"))
     if "clock" in fault.kind:
         return f"{fault.kind} {whom} ({fault.step_s:+d} s for " \
             f"{fault.seconds:.0f} s)"
@@ -144,6 +148,9 @@ class Strike(threading.Thread):
 
     def _gateway_killed(self):
         self.gateway.kill()
+        self._start_gateway()
+
+    def _start_gateway(self):
         # Ganesha's start hangs in libcephfs if no MDS has the rank (Ceph
         # 20.2.4, ceph_start_reclaim), and drops the export if no monitor
         # answers.
@@ -151,6 +158,23 @@ class Strike(threading.Thread):
         until(cluster.mds_is_active, "an active MDS", PATIENCE_S)
         self.gateway.start()
         until(self.gateway.serves, "the gateway to serve", PATIENCE_S)
+
+    def _gateway_and_mds_killed(self):
+        """Nobody is left who could repeat what the journal does not have."""
+        name = cluster.active_mds()
+        os.kill(cluster.daemon_pid(f"mds.{name}"), signal.SIGKILL)
+        self.gateway.kill()
+        time.sleep(self.fault.seconds / 4)
+        lab("mds", "start", name)
+        self._start_gateway()
+
+    def _pool_full(self):
+        self.site.pool_is_full(True)
+        cluster.set_quota(True)
+        self.site.pool_is_full(True)
+        time.sleep(self.fault.seconds)
+        cluster.set_quota(False)
+        self.site.pool_is_full(False)
 
     def _clock_stepped(self):
         """Away and back again.  One of the two goes forward by more than the

@@ -2,8 +2,9 @@
 """The clients of the chaos job: threads that each verify what they see.
 
 A worker has one request in flight.  JUKEBOX, DELAY and GRACE are asked again,
-an ended connection is made anew; the time that this takes is the pause that
-the client sees.  Any other error is a complaint.
+NOSPC too while the pool is full.  An ended connection is made anew.  The time
+that this takes is the pause that the client sees.  Any other error is a
+complaint.
 """
 import random
 import struct
@@ -15,7 +16,7 @@ from crash.ledger import BLOCK, CELL, Blocks, Tail, describe, tail_bytes
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import number, opaque, wide
 
-JUKEBOX = 10008
+JUKEBOX, NOSPC = 10008, 28
 AGAIN_S = 0.1           # before the same request is sent again
 PAUSE_S = 0.05          # between two steps of a worker
 NOTED_S = 0.1           # a step that took longer is noted as a pause
@@ -45,7 +46,8 @@ class World:
         self.names_rest = threading.Event()
         self.complaints = []
         self.seen = dict.fromkeys(
-            ("asked again", "connections lost", "NFSv4 state lost",
+            ("asked again", "told that the pool is full",
+             "connections lost", "NFSv4 state lost",
              "told that a lock is lost", "names done twice",
              "unstable writes sent again"), 0)
         self.lock = threading.Lock()
@@ -106,6 +108,17 @@ class Worker(threading.Thread):
         if self.world.abandon.wait(AGAIN_S):
             raise Abandoned
 
+    def ask_again(self, err):
+        """Wait, if this error allows the same request again."""
+        if err.status == NOSPC and \
+                time.monotonic() < self.gateway.full_until:
+            self.again("told that the pool is full")
+        elif err.status in (JUKEBOX, nfs4.GRACE):
+            self.again("asked again")
+        else:
+            return False
+        return True
+
     def until_answered(self, call):
         """What CALL of a connection gives."""
         self.unsure = False
@@ -115,9 +128,8 @@ class Worker(threading.Thread):
                     self.connection = self.gateway.connection()
                 return call(self.connection)
             except (nfs3.Refused, nfs4.Failed) as err:
-                if err.status not in (JUKEBOX, nfs4.GRACE):
+                if not self.ask_again(err):
                     raise
-                self.again("asked again")
             except rpc.Gone:
                 if self.connection:
                     self.connection.close()
@@ -188,8 +200,7 @@ class Stateful(Worker):
         except nfs4.Conflict:
             raise
         except nfs4.Failed as err:
-            if err.status in (JUKEBOX, nfs4.GRACE):
-                self.again("asked again")
+            if self.ask_again(err):
                 return None
             if err.status not in LOST_STATE:
                 raise

@@ -12,8 +12,8 @@ acknowledged.
 
 A file "expired" says that the server stood still for longer than the lease.
 Ganesha 9.14 then answers a SEQUENCE with NFS4ERR_EXPIRED, which RFC 8881 does
-not allow there, and Linux makes EIO of it (docs/limits.md).  The round begins
-anew.
+not allow there, and Linux makes EIO of it (docs/limits.md).  A file "full"
+says that the pool is full.  The round begins anew after both.
 """
 import json
 import os
@@ -38,20 +38,24 @@ FIO = ("fio", "--name=verify", "--size=4m", "--bs=16k", "--rw=randwrite",
        "--end_fsync=1", "--output=/dev/null")
 
 
+class Refused(RuntimeError):
+    """A program ended with an error."""
+
+
 class Trees:
     def __init__(self, top, signals):
         self.top, self.signals = top, signals
         self.origin = top / "origin.git"
         self.rng = random.Random(1)
-        self.progress = self.pushed = self.expired = 0
+        self.progress = self.pushed = self.anew = 0
 
     def run(self, *cmd, cwd=None):
         done = subprocess.run(cmd, cwd=cwd or self.top, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=LIMIT_S, check=False)
         if done.returncode:
-            raise RuntimeError(f"{cmd}: status {done.returncode}\n"
-                               f"{done.stdout}{done.stderr}")
+            raise Refused(f"{cmd}: status {done.returncode}\n"
+                          f"{done.stdout}{done.stderr}")
         self.done()
         return done.stdout.strip()
 
@@ -89,17 +93,23 @@ class Trees:
         self.done()
 
     def may_begin_anew(self, err):
-        """After the one error that is not the file system's."""
-        signal = self.signals / "expired"
-        if "Input/output error" not in str(err) or not signal.exists() or \
-                time.time() - signal.stat().st_mtime > FORGIVEN_S:
+        """After the errors that are not the file system's fault.  Git and
+        the compiler do not always say that there is no space."""
+        full = self.lately("full") and isinstance(err, (Refused, OSError))
+        expired = self.lately("expired") and "Input/output error" in str(err)
+        if not full and not expired:
             return False
-        self.expired += 1
+        self.anew += 1
         for clone in self.top.glob("clone-*"):
             shutil.rmtree(clone)
         for lock in self.origin.rglob("*.lock"):
             lock.unlink()
         return True
+
+    def lately(self, what):
+        signal = self.signals / what
+        return signal.exists() and \
+            time.time() - signal.stat().st_mtime < FORGIVEN_S
 
     def change(self, clone, number):
         """All files anew; what the program has to say, as a sum."""
@@ -136,7 +146,7 @@ def main():
     except Exception as err:  # noqa: BLE001 (the last words tell it)
         wrong = f"{type(err).__name__}: {err}"
     print(json.dumps({"pushed": trees.pushed, "steps": trees.progress,
-                      "expired": trees.expired, "wrong": wrong}), flush=True)
+                      "anew": trees.anew, "wrong": wrong}), flush=True)
     return 1 if wrong else 0
 
 
