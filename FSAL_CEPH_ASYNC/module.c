@@ -210,6 +210,7 @@ static void module_init_obj_ops(struct fsal_obj_ops *ops)
 	ops->getattrs = casync_getattrs;
 	ops->setattr2 = casync_setattr2;
 	ops->open2 = casync_open2;
+	ops->check_verifier = casync_check_verifier;
 	ops->reopen2 = casync_reopen2;
 	ops->read2 = casync_read2;
 	ops->write2 = casync_write2;

@@ -36,6 +36,7 @@ CASYNC_OPERATION(rename);
 CASYNC_OPERATION(unlink);
 
 /* open.c */
+CASYNC_OPERATION(check_verifier);
 CASYNC_OPERATION(open2);
 CASYNC_OPERATION(reopen2);
 

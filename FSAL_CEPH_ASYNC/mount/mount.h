@@ -22,6 +22,7 @@
 #include "reconnect.h"
 #include "session.h"
 #include "tuning.h"
+#include "unfinished.h"
 #include "upcalls.h"
 #include "waiter_limit.h"
 
@@ -97,6 +98,7 @@ struct casync_mount {
 	struct casync_waiter_limit callers; /**< Its slots (call.h). */
 	struct casync_keeper keeper;
 	struct casync_journal journal;
+	struct casync_unfinished unfinished;
 	struct casync_late late;
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;

@@ -15,14 +15,19 @@
 
 #include "fsal.h"
 #include "fsal_convert.h"
+#include "FSAL/fsal_commonlib.h"
 
 #include "attributes.h"
 #include "call.h"
+#include "clock.h"
 #include "create.h"
 #include "errors.h"
+#include "export.h"
+#include "fd.h"
 #include "ganesha.h"
 #include "getset.h"
 #include "inode.h"
+#include "layout.h"
 #include "mount.h"
 #include "namespace.h"
 #include "obj_ops.h"
@@ -111,11 +116,93 @@ void casync_create_undo(const struct casync_created *made)
 	casync_object_release(handle);
 
 	rc = create_remove(made, fileid, is_directory);
+	if (rc >= 0)
+		return;
+	LogWarn(COMPONENT_FSAL,
+		"'%s' (fileid %" PRIu64
+		") is left behind by a failed create: %s",
+		made->name, fileid, strerror(-rc));
+	if (!is_directory)
+		casync_unfinished_add(
+			&casync_inode_mount(made->dir)->unfinished, fileid,
+			casync_clock_ns());
+}
+
+fsal_status_t casync_create_set_layout(struct casync_created *made,
+				       struct fsal_attrlist *attrs_out)
+{
+	struct casync_object *obj = made->obj;
+	int rc = casync_layout_apply(&obj->exp->layout, made->dir, obj,
+				     &made->laid_out);
+
 	if (rc < 0)
-		LogWarn(COMPONENT_FSAL,
-			"'%s' (fileid %" PRIu64
-			") is left behind by a failed create: %s",
-			made->name, fileid, strerror(-rc));
+		return casync_errors_status(rc);
+	if (!made->laid_out)
+		return fsalstat(ERR_FSAL_NO_ERROR, 0);
+	casync_fd_read_layout(obj);
+	/* It has marked what cannot be read again. */
+	if (attrs_out != NULL)
+		(void)casync_getattrs(&obj->handle, attrs_out);
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+static fsal_status_t create_compare(struct casync_object *obj, char *verifier,
+				    bool *same)
+{
+	struct fsal_attrlist attrs;
+	fsal_status_t status;
+
+	fsal_prepare_attrs(&attrs, ATTR_ATIME | ATTR_MTIME);
+	status = casync_getattrs(&obj->handle, &attrs);
+	*same = !FSAL_IS_ERROR(status) &&
+		check_verifier_attrlist(&attrs, verifier, false);
+	fsal_release_attrs(&attrs);
+	return status;
+}
+
+/* Ganesha asks before it opens by handle, and would answer EEXIST to a lost
+ * session, and to a file that waits to be taken over.  The open that follows a
+ * "true" compares again (casync_create_check_owner()). */
+bool casync_check_verifier(struct fsal_obj_handle *obj_hdl,
+			   fsal_verifier_t verifier)
+{
+	struct casync_object *obj = casync_object_of(obj_hdl);
+	bool same;
+
+	return FSAL_IS_ERROR(create_compare(obj, verifier, &same)) || same ||
+	       casync_unfinished_has(&casync_inode_mount(obj)->unfinished,
+				     obj->id.ino, casync_clock_ns());
+}
+
+static fsal_status_t create_take_over(struct casync_created *made,
+				      struct fsal_attrlist *attrs_in)
+{
+	struct casync_object *obj = made->obj;
+	struct casync_unfinished *unfinished =
+		&casync_inode_mount(obj)->unfinished;
+	fsal_status_t status;
+
+	if (!casync_unfinished_take(unfinished, obj->id.ino, casync_clock_ns()))
+		return fsalstat(ERR_FSAL_EXIST, EEXIST);
+	status = casync_create_set_layout(made, NULL);
+	if (!FSAL_IS_ERROR(status))
+		status = casync_setattr2(&obj->handle, false, NULL, attrs_in);
+	if (FSAL_IS_ERROR(status))
+		casync_unfinished_add(unfinished, obj->id.ino,
+				      casync_clock_ns());
+	return status;
+}
+
+fsal_status_t casync_create_check_owner(struct casync_created *found,
+					fsal_verifier_t verifier,
+					struct fsal_attrlist *attrs_in)
+{
+	bool same;
+	fsal_status_t status = create_compare(found->obj, verifier, &same);
+
+	if (FSAL_IS_ERROR(status) || same)
+		return status;
+	return create_take_over(found, attrs_in);
 }
 
 /* A creation: what goes into the libcephfs call and what comes out of it. */

@@ -13,7 +13,7 @@ struct casync_object;
 
 /** Something new.  The operation that made it has not succeeded yet. */
 struct casync_created {
-	struct casync_object *dir;
+	struct casync_object *dir; /**< NULL: not known. */
 	const char *name;
 	struct casync_object *obj; /**< New; nobody else knows it. */
 	struct state_t *state;	   /**< OPEN's, with its fd open; or NULL. */
@@ -41,10 +41,35 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 				   struct fsal_attrlist *attrs_out);
 
 /**
+ * Give a new file its layout, before its first byte: it is fixed from then on.
+ *
+ * @param[in,out] attrs_out  They are read again if it changes them; may be NULL.
+ */
+fsal_status_t casync_create_set_layout(struct casync_created *made,
+				       struct fsal_attrlist *attrs_out);
+
+/**
+ * An exclusive create meets a file: is it its own?
+ *
+ * It is if it has the verifier: the create was sent again.  It is if a create
+ * was cut off and left it (unfinished.h); it is finished then.  Within the
+ * call of the operation.
+ *
+ * @param[in] found     Its obj; more is not known.
+ * @param[in] attrs_in  The verifier is among them.
+ *
+ * @return ERR_FSAL_EXIST: it is somebody else's.
+ */
+fsal_status_t casync_create_check_owner(struct casync_created *found,
+					fsal_verifier_t verifier,
+					struct fsal_attrlist *attrs_in);
+
+/**
  * Remove the new object again, release it, and close the state's fd.
  *
  * As root: the requester was allowed to create here, which does not say that
- * it may remove.  If the name cannot be removed, one line is logged.
+ * it may remove.  If the name cannot be removed, one line is logged, and a file
+ * waits for its next exclusive create (unfinished.h).
  */
 void casync_create_undo(const struct casync_created *made);
 

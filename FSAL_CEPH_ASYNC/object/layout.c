@@ -263,7 +263,7 @@ int casync_layout_apply(struct casync_layout *layout,
 	*changed = false;
 	if (texts == NULL)
 		return 0;
-	if (!layout_is_inherited(dir, file, texts)) {
+	if (dir == NULL || !layout_is_inherited(dir, file, texts)) {
 		rc = layout_set(layout, file, texts);
 		*changed = rc >= 0;
 	}

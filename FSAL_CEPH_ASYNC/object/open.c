@@ -23,7 +23,6 @@
 #include "ganesha.h"
 #include "getset.h"
 #include "inode.h"
-#include "layout.h"
 #include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
@@ -132,18 +131,15 @@ static fsal_status_t open_object(struct casync_object *obj,
 				 const struct open_request *req)
 {
 	struct fsal_obj_handle *handle = &obj->handle;
+	struct casync_created made = {.obj = obj};
 	fsal_status_t status = open_check_type(handle);
 
-	if (FSAL_IS_ERROR(status))
-		return status;
-
-	/* A replayed exclusive create finds its own file; anybody else's is
-	 * in the way.  Asked before a truncation could destroy it. */
-	if (open_is_exclusive(req->createmode) &&
-	    !handle->obj_ops->check_verifier(handle, req->verifier))
-		return fsalstat(ERR_FSAL_EXIST, EEXIST);
-
-	status = open_fd(obj, req->state, req->openflags);
+	/* Asked before a truncation could destroy the file. */
+	if (!FSAL_IS_ERROR(status) && open_is_exclusive(req->createmode))
+		status = casync_create_check_owner(&made, req->verifier,
+						   req->attrs_in);
+	if (!FSAL_IS_ERROR(status))
+		status = open_fd(obj, req->state, req->openflags);
 	if (FSAL_IS_ERROR(status) || req->attrs_out == NULL)
 		return status;
 
@@ -219,25 +215,6 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 				      fd->fsal_fd.openflags);
 }
 
-/* Before the first byte: the layout is fixed from then on. */
-static fsal_status_t open_set_layout(struct casync_created *made,
-				     const struct open_request *req)
-{
-	struct casync_object *obj = made->obj;
-	int rc = casync_layout_apply(&made->dir->exp->layout, made->dir, obj,
-				     &made->laid_out);
-
-	if (rc < 0)
-		return casync_errors_status(rc);
-	if (!made->laid_out)
-		return success;
-	casync_fd_read_layout(obj);
-	/* It has marked what cannot be read again. */
-	if (req->attrs_out != NULL)
-		(void)casync_getattrs(&obj->handle, req->attrs_out);
-	return success;
-}
-
 /* It is made: set what the client asked for; or undo it. */
 static fsal_status_t open_finish(struct casync_created *made, struct Fh *fh,
 				 const struct open_request *req)
@@ -245,7 +222,7 @@ static fsal_status_t open_finish(struct casync_created *made, struct Fh *fh,
 	fsal_status_t status;
 
 	open_adopt_fh(made->obj, fh, req);
-	status = open_set_layout(made, req);
+	status = casync_create_set_layout(made, req->attrs_out);
 	if (FSAL_IS_ERROR(status)) {
 		casync_create_undo(made);
 		return status;

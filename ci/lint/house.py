@@ -21,9 +21,9 @@ TINY = 80      # lines below which a source file is small
 
 # Figure and the most that it may be.
 LIMITS = {
-    ".c files": 84,
-    ".h files": 79,
-    "lines, without ganesha/": 28910,
+    ".c files": 85,
+    ".h files": 80,
+    "lines, without ganesha/": 29125,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

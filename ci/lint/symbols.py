@@ -20,8 +20,8 @@ PLUGIN = TOP / "FSAL_CEPH_ASYNC"
 # casync_ and the name that fsal_api.h of Ganesha gives an operation: by that
 # name its contract is found there.
 OPERATIONS = {
-    "close", "close2", "commit2", "fallocate", "getattrs", "getxattrs",
-    "handle_to_key", "handle_to_wire", "host_to_key", "io_advise",
+    "check_verifier", "close", "close2", "commit2", "fallocate", "getattrs",
+    "getxattrs", "handle_to_key", "handle_to_wire", "host_to_key", "io_advise",
     "lease_op2", "link", "listxattrs", "lock_op2", "lookup", "mkdir", "mknode",
     "open2", "read2", "readdir", "readlink", "removexattrs", "rename",
     "reopen2", "seek2", "setattr2", "setxattrs", "status2", "symlink",

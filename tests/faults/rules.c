@@ -23,6 +23,7 @@ static const struct name kinds[] = {
 	{"flush", FAULT_FLUSH},
 	{"repair", FAULT_REPAIR},
 	{"lock", FAULT_LOCK},
+	{"setattr", FAULT_SETATTR},
 	{"any", FAULT_READ | FAULT_WRITE},
 	{NULL, 0},
 };
@@ -240,8 +241,8 @@ static bool parse_word(char *word, struct fault_rule *rule)
 /* What the blocking calls can have done to them. */
 static bool fits(const struct fault_rule *rule)
 {
-	bool blocking =
-		(rule->kinds & (FAULT_FLUSH | FAULT_REPAIR | FAULT_LOCK)) != 0;
+	bool blocking = (rule->kinds & (FAULT_FLUSH | FAULT_REPAIR |
+					FAULT_LOCK | FAULT_SETATTR)) != 0;
 
 	if (rule->action == FAULT_NONE)
 		return false;

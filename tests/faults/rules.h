@@ -15,11 +15,12 @@
 #define FAULT_RULES_MAX 64
 
 enum fault_kind {
-	FAULT_READ = 1,	  /**< ceph_ll_nonblocking_readv_writev, reading */
-	FAULT_WRITE = 2,  /**< the same, writing */
-	FAULT_FLUSH = 4,  /**< ceph_ll_sync_inode */
-	FAULT_REPAIR = 8, /**< ceph_ll_read */
-	FAULT_LOCK = 16,  /**< ceph_ll_setlk */
+	FAULT_READ = 1,	    /**< ceph_ll_nonblocking_readv_writev, reading */
+	FAULT_WRITE = 2,    /**< the same, writing */
+	FAULT_FLUSH = 4,    /**< ceph_ll_sync_inode */
+	FAULT_REPAIR = 8,   /**< ceph_ll_read */
+	FAULT_LOCK = 16,    /**< ceph_ll_setlk */
+	FAULT_SETATTR = 32, /**< ceph_ll_setattr */
 };
 
 enum fault_action {
@@ -43,8 +44,8 @@ enum fault_release {
 /** A call, as far as rules can tell calls apart. */
 struct fault_call_id {
 	enum fault_kind kind;
-	uint64_t ino;	 /**< 0 for flush, repair and lock: not known there. */
-	uint64_t offset; /**< 0 for flush and lock. */
+	uint64_t ino;	 /**< Of read and write; else 0: not known there. */
+	uint64_t offset; /**< 0 for flush, lock and setattr. */
 	uint64_t length_bytes;
 };
 

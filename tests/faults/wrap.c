@@ -34,6 +34,12 @@ int __real_ceph_ll_setlk(struct ceph_mount_info *cmount, struct Fh *fh,
 			 struct flock *fl, uint64_t owner, int sleep);
 int __wrap_ceph_ll_setlk(struct ceph_mount_info *cmount, struct Fh *fh,
 			 struct flock *fl, uint64_t owner, int sleep);
+int __real_ceph_ll_setattr(struct ceph_mount_info *cmount, struct Inode *inode,
+			   struct ceph_statx *stx, int mask,
+			   const UserPerm *perms);
+int __wrap_ceph_ll_setattr(struct ceph_mount_info *cmount, struct Inode *inode,
+			   struct ceph_statx *stx, int mask,
+			   const UserPerm *perms);
 
 static struct fault_call_id identify(const struct ceph_ll_io_info *io)
 {
@@ -200,4 +206,16 @@ int __wrap_ceph_ll_setlk(struct ceph_mount_info *cmount, struct Fh *fh,
 	if (rc != 0)
 		return rc;
 	return __real_ceph_ll_setlk(cmount, fh, fl, owner, sleep);
+}
+
+int __wrap_ceph_ll_setattr(struct ceph_mount_info *cmount, struct Inode *inode,
+			   struct ceph_statx *stx, int mask,
+			   const UserPerm *perms)
+{
+	struct fault_call_id id = {.kind = FAULT_SETATTR};
+	int rc = block(&id);
+
+	if (rc != 0)
+		return rc;
+	return __real_ceph_ll_setattr(cmount, inode, stx, mask, perms);
 }

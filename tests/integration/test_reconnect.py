@@ -15,6 +15,7 @@ from pathlib import Path
 import cephfs
 import pytest
 
+from faults import Faults
 from fuse import Fuse
 from lab import AFTER_A_LOSS
 from lab_program import LOGS, Log, ceph, until
@@ -22,12 +23,14 @@ from nfs import nfs3, nfs4, rpc
 from nfs.nfs4 import TO_THE_END, WRITE_LOCK as W
 from nfs.xdr import number, opaque, wide
 from test_locks import Ceph
+from test_setattr import create_exclusive
 from test_stalled_osd import Flight
 
 pytestmark = pytest.mark.measures
 
 SERVED_S = 15               # at most, from the loss to the next WRITE
 KERNEL_S = 25               # of work in the kernel client
+CUT_MS = 3000               # an eviction falls into that
 JUKEBOX = 10008
 SERVES = r"a new CephFS client serves after (\d+) ms"
 BLOCK = 4096
@@ -167,6 +170,56 @@ def test_a_kernel_client_sees_no_error(gateway, record, vers):
            f"the client's longest pause {said['longest']} s, "
            f"{said['rounds']} rounds of work")
     assert said["longest"] < SERVED_S
+
+
+class Creator(threading.Thread):
+    """One exclusive create by NFSv3, sent again while it has to be."""
+
+    def __init__(self, name, verifier):
+        super().__init__(daemon=True)
+        self.connection = rpc.Concurrent(2049)
+        self.root = nfs3.root_of("/ceph", 2050)
+        self.name, self.verifier = name, verifier
+        self.delays = 0
+        self.answer = None
+
+    def run(self):
+        while self.answer is None:
+            try:
+                create_exclusive(self.connection, self.root, self.name,
+                                 self.verifier)
+                self.answer = 0
+            except nfs3.Refused as err:
+                if err.status != JUKEBOX:
+                    self.answer = err.status
+            self.delays += 1
+            time.sleep(0.1)
+
+
+def test_an_exclusive_create_is_finished(lab, record):
+    """The session ends between a file and its verifier.  The create that is
+    sent again gets its file, and no other one does."""
+    lab.expected += [r"is left behind by a failed create"]
+    lab.ganesha("restart", "--faults")
+    try:
+        gateway = Gateway(lab)
+        faults = Faults()
+        faults.set(f"setattr count=1 delay={CUT_MS}")
+        creator = Creator(f"cut-{time.time_ns()}", b"verifier")
+        creator.start()
+        faults.wait(lambda: faults.hits("delay"), "the delayed verifier")
+        seconds = gateway.lose(gateway.evict)
+        creator.join(30)
+        assert gateway.log.matching(r"is left behind by a failed create")
+        assert creator.answer == 0, creator.answer
+        again = Creator(creator.name, b"REIFIREV")
+        again.start()
+        again.join(30)
+        assert again.answer == nfs4.EXIST
+        record(f"evicted before the verifier: served again within "
+               f"{seconds:.2f} s, the create after {creator.delays} tries")
+    finally:
+        lab.ganesha("restart")
 
 
 def test_nothing_grows(gateway, record):

@@ -8,10 +8,13 @@
 #include "unit.h"
 
 #include "fsal.h"
+#include "clock.h"
 #include "create.h"
 #include "errors.h"
 #include "export.h"
 #include "fake_libcephfs.h"
+#include "fd.h"
+#include "layout.h"
 #include "namespace.h"
 #include "obj_ops.h"
 #include "object.h"
@@ -98,6 +101,50 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 	memset(&obj, 0xEE, sizeof(obj));
 }
 
+/* Whether the file has the verifier. */
+static bool same;
+
+bool check_verifier_attrlist(struct fsal_attrlist *attrs,
+			     fsal_verifier_t verifier, bool trunc_verif)
+{
+	(void)attrs;
+	assert_memory_equal(verifier, "verifier", 8);
+	assert_false(trunc_verif);
+	return same;
+}
+
+/* Neither ACL nor locations are asked for. */
+void nfs4_fs_locations_release(fsal_fs_locations_t *locations)
+{
+	assert_null(locations);
+}
+
+void nfs4_acl_release_entry(fsal_acl_t *pacl)
+{
+	assert_null(pacl);
+}
+
+static int layout_rc;
+static bool layout_changes;
+
+int casync_layout_apply(struct casync_layout *layout,
+			const struct casync_object *its_dir,
+			const struct casync_object *file, bool *changed)
+{
+	assert_ptr_equal(layout, &exp.layout);
+	assert_null(its_dir);
+	assert_ptr_equal(file, &obj);
+	note('a');
+	*changed = layout_changes;
+	return layout_rc;
+}
+
+void casync_fd_read_layout(struct casync_object *its_obj)
+{
+	assert_ptr_equal(its_obj, &obj);
+	note('f');
+}
+
 /* The rest of the file makes objects, which is not what is tested here. */
 void casync_object_from_lookup(struct Inode *inode,
 			       const struct ceph_statx *stx,
@@ -180,7 +227,9 @@ static int up(void **unused)
 	obj.handle.fileid = made_ino;
 	found = &made_ino;
 	set_status = get_status = good;
-	remove_rc = changed_rc = changed = 0;
+	remove_rc = changed_rc = changed = layout_rc = 0;
+	same = layout_changes = false;
+	obj.id.ino = made_ino;
 	set_mask = 0;
 	set_state = NULL;
 	exclusive = laid_out = false;
@@ -356,6 +405,22 @@ static void undo_that_fails_changes_no_answer(void **unused)
 	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
 	assert_string_equal(calls, "srlu");
 	assert_int_equal(stub.warnings, 1);
+	/* Its next exclusive create finishes it. */
+	assert_true(casync_unfinished_has(&stub_mount.unfinished, made_ino,
+					  casync_clock_ns()));
+}
+
+/* Only OPEN takes over what is left. */
+static void directory_that_is_left_is_not_noted(void **unused)
+{
+	(void)unused;
+	obj.handle.type = DIRECTORY;
+	remove_rc = -ETIMEDOUT;
+	set_status = refused;
+	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
+	assert_int_equal(stub.warnings, 1);
+	assert_false(casync_unfinished_has(&stub_mount.unfinished, made_ino,
+					   casync_clock_ns()));
 }
 
 /* Another client renames a file onto the name, before it is undone. */
@@ -380,6 +445,89 @@ static void name_that_is_gone_needs_no_removal(void **unused)
 	assert_int_equal(stub.warnings, 1);
 }
 
+static bool waits(void)
+{
+	return casync_unfinished_has(&stub_mount.unfinished, made_ino,
+				     casync_clock_ns());
+}
+
+static void leave_it(void)
+{
+	casync_unfinished_add(&stub_mount.unfinished, made_ino,
+			      casync_clock_ns());
+}
+
+static fsal_errors_t check_owner(void)
+{
+	struct fsal_attrlist attrs_in = {.valid_mask = ATTR_MODE | VERIFIER};
+	struct casync_created found = {.obj = &obj};
+	char verifier[] = "verifier";
+
+	return casync_create_check_owner(&found, verifier, &attrs_in).major;
+}
+
+static bool may_open(void)
+{
+	char verifier[] = "verifier";
+
+	return casync_check_verifier(&obj.handle, verifier);
+}
+
+static void file_of_another_is_in_the_way(void **unused)
+{
+	(void)unused;
+	assert_false(may_open());
+	assert_int_equal(check_owner(), ERR_FSAL_EXIST);
+	assert_string_equal(calls, "gg");
+}
+
+static void create_sent_again_finds_its_file(void **unused)
+{
+	(void)unused;
+	same = true;
+	assert_true(may_open());
+	assert_int_equal(check_owner(), ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "gg");
+}
+
+/* Ganesha would make EEXIST of it. */
+static void error_is_told_by_the_open(void **unused)
+{
+	(void)unused;
+	get_status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	assert_true(may_open());
+	assert_int_equal(check_owner(), ERR_FSAL_DELAY);
+}
+
+static void file_that_was_left_is_finished_once(void **unused)
+{
+	(void)unused;
+	leave_it();
+	layout_changes = true;
+	assert_true(may_open());
+	assert_true(may_open());
+	assert_int_equal(check_owner(), ERR_FSAL_NO_ERROR);
+	assert_string_equal(calls, "gggafs");
+	assert_int_equal(set_mask, ATTR_MODE | VERIFIER);
+	assert_false(may_open());
+	assert_int_equal(check_owner(), ERR_FSAL_EXIST);
+}
+
+static void file_waits_on_after_an_error(void **unused)
+{
+	(void)unused;
+	leave_it();
+	layout_rc = -CASYNC_EBLOCKLISTED;
+	assert_int_equal(check_owner(), ERR_FSAL_IO);
+	assert_string_equal(calls, "ga");
+	assert_true(waits());
+
+	layout_rc = 0;
+	set_status = refused;
+	assert_int_equal(check_owner(), ERR_FSAL_PERM);
+	assert_true(waits());
+}
+
 #define CASE(name) cmocka_unit_test_setup(name, up)
 
 int main(void)
@@ -397,6 +545,12 @@ int main(void)
 		CASE(verifier_that_cannot_be_set_undoes_the_file),
 		CASE(what_fails_is_undone_as_root),
 		CASE(undo_that_fails_changes_no_answer),
+		CASE(directory_that_is_left_is_not_noted),
+		CASE(file_of_another_is_in_the_way),
+		CASE(create_sent_again_finds_its_file),
+		CASE(error_is_told_by_the_open),
+		CASE(file_that_was_left_is_finished_once),
+		CASE(file_waits_on_after_an_error),
 		CASE(file_that_was_renamed_onto_it_stays),
 		CASE(name_that_is_gone_needs_no_removal),
 	};

@@ -12,6 +12,8 @@
 
 #include "fsal.h"
 
+#include "clock.h"
+
 #include "errors.h"
 #include "ganesha_unit.h"
 #include "journal.h"
@@ -196,6 +198,18 @@ static fsal_status_t call_open2_that_truncates(void)
 			    &flag NO_PARENT_ATTRS);
 }
 
+/* What a create before has left. */
+static fsal_status_t call_open2_that_takes_over(void)
+{
+	char verifier[] = "verifier";
+
+	casync_unfinished_add(&stub_mount.unfinished, rig.obj->id.ino,
+			      casync_clock_ns());
+	return casync_open2(FILE_HDL, NULL, FSAL_O_READ, FSAL_EXCLUSIVE, NULL,
+			    mode_to_set(), verifier, NULL, NULL,
+			    &flag NO_PARENT_ATTRS);
+}
+
 static fsal_status_t call_reopen2(void)
 {
 	return casync_reopen2(FILE_HDL, closed_state(), FSAL_O_READ);
@@ -327,6 +341,8 @@ static const struct op_case op_cases[] = {
 	{"open2_of_a_file", call_open2_of_a_file, 1, "", MDS, 0, true},
 	{"open2_that_truncates", call_open2_that_truncates, 1, "", MDS | CHANGE,
 	 0, false},
+	{"open2_that_takes_over", call_open2_that_takes_over, 1, "setattr", MDS,
+	 SLOT | CHANGE | CASYNC_CALL_ATTR_SLOT, false},
 	{"reopen2", call_reopen2, 1, "", MDS, 0, true},
 	{"commit2", call_commit2, 1, "", MDS | SLOT, 0, true},
 	{"fallocate", call_fallocate, 1, "fallocate", MDS, SLOT | CHANGE, true},

@@ -129,14 +129,6 @@ static fsal_status_t test_access(struct fsal_obj_handle *obj_hdl,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-static bool check_verifier(struct fsal_obj_handle *obj_hdl,
-			   fsal_verifier_t verifier)
-{
-	(void)obj_hdl;
-	(void)verifier;
-	return true;
-}
-
 static uint32_t umask_of(struct fsal_export *exp_hdl)
 {
 	(void)exp_hdl;
@@ -226,7 +218,6 @@ int operations_up(void **state)
 	fake.hook = see_blocking_call;
 	fake.inode = NEW_INODE;
 	module.obj_ops.test_access = test_access;
-	module.obj_ops.check_verifier = check_verifier;
 	module.obj_ops.release = casync_object_release;
 	rig.exp.export.fsal = &module.fsal;
 	rig.exp.export.exp_ops.fs_umask = umask_of;

@@ -97,6 +97,12 @@ void set_common_verifier(struct fsal_attrlist *attrs, fsal_verifier_t verifier,
 	FSAL_SET_MASK(attrs->valid_mask, ATTR_ATIME | ATTR_MTIME);
 }
 
+bool check_verifier_attrlist(struct fsal_attrlist *attrs,
+			     fsal_verifier_t verifier, bool trunc_verif)
+{
+	return false;
+}
+
 fsal_status_t fsal_listxattr_helper(const char *buf, size_t listlen,
 				    uint32_t maxbytes, nfs_cookie4 *lr_cookie,
 				    bool_t *lr_eof, xattrlist4 *lr_names)
