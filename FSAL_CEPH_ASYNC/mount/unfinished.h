@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file unfinished.h
- * @brief Files that a create has made, and could neither finish nor remove,
- * because the CephFS session ended in between.
+ * @brief Files that an exclusive create has made, and could neither finish nor
+ * remove, because the CephFS session ended in between.
  *
- * The client is asked to send the create again.  An exclusive one would find a
- * file without its verifier, as if another client had made it, and get EEXIST.
- * So the first exclusive create of the name takes the file over, and finishes
- * it.  That may be another client's; the one that comes later gets EEXIST.
+ * The client is asked to send the create again.  It would find a file without
+ * its verifier, as if another client had made it, and get EEXIST.  So the
+ * mount keeps the verifier for that time.
  */
 #ifndef CASYNC_UNFINISHED_H
 #define CASYNC_UNFINISHED_H
@@ -19,12 +18,12 @@
  * flight may be cut off at once.  One more forgets the oldest. */
 #define CASYNC_UNFINISHED_MAX 256
 
-/** A client that is asked to wait comes back within 15 s (Linux), or never. */
-#define CASYNC_UNFINISHED_S 300
+/** Of an exclusive create (RFC 8881, verifier4; RFC 1813, createverf3). */
+#define CASYNC_VERIFIER_BYTES 8
 
 struct casync_unfinished_file {
 	uint64_t ino; /**< 0: nothing is here.  CephFS uses none again. */
-	uint64_t made_ns;
+	char verifier[CASYNC_VERIFIER_BYTES];
 };
 
 /** Embedded in the mount; zero at first. */
@@ -34,22 +33,16 @@ struct casync_unfinished {
 	bool any;      /**< One was added at some time; atomic. */
 };
 
-/** Note a file.  Any thread; it never waits for Ceph.
- * @param[in] now_ns  casync_clock_ns(). */
+/** Note a file.  Any thread; it never waits for Ceph. */
 void casync_unfinished_add(struct casync_unfinished *unfinished, uint64_t ino,
-			   uint64_t now_ns);
+			   const char *verifier);
 
-/** Whether a file waits for its next create. */
+/** Whether a file waits for the create with this verifier to come again. */
 bool casync_unfinished_has(struct casync_unfinished *unfinished, uint64_t ino,
-			   uint64_t now_ns);
+			   const char *verifier);
 
-/**
- * Take a file over.
- *
- * @return true: it was noted at most CASYNC_UNFINISHED_S ago.  It is the
- *	   caller's now: no other caller gets it, unless it is added again.
- */
-bool casync_unfinished_take(struct casync_unfinished *unfinished, uint64_t ino,
-			    uint64_t now_ns);
+/** It is finished: forget it. */
+void casync_unfinished_remove(struct casync_unfinished *unfinished,
+			      uint64_t ino, const char *verifier);
 
 #endif /* CASYNC_UNFINISHED_H */

@@ -19,7 +19,6 @@
 
 #include "attributes.h"
 #include "call.h"
-#include "clock.h"
 #include "create.h"
 #include "errors.h"
 #include "export.h"
@@ -48,7 +47,8 @@ static fsal_status_t create_set(const struct casync_created *made,
 				struct fsal_attrlist *attrs)
 {
 	/* Nothing but the verifier (set_common_verifier() of Ganesha). */
-	if (made->exclusive && attrs->valid_mask == (ATTR_ATIME | ATTR_MTIME))
+	if (made->verifier != NULL &&
+	    attrs->valid_mask == (ATTR_ATIME | ATTR_MTIME))
 		return casync_getset_set_verifier(&made->obj->handle, attrs);
 	return casync_setattr2(&made->obj->handle, false, made->state, attrs);
 }
@@ -122,10 +122,10 @@ void casync_create_undo(const struct casync_created *made)
 		"'%s' (fileid %" PRIu64
 		") is left behind by a failed create: %s",
 		made->name, fileid, strerror(-rc));
-	if (!is_directory)
+	if (made->verifier != NULL)
 		casync_unfinished_add(
 			&casync_inode_mount(made->dir)->unfinished, fileid,
-			casync_clock_ns());
+			made->verifier);
 }
 
 fsal_status_t casync_create_set_layout(struct casync_created *made,
@@ -160,49 +160,65 @@ static fsal_status_t create_compare(struct casync_object *obj, char *verifier,
 	return status;
 }
 
-/* Ganesha asks before it opens by handle, and would answer EEXIST to a lost
- * session, and to a file that waits to be taken over.  The open that follows a
- * "true" compares again (casync_create_check_owner()). */
+/*
+ * Ganesha asks before it opens by handle.  Then casync_create_check_owner()
+ * compares again, so that an error is told, which would be EEXIST here.  It does
+ * not open after an OPEN of NFSv4 for a state that is there: an error is no
+ * "true" for that.
+ */
 bool casync_check_verifier(struct fsal_obj_handle *obj_hdl,
 			   fsal_verifier_t verifier)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	bool same;
 
-	return FSAL_IS_ERROR(create_compare(obj, verifier, &same)) || same ||
+	if (FSAL_IS_ERROR(create_compare(obj, verifier, &same)))
+		return op_ctx->nfs_vers == NFS_V3;
+	return same ||
 	       casync_unfinished_has(&casync_inode_mount(obj)->unfinished,
-				     obj->id.ino, casync_clock_ns());
+				     obj->id.ino, verifier);
 }
 
-static fsal_status_t create_take_over(struct casync_created *made,
-				      struct fsal_attrlist *attrs_in)
+/* casync_create_finish() did not come to this.  The mode was set with the
+ * create. */
+static fsal_status_t create_finish_again(struct casync_created *found,
+					 struct fsal_attrlist *attrs_in)
 {
-	struct casync_object *obj = made->obj;
-	struct casync_unfinished *unfinished =
-		&casync_inode_mount(obj)->unfinished;
-	fsal_status_t status;
+	attrmask_t asked_for = attrs_in->valid_mask;
+	fsal_status_t status = casync_create_set_layout(found, NULL);
 
-	if (!casync_unfinished_take(unfinished, obj->id.ino, casync_clock_ns()))
-		return fsalstat(ERR_FSAL_EXIST, EEXIST);
-	status = casync_create_set_layout(made, NULL);
-	if (!FSAL_IS_ERROR(status))
-		status = casync_setattr2(&obj->handle, false, NULL, attrs_in);
 	if (FSAL_IS_ERROR(status))
-		casync_unfinished_add(unfinished, obj->id.ino,
-				      casync_clock_ns());
+		return status;
+	FSAL_UNSET_MASK(attrs_in->valid_mask, ATTR_MODE);
+	status = casync_setattr2(&found->obj->handle, false, NULL, attrs_in);
+	attrs_in->valid_mask = asked_for;
 	return status;
 }
 
 fsal_status_t casync_create_check_owner(struct casync_created *found,
-					fsal_verifier_t verifier,
 					struct fsal_attrlist *attrs_in)
 {
+	struct casync_object *obj = found->obj;
+	struct casync_unfinished *unfinished =
+		&casync_inode_mount(obj)->unfinished;
+	uint64_t ino = obj->id.ino;
+	char verifier[CASYNC_VERIFIER_BYTES];
+	fsal_status_t status;
 	bool same;
-	fsal_status_t status = create_compare(found->obj, verifier, &same);
 
+	memcpy(verifier, found->verifier, sizeof(verifier));
+	status = create_compare(obj, verifier, &same);
+	/* It was removed meanwhile: it had been in the way. */
+	if (status.major == ERR_FSAL_STALE)
+		return fsalstat(ERR_FSAL_EXIST, EEXIST);
 	if (FSAL_IS_ERROR(status) || same)
 		return status;
-	return create_take_over(found, attrs_in);
+	if (!casync_unfinished_has(unfinished, ino, verifier))
+		return fsalstat(ERR_FSAL_EXIST, EEXIST);
+	status = create_finish_again(found, attrs_in);
+	if (!FSAL_IS_ERROR(status))
+		casync_unfinished_remove(unfinished, ino, verifier);
+	return status;
 }
 
 /* A creation: what goes into the libcephfs call and what comes out of it. */

@@ -17,7 +17,8 @@ struct casync_created {
 	const char *name;
 	struct casync_object *obj; /**< New; nobody else knows it. */
 	struct state_t *state;	   /**< OPEN's, with its fd open; or NULL. */
-	bool exclusive;		   /**< Its verifier is among the attributes. */
+	/** Of an exclusive create, among the attributes too; or NULL. */
+	const char *verifier;
 	/** Its layout was set after it was made.  A flush of the directory does
 	 * not wait for that, so the first data must (flush.h). */
 	bool laid_out;
@@ -51,17 +52,16 @@ fsal_status_t casync_create_set_layout(struct casync_created *made,
 /**
  * An exclusive create meets a file: is it its own?
  *
- * It is if it has the verifier: the create was sent again.  It is if a create
- * was cut off and left it (unfinished.h); it is finished then.  Within the
- * call of the operation.
+ * It is if it has the verifier: the create was sent again.  It is if the create
+ * with this verifier was cut off and left it (unfinished.h); it is finished
+ * then.  Within the call of the operation.
  *
- * @param[in] found     Its obj; more is not known.
+ * @param[in] found     Its obj, and the verifier; more is not known.
  * @param[in] attrs_in  The verifier is among them.
  *
  * @return ERR_FSAL_EXIST: it is somebody else's.
  */
 fsal_status_t casync_create_check_owner(struct casync_created *found,
-					fsal_verifier_t verifier,
 					struct fsal_attrlist *attrs_in);
 
 /**
@@ -69,7 +69,7 @@ fsal_status_t casync_create_check_owner(struct casync_created *found,
  *
  * As root: the requester was allowed to create here, which does not say that
  * it may remove.  If the name cannot be removed, one line is logged, and a file
- * waits for its next exclusive create (unfinished.h).
+ * of an exclusive create waits until that is sent again (unfinished.h).
  */
 void casync_create_undo(const struct casync_created *made);
 

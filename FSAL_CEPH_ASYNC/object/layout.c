@@ -199,7 +199,7 @@ static bool layout_is_inherited(const struct casync_object *dir,
 	if (strcmp(value, texts->preset) != 0)
 		return true;
 	/* The root always has one. */
-	if (dir->id.ino == ROOT_INO)
+	if (dir == NULL || dir->id.ino == ROOT_INO)
 		return false;
 	return ceph_ll_getxattr(casync_inode_ceph(dir), dir->inode, DIR_LAYOUT,
 				value, sizeof(value),
@@ -263,7 +263,7 @@ int casync_layout_apply(struct casync_layout *layout,
 	*changed = false;
 	if (texts == NULL)
 		return 0;
-	if (dir == NULL || !layout_is_inherited(dir, file, texts)) {
+	if (!layout_is_inherited(dir, file, texts)) {
 		rc = layout_set(layout, file, texts);
 		*changed = rc >= 0;
 	}

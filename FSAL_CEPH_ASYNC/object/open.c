@@ -131,13 +131,12 @@ static fsal_status_t open_object(struct casync_object *obj,
 				 const struct open_request *req)
 {
 	struct fsal_obj_handle *handle = &obj->handle;
-	struct casync_created made = {.obj = obj};
+	struct casync_created found = {.obj = obj, .verifier = req->verifier};
 	fsal_status_t status = open_check_type(handle);
 
 	/* Asked before a truncation could destroy the file. */
 	if (!FSAL_IS_ERROR(status) && open_is_exclusive(req->createmode))
-		status = casync_create_check_owner(&made, req->verifier,
-						   req->attrs_in);
+		status = casync_create_check_owner(&found, req->attrs_in);
 	if (!FSAL_IS_ERROR(status))
 		status = open_fd(obj, req->state, req->openflags);
 	if (FSAL_IS_ERROR(status) || req->attrs_out == NULL)
@@ -253,7 +252,8 @@ static fsal_status_t open_create_name(struct casync_object *dir,
 		.name = name,
 		.obj = casync_object_of(created),
 		.state = req->state,
-		.exclusive = open_is_exclusive(req->createmode)};
+		.verifier = open_is_exclusive(req->createmode) ? req->verifier
+							       : NULL};
 	status = open_finish(&made, fh, req);
 	if (!FSAL_IS_ERROR(status))
 		*new_obj = created;

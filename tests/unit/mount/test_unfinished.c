@@ -5,12 +5,12 @@
 
 #include "unit.h"
 
-#include "clock.h"
 #include "unfinished.h"
 
 #define FILE_A UINT64_C(0x10000000500)
 #define FILE_B UINT64_C(0x10000000501)
-#define LIFE_NS (CASYNC_UNFINISHED_S * CASYNC_NS_PER_S)
+#define MINE "verifier"
+#define OTHER "REIFIREV"
 
 static struct casync_unfinished unfinished;
 
@@ -24,28 +24,34 @@ static int up(void **unused)
 static void nothing_is_there_at_first(void **unused)
 {
 	(void)unused;
-	assert_false(casync_unfinished_has(&unfinished, FILE_A, 1));
-	assert_false(casync_unfinished_take(&unfinished, FILE_A, 1));
+	assert_false(casync_unfinished_has(&unfinished, FILE_A, MINE));
+	casync_unfinished_remove(&unfinished, FILE_A, MINE);
 }
 
-static void one_caller_takes_it(void **unused)
+static void its_own_create_finds_it(void **unused)
 {
 	(void)unused;
-	casync_unfinished_add(&unfinished, FILE_A, 1);
-	assert_true(casync_unfinished_has(&unfinished, FILE_A, 2));
-	assert_false(casync_unfinished_take(&unfinished, FILE_B, 2));
-	assert_true(casync_unfinished_take(&unfinished, FILE_A, 2));
-	assert_false(casync_unfinished_take(&unfinished, FILE_A, 2));
-	assert_false(casync_unfinished_has(&unfinished, FILE_A, 2));
+	casync_unfinished_add(&unfinished, FILE_A, MINE);
+	assert_true(casync_unfinished_has(&unfinished, FILE_A, MINE));
+	assert_false(casync_unfinished_has(&unfinished, FILE_A, OTHER));
+	assert_false(casync_unfinished_has(&unfinished, FILE_B, MINE));
+	casync_unfinished_remove(&unfinished, FILE_A, OTHER);
+	casync_unfinished_remove(&unfinished, FILE_B, MINE);
+	assert_true(casync_unfinished_has(&unfinished, FILE_A, MINE));
+	casync_unfinished_remove(&unfinished, FILE_A, MINE);
+	assert_false(casync_unfinished_has(&unfinished, FILE_A, MINE));
 }
 
-static void it_is_forgotten_in_time(void **unused)
+/* Tries that fail again push nobody out. */
+static void one_place_for_each_create(void **unused)
 {
+	unsigned int i;
+
 	(void)unused;
-	casync_unfinished_add(&unfinished, FILE_A, 1);
-	assert_true(casync_unfinished_has(&unfinished, FILE_A, 1 + LIFE_NS));
-	assert_false(casync_unfinished_has(&unfinished, FILE_A, 2 + LIFE_NS));
-	assert_false(casync_unfinished_take(&unfinished, FILE_A, 2 + LIFE_NS));
+	casync_unfinished_add(&unfinished, FILE_A, MINE);
+	for (i = 0; i < CASYNC_UNFINISHED_MAX; i++)
+		casync_unfinished_add(&unfinished, FILE_B, MINE);
+	assert_true(casync_unfinished_has(&unfinished, FILE_A, MINE));
 }
 
 static void the_oldest_makes_room(void **unused)
@@ -54,10 +60,11 @@ static void the_oldest_makes_room(void **unused)
 
 	(void)unused;
 	for (i = 0; i <= CASYNC_UNFINISHED_MAX; i++)
-		casync_unfinished_add(&unfinished, FILE_A + i, 1);
-	assert_false(casync_unfinished_take(&unfinished, FILE_A, 1));
+		casync_unfinished_add(&unfinished, FILE_A + i, MINE);
+	assert_false(casync_unfinished_has(&unfinished, FILE_A, MINE));
 	for (i = 1; i <= CASYNC_UNFINISHED_MAX; i++)
-		assert_true(casync_unfinished_take(&unfinished, FILE_A + i, 1));
+		assert_true(
+			casync_unfinished_has(&unfinished, FILE_A + i, MINE));
 }
 
 #define CASE(name) cmocka_unit_test_setup(name, up)
@@ -66,8 +73,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(nothing_is_there_at_first),
-		CASE(one_caller_takes_it),
-		CASE(it_is_forgotten_in_time),
+		CASE(its_own_create_finds_it),
+		CASE(one_place_for_each_create),
 		CASE(the_oldest_makes_room),
 	};
 

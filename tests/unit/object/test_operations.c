@@ -12,8 +12,6 @@
 
 #include "fsal.h"
 
-#include "clock.h"
-
 #include "errors.h"
 #include "ganesha_unit.h"
 #include "journal.h"
@@ -204,7 +202,7 @@ static fsal_status_t call_open2_that_takes_over(void)
 	char verifier[] = "verifier";
 
 	casync_unfinished_add(&stub_mount.unfinished, rig.obj->id.ino,
-			      casync_clock_ns());
+			      verifier);
 	return casync_open2(FILE_HDL, NULL, FSAL_O_READ, FSAL_EXCLUSIVE, NULL,
 			    mode_to_set(), verifier, NULL, NULL,
 			    &flag NO_PARENT_ATTRS);
