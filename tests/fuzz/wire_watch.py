@@ -11,6 +11,7 @@ from nfs import nfs3, rpc
 
 CANARY_S = 5                # an answer has to be there by then
 PAUSE_S = 0.05
+TOLD_S = 300                # between two lines about the daemon
 WARM_S = 60                 # or a quarter of the run, if that is shorter
 # What may be added after that: KiB resident, by sanitizer.
 # AddressSanitizer keeps 256 MiB of what was freed, and memory for each size and
@@ -35,6 +36,11 @@ def taken(pid):
     return Taken(int(found["VmRSS"]), int(found["Threads"]), fds)
 
 
+def described(one):
+    return f"RSS {one.rss_kib >> 10} MiB, {one.threads} threads, " \
+        f"{one.fds} descriptors"
+
+
 class Watch(threading.Thread):
     """Samples PID and sends GETATTRs of HANDLE, each PAUSE_S."""
 
@@ -47,7 +53,7 @@ class Watch(threading.Thread):
         self.first = self.warm = self.last = None
         self.most = Taken(0, 0, 0)
         self.complaints = []
-        self.since = time.monotonic()
+        self.since = self.told = time.monotonic()
         self.stopped, self.held = threading.Event(), threading.Event()
         self.idle = threading.Event()
 
@@ -101,6 +107,10 @@ class Watch(threading.Thread):
             return
         self.first = self.first or now
         self.last = now
+        if time.monotonic() - self.told > TOLD_S:
+            self.told = time.monotonic()
+            print(f"{time.strftime('%T')} daemon: {described(now)}",
+                  flush=True)
         self.most = Taken(*map(max, self.most, now))
         if not self.warm and time.monotonic() - self.since > self.warm_s:
             self.warm = now
@@ -125,6 +135,5 @@ class Watch(threading.Thread):
         for name, one in (("at first", self.first), ("warm", self.warm),
                           ("most", self.most), ("last", self.last)):
             if one:
-                lines.append(f"daemon {name}: RSS {one.rss_kib >> 10} MiB, "
-                             f"{one.threads} threads, {one.fds} descriptors")
+                lines.append(f"daemon {name}: {described(one)}")
         return lines
