@@ -92,6 +92,16 @@ static int connect_configure(struct casync_client *client,
 			params, rc, "Ceph_Conf '%s'",
 			casync_text_or(params->ceph_conf,
 				       "/etc/ceph/ceph.conf"));
+	/*
+	 * A new client's first I/O in a pool would wait for two requests that
+	 * try the permissions.  While the pool is full they fail with ENOSPC,
+	 * of which libcephfs makes EIO, for READs too (20.2.4).  The OSDs check
+	 * each request anyway.
+	 */
+	rc = connect_set_option(client, params, "client_check_pool_perm",
+				"false");
+	if (rc < 0)
+		return rc;
 	rc = casync_ceph_options_set(client->ceph, client->ceph_options, why,
 				     sizeof(why));
 	if (rc < 0)

@@ -9,7 +9,8 @@ import time
 
 import pytest
 
-from nfs3_requests import NOSPC, OK, Asker
+from lab import AFTER_A_LOSS
+from nfs3_requests import JUKEBOX, NOSPC, OK, SERVES, Asker
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3
 
@@ -17,6 +18,7 @@ pytestmark = pytest.mark.measures
 
 ANSWER_S = 2        # each request, by a gateway that is well
 BACK_S = 15
+MAP_S = 8           # libcephfs asks for a new map each 5 s
 DRAIN_S = 5
 MORE_S = 10         # for all else that an end takes
 TINY = "0.00001"
@@ -26,6 +28,10 @@ WAITING = 12
 
 def is_full():
     return "OSD_FULL" in ceph("health", "detail")
+
+
+def quota(size):
+    ceph("osd", "pool", "set-quota", "cephfs_data", "max_bytes", size)
 
 
 @pytest.fixture
@@ -61,8 +67,7 @@ def test_full_and_freed(lab, room, record, how):
         if how == "the OSD":
             room(not yes)
         else:
-            ceph("osd", "pool", "set-quota", "cephfs_data", "max_bytes",
-                 "1" if yes else "0")
+            quota("1" if yes else "0")
     asker = Asker()
     file = asker.new_file(blocks=4)
     empty = asker.new_file("-empty", blocks=0)
@@ -91,6 +96,38 @@ def test_full_and_freed(lab, room, record, how):
     assert asker.write(empty) == OK
     assert asker.content_is(empty)
     assert not log.matching("session is lost")
+    asker.close()
+
+
+def test_evicted_while_full(lab, record):
+    """The first READs of a new client, in a pool that is full."""
+    lab.expected += AFTER_A_LOSS
+    asker = Asker()
+    file = asker.new_file(blocks=4)
+    log = Log(LOGS / "ganesha-a.log")
+    quota("1")
+    try:
+        until(lambda: asker.write(file) == NOSPC, "a WRITE is refused")
+        lab.evict(lab.stat()["ganesha"]["a"]["pid"])
+        until(lambda: log.matching(SERVES), "a new client serves",
+              seconds=BACK_S)
+        asker.longest = 0
+        found = set()
+        end = time.monotonic() + MAP_S
+        while time.monotonic() < end:
+            found |= {asker.read(file, number) for number in range(4)}
+            assert asker.write(file) in (NOSPC, JUKEBOX)
+            time.sleep(0.1)
+        longest = asker.longest
+    finally:
+        quota("0")
+    seconds, others = asker.served_after(lambda: asker.write(file), BACK_S)
+    found |= {asker.read(file, number) for number in range(4)}
+    record(f"evicted while the pool is full: READs within {longest:.2f} s; "
+           f"WRITEs {seconds:.1f} s after there was room")
+    assert found <= {OK, JUKEBOX}
+    assert others <= {NOSPC}
+    assert longest < ANSWER_S
     asker.close()
 
 
