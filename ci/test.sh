@@ -3,7 +3,7 @@
 #
 # All tests, on real daemons, in the lab container:
 #
-#   ci/test.sh                             everything, 60 to 70 minutes on 2 cores
+#   ci/test.sh                             everything, an hour on 2 cores
 #   ci/test.sh quick                       unit tests, lint, and ten cases over
 #                                          NFSv3 and 4.2: 3 minutes
 #   ci/test.sh unit [CTEST ARGS]           ctest alone
