@@ -17,6 +17,7 @@
 	__typeof__(*((struct fsal_obj_ops *)0)->op) casync_##op
 
 /* create.c */
+CASYNC_OPERATION(check_verifier);
 CASYNC_OPERATION(mkdir);
 CASYNC_OPERATION(mknode);
 CASYNC_OPERATION(symlink);
@@ -36,7 +37,6 @@ CASYNC_OPERATION(rename);
 CASYNC_OPERATION(unlink);
 
 /* open.c */
-CASYNC_OPERATION(check_verifier);
 CASYNC_OPERATION(open2);
 CASYNC_OPERATION(reopen2);
 

@@ -122,7 +122,8 @@ void casync_create_undo(const struct casync_created *made)
 		"'%s' (fileid %" PRIu64
 		") is left behind by a failed create: %s",
 		made->name, fileid, strerror(-rc));
-	if (made->verifier != NULL)
+	/* With these two the file is gone, or has another name. */
+	if (made->verifier != NULL && rc != -ENOENT && rc != -EEXIST)
 		casync_unfinished_add(
 			&casync_inode_mount(made->dir)->unfinished, fileid,
 			made->verifier);
@@ -161,10 +162,10 @@ static fsal_status_t create_compare(struct casync_object *obj, char *verifier,
 }
 
 /*
- * Ganesha asks before it opens by handle.  Then casync_create_check_owner()
- * compares again, so that an error is told, which would be EEXIST here.  It does
- * not open after an OPEN of NFSv4 for a state that is there: an error is no
- * "true" for that.
+ * Ganesha makes EEXIST of "false".  With NFSv3 it always opens after a "true",
+ * which compares again (casync_create_check_owner()) and can tell an error.  So
+ * an error is "true" there.  With NFSv4 it may not open: then the owner has the
+ * file open already.
  */
 bool casync_check_verifier(struct fsal_obj_handle *obj_hdl,
 			   fsal_verifier_t verifier)

@@ -44,7 +44,8 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 /**
  * Give a new file its layout, before its first byte: it is fixed from then on.
  *
- * @param[in,out] attrs_out  They are read again if it changes them; may be NULL.
+ * @param[in,out] attrs_out  They are read again if it changes them.  May be
+ *                           NULL.
  */
 fsal_status_t casync_create_set_layout(struct casync_created *made,
 				       struct fsal_attrlist *attrs_out);

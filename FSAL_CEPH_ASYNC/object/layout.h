@@ -52,7 +52,8 @@ void casync_layout_replace(struct casync_layout *layout,
 /**
  * Set the layout of a new, empty file.
  *
- * @param[in]  dir      Where it is; NULL: not known, and has no layout of its own.
+ * @param[in]  dir      Where it is; NULL: not known; it counts as
+ *                      a folder without a layout.
  * @param[out] changed  Whether it was set: then the attributes have changed.
  *
  * @return 0 or a negative errno, logged from time to time.  On error the caller

@@ -99,7 +99,8 @@ def test_full_and_freed(lab, room, record, how):
     asker.close()
 
 
-def test_evicted_while_full(lab, record):
+@pytest.mark.parametrize("how", ("evicted", "started"))
+def test_new_client_while_full(lab, record, how):
     """The first READs of a new client, in a pool that is full."""
     lab.expected += AFTER_A_LOSS
     asker = Asker()
@@ -108,22 +109,28 @@ def test_evicted_while_full(lab, record):
     quota("1")
     try:
         until(lambda: asker.write(file) == NOSPC, "a WRITE is refused")
-        lab.evict(lab.stat()["ganesha"]["a"]["pid"])
-        until(lambda: log.matching(SERVES), "a new client serves",
-              seconds=BACK_S)
+        if how == "evicted":
+            lab.evict(lab.stat()["ganesha"]["a"]["pid"])
+            until(lambda: log.matching(SERVES), "a new client serves",
+                  seconds=BACK_S)
+        else:
+            asker.close()
+            lab.ganesha("restart")
+            asker = Asker()
         asker.longest = 0
         found = set()
         end = time.monotonic() + MAP_S
         while time.monotonic() < end:
             found |= {asker.read(file, number) for number in range(4)}
             assert asker.write(file) in (NOSPC, JUKEBOX)
+            assert asker.create(f"-{time.time_ns()}") in (OK, JUKEBOX)
             time.sleep(0.1)
         longest = asker.longest
     finally:
         quota("0")
     seconds, others = asker.served_after(lambda: asker.write(file), BACK_S)
     found |= {asker.read(file, number) for number in range(4)}
-    record(f"evicted while the pool is full: READs within {longest:.2f} s; "
+    record(f"{how} while the pool is full: READs within {longest:.2f} s; "
            f"WRITEs {seconds:.1f} s after there was room")
     assert found <= {OK, JUKEBOX}
     assert others <= {NOSPC}

@@ -469,6 +469,23 @@ static void exclusive_create_that_is_cut_off_is_noted(void **unused)
 	assert_true(waits());
 }
 
+static void exclusive_create_that_lost_its_name_is_not_noted(void **unused)
+{
+	(void)unused;
+	exclusive = true;
+	set_status = refused;
+	found = NULL;
+	assert_int_equal(finish(VERIFIER, NULL, NULL).major, ERR_FSAL_PERM);
+	assert_false(waits());
+
+	up(NULL);
+	exclusive = true;
+	set_status = refused;
+	found = &other_ino;
+	assert_int_equal(finish(VERIFIER, NULL, NULL).major, ERR_FSAL_PERM);
+	assert_false(waits());
+}
+
 static void file_of_another_is_in_the_way(void **unused)
 {
 	(void)unused;
@@ -565,6 +582,7 @@ int main(void)
 		CASE(what_fails_is_undone_as_root),
 		CASE(undo_that_fails_changes_no_answer),
 		CASE(exclusive_create_that_is_cut_off_is_noted),
+		CASE(exclusive_create_that_lost_its_name_is_not_noted),
 		CASE(file_of_another_is_in_the_way),
 		CASE(file_that_is_gone_was_in_the_way),
 		CASE(file_left_by_another_create_is_in_the_way),
