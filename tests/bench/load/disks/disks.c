@@ -171,14 +171,23 @@ EXPORTED int io_submit(aio_context_t queue, long count, struct iocb **iocbs)
 	return NEXT(io_submit)(queue, count, iocbs);
 }
 
-/* Those that are ended by now.  *next_ns: when another one will be, if that is
- * sooner. */
+static int by_end(const void *a, const void *b)
+{
+	uint64_t first = ((const struct io_event *)a)->data;
+	uint64_t second = ((const struct io_event *)b)->data;
+
+	return (first > second) - (first < second);
+}
+
+/* Those that are ended by now, in the order in which the head ended them.
+ * *next_ns: when another one will be, if that is sooner. */
 static int tell(struct io_event *events, long room, uint64_t *next_ns)
 {
 	uint64_t now = now_ns();
 	unsigned int left = 0;
 	int told = 0;
 
+	qsort(held->event, held->count, sizeof(held->event[0]), by_end);
 	for (unsigned int i = 0; i < held->count; i++) {
 		if (held->event[i].data <= now && told < room) {
 			events[told++] = held->event[i];
