@@ -61,7 +61,11 @@ def _ganesha(name: str) -> dict[str, Any]:
         "pseudo": spec["pseudo"], "pid": pid, "rss_kib": None,
         "threads": None, "fds": None, "cpu_s": None}
     if pid:
-        about.update(_process(pid))
+        try:
+            about.update(_process(pid))
+        except (OSError, KeyError):     # it has ended since, or is about to
+            about["pid"] = ganesha.pid(name)
+            return about
         about["in_flight"] = _or_none(lambda: _in_flight(pid))
     return about
 

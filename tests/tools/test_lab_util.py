@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""What the lab takes for the end of a process."""
+"""What the lab says of a process that ends."""
 import platform
 import subprocess
 import sys
@@ -8,6 +8,7 @@ from pathlib import Path
 from lab_program import until
 
 sys.path.append(str(Path(__file__).resolve().parents[2] / "lab"))
+from casync_lab import ganesha, stat
 from casync_lab.util import alive
 
 # exit(2) ends the calling thread alone.
@@ -34,3 +35,20 @@ def test_a_zombie_is_alive_until_its_last_thread_ends():
     until(lambda: not alive(child.pid), "all threads have ended", 10)
     assert is_zombie(child.pid)
     child.wait()
+
+
+def test_stat_of_a_gateway_that_ends(monkeypatch):
+    """Between the look at its pid and at its memory it became a zombie, or
+    was gone: `lab stat` failed."""
+    child = subprocess.Popen(["true"])
+    pids = [child.pid, child.pid]
+    monkeypatch.setattr(ganesha, "pid", lambda name: pids.pop(0))
+    monkeypatch.setattr(ganesha, "spec_of", lambda name: dict.fromkeys(
+        ("fsal", "port", "pseudo")))
+    until(lambda: is_zombie(child.pid), "a zombie", 10)
+    found = stat._ganesha("a")
+    assert found["pid"] == child.pid and found["rss_kib"] is None
+    child.wait()
+    pids = [child.pid, None]
+    found = stat._ganesha("a")
+    assert found["pid"] is None and found["rss_kib"] is None
