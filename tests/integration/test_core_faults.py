@@ -6,6 +6,7 @@ Ganesha is mended: take it out of wire_calls.py and of docs/limits.md.
 import resource
 import struct
 import time
+from pathlib import Path
 
 import pytest
 
@@ -54,6 +55,21 @@ def test_an_operation_without_a_handle(cluster, gateway, operation):
     one = client("no handle")
     with pytest.raises((OSError, TimeoutError)):
         one.compound((*WITHOUT_HANDLE[operation], None), seconds=5)
+    one.die()
+    until(lambda: not pid_of(cluster), "ganesha.nfsd ends", 10)
+
+
+def test_a_write_without_its_data(cluster, gateway):
+    """Ganesha asks for as many bytes as the count says before it looks for
+    them.  It ends where the system does not promise that many."""
+    one = client("no data")
+    taken = int(Path(f"/proc/{gateway.pid}/statm").read_text().split()[0]) * \
+        resource.getpagesize()
+    resource.prlimit(gateway.pid, resource.RLIMIT_AS,
+                     (taken + (1 << 30), resource.RLIM_INFINITY))
+    with pytest.raises((OSError, TimeoutError)):
+        one.compound((38, nfs4.ANONYMOUS + wide(0) + number(0) +
+                      number(0xfffffff0), None), seconds=5)
     one.die()
     until(lambda: not pid_of(cluster), "ganesha.nfsd ends", 10)
 
