@@ -30,12 +30,14 @@ def _runtime(library):
 
 
 class Daemon(Lab):
-    """MORE are options of the runtime.  Another FSAL is not instrumented, but
-    what the runtime itself looks at is told."""
+    """MORE are options of the runtime, CORE more keys of NFS_CORE_PARAM.
+    Another FSAL is not instrumented, but what the runtime itself looks at is
+    told."""
 
-    def __init__(self, sanitizer, build, fsal="CEPH_ASYNC", more=""):
+    def __init__(self, sanitizer, build, fsal="CEPH_ASYNC", more="", core=""):
         super().__init__()
         self.sanitizer, self.fsal, self.more = sanitizer, fsal, more
+        self.core = core
         self.build = Path(build)
         self.plugin = self.build / "FSAL_CEPH_ASYNC/libfsalceph_async.so"
         self.runtime = _runtime(LIBRARY[sanitizer])
@@ -64,7 +66,8 @@ class Daemon(Lab):
         ours = self.fsal == "CEPH_ASYNC"
         self.run("up", "--fsal", self.fsal, "--export", "", "--block", "",
                  "--wrapper", self._wrapper(), "--core",
-                 f"Plugins_Dir = {self.plugin.parent};" if ours else "",
+                 (f"Plugins_Dir = {self.plugin.parent};" if ours else "") +
+                 self.core,
                  timeout=180)
         self.started = True
         self.look_where_it_lies()
