@@ -25,14 +25,16 @@
 #define PAUSES_MAX 10000
 
 /* --- a time of its own: a pause of the keeper takes none, and moves the clock
- * to its end */
+ * to its end.  It stands still where a test asks for that, so that it is not
+ * later than the test thinks. */
 
 #define AHEAD_NS (UINT64_C(10000000) * CASYNC_NS_PER_S)
 
 static struct casync_keeper *const keeper = &stub_mount.keeper;
 static uint64_t now_ns;		      /* atomic */
 static bool pauses_last;	      /* atomic: they end only when woken */
-static int pauses;		      /* atomic */
+static int pauses;		      /* atomic; those that have begun */
+static int pauses_end;		      /* atomic; those that may end */
 static uint64_t pause_ms[PAUSES_MAX]; /* the keeper's; read when it ended */
 
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
@@ -53,13 +55,31 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-static void note_pause(uint64_t ms)
+/* Its number. */
+static int note_pause(uint64_t ms)
 {
 	int i = __atomic_load_n(&pauses, __ATOMIC_RELAXED);
 
 	if (i < PAUSES_MAX)
 		pause_ms[i] = ms;
-	__atomic_store_n(&pauses, i + 1, __ATOMIC_RELEASE);
+	return __atomic_add_fetch(&pauses, 1, __ATOMIC_ACQ_REL);
+}
+
+/* 0 if it is woken before. */
+static int wait_until_it_may_end(int number, pthread_cond_t *cond,
+				 pthread_mutex_t *lock)
+{
+	struct timespec until;
+
+	while (number > __atomic_load_n(&pauses_end, __ATOMIC_ACQUIRE)) {
+		__real_clock_gettime(CLOCK_MONOTONIC, &until);
+		until.tv_nsec += 1000000;
+		until.tv_sec += until.tv_nsec / CASYNC_NS_PER_S;
+		until.tv_nsec %= CASYNC_NS_PER_S;
+		if (__real_pthread_cond_timedwait(cond, lock, &until) == 0)
+			return 0;
+	}
+	return ETIMEDOUT;
 }
 
 int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
@@ -69,12 +89,15 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 	uint64_t until_ns = (uint64_t)until->tv_sec * CASYNC_NS_PER_S +
 			    (uint64_t)until->tv_nsec - AHEAD_NS;
 	uint64_t from_ns = __atomic_load_n(&now_ns, __ATOMIC_ACQUIRE);
+	int number;
 
 	if (cond != &keeper->thread.wake)
 		return pthread_cond_wait(cond, lock);
-	note_pause((until_ns - from_ns) / CASYNC_NS_PER_MS);
+	number = note_pause((until_ns - from_ns) / CASYNC_NS_PER_MS);
 	if (__atomic_load_n(&pauses_last, __ATOMIC_ACQUIRE))
 		return pthread_cond_wait(cond, lock);
+	if (wait_until_it_may_end(number, cond, lock) == 0)
+		return 0;
 	pthread_mutex_unlock(lock);
 	nanosleep(&moment, NULL);
 	pthread_mutex_lock(lock);
@@ -254,6 +277,7 @@ static int up(void **state)
 	now_ns = 0;
 	pauses_last = false;
 	pauses = 0;
+	pauses_end = INT_MAX;
 	trace[0] = '\0';
 	forgets = connects = disconnects = restores = invalidations = 0;
 	fails = again = others = stuck = lost_again = 0;
@@ -318,12 +342,27 @@ static void wait_until(bool (*holds)(void))
 	assert_true(holds());
 }
 
+/* Before the keeper begins: wait_pauses() moves it then, and no further. */
+static void stop_the_time(void)
+{
+	__atomic_store_n(&pauses_end, 0, __ATOMIC_RELEASE);
+}
+
+static void start_the_time(void)
+{
+	__atomic_store_n(&pauses_end, INT_MAX, __ATOMIC_RELEASE);
+}
+
 /* So many pauses more. */
 static void wait_pauses(int count)
 {
 	const struct timespec moment = {.tv_nsec = 200000};
 	int until = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) + count;
 
+	if (__atomic_load_n(&pauses_end, __ATOMIC_ACQUIRE) != INT_MAX)
+		/* Until the one after them has begun. */
+		until = 1 + __atomic_add_fetch(&pauses_end, count,
+					       __ATOMIC_ACQ_REL);
 	while (__atomic_load_n(&pauses, __ATOMIC_ACQUIRE) < until)
 		nanosleep(&moment, NULL);
 }
@@ -353,6 +392,7 @@ static void requests_inside_are_waited_for(void **state)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	assert_true(casync_guard_enter(&stub_mount.guard));
+	stop_the_time();
 	begin();
 	wait_pauses(10);
 	casync_guard_leave(&stub_mount.guard);
@@ -360,6 +400,7 @@ static void requests_inside_are_waited_for(void **state)
 	check_trace("");
 	assert_int_equal(phase(), 'r');
 	casync_guard_leave(&stub_mount.guard);
+	start_the_time();
 	wait_until(serves);
 	end();
 	check_trace(STEPS);
@@ -374,12 +415,14 @@ static void enter_to_release(void)
 static void releases_inside_are_waited_for(void **state)
 {
 	in_forget = enter_to_release;
+	stop_the_time();
 	begin();
 	assert_true(rig_wait_count(&forgets, 1));
 	wait_pauses(10);
 	check_trace("forget/r");
 	assert_int_equal(phase(), 'c');
 	casync_guard_leave(&stub_mount.guard);
+	start_the_time();
 	wait_until(serves);
 	end();
 	check_trace(STEPS);
@@ -426,10 +469,12 @@ static void reads_get_a_second_to_end(void **state)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	reads_inside = 1;
+	stop_the_time();
 	begin();
 	wait_pauses(CASYNC_RECONNECT_DISOWN_MS / 5 - 20);
 	check_trace("");
 	assert_int_equal(phase(), 'r');
+	start_the_time();
 	wait_until(serves);
 	end();
 	casync_left_client_put(reads_of);
@@ -689,6 +734,7 @@ static void end_comes_between_tries(void **state)
 static void end_comes_while_somebody_is_inside(void **state)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
+	stop_the_time();
 	begin();
 	wait_pauses(10);
 	end();
