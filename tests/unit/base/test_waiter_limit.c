@@ -53,6 +53,22 @@ static uint64_t timed(enum casync_lane lane, bool let_in)
 	return (casync_clock_ns() - began_ns) / 1000000;
 }
 
+/* Sooner than a worker that has just seen progress?  Of ten times one is
+ * enough: this thread may have had no CPU. */
+static bool is_turned_away_soon(enum casync_lane lane)
+{
+	unsigned int tries;
+
+	for (tries = 0; tries < 10; tries++) {
+		if (timed(lane, false) < CASYNC_WAITER_LIMIT_WORKER_MS / 2)
+			return true;
+		/* Progress: the next one has patience again. */
+		casync_waiter_limit_leave(&limit, lane);
+		(void)timed(lane, true);
+	}
+	return false;
+}
+
 static void nobody_waits_while_there_is_room(void **state)
 {
 	unsigned int i;
@@ -88,8 +104,7 @@ static void completion_thread_has_less_patience_and_its_own_room(void **state)
 		assert_true(enter());
 	for (i = 0; i < ROOM; i++)
 		(void)timed(CASYNC_LANE_COMPLETER, true);
-	assert_true(timed(CASYNC_LANE_COMPLETER, false) <
-		    CASYNC_WAITER_LIMIT_WORKER_MS / 2);
+	assert_true(is_turned_away_soon(CASYNC_LANE_COMPLETER));
 	for (i = 0; i < ROOM; i++)
 		casync_waiter_limit_leave(&limit, CASYNC_LANE_COMPLETER);
 	leave(ROOM);
