@@ -230,7 +230,7 @@ const struct casync_key casync_keys[] = {
 	{ .name = "Gather_Bytes", .type = CASYNC_KEY_NUMBER, .max = 4 * MIB,
 	  .preset = 64 * KIB, .unit = "bytes", .change = CASYNC_KEY_LIVE,
 	  .summary = "Most bytes of small adjacent WRITEs that share one call of libcephfs.",
-	  .text = "A WRITE waits if it continues a stream of WRITEs and enough calls of that stream are in flight. When one call is answered, the waiting WRITEs share the next call. Each WRITE gets its own answer. Enough is 8 at first. Then it is 2 to 128: one for each 0.1 ms that a call takes, so that no WRITE waits where it gains nothing. A WRITE larger than half of this value is never shared. 0 turns it off.",
+	  .text = "A WRITE waits if it continues a stream of WRITEs and enough calls of that stream are in flight. When one call is answered, the waiting WRITEs share the next call. Each WRITE gets its own answer. Enough is 8 at first. Then it is 2 to 128: one for each 0.2 ms that a call takes, so that no WRITE waits where it gains nothing. A WRITE larger than half of this value is never shared. 0 turns it off.",
 	  IN_BOTH(tuning.gather_bytes) },
 	{ .name = "Object_Size", .type = CASYNC_KEY_NUMBER,
 	  .min = MIN_STRIPE_UNIT, .max = MAX_OBJECT_SIZE,

@@ -281,10 +281,13 @@ def _judge_pools(one, answers):
 def _mount_hangs(one, answers):
     filesystem = _file_system(one, answers)
     if filesystem and "up:active" in filesystem["states"]:
-        return one.misses(
-            "mds", f"an MDS is active, and did not let the user mount within "
-            f"{one.timeout:g} s; if the capability is there, the MDS hangs "
-            "(ceph health detail)")
+        return one.finding(
+            ERROR, "mount-hangs", "User_Id",
+            f"an MDS is active, and did not let client.{one.user} mount "
+            f"within {one.timeout:g} s",
+            "ceph health detail. If the MDS is well, the user lacks the "
+            "capability mds. This gives it what the export needs, and takes "
+            "all other capabilities away:", one.capabilities())
     return one.finding(ERROR, "mount-hangs", "",
                        f"no mount within {one.timeout:g} s",
                        "ceph fs status; ceph health detail")

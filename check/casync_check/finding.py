@@ -75,7 +75,8 @@ def table(findings):
         lines.append("")
     counts = [sum(found.severity == rank for found in findings)
               for rank in RANKS]
-    lines.append("{} errors, {} warnings, {} notes".format(*counts))
+    lines.append(", ".join(f"{count} {rank}{'s' * (count != 1)}"
+                           for count, rank in zip(counts, RANKS)))
     return "\n".join(lines)
 
 

@@ -12,10 +12,10 @@ SCHEME = "rados://"
 KEY = re.compile(r"[0-9A-Fa-f]{64}")
 MOST_BYTES = 4095       # what the plugin reads
 TIMEOUT_S = "10"
-RELOAD = ("Then reload each gateway: kill -HUP, or --notify with the "
+RELOAD = ("Now reload each gateway: kill -HUP, or --notify with the "
           "watch_url of RADOS_URLS { }.")
 NEXT = {
-    "create": "The key signs. " + RELOAD,
+    "create": "The key is made. " + RELOAD,
     "add": "All gateways that read it accept the new key from now on. " +
            RELOAD + " Next: --use.",
     "use": "The new key signs, the old one is accepted. " + RELOAD +

@@ -65,6 +65,13 @@ def _without_secrets(finding, redactor):
     return dataclasses.replace(finding, what=redactor.text(finding.what))
 
 
+def _said_once(found, configs):
+    """With -compat the file is read twice, as of both names."""
+    if any(config.our_exports() for config in configs):
+        found = [one for one in found if one.code != "no-export"]
+    return list(dict.fromkeys(found))
+
+
 def _everything(arguments):
     """Configurations, findings, the exit status, and what removes secrets."""
     try:
@@ -73,9 +80,9 @@ def _everything(arguments):
         return [], failure.findings, NOT_CHECKED, Redactor()
     redactor = Redactor(secret for config in configs
                         for secret in config.secrets.values())
-    found = in_order(_without_secrets(finding, redactor)
-                     for config in configs
-                     for finding in check(config, arguments))
+    found = in_order(_said_once(
+        [_without_secrets(finding, redactor) for config in configs
+         for finding in check(config, arguments)], configs))
     return configs, found, status(found), redactor
 
 

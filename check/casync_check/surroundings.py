@@ -167,6 +167,18 @@ def _is_old(config):
     return config.parameter("Fsal_Api", 14) < 14
 
 
+def _locks(config):
+    block = config.block("NFSv4")
+    if not _is_old(config) and (
+            block is None or block.truth("Blocking_Locks", True)):
+        yield Finding(
+            WARNING, "locks-wait", config.place("NFSv4", "Blocking_Locks"),
+            "Blocking_Locks is true, Ganesha's default: a Linux client gets "
+            "EIO over NFSv4.1 and 4.2 for a lock that has to wait",
+            "Set Blocking_Locks = false in NFSv4 { }: then the client asks "
+            "again (docs/comparison.md).")
+
+
 def old_ganesha(config):
     """What Ganesha 5.9 needs to be told (FSAL_CEPH_ASYNC/ganesha)."""
     if not _is_old(config):
@@ -357,6 +369,7 @@ def findings(config, gateways=1):
     yield from _workers(config)
     yield from old_ganesha(config)
     yield from _times(config)
+    yield from _locks(config)
     yield from _delegations(config)
     yield from _recovery(config, gateways)
     yield from _users(config)

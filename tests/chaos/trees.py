@@ -48,8 +48,10 @@ class Trees:
         self.origin = top / "origin.git"
         self.rng = random.Random(1)
         self.progress = self.pushed = self.anew = 0
+        self.began = 0.0        # the program that runs, or ran last
 
     def run(self, *cmd, cwd=None):
+        self.began = time.time()
         done = subprocess.run(cmd, cwd=cwd or self.top, text=True,
                               stdin=subprocess.DEVNULL, capture_output=True,
                               timeout=LIMIT_S, check=False)
@@ -107,9 +109,13 @@ class Trees:
         return True
 
     def lately(self, what):
+        """Within that time, or while the last program ran: a WRITE that
+        failed is told at close(), and a gateway may stand still before it."""
         signal = self.signals / what
-        return signal.exists() and \
-            time.time() - signal.stat().st_mtime < FORGIVEN_S
+        if not signal.exists():
+            return False
+        since = signal.stat().st_mtime
+        return since > self.began or time.time() - since < FORGIVEN_S
 
     def change(self, clone, number):
         """All files anew; what the program has to say, as a sum."""

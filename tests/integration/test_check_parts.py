@@ -100,7 +100,7 @@ def pools(*flags, of_all=()):
     ("full", {"pools": pools(of_all=("full",))}),
     ("pool-full", {"pools": pools("full_quota")}),
     ("pool-nearly-full", {"pools": pools("nearfull")}),
-    ("capability-mds", {"hangs_in": "mount"}),
+    ("mount-hangs", {"hangs_in": "mount"}),
     ("not-mounted", {"errors": {"mount": errno.EIO}}),
     ("no-path", {"errors": {"path": errno.ENOENT}}),
     ("no-path", {"path": False}),
@@ -268,7 +268,7 @@ def test_order_status_and_table():
     assert shown[0] == "ERROR     f:5 EXPORT Path  [c]"
     assert "          " + "ceph " * 30 in shown, "commands are not wrapped"
     assert max(len(line) for line in shown if "ceph" not in line) <= 78
-    assert shown[-1] == "1 errors, 1 warnings, 1 notes"
+    assert shown[-1] == "1 error, 1 warning, 1 note"
 
 
 AES128 = "AQBzYW1wbGVzYW1wbGVzYW1wbGVzYW1wbA=="
