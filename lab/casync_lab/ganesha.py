@@ -7,6 +7,7 @@ same Export_Id, same recovery directory, hence clients keep their mounts.
 """
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -16,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from . import conf
+from . import asok, cluster, conf
 from .util import (LOGS, STATE, LabError, alive, load, pid_of, run, save, say,
                    spawn, stop_pid, wait_until)
 
@@ -210,8 +211,10 @@ def _wait_ready(name: str, spec: dict[str, Any], offset: dict[Path, int],
     except LabError as err:
         if "nothing within" not in str(err):
             raise
-        raise report(f"no mount within {timeout:g} s "
-                     f"{complaint[0]}") from None
+        where = stacks(name)
+        raise report(f"no mount within {timeout:g} s {complaint[0]}; stacks "
+                     f"and what its CephFS clients wait for: "
+                     f"{where}") from None
     say(f"ganesha {name}: {spec['pseudo']} answers (pid {pid(name)})")
 
 
@@ -297,7 +300,8 @@ def _stop_portmapper(name: str) -> None:
 
 
 def stacks(name: str) -> Path:
-    """All threads' stacks by gdb, into a file."""
+    """All threads' stacks by gdb, and what its CephFS clients wait for, into a
+    file."""
     where = LOGS / f"ganesha-{name}-stacks-{time.strftime('%H%M%S')}.txt"
     with open(where, "w", encoding="utf-8") as out:
         try:
@@ -309,7 +313,18 @@ def stacks(name: str) -> Path:
                 timeout=120, check=False)
         except subprocess.TimeoutExpired:
             out.write("\ngdb did not finish within 120 s\n")
+        for path in sorted(cluster.RUN.glob(f"client.*.{pid(name)}.*.asok")):
+            out.writelines(
+                f"\n{path.name} {what}: {_said(path, what)}\n" for what in
+                ("mds_sessions", "mds_requests", "objecter_requests"))
     return where
+
+
+def _said(path: Path, what: str) -> str:
+    try:
+        return json.dumps(asok.ask(path, what), indent=1)
+    except LabError as err:
+        return str(err)
 
 
 def reload(name: str) -> None:
