@@ -28,7 +28,13 @@ HOST = "gateway.example.com"
 LOG = Path("/var/log/ganesha/ganesha.log")
 # Of the second way.
 CLUSTER, IMAGE = "mycluster", "registry.example.com/ganesha-async"
-SYSTEMCTL = """#!/bin/bash
+# Ganesha 5.9 does not know the key, and does without.
+FLUSHER = "" if MAJOR == "5" else """\
+grep -q allow_set_io_flusher_fail /etc/ganesha/ganesha.conf ||
+	sed -i 's/NFS_CORE_PARAM {$/&\\n\\tallow_set_io_flusher_fail = true;/' \\
+	/etc/ganesha/ganesha.conf
+"""
+SYSTEMCTL = f"""#!/bin/bash
 # restart nfs-ganesha, as its unit does
 set -e
 [ "$*" = "restart nfs-ganesha" ]
@@ -36,10 +42,7 @@ pkill -x ganesha.nfsd && while pgrep -x ganesha.nfsd > /dev/null; do
 	sleep 0.1
 done
 mkdir -p /run/ganesha /var/log/ganesha
-grep -q allow_set_io_flusher_fail /etc/ganesha/ganesha.conf ||
-	sed -i 's/NFS_CORE_PARAM {$/&\\n\\tallow_set_io_flusher_fail = true;/' \\
-	/etc/ganesha/ganesha.conf
-. /etc/default/nfs-ganesha
+{FLUSHER}. /etc/default/nfs-ganesha
 start=$(sed -n 's/^ExecStart=//p' /usr/lib/systemd/system/nfs-ganesha.service)
 eval "$start" > /dev/null 2>&1
 for _ in $(seq 900); do
