@@ -74,8 +74,10 @@ static int wait_until_it_may_end(int number, pthread_cond_t *cond,
 	while (number > __atomic_load_n(&pauses_end, __ATOMIC_ACQUIRE)) {
 		__real_clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += 1000000;
-		until.tv_sec += until.tv_nsec / CASYNC_NS_PER_S;
-		until.tv_nsec %= CASYNC_NS_PER_S;
+		if (until.tv_nsec >= (long)CASYNC_NS_PER_S) {
+			until.tv_nsec -= (long)CASYNC_NS_PER_S;
+			until.tv_sec++;
+		}
 		if (__real_pthread_cond_timedwait(cond, lock, &until) == 0)
 			return 0;
 	}
