@@ -65,11 +65,13 @@ def _without_secrets(finding, redactor):
     return dataclasses.replace(finding, what=redactor.text(finding.what))
 
 
-def _said_once(found, configs):
-    """With -compat the file is read twice, as of both names."""
-    if any(config.our_exports() for config in configs):
-        found = [one for one in found if one.code != "no-export"]
-    return list(dict.fromkeys(found))
+def _of_all(configs, arguments):
+    """With -compat the file is read under both names: one may have exports."""
+    served = any(config.our_exports() for config in configs)
+    for config in configs:
+        for finding in check(config, arguments):
+            if not (served and finding.code == "no-export"):
+                yield finding
 
 
 def _everything(arguments):
@@ -80,9 +82,8 @@ def _everything(arguments):
         return [], failure.findings, NOT_CHECKED, Redactor()
     redactor = Redactor(secret for config in configs
                         for secret in config.secrets.values())
-    found = in_order(_said_once(
-        [_without_secrets(finding, redactor) for config in configs
-         for finding in check(config, arguments)], configs))
+    found = in_order(_without_secrets(finding, redactor)
+                     for finding in _of_all(configs, arguments))
     return configs, found, status(found), redactor
 
 

@@ -18,7 +18,7 @@ TOP = Path(__file__).resolve().parents[2]
 SANITIZERS = {"address": "address,undefined", "thread": "thread"}
 BUILD_S = 1200
 # Ganesha's own caches are full within a minute, so that what else grows is
-# seen: 100,000 entries (2 to 3 KiB each, with libcephfs' and ours), and the
+# seen: 100,000 entries (5.7 KiB each, with libcephfs' and ours), and the
 # answers for connections that were closed in the last 10 minutes.
 SMALL_CACHE = "MDCACHE { Entries_HWMark = 2000; }"
 SHORT_MEMORY = "DRC_Recycle_Hiwat = 8; DRC_TCP_Recycle_Expire_S = 10;"

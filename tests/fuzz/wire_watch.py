@@ -42,10 +42,14 @@ def taken(pid):
 def heap_kib(pid):
     """What AddressSanitizer's allocator has given out; None if nobody says."""
     call = "((unsigned long (*)(void))__sanitizer_get_current_allocated_bytes)"
-    done = subprocess.run(
-        ["gdb", "-p", str(pid), "-batch", "-nx", "-ex", f"print {call}()"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, timeout=GDB_S, check=False)
+    try:
+        done = subprocess.run(
+            ["gdb", "-p", str(pid), "-batch", "-nx", "-ex",
+             f"print {call}()"], stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+            timeout=GDB_S, check=False)
+    except subprocess.TimeoutExpired:
+        return None             # the canary has to go on
     found = re.search(r"^\$1 = (\d+)", done.stdout, re.M)
     return int(found[1]) >> 10 if found else None
 
