@@ -119,7 +119,8 @@ def clock_is_synchronized():
 
 
 def _clock(config):
-    if clock_is_synchronized() is False and config.module.get("Cache_Bytes"):
+    if config.our_exports() and config.module.get("Cache_Bytes") and \
+            clock_is_synchronized() is False:
         yield Finding(
             NOTE, "clock", config.place(config.fsal, "Cache_Bytes"),
             "the kernel says that no time service keeps this host's clock; "

@@ -230,6 +230,9 @@ def test_the_clock(monkeypatch, synchronized, cache, codes):
     monkeypatch.setattr(host, "clock_is_synchronized", lambda: synchronized)
     made = made_config(module={"Cache_Bytes": cache})
     assert [found.code for found in host.findings(made)] == codes
+    # With -compat the file is read under two names, and has exports of one.
+    made.read["exports"] = []
+    assert not list(host.findings(made))
 
 
 def test_what_the_kernel_says_of_the_clock():
