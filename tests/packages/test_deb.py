@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from machine import PACKAGES, command, digest, ganesha, plugins, status, \
-    what_packages_own
+from machine import PACKAGES, command, digest, ganesha, \
+    links_that_lead_nowhere, plugins, status, what_packages_own
 
 NAME = "nfs-ganesha-ceph-async"
 SAMPLE = Path("/etc/ganesha/ceph_async.conf")
@@ -70,6 +70,10 @@ def test_install_the_previous_build_and_serve(machine, before):
     out = machine.client("sh", "-c", "echo served > /mnt/nfs/of-a-package && "
                                      "cat /mnt/nfs/of-a-package")
     assert "served" in out
+
+
+def test_links_in_its_pages():
+    assert links_that_lead_nowhere(f"/usr/share/doc/{NAME}") == []
 
 
 def test_check(machine):

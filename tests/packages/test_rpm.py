@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from machine import PACKAGES, command, digest, ganesha, plugins, status, \
-    what_packages_own
+from machine import PACKAGES, command, digest, ganesha, \
+    links_that_lead_nowhere, plugins, status, what_packages_own
 
 NAME = "nfs-ganesha-ceph-async"
 SAMPLE = Path("/etc/ganesha/ceph_async.conf")
@@ -74,6 +74,7 @@ def test_install_and_serve(machine, distribution):
     command("rpm", "-i", rpm("this"))
     assert (PLUGINS / "libfsalceph_async.so").exists()
     assert command("rpm", "-V", NAME) == ""
+    assert links_that_lead_nowhere(f"/usr/share/doc/{NAME}") == []
     log = machine.serve("CEPH_ASYNC", *HERE)
     print(machine.ours(log, "CEPH_ASYNC"))
     assert "all well" in machine.script("sample_io.py", ".=RW", seconds=100)
