@@ -27,6 +27,15 @@ def test_what_each_end_says():
     assert latency_places.look_of("", 21059, 3.0).counts() == (0, 0, 0, 0)
 
 
+def test_what_the_plugin_says():
+    assert latency_places.parse_stages("""
+ceph_async__latency_us_sum{export="1",op="read",stage="queued"} 5
+ceph_async__latency_us_sum{export="1",op="write",stage="queued"} 7
+ceph_async__latency_us_count{export="1",op="write",stage="total"} 3
+ceph_async__requests_total{op="write"} 9
+""") == {"sum queued": 12, "count total": 3}
+
+
 def looks_of_a_load(answered_a_second=100, seconds=4):
     """Quiet, load, quiet; set-up has moved some bytes before."""
     looks = [Look(index * 0.02, 77, 77, 33, 33) for index in range(20)]

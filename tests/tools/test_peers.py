@@ -10,7 +10,7 @@ import pytest
 PEERS = Path(__file__).resolve().parents[1] / "bench" / "peers"
 OPTIONS = ("--rounds", "1", "--seconds", "2", "--systems", "casync,ceph",
            "--cases", "stable-write,randwrite,names-and-data")
-SCENARIOS = ("S2", "S0", "mixed")
+SCENARIOS = ("small", "linux", "mixed")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +27,7 @@ def result(cluster, tmp_path_factory):
     return json.loads((folder / "raw.json").read_text()), folder, done.stdout
 
 
-def figures(result, system, scenario="S2"):
+def figures(result, system, scenario="small"):
     runs = [run for run in result[0]["runs"]
             if (run["system"], run["scenario"]) == (system, scenario)]
     assert len(runs) == 1, runs
@@ -38,10 +38,10 @@ def test_every_measurement_is_there(result):
     raw = result[0]
     assert [(run["scenario"], run["case"], run["system"], run["round"])
             for run in raw["runs"]] == [
-                ("S2", "stable-write", "casync", 0),
-                ("S2", "stable-write", "ceph", 0),
-                ("S0", "randwrite", "casync", 0),
-                ("S0", "randwrite", "ceph", 0),
+                ("small", "stable-write", "casync", 0),
+                ("small", "stable-write", "ceph", 0),
+                ("linux", "randwrite", "casync", 0),
+                ("linux", "randwrite", "ceph", 0),
                 ("mixed", "names-and-data", "casync", 0),
                 ("mixed", "names-and-data", "ceph", 0)]
     assert raw["errors"] == [] and raw["skipped"] == []
@@ -52,7 +52,7 @@ def test_every_measurement_is_there(result):
     assert case["loads"]["ceph"]["by"] == "nfs"
 
 
-@pytest.mark.parametrize("scenario", ["S2", "S0"])
+@pytest.mark.parametrize("scenario", ["small", "linux"])
 @pytest.mark.parametrize("system", ["casync", "ceph"])
 def test_figures_make_sense(result, system, scenario):
     found = figures(result, system, scenario)
@@ -68,7 +68,7 @@ def test_figures_make_sense(result, system, scenario):
     assert found["others_cpus"] >= 0
 
 
-@pytest.mark.parametrize("scenario", ["S2", "S0"])
+@pytest.mark.parametrize("scenario", ["small", "linux"])
 def test_journal_tells_the_two_apart(result, record, scenario):
     ours, theirs = (figures(result, name, scenario)["journal"]
                     for name in ("casync", "ceph"))
@@ -91,20 +91,20 @@ def test_a_mix_with_creates(result, system):
 def test_report(result):
     raw, folder, said = result
     report = (folder / "report.md").read_text()
-    assert "## Targets" in report and "## S2" in report
+    assert "## Targets" in report and "## small" in report
     assert "| `casync`" in report and "| `ceph`" in report
     assert f"{figures(result, 'ceph')['per_s']:.0f}" in report
     ratio = figures(result, "casync")["per_s"] / \
         figures(result, "ceph")["per_s"]
     assert f"/ FSAL_CEPH blocking | {ratio:.3f} | >= 2.5 |" in report
-    assert "left] S2 stable-write round 1" in said
+    assert "left] small stable-write round 1" in said
     assert "What failed" not in report and raw["machine"] in report
 
 
 def test_pictures(result):
     pytest.importorskip("matplotlib", reason="python3-matplotlib is not in "
                         "this image, ci/image/packages.sh has it")
-    svg = (result[1] / "S2-per_s.svg").read_text()
+    svg = (result[1] / "small-per_s.svg").read_text()
     assert svg.startswith("<?xml") and "casync" in svg and "</svg>" in svg
 
 

@@ -8,18 +8,14 @@ from peers.env import Env
 from peers.loads import MIB, Files, Fio, Load, Rados
 
 GATEWAYS = ("casync", "ceph", "cephasync")
-MODES = ("casync", "fdatasync", "full")
-OTHERS = ("ceph", "cephasync", "oc", "knfsd")       # NFS servers
-CLIENTS = (*OTHERS, "kcephfs", "fuse")
-EVERY_GATEWAY = (*MODES, "ceph", "cephasync", "oc", "quiet", "quietasync")
-# Each has its line in each scenario, or the scenario says why not.
-EVERYONE = (*MODES, *CLIENTS, "rbd", "rados")
+SERVERS = (*GATEWAYS, "knfsd")
+CLIENTS = (*SERVERS, "kcephfs", "fuse")
 
 IO = Files("io", 256 * MIB)
 SLOW = Files("slow", 64 * MIB)
 APPEND = Files("append", 0)
-HOT = Files("hot", 64 * MIB)
 CACHED = Files("cached", 128 * MIB)
+LARGER = Files("larger", 640 * MIB)
 THOUSAND = Files("many", 64 << 10, count=1000)
 
 # What is shown of a case, the first is what is compared.
@@ -50,17 +46,6 @@ class Scenario:
     cases: tuple[Case, ...]
     env: Env = field(default_factory=Env)
     overview: tuple[str, ...] = ()      # figures with a table of all cases
-    absent: tuple[tuple[tuple[str, ...], str], ...] = ()
-
-
-# Why somebody has no line in a scenario.
-NO_SERVER = (("kcephfs", "fuse"), "no NFS servers, and the load is libnfs'")
-NO_FILES = (("rbd", "rados"), "they have no files")
-NO_OBJECT = (("rados",), "it has no files; RBD has the line")
-AS_DATA = (("fdatasync", "full"),
-           "Stable_Write changes writes alone: as `casync`")
-ONE_MODE = (("fdatasync", "full"), "in S2 and S2-sync; the question here is "
-            "not what a stable write waits for")
 
 
 def rados(what: str, depth: int = 64,

@@ -157,7 +157,6 @@ def _raw(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
         "scenarios": [{
             "name": scenario.name, "title": scenario.title,
             "env": asdict(scenario.env), "overview": scenario.overview,
-            "absent": scenario.absent,
             "cases": [{"name": case.name, "title": case.title,
                        "show": case.show, "systems": case.systems,
                        "loads": {name: {"by": type(case.load_of(name))

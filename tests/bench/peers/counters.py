@@ -100,10 +100,4 @@ class Counters:
         found["osd_ops"] = delta["op"] / requests
         found["osd_bytes"] = (delta["op_in_bytes"] +
                               delta["op_out_bytes"]) / requests
-        # An event of the MDS' journal is a small write of its own.
-        writes = delta["op_w"] - delta["journal"]
-        if writes > 0 and delta["op_in_bytes"]:
-            found["bytes_per_osd_w"] = delta["op_in_bytes"] / writes
-        if delta["op_r"] and delta["op_out_bytes"]:
-            found["bytes_per_osd_r"] = delta["op_out_bytes"] / delta["op_r"]
         return found

@@ -9,5 +9,4 @@ from dataclasses import dataclass
 class Env:
     store: str = "memstore"
     slow_ms: float = -1         # -1: nobody touches it
-    metrics: bool = False       # Ganesha's endpoint is on
     disk: bool = False          # that of the container, which has limits

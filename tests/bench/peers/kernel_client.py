@@ -18,7 +18,6 @@ LIFE_S = 12 * 3600
 # NFSv4.1 clients and servers agree on how many requests may be in flight:
 # 64 by default on both sides, and there are loads with 128.
 SLOTS = 256
-LOCAL_MIB = 2048
 # User-mode Linux misses the interrupt of a packet now and then, of one in a
 # thousand where nothing else comes.  The packet is seen when the sender's TCP
 # probes for its loss: 200 ms later by default, which was the p99 of buffered
@@ -105,18 +104,6 @@ class KernelClient:
             f"[ -e {slots} ] && echo {SLOTS} > {slots}; "
             f"mount -t {kind} -o {shlex.quote(wanted)} {source} /mnt/nfs")
         self.mounted = wanted
-
-    def mount_local(self) -> None:
-        """A file system of its own: ext4 on a loop device, on a file of the
-        host's."""
-        if self.mounted == "local":
-            return
-        self.run(
-            "modprobe loop; mkdir -p /mnt/local && "
-            "file=$(mktemp /var/tmp/peer-local.XXXXXX) && "
-            f"truncate -s {LOCAL_MIB}M $file && mkfs.ext4 -q $file && "
-            "mount -o loop $file /mnt/local && rm $file")
-        self.mounted = "local"
 
     def set_rtt(self, rtt_ms: float) -> None:
         """All that it sends waits so long; what it gets does not."""

@@ -31,17 +31,8 @@ class Nfs:
     probe_ms: float = 0
     probe_on: str = "file"
     warmup_s: float = 0.5
-    stages: bool = False        # read the plugin's latency breakdown
     warm: bool = False          # the file is read before
     pause_journal: bool = False     # the MDS journals nothing meanwhile
-
-
-@dataclass(frozen=True)
-class Both:
-    """Two of nfsload at once; the first one's figures have no prefix."""
-    first: Nfs
-    second: Nfs
-    prefix: str                 # of the second one's figures
 
 
 @dataclass(frozen=True)
@@ -90,4 +81,4 @@ class Tree:
     version: str = "4.2"
 
 
-Load = Nfs | Both | Fio | Rados | Meta | Tree
+Load = Nfs | Fio | Rados | Meta | Tree

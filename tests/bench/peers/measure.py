@@ -2,14 +2,12 @@
 """One load on one system: what came out, and what it cost."""
 from __future__ import annotations
 
-import concurrent.futures
 import contextlib
 import json
 import os
 import re
 import subprocess
 import threading
-import urllib.request
 from collections.abc import Iterator
 from typing import Any
 
@@ -18,8 +16,7 @@ from lab_program import ceph
 from peers import tree
 from peers.counters import Counters
 from peers.files import folder_of
-from peers.kernel_client import KernelClient
-from peers.loads import MIB, Both, Fio, Load, Meta, Nfs, Rados, Tree
+from peers.loads import MIB, Fio, Load, Meta, Nfs, Rados, Tree
 from peers.systems import System
 from peers.world import POOL, World, fuse_of
 
@@ -29,8 +26,6 @@ BEFORE_PAUSE_S = 0.5
 # What rados bench reads: as large as the other systems' file.  Without a bound
 # objects of 1 MiB filled a third of the cluster.
 READ_BYTES = 256 * MIB
-STAGES = ("queued", "libcephfs", "handover", "finish")
-SERIES = re.compile(r'^ceph_async__latency_us_(sum|count)\{(.*)\} (\S+)$')
 
 
 def run(world: World, system: System, load: Load, seconds: float,
@@ -84,8 +79,6 @@ def prepare(world: World, system: System, load: Load) -> None:
         client, where = world.client(system, load.vers, load.opts, load.mem)
         path = (f"{where}{folder_of(system.name, load.files)}/"
                 f"{load.files.name}.0")
-        if system.kind == "local":
-            client.run(_local_file(path, load.files.size))
         if load.served:
             # Twice, as in _read_before().
             client.set_rtt(0)
@@ -111,13 +104,6 @@ def prepare(world: World, system: System, load: Load) -> None:
         _rados_objects(load)
 
 
-def _local_file(path: str, size: int) -> str:
-    return (f"[ \"$(stat -c %s {path} 2>/dev/null || echo 0)\" -ge {size} ] "
-            f"|| {{ mkdir -p {path.rpartition('/')[0]} && "
-            f"dd if=/dev/urandom of={path} bs=1M count={size // MIB} "
-            "conv=fsync status=none; }")
-
-
 # nfsload
 
 def _read_before(world: World, system: System, load: Nfs) -> None:
@@ -137,7 +123,6 @@ def _nfs(world: World, system: System, load: Nfs, seconds: float,
          seed: int) -> tuple[dict[str, float], int]:
     at = world.nfs(system)
     append = load.pattern == "append"
-    before = _stages(world, system) if load.stages else {}
     result = nfsload(
         "--server", at["server"], "--port", at["port"], "--mount-port",
         at["mount_port"], "--export",
@@ -150,23 +135,7 @@ def _nfs(world: World, system: System, load: Nfs, seconds: float,
         "--warmup", load.warmup_s, "--drain", 120,
         *(("--probe", load.probe_ms, "--probe-on", load.probe_on)
           if load.probe_ms else ()))
-    figures = of_nfsload(result)
-    if before:
-        figures.update(_between(before, _stages(world, system)))
-    return figures, result["sent"]
-
-
-def _both(world: World, system: System, load: Both, seconds: float,
-          seed: int) -> tuple[dict[str, float], int]:
-    """The two at once; `both_mib_s` is their sum."""
-    with concurrent.futures.ThreadPoolExecutor(1) as pool:
-        other = pool.submit(_nfs, world, system, load.second, seconds, seed)
-        figures, requests = _nfs(world, system, load.first, seconds, seed)
-        second, more = other.result()
-    figures.update({f"{load.prefix}_{key}": value
-                    for key, value in second.items()})
-    figures["both_mib_s"] = figures["mib_s"] + second["mib_s"]
-    return figures, requests + more
+    return of_nfsload(result), result["sent"]
 
 
 def of_nfsload(result: dict[str, Any]) -> dict[str, float]:
@@ -192,38 +161,6 @@ def _latency(prefix: str,
     """Nothing, where nothing was answered."""
     return {f"{prefix}{key}_us": found[key]
             for key in ("mean", "p50", "p99", "max") if found and key in found}
-
-
-def _stages(world: World, system: System) -> dict[str, float]:
-    """The plugin's own sums and counts; nothing of another FSAL."""
-    if system.fsal != "CEPH_ASYNC":
-        return {}
-    port = world.ganeshas[system.name]["port"] + 4
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics",
-                                timeout=10) as answer:
-        return parse_stages(answer.read().decode())
-
-
-def parse_stages(text: str) -> dict[str, float]:
-    """"sum libcephfs" -> µs, "count total" -> requests, of all operations."""
-    found: dict[str, float] = {"count total": 0}
-    for line in text.splitlines():
-        match = SERIES.match(line)
-        if match:
-            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
-            key = f"{match[1]} {labels['stage']}"
-            found[key] = found.get(key, 0) + float(match[3])
-    return found
-
-
-def _between(before: dict[str, float],
-             after: dict[str, float]) -> dict[str, float]:
-    count = after["count total"] - before["count total"]
-    if count <= 0:
-        return {}
-    return {f"stage_{stage}_us":
-            (after.get(f"sum {stage}", 0) - before.get(f"sum {stage}", 0))
-            / count for stage in STAGES}
 
 
 # fio
@@ -262,30 +199,8 @@ def _fio(world: World, system: System, load: Fio, seconds: float,
         return of_fio(_local([*words,
                               f"--filename={fuse_of(system)}{path}"]))
     client, where = world.client(system, load.vers, load.opts, load.mem)
-    before = _client_reads(client)
-    out = client.run(" ".join([*words, f"--filename={where}{path}"]),
-                     seconds + 120)
-    figures, requests = of_fio(out)
-    if before and "read" in load.rw and not load.direct:
-        asked, fetched = (now - then for now, then in
-                          zip(_client_reads(client), before, strict=True))
-        figures["hit_rate"] = max(0, 1 - fetched / max(1, asked))
-    return figures, requests
-
-
-def _client_reads(client: KernelClient) -> list[int]:
-    """Bytes that programs read from the NFS mount without O_DIRECT, and
-    bytes that its server was asked for; nothing of another mount."""
-    return of_mountstats(client.run("cat /proc/self/mountstats"))
-
-
-def of_mountstats(text: str) -> list[int]:
-    match = re.search(r"mounted on /mnt/nfs .*?\n\s+bytes:\s+([\d ]+)", text,
-                      re.S)
-    if not match:
-        return []
-    words = match[1].split()
-    return [int(words[0]), int(words[4])]
+    return of_fio(client.run(" ".join(
+        [*words, f"--filename={where}{path}"]), seconds + 120))
 
 
 def _local(words: list[str], env: dict[str, str] | None = None) -> str:
@@ -394,5 +309,5 @@ def _tree(world: World, system: System, load: Tree, _seconds: float,
     return tree.rates(out, load.files), load.files
 
 
-RUN: dict[type, Any] = {Nfs: _nfs, Both: _both, Fio: _fio, Rados: _rados,
-                        Meta: _meta, Tree: _tree}
+RUN: dict[type, Any] = {Nfs: _nfs, Fio: _fio, Rados: _rados, Meta: _meta,
+                        Tree: _tree}

@@ -6,19 +6,15 @@ from pathlib import Path
 from typing import Any
 
 from peers import figures
-from peers.report import COLUMNS, REFERENCE
+from peers.report import COLUMNS
 
 LICENSE = "<!-- SPDX-License-Identifier: LGPL-3.0-or-later -->"
-STAGES = ("stage_queued_us", "stage_libcephfs_us", "stage_handover_us",
-          "stage_finish_us")
 COLORS = {"casync": "#0b5394", "fdatasync": "#6fa8dc", "full": "#9fc5e8",
           "single": "#3d85c6", "ceph": "#b45f06", "cephasync": "#f6b26b",
-          "quiet": "#7f6000", "quietasync": "#bf9000", "kcephfs": "#38761d",
-          "kcephfsnocrc": "#6aa84f",
-          "fuse": "#93c47d", "knfsd": "#674ea7", "rados": "#666666",
-          "rbd": "#999999", "rbdnocache": "#bbbbbb", "oc": "#e69138",
-          "fuse128": "#b6d7a8", "tenth": "#0b5394", "pools": "#3d85c6",
-          "local": "#222222"}
+          "quiet": "#7f6000", "kcephfs": "#38761d",
+          "kcephfsnocrc": "#6aa84f", "fuse": "#93c47d", "knfsd": "#674ea7",
+          "rados": "#666666", "rbd": "#999999", "oc": "#e69138",
+          "tenth": "#0b5394"}
 
 
 def draw(raw: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
@@ -37,11 +33,6 @@ def draw(raw: dict[str, Any], folder: Path) -> list[tuple[str, str]]:
                 name = f"{scenario['name']}-{unit.removesuffix('_us')}.svg"
                 _picture(scenario, unit, bars, folder / name)
                 names.append((scenario["name"], name))
-        stages = _stages(raw["runs"], scenario)
-        if stages:
-            name = f"{scenario['name']}-stages.svg"
-            _breakdown(scenario, stages, folder / name)
-            names.append((scenario["name"], name))
     return names
 
 
@@ -56,38 +47,6 @@ def _bars(runs: list[figures.Run], scenario: dict[str, Any],
             if value and case["show"][0] == unit:
                 found.append((case["title"], system, value))
     return found
-
-
-def _stages(runs: list[figures.Run],
-            scenario: dict[str, Any]) -> list[tuple[str, list[float]]]:
-    """(case, the stages of a request's latency in ms), of the plugin."""
-    found = []
-    for case in scenario["cases"]:
-        key = scenario["name"], case["name"], REFERENCE
-        values = [figures.of(runs, key, figure) for figure in STAGES]
-        if all(values):
-            found.append((case["title"],
-                          [value["median"] / 1000 for value in values]))
-    return found
-
-
-def _breakdown(scenario: dict[str, Any],
-               stages: list[tuple[str, list[float]]], path: Path) -> None:
-    from matplotlib import pyplot
-    figure, axis = pyplot.subplots(figsize=(8, 1.2 + 0.25 * len(stages)))
-    titles = [title for title, _ in stages]
-    left = [0.0] * len(stages)
-    for number, name in enumerate(STAGES):
-        widths = [values[number] for _, values in stages]
-        axis.barh(titles, widths, left=left, label=COLUMNS[name][0]
-                  .partition(",")[0])
-        left = [at + width for at, width in zip(left, widths)]
-    axis.invert_yaxis()
-    axis.tick_params(axis="y", labelsize=7)
-    axis.set_xlabel("mean latency in the plugin, ms")
-    axis.set_title(scenario["title"], fontsize=8)
-    axis.legend(fontsize=7)
-    _save(figure, path)
 
 
 def _picture(scenario: dict[str, Any], unit: str,

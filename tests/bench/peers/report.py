@@ -17,8 +17,6 @@ COLUMNS = {
     "getattr_p50_us": ("GETATTR p50, ms", .001, 2),
     "getattr_p99_us": ("GETATTR p99, ms", .001, 2),
     "getattr_corrected_p99_us": ("GETATTR p99 corrected, ms", .001, 2),
-    "bytes_per_osd_w": ("bytes an OSD write", 1, 0),
-    "bytes_per_osd_r": ("bytes an OSD read", 1, 0),
     "create_per_s": ("create/s", 1, 0), "stat_per_s": ("stat/s", 1, 0),
     "readdir_per_s": ("readdir/s", 1, 0),
     "rename_per_s": ("rename/s", 1, 0), "unlink_per_s": ("unlink/s", 1, 0),
@@ -27,13 +25,6 @@ COLUMNS = {
     "copy_per_s": ("cp -a, files/s", 1, 0),
     "remove_per_s": ("rm -rf, files/s", 1, 0),
     "build_per_s": ("make, objects/s", 1, 1),
-    "stage_queued_us": ("queued, µs", 1, 1),
-    "stage_libcephfs_us": ("libcephfs, µs", 1, 0),
-    "stage_handover_us": ("handover, µs", 1, 0),
-    "stage_finish_us": ("finish, µs", 1, 1),
-    "hit_rate": ("of the client's cache, %", 100, 0),
-    "read_mib_s": ("read, MiB/s", 1, 0),
-    "both_mib_s": ("both, MiB/s", 1, 0),
     "cpu_us": ("CPU µs/op", 1, 1), "client_cpu_us": ("client µs/op", 1, 1),
     "client_cpus": ("client CPUs", 1, 2),
     "switches": ("switches/op", 1, 2),
@@ -120,11 +111,6 @@ def _scenario(raw: dict[str, Any], scenario: dict[str, Any]) -> list[str]:
         lines += _overview(raw["runs"], scenario, figure)
     for case in scenario["cases"]:
         lines += _case(raw["runs"], scenario["name"], case)
-    absent = scenario.get("absent", [])
-    if absent:
-        lines += ["No line here: " + "; ".join(
-            ", ".join(f"`{name}`" for name in names) + f" ({why})"
-            for names, why in absent) + ".", ""]
     return lines
 
 

@@ -6,14 +6,14 @@ import statistics
 import subprocess
 import time
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from peers import files, measure
 from peers.case import Case, Scenario
 from peers.env import Env
-from peers.loads import Both, Files, Load
+from peers.loads import Files
 from peers.systems import SYSTEMS
 from peers.world import World
 
@@ -233,24 +233,14 @@ def _minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
-def _loads(scenario: Scenario) -> Iterator[tuple[str, Load]]:
-    """System and load; two that run at once are two."""
-    for case in scenario.cases:
-        for name in case.systems:
-            load = case.load_of(name)
-            if isinstance(load, Both):
-                yield from ((name, load.first), (name, load.second))
-            else:
-                yield name, load
-
-
 def _files(scenario: Scenario) -> list[tuple[str, Files]]:
     """Whose, and which; each once, and none that a load makes by itself."""
     found: dict[tuple[str, str, int, str], Files] = {}
-    for system, load in _loads(scenario):
+    for system, load in ((name, case.load_of(name))
+                         for case in scenario.cases for name in case.systems):
         one = getattr(load, "files", None)
         if isinstance(one, Files) and \
-                SYSTEMS[system].kind not in ("rados", "rbd", "local"):
+                SYSTEMS[system].kind not in ("rados", "rbd"):
             key = system, one.name, one.object_size, one.pool
             found[key] = max(one, found.get(key, one),
                              key=lambda each: (each.count, each.size))

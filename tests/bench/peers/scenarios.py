@@ -1,62 +1,53 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""What is measured: all scenarios, in their order."""
+"""What is measured: all scenarios, in their order.
+
+Each of them answers a question of docs/performance.md, or a target.
+"""
 from __future__ import annotations
 
 from dataclasses import replace
 
-from peers import seeds
-from peers.case import (APPEND, AS_DATA, CACHED, CLIENTS, EVERY_GATEWAY,
-                        GATEWAYS, HOT, IO, LATENCY, NO_FILES, NO_SERVER,
-                        ONE_MODE, OTHERS, SLOW, STREAM, THOUSAND,
-                        Case, Scenario, rados, rbd)
+from peers.case import (APPEND, CACHED, CLIENTS, GATEWAYS, IO, LARGER,
+                        LATENCY, RATE, SERVERS, SLOW, STREAM, THOUSAND, Case,
+                        Scenario, rados, rbd)
 from peers.env import Env
-from peers.loads import MIB, Files, Fio, Meta, Nfs, Tree
+from peers.loads import MIB, Files, Fio, Load, Meta, Nfs, Tree
 
 
-def _slow(ms: int) -> Scenario:
-    shapes = ((4, 8), (4, 32), (16, 32), (16, 128), (32, 128))
-    cases = []
-    for connections, depth in shapes:
-        flying = connections * depth
-        cases.append(Case(
-            f"write-{flying}", f"stable writes, 4 KiB, {flying} in flight",
-            GATEWAYS,
-            Nfs(SLOW, connections=connections, depth=depth, probe_ms=5,
-                warmup_s=min(2, 0.5 + ms / 50)),
-            show=("per_s", "p99_us", "getattr_p99_us",
-                  "getattr_corrected_p99_us"),
-            quick=("casync", "ceph") if (ms, flying) == (100, 2048) else ()))
-    if ms:
-        cases.append(Case(
-            "sequential-64", "stable sequential writes, 4 KiB, 64 in flight "
-            "on one file, with and without gathering",
-            ("casync", "single", "ceph"),
-            Nfs(SLOW, connections=1, depth=64, pattern="sequential",
-                warmup_s=min(2, 0.5 + ms / 50))))
-    title = f"A backend that takes 0 to {ms} ms for each OSD operation" \
-        if ms else "The same backend without a delay"
-    return Scenario(f"slow-{ms}", title, tuple(cases), Env(slow_ms=ms),
-                    overview=("per_s", "getattr_p99_us"),
-                    absent=(ONE_MODE, NO_SERVER, NO_FILES,
-                            (("oc", "knfsd"), "in S2; with a slow backend "
-                             "the number of requests in flight decides")))
+def _small() -> Scenario:
+    return Scenario(
+        "small", "4 KiB random I/O, 128 in flight; NFSv3 by libnfs",
+        (Case("stable-write", "stable write",
+              (*SERVERS, "fdatasync", "full", "quiet", "rados", "rbd"),
+              Nfs(IO), rados("write") + rbd("randwrite", "4k", 128),
+              quick=(*GATEWAYS, "quiet", "fdatasync", "full", "rados")),
+         Case("unstable-write", "unstable write", GATEWAYS,
+              Nfs(IO, stable="unstable")),
+         Case("read", "read", (*SERVERS, "quiet", "rados", "rbd"),
+              Nfs(IO, mix="read=100"),
+              rados("rand") + rbd("randread", "4k", 128), quick=GATEWAYS)))
+
+
+def _bluestore() -> Scenario:
+    return Scenario(
+        "bluestore", "4 KiB random I/O, 128 in flight, BlueStore",
+        (Case("stable-write", "stable write", (*GATEWAYS, "rados"), Nfs(IO),
+              rados("write"), quick=(*GATEWAYS, "rados")),
+         Case("read", "read", GATEWAYS, Nfs(IO, mix="read=100"))),
+        Env("bluestore"))
 
 
 def _large() -> Scenario:
-    who = ("casync", *OTHERS, "quiet", "rbd", "rados")
     return Scenario(
         "large", "1 MiB requests, 32 in flight, NFSv3 by libnfs",
-        tuple(Case(way, f"{way}, 1 MiB", who,
+        tuple(Case(way, f"{way}, 1 MiB", (*SERVERS, "rbd"),
                    Nfs(IO, mix=f"{way}=100", block="1M", connections=4,
-                       depth=8),
-                   rbd(f"rand{way}", "1m", 32) + rados(raw, 32, MIB), STREAM,
-                   quick=GATEWAYS)
-              for way, raw in (("write", "write"), ("read", "rand"))),
-        absent=(ONE_MODE, NO_SERVER))
+                       depth=8), rbd(f"rand{way}", "1m", 32), STREAM,
+                   quick=GATEWAYS) for way in ("write", "read")))
 
 
-def _log() -> Scenario:
-    who = (*EVERY_GATEWAY, "single", "knfsd")
+def _append() -> Scenario:
+    who = (*SERVERS, "single")
     return Scenario(
         "append", "A database's log: stable sequential 4 KiB writes, 64 in "
         "flight on one file, one connection",
@@ -65,53 +56,156 @@ def _log() -> Scenario:
               quick=("casync", "ceph")),
          Case("overwrite", "over what is there", who,
               Nfs(IO, connections=1, depth=64, pattern="sequential"),
-              quick=("casync", "ceph"))),
-        absent=(NO_SERVER, NO_FILES))
+              quick=("casync", "ceph"))))
 
 
 def _one() -> Scenario:
-    who = (*EVERY_GATEWAY, "knfsd", "rbd", "rados")
+    load = Nfs(IO, connections=1, depth=1)
     return Scenario(
         "one", "One request at a time: latency",
-        (Case("stable-write", "stable write, 4 KiB", who,
-              Nfs(IO, connections=1, depth=1),
+        (Case("stable-write", "stable write, 4 KiB",
+              (*SERVERS, "rbd", "rados"), load,
               rbd("randwrite", "4k", 1) + rados("write", 1),
               show=LATENCY, quick=("casync", "ceph")),
-         Case("read", "read, 4 KiB", who,
-              Nfs(IO, "read=100", connections=1, depth=1),
+         Case("append", "stable write behind the end, 4 KiB", GATEWAYS,
+              replace(load, files=APPEND, pattern="append"), show=LATENCY),
+         Case("read", "read, 4 KiB", (*SERVERS, "rbd", "rados"),
+              replace(load, mix="read=100"),
               rbd("randread", "4k", 1) + rados("rand", 1),
-              show=LATENCY, quick=("casync", "ceph"))),
-        absent=(NO_SERVER,))
+              show=LATENCY, quick=("casync", "ceph"))))
+
+
+def _linux() -> Scenario:
+    cases = []
+    for rw, bs, title, show in (
+            ("write", "4m", "sequential write, 4 MiB", STREAM),
+            ("read", "4m", "sequential read, 4 MiB", STREAM),
+            ("randwrite", "4k", "random write, 4 KiB", RATE),
+            ("randread", "4k", "random read, 4 KiB", RATE)):
+        cases.append(Case(
+            rw, f"{title}, 64 in flight, direct",
+            (*CLIENTS, "rbd", *(("kcephfsnocrc",) if bs == "4m" else ())),
+            Fio(IO, rw, bs, 64), rbd(rw, bs, 64), show,
+            quick=(*GATEWAYS, "kcephfs", "kcephfsnocrc") if rw == "read" else
+            ("casync", "kcephfs")))
+    return Scenario("linux", "A Linux client: kcephfs against NFSv4.2",
+                    tuple(cases))
+
+
+def _far() -> Scenario:
+    """The gateway is on the OSDs' machine: OSDs and MDS are as far from
+    kcephfs as the gateway is from the NFS client."""
+    return Scenario(
+        "far", "A Linux client some way off from all that it talks to "
+        "(netem), 4 KiB, direct",
+        tuple(Case(f"{rw}-{rtt:g}-{depth}",
+                   f"{rtt:g} ms, random {title}, {depth} in flight",
+                   ("tenth", "ceph", "kcephfs"),
+                   Fio(IO, rw, "4k", depth, rtt_ms=rtt))
+              for rtt in (0.5, 2)
+              for rw, title in (("randread", "reads"), ("randwrite", "writes"))
+              for depth in (1, 64)), overview=("per_s",))
+
+
+def _sync() -> Scenario:
+    """libaio calls fsync where fdatasync is asked for: so the two that tell
+    them apart are 16 threads that write one after the other."""
+    who = (*CLIENTS, "full")
+    psync = Fio(IO, "randwrite", "4k", 1, jobs=16, engine="psync")
+    return Scenario(
+        "sync", "Who asks the MDS when: 4 KiB random direct writes in a "
+        "Linux client, with fsync and fdatasync after each",
+        tuple(Case(name, title, who, load,
+                   show=("per_s", "journal", "p99_us"))
+              for name, title, load in (
+                  ("direct", "O_DIRECT, libaio, 128 in flight",
+                   Fio(IO, "randwrite", "4k", 128)),
+                  ("fsync", "O_DIRECT, fsync after each, psync, 16 jobs",
+                   replace(psync, more=("--fsync=1",))),
+                  ("fdatasync", "O_DIRECT, fdatasync after each, psync, 16 "
+                   "jobs", replace(psync, more=("--fdatasync=1",))))),
+        overview=("per_s", "journal"))
+
+
+def _journal_paused() -> Scenario:
+    kernel: Load = Fio(IO, "randwrite", "4k", 128, pause_journal=True)
+    return Scenario(
+        "journal-paused", "Writes while the MDS writes no journal "
+        "(mds_log_pause); a second after the load it goes on",
+        (Case("write", "stable random write, 4 KiB, 128 in flight",
+              (*GATEWAYS, "kcephfs"), Nfs(IO, pause_journal=True),
+              (("kcephfs", kernel),), ("per_s", "journal")),))
+
+
+def _page_cache() -> Scenario:
+    """Of the client, that asks the server before it believes it."""
+    who = ("casync", "ceph", "knfsd")
+    load = Fio(SLOW, "randread", "4k", 16, vers="3", opts="actimeo=0")
+    apart = replace(load, files=LARGER, depth=1, direct=False, warm=True,
+                    mem="256M", engine="psync")
+    return Scenario(
+        "page-cache", "4 KiB random reads in a Linux client, NFSv3, "
+        "actimeo=0",
+        (Case("buffered", "a file in the client's page cache, 16 in flight",
+              who, replace(load, direct=False, warm=True)),
+         Case("direct", "the same, O_DIRECT", who, load),
+         Case("larger", "a file of 640 MiB, the client has 256 MiB, one at a "
+              "time", who, apart)))
+
+
+def _getattr() -> Scenario:
+    loads = (
+        ("write-4k", "4 KiB stable writes", Nfs(IO, probe_ms=5)),
+        ("read-4k", "4 KiB reads", Nfs(IO, "read=100", probe_ms=5)),
+        ("read-1m", "1 MiB reads",
+         Nfs(IO, "read=100", block="1M", connections=4, depth=8,
+             probe_ms=5)))
+    return Scenario(
+        "getattr", "What another client's GETATTR takes while data saturate "
+        "the gateway",
+        tuple(Case(name, f"beside {title}", GATEWAYS, load,
+                   show=("getattr_p99_us", "getattr_p50_us",
+                         "getattr_corrected_p99_us", "per_s"),
+                   quick=("casync", "ceph") if name.startswith("read") else ())
+              for name, title, load in loads),
+        overview=("getattr_p99_us",))
 
 
 def _mixed() -> Scenario:
     mix = Nfs(IO, mix="read=70,write=30")
     show = ("per_s", "read_p99_us", "write_p99_us")
     return Scenario(
-        "mixed", "70 % reads, 30 % stable writes, 4 KiB, 128 in flight; one "
-        "hot file against a thousand; and names made beside the data",
-        (Case("mixed", "mixed, one file of 256 MiB",
-              ("casync", *OTHERS, "quiet"),
-              mix, show=show),
-         Case("hot", "mixed, one file of 64 MiB", GATEWAYS,
-              replace(mix, files=HOT), show=show),
+        "mixed", "70 % reads, 30 % stable writes, 4 KiB, 128 in flight; and "
+        "names made beside the data",
+        (Case("mixed", "mixed, one file of 256 MiB", SERVERS, mix, show=show),
          Case("thousand", "mixed, 1,000 files of 64 KiB", GATEWAYS,
               replace(mix, files=THOUSAND), show=show),
-         # Fewer in flight too: latencies compare at like rates only.
-         *(Case(name, "40 % reads, 20 % stable writes, 30 % GETATTR, 10 % "
-                f"CREATE, 4 KiB, {4 * depth} in flight", GATEWAYS,
-                Nfs(IO, mix="read=40,write=20,getattr=30,create=10",
-                    depth=depth),
-                show=("per_s", "create_p99_us", "write_p99_us"))
-           for name, depth in (("names-and-data", 16),
-                               ("names-and-data-40", 10),
-                               ("names-and-data-24", 6)))),
-        absent=(ONE_MODE, NO_SERVER, NO_FILES))
+         Case("names-and-data", "40 % reads, 20 % stable writes, 30 % "
+              "GETATTR, 10 % CREATE, 4 KiB, 64 in flight", GATEWAYS,
+              Nfs(IO, mix="read=40,write=20,getattr=30,create=10", depth=16),
+              show=("per_s", "create_p99_us", "write_p99_us"))))
+
+
+# fio's words for what cat, dd, tac and a scan of a column do: after each block
+# of tac two back.
+BUFFERED = (
+    ("dd", "4 KiB after 4 KiB, as dd bs=4k", "read", "4k"),
+    ("cat", "as cat, 128 KiB", "read", "128k"),
+    ("dd-1m", "as dd bs=1M", "read", "1m"),
+    ("tac", "8 KiB before 8 KiB, as tac", "read:-16k", "8k"),
+    ("column", "4 KiB of each 64", "read:60k", "4k"))
+
+
+def _buffered(files: Files, name: str, rw: str, bs: str) -> Fio:
+    return Fio(files, rw, bs, 1, direct=False, once=True,
+               served=files is CACHED,
+               more=(f"--io_size={files.size // 16}",)
+               if name == "column" else ())
 
 
 def _reads() -> Scenario:
     """Reads that the read cache answers, and reads that it cannot answer."""
-    memory = ("casync", "ceph", "cephasync", "oc")
+    memory = (*GATEWAYS, "oc")
     disk = ("tenth", "ceph", "cephasync")
     cached = Nfs(CACHED, "read=100", warm=True)
     missing = Nfs(IO, "read=100")
@@ -126,10 +220,9 @@ def _reads() -> Scenario:
          Case("cached-1m", "cached, random, 1 MiB, 16 in flight", memory,
               replace(cached, block="1M", depth=4), show=STREAM,
               quick=memory),
-         *(Case(f"cached-kernel-{rtt:g}", "cached, kernel client, random, "
-                f"4 KiB, 64 in flight, {rtt:g} ms away", memory,
-                Fio(CACHED, "randread", "4k", 64, served=True, rtt_ms=rtt))
-           for rtt in (0, 0.5, 2)),
+         Case("cached-linux-0.5", "cached, Linux client 0.5 ms away, random, "
+              "4 KiB, 64 in flight", memory,
+              Fio(CACHED, "randread", "4k", 64, served=True, rtt_ms=0.5)),
          Case("missing-4k", "missing, random, 4 KiB, 128 in flight", disk,
               missing, quick=disk),
          Case("missing-1m", "missing, random, 1 MiB, 16 in flight", disk,
@@ -140,68 +233,82 @@ def _reads() -> Scenario:
                 replace(missing, block=block, connections=1, depth=1,
                         pattern="sequential"), quick=disk)
            for block in ("4k", "64k")),
-         *(Case(name, f"missing, kernel client, buffered, {title}",
-                (*disk, "kcephfs"),
-                Fio(IO, rw, bs, 1, direct=False, once=True), show=STREAM,
-                quick=("tenth", "ceph"))
-           for name, title, rw, bs in (
-               ("dd", "4 KiB after 4 KiB, as dd bs=4k", "read", "4k"),
-               ("dd-64k", "as dd bs=64k", "read", "64k"),
-               ("cat", "as cat, 128 KiB", "read", "128k"),
-               ("dd-1m", "as dd bs=1M", "read", "1m"),
-               # After each block two back.
-               ("tac", "8 KiB before 8 KiB, as tac", "read:-16k", "8k"))),
-         Case("column", "missing, kernel client, buffered, 4 KiB of each 64",
-              (*disk, "kcephfs"),
-              Fio(IO, "read:60k", "4k", 1, direct=False, once=True,
-                  more=(f"--io_size={IO.size // 16}",)),
-              quick=("tenth", "ceph")),
-         # What they wait for when the server waits for nothing.
-         *(Case(f"{name}-cached", f"cached, kernel client, buffered, as {name}",
-                memory, Fio(CACHED, rw, bs, 1, direct=False, once=True,
-                            served=True), show=STREAM, quick=("casync",))
-           for name, rw, bs in (("cat", "read", "128k"),
-                                ("tac", "read:-16k", "8k")))),
-        absent=(AS_DATA, (("knfsd",), "it reads from its own kernel's page "
-                          "cache: in S2"),
-                (("fuse", "rbd", "rados"), "in S0")))
+         *(Case(name, f"missing, Linux client, buffered, {title}",
+                (*disk, "kcephfs"), _buffered(IO, name, rw, bs), show=STREAM,
+                quick=("tenth", "ceph")) for name, title, rw, bs in BUFFERED),
+         # What the client waits for when the server waits for nothing.
+         *(Case(f"{name}-cached", f"cached, Linux client, buffered, {title}",
+                ("casync", "ceph"), _buffered(CACHED, name, rw, bs),
+                show=STREAM, quick=("casync",))
+           for name, title, rw, bs in BUFFERED if name != "dd")))
 
 
 def _names() -> Scenario:
     phases = ("create_per_s", "stat_per_s", "readdir_per_s",
               "rename_per_s", "unlink_per_s")
     return Scenario(
-        "metadata", "Files made, looked at, listed, renamed and removed, a "
+        "names", "Files made, looked at, listed, renamed and removed, a "
         "second",
         tuple(Case(f"v{version}-{clients}",
                    f"NFSv{version}, clients: {clients}" if version == "3" else
-                   f"kernel client (NFSv4.1, actimeo=0, or CephFS), "
+                   f"Linux client (NFSv4.1, actimeo=0, or CephFS), "
                    f"clients: {clients}",
-                   ("casync", *OTHERS) if version == "3" else
-                   ("casync", *CLIENTS),
+                   SERVERS if version == "3" else CLIENTS,
                    Meta(version, clients, 1000), show=phases)
               for version in ("3", "4.1") for clients in (1, 8)),
-        overview=phases, absent=(AS_DATA, NO_FILES))
+        overview=phases)
 
 
-def _small_files() -> Scenario:
+def _files() -> Scenario:
     steps = ("untar_per_s", "checkout_per_s", "copy_per_s", "remove_per_s",
              "build_per_s")
     return Scenario(
-        "files", "Many small files in the kernel client: 1,000 files of 0.1 "
-        "to 16 KiB, files a second",
-        (Case("tree", "untar, git checkout, cp -a, rm -rf, make; NFSv4.2",
-              ("casync", "sent", "names", "delegated", *CLIENTS), Tree(1000),
+        "files", "Many small files in a Linux client, NFSv4.2: 1,000 files "
+        "of 0.1 to 16 KiB, files a second",
+        (Case("tree", "untar, git checkout, cp -a, rm -rf, make",
+              (*CLIENTS, "sent", "names", "delegated"), Tree(1000),
               show=steps, quick=("casync", "sent", "names", "delegated",
                                  "ceph", "kcephfs")),
          Case("tree-8", "the same, eight processes",
-              ("casync", "sent", "names", *CLIENTS), Tree(1000, 8),
-              show=steps, quick=("casync", "sent", "names", "ceph",
-                                 "kcephfs")),
-         *(Case(f"tree-v{version}", f"the same, one process, NFSv{version}",
-                ("casync", "sent", "ceph"), Tree(1000, 1, version),
-                show=steps) for version in ("3", "4.1"))),
-        absent=(ONE_MODE, NO_FILES))
+              ("casync", "sent", "ceph", "kcephfs"), Tree(1000, 8),
+              show=steps, quick=("casync", "sent", "ceph", "kcephfs"))))
+
+
+def _streams() -> Scenario:
+    """An NFS client has a file for each stream.  The others have a part of
+    one image or file for each: fio's jobs."""
+    count, depth, size = 16, 64, 32 * MIB
+    cases = []
+    for way in ("write", "read"):
+        parts: Load = Fio(Files("streams", size * count), way, "1m",
+                          depth // count, jobs=count, apart=True)
+        cases.append(Case(
+            way, f"{way}, {count} streams, {depth} in flight together",
+            (*CLIENTS, "rbd"),
+            Nfs(Files("stream", size, count), f"{way}=100", "1M",
+                connections=4, depth=depth // 4, pattern="sequential"),
+            tuple((name, parts) for name in ("rbd", "kcephfs", "fuse")),
+            STREAM))
+    return Scenario("streams", "Sequential streams, 1 MiB requests",
+                    tuple(cases))
+
+
+def _slow(ms: int, *flying: tuple[int, int]) -> Scenario:
+    load = Nfs(SLOW, warmup_s=min(2, 0.5 + ms / 50))
+    cases = [Case(
+        f"write-{connections * depth}",
+        f"stable writes, 4 KiB, {connections * depth} in flight", GATEWAYS,
+        replace(load, connections=connections, depth=depth, probe_ms=5),
+        show=("per_s", "p99_us", "getattr_p99_us",
+              "getattr_corrected_p99_us"),
+        quick=("casync", "ceph") if connections * depth > 128 else ())
+        for connections, depth in flying]
+    cases.append(Case(
+        "sequential-64", "stable sequential writes, 4 KiB, 64 in flight on "
+        "one file, with and without gathering", ("casync", "single", "ceph"),
+        replace(load, connections=1, depth=64, pattern="sequential")))
+    return Scenario(f"slow-{ms}", f"A backend that takes 0 to {ms} ms for "
+                    "each OSD operation", tuple(cases), Env(slow_ms=ms))
 
 
 def _disk() -> Scenario:
@@ -222,35 +329,27 @@ def _disk() -> Scenario:
     return Scenario(
         "disk", "BlueStore on a file of a disk with limits (ci/bench.sh "
         "--disk)", tuple(cases), Env("bluestore", disk=True),
-        overview=("mib_s", "per_s"),
-        absent=(ONE_MODE, NO_SERVER, (("oc", "knfsd", "rbd", "rados"),
-                                      "the size of objects is the question")))
+        overview=("mib_s", "per_s"))
 
 
 # In this order: worlds that differ are far apart.
 SCENARIOS = (
-    seeds.small_writes("S2", Env(), "memstore"), _large(), _log(), _one(),
-    seeds.kernel_clients(), seeds.round_trips(), seeds.large_writes(),
-    seeds.sync_table(), seeds.journal_paused(), seeds.buffered(),
-    seeds.hit_rates(), seeds.getattr_beside(), _mixed(), _reads(), _names(),
-    _small_files(), seeds.readers_and_writers(),
-    seeds.streams(1), seeds.streams(4), seeds.streams(32),
-    _slow(0), _slow(2), seeds.slow_large_writes(), _slow(20), _slow(100),
-    seeds.small_writes("bluestore", Env("bluestore"), "BlueStore"),
-    _disk(),
+    _small(), _large(), _append(), _one(), _linux(), _far(), _sync(),
+    _journal_paused(), _page_cache(), _getattr(), _mixed(), _reads(),
+    _names(), _files(), _streams(), _slow(2), _slow(20, (4, 32)),
+    _slow(100, (4, 32), (16, 128)), _bluestore(), _disk(),
 )
 
 
 def chosen(names: list[str], quick: bool) -> list[Scenario]:
-    """S3 stands for S3-1M, S3-4M and so on; nothing named: all but those
-    that need a disk with limits."""
+    """`slow` stands for slow-2, slow-20 and so on; nothing named: all but the
+    one that needs a disk with limits."""
     found = []
     for scenario in SCENARIOS:
         if not names and scenario.env.disk:
             continue            # its container is another
         if names and not any(
-                scenario.name.lower() == name.lower() or
-                scenario.name.lower().startswith(name.lower() + "-")
+                scenario.name == name or scenario.name.startswith(name + "-")
                 for name in names):
             continue
         if quick:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-SECOND_POOL = "peers_data"
-
 
 @dataclass(frozen=True)
 class System:
     """One way to the same CephFS (or, as a limit, to RADOS beneath it)."""
     name: str
     label: str
-    kind: str           # ganesha, kcephfs, fuse, knfsd, rados, rbd or local
+    kind: str           # ganesha, kcephfs, fuse, knfsd, rados or rbd
     fsal: str = ""
     export: tuple[str, ...] = ()
     block: tuple[str, ...] = ()
@@ -41,22 +39,14 @@ _ALL = (
     # 0/5 -> 0/0) on its own mounts; this says how much of a lead is that.
     System("quiet", "FSAL_CEPH, blocking, debug_client = 0/0", "ganesha",
            "CEPH", ('User_Id = "quiet";',)),
-    System("quietasync", "FSAL_CEPH, async = true, debug_client = 0/0",
-           "ganesha", "CEPH", ('User_Id = "quiet";',), ("async = true;",)),
     System("kcephfs", "kcephfs, the kernel's CephFS client", "kcephfs"),
     System("kcephfsnocrc", "kcephfs, nocrc: without checksums, which this "
            "client has no instruction for", "kcephfs",
            options=("--opts", "nocrc")),
     System("fuse", "ceph-fuse, on the host", "fuse"),
-    System("fuse128", "ceph-fuse, fuse_max_write = 131072", "fuse",
-           options=("--fuse_max_write=131072",)),
     System("knfsd", "knfsd re-exporting kcephfs", "knfsd"),
     System("rados", "raw RADOS", "rados"),
     System("rbd", "RBD (librbd)", "rbd"),
-    System("rbdnocache", "RBD, rbd_cache = false", "rbd",
-           options=("--rbd_cache=false",)),
-    System("pools", "CEPH_ASYNC, written data in a second pool (Data_Pool)",
-           "ganesha", "CEPH_ASYNC", (f'Data_Pool = "{SECOND_POOL}";',)),
     System("sent", "CEPH_ASYNC, Stable_Attributes = sent", "ganesha",
            "CEPH_ASYNC", ("Stable_Attributes = sent;",)),
     System("names", "CEPH_ASYNC, Stable_Names = journal", "ganesha",
@@ -65,7 +55,6 @@ _ALL = (
            "CEPH_ASYNC", nfsv4=("Delegations = true;",
                                 "Lease_Lifetime = 20;"),
            export_block=("Delegations = rw;",)),
-    System("local", "ext4 on a loop device in the kernel client", "local"),
 )
 SYSTEMS = {one.name: one for one in _ALL}
 GANESHAS = tuple(one.name for one in _ALL if one.kind == "ganesha")

@@ -47,39 +47,39 @@ def _to_better(scenario: str, case: str, figure: str, over: str = "casync",
     return value
 
 
-_STABLE = "S2 stable 4 KiB random write, 128 in flight"
-_KERNEL = "S0 in the kernel client"
+_STABLE = "stable 4 KiB random write, 128 in flight"
+_LINUX = "Linux client"
 
 TARGETS = (
     Target(f"{_STABLE} / FSAL_CEPH blocking", ">=", 2.5,
-           _ratio("S2", "stable-write", "ceph")),
+           _ratio("small", "stable-write", "ceph")),
     Target(f"{_STABLE} / FSAL_CEPH async", ">=", 1.9,
-           _ratio("S2", "stable-write", "cephasync")),
+           _ratio("small", "stable-write", "cephasync")),
     Target(f"{_STABLE} / rados bench", ">=", 0.35,
-           _ratio("S2", "stable-write", "rados")),
+           _ratio("small", "stable-write", "rados")),
     Target(f"{_STABLE}, BlueStore / FSAL_CEPH blocking", ">=", 2.6,
            _ratio("bluestore", "stable-write", "ceph")),
     Target(f"{_STABLE}, BlueStore / rados bench", ">=", 0.55,
            _ratio("bluestore", "stable-write", "rados")),
-    Target("S2 MDS journal events per write", "<=", 0.005,
-           _own("S2", "stable-write", "journal")),
+    Target("MDS journal events per write", "<=", 0.005,
+           _own("small", "stable-write", "journal")),
     Target("4 KiB random read, 128 in flight / FSAL_CEPH blocking", ">=",
-           1.05, _ratio("S2", "read", "ceph")),
-    Target(f"{_KERNEL}: sequential write / kcephfs", ">=", 1.5,
-           _ratio("S0", "write", "kcephfs", "mib_s")),
-    Target(f"{_KERNEL}: sequential read / kcephfs", ">=", 1.8,
-           _ratio("S0", "read", "kcephfs", "mib_s")),
-    Target(f"{_KERNEL}: sequential read / the better FSAL_CEPH mode", ">=", 1,
-           _to_better("S0", "read", "mib_s")),
-    Target(f"{_KERNEL}: random write / kcephfs", ">=", 1.2,
-           _ratio("S0", "randwrite", "kcephfs")),
-    Target(f"{_KERNEL}: random read / kcephfs", ">=", 1.2,
-           _ratio("S0", "randread", "kcephfs")),
+           1.05, _ratio("small", "read", "ceph")),
+    Target(f"{_LINUX}: sequential write / kcephfs", ">=", 1.5,
+           _ratio("linux", "write", "kcephfs", "mib_s")),
+    Target(f"{_LINUX}: sequential read / kcephfs", ">=", 1.8,
+           _ratio("linux", "read", "kcephfs", "mib_s")),
+    Target(f"{_LINUX}: sequential read / the better FSAL_CEPH mode", ">=", 1,
+           _to_better("linux", "read", "mib_s")),
+    Target(f"{_LINUX}: random write / kcephfs", ">=", 1.2,
+           _ratio("linux", "randwrite", "kcephfs")),
+    Target(f"{_LINUX}: random read / kcephfs", ">=", 1.2,
+           _ratio("linux", "randread", "kcephfs")),
     Target("GETATTR p99 beside saturating 4 KiB reads / FSAL_CEPH blocking",
-           "<=", 1, _ratio("S4-getattr", "read-4k", "ceph",
+           "<=", 1, _ratio("getattr", "read-4k", "ceph",
                            "getattr_p99_us")),
     Target("GETATTR p99 beside saturating 1 MiB reads / FSAL_CEPH blocking",
-           "<=", 1, _ratio("S4-getattr", "read-1m", "ceph",
+           "<=", 1, _ratio("getattr", "read-1m", "ceph",
                            "getattr_p99_us")),
     Target("1 MiB write / the better FSAL_CEPH mode", ">=", 1.05,
            _to_better("large", "write", "mib_s")),
@@ -120,22 +120,22 @@ TARGETS = (
            _ratio("reads", "stream-4k", "ceph", over="tenth")),
     Target("one stream of 64 KiB reads, missing / FSAL_CEPH blocking", ">=",
            2, _ratio("reads", "stream-64k", "ceph", over="tenth")),
-    Target("kernel client, missing, buffered 4 KiB reads as dd / FSAL_CEPH "
+    Target("Linux client, missing, buffered 4 KiB reads as dd / FSAL_CEPH "
            "blocking", ">=", 1.5,
            _ratio("reads", "dd", "ceph", "mib_s", over="tenth")),
-    Target("kernel client, missing, buffered 8 KiB reads as tac / FSAL_CEPH "
+    Target("Linux client, missing, buffered 8 KiB reads as tac / FSAL_CEPH "
            "blocking", ">=", 1.5,
            _ratio("reads", "tac", "ceph", "mib_s", over="tenth")),
     Target("the same / as cat, 128 KiB", ">=", 0.7,
            lambda runs: figures.ratio(runs, ("reads", "tac", "tenth"),
                                       ("reads", "cat", "tenth"), "mib_s")),
-    Target("kernel client, missing, 4 KiB of each 64 KiB / FSAL_CEPH "
+    Target("Linux client, missing, 4 KiB of each 64 KiB / FSAL_CEPH "
            "blocking", ">=", 2,
            _ratio("reads", "column", "ceph", over="tenth")),
-    Target("kernel client, missing, as dd bs=1M / FSAL_CEPH blocking", ">=",
+    Target("Linux client, missing, as dd bs=1M / FSAL_CEPH blocking", ">=",
            1.3, _ratio("reads", "dd-1m", "ceph", "mib_s", over="tenth")),
     Target("Ganesha CPU per stable 4 KiB write / FSAL_CEPH blocking", "<=",
-           0.5, _ratio("S2", "stable-write", "ceph", "cpu_us")),
+           0.5, _ratio("small", "stable-write", "ceph", "cpu_us")),
 )
 
 

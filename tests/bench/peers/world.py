@@ -16,9 +16,8 @@ from lab_program import LabFailed, ceph
 from peers.env import Env
 from peers.kernel_client import SLOTS, KernelClient
 from peers.knfsd import Knfsd
-from peers.systems import SECOND_POOL, SYSTEMS, System, port_of, pseudo_of
+from peers.systems import SYSTEMS, System, port_of, pseudo_of
 
-FILE_SYSTEM = "cephfs"      # the lab's
 POOL = "peers"
 IMAGE_MIB = 512             # 16 streams of 32 MiB
 SETTLE_LIMIT_S = 30
@@ -47,7 +46,7 @@ class World:
         self.clients: dict[str, KernelClient] = {}
         self.fuse: dict[str, subprocess.Popen] = {}
         self.knfsd: Knfsd | None = None
-        self.pools: set[str] = set()
+        self.pool = False
         self.images: set[str] = set()
 
     # What a scenario asks for.
@@ -63,15 +62,13 @@ class World:
 
     def ensure(self, system: System) -> None:
         if system.kind == "ganesha" and system.name not in self.ganeshas:
-            if SECOND_POOL in "".join(system.export):
-                self._make_pool(SECOND_POOL)
             self._start_ganesha(system)
         elif system.kind == "fuse" and system.name not in self.fuse:
             self._start_fuse(system)
         elif system.kind == "knfsd" and not self.knfsd:
             self.knfsd = Knfsd()
         elif system.kind in ("rados", "rbd"):
-            self._make_pool(POOL)
+            self._make_pool()
 
     def pid(self, system: System) -> int | None:
         """The server's process, where the server is one of this machine."""
@@ -110,9 +107,6 @@ class World:
         client = self.clients[system.name]
         if system.kind == "kcephfs":
             return client, "/mnt/ceph"
-        if system.kind == "local":
-            client.mount_local()
-            return client, "/mnt/local"
         where = self.nfs(system)
         host = "lab" if where["server"] == "127.0.0.1" else where["server"]
         # NFSv4 sees knfsd's export as the root.
@@ -194,7 +188,7 @@ class World:
             lab("cluster", f"--{env.store}",
                 *(MEMSTORE if env.store == "memstore" else ()),
                 *(SMALL_CACHE if env.disk else ()))
-            self.pools, self.images = set(), set()
+            self.pool, self.images = False, set()
             old = None
         if env.slow_ms >= 0 or (old and old.slow_ms >= 0):
             self.say(f"backend delayed by 0 to {max(env.slow_ms, 0):g} ms")
@@ -203,7 +197,7 @@ class World:
     def _start_ganesha(self, system: System) -> None:
         self.say(f"Ganesha {system.name}: {system.label}")
         export = list(system.export)
-        if system.name.startswith("quiet"):
+        if system.name == "quiet":
             export.append(f'Secret_Access_Key = "{_quiet_user()}";')
         options = list(GANESHA)
         for kind, keys in (("--export", export), ("--block", system.block)):
@@ -213,8 +207,7 @@ class World:
                            ("--export-block", system.export_block)):
             for key in keys:
                 options += [kind, key]
-        metrics = self.env and self.env.metrics
-        options += ["--core", "Enable_Metrics = true;" if metrics else ""]
+        options += ["--core", ""]
         name = about_name(system)
         lab("ganesha", "start", "--name", name, "--fsal", system.fsal,
             "--port", str(port_of(system)), "--pseudo", pseudo_of(system),
@@ -248,17 +241,13 @@ class World:
             daemon.send_signal(signal.SIGKILL)
             daemon.wait(20)
 
-    def _make_pool(self, pool: str) -> None:
-        """With as many placement groups as CephFS has: for RADOS and RBD,
-        or for the data of some files."""
-        if pool in self.pools:
+    def _make_pool(self) -> None:
+        """For RADOS and RBD, with as many placement groups as CephFS has."""
+        if self.pool:
             return
-        ceph("osd", "pool", "create", pool, "8")
-        if pool == SECOND_POOL:
-            ceph("fs", "add_data_pool", FILE_SYSTEM, pool)
-        else:
-            ceph("osd", "pool", "application", "enable", pool, "rbd")
-        self.pools.add(pool)
+        ceph("osd", "pool", "create", POOL, "8")
+        ceph("osd", "pool", "application", "enable", POOL, "rbd")
+        self.pool = True
 
     def _make_image(self, name: str, object_mib: int) -> None:
         subprocess.run(
@@ -274,11 +263,10 @@ class World:
         self.images.add(name)
 
     def _remove_pool(self) -> None:
-        """That of RADOS and RBD; one with files in it stays."""
-        if POOL in self.pools:
+        if self.pool:
             ceph("osd", "pool", "rm", POOL, POOL,
                  "--yes-i-really-really-mean-it")
-            self.pools.remove(POOL)
+            self.pool = False
             self.images = set()
 
 

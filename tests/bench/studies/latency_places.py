@@ -34,7 +34,6 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from bench import lab, nfsload, stat
-from peers.measure import STAGES, parse_stages
 
 PORT = 21059
 PSEUDO = "/latency"
@@ -43,6 +42,8 @@ EACH_S = 0.02
 QUIET_MS = 400
 WARMUP_S = 1.0
 LEAST = 0.9
+STAGES = ("queued", "libcephfs", "handover", "finish")
+SERIES = re.compile(r'^ceph_async__latency_us_(sum|count)\{(.*)\} (\S+)$')
 # A request that is half written counts as half.
 LOADS = (
     ("WRITE 1 MiB, 64 in flight", ("write=100", "1M", 4, 16)),
@@ -165,6 +166,18 @@ def numbers(looks: list[Look], requests: int, in_flight: int,
         "back": mean(lambda one: (one.answered - one.done - before.answered
                                   + before.done) / answer),
         "per_s": (done[-1] - done[0]) / (during[-1].at - during[0].at)}
+
+
+def parse_stages(text: str) -> dict[str, float]:
+    """"sum libcephfs" -> µs, "count total" -> requests, of all operations."""
+    found: dict[str, float] = {"count total": 0}
+    for line in text.splitlines():
+        match = SERIES.match(line)
+        if match:
+            labels = dict(re.findall(r'(\w+)="([^"]*)"', match[2]))
+            key = f"{match[1]} {labels['stage']}"
+            found[key] = found.get(key, 0) + float(match[3])
+    return found
 
 
 def stages(port: int) -> dict[str, float]:
