@@ -223,3 +223,33 @@ void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit)
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
 	casync_waiter_limit_leave(limit, MOUNT_LANE);
 }
+
+/* --- the age of a mount's calls */
+
+uint32_t casync_waiter_limit_enter_age(struct casync_waiter_age *age)
+{
+	uint32_t young = __atomic_load_n(&age->young, __ATOMIC_RELAXED);
+
+	/* A look between the two makes it look older than it is, by less than
+	 * the time between two looks. */
+	__atomic_add_fetch(&age->inside[young], 1, __ATOMIC_RELAXED);
+	return young;
+}
+
+void casync_waiter_limit_leave_age(struct casync_waiter_age *age,
+				   uint32_t generation)
+{
+	__atomic_sub_fetch(&age->inside[generation], 1, __ATOMIC_RELAXED);
+}
+
+uint64_t casync_waiter_limit_look_at_age(struct casync_waiter_age *age,
+					 uint64_t now_ns)
+{
+	uint32_t young = __atomic_load_n(&age->young, __ATOMIC_RELAXED);
+
+	if (__atomic_load_n(&age->inside[1 - young], __ATOMIC_RELAXED) != 0)
+		return now_ns - age->since_ns;
+	__atomic_store_n(&age->young, 1 - young, __ATOMIC_RELAXED);
+	age->since_ns = now_ns;
+	return 0;
+}

@@ -111,4 +111,34 @@ void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 
 void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
 
+/**
+ * How long the oldest call of a mount has kept its worker.
+ *
+ * A list of all calls would take a lock for each.  Two generations are counted
+ * instead.  Calls enter the young one.  When the old one is empty at a look, the
+ * two change their parts, and all calls of the new old one began before that.
+ *
+ * Zero at first.  All members are atomic but since_ns, which is the looker's.
+ */
+struct casync_waiter_age {
+	uint32_t inside[2]; /**< Calls of each generation. */
+	uint32_t young;	    /**< The one that calls enter. */
+	uint64_t since_ns;  /**< All calls of the old one began before. */
+};
+
+/** @return The generation, for casync_waiter_limit_leave_age(). */
+uint32_t casync_waiter_limit_enter_age(struct casync_waiter_age *age);
+void casync_waiter_limit_leave_age(struct casync_waiter_age *age,
+				   uint32_t generation);
+
+/**
+ * One thread looks at a time, about once a second.
+ *
+ * @return The age of the oldest call in ns, or less: while one waits, others are
+ *	   not dated, and when it ends, they count from then on.  0: all calls
+ *	   began after the last look but one.
+ */
+uint64_t casync_waiter_limit_look_at_age(struct casync_waiter_age *age,
+					 uint64_t now_ns);
+
 #endif /* CASYNC_WAITER_LIMIT_H */

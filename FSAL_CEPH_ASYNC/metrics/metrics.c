@@ -274,6 +274,9 @@ const struct casync_metric_name
 	PLAIN("waiting",
 	      "Requests that wait because an in-flight limit is reached."),
 	PLAIN("oldest_in_flight_ms", "Age of the oldest request in flight."),
+	PLAIN("oldest_call_ms",
+	      "Age of the oldest call of libcephfs that keeps one of Ganesha's "
+	      "workers: names, attributes, COMMIT."),
 	OF_CLIENT("session_state",
 		  "State of the CephFS session: 1 serves, 2 lost, 0 export "
 		  "removed."),

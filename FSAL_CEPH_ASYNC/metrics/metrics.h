@@ -206,6 +206,7 @@ enum casync_state_metric {
 	CASYNC_SM_IN_FLIGHT_PEAK,
 	CASYNC_SM_WAITING,
 	CASYNC_SM_OLDEST_MS,
+	CASYNC_SM_OLDEST_CALL_MS,
 	CASYNC_SM_SESSION,
 	CASYNC_SM_RECONNECT_MS,
 	/** The counters below as gauges, for alerts: Ganesha leaves counters

@@ -20,6 +20,7 @@
 #include "inflight.h"
 #include "metrics.h"
 #include "session.h"
+#include "waiter_limit.h"
 
 struct casync_prometheus;
 struct casync_tuning;
@@ -30,6 +31,8 @@ struct casync_publish_source {
 	struct casync_metrics *metrics;
 	struct casync_inflight *inflight;
 	const struct casync_session *session;
+	/** Of its mount.  Its looker is casync_publish_tick(). */
+	struct casync_waiter_age *callers_age;
 	const struct casync_tuning *tuning;
 };
 

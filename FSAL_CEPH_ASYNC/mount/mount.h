@@ -96,6 +96,7 @@ struct casync_mount {
 	struct casync_mount_params params;  /**< To connect again. */
 	struct casync_guard guard;	    /**< Around all uses of it. */
 	struct casync_waiter_limit callers; /**< Its slots (call.h). */
+	struct casync_waiter_age callers_age;
 	struct casync_keeper keeper;
 	struct casync_journal journal;
 	struct casync_unfinished unfinished;

@@ -32,6 +32,7 @@
 /* Calls of this thread that have a slot of the mount.  They are of one mount,
  * and have one slot together. */
 static _Thread_local unsigned int mount_slot_users;
+static _Thread_local uint32_t mount_slot_generation;
 
 /* --- slots of a mount */
 
@@ -40,12 +41,21 @@ static bool call_needs_mount_slot(void)
 	return mount_slot_users == 0 && !casync_workers_on_completion_thread();
 }
 
+/* Before the outermost call is counted, the age of the slot begins. */
+static void call_count_slot(struct casync_mount *mount)
+{
+	if (call_needs_mount_slot())
+		mount_slot_generation =
+			casync_waiter_limit_enter_age(&mount->callers_age);
+	mount_slot_users++;
+}
+
 static bool call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
 	    !casync_waiter_limit_enter_mount(&mount->callers))
 		return false;
-	mount_slot_users++;
+	call_count_slot(mount);
 	return true;
 }
 
@@ -53,14 +63,17 @@ void casync_call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot())
 		casync_waiter_limit_force_mount(&mount->callers);
-	mount_slot_users++;
+	call_count_slot(mount);
 }
 
 void casync_call_drop_mount_slot(struct casync_mount *mount)
 {
 	mount_slot_users--;
-	if (call_needs_mount_slot())
-		casync_waiter_limit_leave_mount(&mount->callers);
+	if (!call_needs_mount_slot())
+		return;
+	casync_waiter_limit_leave_age(&mount->callers_age,
+				      mount_slot_generation);
+	casync_waiter_limit_leave_mount(&mount->callers);
 }
 
 /* --- slots of a mount, for a request on an object: the files of a mount share
@@ -113,7 +126,7 @@ static bool call_take_slot(struct casync_object *obj)
 {
 	if (call_needs_mount_slot() && !call_enter_limits(obj))
 		return false;
-	mount_slot_users++;
+	call_count_slot(casync_inode_mount(obj));
 	return true;
 }
 
@@ -127,7 +140,7 @@ static bool call_try_slot(struct casync_object *obj)
 		(void)casync_waiter_limit_try(
 			&obj->callers, CASYNC_LANE_COMPLETER, UINT32_MAX);
 	}
-	mount_slot_users++;
+	call_count_slot(casync_inode_mount(obj));
 	return true;
 }
 
@@ -138,7 +151,7 @@ static void call_take_slot_always(struct casync_object *obj)
 		(void)casync_waiter_limit_try(
 			&obj->callers, CASYNC_LANE_COMPLETER, UINT32_MAX);
 	}
-	mount_slot_users++;
+	call_count_slot(casync_inode_mount(obj));
 }
 
 /* A thread's outermost call is the last to drop its slot, and has taken it. */
@@ -149,6 +162,9 @@ static void call_drop_slot(struct casync_object *obj)
 		__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
 				 __ATOMIC_RELAXED);
 		casync_waiter_limit_leave(&obj->callers, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave_age(
+			&casync_inode_mount(obj)->callers_age,
+			mount_slot_generation);
 		casync_waiter_limit_leave_mount(call_limit(obj));
 	}
 }

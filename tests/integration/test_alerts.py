@@ -23,6 +23,8 @@ UP = 'up{job="nfs-ganesha",instance="g"}'
 CASES = {
     "CephAsyncStuck": ({f"oldest_in_flight_ms{E}": "31000x20"},
                        {f"oldest_in_flight_ms{E}": "29000x20"}),
+    "CephAsyncCallStuck": ({f"oldest_call_ms{E}": "31000x20"},
+                           {f"oldest_call_ms{E}": "31000 0x20"}),
     "CephAsyncNoProgress": (
         {f"in_flight{E}": "3x20", f"requests_total{E}": "7x20"},
         {f"in_flight{E}": "3x20", f"requests_total{E}": "0+5x20"}),

@@ -4,8 +4,11 @@ Prometheus and the log tell the same number.
 """
 import os
 import re
+import signal
 import subprocess
 import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +22,7 @@ from nfs import nfs4
 # A tick of the metrics, and one of the log's line.
 SETTLE_S = 2.5
 BLOCK = 4096
+MDS_PID = Path("/var/lib/casync-lab/ceph/run/mds.a.pid")
 DQUOT = 69
 # So that no callback can come before its call has returned.
 LATER = "any delay=20"
@@ -199,6 +203,27 @@ def test_what_others_change(client, fuse):
     # The first one takes the folder's capability back, and no more.
     assert watch.came()["invalidations_total"] >= 39
     assert not client.readdir(client.lookup(name))[0]
+
+
+def test_a_name_that_waits_for_the_mds(client):
+    """It keeps a worker; no READ or WRITE is in flight to say so."""
+    mds = int(MDS_PID.read_text(encoding="ascii"))
+    assert not outputs.prometheus("oldest_call_ms", export="1")
+    os.kill(mds, signal.SIGSTOP)
+    try:
+        with ThreadPoolExecutor(1) as pool:
+            made = pool.submit(client.open, f"waits-{time.time_ns()}",
+                               create=nfs4.UNCHECKED)
+            until(lambda: outputs.prometheus("oldest_call_ms",
+                                             export="1") > 4000,
+                  "a call has an age", seconds=15)
+            assert not outputs.prometheus("oldest_in_flight_ms", export="1")
+            os.kill(mds, signal.SIGCONT)
+            made.result(30)
+    finally:
+        os.kill(mds, signal.SIGCONT)
+    until(lambda: not outputs.prometheus("oldest_call_ms", export="1"),
+          "no call has an age", seconds=10)
 
 
 # --- the session; last, since it ends

@@ -410,6 +410,35 @@ static void few_workers_are_enough_for_one(void **state)
 #define CASE(test) cmocka_unit_test_setup(test, up)
 #define WORKERS_CASE(test) cmocka_unit_test_setup(test, workers_up)
 
+/* Looks at 1 s, 2 s, and so on. */
+static void oldest_call_has_an_age(void **state)
+{
+	struct casync_waiter_age age = {0};
+	uint64_t now_ns = CASYNC_NS_PER_S;
+	uint32_t first, second, third;
+
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, now_ns), 0);
+	first = casync_waiter_limit_enter_age(&age);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 2 * now_ns), 0);
+	second = casync_waiter_limit_enter_age(&age);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 5 * now_ns),
+			 3 * CASYNC_NS_PER_S);
+	/* Calls that come and go do not make it younger. */
+	third = casync_waiter_limit_enter_age(&age);
+	casync_waiter_limit_leave_age(&age, third);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 60 * now_ns),
+			 58 * CASYNC_NS_PER_S);
+	/* The second one counts from the look after the first one's end. */
+	casync_waiter_limit_leave_age(&age, first);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 61 * now_ns), 0);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 65 * now_ns),
+			 4 * CASYNC_NS_PER_S);
+	casync_waiter_limit_leave_age(&age, second);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 66 * now_ns), 0);
+	assert_int_equal(casync_waiter_limit_look_at_age(&age, 67 * now_ns), 0);
+	assert_int_equal(age.inside[0] + age.inside[1], 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -419,6 +448,7 @@ int main(void)
 		CASE(who_waits_gets_the_room_of_who_comes_out),
 		CASE(pause_is_not_a_lack_of_progress),
 		CASE(file_that_answers_turns_nobody_away),
+		CASE(oldest_call_has_an_age),
 		WORKERS_CASE(dead_mounts_leave_as_much_to_another),
 		WORKERS_CASE(
 			mounts_filled_one_after_the_other_keep_to_the_budget),

@@ -13,6 +13,7 @@
 #include "unit.h"
 
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "clock.h"
 #include "prometheus.h"
@@ -22,6 +23,8 @@
 #include "submit.h"
 #include "tuning.h"
 #include "workers.h"
+
+nfs_parameter_t nfs_param;
 
 static unsigned int lines, lines_of_stats;
 
@@ -80,11 +83,13 @@ static void the_log_s_line_is_written(void **state)
 	struct casync_session session = {.client = "admin@fs:/"};
 	struct casync_tuning tuning = {.stats_interval = 0};
 	struct casync_inflight inflight;
+	struct casync_waiter_age age = {0};
 	const struct casync_publish_source source = {
 		.export_id = 1,
 		.metrics = &metrics,
 		.inflight = &inflight,
 		.session = &session,
+		.callers_age = &age,
 		.tuning = &tuning,
 	};
 	struct casync_published *entry;

@@ -14,6 +14,8 @@
 
 #include "unit.h"
 
+#include "nfs_core.h"
+
 #include "ganesha.h"
 
 #include "cache_rig.h"
@@ -31,6 +33,8 @@
 #define NAME_BYTES 160
 
 /* --- Ganesha */
+
+nfs_parameter_t nfs_param;
 
 /* The last line. */
 static char logged[CASYNC_STATS_LOG_BYTES];
@@ -206,6 +210,7 @@ struct shown {
 
 static struct shown *exp;
 static struct casync_session session;
+static struct casync_waiter_age callers_age;
 
 static struct shown *new_export(uint16_t id)
 {
@@ -225,6 +230,7 @@ static void publish(struct shown *shown)
 		.metrics = &shown->metrics,
 		.inflight = &shown->inflight,
 		.session = shown->session,
+		.callers_age = &callers_age,
 		.tuning = &shown->tuning,
 	};
 
@@ -434,6 +440,19 @@ static void session_is_the_client_s(void **state)
 		CASYNC_SESSION_NONE);
 	unpublish(exp);
 	exp->session = &session;
+}
+
+static void oldest_call_is_the_mount_s(void **state)
+{
+	static const char oldest[] = "ceph_async__oldest_call_ms{export=7}";
+	uint32_t generation = casync_waiter_limit_enter_age(&callers_age);
+
+	tick();
+	tick();
+	assert_true(value_of(oldest) >= 1000);
+	casync_waiter_limit_leave_age(&callers_age, generation);
+	tick();
+	assert_int_equal(value_of(oldest), 0);
 }
 
 static const char reconnects[] =
@@ -766,6 +785,7 @@ int main(void)
 		CASE(gauges_are_those_of_the_moment),
 		CASE(session_is_as_answers_tell),
 		CASE(session_is_the_client_s),
+		CASE(oldest_call_is_the_mount_s),
 		CASE(reconnects_and_lost_locks_are_the_session_s),
 		CASE(an_added_export_counts_reconnects_from_then_on),
 		CASE(file_has_the_metrics_in_families),

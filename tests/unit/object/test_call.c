@@ -86,6 +86,26 @@ static void thread_has_one_slot(void **state)
 	*mount_inside() = 0;
 }
 
+/* Also if the outermost call ends before the ones within it. */
+static void thread_has_one_age(void **state)
+{
+	const uint32_t *dated = stub_mount.callers_age.inside;
+	struct casync_call inner;
+
+	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(
+		casync_call_take(&inner, rig.obj, CASYNC_CALL_MOUNT_SLOT), 0);
+	assert_int_equal(dated[0] + dated[1], 1);
+	(void)casync_waiter_limit_look_at_age(&stub_mount.callers_age, 1);
+	assert_int_equal(
+		casync_waiter_limit_look_at_age(&stub_mount.callers_age, 31),
+		30);
+	casync_call_drop(&call);
+	assert_int_equal(dated[0] + dated[1], 1);
+	casync_call_drop(&inner);
+	assert_int_equal(dated[0] + dated[1], 0);
+}
+
 static void unlock_gets_a_slot_of_a_full_mount(void **state)
 {
 	struct casync_call inner;
@@ -451,6 +471,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CALL_CASE(full_mount_refuses),
 	CALL_CASE(file_that_answers_gets_at_the_reserve),
 	CALL_CASE(thread_has_one_slot),
+	CALL_CASE(thread_has_one_age),
 	CALL_CASE(unlock_gets_a_slot_of_a_full_mount),
 	CALL_CASE(keeper_gets_a_slot_of_a_full_mount),
 	CALL_CASE(completion_threads_take_no_mount_slot),

@@ -199,9 +199,10 @@ int call_up(void **state)
 
 int call_down(void **state)
 {
+	const uint32_t *dated = stub_mount.callers_age.inside;
 	bool left = *mount_inside() != 0 || *attr_inside() != 0 ||
 		    *change_inside() != 0 || *statfs_inside() != 0 ||
-		    writers() != 0;
+		    writers() != 0 || dated[0] != 0 || dated[1] != 0;
 
 	noted = false;
 	(void)casync_object_table_leave(table(), rig.obj);
