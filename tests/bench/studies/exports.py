@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """What a CephFS client for each export gives: Share_Client = false.
 
-    exports.py [--no-up] [--rounds N] [--seconds S] [--json FILE]
+    exports.py [--no-up] [--rounds N] [--seconds S] [--hold-us N]
+               [--json FILE]
 
 Two and four exports of one Path and one user, a load on each.  All share one
 libcephfs client, so one client_lock, or each has its own; in turns.  The
 counting library of client_lock.py watches one lock: how long a request waits
-for it.  Rates are those of runs without it.  Runs in the lab.
+for it.  Rates are those of runs without it.
+
+--hold-us: two cores never wait for one client_lock.  So libcephfs' answers come
+from ceiling/ceiling.c, which holds a lock of each mount for so long, asleep: as
+where cores are many and the lock is the limit.  Runs in the lab.
 """
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import os
 import statistics
@@ -23,7 +29,11 @@ from typing import Any
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from bench import Others, lab, nfsload, show, spread, stat
+from ceiling import FILE as ANSWERS
+from ceiling import LIBRARY as ANSWERING
 from client_lock import FILE, LIBRARY, read_figures, since
+
+Runs = dict[str, list[float]]
 
 EXPORT = """EXPORT {{
     Export_Id = {number}; Path = /; Pseudo = /e{number}; Protocols = 3,4;
@@ -42,10 +52,8 @@ LOADS = {
 WAYS = {"shared": "true", "apart": "false"}
 
 
-def start(way: str, counted: bool) -> int:
+def start(way: str, wrapper: str) -> int:
     """Ganesha "a" with all exports; its pid."""
-    wrapper = (f"env CLIENT_LOCK_FILE={FILE} LD_PRELOAD={LIBRARY}"
-               if counted else "")
     lab("ganesha", "restart", "--fsal", "CEPH_ASYNC", "--wrapper", wrapper,
         "--block", f"Cache_Bytes = 0; Share_Client = {WAYS[way]};",
         "--export-block", "Attr_Expiration_Time = 0;",
@@ -80,42 +88,46 @@ def waited_us(before: dict[str, Any], after: dict[str, Any]) -> float:
     return sum(one["waited_ns"] for one in did) / 1000 / max(taken, 1)
 
 
-def measure(args: argparse.Namespace) -> dict[str, Any]:
-    runs: dict[str, list[float]] = {}
+def wrappers(hold_us: int) -> dict[str, str]:
+    """What Ganesha runs in, for each thing that is measured."""
+    if hold_us:
+        return {"rate": f"env CEILING_FILE={ANSWERS} "
+                f"CEILING_HOLD_US={hold_us} LD_PRELOAD={ANSWERING}"}
+    return {"rate": "", "waited_us":
+            f"env CLIENT_LOCK_FILE={FILE} LD_PRELOAD={LIBRARY}"}
+
+
+def measure(args: argparse.Namespace) -> Runs:
+    runs: Runs = {}
     for turn in range(args.rounds):
         for way in list(WAYS)[::-1 if turn % 2 else 1]:
-            for counted in (False, True):
-                start(way, counted)
-                for name, options in LOADS.items():
-                    for count in COUNTS:
-                        before = read_figures() if counted else {}
-                        rate = load(count, (*options, "--seconds",
-                                            args.seconds))
-                        value = (waited_us(before, read_figures())
-                                 if counted else rate)
-                        runs.setdefault(
-                            f"{name}|{count}|{way}|"
-                            f"{'waited_us' if counted else 'rate'}",
-                            []).append(value)
-                        print(f"round {turn + 1}  {way:<7}{name:<22}"
-                              f"{count} exports  {value:9.1f} "
-                              f"{'µs waited' if counted else '/s'}",
-                              flush=True)
+            for what, wrapper in wrappers(args.hold_us).items():
+                start(way, wrapper)
+                for name, count in itertools.product(LOADS, COUNTS):
+                    before = read_figures() if what == "waited_us" else {}
+                    value = load(count, (*LOADS[name], "--seconds",
+                                         args.seconds))
+                    if before:
+                        value = waited_us(before, read_figures())
+                    runs.setdefault(f"{name}|{count}|{way}|{what}",
+                                    []).append(value)
+                    print(f"round {turn + 1}  {way:<7}{name:<22}{count} "
+                          f"exports  {value:9.1f} {what}", flush=True)
     return runs
 
 
-def tell(runs: dict[str, list[float]]) -> None:
+def tell(runs: Runs) -> None:
     print(f"\n{'':<22}{'exports':>8}{'apart / shared':>24}"
           f"{'waited for a lock, µs: shared':>32}{'apart':>8}")
-    for name in LOADS:
-        for count in COUNTS:
-            of = {(way, what): runs[f"{name}|{count}|{way}|{what}"]
-                  for way in WAYS for what in ("rate", "waited_us")}
-            ratio = spread([apart / shared for apart, shared in zip(
-                of["apart", "rate"], of["shared", "rate"])])
-            print(f"{name:<22}{count:>8}{show(ratio, 2):>24}"
-                  f"{statistics.median(of['shared', 'waited_us']):>32.2f}"
-                  f"{statistics.median(of['apart', 'waited_us']):>8.2f}")
+    for name, count in itertools.product(LOADS, COUNTS):
+        of = {(way, what): runs.get(f"{name}|{count}|{way}|{what}", [])
+              for way in WAYS for what in ("rate", "waited_us")}
+        ratio = spread([apart / shared for apart, shared in zip(
+            of["apart", "rate"], of["shared", "rate"])])
+        print(f"{name:<22}{count:>8}{show(ratio, 2):>24}" + "".join(
+            f"{statistics.median(of[way, 'waited_us']):>{width}.2f}"
+            for way, width in (("shared", 32), ("apart", 8))
+            if of[way, "waited_us"]))
 
 
 def main() -> int:
@@ -123,6 +135,7 @@ def main() -> int:
     parser.add_argument("--no-up", action="store_true")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=3)
+    parser.add_argument("--hold-us", type=int, default=0, metavar="N")
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     if not args.no_up:

@@ -9,6 +9,9 @@
  * the file, a WRITE goes nowhere; one past the end goes to libcephfs.  Sizes
  * and attributes are what libcephfs said first, so files have to be full
  * before.  FILE has how many it answered (figures.h).
+ *
+ * With CEILING_HOLD_US=N each answer holds a lock of its mount for N us, asleep:
+ * as client_lock on a machine with so many cores that it is the limit.
  */
 #include <cephfs/libcephfs.h>
 #include <dlfcn.h>
@@ -19,12 +22,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "figures.h"
 
 #define EXPORTED __attribute__((visibility("default")))
 #define PLACES 4096
+#define MOUNTS 16
 #define PLACE(key) ((uintptr_t)(key) / 16 % PLACES)
 #define COUNT(what) __atomic_fetch_add(&figures->what, 1, __ATOMIC_RELAXED)
 /* libcephfs' own function.  Looked up each time: only rare calls need it. */
@@ -39,9 +44,18 @@ static struct {
 	struct ceph_statx stx;
 } known[PLACES];
 
+static struct timespec hold;
+static struct {
+	const struct ceph_mount_info *mount;
+	pthread_mutex_t lock;
+} mounts[MOUNTS] = {
+	[0 ... MOUNTS - 1] = {.lock = PTHREAD_MUTEX_INITIALIZER},
+};
+
 __attribute__((constructor)) static void begin(void)
 {
 	const char *path = getenv("CEILING_FILE");
+	const char *hold_us = getenv("CEILING_HOLD_US");
 	int fd = open(path != NULL ? path : "",
 		      O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
 
@@ -50,6 +64,8 @@ __attribute__((constructor)) static void begin(void)
 	figures = mmap(NULL, sizeof(*figures), PROT_READ | PROT_WRITE,
 		       MAP_SHARED, fd, 0);
 	close(fd);
+	if (hold_us != NULL)
+		hold.tv_nsec = strtol(hold_us, NULL, 10) * 1000;
 }
 
 /* Ganesha loads its FSALs with RTLD_DEEPBIND, by which they would get
@@ -98,6 +114,24 @@ static bool recall(const void *key, struct ceph_statx *stx)
 	return found;
 }
 
+/* All mounts beyond the table share its last lock. */
+static void hold_lock_of(const struct ceph_mount_info *cmount)
+{
+	unsigned int at = 0;
+
+	if (hold.tv_nsec == 0)
+		return;
+	pthread_mutex_lock(&known_lock);
+	while (at < MOUNTS - 1 && mounts[at].mount != NULL &&
+	       mounts[at].mount != cmount)
+		at++;
+	mounts[at].mount = cmount;
+	pthread_mutex_unlock(&known_lock);
+	pthread_mutex_lock(&mounts[at].lock);
+	nanosleep(&hold, NULL);
+	pthread_mutex_unlock(&mounts[at].lock);
+}
+
 EXPORTED int ceph_ll_close(struct ceph_mount_info *cmount, struct Fh *fh)
 {
 	learn(fh, NULL);
@@ -117,6 +151,7 @@ EXPORTED int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in,
 	int rc;
 
 	if (recall(in, stx)) {
+		hold_lock_of(cmount);
 		COUNT(getattrs);
 		return 0;
 	}
@@ -146,6 +181,7 @@ static int64_t answer(struct ceph_mount_info *cmount, struct Fh *fh, bool write,
 		COUNT(passed);
 		return -1;
 	}
+	hold_lock_of(cmount);
 	write ? COUNT(writes) : COUNT(reads);
 	return (int64_t)asked < left ? (int64_t)asked : left;
 }

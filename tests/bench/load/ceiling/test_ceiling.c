@@ -2,6 +2,7 @@
 /* ceiling.c before a libcephfs that counts its calls: fake_client.c. */
 #include <cephfs/libcephfs.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -10,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -139,6 +141,42 @@ static void attributes_are_those_of_the_first_call(void **state)
 	assert_int_equal(figures->passed, passed + 2);
 }
 
+static void *read_often(void *cmount)
+{
+	char data[8];
+	unsigned int i;
+
+	for (i = 0; i < 50; i++)
+		(void)ceph_ll_read(cmount, fh, 0, sizeof(data), data);
+	return NULL;
+}
+
+static int64_t read_by_two_ms(void *first, void *second)
+{
+	struct timespec began, ended;
+	pthread_t other;
+
+	clock_gettime(CLOCK_MONOTONIC, &began);
+	pthread_create(&other, NULL, read_often, first);
+	read_often(second);
+	pthread_join(other, NULL);
+	clock_gettime(CLOCK_MONOTONIC, &ended);
+	return (ended.tv_sec - began.tv_sec) * 1000 +
+	       (ended.tv_nsec - began.tv_nsec) / 1000000;
+}
+
+/* 100 times 4 ms under one lock, 50 under each of two; the environment says
+ * 4 ms.  A thread may get no CPU for a while: of ten times one is enough. */
+static void a_lock_is_held_of_each_mount(void **state)
+{
+	unsigned int tries = 0;
+
+	(void)state;
+	assert_true(read_by_two_ms(&places[48], &places[48]) >= 400);
+	while (read_by_two_ms(&places[48], &places[64]) >= 400)
+		assert_int_not_equal(++tries, 10);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -146,6 +184,7 @@ int main(void)
 		cmocka_unit_test(a_read_ends_with_the_file),
 		cmocka_unit_test(a_write_within_the_file_is_answered),
 		cmocka_unit_test(attributes_are_those_of_the_first_call),
+		cmocka_unit_test(a_lock_is_held_of_each_mount),
 	};
 
 	return cmocka_run_group_tests(tests, map_figures, NULL);
