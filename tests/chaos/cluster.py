@@ -7,6 +7,7 @@ which can be cut, and one to its NFS clients.
 import json
 import math
 import os
+import re
 import subprocess
 import time
 from pathlib import Path
@@ -101,7 +102,8 @@ class Gateway:
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
         lines = dict(line.split(":", 1) for line in status.splitlines()
                      if ":" in line)
-        return {"rss_kib": int(lines["VmRSS"].split()[0]),
+        return {"in_use_kib": in_use_kib(self.pid),
+                "rss_kib": int(lines["VmRSS"].split()[0]),
                 "threads": int(lines["Threads"]),
                 "fds": len(os.listdir(f"/proc/{self.pid}/fd"))}
 
@@ -112,6 +114,29 @@ class Gateway:
         return [(one["id"], "{addr}/{nonce}".format(**one["entity"]["addr"]))
                 for one in listed
                 if one["client_metadata"].get("pid") == str(self.pid)]
+
+
+def in_use_kib(pid):
+    """What its allocator has handed out, by malloc_info().  When a CephFS
+    client has ended, much of its memory stays with the allocator: 14 MiB came
+    to that in RSS within 5 minutes of evictions, and 4 to what is in use."""
+    report = Path(f"/tmp/chaos-malloc-{pid}")
+    subprocess.run(
+        ["gdb", "-p", str(pid), "-batch", "-nx",
+         "-ex", "set debuginfod enabled off",
+         "-ex", "print ((void*(*)(const char*,const char*))fopen)"
+         f'("{report}","w")',
+         "-ex", "print ((int(*)(int,void*))malloc_info)(0,$1)",
+         "-ex", "print ((int(*)(void*))fclose)($1)"],
+        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL, timeout=60, check=False)
+    # What stands behind all heaps is of all of them.
+    sizes = dict(re.findall(
+        r'<(?:total|system) type="(\w+)"(?: count="\d+")? size="(\d+)"',
+        report.read_text(encoding="ascii").rpartition("</heap>")[2]))
+    report.unlink()
+    return (int(sizes["current"]) + int(sizes["mmap"]) -
+            int(sizes.get("fast", 0)) - int(sizes["rest"])) >> 10
 
 
 def daemon_pid(name):
