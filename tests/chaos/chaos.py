@@ -48,7 +48,7 @@ NAMES_REST_S = 7
 END_S = 60              # for the workers to end
 REST_S = 330            # for Trees: one program of it may take 300 (LIMIT_S)
 LAST_SAMPLES = 3
-GROWTH = {"in_use_kib": GROWTH_KIB, "rss_kib": 4 * GROWTH_KIB, "threads": 12,
+GROWTH = {"in_use_kib": GROWTH_KIB, "rss_kib": 2 * GROWTH_KIB, "threads": 12,
           "fds": 30}
 # Of a lost client that waits for READs (FSAL_CEPH_ASYNC/mount/left_client.h).
 LEFT_CLIENT = {"in_use_kib": 8192, "rss_kib": 8192, "threads": 18, "fds": 18}
