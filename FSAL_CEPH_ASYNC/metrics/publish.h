@@ -31,7 +31,7 @@ struct casync_publish_source {
 	struct casync_metrics *metrics;
 	struct casync_inflight *inflight;
 	const struct casync_session *session;
-	/** Of its mount.  Its looker is casync_publish_tick(). */
+	/** Of its mount.  Looked at under publish.c's lock. */
 	struct casync_waiter_age *callers_age;
 	const struct casync_tuning *tuning;
 };
