@@ -48,6 +48,7 @@ NAMES_REST_S = 7
 END_S = 60              # for the workers to end
 REST_S = 330            # for Trees: one program of it may take 300 (LIMIT_S)
 LAST_SAMPLES = 3
+IDLE_WORKER_S = 60      # idle workers of Ganesha's end: 144 threads, then 75
 GROWTH = {"in_use_kib": GROWTH_KIB, "rss_kib": 2 * GROWTH_KIB, "threads": 12,
           "fds": 30}
 # Of a lost client that waits for READs (FSAL_CEPH_ASYNC/mount/left_client.h).
@@ -204,7 +205,7 @@ class Run:
             self._sample()
             if not self._round(between, these):
                 return
-        time.sleep(5)
+        time.sleep(IDLE_WORKER_S)
         self._sample()
         say(f"{self.faults} faults in {self.rounds} rounds, "
             f"{(time.monotonic() - began) / 60:.1f} min")
