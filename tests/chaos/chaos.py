@@ -146,6 +146,9 @@ class Trees(Kernel):
         """The gateway is about to go on, after a longer time than that."""
         (self.signals / "expired").touch()
 
+    def gateway_is_killed(self):
+        (self.signals / "killed").touch()
+
     def is_full(self):
         """The pool is full now, or was until now."""
         (self.signals / "full").touch()
@@ -180,6 +183,7 @@ class Run:
             one, other = ("4.2", "3") if seed % 2 else ("3", "4.2")
             self.trees = Trees(self.world, self.site.a, other)
             self.site.a.lease_is_over = self.trees.lease_is_over
+            self.site.a.is_killed = self.trees.gateway_is_killed
             self.site.told_full = self.trees.is_full
             self.kernels = [Kernel(self.world, self.site.a, one), self.trees]
             self.workers += self.kernels

@@ -55,6 +55,7 @@ class Gateway:
         self.kills = 0
         self.clock = GatewayClock(name)
         self.lease_is_over = lambda: None
+        self.is_killed = lambda: None
         self.full_until = 0     # writes may be refused
 
     def root(self):
@@ -84,6 +85,7 @@ class Gateway:
     def kill(self):
         self.disturbed = time.monotonic()
         self.kills += 1
+        self.is_killed()
         lab("ganesha", "kill9", "--name", self.name)
 
     def start(self, *options):

@@ -13,7 +13,9 @@ acknowledged.
 A file "expired" says that the server stood still for longer than the lease.
 Ganesha 9.14 then answers a SEQUENCE with NFS4ERR_EXPIRED, which RFC 8881 does
 not allow there, and Linux makes EIO of it (docs/limits.md).  A file "full"
-says that the pool is full.  The round begins anew after both.
+says that the pool is full.  A file "killed" says that the gateway is killed:
+an exclusive create whose answer died with it may find its own file, without
+the verifier (docs/durability.md).  The round begins anew after all three.
 """
 import json
 import os
@@ -99,7 +101,10 @@ class Trees:
         the compiler do not always say that there is no space."""
         full = self.lately("full") and isinstance(err, (Refused, OSError))
         expired = self.lately("expired") and "Input/output error" in str(err)
-        if not full and not expired:
+        # The create was under way, so its program ran.
+        killed = self.since("killed") > self.began and \
+            "File exists" in str(err)
+        if not full and not expired and not killed:
             return False
         self.anew += 1
         for clone in self.top.glob("clone-*"):
@@ -111,11 +116,13 @@ class Trees:
     def lately(self, what):
         """Within that time, or while the last program ran: a WRITE that
         failed is told at close(), and a gateway may stand still before it."""
-        signal = self.signals / what
-        if not signal.exists():
-            return False
-        since = signal.stat().st_mtime
+        since = self.since(what)
         return since > self.began or time.time() - since < FORGIVEN_S
+
+    def since(self, what):
+        """When the signal was given last; 0: never."""
+        signal = self.signals / what
+        return signal.stat().st_mtime if signal.exists() else 0
 
     def change(self, clone, number):
         """All files anew; what the program has to say, as a sum."""
