@@ -113,13 +113,13 @@ class Export:
                 f"mds 'allow {bits} fsname={filesystem}{path}' "
                 f"osd 'allow {osd} tag cephfs data={filesystem}'")
 
-    def misses(self, name, what, severity=ERROR):
+    def misses(self, name, what, severity=ERROR, way_out=""):
         """A finding that names a capability."""
         return self.finding(
             severity, f"capability-{name}", "User_Id",
             f"client.{self.user} lacks the capability {name}: {what}",
-            "This gives the user what the export needs, and takes all other "
-            "capabilities away:", self.capabilities())
+            f"{way_out}This gives the user what the export needs, and takes "
+            "all other capabilities away:", self.capabilities())
 
 
 # --- connecting
@@ -164,20 +164,22 @@ def _not_connected(one, answers, ceph_conf):
             "See that the monitors run (ceph -s on one of their hosts), that "
             "mon_host in ceph.conf is right, and that no firewall is "
             "between (ports 3300 and 6789).")
-    elif number == errno.ENOENT:
+    elif number == errno.ENOENT or (
+            number in DENIED and answers.result("key") is False):
         yield one.finding(
             ERROR, "no-key", "User_Id",
             f"there is no usable key for client.{one.user}",
-            f"ceph auth get client.{one.user} -o /etc/ceph/ceph.client."
-            f"{one.user}.keyring; or set Secret_Access_Key. See 'keyring' "
-            "in ceph.conf.")
+            "Correct User_Id (ceph auth ls); or ceph auth get client."
+            f"{one.user} -o /etc/ceph/ceph.client.{one.user}.keyring; or set "
+            "Secret_Access_Key. See 'keyring' in ceph.conf.")
     elif number in DENIED:
         yield one.finding(
             ERROR, "not-accepted", "User_Id",
             f"the monitors refuse client.{one.user}: it does not exist, its "
             "key is another one, or it lacks the capability mon",
-            f"ceph auth get client.{one.user} shows key and capabilities. "
-            "These are those that the export needs:", one.capabilities())
+            f"ceph auth get client.{one.user} shows key and capabilities. If "
+            "there is no such user, correct User_Id. These capabilities are "
+            "those that the export needs:", one.capabilities())
     elif number:
         yield one.finding(ERROR, "not-connected", "User_Id",
                           f"connecting failed: {answers.text('connect')}")
@@ -302,7 +304,10 @@ def _judge_mount(one, answers):
     if answers.hangs_in == "mount" or number == errno.ETIMEDOUT:
         yield _mount_hangs(one, answers)
     elif number in DENIED:
-        yield one.misses("mds", f"it may not mount '{root}'")
+        yield one.misses("mds", f"it may not mount '{root}'", way_out=(
+            "Correct Path, if it is misspelt: client."
+            f"{one.user} may have another folder (ceph auth get "
+            f"client.{one.user}). "))
     elif number == errno.ENOENT:
         yield Finding(ERROR, "no-path", one.export.place("Path"),
                       f"{one.name}: '{root}' does not exist in the file "

@@ -51,7 +51,8 @@ def _of_parser(match, step, block, compat):
         return Finding(ERROR, "syntax", _place(match, ""), text,
                        "Correct the line. Ganesha goes on without what it "
                        "cannot read. Numbers have no units: 4194304, not 4M.")
-    return Finding(ERROR, "key-refused", _place(match, block), text)
+    return Finding(ERROR, "key-refused", _place(match, block), text,
+                   "Leave one of them." if text.startswith("Only one") else "")
 
 
 def _of_plugin(text, block):

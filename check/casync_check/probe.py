@@ -70,6 +70,21 @@ def _configure(cluster, asked):
         cluster.conf_set(name, value)
 
 
+def _has_key(cluster, asked):
+    """Whether there is a key of the user: without one the monitors refuse it
+    as if it were unknown, unless ceph.conf demands cephx."""
+    if asked["secret"] or cluster.conf_get("key") or \
+            cluster.conf_get("keyfile"):
+        return True
+    for path in cluster.conf_get("keyring").split(","):
+        try:
+            with open(path, encoding="utf-8", errors="replace") as keyring:
+                return f"[client.{asked['user']}]" in keyring.read()
+        except OSError:
+            continue        # Ceph takes the first one that is there, too
+    return False
+
+
 def _told(cluster, command):
     """The answer of the monitors to a command that only reads."""
     status, out, text = cluster.mon_command(
@@ -234,6 +249,7 @@ def main():
     cluster = holder[0]
     if steps.run("options", _configure, cluster, asked) is None:
         return
+    steps.run("key", _has_key, cluster, asked)
     if steps.run("connect", lambda: cluster.connect(
             timeout=int(asked["timeout"]))) is None:
         return

@@ -4,7 +4,7 @@ import difflib
 import itertools
 import re
 
-from .config import export_name
+from .config import export_name, named
 from .finding import ERROR, NOTE, WARNING, Finding, Place
 
 # Ganesha's default, and what one Linux client asks for (nfs.max_session_slots).
@@ -15,16 +15,33 @@ SLOTS = 64
 BLOCKS = ("CEPH_ASYNC", "EXPORT", "EXPORT_DEFAULTS", "MDCACHE",
           "NFS_CORE_PARAM", "NFSV4", "RADOS_KV", "RADOS_URLS")
 
+# Keys of EXPORT and EXPORT_DEFAULTS that decide who may do what, for one that
+# is nearly written so.  What Ganesha knows is in no table of its library.
+EXPORT_KEYS = (
+    "Access_Type", "Anonymous_Gid", "Anonymous_Uid", "Attr_Expiration_Time",
+    "Clients", "Delegations", "Disable_ACL", "Export_Id", "Filesystem_Id",
+    "Manage_Gids", "MaxRead", "MaxWrite", "NFS_Commit", "Path", "PrefRead",
+    "PrefReaddir", "PrefWrite", "PrivilegedPort", "Protocols", "Pseudo",
+    "Read_Access_Check_Policy", "SecType", "Security_Label", "Squash", "Tag",
+    "Transports")
+LIKE = 0.8
+
 # mount/connect.c: two leases and this pass before a delegation is revoked.
 REVOKE_MARGIN_S = 10
 
 
 def _exports_are_there(config):
     if not config.our_exports():
-        names = {export.block("FSAL").get("Name", "?").upper()
-                 for export in config.exports() if export.block("FSAL")}
+        blocks = [export.block("FSAL") for export in config.exports()
+                  if export.block("FSAL")]
+        names = {block.get("Name").upper() if block.has("Name")
+                 else "one without Name" for block in blocks}
+        # Whoever wrote one of these wanted us.
+        meant = [block for block in blocks if not block.has("Name") or
+                 _is_like(block.get("Name"), (config.fsal,))]
         yield Finding(
-            WARNING, "no-export", Place(config.path),
+            ERROR if meant else WARNING, "no-export",
+            meant[0].place("Name") if meant else Place(config.path),
             "no export of the file has FSAL { Name = " + config.fsal + "; }"
             + (f"; there is {', '.join(sorted(names))}" if names else ""),
             "Put Name = CEPH_ASYNC; into the FSAL { } of an EXPORT { }.")
@@ -36,17 +53,38 @@ def _exports_are_there(config):
                 "Add FSAL { Name = CEPH_ASYNC; }.")
 
 
+def _is_like(name, known):
+    """The one that was probably meant; None if NAME is one of them, too."""
+    lower = {one.lower(): one for one in known}
+    if name.lower() in lower:
+        return None
+    meant = difflib.get_close_matches(name.lower(), lower, 1, LIKE)
+    return lower[meant[0]] if meant else None
+
+
 def _misspelled(config):
-    """Ganesha ignores a block that it does not know."""
+    """Ganesha ignores a block that it does not know, and such a key."""
     for block in config.blocks:
-        name = block.name.upper()
-        meant = difflib.get_close_matches(name, BLOCKS, 1, 0.8)
-        if meant and name not in BLOCKS:
+        meant = _is_like(block.name, BLOCKS)
+        if meant:
             yield Finding(
                 WARNING, "block-unknown", block.place(),
                 f"Ganesha ignores the block {block.name} {{ }}; "
-                f"{meant[0]} {{ }} was probably meant",
+                f"{meant} {{ }} was probably meant",
                 "Correct the spelling.")
+        if block.name.upper() in ("EXPORT", "EXPORT_DEFAULTS"):
+            for part in [block, *named(block.blocks, "CLIENT")]:
+                yield from _misspelled_keys(part)
+
+
+def _misspelled_keys(block):
+    for key in block.keys:
+        meant = _is_like(key["name"], EXPORT_KEYS)
+        if meant:
+            yield Finding(
+                WARNING, "key-unknown", block.place(key["name"]),
+                f"Ganesha does not know the key {key['name']}; {meant} was "
+                "probably meant", "Correct the spelling.")
 
 
 def _each_export(config):

@@ -185,6 +185,30 @@ def test_a_file(tmp_path, code):
     assert found[code]["place"]["file"] == str(path)
 
 
+@pytest.mark.parametrize("export, severity, code, words", [
+    ({"export": "Skuash = None;"}, "warning", "key-unknown",
+     "Squash was probably meant"),
+    ({"export": "CLIENT { Clients = 10.0.0.1; Acess_Type = RO; }"},
+     "warning", "key-unknown", "Access_Type was probably meant"),
+    ({"fsal": "User_Id = someone; Name = CEPH_ASYNCH; #"}, "error",
+     "no-export", "there is CEPH_ASYNCH"),
+    ({"fsal": "User_Id = someone; Naam = CEPH_ASYNC; #"}, "error",
+     "no-export", "there is one without Name"),
+])
+def test_what_was_meant(tmp_path, export, severity, code, words):
+    """Ganesha would go on without it."""
+    path = written(tmp_path, **told({"exports": (export,)}))
+    text = path.read_text(encoding="utf-8")
+    if code == "no-export":
+        assert "Name = CEPH_ASYNC;" in text
+        path.write_text(text.replace("Name = CEPH_ASYNC;", "", 1),
+                        encoding="utf-8")
+    _, found = check(path, "--offline")
+    assert found[code]["severity"] == severity
+    assert words in found[code]["what"]
+    assert found[code]["place"]["line"] > 0
+
+
 def test_a_good_file(tmp_path):
     status, found = check(written(tmp_path), "--offline")
     assert (status, found) == (0, {})
@@ -464,6 +488,27 @@ def test_no_key(folders, tmp_path):
                  'Ceph_Option = "keyring = /nowhere";'},))
     status, found = check(path, "--timeout", "5")
     assert (status, set(found)) == (2, {"no-key"})
+
+
+def test_no_key_and_a_minimal_ceph_conf(folders, tmp_path):
+    """The quick start's: without auth_client_required the monitors refuse the
+    user as if it were unknown."""
+    conf = tmp_path / "ceph.conf"
+    conf.write_text(ceph("config", "generate-minimal-conf"),
+                    encoding="utf-8")
+    path = written(tmp_path, block=f'Ceph_Conf = "{conf}";',
+                   exports=({"fsal": "User_Id = nobody;"},))
+    status, found = check(path, "--timeout", "5")
+    assert (status, set(found)) == (2, {"no-key"})
+    assert "Correct User_Id" in found["no-key"]["way_out"]
+
+
+def test_the_way_out_of_a_misspelt_path(user, tmp_path):
+    """The command alone would take the folder from the right export."""
+    path = written(tmp_path, exports=(
+        user(MON, ("mds", "allow rw path=/other"), OSD),))
+    _, found = check(path, "--timeout", "5")
+    assert found["capability-mds"]["way_out"].startswith("Correct Path")
 
 
 def test_no_ceph_conf(folders, tmp_path):

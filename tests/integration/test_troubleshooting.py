@@ -71,7 +71,7 @@ def test_on_the_gateway(lab, tmp_path):
     assert len(sockets) == 1, sockets
     report = tmp_path / "report.tar.gz"
     head = (f"CONF={RUN}/ganesha/a/ganesha.conf\n"
-            f"LOG={LOGS}/ganesha-a.log\nASOK={sockets[0]}\n"
+            f"LOG={LOGS}/ganesha-a.log\nSOCKETS={sockets[0].parent}\n"
             f"REPORT={report}\n{blocks('set-gateway')[0]}")
     found = []
     for command in commands("gateway"):
