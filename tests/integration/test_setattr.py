@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """What a SETATTR waits for: a change is in the MDS' journal when it is
 answered; an owner that the file has already waits for nothing new."""
+import contextlib
 import struct
 import threading
 import time
 
 import pytest
 
+import faults
 from nfs import nfs3, rpc
 from nfs.xdr import opaque
 
@@ -162,3 +164,24 @@ def test_an_exclusive_create_waits_for_no_journal(connection, folder,
     journal_paused("true")
     for number in range(FILES):
         create_exclusive(connection, folder, f"file-{number}", b"%08d" % number)
+
+
+def test_a_verifier_that_dies_with_the_gateway(lab, folder):
+    """CephFS makes a file and sets its times in two requests.  A gateway that
+    is killed between them leaves a file of nobody (docs/durability.md)."""
+    shim = faults.start(lab)
+    shim.set("setattr delay=60000")
+
+    def create():
+        with contextlib.suppress(OSError):
+            create_exclusive(rpc.Concurrent(2049), folder, "cut", b"verifier")
+
+    threading.Thread(target=create, daemon=True).start()
+    shim.wait(lambda: shim.hits("delay"), "the verifier")
+    lab.ganesha("kill9")
+    lab.ganesha("restart")
+    again = rpc.Concurrent(2049)
+    with pytest.raises(nfs3.Refused) as refused:
+        create_exclusive(again, folder, "cut", b"verifier")
+    assert refused.value.status == EXIST
+    again.close()
