@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Another CephFS in the lab's cluster, with a metadata server of its own."""
 import contextlib
+import signal
 import subprocess
 
 from lab_program import ceph, until
@@ -64,3 +65,13 @@ def made(cluster, folder, ranks=1):
                   f"the MDS of rank {rank} is active", 40)
         made_so_far.callback(cluster.ensure_default)    # an unmount waits
         yield daemons[0]
+
+
+@contextlib.contextmanager
+def stopped(daemon):
+    """It does not answer, for the length of the block."""
+    daemon.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        daemon.send_signal(signal.SIGCONT)

@@ -3,8 +3,6 @@
 once: each request keeps a worker of Ganesha.  Clients of another file system
 may not notice.
 """
-import contextlib
-import signal
 import time
 
 import pytest
@@ -27,14 +25,7 @@ SET_MODE = nfs3.mode_alone(0o600) + number(0)   # without a guard
 def away(cluster, tmp_path):
     """Stops the MDS of the second file system, for the length of a block."""
     with second_fs.made(cluster, tmp_path) as daemon:
-        @contextlib.contextmanager
-        def stopped():
-            daemon.send_signal(signal.SIGSTOP)
-            try:
-                yield
-            finally:
-                daemon.send_signal(signal.SIGCONT)
-        yield stopped
+        yield lambda: second_fs.stopped(daemon)
 
 
 def serve(cluster):

@@ -5,9 +5,7 @@ A client dies with a request, or a lock, for which Ceph does not answer.  The
 reaper ends its states, and goes on: another client that dies later loses its
 lock in time.
 """
-import contextlib
 import queue
-import signal
 import struct
 import threading
 import time
@@ -105,14 +103,7 @@ def test_a_write_that_no_osd_answers(lab, client, record, stateid):
 @pytest.fixture
 def away(cluster, tmp_path):
     with second_fs.made(cluster, tmp_path) as daemon:
-        @contextlib.contextmanager
-        def stopped():
-            daemon.send_signal(signal.SIGSTOP)
-            try:
-                yield
-            finally:
-                daemon.send_signal(signal.SIGCONT)
-        yield stopped
+        yield lambda: second_fs.stopped(daemon)
 
 
 def test_a_lock_whose_mds_is_away(cluster, away, client, record):
