@@ -79,6 +79,7 @@ class Export:
         self.user = values["User_Id"] or "admin"
         self.filesystem = values["Filesystem"] or ""
         self.path = export.get("Path", "/")
+        self.root_key = "Cmount_Path" if values["Cmount_Path"] else "Path"
         self.session = self.user, self.filesystem
         self.timeout = arguments.timeout
         self.writes = _writes(config, export)
@@ -305,7 +306,7 @@ def _judge_mount(one, answers):
         yield _mount_hangs(one, answers)
     elif number in DENIED:
         yield one.misses("mds", f"it may not mount '{root}'", way_out=(
-            "Correct Path, if it is misspelt: client."
+            f"Correct {one.root_key}, if it is misspelt: client."
             f"{one.user} may have another folder (ceph auth get "
             f"client.{one.user}). "))
     elif number == errno.ENOENT:

@@ -51,8 +51,9 @@ def _of_parser(match, step, block, compat):
         return Finding(ERROR, "syntax", _place(match, ""), text,
                        "Correct the line. Ganesha goes on without what it "
                        "cannot read. Numbers have no units: 4194304, not 4M.")
-    return Finding(ERROR, "key-refused", _place(match, block), text,
-                   "Leave one of them." if text.startswith("Only one") else "")
+    way_out = "Keep one of them and remove the others." \
+        if text.startswith("Only one") else ""
+    return Finding(ERROR, "key-refused", _place(match, block), text, way_out)
 
 
 def _of_plugin(text, block):

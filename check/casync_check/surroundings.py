@@ -32,16 +32,10 @@ REVOKE_MARGIN_S = 10
 
 def _exports_are_there(config):
     if not config.our_exports():
-        blocks = [export.block("FSAL") for export in config.exports()
-                  if export.block("FSAL")]
-        names = {block.get("Name").upper() if block.has("Name")
-                 else "one without Name" for block in blocks}
-        # Whoever wrote one of these wanted us.
-        meant = [block for block in blocks if not block.has("Name") or
-                 _is_like(block.get("Name"), (config.fsal,))]
+        names = {export.block("FSAL").get("Name", "?").upper()
+                 for export in config.exports() if export.block("FSAL")}
         yield Finding(
-            ERROR if meant else WARNING, "no-export",
-            meant[0].place("Name") if meant else Place(config.path),
+            WARNING, "no-export", Place(config.path),
             "no export of the file has FSAL { Name = " + config.fsal + "; }"
             + (f"; there is {', '.join(sorted(names))}" if names else ""),
             "Put Name = CEPH_ASYNC; into the FSAL { } of an EXPORT { }.")
@@ -51,6 +45,24 @@ def _exports_are_there(config):
                 ERROR, "no-fsal", export.place(),
                 f"{export_name(export)} has no FSAL {{ }} block",
                 "Add FSAL { Name = CEPH_ASYNC; }.")
+        else:
+            yield from _names_an_fsal(config, export)
+
+
+def _names_an_fsal(config, export):
+    """Ganesha does not serve this export."""
+    block = export.block("FSAL")
+    name = block.get("Name")
+    if name is None:
+        yield Finding(
+            ERROR, "fsal-name", block.place(),
+            f"FSAL {{ }} of {export_name(export)} has no Name",
+            f"Add Name = {config.fsal};")
+    elif _is_like(name, (config.fsal,)):
+        yield Finding(
+            ERROR, "fsal-name", block.place("Name"),
+            f"{export_name(export)} names the FSAL {name}; {config.fsal} was "
+            "probably meant", "Correct the spelling.")
 
 
 def _is_like(name, known):
@@ -80,7 +92,7 @@ def _misspelled(config):
 def _misspelled_keys(block):
     for key in block.keys:
         meant = _is_like(key["name"], EXPORT_KEYS)
-        if meant:
+        if meant and key["name"].lower() != "filesystem":   # FSAL { }'s
             yield Finding(
                 WARNING, "key-unknown", block.place(key["name"]),
                 f"Ganesha does not know the key {key['name']}; {meant} was "

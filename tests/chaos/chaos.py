@@ -162,6 +162,10 @@ class Trees(Kernel):
         count = int(subprocess.run(
             [*git, "rev-list", "--count", "main"], check=True, timeout=60,
             stdin=subprocess.DEVNULL, capture_output=True).stdout)
+        kills, cut_off = self.gateway.kills, self.words.get("cut off", 0)
+        if cut_off > 1 + kills / 4:
+            self.world.complain(f"{self.name}: {cut_off} creates met their "
+                                f"own files after {kills} kills")
         pushed = self.words.get("pushed", 0)
         if not pushed <= count <= pushed + 1 + self.words.get("anew", 0):
             self.world.complain(f"in the end, {self.name}: {count} commits, "

@@ -14,12 +14,14 @@ A file "expired" says that the server stood still for longer than the lease.
 Ganesha 9.14 then answers a SEQUENCE with NFS4ERR_EXPIRED, which RFC 8881 does
 not allow there, and Linux makes EIO of it (docs/limits.md).  A file "full"
 says that the pool is full.  A file "killed" says that the gateway is killed:
-an exclusive create whose answer died with it may find its own file, without
-the verifier (docs/durability.md).  The round begins anew after all three.
+an exclusive create whose answer died with it may find its own file, empty and
+without the verifier (docs/durability.md).  The round begins anew after all
+three; the last words tell how often.
 """
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
@@ -49,7 +51,7 @@ class Trees:
         self.top, self.signals = top, signals
         self.origin = top / "origin.git"
         self.rng = random.Random(1)
-        self.progress = self.pushed = self.anew = 0
+        self.progress = self.pushed = self.anew = self.cut_off = 0
         self.began = 0.0        # the program that runs, or ran last
 
     def run(self, *cmd, cwd=None):
@@ -101,17 +103,25 @@ class Trees:
         the compiler do not always say that there is no space."""
         full = self.lately("full") and isinstance(err, (Refused, OSError))
         expired = self.lately("expired") and "Input/output error" in str(err)
-        # The create was under way, so its program ran.
-        killed = self.since("killed") > self.began and \
-            "File exists" in str(err)
-        if not full and not expired and not killed:
+        cut_off = self.since("killed") > self.began and \
+            self.own_file_was_there(err)
+        if not full and not expired and not cut_off:
             return False
+        self.cut_off += cut_off
         self.anew += 1
         for clone in self.top.glob("clone-*"):
             shutil.rmtree(clone)
         for lock in self.origin.rglob("*.lock"):
             lock.unlink()
         return True
+
+    @staticmethod
+    def own_file_was_there(err):
+        """What a create that was cut off leaves is empty."""
+        lock = re.search(r"Unable to create '(.*\.lock)': File exists",
+                         str(err))
+        path = Path(lock[1]) if lock else None
+        return bool(path) and path.is_file() and path.stat().st_size == 0
 
     def lately(self, what):
         """Within that time, or while the last program ran: a WRITE that
@@ -159,7 +169,8 @@ def main():
     except Exception as err:  # noqa: BLE001 (the last words tell it)
         wrong = f"{type(err).__name__}: {err}"
     print(json.dumps({"pushed": trees.pushed, "steps": trees.progress,
-                      "anew": trees.anew, "wrong": wrong}), flush=True)
+                      "anew": trees.anew, "cut off": trees.cut_off,
+                      "wrong": wrong}), flush=True)
     return 1 if wrong else 0
 
 

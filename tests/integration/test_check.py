@@ -190,19 +190,19 @@ def test_a_file(tmp_path, code):
      "Squash was probably meant"),
     ({"export": "CLIENT { Clients = 10.0.0.1; Acess_Type = RO; }"},
      "warning", "key-unknown", "Access_Type was probably meant"),
-    ({"fsal": "User_Id = someone; Name = CEPH_ASYNCH; #"}, "error",
-     "no-export", "there is CEPH_ASYNCH"),
-    ({"fsal": "User_Id = someone; Naam = CEPH_ASYNC; #"}, "error",
-     "no-export", "there is one without Name"),
+    ({"fsal": "User_Id = other; Name = CEPH_ASYNCH; #"}, "error",
+     "fsal-name", "CEPH_ASYNC was probably meant"),
+    ({"fsal": "User_Id = other; Naam = CEPH_ASYNC; #"}, "error",
+     "fsal-name", "export 8 has no Name"),
 ])
 def test_what_was_meant(tmp_path, export, severity, code, words):
-    """Ganesha would go on without it."""
-    path = written(tmp_path, **told({"exports": (export,)}))
-    text = path.read_text(encoding="utf-8")
-    if code == "no-export":
-        assert "Name = CEPH_ASYNC;" in text
-        path.write_text(text.replace("Name = CEPH_ASYNC;", "", 1),
-                        encoding="utf-8")
+    """Ganesha would go on without it; another export is right."""
+    path = written(tmp_path, **told({"exports": ({}, export)}))
+    if code == "fsal-name":
+        good, found, bad = path.read_text(encoding="utf-8").rpartition(
+            "Name = CEPH_ASYNC;\n")
+        assert found
+        path.write_text(good + bad, encoding="utf-8")
     _, found = check(path, "--offline")
     assert found[code]["severity"] == severity
     assert words in found[code]["what"]

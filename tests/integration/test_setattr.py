@@ -172,11 +172,14 @@ def test_a_verifier_that_dies_with_the_gateway(lab, folder):
     shim = faults.start(lab)
     shim.set("setattr delay=60000")
 
-    def create():
-        with contextlib.suppress(OSError):
-            create_exclusive(rpc.Concurrent(2049), folder, "cut", b"verifier")
+    first = rpc.Concurrent(2049)
 
-    threading.Thread(target=create, daemon=True).start()
+    def create():
+        with contextlib.suppress(OSError):      # it is cut off
+            create_exclusive(first, folder, "cut", b"verifier")
+
+    creator = threading.Thread(target=create)
+    creator.start()
     shim.wait(lambda: shim.hits("delay"), "the verifier")
     lab.ganesha("kill9")
     lab.ganesha("restart")
@@ -185,3 +188,6 @@ def test_a_verifier_that_dies_with_the_gateway(lab, folder):
         create_exclusive(again, folder, "cut", b"verifier")
     assert refused.value.status == EXIST
     again.close()
+    creator.join(30)
+    assert not creator.is_alive()
+    first.close()
