@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The gateway loses its CephFS session again and again while a client works.
 
-    reconnect.py [--vers 4.2] [--in-a-row N] [--no-up] LOSSES
+    reconnect.py [--vers 4.2] [--in-a-row N] [--files N] [--no-up] LOSSES
 
 A kernel client does work that is checked, with open files and a lock
 (tests/integration/client/eviction_work.py).  LOSSES times the MDS evicts the
 gateway, and LOSSES times its address is put on the blocklist.  Then it is
-evicted N (200) times in a row, for memory, threads and descriptors.  At the
-end FSAL_CEPH is evicted once in the same way.  Exit status 0 when no client
-saw an error, no pause was over 15 s, and nothing grew; each failed check is a
-line on stderr.
+evicted N (200) times in a row, for memory, threads and descriptors; with
+--files a client looks at so many files after each of these losses (LOSSES may
+be 0).  At the end FSAL_CEPH is evicted once in the same way.  Exit status 0
+when no client saw an error, no pause was over 15 s, and nothing grew; each
+failed check is a line on stderr.
 """
 from __future__ import annotations
 
@@ -27,6 +28,7 @@ from statistics import median
 
 from soak import stat
 from lab_program import LOGS, Log, ceph, client_command, lab, until
+from nfs import nfs3, rpc
 
 SCRIPT = Path(__file__).parents[1] / "integration/client/eviction_work.py"
 SERVES = re.compile(r"a new CephFS client serves after (\d+) ms")
@@ -38,6 +40,7 @@ BOOT_S = 10
 WARM_UP = 20            # losses that may still allocate something
 GROWTH_KIB = 16 * 1024
 GROWTH_FDS = 8
+JUKEBOX = 10008
 
 
 class Gateway:
@@ -129,12 +132,45 @@ def beside_a_client(gateway: Gateway, losses: int) -> list[str]:
     return []
 
 
-def in_a_row(gateway: Gateway, losses: int) -> list[str]:
-    for _ in range(WARM_UP):
+class Files:
+    """Of one folder, known to the gateway and to its CephFS client."""
+
+    def __init__(self, count: int) -> None:
+        self.connection = rpc.Concurrent(2049)
+        folder = nfs3.make_directory(
+            self.connection, nfs3.root_of("/ceph", 2050),
+            f"known-{time.time_ns()}")
+        self.handles = [nfs3.create(self.connection, folder, f"file-{number}")
+                        for number in range(count)]
+
+    def look(self) -> None:
+        for handle in self.handles:
+            until(lambda one=handle: self._look(one), "an answer", 60, 0.02)
+
+    def _look(self, handle: bytes) -> bool:
+        try:
+            nfs3.get_attributes(self.connection, handle)
+        except nfs3.Refused as err:
+            if err.status != JUKEBOX:
+                raise
+            return False
+        return True
+
+
+def in_a_row(gateway: Gateway, losses: int, files: int) -> list[str]:
+    known = Files(files)
+    print(f"{files} files: RSS, threads, descriptors {gateway.sizes()}",
+          flush=True)
+
+    def lose() -> None:
         gateway.lose(gateway.evict)
+        known.look()
+
+    for _ in range(WARM_UP):
+        lose()
     before = gateway.sizes()
     for number in range(losses):
-        gateway.lose(gateway.evict)
+        lose()
         if number % 20 == 19:
             print(f"{number + 1} evictions in a row: RSS, threads, "
                   f"descriptors {gateway.sizes()}", flush=True)
@@ -175,15 +211,16 @@ def main() -> int:
     parser.add_argument("--vers", default="4.2",
                         choices=("3", "4.0", "4.1", "4.2"))
     parser.add_argument("--in-a-row", type=int, default=200)
+    parser.add_argument("--files", type=int, default=0)
     parser.add_argument("--no-up", action="store_true")
     parser.add_argument("losses", type=int)
     args = parser.parse_args()
     if not args.no_up:
         lab("up")
     gateway = Gateway(args.vers)
-    failed = beside_a_client(gateway, args.losses)
+    failed = beside_a_client(gateway, args.losses) if args.losses else []
     if not failed and args.in_a_row:
-        failed = in_a_row(gateway, args.in_a_row)
+        failed = in_a_row(gateway, args.in_a_row, args.files)
     if not failed:
         peer(args.vers)
     for line in failed:
