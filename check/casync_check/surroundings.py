@@ -15,12 +15,12 @@ SLOTS = 64
 BLOCKS = ("CEPH_ASYNC", "EXPORT", "EXPORT_DEFAULTS", "MDCACHE",
           "NFS_CORE_PARAM", "NFSV4", "RADOS_KV", "RADOS_URLS")
 
-# Keys of EXPORT and EXPORT_DEFAULTS that decide who may do what, for one that
-# is nearly written so.  What Ganesha knows is in no table of its library.
+# Keys of EXPORT and EXPORT_DEFAULTS, for one that is nearly written so; Ganesha's
+# library has no table of them.  Not Filesystem_Id: FSAL { } has Filesystem.
 EXPORT_KEYS = (
     "Access_Type", "Anonymous_Gid", "Anonymous_Uid", "Attr_Expiration_Time",
-    "Clients", "Delegations", "Disable_ACL", "Export_Id", "Filesystem_Id",
-    "Manage_Gids", "MaxRead", "MaxWrite", "NFS_Commit", "Path", "PrefRead",
+    "Clients", "Delegations", "Disable_ACL", "Export_Id", "Manage_Gids",
+    "MaxRead", "MaxWrite", "NFS_Commit", "Path", "PrefRead",
     "PrefReaddir", "PrefWrite", "PrivilegedPort", "Protocols", "Pseudo",
     "Read_Access_Check_Policy", "SecType", "Security_Label", "Squash", "Tag",
     "Transports")
@@ -57,7 +57,7 @@ def _names_an_fsal(config, export):
         yield Finding(
             ERROR, "fsal-name", block.place(),
             f"FSAL {{ }} of {export_name(export)} has no Name",
-            f"Add Name = {config.fsal};")
+            "Add Name = CEPH_ASYNC;")
     elif _is_like(name, (config.fsal,)):
         yield Finding(
             ERROR, "fsal-name", block.place("Name"),
@@ -92,7 +92,7 @@ def _misspelled(config):
 def _misspelled_keys(block):
     for key in block.keys:
         meant = _is_like(key["name"], EXPORT_KEYS)
-        if meant and key["name"].lower() != "filesystem":   # FSAL { }'s
+        if meant:
             yield Finding(
                 WARNING, "key-unknown", block.place(key["name"]),
                 f"Ganesha does not know the key {key['name']}; {meant} was "

@@ -32,7 +32,6 @@ OPTIONS = (
     "mon_osd_min_down_reporters = 1",
     # How long a new metadata server waits for its clients.
     "mds_reconnect_timeout = 12")
-FEW_ENTRIES = "MDCACHE { Entries_HWMark = 2000; }"   # git makes many files
 NFSV4 = (f"Graceless = false; Lease_Lifetime = {LEASE_S}; "
          f"Grace_Period = {GRACE_S};")
 TELL_S = 8      # a daemon that dies meanwhile leaves `ceph tell` waiting
@@ -102,11 +101,10 @@ class Gateway:
 
     def resources(self):
         """Memory, threads and descriptors of the process."""
-        in_use = trimmed_in_use_kib(self.pid)
         status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
         lines = dict(line.split(":", 1) for line in status.splitlines()
                      if ":" in line)
-        return {"in_use_kib": in_use,
+        return {"in_use_kib": in_use_kib(self.pid),
                 "rss_kib": int(lines["VmRSS"].split()[0]),
                 "threads": int(lines["Threads"]),
                 "fds": len(os.listdir(f"/proc/{self.pid}/fd"))}
@@ -120,17 +118,15 @@ class Gateway:
                 if one["client_metadata"].get("pid") == str(self.pid)]
 
 
-def trimmed_in_use_kib(pid):
-    """What its allocator has handed out, by malloc_info().  What is free goes
-    back to the system before, as Ganesha lets it go each half hour: an ended
-    CephFS client leaves holes.  15 of them in 5 minutes added 16 and 11 MiB to
-    RSS of two gateways, and 2 to what is in use; with malloc_trim() after each
-    12 and 7 (ci/chaos.sh 5 --seed 77 --only evict)."""
+def in_use_kib(pid):
+    """What its allocator has handed out, by malloc_info().  When a CephFS
+    client has ended, its memory stays with the allocator: 15 of them in 5
+    minutes added 16 and 11 MiB to RSS of two gateways, and 2 to what is in use
+    (ci/chaos.sh 5 --seed 77 --only evict)."""
     report = Path(f"/tmp/chaos-malloc-{pid}")
     subprocess.run(
         ["gdb", "-p", str(pid), "-batch", "-nx",
          "-ex", "set debuginfod enabled off",
-         "-ex", "call ((int(*)(unsigned long))malloc_trim)(0)",
          "-ex", "set $to = ((void*(*)(const char*,const char*))fopen)"
          f'("{report}","w")',
          "-ex", "print ((int(*)(int,void*))malloc_info)(0,$to)",
@@ -231,9 +227,7 @@ class Cluster:
 
     def __init__(self):
         lab("down")
-        # Malloc's 16 arenas keep up to 100 MiB after lost sessions, in which
-        # a leak could hide (docs/operations.md#sizing).
-        os.environ.update(OSD="3", MDS="2", MON="3", MALLOC_ARENA_MAX="2")
+        os.environ.update(OSD="3", MDS="2", MON="3")
         lab("cluster", "-n", "--bluestore",
             *(word for option in OPTIONS for word in ("-o", option)))
         for key, seconds in (("session_timeout", SESSION_S),
@@ -248,7 +242,7 @@ class Cluster:
         _ip("route", "add", address, "via", LINKS[CEPH_LINK][0],
             inside=self.keeper.pid)
         common = ("--fsal", "CEPH_ASYNC", "--nfsv4", NFSV4, "--block",
-                  SMALL_CACHE, "--append", FEW_ENTRIES)
+                  SMALL_CACHE)
         self.a.start(*common, "--export", EXPORT, "--wrapper",
                      self.a.clock.wrapper())
         self.b.start(*common, "--export", EXPORT_B, "--port", self.b.port,

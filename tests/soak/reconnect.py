@@ -158,13 +158,14 @@ class Files:
 
 
 def in_a_row(gateway: Gateway, losses: int, files: int) -> list[str]:
-    known = Files(files)
+    known = Files(files) if files else None
     print(f"{files} files: RSS, threads, descriptors {gateway.sizes()}",
           flush=True)
 
     def lose() -> None:
         gateway.lose(gateway.evict)
-        known.look()
+        if known:
+            known.look()
 
     for _ in range(WARM_UP):
         lose()
