@@ -15,8 +15,9 @@ SLOTS = 64
 BLOCKS = ("CEPH_ASYNC", "EXPORT", "EXPORT_DEFAULTS", "MDCACHE",
           "NFS_CORE_PARAM", "NFSV4", "RADOS_KV", "RADOS_URLS")
 
-# Keys of EXPORT and EXPORT_DEFAULTS, for one that is nearly written so; Ganesha's
-# library has no table of them.  Not Filesystem_Id: FSAL { } has Filesystem.
+# Keys of EXPORT and EXPORT_DEFAULTS, for one that is nearly written so.
+# Ganesha's library has no table of them.  Filesystem_Id is not here: FSAL { }
+# has Filesystem.
 EXPORT_KEYS = (
     "Access_Type", "Anonymous_Gid", "Anonymous_Uid", "Attr_Expiration_Time",
     "Clients", "Delegations", "Disable_ACL", "Export_Id", "Manage_Gids",
