@@ -32,11 +32,6 @@ static void submit_put(struct casync_op *op, int what)
 		casync_complete_queue(op);
 }
 
-static void submit_put_hold(struct casync_op *op)
-{
-	submit_put(op, CASYNC_OP_SUBMITTING);
-}
-
 static void submit_part_completed(struct casync_part *part, int64_t result)
 {
 	/* The exactly-once guard.  It also protects an op that was answered and
@@ -99,8 +94,7 @@ static void submit_parts(struct casync_op *op)
 	casync_op_set_state(op, CASYNC_OP_SUBMITTED);
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_clock_ns();
-	/* The extra hold keeps the op alive until its thread is done with
-	 * it. */
+	/* This hold keeps the op alive until its thread is done with it. */
 	__atomic_store_n(&op->parts_left,
 			 (int)op->parts.count + CASYNC_OP_SUBMITTING,
 			 __ATOMIC_RELAXED);
@@ -136,12 +130,14 @@ bool casync_submit_is_beyond_the_end(const struct casync_op *op)
 
 /*
  * Submission waits for capabilities, without a timeout.  So a worker of
- * Ganesha's submits in a slot of the mount, and hands over what finds none.
+ * Ganesha's submits in a slot of the mount; without one it hands over: false.
  */
-static bool submit_take_slot(const struct casync_op *op,
-			     struct casync_call *slot)
+static bool submit_take_slot(struct casync_op *op, struct casync_call *slot)
 {
-	return casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0);
+	if (casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0))
+		return true;
+	casync_submit_admitted(op);
+	return false;
 }
 
 /* The op's hold keeps the object alive, and with it the mount. */
@@ -173,13 +169,11 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op,
 			casync_complete_finish(op);
 		} else {
 			next = submit_one(gate, op, slot);
-			submit_put_hold(op);
+			submit_put(op, CASYNC_OP_SUBMITTING);
 		}
 		if (slot != NULL && next != NULL &&
-		    !submit_take_slot(next, slot)) {
-			casync_submit_admitted(next);
+		    !submit_take_slot(next, slot))
 			return;
-		}
 	}
 }
 
@@ -219,7 +213,7 @@ static void submit_and_wait(struct casync_gate *gate, struct casync_op *op,
 		return;
 	}
 	next = submit_one(gate, op, slot);
-	submit_put_hold(op);
+	submit_put(op, CASYNC_OP_SUBMITTING);
 	if (next == NULL) {
 		casync_complete_wait_end(op);
 		return;
@@ -229,8 +223,6 @@ static void submit_and_wait(struct casync_gate *gate, struct casync_op *op,
 	casync_complete_wait_cancel(op);
 	if (submit_take_slot(next, slot))
 		submit_from(gate, next, slot);
-	else
-		casync_submit_admitted(next);
 }
 
 void casync_submit_write(struct casync_op *op)
@@ -239,12 +231,10 @@ void casync_submit_write(struct casync_op *op)
 	struct casync_op *now = casync_gate_enter(gate, op);
 	struct casync_call slot;
 
-	if (now == NULL)
+	if (now == NULL || !submit_take_slot(now, &slot))
 		return;
-	if (!submit_take_slot(now, &slot))
-		casync_submit_admitted(now);
 	/* A completion thread answers ops that share a call. */
-	else if (now != op || op->members != NULL)
+	if (now != op || op->members != NULL)
 		submit_from(gate, now, &slot);
 	else
 		submit_and_wait(gate, op, &slot);
@@ -300,11 +290,9 @@ void casync_submit_read(struct casync_op *op)
 	struct casync_op *now = casync_gate_enter(gate, op);
 	struct casync_call slot;
 
-	if (now == NULL)
+	if (now == NULL || !submit_take_slot(now, &slot))
 		return;
-	if (!submit_take_slot(now, &slot))
-		casync_submit_admitted(now);
-	else if (now != op || casync_submit_is_beyond_the_end(op))
+	if (now != op || casync_submit_is_beyond_the_end(op))
 		submit_from(gate, now, &slot);
 	else if (submit_may_block(op))
 		submit_block_on_read(op, &slot);
@@ -347,11 +335,11 @@ static void submit_each(struct casync_work *work)
 	for (; op != NULL; op = next) {
 		next = op->next;
 		submit_again(op);
-		submit_put_hold(op);
+		submit_put(op, CASYNC_OP_SUBMITTING);
 	}
 	submit_again(first);
 	next = casync_gate_next(gate, first);
-	submit_put_hold(first);
+	submit_put(first, CASYNC_OP_SUBMITTING);
 	submit_from(gate, next, NULL);
 }
 
