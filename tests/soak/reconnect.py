@@ -175,6 +175,10 @@ def in_a_row(gateway: Gateway, losses: int, files: int) -> list[str]:
         if number % 20 == 19:
             print(f"{number + 1} evictions in a row: RSS, threads, "
                   f"descriptors {gateway.sizes()}", flush=True)
+    try:    # a worker of Ganesha's with nothing to do ends after half a minute
+        until(lambda: gateway.sizes()[1] <= before[1] + 2, "", seconds=60)
+    except AssertionError:
+        pass        # told below
     after = gateway.sizes()
     print(f"{losses} evictions in a row: RSS {before[0]} to {after[0]} KiB, "
           f"threads {before[1]} to {after[1]}, descriptors {before[2]} to "
