@@ -6,6 +6,7 @@ import functools
 import json
 import re
 import subprocess
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -69,6 +70,21 @@ def until(true: Callable[[], Any], what: str, seconds: float = 30,
 def stat() -> dict[str, Any]:
     """The state of cluster and gateways."""
     return json.loads(lab("stat").stdout)
+
+
+def malloc_info(pid: int) -> str:
+    """What malloc_info() says of a process."""
+    with tempfile.NamedTemporaryFile("r", encoding="ascii") as report:
+        subprocess.run(
+            ["gdb", "-p", str(pid), "-batch", "-nx",
+             "-ex", "set debuginfod enabled off",
+             "-ex", "set $to = ((void*(*)(const char*,const char*))fopen)"
+             f'("{report.name}","w")',
+             "-ex", "print ((int(*)(int,void*))malloc_info)(0,$to)",
+             "-ex", "print ((int(*)(void*))fclose)($to)"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL, timeout=60, check=False)
+        return report.read()
 
 
 @functools.cache

@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 
 from gateway_clock import GatewayClock
-from lab_program import LOGS, LabFailed, ceph, lab, until
+from lab_program import LOGS, LabFailed, ceph, lab, malloc_info, until
 from nfs import nfs3, rpc
 from soak.soak import SMALL_CACHE
 
@@ -119,25 +119,14 @@ class Gateway:
 
 
 def in_use_kib(pid):
-    """What its allocator has handed out, by malloc_info().  When a CephFS
-    client has ended, its memory stays with the allocator: 15 of them in 5
-    minutes added 16 and 11 MiB to RSS of two gateways, and 2 to what is in use
-    (ci/chaos.sh 5 --seed 77 --only evict)."""
-    report = Path(f"/tmp/chaos-malloc-{pid}")
-    subprocess.run(
-        ["gdb", "-p", str(pid), "-batch", "-nx",
-         "-ex", "set debuginfod enabled off",
-         "-ex", "set $to = ((void*(*)(const char*,const char*))fopen)"
-         f'("{report}","w")',
-         "-ex", "print ((int(*)(int,void*))malloc_info)(0,$to)",
-         "-ex", "print ((int(*)(void*))fclose)($to)"],
-        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL, timeout=60, check=False)
+    """What its allocator has handed out.  When a CephFS client has ended, its
+    memory stays with the allocator: 15 of them in 5 minutes added 16 and 11 MiB
+    to RSS of two gateways, and 2 to what is in use (ci/chaos.sh 5 --seed 77
+    --only evict)."""
     # What stands behind all heaps is of all of them.
     sizes = dict(re.findall(
         r'<(?:total|system) type="(\w+)"(?: count="\d+")? size="(\d+)"',
-        report.read_text(encoding="ascii").rpartition("</heap>")[2]))
-    report.unlink()
+        malloc_info(pid).rpartition("</heap>")[2]))
     return (int(sizes["current"]) + int(sizes["mmap"]) -
             int(sizes.get("fast", 0)) - int(sizes["rest"])) >> 10
 

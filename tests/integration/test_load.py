@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""A minute of the mixed load that tests/soak runs for hours."""
+"""A minute of the mixed load that tests/soak runs for hours, and the arenas
+that malloc makes meanwhile."""
+import os
+
+import pytest
+
+from lab_program import malloc_info
 from soak.soak import SMALL_CACHE
+
+
+def arenas(lab):
+    return malloc_info(lab.stat()["ganesha"]["a"]["pid"]).count("<heap nr=")
 
 
 def test_a_minute_of_mixed_load(lab, record):
@@ -11,6 +21,21 @@ def test_a_minute_of_mixed_load(lab, record):
     after = lab.stat()["ganesha"]["a"]
     record(f"a minute of mixed load: memory of ganesha.nfsd "
            f"{before['rss_kib'] >> 10} MiB before, "
-           f"{after['rss_kib'] >> 10} MiB after")
+           f"{after['rss_kib'] >> 10} MiB after, {arenas(lab)} arenas")
     assert after["pid"] == before["pid"]
     assert after["rss_kib"] - before["rss_kib"] < 256 << 10, said
+    assert 1 < arenas(lab) <= 2 * os.cpu_count()
+
+
+@pytest.mark.parametrize("name, value", (
+    ("MALLOC_ARENA_MAX", "1"),
+    ("GLIBC_TUNABLES", "glibc.malloc.arena_max=1")))
+def test_the_administrator_s_number_of_arenas(lab, monkeypatch, name, value):
+    monkeypatch.setenv(name, value)
+    try:
+        lab.ganesha("restart")
+        assert arenas(lab) == 1
+    finally:
+        monkeypatch.delenv(name)
+        lab.ganesha("restart")
+    assert arenas(lab) > 1
