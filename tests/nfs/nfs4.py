@@ -213,7 +213,7 @@ class Client:
         its state, which a new verifier says."""
         with self.lock:
             if self.connection:
-                self.connection.drop()
+                self.connection.close()
             self.connection = rpc.Concurrent(self.port, self.uid, self.uid,
                                              self._called, self.host,
                                              self.greeting)
@@ -337,7 +337,7 @@ class Client:
             with self.lock, contextlib.suppress(OSError, Failed):
                 self._call((44, self.session, None))
                 self._call((57, wide(self.clientid), None))
-            self.connection.drop()
+            self.connection.close()
 
     # --- operations on files, by handle
 

@@ -198,8 +198,11 @@ class Concurrent(Connection):
         self.socket.close()
 
     def drop(self):
-        """Close only: the thread sees it when the next message comes."""
-        self.socket.close()
+        """Without a word: the thread closes when the next message comes.  Here
+        it may be about to read, and another connection would get the number of
+        the socket, and lose an answer to this thread."""
+        with self.lock:
+            self.ended = self.ended or "dropped"
 
     def _send(self, procedure, arguments, reply, program, version):
         xid = next(self.xids) & 0xffffffff
@@ -211,8 +214,10 @@ class Concurrent(Connection):
 
     def _collect(self):
         try:
-            while True:
+            while not self.ended:
                 self._handle(self._message())
+            self.socket.close()
+            raise Gone(self.ended)
         except Gone as err:
             self._end(err)
         except BaseException as err:

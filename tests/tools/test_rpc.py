@@ -136,6 +136,23 @@ def test_the_end_of_the_connection_is_told_at_once(server, kind):
     connection.close()
 
 
+def test_a_dropped_connection_keeps_its_socket(server):
+    """Until its thread reads no more: the next connection would get the number,
+    and lose its first answer to that thread."""
+    connection = rpc.Concurrent(server.port)
+    came = beside(connection.call, 1, b"")
+    xid, *_ = server.call()
+    number = connection.fileno()
+    connection.drop()
+    assert connection.fileno() == number
+    with pytest.raises(rpc.Gone):
+        connection.call(1, b"")
+    server.reply(xid, xdr.number(7))
+    assert came.get(timeout=10).number() == 7
+    connection.thread.join(10)
+    assert connection.fileno() == -1
+
+
 def test_nothing_is_sent_again(server):
     """A call that has no answer is one call; its late answer harms no
     other."""
