@@ -23,7 +23,6 @@ MOUNTS = 8
 OF_EACH_FILE = 8        # requests of each kind
 OF_EACH_MOUNT = 100
 WATCH_S = 8
-ANSWERED_S = 1      # for so long a file is taken for one that answers
 P99_S = 0.05
 JUKEBOX = 10008
 BLOCK = b"x" * 4096
@@ -124,18 +123,12 @@ def test_a_file_that_answers_has_workers(away, record):
     folder = f"withheld-{time.time_ns()}"
     flood = Flood(theirs, root, folder)
     files = Withheld(folder, FILES)
-    try:
-        # Sooner they would get at the places for files that answer:
-        # docs/limits.md.
-        time.sleep(1.2 * ANSWERED_S)
-        nfs3.get_attributes(healthy, file)
-        away.send()
-        flood.send()
-        times = watch(healthy, file, WATCH_S)
-        assert files.are_withheld()
-        waiting = flood.waiting()
-    finally:
-        files.let_go()
+    away.send()
+    flood.send()
+    times = watch(healthy, file, WATCH_S)
+    assert files.are_withheld()
+    waiting = flood.waiting()
+    files.let_go()
     until(lambda: not flood.waiting(), "the withheld files' requests are "
           "answered", 60)
     p99 = {kind: sorted(all_of)[len(all_of) * 99 // 100]
