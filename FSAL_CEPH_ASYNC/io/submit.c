@@ -130,7 +130,7 @@ bool casync_submit_is_beyond_the_end(const struct casync_op *op)
 
 /*
  * Submission waits for capabilities, without a timeout.  So a worker of
- * Ganesha's submits in a slot of the mount; without one it hands over: false.
+ * Ganesha's submits in a slot of the mount.  False: the op was handed over.
  */
 static bool submit_take_slot(struct casync_op *op, struct casync_call *slot)
 {

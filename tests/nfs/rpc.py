@@ -198,9 +198,9 @@ class Concurrent(Connection):
         self.socket.close()
 
     def drop(self):
-        """Without a word: the thread closes when the next message comes.  Here
-        it may be about to read, and another connection would get the number of
-        the socket, and lose an answer to this thread."""
+        """Without a word: the thread closes when the next message comes.  If we
+        closed while it is about to read, the next connection would get the
+        socket's number, and the thread would take an answer of that one."""
         with self.lock:
             self.ended = self.ended or "dropped"
 

@@ -16,6 +16,7 @@ failed check is a line on stderr.
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import re
@@ -175,10 +176,9 @@ def in_a_row(gateway: Gateway, losses: int, files: int) -> list[str]:
         if number % 20 == 19:
             print(f"{number + 1} evictions in a row: RSS, threads, "
                   f"descriptors {gateway.sizes()}", flush=True)
-    try:    # a worker of Ganesha's with nothing to do ends after half a minute
+    # A worker of Ganesha that has nothing to do ends after half a minute.
+    with contextlib.suppress(AssertionError):
         until(lambda: gateway.sizes()[1] <= before[1] + 2, "", seconds=60)
-    except AssertionError:
-        pass        # told below
     after = gateway.sizes()
     print(f"{losses} evictions in a row: RSS {before[0]} to {after[0]} KiB, "
           f"threads {before[1]} to {after[1]}, descriptors {before[2]} to "
