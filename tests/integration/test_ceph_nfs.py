@@ -142,8 +142,16 @@ class Gateway:
         return 0, name
 
     def wait_creates(self, pseudo, status, **who):
-        until(lambda: self.creates(pseudo, **who)[0] == status,
-              f"status {status} of a create in {pseudo}", SERVED_S)
+        seen = []
+
+        def is_seen():
+            seen.append(self.creates(pseudo, **who)[0])
+            return seen[-1] == status
+        try:
+            until(is_seen, f"status {status} of a create in {pseudo}",
+                  SERVED_S)
+        except AssertionError as err:
+            raise AssertionError(f"{err}, but {set(seen)}") from None
 
     def folder(self, name=None):
         """A new folder of CephFS: its path for an export, and where it is."""
