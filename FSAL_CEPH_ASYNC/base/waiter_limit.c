@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <time.h>
+#include <limits.h>
 
 #include "nfs_core.h"
 
@@ -14,16 +14,41 @@
  * else either. */
 #define MOUNT_LANE CASYNC_LANE_COMPLETER
 
+/* The first places of a mount and of a file that were idle, and the part of the
+ * budget from which on they count. */
+#define MOUNT_FIRST 4
+#define MOUNT_PART 4
+#define FILE_FIRST 1
+#define FILE_PART 16
+
+/* A call that took less time brings its mount no place.  libcephfs may have
+ * answered from memory, which tells nothing of the MDS. */
+#define SHORT_MS 1
+
 /* Workers inside the limits of all mounts, and those that wait for a place in a
  * file's limit with a worker's patience; atomic. */
 static uint32_t all_inside;
 static uint32_t patient;
+
+/* When this worker entered the limit of a mount. */
+static _Thread_local uint64_t entered_ns;
 
 static const uint64_t patience_ns[CASYNC_LANES] = {
 	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
 	[CASYNC_LANE_COMPLETER] =
 		CASYNC_WAITER_LIMIT_COMPLETER_MS * CASYNC_NS_PER_MS,
 };
+
+/* Nobody was inside.  Time without waiters is not a lack of progress. */
+static void waiter_limit_begin(struct casync_waiter_limit *limit)
+{
+	uint64_t now_ns = casync_clock_ns();
+	uint64_t then_ns = __atomic_exchange_n(&limit->progress_ns, now_ns,
+					       __ATOMIC_SEQ_CST);
+
+	if (now_ns - then_ns >= patience_ns[CASYNC_LANE_COMPLETER])
+		__atomic_store_n(&limit->credit, 0, __ATOMIC_RELAXED);
+}
 
 bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 			     enum casync_lane lane, uint32_t room)
@@ -36,10 +61,8 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 						 false, __ATOMIC_SEQ_CST,
 						 __ATOMIC_SEQ_CST))
 			continue;
-		/* Time without waiters is not a lack of progress. */
 		if (inside == 0)
-			__atomic_store_n(&limit->progress_ns, casync_clock_ns(),
-					 __ATOMIC_SEQ_CST);
+			waiter_limit_begin(limit);
 		return true;
 	}
 	return false;
@@ -85,16 +108,23 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 	return false;
 }
 
+void casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
+				enum casync_lane lane)
+{
+	__atomic_sub_fetch(&limit->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&limit->lanes[lane].left, 1, __ATOMIC_SEQ_CST);
+	/* One for this place, one for what an answer adds to the window. */
+	if (__atomic_load_n(&limit->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
+	    0)
+		casync_futex_wake(&limit->lanes[lane].left, 2);
+}
+
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 			       enum casync_lane lane)
 {
 	__atomic_store_n(&limit->progress_ns, casync_clock_ns(),
 			 __ATOMIC_SEQ_CST);
-	__atomic_sub_fetch(&limit->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&limit->lanes[lane].left, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&limit->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
-	    0)
-		casync_futex_wake(&limit->lanes[lane].left, 1);
+	casync_waiter_limit_cancel(limit, lane);
 }
 
 static uint32_t waiter_limit_workers(void)
@@ -114,14 +144,72 @@ uint32_t casync_waiter_limit_budget(void)
 	return waiter_limit_workers() - waiter_limit_workers() / 4;
 }
 
-uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount)
+static bool waiter_limit_bounds_mounts(void)
+{
+	return __atomic_load_n(&all_inside, __ATOMIC_RELAXED) >=
+	       casync_waiter_limit_budget() / MOUNT_PART;
+}
+
+/* The places of a mount, as far as its answers say. */
+static uint32_t
+waiter_limit_mount_window(const struct casync_waiter_limit *mount)
+{
+	return waiter_limit_bounds_mounts()
+		       ? MOUNT_FIRST + __atomic_load_n(&mount->credit,
+						       __ATOMIC_RELAXED)
+		       : UINT32_MAX;
+}
+
+/* The same of a file.  Its own calls do not make others wait: a folder that is
+ * changed outlasts a pause of the MDS so. */
+static uint32_t waiter_limit_file_window(const struct casync_waiter_limit *file)
+{
+	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
+	uint32_t own = __atomic_load_n(&file->lanes[MOUNT_LANE].inside,
+				       __ATOMIC_RELAXED);
+
+	return all >= own + casync_waiter_limit_budget() / FILE_PART
+		       ? FILE_FIRST + __atomic_load_n(&file->credit,
+						      __ATOMIC_RELAXED)
+		       : UINT32_MAX;
+}
+
+static bool waiter_limit_is_proved(const struct casync_waiter_limit *mount)
+{
+	return __atomic_load_n(&mount->credit, __ATOMIC_RELAXED) >=
+	       casync_waiter_limit_budget();
+}
+
+bool casync_waiter_limit_wants_proof(const struct casync_waiter_limit *mount)
+{
+	return waiter_limit_bounds_mounts() && !waiter_limit_is_proved(mount);
+}
+
+void casync_waiter_limit_prove(struct casync_waiter_limit *mount)
+{
+	__atomic_add_fetch(&mount->credit, casync_waiter_limit_budget(),
+			   __ATOMIC_RELAXED);
+	__atomic_store_n(&mount->progress_ns, casync_clock_ns(),
+			 __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&mount->lanes[MOUNT_LANE].left, 1, __ATOMIC_SEQ_CST);
+	casync_futex_wake(&mount->lanes[MOUNT_LANE].left, INT_MAX);
+}
+
+static uint32_t waiter_limit_least(uint32_t one, uint32_t other)
+{
+	return one < other ? one : other;
+}
+
+uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *limit,
+				       const struct casync_waiter_limit *mount)
 {
 	uint32_t taken = __atomic_load_n(&all_inside, __ATOMIC_RELAXED) +
 			 __atomic_load_n(&mount->lanes[MOUNT_LANE].inside,
 					 __ATOMIC_RELAXED);
 	const uint32_t budget = casync_waiter_limit_budget();
 
-	return taken + 2 < budget ? (budget - taken) / 2 : 1;
+	return waiter_limit_least(taken + 2 < budget ? (budget - taken) / 2 : 1,
+				  waiter_limit_file_window(limit));
 }
 
 /* A folder with many changes in flight outlasts a short pause of the MDS so.
@@ -150,7 +238,7 @@ bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
 		left = waiter_limit_left(limit, MOUNT_LANE);
 		entered = casync_waiter_limit_try(
 			limit, MOUNT_LANE,
-			casync_waiter_limit_file_room(mount));
+			casync_waiter_limit_file_room(limit, mount));
 		if (!entered && answers && patience == CASYNC_LANE_COMPLETER &&
 		    waiter_limit_become_patient())
 			patience = CASYNC_LANE_WORKER;
@@ -176,19 +264,35 @@ static uint32_t waiter_limit_count_one(uint32_t most)
 	return most;
 }
 
-bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
-				   uint32_t part)
+/* Enter the limit of a mount, counted in all already. */
+static bool waiter_limit_enter_counted(struct casync_waiter_limit *limit,
+				       uint32_t room)
 {
-	const uint32_t budget = casync_waiter_limit_budget();
-	uint32_t all = waiter_limit_count_one(budget);
-
-	if (all == budget)
-		return false;
-	if (casync_waiter_limit_try(limit, MOUNT_LANE,
-				    (budget - all + part - 1) / part))
+	if (casync_waiter_limit_try(
+		    limit, MOUNT_LANE,
+		    waiter_limit_least(room,
+				       waiter_limit_mount_window(limit)))) {
+		entered_ns = casync_clock_ns();
 		return true;
+	}
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
 	return false;
+}
+
+bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
+				   enum casync_caller who)
+{
+	const uint32_t budget = casync_waiter_limit_budget();
+	uint32_t left = budget - waiter_limit_count_one(budget);
+
+	if (left == 0)
+		return false;
+	if (who == CASYNC_CALLER_OPTIONAL)
+		left = (left + 1) / 2;
+	else if (who == CASYNC_CALLER_FIRST && left < budget / 2 &&
+		 waiter_limit_is_proved(limit))
+		left = waiter_limit_least(4 * left, budget / 2);
+	return waiter_limit_enter_counted(limit, left);
 }
 
 bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
@@ -197,18 +301,60 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
 		waiter_limit_workers() - waiter_limit_workers() / 8;
 
 	return waiter_limit_count_one(most) != most &&
-	       casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
+	       waiter_limit_enter_counted(limit, UINT32_MAX);
 }
 
-bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+				     enum casync_caller who)
 {
 	uint32_t left;
 
 	do {
 		left = waiter_limit_left(limit, MOUNT_LANE);
-		if (casync_waiter_limit_try_mount(limit, 1))
+		if (casync_waiter_limit_try_mount(limit, who))
 			return true;
 	} while (waiter_limit_wait(limit, MOUNT_LANE, left, MOUNT_LANE));
+	return false;
+}
+
+static bool waiter_limit_is_first(const struct casync_waiter_limit *file)
+{
+	return __atomic_load_n(&file->lanes[MOUNT_LANE].inside,
+			       __ATOMIC_RELAXED) == 0;
+}
+
+bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
+				    struct casync_waiter_limit *mount,
+				    bool answers)
+{
+	bool first = waiter_limit_is_first(file);
+	enum casync_caller who = first ? CASYNC_CALLER_FIRST
+				       : CASYNC_CALLER_NEXT;
+
+	if (!casync_waiter_limit_enter_file(file, mount, answers))
+		return false;
+	if ((answers && first &&
+	     (casync_waiter_limit_try_mount(mount, who) ||
+	      casync_waiter_limit_try_reserve(mount))) ||
+	    casync_waiter_limit_enter_mount(mount, who))
+		return true;
+	casync_waiter_limit_cancel(file, MOUNT_LANE);
+	return false;
+}
+
+bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
+				  struct casync_waiter_limit *mount)
+{
+	bool first = waiter_limit_is_first(file);
+
+	if (!casync_waiter_limit_try(file, MOUNT_LANE,
+				     waiter_limit_file_window(file)))
+		return false;
+	if (casync_waiter_limit_try_mount(mount, CASYNC_CALLER_OPTIONAL) ||
+	    (first && casync_waiter_limit_wants_proof(mount) &&
+	     casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_FIRST)))
+		return true;
+	casync_waiter_limit_cancel(file, MOUNT_LANE);
 	return false;
 }
 
@@ -216,11 +362,21 @@ void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
 {
 	__atomic_add_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
 	(void)casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
+	entered_ns = casync_clock_ns();
 }
 
-void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit)
+void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
+				     struct casync_waiter_limit *file)
 {
+	bool brings_place = casync_clock_ns() - entered_ns >=
+			    SHORT_MS * CASYNC_NS_PER_MS;
+
+	if (file != NULL) {
+		__atomic_add_fetch(&file->credit, 1, __ATOMIC_RELAXED);
+		casync_waiter_limit_leave(file, MOUNT_LANE);
+	}
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&limit->credit, brings_place, __ATOMIC_RELAXED);
 	casync_waiter_limit_leave(limit, MOUNT_LANE);
 }
 

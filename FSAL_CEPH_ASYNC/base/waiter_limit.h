@@ -20,9 +20,16 @@
  *
  * The limits of all mounts share one budget: three quarters of Ganesha's
  * workers.  A mount may keep as many as are left of it.  So one that does not
- * answer keeps half of the budget, eight of them keep a ninth each, and another
+ * answer keeps half of the budget, two of them keep a third each, and another
  * one always finds as much.  The rule is known from switches that share a
  * buffer (dynamic thresholds, Choudhury and Hahne 1998).
+ *
+ * A mount or file that was idle begins with few places, and gets one more with
+ * each answer, as in TCP's slow start (RFC 5681, section 3.1).  So what does not
+ * answer, and was not in use, keeps few.  That holds for a file once others keep
+ * a sixteenth of the budget, and for a mount once a quarter is in use.  An answer
+ * that took less than 1 ms brings a mount nothing.  It gets all places once its
+ * keeper has asked the MDS.
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H
@@ -47,6 +54,17 @@ struct casync_waiter_limit {
 	} lanes[CASYNC_LANES];
 	uint64_t progress_ns; /**< When a thread last left, or the first one
 				   entered; CLOCK_MONOTONIC. */
+	uint32_t credit;      /**< Of a mount or file: answers since nobody was
+				   inside for 0.1 s. */
+};
+
+/** A call that wants to enter the limit of a mount. */
+enum casync_caller {
+	CASYNC_CALLER_OPTIONAL, /**< It need not: half of what is left. */
+	CASYNC_CALLER_NEXT,	/**< All that is left. */
+	/** The only one of its file: four times what is left, and at most half
+	 * of the budget, if the MDS has answered (credit). */
+	CASYNC_CALLER_FIRST,
 };
 
 /**
@@ -67,6 +85,10 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 			       enum casync_lane lane);
 
+/** Leave without an answer: no progress. */
+void casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
+				enum casync_lane lane);
+
 /** The room of a file for workers: a quarter of Ganesha's.  So a single file
  * cannot block all of them. */
 uint32_t casync_waiter_limit_workers(void);
@@ -76,7 +98,8 @@ uint32_t casync_waiter_limit_budget(void);
 
 /** How many workers a file may keep: as many as its mount may take still; at
  * least 1.  So files that do not answer leave room for one that does. */
-uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *mount);
+uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *limit,
+				       const struct casync_waiter_limit *mount);
 
 /**
  * As casync_waiter_limit_enter(), for a worker, into the limit of a file.
@@ -92,12 +115,12 @@ bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
 				    bool answers);
 
 /** As casync_waiter_limit_enter(), for a worker, into the limit of a mount. */
-bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+				     enum casync_caller who);
 
-/** As casync_waiter_limit_try(), for a worker, into the limit of a mount.
- * @param[in] part  2: the mount may have half of what is left, 1: all. */
+/** As casync_waiter_limit_try(), for a worker, into the limit of a mount. */
 bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
-				   uint32_t part);
+				   enum casync_caller who);
 
 /**
  * Enter the limit of a mount that is full, for a file that answers: half of the
@@ -106,10 +129,36 @@ bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
  */
 bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
 
+/**
+ * Enter the limits of a file and of its mount.
+ *
+ * A file that answers, and for which nobody waits, gets at the reserve, and need
+ * not wait for the others.
+ *
+ * @param[in] answers  As for casync_waiter_limit_enter_file().
+ */
+bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
+				    struct casync_waiter_limit *mount,
+				    bool answers);
+
+/** As casync_waiter_limit_enter_both() for a call that is optional, without
+ * waiting.  Only the first call of a file waits while the keeper asks the MDS,
+ * 0.1 s at most. */
+bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
+				  struct casync_waiter_limit *mount);
+
+/** Is it time to ask the MDS of a mount, because the mount has few places? */
+bool casync_waiter_limit_wants_proof(const struct casync_waiter_limit *mount);
+
+/** The MDS of a mount has answered. */
+void casync_waiter_limit_prove(struct casync_waiter_limit *mount);
+
 /** Enter the limit of a mount although it is full. */
 void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 
-void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
+/** Leave the limits of a mount and of a file, which may be NULL. */
+void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
+				     struct casync_waiter_limit *file);
 
 /**
  * How long the oldest call of a mount has kept its worker.

@@ -67,6 +67,8 @@ bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms)
 
 static void reconnect_wake(struct casync_keeper *keeper)
 {
+	if (keeper->thread.call == NULL)
+		return;
 	pthread_mutex_lock(&keeper->thread.lock);
 	keeper->woken = true;
 	pthread_cond_signal(&keeper->thread.wake);
@@ -306,19 +308,6 @@ static void reconnect_serve(const struct attempt *attempt)
 		 attempt->tries);
 }
 
-static struct attempt reconnect_begin(struct casync_mount *mount)
-{
-	struct casync_keeper *keeper = &mount->keeper;
-
-	/* A client that is lost before it serves gets no time of its own. */
-	if (keeper->lost_ns == 0)
-		keeper->lost_ns = casync_clock_ns();
-	LogWarn(COMPONENT_FSAL,
-		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
-		mount->session.client);
-	return (struct attempt){.mount = mount, .began_ns = keeper->lost_ns};
-}
-
 /* Steps 1 to 3.  False: the keeper has to end, or gave up. */
 static bool reconnect_leave_client(struct attempt *attempt)
 {
@@ -349,9 +338,16 @@ static bool reconnect_leave_client(struct attempt *attempt)
  * gave up (Reconnect_Timeout), or when the keeper has to end. */
 static void reconnect_replace_client(struct casync_mount *mount)
 {
-	const struct casync_keeper_hooks *hooks = mount->keeper.hooks;
-	struct attempt attempt = reconnect_begin(mount);
+	struct casync_keeper *keeper = &mount->keeper;
+	struct attempt attempt = {.mount = mount};
 
+	/* A client that is lost before it serves gets no time of its own. */
+	if (keeper->lost_ns == 0)
+		keeper->lost_ns = casync_clock_ns();
+	attempt.began_ns = keeper->lost_ns;
+	LogWarn(COMPONENT_FSAL,
+		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
+		mount->session.client);
 	if (!reconnect_leave_client(&attempt))
 		return;
 	/* 4: the new one connects. */
@@ -360,7 +356,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
 	/* 5: locks are taken again. */
 	casync_guard_renew(&mount->guard);
 	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
-	if (hooks->restore(mount) < 0)
+	if (keeper->hooks->restore(mount) < 0)
 		return;
 	/* 6: requests enter. */
 	reconnect_serve(&attempt);
@@ -372,9 +368,8 @@ static void reconnect_replace_client(struct casync_mount *mount)
  * The root's attributes may come from memory while the session serves.  A client
  * that has lost its session has lost all capabilities, and has to ask the MDS.
  * If the MDS is away, the call waits until it is back, or until it has ended the
- * session.
- */
-static int reconnect_query_root(struct casync_mount *mount)
+ * session.  For a quota libcephfs always asks (Client::_getxattr()). */
+static int reconnect_query_root(struct casync_mount *mount, bool ask_mds)
 {
 	struct ceph_mount_info *ceph = mount->client.ceph;
 	struct ceph_statx stx;
@@ -383,13 +378,17 @@ static int reconnect_query_root(struct casync_mount *mount)
 
 	if (rc != 0)
 		return rc;
-	rc = ceph_ll_getattr(ceph, root, &stx, CEPH_STATX_CTIME, 0,
-			     ceph_mount_perms(ceph));
+	if (ask_mds)
+		rc = ceph_ll_getxattr(ceph, root, "ceph.quota.max_bytes", NULL,
+				      0, ceph_mount_perms(ceph));
+	else
+		rc = ceph_ll_getattr(ceph, root, &stx, CEPH_STATX_CTIME, 0,
+				     ceph_mount_perms(ceph));
 	ceph_ll_put(ceph, root);
 	return rc;
 }
 
-/* The session served at that time: was there an error before that? */
+/* The session served at that time.  Was there an error before that? */
 static void reconnect_note_served(struct casync_keeper *keeper,
 				  uint64_t then_ns)
 {
@@ -407,43 +406,57 @@ static void reconnect_note_served(struct casync_keeper *keeper,
  * libcephfs' word for a session that it has lost, EPERM included. */
 static bool reconnect_was_answered(int rc)
 {
-	return rc == 0 || rc == -EACCES || rc == -ENOENT || rc == -ESTALE;
+	return rc >= 0 || rc == -EACCES || rc == -ENOENT || rc == -ESTALE ||
+	       rc == -ENODATA;
 }
 
 static void reconnect_check(struct casync_mount *mount)
 {
 	uint64_t began_ns = casync_clock_ns();
+	bool asked;
 	int rc;
 
 	if (!casync_guard_enter(&mount->guard))
 		return;
-	rc = reconnect_query_root(mount);
+	asked = __atomic_exchange_n(&mount->keeper.asked, false,
+				    __ATOMIC_RELAXED);
+	rc = reconnect_query_root(mount, asked);
 	casync_guard_leave(&mount->guard);
 	casync_session_note_error(&mount->session, -rc);
 	if (!reconnect_was_answered(rc))
 		return;
+	if (asked)
+		casync_waiter_limit_prove(&mount->callers);
 	if (!reconnect_is_on(mount))
 		casync_session_restored(&mount->session);
 	reconnect_note_served(&mount->keeper, began_ns);
 }
 
-void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
+void casync_reconnect_ask_mds(struct casync_mount *mount)
 {
-	if (__atomic_exchange_n(&mount->keeper.hung_ino, ino,
-				__ATOMIC_RELAXED) == 0 &&
-	    mount->keeper.thread.call != NULL)
+	if (!__atomic_exchange_n(&mount->keeper.asked, true, __ATOMIC_RELAXED))
 		reconnect_wake(&mount->keeper);
 }
 
-/* As a restarted gateway does.  The helper has the identity of the client and no
- * memory of its own. */
-static void reconnect_end_own_session(struct casync_mount *mount, uint64_t ino)
+void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
+{
+	if (__atomic_exchange_n(&mount->keeper.hung_ino, ino,
+				__ATOMIC_RELAXED) == 0)
+		reconnect_wake(&mount->keeper);
+}
+
+/* As a restarted gateway does.  The helper has the client's identity only. */
+static void reconnect_look_for_hangs(struct casync_mount *mount)
 {
 	struct casync_keeper *keeper = &mount->keeper;
 	struct casync_client helper = mount->client;
 	uint64_t now_ns = casync_clock_ns();
+	uint64_t ino =
+		__atomic_exchange_n(&keeper->hung_ino, 0, __ATOMIC_RELAXED);
 	int rc;
 
+	if (ino == 0 || !casync_guard_serves(&mount->guard))
+		return;
 	if (keeper->ended_ns != 0 &&
 	    now_ns - keeper->ended_ns < END_PAUSE_MS * CASYNC_NS_PER_MS)
 		return;
@@ -458,15 +471,6 @@ static void reconnect_end_own_session(struct casync_mount *mount, uint64_t ino)
 				   casync_connect_close_time_s(&helper));
 	if (rc == 0)
 		casync_session_note_error(&mount->session, CASYNC_EBLOCKLISTED);
-}
-
-static void reconnect_look_for_hangs(struct casync_mount *mount)
-{
-	uint64_t ino = __atomic_exchange_n(&mount->keeper.hung_ino, 0,
-					   __ATOMIC_RELAXED);
-
-	if (ino != 0 && casync_guard_serves(&mount->guard))
-		reconnect_end_own_session(mount, ino);
 }
 
 static void reconnect_run(struct casync_mount *mount)

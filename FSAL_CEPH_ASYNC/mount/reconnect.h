@@ -65,6 +65,7 @@ struct casync_keeper {
 	uint32_t reconnect; /**< Key Reconnect; atomic. */
 	uint32_t timeout_s; /**< Reconnect_Timeout; atomic. */
 	bool given_up;	    /**< Atomic. */
+	bool asked;	    /**< To ask the MDS; atomic. */
 	/** Of the file of a READ that never ends; 0: none; atomic. */
 	uint64_t hung_ino;
 	uint64_t ended_ns; /**< When the keeper ended a session itself. */
@@ -98,6 +99,10 @@ bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
  * @param[in] ino  Of the file, for the log.
  */
 void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
+
+/** Have the keeper ask the MDS, for casync_waiter_limit_prove().  Takes the lock
+ * of the keeper's thread. */
+void casync_reconnect_ask_mds(struct casync_mount *mount);
 
 /**
  * Make the answer to a request.

@@ -26,9 +26,6 @@
 /* For so long a file that Ceph has answered for is taken for one that answers. */
 #define ANSWERED_MS 1000
 
-/* Optional calls may use half of what is left for a mount. */
-#define OPTIONAL_PART 2
-
 /* Calls of this thread that have a slot of the mount.  They are of one mount,
  * and have one slot together. */
 static _Thread_local unsigned int mount_slot_users;
@@ -53,7 +50,8 @@ static void call_count_slot(struct casync_mount *mount)
 static bool call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter_mount(&mount->callers))
+	    !casync_waiter_limit_enter_mount(&mount->callers,
+					     CASYNC_CALLER_NEXT))
 		return false;
 	call_count_slot(mount);
 	return true;
@@ -66,14 +64,21 @@ void casync_call_take_mount_slot(struct casync_mount *mount)
 	call_count_slot(mount);
 }
 
-void casync_call_drop_mount_slot(struct casync_mount *mount)
+/* A thread's outermost call is the last to drop its slot, and has taken it. */
+static void call_leave(struct casync_mount *mount,
+		       struct casync_waiter_limit *file)
 {
 	mount_slot_users--;
 	if (!call_needs_mount_slot())
 		return;
 	casync_waiter_limit_leave_age(&mount->callers_age,
 				      mount_slot_generation);
-	casync_waiter_limit_leave_mount(&mount->callers);
+	casync_waiter_limit_leave_mount(&mount->callers, file);
+}
+
+void casync_call_drop_mount_slot(struct casync_mount *mount)
+{
+	call_leave(mount, NULL);
 }
 
 /* --- slots of a mount, for a request on an object: the files of a mount share
@@ -81,7 +86,11 @@ void casync_call_drop_mount_slot(struct casync_mount *mount)
 
 static struct casync_waiter_limit *call_limit(const struct casync_object *obj)
 {
-	return &casync_inode_mount(obj)->callers;
+	struct casync_mount *mount = casync_inode_mount(obj);
+
+	if (casync_waiter_limit_wants_proof(&mount->callers))
+		casync_reconnect_ask_mds(mount);
+	return &mount->callers;
 }
 
 /* Has Ceph answered for this file a moment ago? */
@@ -94,37 +103,11 @@ static bool call_is_answered(const struct casync_object *obj)
 	       casync_clock_ns() - answered_ns < ANSWERED_MS * CASYNC_NS_PER_MS;
 }
 
-/* A file that answers, and for which nobody waits, gets at the reserve, and need
- * not wait for the others. */
-static bool call_enter_mount(struct casync_object *obj, bool first)
-{
-	struct casync_waiter_limit *limit = call_limit(obj);
-
-	return (first && (casync_waiter_limit_try_mount(limit, 1) ||
-			  casync_waiter_limit_try_reserve(limit))) ||
-	       casync_waiter_limit_enter_mount(limit);
-}
-
-static bool call_enter_limits(struct casync_object *obj)
-{
-	bool answers = call_is_answered(obj);
-	bool first = answers &&
-		     __atomic_load_n(
-			     &obj->callers.lanes[CASYNC_LANE_COMPLETER].inside,
-			     __ATOMIC_RELAXED) == 0;
-
-	if (!casync_waiter_limit_enter_file(&obj->callers, call_limit(obj),
-					    answers))
-		return false;
-	if (call_enter_mount(obj, first))
-		return true;
-	casync_waiter_limit_leave(&obj->callers, CASYNC_LANE_COMPLETER);
-	return false;
-}
-
 static bool call_take_slot(struct casync_object *obj)
 {
-	if (call_needs_mount_slot() && !call_enter_limits(obj))
+	if (call_needs_mount_slot() &&
+	    !casync_waiter_limit_enter_both(&obj->callers, call_limit(obj),
+					    call_is_answered(obj)))
 		return false;
 	call_count_slot(casync_inode_mount(obj));
 	return true;
@@ -132,14 +115,9 @@ static bool call_take_slot(struct casync_object *obj)
 
 static bool call_try_slot(struct casync_object *obj)
 {
-	struct casync_waiter_limit *limit = call_limit(obj);
-
-	if (call_needs_mount_slot()) {
-		if (!casync_waiter_limit_try_mount(limit, OPTIONAL_PART))
-			return false;
-		(void)casync_waiter_limit_try(
-			&obj->callers, CASYNC_LANE_COMPLETER, UINT32_MAX);
-	}
+	if (call_needs_mount_slot() &&
+	    !casync_waiter_limit_try_both(&obj->callers, call_limit(obj)))
+		return false;
 	call_count_slot(casync_inode_mount(obj));
 	return true;
 }
@@ -154,19 +132,11 @@ static void call_take_slot_always(struct casync_object *obj)
 	call_count_slot(casync_inode_mount(obj));
 }
 
-/* A thread's outermost call is the last to drop its slot, and has taken it. */
 static void call_drop_slot(struct casync_object *obj)
 {
-	mount_slot_users--;
-	if (call_needs_mount_slot()) {
-		__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
-				 __ATOMIC_RELAXED);
-		casync_waiter_limit_leave(&obj->callers, CASYNC_LANE_COMPLETER);
-		casync_waiter_limit_leave_age(
-			&casync_inode_mount(obj)->callers_age,
-			mount_slot_generation);
-		casync_waiter_limit_leave_mount(call_limit(obj));
-	}
+	__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
+			 __ATOMIC_RELAXED);
+	call_leave(casync_inode_mount(obj), &obj->callers);
 }
 
 /* --- slots of a file and of an export */

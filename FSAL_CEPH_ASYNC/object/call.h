@@ -137,7 +137,8 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 		     uint32_t needs);
 
 /**
- * Take slots for a step that is optional, without waiting.
+ * Take slots for a step that is optional, without waiting.  Only the first call
+ * of a file waits while the keeper asks the MDS (waiter_limit.h), 0.1 s at most.
  *
  * Of the mount's slots only half may be in use then: the others stay for calls
  * that are needed.

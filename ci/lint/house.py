@@ -23,7 +23,7 @@ TINY = 80      # lines below which a source file is small
 LIMITS = {
     ".c files": 85,
     ".h files": 80,
-    "lines, without ganesha/": 29240,
+    "lines, without ganesha/": 29440,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
     "files that include export.h": 28,

@@ -114,7 +114,10 @@ def away(cluster, tmp_path):
         until(made.all_answered, "the dead mounts' requests are answered", 60)
 
 
-def test_a_file_that_answers_has_workers(away, record):
+@pytest.mark.parametrize("pause_s", [0, 0.2, 1.2])
+def test_a_file_that_answers_has_workers(away, record, pause_s):
+    """The pause decides which files have answered within the last second when
+    they stop: the withheld ones, those of the dead mounts, none."""
     log = Log(LOGS / "ganesha-a.log")
     healthy, theirs = rpc.Concurrent(2049), rpc.Concurrent(2049)
     root = nfs3.root_of("/ceph", 2050)
@@ -123,6 +126,7 @@ def test_a_file_that_answers_has_workers(away, record):
     folder = f"withheld-{time.time_ns()}"
     flood = Flood(theirs, root, folder)
     files = Withheld(folder, FILES)
+    time.sleep(pause_s)
     away.send()
     flood.send()
     times = watch(healthy, file, WATCH_S)
@@ -134,8 +138,9 @@ def test_a_file_that_answers_has_workers(away, record):
     p99 = {kind: sorted(all_of)[len(all_of) * 99 // 100]
            for kind, all_of in times.items()}
     record(f"{FILES} withheld files and {MOUNTS} mounts whose MDS is away, "
-           f"{waiting} and {len(away.files) - len(away.answers)} requests "
-           f"waiting; a healthy file: " + ", ".join(
+           f"after a pause of {pause_s} s: {waiting} and "
+           f"{len(away.files) - len(away.answers)} requests waiting; a healthy "
+           "file: " + ", ".join(
                f"{kind} p99 {p99[kind] * 1000:.0f} ms, longest "
                f"{max(times[kind]) * 1000:.0f} ms, {len(times[kind])} in all"
                for kind in times))

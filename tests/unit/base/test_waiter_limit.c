@@ -204,19 +204,31 @@ static void file_that_answers_turns_nobody_away(void **state)
 
 static struct casync_waiter_limit mounts[MOUNTS];
 
+/* It has answered often, and a moment ago. */
+static void make_busy(struct casync_waiter_limit *mount)
+{
+	mount->credit = 1000;
+	mount->progress_ns = casync_clock_ns();
+}
+
 static int workers_up(void **state)
 {
+	unsigned int i;
+
 	memset(mounts, 0, sizeof(mounts));
+	for (i = 0; i < MOUNTS; i++)
+		make_busy(&mounts[i]);
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 	return 0;
 }
 
 /* As many as get in without a pause. */
-static unsigned int fill(struct casync_waiter_limit *mount, uint32_t part)
+static unsigned int fill(struct casync_waiter_limit *mount,
+			 enum casync_caller who)
 {
 	unsigned int count = 0;
 
-	while (casync_waiter_limit_try_mount(mount, part))
+	while (casync_waiter_limit_try_mount(mount, who))
 		count++;
 	return count;
 }
@@ -224,7 +236,7 @@ static unsigned int fill(struct casync_waiter_limit *mount, uint32_t part)
 static void empty(struct casync_waiter_limit *mount, unsigned int count)
 {
 	while (count-- != 0)
-		casync_waiter_limit_leave_mount(mount);
+		casync_waiter_limit_leave_mount(mount, NULL);
 }
 
 /* Requests to mounts that do not answer come in turn. */
@@ -236,8 +248,8 @@ static void fill_in_turn(unsigned int dead, unsigned int *counts)
 	do {
 		before = all;
 		for (i = 0; i < dead; i++) {
-			unsigned int more =
-				casync_waiter_limit_try_mount(&mounts[i], 1);
+			unsigned int more = casync_waiter_limit_try_mount(
+				&mounts[i], CASYNC_CALLER_NEXT);
 
 			counts[i] += more;
 			all += more;
@@ -254,13 +266,13 @@ static void dead_mounts_leave_as_much_to_another(void **state)
 		for (i = 0, all = 0; i < dead; i++)
 			all += counts[i];
 		assert_true(all >= 75 && all <= 150 - counts[dead - 1]);
-		assert_true(fill(&mounts[dead], 1) != 0);
+		assert_true(fill(&mounts[dead], CASYNC_CALLER_NEXT) != 0);
 		empty(&mounts[dead],
 		      mounts[dead].lanes[CASYNC_LANE_COMPLETER].inside);
 		for (i = 0; i < dead; i++)
 			empty(&mounts[i], counts[i]);
 	}
-	assert_int_equal(fill(&mounts[0], 1), 75);
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 75);
 	empty(&mounts[0], 75);
 }
 
@@ -270,7 +282,7 @@ static void mounts_filled_one_after_the_other_keep_to_the_budget(void **state)
 	unsigned int counts[MOUNTS], i, all = 0;
 
 	for (i = 0; i < MOUNTS; i++)
-		all += counts[i] = fill(&mounts[i], 1);
+		all += counts[i] = fill(&mounts[i], CASYNC_CALLER_NEXT);
 	assert_int_equal(counts[0], 75);
 	assert_int_equal(counts[1], 38);
 	assert_int_equal(all, 150);
@@ -280,8 +292,8 @@ static void mounts_filled_one_after_the_other_keep_to_the_budget(void **state)
 
 static void optional_calls_leave_room_for_needed_ones(void **state)
 {
-	assert_int_equal(fill(&mounts[0], 2), 50);
-	assert_int_equal(fill(&mounts[0], 1), 25);
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_OPTIONAL), 50);
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 25);
 	empty(&mounts[0], 75);
 }
 
@@ -291,9 +303,9 @@ static void forced_entry_counts(void **state)
 
 	for (i = 0; i < 160; i++)
 		casync_waiter_limit_force_mount(&mounts[0]);
-	assert_int_equal(fill(&mounts[1], 1), 0);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 0);
 	empty(&mounts[0], 160);
-	assert_int_equal(fill(&mounts[1], 1), 75);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 75);
 	empty(&mounts[1], 75);
 }
 
@@ -309,9 +321,11 @@ static void files_leave_room_for_another_file(void **state)
 		for (i = 0; i < 60; i++) {
 			if (!casync_waiter_limit_try(
 				    &files[i], lane,
-				    casync_waiter_limit_file_room(&mounts[0])))
+				    casync_waiter_limit_file_room(&files[i],
+								  &mounts[0])))
 				continue;
-			if (!casync_waiter_limit_try_mount(&mounts[0], 1)) {
+			if (!casync_waiter_limit_try_mount(
+				    &mounts[0], CASYNC_CALLER_NEXT)) {
 				casync_waiter_limit_leave(&files[i], lane);
 				continue;
 			}
@@ -321,9 +335,141 @@ static void files_leave_room_for_another_file(void **state)
 	} while (all != before);
 	assert_true(all >= 60 && all <= 74);
 	assert_true(casync_waiter_limit_try(
-		&files[60], lane, casync_waiter_limit_file_room(&mounts[0])));
-	assert_true(casync_waiter_limit_try_mount(&mounts[0], 1));
+		&files[60], lane,
+		casync_waiter_limit_file_room(&files[60], &mounts[0])));
+	assert_true(
+		casync_waiter_limit_try_mount(&mounts[0], CASYNC_CALLER_NEXT));
 	empty(&mounts[0], all + 1);
+}
+
+/* Each file takes as many as it may, as the first one and as the next ones. */
+static unsigned int fill_by_files(struct casync_waiter_limit *mount,
+				  struct casync_waiter_limit *files,
+				  unsigned int count)
+{
+	unsigned int i, all = 0;
+	uint32_t room;
+
+	for (i = 0; i < count; i++) {
+		enum casync_caller who = CASYNC_CALLER_FIRST;
+
+		do {
+			room = casync_waiter_limit_file_room(&files[i], mount);
+			if (!casync_waiter_limit_try(
+				    &files[i], CASYNC_LANE_COMPLETER, room) ||
+			    !casync_waiter_limit_try_mount(mount, who))
+				break;
+			all++;
+			who = CASYNC_CALLER_NEXT;
+		} while (true);
+	}
+	return all;
+}
+
+/* Eight mounts that were idle, 60 files that were idle, and one more file. */
+static void what_was_idle_keeps_few_places(void **state)
+{
+	static struct casync_waiter_limit away[8][100], files[61];
+	unsigned int i, all;
+
+	memset(away, 0, sizeof(away));
+	memset(files, 0, sizeof(files));
+	memset(mounts, 0, 8 * sizeof(mounts[0]));
+	for (i = 0, all = 0; i < 8; i++)
+		all += fill_by_files(&mounts[i], away[i], 100);
+	/* Almost a quarter of the budget, and four for each of the others. */
+	assert_int_equal(all, 36 + 7 * 4);
+	assert_int_equal(fill_by_files(&mounts[8], files, 60), 60);
+	assert_int_equal(fill_by_files(&mounts[8], &files[60], 1), 1);
+	empty(&mounts[8], 61);
+	for (i = 0; i < 8; i++)
+		empty(&mounts[i],
+		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
+}
+
+/* Only one that took a millisecond may come from the MDS. */
+static void each_answer_brings_a_place(void **state)
+{
+	const struct timespec millisecond = {.tv_nsec = 1000000};
+	struct casync_waiter_limit file = {0};
+	unsigned int all;
+
+	memset(&mounts[1], 0, sizeof(mounts[1]));
+	all = fill(&mounts[0], CASYNC_CALLER_NEXT);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 4);
+	nanosleep(&millisecond, NULL);
+	assert_int_equal(casync_waiter_limit_file_room(&file, &mounts[1]), 1);
+	assert_true(casync_waiter_limit_try(&file, CASYNC_LANE_COMPLETER, 1));
+	casync_waiter_limit_leave_mount(&mounts[1], &file);
+	assert_int_equal(file.lanes[CASYNC_LANE_COMPLETER].inside, 0);
+	assert_int_equal(file.credit, 1);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 2);
+	/* To be refused is no answer. */
+	casync_waiter_limit_cancel(&mounts[1], CASYNC_LANE_COMPLETER);
+	(void)casync_waiter_limit_try(&mounts[1], CASYNC_LANE_COMPLETER,
+				      UINT32_MAX);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 0);
+	nanosleep(&millisecond, NULL);
+	empty(&mounts[1], 5);
+	/* It was not idle for long. */
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 10);
+	empty(&mounts[1], 10);
+	mounts[1].progress_ns = 0;
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_FIRST), 4);
+	empty(&mounts[1], 4);
+	empty(&mounts[0], all);
+}
+
+static void *enter_mount(void *mount)
+{
+	return casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_NEXT)
+		       ? mount
+		       : NULL;
+}
+
+/* The MDS answers at the moment when the first one waits. */
+static void who_waits_gets_in_when_the_mds_answers(void **state)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+	struct casync_waiter_limit *idle = &mounts[1];
+	pthread_t waiter;
+	void *entered;
+
+	memset(idle, 0, sizeof(*idle));
+	assert_false(casync_waiter_limit_wants_proof(idle));
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 75);
+	assert_false(casync_waiter_limit_wants_proof(&mounts[0]));
+	assert_int_equal(fill(idle, CASYNC_CALLER_NEXT), 4);
+	assert_true(casync_waiter_limit_wants_proof(idle));
+	/* It waits for 0.1 s, and this thread may have no CPU for so long. */
+	idle->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
+	assert_int_equal(pthread_create(&waiter, NULL, enter_mount, idle), 0);
+	while (__atomic_load_n(&idle->lanes[CASYNC_LANE_COMPLETER].sleepers,
+			       __ATOMIC_ACQUIRE) == 0)
+		nanosleep(&pause, NULL);
+	casync_waiter_limit_prove(idle);
+	pthread_join(waiter, &entered);
+	assert_non_null(entered);
+	assert_false(casync_waiter_limit_wants_proof(idle));
+	assert_int_equal(fill(idle, CASYNC_CALLER_NEXT), 38 - 5);
+	empty(idle, 38);
+	empty(&mounts[0], 75);
+}
+
+/* But for half of the budget, and if the MDS has answered. */
+static void first_of_a_file_need_not_leave_as_much(void **state)
+{
+	unsigned int all;
+
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 75);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 38);
+	all = fill(&mounts[1], CASYNC_CALLER_FIRST);
+	assert_int_equal(all, 22);
+	empty(&mounts[1], all);
+	mounts[1].credit = 149;
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_FIRST), 0);
+	empty(&mounts[1], 38);
+	empty(&mounts[0], 75);
 }
 
 /* Half of the last quarter. */
@@ -332,11 +478,11 @@ static void reserve_has_a_bound(void **state)
 	unsigned int i, all = 0, more = 0;
 
 	for (i = 0; i < MOUNTS; i++)
-		all += fill(&mounts[i], 1);
+		all += fill(&mounts[i], CASYNC_CALLER_NEXT);
 	while (casync_waiter_limit_try_reserve(&mounts[0]))
 		more++;
 	assert_int_equal(all + more, 175);
-	assert_int_equal(fill(&mounts[0], 1), 0);
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 0);
 	for (i = 0; i < MOUNTS; i++)
 		empty(&mounts[i],
 		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
@@ -376,11 +522,13 @@ static void folder_outlasts_a_short_pause(void **state)
 	uint64_t began_ns;
 	void *did;
 
-	for (inside = 0;
-	     casync_waiter_limit_try(&folder, CASYNC_LANE_COMPLETER,
-				     casync_waiter_limit_file_room(&mounts[0]));
+	make_busy(&folder);
+	for (inside = 0; casync_waiter_limit_try(
+		     &folder, CASYNC_LANE_COMPLETER,
+		     casync_waiter_limit_file_room(&folder, &mounts[0]));
 	     inside++)
-		assert_true(casync_waiter_limit_try_mount(&mounts[0], 1));
+		assert_true(casync_waiter_limit_try_mount(&mounts[0],
+							  CASYNC_CALLER_NEXT));
 	assert_int_equal(inside, 38);
 	/* One that has not answered lately does not wait for so long. */
 	began_ns = casync_clock_ns();
@@ -403,7 +551,7 @@ static void folder_outlasts_a_short_pause(void **state)
 static void few_workers_are_enough_for_one(void **state)
 {
 	nfs_param.core_param.rpc.ioq_thrd_max = 2;
-	assert_int_equal(fill(&mounts[0], 1), 1);
+	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 1);
 	empty(&mounts[0], 1);
 }
 
@@ -455,8 +603,11 @@ int main(void)
 		WORKERS_CASE(optional_calls_leave_room_for_needed_ones),
 		WORKERS_CASE(forced_entry_counts),
 		WORKERS_CASE(files_leave_room_for_another_file),
+		WORKERS_CASE(what_was_idle_keeps_few_places),
+		WORKERS_CASE(each_answer_brings_a_place),
+		WORKERS_CASE(who_waits_gets_in_when_the_mds_answers),
+		WORKERS_CASE(first_of_a_file_need_not_leave_as_much),
 		WORKERS_CASE(reserve_has_a_bound),
-		WORKERS_CASE(folder_outlasts_a_short_pause),
 		WORKERS_CASE(folder_outlasts_a_short_pause),
 		WORKERS_CASE(few_workers_are_enough_for_one),
 	};

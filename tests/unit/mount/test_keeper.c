@@ -8,6 +8,7 @@
 #include "unit.h"
 
 #include "fsal.h"
+#include "nfs_core.h"
 
 #include "clock.h"
 #include "errors.h"
@@ -89,6 +90,23 @@ static const struct casync_keeper_hooks hooks = {
 void casync_stay(void)
 {
 	stays++;
+}
+
+static int quota_rc;	/* atomic */
+static int quota_asked; /* atomic */
+
+int ceph_ll_getxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		     const char *name, void *value, size_t size,
+		     const UserPerm *perms)
+{
+	(void)cmount;
+	(void)value;
+	(void)perms;
+	assert_ptr_equal(in, fake.inode);
+	assert_string_equal(name, "ceph.quota.max_bytes");
+	assert_int_equal(size, 0);
+	__atomic_add_fetch(&quota_asked, 1, __ATOMIC_ACQ_REL);
+	return __atomic_load_n(&quota_rc, __ATOMIC_ACQUIRE);
 }
 
 /* --- */
@@ -320,6 +338,55 @@ static void wait_until(bool (*holds)(void))
 	assert_true(holds());
 }
 
+static bool is_asked(void)
+{
+	return __atomic_load_n(&quota_asked, __ATOMIC_ACQUIRE) != 0;
+}
+
+static bool is_proved(void)
+{
+	return __atomic_load_n(&stub_mount.callers.credit, __ATOMIC_ACQUIRE) !=
+	       0;
+}
+
+static void check_question(int result, bool proves)
+{
+	nfs_param.core_param.rpc.ioq_thrd_max = 200;
+	stub_mount.callers = (struct casync_waiter_limit){0};
+	quota_rc = result;
+	quota_asked = 0;
+	begin_keeper();
+	casync_reconnect_ask_mds(&stub_mount);
+	wait_until(proves ? is_proved : is_asked);
+	end_keeper();
+	assert_int_equal(quota_asked, 1);
+	assert_int_equal(is_proved(), proves);
+	assert_int_equal(fake.inode_refs, 0);
+	assert_false(keeper->asked);
+}
+
+static void quota_proves_that_the_mds_answers(void **state)
+{
+	check_question(20, true);
+}
+
+static void no_quota_proves_it_too(void **state)
+{
+	check_question(-ENODATA, true);
+}
+
+static void time_out_proves_nothing(void **state)
+{
+	check_question(-ETIMEDOUT, false);
+}
+
+static void question_without_a_keeper_is_left(void **state)
+{
+	keeper->thread.call = NULL;
+	casync_reconnect_ask_mds(&stub_mount);
+	assert_false(keeper->woken);
+}
+
 static void doubted_error_passes_after_a_look(void **state)
 {
 	begin_keeper();
@@ -547,8 +614,12 @@ int main(void)
 		CASE(io_error_of_a_file_with_locks_is_doubted),
 		CASE(doubt_lasts_until_it_is_settled),
 		CASE(errors_are_believed_for_ten_seconds),
+		CASE(question_without_a_keeper_is_left),
 		CASE(loss_ends_a_pause_but_no_sleep),
 		CASE(end_ends_a_sleep),
+		THREAD_CASE(quota_proves_that_the_mds_answers),
+		THREAD_CASE(no_quota_proves_it_too),
+		THREAD_CASE(time_out_proves_nothing),
 		THREAD_CASE(doubted_error_passes_after_a_look),
 		THREAD_CASE(doubted_error_shows_the_loss),
 		THREAD_CASE(error_that_is_no_loss_proves_nothing),

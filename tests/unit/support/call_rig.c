@@ -59,12 +59,22 @@ void __real_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane);
 void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane);
-bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
-bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+					    enum casync_caller who);
+bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+					    enum casync_caller who);
+bool __real_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
+					   struct casync_waiter_limit *mount,
+					   bool answers);
+bool __wrap_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
+					   struct casync_waiter_limit *mount,
+					   bool answers);
 void __real_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
-void __real_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
-void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit);
+void __real_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
+					    struct casync_waiter_limit *file);
+void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
+					    struct casync_waiter_limit *file);
 bool __real_casync_guard_enter(struct casync_guard *guard);
 bool __wrap_casync_guard_enter(struct casync_guard *guard);
 void __real_casync_guard_leave(struct casync_guard *guard);
@@ -91,12 +101,25 @@ void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 	__real_casync_waiter_limit_leave(limit, lane);
 }
 
-bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+					    enum casync_caller who)
 {
-	bool entered = __real_casync_waiter_limit_enter_mount(limit);
+	bool entered = __real_casync_waiter_limit_enter_mount(limit, who);
 
 	if (entered)
 		note_limit(limit, false);
+	return entered;
+}
+
+bool __wrap_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
+					   struct casync_waiter_limit *mount,
+					   bool answers)
+{
+	bool entered =
+		__real_casync_waiter_limit_enter_both(file, mount, answers);
+
+	if (entered)
+		note_limit(mount, false);
 	return entered;
 }
 
@@ -106,10 +129,11 @@ void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
 	note_limit(limit, false);
 }
 
-void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit)
+void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
+					    struct casync_waiter_limit *file)
 {
 	note_limit(limit, true);
-	__real_casync_waiter_limit_leave_mount(limit);
+	__real_casync_waiter_limit_leave_mount(limit, file);
 }
 
 bool __wrap_casync_guard_enter(struct casync_guard *guard)

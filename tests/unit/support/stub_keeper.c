@@ -20,3 +20,9 @@ void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
 {
 	__atomic_store_n(&mount->keeper.hung_ino, ino, __ATOMIC_RELEASE);
 }
+
+/* It was asked; the test is the MDS that answers. */
+void casync_reconnect_ask_mds(struct casync_mount *mount)
+{
+	__atomic_store_n(&mount->keeper.asked, true, __ATOMIC_RELEASE);
+}
