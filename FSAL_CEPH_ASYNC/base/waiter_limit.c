@@ -14,7 +14,7 @@
  * else either. */
 #define MOUNT_LANE CASYNC_LANE_COMPLETER
 
-/* The first places of a mount and of a file that were idle, and the part of the
+/* The first places of a mount and of a file that were idle, and the parts of the
  * budget from which on they count. */
 #define MOUNT_FIRST 4
 #define MOUNT_PART 4
@@ -144,17 +144,19 @@ uint32_t casync_waiter_limit_budget(void)
 	return waiter_limit_workers() - waiter_limit_workers() / 4;
 }
 
-static bool waiter_limit_bounds_mounts(void)
+/* Is it so late that a mount has a window, when ALL workers are inside? */
+static bool waiter_limit_bounds_mounts(uint32_t all)
 {
-	return __atomic_load_n(&all_inside, __ATOMIC_RELAXED) >=
-	       casync_waiter_limit_budget() / MOUNT_PART;
+	/* The folder that has all to itself may keep a quarter. */
+	return all >= casync_waiter_limit_budget() / MOUNT_PART + MOUNT_FIRST;
 }
 
 /* The places of a mount, as far as its answers say. */
 static uint32_t
 waiter_limit_mount_window(const struct casync_waiter_limit *mount)
 {
-	return waiter_limit_bounds_mounts()
+	return waiter_limit_bounds_mounts(
+		       __atomic_load_n(&all_inside, __ATOMIC_RELAXED))
 		       ? MOUNT_FIRST + __atomic_load_n(&mount->credit,
 						       __ATOMIC_RELAXED)
 		       : UINT32_MAX;
@@ -182,15 +184,23 @@ static bool waiter_limit_is_proved(const struct casync_waiter_limit *mount)
 
 bool casync_waiter_limit_wants_proof(const struct casync_waiter_limit *mount)
 {
-	return waiter_limit_bounds_mounts() && !waiter_limit_is_proved(mount);
+	/* The next call is not counted yet. */
+	return waiter_limit_bounds_mounts(
+		       __atomic_load_n(&all_inside, __ATOMIC_RELAXED) + 1) &&
+	       !waiter_limit_is_proved(mount);
+}
+
+void casync_waiter_limit_await_proof(struct casync_waiter_limit *mount)
+{
+	__atomic_store_n(&mount->progress_ns, casync_clock_ns(),
+			 __ATOMIC_SEQ_CST);
 }
 
 void casync_waiter_limit_prove(struct casync_waiter_limit *mount)
 {
 	__atomic_add_fetch(&mount->credit, casync_waiter_limit_budget(),
 			   __ATOMIC_RELAXED);
-	__atomic_store_n(&mount->progress_ns, casync_clock_ns(),
-			 __ATOMIC_SEQ_CST);
+	casync_waiter_limit_await_proof(mount);
 	__atomic_add_fetch(&mount->lanes[MOUNT_LANE].left, 1, __ATOMIC_SEQ_CST);
 	casync_futex_wake(&mount->lanes[MOUNT_LANE].left, INT_MAX);
 }
@@ -213,40 +223,22 @@ uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *limit,
 }
 
 /* A folder with many changes in flight outlasts a short pause of the MDS so.
- * Half of the workers stay free: they are for what waits for less long. */
-static bool waiter_limit_become_patient(void)
+ * Half of the workers stay free: they are for what waits for less long.  A file
+ * with a window has not answered since others are at work. */
+static bool waiter_limit_become_patient(const struct casync_waiter_limit *file)
 {
-	uint32_t count = __atomic_add_fetch(&patient, 1, __ATOMIC_SEQ_CST);
-	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
+	uint32_t count, all;
 
+	if (waiter_limit_file_window(file) <=
+	    __atomic_load_n(&file->lanes[MOUNT_LANE].inside, __ATOMIC_RELAXED))
+		return false;
+	count = __atomic_add_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+	all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
 	if (count <= casync_waiter_limit_workers() &&
 	    count + all <= waiter_limit_workers() / 2)
 		return true;
 	__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
 	return false;
-}
-
-bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
-				    const struct casync_waiter_limit *mount,
-				    bool answers)
-{
-	enum casync_lane patience = CASYNC_LANE_COMPLETER;
-	uint32_t left;
-	bool entered;
-
-	do {
-		left = waiter_limit_left(limit, MOUNT_LANE);
-		entered = casync_waiter_limit_try(
-			limit, MOUNT_LANE,
-			casync_waiter_limit_file_room(limit, mount));
-		if (!entered && answers && patience == CASYNC_LANE_COMPLETER &&
-		    waiter_limit_become_patient())
-			patience = CASYNC_LANE_WORKER;
-	} while (!entered &&
-		 waiter_limit_wait(limit, MOUNT_LANE, left, patience));
-	if (patience == CASYNC_LANE_WORKER)
-		__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
-	return entered;
 }
 
 /* Count one more, if MOST are not reached.  @return How many there were, or
@@ -304,17 +296,41 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
 	       waiter_limit_enter_counted(limit, UINT32_MAX);
 }
 
-bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
-				     enum casync_caller who)
+/* MOUNT: LIMIT is of a file in it.  NULL: it is of a mount. */
+static bool waiter_limit_try_one(struct casync_waiter_limit *limit,
+				 const struct casync_waiter_limit *mount,
+				 enum casync_caller who)
 {
+	if (mount == NULL)
+		return casync_waiter_limit_try_mount(limit, who);
+	return casync_waiter_limit_try(
+		limit, MOUNT_LANE, casync_waiter_limit_file_room(limit, mount));
+}
+
+static bool waiter_limit_enter_one(struct casync_waiter_limit *limit,
+				   const struct casync_waiter_limit *mount,
+				   enum casync_caller who, bool answers)
+{
+	enum casync_lane patience = CASYNC_LANE_COMPLETER;
 	uint32_t left;
+	bool entered;
 
 	do {
 		left = waiter_limit_left(limit, MOUNT_LANE);
-		if (casync_waiter_limit_try_mount(limit, who))
-			return true;
-	} while (waiter_limit_wait(limit, MOUNT_LANE, left, MOUNT_LANE));
-	return false;
+		entered = waiter_limit_try_one(limit, mount, who);
+		if (!entered && answers && patience == CASYNC_LANE_COMPLETER &&
+		    waiter_limit_become_patient(limit))
+			patience = CASYNC_LANE_WORKER;
+	} while (!entered &&
+		 waiter_limit_wait(limit, MOUNT_LANE, left, patience));
+	if (patience == CASYNC_LANE_WORKER)
+		__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+	return entered;
+}
+
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+{
+	return waiter_limit_enter_one(limit, NULL, CASYNC_CALLER_NEXT, false);
 }
 
 static bool waiter_limit_is_first(const struct casync_waiter_limit *file)
@@ -331,12 +347,12 @@ bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 	enum casync_caller who = first ? CASYNC_CALLER_FIRST
 				       : CASYNC_CALLER_NEXT;
 
-	if (!casync_waiter_limit_enter_file(file, mount, answers))
+	if (!waiter_limit_enter_one(file, mount, who, answers))
 		return false;
 	if ((answers && first &&
 	     (casync_waiter_limit_try_mount(mount, who) ||
 	      casync_waiter_limit_try_reserve(mount))) ||
-	    casync_waiter_limit_enter_mount(mount, who))
+	    waiter_limit_enter_one(mount, NULL, who, false))
 		return true;
 	casync_waiter_limit_cancel(file, MOUNT_LANE);
 	return false;
@@ -352,7 +368,7 @@ bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 		return false;
 	if (casync_waiter_limit_try_mount(mount, CASYNC_CALLER_OPTIONAL) ||
 	    (first && casync_waiter_limit_wants_proof(mount) &&
-	     casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_FIRST)))
+	     waiter_limit_enter_one(mount, NULL, CASYNC_CALLER_FIRST, false)))
 		return true;
 	casync_waiter_limit_cancel(file, MOUNT_LANE);
 	return false;

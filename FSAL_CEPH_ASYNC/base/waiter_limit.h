@@ -101,22 +101,8 @@ uint32_t casync_waiter_limit_budget(void);
 uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *limit,
 				       const struct casync_waiter_limit *mount);
 
-/**
- * As casync_waiter_limit_enter(), for a worker, into the limit of a file.
- *
- * For files that answer, a quarter of the workers may wait there for
- * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as half of the
- * workers stay free.  All others wait for CASYNC_WAITER_LIMIT_COMPLETER_MS.
- *
- * @param[in] answers  Ceph has answered for the file a moment ago.
- */
-bool casync_waiter_limit_enter_file(struct casync_waiter_limit *limit,
-				    const struct casync_waiter_limit *mount,
-				    bool answers);
-
 /** As casync_waiter_limit_enter(), for a worker, into the limit of a mount. */
-bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
-				     enum casync_caller who);
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
 
 /** As casync_waiter_limit_try(), for a worker, into the limit of a mount. */
 bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
@@ -132,10 +118,13 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
 /**
  * Enter the limits of a file and of its mount.
  *
- * A file that answers, and for which nobody waits, gets at the reserve, and need
+ * For files that answer, a quarter of the workers may wait there for
+ * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as half of the
+ * workers stay free, and the file's window is not full.  All others wait for CASYNC_WAITER_LIMIT_COMPLETER_MS.  A
+ * file that answers, and for which nobody waits, gets at the reserve, and need
  * not wait for the others.
  *
- * @param[in] answers  As for casync_waiter_limit_enter_file().
+ * @param[in] answers  Ceph has answered for the file a moment ago.
  */
 bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 				    struct casync_waiter_limit *mount,
@@ -149,6 +138,9 @@ bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 
 /** Is it time to ask the MDS of a mount, because the mount has few places? */
 bool casync_waiter_limit_wants_proof(const struct casync_waiter_limit *mount);
+
+/** The MDS of a mount is about to be asked: who waits, waits for that. */
+void casync_waiter_limit_await_proof(struct casync_waiter_limit *mount);
 
 /** The MDS of a mount has answered. */
 void casync_waiter_limit_prove(struct casync_waiter_limit *mount);

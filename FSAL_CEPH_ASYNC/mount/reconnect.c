@@ -14,11 +14,8 @@
 #include "text.h"
 #include "tuning.h"
 
-/*
- * For so long after the keeper has looked, errors that a loss may have caused
- * are believed.  Linux' NFSv3 client asks again after 5 s, and shall get the
- * error then.
- */
+/* For so long after the keeper has looked, errors that a loss may have caused
+ * are believed.  Linux' NFSv3 client asks again after 5 s: it gets the error. */
 #define BELIEVE_MS 10000
 
 /* How often to look whether the old client's users have left, and how often
@@ -316,8 +313,7 @@ static bool reconnect_leave_client(struct attempt *attempt)
 
 	/* 1: no request enters any more. */
 	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
-	/* 2: the requests leave, then the releases.  Releases are still real:
-	 * the client may call back until it has ended. */
+	/* 2: the requests leave, then the releases, which are real still. */
 	drained = reconnect_drain(attempt);
 	if (drained) {
 		mount->keeper.hooks->forget(mount);
@@ -388,7 +384,7 @@ static int reconnect_query_root(struct casync_mount *mount, bool ask_mds)
 	return rc;
 }
 
-/* The session served at that time.  Was there an error before that? */
+/* The session served then.  Was there an error before that? */
 static void reconnect_note_served(struct casync_keeper *keeper,
 				  uint64_t then_ns)
 {
@@ -434,8 +430,10 @@ static void reconnect_check(struct casync_mount *mount)
 
 void casync_reconnect_ask_mds(struct casync_mount *mount)
 {
-	if (!__atomic_exchange_n(&mount->keeper.asked, true, __ATOMIC_RELAXED))
-		reconnect_wake(&mount->keeper);
+	if (__atomic_exchange_n(&mount->keeper.asked, true, __ATOMIC_RELAXED))
+		return;
+	casync_waiter_limit_await_proof(&mount->callers);
+	reconnect_wake(&mount->keeper);
 }
 
 void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)

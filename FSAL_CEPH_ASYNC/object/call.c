@@ -50,8 +50,7 @@ static void call_count_slot(struct casync_mount *mount)
 static bool call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter_mount(&mount->callers,
-					     CASYNC_CALLER_NEXT))
+	    !casync_waiter_limit_enter_mount(&mount->callers))
 		return false;
 	call_count_slot(mount);
 	return true;

@@ -377,8 +377,8 @@ static void what_was_idle_keeps_few_places(void **state)
 	memset(mounts, 0, 8 * sizeof(mounts[0]));
 	for (i = 0, all = 0; i < 8; i++)
 		all += fill_by_files(&mounts[i], away[i], 100);
-	/* Almost a quarter of the budget, and four for each of the others. */
-	assert_int_equal(all, 36 + 7 * 4);
+	/* A quarter of the budget, and four for each of the others. */
+	assert_int_equal(all, 40 + 7 * 4);
 	assert_int_equal(fill_by_files(&mounts[8], files, 60), 60);
 	assert_int_equal(fill_by_files(&mounts[8], &files[60], 1), 1);
 	empty(&mounts[8], 61);
@@ -422,9 +422,7 @@ static void each_answer_brings_a_place(void **state)
 
 static void *enter_mount(void *mount)
 {
-	return casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_NEXT)
-		       ? mount
-		       : NULL;
+	return casync_waiter_limit_enter_mount(mount) ? mount : NULL;
 }
 
 /* The MDS answers at the moment when the first one waits. */
@@ -437,6 +435,12 @@ static void who_waits_gets_in_when_the_mds_answers(void **state)
 
 	memset(idle, 0, sizeof(*idle));
 	assert_false(casync_waiter_limit_wants_proof(idle));
+	/* Alone, it may not have one more without the proof. */
+	assert_int_equal(fill(idle, CASYNC_CALLER_NEXT), 40);
+	assert_true(casync_waiter_limit_wants_proof(idle));
+	empty(idle, 40);
+	idle->credit = 0;
+	idle->progress_ns = 0;
 	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 75);
 	assert_false(casync_waiter_limit_wants_proof(&mounts[0]));
 	assert_int_equal(fill(idle, CASYNC_CALLER_NEXT), 4);
@@ -488,10 +492,12 @@ static void reserve_has_a_bound(void **state)
 		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
 }
 
-static void *enter_full_file(void *file)
+static void *come_and_leave(void *file)
 {
-	return casync_waiter_limit_enter_file(file, &mounts[0], true) ? file
-								      : NULL;
+	if (!casync_waiter_limit_enter_both(file, &mounts[0], true))
+		return NULL;
+	casync_waiter_limit_leave_mount(&mounts[0], file);
+	return file;
 }
 
 /* COUNT threads want to enter FULL; @return how many are still waiting after
@@ -504,9 +510,9 @@ static unsigned int still_waiting(struct casync_waiter_limit *full,
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		assert_int_equal(pthread_create(&threads[i], NULL,
-						enter_full_file, full),
-				 0);
+		assert_int_equal(
+			pthread_create(&threads[i], NULL, come_and_leave, full),
+			0);
 	nanosleep(&pause, NULL);
 	return __atomic_load_n(&full->lanes[CASYNC_LANE_COMPLETER].sleepers,
 			       __ATOMIC_ACQUIRE);
@@ -522,7 +528,8 @@ static void folder_outlasts_a_short_pause(void **state)
 	uint64_t began_ns;
 	void *did;
 
-	make_busy(&folder);
+	/* All was idle. */
+	memset(&mounts[0], 0, sizeof(mounts[0]));
 	for (inside = 0; casync_waiter_limit_try(
 		     &folder, CASYNC_LANE_COMPLETER,
 		     casync_waiter_limit_file_room(&folder, &mounts[0]));
@@ -533,7 +540,7 @@ static void folder_outlasts_a_short_pause(void **state)
 	/* One that has not answered lately does not wait for so long. */
 	began_ns = casync_clock_ns();
 	assert_false(
-		casync_waiter_limit_enter_file(&folder, &mounts[0], false));
+		casync_waiter_limit_enter_both(&folder, &mounts[0], false));
 	assert_true(casync_clock_ns() - began_ns <
 		    CASYNC_WAITER_LIMIT_WORKER_MS / 2 * 1000000);
 	waiting = still_waiting(&folder, threads, 60);
@@ -546,6 +553,29 @@ static void folder_outlasts_a_short_pause(void **state)
 		entered += did != NULL;
 	}
 	assert_int_equal(entered, waiting);
+}
+
+/* Others are at work, and it has a call that is not answered. */
+static void file_that_was_idle_is_not_patient(void **state)
+{
+	struct casync_waiter_limit file = {0};
+	unsigned int others = 9;
+	uint64_t began_ns;
+
+	while (others-- != 0)
+		assert_true(casync_waiter_limit_try_mount(&mounts[1],
+							  CASYNC_CALLER_NEXT));
+	assert_true(casync_waiter_limit_enter_both(&file, &mounts[0], true));
+	began_ns = casync_clock_ns();
+	assert_false(casync_waiter_limit_enter_both(&file, &mounts[0], true));
+	assert_true(casync_clock_ns() - began_ns <
+		    CASYNC_WAITER_LIMIT_WORKER_MS / 2 * CASYNC_NS_PER_MS);
+	assert_false(casync_waiter_limit_try_both(&file, &mounts[0]));
+	casync_waiter_limit_leave_mount(&mounts[0], &file);
+	assert_true(casync_waiter_limit_try_both(&file, &mounts[0]));
+	casync_waiter_limit_leave_mount(&mounts[0], &file);
+	assert_int_equal(file.lanes[CASYNC_LANE_COMPLETER].inside, 0);
+	empty(&mounts[1], 9);
 }
 
 static void few_workers_are_enough_for_one(void **state)
@@ -609,6 +639,7 @@ int main(void)
 		WORKERS_CASE(first_of_a_file_need_not_leave_as_much),
 		WORKERS_CASE(reserve_has_a_bound),
 		WORKERS_CASE(folder_outlasts_a_short_pause),
+		WORKERS_CASE(file_that_was_idle_is_not_patient),
 		WORKERS_CASE(few_workers_are_enough_for_one),
 	};
 

@@ -387,6 +387,20 @@ static void question_without_a_keeper_is_left(void **state)
 	assert_false(keeper->woken);
 }
 
+/* Who is refused again and again must not have others wait. */
+static void calls_wait_for_one_question(void **state)
+{
+	uint64_t then_ns;
+
+	keeper->asked = false;
+	casync_reconnect_ask_mds(&stub_mount);
+	then_ns = stub_mount.callers.progress_ns;
+	assert_true(then_ns != 0 && then_ns < casync_clock_ns());
+	casync_reconnect_ask_mds(&stub_mount);
+	assert_int_equal(stub_mount.callers.progress_ns, then_ns);
+	assert_true(keeper->woken);
+}
+
 static void doubted_error_passes_after_a_look(void **state)
 {
 	begin_keeper();
@@ -615,6 +629,7 @@ int main(void)
 		CASE(doubt_lasts_until_it_is_settled),
 		CASE(errors_are_believed_for_ten_seconds),
 		CASE(question_without_a_keeper_is_left),
+		CASE(calls_wait_for_one_question),
 		CASE(loss_ends_a_pause_but_no_sleep),
 		CASE(end_ends_a_sleep),
 		THREAD_CASE(quota_proves_that_the_mds_answers),
