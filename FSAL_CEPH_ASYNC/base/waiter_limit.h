@@ -120,9 +120,9 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
  *
  * For files that answer, a quarter of the workers may wait there for
  * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as half of the
- * workers stay free, and the file's window is not full.  All others wait for CASYNC_WAITER_LIMIT_COMPLETER_MS.  A
- * file that answers, and for which nobody waits, gets at the reserve, and need
- * not wait for the others.
+ * workers stay free, and the file's window is not full.  All others wait for
+ * CASYNC_WAITER_LIMIT_COMPLETER_MS.  A file that answers, and for which nobody
+ * waits, gets at the reserve, and need not wait for the others.
  *
  * @param[in] answers  Ceph has answered for the file a moment ago.
  */

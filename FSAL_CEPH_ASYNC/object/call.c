@@ -47,10 +47,17 @@ static void call_count_slot(struct casync_mount *mount)
 	mount_slot_users++;
 }
 
+static struct casync_waiter_limit *call_mount_limit(struct casync_mount *mount)
+{
+	if (casync_waiter_limit_wants_proof(&mount->callers))
+		casync_reconnect_ask_mds(mount);
+	return &mount->callers;
+}
+
 static bool call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter_mount(&mount->callers))
+	    !casync_waiter_limit_enter_mount(call_mount_limit(mount)))
 		return false;
 	call_count_slot(mount);
 	return true;
@@ -85,11 +92,7 @@ void casync_call_drop_mount_slot(struct casync_mount *mount)
 
 static struct casync_waiter_limit *call_limit(const struct casync_object *obj)
 {
-	struct casync_mount *mount = casync_inode_mount(obj);
-
-	if (casync_waiter_limit_wants_proof(&mount->callers))
-		casync_reconnect_ask_mds(mount);
-	return &mount->callers;
+	return call_mount_limit(casync_inode_mount(obj));
 }
 
 /* Has Ceph answered for this file a moment ago? */
