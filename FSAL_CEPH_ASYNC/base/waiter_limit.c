@@ -144,7 +144,7 @@ uint32_t casync_waiter_limit_budget(void)
 	return waiter_limit_workers() - waiter_limit_workers() / 4;
 }
 
-/* Is it so late that a mount has a window, when ALL workers are inside? */
+/* Has a mount a window when ALL workers are inside the limits? */
 static bool waiter_limit_bounds_mounts(uint32_t all)
 {
 	/* The folder that has all to itself may keep a quarter. */
@@ -162,8 +162,8 @@ waiter_limit_mount_window(const struct casync_waiter_limit *mount)
 		       : UINT32_MAX;
 }
 
-/* The same of a file.  Its own calls do not make others wait: a folder that is
- * changed outlasts a pause of the MDS so. */
+/* The places of a file.  Its own calls do not count: so a folder that is alone
+ * outlasts a pause of the MDS. */
 static uint32_t waiter_limit_file_window(const struct casync_waiter_limit *file)
 {
 	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
