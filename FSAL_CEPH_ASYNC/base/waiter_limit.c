@@ -21,17 +21,13 @@
 #define FILE_FIRST 1
 #define FILE_PART 16
 
-/* A call that took less time brings its mount no place.  libcephfs may have
- * answered from memory, which tells nothing of the MDS. */
-#define SHORT_MS 1
+/* Patience with what has not shown that it answers, when less than a quarter of
+ * the workers is left. */
+#define CROWDED_MS 25
 
-/* Workers inside the limits of all mounts, and those that wait for a place in a
- * file's limit with a worker's patience; atomic. */
-static uint32_t all_inside;
-static uint32_t patient;
-
-/* When this worker entered the limit of a mount. */
-static _Thread_local uint64_t entered_ns;
+/* Workers inside the limits of all mounts, those that wait for a place there or
+ * in a file's limit, and those of them with a worker's patience; atomic. */
+static uint32_t all_inside, waiting, patient;
 
 static const uint64_t patience_ns[CASYNC_LANES] = {
 	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
@@ -68,18 +64,17 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 	return false;
 }
 
-/* Wait until a thread has left since LEFT was read.  False: none has for too
- * long. */
+/* Wait until a thread has left since LEFT was read.  False: none has for
+ * PATIENCE ns. */
 static bool waiter_limit_wait(struct casync_waiter_limit *limit,
 			      enum casync_lane lane, uint32_t left,
-			      enum casync_lane patience)
+			      uint64_t patience)
 {
 	uint32_t *left_word = &limit->lanes[lane].left;
 	uint32_t *sleepers = &limit->lanes[lane].sleepers;
 	uint64_t now_ns = casync_clock_ns();
-	uint64_t give_up_ns =
-		patience_ns[patience] +
-		__atomic_load_n(&limit->progress_ns, __ATOMIC_SEQ_CST);
+	uint64_t give_up_ns = patience + __atomic_load_n(&limit->progress_ns,
+							 __ATOMIC_SEQ_CST);
 
 	if (now_ns >= give_up_ns)
 		return false;
@@ -104,7 +99,7 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 		left = waiter_limit_left(limit, lane);
 		if (casync_waiter_limit_try(limit, lane, room))
 			return true;
-	} while (waiter_limit_wait(limit, lane, left, lane));
+	} while (waiter_limit_wait(limit, lane, left, patience_ns[lane]));
 	return false;
 }
 
@@ -151,15 +146,20 @@ static bool waiter_limit_bounds_mounts(uint32_t all)
 	return all >= casync_waiter_limit_budget() / MOUNT_PART + MOUNT_FIRST;
 }
 
-/* The places of a mount, as far as its answers say. */
+static bool waiter_limit_is_proved(const struct casync_waiter_limit *mount)
+{
+	return __atomic_load_n(&mount->credit, __ATOMIC_RELAXED) != 0;
+}
+
+/* The places of a mount, if its MDS has not answered the keeper. */
 static uint32_t
 waiter_limit_mount_window(const struct casync_waiter_limit *mount)
 {
-	return waiter_limit_bounds_mounts(
-		       __atomic_load_n(&all_inside, __ATOMIC_RELAXED))
-		       ? MOUNT_FIRST + __atomic_load_n(&mount->credit,
-						       __ATOMIC_RELAXED)
-		       : UINT32_MAX;
+	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
+	bool few = waiter_limit_bounds_mounts(all) &&
+		   !waiter_limit_is_proved(mount);
+
+	return few ? MOUNT_FIRST : UINT32_MAX;
 }
 
 /* The places of a file.  Its own calls do not count: so a folder that is alone
@@ -174,12 +174,6 @@ static uint32_t waiter_limit_file_window(const struct casync_waiter_limit *file)
 		       ? FILE_FIRST + __atomic_load_n(&file->credit,
 						      __ATOMIC_RELAXED)
 		       : UINT32_MAX;
-}
-
-static bool waiter_limit_is_proved(const struct casync_waiter_limit *mount)
-{
-	return __atomic_load_n(&mount->credit, __ATOMIC_RELAXED) >=
-	       casync_waiter_limit_budget();
 }
 
 bool casync_waiter_limit_wants_proof(const struct casync_waiter_limit *mount)
@@ -198,8 +192,7 @@ void casync_waiter_limit_await_proof(struct casync_waiter_limit *mount)
 
 void casync_waiter_limit_prove(struct casync_waiter_limit *mount)
 {
-	__atomic_add_fetch(&mount->credit, casync_waiter_limit_budget(),
-			   __ATOMIC_RELAXED);
+	__atomic_store_n(&mount->credit, 1, __ATOMIC_RELAXED);
 	casync_waiter_limit_await_proof(mount);
 	__atomic_add_fetch(&mount->lanes[MOUNT_LANE].left, 1, __ATOMIC_SEQ_CST);
 	casync_futex_wake(&mount->lanes[MOUNT_LANE].left, INT_MAX);
@@ -262,11 +255,8 @@ static bool waiter_limit_enter_counted(struct casync_waiter_limit *limit,
 {
 	if (casync_waiter_limit_try(
 		    limit, MOUNT_LANE,
-		    waiter_limit_least(room,
-				       waiter_limit_mount_window(limit)))) {
-		entered_ns = casync_clock_ns();
+		    waiter_limit_least(room, waiter_limit_mount_window(limit))))
 		return true;
-	}
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
 	return false;
 }
@@ -296,63 +286,83 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
 	       waiter_limit_enter_counted(limit, UINT32_MAX);
 }
 
-/* MOUNT: LIMIT is of a file in it.  NULL: it is of a mount. */
-static bool waiter_limit_try_one(struct casync_waiter_limit *limit,
-				 const struct casync_waiter_limit *mount,
-				 enum casync_caller who)
+/* A worker that waits for a place is kept, too.  A dead mount's many requests
+ * wait together, so eight mounts would keep all workers in turn for 0.1 s each. */
+static bool waiter_limit_wait_for_place(struct casync_waiter_limit *limit,
+					uint32_t left, bool answers,
+					enum casync_lane patience)
 {
-	if (mount == NULL)
-		return casync_waiter_limit_try_mount(limit, who);
-	return casync_waiter_limit_try(
-		limit, MOUNT_LANE, casync_waiter_limit_file_room(limit, mount));
+	uint32_t all = __atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) +
+		       __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
+	bool crowded = all > casync_waiter_limit_budget();
+	bool again = waiter_limit_wait(limit, MOUNT_LANE, left,
+				       crowded && !answers
+					       ? CROWDED_MS * CASYNC_NS_PER_MS
+					       : patience_ns[patience]);
+
+	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+	return again;
 }
 
-static bool waiter_limit_enter_one(struct casync_waiter_limit *limit,
-				   const struct casync_waiter_limit *mount,
-				   enum casync_caller who, bool answers)
+/* The limit of a file in MOUNT.  The file has answered a moment ago, or not. */
+static bool waiter_limit_enter_file(struct casync_waiter_limit *file,
+				    const struct casync_waiter_limit *mount,
+				    bool answers)
 {
 	enum casync_lane patience = CASYNC_LANE_COMPLETER;
 	uint32_t left;
 	bool entered;
 
 	do {
-		left = waiter_limit_left(limit, MOUNT_LANE);
-		entered = waiter_limit_try_one(limit, mount, who);
+		left = waiter_limit_left(file, MOUNT_LANE);
+		entered = casync_waiter_limit_try(
+			file, MOUNT_LANE,
+			casync_waiter_limit_file_room(file, mount));
 		if (!entered && answers && patience == CASYNC_LANE_COMPLETER &&
-		    waiter_limit_become_patient(limit))
+		    waiter_limit_become_patient(file))
 			patience = CASYNC_LANE_WORKER;
 	} while (!entered &&
-		 waiter_limit_wait(limit, MOUNT_LANE, left, patience));
+		 waiter_limit_wait_for_place(file, left, answers, patience));
 	if (patience == CASYNC_LANE_WORKER)
 		__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
 	return entered;
 }
 
-bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *mount,
+				     enum casync_caller who)
 {
-	return waiter_limit_enter_one(limit, NULL, CASYNC_CALLER_NEXT, false);
+	uint32_t left;
+
+	do {
+		left = waiter_limit_left(mount, MOUNT_LANE);
+		if (casync_waiter_limit_try_mount(mount, who))
+			return true;
+	} while (waiter_limit_wait_for_place(
+		mount, left, waiter_limit_is_proved(mount), MOUNT_LANE));
+	return false;
 }
 
-static bool waiter_limit_is_first(const struct casync_waiter_limit *file)
+static enum casync_caller
+waiter_limit_caller(const struct casync_waiter_limit *file)
 {
-	return __atomic_load_n(&file->lanes[MOUNT_LANE].inside,
-			       __ATOMIC_RELAXED) == 0;
+	const uint32_t *inside = &file->lanes[MOUNT_LANE].inside;
+	bool other = __atomic_load_n(inside, __ATOMIC_RELAXED) != 0;
+
+	return other ? CASYNC_CALLER_NEXT : CASYNC_CALLER_FIRST;
 }
 
 bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 				    struct casync_waiter_limit *mount,
 				    bool answers)
 {
-	bool first = waiter_limit_is_first(file);
-	enum casync_caller who = first ? CASYNC_CALLER_FIRST
-				       : CASYNC_CALLER_NEXT;
+	enum casync_caller who = waiter_limit_caller(file);
 
-	if (!waiter_limit_enter_one(file, mount, who, answers))
+	if (!waiter_limit_enter_file(file, mount, answers))
 		return false;
-	if ((answers && first &&
+	if ((answers && who == CASYNC_CALLER_FIRST &&
 	     (casync_waiter_limit_try_mount(mount, who) ||
 	      casync_waiter_limit_try_reserve(mount))) ||
-	    waiter_limit_enter_one(mount, NULL, who, false))
+	    casync_waiter_limit_enter_mount(mount, who))
 		return true;
 	casync_waiter_limit_cancel(file, MOUNT_LANE);
 	return false;
@@ -361,14 +371,15 @@ bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 				  struct casync_waiter_limit *mount)
 {
-	bool first = waiter_limit_is_first(file);
+	enum casync_caller who = waiter_limit_caller(file);
 
 	if (!casync_waiter_limit_try(file, MOUNT_LANE,
 				     waiter_limit_file_window(file)))
 		return false;
 	if (casync_waiter_limit_try_mount(mount, CASYNC_CALLER_OPTIONAL) ||
-	    (first && casync_waiter_limit_wants_proof(mount) &&
-	     waiter_limit_enter_one(mount, NULL, CASYNC_CALLER_FIRST, false)))
+	    (who == CASYNC_CALLER_FIRST &&
+	     casync_waiter_limit_wants_proof(mount) &&
+	     casync_waiter_limit_enter_mount(mount, who)))
 		return true;
 	casync_waiter_limit_cancel(file, MOUNT_LANE);
 	return false;
@@ -378,21 +389,16 @@ void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
 {
 	__atomic_add_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
 	(void)casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
-	entered_ns = casync_clock_ns();
 }
 
 void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 				     struct casync_waiter_limit *file)
 {
-	bool brings_place = casync_clock_ns() - entered_ns >=
-			    SHORT_MS * CASYNC_NS_PER_MS;
-
 	if (file != NULL) {
 		__atomic_add_fetch(&file->credit, 1, __ATOMIC_RELAXED);
 		casync_waiter_limit_leave(file, MOUNT_LANE);
 	}
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&limit->credit, brings_place, __ATOMIC_RELAXED);
 	casync_waiter_limit_leave(limit, MOUNT_LANE);
 }
 

@@ -24,12 +24,15 @@
  * one always finds as much.  The rule is known from switches that share a
  * buffer (dynamic thresholds, Choudhury and Hahne 1998).
  *
- * A mount or file that was idle begins with few places, and gets one more with
- * each answer, as in TCP's slow start (RFC 5681, section 3.1).  So what does not
- * answer, and was not in use, keeps few.  That holds for a file once others keep
- * a sixteenth of the budget, and for a mount once a quarter is in use.  An answer
- * that took less than 1 ms brings a mount nothing.  It gets all places once its
- * keeper has asked the MDS.
+ * A mount or file that was idle begins with few places.  So one that does not
+ * answer, and was not in use, keeps few.  A file gets one more with each answer,
+ * as in TCP's slow start (RFC 5681, section 3.1); that holds once others keep a
+ * sixteenth of the budget.  A mount gets all once its MDS has answered its keeper;
+ * that holds once a quarter of the budget is in use.
+ *
+ * A worker that waits for a place is kept, too.  When those inside and those who
+ * wait are as many as the budget, the patience with what has not shown that it
+ * answers is 25 ms.
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H
@@ -54,16 +57,17 @@ struct casync_waiter_limit {
 	} lanes[CASYNC_LANES];
 	uint64_t progress_ns; /**< When a thread last left, or the first one
 				   entered; CLOCK_MONOTONIC. */
-	uint32_t credit;      /**< Of a mount or file: answers since nobody was
-				   inside for 0.1 s. */
+	/** Since nobody was inside for 0.1 s.  Of a file: its answers.  Of a mount:
+	 * has its MDS answered the keeper? */
+	uint32_t credit;
 };
 
 /** A call that wants to enter the limit of a mount. */
 enum casync_caller {
 	CASYNC_CALLER_OPTIONAL, /**< It need not: half of what is left. */
 	CASYNC_CALLER_NEXT,	/**< All that is left. */
-	/** The only one of its file: four times what is left, and at most half
-	 * of the budget, if the MDS has answered (credit). */
+	/** The only one of its file: if the MDS has answered, four times that, and
+	 * at most half of the budget. */
 	CASYNC_CALLER_FIRST,
 };
 
@@ -89,8 +93,7 @@ void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 void casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
 				enum casync_lane lane);
 
-/** The room of a file for workers: a quarter of Ganesha's.  So a single file
- * cannot block all of them. */
+/** The room of a file for workers: a quarter of Ganesha's, not all. */
 uint32_t casync_waiter_limit_workers(void);
 
 /** How many workers all mounts together may keep. */
@@ -101,18 +104,16 @@ uint32_t casync_waiter_limit_budget(void);
 uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *limit,
 				       const struct casync_waiter_limit *mount);
 
-/** As casync_waiter_limit_enter(), for a worker, into the limit of a mount. */
-bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+/** As casync_waiter_limit_enter(), for a worker and a mount. */
+bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+				     enum casync_caller who);
 
-/** As casync_waiter_limit_try(), for a worker, into the limit of a mount. */
+/** As casync_waiter_limit_try(), for a worker and a mount. */
 bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
 				   enum casync_caller who);
 
-/**
- * Enter the limit of a mount that is full, for a file that answers: half of the
- * workers that are left are for such files, the other half is for requests that
- * ask Ceph nothing.
- */
+/** Enter the limit of a mount that is full, for a file that answers: half of the
+ * workers that are left.  The others are for requests that ask Ceph nothing. */
 bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
 
 /**
@@ -121,7 +122,7 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
  * For files that answer, a quarter of the workers may wait there for
  * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as half of the
  * workers stay free, and the file's window is not full.  All others wait for
- * CASYNC_WAITER_LIMIT_COMPLETER_MS.  A file that answers, and for which nobody
+ * CASYNC_WAITER_LIMIT_COMPLETER_MS, or for 25 ms in a crowd.  A file that answers, and for which nobody
  * waits, gets at the reserve, and need not wait for the others.
  *
  * @param[in] answers  Ceph has answered for the file a moment ago.
@@ -130,9 +131,8 @@ bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 				    struct casync_waiter_limit *mount,
 				    bool answers);
 
-/** As casync_waiter_limit_enter_both() for a call that is optional, without
- * waiting.  Only the first call of a file waits while the keeper asks the MDS,
- * 0.1 s at most. */
+/** As casync_waiter_limit_enter_both() for a call that is optional.  Only the first
+ * call of a file waits, while the keeper asks the MDS, 0.1 s at most. */
 bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 				  struct casync_waiter_limit *mount);
 

@@ -57,7 +57,8 @@ static struct casync_waiter_limit *call_mount_limit(struct casync_mount *mount)
 static bool call_take_mount_slot(struct casync_mount *mount)
 {
 	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter_mount(call_mount_limit(mount)))
+	    !casync_waiter_limit_enter_mount(call_mount_limit(mount),
+					     CASYNC_CALLER_NEXT))
 		return false;
 	call_count_slot(mount);
 	return true;

@@ -387,42 +387,100 @@ static void what_was_idle_keeps_few_places(void **state)
 		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
 }
 
-/* Only one that took a millisecond may come from the MDS. */
-static void each_answer_brings_a_place(void **state)
+/* A mount's answers may come from libcephfs' memory, so they bring it none. */
+static void each_answer_brings_a_file_a_place(void **state)
 {
-	const struct timespec millisecond = {.tv_nsec = 1000000};
 	struct casync_waiter_limit file = {0};
 	unsigned int all;
 
 	memset(&mounts[1], 0, sizeof(mounts[1]));
 	all = fill(&mounts[0], CASYNC_CALLER_NEXT);
 	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 4);
-	nanosleep(&millisecond, NULL);
 	assert_int_equal(casync_waiter_limit_file_room(&file, &mounts[1]), 1);
 	assert_true(casync_waiter_limit_try(&file, CASYNC_LANE_COMPLETER, 1));
 	casync_waiter_limit_leave_mount(&mounts[1], &file);
 	assert_int_equal(file.lanes[CASYNC_LANE_COMPLETER].inside, 0);
 	assert_int_equal(file.credit, 1);
-	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 2);
+	assert_int_equal(casync_waiter_limit_file_room(&file, &mounts[1]), 2);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 1);
 	/* To be refused is no answer. */
-	casync_waiter_limit_cancel(&mounts[1], CASYNC_LANE_COMPLETER);
-	(void)casync_waiter_limit_try(&mounts[1], CASYNC_LANE_COMPLETER,
-				      UINT32_MAX);
-	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 0);
-	nanosleep(&millisecond, NULL);
-	empty(&mounts[1], 5);
-	/* It was not idle for long. */
-	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 10);
-	empty(&mounts[1], 10);
+	assert_true(casync_waiter_limit_try(&file, CASYNC_LANE_COMPLETER, 1));
+	casync_waiter_limit_cancel(&file, CASYNC_LANE_COMPLETER);
+	assert_int_equal(file.credit, 1);
+	empty(&mounts[1], 4);
+	empty(&mounts[0], all);
+}
+
+/* It has to be idle for 0.1 s to lose it. */
+static void proof_holds_while_the_mount_is_in_use(void **state)
+{
+	unsigned int all;
+
+	memset(&mounts[1], 0, sizeof(mounts[1]));
+	all = fill(&mounts[0], CASYNC_CALLER_NEXT);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 4);
+	casync_waiter_limit_prove(&mounts[1]);
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 38 - 4);
+	empty(&mounts[1], 38);
+	mounts[1].progress_ns = casync_clock_ns();
+	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 38);
+	empty(&mounts[1], 38);
 	mounts[1].progress_ns = 0;
 	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_FIRST), 4);
 	empty(&mounts[1], 4);
 	empty(&mounts[0], all);
 }
 
+/* Milliseconds until FULL, which did something 50 ms ago, turns this worker
+ * away: the least of ten times, as it may have had no CPU. */
+static uint64_t turned_away_after_ms(struct casync_waiter_limit *full)
+{
+	uint64_t began_ns, took_ms, least_ms = UINT64_MAX;
+	unsigned int tries;
+
+	for (tries = 0; tries < 10; tries++) {
+		began_ns = casync_clock_ns();
+		full->progress_ns = began_ns - 50 * CASYNC_NS_PER_MS;
+		assert_false(casync_waiter_limit_enter_mount(
+			full, CASYNC_CALLER_NEXT));
+		took_ms = (casync_clock_ns() - began_ns) / CASYNC_NS_PER_MS;
+		if (took_ms < least_ms)
+			least_ms = took_ms;
+	}
+	return least_ms;
+}
+
+/* 75 + 38 + 19 + 9 + 4 + 2 + 1 are 148 of 150. */
+static void crowd_has_little_patience_with_the_unproved(void **state)
+{
+	struct casync_waiter_limit *idle = &mounts[7];
+	unsigned int i, all = 0;
+
+	memset(idle, 0, sizeof(*idle));
+	all += fill(&mounts[0], CASYNC_CALLER_NEXT);
+	assert_int_equal(fill(idle, CASYNC_CALLER_NEXT), 4);
+	assert_true(turned_away_after_ms(idle) >= 40);
+	empty(idle, 4);
+	idle->progress_ns = 0;
+	for (i = 1; i < 7; i++)
+		all += fill(&mounts[i], CASYNC_CALLER_NEXT);
+	all += fill(idle, CASYNC_CALLER_NEXT);
+	while (casync_waiter_limit_try_reserve(&mounts[0]))
+		all++;
+	assert_true(all >= 150);
+	assert_true(turned_away_after_ms(idle) < 40);
+	casync_waiter_limit_prove(idle);
+	assert_true(turned_away_after_ms(idle) >= 40);
+	for (i = 0; i < 8; i++)
+		empty(&mounts[i],
+		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
+}
+
 static void *enter_mount(void *mount)
 {
-	return casync_waiter_limit_enter_mount(mount) ? mount : NULL;
+	return casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_NEXT)
+		       ? mount
+		       : NULL;
 }
 
 /* The MDS answers at the moment when the first one waits. */
@@ -470,7 +528,7 @@ static void first_of_a_file_need_not_leave_as_much(void **state)
 	all = fill(&mounts[1], CASYNC_CALLER_FIRST);
 	assert_int_equal(all, 22);
 	empty(&mounts[1], all);
-	mounts[1].credit = 149;
+	mounts[1].credit = 0;
 	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_FIRST), 0);
 	empty(&mounts[1], 38);
 	empty(&mounts[0], 75);
@@ -634,7 +692,9 @@ int main(void)
 		WORKERS_CASE(forced_entry_counts),
 		WORKERS_CASE(files_leave_room_for_another_file),
 		WORKERS_CASE(what_was_idle_keeps_few_places),
-		WORKERS_CASE(each_answer_brings_a_place),
+		WORKERS_CASE(each_answer_brings_a_file_a_place),
+		WORKERS_CASE(proof_holds_while_the_mount_is_in_use),
+		WORKERS_CASE(crowd_has_little_patience_with_the_unproved),
 		WORKERS_CASE(who_waits_gets_in_when_the_mds_answers),
 		WORKERS_CASE(first_of_a_file_need_not_leave_as_much),
 		WORKERS_CASE(reserve_has_a_bound),

@@ -59,8 +59,10 @@ void __real_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane);
 void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 				      enum casync_lane lane);
-bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
-bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit);
+bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+					    enum casync_caller who);
+bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+					    enum casync_caller who);
 bool __real_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 					   struct casync_waiter_limit *mount,
 					   bool answers);
@@ -99,9 +101,10 @@ void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
 	__real_casync_waiter_limit_leave(limit, lane);
 }
 
-bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit)
+bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
+					    enum casync_caller who)
 {
-	bool entered = __real_casync_waiter_limit_enter_mount(limit);
+	bool entered = __real_casync_waiter_limit_enter_mount(limit, who);
 
 	if (entered)
 		note_limit(limit, false);
