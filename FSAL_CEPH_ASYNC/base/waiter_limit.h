@@ -155,10 +155,9 @@ void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 /**
  * How long the oldest call of a mount has kept its worker.
  *
- * A list of all calls would take a lock for each.  Two generations are counted
- * instead.  Calls enter the young one.  When the old one is empty at a look, the
- * two change their parts, and all calls of the new old one began before that.
- *
+ * A list would take a lock for each call.  Two generations are counted instead.
+ * Calls enter the young one.  When the old one is empty at a look, the two change
+ * their parts, and all calls of the new old one began before that.
  * Zero at first.  All members are atomic but since_ns, which is the looker's.
  */
 struct casync_waiter_age {

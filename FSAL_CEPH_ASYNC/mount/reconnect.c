@@ -290,19 +290,21 @@ static void reconnect_serve(const struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	struct casync_session *session = &mount->session;
+	uint64_t took_ms = reconnect_elapsed_ms(attempt);
 
 	casync_upcalls_invalidate_all(&mount->upcalls);
 	mount->keeper.lost_ns = 0;
+	/* The MDS has answered the new client. */
+	__atomic_store_n(&mount->keeper.asked, false, __ATOMIC_RELAXED);
+	casync_waiter_limit_prove(&mount->callers);
 	casync_session_restored(session);
 	casync_guard_set(&mount->guard, CASYNC_GUARD_SERVES);
-	__atomic_store_n(&session->reconnect_ms, reconnect_elapsed_ms(attempt),
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&session->reconnect_ms, took_ms, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&session->reconnects, 1, __ATOMIC_RELAXED);
 	LogEvent(COMPONENT_FSAL,
 		 "mount %s: a new CephFS client serves after %" PRIu64
 		 " ms (%u tries)",
-		 session->client, reconnect_elapsed_ms(attempt),
-		 attempt->tries);
+		 session->client, took_ms, attempt->tries);
 }
 
 /* Steps 1 to 3.  False: the keeper has to end, or gave up. */

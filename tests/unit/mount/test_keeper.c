@@ -471,6 +471,22 @@ static void loss_is_noticed_without_traffic(void **state)
 	end_keeper();
 }
 
+/* Who asked while there was no client need not ask the new one. */
+static void new_client_is_proof_enough(void **state)
+{
+	let_go();
+	stub_mount.callers = (struct casync_waiter_limit){0};
+	quota_asked = 0;
+	keeper->asked = true;
+	begin_keeper();
+	check_is_delayed(ENOTCONN);
+	assert_true(rig_wait_count(&reconnects, 1));
+	end_keeper();
+	check_session(CASYNC_SESSION_SERVES);
+	assert_true(is_proved());
+	assert_false(keeper->asked);
+}
+
 static void lost_again_is_replaced_again(void **state)
 {
 	let_go();
@@ -640,6 +656,7 @@ int main(void)
 		THREAD_CASE(error_that_is_no_loss_proves_nothing),
 		THREAD_CASE(refusal_of_the_look_settles_a_doubt),
 		THREAD_CASE(loss_is_noticed_without_traffic),
+		THREAD_CASE(new_client_is_proof_enough),
 		THREAD_CASE(lost_again_is_replaced_again),
 		THREAD_CASE(session_that_comes_back_is_found_without_reconnect),
 		THREAD_CASE(nobody_is_asked_while_there_is_no_client),
