@@ -371,15 +371,14 @@ bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 				  struct casync_waiter_limit *mount)
 {
-	enum casync_caller who = waiter_limit_caller(file);
+	bool first = waiter_limit_caller(file) == CASYNC_CALLER_FIRST;
 
 	if (!casync_waiter_limit_try(file, MOUNT_LANE,
 				     waiter_limit_file_window(file)))
 		return false;
 	if (casync_waiter_limit_try_mount(mount, CASYNC_CALLER_OPTIONAL) ||
-	    (who == CASYNC_CALLER_FIRST &&
-	     casync_waiter_limit_wants_proof(mount) &&
-	     casync_waiter_limit_enter_mount(mount, who)))
+	    (first && casync_waiter_limit_wants_proof(mount) &&
+	     casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_FIRST)))
 		return true;
 	casync_waiter_limit_cancel(file, MOUNT_LANE);
 	return false;
