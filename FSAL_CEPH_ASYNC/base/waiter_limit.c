@@ -65,16 +65,16 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 }
 
 /* Wait until a thread has left since LEFT was read.  False: none has for
- * PATIENCE ns. */
+ * LONGEST_NS. */
 static bool waiter_limit_wait(struct casync_waiter_limit *limit,
 			      enum casync_lane lane, uint32_t left,
-			      uint64_t patience)
+			      uint64_t longest_ns)
 {
 	uint32_t *left_word = &limit->lanes[lane].left;
 	uint32_t *sleepers = &limit->lanes[lane].sleepers;
 	uint64_t now_ns = casync_clock_ns();
-	uint64_t give_up_ns = patience + __atomic_load_n(&limit->progress_ns,
-							 __ATOMIC_SEQ_CST);
+	uint64_t give_up_ns = longest_ns + __atomic_load_n(&limit->progress_ns,
+							   __ATOMIC_SEQ_CST);
 
 	if (now_ns >= give_up_ns)
 		return false;
