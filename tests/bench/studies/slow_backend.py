@@ -2,15 +2,16 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """FSAL_CEPH beside CEPH_ASYNC when every OSD operation takes 0 to 100 ms.
 
-    slow_backend.py [--no-up] [--control-depth N] [--rounds N]
-                    [--seconds S] [--json FILE]
+    slow_backend.py [--no-up | --own-core] [--control-depth N]
+                    [--rounds N] [--seconds S] [--json FILE]
 
 Two Ganeshas on one CephFS take turns, so that what else the machine does
 hits both.  Exit status 0 when every bound holds.  With --no-up, the
 Ganeshas of the two FSALs that run are measured; they must have been started
 after `lab slow`, which an OSD connection obeys from its beginning or never.
 FSAL_CEPH takes a minute to end the 2048 writes that prove the load: with
---control-depth 32 it gets 512.
+--control-depth 32 it gets 512.  With --own-core Ganesha has the first core,
+and OSD, MDS and load have the others: a GETATTR then waits for Ganesha alone.
 """
 from __future__ import annotations
 
@@ -71,12 +72,19 @@ BOUNDS = (
 )
 
 
-def start_lab() -> None:
+def start_lab(own_core: bool) -> None:
+    cores = sorted(os.sched_getaffinity(0))
+    if own_core and len(cores) < 2:
+        raise SystemExit("slow_backend: --own-core needs two cores")
+    wrapper = f"taskset -c {cores[0]}" if own_core else ""
+    if own_core:    # What is started from here on inherits it.
+        os.sched_setaffinity(0, cores[1:])
     lab("cluster")
     lab("slow", str(SLOW_MS))
-    lab("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "")
+    lab("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "",
+        "--wrapper", wrapper)
     lab("ganesha", "start", "--name", "b", "--fsal", "CEPH", "--port", "12049",
-        "--pseudo", "/ceph-b")
+        "--pseudo", "/ceph-b", "--wrapper", wrapper)
 
 
 def servers() -> dict[str, list[str]]:
@@ -217,14 +225,16 @@ def tell(runs: tuple[Any, ...], found: list[dict[str, Any]],
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--no-up", action="store_true")
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--no-up", action="store_true")
+    where.add_argument("--own-core", action="store_true")
     parser.add_argument("--control-depth", type=int, default=DEEP[1])
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=8)
     parser.add_argument("--json", type=Path, metavar="FILE")
     args = parser.parse_args()
     if not args.no_up:
-        start_lab()
+        start_lab(args.own_core)
     others = Others()
     control = ("deep", "CEPH", (DEEP[0], args.control_depth), "file_sync")
     runs = tuple(control if run[:2] == control[:2] else run for run in RUNS)
