@@ -154,6 +154,25 @@ def _silent_monitors(path):
     return silent
 
 
+def _has_no_key(one, searched):
+    """The file of another user must not be written over."""
+    searched = searched if isinstance(searched, list) else []
+    preset = f"/etc/ceph/ceph.client.{one.user}.keyring"
+    own = next((path for path in searched if f".{one.user}." in path),
+               None if searched else preset)
+    if own:
+        put = f"ceph auth get client.{one.user} -o {own}"
+    else:
+        put = f"add what ceph auth get client.{one.user} prints to " \
+            f"{searched[0]}"
+    return one.finding(
+        ERROR, "no-key", "User_Id",
+        f"there is no usable key for client.{one.user}"
+        + (f" in {', '.join(searched)}" if searched else ""),
+        f"Correct User_Id (ceph auth ls); or {put}; or set "
+        "Secret_Access_Key. 'keyring' in ceph.conf names the file.")
+
+
 def _not_connected(one, answers, ceph_conf):
     number = answers.errno("connect")
     if answers.hangs_in == "connect" or number == errno.ETIMEDOUT:
@@ -166,13 +185,8 @@ def _not_connected(one, answers, ceph_conf):
             "mon_host in ceph.conf is right, and that no firewall is "
             "between (ports 3300 and 6789).")
     elif number == errno.ENOENT or (
-            number in DENIED and answers.result("key") is False):
-        yield one.finding(
-            ERROR, "no-key", "User_Id",
-            f"there is no usable key for client.{one.user}",
-            "Correct User_Id (ceph auth ls); or ceph auth get client."
-            f"{one.user} -o /etc/ceph/ceph.client.{one.user}.keyring; or set "
-            "Secret_Access_Key. See 'keyring' in ceph.conf.")
+            number in DENIED and isinstance(answers.result("key"), list)):
+        yield _has_no_key(one, answers.result("key"))
     elif number in DENIED:
         yield one.finding(
             ERROR, "not-accepted", "User_Id",

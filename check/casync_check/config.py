@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """A ganesha.conf as Ganesha's parser has read it."""
+import difflib
 import re
 
 from .finding import Place
 
+LIKE = 0.8
 TRUE = ("true", "yes", "1", "on", "t")
 
 
@@ -77,6 +79,15 @@ def take_secrets(blocks):
     return found
 
 
+def is_like(name, known):
+    """The one that was probably meant; None if NAME is one of them, too."""
+    lower = {one.lower(): one for one in known}
+    if name.lower() in lower:
+        return None
+    meant = difflib.get_close_matches(name.lower(), lower, 1, LIKE)
+    return lower[meant[0]] if meant else None
+
+
 # What ganesha.nfsd reads without -f.
 PRESET_PATH = "/etc/ganesha/ganesha.conf"
 
@@ -120,6 +131,17 @@ class Config:
             if fsal and (fsal.file, fsal.line) in values:
                 found.append((export, values[fsal.file, fsal.line]))
         return found
+
+    def our_keys(self):
+        """The names of our keys: in the block of the module, in FSAL { }."""
+        exports = self.read.get("exports", [])
+        return list(self.module), list(exports[0]["values"]) if exports else []
+
+    def blocks_of_key(self, key):
+        """Which blocks of ours have such a key, as they are written."""
+        blocks = f"{self.fsal} {{ }}", "FSAL { } of an EXPORT { }"
+        return [block for block, keys in zip(blocks, self.our_keys())
+                if key.lower() in map(str.lower, keys)]
 
     def of_export(self, export, key, preset=None):
         """A key of an EXPORT, or that of EXPORT_DEFAULTS."""

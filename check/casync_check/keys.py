@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Findings about keys: what Ganesha's parser and the plugin's code say.
 
-There is no list of keys here.  The lines are those that Ganesha's log would
+There is no list of our keys here.  The lines are those that Ganesha's log would
 have at the start.
 """
 import re
 
+from .config import is_like
 from .finding import ERROR, WARNING, Finding, Place
+from .surroundings import EXPORT_KEYS
 
 PARSER = re.compile(r"Config File \((.*):(\d+)\): (.*)", re.S)
 REFUSED = re.compile(r"(.*?):(\d+): (\w+) = (.*) is refused: (.*)", re.S)
@@ -34,19 +36,32 @@ def _place(match, block, key=""):
     return Place(match[1], int(match[2]), block, key)
 
 
-def _of_parser(match, step, block, compat):
+def _meant(config, step, key):
+    """The way out for a key that its block does not have."""
+    elsewhere = config.blocks_of_key(key)
+    if key.lower() in map(str.lower, EXPORT_KEYS):
+        elsewhere.append("EXPORT { }, outside of FSAL { }")
+    if elsewhere:
+        return f"It belongs into {' or '.join(elsewhere)}."
+    if step in ("module", "export"):
+        like = is_like(key, config.our_keys()[step == "export"])
+        if like:
+            return f"{like} was probably meant: correct the spelling."
+    return "Correct the spelling, or remove it."
+
+
+def _of_parser(match, step, block, config):
     text = match[3]
     if re.match(r"Unknown (parameter|block)", text):
         name = re.search(r"\((.*)\)", text)
         key = name[1] if name else ""
-        if step == "ganesha" or compat:
+        meant = _meant(config, step, key)
+        if step == "ganesha" or config.compat:
             return Finding(WARNING, "key-unknown", _place(match, block, key),
-                           f"{text}: it is ignored",
-                           "Correct the spelling, or remove it.")
+                           f"{text}: it is ignored", meant)
         return Finding(ERROR, "key-unknown", _place(match, block, key),
                        f"{text}: the whole block is refused",
-                       "Correct the spelling, or remove it. "
-                       "ganesha-ceph-async-config(8) has all keys.")
+                       f"{meant} ganesha-ceph-async-config(8) has all keys.")
     if "yntax" in text or step == "file":
         return Finding(ERROR, "syntax", _place(match, ""), text,
                        "Correct the line. Ganesha goes on without what it "
@@ -81,7 +96,7 @@ def _of_line(line, step, block, config):
         return None
     match = PARSER.fullmatch(text)
     if match:
-        return _of_parser(match, step, block, config.compat)
+        return _of_parser(match, step, block, config)
     found = _of_plugin(text, block)
     if found is None and (line["critical"] or step != "ganesha"):
         severity = ERROR if line["critical"] else WARNING

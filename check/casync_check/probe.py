@@ -72,20 +72,23 @@ def _configure(cluster, asked):
 
 
 def _has_key(cluster, asked):
-    """Whether there is a key of the user: without one the monitors refuse it
-    as if it were unknown, unless ceph.conf demands cephx."""
+    """True, or the files in which there is no key of the user: without one the
+    monitors refuse it as if it were unknown, unless ceph.conf demands cephx."""
     if asked["secret"] or cluster.conf_get("key") or \
             cluster.conf_get("keyfile"):
         return True
-    for path in re.split(r"[;,\s]+", cluster.conf_get("keyring")):
+    paths = re.split(r"[;,\s]+", cluster.conf_get("keyring").strip(";, "))
+    for path in paths:
         try:
             with open(path, encoding="utf-8", errors="replace") as keyring:
-                return f"[client.{asked['user']}]" in keyring.read()
+                if f"[client.{asked['user']}]" in keyring.read():
+                    return True
+                return [path]
         except PermissionError:
             return True     # ganesha.nfsd is root
         except OSError:
             continue        # Ceph takes the first one that is there, too
-    return False
+    return paths
 
 
 def _told(cluster, command):

@@ -1,10 +1,9 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Findings about what stands around our blocks in the file."""
-import difflib
 import itertools
 import re
 
-from .config import export_name, named
+from .config import export_name, is_like, named
 from .finding import ERROR, NOTE, WARNING, Finding, Place
 
 # Ganesha's default, and what one Linux client asks for (nfs.max_session_slots).
@@ -25,7 +24,6 @@ EXPORT_KEYS = (
     "PrefReaddir", "PrefWrite", "PrivilegedPort", "Protocols", "Pseudo",
     "Read_Access_Check_Policy", "SecType", "Security_Label", "Squash", "Tag",
     "Transports")
-LIKE = 0.8
 
 # mount/connect.c: two leases and this pass before a delegation is revoked.
 REVOKE_MARGIN_S = 10
@@ -59,26 +57,17 @@ def _names_an_fsal(config, export):
             ERROR, "fsal-name", block.place(),
             f"FSAL {{ }} of {export_name(export)} has no Name",
             "Add Name = CEPH_ASYNC;")
-    elif _is_like(name, (config.fsal,)):
+    elif is_like(name, (config.fsal,)):
         yield Finding(
             ERROR, "fsal-name", block.place("Name"),
             f"{export_name(export)} names the FSAL {name}; {config.fsal} was "
             "probably meant", "Correct the spelling.")
 
 
-def _is_like(name, known):
-    """The one that was probably meant; None if NAME is one of them, too."""
-    lower = {one.lower(): one for one in known}
-    if name.lower() in lower:
-        return None
-    meant = difflib.get_close_matches(name.lower(), lower, 1, LIKE)
-    return lower[meant[0]] if meant else None
-
-
 def _misspelled(config):
     """Ganesha ignores a block that it does not know, and such a key."""
     for block in config.blocks:
-        meant = _is_like(block.name, BLOCKS)
+        meant = is_like(block.name, BLOCKS)
         if meant:
             yield Finding(
                 WARNING, "block-unknown", block.place(),
@@ -87,12 +76,19 @@ def _misspelled(config):
                 "Correct the spelling.")
         if block.name.upper() in ("EXPORT", "EXPORT_DEFAULTS"):
             for part in [block, *named(block.blocks, "CLIENT")]:
-                yield from _misspelled_keys(part)
+                yield from _misspelled_keys(config, part)
 
 
-def _misspelled_keys(block):
+def _misspelled_keys(config, block):
+    known = {key.lower() for key in EXPORT_KEYS}
     for key in block.keys:
-        meant = _is_like(key["name"], EXPORT_KEYS)
+        ours = config.blocks_of_key(key["name"])
+        if ours and key["name"].lower() not in known:
+            yield Finding(
+                WARNING, "key-unknown", block.place(key["name"]),
+                f"Ganesha ignores the key {key['name']} in {block.name} {{ }}",
+                f"It belongs into {' or '.join(ours)}.")
+        meant = is_like(key["name"], EXPORT_KEYS)
         if meant:
             yield Finding(
                 WARNING, "key-unknown", block.place(key["name"]),

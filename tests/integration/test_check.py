@@ -190,6 +190,16 @@ def test_a_file(tmp_path, code):
      "Squash was probably meant"),
     ({"export": "CLIENT { Clients = 10.0.0.1; Acess_Type = RO; }"},
      "warning", "key-unknown", "Access_Type was probably meant"),
+    ({"export": "Cache_Bytes = 0;"}, "warning", "key-unknown",
+     "It belongs into CEPH_ASYNC { }."),
+    ({"export": "Stable_Write = data;"}, "warning", "key-unknown",
+     "It belongs into CEPH_ASYNC { } or FSAL { } of an EXPORT { }."),
+    ({"fsal": "Stable_Wirte = data;"}, "error", "key-unknown",
+     "Stable_Write was probably meant"),
+    ({"fsal": "Cache_Bytes = 0;"}, "error", "key-unknown",
+     "It belongs into CEPH_ASYNC { }."),
+    ({"fsal": "Attr_Expiration_Time = 0;"}, "error", "key-unknown",
+     "It belongs into EXPORT { }, outside of FSAL { }."),
     ({"fsal": "User_Id = other; Name = CEPH_ASYNCH; #"}, "error",
      "fsal-name", "CEPH_ASYNC was probably meant"),
     ({"fsal": "User_Id = other; Naam = CEPH_ASYNC; #"}, "error",
@@ -205,7 +215,7 @@ def test_what_was_meant(tmp_path, export, severity, code, words):
         path.write_text(good + bad, encoding="utf-8")
     _, found = check(path, "--offline")
     assert found[code]["severity"] == severity
-    assert words in found[code]["what"]
+    assert words in found[code]["what"] + found[code]["way_out"]
     assert found[code]["place"]["line"] > 0
 
 
@@ -488,6 +498,18 @@ def test_no_key(folders, tmp_path):
                  'Ceph_Option = "keyring = /nowhere";'},))
     status, found = check(path, "--timeout", "5")
     assert (status, set(found)) == (2, {"no-key"})
+    assert "client.nobody in /nowhere" in found["no-key"]["what"]
+    assert "prints to /nowhere" in found["no-key"]["way_out"]
+
+
+def test_no_key_in_files_of_its_own(folders, tmp_path):
+    """Ceph's preset: the first file is the user's, and may be written."""
+    own = "/etc/ceph/ceph.client.nobody.keyring"
+    path = written(tmp_path, exports=(
+        {"fsal": "User_Id = nobody; Ceph_Option = "
+                 f'"keyring = {own},/etc/ceph/keyring";'},))
+    _, found = check(path, "--timeout", "5")
+    assert f"client.nobody -o {own};" in found["no-key"]["way_out"]
 
 
 def test_no_key_and_a_minimal_ceph_conf(folders, tmp_path):
