@@ -26,4 +26,4 @@ say "lab container $lab is up"
 	"$ENGINE" exec "$lab" lab logs >&2 || :
 	die "the demonstration failed (status $status)"
 }
-say "done; the container is removed"
+say "done; the container is removed, and its logs with it"

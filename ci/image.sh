@@ -104,6 +104,7 @@ esac
 	die "GANESHA_FROM=package: there is none of Ganesha $GANESHA, say" \
 		"source or nothing"
 
+ensure_devices
 ensure_engine
 ensure_base
 ganesha_files

@@ -142,6 +142,16 @@ watched_news()
 	rm -f "$log.news"
 }
 
+# What a lab container needs of the host; to be said before an image is built.
+ensure_devices()
+{
+	for device in /dev/fuse /dev/net/tun; do
+		[ -e "$device" ] || die "$device is missing on this host:" \
+			"modprobe -a fuse tun. In a container: start it with" \
+			"--device $device"
+	done
+}
+
 # Starts a lab container named $1; $2… are more options of the engine.
 # CPU_SHARES below 1024: it gets the CPU time that other containers leave.
 start_lab()
@@ -161,10 +171,7 @@ start_lab()
 			set -- --runtime runc "$@"
 		fi
 	fi
-	for device in /dev/fuse /dev/net/tun; do
-		[ -e "$device" ] || die "$device is missing on this host:" \
-			"modprobe fuse tun"
-	done
+	ensure_devices
 	"$ENGINE" run -d --init --name "$name" "$@" "$IMAGE" sleep infinity \
 		> /dev/null || die "the container $name does not start"
 }
