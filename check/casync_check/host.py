@@ -4,8 +4,8 @@ import ctypes
 import stat
 from pathlib import Path
 
-from . import installed
-from .config import PRESET_PATH
+from . import daemon, installed
+from .config import PRESET_PATH, export_name
 from .finding import ERROR, NOTE, WARNING, Finding, Place
 
 # adjtimex(2): the kernel has not been told for long that its clock is right.
@@ -89,6 +89,25 @@ def _loaded(config):
                 "CRIT lines of its log.")
 
 
+def _served(config):
+    """An export that could not be mounted is left out until a reload."""
+    core = config.block("NFS_CORE_PARAM")
+    prefix = core.get("Dbus_Name_Prefix", "") if core else ""
+    for process in installed.running(config.path, PRESET_PATH):
+        if not installed.has_loaded_us(process, config.fsal):
+            continue
+        served = daemon.exports_of(process.name, prefix)
+        for export, _ in config.our_exports() if served is not None else ():
+            if int(export.get("Export_Id", "0"), 0) not in served:
+                yield Finding(
+                    ERROR, "not-served", export.place("Export_Id"),
+                    f"ganesha.nfsd (pid {process.name}) does not serve "
+                    f"{export_name(export)}: it could not mount it, or has "
+                    "not read this file since",
+                    "Repair what else is found. Then kill -HUP "
+                    f"{process.name}, and read the CRIT lines of its log.")
+
+
 def _secrets(config):
     secrets = [key for block in config.blocks for key in block.secrets()]
     for key in secrets:
@@ -135,5 +154,6 @@ def findings(config):
     yield from _plugin(config)
     yield from _compat(config)
     yield from _loaded(config)
+    yield from _served(config)
     yield from _secrets(config)
     yield from _clock(config)

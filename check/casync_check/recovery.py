@@ -27,6 +27,14 @@ def _asked(config, arguments, backend):
             "nodeid": key("nodeid", socket.gethostname())}
 
 
+def _nodes(config, nodeid):
+    """What the grace database may call this node: Ganesha 9.14 and its tool
+    put "node" before a number, as cephadm's ranks are; 5.9 does not."""
+    if nodeid.isdigit() and not config.versions["ganesha"].startswith("5."):
+        return {nodeid, f"node{int(nodeid)}"}
+    return {nodeid}
+
+
 def _judge_grace(config, asked, answers):
     tool = ("ganesha-rados-grace --pool {pool} --ns {namespace} "
             "add {nodeid}").format(**asked)
@@ -37,8 +45,8 @@ def _judge_grace(config, asked, answers):
                       f"pool '{asked['pool']}', namespace "
                       f"'{asked['namespace']}' has no grace database: "
                       "Ganesha will not start", tool)
-    nodes = answers.result("grace")
-    if number == 0 and asked["nodeid"] not in (nodes or []):
+    nodes = answers.result("grace") or []
+    if number == 0 and not _nodes(config, asked["nodeid"]) & set(nodes):
         yield Finding(ERROR, "not-in-grace", place,
                       f"node '{asked['nodeid']}' is not in the grace "
                       f"database, which has {', '.join(nodes) or 'none'}: "

@@ -358,6 +358,18 @@ def test_a_created_export_is_served_without_a_restart(gateway, record):
     assert gateway.listed() == {KEPT, "/vol"}
 
 
+def test_the_check_finds_no_error(gateway):
+    """In what cephadm's template writes: a rank that is a number, exports of
+    RADOS, and all of them are served."""
+    done = subprocess.run(
+        ["ganesha-ceph-async-check", "--json", "-f",
+         f"/var/lib/casync-lab/ganesha/{gateway.name}/ganesha.conf"],
+        text=True, timeout=90, stdin=subprocess.DEVNULL, capture_output=True,
+        check=False)
+    assert [one for one in json.loads(done.stdout)["findings"]
+            if one["severity"] == "error"] == []
+
+
 def test_info_is_what_was_asked_for(managed):
     path, _ = managed.folder()
     managed.add("/vol", path, "--readonly", "--squash", "root_squash",

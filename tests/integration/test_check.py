@@ -8,6 +8,7 @@ import http.server
 import json
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import rados
 
 import ganesha_5_9
 from casync_check import installed, reader
-from lab_program import ceph
+from lab_program import ceph, until
 from test_every_key import CONF
 
 PROGRAM = "ganesha-ceph-async-check"
@@ -279,7 +280,7 @@ def test_what_runs_is_not_what_is_written(cluster, second, tmp_path):
         CONF.write_text(running, encoding="utf-8")
     cluster.stop_second()
     second()
-    assert "not-loaded" not in check(CONF, "--offline")[1]
+    assert not {"not-loaded", "not-served"} & set(check(CONF, "--offline")[1])
 
 
 def test_the_place_is_that_of_the_key(tmp_path):
@@ -390,6 +391,29 @@ def folders(cluster):
     mount.rmdir(b"/other")
     mount.rmdir(b"/checked")
     mount.shutdown()
+
+
+def test_an_export_that_was_left_out(cluster, second, folders):
+    """It cannot be mounted at Ganesha's start, later it could be; and all that
+    is written is right then."""
+    cluster.expected += [
+        r"/later", r"errors? (in|processing) block \(?(EXPORT|FSAL)",
+        r"Errors processing block", r"fsal_export is NULL",
+        r"call create_export on|Could not create export for"]
+    pid = second(append=[
+        'EXPORT { Export_Id = 30; Path = "/later"; Pseudo = "/later"; '
+        "Access_Type = RW; FSAL { Name = CEPH_ASYNC; } }"], check=False).pid
+    folders.mkdir(b"/later", 0o777)
+    try:
+        left_out = check(CONF)[1]["not-served"]
+        assert left_out["severity"] == "error"
+        assert f"(pid {pid}) does not serve export 30" in left_out["what"]
+        assert f"kill -HUP {pid}" in left_out["way_out"]
+        os.kill(pid, signal.SIGHUP)
+        until(lambda: "not-served" not in check(CONF)[1], "the export")
+    finally:
+        cluster.stop_second()
+        folders.rmdir(b"/later")
 
 
 MON, MDS = ("mon", "allow r"), ("mds", "allow rw path=/checked")
@@ -592,11 +616,11 @@ def test_the_recovery_database(recovery, user, tmp_path):
     """No pool, no database, not this node, this node; a user who may not."""
     export = user(MON, MDS, OSD)
 
-    def codes(pool="check_recovery", more=""):
+    def codes(pool="check_recovery", more="", node="gw1"):
         path = written(
             tmp_path, nfsv4="RecoveryBackend = rados_cluster;",
             exports=(export,),
-            more=f'RADOS_KV {{ nodeid = "gw1"; pool = "{pool}"; '
+            more=f'RADOS_KV {{ nodeid = "{node}"; pool = "{pool}"; '
                  f'namespace = "gateways"; {more} }}')
         return set(check(path, "--timeout", "5")[1])
 
@@ -609,6 +633,13 @@ def test_the_recovery_database(recovery, user, tmp_path):
         recovery.operate_write_op(operation, "grace")
     assert codes() == set()
     assert codes(more='userid = "nobody";') == {"recovery-user"}
+    # As cephadm names a rank, by the tool of this Ganesha.
+    assert codes(node="0") == {"not-in-grace"}
+    subprocess.run(
+        ["ganesha-rados-grace", "--userid", "admin", "--pool",
+         "check_recovery", "--ns", "gateways", "add", "0"],
+        check=True, timeout=30, capture_output=True)
+    assert codes(node="0") == set()
 
 
 # --- the archive
