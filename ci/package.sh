@@ -369,7 +369,11 @@ start_lab "$builder"
 "$ENGINE" cp "$top/packaging/rpm/rpmlint.toml" "$builder:/opt/package/"
 build_all
 "$ENGINE" cp "$builder:/packages/." "$packages"
-say "packages: $packages"
+# Not the version before, which is for the tests of updates.
+say "packages:"
+find "$packages" -path '*/this/out/*' -name 'nfs-ganesha-*' \
+	\( -name '*.deb' -o -name '*.rpm' \) ! -name '*dbg*' ! -name '*debug*' \
+	! -name '*.src.rpm' | sort | sed 's/^/    /'
 case $mode in
 build | release) exit 0 ;;
 esac

@@ -273,7 +273,7 @@ wait_for()
 		ticks=$((ticks + 1))
 		[ $((ticks % 50)) = 0 ] || continue
 		echo "[$(($(date +%s) - began)) s]   ... $1: $(
-			tail -n 1 "$tmp/out" | cut -c 1-60)"
+			grep -v '^ *$' "$tmp/out" | tail -n 1 | cut -c 1-60)"
 	done
 	wait "$2"
 }
