@@ -12,7 +12,7 @@ import pytest
 
 import ceiling
 
-pytestmark = pytest.mark.measures
+pytestmark = [pytest.mark.measures, pytest.mark.alone]
 
 
 @pytest.fixture(scope="module")
