@@ -38,12 +38,13 @@ def _place(match, block, key=""):
 
 def _meant(config, step, key):
     """The way out for a key that its block does not have."""
+    ours = step in ("module", "export")
     elsewhere = config.blocks_of_key(key)
-    if key.lower() in map(str.lower, EXPORT_KEYS):
+    if ours and key.lower() in map(str.lower, EXPORT_KEYS):
         elsewhere.append("EXPORT { }, outside of FSAL { }")
     if elsewhere:
         return f"It belongs into {' or '.join(elsewhere)}."
-    if step in ("module", "export"):
+    if ours:
         like = is_like(key, config.our_keys()[step == "export"])
         if like:
             return f"{like} was probably meant: correct the spelling."
