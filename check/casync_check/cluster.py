@@ -158,7 +158,8 @@ def _has_no_key(one, searched):
     """The file of another user must not be written over."""
     searched = searched if isinstance(searched, list) else []
     preset = f"/etc/ceph/ceph.client.{one.user}.keyring"
-    own = next((path for path in searched if f".{one.user}." in path),
+    own = next((path for path in searched
+                if path.endswith(f".client.{one.user}.keyring")),
                None if searched else preset)
     if own:
         put = f"ceph auth get client.{one.user} -o {own}"

@@ -132,14 +132,25 @@ class Config:
                 found.append((export, values[fsal.file, fsal.line]))
         return found
 
+    def numbered_exports(self):
+        """Exports of our FSAL, each with its number as Ganesha reads it; none
+        without one."""
+        numbers = {(export["file"], export["line"]): export["export_id"]
+                   for export in self.read.get("exports", [])}
+        for export, _ in self.our_exports():
+            fsal = export.block("FSAL")
+            number = numbers[fsal.file, fsal.line]
+            if number:
+                yield export, number
+
     def our_keys(self):
         """The names of our keys: in the block of the module, in FSAL { }."""
         exports = self.read.get("exports", [])
         return list(self.module), list(exports[0]["values"]) if exports else []
 
     def blocks_of_key(self, key):
-        """Which blocks of ours have such a key, as they are written."""
-        blocks = f"{self.fsal} {{ }}", "FSAL { } of an EXPORT { }"
+        """Which blocks of ours have such a key; -compat reads them, too."""
+        blocks = "CEPH_ASYNC { }", "FSAL { } of an EXPORT { }"
         return [block for block, keys in zip(blocks, self.our_keys())
                 if key.lower() in map(str.lower, keys)]
 

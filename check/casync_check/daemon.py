@@ -26,7 +26,8 @@ def _asked(*words):
 def exports_of(pid, prefix):
     """Numbers of the exports that process PID serves, which has PREFIX before
     its name.  None: nobody says, as for one in a container."""
-    name = f"{prefix}.{NAME}" if prefix else NAME
+    # Ganesha ignores another prefix.
+    name = f"{prefix}.{NAME}" if re.fullmatch(r"\w+", prefix) else NAME
     owner = _asked("--dest=org.freedesktop.DBus", "/", "org.freedesktop.DBus."
                    "GetConnectionUnixProcessID", f"string:{name}")
     if owner is None or not re.search(rf"uint32 {pid}$", owner, re.M):

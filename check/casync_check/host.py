@@ -97,8 +97,8 @@ def _served(config):
         if not installed.has_loaded_us(process, config.fsal):
             continue
         served = daemon.exports_of(process.name, prefix)
-        for export, _ in config.our_exports() if served is not None else ():
-            if int(export.get("Export_Id", "0"), 0) not in served:
+        for export, number in config.numbered_exports():
+            if served is not None and number not in served:
                 yield Finding(
                     ERROR, "not-served", export.place("Export_Id"),
                     f"ganesha.nfsd (pid {process.name}) does not serve "

@@ -77,7 +77,8 @@ def _has_key(cluster, asked):
     if asked["secret"] or cluster.conf_get("key") or \
             cluster.conf_get("keyfile"):
         return True
-    paths = re.split(r"[;,\s]+", cluster.conf_get("keyring").strip(";, "))
+    paths = [path for path in
+             re.split(r"[;,\s]+", cluster.conf_get("keyring")) if path]
     for path in paths:
         try:
             with open(path, encoding="utf-8", errors="replace") as keyring:

@@ -28,11 +28,15 @@ def _asked(config, arguments, backend):
 
 
 def _nodes(config, nodeid):
-    """What the grace database may call this node: Ganesha 9.14 and its tool
-    put "node" before a number, as cephadm's ranks are; 5.9 does not."""
-    if nodeid.isdigit() and not config.versions["ganesha"].startswith("5."):
-        return {nodeid, f"node{int(nodeid)}"}
-    return {nodeid}
+    """What the grace database may call this node.  Ganesha 9.14 and its tool
+    put "node" before a number, as cephadm's ranks are (set_nodeid()); 5.9 does
+    not; of the versions between nobody here knows."""
+    if not nodeid.isdigit() or config.versions["ganesha"].startswith("5."):
+        return {nodeid}
+    numbered = f"node{int(nodeid)}"
+    if config.parameter("Fsal_Api", 0) >= 14:
+        return {numbered}
+    return {nodeid, numbered}
 
 
 def _judge_grace(config, asked, answers):

@@ -66,6 +66,8 @@ def _names_an_fsal(config, export):
 
 def _misspelled(config):
     """Ganesha ignores a block that it does not know, and such a key."""
+    if config.compat:
+        return              # the same file, told of under our own name
     for block in config.blocks:
         meant = is_like(block.name, BLOCKS)
         if meant:
@@ -84,10 +86,13 @@ def _misspelled_keys(config, block):
     for key in block.keys:
         ours = config.blocks_of_key(key["name"])
         if ours and key["name"].lower() not in known:
+            like = is_like(key["name"], EXPORT_KEYS)
             yield Finding(
                 WARNING, "key-unknown", block.place(key["name"]),
                 f"Ganesha ignores the key {key['name']} in {block.name} {{ }}",
-                f"It belongs into {' or '.join(ours)}.")
+                f"It belongs into {' or '.join(ours)}"
+                + (f", or was {like} meant?" if like else "."))
+            continue
         meant = is_like(key["name"], EXPORT_KEYS)
         if meant:
             yield Finding(

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import pytest
 
+from casync_check import daemon
 from fuse import Fuse
 from lab import LOGS
 from lab_program import Log, ceph, has_reread, until
@@ -368,6 +369,7 @@ def test_the_check_finds_no_error(gateway):
         check=False)
     assert [one for one in json.loads(done.stdout)["findings"]
             if one["severity"] == "error"] == []
+    assert daemon.exports_of(gateway.pid, gateway.name) - {0}
 
 
 def test_info_is_what_was_asked_for(managed):

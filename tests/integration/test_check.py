@@ -195,6 +195,8 @@ def test_a_file(tmp_path, code):
      "It belongs into CEPH_ASYNC { }."),
     ({"export": "Stable_Write = data;"}, "warning", "key-unknown",
      "It belongs into CEPH_ASYNC { } or FSAL { } of an EXPORT { }."),
+    ({"export": "Max_Read = 65536;"}, "warning", "key-unknown",
+     "FSAL { } of an EXPORT { }, or was MaxRead meant?"),
     ({"fsal": "Stable_Wirte = data;"}, "error", "key-unknown",
      "Stable_Write was probably meant"),
     ({"fsal": "Cache_Bytes = 0;"}, "error", "key-unknown",
@@ -640,6 +642,12 @@ def test_the_recovery_database(recovery, user, tmp_path):
          "check_recovery", "--ns", "gateways", "add", "0"],
         check=True, timeout=30, capture_output=True)
     assert codes(node="0") == set()
+    # As 5.9's tool names it.
+    with rados.WriteOpCtx() as operation:
+        recovery.set_omap(operation, ("7",), (b"N",))
+        recovery.operate_write_op(operation, "grace")
+    assert codes(node="7") == \
+        (set() if ganesha_5_9.IS_OLD else {"not-in-grace"})
 
 
 # --- the archive
