@@ -23,10 +23,10 @@
 #                                          and keys and settings one by one
 #
 # The integration tests mostly wait.  So "everything" runs the rest beside
-# them, in containers of their own with little CPU weight.  (In two containers
-# they are not faster: both cores are full.)  Tests marked "measures" have bounds
-# that a busy machine misses: they run later, in two halves and nothing else.
-# Those marked "alone" run last, alone.
+# them, in containers of their own with little CPU weight.  Tests marked
+# "measures" compare latencies or rates: they run at the end, alone.  Two
+# containers for either kind were tried: not faster where both cores are full,
+# and tests missed their bounds.
 #
 # Exit status 0 only when everything that ran passed.  Logs of the runners
 # and of all daemons are kept in build/test-logs/<time>.  ci/sanitize.sh runs
@@ -37,9 +37,8 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=ci/lib/lib.sh
 . "$top/ci/lib/lib.sh"
 
-# Seconds.  At most: 3600 for integration and what is beside it, 900 for what
-# measures, 600 for what does so alone.  With the images that is less than the
-# 90 minutes that CI has.
+# Seconds.  At most: 3600 for integration and what is beside it, 1500 for what
+# measures.  With the images that is less than the 90 minutes that CI has.
 UNIT_LIMIT=${UNIT_LIMIT:-600}
 INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-3300}
 BESIDE_LIMIT=$((INTEGRATION_LIMIT + 300))
@@ -150,7 +149,7 @@ cases()
 
 quick()
 {
-	begin_beside "$BESIDE_LIMIT" lint 256
+	begin_beside "$BESIDE_LIMIT" lint
 	# Ten million requests: a minute of both CPUs.
 	unit -E test_memory
 	set --
@@ -230,43 +229,19 @@ builds_and_other()
 	other
 }
 
-# Half of the tests that measure: mostly they wait.
-first_measures()
-{
-	half 'test_[p-z]*.py'
-}
-
-# Without files of pattern $1, which the other half has; the rest are more
-# folders.  The look at the logs is of both.
-half()
-{
-	pattern=$1
-	shift
-	pytest_as measures -m "(measures and not alone or closing) and not evidence" \
-		tests/integration "--ignore-glob=tests/integration/$pattern" \
-		tests/integration/test_logs.py "$@"
-}
-
 everything()
 {
-	begin_beside "$BESIDE_LIMIT" builds_and_other 256
-	begin_beside "$BESIDE_LIMIT" cases 256
+	begin_beside "$BESIDE_LIMIT" builds_and_other
+	begin_beside "$BESIDE_LIMIT" cases
 	set -- -m "not evidence and not measures"
 	for file in $CASES; do
 		set -- "$@" --ignore "$file"
 	done
 	integration "$@" tests/integration tests/tools
 	end_beside
-	whole=$INTEGRATION_LIMIT
-	# Shorter than that of the whole part: whoever hangs shows where.
-	INTEGRATION_LIMIT=$((whole * 5 / 22))
-	say "tests that measure, one half"
-	begin_beside $((whole * 3 / 11)) first_measures 1024
-	half 'test_[a-o]*.py' tests/tools
-	end_beside
-	say "tests that measure alone"
-	INTEGRATION_LIMIT=$((whole * 2 / 11))
-	pytest_as alone -m "(alone or closing) and not evidence" \
+	say "tests that measure"
+	INTEGRATION_LIMIT=$((INTEGRATION_LIMIT * 5 / 11))
+	pytest_as measures -m "(measures or closing) and not evidence" \
 		tests/integration tests/tools
 }
 
@@ -277,8 +252,7 @@ if [ "$#" -gt 0 ]; then
 fi
 case $part in
 everything | quick | unit | lint | coverage | integration | packages | builds | cases | other) ;;
-short_of_other) ;; # of "other"
-builds_and_other | first_measures) ;; # of "everything"
+short_of_other | builds_and_other) ;; # of "other", of "everything"
 *) die "'$part': quick, unit, lint, coverage, integration, packages, builds," \
 	"cases, other or nothing" ;;
 esac

@@ -113,15 +113,13 @@ begin()
 }
 
 # Starts part $2 of this script, for at most $1 s, beside what follows here: in
-# a container of its own with $3 CPU shares.  Ours has 1024; below that it gets
-# the CPU time that ours leaves, hence the longer limits.  Its output and its
-# logs go to $logs/PART.
+# a container of its own, which gets the CPU time that ours leaves, hence the
+# longer limits.  Its output and its logs go to $logs/PART.
 begin_beside()
 {
 	mkdir -p "$logs/$2"
 	# timeout makes a process group of it, and hands on a SIGTERM.
-	CPU_SHARES=$3 IMAGE_READY=1 LOGS=$logs/$2 \
-		INTEGRATION_LIMIT=${INTEGRATION_LIMIT-} \
+	CPU_SHARES=256 IMAGE_READY=1 LOGS=$logs/$2 \
 		UNIT_LIMIT=$1 PACKAGE_LIMIT=$1 timeout -k 120 "$1" "$0" "$2" \
 		> "$logs/$2/output" 2>&1 < /dev/null &
 	beside="$beside $2:$!"

@@ -17,7 +17,7 @@ from nfs.xdr import opaque
 from test_slow_backend import DISTURBED_CPUS
 from test_stalled_osd import Flight
 
-pytestmark = [pytest.mark.measures, pytest.mark.alone]
+pytestmark = pytest.mark.measures
 
 SLOW_MS = 20            # an OSD's operation takes 0 to that
 NAME = "change-under-load"

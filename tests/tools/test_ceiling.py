@@ -12,7 +12,7 @@ import pytest
 
 import ceiling
 
-pytestmark = [pytest.mark.measures, pytest.mark.alone]
+pytestmark = pytest.mark.measures
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 
 import client_lock
 
-pytestmark = [pytest.mark.measures, pytest.mark.alone]
+pytestmark = pytest.mark.measures
 
 READ, WRITE = "READ 4 KiB, missing", "WRITE 4 KiB, stable"
 

@@ -86,7 +86,6 @@ def test_the_plugins_part_is_taken_out_of_the_servers():
 
 
 @pytest.mark.measures
-@pytest.mark.alone
 def test_a_short_run(cluster, tmp_path, record):
     """1 MiB WRITEs: each place is there, none is below nothing."""
     report = tmp_path / "report.json"

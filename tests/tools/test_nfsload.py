@@ -13,7 +13,7 @@ from metrics_outputs import LEAVES
 from lab import SECOND_PORT, SECOND_PSEUDO
 from nfs import nfs4
 
-pytestmark = [pytest.mark.measures, pytest.mark.alone]
+pytestmark = pytest.mark.measures
 
 COUNTS = re.compile(r"^nfsload: created (\d+) files, removed (\d+)$", re.M)
 LEFT = re.compile(r"^nfsload: (\d+) files are left as \S+: (\S+)$", re.M)
