@@ -24,6 +24,9 @@ say "lab container $lab is up"
 	status=$?
 	echo "--- Ganesha's logs" >&2
 	"$ENGINE" exec "$lab" lab logs >&2 || :
-	die "the demonstration failed (status $status)"
+	logs=$top/build/demo-logs/$(date +%Y%m%d-%H%M%S)
+	mkdir -p "$logs"
+	keep_logs "$lab" "$logs"
+	die "the demonstration failed (status $status); logs: $logs"
 }
 say "done; the container is removed, and its logs with it"
