@@ -5,7 +5,8 @@
 #
 #   ci/package.sh          all of this
 #   ci/package.sh short    without what is marked *, for ci/test.sh
-#   ci/package.sh build    the first line alone
+#   ci/package.sh build [deb|rpm]
+#                          built once and looked at: what users install
 #   ci/package.sh release  PACKAGES=FOLDER: built once and looked at, with an SBOM,
 #                          for ci/release.sh
 #   ci/package.sh deb      one DEB, and docs/quick-start.md walked with it, for
@@ -39,8 +40,15 @@ LIMIT=${PACKAGE_LIMIT:-900}
 mode=${1:-all}
 case $mode in
 all | short | build | release | deb) ;;
-*) die "'$mode': short, build, release, deb or nothing" ;;
+*) die "'$mode': short, build [deb|rpm], release, deb or nothing" ;;
 esac
+kinds="deb rpm"
+if [ "$#" -gt 1 ]; then
+	case "$mode $2" in
+	"build deb" | "build rpm") kinds=$2 ;;
+	*) die "'$mode $2': only build takes a second word, deb or rpm" ;;
+	esac
+fi
 
 packages=$top/build/packages
 tag=latest
@@ -143,28 +151,30 @@ build_all()
 		build deb 1 this
 		return 0
 	fi
-	if [ "$mode" != release ]; then
+	case $mode in
+	all | short)
 		dist 0
 		build deb 0 previous
 		[ "$mode" = short ] || build rpm 0 previous
-	fi
+		;;
+	esac
 	dist 1
-	for kind in deb rpm; do
+	for kind in $kinds; do
 		build "$kind" 1 this
 		say "looking at $kind"
 		step "check-$kind" "$builder" sh /opt/package/check.sh "$kind" \
 			"/packages/$kind/this/out" /opt/package/rpmlint.toml
-		[ "$mode" = release ] ||
-			sed 's/^/    /' "$logs/check-$kind.log"
+		case $mode in
+		all | short) sed 's/^/    /' "$logs/check-$kind.log" ;;
+		esac
 	done
-	[ "$mode" != short ] || return 0
 	if [ "$mode" = release ]; then
 		say "SBOM"
 		step sbom "$builder" sh /opt/package/sbom.sh "$tarball" \
 			/packages/deb/this/out /packages/sbom
-		return 0
 	fi
-	for kind in deb rpm; do
+	[ "$mode" = all ] || return 0
+	for kind in $kinds; do
 		say "building $kind once more"
 		step "again-$kind" "$builder" sh /opt/package/again.sh "$kind" \
 			"$tarball" "/packages/$kind/this"
@@ -369,7 +379,7 @@ start_lab "$builder"
 "$ENGINE" cp "$top/packaging/rpm/rpmlint.toml" "$builder:/opt/package/"
 build_all
 "$ENGINE" cp "$builder:/packages/." "$packages"
-# Not the version before, which is for the tests of updates.
+# Not the version before, which tests of updates want.
 say "packages:"
 find "$packages" -path '*/this/out/*' -name 'nfs-ganesha-*' \
 	\( -name '*.deb' -o -name '*.rpm' \) ! -name '*dbg*' ! -name '*debug*' \
