@@ -14,8 +14,8 @@
 #include "text.h"
 #include "tuning.h"
 
-/* For so long after the keeper has looked, errors that a loss may have caused
- * are believed.  Linux' NFSv3 client asks again after 5 s: it gets the error. */
+/* For so long after the keeper has looked, errors of this client that a loss may
+ * have caused are believed.  Linux' NFSv3 client asks again after 5 s. */
 #define BELIEVE_MS 10000
 
 /* How often to look whether the old client's users have left, and how often
@@ -101,7 +101,7 @@ static bool reconnect_must_check(struct casync_keeper *keeper)
 
 	if (suspected_ns > verified_ns)
 		return true;
-	if (verified_ns != 0 &&
+	if (suspected_ns != 0 &&
 	    now_ns - verified_ns < BELIEVE_MS * CASYNC_NS_PER_MS)
 		return false;
 	__atomic_store_n(&keeper->suspected_ns, now_ns, __ATOMIC_RELAXED);
@@ -264,25 +264,23 @@ static int reconnect_try(struct casync_mount *mount)
 /* False: the keeper has to end, or gave up. */
 static bool reconnect_connect(struct attempt *attempt)
 {
+	struct casync_mount *mount = attempt->mount;
 	uint64_t pause_ms = FIRST_PAUSE_MS;
 
 	if (casync_common_grace())
 		attempt->waited_ms = CASYNC_SUCCESSOR_MS;
-	if (!casync_reconnect_sleep(attempt->mount, attempt->waited_ms) ||
+	if (!casync_reconnect_sleep(mount, attempt->waited_ms) ||
 	    reconnect_gives_up(attempt))
 		return false;
 	for (;;) {
 		attempt->tries++;
-		if (reconnect_try(attempt->mount) == 0)
+		if (reconnect_try(mount) == 0)
 			return true;
 		/* A reload may have ended it. */
-		if (!reconnect_is_on(attempt->mount) ||
-		    reconnect_gives_up(attempt) ||
-		    !casync_reconnect_sleep(attempt->mount, pause_ms))
+		if (!reconnect_is_on(mount) || reconnect_gives_up(attempt) ||
+		    !casync_reconnect_sleep(mount, pause_ms))
 			return false;
-		pause_ms *= 2;
-		if (pause_ms > LONGEST_PAUSE_MS)
-			pause_ms = LONGEST_PAUSE_MS;
+		pause_ms = MIN(2 * pause_ms, LONGEST_PAUSE_MS);
 	}
 }
 
@@ -354,6 +352,8 @@ static void reconnect_replace_client(struct casync_mount *mount)
 	/* 5: locks are taken again. */
 	casync_guard_renew(&mount->guard);
 	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+	/* A look at the client before says nothing of this one. */
+	__atomic_store_n(&keeper->suspected_ns, 0, __ATOMIC_RELAXED);
 	if (keeper->hooks->restore(mount) < 0)
 		return;
 	/* 6: requests enter. */

@@ -73,8 +73,8 @@ struct casync_keeper {
 	/** When the client was lost that nothing serves for yet; 0: it serves;
 	 * CLOCK_MONOTONIC; the keeper's own. */
 	uint64_t lost_ns;
-	/** When an error came that a lost session may have caused, and when
-	 * the session was found to serve after that; CLOCK_MONOTONIC; atomic. */
+	/** When an error of this client came that a loss may have caused (0: none
+	 * came), and when it served after one; CLOCK_MONOTONIC; atomic. */
 	uint64_t suspected_ns, verified_ns;
 };
 

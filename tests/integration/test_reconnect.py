@@ -290,6 +290,28 @@ def test_locks_are_taken_again(gateway, fuse):
     client.leave()
 
 
+def test_losses_in_a_row_under_a_lock(gateway, fuse):
+    """libcephfs refuses the first WRITE by EIO, mostly before the keeper knows
+    of the loss.  That the keeper has looked at the client before this one a
+    moment ago proves nothing."""
+    client = nfs4.Client(2049, f"holder-{time.time_ns()}")
+    file, other = locked_file(client, fuse)
+
+    def evict_and_write():
+        gateway.evict()
+        time.sleep(0.3)         # libcephfs has heard of it
+        client.write(file.handle, 0, b"written",
+                     file.lock_stateids[b"locker"])
+    for _ in range(5):
+        gateway.lose(evict_and_write)
+        assert other.test(W, 0, 10) is not None
+        time.sleep(2.5)         # the keeper looks every 2 s
+    assert file.read(0, 7) == b"written"
+    other.end()
+    file.close()
+    client.leave()
+
+
 @pytest.fixture
 def stopped(gateway):
     """Stops Ganesha, by stopped(); it goes on at the end in any case."""

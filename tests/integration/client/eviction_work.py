@@ -81,9 +81,10 @@ class Work:
         other.unlink(missing_ok=True)
 
     def lock(self, _):
-        """One more beside the one that is held, and back."""
+        """One more beside the one that is held, data, and back."""
         fcntl.lockf(self.locked, fcntl.LOCK_EX | fcntl.LOCK_NB, 10, 200)
         os.pwrite(self.locked, b"locked", 0)
+        os.fsync(self.locked)
         fcntl.lockf(self.locked, fcntl.LOCK_UN, 10, 200)
 
     def check(self):

@@ -427,6 +427,28 @@ static void doubted_error_shows_the_loss(void **state)
 	end_keeper();
 }
 
+static bool session_serves(void)
+{
+	return casync_session_state(&stub_mount.session) ==
+	       CASYNC_SESSION_SERVES;
+}
+
+/* It may be lost at once, too: no time passes here. */
+static void errors_of_a_new_client_are_doubted_anew(void **state)
+{
+	begin_keeper();
+	check_is_delayed(EBADF);
+	wait_until(is_settled);
+	check_passes(EBADF);
+	check_is_delayed(ENOTCONN);
+	assert_true(rig_wait_count(&reconnects, 1));
+	wait_until(session_serves);
+	check_is_delayed(EBADF);
+	wait_until(is_settled);
+	check_passes(EBADF);
+	end_keeper();
+}
+
 static bool root_was_looked_up(void)
 {
 	return fake_blocking_count(FAKE_LOOKUP_ROOT) != 0;
@@ -496,12 +518,6 @@ static void lost_again_is_replaced_again(void **state)
 	assert_true(rig_wait_count(&reconnects, 2));
 	end_keeper();
 	check_session(CASYNC_SESSION_SERVES);
-}
-
-static bool session_serves(void)
-{
-	return casync_session_state(&stub_mount.session) ==
-	       CASYNC_SESSION_SERVES;
 }
 
 /* libcephfs may have come back by itself. */
@@ -653,6 +669,7 @@ int main(void)
 		THREAD_CASE(time_out_proves_nothing),
 		THREAD_CASE(doubted_error_passes_after_a_look),
 		THREAD_CASE(doubted_error_shows_the_loss),
+		THREAD_CASE(errors_of_a_new_client_are_doubted_anew),
 		THREAD_CASE(error_that_is_no_loss_proves_nothing),
 		THREAD_CASE(refusal_of_the_look_settles_a_doubt),
 		THREAD_CASE(loss_is_noticed_without_traffic),
