@@ -255,8 +255,10 @@ def lose(cluster, names, folder, fsal="CEPH_ASYNC", block=""):
     log = Log(LOGS / "ganesha-b.log")
     away = Away(cluster, folder)
     try:
-        # Locks do not survive it, with this option neither.
-        words = ["nolocks"] if names == UNLISTED else []
+        # Locks do not survive UNLISTED, with its option neither; nor another
+        # host whose Server_Scope is another, as the reporter had it, with any
+        # FSAL (docs/high-availability.md).
+        words = ["nolocks"] if names in (UNLISTED, MOVED) else []
         with worker(cluster, folder, *words) as client:
             for count, name in enumerate(names, 1):
                 getattr(away, name)()
