@@ -427,10 +427,10 @@ static void doubted_error_shows_the_loss(void **state)
 	end_keeper();
 }
 
-static bool session_serves(void)
+/* After the session: only then an error wakes the keeper. */
+static bool guard_serves(void)
 {
-	return casync_session_state(&stub_mount.session) ==
-	       CASYNC_SESSION_SERVES;
+	return casync_guard_serves(&stub_mount.guard);
 }
 
 /* It may be lost at once, too: no time passes here. */
@@ -442,7 +442,7 @@ static void errors_of_a_new_client_are_doubted_anew(void **state)
 	check_passes(EBADF);
 	check_is_delayed(ENOTCONN);
 	assert_true(rig_wait_count(&reconnects, 1));
-	wait_until(session_serves);
+	wait_until(guard_serves);
 	check_is_delayed(EBADF);
 	wait_until(is_settled);
 	check_passes(EBADF);
@@ -518,6 +518,12 @@ static void lost_again_is_replaced_again(void **state)
 	assert_true(rig_wait_count(&reconnects, 2));
 	end_keeper();
 	check_session(CASYNC_SESSION_SERVES);
+}
+
+static bool session_serves(void)
+{
+	return casync_session_state(&stub_mount.session) ==
+	       CASYNC_SESSION_SERVES;
 }
 
 /* libcephfs may have come back by itself. */
