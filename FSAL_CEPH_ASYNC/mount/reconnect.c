@@ -74,8 +74,7 @@ static void reconnect_wake(struct casync_keeper *keeper)
 
 /* --- what a request is answered */
 
-/* Does the keeper bring a lost session back? */
-static bool reconnect_is_on(struct casync_mount *mount)
+bool casync_reconnect_is_on(struct casync_mount *mount)
 {
 	return mount->keeper.thread.call != NULL &&
 	       casync_tuning_read(&mount->keeper.reconnect) != 0 &&
@@ -114,7 +113,7 @@ fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
 	if (!FSAL_IS_ERROR(status))
 		return status;
 	casync_session_note_error(&mount->session, status.minor);
-	if (!reconnect_is_on(mount))
+	if (!casync_reconnect_is_on(mount))
 		return status;
 	if (casync_session_state(&mount->session) == CASYNC_SESSION_SERVES &&
 	    !(reconnect_may_come_from_a_loss(status.minor, file_has_locks) &&
@@ -277,7 +276,8 @@ static bool reconnect_connect(struct attempt *attempt)
 		if (reconnect_try(mount) == 0)
 			return true;
 		/* A reload may have ended it. */
-		if (!reconnect_is_on(mount) || reconnect_gives_up(attempt) ||
+		if (!casync_reconnect_is_on(mount) ||
+		    reconnect_gives_up(attempt) ||
 		    !casync_reconnect_sleep(mount, pause_ms))
 			return false;
 		pause_ms = MIN(2 * pause_ms, LONGEST_PAUSE_MS);
@@ -425,7 +425,7 @@ static void reconnect_check(struct casync_mount *mount)
 		return;
 	if (asked)
 		casync_waiter_limit_prove(&mount->callers);
-	if (!reconnect_is_on(mount))
+	if (!casync_reconnect_is_on(mount))
 		casync_session_restored(&mount->session);
 	reconnect_note_served(&mount->keeper, began_ns);
 }
@@ -481,12 +481,12 @@ static void reconnect_run(struct casync_mount *mount)
 	while (casync_reconnect_pause(mount, CASYNC_RECONNECT_CHECK_MS)) {
 		/* A session that is not replaced may come back by itself. */
 		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
-		    !reconnect_is_on(mount))
+		    !casync_reconnect_is_on(mount))
 			reconnect_check(mount);
-		if (reconnect_is_on(mount))
+		if (casync_reconnect_is_on(mount))
 			reconnect_look_for_hangs(mount);
 		if (casync_session_state(session) == CASYNC_SESSION_LOST &&
-		    reconnect_is_on(mount))
+		    casync_reconnect_is_on(mount))
 			reconnect_replace_client(mount);
 	}
 }

@@ -104,6 +104,9 @@ void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
  * of the keeper's thread. */
 void casync_reconnect_ask_mds(struct casync_mount *mount);
 
+/** Does the keeper bring a lost session back? */
+bool casync_reconnect_is_on(struct casync_mount *mount);
+
 /**
  * Make the answer to a request.
  *

@@ -174,11 +174,6 @@ static bool call_take_statfs_slot(struct casync_object *obj)
 
 /* --- the client, and the object's Inode */
 
-static uint32_t call_generation(const struct casync_object *obj)
-{
-	return casync_guard_generation(&casync_inode_mount(obj)->guard);
-}
-
 /* The look-up asks the MDS, so it takes slots as GETATTR does.  -ETIME is a
  * delay.  EAGAIN would be a conflict of locks, and EBUSY a lack of
  * descriptors. */
@@ -198,7 +193,8 @@ static int call_look_up(struct casync_object *obj, uint32_t generation)
 
 int casync_call_use(struct casync_object *obj)
 {
-	uint32_t generation = call_generation(obj);
+	uint32_t generation =
+		casync_guard_generation(&casync_inode_mount(obj)->guard);
 
 	if (__atomic_load_n(&obj->generation, __ATOMIC_ACQUIRE) == generation)
 		return 0;
@@ -218,16 +214,23 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
 	return rc;
 }
 
+/* A delay while a client is made.  By the time this is answered the client may
+ * serve, and EBLOCKLISTED would be noted as its loss. */
+static int call_without_client(struct casync_mount *mount)
+{
+	return casync_reconnect_is_on(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
+}
+
 static int call_enter_client(struct casync_object *obj)
 {
-	struct casync_guard *guard = &casync_inode_mount(obj)->guard;
+	struct casync_mount *mount = casync_inode_mount(obj);
 	int rc;
 
-	if (!casync_guard_enter(guard))
-		return -CASYNC_EBLOCKLISTED;
+	if (!casync_guard_enter(&mount->guard))
+		return call_without_client(mount);
 	rc = casync_call_use(obj);
 	if (rc < 0)
-		casync_guard_leave(guard);
+		casync_guard_leave(&mount->guard);
 	return rc;
 }
 
@@ -437,8 +440,7 @@ fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 	if (casync_guard_enter(&mount->guard))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	casync_call_drop_mount_slot(mount);
-	return casync_reconnect_answer(
-		mount, casync_errors_status(-CASYNC_EBLOCKLISTED), false);
+	return casync_errors_status(call_without_client(mount));
 }
 
 fsal_status_t casync_call_end_mount(struct casync_mount *mount,

@@ -130,8 +130,8 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status);
  * Take something for a step of a request, and answer nothing.
  *
  * @return 0: casync_call_drop() must be called, by this thread.  -EAGAIN,
- *         -ETIME: no slot was free in time.  Another negative errno: the client
- *         is lost, or the file is gone.
+ *         -ETIME: no slot was free in time, or the client is being replaced.
+ *         Another negative errno: it is lost, or the file is gone.
  */
 int casync_call_take(struct casync_call *call, struct casync_object *obj,
 		     uint32_t needs);
@@ -201,12 +201,8 @@ void casync_call_drop_mount_slot(struct casync_mount *mount);
  */
 bool casync_call_begin_release(struct casync_mount *mount);
 
-/**
- * Keep the client in place while an export is added or reloaded.
- *
- * @return false: the session is lost, the administrator must ask again.
- *         Otherwise casync_call_leave() must be called.
- */
+/** As casync_call_begin_release(), to add or reload an export.  @return false: the
+ * session is lost, the administrator must ask again. */
 bool casync_call_begin_setup(struct casync_mount *mount);
 
 /** End what casync_call_begin_release() or casync_call_begin_setup() began. */

@@ -294,6 +294,11 @@ static void check_full(void **state)
 static void lost_client_leaves_nothing(void **state)
 {
 	lose_client();
+	assert_int_equal(take(ALL), -ETIME);
+	check_steps("Mm");
+	/* No other one comes. */
+	stub_mount.keeper.reconnect = 0;
+	rig.obj->answered_ns = 0;
 	assert_int_equal(take(ALL), -CASYNC_EBLOCKLISTED);
 	check_steps("Mm");
 }

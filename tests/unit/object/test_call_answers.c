@@ -177,7 +177,7 @@ static void without_a_client_a_call_is_delayed(void **state)
 	lose_client();
 	status = begin(ALL);
 	assert_int_equal(status.major, ERR_FSAL_DELAY);
-	assert_int_equal(status.minor, CASYNC_EBLOCKLISTED);
+	assert_int_equal(status.minor, ETIME);
 	assert_int_equal(call.holds, 0);
 	check_steps("Mm");
 	/* No other one comes. */
@@ -187,6 +187,20 @@ static void without_a_client_a_call_is_delayed(void **state)
 	assert_int_equal(status.major, ERR_FSAL_IO);
 	assert_int_equal(status.minor, CASYNC_EBLOCKLISTED);
 	check_steps("Mm");
+}
+
+/* The keeper's last two steps: it notes that the session serves, then it lets
+ * requests enter.  One that was refused before that may be answered later. */
+static void refusal_is_no_loss_of_the_client_that_serves_next(void **state)
+{
+	lose_client();
+	casync_session_restored(&stub_mount.session);
+	assert_int_equal(begin(ALL).major, ERR_FSAL_DELAY);
+	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
+			 ERR_FSAL_DELAY);
+	assert_int_equal(casync_session_state(&stub_mount.session),
+			 CASYNC_SESSION_SERVES);
+	assert_false(keeper_was_woken());
 }
 
 static void look_up_that_shows_the_loss_is_a_delay(void **state)
@@ -352,6 +366,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CALL_CASE(getacl_that_waits_for_long_has_no_answer),
 	CALL_CASE(loss_wakes_the_keeper),
 	CALL_CASE(without_a_client_a_call_is_delayed),
+	CALL_CASE(refusal_is_no_loss_of_the_client_that_serves_next),
 	CALL_CASE(look_up_that_shows_the_loss_is_a_delay),
 	CALL_CASE(file_that_is_gone_is_stale),
 	CALL_CASE(path_is_no_name),

@@ -443,7 +443,7 @@ static void check_loss(const struct op_case *c)
 	status = c->call();
 	assert_int_equal(seen.calls, 0);
 	assert_int_equal(status.major, ERR_FSAL_DELAY);
-	assert_int_equal(status.minor, CASYNC_EBLOCKLISTED);
+	assert_int_equal(status.minor, ETIME);
 	check_nothing_held();
 
 	/* And is not any more. */
