@@ -311,8 +311,9 @@ static int connect_start(struct casync_client *client,
 	rc = ceph_init(client->ceph);
 	if (rc < 0)
 		return casync_connect_failed(
-			params, rc, "User_Id '%s', starting libcephfs",
-			casync_text_or(client->user_id, "admin"));
+			params, rc, "User_Id '%s'%s, starting libcephfs",
+			casync_text_or(client->user_id, "admin"),
+			client->secret ? " and Secret_Access_Key" : "");
 	rc = connect_quieten(client, params);
 	if (rc < 0 || client->filesystem == NULL)
 		return rc;

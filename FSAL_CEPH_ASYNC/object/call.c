@@ -175,8 +175,7 @@ static bool call_take_statfs_slot(struct casync_object *obj)
 /* --- the client, and the object's Inode */
 
 /* The look-up asks the MDS, so it takes slots as GETATTR does.  -ETIME is a
- * delay.  EAGAIN would be a conflict of locks, and EBUSY a lack of
- * descriptors. */
+ * delay; EAGAIN is a conflict of locks, and EBUSY a lack of descriptors. */
 static int call_look_up(struct casync_object *obj, uint32_t generation)
 {
 	int rc = -ETIME;

@@ -189,13 +189,16 @@ def _not_connected(one, answers, ceph_conf):
             number in DENIED and isinstance(answers.result("key"), list)):
         yield _has_no_key(one, answers.result("key"))
     elif number in DENIED:
+        key = "Secret_Access_Key" if one.asked["secret"] else "User_Id"
+        given = " and Secret_Access_Key" if one.asked["secret"] else ""
         yield one.finding(
-            ERROR, "not-accepted", "User_Id",
-            f"the monitors refuse client.{one.user}: it does not exist, its "
-            "key is another one, or it lacks the capability mon",
+            ERROR, "not-accepted", key,
+            f"the monitors refuse client.{one.user}{given}: the user does not "
+            "exist, its key is another one, or it lacks the capability mon",
             f"ceph auth get client.{one.user} shows key and capabilities. If "
-            "there is no such user, correct User_Id. These capabilities are "
-            "those that the export needs:", one.capabilities())
+            f"there is no such user, or the key differs, correct User_Id{given}"
+            ". These capabilities are those that the export needs:",
+            one.capabilities())
     elif number:
         yield one.finding(ERROR, "not-connected", "User_Id",
                           f"connecting failed: {answers.text('connect')}")

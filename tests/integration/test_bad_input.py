@@ -83,7 +83,7 @@ def test_wrong_key(bad):
     key = "AQAAAAAAAAAAABAAAAAAAAAAAAAAAAAAAAAAAA=="
     log = bad("export 77: ", append=[export(
         keys=f'User_Id = "admin"; Secret_Access_Key = "{key}";')])
-    one_line(log, "export 77", "User_Id 'admin'")
+    one_line(log, "export 77", "User_Id 'admin' and Secret_Access_Key")
     assert key not in log.text(), "the log tells the key"
 
 

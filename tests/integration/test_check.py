@@ -713,6 +713,10 @@ def test_an_export_in_rados(in_rados, user, tmp_path):
         place = found["key-unknown"]["place"]
         assert (place["file"], place["line"]) == \
             ("rados://cephfs_data/check-exports", 4)
+        if "not-accepted" in found:
+            refused = found["not-accepted"]
+            assert refused["place"]["key"] == "Secret_Access_Key"
+            assert "client.check0 and Secret_Access_Key" in refused["what"]
         return set(found)
 
     assert export["path"] == "/checked"
