@@ -29,4 +29,4 @@ say "lab container $lab is up"
 	keep_logs "$lab" "$logs"
 	die "the demonstration failed (status $status); logs: $logs"
 }
-say "done; the container is removed, and its logs with it"
+say "done; the container is removed, and the logs in it"
