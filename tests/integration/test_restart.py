@@ -3,6 +3,8 @@
 import time
 
 import pytest
+from lab import LOGS, Log
+from test_signed_handles import KEYS, SAYS_SO, key  # noqa: F401 (pytest finds it here)
 
 VERSIONS = ("3", "4.0", "4.1", "4.2")
 SERVED_WITHIN_S = 30
@@ -53,6 +55,31 @@ def test_ceph_async_becomes_ceph(lab, tmp_path, record, vers):
     """And back: nothing of ours stands in the way."""
     assert "all well" in during(
         lab, tmp_path, vers, "back", lambda: restarted(lab, record, "CEPH"))
+
+
+def signing(lab):
+    lab.ganesha("restart", "--fsal", "CEPH_ASYNC", "--block",
+                f'Handle_Keys = "{KEYS}"; Sign_Handles = true;')
+
+
+@pytest.mark.parametrize("vers", ("3", "4.2"))
+def test_signed_handles_become_ceph(lab, tmp_path, record, key,  # noqa: F811 (the fixture)
+                                    vers):
+    """FSAL_CEPH does not look at what follows its own bytes."""
+    signing(lab)
+    assert "all well" in during(
+        lab, tmp_path, vers, "signed", lambda: restarted(lab, record, "CEPH"))
+
+
+@pytest.mark.parametrize("vers", ("3", "4.2"))
+def test_ceph_becomes_signed_handles(lab, tmp_path, key, vers):  # noqa: F811 (the fixture)
+    """Its handles have no signature: who is mounted has to mount again."""
+    lab.expected.append(SAYS_SO)
+    lab.ganesha("restart", "--fsal", "CEPH")
+    log = Log(LOGS / "ganesha-a.log")
+    with pytest.raises(AssertionError, match=r"got \{\}, wanted"):
+        during(lab, tmp_path, vers, "unsigned", lambda: signing(lab))
+    assert log.matching(SAYS_SO)
 
 
 @pytest.mark.parametrize("vers", VERSIONS)
