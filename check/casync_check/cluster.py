@@ -191,13 +191,15 @@ def _not_connected(one, answers, ceph_conf):
     elif number in DENIED:
         key = "Secret_Access_Key" if one.asked["secret"] else "User_Id"
         given = " and Secret_Access_Key" if one.asked["secret"] else ""
+        put = "correct Secret_Access_Key" if given else \
+            f"put it into the keyring (ceph auth get client.{one.user})"
         yield one.finding(
             ERROR, "not-accepted", key,
             f"the monitors refuse client.{one.user}{given}: the user does not "
             "exist, its key is another one, or it lacks the capability mon",
             f"ceph auth get client.{one.user} shows key and capabilities. If "
-            f"there is no such user, or the key differs, correct User_Id{given}"
-            ". These capabilities are those that the export needs:",
+            "there is no such user, correct User_Id. If the key differs, "
+            f"{put}. These capabilities are those that the export needs:",
             one.capabilities())
     elif number:
         yield one.finding(ERROR, "not-connected", "User_Id",
@@ -306,9 +308,10 @@ def _mount_hangs(one, answers):
             ERROR, "mount-hangs", "User_Id",
             f"an MDS is active, and did not let client.{one.user} mount "
             f"within {one.timeout:g} s",
-            "ceph health detail. If the MDS is well, the user lacks the "
-            "capability mds. This gives it what the export needs, and takes "
-            "all other capabilities away:", one.capabilities())
+            "ceph health detail. If an MDS or OSD does not answer, help it. "
+            "Only if all are well does the user lack the capability mds. This "
+            "gives it what the export needs, and takes all other capabilities "
+            "away:", one.capabilities())
     return one.finding(ERROR, "mount-hangs", "",
                        f"no mount within {one.timeout:g} s",
                        "ceph fs status; ceph health detail")

@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lab_program import LOGS, lab, until
+from lab_program import LOGS, grace_tool, lab, until
 from nfs import nfs3, rpc
 
 SAMPLES = Path(__file__).resolve().parents[2] / "config"
@@ -51,20 +51,6 @@ def _ip(*words: object, inside: int | None = None) -> None:
     enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
     subprocess.run([*enter, "ip", *map(str, words)], check=True, timeout=20,
                    stdin=subprocess.DEVNULL)
-
-
-def grace_tool(*args: str) -> str:
-    """The tool crashes now and then, with signal 11, before it begins."""
-    for _ in range(4):
-        done = subprocess.run(
-            ["ganesha-rados-grace", "--cephconf", "/etc/ceph/ceph.conf",
-             "--pool", POOL, "--ns", NAMESPACE, *args], text=True,
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=60, check=False)
-        if done.returncode != -signal.SIGSEGV:
-            break
-    assert done.returncode == 0, done.stdout
-    return done.stdout
 
 
 @dataclass
@@ -272,7 +258,7 @@ class Pair:
 
     def _begin(self) -> None:
         self.hosts = (Host(1), Host(2))
-        grace_tool("add", "node1", "node2")
+        grace_tool("--pool", POOL, "--ns", NAMESPACE, "add", "node1", "node2")
         one, two = self.hosts
         # Each waits for the other: a member that is not there holds up all.
         lab("ganesha", "start", "--name", "two", "--no-wait", "--port",

@@ -23,7 +23,7 @@ import rados
 
 import ganesha_5_9
 from casync_check import installed, reader
-from lab_program import ceph, until
+from lab_program import ceph, grace_tool, until
 from test_every_key import CONF
 
 PROGRAM = "ganesha-ceph-async-check"
@@ -637,10 +637,8 @@ def test_the_recovery_database(recovery, user, tmp_path):
     assert codes(more='userid = "nobody";') == {"recovery-user"}
     # As cephadm names a rank, by the tool of this Ganesha.
     assert codes(node="0") == {"not-in-grace"}
-    subprocess.run(
-        ["ganesha-rados-grace", "--userid", "admin", "--pool",
-         "check_recovery", "--ns", "gateways", "add", "0"],
-        check=True, timeout=30, capture_output=True)
+    grace_tool("--userid", "admin", "--pool", "check_recovery", "--ns",
+               "gateways", "add", "0")
     assert codes(node="0") == set()
     # As 5.9's tool names it.
     with rados.WriteOpCtx() as operation:

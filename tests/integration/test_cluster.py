@@ -15,7 +15,7 @@ import bus
 import ganesha_5_9
 from fuse import Fuse
 from lab import LOGS, SECOND_PORT
-from lab_program import Log, ceph, until
+from lab_program import Log, ceph, grace_tool, until
 from nfs import nfs4
 
 CONF = "/etc/ceph/ceph.conf"
@@ -31,19 +31,6 @@ def backend(node, grace_s=GRACE_S):
             f'namespace = "{NAMESPACE}"; }}')
 
 
-def grace_tool(*args):
-    """The tool crashes now and then, with signal 11, before it begins."""
-    for _ in range(4):
-        done = subprocess.run(
-            ["ganesha-rados-grace", "--cephconf", CONF, "--pool", POOL,
-             "--ns", NAMESPACE, *args], text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60,
-            check=False)
-        if done.returncode != -signal.SIGSEGV:
-            break
-    assert done.returncode == 0, done.stdout
-
-
 @pytest.fixture
 def nodes(cluster, second):
     """Two nodes of one cluster that serve the same export."""
@@ -57,7 +44,7 @@ def two_nodes(cluster, second, grace_s=GRACE_S, options=(), block="",
     # lock may be told to ask again
     cluster.expected += ["Attempt to wake stopped/paused fridge reaper",
                          "Unable to lock FSAL, error=STATE_IN_GRACE"]
-    grace_tool("add", "node1", "node2")
+    grace_tool("--pool", POOL, "--ns", NAMESPACE, "add", "node1", "node2")
     for name, node in (("a", "node1"), ("b", "node2")):
         nfsv4, rados = backend(node, grace_s)
         if name == "a":
@@ -143,7 +130,7 @@ def test_the_session_of_a_dead_node_is_ended(nodes, record):
 def replaced(cluster):
     """A gateway as node1, alone in its cluster; its pid."""
     cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
-    grace_tool("add", "node1")
+    grace_tool("--pool", POOL, "--ns", NAMESPACE, "add", "node1")
     nfsv4, rados = backend("node1")
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
                     "--block", "", "--core", "", "--export-block", "",

@@ -143,7 +143,7 @@ def held_now(faults):
 
 @pytest.mark.parametrize("vers", ("3",))
 def test_held_and_let_go_newest_first(cluster, faults, tmp_path, vers):
-    """Nothing is answered until every thread waits; then all of it."""
+    """Nothing is answered until as many calls wait as there are threads."""
     threads = 20
     with Mixed(cluster, vers, tmp_path, 20 * threads, threads) as mixed:
         faults.set("any hold")

@@ -10,7 +10,6 @@ container that has not the capability SYS_RESOURCE, and without a grace period
 where no other gateway takes part in it.
 """
 import re
-import signal
 import subprocess
 import time
 from pathlib import Path
@@ -20,6 +19,7 @@ import pytest
 import yaml
 
 from lab import LOGS, SECOND_PORT, Log
+from lab_program import grace_tool
 
 CONFIG = Path(__file__).parents[2] / "config"
 
@@ -173,17 +173,6 @@ def second_gateway(text):
         f"Monitoring_Port = {SECOND_PORT + 4}; Dbus_Name_Prefix = b;")
 
 
-def add_node(tool, node):
-    """The tool crashes now and then, with signal 11, before it begins."""
-    for _ in range(4):
-        done = subprocess.run([*tool, "add", node], text=True, timeout=60,
-                              stdin=subprocess.DEVNULL, capture_output=True,
-                              check=False)
-        if done.returncode != -signal.SIGSEGV:
-            break
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.fixture
 def recovery_pool(cluster):
     """As the head of a sample says."""
@@ -192,12 +181,12 @@ def recovery_pool(cluster):
     def make(name):
         text = (CONFIG / name).read_text(encoding="utf-8")
         pool = re.search(r"ceph (osd pool create (\S+))", text)
-        tool, nodes = re.search(r"(ganesha-rados-grace .*) add (.+)",
-                                text).groups()
+        options, nodes = re.search(r"ganesha-rados-grace (.*) add (.+)",
+                                   text).groups()
         ceph("ceph", *pool[1].split())
         pools.append(pool[2])
         for node in nodes.split():
-            add_node(tool.split(), node)
+            grace_tool(*options.split(), "add", node)
     # as Ganesha ends, when the database has news for it
     cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
     yield make
