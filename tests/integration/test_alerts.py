@@ -97,7 +97,7 @@ def named(series):
     return series if foreign else f"ceph_async__{series}"
 
 
-def evaluated(file, alert, series, fires):
+def evaluated(file, alert, series, fires, minutes=15):
     """promtool's answer; ALERTS is what Prometheus itself shows of alerts."""
     file.write_text(yaml.safe_dump({
         "rule_files": [str(MONITORING / "alerts.yml")],
@@ -109,7 +109,7 @@ def evaluated(file, alert, series, fires):
             "promql_expr_test": [{
                 "expr": f'count(ALERTS{{alertname="{alert}",'
                         'alertstate="firing"})',
-                "eval_time": f"{MINUTES.get(alert, 15)}m",
+                "eval_time": f"{MINUTES.get(alert, minutes)}m",
                 "exp_samples": [{"value": 1}] if fires else []}]}]}))
     return outputs.promtool("test", "rules", file)
 
@@ -125,11 +125,13 @@ def test_it_fires_and_it_rests(tmp_path, alert):
 @pytest.mark.parametrize("alert, series", [
     (alert, one) for alert, several in FIRST.items() for one in several])
 def test_a_first_value_fires(tmp_path, alert, series):
-    """And no longer when it is an old one, nor after scrapes that failed."""
-    for values, whether in (("_x12 3x9", True), ("3x20", False),
-                            ("3x8 _x3 3x9", False)):
+    """Also that of a Ganesha that was started again; and no longer when it is
+    an old one, nor after scrapes that failed."""
+    for values, whether in (("_x24 3x9", True), ("3x30", False),
+                            ("3x3 stale _x20 1x9", True),
+                            ("3x3 stale _x20 3x9", False)):
         said, good = evaluated(tmp_path / "t.yml", alert, {series: values},
-                               whether)
+                               whether, minutes=27)
         assert good, f"{values} fires: {whether}\n{said}"
 
 
