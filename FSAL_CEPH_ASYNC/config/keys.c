@@ -175,7 +175,7 @@ const struct casync_key casync_keys[] = {
 	{ .name = "Sign_Handles", BOOLEAN,
 	  .change = CASYNC_KEY_IDENTITY,
 	  .summary = "Sign file handles, and refuse those that no gateway of ours has signed.",
-	  .text = "Without it a client can make up a handle of any file that User_Id can reach, also of a file outside of the export. With it such a handle gets NFS4ERR_STALE (NFS3ERR_STALE), and the MDS is not asked. A handle is good for one Export_Id. It needs Handle_Keys. FSAL_CEPH takes such handles, and gives none. Clients that are mounted when it is turned on have to mount again.",
+	  .text = "Without it a client can make up a handle of any file that User_Id can reach, also of a file outside of the export. With it such a handle gets NFS4ERR_STALE (NFS3ERR_STALE), and the MDS is not asked. A handle is good for one Export_Id. It needs Handle_Keys. FSAL_CEPH accepts signed handles without a look at the signature. Its own have none. Clients that are mounted when it is turned on have to mount again.",
 	  IN_BOTH(sign_handles) },
 
 	{ .name = "Stable_Write", .type = CASYNC_KEY_WORD,
