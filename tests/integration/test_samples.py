@@ -165,9 +165,9 @@ def test_the_sample_serves(lab, prepared, name):
 
 def second_gateway(text):
     """The line that differs, and ports beside the first one's."""
-    assert text.count('nodeid = "gw1";') == 1
+    assert text.count('nodeid = "node1";') == 1
     return with_keys(
-        text.replace('nodeid = "gw1";', 'nodeid = "gw2";'),
+        text.replace('nodeid = "node1";', 'nodeid = "node2";'),
         "NFS_CORE_PARAM",
         f"NFS_Port = {SECOND_PORT}; MNT_Port = {SECOND_PORT + 1}; "
         f"Monitoring_Port = {SECOND_PORT + 4}; Dbus_Name_Prefix = b;")
