@@ -238,7 +238,7 @@ const struct casync_key casync_keys[] = {
 	  .change = CASYNC_KEY_LIVE,
 	  .unset = "the folder's value; 4 MiB if Stripe_Unit or Stripe_Count is set",
 	  .summary = "Size of the RADOS objects of new files.",
-	  .text = "Object_Size, Stripe_Unit, Stripe_Count and Data_Pool set the layout of files that are created through this export. Existing files keep their layout. If a folder or a parent of it has a layout (setfattr -n ceph.dir.layout), that layout wins.\n\nAn OSD refuses objects larger than its osd_max_object_size, 128 MiB by default. Larger objects are faster for streams. Smaller objects spread the load of a small file.\n\nWhile one of the four keys is set, each create costs one more request to the MDS. User_Id then needs the MDS capability p (allow rwp). Without it each create fails, with a line in the log.",
+	  .text = "Object_Size, Stripe_Unit, Stripe_Count and Data_Pool set the layout of files that are created through this export. Existing files keep their layout. If a folder or a parent of it has a layout (setfattr -n ceph.dir.layout), that layout wins.\n\nAn OSD refuses objects larger than its osd_max_object_size, 128 MiB by default. A stream uses one disk for the length of an object: with larger objects it has fewer at a time. Smaller objects spread the load of a small file.\n\nWhile one of the four keys is set, each create costs one more request to the MDS. User_Id then needs the MDS capability p (allow rwp). Without it each create fails, with a line in the log.",
 	  IN_BOTH(tuning.object_size) },
 	{ .name = "Stripe_Unit", .type = CASYNC_KEY_NUMBER,
 	  .min = MIN_STRIPE_UNIT, .max = MAX_OBJECT_SIZE,
