@@ -16,10 +16,11 @@ static struct casync_guard_shard *guard_shard(struct casync_guard *guard)
  * First the count, then the look at the phase.  The thread that closes does it
  * the other way round.  So either it sees the count, or we see the phase.
  */
-static bool guard_enter_up_to(struct casync_guard *guard, uint32_t phase)
+bool casync_guard_enter_up_to(struct casync_guard *guard,
+			      enum casync_guard_phase phase)
 {
 	__atomic_add_fetch(&guard_shard(guard)->entered, 1, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&guard->phase, __ATOMIC_SEQ_CST) <= phase)
+	if (__atomic_load_n(&guard->phase, __ATOMIC_SEQ_CST) <= (uint32_t)phase)
 		return true;
 	casync_guard_leave(guard);
 	return false;
@@ -27,12 +28,7 @@ static bool guard_enter_up_to(struct casync_guard *guard, uint32_t phase)
 
 bool casync_guard_enter(struct casync_guard *guard)
 {
-	return guard_enter_up_to(guard, CASYNC_GUARD_SERVES);
-}
-
-bool casync_guard_enter_to_release(struct casync_guard *guard)
-{
-	return guard_enter_up_to(guard, CASYNC_GUARD_RELEASES);
+	return casync_guard_enter_up_to(guard, CASYNC_GUARD_SERVES);
 }
 
 void casync_guard_leave(struct casync_guard *guard)

@@ -18,8 +18,9 @@
 
 enum casync_guard_phase {
 	CASYNC_GUARD_SERVES,   /**< Everybody may enter. */
-	CASYNC_GUARD_RELEASES, /**< Only to release: the client is lost, or
-				    new and not ready. */
+	CASYNC_GUARD_RESTORES, /**< Only to unlock or to release: the client is
+				    new, and takes the locks of the last. */
+	CASYNC_GUARD_RELEASES, /**< Only to release: the client is lost. */
 	CASYNC_GUARD_CLOSED,   /**< Nobody: the client ends. */
 };
 
@@ -48,12 +49,14 @@ struct casync_guard {
 bool casync_guard_enter(struct casync_guard *guard);
 
 /**
- * Enter to release an Inode or to close an Fh.
+ * Enter for what is still allowed in this phase, and in those before it: to
+ * release an Inode or to close an Fh up to CASYNC_GUARD_RELEASES.
  *
- * @return false: the client is about to end, and with it all that it has open.
- *	   There is nothing to release.
+ * @return false: it is not allowed any more.  If it was a release, the client is
+ *	   about to end with all that it has open: there is nothing to release.
  */
-bool casync_guard_enter_to_release(struct casync_guard *guard);
+bool casync_guard_enter_up_to(struct casync_guard *guard,
+			      enum casync_guard_phase phase);
 
 void casync_guard_leave(struct casync_guard *guard);
 

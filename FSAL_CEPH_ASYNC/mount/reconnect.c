@@ -351,7 +351,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
 		return;
 	/* 5: locks are taken again. */
 	casync_guard_renew(&mount->guard);
-	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+	casync_guard_set(&mount->guard, CASYNC_GUARD_RESTORES);
 	/* A look at the client before says nothing of this one. */
 	__atomic_store_n(&keeper->suspected_ns, 0, __ATOMIC_RELAXED);
 	if (keeper->hooks->restore(mount) < 0)

@@ -19,7 +19,7 @@
  * 3. The old client ends, or is left behind with them.
  * 4. The new one connects.  It ends the old session, if there still is one, as
  *    a restarted gateway does.
- * 5. Locks of clients are taken again.
+ * 5. Locks of clients are taken again.  An UNLOCK may enter.
  * 6. Requests enter.
  *
  * Nothing of the old client can reach an OSD after step 4: docs/design.md, A

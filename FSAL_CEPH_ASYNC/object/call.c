@@ -220,12 +220,13 @@ static int call_without_client(struct casync_mount *mount)
 	return casync_reconnect_is_on(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
 }
 
-static int call_enter_client(struct casync_object *obj)
+static int call_enter_client(struct casync_object *obj,
+			     enum casync_guard_phase up_to)
 {
 	struct casync_mount *mount = casync_inode_mount(obj);
 	int rc;
 
-	if (!casync_guard_enter(&mount->guard))
+	if (!casync_guard_enter_up_to(&mount->guard, up_to))
 		return call_without_client(mount);
 	rc = casync_call_use(obj);
 	if (rc < 0)
@@ -244,7 +245,9 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 		call_take_slot_always(obj);
 		return 0;
 	case CASYNC_CALL_CLIENT:
-		return call_enter_client(obj);
+		return call_enter_client(obj, CASYNC_GUARD_SERVES);
+	case CASYNC_CALL_CLIENT_TO_UNLOCK:
+		return call_enter_client(obj, CASYNC_GUARD_RESTORES);
 	case CASYNC_CALL_ATTR_SLOT:
 		return call_take_attr_slot(obj) ? 0 : -EAGAIN;
 	case CASYNC_CALL_CHANGE_SLOT:
@@ -266,6 +269,7 @@ static void call_drop_one(struct casync_object *obj, uint32_t what)
 		call_drop_slot(obj);
 		break;
 	case CASYNC_CALL_CLIENT:
+	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		casync_guard_leave(&casync_inode_mount(obj)->guard);
 		break;
 	case CASYNC_CALL_ATTR_SLOT:
@@ -453,7 +457,7 @@ fsal_status_t casync_call_end_mount(struct casync_mount *mount,
 
 bool casync_call_begin_release(struct casync_mount *mount)
 {
-	return casync_guard_enter_to_release(&mount->guard);
+	return casync_guard_enter_up_to(&mount->guard, CASYNC_GUARD_RELEASES);
 }
 
 bool casync_call_begin_setup(struct casync_mount *mount)

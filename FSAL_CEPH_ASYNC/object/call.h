@@ -55,10 +55,12 @@ enum {
 	 * which Ganesha repeats without a pause if it fails. */
 	CASYNC_CALL_MOUNT_SLOT_ALWAYS = 1 << 1,
 	CASYNC_CALL_CLIENT = 1 << 2,
-	CASYNC_CALL_ATTR_SLOT = 1 << 3,
-	CASYNC_CALL_CHANGE_SLOT = 1 << 4,
-	CASYNC_CALL_STATFS_SLOT = 1 << 5,
-	CASYNC_CALL_CHANGE = 1 << 6,
+	/** The client, although it may still take locks again.  For UNLOCK. */
+	CASYNC_CALL_CLIENT_TO_UNLOCK = 1 << 3,
+	CASYNC_CALL_ATTR_SLOT = 1 << 4,
+	CASYNC_CALL_CHANGE_SLOT = 1 << 5,
+	CASYNC_CALL_STATFS_SLOT = 1 << 6,
+	CASYNC_CALL_CHANGE = 1 << 7,
 	/** For an operation that asks the MDS. */
 	CASYNC_CALL_ASKS_MDS = CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_CLIENT,
 };

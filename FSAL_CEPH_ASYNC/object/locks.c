@@ -139,13 +139,10 @@ static bool locks_state_may(struct state_t *state, fsal_lock_op_t op)
 }
 
 /* For the next client of the mount, if this one loses its session. */
-static void locks_record(struct casync_object *obj, struct state_t *state,
-			 struct fsal_fd *fsal_fd, void *owner,
-			 fsal_lock_op_t op, const fsal_lock_param_t *lock)
+static void locks_record(struct casync_object *obj, struct fsal_fd *fsal_fd,
+			 void *owner, const fsal_lock_param_t *lock)
 {
-	if (op == FSAL_OP_UNLOCK)
-		casync_lock_records_unlocked(&obj->locks, state, owner, lock);
-	else if (op == FSAL_OP_LOCK && fsal_fd->fd_type == FSAL_FD_STATE)
+	if (fsal_fd->fd_type == FSAL_FD_STATE)
 		casync_lock_records_locked(
 			&obj->locks, casync_fd_of(fsal_fd), owner, lock,
 			casync_guard_generation(
@@ -353,9 +350,8 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 	       locks_came_late(obj, owner, request_lock, begin_ns);
 	if (late)
 		status = locks_undo(obj, casync_borrow_fh(&fd), &fl, owner);
-	else if (rc == 0)
-		locks_record(obj, state, fd.fsal_fd, owner, lock_op,
-			     request_lock);
+	else if (rc == 0 && lock_op == FSAL_OP_LOCK)
+		locks_record(obj, fd.fsal_fd, owner, request_lock);
 	casync_borrow_return(&fd);
 	if (late)
 		return status;
@@ -371,7 +367,7 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 /*
  * An UNLOCK must not fail for the loss of the session.  Ganesha has forgotten
  * the lock, and would repeat the call without a pause.  The lost client's lock
- * is gone, and the next client does not take it: its record is dropped.
+ * is gone, and the next client does not take it: it has no record.
  */
 static bool locks_unlock_is_done(struct casync_object *obj,
 				 fsal_status_t status)
@@ -386,20 +382,14 @@ static bool locks_unlock_is_done(struct casync_object *obj,
 
 /* Ganesha takes a delay for a conflict; "grace" makes the client ask again. */
 static fsal_status_t locks_answer(struct casync_object *obj,
-				  struct state_t *state, void *owner,
-				  fsal_lock_op_t lock_op,
-				  const fsal_lock_param_t *lock,
-				  fsal_status_t status)
+				  fsal_lock_op_t lock_op, fsal_status_t status)
 {
 	if (!FSAL_IS_ERROR(status))
 		return status;
-	if (lock_op == FSAL_OP_UNLOCK) {
-		if (!locks_unlock_is_done(obj, status))
-			return status;
-		casync_lock_records_unlocked(&obj->locks, state, owner, lock);
+	if (lock_op == FSAL_OP_UNLOCK && locks_unlock_is_done(obj, status))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	}
-	if (status.major == ERR_FSAL_DELAY && status.minor != EAGAIN)
+	if (lock_op != FSAL_OP_UNLOCK && status.major == ERR_FSAL_DELAY &&
+	    status.minor != EAGAIN)
 		return fsalstat(ERR_FSAL_IN_GRACE, status.minor);
 	return status;
 }
@@ -481,9 +471,7 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 			      fsal_lock_param_t *conflicting_lock)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
-	uint32_t slot = lock_op == FSAL_OP_UNLOCK
-				? CASYNC_CALL_MOUNT_SLOT_ALWAYS
-				: CASYNC_CALL_MOUNT_SLOT;
+	uint32_t needs = CASYNC_CALL_ASKS_MDS;
 	struct casync_call call;
 	fsal_status_t status;
 
@@ -491,10 +479,17 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 		locks_leave_unlock(obj, state, owner);
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	}
-	status = casync_call_begin(&call, obj_hdl, slot | CASYNC_CALL_CLIENT);
+	if (lock_op == FSAL_OP_UNLOCK) {
+		/* First: a keeper that takes it meanwhile must see that. */
+		casync_lock_records_unlocked(&obj->locks, state, owner,
+					     request_lock);
+		needs = CASYNC_CALL_MOUNT_SLOT_ALWAYS |
+			CASYNC_CALL_CLIENT_TO_UNLOCK;
+	}
+	status = casync_call_begin(&call, obj_hdl, needs);
 	if (!FSAL_IS_ERROR(status))
 		status = casync_call_end(
 			&call, locks_in_call(obj, state, owner, lock_op,
 					     request_lock, conflicting_lock));
-	return locks_answer(obj, state, owner, lock_op, request_lock, status);
+	return locks_answer(obj, lock_op, status);
 }

@@ -290,6 +290,26 @@ def test_locks_are_taken_again(gateway, fuse):
     client.leave()
 
 
+def test_what_is_unlocked_meanwhile_is_free(lab, fuse):
+    """The new client has taken the lock of one file, and waits for that of
+    another."""
+    lab.ganesha("restart", "--faults")
+    gateway, faults = Gateway(lab), Faults()
+    client = nfs4.Client(2049, f"holder-{time.time_ns()}")
+    file, other = locked_file(client, fuse)
+    kept, beside = locked_file(client, fuse, b"of another file")
+    faults.set(f"lock nth=2 delay={CUT_MS}")
+    gateway.evict()
+    faults.wait(lambda: faults.hits("delay"), "the second lock is taken")
+    file.unlock(0, TO_THE_END)
+    assert not gateway.times_back()
+    until(gateway.times_back, "a new client serves", seconds=60)
+    assert other.lock(W, 0, 10)
+    assert not beside.lock(W, 0, 10)
+    for end in (other.end, beside.end, file.close, kept.close, client.leave):
+        end()
+
+
 def test_losses_in_a_row_under_a_lock(gateway, fuse):
     """libcephfs refuses the first WRITE by EIO, mostly before the keeper knows
     of the loss.  That the keeper has looked at the client before this one a

@@ -49,17 +49,31 @@ struct phase_case {
 	const char *name;
 	enum casync_guard_phase phase;
 	bool request_enters;
+	bool unlock_enters;
 	bool release_enters;
 };
 
 static const struct phase_case phase_cases[] = {
-	{"all_enter_while_it_serves", CASYNC_GUARD_SERVES, true, true},
-	{"releases_alone_enter_while_it_releases", CASYNC_GUARD_RELEASES, false,
+	{"all_enter_while_it_serves", CASYNC_GUARD_SERVES, true, true, true},
+	{"unlocks_enter_while_it_restores", CASYNC_GUARD_RESTORES, false, true,
 	 true},
-	{"nobody_enters_once_it_is_closed", CASYNC_GUARD_CLOSED, false, false},
+	{"releases_alone_enter_while_it_releases", CASYNC_GUARD_RELEASES, false,
+	 false, true},
+	{"nobody_enters_once_it_is_closed", CASYNC_GUARD_CLOSED, false, false,
+	 false},
 };
 
 #define N_PHASE_CASES (sizeof(phase_cases) / sizeof(phase_cases[0]))
+
+/* Who was refused is not inside. */
+static void check_entry(enum casync_guard_phase up_to, bool enters)
+{
+	assert_int_equal(casync_guard_enter_up_to(&guard, up_to), enters);
+	assert_int_equal(casync_guard_is_empty(&guard), !enters);
+	if (enters)
+		casync_guard_leave(&guard);
+	assert_true(casync_guard_is_empty(&guard));
+}
 
 static void check_phase(void **state)
 {
@@ -69,16 +83,11 @@ static void check_phase(void **state)
 	assert_int_equal(casync_guard_serves(&guard),
 			 c->phase == CASYNC_GUARD_SERVES);
 	assert_int_equal(casync_guard_enter(&guard), c->request_enters);
-	/* Who was refused is not inside. */
-	assert_int_equal(casync_guard_is_empty(&guard), !c->request_enters);
 	if (c->request_enters)
 		casync_guard_leave(&guard);
-	assert_int_equal(casync_guard_enter_to_release(&guard),
-			 c->release_enters);
-	assert_int_equal(casync_guard_is_empty(&guard), !c->release_enters);
-	if (c->release_enters)
-		casync_guard_leave(&guard);
-	assert_true(casync_guard_is_empty(&guard));
+	check_entry(CASYNC_GUARD_SERVES, c->request_enters);
+	check_entry(CASYNC_GUARD_RESTORES, c->unlock_enters);
+	check_entry(CASYNC_GUARD_RELEASES, c->release_enters);
 }
 
 static void new_guard_serves_and_is_empty(void **state)
@@ -106,7 +115,7 @@ static void closing_turns_nobody_out(void **state)
 	assert_true(casync_guard_enter(&guard));
 	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
 	assert_false(casync_guard_enter(&guard));
-	assert_false(casync_guard_enter_to_release(&guard));
+	assert_false(casync_guard_enter_up_to(&guard, CASYNC_GUARD_RELEASES));
 	assert_false(casync_guard_is_empty(&guard));
 	casync_guard_leave(&guard);
 	assert_true(casync_guard_is_empty(&guard));
@@ -145,7 +154,7 @@ static void closer_that_came_first_wins(void **state)
 	casync_guard_set(&guard, CASYNC_GUARD_RELEASES);
 	was_empty = false;
 	before_count = close_it;
-	assert_false(casync_guard_enter_to_release(&guard));
+	assert_false(casync_guard_enter_up_to(&guard, CASYNC_GUARD_RELEASES));
 	assert_true(was_empty);
 	assert_true(casync_guard_is_empty(&guard));
 }
@@ -275,7 +284,7 @@ static void *come_and_go(void *arg)
 			__atomic_store_n(&own->open, true, __ATOMIC_RELEASE);
 		}
 		end_visit(others);
-		if (casync_guard_enter_to_release(&guard)) {
+		if (casync_guard_enter_up_to(&guard, CASYNC_GUARD_RELEASES)) {
 			if (client > UINT64_MAX / 2)
 				__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 			casync_guard_leave(&guard);

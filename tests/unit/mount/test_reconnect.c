@@ -131,7 +131,11 @@ static char phase(void)
 		casync_guard_leave(guard);
 		return 's';
 	}
-	if (casync_guard_enter_to_release(guard)) {
+	if (casync_guard_enter_up_to(guard, CASYNC_GUARD_RESTORES)) {
+		casync_guard_leave(guard);
+		return 'u';
+	}
+	if (casync_guard_enter_up_to(guard, CASYNC_GUARD_RELEASES)) {
 		casync_guard_leave(guard);
 		return 'r';
 	}
@@ -374,7 +378,7 @@ static int seen(const int *count)
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
 }
 
-#define STEPS "forget/r disconnect-lost/c connect/c restore1/r invalidate/r"
+#define STEPS "forget/r disconnect-lost/c connect/c restore1/u invalidate/u"
 
 static void steps_come_in_order(void **state)
 {
@@ -410,7 +414,7 @@ static void requests_inside_are_waited_for(void **state)
 
 static void enter_to_release(void)
 {
-	if (!casync_guard_enter_to_release(&stub_mount.guard))
+	if (!casync_guard_enter_up_to(&stub_mount.guard, CASYNC_GUARD_RELEASES))
 		wrong_handles++;
 }
 
@@ -454,8 +458,8 @@ static void reads_are_left_with_the_old_client(void **state)
 	wait_until(serves);
 	end();
 	/* Nothing is released in it, and it does not end. */
-	check_trace("forget/r disown/c forget/c connect/c restore1/r "
-		    "invalidate/r");
+	check_trace("forget/r disown/c forget/c connect/c restore1/u "
+		    "invalidate/u");
 	assert_true(stub_warned("2 READs that Ceph does not answer"));
 	assert_int_equal(stub_mount.session.reconnects, 1);
 	assert_int_equal(stub_mount.clients_left, 1);
@@ -641,7 +645,7 @@ static void session_of_before_a_restart_takes_two_tries(void **state)
 	wait_until(serves);
 	end();
 	check_trace("forget/r disconnect-lost/c connect/c disconnect/c "
-		    "connect-second/c restore1/r invalidate/r");
+		    "connect-second/c restore1/u invalidate/u");
 }
 
 static void another_file_system_is_refused(void **state)
@@ -698,9 +702,9 @@ static void session_that_is_lost_again_is_replaced_again(void **state)
 	begin();
 	wait_until(serves);
 	end();
-	check_trace("forget/r disconnect-lost/c connect/c restore1/r "
-		    "forget/r disconnect-lost/c connect/c restore2/r "
-		    "invalidate/r");
+	check_trace("forget/r disconnect-lost/c connect/c restore1/u "
+		    "forget/r disconnect-lost/c connect/c restore2/u "
+		    "invalidate/u");
 	assert_int_equal(stub_mount.session.reconnects, 1);
 }
 
@@ -712,8 +716,8 @@ static void next_loss_has_a_client_of_its_own(void **state)
 	lose_session();
 	wait_until(serves);
 	end();
-	check_trace(STEPS " forget/r disconnect-lost/c connect/c restore2/r "
-			  "invalidate/r");
+	check_trace(STEPS " forget/r disconnect-lost/c connect/c restore2/u "
+			  "invalidate/u");
 }
 
 /* --- its end */

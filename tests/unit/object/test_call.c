@@ -122,6 +122,20 @@ static void unlock_gets_a_slot_of_a_full_mount(void **state)
 	*mount_inside() = 0;
 }
 
+/* A client that is new and takes locks again may unlock; a lost one not. */
+static void unlock_gets_a_client_that_restores(void **state)
+{
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
+	assert_int_equal(take(CASYNC_CALL_CLIENT), -ETIME);
+	assert_int_equal(take(CASYNC_CALL_CLIENT_TO_UNLOCK), 0);
+	assert_false(casync_guard_is_empty(&stub_mount.guard));
+	casync_call_drop(&call);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	assert_int_equal(take(CASYNC_CALL_CLIENT_TO_UNLOCK), -ETIME);
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+}
+
 static void keeper_gets_a_slot_of_a_full_mount(void **state)
 {
 	*mount_inside() = MOUNT_SLOTS;
@@ -224,6 +238,7 @@ static const struct part_of_call parts_of_calls[] = {
 	{"mount_slot_alone", CASYNC_CALL_MOUNT_SLOT, "M", "m"},
 	{"mount_slot_always_alone", CASYNC_CALL_MOUNT_SLOT_ALWAYS, "M", "m"},
 	{"client_alone", CASYNC_CALL_CLIENT, "G", "g"},
+	{"client_to_unlock_alone", CASYNC_CALL_CLIENT_TO_UNLOCK, "G", "g"},
 	{"attr_slot_alone", CASYNC_CALL_ATTR_SLOT, "A", "a"},
 	{"change_slot_alone", CASYNC_CALL_CHANGE_SLOT, "C", "c"},
 	{"statfs_slot_alone", CASYNC_CALL_STATFS_SLOT, "S", "s"},
@@ -478,6 +493,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CALL_CASE(thread_has_one_slot),
 	CALL_CASE(thread_has_one_age),
 	CALL_CASE(unlock_gets_a_slot_of_a_full_mount),
+	CALL_CASE(unlock_gets_a_client_that_restores),
 	CALL_CASE(keeper_gets_a_slot_of_a_full_mount),
 	CALL_CASE(completion_threads_take_no_mount_slot),
 	CALL_CASE(completion_threads_have_attr_slots_of_their_own),

@@ -410,6 +410,53 @@ static void nothing_is_taken_that_was_given_back(void **state)
 	assert_int_equal(take_again(0, 0), 0);
 }
 
+/* The keeper is done with this file, but not with all. */
+static void lock_that_was_taken_again_is_unlocked(void **state)
+{
+	unsigned int before;
+
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	casync_session_note_error(&stub_mount.session, ENOTCONN);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
+	assert_int_equal(take_again(1, 0), 0);
+	before = fake_blocking_count(FAKE_SETLK);
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), before + 1);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+	assert_true(fake.asked_owner == (uintptr_t)&owner);
+}
+
+/* The keeper comes to the file between the two steps of an UNLOCK. */
+static void take_again_in_unlock(enum fake_blocking which)
+{
+	uint64_t taken, gone;
+
+	if (which != FAKE_SETLK)
+		return;
+	fake.hook = NULL;
+	assert_int_equal(casync_locks_reclaim(&stub_mount, lose, &taken, &gone),
+			 0);
+	assert_int_equal(taken + gone, 0);
+}
+
+static void lock_that_is_being_unlocked_is_not_taken(void **state)
+{
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	(void)ceph_ll_close(NULL, old_fh);
+	casync_guard_renew(&stub_mount.guard);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
+	rig.obj->generation = casync_guard_generation(&stub_mount.guard);
+	fake.hook = take_again_in_unlock;
+	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_null(fake.hook);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+	rig.state.fd.fh = NULL;
+}
+
 static void lock_that_was_refused_is_not_taken(void **state)
 {
 	open_state();
@@ -849,6 +896,8 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(error_of_getlk_passes),
 	CASE(without_an_fh_nothing_is_locked),
 	CASE(nothing_is_taken_that_was_given_back),
+	CASE(lock_that_was_taken_again_is_unlocked),
+	CASE(lock_that_is_being_unlocked_is_not_taken),
 	CASE(lock_that_was_refused_is_not_taken),
 	CASE(lock_of_no_state_is_not_taken),
 	CASE(lock_that_somebody_else_got_is_lost),

@@ -77,6 +77,10 @@ void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 					    struct casync_waiter_limit *file);
 bool __real_casync_guard_enter(struct casync_guard *guard);
 bool __wrap_casync_guard_enter(struct casync_guard *guard);
+bool __real_casync_guard_enter_up_to(struct casync_guard *guard,
+				     enum casync_guard_phase phase);
+bool __wrap_casync_guard_enter_up_to(struct casync_guard *guard,
+				     enum casync_guard_phase phase);
 void __real_casync_guard_leave(struct casync_guard *guard);
 void __wrap_casync_guard_leave(struct casync_guard *guard);
 void __real_casync_cache_begin_write(struct casync_cache_file *file);
@@ -139,6 +143,16 @@ void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 bool __wrap_casync_guard_enter(struct casync_guard *guard)
 {
 	bool entered = __real_casync_guard_enter(guard);
+
+	if (noted && entered)
+		note('G');
+	return entered;
+}
+
+bool __wrap_casync_guard_enter_up_to(struct casync_guard *guard,
+				     enum casync_guard_phase phase)
+{
+	bool entered = __real_casync_guard_enter_up_to(guard, phase);
 
 	if (noted && entered)
 		note('G');
