@@ -26,8 +26,6 @@ from test_locks import Ceph
 from test_setattr import create_exclusive
 from test_stalled_osd import Flight
 
-pytestmark = pytest.mark.measures
-
 SERVED_S = 15               # at most, from the loss to the next WRITE
 KERNEL_S = 25               # of work in the kernel client
 CUT_MS = 3000               # an eviction falls into that
@@ -140,6 +138,7 @@ class Writer(threading.Thread):
         return max(b - a for a, b in zip(self.answered, self.answered[1:]))
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("how", ("evict", "blocklist"))
 def test_writes_go_on(gateway, record, how):
     writer = Writer()
@@ -155,6 +154,7 @@ def test_writes_go_on(gateway, record, how):
     assert longest < SERVED_S
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("vers", ("3", "4.0", "4.1", "4.2"))
 def test_a_kernel_client_sees_no_error(gateway, record, vers):
     """With open files and a lock that is held."""
@@ -196,6 +196,7 @@ class Creator(threading.Thread):
             time.sleep(0.1)
 
 
+@pytest.mark.measures
 def test_an_exclusive_create_is_finished(lab, record):
     """The session ends between a file and its verifier.  The create that is
     sent again gets its file, and no other one does."""
@@ -223,6 +224,7 @@ def test_an_exclusive_create_is_finished(lab, record):
         lab.ganesha("restart")
 
 
+@pytest.mark.measures
 def test_nothing_grows(gateway, record):
     """Many losses in a row."""
     losses = 20
@@ -402,6 +404,7 @@ def overwrite(name, data):
     fs.shutdown()
 
 
+@pytest.mark.measures
 def test_a_write_that_was_held_back_never_arrives(gateway, stopped, record):
     """The gateway stands still with WRITEs on their way.  It is evicted, and
     somebody else writes the same blocks.  Once it goes on, what it still had
