@@ -25,6 +25,10 @@ EXPORT_KEYS = (
     "Read_Access_Check_Policy", "SecType", "Security_Label", "Squash", "Tag",
     "Transports")
 
+# A standby takes over after 15 s (mds_beacon_grace), and serves 45 s later
+# (mds_reconnect_timeout); and its start.
+MDS_AWAY_S = 75
+
 # mount/connect.c: two leases and this pass before a delegation is revoked.
 REVOKE_MARGIN_S = 10
 
@@ -192,13 +196,17 @@ def _times(config):
             "opens and locks again, and others may take them first",
             "Remove it, unless the gateway serves no locks.")
         grace = 0
-    elif grace < lease:
+    elif grace < max(lease, MDS_AWAY_S):
         yield Finding(
             WARNING, "grace-short", config.place("NFSv4", "Grace_Period"),
             f"Grace_Period = {grace} is less than Lease_Lifetime = {lease}: "
             "a client may notice a restart only after the grace period, and "
-            "loses its locks",
-            f"Set Grace_Period to {lease} at least.")
+            "loses its locks" if grace < lease else
+            f"Grace_Period = {grace} ends while a gateway that starts waits "
+            f"for an MDS that fails over, for up to {MDS_AWAY_S} s: clients "
+            "lose their locks",
+            f"Set Grace_Period to {max(lease, MDS_AWAY_S)} at least, or leave "
+            "it out (90). It ends when all clients are back.")
     needed = lease + grace
     for export, values in config.our_exports():
         timeout = values["Session_Timeout"]

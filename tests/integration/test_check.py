@@ -39,7 +39,7 @@ PLAIN = "a-secret-that-looks-like-nothing"
 METRICS = "" if ganesha_5_9.IS_OLD else "Enable_Metrics = true; "
 CORE = f"NFS_CORE_PARAM {{{{ {METRICS}Enable_NLM = false; {{core}} }}}}"
 LOCKS = "" if ganesha_5_9.IS_OLD else "Blocking_Locks = false; "
-NFSV4 = f"NFSv4 {{{{ {LOCKS}Lease_Lifetime = 20; Grace_Period = 30; " \
+NFSV4 = f"NFSv4 {{{{ {LOCKS}Lease_Lifetime = 20; Grace_Period = 90; " \
     "{nfsv4} }}"
 BLOCK = "CEPH_ASYNC {{ {block} }}"
 LISTINGS = "MDCACHE { Dir_Chunk = 0; }"     # Ganesha 5.9 asks for it
@@ -111,7 +111,7 @@ ALONE = {
     "grace-short": ({"nfsv4": "Grace_Period = 5; #"}, "warning",
                     "less than Lease_Lifetime"),
     **({"locks-wait": ({}, "warning", "EIO")} if LOCKS else {}),
-    "session-short": ({"block": "Session_Timeout = 30;"}, "warning", "= 50"),
+    "session-short": ({"block": "Session_Timeout = 30;"}, "warning", "= 110"),
     "delegations-shared": (
         {"nfsv4": "Delegations = true; RecoveryBackend = rados_cluster;",
          "more": "RADOS_KV { nodeid = a; namespace = b; }"},
@@ -164,7 +164,7 @@ STATUS = {"error": 2, "warning": 1, "note": 0}
 REPLACED = {"no-access": ("Access_Type = RW; Attr", "Attr"),
             "attributes-cached": ("Access_Type = RW; Attr_Expiration_Time "
                                   "= 0;", ""),
-            "grace-short": ("Grace_Period = 30; ", ""),
+            "grace-short": ("Grace_Period = 90; ", ""),
             "locks-wait": (LOCKS, ""),
             "nlm-shared": ("Enable_NLM = false; ", ""),
             "no-metrics": ("Enable_Metrics = true; ", "")}
@@ -184,6 +184,17 @@ def test_a_file(tmp_path, code):
     assert words in json.dumps(found[code])
     assert status == STATUS[severity]
     assert found[code]["place"]["file"] == str(path)
+
+
+def test_a_grace_period_that_an_mds_outlasts(tmp_path):
+    path = written(tmp_path)
+    good = path.read_text(encoding="utf-8")
+    for seconds, codes in (74, {"grace-short"}), (75, set()):
+        path.write_text(good.replace("Grace_Period = 90", "Grace_Period = "
+                                     f"{seconds}"), encoding="utf-8")
+        status, found = check(path, "--offline")
+        assert set(found) == codes and status == len(codes)
+        assert "an MDS that fails over" in json.dumps(found) or not codes
 
 
 @pytest.mark.parametrize("export, severity, code, words", [

@@ -4,14 +4,17 @@ over NFSv3 (NLM) and NFSv4; through a client's death and the gateway's.
 """
 import fcntl
 import os
+import re
 import struct
 import time
+from pathlib import Path
 
 import pytest
 
+import ganesha_5_9
 from fuse import Fuse
 from lab import SECOND_PORT
-from lab_program import until
+from lab_program import LOGS, Log, until
 from nfs import nfs4
 from nfs.nfs4 import READ_LOCK as R, TO_THE_END, WRITE_LOCK as W
 
@@ -374,3 +377,39 @@ def test_locks_are_reclaimed_after_kill_9(gateways, path, record):
     assert thief.test_lock(file.handle, W, 0, TO_THE_END).found == (20, 10, R)
     for client in (one, two, thief):
         client.leave()
+
+
+def quick_start():
+    """What the quick start has in NFSv4 { }."""
+    page = Path(__file__).parents[2] / "docs" / "quick-start.md"
+    keys = re.search(r"^NFSv4 \{(.*)\}$", page.read_text(encoding="utf-8"),
+                     re.MULTILINE).group(1)
+    return re.sub(r"Blocking_Locks = \w+;", "", keys) \
+        if ganesha_5_9.IS_OLD else keys
+
+
+def test_locks_are_reclaimed_when_the_mds_died_too(gateways, path, record):
+    """It waits 45 s for sessions (mds_reconnect_timeout), and the new gateway
+    for it.  Ganesha's grace period runs meanwhile."""
+    holder = nfs4.Client(2049, "both")
+    file = holder.open(path)
+    file.lock(W, 0, 10)
+    gateways.ganesha("kill9")
+    gateways.run("mds", "kill9", "a")
+    log = Log(LOGS / "ganesha-a.log")
+    began = time.monotonic()
+    gateways.ganesha("start", "--no-wait", "--nfsv4",
+                     quick_start() + "Graceless = false;")
+    gateways.run("mds", "start", "a")
+    until(lambda: log.matching("NFS SERVER INITIALIZED"), "the gateway", 20)
+    record("gateway and MDS killed: the gateway serves after "
+           f"{time.monotonic() - began:.0f} s")
+    holder.connect(reclaim=True)
+    again = holder.reclaim_open(file.handle, owner=file.owner)
+    again.lock(W, 0, 10, reclaim=True)
+    holder.reclaim_complete()
+    beside = Ceph(gateways.mount, path)
+    assert beside.test(W, 0, 0) == (W, 0, 10)
+    beside.end()
+    again.unlock(0, 10)
+    holder.leave()
