@@ -105,6 +105,25 @@ def _misspelled_keys(config, block):
                 "probably meant", "Correct the spelling.")
 
 
+def _twice(config):
+    """Ganesha's log does not say why it leaves out the second one."""
+    numbers = dict(config.numbered_exports())
+    for key, preset in (("Export_Id", "1"), ("Pseudo", None), ("Tag", None)):
+        first = {}
+        for export in config.exports():
+            name = export.get(key, preset)
+            if key == "Export_Id":      # 7 may be written as 0x7
+                name = str(numbers.get(export, name))
+            other = first.setdefault(name, export)
+            if name is not None and other is not export:
+                yield Finding(
+                    ERROR, "export-twice", export.place(key),
+                    f"{export_name(export)} has {key} = {name}, as has the "
+                    f"export of {other.place()}: Ganesha leaves it out",
+                    f"Give the newer of the two another {key}: clients keep "
+                    "the file handles of the older.")
+
+
 def _each_export(config):
     for export, _ in config.our_exports():
         yield from _access(config, export)
@@ -425,6 +444,7 @@ def findings(config, gateways=1):
     """GATEWAYS: how many serve the same exports, if somebody has said so."""
     yield from _exports_are_there(config)
     yield from _misspelled(config)
+    yield from _twice(config)
     yield from _each_export(config)
     yield from _workers(config)
     yield from old_ganesha(config)

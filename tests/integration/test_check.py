@@ -94,6 +94,8 @@ ALONE = {
     "no-fsal": ({"more": "EXPORT { Export_Id = 3; Path = /; Pseudo = /n; }"},
                 "error", "export 3 has no FSAL"),
     "block-unknown": ({"more": "CEPH_ASINC { }"}, "warning", "CEPH_ASYNC"),
+    "export-twice": ({"exports": ({}, {"export": "Pseudo = /p7; #\n"})},
+                     "error", "has Pseudo = /p7, as has"),
     "no-access": ({"exports": ({"export": "Access_Type = None; #"},)},
                   "warning", "Access_Type = None"),
     "attributes-cached": (
@@ -184,6 +186,23 @@ def test_a_file(tmp_path, code):
     assert words in json.dumps(found[code])
     assert status == STATUS[severity]
     assert found[code]["place"]["file"] == str(path)
+
+
+@pytest.mark.parametrize("exports, said, line", [
+    (({}, {"number": "0x7"}), "has Export_Id = 7, as has the export of ",
+     "Export_Id = 0x7;"),
+    (({"export": "Tag = one;"},) * 2, "export 8 has Tag = one, as has",
+     "Tag = one;"),
+])
+def test_two_exports_of_one_name(tmp_path, exports, said, line):
+    """And of a number, however it is written.  The place is the second's."""
+    path = written(tmp_path, exports=exports)
+    status, found = check(path, "--offline")
+    assert status == 2 and set(found) == {"export-twice"}
+    assert said in found["export-twice"]["what"]
+    lines = path.read_text(encoding="utf-8").splitlines()
+    there = [number for number, text in enumerate(lines, 1) if line in text]
+    assert found["export-twice"]["place"]["line"] == there[-1]
 
 
 def test_a_grace_period_that_an_mds_outlasts(tmp_path):
