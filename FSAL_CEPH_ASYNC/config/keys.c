@@ -266,7 +266,7 @@ const struct casync_key casync_keys[] = {
 	  .text = "With false an export has a client of its own: its requests do not wait for those of other exports in libcephfs (client_lock), and a loss of its session is its own. It costs a session, and memory of the MDS for what two exports both know. A file that is used through two of them is coherent, as between two gateways. While the MDS does not answer, all clients together keep at most three quarters of Ganesha's workers. Set it in the block to reach the exports that \"ceph nfs export create\" makes: they all have one user and Cmount_Path = \"/\". File handles stay the same, so clients stay mounted when the key changes.",
 	  IN_BOTH(tuning.share_client) },
 	{ .name = "Mount_Timeout", .type = CASYNC_KEY_NUMBER, .min = 1,
-	  .max = 3600, .preset = 60, .unit = "seconds",
+	  .max = 3600, .preset = 120, .unit = "seconds",
 	  .change = CASYNC_KEY_IDENTITY,
 	  .summary = "Longest time that each step of a mount waits for the cluster.",
 	  IN_BOTH(tuning.mount_timeout) },

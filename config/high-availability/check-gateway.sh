@@ -17,9 +17,10 @@ set -u
 address=${1:?ADDRESS} router=${2:?ROUTER}
 shift 2
 : "${1:?COMMAND}"
-# Made by take-over.sh: a Ganesha that starts has some time to answer.
+# Made by take-over.sh: a Ganesha that starts has some time to answer.  It may
+# wait for an MDS that fails over: 80 s.
 stamp=${TAKE_OVER_STAMP:-/run/gateway-take-over}
-STARTING=30
+STARTING=90
 
 router_answers()
 {

@@ -23,7 +23,7 @@ shift 3
 # As long as it may take the other Ganesha to notice that it is dead.
 SECONDS_FENCED=300
 # Of grace, at most: Grace_Period.
-SECONDS_OF_GRACE=30
+SECONDS_OF_GRACE=90
 
 database()
 {

@@ -389,8 +389,9 @@ def quick_start():
 
 
 def test_locks_are_reclaimed_when_the_mds_died_too(gateways, path, record):
-    """It waits 45 s for sessions (mds_reconnect_timeout), and the new gateway
-    for it.  Ganesha's grace period runs meanwhile."""
+    """Another takes over after 15 s (mds_beacon_grace) and waits 45 s for
+    sessions (mds_reconnect_timeout), and the new gateway waits for it.
+    Mount_Timeout and Ganesha's grace period run meanwhile."""
     holder = nfs4.Client(2049, "both")
     file = holder.open(path)
     file.lock(W, 0, 10)
@@ -400,6 +401,7 @@ def test_locks_are_reclaimed_when_the_mds_died_too(gateways, path, record):
     began = time.monotonic()
     gateways.ganesha("start", "--no-wait", "--nfsv4",
                      quick_start() + "Graceless = false;")
+    time.sleep(15)
     gateways.run("mds", "start", "a")
     until(lambda: log.matching("NFS SERVER INITIALIZED"), "the gateway", 20)
     record("gateway and MDS killed: the gateway serves after "

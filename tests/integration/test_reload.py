@@ -64,7 +64,7 @@ IDENTITY = (
     ("Cmount_Path", '"/elsewhere"', 'Cmount_Path = "/elsewhere" (was not set)'),
     ("Sec_Label_Xattr", '"user.label"',
      'Sec_Label_Xattr = "user.label" (was "security.selinux")'),
-    ("Mount_Timeout", "61", "Mount_Timeout = 61 (was 60)"),
+    ("Mount_Timeout", "61", "Mount_Timeout = 61 (was 120)"),
     ("Session_Timeout", "77", "Session_Timeout = 77 (was 300)"),
     ("Ceph_Option", '"client_cache_size = 7"',
      'Ceph_Option = "client_cache_size=7" (was not set)'),
@@ -321,9 +321,9 @@ def test_cache_bytes_are_in_force_at_once(reloaded):
 def test_a_default_that_takes_a_mount_holds_for_new_exports(reloaded):
     log = reloaded.reload("--block", "Mount_Timeout = 59;")
     told(log, "CEPH_ASYNC { }, for exports read later: "
-              "Mount_Timeout = 59 (was 60)")
+              "Mount_Timeout = 59 (was 120)")
     told(log, "export 2: reload refused, all old values stay; these keys "
-              "need a new mount: Mount_Timeout = 59 (was 60); ")
+              "need a new mount: Mount_Timeout = 59 (was 120); ")
     reloaded.serves()
     reloaded.reload("--block", "")
 

@@ -122,7 +122,7 @@ static const struct change identity[] = {
 	{"Sec_Label_Xattr", "user.label",
 	 "Sec_Label_Xattr = \"user.label\" (was \"security.selinux\")"},
 	{"Share_Client", "no", "Share_Client = false (was true)"},
-	{"Mount_Timeout", "61", "Mount_Timeout = 61 (was 60)"},
+	{"Mount_Timeout", "61", "Mount_Timeout = 61 (was 120)"},
 	{"Session_Timeout", "61", "Session_Timeout = 61 (was 300)"},
 	{"Ceph_Option", "a = b", "Ceph_Option = \"a=b\" (was not set)"},
 };
@@ -328,7 +328,7 @@ static void the_rest_of_the_block_is_taken_over(void **state)
 	casync_key_values_inherit(&fresh, &module_running);
 	assert_string_equal(
 		fixed(),
-		"Mount_Timeout = 61 (was 60), Ceph_Option = \"a=b\" (was not set)");
+		"Mount_Timeout = 61 (was 120), Ceph_Option = \"a=b\" (was not set)");
 }
 
 /* --- while they are read */

@@ -86,7 +86,7 @@ static const struct number_case numbers[] = {
 	 "it must be a number of bytes from 65536 to 134217728, a multiple of 65536, or 0"},
 	{"Stripe_Count", 0, "1", "1024", "-1", "1025",
 	 "it must be a number of objects from 1 to 1024, or 0"},
-	{"Mount_Timeout", 60, "1", "3600", "0", "3601",
+	{"Mount_Timeout", 120, "1", "3600", "0", "3601",
 	 "it must be a number of seconds from 1 to 3600"},
 	{"Session_Timeout", 300, "30", "86400", "29", "86401",
 	 "it must be a number of seconds from 30 to 86400"},
@@ -471,7 +471,7 @@ static void module_starts_from_the_defaults(void **state)
 	assert_int_equal(keys.tuning.object_size, 0);
 	assert_int_equal(keys.tuning.stripe_unit, 0);
 	assert_int_equal(keys.tuning.stripe_count, 0);
-	assert_int_equal(keys.tuning.mount_timeout, 60);
+	assert_int_equal(keys.tuning.mount_timeout, 120);
 	assert_int_equal(keys.tuning.session_timeout, 300);
 	assert_int_equal(keys.tuning.reconnect, 1);
 	assert_int_equal(keys.tuning.reconnect_timeout, 0);
