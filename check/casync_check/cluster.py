@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import progress, recovery
 from .config import export_name
+from .exports import access_types
 from .finding import ERROR, WARNING, Finding, Place
 from .surroundings import delegation_needs_s
 
@@ -63,8 +64,8 @@ def probe(asked, what, limit_s):
 
 
 def _writes(config, export):
-    return config.of_export(export, "Access_Type", "None").upper() not in (
-        "RO", "MDONLY_RO", "NONE")
+    own, others = access_types(config, export)
+    return not {own, *others} <= {"RO", "MDONLY_RO", "NONE"}
 
 
 class Export:
@@ -78,6 +79,7 @@ class Export:
         self.name = export_name(export)
         self.user = values["User_Id"] or "admin"
         self.filesystem = values["Filesystem"] or ""
+        self.preset = "cephfs"      # the default one's name, once it is known
         self.path = export.get("Path", "/")
         self.root_key = "Cmount_Path" if values["Cmount_Path"] else "Path"
         self.session = self.user, self.filesystem
@@ -104,7 +106,7 @@ class Export:
 
     def capabilities(self):
         """The command that gives the user what the export needs."""
-        filesystem = self.filesystem or "cephfs"
+        filesystem = self.filesystem or self.preset
         bits = ("rw" if self.writes else "r") + "p" * self.sets_layout
         root = self.asked["root"]
         path = f" path={root}" if root != "/" else ""
@@ -428,6 +430,7 @@ def judged(one, answers):
         return found or [one.finding(
             ERROR, "probe-failed", "", "the cluster could not be asked: "
             + (answers.stderr.strip().splitlines() or ["no answer"])[-1])]
+    one.preset = (_file_system(one, answers) or {}).get("name", one.preset)
     return [found for judge in JUDGES for found in judge(one, answers)]
 
 

@@ -40,8 +40,9 @@ def _nodes(config, nodeid):
 
 
 def _judge_grace(config, asked, answers):
-    tool = ("ganesha-rados-grace --pool {pool} --ns {namespace} "
-            "add {nodeid}").format(**asked)
+    namespace = f"--ns {asked['namespace']} " if asked["namespace"] else ""
+    tool = (f"ganesha-rados-grace --pool {asked['pool']} {namespace}"
+            f"add {asked['nodeid']}")
     place = config.place("RADOS_KV", "nodeid")
     number = answers.errno("grace")
     if number == errno.ENOENT:

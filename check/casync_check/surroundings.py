@@ -3,6 +3,7 @@
 import itertools
 import re
 
+from . import exports
 from .config import export_name, is_like, named
 from .finding import ERROR, NOTE, WARNING, Finding, Place
 
@@ -27,7 +28,7 @@ EXPORT_KEYS = (
 
 # A standby takes over after 15 s (mds_beacon_grace), and serves 45 s later
 # (mds_reconnect_timeout); and its start.
-MDS_AWAY_S = 75
+MDS_AWAY_S = 80
 
 # mount/connect.c: two leases and this pass before a delegation is revoked.
 REVOKE_MARGIN_S = 10
@@ -105,28 +106,8 @@ def _misspelled_keys(config, block):
                 "probably meant", "Correct the spelling.")
 
 
-def _twice(config):
-    """Ganesha's log does not say why it leaves out the second one."""
-    numbers = dict(config.numbered_exports())
-    for key, preset in (("Export_Id", "1"), ("Pseudo", None), ("Tag", None)):
-        first = {}
-        for export in config.exports():
-            name = export.get(key, preset)
-            if key == "Export_Id":      # 7 may be written as 0x7
-                name = str(numbers.get(export, name))
-            other = first.setdefault(name, export)
-            if name is not None and other is not export:
-                yield Finding(
-                    ERROR, "export-twice", export.place(key),
-                    f"{export_name(export)} has {key} = {name}, as has the "
-                    f"export of {other.place()}: Ganesha leaves it out",
-                    f"Give the newer of the two another {key}: clients keep "
-                    "the file handles of the older.")
-
-
 def _each_export(config):
     for export, _ in config.our_exports():
-        yield from _access(config, export)
         yield from _attributes(config, export)
         yield from _protocols(config, export)
 
@@ -148,16 +129,6 @@ def _protocols(config, export):
 
 def _has_nfsv3(protocols):
     return any(re.fullmatch(r"(nfs)?v?3", word, re.I) for word in protocols)
-
-
-def _access(config, export):
-    access = config.of_export(export, "Access_Type", "None")
-    if access.lower() == "none" and export.block("CLIENT") is None:
-        yield Finding(
-            WARNING, "no-access", export.place("Access_Type"),
-            f"{export_name(export)} gives no client access: Ganesha's "
-            "default is Access_Type = None",
-            "Set Access_Type = RW; or RO;.")
 
 
 def _attributes(config, export):
@@ -339,7 +310,21 @@ def _recovery(config, gateways):
             "remove RADOS_KV { }.")
 
 
+def _scope(config):
+    """Ganesha 5.9 has no such key."""
+    block = config.block("NFSv4")
+    if not _is_old(config) and not block.has("Server_Scope"):
+        yield Finding(
+            WARNING, "recovery-no-scope",
+            config.place("NFSv4", "Server_Scope"),
+            "RecoveryBackend = rados_cluster without Server_Scope: clients "
+            "that come from a gateway on another host give up their locks",
+            "Set Server_Scope in NFSv4 { } to the same on all gateways.")
+
+
 def _recovery_in_rados(config, backend):
+    if backend == "rados_cluster":
+        yield from _scope(config)
     block = config.block("RADOS_KV")
     for key, what in (
             ("nodeid", "the host's name is used: after a move to another "
@@ -444,7 +429,7 @@ def findings(config, gateways=1):
     """GATEWAYS: how many serve the same exports, if somebody has said so."""
     yield from _exports_are_there(config)
     yield from _misspelled(config)
-    yield from _twice(config)
+    yield from exports.findings(config)
     yield from _each_export(config)
     yield from _workers(config)
     yield from old_ganesha(config)

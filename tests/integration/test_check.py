@@ -39,7 +39,8 @@ PLAIN = "a-secret-that-looks-like-nothing"
 METRICS = "" if ganesha_5_9.IS_OLD else "Enable_Metrics = true; "
 CORE = f"NFS_CORE_PARAM {{{{ {METRICS}Enable_NLM = false; {{core}} }}}}"
 LOCKS = "" if ganesha_5_9.IS_OLD else "Blocking_Locks = false; "
-NFSV4 = f"NFSv4 {{{{ {LOCKS}Lease_Lifetime = 20; Grace_Period = 90; " \
+SCOPE = "" if ganesha_5_9.IS_OLD else 'Server_Scope = "all"; '
+NFSV4 = f"NFSv4 {{{{ {LOCKS}{SCOPE}Lease_Lifetime = 20; Grace_Period = 90; " \
     "{nfsv4} }}"
 BLOCK = "CEPH_ASYNC {{ {block} }}"
 LISTINGS = "MDCACHE { Dir_Chunk = 0; }"     # Ganesha 5.9 asks for it
@@ -97,7 +98,11 @@ ALONE = {
     "export-twice": ({"exports": ({}, {"export": "Pseudo = /p7; #\n"})},
                      "error", "has Pseudo = /p7, as has"),
     "no-access": ({"exports": ({"export": "Access_Type = None; #"},)},
-                  "warning", "Access_Type = None"),
+                  "error", "Access_Type = None"),
+    "access-of-others": (
+        {"exports": ({"export": "CLIENT { Clients = 10.0.0.0/8; "
+                                "Access_Type = RO; }"},)},
+        "note", "have Access_Type = RW"),
     "attributes-cached": (
         {"exports": ({"export": "Access_Type = RW; "
                                 "Attr_Expiration_Time = 5; #"},)},
@@ -120,6 +125,10 @@ ALONE = {
         "warning", "several gateways"),
     "recovery-local": ({"more": "RADOS_KV { nodeid = a; namespace = b; }"},
                        "warning", "no effect"),
+    **({"recovery-no-scope": (
+        {"nfsv4": "RecoveryBackend = rados_cluster;",
+         "more": "RADOS_KV { nodeid = a; namespace = b; }"},
+        "warning", "give up their locks")} if SCOPE else {}),
     "recovery-no-nodeid": (
         {"nfsv4": "RecoveryBackend = rados_ng;",
          "more": "RADOS_KV { namespace = b; }"}, "warning", "host's name"),
@@ -168,6 +177,7 @@ REPLACED = {"no-access": ("Access_Type = RW; Attr", "Attr"),
                                   "= 0;", ""),
             "grace-short": ("Grace_Period = 90; ", ""),
             "locks-wait": (LOCKS, ""),
+            "recovery-no-scope": (SCOPE, ""),
             "nlm-shared": ("Enable_NLM = false; ", ""),
             "no-metrics": ("Enable_Metrics = true; ", "")}
 
@@ -205,10 +215,53 @@ def test_two_exports_of_one_name(tmp_path, exports, said, line):
     assert found["export-twice"]["place"]["line"] == there[-1]
 
 
+@pytest.mark.parametrize("export, said", [
+    ({"export": "SecType = krb5p, kbr5i;"}, "krb5i was probably meant"),
+    ({"export": "Squash = All_Sqash;"}, "All_Squash was probably meant"),
+    ({"export": "Protocols = 4, 42;"}, "It takes 3, 4, NFS3"),
+    ({"export": "CLIENT { Clients = a; Access_Type = WR; }"},
+     "It takes None, RW, RO"),
+    ({"export": "CLIENT { Clients = 10.1.2.0/33; Access_Type = RW; }"},
+     "is not served: '10.1.2.0/33' does not appear"),
+    ({"export": "CLIENT { Clients = fd00::1/129; Access_Type = RW; }"},
+     "is not served: 'fd00::1/129'"),
+    ({"number": "0"}, "Export_Id = 0: Ganesha does not serve it"),
+    ({"number": "65536"}, "from 1 to 65535"),
+])
+def test_values_of_an_export(tmp_path, export, said):
+    """The second export alone has it."""
+    path = written(tmp_path, exports=({}, export))
+    status, found = check(path, "--offline")
+    assert status == 2 and "key-refused" in found
+    assert said in json.dumps(found["key-refused"])
+
+
+GOOD_CLIENTS = "CLIENT { Clients = 10.0.0.0/8, 192.168.7.1, fd00::/64, " \
+    "@group, a.example.com, *.example.org; Access_Type = RW; }"
+
+
+@pytest.mark.parametrize("taken, given, code", [
+    ("Export_Id = 7; ", "", "key-refused"),
+    ("Pseudo = /p7;", "", "key-refused"),
+    ("Pseudo = /p7;", "Pseudo = p7;", "key-refused"),
+    ("Access_Type = RW;", "CLIENT { Clients = 10.0.0.1; }", "no-access"),
+    ("Access_Type = RW;", GOOD_CLIENTS, None),
+])
+def test_an_export_without(tmp_path, taken, given, code):
+    if "Pseudo" in taken and ganesha_5_9.IS_OLD:
+        pytest.skip("5.9 serves it over NFSv3")
+    path = written(tmp_path)
+    text = path.read_text(encoding="utf-8")
+    assert taken in text
+    path.write_text(text.replace(taken, given), encoding="utf-8")
+    found = check(path, "--offline")[1]
+    assert code in found if code else not found
+
+
 def test_a_grace_period_that_an_mds_outlasts(tmp_path):
     path = written(tmp_path)
     good = path.read_text(encoding="utf-8")
-    for seconds, codes in (74, {"grace-short"}), (75, set()):
+    for seconds, codes in (79, {"grace-short"}), (80, set()):
         path.write_text(good.replace("Grace_Period = 90", "Grace_Period = "
                                      f"{seconds}"), encoding="utf-8")
         status, found = check(path, "--offline")

@@ -58,8 +58,8 @@ GOOD = {"conf": True, "options": True, "connect": True,
         "osd": {"read": True, "write": True}, "write-test": True}
 
 
-def judged(errors=(), hangs_in=None, **different):
-    """Codes for the answers of a good export, with these differences."""
+def findings(made, errors=(), hangs_in=None, **different):
+    """For the answers of a good export, with these differences."""
     lines = []
     errors = dict(errors)
     for step, result in {**GOOD, **different}.items():
@@ -74,10 +74,13 @@ def judged(errors=(), hangs_in=None, **different):
             break
     answers = cluster.Answers("\n".join(lines))
     answers.stderr = ""
-    made = made_config()
     (export, values), = made.our_exports()
     one = cluster.Export(made, export, values, ARGUMENTS)
-    return [found.code for found in cluster.judged(one, answers)]
+    return cluster.judged(one, answers)
+
+
+def judged(**different):
+    return [found.code for found in findings(made_config(), **different)]
 
 
 def test_good_answers():
@@ -114,6 +117,27 @@ def pools(*flags, of_all=()):
 ])
 def test_answers_are_judged(code, answers):
     assert judged(**answers) == [code]
+
+
+@pytest.mark.parametrize("of_all, of_some, command", [
+    ("None", "RW", "mds 'allow rw fsname=others path=/p' "
+     "osd 'allow rw tag cephfs data=others'"),
+    ("RO", None, "mds 'allow r fsname=others path=/p' "
+     "osd 'allow r tag cephfs data=others'"),
+    ("RW", "RO", "mds 'allow rw ")])
+def test_capabilities_for_whom_it_serves(of_all, of_some, command):
+    """Of a default file system that has another name, too: the command takes
+    all other capabilities away."""
+    made = made_config()
+    block = made.exports()[0]
+    block.keys[-1]["values"] = [of_all]
+    if of_some:
+        block.blocks.append(config.Block(
+            {**BLOCK, "name": "CLIENT",
+             "keys": [key("Access_Type", of_some)]}))
+    found, = findings(made, osd={"read": False, "write": False},
+                      filesystems=[{**FILE_SYSTEM, "name": "others"}])
+    assert found.code == "capability-osd" and command in found.command
 
 
 def test_a_mount_hangs_without_an_mds():
