@@ -454,7 +454,6 @@ static void lock_that_is_being_unlocked_is_not_taken(void **state)
 			 ERR_FSAL_NO_ERROR);
 	assert_null(fake.hook);
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
-	rig.state.fd.fh = NULL;
 }
 
 static void lock_that_was_refused_is_not_taken(void **state)
