@@ -31,13 +31,15 @@ def access_types(config, export):
     these gives; in capitals."""
     own = config.of_export(export, "Access_Type", "None").upper()
     return own, [client.get("Access_Type", own).upper()
-                 for client in _clients(config, export)]
+                 for client in _clients(config, export)
+                 if client.values("Clients")]
 
 
 def _clients(config, export):
+    """Those of EXPORT_DEFAULTS { } count only if the export has none."""
     defaults = config.block("EXPORT_DEFAULTS")
-    for block in [export] + ([defaults] if defaults else []):
-        yield from named(block.blocks, "CLIENT")
+    return list(named(export.blocks, "CLIENT")) or \
+        list(named(defaults.blocks, "CLIENT") if defaults else ())
 
 
 def _access(config, export):
@@ -79,44 +81,69 @@ def _word(block, key, word, known):
         + f"It takes {', '.join(known)}.")
 
 
+def _wrong(word):
+    """What is wrong with an address; a name that does not exist yet is no
+    error.  The mask is a number of bits: Ganesha takes another for a path."""
+    if not re.fullmatch(r"[0-9.]+(/\S*)?|[0-9a-fA-F]*:\S*", word):
+        return None
+    try:
+        ipaddress.ip_network(word, strict=False)
+        int(word.partition("/")[2] or 0)
+    except ValueError:
+        return "it is no ADDRESS or ADDRESS/BITS"
+    return None
+
+
 def _addresses(config):
-    """A name that does not exist yet is no error."""
     for export in config.exports():
+        seen = set()
         for client in named(export.blocks, "CLIENT"):
-            for word in client.values("Clients"):
-                if not re.fullmatch(r"[0-9.]+(/\S*)?|[0-9a-fA-F]*:\S*", word):
-                    continue
-                try:
-                    ipaddress.ip_network(word, strict=False)
-                except ValueError as err:
-                    yield Finding(
-                        ERROR, "key-refused", client.place("Clients"),
-                        f"{export_name(export)} is not served: {err}",
-                        "Correct the address or the mask.")
+            words = client.values("Clients")
+            found = [] if words else [("", "it names nobody")]
+            for word in words:
+                wrong = _wrong(word) or (word in seen and "it is there twice")
+                found += [(word, wrong)] if wrong else []
+                seen.add(word)
+            for word, wrong in found:
+                yield Finding(
+                    ERROR, "key-refused", client.place("Clients"),
+                    f"{export_name(export)}: Ganesha refuses Clients = "
+                    f"{word}: {wrong}", "Correct it. Without a good one the "
+                    "export is not served.")
 
 
-def _number(text):
-    """As Ganesha reads it: 0x is hexadecimal, a leading 0 octal."""
+def _number(export):
+    """Of an export, as Ganesha reads it: 0x is hexadecimal, a leading 0 octal.
+    Without a value the key is 1; None: it is no number, or not there."""
+    if not export.has("Export_Id"):
+        return None
     for base in 0, 8:
         try:
-            return int(text, base)
+            return int(export.get("Export_Id", "1"), base)
         except ValueError:
             pass
     return None
 
 
 def _id(config, export):
-    text = export.get("Export_Id")
-    number = _number(text or "")
+    number = _number(export)
     pseudo = export.get("Pseudo", "")
     if number is None or not 0 <= number <= HIGHEST_ID or \
             number == 0 and pseudo != "/":
         yield Finding(
             ERROR, "key-refused", export.place("Export_Id"),
-            f"an export has Export_Id = {text}: Ganesha does not serve it"
-            if text else "an export has no Export_Id: Ganesha does not serve "
-            "it", f"Set Export_Id to a number from 1 to {HIGHEST_ID}.")
-    if config.parameter("Fsal_Api", 14) >= 14 and pseudo[:1] != "/":
+            f"an export has Export_Id = {export.get('Export_Id', '')}: "
+            "Ganesha does not serve it" if export.has("Export_Id")
+            else "an export has no Export_Id: Ganesha does not serve it",
+            f"Set Export_Id to a number from 1 to {HIGHEST_ID}.")
+    if not export.get("Path"):
+        yield Finding(
+            ERROR, "key-refused", export.place("Path"),
+            f"{export_name(export)} has no Path: Ganesha does not serve it",
+            "Set Path to the folder of the file system.")
+    # 5.9 serves one without Pseudo over NFSv3.
+    if pseudo[:1] != "/" and (pseudo or
+                              config.parameter("Fsal_Api", 14) >= 14):
         yield Finding(
             ERROR, "key-refused", export.place("Pseudo"),
             f"{export_name(export)} has no Pseudo that begins with /: Ganesha "
@@ -129,9 +156,8 @@ def _twice(config):
     for key in "Export_Id", "Pseudo", "Tag":
         first = {}
         for export in config.exports():
-            name = export.get(key)
-            if key == "Export_Id":
-                name = _number(name or "")
+            name = _number(export) if key == "Export_Id" \
+                else export.get(key)
             other = first.setdefault(name, export)
             if name is not None and other is not export:
                 yield Finding(
