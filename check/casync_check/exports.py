@@ -129,7 +129,7 @@ def _id(config, export):
     number = _number(export)
     pseudo = export.get("Pseudo", "")
     if number is None or not 0 <= number <= HIGHEST_ID or \
-            number == 0 and pseudo != "/":
+            (number == 0 and pseudo != "/"):
         yield Finding(
             ERROR, "key-refused", export.place("Export_Id"),
             f"an export has Export_Id = {export.get('Export_Id', '')}: "
