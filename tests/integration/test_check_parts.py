@@ -134,7 +134,7 @@ def test_capabilities_for_whom_it_serves(of_all, of_some, command):
     if of_some:
         block.blocks.append(config.Block(
             {**BLOCK, "name": "CLIENT",
-             "keys": [key("Access_Type", of_some)]}))
+             "keys": [key("Clients", "a"), key("Access_Type", of_some)]}))
     found, = findings(made, osd={"read": False, "write": False},
                       filesystems=[{**FILE_SYSTEM, "name": "others"}])
     assert found.code == "capability-osd" and command in found.command
