@@ -313,7 +313,8 @@ def _recovery(config, gateways):
 def _scope(config):
     """Ganesha 5.9 has no such key."""
     block = config.block("NFSv4")
-    if not _is_old(config) and not block.has("Server_Scope"):
+    if not _is_old(config) and (
+            block is None or not block.has("Server_Scope")):
         yield Finding(
             WARNING, "recovery-no-scope",
             config.place("NFSv4", "Server_Scope"),

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from casync_check import (
-    cluster, config, finding, host, installed, progress, reader, redact,
-    surroundings)
+    cluster, config, finding, host, installed, progress, reader, recovery,
+    redact, surroundings)
 
 TOP = Path(__file__).parents[2]
 BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
@@ -138,6 +138,25 @@ def test_capabilities_for_whom_it_serves(of_all, of_some, command):
     found, = findings(made, osd={"read": False, "write": False},
                       filesystems=[{**FILE_SYSTEM, "name": "others"}])
     assert found.code == "capability-osd" and command in found.command
+
+
+@pytest.mark.parametrize("namespace, command", [
+    (None, "--pool nfs add "), ("some", "--pool nfs --ns some add ")])
+def test_the_way_to_a_grace_database(namespace, command):
+    made = made_config(parameters={"RecoveryBackend": "rados_cluster"})
+    given = [key("pool", "nfs"), key("nodeid", "a")]
+    given += [key("namespace", namespace)] if namespace else []
+    made.blocks.append(config.Block(
+        {**BLOCK, "name": "RADOS_KV", "keys": given}))
+    ends = [{"end": "connect", "errno": 0, "result": True},
+            {"end": "recovery-pool", "errno": 0,
+             "result": {"read": True, "write": True}},
+            {"end": "grace", "errno": errno.ENOENT, "text": "none"}]
+    found = list(recovery.findings(
+        made, ARGUMENTS,
+        lambda *_: cluster.Answers("\n".join(map(json.dumps, ends))), 5))
+    ways = [one.way_out for one in found if one.code == "no-grace"]
+    assert ways == [f"ganesha-rados-grace {command}a"]
 
 
 def test_a_mount_hangs_without_an_mds():
