@@ -5,9 +5,11 @@
 #include <sys/stat.h>
 
 #include "fsal.h"
+#include "nfs_core.h"
 #include "FSAL/fsal_commonlib.h"
 
 #include "call.h"
+#include "clock.h"
 #include "errors.h"
 #include "export.h"
 #include "ganesha.h"
@@ -156,6 +158,23 @@ static void export_release(struct fsal_export *exp_hdl)
 	}
 }
 
+/* Ganesha's grace period begins before exports are read, and clients cannot
+ * come before all are. */
+static void export_tell_if_too_late(const struct casync_export *exp,
+				    uint64_t began_ns)
+{
+	uint64_t took_s = (casync_clock_ns() - began_ns) / CASYNC_NS_PER_S;
+
+	if (!nfs_param.nfsv4_param.graceless &&
+	    took_s >= nfs_param.nfsv4_param.grace_period)
+		LogCrit(COMPONENT_FSAL,
+			"export %" PRIu16 ": its mount took %" PRIu64
+			" s, Grace_Period is %" PRIu32
+			" s: after a start clients cannot take their former locks and opens again",
+			exp->export.export_id, took_s,
+			nfs_param.nfsv4_param.grace_period);
+}
+
 static int export_mount_export(struct casync_export *exp,
 			       const struct casync_module_keys *module_keys)
 {
@@ -182,8 +201,10 @@ static int export_mount_export(struct casync_export *exp,
 		.reconnect_timeout_s = keys->tuning.reconnect_timeout,
 		.hooks = &casync_restore_hooks,
 	};
+	const uint64_t began_ns = casync_clock_ns();
 	int rc = casync_mount_get(&key, &params, &exp->mount);
 
+	export_tell_if_too_late(exp, began_ns);
 	if (rc != 0)
 		return rc;
 	exp->delegations = exp->mount->delegations;

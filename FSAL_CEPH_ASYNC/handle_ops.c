@@ -154,8 +154,7 @@ static fsal_status_t handle_ops_unsign(struct casync_export *exp,
 		return handle_ops_refuse(exp);
 	if (rc != 0)
 		return casync_errors_status(rc);
-	/* Without Sign_Handles those from before it was turned off are as good
-	 * as any. */
+	/* Without Sign_Handles those that are signed are as good as any. */
 	if (fh_desc->len == CASYNC_SIGNED_WIRE_BYTES)
 		fh_desc->len = CASYNC_WIRE_BYTES;
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);

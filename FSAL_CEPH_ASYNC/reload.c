@@ -133,8 +133,7 @@ static void reload_module_locked(struct casync_module *module,
 		casync_publish_reload(false);
 	}
 	casync_key_values_free(CASYNC_IN_MODULE, &fresh);
-	/* The errors are logged.  Counted, they would disable the next
-	 * export. */
+	/* Logged; counted, they would disable the next export. */
 	err_type->errors = errors_before;
 }
 

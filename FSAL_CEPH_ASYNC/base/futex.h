@@ -14,8 +14,7 @@
 #include <unistd.h>
 
 /**
- * Sleep until woken, unless *word differs from @p seen.  May wake up for no
- * reason.
+ * Sleep until woken, unless *word differs from @p seen.  May wake up early.
  *
  * @param[in] timeout_ns  Longest sleep; 0: no limit.
  */

@@ -64,8 +64,7 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 	return false;
 }
 
-/* Wait until a thread has left since LEFT was read.  False: none has for
- * LONGEST_NS. */
+/* Wait for a thread to leave after LEFT was read.  False after LONGEST_NS. */
 static bool waiter_limit_wait(struct casync_waiter_limit *limit,
 			      enum casync_lane lane, uint32_t left,
 			      uint64_t longest_ns)
@@ -234,8 +233,7 @@ static bool waiter_limit_become_patient(const struct casync_waiter_limit *file)
 	return false;
 }
 
-/* Count one more, if MOST are not reached.  @return How many there were, or
- * MOST. */
+/* Count one more, but not above MOST.  @return How many there were, or MOST. */
 static uint32_t waiter_limit_count_one(uint32_t most)
 {
 	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_SEQ_CST);

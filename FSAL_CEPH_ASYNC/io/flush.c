@@ -154,8 +154,7 @@ static void flush_forget_hold(struct casync_flush *flush)
 	pthread_mutex_unlock(&holds_lock);
 }
 
-/* Release the oldest hold if it is too old.  *op is to be submitted, or
- * NULL. */
+/* Release the oldest hold if too old.  *op is to be submitted, or NULL. */
 static bool flush_release_one_locked(struct casync_op **op)
 {
 	struct casync_flush *flush =

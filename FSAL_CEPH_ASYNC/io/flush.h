@@ -114,8 +114,7 @@ int casync_flush_send(struct casync_object *obj);
  * the object alive. */
 void casync_flush_drained(struct casync_object *obj);
 
-/** Release the writes that flushes have held too long.  The watchdog calls
- * it. */
+/** Release the writes that flushes have held too long, for the watchdog. */
 void casync_flush_tick(void);
 
 /**

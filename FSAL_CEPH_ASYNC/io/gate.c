@@ -242,8 +242,7 @@ struct casync_op *casync_gate_remove_unjournaled(struct casync_gate *gate)
 	return expelled;
 }
 
-/* Is there a later op that may have to wait for this one, and that a flush
- * waits for? */
+/* May a later op that a flush waits for have to wait for this one? */
 static bool gate_keeps_flush_waiting(const struct casync_gate *gate,
 				     const struct casync_op *op)
 {

@@ -118,8 +118,7 @@ int64_t casync_repair_part(struct casync_op *op, const struct casync_part *part)
 	return have > 0 && repair_pool_is_gone(op) ? -EIO : have;
 }
 
-/* Do the buffers of two neighbouring parts adjoin?  Ganesha has one for each
- * READ. */
+/* Do buffers of neighbouring parts adjoin?  Ganesha has one for each READ. */
 static bool repair_adjoin(const struct casync_part *part)
 {
 	const struct casync_part *next = part + 1;

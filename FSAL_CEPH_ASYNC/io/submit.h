@@ -91,8 +91,7 @@ void casync_submit_park(struct casync_op *op);
 /** A parked write has got its place: submit it.  Runs on a worker. */
 void casync_submit_parked(struct casync_op *op);
 
-/** A parked write was refused: take it out of the gate.  The caller answers
- * it. */
+/** Take a parked write that was refused out of the gate; caller answers. */
 void casync_submit_cancel_parked(struct casync_op *op);
 
 /**

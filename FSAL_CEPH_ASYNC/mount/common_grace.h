@@ -40,8 +40,7 @@ bool casync_common_grace(void);
 /** Let CASYNC_GRACE_LEAD_MS pass; no time without a common grace period. */
 void casync_common_grace_lead(void);
 
-/** Let CASYNC_GRACE_LEAD_MS pass, once in the life of this process: exports are
- * read. */
+/** Let CASYNC_GRACE_LEAD_MS pass, once: this process reads its exports. */
 void casync_common_grace_lead_once(void);
 
 #endif /* CASYNC_COMMON_GRACE_H */

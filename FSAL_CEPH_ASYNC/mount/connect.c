@@ -241,8 +241,7 @@ static int connect_reclaim(struct casync_client *client,
 		return casync_connect_failed(params, rc,
 					     "reading this node's id");
 
-	/* Long enough for a restart: the session's state must last until
-	 * then. */
+	/* The session's state must last until after a restart. */
 	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
 	casync_common_grace_lead_once();
 	if (params->end_shared) {

@@ -94,8 +94,7 @@ static bool journal_may_wait(const struct casync_journal *journal)
 		       CASYNC_JOURNAL_FEW;
 }
 
-/* Wait for a change, and for those that follow it.  False: the thread has to
- * end. */
+/* Wait for a change, and for those that follow it.  False: end the thread. */
 static bool journal_await_changes(struct casync_journal *journal)
 {
 	struct timespec deadline;

@@ -12,8 +12,7 @@ struct casync_mount_params;
 
 /**
  * Have the MDS end the session with this uuid.  It takes timeout_s of the
- * parameters at most; up to 2^5 times as long if earlier tries have not
- * returned.
+ * parameters at most; up to 2^5 times as long if earlier tries still run.
  *
  * @return As casync_deadline_call_reclaim().
  */

@@ -87,8 +87,7 @@ int casync_reconnect_start(struct casync_mount *mount,
  * the keeper has to end. */
 bool casync_reconnect_pause(struct casync_mount *mount, uint64_t ms);
 
-/** Wait, as the keeper; only its end ends it early.  @return false: the keeper
- * has to end. */
+/** Wait, as the keeper.  @return false, at once: the keeper has to end. */
 bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
 
 /**

@@ -104,8 +104,7 @@ const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,
 void casync_upcalls_enter(void);
 void casync_upcalls_exit(void);
 
-/** Is this thread in an upcall?  An upcall may drop the export's last
- * reference. */
+/** Is this thread in an upcall?  It may drop the export's last reference. */
 bool casync_upcalls_on_thread(void);
 
 #endif /* CASYNC_UPCALLS_H */

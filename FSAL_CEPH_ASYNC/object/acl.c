@@ -172,8 +172,7 @@ static struct acl_sums acl_sum_up(const struct acl_posix *acl)
 	return sums;
 }
 
-/* The rights that later entries allow: this one has to deny those that it does
- * not allow. */
+/* Later entries allow these rights: this one denies what it does not allow. */
 static unsigned int acl_allowed_later(unsigned int tag,
 				      const struct acl_sums *sums)
 {

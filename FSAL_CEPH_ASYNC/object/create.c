@@ -180,8 +180,7 @@ bool casync_check_verifier(struct fsal_obj_handle *obj_hdl,
 				     obj->id.ino, verifier);
 }
 
-/* casync_create_finish() did not come to this.  The mode was set with the
- * create. */
+/* casync_create_finish() did not come to this.  The create set the mode. */
 static fsal_status_t create_finish_again(struct casync_created *found,
 					 struct fsal_attrlist *attrs_in)
 {

@@ -141,8 +141,7 @@ bool casync_delegations_hide(struct casync_delegations *delegations);
 /** Return a delegation to libcephfs, if one is held. */
 void casync_delegations_return(struct casync_delegation *delegation);
 
-/** Recall and return all delegations of a mount: the MDS has ended the
- * session. */
+/** Recall and return all of a mount: the MDS has ended the session. */
 void casync_delegations_return_all(struct casync_mount *mount);
 
 /**

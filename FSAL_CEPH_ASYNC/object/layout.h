@@ -44,8 +44,7 @@ int casync_layout_prepare(const struct casync_layout *layout,
 			  const struct casync_export_keys *keys,
 			  struct casync_layout_texts **texts);
 
-/** Use these texts for new files.  A create that runs now may use the old
- * ones. */
+/** Use these texts for new files.  A create that runs may use the old. */
 void casync_layout_replace(struct casync_layout *layout,
 			   struct casync_layout_texts *texts);
 

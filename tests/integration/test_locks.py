@@ -24,6 +24,7 @@ LEASE_S, GRACE_S = 8, 12     # Linux 7.2 fails locks with EIO below 6 s
 NFSV4 = f"Lease_Lifetime = {LEASE_S}; Expired_Client_Threshold = 0;"
 WITH_GRACE = f"{NFSV4} Grace_Period = {GRACE_S}; Graceless = false;"
 FLOCK = "hhqqi4x"
+TOO_LATE = "clients cannot take their former locks"
 
 
 class Nfs:
@@ -379,6 +380,27 @@ def test_locks_are_reclaimed_after_kill_9(gateways, path, record):
         client.leave()
 
 
+def test_a_mount_after_the_grace_period_is_told(gateways, path):
+    """The client's lock is lost then: the log says why."""
+    holder = nfs4.Client(2049, "late")
+    file = holder.open(path)
+    file.lock(W, 0, 10)
+    gateways.ganesha("stop")
+    gateways.run("mds", "kill9", "a")
+    log = Log(LOGS / "ganesha-a.log")
+    gateways.ganesha("start", "--no-wait", "--nfsv4", WITH_GRACE)
+    time.sleep(GRACE_S + 2)
+    gateways.run("mds", "start", "a")
+    until(lambda: log.matching("NFS SERVER INITIALIZED"), "the gateway", 60)
+    told, = log.matching(TOO_LATE)
+    assert f"Grace_Period is {GRACE_S} s" in told
+    holder.connect(reclaim=True)
+    with pytest.raises(nfs4.Failed) as refusal:
+        holder.reclaim_open(file.handle, owner=file.owner)
+    assert refusal.value.status == nfs4.NO_GRACE
+    holder.leave()
+
+
 def quick_start():
     """What the quick start has in NFSv4 { }."""
     page = Path(__file__).parents[2] / "docs" / "quick-start.md"
@@ -406,6 +428,7 @@ def test_locks_are_reclaimed_when_the_mds_died_too(gateways, path, record):
     until(lambda: log.matching("NFS SERVER INITIALIZED"), "the gateway", 20)
     record("gateway and MDS killed: the gateway serves after "
            f"{time.monotonic() - began:.0f} s")
+    assert not log.matching(TOO_LATE)
     holder.connect(reclaim=True)
     again = holder.reclaim_open(file.handle, owner=file.owner)
     again.lock(W, 0, 10, reclaim=True)
