@@ -104,25 +104,30 @@ class Export:
         return Finding(severity, code, self.place(key),
                        f"{self.name}: {what}", way_out, command)
 
-    def capabilities(self):
-        """The command that gives the user what the export needs."""
+    def grant(self):
+        """How the user gets what the export needs: a sentence, a command."""
+        if self.user == "admin":    # the command would lock everybody out
+            return ("Give the export a User_Id of its own "
+                    "(ceph fs authorize).", "")
         filesystem = self.filesystem or self.preset
         bits = ("rw" if self.writes else "r") + "p" * self.sets_layout
         root = self.asked["root"]
         path = f" path={root}" if root != "/" else ""
         osd = "rw" if self.writes else "r"
-        return (f"ceph auth caps client.{self.user} "
+        return ("This gives the user what the export needs, and takes all "
+                "other capabilities away:",
+                f"ceph auth caps client.{self.user} "
                 f"mon 'allow r fsname={filesystem}' "
                 f"mds 'allow {bits} fsname={filesystem}{path}' "
                 f"osd 'allow {osd} tag cephfs data={filesystem}'")
 
     def misses(self, name, what, severity=ERROR, way_out=""):
         """A finding that names a capability."""
+        sentence, command = self.grant()
         return self.finding(
             severity, f"capability-{name}", "User_Id",
             f"client.{self.user} lacks the capability {name}: {what}",
-            f"{way_out}This gives the user what the export needs, and takes "
-            "all other capabilities away:", self.capabilities())
+            f"{way_out}{sentence}", command)
 
 
 # --- connecting
@@ -195,14 +200,14 @@ def _not_connected(one, answers, ceph_conf):
         given = " and Secret_Access_Key" if one.asked["secret"] else ""
         put = "correct Secret_Access_Key" if given else \
             f"put it into the keyring (ceph auth get client.{one.user})"
+        sentence, command = one.grant()
         yield one.finding(
             ERROR, "not-accepted", key,
             f"the monitors refuse client.{one.user}{given}: the user does not "
             "exist, its key is another one, or it lacks the capability mon",
             f"ceph auth get client.{one.user} shows key and capabilities. If "
             "there is no such user, correct User_Id. If the key differs, "
-            f"{put}. These capabilities are those that the export needs:",
-            one.capabilities())
+            f"{put}. {sentence}", command)
     elif number:
         yield one.finding(ERROR, "not-connected", "User_Id",
                           f"connecting failed: {answers.text('connect')}")
@@ -236,13 +241,14 @@ def _judge_monitors(one, answers):
     filesystem = _file_system(one, answers)
     if filesystem is None and answers.errno("filesystems") == 0:
         seen = [entry["name"] for entry in answers.result("filesystems")]
+        sentence, command = one.grant()
         yield one.finding(
             ERROR, "no-file-system", "Filesystem",
             f"client.{one.user} sees no file system "
             f"'{one.filesystem or '(the default one)'}'; it sees "
             f"{', '.join(seen) or 'none'}",
             "Correct Filesystem (ceph fs ls). If it is there, the capability "
-            "mon does not allow it; these do:", one.capabilities())
+            f"mon does not allow it. {sentence}", command)
     if filesystem is None:
         return
     if not any(state == "up:active" for state in filesystem["states"]):
@@ -306,14 +312,14 @@ def _judge_pools(one, answers):
 def _mount_hangs(one, answers):
     filesystem = _file_system(one, answers)
     if filesystem and "up:active" in filesystem["states"]:
+        sentence, command = one.grant()
         return one.finding(
             ERROR, "mount-hangs", "User_Id",
             f"an MDS is active, and did not let client.{one.user} mount "
             f"within {one.timeout:g} s",
             "ceph health detail. If an MDS or OSD does not answer, help it. "
-            "Only if all are well does the user lack the capability mds. This "
-            "gives it what the export needs, and takes all other capabilities "
-            "away:", one.capabilities())
+            "Only if all are well does the user lack the capability mds. "
+            f"{sentence}", command)
     return one.finding(ERROR, "mount-hangs", "",
                        f"no mount within {one.timeout:g} s",
                        "ceph fs status; ceph health detail")

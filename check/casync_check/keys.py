@@ -10,14 +10,15 @@ from .config import is_like
 from .finding import ERROR, WARNING, Finding, Place
 from .surroundings import EXPORT_KEYS
 
-PARSER = re.compile(r"Config File \((.*):(\d+)\): (.*)", re.S)
+# A brace that is missing is told of as "Config file", and as nothing else.
+PARSER = re.compile(r"Config [Ff]ile \((.*):(\d+)\)(?: error)?: (.*)", re.S)
 REFUSED = re.compile(r"(.*?):(\d+): (\w+) = (.*) is refused: (.*)", re.S)
 BLOCK_REFUSED = re.compile(r"(.*?):(\d+): this block is refused: (.*)", re.S)
 NO_EFFECT = re.compile(r"(.*?):(\d+): (\w+) = (.*) has no effect: (.*)", re.S)
 
 # Sums of lines that stand before, and the same once more.
 REPEATED = re.compile(
-    r"^Config file \(|is refused: it has an unknown key or value|"
+    r"is refused: it has an unknown key or value|"
     r"has keys that this FSAL does not know|"
     r"\): (\d+ errors while processing|Errors processing block|"
     r"\d+ \(.*\) errors found block|Errors found in configuration block|"
@@ -65,8 +66,9 @@ def _of_parser(match, step, block, config):
                        f"{meant} ganesha-ceph-async-config(8) has all keys.")
     if "yntax" in text or step == "file":
         return Finding(ERROR, "syntax", _place(match, ""), text,
-                       "Correct the line. Ganesha goes on without what it "
-                       "cannot read. Numbers have no units: 4194304, not 4M.")
+                       "Correct the line, or a brace before it: Ganesha may "
+                       "take nothing of the file. Numbers have no units: "
+                       "4194304, not 4M.")
     way_out = "Keep one of them and remove the others." \
         if text.startswith("Only one") else ""
     return Finding(ERROR, "key-refused", _place(match, block), text, way_out)

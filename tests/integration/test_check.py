@@ -198,6 +198,19 @@ def test_a_file(tmp_path, code):
     assert found[code]["place"]["file"] == str(path)
 
 
+@pytest.mark.parametrize("change", [
+    lambda text: text.rstrip().removesuffix("}"), lambda text: text + "}\n",
+    lambda text: text.replace("{", "", 1)])
+def test_a_brace(tmp_path, change):
+    """Ganesha takes nothing of the file then: it removes all exports."""
+    path = written(tmp_path)
+    path.write_text(change(path.read_text(encoding="utf-8")), encoding="utf-8")
+    status, found = check(path, "--offline")
+    assert status == 2 and found["syntax"]["severity"] == "error"
+    assert found["syntax"]["place"]["line"] > 0
+    assert "a brace before it" in found["syntax"]["way_out"]
+
+
 @pytest.mark.parametrize("exports, said, line", [
     (({}, {"number": "0x7"}), "has Export_Id = 7, as has the export of ",
      "Export_Id = 0x7;"),

@@ -140,6 +140,22 @@ def test_capabilities_for_whom_it_serves(of_all, of_some, command):
     assert found.code == "capability-osd" and command in found.command
 
 
+@pytest.mark.parametrize("answers", [
+    {"filesystems": []}, {"hangs_in": "mount"},
+    {"osd": {"read": False, "write": False}}])
+def test_admin_keeps_its_capabilities(answers):
+    """With those of an export it could not take the others back."""
+    made = made_config()
+    for user, command in (("me", "ceph auth caps client.me "), (None, "")):
+        made.our_exports()[0][1]["User_Id"] = user
+        found = findings(made, **answers)[0]
+        assert found.severity == "error"
+        assert found.command.startswith(command) and (user or not
+                                                      found.command)
+        assert ("takes all other capabilities away" in found.way_out) == \
+            bool(user)
+
+
 @pytest.mark.parametrize("namespace, command", [
     (None, "--pool nfs add "), ("some", "--pool nfs --ns some add ")])
 def test_the_way_to_a_grace_database(namespace, command):
