@@ -40,8 +40,8 @@ fence()
 		done
 }
 
-# Ganesha looks only every Lease_Lifetime / 2 whether all clients have reclaimed.
-# A notification makes it look at once.
+# Ganesha looks only every 10 s, or Lease_Lifetime / 2 if that is less, whether
+# all clients have reclaimed.  A notification makes it look at once.
 hasten()
 {
 	for _ in $(seq "$SECONDS_OF_GRACE"); do
