@@ -196,7 +196,7 @@ void casync_publish_remove(struct casync_published *entry)
 	pthread_mutex_lock(&lock);
 	glist_del(&entry->link);
 	publish_update_locked(entry);
-	/* Who did not end is no longer counted: the gauges would stay. */
+	/* Requests that did not end leave the gauges: they count no more. */
 	memset(entry->now.state, 0, CASYNC_SM_RECONNECTS * sizeof(uint64_t));
 	casync_prometheus_update(entry->prometheus, &entry->now);
 	casync_prometheus_put(entry->prometheus);
