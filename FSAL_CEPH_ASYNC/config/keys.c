@@ -279,7 +279,7 @@ const struct casync_key casync_keys[] = {
 	{ .name = "Reconnect", BOOLEAN, .preset = 1,
 	  .change = CASYNC_KEY_LIVE,
 	  .summary = "Make a new CephFS client when the session is lost.",
-	  .text = "A session is lost if the MDS or an administrator evicts the client, or blocklists its address. Until the new client serves, NFS clients are asked to retry (NFS4ERR_DELAY, NFS3ERR_JUKEBOX). With false, requests fail with EIO until ganesha.nfsd is restarted. Exports that share a mount use the value of the first of them.",
+	  .text = "A session is lost if the MDS or an administrator evicts the client, or blocklists its address. Until the new client serves, NFS clients are asked to retry (NFS4ERR_DELAY, NFS3ERR_JUKEBOX). With false, requests fail with EIO until a reload sets true, or ganesha.nfsd is restarted. Exports that share a mount use the value of the first of them.",
 	  IN_BOTH(tuning.reconnect) },
 	{ .name = "Reconnect_Timeout", .type = CASYNC_KEY_NUMBER, .min = 1,
 	  /* A week. */
