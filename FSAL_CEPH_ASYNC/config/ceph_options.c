@@ -64,8 +64,8 @@ static bool ceph_options_is_free(const char *name, char *why, size_t size)
 
 	for (i = 0; i < sizeof(reserved) / sizeof(reserved[0]); i++) {
 		if (strcmp(reserved[i].name, name) == 0)
-			return casync_text_refuse(why, size, "%s: %s", name,
-						  reserved[i].why);
+			return casync_text_refuse(why, size, "remove %s: %s",
+						  name, reserved[i].why);
 	}
 	return true;
 }

@@ -30,7 +30,9 @@ OF_EACH_FILE = re.compile(r"domainname|Use idmapped_|Using idmapped_")
 
 def _sentence(text):
     """A reason of the plugin; a name at its beginning stays as it is."""
-    return "I" + text[1:] + "." if text.startswith("it ") else text + "."
+    if text.startswith(("it ", "remove ")):
+        text = text[0].upper() + text[1:]
+    return text + "."
 
 
 def _place(match, block, key=""):

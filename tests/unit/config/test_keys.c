@@ -361,7 +361,7 @@ static void options_are_collected(void **state)
 	assert_string_equal(member.text,
 			    "client_cache_size=5\ndebug_client=1/5\n");
 	assert_false(set("Ceph_Option", "client_oc = true", &member));
-	assert_non_null(strstr(why, "client_oc: it must stay false"));
+	assert_non_null(strstr(why, "remove client_oc: it must stay false"));
 	assert_string_equal(member.text,
 			    "client_cache_size=5\ndebug_client=1/5\n");
 
