@@ -9,9 +9,8 @@ import socket
 import sys
 from pathlib import Path
 
-from . import progress, recovery
+from . import capabilities, progress, recovery
 from .config import export_name
-from .exports import access_types
 from .finding import ERROR, WARNING, Finding, Place
 from .surroundings import delegation_needs_s
 
@@ -63,11 +62,6 @@ def probe(asked, what, limit_s):
     return answers
 
 
-def _writes(config, export):
-    own, others = access_types(config, export)
-    return not {own, *others} <= {"RO", "MDONLY_RO", "NONE"}
-
-
 class Export:
     """An export, the request for its probe, and its findings."""
 
@@ -84,15 +78,15 @@ class Export:
         self.root_key = "Cmount_Path" if values["Cmount_Path"] else "Path"
         self.session = self.user, self.filesystem
         self.timeout = arguments.timeout
-        self.writes = _writes(config, export)
-        self.sets_layout = bool(values["Object_Size"] or values["Data_Pool"])
+        self.writes = capabilities.writes(config, export)
+        self.sets_layout = capabilities.sets_layout(values)
         self.asked = {
             "what": "export", "timeout": arguments.timeout,
             "ceph_conf": config.module.get("Ceph_Conf"), "user": self.user,
             "secret": config.secret_of(self.fsal),
             "ceph_options": values["Ceph_Option"],
             "filesystem": self.filesystem, "path": self.path,
-            "root": values["Cmount_Path"] or self.path,
+            "root": capabilities.root(export, values),
             "data_pool": values["Data_Pool"] or "", "writes": self.writes,
             "sets_layout": self.sets_layout,
             "write_test": arguments.write_test and self.writes}
@@ -105,21 +99,7 @@ class Export:
                        f"{self.name}: {what}", way_out, command)
 
     def grant(self):
-        """How the user gets what the export needs: a sentence, a command."""
-        if self.user == "admin":    # the command would lock everybody out
-            return ("Give the export a User_Id of its own "
-                    "(ceph fs authorize).", "")
-        filesystem = self.filesystem or self.preset
-        bits = ("rw" if self.writes else "r") + "p" * self.sets_layout
-        root = self.asked["root"]
-        path = f" path={root}" if root != "/" else ""
-        osd = "rw" if self.writes else "r"
-        return ("This gives the user what the export needs, and takes all "
-                "other capabilities away:",
-                f"ceph auth caps client.{self.user} "
-                f"mon 'allow r fsname={filesystem}' "
-                f"mds 'allow {bits} fsname={filesystem}{path}' "
-                f"osd 'allow {osd} tag cephfs data={filesystem}'")
+        return capabilities.grant(self.config, self.user, self.preset)
 
     def misses(self, name, what, severity=ERROR, way_out=""):
         """A finding that names a capability."""

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from casync_check import (
-    cluster, config, finding, host, installed, progress, reader, recovery,
-    redact, surroundings)
+    capabilities, cluster, config, finding, host, installed, progress, reader,
+    recovery, redact, surroundings)
 
 TOP = Path(__file__).parents[2]
 BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
@@ -138,6 +138,30 @@ def test_capabilities_for_whom_it_serves(of_all, of_some, command):
     found, = findings(made, osd={"read": False, "write": False},
                       filesystems=[{**FILE_SYSTEM, "name": "others"}])
     assert found.code == "capability-osd" and command in found.command
+
+
+def test_capabilities_of_all_exports_of_the_user():
+    """The command for one alone would take the other's away."""
+    made = made_config()
+    (_, values), = made.our_exports()
+    others = (("/q", {"Object_Size": 1}, 4), ("/p", {"Data_Pool": "d"}, 5),
+              ("/r", {"Filesystem": "fs2"}, 6), ("/s", {"User_Id": "you"}, 7))
+    for path, different, line in others:
+        fsal = config.Block({**BLOCK, "name": "FSAL", "line": line,
+                             "keys": [key("Name", "CEPH_ASYNC")]})
+        block = config.Block({**BLOCK, "keys": [
+            key("Path", path), key("Access_Type",
+                                   "RO" if path == "/r" else "RW")]})
+        block.blocks.append(fsal)
+        made.blocks.append(block)
+        made.read["exports"].append({"file": "f", "line": line, "said": [],
+                                     "values": {**values, **different}})
+    assert len(made.our_exports()) == 5
+    assert capabilities.grant(made, "me", "one")[1] == (
+        "ceph auth caps client.me mon 'allow r fsname=one, allow r fsname=fs2'"
+        " mds 'allow rwp fsname=one path=/p, allow rwp fsname=one path=/q, "
+        "allow r fsname=fs2 path=/r' osd 'allow rw tag cephfs data=one, "
+        "allow r tag cephfs data=fs2'")
 
 
 @pytest.mark.parametrize("answers", [
