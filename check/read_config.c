@@ -9,6 +9,7 @@
 #include "conf_url.h"
 #include "export_mgr.h"
 #include "nfs_core.h"
+#include "nfs_exports.h"
 #include "nfs_init.h"
 
 #include "config_keys.h"
@@ -257,6 +258,43 @@ int casync_check_ganesha(const char *path, int out_fd)
 	casync_json_open(&json, NULL, '{');
 	casync_json_truth(&json, "good", rc == 0);
 	read_config_parameters(&json);
+	casync_said_write(&json, "said");
+	casync_json_close(&json, '}');
+	return fclose(json.out) == 0 ? 0 : 1;
+}
+
+int casync_check_exports(const char *path, int out_fd)
+{
+	struct casync_json json = {.out = read_config_begin(out_fd)};
+	const void *export = NULL, *fsal;
+	nfs_start_info_t start = {0};
+	struct config_error_type err_type;
+	config_file_t file;
+
+	if (json.out == NULL)
+		return 1;
+	file = read_config_parse(path);
+	if (file == NULL) {
+		(void)fclose(json.out);
+		return 1;
+	}
+	casync_tree_hide(file, "RADOS_URLS");
+	casync_said_open(&err_type);
+	(void)nfs_set_param_from_conf(file, &start, &err_type);
+	casync_said_take(&err_type);
+	casync_said_forget(); /* casync_check_ganesha tells of these */
+	while ((export = casync_config_node_block(file, "EXPORT", export)) !=
+	       NULL) {
+		fsal = NULL;
+		while ((fsal = casync_config_node_block(export, "FSAL",
+							fsal)) != NULL)
+			casync_tree_empty(fsal);
+	}
+	casync_said_open(&err_type);
+	(void)start_fsals(file, &err_type);
+	(void)ReadExports(file, &err_type);
+	casync_said_take(&err_type);
+	casync_json_open(&json, NULL, '{');
 	casync_said_write(&json, "said");
 	casync_json_close(&json, '}');
 	return fclose(json.out) == 0 ? 0 : 1;

@@ -33,4 +33,10 @@ CASYNC_VISIBLE int casync_check_read(const char *path, int out_fd);
  */
 CASYNC_VISIBLE int casync_check_ganesha(const char *path, int out_fd);
 
+/**
+ * Write what Ganesha says of EXPORT { }, EXPORT_DEFAULTS { } and PSEUDOFS { },
+ * as JSON.  No FSAL is loaded.
+ */
+CASYNC_VISIBLE int casync_check_exports(const char *path, int out_fd);
+
 #endif /* CASYNC_READ_CONFIG_H */

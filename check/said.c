@@ -74,6 +74,18 @@ void casync_said_take(struct config_error_type *err_type)
 	(void)report_config_errors(err_type, NULL, said_parser);
 }
 
+void casync_said_forget(void)
+{
+	struct said_line *line;
+
+	while (first != NULL) {
+		line = first;
+		first = line->next;
+		free(line);
+	}
+	last = &first;
+}
+
 void casync_said_write(struct casync_json *json, const char *what)
 {
 	struct said_line *line;

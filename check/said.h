@@ -24,4 +24,7 @@ void casync_said_open(struct config_error_type *err_type);
 /** Move the parser's messages to the list. */
 void casync_said_take(struct config_error_type *err_type);
 
+/** Forget all lines. */
+void casync_said_forget(void);
+
 #endif /* CASYNC_SAID_H */

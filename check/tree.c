@@ -150,3 +150,9 @@ void casync_tree_hide(const void *file, const char *name)
 	if (block != NULL)
 		((struct config_node *)block)->u.nterm.name = hidden;
 }
+
+void casync_tree_empty(const void *block)
+{
+	/* The process ends soon: nothing is freed. */
+	glist_init(&((struct config_node *)block)->u.nterm.sub_nodes);
+}

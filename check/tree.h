@@ -24,4 +24,7 @@ void casync_tree_values(struct casync_json *json, const char *name,
 /** Give a block another name, so that Ganesha does not find it. */
 void casync_tree_hide(const void *file, const char *name);
 
+/** Take all that a block has out of it: Ganesha goes past an empty one. */
+void casync_tree_empty(const void *block);
+
 #endif /* CASYNC_TREE_H */

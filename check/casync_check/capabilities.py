@@ -4,6 +4,8 @@
 `ceph auth caps` takes all else away: a command for one export alone would take
 the user's other exports from their clients.
 """
+import re
+
 from .exports import access_types
 
 
@@ -33,7 +35,10 @@ def _needs(config, user, preset):
 
 
 def _at(path):
-    return "" if path == "/" else f" path={path}"
+    if path == "/":
+        return ""
+    return f" path={path}" if re.fullmatch(r"[\w/.-]+", path) else \
+        f' path="{path}"'
 
 
 def grant(config, user, preset):

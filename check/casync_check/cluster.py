@@ -11,6 +11,7 @@ from pathlib import Path
 
 from . import capabilities, progress, recovery
 from .config import export_name
+from .exports import junctions, nested
 from .finding import ERROR, WARNING, Finding, Place
 from .surroundings import delegation_needs_s
 
@@ -89,6 +90,8 @@ class Export:
             "root": capabilities.root(export, values),
             "data_pool": values["Data_Pool"] or "", "writes": self.writes,
             "sets_layout": self.sets_layout,
+            "junctions": [folder for folder, _ in
+                          junctions(config, export)],
             "write_test": arguments.write_test and self.writes}
 
     def place(self, key=""):
@@ -298,8 +301,8 @@ def _mount_hangs(one, answers):
             f"an MDS is active, and did not let client.{one.user} mount "
             f"within {one.timeout:g} s",
             "ceph health detail. If an MDS or OSD does not answer, help it. "
-            "Only if all are well does the user lack the capability mds. "
-            f"{sentence}", command)
+            + (f"Only if all are well does the user lack the capability mds. "
+               f"{sentence}" if command else ""), command)
     return one.finding(ERROR, "mount-hangs", "",
                        f"no mount within {one.timeout:g} s",
                        "ceph fs status; ceph health detail")
@@ -333,6 +336,9 @@ def _judge_mount(one, answers):
             + ("is no folder" if number is None or number == 0
                else f"cannot be used: {os.strerror(number)}"),
             "Make the folder, or correct the key.")
+    for folder, other in junctions(one.config, one.export):
+        if folder in (answers.result("junctions") or ()):
+            yield nested(ERROR, one.export, folder, other)
 
 
 def _judge_space(one, answers):
@@ -403,8 +409,21 @@ def _judge_health(one, answers):
                           "ceph health detail")
 
 
+def _judge_silence(one, answers):
+    """A step that did not end, and of which no other says so."""
+    step = answers.hangs_in
+    if step and step not in ("mount", "osd", "data-pool", "write-test"):
+        yield one.finding(
+            ERROR, "no-answer", "",
+            f"the cluster did not end the step '{step}' in time",
+            "ceph health detail; ceph fs status. If Ganesha crashed, its "
+            "session holds files until Session_Timeout is over: start "
+            "Ganesha, or wait, and ask again.")
+
+
 JUDGES = (_judge_monitors, _judge_pools, _judge_mount, _judge_space,
-          _judge_capabilities, _judge_write_test, _judge_health)
+          _judge_capabilities, _judge_write_test, _judge_health,
+          _judge_silence)
 
 
 def judged(one, answers):

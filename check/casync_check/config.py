@@ -148,6 +148,22 @@ class Config:
         exports = self.read.get("exports", [])
         return list(self.module), list(exports[0]["values"]) if exports else []
 
+    def told_of(self, file, line, text):
+        """Block and key there of which TEXT, a message of the parser, tells;
+        empty if that is not clear."""
+        def of(blocks):
+            for block in blocks:
+                yield from ((block.name, key) for key in block.keys)
+                yield from of(block.blocks)
+        there = [pair for pair in of(self.blocks)
+                 if (pair[1]["file"], pair[1]["line"]) == (file, line)]
+        named_in = [pair for pair in there
+                    if any(f"({word})" in text for word in
+                           (pair[1]["name"], *pair[1]["values"]))]
+        if len(there) > 1 or text.startswith("Unknown"):
+            there = named_in[:1]
+        return (there[0][0], there[0][1]["name"]) if there else ("", "")
+
     def blocks_of_key(self, key):
         """Which blocks of ours have such a key; -compat reads them, too."""
         blocks = "CEPH_ASYNC { }", "FSAL { } of an EXPORT { }"
@@ -174,6 +190,10 @@ class Config:
         for export in self.read.get("exports", []):
             yield "export", export["said"]
         yield "ganesha", self.parameters.get("said", [])
+        # Others than the parser's tell of what the check knows itself.
+        yield "exports", [line for line in
+                          self.parameters.get("exports_said", [])
+                          if line["text"].lstrip().startswith("Config ")]
 
     def parameter(self, key, preset=None):
         return self.parameters.get("parameters", {}).get(key, preset)

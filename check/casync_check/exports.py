@@ -136,11 +136,13 @@ def _id(config, export):
             "Ganesha does not serve it" if export.has("Export_Id")
             else "an export has no Export_Id: Ganesha does not serve it",
             f"Set Export_Id to a number from 1 to {HIGHEST_ID}.")
-    if not export.get("Path"):
+    if len(export.values("Path")) != 1:
         yield Finding(
             ERROR, "key-refused", export.place("Path"),
-            f"{export_name(export)} has no Path: Ganesha does not serve it",
-            "Set Path to the folder of the file system.")
+            f"{export_name(export)} has "
+            f"{'several values in' if export.values('Path') else 'no'} Path: "
+            "Ganesha 9.14 crashes, at its start and at a reload",
+            "Set Path to one folder of the file system.")
     # 5.9 serves one without Pseudo over NFSv3.
     if pseudo[:1] != "/" and (pseudo or
                               config.parameter("Fsal_Api", 14) >= 14):
@@ -151,6 +153,45 @@ def _id(config, export):
             "Set Pseudo to where NFSv4 clients find it.")
 
 
+def _pseudo(export):
+    """As Ganesha takes it."""
+    name = export.get("Pseudo") or ""
+    return name.rstrip("/") or name[:1]
+
+
+def _is_below(pseudo, other):
+    return pseudo != other and pseudo.startswith(other.rstrip("/") + "/")
+
+
+def junctions(config, export):
+    """Folders that EXPORT must have, each with the export that needs it:
+    Ganesha makes none for a Pseudo below that of an export."""
+    exports = [one for one in config.exports() if _pseudo(one)]
+    own = _pseudo(export)
+    for other in exports:
+        above = [_pseudo(one) for one in exports
+                 if _is_below(_pseudo(other), _pseudo(one))]
+        if above and max(above, key=len) == own:    # the nearest has it
+            yield _pseudo(other)[len(own.rstrip("/")) + 1:], other
+
+
+def nested(severity, export, folder, other):
+    return Finding(
+        severity, "pseudo-nested", other.place("Pseudo"),
+        f"{export_name(other)}: Pseudo = {_pseudo(other)} is below that of "
+        f"{export_name(export)}, which "
+        + ("has no" if severity == ERROR else "must have the")
+        + f" folder {folder}: without, Ganesha ends at its start",
+        f"Make the folder {export.get('Path', '').rstrip('/')}/{folder} in "
+        "the file system, or give the export a Pseudo beside the other.")
+
+
+def _nested(config):
+    for export, _ in config.our_exports():
+        for folder, other in junctions(config, export):
+            yield nested(NOTE, export, folder, other)
+
+
 def _twice(config):
     """Ganesha's log does not say why it leaves out the second one."""
     for key in "Export_Id", "Pseudo", "Tag":
@@ -158,6 +199,8 @@ def _twice(config):
         for export in config.exports():
             name = _number(export) if key == "Export_Id" \
                 else export.get(key)
+            if key == "Pseudo" and name:
+                name = _pseudo(export)
             other = first.setdefault(name, export)
             if name is not None and other is not export:
                 yield Finding(
@@ -168,10 +211,42 @@ def _twice(config):
                     "the file handles of the older.")
 
 
+def _versions(words):
+    return {word[-1] for word in words if word[-1] in "34"}
+
+
+def _reached(config, export):
+    """By some protocol, and by TCP?"""
+    core = config.block("NFS_CORE_PARAM")
+    defaults = config.block("EXPORT_DEFAULTS")
+
+    def words(key):
+        return export.values(key) or \
+            (defaults.values(key) if defaults else [])
+
+    served = _versions(core.values("Protocols") if core else ()) or {"3", "4"}
+    asked = words("Protocols")
+    if asked and not _versions(asked) & served:
+        yield Finding(
+            ERROR, "no-access", export.place("Protocols"),
+            f"{export_name(export)} has Protocols = {', '.join(asked)}, and "
+            "NFS_CORE_PARAM has none of them: no client reaches it",
+            f"Set Protocols to {' or '.join(sorted(served))} in EXPORT, or "
+            "change that of NFS_CORE_PARAM.")
+    asked = words("Transports")
+    if asked and not {"TCP", "RDMA"} & {word.upper() for word in asked}:
+        yield Finding(
+            ERROR, "no-access", export.place("Transports"),
+            f"{export_name(export)} has Transports = {', '.join(asked)}: "
+            "clients of TCP do not reach it", "Remove the key.")
+
+
 def findings(config):
     yield from _words(config)
     yield from _addresses(config)
     yield from _twice(config)
+    yield from _nested(config)
     for export, _ in config.our_exports():
         yield from _id(config, export)
         yield from _access(config, export)
+        yield from _reached(config, export)

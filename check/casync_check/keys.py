@@ -22,7 +22,7 @@ REPEATED = re.compile(
     r"has keys that this FSAL does not know|"
     r"\): (\d+ errors while processing|Errors processing block|"
     r"\d+ \(.*\) errors found block|Errors found in configuration block|"
-    r"\d+ validation errors in block|Configuration syntax errors found)")
+    r"\d+ validation errors|Configuration syntax errors found)")
 
 # Ganesha says these of each file; they are no concern of ours.
 OF_EACH_FILE = re.compile(r"domainname|Use idmapped_|Using idmapped_")
@@ -43,14 +43,16 @@ def _meant(config, step, key):
     """The way out for a key that its block does not have."""
     ours = step in ("module", "export")
     elsewhere = config.blocks_of_key(key)
+    like = is_like(key, EXPORT_KEYS) if step == "exports" else None
     if ours and key.lower() in map(str.lower, EXPORT_KEYS):
         elsewhere.append("EXPORT { }, outside of FSAL { }")
     if elsewhere:
-        return f"It belongs into {' or '.join(elsewhere)}."
+        return f"It belongs into {' or '.join(elsewhere)}" + \
+            (f", or was {like} meant?" if like else ".")
     if ours:
         like = is_like(key, config.our_keys()[step == "export"])
-        if like:
-            return f"{like} was probably meant: correct the spelling."
+    if like:
+        return f"{like} was probably meant: correct the spelling."
     return "Correct the spelling, or remove it."
 
 
@@ -60,7 +62,9 @@ def _of_parser(match, step, block, config):
         name = re.search(r"\((.*)\)", text)
         key = name[1] if name else ""
         meant = _meant(config, step, key)
-        if step == "ganesha" or config.compat:
+        if step == "exports":
+            block = config.told_of(match[1], int(match[2]), text)[0] or block
+        if step in ("ganesha", "exports") or config.compat:
             return Finding(WARNING, "key-unknown", _place(match, block, key),
                            f"{text}: it is ignored", meant)
         return Finding(ERROR, "key-unknown", _place(match, block, key),
@@ -71,9 +75,19 @@ def _of_parser(match, step, block, config):
                        "Correct the line, or a brace before it: Ganesha may "
                        "take nothing of the file. Numbers have no units: "
                        "4194304, not 4M.")
-    way_out = "Keep one of them and remove the others." \
-        if text.startswith("Only one") else ""
-    return Finding(ERROR, "key-refused", _place(match, block), text, way_out)
+    if step == "exports" and \
+            re.match(r"Unknown token|Client \(.*\) not found", text):
+        return None         # exports.py says what is known
+    way_out = key = ""
+    if text.startswith("Only one") or "set more than once" in text:
+        way_out = "Keep one of them and remove the others."
+    elif step == "exports":
+        inner, key = config.told_of(match[1], int(match[2]), text)
+        block = inner or block
+        way_out = "Correct it: Ganesha does not take this block. After a " \
+            "reload its log does not say why."
+    return Finding(ERROR, "key-refused", _place(match, block, key), text,
+                   way_out)
 
 
 def _of_plugin(text, block):
@@ -113,14 +127,15 @@ def _of_line(line, step, block, config):
 def findings(config):
     """What was said while the file was read; of syntax only once."""
     blocks = {"file": "", "module": config.fsal, "export": "FSAL",
-              "ganesha": ""}
+              "ganesha": "", "exports": "EXPORT"}
     before = set()
     for step, lines in config.said():
-        if step == "ganesha" and config.compat:
+        if step in ("ganesha", "exports") and config.compat:
             continue        # the same lines, told of under our own name
         for line in lines:
             found = _of_line(line, step, blocks[step], config)
-            if found and (step != "ganesha" or line["text"] not in before):
+            if found and (step not in ("ganesha", "exports")
+                          or line["text"] not in before):
                 yield found
             if step == "file":
                 before.add(line["text"])

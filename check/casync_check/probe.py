@@ -140,6 +140,17 @@ def _is_directory(mount, path):
     return os.path.stat.S_ISDIR(mount.stat(path).st_mode)
 
 
+def _missing(mount, path, folders):
+    """Those of FOLDERS that are not below PATH."""
+    missing = []
+    for folder in folders:
+        try:
+            mount.stat(f"{path.rstrip('/')}/{folder}")
+        except cephfs.ObjectNotFound:
+            missing.append(folder)
+    return missing
+
+
 def _statfs(mount, path):
     found = mount.statfs(path)
     return {name: found[name] for name in
@@ -213,6 +224,8 @@ def _file_system(steps, cluster, asked):
     mount, path = holder[0], _below(asked)
     if steps.run("path", _is_directory, mount, path) is None:
         return
+    if asked["junctions"]:
+        steps.run("junctions", _missing, mount, path, asked["junctions"])
     steps.run("statfs", _statfs, mount, path)
     if asked["writes"]:
         steps.run("mds-write", _may_write, mount, path)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Reads a ganesha.conf by Ganesha's own parser, in a process of its own."""
+import errno
 import json
 import sys
 from pathlib import Path
@@ -50,6 +51,8 @@ def _call(function, path, compat, limit_s):
 def _needs(path):
     """What has to be there before anything is read."""
     try:
+        if Path(path).is_fifo():        # it is read several times
+            raise OSError(errno.EINVAL, "it is a pipe")
         with open(path, "rb"):
             pass
     except OSError as err:
@@ -75,9 +78,9 @@ def _read(path, compat, limit_s):
             "reader-failed", path,
             f"the parser of Ganesha {installed.ganesha_version(library)} "
             f"ended without a result: {_last_lines(err)}",
-            "A %url needs RADOS_URLS { } above it: without, Ganesha 9.14 "
-            "crashes. And the package must be the one for this version of "
-            "Ganesha.")
+            "A %url needs RADOS_URLS { } above it, an %include must name a "
+            "file: without, Ganesha 9.14 crashes. And the package must be "
+            "the one for this version of Ganesha.")
     if "blocks" not in read:
         raise _failed("file-unreadable", path,
                       " / ".join(line["text"] for line in read["said"]))
@@ -102,6 +105,17 @@ def read_config(path, limit_s):
     if not read["versions"]["refused"]:
         parameters = _call("casync_check_ganesha", path, False,
                            limit_s)[0] or {}
+        if not parameters.get("good", True):
+            # Not all were read; the version is known.
+            parameters["parameters"] = {
+                "Fsal_Api": parameters["parameters"]["Fsal_Api"]}
+        try:
+            # Names of clients are looked up, which may take long.
+            parameters["exports_said"] = (_call(
+                "casync_check_exports", path, False, limit_s)[0] or
+                {}).get("said", [])
+        except CannotCheck:
+            pass
     configs = [Config(read, parameters, path, False)]
     if _compat_serves(read, parameters):
         config = Config(_read(path, True, limit_s), parameters, path, True)

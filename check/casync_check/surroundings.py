@@ -3,8 +3,8 @@
 import itertools
 import re
 
-from . import exports
-from .config import export_name, is_like, named
+from . import exports, installed
+from .config import export_name, is_like
 from .finding import ERROR, NOTE, WARNING, Finding, Place
 
 # Ganesha's default, and what one Linux client asks for (nfs.max_session_slots).
@@ -67,10 +67,23 @@ def _names_an_fsal(config, export):
             ERROR, "fsal-name", block.place("Name"),
             f"{export_name(export)} names the FSAL {name}; {config.fsal} was "
             "probably meant", "Correct the spelling.")
+    elif not _is_installed(config, name):
+        yield Finding(
+            ERROR, "fsal-name", block.place("Name"),
+            f"{export_name(export)} names the FSAL {name}, which is not "
+            "installed: Ganesha does not serve it",
+            "Install its package, or correct Name.")
+
+
+def _is_installed(config, fsal):
+    """Ours is no-plugin's concern; two are in Ganesha itself."""
+    folder = config.parameter("Plugins_Dir")
+    return not folder or installed.plugin(folder, fsal).exists() or \
+        fsal.upper() in (config.fsal, "PSEUDO", "MDCACHE")
 
 
 def _misspelled(config):
-    """Ganesha ignores a block that it does not know, and such a key."""
+    """Ganesha ignores a block that it does not know."""
     if config.compat:
         return              # the same file, told of under our own name
     for block in config.blocks:
@@ -81,29 +94,6 @@ def _misspelled(config):
                 f"Ganesha ignores the block {block.name} {{ }}; "
                 f"{meant} {{ }} was probably meant",
                 "Correct the spelling.")
-        if block.name.upper() in ("EXPORT", "EXPORT_DEFAULTS"):
-            for part in [block, *named(block.blocks, "CLIENT")]:
-                yield from _misspelled_keys(config, part)
-
-
-def _misspelled_keys(config, block):
-    known = {key.lower() for key in EXPORT_KEYS}
-    for key in block.keys:
-        ours = config.blocks_of_key(key["name"])
-        if ours and key["name"].lower() not in known:
-            like = is_like(key["name"], EXPORT_KEYS)
-            yield Finding(
-                WARNING, "key-unknown", block.place(key["name"]),
-                f"Ganesha ignores the key {key['name']} in {block.name} {{ }}",
-                f"It belongs into {' or '.join(ours)}"
-                + (f", or was {like} meant?" if like else "."))
-            continue
-        meant = is_like(key["name"], EXPORT_KEYS)
-        if meant:
-            yield Finding(
-                WARNING, "key-unknown", block.place(key["name"]),
-                f"Ganesha does not know the key {key['name']}; {meant} was "
-                "probably meant", "Correct the spelling.")
 
 
 def _each_export(config):
@@ -377,6 +367,11 @@ def _users(config):
             sorted(config.our_exports(), key=user), user):
         pairs = list(group)
         place = pairs[0][0].block("FSAL").place("User_Id")
+        if any(pair[1]["User_Id"] == "" for pair in pairs):
+            yield Finding(
+                ERROR, "key-refused", place,
+                "User_Id is empty: Ganesha does not mount as it",
+                "Set User_Id, or remove the key.")
         if name == "admin":
             yield Finding(
                 WARNING, "user-admin", place,

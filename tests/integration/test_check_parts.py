@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from casync_check import (
-    capabilities, cluster, config, finding, host, installed, progress, reader,
-    recovery, redact, surroundings)
+    capabilities, cluster, config, exports, finding, host, installed, progress,
+    reader, recovery, redact, surroundings)
 
 TOP = Path(__file__).parents[2]
 BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
@@ -107,6 +107,8 @@ def pools(*flags, of_all=()):
     ("not-mounted", {"errors": {"mount": errno.EIO}}),
     ("no-path", {"errors": {"path": errno.ENOENT}}),
     ("no-path", {"path": False}),
+    ("no-answer", {"hangs_in": "mds-write"}),
+    ("no-answer", {"hangs_in": "layout"}),
     ("space", {"statfs": {"f_frsize": 1, "f_blocks": 100, "f_bavail": 4}}),
     ("capability-osd", {"osd": {"read": False, "write": False}}),
     ("write-test", {"errors": {"write-test": errno.EIO}}),
@@ -138,6 +140,21 @@ def test_capabilities_for_whom_it_serves(of_all, of_some, command):
     found, = findings(made, osd={"read": False, "write": False},
                       filesystems=[{**FILE_SYSTEM, "name": "others"}])
     assert found.code == "capability-osd" and command in found.command
+
+
+@pytest.mark.parametrize("missing", [["q/r"], []])
+def test_a_pseudo_below_another(missing):
+    """Of a third one that lies deeper the second has the folder."""
+    made = made_config()
+    made.exports()[0].keys.append(key("Pseudo", "/p/"))
+    for pseudo in "/p/q/r", "/p/q/r/s", "/pq":
+        made.blocks.append(config.Block(
+            {**BLOCK, "keys": [key("Pseudo", pseudo)]}))
+    found = [(one.severity, one.code) for one in findings(
+        made, junctions=missing)]
+    assert found == [("error", "pseudo-nested")] * len(missing)
+    assert [folder for folder, _ in exports.junctions(
+        made, made.exports()[0])] == ["q/r"]
 
 
 def test_capabilities_of_all_exports_of_the_user():
