@@ -158,21 +158,25 @@ static void export_release(struct fsal_export *exp_hdl)
 	}
 }
 
-/* Ganesha's grace period begins before exports are read, and clients cannot
- * come before all are. */
+/* Ganesha's grace period begins before exports are read, one after the other,
+ * and clients cannot come before all are. */
 static void export_tell_if_too_late(const struct casync_export *exp,
 				    uint64_t began_ns)
 {
-	uint64_t took_s = (casync_clock_ns() - began_ns) / CASYNC_NS_PER_S;
+	const uint64_t grace_s = nfs_param.nfsv4_param.grace_period;
+	static uint64_t first_ns; /* written at the start of Ganesha */
+	uint64_t since_s;
 
-	if (!nfs_param.nfsv4_param.graceless &&
-	    took_s >= nfs_param.nfsv4_param.grace_period)
+	if (first_ns == 0)
+		first_ns = began_ns;
+	since_s = (casync_clock_ns() - first_ns) / CASYNC_NS_PER_S;
+	if (!nfs_param.nfsv4_param.graceless && since_s >= grace_s &&
+	    began_ns - first_ns < grace_s * CASYNC_NS_PER_S)
 		LogCrit(COMPONENT_FSAL,
-			"export %" PRIu16 ": its mount took %" PRIu64
-			" s, Grace_Period is %" PRIu32
-			" s: after a start clients cannot take their former locks and opens again",
-			exp->export.export_id, took_s,
-			nfs_param.nfsv4_param.grace_period);
+			"export %" PRIu16 ": mounted %" PRIu64
+			" s after Ganesha began to read exports, Grace_Period is %" PRIu64
+			" s: clients cannot take their former locks and opens again",
+			exp->export.export_id, since_s, grace_s);
 }
 
 static int export_mount_export(struct casync_export *exp,

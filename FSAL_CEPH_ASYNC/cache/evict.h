@@ -39,8 +39,7 @@ void casync_evict_to_budget(void);
  * casync_evict_free_detached(); NULL if there is none. */
 struct casync_cache_index *casync_evict_detach(struct casync_cache_file *file);
 
-/** Empty a detached index, now or later, and count why.  Without locks; NULL
- * does nothing. */
+/** Empty a detached index or NULL, now or later, and count why.  No locks. */
 void casync_evict_free_detached(struct casync_cache_index *index,
 				enum casync_cache_loss loss);
 

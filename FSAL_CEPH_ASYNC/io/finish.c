@@ -101,8 +101,7 @@ static void finish_flushed(struct casync_flush_waiter *waiter, int rc)
 	struct casync_op *op =
 		container_of(waiter, struct casync_op, flush_waiter);
 
-	/* The data are on disk, but the promise is not kept: return the
-	 * error. */
+	/* The data are on disk, but the promise is not kept: an error. */
 	if (rc < 0)
 		op->status = casync_errors_status(rc);
 	casync_op_end(op);

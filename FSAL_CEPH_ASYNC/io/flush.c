@@ -270,8 +270,7 @@ void casync_flush_drained(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 
-	/* Other writes are in flight by now.  Hold again, or libcephfs would
-	 * wait for them. */
+	/* Others are in flight by now: hold again, or libcephfs waits for them. */
 	if (flush_hold_is_over(flush) && flush->holds < CASYNC_FLUSH_HOLDS &&
 	    !flush_hold_writes(obj))
 		return;

@@ -395,8 +395,7 @@ void casync_op_end(struct casync_op *op)
 	op->done_cb(&op->obj->handle, op->status, op->arg, op->caller_arg);
 	if (op->entry.reported)
 		casync_op_log_ended(op);
-	/* Before the context is released: the export and its pool may go with
-	 * it. */
+	/* Before the context is released: export and pool may go with it. */
 	op_put(op);
 	release_op_context();
 }

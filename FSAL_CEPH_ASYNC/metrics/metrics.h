@@ -197,8 +197,7 @@ extern const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS];
 extern const struct casync_metric_name
 	casync_histogram_names[CASYNC_HISTOGRAMS];
 
-/** The state of an export and of its session, in the order in which it is
- * shown. */
+/** The state of an export and of its session, in the order of the output. */
 enum casync_state_metric {
 	/** Gauges. */
 	CASYNC_SM_IN_FLIGHT,
