@@ -5,7 +5,9 @@
 the user's other exports from their clients.
 """
 import re
+import shlex
 
+from .config import export_name
 from .exports import access_types
 
 
@@ -37,8 +39,22 @@ def _needs(config, user, preset):
 def _at(path):
     if path == "/":
         return ""
-    return f" path={path}" if re.fullmatch(r"[\w/.-]+", path) else \
+    return f" path={path}" if re.fullmatch(r"[\w/.-]+", path, re.A) else \
         f' path="{path}"'
+
+
+def _others(config, user):
+    """Who else in the file is the user: what it needs is not known here."""
+    ours = [export for export, _ in config.our_exports()]
+    for export in config.exports():
+        fsal = export.block("FSAL")
+        if export not in ours and fsal and \
+                fsal.get("User_Id", "admin") == user:
+            yield export_name(export)
+    for block in config.blocks:
+        if block.name.upper() in ("RADOS_KV", "RADOS_URLS") and \
+                block.get("UserId") == user:
+            yield block.name
 
 
 def grant(config, user, preset):
@@ -46,6 +62,10 @@ def grant(config, user, preset):
     if user == "admin":     # the command would lock everybody out
         return ("Give the export a User_Id of its own (ceph fs authorize).",
                 "")
+    others = ", ".join(_others(config, user))
+    if others:
+        return (f"client.{user} is also the user of {others}: add what it "
+                f"lacks to what it has (ceph auth get client.{user}).", "")
     needs = _needs(config, user, preset)
     mds = ", ".join(
         f"allow {''.join(sorted(letters, key='rwp'.index))} fsname={name}"
@@ -57,5 +77,5 @@ def grant(config, user, preset):
         f"tag cephfs data={name}" for name, roots in needs.items())
     return ("This gives the user what its exports in this file need, and "
             "takes all other capabilities away:",
-            f"ceph auth caps client.{user} mon '{mon}' mds '{mds}' "
-            f"osd '{osd}'")
+            f"ceph auth caps client.{user} mon {shlex.quote(mon)} "
+            f"mds {shlex.quote(mds)} osd {shlex.quote(osd)}")

@@ -435,7 +435,9 @@ def judged(one, answers):
         return found or [one.finding(
             ERROR, "probe-failed", "", "the cluster could not be asked: "
             + (answers.stderr.strip().splitlines() or ["no answer"])[-1])]
-    one.preset = (_file_system(one, answers) or {}).get("name", one.preset)
+    one.preset = next((entry["name"] for entry in
+                       answers.result("filesystems") or ()
+                       if entry["preset"]), one.preset)
     return [found for judge in JUDGES for found in judge(one, answers)]
 
 

@@ -160,7 +160,8 @@ class Config:
         named_in = [pair for pair in there
                     if any(f"({word})" in text for word in
                            (pair[1]["name"], *pair[1]["values"]))]
-        if len(there) > 1 or text.startswith("Unknown"):
+        # A block that lacks something has its own line, too.
+        if len(there) > 1 or text.startswith(("Unknown", "Mandatory")):
             there = named_in[:1]
         return (there[0][0], there[0][1]["name"]) if there else ("", "")
 

@@ -26,6 +26,12 @@ WORDS = {
 }
 
 
+def has_words(block, key):
+    """Does _words() look at such a key?"""
+    return block.upper() in ("EXPORT", "EXPORT_DEFAULTS", "CLIENT") and \
+        key.lower() in map(str.lower, WORDS)
+
+
 def access_types(config, export):
     """What the export gives to whom no CLIENT { } names, and what each of
     these gives; in capitals."""
@@ -95,7 +101,10 @@ def _wrong(word):
 
 
 def _addresses(config):
-    for export in config.exports():
+    for export in [*config.exports(),
+                   *named(config.blocks, "EXPORT_DEFAULTS")]:
+        name = export_name(export) if export.name.upper() == "EXPORT" \
+            else export.name
         seen = set()
         for client in named(export.blocks, "CLIENT"):
             words = client.values("Clients")
@@ -107,7 +116,7 @@ def _addresses(config):
             for word, wrong in found:
                 yield Finding(
                     ERROR, "key-refused", client.place("Clients"),
-                    f"{export_name(export)}: Ganesha refuses Clients = "
+                    f"{name}: Ganesha refuses Clients = "
                     f"{word}: {wrong}", "Correct it. Without a good one the "
                     "export is not served.")
 
@@ -153,6 +162,32 @@ def _id(config, export):
             "Set Pseudo to where NFSv4 clients find it.")
 
 
+def _versions(words):
+    return {word[-1:] for word in words} & {"3", "4"}
+
+
+def _served(config):
+    """The versions of NFS_CORE_PARAM."""
+    core = config.block("NFS_CORE_PARAM")
+    return _versions(core.values("Protocols") if core else ()) or {"3", "4"}
+
+
+def _asked(config, export, key):
+    """The words of an export, EXPORT_DEFAULTS' if it has none, and those of
+    its CLIENT { }."""
+    defaults = config.block("EXPORT_DEFAULTS")
+    own = export.values(key) or (defaults.values(key) if defaults else [])
+    return own and [*own, *(word for client in _clients(config, export)
+                            for word in client.values(key))]
+
+
+def _protocols(config, export):
+    """Versions by which an export is served."""
+    served = _served(config)
+    asked = _versions(_asked(config, export, "Protocols"))
+    return served & asked if asked else served
+
+
 def _pseudo(export):
     """As Ganesha takes it."""
     name = export.get("Pseudo") or ""
@@ -166,7 +201,10 @@ def _is_below(pseudo, other):
 def junctions(config, export):
     """Folders that EXPORT must have, each with the export that needs it:
     Ganesha makes none for a Pseudo below that of an export."""
-    exports = [one for one in config.exports() if _pseudo(one)]
+    exports = [one for one in config.exports()
+               if _pseudo(one) and "4" in _protocols(config, one)]
+    if export not in exports:
+        return
     own = _pseudo(export)
     for other in exports:
         above = [_pseudo(one) for one in exports
@@ -211,21 +249,10 @@ def _twice(config):
                     "the file handles of the older.")
 
 
-def _versions(words):
-    return {word[-1] for word in words if word[-1] in "34"}
-
-
 def _reached(config, export):
     """By some protocol, and by TCP?"""
-    core = config.block("NFS_CORE_PARAM")
-    defaults = config.block("EXPORT_DEFAULTS")
-
-    def words(key):
-        return export.values(key) or \
-            (defaults.values(key) if defaults else [])
-
-    served = _versions(core.values("Protocols") if core else ()) or {"3", "4"}
-    asked = words("Protocols")
+    served = _served(config)
+    asked = _asked(config, export, "Protocols")
     if asked and not _versions(asked) & served:
         yield Finding(
             ERROR, "no-access", export.place("Protocols"),
@@ -233,7 +260,7 @@ def _reached(config, export):
             "NFS_CORE_PARAM has none of them: no client reaches it",
             f"Set Protocols to {' or '.join(sorted(served))} in EXPORT, or "
             "change that of NFS_CORE_PARAM.")
-    asked = words("Transports")
+    asked = _asked(config, export, "Transports")
     if asked and not {"TCP", "RDMA"} & {word.upper() for word in asked}:
         yield Finding(
             ERROR, "no-access", export.place("Transports"),

@@ -7,6 +7,7 @@ have at the start.
 import re
 
 from .config import is_like
+from .exports import has_words
 from .finding import ERROR, WARNING, Finding, Place
 from .surroundings import EXPORT_KEYS
 
@@ -75,14 +76,15 @@ def _of_parser(match, step, block, config):
                        "Correct the line, or a brace before it: Ganesha may "
                        "take nothing of the file. Numbers have no units: "
                        "4194304, not 4M.")
-    if step == "exports" and \
-            re.match(r"Unknown token|Client \(.*\) not found", text):
+    inner, key = config.told_of(match[1], int(match[2]), text) \
+        if step == "exports" else ("", "")
+    if re.match(r"Client \(.*\) not found", text) or (
+            text.startswith("Unknown token") and has_words(inner, key)):
         return None         # exports.py says what is known
-    way_out = key = ""
+    way_out = ""
     if text.startswith("Only one") or "set more than once" in text:
         way_out = "Keep one of them and remove the others."
     elif step == "exports":
-        inner, key = config.told_of(match[1], int(match[2]), text)
         block = inner or block
         way_out = "Correct it: Ganesha does not take this block. After a " \
             "reload its log does not say why."

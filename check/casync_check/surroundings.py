@@ -367,11 +367,12 @@ def _users(config):
             sorted(config.our_exports(), key=user), user):
         pairs = list(group)
         place = pairs[0][0].block("FSAL").place("User_Id")
-        if any(pair[1]["User_Id"] == "" for pair in pairs):
-            yield Finding(
-                ERROR, "key-refused", place,
-                "User_Id is empty: Ganesha does not mount as it",
-                "Set User_Id, or remove the key.")
+        for export, values in pairs:
+            if values["User_Id"] == "":
+                yield Finding(
+                    ERROR, "key-refused", export.block("FSAL").place("User_Id"),
+                    "User_Id is empty: Ganesha does not mount as it",
+                    "Set User_Id, or remove the key.")
         if name == "admin":
             yield Finding(
                 WARNING, "user-admin", place,

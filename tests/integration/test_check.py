@@ -257,6 +257,7 @@ def test_two_exports_of_one_name(tmp_path, exports, said, line):
     ({"export": "FSAL { Name = CEPH; }"}, "Parameter FSAL set more than once"),
     ({"export": "\nAnonymous_Uid = nobody;\n"},
      '"key": "Anonymous_Uid"'),
+    ({"export": "Read_Access_Check_Policy = never;"}, "(never)"),
     ({"export": "PrivilegedPort = maybe;"}, '"key": "PrivilegedPort"'),
     ({"export": "MaxRead = 100;"}, '"key": "MaxRead"'),
     ({"export": "\nFilesystem_Id = 192;\n"},

@@ -74,7 +74,7 @@ def findings(made, errors=(), hangs_in=None, **different):
             break
     answers = cluster.Answers("\n".join(lines))
     answers.stderr = ""
-    (export, values), = made.our_exports()
+    export, values = made.our_exports()[0]
     one = cluster.Export(made, export, values, ARGUMENTS)
     return cluster.judged(one, answers)
 
@@ -140,6 +140,74 @@ def test_capabilities_for_whom_it_serves(of_all, of_some, command):
     found, = findings(made, osd={"read": False, "write": False},
                       filesystems=[{**FILE_SYSTEM, "name": "others"}])
     assert found.code == "capability-osd" and command in found.command
+
+
+@pytest.mark.parametrize("preset, block", [
+    ("one", {"name": "RADOS_KV", "keys": [key("UserId", "me")]}),
+    ("one", {"name": "EXPORT", "keys": [key("Export_Id", "9")],
+             "blocks": [{**BLOCK, "name": "FSAL", "line": 9, "keys": [
+                 key("Name", "CEPH"), key("User_Id", "me")]}]})])
+def test_no_command_if_somebody_else_is_the_user(preset, block):
+    """What that needs is not known: the command would take it away."""
+    made = made_config()
+    assert capabilities.grant(made, "me", preset)[1]
+    made.blocks.append(config.Block({**BLOCK, **block}))
+    sentence, command = capabilities.grant(made, "me", preset)
+    assert not command
+    assert "export 9" in sentence or "RADOS_KV" in sentence
+
+
+def test_the_default_file_system_is_not_the_one_of_the_export():
+    made = made_config()
+    made.our_exports()[0][1]["Filesystem"] = "fs2"
+    fsal = config.Block({**BLOCK, "name": "FSAL", "line": 4,
+                         "keys": [key("Name", "CEPH_ASYNC")]})
+    made.blocks.append(config.Block({**BLOCK, "keys": [key("Path", "/b")]}))
+    made.blocks[-1].blocks.append(fsal)
+    made.read["exports"].append({
+        "file": "f", "line": 4, "said": [],
+        "values": {**made.our_exports()[0][1], "Filesystem": None}})
+    found = findings(made, errors={"mount": errno.EACCES}, filesystems=[
+        {**FILE_SYSTEM, "name": "one"},
+        {**FILE_SYSTEM, "name": "fs2", "preset": False}])
+    assert "fsname=fs2 path=/p, allow r fsname=one path=/b" in \
+        found[0].command
+
+
+@pytest.mark.parametrize("own, client, codes", [
+    ("UDP", None, ["no-access"]), ("UDP", "TCP", []), ("", None, ["no-access"]),
+    ("TCP", None, [])])
+def test_a_transport_of_a_client(own, client, codes):
+    made = made_config()
+    export = made.exports()[0]
+    export.keys += [key("Pseudo", "/p"), key("Transports", own),
+                    key("Protocols", "4")]
+    if client:
+        export.blocks.append(config.Block({**BLOCK, "name": "CLIENT", "keys": [
+            key("Clients", "a"), key("Access_Type", "RW"),
+            key("Transports", client)]}))
+    found = [one.code for one in exports.findings(made)]
+    assert [code for code in found if code == "no-access"] == codes
+
+
+@pytest.mark.parametrize("path, printed", [
+    ("/o'brien", "path=\"/o'\"'\"'brien\""), ("/sp ace", 'path="/sp ace"'),
+    ("/données", 'path="/données"')])
+def test_a_path_is_quoted(path, printed):
+    """For the shell, and for Ceph."""
+    made = made_config()
+    made.exports()[0].keys[1]["values"] = [path]
+    assert printed in capabilities.grant(made, "me", "one")[1]
+
+
+@pytest.mark.parametrize("protocols, needed", [("3", []), ("4", ["q"])])
+def test_without_nfsv4_no_pseudo_is_needed(protocols, needed):
+    made = made_config()
+    made.exports()[0].keys.append(key("Pseudo", "/p"))
+    made.blocks.append(config.Block({**BLOCK, "keys": [
+        key("Pseudo", "/p/q"), key("Protocols", protocols)]}))
+    assert [folder for folder, _ in exports.junctions(
+        made, made.exports()[0])] == needed
 
 
 @pytest.mark.parametrize("missing", [["q/r"], []])
