@@ -392,6 +392,7 @@ def test_a_mount_after_the_grace_period_is_told(gateways, path):
     time.sleep(GRACE_S + 2)
     gateways.run("mds", "start", "a")
     until(lambda: log.matching("NFS SERVER INITIALIZED"), "the gateway", 60)
+    gateways.expected.append(TOO_LATE)
     told, = log.matching(TOO_LATE)
     assert f"Grace_Period is {GRACE_S} s" in told
     holder.connect(reclaim=True)
