@@ -214,12 +214,9 @@ namespace_may_get_another_parent(struct fsal_obj_handle *obj_hdl)
 		NULL, NULL, false);
 }
 
-/*
- * libcephfs learns nothing of the directory that a name leaves, and goes on
- * answering with its old times and change attribute: other clients would list
- * the name for ever.  To read this attribute is to ask the MDS, whatever
- * capabilities we hold, and what it answers is taken over.
- */
+/* libcephfs learns nothing of the directory that a name leaves: with its old
+ * times and change attribute other clients would list the name for ever.  This
+ * attribute is always read from the MDS, and what it answers is taken over. */
 static void namespace_refresh_left_directory(struct fsal_obj_handle *dir_hdl)
 {
 	struct casync_object *dir = casync_object_of(dir_hdl);
@@ -259,8 +256,12 @@ static fsal_status_t namespace_move(const struct move *m)
 	casync_call_announce(&change, m->obj_hdl);
 	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
+	/* If the file was written, the MDS gives back the right to write it.
+	 * libcephfs would keep that, and another client's stat() wait 5 s. */
+	if (rc == 0 && m->obj_hdl->type == REGULAR_FILE)
+		(void)casync_inode_send_attributes(
+			casync_object_of(m->obj_hdl));
 	casync_call_drop(&change);
-
 	if (rc == 0 && olddir != newdir)
 		namespace_refresh_left_directory(m->olddir_hdl);
 	/* libcephfs counts a RENAME among the changes of the new directory. */

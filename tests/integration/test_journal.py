@@ -137,6 +137,45 @@ def test_changed_names_are_soon_in_the_journal(lab, second, record,
     assert other > SOON_S, "the comparison shows nothing: was it measured?"
 
 
+# Written and renamed, as rsync and editors do.
+RENAMES = """
+import os, sys
+folder = "/mnt/nfs/" + sys.argv[1]
+os.mkdir(folder)
+for name in "abc":
+    with open(f"{folder}/new-{name}", "w") as file:
+        file.write("data")
+    os.rename(f"{folder}/new-{name}", f"{folder}/{name}")
+"""
+
+
+def longest_look(lab, name, folder):
+    """Seconds of another CephFS client's first look at renamed files, after
+    libcephfs has given back what nobody uses."""
+    lab.client("python3", "-c", RENAMES, folder, name=name)
+    time.sleep(TICK_S + 3)
+    other = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+    other.mount()
+    longest = 0
+    for file in "abc":
+        began = time.monotonic()
+        assert other.stat(f"/{folder}/{file}").st_size == 4
+        longest = max(longest, time.monotonic() - began)
+    other.shutdown()
+    return longest
+
+
+def test_renamed_files_are_seen_at_once(lab, second, record):
+    second(fsal="CEPH")
+    mine = longest_look(lab, "a", "renamed-mine")
+    other = longest_look(lab, "b", "renamed-other")
+    record("a stat() by another CephFS client of a file that was written and "
+           f"renamed takes at most: CEPH_ASYNC {1000 * mine:.0f} ms, CEPH "
+           f"{1000 * other:.0f} ms")
+    assert mine < SOON_S
+    assert other > SOON_S, "the comparison shows nothing: was it measured?"
+
+
 @pytest.fixture
 def ranks(cluster, tmp_path):
     """The folder /one of the second file system is one MDS', /two another's.

@@ -502,6 +502,20 @@ static void each_object_of_rename_and_link_may_be_gone(void **state)
 	}
 }
 
+static void rename_gives_back_the_right_to_write(void **state)
+{
+	int open, refs;
+
+	use_objects();
+	open = fake.open_fhs;
+	refs = fake.inode_refs;
+	fake.last_open_flags = 0;
+	assert_int_equal(call_rename().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake.last_open_flags, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(fake.open_fhs, open);
+	assert_int_equal(fake.inode_refs, refs);
+}
+
 /* NFSv3 brings any bytes, and libcephfs takes a name for a path. */
 static void a_name_is_no_path(void **state)
 {
@@ -849,6 +863,7 @@ static void full_slots_of_a_file_are_a_delay(void **state)
 
 static const struct CMUnitTest plain_tests[] = {
 	OP_CASE(each_object_of_rename_and_link_may_be_gone),
+	OP_CASE(rename_gives_back_the_right_to_write),
 	OP_CASE(a_name_is_no_path),
 	OP_CASE(any_other_bytes_are_a_name),
 	OP_CASE(getattrs_marks_what_it_did_not_get),
