@@ -41,7 +41,8 @@ def _nodes(config, nodeid):
 
 def _judge_grace(config, asked, answers):
     namespace = f"--ns {asked['namespace']} " if asked["namespace"] else ""
-    tool = (f"ganesha-rados-grace --pool {asked['pool']} {namespace}"
+    tool = ("With Debian's package nfs-ganesha-rados-grace: "
+            f"ganesha-rados-grace --pool {asked['pool']} {namespace}"
             f"add {asked['nodeid']}")
     place = config.place("RADOS_KV", "nodeid")
     number = answers.errno("grace")
@@ -77,7 +78,8 @@ def findings(config, arguments, probe, limit_s):
     if answers.errno("recovery-pool") == errno.ENOENT:
         yield Finding(ERROR, "no-recovery-pool", place,
                       f"Ceph has no pool '{pool}'",
-                      f"ceph osd pool create {pool}")
+                      f"ceph osd pool create {pool} && "
+                      f"ceph osd pool application enable {pool} nfs")
         return
     may = answers.result("recovery-pool")
     if answers.errno("recovery-pool") or answers.hangs_in or \

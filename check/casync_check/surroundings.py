@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Findings about what stands around our blocks in the file."""
 import itertools
+import os
 import re
+import shlex
 
 from . import exports, installed
 from .config import export_name, is_like
@@ -404,10 +406,30 @@ def _handle_keys(config):
                     "docs/security.md.")
 
 
+def _metrics_file(config, path):
+    folder = os.path.dirname(path)
+    place = config.place(config.fsal, "Metrics_File")
+    if not os.path.isdir(folder):
+        yield Finding(
+            WARNING, "no-metrics", place,
+            f"Metrics_File = {path}: there is no folder {folder}, so no "
+            "metrics are written",
+            f"Make it, mkdir -p {shlex.quote(folder)}, or name the folder "
+            "of node_exporter's --collector.textfile.directory "
+            "(docs/metrics.md).")
+    elif not path.endswith(".prom"):
+        yield Finding(
+            WARNING, "no-metrics", place,
+            f"Metrics_File = {path}: node_exporter reads only files whose "
+            "names end in .prom",
+            f"Set Metrics_File = \"{path}.prom\".")
+
+
 def _metrics(config):
-    if config.module.get("Metrics_File"):
-        return
-    if _is_old(config):
+    path = config.module.get("Metrics_File")
+    if path:
+        yield from _metrics_file(config, path)
+    elif _is_old(config):
         yield Finding(
             NOTE, "no-metrics", config.place(config.fsal, "Metrics_File"),
             "this Ganesha has no endpoint for metrics",

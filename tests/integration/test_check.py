@@ -76,7 +76,8 @@ def check(path, *options, seconds=60):
     assert done.returncode in (read["status"], 3)
     found = {found["code"]: found for found in read["findings"]}
     return done.returncode, {code: one for code, one in found.items()
-                             if code not in OF_GANESHA}
+                             if code not in OF_GANESHA
+                             or one["severity"] == "warning"}
 
 
 # --- the file alone
@@ -285,6 +286,19 @@ def test_an_export_that_no_client_reaches(tmp_path, core, export, words):
     path = written(tmp_path, core=core, exports=({"export": export},))
     status, found = check(path, "--offline")
     assert status == 2 and words in found["no-access"]["way_out"]
+
+
+@pytest.mark.parametrize("name, words", [
+    ("nowhere/gateway.prom", "mkdir -p {}/nowhere,"),
+    ("gateway.txt", 'Set Metrics_File = "{}/gateway.txt.prom".'),
+    ("gateway.prom", None),
+])
+def test_a_file_of_metrics(tmp_path, name, words):
+    path = written(tmp_path, block=f'Metrics_File = "{tmp_path}/{name}";')
+    status, found = check(path, "--offline")
+    assert status == (1 if words else 0)
+    if words:
+        assert words.format(tmp_path) in found["no-metrics"]["way_out"]
 
 
 def test_a_pipe(tmp_path):
