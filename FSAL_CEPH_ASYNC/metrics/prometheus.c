@@ -224,11 +224,9 @@ static uint64_t prometheus_clamp(uint64_t value, uint64_t least, uint64_t most)
 	return value > most ? most : value;
 }
 
-/*
- * The registry takes one observation at a time.  So each sample of a bucket is
+/* The registry takes one observation at a time.  So each sample of a bucket is
  * observed with the bucket's mean: counts and sums are then the same as here.
- * A sum that is changing may not fit its bucket; the rest is added later.
- */
+ * A sum that is changing may not fit its bucket; the rest is added later. */
 static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
 				   unsigned int b, uint64_t count,
 				   uint64_t sum_us)

@@ -39,6 +39,7 @@ static pthread_mutex_t file_lock = PTHREAD_MUTEX_INITIALIZER;
 static char *file_path;
 static uint64_t file_due_ns = UINT64_MAX; /* atomic; UINT64_MAX: never */
 static uint64_t file_since_ns; /* atomic: of the job under way; 0: none is */
+static bool file_lacks_export; /* atomic: one was added, so it is due */
 
 void casync_publish_reload(bool good)
 {
@@ -186,6 +187,7 @@ casync_publish_add(const struct casync_publish_source *source)
 	glist_add_tail(&published, &entry->link);
 	entry->line_ns = casync_clock_ns();
 	pthread_mutex_unlock(&lock);
+	__atomic_store_n(&file_lacks_export, true, __ATOMIC_RELEASE);
 	return entry;
 }
 
@@ -340,7 +342,9 @@ static void publish_look_at_file(uint64_t now_ns)
 
 	if (since_ns == 0) {
 		told = false;
-		if (now_ns < __atomic_load_n(&file_due_ns, __ATOMIC_RELAXED))
+		if (!__atomic_exchange_n(&file_lacks_export, false,
+					 __ATOMIC_ACQUIRE) &&
+		    now_ns < __atomic_load_n(&file_due_ns, __ATOMIC_RELAXED))
 			return;
 		__atomic_store_n(&file_since_ns, now_ns, __ATOMIC_RELAXED);
 		casync_workers_submit(CASYNC_WORK_DISK, &work);

@@ -518,20 +518,24 @@ static void an_added_export_counts_reconnects_from_then_on(void **state)
 
 static char text[1 << 20];
 
-/* Write it now; what is in it. */
-static const char *written(void)
+static void read_text(void)
 {
-	FILE *file;
+	FILE *file = fopen(FILE_NAME, "r");
 	size_t bytes;
 
-	casync_publish_set_file(NULL);
-	casync_publish_set_file(FILE_NAME);
-	tick();
-	file = fopen(FILE_NAME, "r");
 	assert_non_null(file);
 	bytes = fread(text, 1, sizeof(text) - 1, file);
 	text[bytes] = '\0';
 	assert_int_equal(fclose(file), 0);
+}
+
+/* Write it now; what is in it. */
+static const char *written(void)
+{
+	casync_publish_set_file(NULL);
+	casync_publish_set_file(FILE_NAME);
+	tick();
+	read_text();
 	casync_publish_set_file(NULL);
 	assert_int_equal(access(FILE_NAME, F_OK), -1);
 	assert_int_equal(access(FILE_NAME ".new", F_OK), -1);
@@ -630,6 +634,44 @@ static void file_has_one_export_of_an_id(void **state)
 	assert_int_equal(times_in(written(), "slow_requests_total{"), 1);
 	assert_non_null(strstr(text, "slow_requests_total{export=\"7\"} 5\n"));
 	free_export(next);
+}
+
+/* Seconds of CPU time that each look at the thread's clock adds. */
+static unsigned int cpu_s; /* atomic */
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	static unsigned int used_s; /* atomic */
+	int rc = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_THREAD_CPUTIME_ID)
+		now->tv_sec += __atomic_add_fetch(
+			&used_s, __atomic_load_n(&cpu_s, __ATOMIC_RELAXED),
+			__ATOMIC_RELAXED);
+	return rc;
+}
+
+/* However long the pause is that a costly write is followed by. */
+static void file_has_an_added_export_at_once(void **state)
+{
+	struct shown *other = new_export(8);
+
+	casync_publish_set_file(FILE_NAME);
+	__atomic_store_n(&cpu_s, 60, __ATOMIC_RELAXED);
+	tick();
+	publish(other);
+	tick();
+	read_text();
+	assert_non_null(strstr(text, "session_state{export=\"8\""));
+	unpublish(other);
+	tick();
+	read_text();
+	assert_non_null(strstr(text, "session_state{export=\"8\""));
+	__atomic_store_n(&cpu_s, 0, __ATOMIC_RELAXED);
+	casync_publish_set_file(NULL);
+	free_export(other);
 }
 
 static void file_that_cannot_be_written_is_told_once(void **state)
@@ -792,6 +834,7 @@ int main(void)
 		CASE(file_has_cumulative_buckets),
 		CASE(file_escapes_what_labels_have),
 		CASE(file_has_one_export_of_an_id),
+		CASE(file_has_an_added_export_at_once),
 		CASE(file_that_cannot_be_written_is_told_once),
 		CASE(a_line_has_what_came_since_the_last_one),
 		CASE(read_cache_is_the_process_s),
