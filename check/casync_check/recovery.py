@@ -41,7 +41,7 @@ def _nodes(config, nodeid):
 
 def _judge_grace(config, asked, answers):
     namespace = f"--ns {asked['namespace']} " if asked["namespace"] else ""
-    tool = ("With Debian's package nfs-ganesha-rados-grace: "
+    tool = ("Run this (Debian: package nfs-ganesha-rados-grace):",
             f"ganesha-rados-grace --pool {asked['pool']} {namespace}"
             f"add {asked['nodeid']}")
     place = config.place("RADOS_KV", "nodeid")
@@ -50,13 +50,13 @@ def _judge_grace(config, asked, answers):
         yield Finding(ERROR, "no-grace", place,
                       f"pool '{asked['pool']}', namespace "
                       f"'{asked['namespace']}' has no grace database: "
-                      "Ganesha will not start", tool)
+                      "Ganesha will not start", *tool)
     nodes = answers.result("grace") or []
     if number == 0 and not _nodes(config, asked["nodeid"]) & set(nodes):
         yield Finding(ERROR, "not-in-grace", place,
                       f"node '{asked['nodeid']}' is not in the grace "
                       f"database, which has {', '.join(nodes) or 'none'}: "
-                      "Ganesha will not start", tool)
+                      "Ganesha will not start", *tool)
 
 
 def findings(config, arguments, probe, limit_s):
@@ -77,7 +77,7 @@ def findings(config, arguments, probe, limit_s):
         return
     if answers.errno("recovery-pool") == errno.ENOENT:
         yield Finding(ERROR, "no-recovery-pool", place,
-                      f"Ceph has no pool '{pool}'",
+                      f"Ceph has no pool '{pool}'", "Make it:",
                       f"ceph osd pool create {pool} && "
                       f"ceph osd pool application enable {pool} nfs")
         return

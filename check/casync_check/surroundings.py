@@ -412,11 +412,16 @@ def _metrics_file(config, path):
     if not os.path.isdir(folder):
         yield Finding(
             WARNING, "no-metrics", place,
-            f"Metrics_File = {path}: there is no folder {folder}, so no "
+            f"Metrics_File = {path}: this host has no folder {folder}, so no "
             "metrics are written",
-            f"Make it, mkdir -p {shlex.quote(folder)}, or name the folder "
-            "of node_exporter's --collector.textfile.directory "
-            "(docs/metrics.md).")
+            "Name the folder of node_exporter's option "
+            "--collector.textfile.directory (docs/metrics.md), or make this "
+            "one:", f"mkdir -p {shlex.quote(folder)}")
+    elif os.path.isdir(path):
+        yield Finding(
+            WARNING, "no-metrics", place,
+            f"Metrics_File = {path}: it is a folder",
+            "Name a file in it.")
     elif not path.endswith(".prom"):
         yield Finding(
             WARNING, "no-metrics", place,
