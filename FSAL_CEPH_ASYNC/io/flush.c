@@ -53,11 +53,9 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 		casync_metrics_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
-/*
- * A client that loses its session drops what is dirty, and libcephfs' flush then
+/* A client that loses its session drops what is dirty, and libcephfs' flush then
  * succeeds: an acknowledged chmod was lost so (test_lost_flush.py).  But such a
- * client has no capabilities.  So it has to ask the MDS, and is refused.
- */
+ * client has no capabilities.  So it has to ask the MDS, and is refused. */
 static int flush_check_session(struct casync_object *obj)
 {
 	struct ceph_statx stx;
@@ -70,12 +68,10 @@ static int flush_check_session(struct casync_object *obj)
 	return rc == -EPERM ? -ENOTCONN : rc;
 }
 
-/*
- * libcephfs' flush waits for the changes that it sends, and not for those that
- * casync_flush_send() has sent.  With a new ctime it has something to send, and
+/* libcephfs' flush waits for the changes that it sends, and not for those that
+ * casync_flush_try_send() has.  With a new ctime it has something to send, and
  * then it waits for all.  Without waiters it is the first flush of a new file:
- * the data need its create in the journal, and no attributes.
- */
+ * the data need its create in the journal, and no attributes. */
 static int flush_sync_inode(struct casync_object *obj, bool waiters)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;
@@ -441,7 +437,7 @@ static void flush_end_turn(struct casync_object *obj, bool sent)
 		flush_queue(obj);
 }
 
-int casync_flush_send(struct casync_object *obj)
+int casync_flush_try_send(struct casync_object *obj)
 {
 	int rc;
 
@@ -449,10 +445,15 @@ int casync_flush_send(struct casync_object *obj)
 	if (obj->handle.type != REGULAR_FILE ||
 	    __atomic_load_n(&obj->delegations.count, __ATOMIC_RELAXED) != 0 ||
 	    !flush_take_turn(&obj->flush))
-		return casync_flush_wait(obj);
+		return -EAGAIN;
 	rc = casync_inode_send_attributes(obj);
 	flush_end_turn(obj, rc == 0);
-	return rc < 0 ? casync_flush_wait(obj) : 0;
+	return rc;
+}
+
+int casync_flush_send(struct casync_object *obj)
+{
+	return casync_flush_try_send(obj) < 0 ? casync_flush_wait(obj) : 0;
 }
 
 /* --- new files */

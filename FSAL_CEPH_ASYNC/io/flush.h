@@ -100,14 +100,16 @@ void casync_flush_request(struct casync_object *obj,
 int casync_flush_wait(struct casync_object *obj);
 
 /**
- * Send the changed attributes of a file to the MDS, by a caller that may block.
- * They are in the queue of libcephfs' messenger when it returns.
- * It waits for the journal instead, as casync_flush_wait() does: if libcephfs
- * cannot send without a wait, if a flush is under way, after
- * CASYNC_FLUSH_SENT_MAX in a row, and for what is not a file or is delegated.
+ * Send the changed attributes of a file to the MDS, and give back capabilities
+ * that nobody uses.  The caller may block, but not for the journal.
  *
- * @return 0 or a negative errno.
+ * @return 0: they are in the queue of libcephfs' messenger.  A negative errno:
+ *         not sent.  A flush is under way, CASYNC_FLUSH_SENT_MAX were sent in a
+ *         row, libcephfs cannot, or it is no file, or it is delegated.
  */
+int casync_flush_try_send(struct casync_object *obj);
+
+/** As casync_flush_try_send(), and what is not sent is waited for. */
 int casync_flush_send(struct casync_object *obj);
 
 /** The writes that a flush waited for are answered.  The caller's write keeps

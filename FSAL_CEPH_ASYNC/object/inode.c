@@ -240,7 +240,7 @@ int casync_inode_reopen(struct casync_object *obj, struct casync_fd *fd)
 /* --- changed attributes */
 
 /* Read and tested in 20.2.4.  Before and after that another open may be another
- * thing: then each SETATTR waits for the journal. */
+ * thing: then each SETATTR waits for the journal, and RENAME sends nothing. */
 static bool inode_can_send(void)
 {
 	int major, minor, patch;
@@ -249,14 +249,12 @@ static bool inode_can_send(void)
 	return major == 20 && minor == 2 && patch >= 4;
 }
 
-/*
- * libcephfs has no call for it.  But an open that needs no capabilities sends
+/* libcephfs has no call for it.  But an open that needs no capabilities sends
  * changed attributes, and does not ask the MDS: O_DIRECTORY makes it such an
  * open (CEPH_FILE_MODE_PIN).  If libcephfs has to ask, the MDS refuses to open a
  * file as a directory.  So success says that they are sent (Ceph 20.2.4,
  * Client::_open()).  Such an open takes a reference on the Inode, and the close
- * does not drop it.
- */
+ * does not drop it. */
 int casync_inode_send_attributes(struct casync_object *obj)
 {
 	struct ceph_mount_info *ceph = casync_inode_ceph(obj);

@@ -87,8 +87,8 @@ struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj);
 const UserPerm *casync_inode_root(const struct casync_object *obj);
 
 /**
- * Send the changed attributes of a file to the MDS, give back capabilities that
- * nobody uses, and do not wait for it.  Not for a directory.
+ * Send changed attributes, for casync_flush_try_send().  It asks the MDS, in
+ * vain, if libcephfs does not know the path of the file's folder.
  *
  * @return 0: they are in the queue of libcephfs' messenger.  A negative errno:
  *         they may not be.

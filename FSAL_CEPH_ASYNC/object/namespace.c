@@ -61,12 +61,10 @@ int casync_namespace_changed(struct casync_object *dir,
 /* Folders between the export's root and a folder below it. */
 #define DEPTH_MAX 1024
 
-/*
- * ".." must not lead out of the export, also not with Sign_Handles.  Ganesha
+/* ".." must not lead out of the export, also not with Sign_Handles.  Ganesha
  * asks only whether a folder is the export's root.  But a folder may have been
  * moved out of the export, and libcephfs takes the parent of the root for the
- * parent of the root's .snap.
- */
+ * parent of the root's .snap. */
 static int namespace_check_inside(const struct casync_object *dir,
 				  struct Inode *inode, uint64_t ino)
 {
@@ -256,11 +254,10 @@ static fsal_status_t namespace_move(const struct move *m)
 	casync_call_announce(&change, m->obj_hdl);
 	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
-	/* If the file was written, the MDS gives back the right to write it.
+	/* If the file was written, the MDS has granted to write it again.
 	 * libcephfs would keep that, and another client's stat() wait 5 s. */
-	if (rc == 0 && m->obj_hdl->type == REGULAR_FILE)
-		(void)casync_inode_send_attributes(
-			casync_object_of(m->obj_hdl));
+	if (rc == 0)
+		(void)casync_flush_try_send(casync_object_of(m->obj_hdl));
 	casync_call_drop(&change);
 	if (rc == 0 && olddir != newdir)
 		namespace_refresh_left_directory(m->olddir_hdl);

@@ -22,6 +22,7 @@ static int answers; /* atomic */
 static enum fake_blocking joins_in;
 static bool joins;
 static bool writes;
+static bool tries;
 
 static void note(char call)
 {
@@ -43,6 +44,8 @@ static void hook(enum fake_blocking which)
 		note('o');
 	if (which == FAKE_SYNC_INODE)
 		note('f');
+	if (which == FAKE_SYNC_INODE && tries)
+		assert_int_equal(casync_flush_try_send(rig.obj), -EAGAIN);
 	if (which != joins_in)
 		return;
 	if (joins) {
@@ -71,6 +74,7 @@ static int up(void **state)
 	answers = 0;
 	joins = false;
 	writes = false;
+	tries = false;
 	joins_in = FAKE_OPEN;
 	fake.hook = hook;
 	fake_names.hook = names_hook;
@@ -98,6 +102,22 @@ static void opens_and_does_not_flush(void **state)
 	assert_string_equal(calls, "ooo");
 	assert_int_equal(fake.last_open_flags, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(fake.open_fhs, open);
+}
+
+/* It would take along what the flush is to wait for. */
+static void nothing_is_sent_during_a_flush(void **state)
+{
+	tries = true;
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_string_equal(calls, "f");
+}
+
+/* What a RENAME has taken along is waited for by the next flush. */
+static void the_next_flush_covers_what_was_tried(void **state)
+{
+	assert_int_equal(casync_flush_try_send(rig.obj), 0);
+	assert_int_equal(casync_flush_wait(rig.obj), 0);
+	assert_string_equal(calls, "ocf");
 }
 
 /* An Inode that is kept can never be forgotten, nor its file's space freed. */
@@ -268,6 +288,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(opens_and_does_not_flush),
+		CASE(nothing_is_sent_during_a_flush),
+		CASE(the_next_flush_covers_what_was_tried),
 		CASE(reference_of_the_open_is_dropped),
 		CASE(another_libcephfs_is_not_trusted),
 		CASE(delegated_file_is_flushed),

@@ -514,6 +514,11 @@ static void rename_gives_back_the_right_to_write(void **state)
 	assert_int_equal(fake.last_open_flags, O_RDONLY | O_DIRECTORY);
 	assert_int_equal(fake.open_fhs, open);
 	assert_int_equal(fake.inode_refs, refs);
+
+	fake.last_open_flags = 0;
+	fake.is_older = true;
+	assert_int_equal(call_rename().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake.last_open_flags, 0);
 }
 
 /* NFSv3 brings any bytes, and libcephfs takes a name for a path. */
