@@ -69,9 +69,9 @@ static int flush_check_session(struct casync_object *obj)
 }
 
 /* libcephfs' flush waits for the changes that it sends, and not for those that
- * casync_flush_try_send() has.  With a new ctime it has something to send, and
- * then it waits for all.  Without waiters it is the first flush of a new file:
- * the data need its create in the journal, and no attributes. */
+ * casync_flush_try_send() has sent.  With a new ctime it has something to send,
+ * and then it waits for all.  Without waiters it is the first flush of a new
+ * file: the data need its create in the journal, and no attributes. */
 static int flush_sync_inode(struct casync_object *obj, bool waiters)
 {
 	uint64_t began_ns = CASYNC_METRICS_ON ? casync_clock_ns() : 0;

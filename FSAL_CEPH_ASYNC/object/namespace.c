@@ -254,7 +254,7 @@ static fsal_status_t namespace_move(const struct move *m)
 	casync_call_announce(&change, m->obj_hdl);
 	rc = ceph_ll_rename(namespace_ceph_of(m->olddir_hdl), olddir,
 			    m->old_name, newdir, m->new_name, perms);
-	/* If the file was written, the MDS has granted to write it again.
+	/* If the file was just written, the MDS grants to write it again.
 	 * libcephfs would keep that, and another client's stat() wait 5 s. */
 	if (rc == 0)
 		(void)casync_flush_try_send(casync_object_of(m->obj_hdl));
