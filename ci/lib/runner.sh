@@ -85,7 +85,8 @@ $part: $(grep -c '\[ *OK \]' "$logs/$part-cases.log") cases passed, $(
 }
 
 # Runs pytest with "$@" as part $1.  With CI set it does not cut the reasons of
-# failures short; they are repeated at the end of all output.
+# failures short.  They are repeated at the end of all output, with the lines
+# that pytest marks by E: its own summary has the first of them alone.
 pytest_as()
 {
 	part=$1
@@ -93,8 +94,8 @@ pytest_as()
 	limited "$part" "$INTEGRATION_LIMIT" \
 		env CI=true python3 -m pytest -v \
 		"--junitxml=/var/log/casync-lab/$part.xml" "$@"
-	failures=$(grep -E '^(FAILED|ERROR) tests' "$logs/$part.log" | cut -c 1-2000 |
-		sed "s/^/$part: /")
+	failures=$(grep -E '^((FAILED|ERROR) tests|E   )' "$logs/$part.log" |
+		cut -c 1-2000 | tail -n 100 | sed "s/^/$part: /")
 	closing="$closing${failures:+
 $failures}
 $part: $(tail -n 1 "$logs/$part.log") (status $status)"
