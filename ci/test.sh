@@ -43,7 +43,7 @@ UNIT_LIMIT=${UNIT_LIMIT:-600}
 INTEGRATION_LIMIT=${INTEGRATION_LIMIT:-3300}
 BESIDE_LIMIT=$((INTEGRATION_LIMIT + 300))
 
-# What runs beside the other integration tests: long, and no test of times.
+# What runs beside the other integration tests: none of them is a test of times.
 CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_settings.py tests/integration/test_compat_keys.py
 	tests/integration/test_signed_handles.py tests/integration/test_security.py
@@ -57,7 +57,13 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_bad_input.py tests/integration/test_set_id.py
 	tests/integration/test_first_write.py tests/integration/test_fuzz_wire.py
 	tests/integration/test_dotdot.py tests/integration/test_late_reclaims.py
-	tests/integration/test_nfsacl.py
+	tests/integration/test_nfsacl.py tests/integration/test_handles.py
+	tests/integration/test_options.py tests/integration/test_opens.py
+	tests/integration/test_setattr.py tests/integration/test_listing.py
+	tests/integration/test_large_directory.py
+	tests/integration/test_inline_data.py
+	tests/integration/test_sparse_model.py
+	tests/integration/test_handle_keys_in_rados.py
 	tests/tools/test_quoted_figures.py"
 
 # Of test_cases.py, over each of the two versions.

@@ -28,8 +28,6 @@ from test_reconnect import Gateway
 gateways, path, clients = (test_delegations.gateways, test_delegations.path,
                            test_delegations.clients)
 
-pytestmark = pytest.mark.measures
-
 WHEN = delegated_times.WHEN
 EARLIER = WHEN - 10**15
 GRACE_S = 2 * LEASE_S
@@ -178,6 +176,7 @@ def test_who_looks_at_attributes_alone_sees_the_holders(
     file.close()
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("kind", ("a", "b"))
 def test_a_reader_returns_its_delegation_with_a_time(
         gateways, clients, path, record, kind):
@@ -395,6 +394,7 @@ def for_some_time(name):
         yield name
 
 
+@pytest.mark.measures
 @pytest.mark.parametrize("kind", ("a", "b"))
 def test_two_fight_for_one_file(gateways, clients, path, record, kind):
     """No slower than without delegations; and what a file costs that goes

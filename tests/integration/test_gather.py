@@ -13,8 +13,6 @@ import pytest
 from lab_program import ceph
 from nfs import nfs3, rpc
 
-pytestmark = pytest.mark.measures
-
 PORT = 2049
 BLOCK = 4096
 SOCKETS = Path("/run/casync-lab")
