@@ -338,7 +338,7 @@ static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 			"no delegations: NFSv4 Lease_Lifetime = %" PRIu32
 			" s needs %" PRIu32
 			" s to get one back, Ceph allows %" PRIu32
-			" s (session_timeout of the file system): %s",
+			" s (session_autoclose of the file system): %s",
 			nfs_param.nfsv4_param.lease_lifetime, timeout_s,
 			ceph_get_cap_return_timeout(ceph), strerror(-rc));
 	return rc == 0;

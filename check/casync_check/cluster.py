@@ -243,17 +243,17 @@ def _judge_monitors(one, answers):
 
 
 def _judge_times(one, filesystem):
-    timeout = filesystem["session_timeout"]
+    allowed = filesystem["session_autoclose"]
     needs = delegation_needs_s(one.config)
-    if needs and needs >= timeout:
+    if needs and needs >= allowed:
         yield Finding(
             WARNING, "lease-long",
             one.config.place("NFSv4", "Lease_Lifetime"),
             f"no delegations will be granted: it takes {needs} s (two "
-            "leases and 10 s) to get one back, and the MDS allows "
-            f"{timeout} s (session_timeout of '{filesystem['name']}')",
-            f"Set Lease_Lifetime to {max((timeout - 11) // 2, 1)} or less, "
-            f"or ceph fs set {filesystem['name']} session_timeout "
+            "leases and 10 s) to get one back, and Ceph allows "
+            f"{allowed} s (session_autoclose of '{filesystem['name']}')",
+            f"Set Lease_Lifetime to {max((allowed - 11) // 2, 1)} or less, "
+            f"or ceph fs set {filesystem['name']} session_autoclose "
             f"{needs + 1}, or Delegations = false.")
 
 

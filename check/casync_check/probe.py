@@ -106,7 +106,7 @@ def _filesystems(cluster):
     dump = _told(cluster, "fs dump")
     return [{"name": entry["mdsmap"]["fs_name"], "id": entry["id"],
              "preset": entry["id"] == dump["default_fscid"],
-             "session_timeout": entry["mdsmap"]["session_timeout"],
+             "session_autoclose": entry["mdsmap"]["session_autoclose"],
              "pools": entry["mdsmap"]["data_pools"],
              "ranks": len(entry["mdsmap"]["up"]),
              "states": [info["state"]

@@ -46,7 +46,7 @@ def made_config(refused=None, parameters=None, module=None):
 ARGUMENTS = argparse.Namespace(timeout=5, write_test=True, offline=False)
 
 FILE_SYSTEM = {"name": "cephfs", "id": 1, "preset": True, "pools": [2],
-               "session_timeout": 60, "ranks": 1, "states": ["up:active"]}
+               "session_autoclose": 300, "ranks": 1, "states": ["up:active"]}
 GOOD = {"conf": True, "options": True, "connect": True,
         "filesystems": [FILE_SYSTEM],
         "pools": {"flags": [], "pools": [
