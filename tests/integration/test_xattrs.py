@@ -8,7 +8,7 @@ import time
 import pytest
 
 from fuse import Fuse
-from nfs import nfs4
+from nfs import nfs4, rpc
 
 COUNT = 40
 LARGEST = 8191          # Ganesha's core decodes no longer one
@@ -69,6 +69,16 @@ def test_values_of_all_sizes(file):
         client.set_xattr(handle, b"sized", b"v" * size)
         assert client.get_xattr(handle, b"sized") == b"v" * size
         assert client.change_and_size(handle)[0] > before
+
+
+def test_a_value_longer_than_a_request(file):
+    """The core cannot read it: GARBAGE_ARGS, which uses up no sequence."""
+    client = nfs4.Client(2049, f"longer-{time.time_ns()}")
+    with pytest.raises(rpc.Rejected, match="not accepted: 4"):
+        client.set_xattr(file.handle, b"long", b"v" * (LARGEST + 1))
+    client.die()
+    assert status_of(file.client.get_xattr, file.handle, b"long") \
+        == nfs4.NOXATTR
 
 
 def test_a_value_longer_than_an_answer(lab, file):
