@@ -53,7 +53,7 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_troubleshooting.py
 	tests/integration/test_size_after_crash.py tests/integration/test_ingress.py
 	tests/integration/test_stable_names.py tests/integration/test_lost_flush.py
-	tests/integration/test_samples.py tests/integration/test_unexport.py
+	tests/integration/test_samples.py
 	tests/integration/test_bad_input.py tests/integration/test_set_id.py
 	tests/integration/test_first_write.py tests/integration/test_fuzz_wire.py
 	tests/integration/test_dotdot.py tests/integration/test_late_reclaims.py
