@@ -212,6 +212,28 @@ def test_a_user_does_not_leave_its_path(cluster, second, fenced, file,
     cluster.stop_second()
 
 
+def test_a_snapshot_needs_a_capability_of_its_own(cluster, second, fenced):
+    user, key = fenced
+
+    def snapshots():
+        cluster.stop_second()
+        second(append=[export(
+            100, "/fenced", fsal=f'User_Id = "{user}"; Secret_Access_Key = '
+            f'"{key}";')])
+        conn = as_user()
+        return conn, nfs3.lookup(conn, root_of(100), ".snap")
+    name = f"s{time.time_ns()}"
+    assert status_of(nfs3.make_directory, *snapshots(), name) == DENIED
+    ceph("auth", "caps", f"client.{user}",
+         "mds", "allow rws fsname=cephfs path=/fenced",
+         "mon", "allow r fsname=cephfs",
+         "osd", "allow rw tag cephfs data=cephfs")
+    made = snapshots()
+    nfs3.make_directory(*made, name)
+    nfs3.remove(*made, name, nfs3.RMDIR)
+    cluster.stop_second()
+
+
 def test_an_exports_user_does_not_read_the_configuration(fenced):
     """The pool that `ceph nfs` keeps configurations in."""
     user, key = fenced
