@@ -64,7 +64,7 @@ CASES="tests/integration/test_cases.py tests/integration/test_every_key.py
 	tests/integration/test_inline_data.py
 	tests/integration/test_sparse_model.py
 	tests/integration/test_handle_keys_in_rados.py
-	tests/tools/test_quoted_figures.py"
+	tests/tools/test_abi.py tests/tools/test_quoted_figures.py"
 
 # Of test_cases.py, over each of the two versions.
 QUICK_CASES="create_write_read random_data_direct append truncate_down_and_up
