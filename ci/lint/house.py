@@ -21,12 +21,12 @@ TINY = 80      # lines below which a source file is small
 
 # Figure and the most that it may be.
 LIMITS = {
-    ".c files": 85,
-    ".h files": 80,
-    "lines, without ganesha/": 29440,
+    ".c files": 88,
+    ".h files": 84,
+    "lines, without ganesha/": 30800,
     f"files over {LONGEST} lines": 0,
     f".c files under {TINY} lines": 12,
-    "files that include export.h": 28,
+    "files that include export.h": 30,
     "headers of ours that export.h includes": 8,
     "files that name guarded_": 0,
     "files that ask for a version, outside of ganesha/": 0,
