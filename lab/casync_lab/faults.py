@@ -106,17 +106,27 @@ def slow(ms: float) -> None:
 
 
 def evict() -> int:
-    """Evict every CephFS session that Ganesha holds; how many it were."""
+    """Evict every CephFS session that Ganesha holds; how many it were.
+
+    `session evict` takes filters, and ignores what it does not know: without
+    one it ends the sessions of all clients.  So look at who is left.
+    """
     mds = cluster.socket_of(cluster.active_mds())
-    count = 0
+    ours, others = set(), set()
     for session in asok.ask(mds, "session ls"):
         about = session.get("client_metadata", {})
-        if is_ganesha(about):
-            asok.ask(mds, "session evict", timeout=60,
-                     client_id=str(session["id"]))
-            count += 1
-    say(f"{count} session{'s' * (count != 1)} evicted")
-    return count
+        (ours if is_ganesha(about) else others).add(session["id"])
+    for number in sorted(ours):
+        asok.ask(mds, "session evict", timeout=60, filters=[f"id={number}"])
+    left = {session["id"] for session in asok.ask(mds, "session ls")
+            if session["state"] in ("open", "opening", "stale")}
+    if ours & left:
+        raise LabError(f"sessions {sorted(ours & left)} are not evicted")
+    if others - left:
+        raise LabError(f"sessions {sorted(others - left)} of other clients "
+                       "are gone: evicted with Ganesha's, or they left")
+    say(f"{len(ours)} session{'s' * (len(ours) != 1)} evicted")
+    return len(ours)
 
 
 def is_ganesha(about: dict) -> bool:

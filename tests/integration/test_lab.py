@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: LGPL-3.0-or-later
+"""What commands of the lab do, and what they leave alone."""
+import time
+
+import pytest
+
+from fuse import Fuse
+from lab import AFTER_A_LOSS
+
+
+@pytest.fixture
+def other():
+    """A CephFS client that is not Ganesha's."""
+    fuse = Fuse()
+    yield fuse
+    fuse.end()
+
+
+def session_ids(cluster):
+    return {s["id"] for s in cluster.stat()["mds"]["sessions"]}
+
+
+def test_evict_leaves_other_clients(cluster, other):
+    """`lab evict` ends Ganesha's session, and no other one."""
+    cluster.ensure_default()
+    cluster.expected += AFTER_A_LOSS
+    ours = {s["id"] for s in cluster.sessions(
+        cluster.stat()["ganesha"]["a"]["pid"])}
+    others = session_ids(cluster) - ours
+    assert ours
+    assert others
+    name = other.folder / f"open-{time.time_ns()}"
+    with name.open("w", encoding="ascii") as file:
+        cluster.run("evict")
+        left = session_ids(cluster)
+        assert not ours & left
+        assert others <= left
+        file.write("still here")        # an evicted client cannot
+    assert name.read_text(encoding="ascii") == "still here"
+    name.unlink()
