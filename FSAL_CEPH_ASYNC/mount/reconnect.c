@@ -125,6 +125,51 @@ fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
 	return fsalstat(ERR_FSAL_DELAY, status.minor);
 }
 
+/* --- the phases of the guard */
+
+static void reconnect_check(bool holds)
+{
+#ifdef CASYNC_DEBUG
+	if (!holds)
+		abort();
+#endif
+	(void)holds;
+}
+
+/*
+ * Nobody else changes the phase.  A thread that enters uses the client, so there
+ * has to be one.  A new client restores locks before it serves.  The guard is
+ * closed only after requests are kept out.
+ */
+static void reconnect_set_phase(struct casync_mount *mount,
+				enum casync_guard_phase to)
+{
+	enum casync_guard_phase from = mount->guard.phase;
+
+	switch (to) {
+	case CASYNC_GUARD_SERVES:
+		reconnect_check(from == CASYNC_GUARD_RESTORES);
+		break;
+	case CASYNC_GUARD_RESTORES:
+		reconnect_check(from == CASYNC_GUARD_CLOSED);
+		break;
+	case CASYNC_GUARD_CLOSED:
+		reconnect_check(from >= CASYNC_GUARD_RELEASES);
+		break;
+	case CASYNC_GUARD_RELEASES:
+		break;
+	}
+	reconnect_check(to == CASYNC_GUARD_CLOSED ||
+			mount->client.ceph != NULL);
+	casync_guard_set(&mount->guard, to);
+}
+
+/* A client that ends, or leaves the mount, is in no use, and stays so. */
+static void reconnect_check_closed(const struct casync_mount *mount)
+{
+	reconnect_check(mount->guard.phase == CASYNC_GUARD_CLOSED);
+}
+
 /* --- the six steps of reconnect.h */
 
 struct attempt {
@@ -164,8 +209,11 @@ static bool reconnect_gives_up(const struct attempt *attempt)
  * of it is released any more: libcephfs uses their Inodes.  So the guard is
  * closed first; what is released meanwhile ends with the client.  Again and
  * again, as READs may be submitted that waited for a place.
+ *
+ * If there are none, the guard goes back to the drain's own phase.
  */
-static void reconnect_disown(struct attempt *attempt)
+static void reconnect_disown(struct attempt *attempt,
+			     enum casync_guard_phase phase)
 {
 	struct casync_mount *mount = attempt->mount;
 
@@ -177,28 +225,30 @@ static void reconnect_disown(struct attempt *attempt)
 		 * closed is freed: libcephfs must not recall it. */
 		mount->keeper.hooks->forget(mount);
 	}
-	casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
+	reconnect_set_phase(mount, CASYNC_GUARD_CLOSED);
 	attempt->reads_left +=
 		mount->keeper.hooks->disown(mount, attempt->left);
 	if (attempt->reads_left == 0)
-		casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
+		reconnect_set_phase(mount, phase);
 }
 
-/* Wait until nobody uses the old client.  False: the keeper has to end, or time
- * is up. */
-static bool reconnect_drain(struct attempt *attempt)
+/* In this phase, wait until nobody uses the old client.  False: the keeper has to
+ * end, or time is up. */
+static bool reconnect_drain(struct attempt *attempt,
+			    enum casync_guard_phase phase)
 {
 	struct casync_mount *mount = attempt->mount;
 	uint64_t began_ns = casync_clock_ns();
 	uint64_t say_ms = DRAIN_SAY_MS;
 
+	reconnect_set_phase(mount, phase);
 	while (!casync_guard_is_empty(&mount->guard)) {
 		if (!casync_reconnect_pause(mount, DRAIN_LOOK_MS) ||
 		    reconnect_gives_up(attempt))
 			return false;
 		if (casync_clock_ns() - began_ns >=
 		    CASYNC_RECONNECT_DISOWN_MS * CASYNC_NS_PER_MS)
-			reconnect_disown(attempt);
+			reconnect_disown(attempt, phase);
 		if (reconnect_elapsed_ms(attempt) < say_ms)
 			continue;
 		say_ms += DRAIN_SAY_MS;
@@ -216,6 +266,7 @@ static void reconnect_end_client(struct casync_mount *mount, bool lost)
 {
 	struct casync_client *client = &mount->client;
 
+	reconnect_check_closed(mount);
 	client->lost = lost;
 	if (!casync_connect_close(client, casync_connect_close_time_s(client)))
 		mount->left_client = true;
@@ -231,6 +282,7 @@ static void reconnect_end_old(struct attempt *attempt)
 	if (attempt->reads_left == 0) {
 		reconnect_end_client(mount, true);
 	} else {
+		reconnect_check_closed(mount);
 		LogWarn(COMPONENT_FSAL,
 			"mount %s: %u READs that Ceph does not answer are left with the lost CephFS client; their NFS clients are asked to retry",
 			mount->session.client, attempt->reads_left);
@@ -271,17 +323,17 @@ static bool reconnect_connect(struct attempt *attempt)
 	if (!casync_reconnect_sleep(mount, attempt->waited_ms) ||
 	    reconnect_gives_up(attempt))
 		return false;
-	for (;;) {
+	/* A reload may end it. */
+	while (casync_reconnect_is_on(mount)) {
 		attempt->tries++;
 		if (reconnect_try(mount) == 0)
 			return true;
-		/* A reload may have ended it. */
-		if (!casync_reconnect_is_on(mount) ||
-		    reconnect_gives_up(attempt) ||
+		if (reconnect_gives_up(attempt) ||
 		    !casync_reconnect_sleep(mount, pause_ms))
 			return false;
 		pause_ms = MIN(2 * pause_ms, LONGEST_PAUSE_MS);
 	}
+	return false;
 }
 
 static void reconnect_serve(const struct attempt *attempt)
@@ -296,7 +348,7 @@ static void reconnect_serve(const struct attempt *attempt)
 	__atomic_store_n(&mount->keeper.asked, false, __ATOMIC_RELAXED);
 	casync_waiter_limit_prove(&mount->callers);
 	casync_session_restored(session);
-	casync_guard_set(&mount->guard, CASYNC_GUARD_SERVES);
+	reconnect_set_phase(mount, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, took_ms, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&session->reconnects, 1, __ATOMIC_RELAXED);
 	LogEvent(COMPONENT_FSAL,
@@ -311,14 +363,12 @@ static bool reconnect_leave_client(struct attempt *attempt)
 	struct casync_mount *mount = attempt->mount;
 	bool drained;
 
-	/* 1: no request enters any more. */
-	casync_guard_set(&mount->guard, CASYNC_GUARD_RELEASES);
-	/* 2: the requests leave, then the releases, which are real still. */
-	drained = reconnect_drain(attempt);
+	/* 1: no request enters any more.  2: the requests leave, then the
+	 * releases, which are real still. */
+	drained = reconnect_drain(attempt, CASYNC_GUARD_RELEASES);
 	if (drained) {
 		mount->keeper.hooks->forget(mount);
-		casync_guard_set(&mount->guard, CASYNC_GUARD_CLOSED);
-		drained = reconnect_drain(attempt);
+		drained = reconnect_drain(attempt, CASYNC_GUARD_CLOSED);
 	}
 	/* 3: the old client ends. */
 	if (drained)
@@ -344,14 +394,15 @@ static void reconnect_replace_client(struct casync_mount *mount)
 	LogWarn(COMPONENT_FSAL,
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
 		mount->session.client);
-	if (!reconnect_leave_client(&attempt))
+	/* There is none if Reconnect was false for a while. */
+	if (mount->client.ceph != NULL && !reconnect_leave_client(&attempt))
 		return;
 	/* 4: the new one connects. */
 	if (!reconnect_connect(&attempt))
 		return;
 	/* 5: locks are taken again. */
 	casync_guard_renew(&mount->guard);
-	casync_guard_set(&mount->guard, CASYNC_GUARD_RESTORES);
+	reconnect_set_phase(mount, CASYNC_GUARD_RESTORES);
 	/* A look at the client before says nothing of this one. */
 	__atomic_store_n(&keeper->suspected_ns, 0, __ATOMIC_RELAXED);
 	if (keeper->hooks->restore(mount) < 0)
@@ -408,7 +459,7 @@ static bool reconnect_was_answered(int rc)
 	       rc == -ENODATA;
 }
 
-static void reconnect_check(struct casync_mount *mount)
+static void reconnect_look(struct casync_mount *mount)
 {
 	uint64_t began_ns = casync_clock_ns();
 	bool asked;
@@ -482,7 +533,7 @@ static void reconnect_run(struct casync_mount *mount)
 		/* A session that is not replaced may come back by itself. */
 		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
 		    !casync_reconnect_is_on(mount))
-			reconnect_check(mount);
+			reconnect_look(mount);
 		if (casync_reconnect_is_on(mount))
 			reconnect_look_for_hangs(mount);
 		if (casync_session_state(session) == CASYNC_SESSION_LOST &&

@@ -434,6 +434,24 @@ static void releases_inside_are_waited_for(void **state)
 	check_trace(STEPS);
 }
 
+/* It began while the keeper forgot, and lasts longer than READs are waited for. */
+static void guard_stays_closed_for_a_release_that_takes_long(void **state)
+{
+	in_forget = enter_to_release;
+	stop_the_time();
+	begin();
+	assert_true(rig_wait_count(&forgets, 1));
+	in_forget = NULL;
+	wait_pauses(CASYNC_RECONNECT_DISOWN_MS / 5 + 20);
+	assert_int_equal(phase(), 'c');
+	casync_guard_leave(&stub_mount.guard);
+	start_the_time();
+	wait_until(serves);
+	end();
+	check_trace("forget/r forget/c disconnect-lost/c connect/c restore1/u "
+		    "invalidate/u");
+}
+
 static void who_stays_inside_long_is_told_of(void **state)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
@@ -720,6 +738,28 @@ static void next_loss_has_a_client_of_its_own(void **state)
 			  "invalidate/u");
 }
 
+/* A reload says so while there is no client. */
+static void without_reconnect_no_client_is_made(void **state)
+{
+	pauses_last = true;
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	begin();
+	assert_true(rig_wait_count(&disconnects, 1));
+	__atomic_store_n(&keeper->reconnect, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&pauses_last, false, __ATOMIC_RELEASE);
+	/* That wakes it. */
+	casync_reconnect_end_session(&stub_mount, 1);
+	wait_pauses(4);
+	check_trace("forget/r disconnect-lost/c");
+	assert_int_equal(phase(), 'c');
+
+	/* Nothing of the client that is gone is released. */
+	__atomic_store_n(&keeper->reconnect, 1, __ATOMIC_RELEASE);
+	wait_until(serves);
+	end();
+	check_trace(STEPS);
+}
+
 /* --- its end */
 
 static void end_comes_between_tries(void **state)
@@ -835,6 +875,7 @@ int main(void)
 		CASE(steps_come_in_order),
 		CASE(requests_inside_are_waited_for),
 		CASE(releases_inside_are_waited_for),
+		CASE(guard_stays_closed_for_a_release_that_takes_long),
 		CASE(who_stays_inside_long_is_told_of),
 		CASE(reads_are_left_with_the_old_client),
 		CASE(reads_get_a_second_to_end),
@@ -854,6 +895,7 @@ int main(void)
 		CASE(try_that_does_not_end_is_left_behind),
 		CASE(session_that_is_lost_again_is_replaced_again),
 		CASE(next_loss_has_a_client_of_its_own),
+		CASE(without_reconnect_no_client_is_made),
 		CASE(end_comes_between_tries),
 		CASE(end_comes_while_somebody_is_inside),
 		CASE(it_gives_up_in_time),
