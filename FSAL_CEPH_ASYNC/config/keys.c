@@ -153,7 +153,9 @@ const struct casync_key casync_keys[] = {
 	  .max = MAX_SECRET_LEN, .secret = true,
 	  .change = CASYNC_KEY_IDENTITY, .unset = "the user's keyring",
 	  .summary = "The user's cephx key, if no keyring has it.",
-	  .text = "It is never logged.",
+	  .text = "It is never logged. Exports with the same user, file system "
+	  "and Cmount_Path need the same key, or none, unless Share_Client "
+	  "is false: another one is refused.",
 	  IN_EXPORT(secret) },
 	{ .name = "Filesystem", .type = CASYNC_KEY_STRING, .max = NAME_MAX,
 	  .change = CASYNC_KEY_IDENTITY, .unset = "Ceph's default file system",

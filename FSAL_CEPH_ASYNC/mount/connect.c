@@ -143,6 +143,7 @@ void casync_connect_free_client(struct casync_client *client)
 	gsh_free(client->path);
 	gsh_free(client->secret);
 	gsh_free(client->ceph_options);
+	gsh_free(client->uuid);
 }
 
 void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
@@ -162,7 +163,7 @@ void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 	casync_identity_uuid(&id, uuid, size);
 }
 
-static int connect_own_uuid(const struct casync_client *client, char *uuid,
+int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
 			    size_t size)
 {
 	char *nodeid;
@@ -217,7 +218,7 @@ static int connect_end_shared(struct casync_client *client,
 	int rc;
 
 	shared.own = false;
-	rc = connect_own_uuid(&shared, uuid, sizeof(uuid));
+	rc = casync_connect_own_uuid(&shared, uuid, sizeof(uuid));
 	if (rc == 0)
 		rc = connect_reclaim_uuid(client, params, uuid, first);
 	if (rc == 0)
@@ -236,7 +237,7 @@ static int connect_reclaim(struct casync_client *client,
 	bool ended_shared = false;
 	int rc;
 
-	rc = connect_own_uuid(client, uuid, sizeof(uuid));
+	rc = casync_connect_own_uuid(client, uuid, sizeof(uuid));
 	if (rc != 0)
 		return casync_connect_failed(params, rc,
 					     "reading this node's id");
@@ -383,7 +384,7 @@ int casync_connect_end_session(struct casync_client *client,
 	int rc = connect_start(client, params);
 
 	if (rc == 0)
-		rc = connect_own_uuid(client, uuid, sizeof(uuid));
+		rc = casync_connect_own_uuid(client, uuid, sizeof(uuid));
 	if (rc == 0)
 		rc = casync_reclaim_in_time(client, params, uuid);
 	if (rc == -ETIMEDOUT)

@@ -70,6 +70,11 @@ uint32_t casync_connect_close_time_s(const struct casync_client *client);
 void casync_connect_note_stuck(const struct casync_client *client,
 			       uint32_t timeout_s);
 
+/** The uuid of this client's own session.  @return 0 or a negative errno: this
+ * node's id cannot be read. */
+int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
+			    size_t size);
+
 /** The uuid of this mount's session on that node. */
 void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 			 char *uuid, size_t size);

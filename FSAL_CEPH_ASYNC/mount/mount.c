@@ -17,8 +17,7 @@
 
 /*
  * The registry.  A mount is added before it is built, and removed after it is
- * gone.  So two mounts with the same identity never exist at once: the second
- * would evict the session of the first.
+ * gone.  It has no two mounts whose sessions have the same name.
  */
 static pthread_mutex_t mounts_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t mount_changed = PTHREAD_COND_INITIALIZER;
@@ -241,38 +240,100 @@ static bool mount_must_end_shared_locked(const struct casync_mount_key *key)
 	return true;
 }
 
-/* Find or build the mount with this identity, and add a user. */
-static struct casync_mount *
-mount_join_or_build_locked(const struct casync_mount_key *key,
-			   const struct casync_mount_params *params)
+static int mount_name(struct casync_mount *mount,
+		      const struct casync_mount_params *params)
 {
-	struct casync_mount_params first = *params;
+	char uuid[CASYNC_UUID_BYTES];
+	int rc = casync_connect_own_uuid(&mount->client, uuid, sizeof(uuid));
+
+	if (rc != 0)
+		return casync_connect_failed(params, rc,
+					     "reading this node's id");
+	gsh_free(mount->client.uuid);
+	mount->client.uuid = gsh_strdup(uuid);
+	return 0;
+}
+
+static struct casync_mount *mount_of_name_locked(const char *uuid)
+{
 	struct casync_mount *mount;
+	struct glist_head *node;
+
+	glist_for_each(node, &mounts) {
+		mount = glist_entry(node, struct casync_mount, link);
+		if (strcmp(mount->client.uuid, uuid) == 0)
+			return mount;
+	}
+	return NULL;
+}
+
+/*
+ * Another mount serves with this name.  An older name is of the mount's first
+ * export only, which may have left it since: the new mount gets the other form.
+ */
+static int mount_rename(struct casync_mount *mount,
+			const struct casync_mount *other,
+			const struct casync_mount_params *params)
+{
+	if (!mount->client.use_old_uuid)
+		return casync_connect_failed(
+			params, -EINVAL,
+			"Secret_Access_Key: not that of export %" PRIu16
+			", which has the same User_Id, Filesystem and Cmount_Path, and so the same CephFS session '%s'; make them equal, or give this export its own Cmount_Path or User_Id, or Share_Client = false",
+			other->client.export_id, other->client.uuid);
+	mount->client.use_old_uuid = false;
+	mount->params.use_old_uuid = false;
+	return mount_name(mount, params);
+}
+
+/* Find the mount with this identity, or add a new one, and add a user.  It waits
+ * for a mount that ends. */
+static int mount_join_or_add_locked(const struct casync_mount_key *key,
+				    const struct casync_mount_params *params,
+				    struct casync_mount *fresh,
+				    struct casync_mount **mount)
+{
+	struct casync_mount *found;
+	int rc = 0;
+
+	while (rc == 0) {
+		found = mount_find_locked(key);
+		if (found != NULL && found->state != CASYNC_MOUNT_CLOSING)
+			break;
+		if (found == NULL)
+			found = mount_of_name_locked(fresh->client.uuid);
+		if (found == NULL) {
+			glist_add_tail(&mounts, &fresh->link);
+			found = fresh;
+			break;
+		}
+		if (found->state == CASYNC_MOUNT_READY)
+			rc = mount_rename(fresh, found, params);
+		else
+			pthread_cond_wait(&mount_changed, &mounts_lock);
+	}
+	if (rc != 0)
+		return rc;
+	found->users++;
+	*mount = found;
+	return 0;
+}
+
+/* Its first user builds it. */
+static void mount_build_locked(struct casync_mount *mount,
+			       const struct casync_mount_key *key)
+{
+	struct casync_mount_params first = mount->params;
 	int rc;
 
-	while ((mount = mount_find_locked(key)) != NULL &&
-	       mount->state == CASYNC_MOUNT_CLOSING)
-		pthread_cond_wait(&mount_changed, &mounts_lock);
-
-	if (mount != NULL) {
-		mount->users++;
-		while (mount->state == CASYNC_MOUNT_BUILDING)
-			pthread_cond_wait(&mount_changed, &mounts_lock);
-		return mount;
-	}
-
-	mount = mount_new(key, params);
 	/* Not for a new client after a loss: that name is then of this run. */
 	first.end_shared = mount_must_end_shared_locked(key);
-	mount->users = 1;
-	glist_add_tail(&mounts, &mount->link);
 	pthread_mutex_unlock(&mounts_lock);
 	rc = mount_build(mount, &first);
 	pthread_mutex_lock(&mounts_lock);
 	mount->state = rc == 0 ? CASYNC_MOUNT_READY : CASYNC_MOUNT_FAILED;
 	mount->error = rc;
 	pthread_cond_broadcast(&mount_changed);
-	return mount;
 }
 
 /* A mount has one set of options: its exports must have the same. */
@@ -292,18 +353,28 @@ int casync_mount_get(const struct casync_mount_key *key,
 		     const struct casync_mount_params *params,
 		     struct casync_mount **mount)
 {
-	struct casync_mount *found;
-	int rc;
+	struct casync_mount *fresh = mount_new(key, params);
+	struct casync_mount *found = NULL;
+	int rc = mount_name(fresh, params);
 
 	pthread_mutex_lock(&mounts_lock);
-	found = mount_join_or_build_locked(key, params);
-	rc = found->error;
 	if (rc == 0)
-		rc = mount_check_options(found, params);
-	if (rc == 0)
-		*mount = found;
+		rc = mount_join_or_add_locked(key, params, fresh, &found);
+	if (found == fresh)
+		mount_build_locked(fresh, key);
 	else
-		mount_drop_locked(found);
+		mount_free(fresh);
+	if (found != NULL) {
+		while (found->state == CASYNC_MOUNT_BUILDING)
+			pthread_cond_wait(&mount_changed, &mounts_lock);
+		rc = found->error;
+		if (rc == 0)
+			rc = mount_check_options(found, params);
+		if (rc == 0)
+			*mount = found;
+		else
+			mount_drop_locked(found);
+	}
 	pthread_mutex_unlock(&mounts_lock);
 	return rc;
 }

@@ -7,6 +7,9 @@
  * mount, as in FSAL_CEPH, unless Share_Client is false.  The registry lock (mounts_lock in mount.c) is never
  * held across a libcephfs call.  A mount that is being built is already in the
  * registry, and marked.  Other exports that want it wait for the result.
+ *
+ * No two mounts have a session of the same name: the second client would end the
+ * first one's session, and the first one's keeper the second one's, for ever.
  */
 #ifndef CASYNC_MOUNT_H
 #define CASYNC_MOUNT_H
@@ -75,7 +78,8 @@ struct casync_client {
 	uint16_t export_id;
 	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
 	bool use_old_uuid;
-	bool own; /**< Of this export alone: Share_Client = false. */
+	bool own;   /**< Of this export alone: Share_Client = false. */
+	char *uuid; /**< Of its session; once it is in the registry. */
 
 	/** Reclaims of its handles that have not returned; NULL: not counted. */
 	uint32_t *reclaims;

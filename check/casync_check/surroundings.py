@@ -387,6 +387,29 @@ def _users(config):
             yield _shared_user(name, pairs, place)
 
 
+def _one_session(config):
+    """Exports that would have one name of a CephFS session, and two keys: the
+    plugin serves the first only."""
+    first = {}
+    for export, values in config.our_exports():
+        fsal = export.block("FSAL")
+        if not values["Share_Client"]:
+            continue
+        name = (values["User_Id"], values["Filesystem"],
+                values["Cmount_Path"] or export.get("Path", "/"))
+        other, secret = first.setdefault(
+            name, (export, config.secret_of(fsal)))
+        if config.secret_of(fsal) == secret:
+            continue
+        yield Finding(
+            ERROR, "secrets-differ", fsal.place("Secret_Access_Key"),
+            f"{export_name(export)} has not the Secret_Access_Key of "
+            f"{export_name(other)}, and the same user, file system and "
+            "Cmount_Path, so the same CephFS session: it is refused",
+            "Make the keys equal, in all of these exports or in none; or set "
+            "Share_Client = false, or another Cmount_Path or User_Id.")
+
+
 def _handle_keys(config):
     place = config.place(config.fsal, "Handle_Keys")
     refused = config.read.get("module", {}).get("handle_keys_refused")
@@ -462,5 +485,6 @@ def findings(config, gateways=1):
     yield from _delegations(config)
     yield from _recovery(config, gateways)
     yield from _users(config)
+    yield from _one_session(config)
     yield from _handle_keys(config)
     yield from _metrics(config)

@@ -152,6 +152,10 @@ ALONE = {
                      {"path": "/other",
                       "fsal": 'User_Id = a; Cmount_Path = "/";'})},
         "warning", "every file"),
+    "secrets-differ": (
+        {"exports": ({}, {"fsal": "User_Id = someone; "
+                                  f'Secret_Access_Key = "{SECRET}";'})},
+        "error", "export 8 has not the Secret_Access_Key of export 7"),
     "handle-keys": ({"block": 'Handle_Keys = "/nowhere/keys";'}, "error",
                     "No such file"),
     "no-handle-keys": ({"block": "Sign_Handles = true;"}, "error", "export 7"),

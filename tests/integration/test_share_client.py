@@ -8,10 +8,11 @@ import time
 
 import bus
 from lab import LOGS, SECOND_PORT
-from lab_program import Log, until
+from lab_program import Log, ceph, until
 from nfs import nfs3, nfs4, rpc
 import pytest
 import test_cluster
+from test_bad_input import FOLLOWS
 from test_reconnect import AFTER_A_LOSS
 from test_reload import REFUSED
 
@@ -227,6 +228,55 @@ def test_a_reload_does_not_change_it(cluster, second):
         r"reload refused.*need a new mount: Share_Client = false "
         r"\(was true\)"), "a line", 10)
     assert len(names_of_sessions(cluster, started.pid)) == 1
+
+
+# --- no two clients of one name: each would end the other's session, for ever
+
+FIGHT = "the CephFS session is lost"
+FIGHT_S = 5         # a keeper notices a loss within 2 s
+
+
+def test_a_second_client_of_one_name_is_refused(cluster, second):
+    """A key in one export, and the same user's keyring in another."""
+    secret = ceph("auth", "get-key", "client.admin").strip()
+    cluster.expected += [r"export 31: Secret_Access_Key: not that of export",
+                         *FOLLOWS,
+                         r"Could not create export for \(/left"]
+    started = second(export='Cmount_Path = "/";', append=[EXPORT.format(
+        number=31, name="left", keys=f'Secret_Access_Key = "{secret}";')])
+    time.sleep(FIGHT_S)
+    assert not started.log.matching(FIGHT)
+    assert len(cluster.sessions(started.pid)) == 1
+    told, = started.log.matching("export 31: Secret_Access_Key: not that of "
+                                 r"export \d+, .* make them equal")
+    assert secret not in told
+    assert cluster.exported("/second") and not cluster.exported("/left")
+
+
+def test_an_older_name_is_not_used_twice(cluster, second):
+    """It is of the export that made the client, which others use on when that
+    export is removed, and comes back with another folder."""
+    own = f'Cmount_Path = "/"; {APART}'
+    started = second(block="Use_Old_Uuid = true;", export=own,
+                     append=[exports()])
+    before = names_of_sessions(cluster, started.pid)
+    folder = f"/elsewhere-{time.time_ns()}"
+    client("left").create(nfs4.DIRECTORY, folder[1:])
+    right, left = (EXPORT.format(number=NUMBERS[name], name=name, keys="")
+                   for name in ("right", "left"))
+    moved = left.replace("Path = /;", f"Path = {folder};") \
+        .replace('Path = "/"', f'Path = "{folder}"')
+    for append in (right, right + moved):
+        cluster.run("ganesha", "reload", "--name", "b", "--export", own,
+                    "--append", append)
+        until(lambda there=folder in append:
+              cluster.exported("/left") == there, "the reload", 10)
+    time.sleep(FIGHT_S)
+    assert not started.log.matching(FIGHT)
+    assert len(before) == 2
+    after = names_of_sessions(cluster, started.pid)
+    assert len(after) == 3 and before < after
+    assert cluster.exported("/right")
 
 
 @pytest.fixture

@@ -9,9 +9,9 @@
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first)
 {
-	(void)mount;
 	(void)params;
 	(void)first;
+	mount->client.ceph = (struct ceph_mount_info *)mount;
 	return 0;
 }
 
