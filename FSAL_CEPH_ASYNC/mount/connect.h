@@ -26,9 +26,9 @@ void casync_connect_free_client(struct casync_client *client);
  * @param[in] first  The first try; only it may return CASYNC_CONNECT_AGAIN.
  *
  * @return 0.  CASYNC_CONNECT_AGAIN: our session is older than the last restart
- *         of the MDS; at the start of the process the caller must end the
- *         sessions of all exports (stale_sessions.h), later they are ours; it
- *         must call casync_connect_close() before the second try.  A negative
+ *         of the MDS; who builds a mount must end the sessions of exports that
+ *         have none yet (stale_sessions.h); the caller must call
+ *         casync_connect_close() before the second try.  A negative
  *         errno: a log line has named the key at fault; the caller must call
  *         casync_connect_close().
  */

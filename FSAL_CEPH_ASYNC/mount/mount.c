@@ -187,18 +187,18 @@ static void mount_drop_locked(struct casync_mount *mount)
 static int mount_build(struct casync_mount *mount,
 		       const struct casync_mount_params *params)
 {
-	int rc = casync_connect(mount, params, true);
+	int rc;
 
+	casync_stale_sessions_forget(mount->client.uuid);
+	rc = casync_connect(mount, params, true);
 	if (rc == CASYNC_CONNECT_AGAIN) {
-		casync_stale_sessions_end_all(params);
+		casync_stale_sessions_end(mount->client.filesystem, params);
 		rc = casync_connect_close(&mount->client, params->timeout_s)
 			     ? casync_connect(mount, params, false)
 			     : -ETIMEDOUT;
 	}
-	if (rc == 0) {
-		casync_stale_sessions_forget();
+	if (rc == 0)
 		rc = casync_reconnect_start(mount, params->hooks);
-	}
 	if (rc == 0)
 		rc = casync_journal_start(mount);
 	if (rc == 0)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <strings.h>
@@ -9,15 +10,21 @@
 
 #include "config_keys.h"
 #include "connect.h"
+#include "identity.h"
 #include "keys.h"
 #include "stale_sessions.h"
 #include "name.h"
 #include "text.h"
 
+/* The longest wait for another file system.  An MDS that serves answers at once,
+ * and one that does not must not keep this file system. */
+#define OTHER_TIMEOUT_S 5
+
 /* A session that an export may have left in the MDS. */
 struct session {
 	struct glist_head link;
 	struct casync_client client;
+	bool away; /**< The MDS did not answer. */
 };
 
 /* All of them.  Under `lock`. */
@@ -92,44 +99,95 @@ void casync_stale_sessions_note(config_file_t config,
 	pthread_mutex_unlock(&lock);
 }
 
-/* The caller then owns the list. */
-static void stale_sessions_take_all(struct glist_head *mine)
+/* Can both be of one file system?  The default one has a name, too. */
+static bool stale_sessions_may_be_same(const char *a, const char *b)
 {
+	return a == NULL || b == NULL || strcmp(a, b) == 0;
+}
+
+/* Those that this MDS may have.  The caller then owns the list. */
+static void stale_sessions_take(struct glist_head *mine, const char *filesystem)
+{
+	struct glist_head *node, *next;
+	struct session *session;
+
 	glist_init(mine);
 	pthread_mutex_lock(&lock);
-	glist_splice_tail(mine, &sessions);
+	glist_for_each_safe(node, next, &sessions) {
+		session = glist_entry(node, struct session, link);
+		if (!stale_sessions_may_be_same(session->client.filesystem,
+						filesystem))
+			continue;
+		glist_del(node);
+		glist_add_tail(mine, node);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
-/* False: the MDS does not answer, and will not answer the next one. */
-static bool stale_sessions_end_session(struct session *session,
-				       const struct casync_mount_params *first)
+static void stale_sessions_give_back(struct session *session)
+{
+	glist_del(&session->link);
+	pthread_mutex_lock(&lock);
+	glist_add_tail(&sessions, &session->link);
+	pthread_mutex_unlock(&lock);
+}
+
+/* An MDS did not answer for another session of this file system, and will not
+ * answer for this one. */
+static bool stale_sessions_is_away(struct glist_head *mine,
+				   const struct session *session)
+{
+	struct session *other;
+	struct glist_head *node;
+
+	glist_for_each(node, mine) {
+		other = glist_entry(node, struct session, link);
+		if (other == session)
+			break;
+		if (other->away && casync_text_same(other->client.filesystem,
+						    session->client.filesystem))
+			return true;
+	}
+	return false;
+}
+
+static void stale_sessions_end_session(struct session *session,
+				       const struct casync_mount_params *first,
+				       const char *filesystem)
 {
 	struct casync_mount_params params = *first;
 	int rc;
 
 	params.export_id = session->client.export_id;
+	/* The MDS has just answered for this file system. */
+	if (!casync_text_same(session->client.filesystem, filesystem))
+		params.timeout_s = MIN(first->timeout_s, OTHER_TIMEOUT_S);
 	session->client.ceph_options = casync_text_copy(first->ceph_options);
 	session->client.unmount_timeout_s = first->timeout_s;
 	rc = casync_connect_end_session(&session->client, &params);
+	session->away = rc == -ETIMEDOUT;
 	LogEvent(COMPONENT_FSAL,
 		 "export %" PRIu16
 		 ": session from before the restart of the MDS: %s",
 		 session->client.export_id,
 		 rc == 0 ? "ended, or there was none"
 			 : casync_connect_reason(rc));
-	return rc != -ETIMEDOUT;
 }
 
-void casync_stale_sessions_end_all(const struct casync_mount_params *params)
+void casync_stale_sessions_end(const char *filesystem,
+			       const struct casync_mount_params *params)
 {
 	struct glist_head mine, *node, *next;
+	struct session *session;
 
-	stale_sessions_take_all(&mine);
-	glist_for_each(node, &mine)
-		if (!stale_sessions_end_session(
-			    glist_entry(node, struct session, link), params))
-			break;
+	stale_sessions_take(&mine, filesystem);
+	glist_for_each_safe(node, next, &mine) {
+		session = glist_entry(node, struct session, link);
+		if (stale_sessions_is_away(&mine, session))
+			stale_sessions_give_back(session);
+		else
+			stale_sessions_end_session(session, params, filesystem);
+	}
 	/*
 	 * Not before: the end of a handle also waits for an MDS that serves.
 	 * All at once: if the MDS stops again, each end takes libcephfs' 30 s.
@@ -140,9 +198,7 @@ void casync_stale_sessions_end_all(const struct casync_mount_params *params)
 		casync_connect_close_begin(
 			&glist_entry(node, struct session, link)->client);
 	glist_for_each_safe(node, next, &mine) {
-		struct session *session =
-			glist_entry(node, struct session, link);
-
+		session = glist_entry(node, struct session, link);
 		glist_del(node);
 		if (casync_connect_close_end(
 			    &session->client,
@@ -152,14 +208,21 @@ void casync_stale_sessions_end_all(const struct casync_mount_params *params)
 	}
 }
 
-void casync_stale_sessions_forget(void)
+void casync_stale_sessions_forget(const char *uuid)
 {
-	struct glist_head mine, *node, *next;
+	struct glist_head *node, *next;
+	char its[CASYNC_UUID_BYTES];
+	struct session *session;
 
-	stale_sessions_take_all(&mine);
-	glist_for_each_safe(node, next, &mine) {
+	pthread_mutex_lock(&lock);
+	glist_for_each_safe(node, next, &sessions) {
+		session = glist_entry(node, struct session, link);
+		if (casync_connect_own_uuid(&session->client, its,
+					    sizeof(its)) != 0 ||
+		    strcmp(its, uuid) != 0)
+			continue;
 		glist_del(node);
-		stale_sessions_session_free(
-			glist_entry(node, struct session, link));
+		stale_sessions_session_free(session);
 	}
+	pthread_mutex_unlock(&lock);
 }

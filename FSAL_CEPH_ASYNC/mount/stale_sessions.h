@@ -8,7 +8,9 @@
  * out.  Suppose an export reclaimed only its own session and then mounted: it
  * would wait for the sessions of the exports after it, and they wait for it.
  * After a power failure four exports took three minutes each to fail that way.
- * So the first export that finds such an MDS ends the sessions of all exports.
+ * So an export that finds such an MDS ends the sessions of all exports of that
+ * file system that have not been mounted yet.  Each mount of the process is built
+ * for a session of its own, which is then no stale one any more.
  */
 #ifndef CASYNC_STALE_SESSIONS_H
 #define CASYNC_STALE_SESSIONS_H
@@ -23,16 +25,19 @@ void casync_stale_sessions_note(config_file_t config,
 				const struct casync_module_keys *keys);
 
 /**
- * End their sessions.  It works once in the life of the process, and only
- * before the first mount: later the sessions would be our own.
+ * An MDS has told that it was restarted: end the sessions that it may have.
  *
- * It waits for the MDS, params->timeout_s for each session.
+ * It waits for the MDS, params->timeout_s for each session.  Sessions whose file
+ * system may be another one get less time.  After one that timed out, the others
+ * of its file system are left for later.
  *
- * @param[in] params  Of the export that mounts first.
+ * @param[in] filesystem  Of this MDS; NULL: the default one.
+ * @param[in] params      Of the export that is being mounted.
  */
-void casync_stale_sessions_end_all(const struct casync_mount_params *params);
+void casync_stale_sessions_end(const char *filesystem,
+			       const struct casync_mount_params *params);
 
-/** Forget the identities: a mount exists, or is about to. */
-void casync_stale_sessions_forget(void);
+/** A mount with this session is about to be built: from now on it is ours. */
+void casync_stale_sessions_forget(const char *uuid);
 
 #endif /* CASYNC_STALE_SESSIONS_H */

@@ -19,18 +19,23 @@ def export(pseudo, number=9):
             f'Name = CEPH_ASYNC; Filesystem = "{NAME}"; }} }}')
 
 
-def _start(name, folder):
+def _run(name, folder):
     """Its socket is not where the lab looks for others; without any, `ceph
     tell` is not answered."""
-    keyring, data = folder / f"keyring-{name}", folder / f"mds-{name}"
-    ceph("auth", "get-or-create", f"mds.{name}", "mon", "allow profile mds",
-         "osd", "allow rwx", "mds", "allow", "-o", str(keyring))
-    data.mkdir()
     return subprocess.Popen(
-        ["ceph-mds", "-f", "-i", name, "--keyring", str(keyring),
-         f"--mds_data={data}", f"--admin_socket={folder / name}.asok"],
+        ["ceph-mds", "-f", "-i", name, "--keyring", folder / f"keyring-{name}",
+         f"--mds_data={folder / f'mds-{name}'}",
+         f"--admin_socket={folder / name}.asok"],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL)
+
+
+def _start(name, folder):
+    ceph("auth", "get-or-create", f"mds.{name}", "mon", "allow profile mds",
+         "osd", "allow rwx", "mds", "allow", "-o",
+         str(folder / f"keyring-{name}"))
+    (folder / f"mds-{name}").mkdir()
+    return _run(name, folder)
 
 
 def _remove_pool(pool):
@@ -65,6 +70,21 @@ def made(cluster, folder, ranks=1):
                   f"the MDS of rank {rank} is active", 40)
         made_so_far.callback(cluster.ensure_default)    # an unmount waits
         yield daemons[0]
+
+
+@contextlib.contextmanager
+def died(daemon, folder):
+    """It is killed, and another one takes its place, for the length of the
+    block."""
+    daemon.kill()
+    daemon.wait(30)
+    ceph("mds", "fail", DAEMONS[0])     # or the monitor waits for a sign
+    again = _run(DAEMONS[0], folder)
+    try:
+        yield
+    finally:
+        again.kill()
+        again.wait(30)
 
 
 @contextlib.contextmanager

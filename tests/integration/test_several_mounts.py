@@ -3,11 +3,15 @@
 MDS together: the MDS waits for every former session, and each export for
 the MDS.
 """
+import contextlib
 import subprocess
 import time
 
+import cephfs
+
 from nfs import nfs3, rpc
 import pytest
+import second_fs
 
 NAMES = ("one", "two", "three")
 # The MDS waits so long for its clients; 45 s by default.
@@ -63,3 +67,48 @@ def test_all_are_back_after_gateway_and_mds_died(lab, quick_reconnect, record):
         assert nfs3.read(connection, handles[name], 0,
                          len(content(name))) == content(name)
     connection.close()
+
+
+# --- two file systems
+
+# An export that waits for the others is refused after that.
+MOUNT_S = 15
+OF_SECOND = """EXPORT {{
+    Export_Id = {number}; Path = /{name}; Pseudo = /{name};
+    Protocols = 3,4; Access_Type = RW; Squash = none; SecType = sys;
+    Transports = TCP;
+    FSAL {{ Name = CEPH_ASYNC; Filesystem = "second"; Mount_Timeout = {mount_s}; }}
+}}"""
+
+
+@contextlib.contextmanager
+def mounted(filesystem):
+    client = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf", auth_id="admin")
+    client.mount(b"/", filesystem.encode())
+    try:
+        yield client
+    finally:
+        client.unmount()
+        client.shutdown()
+
+
+def test_another_file_system_than_the_first(lab, quick_reconnect, tmp_path,
+                                            record):
+    """Its MDS dies with the gateway.  The MDS of the first export lives, and
+    that export has nothing to wait for."""
+    with second_fs.made(lab, tmp_path) as daemon:
+        with mounted(second_fs.NAME) as client:
+            for name in NAMES:
+                client.mkdir(f"/{name}", 0o755)
+        lab.ganesha("restart", "--append", "\n".join(
+            OF_SECOND.format(number=20 + i, name=name, mount_s=MOUNT_S)
+            for i, name in enumerate(NAMES)))
+        lab.ganesha("kill9")
+        with second_fs.died(daemon, tmp_path):
+            begun = time.monotonic()
+            lab.ganesha("start", timeout=BACK_S + 60)
+            seconds = time.monotonic() - begun
+            assert all(lab.exported(f"/{name}", 2049) for name in NAMES)
+            record("three mounts of another file system after gateway and its "
+                   f"MDS died: all serve again after {seconds:.1f} s")
+            lab.ensure_default()
