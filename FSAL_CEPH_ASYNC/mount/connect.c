@@ -378,18 +378,22 @@ int casync_connect(struct casync_mount *mount,
 }
 
 int casync_connect_end_session(struct casync_client *client,
-			       const struct casync_mount_params *params)
+			       const struct casync_mount_params *params,
+			       const char *nodeid)
 {
 	char uuid[CASYNC_UUID_BYTES];
 	int rc = connect_start(client, params);
 
-	if (rc == 0)
+	if (rc == 0 && nodeid == NULL)
 		rc = casync_connect_own_uuid(client, uuid, sizeof(uuid));
+	else if (rc == 0)
+		casync_connect_uuid(client, nodeid, uuid, sizeof(uuid));
 	if (rc == 0)
 		rc = casync_reclaim_in_time(client, params, uuid);
 	if (rc == -ETIMEDOUT)
 		client->stuck = true;
-	return rc == -EPERM || rc == -ENOENT ? 0 : rc;
+	/* The MDS has ended it: see connect_reclaim_uuid(). */
+	return rc == -EPERM ? 0 : rc;
 }
 
 struct teardown {

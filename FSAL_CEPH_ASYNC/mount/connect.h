@@ -36,13 +36,16 @@ int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first);
 
 /**
- * Let the MDS end the session of a former run of this mount.  Nothing is
+ * Let the MDS end a session that has this client's identity.  Nothing is
  * mounted.  The caller must call casync_connect_close() in any case.
  *
- * @return 0, also if there was no session.
+ * @param[in] nodeid  Whose session: another node's; NULL: that of a former run.
+ *
+ * @return 0; -ENOENT: there was no session; another negative errno.
  */
 int casync_connect_end_session(struct casync_client *client,
-			       const struct casync_mount_params *params);
+			       const struct casync_mount_params *params,
+			       const char *nodeid);
 
 /**
  * Unmount, if it was mounted, and release the handle.

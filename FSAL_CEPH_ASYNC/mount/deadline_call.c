@@ -210,8 +210,7 @@ static int deadline_call_reclaim(struct casync_deadline_call *call)
 				CEPH_RECLAIM_RESET);
 	if (rc == 0 || rc == -ENOENT)
 		ceph_finish_reclaim(reclaim->ceph);
-	if (reclaim->under_way != NULL)
-		__atomic_sub_fetch(reclaim->under_way, 1, __ATOMIC_RELEASE);
+	__atomic_sub_fetch(reclaim->under_way, 1, __ATOMIC_RELEASE);
 	return rc;
 }
 
@@ -231,14 +230,11 @@ int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
 	reclaim->ceph = ceph;
 	reclaim->under_way = under_way;
 	(void)snprintf(reclaim->uuid, sizeof(reclaim->uuid), "%s", uuid);
-	if (under_way != NULL) {
-		reclaim->call.late = deadline_call_reclaimed_late;
-		__atomic_add_fetch(under_way, 1, __ATOMIC_RELAXED);
-	}
+	reclaim->call.late = deadline_call_reclaimed_late;
+	__atomic_add_fetch(under_way, 1, __ATOMIC_RELAXED);
 	rc = casync_deadline_call_begin(&reclaim->call);
 	if (rc == 0)
 		return casync_deadline_call_end(&reclaim->call, timeout_s);
-	if (under_way != NULL)
-		__atomic_sub_fetch(under_way, 1, __ATOMIC_RELAXED);
+	__atomic_sub_fetch(under_way, 1, __ATOMIC_RELAXED);
 	return rc;
 }

@@ -112,8 +112,7 @@ void casync_deadline_call_late(struct casync_late *late,
  *
  * @param[in] under_way  Counts the calls that have not returned; atomic, must
  *                       stay valid.  A handle whose call comes too late is
- *                       ended then.  NULL: others use the handle, it is not
- *                       ended.
+ *                       ended then: nobody else may use it.
  *
  * @return 0.  -ENOENT: there is no such session.  -ETIMEDOUT: the handle must
  *         never be used again, because the call still runs.  Another negative

@@ -76,9 +76,10 @@ void casync_left_client_leave(struct casync_left_client *left)
 {
 	struct casync_client *client = &left->mount->client;
 
+	/* It has served, so no call hangs in it: take-overs have clients of
+	 * their own. */
 	left->ceph = client->ceph;
 	client->ceph = NULL;
-	client->stuck = false;
 }
 
 void casync_left_client_give_up(struct casync_left_client *left)

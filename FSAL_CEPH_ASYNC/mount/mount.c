@@ -13,6 +13,7 @@
 #include "stale_sessions.h"
 #include "identity.h"
 #include "mount.h"
+#include "take_over.h"
 #include "text.h"
 
 /*
@@ -84,6 +85,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 static void mount_free(struct casync_mount *mount)
 {
 	casync_upcalls_destroy(&mount->upcalls);
+	casync_take_over_forget(mount);
 	casync_connect_free_client(&mount->client);
 	gsh_free(mount->session.client);
 	gsh_free(mount);
@@ -386,32 +388,6 @@ void casync_mount_put(struct casync_mount *mount)
 	pthread_mutex_unlock(&mounts_lock);
 }
 
-/* Take over a node, for one mount.  The caller holds the mount. */
-static int mount_take_over(struct casync_mount *mount, const char *nodeid,
-			   uint32_t timeout_s)
-{
-	char uuid[CASYNC_UUID_BYTES];
-	int rc;
-
-	casync_connect_uuid(&mount->client, nodeid, uuid, sizeof(uuid));
-	if (!casync_guard_enter(&mount->guard))
-		return -EAGAIN;
-	rc = casync_deadline_call_reclaim(mount->client.ceph, uuid, timeout_s,
-					  NULL);
-	/* It must never be ended: deadline_call.h.  In the guard, where it is
-	 * still the same client. */
-	if (rc == -ETIMEDOUT)
-		mount->client.stuck = true;
-	casync_guard_leave(&mount->guard);
-	if (rc == -ENOENT) /* the node did not serve this mount */
-		return 0;
-	if (rc == 0)
-		casync_connect_set_time(mount);
-	LogEvent(COMPONENT_FSAL, "takeover of node '%s': session '%s': %s",
-		 nodeid, uuid, rc == 0 ? "ended" : casync_connect_reason(rc));
-	return rc;
-}
-
 /* All mounts that serve, each with one more user; free with gsh_free(). */
 static struct casync_mount **mount_hold_all_locked(size_t *count)
 {
@@ -447,7 +423,7 @@ int casync_mount_take_over(const char *nodeid, uint32_t timeout_s)
 	/* Ganesha began this gateway's grace period just now. */
 	casync_common_grace_lead();
 	for (i = 0; i < count; i++) {
-		rc = mount_take_over(held[i], nodeid, timeout_s);
+		rc = casync_take_over_node(held[i], nodeid, timeout_s);
 		if (first_error == 0)
 			first_error = rc;
 		casync_mount_put(held[i]);

@@ -24,6 +24,7 @@
 #include "journal.h"
 #include "reconnect.h"
 #include "session.h"
+#include "take_over.h"
 #include "tuning.h"
 #include "unfinished.h"
 #include "upcalls.h"
@@ -105,6 +106,7 @@ struct casync_mount {
 	struct casync_journal journal;
 	struct casync_unfinished unfinished;
 	struct casync_late late;
+	struct casync_take_over take_overs[CASYNC_TAKE_OVERS_MAX];
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;
 	uint32_t clients_left; /**< left_client.h; atomic. */
@@ -154,7 +156,8 @@ void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 		       const struct casync_tuning *tuning);
 
 /**
- * End the CephFS sessions of another node: its clients now come here.
+ * End the CephFS sessions of another node: its clients now come here.  A mount
+ * that cannot do it now tries again (take_over.h).
  *
  * @param[in] nodeid     The name from Ganesha's recovery backend.
  * @param[in] timeout_s  Longest wait for each mount.

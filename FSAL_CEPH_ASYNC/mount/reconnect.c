@@ -11,6 +11,7 @@
 #include "left_client.h"
 #include "mount.h"
 #include "reconnect.h"
+#include "take_over.h"
 #include "text.h"
 #include "tuning.h"
 
@@ -326,6 +327,9 @@ static bool reconnect_connect(struct attempt *attempt)
 	/* A reload may end it. */
 	while (casync_reconnect_is_on(mount)) {
 		attempt->tries++;
+		/* Its session may have locks that clients reclaim here, and
+		 * capabilities that ours would wait for. */
+		casync_take_over_again(mount, true);
 		if (reconnect_try(mount) == 0)
 			return true;
 		if (reconnect_gives_up(attempt) ||
@@ -517,10 +521,10 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 		" was truncated while it was read, and libcephfs does not answer the READ; ending the CephFS session to make a new client",
 		mount->session.client, ino);
 	helper.ceph = NULL;
-	rc = casync_connect_end_session(&helper, &mount->params);
+	rc = casync_connect_end_session(&helper, &mount->params, NULL);
 	(void)casync_connect_close(&helper,
 				   casync_connect_close_time_s(&helper));
-	if (rc == 0)
+	if (rc == 0 || rc == -ENOENT)
 		casync_session_note_error(&mount->session, CASYNC_EBLOCKLISTED);
 }
 
@@ -534,6 +538,7 @@ static void reconnect_run(struct casync_mount *mount)
 		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
 		    !casync_reconnect_is_on(mount))
 			reconnect_look(mount);
+		casync_take_over_again(mount, false);
 		if (casync_reconnect_is_on(mount))
 			reconnect_look_for_hangs(mount);
 		if (casync_session_state(session) == CASYNC_SESSION_LOST &&

@@ -17,8 +17,9 @@
  *    READs that no OSD answers are left with the old client after
  *    CASYNC_RECONNECT_DISOWN_MS (left_client.h).
  * 3. The old client ends, or is left behind with them.
- * 4. The new one connects.  It ends the old session, if there still is one, as
- *    a restarted gateway does.
+ * 4. Sessions of dead nodes that this gateway has to end are ended
+ *    (take_over.h).  The new client connects.  It ends the old session, if there
+ *    still is one, as a restarted gateway does.
  * 5. Locks of clients are taken again.  An UNLOCK may enter.
  * 6. Requests enter.
  *

@@ -164,14 +164,14 @@ static void stale_sessions_end_session(struct session *session,
 		params.timeout_s = MIN(first->timeout_s, OTHER_TIMEOUT_S);
 	session->client.ceph_options = casync_text_copy(first->ceph_options);
 	session->client.unmount_timeout_s = first->timeout_s;
-	rc = casync_connect_end_session(&session->client, &params);
+	rc = casync_connect_end_session(&session->client, &params, NULL);
 	session->away = rc == -ETIMEDOUT;
 	LogEvent(COMPONENT_FSAL,
 		 "export %" PRIu16
 		 ": session from before the restart of the MDS: %s",
 		 session->client.export_id,
-		 rc == 0 ? "ended, or there was none"
-			 : casync_connect_reason(rc));
+		 rc == 0 || rc == -ENOENT ? "ended, or there was none"
+					  : casync_connect_reason(rc));
 }
 
 void casync_stale_sessions_end(const char *filesystem,

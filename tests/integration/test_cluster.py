@@ -14,7 +14,7 @@ import pytest
 import bus
 import ganesha_5_9
 from fuse import Fuse
-from lab import LOGS, SECOND_PORT
+from lab import AFTER_A_LOSS, LOGS, SECOND_PORT
 from lab_program import Log, ceph, grace_tool, until
 from nfs import nfs4
 
@@ -124,6 +124,29 @@ def test_the_session_of_a_dead_node_is_ended(nodes, record):
     again.close()
     for client in (heir, thief):
         client.leave()
+
+
+def test_a_node_dies_while_the_own_session_is_lost(nodes):
+    """One cause hits both gateways: the take-over is not left out."""
+    nodes.expected += AFTER_A_LOSS
+    log = Log(LOGS / "ganesha-a.log")
+    victim, own = (nodes.stat()["ganesha"][name]["pid"] for name in "ba")
+    dead = nfs4.Client(SECOND_PORT, "the dead node's")
+    name = f"both-{time.time_ns()}"
+    until(lambda: opens(dead, name), "no grace", GRACE_S + 15)
+    nodes.ganesha("kill9", "--name", "b")
+    dead.die()
+    nodes.evict(own)
+    until(lambda: log.matching("the CephFS session is lost"), "the loss", 10)
+    assert len(nodes.sessions(victim)) == 1, "it went by itself"
+    bus.call("grace", "admin", f"{TAKE_NODEID}:2", of="admin")
+    try:
+        until(lambda: not nodes.sessions(victim), "the session is ended", 15)
+    finally:
+        nodes.evict(victim)     # it would keep all tests waiting
+    assert log.matching("takeover of node 'node2': session .*: ended")
+    until(lambda: log.matching("a new CephFS client serves"), "it serves", 20)
+    assert len(log.matching("the CephFS session is lost")) == 1
 
 
 @pytest.fixture

@@ -177,18 +177,6 @@ static void reclaim_that_comes_late_ends_its_handle(void **state)
 	fake_teardown();
 }
 
-static void handle_that_others_use_is_not_ended(void **state)
-{
-	fake_setup(0, 1);
-	rig_hold(FAKE_START_RECLAIM);
-	assert_int_equal(casync_deadline_call_reclaim(NULL, SESSION, 0, NULL),
-			 -ETIMEDOUT);
-	let_it_return();
-	assert_int_equal(fake.clients_ended, 0);
-	sem_destroy(&rig_held.go);
-	fake_teardown();
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -198,7 +186,6 @@ int main(void)
 		CASE(calls_run_side_by_side),
 		CASE(session_is_reclaimed),
 		CASE(reclaim_that_comes_late_ends_its_handle),
-		CASE(handle_that_others_use_is_not_ended),
 	};
 
 	return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);

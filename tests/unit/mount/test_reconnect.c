@@ -19,6 +19,7 @@
 #include "rig.h"
 #include "stay.h"
 #include "stub_mount.h"
+#include "take_over.h"
 
 #define FSCID 7
 #define TEXT 4096
@@ -227,17 +228,41 @@ int casync_connect(struct casync_mount *mount,
 }
 
 int casync_connect_end_session(struct casync_client *client,
-			       const struct casync_mount_params *params)
+			       const struct casync_mount_params *params,
+			       const char *nodeid)
 {
 	static const char handle;
+	char of[64] = "";
 
 	/* A handle of its own: the mount's is in use. */
 	if (client == &stub_mount.client || client->ceph != NULL ||
-	    params != &stub_mount.params)
+	    (nodeid == NULL && params != &stub_mount.params))
 		wrong_handles++;
 	client->ceph = (struct ceph_mount_info *)&handle;
-	(void)note(&ended_sessions, "end-session", "");
+	if (nodeid != NULL)
+		(void)snprintf(of, sizeof(of), "-of-%s", nodeid);
+	(void)note(&ended_sessions, "end-session", of);
 	return end_fails ? -ETIMEDOUT : 0;
+}
+
+void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
+			 char *uuid, size_t size)
+{
+	(void)client;
+	(void)snprintf(uuid, size, "uuid of %s", nodeid);
+}
+
+static int times_set; /* atomic */
+
+void casync_connect_set_time(struct casync_mount *mount)
+{
+	(void)mount;
+	__atomic_add_fetch(&times_set, 1, __ATOMIC_ACQ_REL);
+}
+
+const char *casync_connect_reason(int rc)
+{
+	return rc == -ETIMEDOUT ? "no answer" : "error";
 }
 
 bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
@@ -287,7 +312,7 @@ static int up(void **state)
 	trace[0] = '\0';
 	forgets = connects = disconnects = restores = invalidations = 0;
 	fails = again = others = stuck = lost_again = 0;
-	disowns = ended_sessions = 0;
+	disowns = ended_sessions = times_set = 0;
 	end_fails = false;
 	reads_inside = 0;
 	in_forget = NULL;
@@ -303,6 +328,8 @@ static int down(void **state)
 {
 	int rc = rig_down(state);
 
+	casync_take_over_forget(&stub_mount);
+	memset(stub_mount.take_overs, 0, sizeof(stub_mount.take_overs));
 	return rc == 0 && wrong_handles == 0 ? 0 : -1;
 }
 
@@ -563,6 +590,84 @@ static void session_is_not_ended_again_and_again(void **state)
 	casync_reconnect_end_session(&stub_mount, 0x1234);
 	assert_true(rig_wait_count(&ended_sessions, 2));
 	end();
+}
+
+/* --- a take-over of a dead node */
+
+static int take_over(void)
+{
+	return casync_take_over_node(&stub_mount, "n2", 1);
+}
+
+/* One cause has hit both gateways. */
+static void dead_node_is_ended_while_the_own_session_is_lost(void **state)
+{
+	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	pauses_last = true;
+	begin();
+	assert_true(rig_wait_count(&disconnects, 1));
+	assert_int_equal(phase(), 'c');
+	assert_int_equal(take_over(), 0);
+	assert_int_equal(times_set, 1);
+	end();
+	check_trace("forget/r disconnect-lost/c end-session-of-n2/c "
+		    "disconnect/c");
+}
+
+static void dead_node_is_ended_before_locks_are_restored(void **state)
+{
+	stub_mount.params.session_timeout_s = 300;
+	end_fails = true;
+	assert_int_equal(take_over(), -ETIMEDOUT);
+	assert_int_equal(times_set, 0);
+	end_fails = false;
+	begin();
+	wait_until(serves);
+	end();
+	check_trace("end-session-of-n2/s disconnect/s "
+		    "forget/r disconnect-lost/c "
+		    "end-session-of-n2/c disconnect/c "
+		    "connect/c restore1/u invalidate/u");
+	assert_int_equal(times_set, 1);
+	assert_null(stub_mount.take_overs[0].nodeid);
+}
+
+/* The session of this gateway is not lost. */
+static void dead_node_is_tried_again_until_its_timeout(void **state)
+{
+	int i;
+
+	stub_mount.params.session_timeout_s = 300;
+	end_fails = true;
+	for (i = 0; i < 2; i++)
+		assert_int_equal(take_over(), -ETIMEDOUT);
+	/* A node is noted once. */
+	assert_null(stub_mount.take_overs[1].nodeid);
+	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	/* 600 s of its time: after 5, 15, 35, 75, 155 and 315. */
+	wait_pauses(300);
+	end();
+	assert_int_equal(seen(&ended_sessions), 2 + 6);
+	assert_null(stub_mount.take_overs[0].nodeid);
+	assert_int_equal(connects, 0);
+}
+
+static void nodes_that_are_noted_have_a_bound(void **state)
+{
+	char nodeid[16];
+	int i;
+
+	stub_mount.params.session_timeout_s = 300;
+	end_fails = true;
+	for (i = 0; i < CASYNC_TAKE_OVERS_MAX + 1; i++) {
+		(void)snprintf(nodeid, sizeof(nodeid), "n%d", i);
+		assert_int_equal(casync_take_over_node(&stub_mount, nodeid, 1),
+				 -ETIMEDOUT);
+	}
+	assert_true(stub_warned("session 'uuid of n8' is not ended: no answer; "
+				"too many nodes"));
+	for (i = 0; i < CASYNC_TAKE_OVERS_MAX; i++)
+		assert_non_null(stub_mount.take_overs[i].nodeid);
 }
 
 /* --- another host may be this gateway now */
@@ -883,6 +988,10 @@ int main(void)
 		CASE(old_client_is_never_ended_if_the_keeper_ends),
 		CASE(session_is_ended_for_a_read_that_hangs),
 		CASE(session_is_not_ended_again_and_again),
+		CASE(dead_node_is_ended_while_the_own_session_is_lost),
+		CASE(dead_node_is_ended_before_locks_are_restored),
+		CASE(dead_node_is_tried_again_until_its_timeout),
+		CASE(nodes_that_are_noted_have_a_bound),
 		CASE(one_of_several_gateways_waits_for_its_successor),
 		CASE(waiting_takes_nothing_of_its_time),
 		CASE(gateway_alone_does_not_wait),

@@ -23,11 +23,32 @@ bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
 }
 
 int casync_connect_end_session(struct casync_client *client,
-			       const struct casync_mount_params *params)
+			       const struct casync_mount_params *params,
+			       const char *nodeid)
 {
 	(void)client;
 	(void)params;
+	(void)nodeid;
 	return 0;
+}
+
+void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
+			 char *uuid, size_t size)
+{
+	(void)client;
+	(void)nodeid;
+	if (size != 0)
+		uuid[0] = '\0';
+}
+
+void casync_connect_set_time(struct casync_mount *mount)
+{
+	(void)mount;
+}
+
+const char *casync_connect_reason(int rc)
+{
+	return rc == 0 ? "" : "error";
 }
 
 uint32_t casync_connect_close_time_s(const struct casync_client *client)
