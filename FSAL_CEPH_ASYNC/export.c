@@ -169,7 +169,7 @@ static void export_tell_if_too_late(const struct casync_export *exp,
 
 	if (first_ns == 0)
 		first_ns = began_ns;
-	since_s = (casync_clock_ns() - first_ns) / CASYNC_NS_PER_S;
+	since_s = casync_clock_age_ns(first_ns) / CASYNC_NS_PER_S;
 	if (!nfs_param.nfsv4_param.graceless && since_s >= grace_s &&
 	    began_ns - first_ns < grace_s * CASYNC_NS_PER_S)
 		LogCrit(COMPONENT_FSAL,

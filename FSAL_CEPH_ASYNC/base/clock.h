@@ -32,6 +32,23 @@ static inline uint64_t casync_clock_ns(void)
 	return casync_clock_timespec_ns(&now);
 }
 
+/**
+ * The time from @p then_ns to @p now_ns; 0 if @p then_ns is later.  So it is if
+ * another thread has stored it since the caller read the clock.  The clock
+ * begins with the host: a time that is configured may be longer than all that
+ * has passed.
+ */
+static inline uint64_t casync_clock_since_ns(uint64_t now_ns, uint64_t then_ns)
+{
+	return now_ns > then_ns ? now_ns - then_ns : 0;
+}
+
+/** The time since @p then_ns. */
+static inline uint64_t casync_clock_age_ns(uint64_t then_ns)
+{
+	return casync_clock_since_ns(casync_clock_ns(), then_ns);
+}
+
 /** The time @p timeout_ms from now, for a condition of
  * casync_clock_cond_init(). */
 static inline struct timespec casync_clock_deadline(uint64_t timeout_ms)

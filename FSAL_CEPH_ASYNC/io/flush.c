@@ -48,7 +48,7 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 	if (!CASYNC_METRICS_ON)
 		return;
 	casync_metrics_observe(shard, CASYNC_H_FLUSH,
-			       casync_clock_ns() - began_ns);
+			       casync_clock_age_ns(began_ns));
 	if (rc < 0)
 		casync_metrics_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
@@ -156,7 +156,7 @@ static bool flush_release_one_locked(struct casync_op **op)
 	struct casync_flush *flush =
 		glist_first_entry(&holds, struct casync_flush, hold);
 
-	if (flush == NULL || casync_clock_ns() - flush->held_since_ns <
+	if (flush == NULL || casync_clock_age_ns(flush->held_since_ns) <
 				     CASYNC_FLUSH_HOLD_MS * CASYNC_NS_PER_MS)
 		return false;
 	glist_del(&flush->hold);

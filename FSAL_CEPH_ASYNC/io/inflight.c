@@ -108,7 +108,7 @@ static void inflight_dequeue_locked(struct casync_inflight *set,
 	set->waiting--;
 	set->queue_bytes -= entry->bytes;
 	entry->refused = refused;
-	entry->waited_ns = casync_clock_ns() - entry->queued_ns;
+	entry->waited_ns = casync_clock_age_ns(entry->queued_ns);
 	if (refused != 0) {
 		inflight_release_of_all(entry->bytes);
 		set->refused++;
@@ -335,7 +335,7 @@ void casync_inflight_sample(struct casync_inflight *set,
 	look->waiting = set->waiting;
 	since_ns = inflight_oldest_since_locked(set);
 	pthread_mutex_unlock(&set->lock);
-	look->oldest_ns = since_ns != 0 ? casync_clock_ns() - since_ns : 0;
+	look->oldest_ns = since_ns != 0 ? casync_clock_age_ns(since_ns) : 0;
 }
 
 /* Both lists begin with the oldest. */

@@ -198,7 +198,7 @@ const char *casync_op_dump_format(const struct casync_dump *dump, char *line,
 				  size_t size)
 {
 	uint64_t age_ns =
-		dump->since_ns == 0 ? 0 : casync_clock_ns() - dump->since_ns;
+		dump->since_ns == 0 ? 0 : casync_clock_age_ns(dump->since_ns);
 
 	(void)snprintf(line, size,
 		       "%s inode 0x%" PRIx64 " offset %" PRIu64

@@ -161,7 +161,7 @@ uint64_t casync_read_cache_now_ns(uint64_t wall_ns, uint64_t steady_ns)
 			__atomic_store_n(&ahead_since_ns, steady_ns,
 					 __ATOMIC_RELAXED);
 		if (since_ns == 0 ||
-		    steady_ns - since_ns <
+		    casync_clock_since_ns(steady_ns, since_ns) <
 			    CASYNC_CACHE_DOUBT_MS * CASYNC_NS_PER_MS)
 			return steady_ns + known_ns;
 	}
@@ -454,9 +454,10 @@ void casync_read_cache_end_read(struct casync_op *op)
 
 	if (op->parts.count == 0 || cached == NULL)
 		return;
-	read_cache_learn(&cached->read_ns,
-			 casync_clock_ns() - op->entry.since_ns -
-				 op->revalidation_us * CASYNC_NS_PER_US);
+	read_cache_learn(
+		&cached->read_ns,
+		casync_clock_since_ns(casync_clock_age_ns(op->entry.since_ns),
+				      op->revalidation_us * CASYNC_NS_PER_US));
 	if (op->fill != NULL)
 		read_cache_end_fill(op);
 }

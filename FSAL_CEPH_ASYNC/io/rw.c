@@ -298,7 +298,7 @@ static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
 		return;
 	casync_metrics_count_answer(shard, CASYNC_METRIC_COMMIT, status);
 	casync_metrics_observe(shard, CASYNC_H_COMMIT,
-			       casync_clock_ns() - began_ns);
+			       casync_clock_age_ns(began_ns));
 }
 
 /* The limit of SETATTR applies: only some workers may wait for one file. */

@@ -86,7 +86,7 @@ static void watchdog_log_slow_ops(const struct casync_watchdog_source *of)
 	if (limit_ms == 0)
 		return;
 	casync_inflight_visit_overdue(
-		of->inflight, casync_clock_ns() - limit_ms * CASYNC_NS_PER_MS,
+		of->inflight, casync_clock_age_ns(limit_ms * CASYNC_NS_PER_MS),
 		watchdog_gather_slow, &harvest);
 	if (harvest.seen != 0)
 		casync_metrics_count(casync_metrics_shard(of->metrics),
@@ -170,13 +170,12 @@ static void watchdog_visit_hang(struct casync_inflight_entry *entry, void *ino)
 
 static void watchdog_look_for_hangs(const struct casync_watchdog_source *of)
 {
-	uint64_t now_ns = casync_clock_ns();
 	uint64_t ino = 0;
 
-	casync_inflight_visit_older(of->inflight,
-				    now_ns - CASYNC_WATCHDOG_HANG_MS *
-						     CASYNC_NS_PER_MS,
-				    watchdog_visit_hang, &ino);
+	casync_inflight_visit_older(
+		of->inflight,
+		casync_clock_age_ns(CASYNC_WATCHDOG_HANG_MS * CASYNC_NS_PER_MS),
+		watchdog_visit_hang, &ino);
 	if (ino != 0 && of->mount != NULL)
 		casync_reconnect_end_session(of->mount, ino);
 }

@@ -237,7 +237,8 @@ static void publish_log_line_locked(struct casync_published *entry,
 	uint32_t interval_s =
 		casync_tuning_read(&entry->of.tuning->stats_interval);
 	char line[CASYNC_STATS_LOG_BYTES];
-	uint64_t seconds = (now_ns - entry->line_ns) / CASYNC_NS_PER_S;
+	uint64_t seconds =
+		casync_clock_since_ns(now_ns, entry->line_ns) / CASYNC_NS_PER_S;
 
 	if (interval_s == 0 || seconds < interval_s)
 		return;

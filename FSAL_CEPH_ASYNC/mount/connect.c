@@ -419,7 +419,7 @@ uint32_t casync_connect_close_time_s(const struct casync_client *client)
 {
 	uint64_t last_ns = __atomic_load_n(&last_given_up_ns, __ATOMIC_RELAXED);
 
-	return last_ns != 0 && casync_clock_ns() - last_ns <
+	return last_ns != 0 && casync_clock_age_ns(last_ns) <
 				       GIVEN_UP_RECENTLY_NS
 		       ? NEXT_UNMOUNT_S
 		       : casync_tuning_read(&client->unmount_timeout_s);

@@ -101,8 +101,8 @@ static bool reconnect_must_check(struct casync_keeper *keeper)
 
 	if (suspected_ns > verified_ns)
 		return true;
-	if (suspected_ns != 0 &&
-	    now_ns - verified_ns < BELIEVE_MS * CASYNC_NS_PER_MS)
+	if (suspected_ns != 0 && casync_clock_since_ns(now_ns, verified_ns) <
+					 BELIEVE_MS * CASYNC_NS_PER_MS)
 		return false;
 	__atomic_store_n(&keeper->suspected_ns, now_ns, __ATOMIC_RELAXED);
 	return true;
@@ -184,7 +184,7 @@ struct attempt {
 
 static uint64_t reconnect_elapsed_ms(const struct attempt *attempt)
 {
-	return (casync_clock_ns() - attempt->began_ns) / CASYNC_NS_PER_MS;
+	return casync_clock_age_ns(attempt->began_ns) / CASYNC_NS_PER_MS;
 }
 
 /* Give up, if the time of Reconnect_Timeout is over. */
@@ -247,7 +247,7 @@ static bool reconnect_drain(struct attempt *attempt,
 		if (!casync_reconnect_pause(mount, DRAIN_LOOK_MS) ||
 		    reconnect_gives_up(attempt))
 			return false;
-		if (casync_clock_ns() - began_ns >=
+		if (casync_clock_age_ns(began_ns) >=
 		    CASYNC_RECONNECT_DISOWN_MS * CASYNC_NS_PER_MS)
 			reconnect_disown(attempt, phase);
 		if (reconnect_elapsed_ms(attempt) < say_ms)

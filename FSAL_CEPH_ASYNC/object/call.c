@@ -102,8 +102,8 @@ static bool call_is_answered(const struct casync_object *obj)
 	uint64_t answered_ns =
 		__atomic_load_n(&obj->answered_ns, __ATOMIC_RELAXED);
 
-	return answered_ns != 0 &&
-	       casync_clock_ns() - answered_ns < ANSWERED_MS * CASYNC_NS_PER_MS;
+	return answered_ns != 0 && casync_clock_age_ns(answered_ns) <
+					   ANSWERED_MS * CASYNC_NS_PER_MS;
 }
 
 static bool call_take_slot(struct casync_object *obj)

@@ -140,7 +140,7 @@ static bool file_size_is_recent(const uint64_t *at_ns)
 	uint64_t then_ns = __atomic_load_n(at_ns, __ATOMIC_RELAXED);
 
 	return then_ns != 0 &&
-	       casync_clock_ns() - then_ns < CUT_MS * CASYNC_NS_PER_MS;
+	       casync_clock_age_ns(then_ns) < CUT_MS * CASYNC_NS_PER_MS;
 }
 
 bool casync_file_size_is_unknown(const struct casync_file_size *size)

@@ -29,7 +29,7 @@ TRIPS=${TRIPS:-setattr=23,open=23,op=22}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	links names symbols comments figures rings trips house map headers
+	links names symbols comments ages figures rings trips house map headers
 	cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
@@ -213,6 +213,14 @@ check_comments()
 	over "$tmp/list" "$lint/comments.py"
 }
 
+# A difference of times may wrap; casync_clock_age_ns() does not.
+check_ages()
+{
+	files_of '[ch]' | grep '^FSAL_CEPH_ASYNC/' > "$tmp/list" || :
+	over "$tmp/list" grep -nHE 'casync_clock_ns\(\) *-' || return 0
+	[ ! -s "$tmp/list" ]
+}
+
 check_map()
 {
 	"$lint/map.py" "$build"
@@ -238,6 +246,7 @@ needs_of()
 	shellcheck | ruff | codespell) echo "$1" ;;
 	man_pages) echo mandoc ;;
 	reasons | tables | links | names | comments) echo python3 ;;
+	ages) echo grep ;;
 	figures | house | symbols) echo TREE python3 ;;
 	trips) echo TREE python3 python3-clang BUILD ;;
 	rings | map) echo TREE nm python3 BUILD ;;

@@ -844,6 +844,10 @@ static void clock_that_is_set_is_not_believed_at_once(void **state)
 	 * again. */
 	assert_true(now_after(-60, 1) == wall_ns);
 	assert_true(now_after(60, 1) == wall_ns - 60 * CASYNC_NS_PER_S);
+	/* A thread that has read the clocks just before the one that saw the
+	 * step. */
+	assert_true(casync_read_cache_now_ns(wall_ns - 1, steady_ns - 1) ==
+		    wall_ns - 1 - 60 * CASYNC_NS_PER_S);
 	assert_true(now_after(0, 121) == wall_ns);
 }
 

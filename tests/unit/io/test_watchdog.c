@@ -339,6 +339,10 @@ static void answers_get_their_help(void **state)
  * been set back just after it was asked for. */
 static bool clock_set_back; /* atomic */
 
+/* When the host was started, by the kernel's monotonic clock; 0: it is not
+ * changed.  Atomic. */
+static time_t host_started_s;
+
 int __real_clock_gettime(clockid_t clock, struct timespec *now);
 int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
 
@@ -349,7 +353,26 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	if (clock == CLOCK_REALTIME &&
 	    __atomic_load_n(&clock_set_back, __ATOMIC_ACQUIRE))
 		now->tv_sec += 3600;
+	if (clock == CLOCK_MONOTONIC)
+		now->tv_sec -=
+			__atomic_load_n(&host_started_s, __ATOMIC_ACQUIRE);
 	return rc;
+}
+
+/* The host was started 2 s ago, and each limit is longer. */
+static void nothing_is_slow_just_after_a_start(void **state)
+{
+	struct timespec now;
+	uint64_t ended;
+
+	(void)__real_clock_gettime(CLOCK_MONOTONIC, &now);
+	__atomic_store_n(&host_started_s, now.tv_sec - 2, __ATOMIC_RELEASE);
+	set_limit(3600000);
+	enter_read(5, true, 0, 1);
+	ended = session_ended_for(5);
+	__atomic_store_n(&host_started_s, 0, __ATOMIC_RELEASE);
+	assert_int_equal(ended, 0);
+	assert_int_equal(line_count, 0);
 }
 
 static void clock_that_is_set_back_stops_nothing(void **state)
@@ -376,6 +399,7 @@ int main(void)
 		CASE(young_read_ends_no_session),
 		CASE(read_elsewhere_ends_no_session),
 		CASE(answers_get_their_help),
+		CASE(nothing_is_slow_just_after_a_start),
 		CASE(clock_that_is_set_back_stops_nothing),
 	};
 

@@ -19,6 +19,7 @@
 #include "ganesha.h"
 
 #include "cache_rig.h"
+#include "clock.h"
 #include "prometheus.h"
 #include "publish.h"
 #include "stay.h"
@@ -28,7 +29,7 @@
 #include "workers.h"
 
 #define NS_PER_US 1000
-#define HOUR_NS (UINT64_C(3600) * 1000000000)
+#define INTERVAL_S 10
 #define SERIES 512
 #define NAME_BYTES 160
 
@@ -695,7 +696,8 @@ static void file_that_cannot_be_written_is_told_once(void **state)
 /* The next look at the counts logs a line. */
 static void line(void)
 {
-	exp->entry->line_ns -= HOUR_NS;
+	/* The host may have been up for a minute only. */
+	exp->entry->line_ns = 0;
 	tick();
 }
 
@@ -703,7 +705,7 @@ static void line(void)
 static void a_line_has_what_came_since_the_last_one(void **state)
 {
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
-	exp->tuning.stats_interval = 3600;
+	exp->tuning.stats_interval = INTERVAL_S;
 	session.reconnects = 2;
 	session.locks_lost = 7;
 	line();
@@ -790,6 +792,19 @@ static void all_of_the_read_cache_is_named(void **state)
 	}
 }
 
+/* A look has read the clock, and then an export is added. */
+static void export_of_a_moment_ago_gets_no_line(void **state)
+{
+	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
+	exp->tuning.stats_interval = INTERVAL_S;
+	logged[0] = '\0';
+	exp->entry->line_ns += INTERVAL_S * CASYNC_NS_PER_S;
+	tick();
+	assert_string_equal(logged, "");
+	exp->entry->line_ns -= INTERVAL_S * CASYNC_NS_PER_S;
+	component_log_level[COMPONENT_FSAL] = NIV_NULL;
+}
+
 /* The read cache in the log's line, since this export's last one. */
 static void read_cache_is_counted_anew(void **state)
 {
@@ -797,7 +812,7 @@ static void read_cache_is_counted_anew(void **state)
 	int64_t released;
 
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
-	exp->tuning.stats_interval = 3600;
+	exp->tuning.stats_interval = INTERVAL_S;
 	casync_cache_set_budget(MIB);
 	use_the_cache(&file);
 	line();
@@ -837,6 +852,7 @@ int main(void)
 		CASE(file_has_an_added_export_at_once),
 		CASE(file_that_cannot_be_written_is_told_once),
 		CASE(a_line_has_what_came_since_the_last_one),
+		CASE(export_of_a_moment_ago_gets_no_line),
 		CASE(read_cache_is_the_process_s),
 		CASE(all_of_the_read_cache_is_named),
 		CASE(read_cache_is_counted_anew),
