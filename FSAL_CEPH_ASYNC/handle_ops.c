@@ -26,9 +26,6 @@
 /* Of an object with keys: two lines, and remarks. */
 #define OBJECT_BYTES 4096
 
-/* Requests of clients must not fill the log. */
-#define REFUSED_LINE_NS (60 * CASYNC_NS_PER_S)
-
 /* The last one that a configuration has named.  The start and reloads are one
  * after the other. */
 static char reader[READER_BYTES];
@@ -114,15 +111,7 @@ static const char *handle_ops_client(void)
 /* Say it, but not for each handle. */
 static void handle_ops_log_refused(struct casync_export *exp)
 {
-	uint64_t now_ns = casync_clock_ns();
-	uint64_t last_ns =
-		__atomic_load_n(&exp->refused_line_ns, __ATOMIC_RELAXED);
-
-	if (last_ns != 0 && now_ns - last_ns < REFUSED_LINE_NS)
-		return;
-	if (!__atomic_compare_exchange_n(&exp->refused_line_ns, &last_ns,
-					 now_ns, false, __ATOMIC_RELAXED,
-					 __ATOMIC_RELAXED))
+	if (!casync_clock_once_a_minute(&exp->refused_line_ns))
 		return;
 	LogWarn(COMPONENT_FSAL,
 		"export %" PRIu16

@@ -9,6 +9,7 @@
 #define CASYNC_CLOCK_H
 
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -47,6 +48,23 @@ static inline uint64_t casync_clock_since_ns(uint64_t now_ns, uint64_t then_ns)
 static inline uint64_t casync_clock_age_ns(uint64_t then_ns)
 {
 	return casync_clock_since_ns(casync_clock_ns(), then_ns);
+}
+
+/**
+ * May a line be logged that a client can cause?  Once a minute: clients must not
+ * fill the log.  Any thread.
+ *
+ * @param[in,out] last_ns  When it was logged last; 0 at first.
+ */
+static inline bool casync_clock_once_a_minute(uint64_t *last_ns)
+{
+	uint64_t then_ns = __atomic_load_n(last_ns, __ATOMIC_RELAXED);
+	uint64_t now_ns = casync_clock_ns();
+
+	return (then_ns == 0 || casync_clock_since_ns(now_ns, then_ns) >=
+					60 * CASYNC_NS_PER_S) &&
+	       __atomic_compare_exchange_n(last_ns, &then_ns, now_ns, false,
+					   __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 }
 
 /** The time @p timeout_ms from now, for a condition of

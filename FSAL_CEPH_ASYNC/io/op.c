@@ -243,16 +243,17 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status)
 
 static void op_release_fd(struct casync_op *op)
 {
+	static uint64_t line_ns;
 	fsal_status_t status;
 
 	if (casync_op_closes_fd(op))
 		casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
 				     CASYNC_C_DEFERRED_CLOSES, 1);
 	status = casync_borrow_complete_io(op->obj, op->fsal_fd);
-	if (FSAL_IS_ERROR(status))
+	if (FSAL_IS_ERROR(status) && casync_clock_once_a_minute(&line_ns))
 		LogWarn(COMPONENT_FSAL,
 			"closing the temporary fd of inode 0x%" PRIx64
-			": %s; the I/O itself is not affected",
+			": %s; the I/O itself is not affected (no other such line for a minute)",
 			op->obj->id.ino, fsal_err_txt(status));
 
 	if (op->share_held)

@@ -19,6 +19,7 @@
 
 #include "attributes.h"
 #include "call.h"
+#include "clock.h"
 #include "create.h"
 #include "errors.h"
 #include "export.h"
@@ -104,6 +105,21 @@ static int create_remove(const struct casync_created *made, uint64_t fileid,
 					root);
 }
 
+/* The name is the client's: it may have line ends in it. */
+static void create_log_left(const struct casync_created *made, uint64_t fileid,
+			    int rc)
+{
+	static uint64_t line_ns;
+
+	if (!casync_clock_once_a_minute(&line_ns))
+		return;
+	LogWarn(COMPONENT_FSAL,
+		"export %" PRIu16 ": fileid %" PRIu64 " in directory %" PRIu64
+		" is left behind by a failed create: %s (no other such line for a minute)",
+		made->dir->exp->export.export_id, fileid,
+		made->dir->handle.fileid, strerror(-rc));
+}
+
 void casync_create_undo(const struct casync_created *made)
 {
 	struct fsal_obj_handle *handle = &made->obj->handle;
@@ -118,10 +134,7 @@ void casync_create_undo(const struct casync_created *made)
 	rc = create_remove(made, fileid, is_directory);
 	if (rc >= 0)
 		return;
-	LogWarn(COMPONENT_FSAL,
-		"'%s' (fileid %" PRIu64
-		") is left behind by a failed create: %s",
-		made->name, fileid, strerror(-rc));
+	create_log_left(made, fileid, rc);
 	/* With these two the file is gone, or has another name. */
 	if (made->verifier != NULL && rc != -ENOENT && rc != -EEXIST)
 		casync_unfinished_add(

@@ -8,6 +8,7 @@
 #include "FSAL/fsal_commonlib.h"
 
 #include "call.h"
+#include "clock.h"
 #include "delegations.h"
 #include "errors.h"
 #include "export.h"
@@ -100,8 +101,14 @@ void casync_fd_read_layout(struct casync_object *obj)
 
 static void fd_log_close(const struct casync_object *obj, int rc)
 {
-	LogWarn(COMPONENT_FSAL, "closing inode 0x%" PRIx64 ": %s", obj->id.ino,
-		strerror(-rc));
+	static uint64_t line_ns;
+
+	if (!casync_clock_once_a_minute(&line_ns))
+		return;
+	LogWarn(COMPONENT_FSAL,
+		"closing inode 0x%" PRIx64
+		": %s (no other such line for a minute)",
+		obj->id.ino, strerror(-rc));
 }
 
 static void fd_close_fh(struct casync_object *obj, struct Fh *fh)

@@ -28,8 +28,6 @@
 /* The layout that the MDS gives a file if no folder has one. */
 #define PRESET "stripe_unit=4194304 stripe_count=1 object_size=4194304 pool="
 
-#define COMPLAIN_EVERY_S 60
-
 /* The current texts, or older ones that running creates still use. */
 struct casync_layout_texts {
 	unsigned int users;	   /* under the layout's lock */
@@ -223,15 +221,9 @@ static const char *layout_reason(int rc)
 static void layout_log_failure(const struct casync_layout *layout,
 			       const char *wanted, int rc)
 {
-	static uint64_t next_ns; /* atomic; of all exports */
-	uint64_t now_ns = casync_clock_ns();
-	uint64_t due_ns = __atomic_load_n(&next_ns, __ATOMIC_RELAXED);
+	static uint64_t line_ns; /* of all exports */
 
-	if (now_ns < due_ns ||
-	    !__atomic_compare_exchange_n(
-		    &next_ns, &due_ns,
-		    now_ns + COMPLAIN_EVERY_S * CASYNC_NS_PER_S, false,
-		    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (!casync_clock_once_a_minute(&line_ns))
 		return;
 	LogCrit(COMPONENT_FSAL,
 		"export %" PRIu16

@@ -16,6 +16,7 @@
 
 #include "attributes.h"
 #include "call.h"
+#include "clock.h"
 #include "durability.h"
 #include "errors.h"
 #include "export.h"
@@ -218,15 +219,17 @@ namespace_may_get_another_parent(struct fsal_obj_handle *obj_hdl)
 static void namespace_refresh_left_directory(struct fsal_obj_handle *dir_hdl)
 {
 	struct casync_object *dir = casync_object_of(dir_hdl);
+	static uint64_t line_ns;
 	char entries[24];
 	int rc;
 
 	rc = ceph_ll_getxattr(casync_inode_ceph(dir), dir->inode,
 			      "ceph.dir.entries", entries, sizeof(entries),
 			      casync_inode_root(dir));
-	if (rc < 0)
+	if (rc < 0 && casync_clock_once_a_minute(&line_ns))
 		LogWarn(COMPONENT_FSAL,
-			"fileid %" PRIu64 " may look unchanged to clients: %s",
+			"fileid %" PRIu64
+			" may look unchanged to clients: %s (no other such line for a minute)",
 			dir_hdl->fileid, strerror(-rc));
 }
 

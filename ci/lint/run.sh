@@ -29,7 +29,7 @@ TRIPS=${TRIPS:-setattr=23,open=23,op=22}
 build=/build/plugin
 skip=no
 checks="clang_format shellcheck ruff codespell man_pages reasons tables
-	links names symbols comments ages figures rings trips house map headers
+	links names symbols comments ages log_text figures rings trips house map headers
 	cppcheck clang_tidy"
 while getopts b:sc: option; do
 	case $option in
@@ -207,6 +207,11 @@ check_symbols()
 	"$lint/symbols.py"
 }
 
+check_log_text()
+{
+	"$lint/log_text.py"
+}
+
 check_comments()
 {
 	files_of '[ch]' | grep '^FSAL_CEPH_ASYNC/' > "$tmp/list" || :
@@ -247,7 +252,7 @@ needs_of()
 	man_pages) echo mandoc ;;
 	reasons | tables | links | names | comments) echo python3 ;;
 	ages) echo grep ;;
-	figures | house | symbols) echo TREE python3 ;;
+	figures | house | log_text | symbols) echo TREE python3 ;;
 	trips) echo TREE python3 python3-clang BUILD ;;
 	rings | map) echo TREE nm python3 BUILD ;;
 	*) echo "ci/lint/run.sh: no check named '$1'" >&2; exit 2 ;;

@@ -3,12 +3,14 @@
 Signed handles have a file of their own."""
 import os
 import random
+import struct
 import subprocess
+import threading
 import time
 
 from fuse import Fuse
 from lab import SECOND_PORT, resident_kib
-from lab_program import ceph
+from lab_program import LOGS, Log, ceph
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import number, opaque, wide
 import pytest
@@ -376,3 +378,40 @@ def test_altered_requests_do_no_harm(target, record):
     ours_ = [line for line in target.log.matching(":FSAL :(CRIT|MAJ)")
              if "pseudofs" not in line]
     assert not ours_, ours_
+
+
+FORGED = "a line that a client wrote"
+
+
+def test_names_are_in_no_log_line(cluster):
+    """Creates that fail half-way, and the name is gone by then: the line about
+    what is left behind has no name, and comes once a minute."""
+    cluster.ensure_default()
+    log = Log(LOGS / "ganesha-a.log")
+    conn = rpc.Connection(2049)
+    folder = nfs3.make_directory(conn, nfs3.root_of("/ceph", 2050),
+                                 f"forge{time.time_ns()}")
+    nfs3.give(conn, folder, ALICE, 0o700)
+    name = f"x\nganesha.nfsd: CRIT: {FORGED}\n"
+    # CREATE, UNCHECKED, with a size that CephFS refuses.
+    create = nfs3.named(folder, name) + number(0) + struct.pack(
+        ">IIIIIQII", 1, 0o644, 0, 0, 1, 1 << 62, 0, 0)
+    end = time.monotonic() + 3
+
+    def repeat(call):
+        user = rpc.Connection(2049, ALICE, ALICE)
+        while time.monotonic() < end:
+            status_of(call, user)
+        user.close()
+
+    calls = [lambda user: nfs3.call(user, nfs3.CREATE, create)]
+    calls += [lambda user: nfs3.remove(user, folder, name)] * 2
+    threads = [threading.Thread(target=repeat, args=(call,))
+               for call in calls]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    conn.close()
+    assert not log.matching(FORGED)
+    assert len(log.matching("is left behind by a failed create")) <= 1
