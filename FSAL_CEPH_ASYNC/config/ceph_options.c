@@ -119,8 +119,8 @@ static int ceph_options_set_line(struct ceph_mount_info *ceph, char *line,
 		(void)snprintf(why, size, "Ceph %s has no option '%s'",
 			       ceph_version(NULL, NULL, NULL), line);
 	else if (rc < 0)
-		(void)snprintf(why, size, "Ceph refuses %s = '%s': %s", line,
-			       value, strerror(-rc));
+		(void)snprintf(why, size, "Ceph refuses the value of %s: %s",
+			       line, strerror(-rc));
 	return rc;
 }
 

@@ -210,6 +210,12 @@ static bool config_is_right(const struct casync_key *key, const char *token,
 	return config_set(key, token, member, why, size);
 }
 
+/* A secret may stand in the place of any text; Ganesha's log is for all. */
+static const char *config_shown(const struct casync_key *key, const char *token)
+{
+	return casync_keys_is_text(key) ? "(not shown)" : token;
+}
+
 /*
  * If we are the stand-in for FSAL_CEPH, this configuration was written for
  * FSAL_CEPH.  A key that asks for a feature this FSAL lacks is ignored with a
@@ -228,7 +234,7 @@ static bool config_is_for_fsal_ceph(const struct casync_key *key,
 		return false;
 	LogWarn(COMPONENT_CONFIG, "%s:%d: %s = %s has no effect: %s",
 		casync_config_node_file(cnode), casync_config_node_line(cnode),
-		key->name, token, key->only);
+		key->name, config_shown(key, token), key->only);
 	return true;
 }
 
@@ -247,7 +253,7 @@ static int config_handle(const char *token, enum term_type type_hint,
 	LogCrit(COMPONENT_CONFIG, "%s:%d: %s = %s%.*s is refused: %s",
 		casync_config_node_file(cnode), casync_config_node_line(cnode),
 		key->name, casync_config_node_sign(cnode), SHOWN_MAX,
-		key->secret ? "(not shown)" : token, why);
+		config_shown(key, token), why);
 	err_type->invalid = true;
 	return 1;
 }

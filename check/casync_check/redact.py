@@ -12,6 +12,9 @@ NAMED = re.compile(
 # A cephx key is base64: 28 bytes of an AES-128 key, 44 of an AES-256 key.
 CEPHX = re.compile(r"(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{37,}={1,2}")
 
+# A key of Handle_Keys: 32 bytes in hexadecimal.
+HANDLE_KEY = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{64}(?![0-9A-Fa-f])")
+
 # rados://USER:PASSWORD@...
 IN_URL = re.compile(r"(\w+://)[^/\s@\"]+@")
 
@@ -30,6 +33,7 @@ class Redactor:
         for secret in self.secrets:
             text = text.replace(secret, REMOVED)
         text = CEPHX.sub(REMOVED, text)
+        text = HANDLE_KEY.sub(REMOVED, text)
         text = IN_URL.sub(rf"\1{REMOVED}@", text)
         return NAMED.sub(self._named, text)
 

@@ -456,6 +456,8 @@ AES256 = "AgAB9QNrpLhfNSAAHdBSWkcemtVIRe5dt/24f+hmVFAkA4pt/sRT1J1hNn8="
     ("known is known", "(removed) is (removed)"),
     ("Max_Read = 4096; keyring = /etc/ceph/k;",
      "Max_Read = 4096; keyring = /etc/ceph/k;"),
+    (f"{'5A' * 32}\n", "(removed)\n"),
+    (f'Handle_Keys = "{"5a" * 32}";', 'Handle_Keys = "(removed)";'),
     ("session 'ganesha-0x4ca5dc4637b43a2c'",
      "session 'ganesha-0x4ca5dc4637b43a2c'"),
 ])
