@@ -79,42 +79,43 @@ bool casync_signature_ready(void)
 	return ready;
 }
 
-/* NULL: there is no such key, or no memory. */
-static EVP_MAC_CTX *signature_begin(unsigned int number)
+/* Copies of the keys, all of one moment: a reload may change their order.  NULL:
+ * there is no memory. */
+static struct signer signature_begin(unsigned int most)
 {
-	EVP_MAC_CTX *ctx = NULL;
+	struct signer now = {0};
 
 	pthread_rwlock_rdlock(&signer_lock);
-	if (number < signer.count)
-		ctx = EVP_MAC_CTX_dup(signer.keyed[number]);
+	for (; now.count < signer.count && now.count < most; now.count++)
+		now.keyed[now.count] = EVP_MAC_CTX_dup(signer.keyed[now.count]);
 	pthread_rwlock_unlock(&signer_lock);
-	return ctx;
+	return now;
 }
 
-static bool signature_make(unsigned int number, const void *wire,
+static bool signature_make(EVP_MAC_CTX *ctx, const void *wire,
 			   uint16_t export_id, uint8_t *mac)
 {
 	uint16_t export_le = htole16(export_id);
-	EVP_MAC_CTX *ctx = signature_begin(number);
 	size_t len = 0;
-	bool made;
 
-	if (ctx == NULL)
-		return false;
-	made = EVP_MAC_update(ctx, wire, CASYNC_WIRE_BYTES) == 1 &&
+	return ctx != NULL &&
+	       EVP_MAC_update(ctx, wire, CASYNC_WIRE_BYTES) == 1 &&
 	       EVP_MAC_update(ctx, (const uint8_t *)&export_le,
 			      sizeof(export_le)) == 1 &&
 	       EVP_MAC_final(ctx, mac, &len, MAC_BYTES) == 1 &&
 	       len == MAC_BYTES;
-	EVP_MAC_CTX_free(ctx);
-	return made;
 }
 
 int casync_signature_add(void *wire, uint16_t export_id)
 {
+	struct signer now = signature_begin(1);
+	bool made;
 	uint8_t mac[MAC_BYTES];
 
-	if (!signature_make(0, wire, export_id, mac))
+	made = now.count > 0 &&
+	       signature_make(now.keyed[0], wire, export_id, mac);
+	signature_drop(&now);
+	if (!made)
 		return -EIO;
 	memcpy((uint8_t *)wire + CASYNC_WIRE_BYTES, mac,
 	       CASYNC_SIGNATURE_BYTES);
@@ -124,17 +125,21 @@ int casync_signature_add(void *wire, uint16_t export_id)
 int casync_signature_check(const void *wire, uint16_t export_id)
 {
 	const uint8_t *theirs = (const uint8_t *)wire + CASYNC_WIRE_BYTES;
+	struct signer now = signature_begin(CASYNC_HANDLE_KEYS_MAX);
+	/* No key at all is our fault. */
+	int rc = now.count > 0 ? -ESTALE : -EIO;
 	uint8_t mac[MAC_BYTES];
 	unsigned int i;
 
-	for (i = 0; i < CASYNC_HANDLE_KEYS_MAX; i++) {
-		/* The first key is always there. */
-		if (!signature_make(i, wire, export_id, mac))
-			return i == 0 ? -EIO : -ESTALE;
-		if (CRYPTO_memcmp(mac, theirs, CASYNC_SIGNATURE_BYTES) == 0)
-			return 0;
+	for (i = 0; i < now.count && rc == -ESTALE; i++) {
+		if (!signature_make(now.keyed[i], wire, export_id, mac))
+			rc = -EIO;
+		else if (CRYPTO_memcmp(mac, theirs, CASYNC_SIGNATURE_BYTES) ==
+			 0)
+			rc = 0;
 	}
-	return -ESTALE;
+	signature_drop(&now);
+	return rc;
 }
 
 void casync_signature_free(void)

@@ -129,7 +129,8 @@ static void what_ceph_refuses_is_named(void **state)
 	assert_int_equal(
 		casync_ceph_options_set(NULL, "a=b\n", why, sizeof(why)),
 		-EINVAL);
-	assert_string_equal(why, "Ceph refuses the value of a: Invalid argument");
+	assert_string_equal(why,
+			    "Ceph refuses the value of a: Invalid argument");
 }
 
 static void a_list_is_searched_by_whole_names(void **state)

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <string.h>
 
 #include "unit.h"
@@ -169,6 +170,36 @@ static void keys_change_while_threads_check(void **state)
 	}
 }
 
+static bool changing; /* atomic */
+
+static void *change_the_order(void *unused)
+{
+	while (__atomic_load_n(&changing, __ATOMIC_RELAXED)) {
+		use_both_keys(1, 99);
+		use_both_keys(99, 1);
+	}
+	return unused;
+}
+
+/* Another gateway has done the second step of docs/security.md, and this one
+ * does it while handles of either key are checked. */
+static void change_of_the_order_refuses_nothing(void **state)
+{
+	unsigned int i, refused = 0;
+	pthread_t thread;
+
+	use_both_keys(99, 1);
+	sign();
+	__atomic_store_n(&changing, true, __ATOMIC_RELAXED);
+	assert_int_equal(pthread_create(&thread, NULL, change_the_order, NULL),
+			 0);
+	for (i = 0; i < 100000; i++)
+		refused += casync_signature_check(wire, EXPORT_ID) != 0;
+	__atomic_store_n(&changing, false, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	assert_int_equal(refused, 0);
+}
+
 int main(void)
 {
 #define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -179,6 +210,7 @@ int main(void)
 		CASE(keys_rotate),
 		CASE(without_keys_nothing_is_right),
 		CASE(keys_change_while_threads_check),
+		CASE(change_of_the_order_refuses_nothing),
 	};
 
 	return cmocka_run_group_tests_name("signature", tests, NULL, NULL);
