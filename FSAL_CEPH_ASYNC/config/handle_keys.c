@@ -109,6 +109,11 @@ static bool handle_keys_is_safe(int fd, char *why, size_t size)
 			why, size,
 			"its mode is %04o: others than its owner may use it, and so could sign handles; chmod 600",
 			st.st_mode & 07777U);
+	if (st.st_uid != 0 && st.st_uid != geteuid())
+		return casync_text_refuse(
+			why, size,
+			"its owner is user %u, who could sign handles; it must be root or the user that runs Ganesha",
+			(unsigned int)st.st_uid);
 	return true;
 }
 

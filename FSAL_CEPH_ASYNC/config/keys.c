@@ -112,7 +112,7 @@ const struct casync_key casync_keys[] = {
 	  .max = MAXPATHLEN, .change = CASYNC_KEY_LIVE,
 	  .unset = "none",
 	  .summary = "File or RADOS object with the keys that sign file handles.",
-	  .text = "Sign_Handles uses it. The file has one or two lines of 64 hexadecimal digits: \"openssl rand -hex 32\" prints one. The first key signs; handles of both are accepted. Only its owner may have access to the file (mode 0600). All gateways of a service need the same keys. rados://POOL/NAMESPACE/OBJECT is an object with such lines: all gateways have the same keys then, and nothing is kept on a host. It is read by the user of RADOS_URLS { UserId } (default admin). \"ganesha-ceph-async-config handle-keys\" makes and changes it. The keys are read again with each reload. How to change a key: docs/security.md.",
+	  .text = "Sign_Handles uses it. The file has one or two lines of 64 hexadecimal digits: \"openssl rand -hex 32\" prints one. The first key signs; handles of both are accepted. Only its owner, root or the user that runs Ganesha, may have access to the file (mode 0600). All gateways of a service need the same keys. rados://POOL/NAMESPACE/OBJECT is an object with such lines: all gateways have the same keys then, and nothing is kept on a host. It is read by the user of RADOS_URLS { UserId } (default admin). \"ganesha-ceph-async-config handle-keys\" makes and changes it. The keys are read again with each reload. How to change a key: docs/security.md.",
 	  IN_MODULE(handle_keys) },
 	{ .name = "Max_Inflight_Total", .type = CASYNC_KEY_NUMBER, .min = 256,
 	  .max = 16 * MIB, .preset = 32768, .unit = "requests",

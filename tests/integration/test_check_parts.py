@@ -3,18 +3,21 @@
 judged, what removes secrets, what ends children that hang.
 """
 import argparse
+import contextlib
 import errno
 import json
 import re
+import socket
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from casync_check import (
-    capabilities, cluster, config, exports, finding, host, installed, progress,
-    reader, recovery, redact, surroundings)
+    capabilities, cluster, collect, config, exports, finding, host, installed,
+    progress, reader, recovery, redact, surroundings)
 
 TOP = Path(__file__).parents[2]
 BLOCK = {"name": "EXPORT", "file": "f", "line": 1, "blocks": [], "keys": []}
@@ -509,3 +512,57 @@ def test_each_finding_has_its_test_and_its_line(file):
     assert len(codes) > 50
     assert {code for code in codes
             if wanted.format(code) not in text} == set()
+
+
+@pytest.fixture
+def endpoint():
+    """A server on a port of its own that gets a function for its one client;
+    the port."""
+    servers = []
+
+    def serve(answer):
+        server = socket.create_server(("127.0.0.1", 0))
+        servers.append(server)
+
+        def run():
+            with contextlib.suppress(OSError), server.accept()[0] as client:
+                client.recv(4096)
+                answer(client)
+
+        threading.Thread(target=run, daemon=True).start()
+        return server.getsockname()[1]
+
+    yield serve
+    for server in servers:
+        server.close()
+
+
+def _drip(first):
+    def answer(client):
+        client.sendall(first)
+        for _ in range(80):
+            client.sendall(b"x")
+            time.sleep(0.05)
+    return answer
+
+
+@pytest.mark.parametrize("first", [b"HTTP/1.1 200 OK\r\nx: ",
+                                   b"HTTP/1.1 200 OK\r\n\r\na_total 1\n"])
+def test_whoever_has_the_port_of_metrics_ends(endpoint, monkeypatch, first):
+    """The whole has a deadline, not each piece."""
+    monkeypatch.setattr(collect, "METRICS_S", 0.5, raising=False)
+    began = time.monotonic()
+    port = endpoint(_drip(first))
+    monkeypatch.setattr(collect, "METRICS_BYTES", 200)
+    collect._metrics(port)
+    assert time.monotonic() - began < 2
+
+
+def test_metrics_are_taken(endpoint):
+    port = endpoint(lambda client: client.sendall(
+        b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\na_total 1\n"))
+    assert collect._metrics(port) == "a_total 1\n"
+    port = endpoint(lambda client: client.sendall(
+        b"HTTP/1.1 404 Not Found\r\n\r\nnothing"))
+    assert collect._metrics(port) == ""
+    assert collect._metrics("none") == ""

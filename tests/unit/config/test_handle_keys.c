@@ -137,6 +137,17 @@ static void others_may_read_it(void **state)
 	}
 }
 
+/* A user of the host has put it there, and knows the key. */
+static void somebody_else_owns_it(void **state)
+{
+	if (geteuid() != 0)
+		skip();
+	write_file(HEX_A, 0600);
+	assert_int_equal(chown(path, 1000, 0), 0);
+	refuses("its owner is user 1000");
+	assert_int_equal(chown(path, 0, 0), 0);
+}
+
 static void no_such_file(void **state)
 {
 	assert_int_equal(unlink(path), 0);
@@ -173,6 +184,7 @@ int main(void)
 		cmocka_unit_test(no_hexadecimal_digits),
 		cmocka_unit_test(long_lines),
 		cmocka_unit_test(others_may_read_it),
+		cmocka_unit_test(somebody_else_owns_it),
 		cmocka_unit_test(no_such_file),
 		cmocka_unit_test(pipe_is_refused),
 	};
