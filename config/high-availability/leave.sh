@@ -20,10 +20,27 @@ shift 3
 : "${1:?COMMAND}"
 SECONDS_FENCED=300
 
-watchers=$(timeout 10 rados --pool "$pool" --namespace "$namespace" \
-	listwatchers grace | sed -n "s/^watcher=\($mine:[^ ]*\) .*/\1/p")
+# Ceph prints watcher=192.0.2.11:0/123, or watcher=[2001:db8::11]:0/123.
+watchers_of()
+{
+	awk -v "host=$1" '
+		BEGIN {
+			host = tolower(host)
+			if (host ~ /:/ && host !~ /^\[/)
+				host = "[" host "]"
+		}
+		index($1, "watcher=" host ":") == 1 { print substr($1, 9) }'
+}
+
+all=$(timeout 10 rados --pool "$pool" --namespace "$namespace" \
+	listwatchers grace) ||
+	echo "$0: nobody is fenced: the watchers cannot be listed" >&2
+watchers=$(echo "$all" | watchers_of "$mine")
+[ -n "$watchers" ] || [ -z "$all" ] ||
+	echo "$0: no watcher has the address $mine: $all" >&2
 "$@" &
 for watcher in $watchers; do
-	timeout 10 ceph osd blocklist add "$watcher" "$SECONDS_FENCED"
+	timeout 10 ceph osd blocklist add "$watcher" "$SECONDS_FENCED" ||
+		echo "$0: $watcher is not fenced" >&2
 done
 wait "$!"

@@ -30,14 +30,31 @@ database()
 	timeout 10 rados --pool "$pool" --namespace "$namespace" "$@"
 }
 
+# Ceph prints watcher=192.0.2.12:0/123, or watcher=[2001:db8::12]:0/123.
+watchers_of()
+{
+	awk -v "host=$1" '
+		BEGIN {
+			host = tolower(host)
+			if (host ~ /:/ && host !~ /^\[/)
+				host = "[" host "]"
+		}
+		index($1, "watcher=" host ":") == 1 { print substr($1, 9) }'
+}
+
+# Whoever is not fenced may go on writing: it has to be said.
 fence()
 {
-	database listwatchers grace |
-		sed -n "s/^watcher=\($other:[^ ]*\) .*/\1/p" |
-		while read -r watcher; do
-			timeout 10 ceph osd blocklist add "$watcher" \
-				"$SECONDS_FENCED" < /dev/null
-		done
+	all=$(database listwatchers grace) ||
+		echo "$0: nobody is fenced: the watchers cannot be listed" >&2
+	found=$(echo "$all" | watchers_of "$other")
+	[ -n "$found" ] || [ -z "$all" ] ||
+		echo "$0: no watcher has the address $other: $all" >&2
+	for watcher in $found; do
+		timeout 10 ceph osd blocklist add "$watcher" \
+			"$SECONDS_FENCED" < /dev/null ||
+			echo "$0: $watcher is not fenced" >&2
+	done
 }
 
 # Ganesha looks only every 10 s, or Lease_Lifetime / 2 if that is less, whether

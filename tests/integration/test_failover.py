@@ -61,3 +61,43 @@ def test_a_script_names_what_is_missing(script, words):
                               capture_output=True, check=False)
         assert done.returncode == 2, done
         assert re.search(r": ?[A-Z]+$", done.stderr.strip()), done.stderr
+
+
+# As Ceph prints watchers, of a cluster with IPv4 and IPv6.
+WATCHERS = """\
+watcher=192.0.2.1:0/11 client.4101 cookie=1
+watcher=192.0.2.12:0/12 client.4102 cookie=1
+watcher=[2001:db8::1]:0/61 client.4103 cookie=1
+watcher=[2001:db8::12]:0/62 client.4104 cookie=1
+"""
+
+
+@pytest.mark.parametrize("script", ["take-over.sh", "leave.sh"])
+@pytest.mark.parametrize("host, fenced", [
+    ("192.0.2.1", ["192.0.2.1:0/11"]),
+    ("192.0.2.12", ["192.0.2.12:0/12"]),
+    ("2001:db8::1", ["[2001:db8::1]:0/61"]),
+    ("[2001:DB8::12]", ["[2001:db8::12]:0/62"]),
+    ("192.0.2.99", [])])
+def test_who_is_fenced(tmp_path, script, host, fenced):
+    """Exactly the watchers of that host; it is said if there are others only.
+    `rados` and `ceph` are stand-ins: the lab has no cluster with IPv6."""
+    done = tmp_path / "done"
+    (tmp_path / "watchers").write_text(WATCHERS)
+    (tmp_path / "rados").write_text(
+        '#!/bin/sh\ncase "$*" in *listwatchers*) '
+        f"cat {tmp_path}/watchers;; esac\n")
+    (tmp_path / "ceph").write_text(f'#!/bin/sh\necho "$*" >> {done}\n')
+    # hasten() of take-over.sh would go on for the whole grace period.
+    (tmp_path / "seq").write_text("#!/bin/sh\n")
+    for name in "rados", "ceph", "seq":
+        (tmp_path / name).chmod(0o755)
+    ended = subprocess.run(
+        [SAMPLES / script, "pool", "namespace", host, "true"], text=True,
+        env={"PATH": f"{tmp_path}:/usr/bin:/bin",
+             "TAKE_OVER_STAMP": str(tmp_path / "stamp")},
+        stdin=subprocess.DEVNULL, capture_output=True, timeout=30, check=False)
+    calls = done.read_text().splitlines() if done.exists() else []
+    assert calls == [f"osd blocklist add {address} 300"
+                     for address in fenced], ended
+    assert bool(ended.stderr) == (not fenced), ended.stderr
