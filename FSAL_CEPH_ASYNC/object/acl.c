@@ -345,9 +345,14 @@ int casync_acl_get(const struct casync_acl_file *file,
 static int acl_write_acl(const struct casync_acl_file *file, const char *name,
 			 acl_t acl)
 {
-	char value[posix_acl_xattr_size(acl_entries(acl))];
-	int size = posix_acl_2_xattr(acl, value, sizeof(value));
+	size_t wanted = posix_acl_xattr_size(acl_entries(acl));
+	char value[XATTR_BYTES_MAX];
+	int size;
 
+	/* The answer of the MDS. */
+	if (wanted > sizeof(value))
+		return -ENOSPC;
+	size = posix_acl_2_xattr(acl, value, wanted);
 	if (size <= 0)
 		return -EINVAL;
 	return ceph_ll_setxattr(file->ceph, file->inode, name, value,
@@ -367,16 +372,33 @@ static int acl_set_access(const struct casync_acl_file *file, fsal_acl_t *nfs4)
 	return rc;
 }
 
+/* As fsal_acl_2_posix_acl() decides it: that returns NULL for "nothing", but for
+ * a failure too. */
+static bool acl_is_inherited(const fsal_acl_t *nfs4)
+{
+	const fsal_ace_t *ace;
+
+	for (ace = nfs4->aces; ace < nfs4->aces + nfs4->naces; ace++) {
+		if (IS_FSAL_ACE_APPLICABLE_FOR_BOTH_ACL(*ace) ||
+		    IS_FSAL_ACE_APPLICABLE_ONLY_FOR_INHERITED_ACL(*ace))
+			return true;
+	}
+	return false;
+}
+
 static int acl_set_default(const struct casync_acl_file *file, fsal_acl_t *nfs4)
 {
-	acl_t acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_DEFAULT);
+	acl_t acl;
 	int rc;
 
-	if (acl == NULL) { /* nothing is inherited */
+	if (!acl_is_inherited(nfs4)) {
 		rc = ceph_ll_removexattr(file->ceph, file->inode,
 					 ACL_EA_DEFAULT, file->perms);
 		return rc == -ENODATA ? 0 : rc;
 	}
+	acl = fsal_acl_2_posix_acl(nfs4, ACL_TYPE_DEFAULT);
+	if (acl == NULL)
+		return -EIO;
 	rc = acl_valid(acl) == 0 ? acl_write_acl(file, ACL_EA_DEFAULT, acl)
 				 : -EINVAL;
 	acl_free(acl);
