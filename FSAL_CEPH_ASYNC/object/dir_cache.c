@@ -44,6 +44,7 @@ static bool dir_cache_matches(const struct casync_listing *kept,
 	       kept->id.ino == wanted->id.ino &&
 	       kept->id.snapid == wanted->id.snapid &&
 	       kept->uid == wanted->uid && kept->gid == wanted->gid &&
+	       kept->groups == wanted->groups &&
 	       dir_cache_same_stamp(&kept->stamp, &wanted->stamp);
 }
 

@@ -51,6 +51,7 @@ struct casync_listing {
 	char last[NAME_MAX + 1];      /**< Name of the last entry. */
 	uid_t uid;		      /**< The user who opened it. */
 	gid_t gid;
+	uint64_t groups; /**< Made of the user's other groups. */
 	struct casync_listing_stamp stamp;
 };
 
@@ -64,7 +65,8 @@ struct casync_dir_cache {
 
 void casync_dir_cache_init(struct casync_dir_cache *listings);
 
-/** The store must be empty: casync_dir_cache_drop(). */
+/** What is left in the store has ended with its client: without one,
+ * casync_dir_cache_drop() cannot be called. */
 void casync_dir_cache_destroy(struct casync_dir_cache *listings);
 
 /** The version of a directory, from its attributes. */
@@ -74,7 +76,7 @@ casync_dir_cache_stamp(const struct ceph_statx *stx);
 /**
  * Take a listing out of the store.
  *
- * @param[in,out] wanted  In: id, position, uid, gid and stamp to look for.
+ * @param[in,out] wanted  In: id, position, uid, gid, groups and stamp to look for.
  *                        Out: a listing that continues at this position, or
  *                        whose last entry comes next.  The caller owns it.  If
  *                        there is none, dirp is NULL.

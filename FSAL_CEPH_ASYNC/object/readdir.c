@@ -24,6 +24,7 @@
 #include "dir_cache.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "spread.h"
 
 /* One READDIR under way. */
 struct walk {
@@ -75,6 +76,17 @@ static int readdir_open_dir_as(struct walk *walk, fsal_cookie_t whence,
 	return rc;
 }
 
+/* Two lists of groups have the same number by chance alone. */
+static uint64_t readdir_groups(const struct user_cred *creds)
+{
+	uint64_t number = creds->caller_glen;
+	unsigned int i;
+
+	for (i = 0; i < creds->caller_glen; i++)
+		number = casync_spread(number + creds->caller_garray[i]);
+	return number;
+}
+
 static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 {
 	CASYNC_ERRORS_REQUESTER(perms);
@@ -85,6 +97,7 @@ static int readdir_open_dir(struct walk *walk, fsal_cookie_t whence)
 	walk->listing.position = whence;
 	walk->listing.uid = op_ctx->creds.caller_uid;
 	walk->listing.gid = op_ctx->creds.caller_gid;
+	walk->listing.groups = readdir_groups(&op_ctx->creds);
 	return readdir_open_dir_as(walk, whence, perms);
 }
 

@@ -101,6 +101,11 @@ static void change_group(struct casync_listing *one)
 	one->gid++;
 }
 
+static void change_groups(struct casync_listing *one)
+{
+	one->groups++;
+}
+
 static void change_version(struct casync_listing *one)
 {
 	one->stamp.version++;
@@ -127,6 +132,7 @@ static void any_difference_counts(void **state)
 		change_ino,	change_snapshot, change_position,
 		change_user,	change_group,	 change_version,
 		change_seconds, forget_stamp,	 change_nanoseconds,
+		change_groups,
 	};
 	struct casync_listing wanted;
 	size_t i;
