@@ -225,7 +225,7 @@ void casync_write_stream_begin_call(struct casync_write_streams *streams,
 		op->gather.stream = 0;
 }
 
-/* Time of a call; 0: not known, as without metrics.  An error can come sooner
+/* Time of a call; 0: not known.  An error can come sooner
  * than the OSD could answer. */
 static uint64_t write_stream_call_ns(const struct casync_op *op)
 {
