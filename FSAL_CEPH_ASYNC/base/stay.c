@@ -11,7 +11,7 @@
 #include "name.h"
 #include "stay.h"
 
-static bool staying;
+static bool staying; /* atomic */
 
 /*
  * The threads of a session that did not end use objects that exit() destroys.
@@ -33,14 +33,14 @@ void casync_stay(void)
 	    dlopen(self.dli_fname, RTLD_NOW | RTLD_NODELETE) == NULL)
 		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
 			casync_name, dlerror());
-	if (!staying && on_exit(stay_end_at_once, NULL) != 0)
+	if (!__atomic_exchange_n(&staying, true, __ATOMIC_ACQ_REL) &&
+	    on_exit(stay_end_at_once, NULL) != 0)
 		LogWarn(COMPONENT_FSAL,
 			"FSAL %s: the process may crash at its end",
 			casync_name);
-	staying = true;
 }
 
 bool casync_stay_is_set(void)
 {
-	return staying;
+	return __atomic_load_n(&staying, __ATOMIC_ACQUIRE);
 }
