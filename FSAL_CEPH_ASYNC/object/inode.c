@@ -239,14 +239,15 @@ int casync_inode_reopen(struct casync_object *obj, struct casync_fd *fd)
 
 /* --- changed attributes */
 
-/* Read and tested in 20.2.4.  Before and after that another open may be another
- * thing: then each SETATTR waits for the journal, and RENAME sends nothing. */
+/* Read and tested in 20.2.4.  In any other version another open may be another
+ * thing, and a reference too few ends the process.  Then each SETATTR waits for
+ * the journal, and RENAME sends nothing. */
 static bool inode_can_send(void)
 {
 	int major, minor, patch;
 
 	(void)ceph_version(&major, &minor, &patch);
-	return major == 20 && minor == 2 && patch >= 4;
+	return major == 20 && minor == 2 && patch == 4;
 }
 
 /* libcephfs has no call for it.  But an open that needs no capabilities sends

@@ -131,9 +131,11 @@ static void reference_of_the_open_is_dropped(void **state)
 
 static void another_libcephfs_is_not_trusted(void **state)
 {
-	fake.is_older = true;
+	fake.patch = 3;
 	send_times(2);
-	assert_string_equal(calls, "ff");
+	fake.patch = 5;
+	send_times(1);
+	assert_string_equal(calls, "fff");
 }
 
 static void delegated_file_is_flushed(void **state)

@@ -516,7 +516,7 @@ static void rename_gives_back_the_right_to_write(void **state)
 	assert_int_equal(fake.inode_refs, refs);
 
 	fake.last_open_flags = 0;
-	fake.is_older = true;
+	fake.patch = 3;
 	assert_int_equal(call_rename().major, ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake.last_open_flags, 0);
 }

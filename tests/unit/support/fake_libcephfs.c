@@ -654,6 +654,6 @@ const char *ceph_version(int *major, int *minor, int *patch)
 	if (minor != NULL)
 		*minor = 2;
 	if (patch != NULL)
-		*patch = fake.is_older ? 3 : 4;
+		*patch = fake.patch != 0 ? fake.patch : 4;
 	return "(fake)";
 }

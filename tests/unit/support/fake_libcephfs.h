@@ -126,7 +126,7 @@ struct fake {
 	int last_open_flags;
 	unsigned int truncations; /**< Opens with O_TRUNC. */
 	int inode_refs;		  /**< Given by lookups, less those put. */
-	bool is_older;		  /**< 20.2.3 instead of 20.2.4. */
+	int patch;		  /**< Of the version; 0: 20.2.4. */
 	struct ceph_dir_result *released; /**< The last directory handle. */
 	char reclaimed[64];		  /**< The last session's uuid. */
 	unsigned int reclaims_finished;	  /**< Atomic. */
