@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "buffer.h"
 
@@ -91,6 +92,15 @@ uint64_t casync_buffer_share_bytes(unsigned int share)
 	return casync_buffer_read_count(&budget_shares[share]);
 }
 
+/* The kernel gives memory, and takes it back, in pages of its own, and they may
+ * be larger than ours: 16 or 64 KiB.  Two buffers must not share one. */
+static uint32_t buffer_whole_pages(uint32_t bytes)
+{
+	uint32_t page = (uint32_t)sysconf(_SC_PAGESIZE);
+
+	return (bytes + page - 1) / page * page;
+}
+
 /* 1 to 8 pages; then 10, 12, 14, 16; 20, 24, 28, 32; ... 256. */
 uint32_t casync_buffer_class_bytes(unsigned int size_class)
 {
@@ -98,7 +108,7 @@ uint32_t casync_buffer_class_bytes(unsigned int size_class)
 	unsigned int fourth = size_class < 8 ? size_class + 1
 					     : size_class % 4 + 5;
 
-	return (fourth << power) * CASYNC_CACHE_PAGE;
+	return buffer_whole_pages((fourth << power) * CASYNC_CACHE_PAGE);
 }
 
 unsigned int casync_buffer_class_of(uint32_t bytes)

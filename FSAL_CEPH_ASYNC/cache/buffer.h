@@ -13,7 +13,9 @@
  * pages, it takes two pages for one; above 128 KiB it maps and unmaps, and
  * each use faults all pages in anew.  So memory is mapped in pieces of 4 MiB.
  * A piece is cut into buffers of one size class.  There are 28 classes, four
- * for each power of two, so at most a fifth of a buffer is unused.
+ * for each power of two, so at most a fifth of a buffer is unused.  Where the
+ * kernel's pages are larger than 4 KiB, a buffer has whole ones: what is less
+ * than one of them takes one of them.
  *
  * **A free buffer** stays in memory (it is *warm*), for the next READ of its
  * class.  Warm buffers have a bound: a 32nd of the budget, or 1 MiB.  The
