@@ -42,7 +42,9 @@ static void waiter_limit_begin(struct casync_waiter_limit *limit)
 	uint64_t then_ns = __atomic_exchange_n(&limit->progress_ns, now_ns,
 					       __ATOMIC_SEQ_CST);
 
-	if (now_ns - then_ns >= patience_ns[CASYNC_LANE_COMPLETER])
+	/* Who leaves meanwhile, or the keeper, may have stored a later time. */
+	if (now_ns > then_ns &&
+	    now_ns - then_ns >= patience_ns[CASYNC_LANE_COMPLETER])
 		__atomic_store_n(&limit->credit, 0, __ATOMIC_RELAXED);
 }
 

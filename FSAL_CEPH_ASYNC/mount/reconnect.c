@@ -93,11 +93,11 @@ static bool reconnect_may_come_from_a_loss(int error, bool file_has_locks)
 /* Does the keeper have to look before this error can be believed? */
 static bool reconnect_must_check(struct casync_keeper *keeper)
 {
-	uint64_t now_ns = casync_clock_ns();
 	uint64_t verified_ns =
 		__atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED);
 	uint64_t suspected_ns =
 		__atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
+	uint64_t now_ns = casync_clock_ns();
 
 	if (suspected_ns > verified_ns)
 		return true;

@@ -225,12 +225,20 @@ void casync_lock_records_forget(struct casync_lock_records *records)
 void casync_lock_records_written(struct casync_lock_records *records)
 {
 	struct timespec now;
+	uint64_t now_ns, seen_ns;
 
 	if (!__atomic_load_n(&records->linked, __ATOMIC_RELAXED))
 		return;
+	seen_ns = __atomic_load_n(&records->written_ns, __ATOMIC_RELAXED);
 	clock_gettime(CLOCK_REALTIME, &now);
-	__atomic_store_n(&records->written_ns, casync_clock_timespec_ns(&now),
-			 __ATOMIC_RELAXED);
+	now_ns = casync_clock_timespec_ns(&now);
+	/* Another thread may have been faster, with a later time.  A time that
+	 * is much later is from before the clock was set back. */
+	while ((seen_ns <= now_ns || seen_ns - now_ns > CASYNC_NS_PER_S) &&
+	       !__atomic_compare_exchange_n(&records->written_ns, &seen_ns,
+					    now_ns, true, __ATOMIC_RELAXED,
+					    __ATOMIC_RELAXED))
+		; /* seen_ns is fresh */
 }
 
 /* A file that was not looked at since that client, or whose locks were not taken

@@ -17,6 +17,21 @@
 
 static struct casync_waiter_limit limit;
 
+/* While this thread looks at the clock, another one leaves, so much later. */
+static uint64_t leaves_later_ns;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = __real_clock_gettime(clock, now);
+
+	if (leaves_later_ns != 0)
+		limit.progress_ns =
+			casync_clock_timespec_ns(now) + leaves_later_ns;
+	return rc;
+}
+
 static int up(void **state)
 {
 	limit = (struct casync_waiter_limit){0};
@@ -675,6 +690,17 @@ static void oldest_call_has_an_age(void **state)
 	assert_int_equal(age.inside[0] + age.inside[1], 0);
 }
 
+static void who_left_later_than_now_was_not_idle(void **state)
+{
+	limit.credit = 7;
+	leaves_later_ns = 1000;
+	assert_true(
+		casync_waiter_limit_try(&limit, CASYNC_LANE_COMPLETER, ROOM));
+	leaves_later_ns = 0;
+	assert_int_equal(limit.credit, 7);
+	casync_waiter_limit_cancel(&limit, CASYNC_LANE_COMPLETER);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -685,6 +711,7 @@ int main(void)
 		CASE(pause_is_not_a_lack_of_progress),
 		CASE(file_that_answers_turns_nobody_away),
 		CASE(oldest_call_has_an_age),
+		CASE(who_left_later_than_now_was_not_idle),
 		WORKERS_CASE(dead_mounts_leave_as_much_to_another),
 		WORKERS_CASE(
 			mounts_filled_one_after_the_other_keep_to_the_budget),

@@ -639,6 +639,31 @@ static void change_after_our_last_write_is_one(void **state)
 	assert_int_equal(take_again(0, 1), 0);
 }
 
+static uint64_t wall_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return casync_clock_timespec_ns(&now);
+}
+
+/* Two WRITEs look at the clock and note the time in the other order. */
+static void a_later_write_stays_noted(void **state)
+{
+	uint64_t *written_ns = &rig.obj->locks.written_ns;
+	uint64_t later_ns;
+
+	open_state();
+	lock(FSAL_LOCK_W, 10, 20);
+	later_ns = *written_ns = wall_ns() + CASYNC_NS_PER_S / 2;
+	casync_lock_records_written(&rig.obj->locks);
+	assert_true(*written_ns == later_ns);
+	/* The clock was set back. */
+	*written_ns = wall_ns() + 3600 * CASYNC_NS_PER_S;
+	casync_lock_records_written(&rig.obj->locks);
+	assert_true(*written_ns <= wall_ns());
+}
+
 static void file_without_locks_notes_no_write(void **state)
 {
 	casync_lock_records_written(&rig.obj->locks);
@@ -911,6 +936,7 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(change_is_seen_after_two_losses),
 	CASE(our_own_last_write_is_no_change),
 	CASE(change_after_our_last_write_is_one),
+	CASE(a_later_write_stays_noted),
 	CASE(file_without_locks_notes_no_write),
 	LATE(late_lock_is_given_back),
 	LATE(late_read_lock_is_given_back),
