@@ -67,8 +67,8 @@ static void finish_read(struct casync_op *op)
 		casync_op_end_unblocked(op);
 		return;
 	}
-	/* Zeros may stand for data (repair.c): nothing of it is kept. */
-	if (op->truncations != casync_file_size_truncations(&op->obj->size))
+	/* Zeros may stand for data (repair.h): nothing of it is kept. */
+	if (casync_file_size_truncated_since(&op->obj->size, op->truncations))
 		finish_discard_parts(op);
 	if (!finish_all_parts_full(op)) {
 		casync_repair(op);
@@ -89,7 +89,8 @@ static void finish_write_result(struct casync_op *op)
 	if (result > 0) {
 		op->amount_bytes = (size_t)result;
 		casync_file_size_written(&op->obj->size,
-					 op->offset + op->amount_bytes);
+					 op->offset + op->amount_bytes,
+					 op->truncations);
 	} else {
 		/* 0 bytes and no error would make the client retry for ever. */
 		op->status = finish_status(result < 0 ? result : -EIO);

@@ -346,8 +346,10 @@ void casync_op_lay_out(struct casync_op *op)
 
 void casync_op_prepare(struct casync_op *op)
 {
-	if (op->kind == CASYNC_OP_WRITE)
+	if (op->kind == CASYNC_OP_WRITE) {
+		op->truncations = casync_file_size_truncations(&op->obj->size);
 		op->durability = op_decide_durability(op);
+	}
 	casync_op_lay_out(op);
 	casync_gather_prepare(op);
 }

@@ -147,7 +147,8 @@ struct casync_op {
 	uint8_t queue_state;	  /**< enum casync_queue_state; gate.h. */
 	/** Atomic; for a WRITE that waits for a place. */
 	uint32_t resume_events;
-	/** Of the file, when a READ came (file_size.h). */
+	/** Of the file, when the READ came, or before the WRITE was submitted
+	 * (file_size.h). */
 	uint64_t truncations;
 
 	/** Of a READ for the read cache (read_cache.h), or NULL. */

@@ -2,10 +2,12 @@
 #include "config.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "fsal.h"
 
 #include "call.h"
+#include "clock.h"
 #include "disown.h"
 #include "errors.h"
 #include "export.h"
@@ -27,23 +29,105 @@ enum rest {
 	ASK_SIZE, /* All bytes are there; is that the end of the file? */
 };
 
-/*
- * libcephfs fills in zeros for what the OSD did not have, up to the size that
- * it knows when it looks at the answer.  If another client has truncated the
- * file and writes it anew, the size can arrive between the two, and data come
- * out as zeros.  So zeros at the end are read twice after a truncation: when
- * the size has arrived, the data up to it are on the OSDs.  The second time may
- * meet the same race with what was written since, so it reads no more than the
- * first.
- */
+/* A file's version.  The change attribute comes only with As, Ls and Xs. */
+#define REPAIR_VERSION                                           \
+	(CEPH_STATX_SIZE | CEPH_STATX_MTIME | CEPH_STATX_CTIME | \
+	 CEPH_STATX_VERSION)
+
+/* How often a READ is done again (repair.h), and from which time on a change of
+ * another kind than a truncation does no harm. */
+#define TRIES 10
+#define TRIES_UNCHANGED 4
+
+static int repair_ask(const struct casync_op *op, unsigned int want,
+		      struct ceph_statx *stx)
+{
+	uint64_t generation = casync_file_size_generation(&op->obj->size);
+	int rc = ceph_ll_getattr(casync_inode_ceph(op->obj), op->obj->inode,
+				 stx, want, 0, casync_inode_root(op->obj));
+
+	if (rc == 0)
+		casync_file_size_update(&op->obj->size, stx->stx_size,
+					generation);
+	return rc;
+}
+
+static bool repair_is_unchanged(const struct casync_op *op,
+				const struct ceph_statx *before)
+{
+	struct ceph_statx now;
+
+	return repair_ask(op, REPAIR_VERSION, &now) == 0 &&
+	       now.stx_version == before->stx_version &&
+	       now.stx_size == before->stx_size &&
+	       casync_clock_timespec_ns(&now.stx_ctime) ==
+		       casync_clock_timespec_ns(&before->stx_ctime) &&
+	       casync_clock_timespec_ns(&now.stx_mtime) ==
+		       casync_clock_timespec_ns(&before->stx_mtime);
+}
+
+/* The READ was within the size that the file had BEFORE, and the counter was
+ * COUNT then.  Was it never shorter? */
+static bool repair_was_long_enough(const struct casync_op *op,
+				   const struct ceph_statx *before,
+				   uint64_t count, unsigned int tries)
+{
+	const struct casync_file_size *size = &op->obj->size;
+
+	if (tries < TRIES_UNCHANGED &&
+	    casync_file_size_truncated_recently(size))
+		return repair_is_unchanged(op, before);
+	return !casync_file_size_truncated_since(size, count);
+}
+
+static int64_t repair_read_again(struct casync_op *op, struct Fh *fh,
+				 uint64_t offset, char *to, size_t length_bytes)
+{
+	struct ceph_statx before;
+	unsigned int tries;
+	uint64_t count;
+	size_t length;
+	int64_t rc;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		count = casync_file_size_truncations(&op->obj->size);
+		rc = repair_ask(op, REPAIR_VERSION, &before);
+		if (rc < 0)
+			return rc;
+		if (before.stx_size <= offset)
+			return 0;
+		length = before.stx_size - offset < length_bytes
+				 ? before.stx_size - offset
+				 : length_bytes;
+		rc = casync_disown_read(op, fh, (int64_t)offset, to, length);
+		if (rc <= 0 || memchr(to, '\0', (size_t)rc) == NULL ||
+		    repair_was_long_enough(op, &before, count, tries))
+			return rc;
+	}
+	return -EAGAIN;
+}
+
+/* May zeros that a READ got stand for data?  Its range was within the known
+ * size, unless it is past the end. */
+static bool repair_is_doubtful(const struct casync_op *op)
+{
+	const struct casync_file_size *size = &op->obj->size;
+
+	return op->obj->id.snapid == CEPH_NOSNAP &&
+	       (op->past_end ||
+		casync_file_size_truncated_since(size, op->truncations) ||
+		casync_file_size_truncated_recently(size));
+}
+
 static int64_t repair_read(struct casync_op *op, struct Fh *fh, int64_t offset,
 			   char *to, size_t length_bytes)
 {
 	int64_t rc = casync_disown_read(op, fh, offset, to, length_bytes);
 
-	if (rc > 0 && to[rc - 1] == '\0' &&
-	    casync_file_size_truncated_recently(&op->obj->size))
-		rc = casync_disown_read(op, fh, offset, to, (size_t)rc);
+	if (rc > 0 && memchr(to, '\0', (size_t)rc) != NULL &&
+	    repair_is_doubtful(op))
+		rc = repair_read_again(op, fh, (uint64_t)offset, to,
+				       length_bytes);
 	return rc;
 }
 
@@ -85,14 +169,10 @@ static int64_t repair_part(struct casync_op *op, const struct casync_part *part)
  */
 static void repair_check_end_of_file(struct casync_op *op)
 {
-	uint64_t generation = casync_file_size_generation(&op->obj->size);
 	struct ceph_statx stx;
 
-	if (ceph_ll_getattr(casync_inode_ceph(op->obj), op->obj->inode, &stx,
-			    CEPH_STATX_SIZE, 0,
-			    casync_inode_root(op->obj)) != 0)
+	if (repair_ask(op, CEPH_STATX_SIZE, &stx) != 0)
 		return;
-	casync_file_size_update(&op->obj->size, stx.stx_size, generation);
 	op->end_of_file = op->offset + op->amount_bytes >= stx.stx_size;
 }
 
@@ -148,7 +228,7 @@ static int repair_read_joined(struct casync_op *op, struct casync_part *part,
 	if (rc < 0)
 		return (int)rc;
 	/* As in repair_read(): nothing of it is kept. */
-	if (casync_file_size_truncated_recently(&op->obj->size))
+	if (repair_is_doubtful(op))
 		return 0;
 	left = (size_t)rc;
 	for (i = 0; i < count; i++) {
@@ -171,9 +251,7 @@ static int repair_join_holes(struct casync_op *op)
 	int rc = 0;
 
 	/* With another count the parts were discarded, and are no holes. */
-	if (op->past_end ||
-	    op->truncations != casync_file_size_truncations(&op->obj->size) ||
-	    casync_file_size_truncated_recently(&op->obj->size))
+	if (op->past_end || repair_is_doubtful(op))
 		return 0;
 	for (i = 0; i < op->parts.count && rc == 0; i = end) {
 		end = i + 1;

@@ -163,7 +163,7 @@ static void watchdog_visit_hang(struct casync_inflight_entry *entry, void *ino)
 
 	if (op->kind == CASYNC_OP_READ && left > 0 &&
 	    left < CASYNC_OP_SUBMITTING &&
-	    op->truncations != casync_file_size_truncations(&op->obj->size) &&
+	    casync_file_size_told_since(&op->obj->size, op->truncations) &&
 	    casync_submit_is_beyond_the_end(op))
 		*(uint64_t *)ino = op->ino;
 }

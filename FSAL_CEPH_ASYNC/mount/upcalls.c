@@ -5,6 +5,7 @@
 #include "fsal_up.h"
 
 #include "export.h"
+#include "file_size.h"
 #include "filehandle.h"
 #include "spread.h"
 #include "upcalls.h"
@@ -276,8 +277,8 @@ static size_t upcalls_truncations_index(uint64_t ino, uint64_t snapid)
 _Static_assert(CASYNC_UPCALLS_TRUNCATIONS == 1 << (64 - 48),
 	       "upcalls_truncations_index()");
 
-const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,
-					   uint64_t ino, uint64_t snapid)
+uint64_t *casync_upcalls_truncations(struct casync_upcalls *upcalls,
+				     uint64_t ino, uint64_t snapid)
 {
 	return &upcalls->truncations[upcalls_truncations_index(ino, snapid)];
 }
@@ -298,8 +299,8 @@ static void upcalls_inode_invalid(void *handle, vinodeno_t vino, int64_t off,
 	 * gone.  No range: a capability is.  READs in flight look at the
 	 * counter: they must know at once, not when the queue is worked off. */
 	if (len > 0)
-		__atomic_add_fetch(&upcalls->truncations[index], 1,
-				   __ATOMIC_RELEASE);
+		__atomic_add_fetch(&upcalls->truncations[index],
+				   CASYNC_TRUNCATION_TOLD, __ATOMIC_RELEASE);
 	upcalls_queue(upcalls, INVALIDATE, vino);
 }
 

@@ -59,7 +59,7 @@ struct casync_upcalls {
 	struct casync_work work;
 	int64_t fscid;
 	struct casync_object_table table; /**< The exports' objects. */
-	/** How often files were shortened, by inode and snapshot; atomic. */
+	/** Truncations of files, by inode and snapshot; atomic (file_size.h). */
 	uint64_t truncations[CASYNC_UPCALLS_TRUNCATIONS];
 };
 
@@ -97,8 +97,8 @@ void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp);
 
 /** Where the truncations of a file are counted (file_size.h). */
-const uint64_t *casync_upcalls_truncations(const struct casync_upcalls *upcalls,
-					   uint64_t ino, uint64_t snapid);
+uint64_t *casync_upcalls_truncations(struct casync_upcalls *upcalls,
+				     uint64_t ino, uint64_t snapid);
 
 /** Called before and after each upcall. */
 void casync_upcalls_enter(void);

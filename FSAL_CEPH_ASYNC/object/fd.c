@@ -163,11 +163,14 @@ static int fd_open_and_truncate(struct casync_object *obj, int posix_flags,
 				struct Fh **fh)
 {
 	CASYNC_ERRORS_REQUESTER(perms);
+	uint64_t begun = casync_file_size_truncates(&obj->size);
 	int rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, posix_flags,
 			      fh, perms);
 
 	if (rc == 0)
-		casync_file_size_truncated(&obj->size, 0);
+		casync_file_size_truncated(&obj->size, begun, 0);
+	else
+		casync_file_size_not_truncated(&obj->size);
 	return rc;
 }
 

@@ -9,8 +9,10 @@
 /* How long after a truncation more of them are expected. */
 #define CUT_MS 60000
 
-void casync_file_size_init(struct casync_file_size *size,
-			   const uint64_t *truncations)
+/* Of the counter: those of ours that are under way. */
+#define UNDER_WAY 0xffffULL
+
+void casync_file_size_init(struct casync_file_size *size, uint64_t *truncations)
 {
 	*size = (struct casync_file_size){
 		.flushed = CASYNC_FLUSHED_UNKNOWN,
@@ -52,7 +54,14 @@ static void file_size_lower_locked(struct casync_file_size *size,
 		size->written_end = size_bytes;
 }
 
-/* The hint is right for this value of the counter. */
+/* The hint is right for this value of the counter.  After the hint:
+ * file_size.h. */
+static void file_size_trust_locked(struct casync_file_size *size,
+				   uint64_t truncations)
+{
+	__atomic_store_n(&size->hint_count, truncations, __ATOMIC_RELEASE);
+}
+
 static void file_size_is_now_locked(struct casync_file_size *size,
 				    uint64_t size_bytes, uint64_t truncations)
 {
@@ -62,8 +71,7 @@ static void file_size_is_now_locked(struct casync_file_size *size,
 		return;
 	__atomic_store_n(&size->truncated_ns, casync_clock_ns(),
 			 __ATOMIC_RELAXED);
-	/* After the hint: file_size.h. */
-	__atomic_store_n(&size->hint_count, truncations, __ATOMIC_RELEASE);
+	file_size_trust_locked(size, truncations);
 }
 
 /* Both only grow: the sum is the same only if both are. */
@@ -91,7 +99,8 @@ void casync_file_size_update(struct casync_file_size *size, uint64_t size_bytes,
 
 	pthread_mutex_lock(&size->lock);
 	truncations = casync_file_size_truncations(size);
-	if (generation == file_size_generation_locked(size, truncations)) {
+	if ((truncations & UNDER_WAY) == 0 &&
+	    generation == file_size_generation_locked(size, truncations)) {
 		if (size_bytes < size->flushed)
 			size->truncated = true;
 		if (size_bytes < file_size_known_end_locked(size))
@@ -102,24 +111,56 @@ void casync_file_size_update(struct casync_file_size *size, uint64_t size_bytes,
 	pthread_mutex_unlock(&size->lock);
 }
 
-void casync_file_size_truncated(struct casync_file_size *size,
+uint64_t casync_file_size_truncates(struct casync_file_size *size)
+{
+	return __atomic_add_fetch(size->truncations, CASYNC_TRUNCATION_BEGINS,
+				  __ATOMIC_ACQ_REL);
+}
+
+/* Was it the only one since it began? */
+static bool file_size_end_truncation(struct casync_file_size *size,
+				     uint64_t begun)
+{
+	uint64_t after = __atomic_add_fetch(
+		size->truncations, CASYNC_TRUNCATION_ENDS, __ATOMIC_ACQ_REL);
+
+	return after == begun + CASYNC_TRUNCATION_ENDS &&
+	       (after & UNDER_WAY) == 0;
+}
+
+void casync_file_size_truncated(struct casync_file_size *size, uint64_t begun,
 				uint64_t size_bytes)
 {
 	pthread_mutex_lock(&size->lock);
 	size->truncated = true;
 	size->generation++;
-	file_size_is_now_locked(size, size_bytes,
-				casync_file_size_truncations(size));
+	file_size_lower_locked(size, size_bytes);
+	if (file_size_end_truncation(size, begun)) {
+		casync_file_size_set(size, size_bytes);
+		file_size_trust_locked(size, begun + CASYNC_TRUNCATION_ENDS);
+	} else if (size_bytes < casync_file_size_hint(size)) {
+		/* The next size must not look like another client's truncate. */
+		casync_file_size_set(size, size_bytes);
+	}
 	pthread_mutex_unlock(&size->lock);
 }
 
-void casync_file_size_written(struct casync_file_size *size, uint64_t end_bytes)
+/* Nobody trusts the hint until a size comes: the counter has changed. */
+void casync_file_size_not_truncated(struct casync_file_size *size)
+{
+	__atomic_add_fetch(size->truncations, CASYNC_TRUNCATION_ENDS,
+			   __ATOMIC_ACQ_REL);
+}
+
+void casync_file_size_written(struct casync_file_size *size, uint64_t end_bytes,
+			      uint64_t truncations)
 {
 	pthread_mutex_lock(&size->lock);
 	size->generation++;
 	if (size->written_end < end_bytes)
 		size->written_end = end_bytes;
-	if (casync_file_size_hint(size) < end_bytes)
+	if (casync_file_size_hint(size) < end_bytes &&
+	    !casync_file_size_truncated_since(size, truncations))
 		casync_file_size_set(size, end_bytes);
 	pthread_mutex_unlock(&size->lock);
 }
@@ -129,10 +170,27 @@ uint64_t casync_file_size_truncations(const struct casync_file_size *size)
 	return __atomic_load_n(size->truncations, __ATOMIC_ACQUIRE);
 }
 
+bool casync_file_size_truncated_since(const struct casync_file_size *size,
+				      uint64_t count)
+{
+	return casync_file_size_truncations(size) != count ||
+	       (count & UNDER_WAY) != 0;
+}
+
+bool casync_file_size_told_since(const struct casync_file_size *size,
+				 uint64_t count)
+{
+	return casync_file_size_truncations(size) / CASYNC_TRUNCATION_TOLD !=
+	       count / CASYNC_TRUNCATION_TOLD;
+}
+
 bool casync_file_size_is_truncated(const struct casync_file_size *size)
 {
-	return casync_file_size_truncations(size) !=
-	       __atomic_load_n(&size->hint_count, __ATOMIC_ACQUIRE);
+	uint64_t truncations = casync_file_size_truncations(size);
+
+	return (truncations & UNDER_WAY) != 0 ||
+	       truncations !=
+		       __atomic_load_n(&size->hint_count, __ATOMIC_ACQUIRE);
 }
 
 static bool file_size_is_recent(const uint64_t *at_ns)

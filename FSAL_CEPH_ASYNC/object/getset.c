@@ -135,19 +135,32 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	return status;
 }
 
+static int getset_call_setattr(struct casync_object *obj,
+			       const struct ceph_statx *stx, int mask,
+			       const UserPerm *perms)
+{
+	/* libcephfs writes the resulting attributes into its argument. */
+	struct ceph_statx scratch = *stx;
+
+	return ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &scratch,
+			       mask, perms);
+}
+
 static int getset_set_statx(struct casync_object *obj,
 			    const struct ceph_statx *stx, int mask,
 			    const UserPerm *perms)
 {
-	/* libcephfs writes the resulting attributes into its argument. */
-	struct ceph_statx scratch = *stx;
+	uint64_t begun;
 	int rc;
 
-	rc = ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &scratch, mask,
-			     perms);
-	if (rc == 0 && (mask & CEPH_SETATTR_SIZE)) {
-		casync_file_size_truncated(&obj->size, stx->stx_size);
-	}
+	if (!(mask & CEPH_SETATTR_SIZE))
+		return getset_call_setattr(obj, stx, mask, perms);
+	begun = casync_file_size_truncates(&obj->size);
+	rc = getset_call_setattr(obj, stx, mask, perms);
+	if (rc == 0)
+		casync_file_size_truncated(&obj->size, begun, stx->stx_size);
+	else
+		casync_file_size_not_truncated(&obj->size);
 	return rc;
 }
 

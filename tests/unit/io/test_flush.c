@@ -314,7 +314,7 @@ static void growth_during_flush_is_not_covered(void **state)
 	casync_file_size_set(&rig.obj->size, 1000);
 	request(0);
 	await_begun();
-	casync_file_size_written(&rig.obj->size, 2000);
+	rig_grow(2000);
 	let_through();
 	check_answered(0, 0);
 	assert_false(casync_file_size_grown(&rig.obj->size, 1000));
@@ -326,7 +326,7 @@ static void truncated_file_grows_again_from_there(void **state)
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	casync_file_size_truncated(&rig.obj->size, 400);
+	rig_set_size(400);
 	assert_false(casync_file_size_grown(&rig.obj->size, 400));
 	assert_true(casync_file_size_grown(&rig.obj->size, 401));
 }
@@ -336,14 +336,14 @@ static void truncate_upwards_flushes_nothing(void **state)
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
-	casync_file_size_truncated(&rig.obj->size, 5000);
+	rig_set_size(5000);
 	assert_true(casync_file_size_grown(&rig.obj->size, 1001));
 }
 
 static void truncate_now(void)
 {
 	casync_file_size_set(&rig.obj->size, 0);
-	casync_file_size_truncated(&rig.obj->size, 0);
+	rig_set_size(0);
 }
 
 /*
@@ -381,7 +381,7 @@ static void foreign_truncate_during_flush_is_not_forgotten(void **state)
 static void flush_after_truncate_counts_again(void **state)
 {
 	ungate();
-	casync_file_size_truncated(&rig.obj->size, 2000);
+	rig_set_size(2000);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	assert_false(casync_file_size_grown(&rig.obj->size, 2000));
 }

@@ -231,13 +231,134 @@ static void the_second_time_reads_no_more_than_the_first(void **state)
 	free_io(io);
 }
 
+/* --- zeros that nobody wrote (repair.h) */
+
+static void use_one_iovec(struct io *io, size_t length)
+{
+	io->iov[0].iov_len = length;
+	io->arg.iov_count = 1;
+}
+
+/* A writer appends: libcephfs fills in zeros up to a size that came after the
+ * OSD had looked.  Nobody truncates. */
+static void a_read_past_an_old_end_gets_no_zeros(void **state)
+{
+	struct io *io = new_io(SIZE - 100, 100);
+
+	rig.obj->size.hint = SIZE - 100;
+	fake.zero_reads = 1;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	free_io(io);
+}
+
+/* It was truncated by us, and written, while the READ was in flight; libcephfs
+ * has not told of it yet. */
+static void what_our_truncate_overtook_is_read_again(void **state)
+{
+	struct io *io = new_io(0, OBJ);
+
+	fake.plan.when = FAKE_LATER;
+	memset(fake.objects[0], 0, OBJ);
+	in_blocking = write_object_0;
+	start_read(io);
+	rig_set_size(0);
+	rig_grow(SIZE);
+	fake_complete_in_order();
+	settle(io);
+	check_ok(io, OBJ);
+	write_object_0(FAKE_READ);
+	check_bytes_read(io, OBJ);
+	free_io(io);
+}
+
+/* Our truncate has begun before the READ, and ends after it. */
+static void a_read_within_our_truncate_does_not_trust_the_size(void **state)
+{
+	struct io *io = new_io(0, 100);
+	uint64_t begun = casync_file_size_truncates(&rig.obj->size);
+
+	fake.zero_reads = 1;
+	start_read(io);
+	settle(io);
+	casync_file_size_truncated(&rig.obj->size, begun, SIZE);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_int_equal(fake.call_count, 0);
+	free_io(io);
+}
+
+/* The file has another version each time that a READ has zeros. */
+static void write_at_each_read(enum fake_blocking which)
+{
+	if (which == FAKE_READ)
+		fake.version++;
+}
+
+static void zeros_are_read_again_until_the_file_stays_the_same(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	rig_shorten();
+	use_one_iovec(io, 100);
+	fake.zero_reads = 3;
+	in_blocking = write_at_each_read;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	check_bytes_read(io, 100);
+	assert_int_equal(fake_blocking_count(FAKE_READ), 4);
+	free_io(io);
+}
+
+/* A hole of a file that is written all the time. */
+static void zeros_beside_a_busy_writer_are_answered(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	rig_shorten();
+	use_one_iovec(io, 100);
+	fake.zero_reads = 100;
+	in_blocking = write_at_each_read;
+	start_read(io);
+	settle(io);
+	check_ok(io, 100);
+	assert_in_range(fake_blocking_count(FAKE_READ), 3, 10);
+	fake.zero_reads = 0;
+	free_io(io);
+}
+
+static void shorten_at_each_read(enum fake_blocking which)
+{
+	write_at_each_read(which);
+	if (which == FAKE_READ)
+		rig_shorten();
+}
+
+static void zeros_that_are_never_sure_are_not_answered(void **state)
+{
+	struct io *io = new_io(0, 100);
+
+	use_one_iovec(io, 100);
+	rig_shorten();
+	fake.zero_reads = 100;
+	in_blocking = shorten_at_each_read;
+	start_read(io);
+	settle(io);
+	check_error(io, ERR_FSAL_DELAY);
+	fake.zero_reads = 0;
+	free_io(io);
+}
+
 static void growth_by_others_and_own_truncates_do_not(void **state)
 {
 	struct io *io = new_io(0, 100);
 
 	casync_file_size_update(&rig.obj->size, SIZE + 1,
 				casync_file_size_generation(&rig.obj->size));
-	casync_file_size_truncated(&rig.obj->size, SIZE);
+	rig_set_size(SIZE);
 	casync_file_size_update(&rig.obj->size, SIZE,
 				casync_file_size_generation(&rig.obj->size));
 	start_read(io);
@@ -354,6 +475,12 @@ int main(void)
 		CASE(a_size_from_before_a_truncate_is_not_used),
 		CASE(a_short_read_after_a_truncate_learns_the_size),
 		CASE(the_second_time_reads_no_more_than_the_first),
+		CASE(a_read_past_an_old_end_gets_no_zeros),
+		CASE(what_our_truncate_overtook_is_read_again),
+		CASE(a_read_within_our_truncate_does_not_trust_the_size),
+		CASE(zeros_are_read_again_until_the_file_stays_the_same),
+		CASE(zeros_beside_a_busy_writer_are_answered),
+		CASE(zeros_that_are_never_sure_are_not_answered),
 		CASE(growth_by_others_and_own_truncates_do_not),
 		CASE(new_file_is_journaled_before_stable_data),
 		CASE(new_file_is_journaled_before_unstable_data),

@@ -286,7 +286,7 @@ static void flush_after_foreign_truncate_forgets_old_end(void **state)
 static void cut(void)
 {
 	/* As getset_set_statx() and the flush of a SETATTR do. */
-	casync_file_size_truncated(&rig.obj->size, 0);
+	rig_set_size(0);
 }
 
 static void submission_cuts(void)

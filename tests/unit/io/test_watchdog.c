@@ -279,7 +279,7 @@ static void enter_read(unsigned int i, bool truncated, uint64_t ago_ms,
 	ops[i].parts_left = parts_left;
 	ops[i].truncations = casync_file_size_truncations(&object.size);
 	if (truncated)
-		truncations++;
+		truncations += CASYNC_TRUNCATION_TOLD;
 	assert_int_equal(
 		casync_inflight_enter(&exp.inflight, &ops[i].entry, 512), 0);
 	pthread_mutex_lock(&exp.inflight.lock);

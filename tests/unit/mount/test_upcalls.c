@@ -309,8 +309,10 @@ static void truncation_is_told_to_the_file_at_once(void **state)
 	for (i = 0; i < 3; i++)
 		assert_int_equal(casync_file_size_truncations(&sizes[i]), 0);
 	libcephfs_calls(cut_inode, 1);
-	assert_int_equal(casync_file_size_truncations(&sizes[0]), 1);
-	assert_int_equal(casync_file_size_truncations(&sizes[1]), 1);
+	assert_int_equal(casync_file_size_truncations(&sizes[0]),
+			 CASYNC_TRUNCATION_TOLD);
+	assert_int_equal(casync_file_size_truncations(&sizes[1]),
+			 CASYNC_TRUNCATION_TOLD);
 	assert_int_equal(casync_file_size_truncations(&sizes[2]), 0);
 	assert_true(casync_file_size_is_unknown(&sizes[0]));
 	assert_false(casync_file_size_is_unknown(&sizes[2]));

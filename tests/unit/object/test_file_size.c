@@ -14,7 +14,7 @@ static struct casync_file_size size;
 
 static int up(void **state)
 {
-	truncations = 5;
+	truncations = 5 * CASYNC_TRUNCATION_TOLD;
 	casync_file_size_init(&size, &truncations);
 	casync_file_size_set(&size, 1000);
 	return 0;
@@ -29,7 +29,21 @@ static int down(void **state)
 /* As libcephfs' thread does. */
 static void shorten(void)
 {
-	__atomic_add_fetch(&truncations, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&truncations, CASYNC_TRUNCATION_TOLD,
+			   __ATOMIC_RELEASE);
+}
+
+static void shorten_to(uint64_t size_bytes)
+{
+	uint64_t begun = casync_file_size_truncates(&size);
+
+	casync_file_size_truncated(&size, begun, size_bytes);
+}
+
+static void write_to(uint64_t end_bytes)
+{
+	casync_file_size_written(&size, end_bytes,
+				 casync_file_size_truncations(&size));
 }
 
 static void ask(uint64_t size_bytes)
@@ -50,16 +64,16 @@ static void size_asked_for_before_truncate_is_old(void **state)
 {
 	uint64_t generation = casync_file_size_generation(&size);
 
-	casync_file_size_truncated(&size, 5000);
+	shorten_to(5000);
 	casync_file_size_update(&size, 1000, generation);
 	assert_int_equal(casync_file_size_hint(&size), 5000);
 }
 
 static void write_makes_the_file_as_long_as_it_reaches(void **state)
 {
-	casync_file_size_written(&size, 5000);
+	write_to(5000);
 	assert_int_equal(casync_file_size_hint(&size), 5000);
-	casync_file_size_written(&size, 3000);
+	write_to(3000);
 	assert_int_equal(casync_file_size_hint(&size), 5000);
 }
 
@@ -109,22 +123,73 @@ static void every_truncation_needs_a_later_size(void **state)
 static void write_does_not_end_the_doubt(void **state)
 {
 	shorten();
-	casync_file_size_written(&size, 5000);
+	write_to(5000);
 	assert_true(casync_file_size_is_unknown(&size));
 }
 
 static void truncate_of_ours_ends_the_doubt(void **state)
 {
 	shorten();
-	casync_file_size_truncated(&size, 100);
+	shorten_to(100);
 	assert_false(casync_file_size_is_unknown(&size));
 	assert_int_equal(casync_file_size_hint(&size), 100);
 }
 
 /* They share a counter. */
+/* The size that came last is not known. */
+static void truncates_of_ours_at_once_leave_a_doubt(void **state)
+{
+	uint64_t first = casync_file_size_truncates(&size);
+	uint64_t second = casync_file_size_truncates(&size);
+
+	casync_file_size_truncated(&size, first, 0);
+	casync_file_size_truncated(&size, second, 5000);
+	assert_true(casync_file_size_is_unknown(&size));
+	ask(0);
+	assert_false(casync_file_size_is_unknown(&size));
+}
+
+static void nothing_is_known_while_we_truncate(void **state)
+{
+	uint64_t count = casync_file_size_truncations(&size);
+	uint64_t begun = casync_file_size_truncates(&size);
+
+	assert_true(casync_file_size_truncated_since(&size, count));
+	/* It may be from before. */
+	ask(1000);
+	assert_true(casync_file_size_is_unknown(&size));
+	assert_true(casync_file_size_truncated_since(&size, begun));
+	casync_file_size_truncated(&size, begun, 100);
+	assert_false(casync_file_size_is_unknown(&size));
+	assert_int_equal(casync_file_size_hint(&size), 100);
+	assert_true(casync_file_size_truncated_since(&size, begun));
+	assert_false(casync_file_size_told_since(&size, count));
+}
+
+static void a_truncate_that_fails_leaves_a_doubt(void **state)
+{
+	(void)casync_file_size_truncates(&size);
+	casync_file_size_not_truncated(&size);
+	assert_true(casync_file_size_is_unknown(&size));
+	ask(1000);
+	assert_false(casync_file_size_is_unknown(&size));
+}
+
+/* It was answered before the truncate, and we see the answer after it. */
+static void a_write_before_a_truncate_is_no_size(void **state)
+{
+	uint64_t count = casync_file_size_truncations(&size);
+
+	shorten_to(0);
+	casync_file_size_written(&size, 64, count);
+	assert_int_equal(casync_file_size_hint(&size), 0);
+	/* A COMMIT flushes all the same. */
+	assert_true(casync_file_size_pending(&size));
+}
+
 static void truncation_of_another_file_costs_one_question(void **state)
 {
-	casync_file_size_written(&size, 2000);
+	write_to(2000);
 	shorten();
 	assert_true(casync_file_size_is_unknown(&size));
 	ask(2000);
@@ -147,6 +212,10 @@ int main(void)
 		CASE(every_truncation_needs_a_later_size),
 		CASE(write_does_not_end_the_doubt),
 		CASE(truncate_of_ours_ends_the_doubt),
+		CASE(truncates_of_ours_at_once_leave_a_doubt),
+		CASE(nothing_is_known_while_we_truncate),
+		CASE(a_truncate_that_fails_leaves_a_doubt),
+		CASE(a_write_before_a_truncate_is_no_size),
 		CASE(truncation_of_another_file_costs_one_question),
 	};
 

@@ -217,7 +217,7 @@ static fsal_status_t call_commit2(void)
 {
 	/* There is something to flush. */
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
-	casync_file_size_written(&rig.obj->size, RIG_OBJECTS * OBJ + 1);
+	rig_grow(RIG_OBJECTS * OBJ + 1);
 	return casync_commit2(FILE_HDL, 0, 0);
 }
 

@@ -95,7 +95,21 @@ struct casync_watched *rig_watch(void)
 
 void rig_shorten(void)
 {
-	__atomic_add_fetch(&rig.truncations, 1, __ATOMIC_RELEASE);
+	__atomic_add_fetch(&rig.truncations, CASYNC_TRUNCATION_TOLD,
+			   __ATOMIC_RELEASE);
+}
+
+void rig_set_size(uint64_t size_bytes)
+{
+	uint64_t begun = casync_file_size_truncates(&rig.obj->size);
+
+	casync_file_size_truncated(&rig.obj->size, begun, size_bytes);
+}
+
+void rig_grow(uint64_t end_bytes)
+{
+	casync_file_size_written(&rig.obj->size, end_bytes,
+				 casync_file_size_truncations(&rig.obj->size));
 }
 
 void rig_close(struct casync_fd *fd)

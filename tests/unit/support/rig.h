@@ -45,6 +45,10 @@ int rig_down(void **state);
 /** libcephfs tells that somebody has shortened the file. */
 void rig_shorten(void);
 
+/** We have set the size; we have written up to there. */
+void rig_set_size(uint64_t size_bytes);
+void rig_grow(uint64_t end_bytes);
+
 /** Have the watchdog watch the export.  @return Its entry. */
 struct casync_watched *rig_watch(void);
 
