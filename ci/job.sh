@@ -42,6 +42,10 @@
 #                               libnfs to the answer, by Little's law
 # metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
 # metrics-cost [OPTIONS]        CPU time with and without the metrics
+# model [MINUTES [SEEDS [FIRST]]]
+#                               random operations through two exports and another
+#                               CephFS client, each compared with a model in
+#                               memory: MINUTES (30) over SEEDS (20), from FIRST (1)
 # names [CYCLES [OPTIONS]]      for each Stable_Names and Stable_Attributes: gateway,
 #                               OSD and MDS killed CYCLES (20) times under changes
 #                               of names or attributes, and the gateway alone;
@@ -150,6 +154,16 @@ metadata)
 	;;
 metrics-cost)
 	file=tests/bench/studies/metrics_cost.py limit=1800 figures=yes
+	;;
+model)
+	minutes=$(number minutes 1 "${1-30}")
+	[ "$#" = 0 ] || shift
+	seeds=$(number seeds 1 "${1-20}")
+	[ "$#" = 0 ] || shift
+	first=$(number seeds 1 "${1-1}")
+	[ "$#" = 0 ] || shift
+	set -- --seeds "$seeds" --first "$first" "$@" "$minutes"
+	file=tests/coherence/model.py limit=$((600 + minutes * 90))
 	;;
 names)
 	cycles=$(number cycles 1 "${1-20}")
