@@ -43,8 +43,8 @@ static void waiter_limit_begin(struct casync_waiter_limit *limit)
 					       __ATOMIC_SEQ_CST);
 
 	/* Who leaves meanwhile, or the keeper, may have stored a later time. */
-	if (now_ns > then_ns &&
-	    now_ns - then_ns >= patience_ns[CASYNC_LANE_COMPLETER])
+	if (casync_clock_since_ns(now_ns, then_ns) >=
+	    patience_ns[CASYNC_LANE_COMPLETER])
 		__atomic_store_n(&limit->credit, 0, __ATOMIC_RELAXED);
 }
 

@@ -30,6 +30,7 @@
 #include "layout.h"
 #include "mount.h"
 #include "namespace.h"
+#include "new_name.h"
 #include "obj_ops.h"
 #include "object.h"
 
@@ -240,6 +241,7 @@ struct creation {
 	struct ceph_mount_info *ceph;
 	struct casync_object *dir;
 	const char *name;
+	const UserPerm *perms;
 	mode_t mode;
 	unsigned int wanted;
 	struct Inode *inode;
@@ -248,16 +250,18 @@ struct creation {
 
 static fsal_status_t create_begin(struct creation *c,
 				  struct fsal_obj_handle *dir_hdl,
-				  const char *name,
+				  const char *name, const UserPerm *perms,
 				  const struct fsal_attrlist *attrs_in,
 				  const struct fsal_attrlist *attrs_out)
 {
 	struct fsal_export *exp = op_ctx->fsal_export;
 	fsal_status_t status;
+	int rc;
 
 	*c = (struct creation){
 		.dir = casync_object_of(dir_hdl),
 		.name = name,
+		.perms = perms,
 		.mode = fsal2unix_mode(attrs_in->mode) &
 			~exp->exp_ops.fs_umask(exp),
 		.wanted = casync_attributes_statx_wanted(
@@ -268,7 +272,9 @@ static fsal_status_t create_begin(struct creation *c,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	c->ceph = casync_inode_ceph(c->dir);
-	return status;
+	rc = casync_new_name_is_free(c->dir, name, perms);
+	return rc == 0 ? status
+		       : casync_call_end(&c->call, casync_errors_status(rc));
 }
 
 /**
@@ -285,9 +291,15 @@ static fsal_status_t create_end(struct creation *c, int rc,
 				struct fsal_attrlist *attrs_out)
 {
 	struct casync_created made = {.dir = c->dir, .name = c->name};
-	fsal_status_t status = casync_errors_status(rc);
 	struct fsal_obj_handle *created;
+	fsal_status_t status;
 
+	if (rc == 0) {
+		rc = casync_new_name_check(c->dir, c->name, &c->stx, c->perms);
+		if (rc < 0)
+			ceph_ll_put(c->ceph, c->inode);
+	}
+	status = casync_errors_status(rc);
 	if (FSAL_IS_SUCCESS(status)) {
 		casync_object_from_lookup(c->inode, &c->stx, &created,
 					  attrs_out);
@@ -310,7 +322,7 @@ fsal_status_t casync_mkdir(
 	fsal_status_t status;
 	int rc;
 
-	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	status = create_begin(&c, dir_hdl, name, perms, attrs_in, attrs_out);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
@@ -363,7 +375,7 @@ fsal_status_t casync_mknode(
 	if (format == 0 || device > UINT32_MAX)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 
-	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	status = create_begin(&c, dir_hdl, name, perms, attrs_in, attrs_out);
 	if (FSAL_IS_ERROR(status))
 		return status;
 
@@ -384,7 +396,7 @@ fsal_status_t casync_symlink(
 	fsal_status_t status;
 	int rc;
 
-	status = create_begin(&c, dir_hdl, name, attrs_in, attrs_out);
+	status = create_begin(&c, dir_hdl, name, perms, attrs_in, attrs_out);
 	if (FSAL_IS_ERROR(status))
 		return status;
 

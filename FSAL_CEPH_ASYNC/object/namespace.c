@@ -25,6 +25,7 @@
 #include "journal.h"
 #include "mount.h"
 #include "namespace.h"
+#include "new_name.h"
 #include "object.h"
 #include "obj_ops.h"
 
@@ -174,11 +175,26 @@ fsal_status_t casync_readlink(struct fsal_obj_handle *obj_hdl,
 	return casync_call_end(&call, casync_errors_status(rc));
 }
 
+static int namespace_link(struct casync_object *obj, struct casync_object *dir,
+			  const char *name)
+{
+	const struct ceph_statx made = {.stx_ino = obj->id.ino};
+	CASYNC_ERRORS_REQUESTER(perms);
+	int rc = casync_new_name_is_free(dir, name, perms);
+
+	if (rc == 0)
+		rc = ceph_ll_link(casync_inode_ceph(obj), obj->inode,
+				  dir->inode, name, perms);
+	if (rc == 0)
+		rc = casync_new_name_check(dir, name, &made, perms);
+	return rc == 0 ? casync_namespace_changed(dir, NULL) : rc;
+}
+
 fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 			  struct fsal_obj_handle *destdir_hdl,
 			  const char *name CASYNC_GANESHA_PARENT_ATTRS(destdir))
 {
-	CASYNC_ERRORS_REQUESTER(perms);
+	struct casync_object *dir = casync_object_of(destdir_hdl);
 	struct casync_call call;
 	fsal_status_t status;
 	int rc;
@@ -188,16 +204,9 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 						 CASYNC_CALL_CHANGE);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = casync_call_use(casync_object_of(destdir_hdl));
-	if (rc < 0)
-		return casync_call_end(&call, casync_errors_status(rc));
-
-	rc = ceph_ll_link(namespace_ceph_of(obj_hdl),
-			  namespace_inode_of(obj_hdl),
-			  namespace_inode_of(destdir_hdl), name, perms);
+	rc = casync_call_use(dir);
 	if (rc == 0)
-		rc = casync_namespace_changed(casync_object_of(destdir_hdl),
-					      NULL);
+		rc = namespace_link(casync_object_of(obj_hdl), dir, name);
 	return casync_call_end(&call, casync_errors_status(rc));
 }
 

@@ -23,6 +23,9 @@ DIFFERENCES = {
     "create_without_any_permission": (OURS, (
         "the descriptor of a new file can be written to and truncated "
         "whatever its mode (POSIX open(), ftruncate())")),
+    "a_symlink_takes_its_name": (OURS, (
+        "the name exists (POSIX mkdir(), symlink(), mkfifo(), link()). "
+        "libcephfs makes the object at the symlink's end")),
     "rename_of_a_foreign_directory": (OURS, (
         "its \"..\" is written: EACCES where that is not allowed (POSIX "
         "rename(): \"may be required\"; Linux' own file systems require "

@@ -2,6 +2,7 @@
 """The lab, started once; evidence for every failure."""
 import contextlib
 
+import cephfs
 import pytest
 
 from lab import LOGS, Lab
@@ -29,6 +30,17 @@ def second(cluster):
     """Starts a second Ganesha, "b", by second(…); it ends with the test."""
     yield cluster.start_second
     cluster.stop_second()
+
+
+@pytest.fixture
+def cephfs_client(lab):
+    """CephFS without a gateway, as root."""
+    fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+    fs.conf_set("admin_socket", "")     # it could have Ganesha's name
+    fs.conf_set("client_acl_type", "posix_acl")
+    fs.mount()
+    yield fs
+    fs.shutdown()
 
 
 @pytest.fixture

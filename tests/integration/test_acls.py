@@ -4,7 +4,6 @@ import random
 import struct
 import time
 
-import cephfs
 import pytest
 
 from lab import SECOND_PORT
@@ -64,17 +63,6 @@ def unnamed(tag, permissions):
     return tag, permissions, 2**32 - 1
 
 
-@pytest.fixture
-def server_side():
-    """CephFS without a gateway."""
-    fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
-    fs.conf_set("admin_socket", "")     # it could have Ganesha's name
-    fs.conf_set("client_acl_type", "posix_acl")
-    fs.mount()
-    yield fs
-    fs.shutdown()
-
-
 def milliseconds(call, times=5):
     """The shortest: others use the machine too."""
     took = []
@@ -85,12 +73,12 @@ def milliseconds(call, times=5):
     return 1000 * min(took)
 
 
-def test_the_largest_acl_is_cheap(lab, server_side, record):
+def test_the_largest_acl_is_cheap(lab, cephfs_client, record):
     name = f"large-{time.time_ns()}"
     connection = rpc.Connection(2049, 12345, 12345)
     client = nfs4.Client(2049, name)
     client.open(name, create=nfs4.UNCHECKED).close()
-    server_side.setxattr(f"/{name}", "system.posix_acl_access", posix_acl(
+    cephfs_client.setxattr(f"/{name}", "system.posix_acl_access", posix_acl(
         [unnamed(USER_OBJ, 6)] +
         [(USER, uid % 8, 20000 + uid) for uid in range(MOST_USERS)] +
         [unnamed(GROUP_OBJ, 4), unnamed(MASK, 7), unnamed(OTHER, 4)]), 0)
@@ -100,7 +88,7 @@ def test_the_largest_acl_is_cheap(lab, server_side, record):
             connection, nfs3.ACCESS, opaque(handle) + number(0x3f)))
     finally:
         # FSAL_CEPH takes seconds to list a folder that has it.
-        server_side.unlink(f"/{name}")
+        cephfs_client.unlink(f"/{name}")
     record(f"ACCESS of a file whose ACL has {MOST_USERS + 4} entries: "
            f"{took:.1f} ms")
     connection.close()
@@ -122,21 +110,21 @@ def any_acl(rng):
             unnamed(OTHER, rng.randrange(8))]
 
 
-def test_acls_are_shown_as_fsal_ceph_shows_them(lab, second, server_side):
+def test_acls_are_shown_as_fsal_ceph_shows_them(lab, second, cephfs_client):
     """Ganesha's library makes FSAL_CEPH's, our own code makes ours."""
     second(fsal="CEPH")
     rng = random.Random(20261126)
     folder = f"any-{time.time_ns()}"
-    server_side.mkdir(f"/{folder}", 0o755)
+    cephfs_client.mkdir(f"/{folder}", 0o755)
     mine = nfs4.Client(2049, folder)
     other = nfs4.Client(SECOND_PORT, folder)
     seen = set()
     for name in map(str, range(200)):
         # A new one each time: FSAL_CEPH goes on showing an older ACL.
-        server_side.mkdir(f"/{folder}/{name}", 0o755)
+        cephfs_client.mkdir(f"/{folder}/{name}", 0o755)
         acls = {"access": any_acl(rng), "default": any_acl(rng)}
         for kind, acl in acls.items():
-            server_side.setxattr(f"/{folder}/{name}",
+            cephfs_client.setxattr(f"/{folder}/{name}",
                                  f"system.posix_acl_{kind}",
                                  posix_acl(acl), 0)
         shown = [client.get(client.lookup(name, client.lookup(folder)), ACL)[0]

@@ -135,6 +135,21 @@ def open_creates_through_a_dangling_link(d):
     refused(errno.EEXIST, os.mkdir, d / "link")
 
 
+@case()
+def a_symlink_takes_its_name(d):
+    """Linux sends these without a look for the name, if it does not know it."""
+    (d / "file").touch()
+    makers = {"dir": os.mkdir, "fifo": os.mkfifo,
+              "symlink": functools.partial(os.symlink, "nowhere"),
+              "link": functools.partial(os.link, d / "file")}
+    for name in makers:
+        os.symlink(f"made-{name}", d / name)
+    drop_caches()
+    for name, make in makers.items():
+        refused(errno.EEXIST, make, d / name)
+    equal(sorted(os.listdir(d)), sorted(["file", *makers]), "names")
+
+
 # --- rename
 
 @case()

@@ -46,6 +46,7 @@ static int found(int rc, struct Inode **out, struct ceph_statx *stx)
 {
 	if (rc < 0)
 		return rc;
+	fake_names.nothing_yet = false;
 	memset(stx, 0, sizeof(*stx));
 	stx->stx_mask = CEPH_STATX_INO | CEPH_STATX_MODE;
 	stx->stx_ino = fake_names.ino;
@@ -79,7 +80,10 @@ WEAK int ceph_ll_lookup(struct ceph_mount_info *cmount, Inode *parent,
 			const char *name, Inode **out, struct ceph_statx *stx,
 			unsigned want, unsigned flags, const UserPerm *perms)
 {
-	return found(made("lookup", parent), out, stx);
+	int rc = made("lookup", parent);
+
+	return found(rc == 0 && fake_names.nothing_yet ? -ENOENT : rc, out,
+		     stx);
 }
 
 WEAK int ceph_ll_walk(struct ceph_mount_info *cmount, const char *name,
@@ -141,6 +145,7 @@ WEAK int ceph_ll_link(struct ceph_mount_info *cmount, struct Inode *in,
 		      struct Inode *newparent, const char *name,
 		      const UserPerm *perms)
 {
+	fake_names.nothing_yet = false;
 	return made("link", in);
 }
 

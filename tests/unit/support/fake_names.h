@@ -26,6 +26,8 @@ struct fake_names {
 	/** Runs in each call, before it answers; @p in is NULL if it is on an
 	 * Fh or a listing. */
 	void (*hook)(const char *call, const struct Inode *in);
+	/** Look-ups find nothing until something is made. */
+	bool nothing_yet;
 	uint64_t ino;	 /**< Of what is found or made. */
 	mode_t mode;	 /**< Its type and mode. */
 	int xattr_bytes; /**< Of each extended attribute. */
