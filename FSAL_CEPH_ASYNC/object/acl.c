@@ -128,7 +128,8 @@ static int acl_read_acl(const struct casync_acl_file *file, const char *name,
 /*
  * The entries are those of Ganesha's posix_acl_2_fsal_acl(), which copies and
  * searches the whole ACL for each named user.  With 8,184 entries each ACCESS
- * took 1.2 s.  An entry's denials depend on sums alone.
+ * took 1.2 s.  An entry's denials depend on sums alone.  One thing differs:
+ * Ganesha does not deny what the mask takes away, and EVERYONE@ gives it again.
  */
 
 /** The rights that the entries of some kinds allow together. */
@@ -248,10 +249,12 @@ static fsal_ace_t *acl_add_entry(fsal_ace_t *to,
 {
 	unsigned int tag = acl_tag_of(entry);
 	unsigned int allowed = acl_allowed_by(entry);
-	unsigned int denied = acl_allowed_later(tag, sums) & ~allowed;
 	unsigned int masked = tag == ACL_USER_OBJ || tag == ACL_OTHER
 				      ? 0
 				      : allowed & ~sums->mask;
+	/* What the mask takes away, no later entry may give. */
+	unsigned int denied = acl_allowed_later(tag, sums) &
+			      ~(allowed & ~masked);
 	fsal_ace_t ace = {.flag = inherited ? FSAL_ACE_FLAG_INHERIT : 0};
 
 	acl_set_who(&ace, entry);

@@ -106,8 +106,25 @@ def any_acl(rng):
             *((USER, rng.randrange(8), uid) for uid in users),
             unnamed(GROUP_OBJ, rng.randrange(8)),
             *((GROUP, rng.randrange(8), gid) for gid in groups),
-            unnamed(MASK, rng.randrange(8)),
+            unnamed(MASK, rng.choice((7, rng.randrange(8)))),
             unnamed(OTHER, rng.randrange(8))]
+
+
+def mask_of(entries):
+    return next(allowed for tag, allowed, _ in entries if tag == MASK)
+
+
+def the_mask_withholds(entries):
+    """It takes from an entry what a later one allows.  FSAL_CEPH lets the
+    later one give it again."""
+    later = {OTHER: 0}
+    later[GROUP] = later[GROUP_OBJ] = entries[-1][1]
+    later[USER] = 0
+    for tag, allowed, _ in entries:
+        later[USER] |= allowed if tag in (GROUP_OBJ, GROUP, OTHER) else 0
+    return any(allowed & ~mask_of(entries) & later[tag]
+               for tag, allowed, _ in entries if tag in (USER, GROUP_OBJ,
+                                                         GROUP))
 
 
 def test_acls_are_shown_as_fsal_ceph_shows_them(lab, second, cephfs_client):
@@ -125,12 +142,52 @@ def test_acls_are_shown_as_fsal_ceph_shows_them(lab, second, cephfs_client):
         acls = {"access": any_acl(rng), "default": any_acl(rng)}
         for kind, acl in acls.items():
             cephfs_client.setxattr(f"/{folder}/{name}",
-                                 f"system.posix_acl_{kind}",
-                                 posix_acl(acl), 0)
+                                   f"system.posix_acl_{kind}",
+                                   posix_acl(acl), 0)
         shown = [client.get(client.lookup(name, client.lookup(folder)), ACL)[0]
                  for client in (mine, other)]
-        assert shown[0] == shown[1], acls
-        seen.add(shown[0])
-    assert len(seen) > 100, "FSAL_CEPH shows no ACLs: nothing is compared"
+        differs = any(map(the_mask_withholds, acls.values()))
+        assert (shown[0] != shown[1]) == differs, acls
+        if not differs:
+            seen.add(shown[0])
+    assert len(seen) > 40, "FSAL_CEPH shows no ACLs: nothing is compared"
     for client in (mine, other):
         client.leave()
+
+
+def allowed_by(entries, uid, gid):
+    """acl(5), for who is not the owner (0) and in one group."""
+    mask = mask_of(entries)
+    for tag, allowed, who in entries:
+        if (tag, who) in ((USER, uid), (GROUP, gid)) or \
+                (tag, gid) == (GROUP_OBJ, 0):
+            return allowed & mask
+    return entries[-1][1]
+
+
+def test_each_user_has_what_the_acl_allows(lab, cephfs_client):
+    """The mask too: it takes away what OTHER allows everybody else."""
+    rng = random.Random(59)
+    root = nfs3.root_of("/ceph", 2050)
+    stem = f"rights-{time.time_ns()}"
+    callers = {}
+    bits = {4: 0x01, 2: 0x04, 1: 0x20}     # READ, MODIFY, EXECUTE of ACCESS
+    for n in range(60):
+        acl = any_acl(rng)
+        name = f"{stem}-{n}"
+        cephfs_client.mknod(f"/{name}", 0o100644)
+        cephfs_client.setxattr(f"/{name}", "system.posix_acl_access",
+                               posix_acl(acl), 0)
+        for uid, gid in [(who if tag == USER else 31000,
+                          who if tag == GROUP else 31000)
+                         for tag, _, who in acl] + [(31000, 0)]:
+            if (uid, gid) not in callers:
+                callers[uid, gid] = rpc.Connection(2049, uid, gid)
+            reply = nfs3.call(callers[uid, gid], nfs3.ACCESS, opaque(
+                nfs3.lookup(callers[uid, gid], root, name)) + number(0x3f))
+            nfs3.optional_attributes(reply)
+            may = reply.number()
+            assert sum(right for right, bit in bits.items() if may & bit) == \
+                allowed_by(acl, uid, gid), (acl, uid, gid)
+    for caller in callers.values():
+        caller.close()
