@@ -69,6 +69,20 @@ static fsal_status_t open_state_fd(struct casync_object *obj,
 	return status;
 }
 
+/* A truncation is a write.  It reserves the file while it lasts. */
+static fsal_status_t open_truncate(struct casync_object *obj)
+{
+	fsal_status_t status = check_share_conflict_and_update_locked(
+		&obj->handle, &obj->share, FSAL_O_CLOSED, FSAL_O_WRITE, false);
+
+	if (FSAL_IS_ERROR(status))
+		return status;
+	status = casync_errors_status(casync_fd_truncate(obj));
+	update_share_counters_locked(&obj->handle, &obj->share, FSAL_O_WRITE,
+				     FSAL_O_CLOSED);
+	return status;
+}
+
 static fsal_status_t open_fd_alone(struct casync_object *obj,
 				   struct state_t *state,
 				   fsal_openflags_t openflags)
@@ -77,12 +91,10 @@ static fsal_status_t open_fd_alone(struct casync_object *obj,
 	fsal_openflags_t old;
 	fsal_status_t status;
 
-	/* Without a state (NFSv3 CREATE) there is nothing to reserve, and I/O
-	 * opens the file when it comes. */
+	/* Without a state (NFSv3 CREATE) I/O opens the file when it comes. */
 	if (state == NULL)
-		return (openflags & FSAL_O_TRUNC)
-			       ? casync_errors_status(casync_fd_truncate(obj))
-			       : success;
+		return (openflags & FSAL_O_TRUNC) ? open_truncate(obj)
+						  : success;
 
 	fd = casync_fd_of_state(state);
 	old = fd->fsal_fd.openflags;

@@ -9,9 +9,12 @@ import pytest
 
 import second_fs
 from lab import resident_kib
-from nfs import nfs4
+from nfs import nfs3, nfs4, rpc
 from nfs.nfs4 import BOTH, EXCLUSIVE, GUARDED, READ, UNCHECKED, WRITE
 from nfs.xdr import number, opaque, wide
+
+
+JUKEBOX = 10008
 
 
 @pytest.fixture
@@ -178,6 +181,25 @@ def test_special_stateids_and_denials(lab, clients):
     file.close()
     assert two.write(file.handle, 0, b"CON") == 3
     assert two.read(file.handle, 0, 99) == b"CONtent"
+
+
+def test_a_create_empties_no_file_that_denies_it(lab, clients):
+    """NFSv3's has no state, and is a write all the same."""
+    one, two = clients(), clients()
+    name = f"denied-{time.time_ns()}"
+    file = one.open(name, access=BOTH, create=UNCHECKED, deny=WRITE)
+    file.write(0, b"content")
+    connection = rpc.Connection(2049)
+    with pytest.raises(nfs3.Refused) as refusal:
+        nfs3.call(connection, nfs3.CREATE, nfs3.named(
+            nfs3.root_of("/ceph", 2050), name) + struct.pack(
+                ">IIIIIQII", 0, 0, 0, 0, 1, 0, 0, 0))
+    assert refusal.value.status == JUKEBOX
+    assert status_of(two.open, name, create=UNCHECKED, size=0) == \
+        nfs4.SHARE_DENIED
+    assert file.read(0, 99) == b"content"
+    file.close()
+    connection.close()
 
 
 def test_sizes_of_open_and_unopened_files(lab, clients):
