@@ -76,6 +76,7 @@ struct casync_late_unlock {
 	struct glist_head link;
 	void *owner; /**< NULL: it is not queued. */
 	uint64_t ino;
+	uint64_t queued_ns;
 };
 
 /** A state_t with our fd right after it: Ganesha looks for it there. */

@@ -38,6 +38,9 @@
 /* A client that was told to ask again gets its lock, however slow the MDS. */
 #define ASKS_AGAIN_WITHIN_NS (10 * CASYNC_NS_PER_S)
 
+/* No longer than this is a lock on its way out. */
+#define LEAVES_WITHIN_NS (60 * CASYNC_NS_PER_S)
+
 /* Owners whose locks the MDS still has, although Ganesha has forgotten them.  A
  * leaf. */
 static pthread_mutex_t unlocks_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -73,20 +76,9 @@ static void locks_report_conflict(const struct flock *fl,
 	lock->lock_length = (uint64_t)fl->l_len;
 }
 
-/* 0, -EAGAIN with the conflicting lock in fl, or another negative errno. */
-static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
-			   struct flock *fl, void *owner)
-{
-	int rc = ceph_ll_getlk(casync_inode_ceph(obj), fh, fl, (uint64_t)owner);
-
-	if (rc != 0)
-		return rc;
-	return fl->l_type == F_UNLCK ? 0 : -EAGAIN;
-}
-
-/* Does the MDS still have locks of an owner that is gone, at the same address?
- * The unlock would take this one, too. */
-static bool locks_are_of_former(struct casync_object *obj, const void *owner)
+/* Is there an UNLOCK of this file to come?  Of this owner, or NULL: of any. */
+static bool locks_leave(struct casync_object *obj, const void *owner,
+			uint64_t queued_after_ns)
 {
 	const struct casync_state *st;
 	struct glist_head *node;
@@ -95,12 +87,43 @@ static bool locks_are_of_former(struct casync_object *obj, const void *owner)
 	pthread_mutex_lock(&unlocks_lock);
 	glist_for_each(node, &unlocks) {
 		st = glist_entry(node, struct casync_state, unlock.link);
-		found = found || (st->unlock.owner == owner &&
-				  st->unlock.ino == obj->id.ino &&
-				  st->mount == casync_inode_mount(obj));
+		found = found ||
+			((owner == NULL || st->unlock.owner == owner) &&
+			 st->unlock.ino == obj->id.ino &&
+			 st->unlock.queued_ns >= queued_after_ns &&
+			 st->mount == casync_inode_mount(obj));
 	}
 	pthread_mutex_unlock(&unlocks_lock);
 	return found;
+}
+
+/*
+ * The MDS has a conflicting lock.  Ganesha would refuse ours in the name of an
+ * owner that it makes up, and Linux makes EIO of that over NFSv4.1 and 4.2.  So
+ * if the lock is on its way out, the client asks again: -EINPROGRESS.
+ *
+ * To be called before the MDS is asked for the last time: an UNLOCK that ends
+ * before this call is no conflict then.
+ */
+static int locks_conflict(struct casync_object *obj)
+{
+	uint64_t now_ns = casync_clock_ns();
+	uint64_t since_ns =
+		now_ns > LEAVES_WITHIN_NS ? now_ns - LEAVES_WITHIN_NS : 0;
+
+	return locks_leave(obj, NULL, since_ns) ? -EINPROGRESS : -EAGAIN;
+}
+
+/* 0, -EAGAIN with the conflicting lock in fl, or another negative errno. */
+static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
+			   struct flock *fl, void *owner)
+{
+	int conflict = locks_conflict(obj);
+	int rc = ceph_ll_getlk(casync_inode_ceph(obj), fh, fl, (uint64_t)owner);
+
+	if (rc != 0)
+		return rc;
+	return fl->l_type == F_UNLCK ? 0 : conflict;
 }
 
 /* The same, for LOCK and UNLOCK. */
@@ -111,8 +134,10 @@ static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
 	int tries;
 	int rc;
 
-	if (fl->l_type != F_UNLCK && locks_are_of_former(obj, owner))
-		return -EAGAIN;
+	/* At the address of an owner that is gone: its UNLOCK would take this
+	 * lock, too. */
+	if (fl->l_type != F_UNLCK && locks_leave(obj, owner, 0))
+		return locks_conflict(obj);
 	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
 		*fl = wanted;
 		rc = ceph_ll_setlk(casync_inode_ceph(obj), fh, fl,
@@ -356,6 +381,8 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 	if (late)
 		return status;
 
+	if (rc == -EINPROGRESS)
+		return fsalstat(ERR_FSAL_IN_GRACE, EINPROGRESS);
 	/* Ganesha takes a delay for a conflict. */
 	if (rc == -EAGAIN) {
 		locks_report_conflict(&fl, conflicting_lock);
@@ -455,6 +482,7 @@ static void locks_leave_unlock(struct casync_object *obj, struct state_t *state,
 	if (!queued) {
 		st->unlock.owner = owner;
 		st->unlock.ino = obj->id.ino;
+		st->unlock.queued_ns = casync_clock_ns();
 		st->unlock.work.run = locks_unlock_late;
 		glist_add_tail(&unlocks, &st->unlock.link);
 		atomic_inc_int32_t(&st->fd.fsal_fd.io_work);

@@ -57,7 +57,7 @@ def test_its_lock_is_free_after_the_lease(clients, record):
     with pytest.raises(nfs4.Conflict):
         file.lock(W, 50, 10)
     seconds = first_success(lambda: file.lock(W, 50, 10),
-                            {nfs4.DENIED, nfs4.DELAY}, LOCK_S)
+                            {nfs4.DENIED, nfs4.DELAY, nfs4.GRACE}, LOCK_S)
     record(f"the lock of a client that is gone: another got it after "
            f"{seconds:.1f} s, lease {LEASE_S} s")
     assert file.read(0, 7) == b"content"

@@ -5,6 +5,7 @@ A client dies with a request, or a lock, for which Ceph does not answer.  The
 reaper ends its states, and goes on: another client that dies later loses its
 lock in time.
 """
+import collections
 import queue
 import struct
 import threading
@@ -58,7 +59,8 @@ def expires_in_time(dying, file, record, what):
         file.lock(W, 0, 10)
     dying.die()
     seconds = first_success(lambda: file.lock(W, 0, 10),
-                            {nfs4.DENIED, nfs4.DELAY}, 2 * EXPIRED_S)
+                            {nfs4.DENIED, nfs4.DELAY, nfs4.GRACE},
+                            2 * EXPIRED_S)
     record(f"{what}: the lock of the next client that is gone was free after "
            f"{seconds:.1f} s, lease {LEASE_S} s")
     file.unlock(0, 10)
@@ -97,6 +99,35 @@ def test_a_write_that_no_osd_answers(lab, client, record, stateid):
     # What was on its way arrives.
     until(lambda: mine.read(0, 6) == b"after!", "the WRITE has arrived")
     mine.close()
+    file.close()
+
+
+def test_a_lock_that_is_on_its_way_out(lab, client, record):
+    """Who asks for it is refused in the name of its holder, or is to ask again.
+    Ganesha makes up a holder that it does not know: Linux gives EIO then."""
+    lab.ganesha("restart", "--nfsv4", NFSV4)
+    dying, living = client("first"), client("second")
+    names = [f"locked-{number}-{time.time_ns()}" for number in range(100)]
+    for name in names:
+        dying.open(name, create=nfs4.GUARDED).lock(
+            W, 0, 10, owner=name.encode())
+    file = living.open(names[-1])
+    dying.die()
+    told = collections.Counter()
+    end = time.monotonic() + 2 * EXPIRED_S
+    while True:
+        try:
+            file.lock(W, 0, 10)
+            break
+        except nfs4.Conflict as conflict:
+            assert conflict.clientid, conflict.owner
+            told["refused"] += 1
+        except nfs4.Failed as err:
+            assert err.status == nfs4.GRACE
+            told["to ask again"] += 1
+        assert time.monotonic() < end
+    record(f"a lock of a client that is gone: {dict(told)}")
+    file.unlock(0, 10)
     file.close()
 
 

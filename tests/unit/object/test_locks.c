@@ -856,7 +856,7 @@ static void unlock_of_the_expired_does_not_wait(void **state)
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, 1);
 	/* Another owner at the same address would lose its lock. */
 	changed = (int)fake_blocking_count(FAKE_SETLK);
-	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_DELAY);
+	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_IN_GRACE);
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), changed);
 	fake.hook = NULL;
 	sem_post(&rig_held.go);
@@ -868,6 +868,47 @@ static void unlock_of_the_expired_does_not_wait(void **state)
 	assert_true(fake.asked_lock.l_len == 0);
 	assert_true(fake.asked_owner == (uintptr_t)&owner);
 	lock(FSAL_LOCK_W, 50, 10);
+}
+
+static fsal_errors_t other_owner(fsal_lock_op_t op)
+{
+	fsal_lock_param_t wanted = {
+		.lock_sle_type = FSAL_POSIX_LOCK,
+		.lock_type = FSAL_LOCK_W,
+		.lock_length = 10,
+	};
+	fsal_lock_param_t conflict;
+	static int other;
+
+	return casync_lock_op2(&rig.obj->handle, NULL, &other, op, &wanted,
+			       &conflict)
+		.major;
+}
+
+/* Ganesha has forgotten the lock: it cannot name the holder, and Linux takes a
+ * refusal by an unknown one for an error. */
+static void conflict_with_what_is_on_its_way_out_is_no_refusal(void **state)
+{
+	expire();
+	lock(FSAL_LOCK_W, 10, 20);
+	others_lock(F_WRLCK, 0, 0);
+	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_DELAY);
+	rig_hold(FAKE_SETLK);
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	assert_true(rig_wait_count(&rig_held.count, 1));
+	fake.hook = NULL;
+	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
+	assert_int_equal(other_owner(FSAL_OP_LOCKT), ERR_FSAL_IN_GRACE);
+	/* Not for ever. */
+	rig.state.unlock.queued_ns -= 60 * CASYNC_NS_PER_S;
+	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_DELAY);
+	assert_int_equal(other_owner(FSAL_OP_LOCKT), ERR_FSAL_DELAY);
+	sem_post(&rig_held.go);
+	end_late();
+	sem_destroy(&rig_held.go);
+	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_DELAY);
+	others_lock(F_UNLCK, 0, 0);
+	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_NO_ERROR);
 }
 
 static void lost_lock_of_the_expired_is_not_unlocked(void **state)
@@ -908,6 +949,7 @@ static void unlock_of_the_living_waits(void **state)
 static const struct CMUnitTest plain_tests[] = {
 	CASE(waiting_is_refused),
 	CASE(unlock_of_the_expired_does_not_wait),
+	CASE(conflict_with_what_is_on_its_way_out_is_no_refusal),
 	CASE(lost_lock_of_the_expired_is_not_unlocked),
 	CASE(expired_without_an_fh_has_no_lock),
 	CASE(unlock_of_the_living_waits),
