@@ -14,12 +14,15 @@
 #include <time.h>
 
 #include "fsal.h"
+#include "FSAL/fsal_commonlib.h"
 
 #include "borrow.h"
 #include "call.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "errors.h"
+#include "fd.h"
+#include "ganesha.h"
 #include "inode.h"
 #include "locks.h"
 #include "mount.h"
@@ -342,6 +345,49 @@ static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
 	return type == FSAL_LOCK_R ? FSAL_O_READ : FSAL_O_WRITE;
 }
 
+static fsal_status_t locks_open_nlm_fd(struct casync_object *obj,
+				       struct fsal_fd *fsal_fd,
+				       fsal_lock_t type)
+{
+	fsal_status_t status;
+
+	casync_ganesha_start_fd_work(fsal_fd);
+	status = casync_fd_reopen(&obj->handle, FSAL_O_RDWR, fsal_fd);
+	if (type == FSAL_LOCK_R && (status.major == ERR_FSAL_ROFS ||
+				    status.major == ERR_FSAL_ACCESS))
+		status = casync_fd_reopen(&obj->handle, FSAL_O_READ, fsal_fd);
+	if (!FSAL_IS_ERROR(status))
+		insert_fd_lru(fsal_fd);
+	fsal_complete_fd_work(fsal_fd);
+	return status;
+}
+
+/*
+ * Ganesha opens a lock's Fh for reading and writing, and if that is refused as
+ * the open state is.  NLM has no open state: a read lock would fail where
+ * nothing can be written, in a snapshot or with a cephx user who only reads.
+ * Ganesha holds the lock of the file's state.
+ *
+ * ACCESS would be a conflict for Ganesha.
+ */
+static fsal_status_t locks_open_nlm(struct casync_object *obj,
+				    struct state_t *state, fsal_lock_t type)
+{
+	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+	struct fsal_fd *fsal_fd;
+
+	if (state == NULL || state->state_type != STATE_TYPE_NLM_LOCK)
+		return status;
+	fsal_fd = &casync_fd_of_state(state)->fsal_fd;
+	if (fsal_fd->openflags == FSAL_O_CLOSED)
+		status = locks_open_nlm_fd(obj, fsal_fd, type);
+	else if (type != FSAL_LOCK_R && !(fsal_fd->openflags & FSAL_O_WRITE))
+		status.major = ERR_FSAL_ACCESS;
+	return status.major == ERR_FSAL_ACCESS
+		       ? fsalstat(ERR_FSAL_ROFS, EROFS)
+		       : status;
+}
+
 static fsal_status_t locks_in_call(struct casync_object *obj,
 				   struct state_t *state, void *owner,
 				   fsal_lock_op_t lock_op,
@@ -364,6 +410,11 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 	if (!locks_state_may(state, lock_op))
 		return fsalstat(ERR_FSAL_IO, EIO);
 
+	if (lock_op == FSAL_OP_LOCK) {
+		status = locks_open_nlm(obj, state, request_lock->lock_type);
+		if (FSAL_IS_ERROR(status))
+			return status;
+	}
 	status = casync_borrow(
 		&fd, obj, state,
 		locks_flags_for(lock_op, request_lock->lock_type), true, test);

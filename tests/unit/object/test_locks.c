@@ -313,6 +313,109 @@ static void without_an_fh_nothing_is_locked(void **state)
 	assert_int_equal(stub.ios_completed, 0);
 }
 
+/* --- NLM, where nothing can be written */
+
+static int fd_work;
+
+fsal_status_t fsal_start_fd_work(struct fsal_fd *fsal_fd, bool is_reclaiming)
+{
+	(void)fsal_fd;
+	(void)is_reclaiming;
+	fd_work++;
+	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+void fsal_complete_fd_work(struct fsal_fd *fsal_fd)
+{
+	(void)fsal_fd;
+	fd_work--;
+}
+
+void insert_fd_lru(struct fsal_fd *fsal_fd)
+{
+	(void)fsal_fd;
+}
+
+fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
+			       fsal_openflags_t openflags,
+			       struct fsal_fd *fsal_fd)
+{
+	bool writes = (openflags & FSAL_O_WRITE) != 0;
+	int rc = ceph_ll_open(NULL, casync_object_of(obj_hdl)->inode,
+			      writes ? O_RDWR : O_RDONLY,
+			      &casync_fd_of(fsal_fd)->fh, NULL);
+
+	assert_int_equal(fd_work, 1);
+	if (rc == 0)
+		fsal_fd->openflags = openflags;
+	casync_fd_of(fsal_fd)->generation = rig.obj->generation;
+	return casync_errors_status(rc);
+}
+
+static int refused_with;
+
+static void refuse_to_open_for_both(enum fake_blocking which)
+{
+	if (which == FAKE_OPEN)
+		fake.blocking_result[FAKE_OPEN] =
+			fake_blocking_count(FAKE_OPEN) == 1 ? refused_with : 0;
+}
+
+static void nlm_state(int open_rc)
+{
+	rig.state.state.state_type = STATE_TYPE_NLM_LOCK;
+	init_fsal_fd(&rig.state.fd.fsal_fd, FSAL_FD_STATE, &rig.exp.export);
+	refused_with = open_rc;
+	fake.hook = refuse_to_open_for_both;
+}
+
+static fsal_errors_t nlm_lock(fsal_lock_t type)
+{
+	return lock_op(FSAL_OP_LOCK, type, 0, 0, NULL).major;
+}
+
+static void check_nlm_read_lock(int open_rc)
+{
+	nlm_state(open_rc);
+	assert_int_equal(nlm_lock(FSAL_LOCK_R), ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake.last_open_flags & O_ACCMODE, O_RDONLY);
+	assert_int_equal(fake.open_fhs, 1);
+	assert_int_equal(nlm_lock(FSAL_LOCK_R), ERR_FSAL_NO_ERROR);
+	/* Not "refused": its client would ask for ever. */
+	assert_int_equal(nlm_lock(FSAL_LOCK_W), ERR_FSAL_ROFS);
+	assert_int_equal(fake.open_fhs, 1);
+	check_loan_ended();
+}
+
+static void nlm_read_lock_in_a_snapshot(void **state)
+{
+	check_nlm_read_lock(-EROFS);
+}
+
+static void nlm_read_lock_of_a_user_who_only_reads(void **state)
+{
+	check_nlm_read_lock(-EACCES);
+}
+
+static void nlm_write_lock_where_nothing_can_be_written(void **state)
+{
+	nlm_state(-EACCES);
+	assert_int_equal(nlm_lock(FSAL_LOCK_W), ERR_FSAL_ROFS);
+	assert_int_equal(fake.open_fhs, 0);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
+}
+
+static void nlm_lock_may_become_a_write_lock(void **state)
+{
+	nlm_state(0);
+	assert_int_equal(nlm_lock(FSAL_LOCK_R), ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake.last_open_flags & O_ACCMODE, O_RDWR);
+	/* The stub of Ganesha has changed it. */
+	rig.state.fd.fsal_fd.openflags = FSAL_O_RDWR;
+	assert_int_equal(nlm_lock(FSAL_LOCK_W), ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake.open_fhs, 1);
+}
+
 /* --- through the next client */
 
 static struct casync_fd *lost_fd;
@@ -961,6 +1064,10 @@ static const struct CMUnitTest plain_tests[] = {
 	CASE(eacces_of_setlk_is_a_conflict),
 	CASE(error_of_getlk_passes),
 	CASE(without_an_fh_nothing_is_locked),
+	CASE(nlm_read_lock_in_a_snapshot),
+	CASE(nlm_read_lock_of_a_user_who_only_reads),
+	CASE(nlm_write_lock_where_nothing_can_be_written),
+	CASE(nlm_lock_may_become_a_write_lock),
 	CASE(nothing_is_taken_that_was_given_back),
 	CASE(lock_that_was_taken_again_is_unlocked),
 	CASE(lock_that_is_being_unlocked_is_not_taken),
