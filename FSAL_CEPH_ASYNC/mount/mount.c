@@ -79,6 +79,8 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->session.client = mount_client_name(key);
 	mount->state = CASYNC_MOUNT_BUILDING;
 	casync_upcalls_init(&mount->upcalls);
+	glist_init(&mount->delegations_held);
+	pthread_mutex_init(&mount->delegations_lock, NULL);
 	return mount;
 }
 
@@ -86,6 +88,7 @@ static void mount_free(struct casync_mount *mount)
 {
 	casync_upcalls_destroy(&mount->upcalls);
 	casync_take_over_forget(mount);
+	pthread_mutex_destroy(&mount->delegations_lock);
 	casync_connect_free_client(&mount->client);
 	gsh_free(mount->session.client);
 	gsh_free(mount);

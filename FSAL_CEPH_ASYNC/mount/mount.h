@@ -115,6 +115,9 @@ struct casync_mount {
 	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;
 	bool delegations;    /**< libcephfs grants them. */
+	/** Those that it has granted; delegations.c's, with the lock. */
+	struct glist_head delegations_held;
+	pthread_mutex_t delegations_lock;
 	uint64_t mounted_ns; /**< CLOCK_REALTIME; atomic. */
 };
 

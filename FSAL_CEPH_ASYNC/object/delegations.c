@@ -18,13 +18,19 @@
 #include "object.h"
 #include "upcalls.h"
 
-/* Guards casync_fd.delegation, casync_delegation except what the other lock
- * guards, and the lists of delegations.  It is held across libcephfs calls.  A
- * recall does not take it. */
-static pthread_mutex_t delegations_lock = PTHREAD_MUTEX_INITIALIZER;
+/*
+ * casync_mount.delegations_lock guards casync_fd.delegation, casync_delegation
+ * except what the other lock guards, and the lists of delegations, of the
+ * mount's files.  It is held across libcephfs calls: it is the mount's, so that
+ * a client that hangs stops no other mount.  A recall does not take it.
+ */
+static pthread_mutex_t *delegations_lock_of(struct casync_delegations *of)
+{
+	struct casync_object *obj =
+		container_of(of, struct casync_object, delegations);
 
-/* All that libcephfs has granted.  Under delegations_lock. */
-static GLIST_HEAD(held);
+	return &casync_inode_mount(obj)->delegations_lock;
+}
 
 /* Guards the queue of recalls and the threads.  It is a leaf: it is taken under
  * client_lock, and never held across a call. */
@@ -197,11 +203,11 @@ void casync_delegations_destroy(struct casync_delegations *delegations)
 
 	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
 		return;
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(delegations_lock_of(delegations));
 	glist_for_each_safe(node, next, &delegations->list)
 		delegations_unlink_locked(
 			glist_entry(node, struct casync_delegation, link));
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(delegations_lock_of(delegations));
 }
 
 static int delegations_grant_locked(struct casync_delegation *delegation,
@@ -223,7 +229,8 @@ static int delegations_grant_locked(struct casync_delegation *delegation,
 	delegation->for_write = command == CEPH_DELEGATION_WR;
 	delegation->obj = obj;
 	glist_add_tail(&obj->delegations.list, &delegation->link);
-	glist_add_tail(&held, &delegation->held_link);
+	glist_add_tail(&obj->exp->mount->delegations_held,
+		       &delegation->held_link);
 	__atomic_add_fetch(&obj->delegations.count, 1, __ATOMIC_RELAXED);
 	return 0;
 }
@@ -239,9 +246,9 @@ delegations_grant_read(struct casync_delegation *delegation,
 			  casync_inode_root(obj));
 	if (rc < 0)
 		return casync_errors_status(rc);
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(delegations_lock_of(&obj->delegations));
 	rc = delegations_grant_locked(delegation, obj, fh, CEPH_DELEGATION_RD);
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(delegations_lock_of(&obj->delegations));
 	if (rc != 0)
 		(void)ceph_ll_close(casync_inode_ceph(obj), fh);
 	return casync_errors_status(rc);
@@ -262,7 +269,7 @@ delegations_grant_write(struct casync_delegation *delegation,
 		return status;
 	fd = casync_fd_of(borrowed.fsal_fd);
 
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(delegations_lock_of(&obj->delegations));
 	rc = fd == &borrowed.temp_fd || fd->delegation != NULL
 		     ? -EAGAIN
 		     : delegations_grant_locked(delegation, obj, fd->fh,
@@ -274,7 +281,7 @@ delegations_grant_write(struct casync_delegation *delegation,
 		 * the file's state. */
 		state->state_obj->state_hdl->file.write_delegated = false;
 	}
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(delegations_lock_of(&obj->delegations));
 
 	casync_borrow_return(&borrowed);
 	return casync_errors_status(rc);
@@ -344,9 +351,9 @@ void casync_delegations_return(struct casync_delegation *delegation)
 		return;
 	mount = delegation->exp->mount;
 	if (casync_call_begin_release(mount)) {
-		pthread_mutex_lock(&delegations_lock);
+		pthread_mutex_lock(&mount->delegations_lock);
 		delegations_return_locked(delegation);
-		pthread_mutex_unlock(&delegations_lock);
+		pthread_mutex_unlock(&mount->delegations_lock);
 		casync_call_leave(mount);
 	}
 	/* libcephfs no longer recalls it. */
@@ -358,16 +365,14 @@ void casync_delegations_return_all(struct casync_mount *mount)
 	struct glist_head *node, *next;
 	struct casync_delegation *delegation;
 
-	pthread_mutex_lock(&delegations_lock);
-	glist_for_each_safe(node, next, &held) {
+	pthread_mutex_lock(&mount->delegations_lock);
+	glist_for_each_safe(node, next, &mount->delegations_held) {
 		delegation =
 			glist_entry(node, struct casync_delegation, held_link);
-		if (delegation->exp->mount != mount)
-			continue;
 		delegations_queue_recall(delegation);
 		delegations_return_locked(delegation);
 	}
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(&mount->delegations_lock);
 }
 
 void casync_delegations_return_conflicting(
@@ -379,7 +384,7 @@ void casync_delegations_return_conflicting(
 
 	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
 		return;
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(delegations_lock_of(delegations));
 	glist_for_each_safe(node, next, &delegations->list) {
 		delegation = glist_entry(node, struct casync_delegation, link);
 		if (!writes && !delegation->for_write)
@@ -387,7 +392,7 @@ void casync_delegations_return_conflicting(
 		delegations_queue_recall(delegation);
 		delegations_return_locked(delegation);
 	}
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(delegations_lock_of(delegations));
 }
 
 /* NFSv3 and NFSv4.0 tell only the host of whoever asks.  An upcall has none. */
@@ -415,7 +420,7 @@ void casync_delegations_return_recalled(struct casync_delegations *delegations,
 
 	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
 		return;
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(delegations_lock_of(delegations));
 	glist_for_each_safe(node, next, &delegations->list) {
 		delegation = glist_entry(node, struct casync_delegation, link);
 		if (!__atomic_load_n(&delegation->recalled, __ATOMIC_ACQUIRE)) {
@@ -425,7 +430,7 @@ void casync_delegations_return_recalled(struct casync_delegations *delegations,
 		}
 		delegations_return_locked(delegation);
 	}
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(delegations_lock_of(delegations));
 }
 
 bool casync_delegations_hide(struct casync_delegations *delegations)
@@ -436,7 +441,7 @@ bool casync_delegations_hide(struct casync_delegations *delegations)
 
 	if (__atomic_load_n(&delegations->count, __ATOMIC_RELAXED) == 0)
 		return false;
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(delegations_lock_of(delegations));
 	glist_for_each(node, &delegations->list) {
 		delegation = glist_entry(node, struct casync_delegation, link);
 		if (!delegation->for_write ||
@@ -445,23 +450,24 @@ bool casync_delegations_hide(struct casync_delegations *delegations)
 		delegations_queue_recall(delegation);
 		hide = true;
 	}
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(delegations_lock_of(delegations));
 	return hide;
 }
 
-bool casync_delegations_keep_fh(struct casync_fd *fd)
+bool casync_delegations_keep_fh(struct casync_mount *mount,
+				struct casync_fd *fd)
 {
 	bool kept;
 
 	/* No delegation is granted on an fd that is being closed. */
 	if (__atomic_load_n(&fd->delegation, __ATOMIC_ACQUIRE) == NULL)
 		return false;
-	pthread_mutex_lock(&delegations_lock);
+	pthread_mutex_lock(&mount->delegations_lock);
 	kept = fd->delegation != NULL;
 	if (kept) {
 		fd->delegation->fd = NULL;
 		fd->delegation = NULL;
 	}
-	pthread_mutex_unlock(&delegations_lock);
+	pthread_mutex_unlock(&mount->delegations_lock);
 	return kept;
 }

@@ -60,7 +60,7 @@ struct casync_delegation {
 	struct casync_fileid id;   /**< Of the file; set by a grant. */
 	struct casync_object *obj; /**< Its list; NULL: in no list. */
 	struct glist_head link;
-	struct glist_head held_link; /**< In the list of all, with an Fh. */
+	struct glist_head held_link; /**< In its mount's list: with an Fh. */
 	uint64_t clientid; /**< Its holder; 0: Ganesha does not say. */
 	const struct gsh_client *host; /**< Of the holder; only compared. */
 	bool for_write;
@@ -150,6 +150,7 @@ void casync_delegations_return_all(struct casync_mount *mount);
  *
  * @return Whether a delegation has taken over the Fh: then it stays open.
  */
-bool casync_delegations_keep_fh(struct casync_fd *fd);
+bool casync_delegations_keep_fh(struct casync_mount *mount,
+				struct casync_fd *fd);
 
 #endif /* CASYNC_DELEGATIONS_H */

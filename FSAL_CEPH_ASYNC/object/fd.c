@@ -36,7 +36,7 @@ static int fd_close_in_guard(struct casync_mount *mount, struct casync_fd *fd)
 	fd->former_fh = NULL;
 	if (former != NULL)
 		(void)ceph_ll_close(mount->client.ceph, former);
-	if (fh == NULL || casync_delegations_keep_fh(fd))
+	if (fh == NULL || casync_delegations_keep_fh(mount, fd))
 		return 0;
 	return ceph_ll_close(mount->client.ceph, fh);
 }
@@ -217,6 +217,13 @@ int casync_fd_truncate(struct casync_object *obj)
 	return rc;
 }
 
+/* The Fh that another one replaces, unless a delegation goes on with it. */
+static struct Fh *fd_given_up(struct casync_object *obj, struct casync_fd *fd)
+{
+	return casync_delegations_keep_fh(casync_inode_mount(obj), fd) ? NULL
+								       : fd->fh;
+}
+
 fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 			       fsal_openflags_t openflags)
 {
@@ -232,7 +239,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 		if (rc < 0)
 			return fd_open_status(rc);
 		/* From one mode to both, so this happens once at most. */
-		fd->former_fh = casync_delegations_keep_fh(fd) ? NULL : fd->fh;
+		fd->former_fh = fd_given_up(obj, fd);
 		casync_fd_opened(obj, fd, fh,
 				 openflags | (fd->fh_flags & FSAL_O_RDWR));
 	} else if (openflags & FSAL_O_TRUNC) {
@@ -256,7 +263,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	if (rc < 0)
 		return fd_open_status(rc);
 	fd_drop_lost(obj, fd);
-	old = casync_delegations_keep_fh(fd) ? NULL : fd->fh;
+	old = fd_given_up(obj, fd);
 	casync_fd_opened(obj, fd, fh, openflags);
 	/* The new Fh is in place: an error of the old one is only logged. */
 	if (old != NULL)

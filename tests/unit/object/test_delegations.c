@@ -19,6 +19,7 @@
 #include "delegations.h"
 #include "obj_ops.h"
 #include "object.h"
+#include "rig.h"
 #include "strict.h"
 #include "stub_ganesha.h"
 #include "stub_mount.h"
@@ -247,10 +248,83 @@ static void delegation_of_another_mount_stays(void **unused)
 	static struct casync_mount other;
 
 	(void)unused;
+	glist_init(&other.delegations_held);
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_all(&other);
 	assert_held(true);
 	assert_int_equal(recalls_told, 0);
+}
+
+struct asker {
+	struct casync_object *obj;
+	struct casync_state *state;
+	struct req_op_context request;
+	pthread_t thread;
+	sem_t answered;
+};
+
+static void *ask_for_one(void *arg)
+{
+	struct asker *asker = arg;
+
+	op_ctx = &asker->request;
+	(void)casync_lease_op2(&asker->obj->handle, &asker->state->state, NULL,
+			       FSAL_DELEG_RD);
+	sem_post(&asker->answered);
+	return NULL;
+}
+
+static void begin_to_ask(struct asker *asker, struct casync_object *of,
+			 struct casync_state *with)
+{
+	asker->obj = of;
+	asker->state = with;
+	asker->request = (struct req_op_context){
+		.fsal_export = &of->exp->export,
+	};
+	sem_init(&asker->answered, 0, 0);
+	assert_int_equal(pthread_create(&asker->thread, NULL, ask_for_one,
+					asker),
+			 0);
+}
+
+static void end_to_ask(struct asker *asker)
+{
+	pthread_join(asker->thread, NULL);
+	sem_destroy(&asker->answered);
+}
+
+/* Its lock is held meanwhile. */
+static void mount_that_hangs_stops_no_other(void **unused)
+{
+	struct casync_mount *other = calloc(1, sizeof(*other));
+	struct casync_object *file = calloc(1, sizeof(*file));
+	struct casync_export other_exp = exp;
+	struct casync_state other_state = state;
+	struct asker first, second;
+	bool answered;
+
+	(void)unused;
+	glist_init(&other->delegations_held);
+	other_exp.mount = other;
+	file->exp = &other_exp;
+	casync_delegations_init(&file->delegations);
+	rig_hold(FAKE_DELEGATION);
+	begin_to_ask(&first, obj, &state);
+	assert_true(rig_wait_count(&rig_held.count, 1));
+	fake.hook = NULL;
+	begin_to_ask(&second, file, &other_state);
+	answered = rig_wait(&second.answered);
+	sem_post(&rig_held.go);
+	end_to_ask(&first);
+	end_to_ask(&second);
+	sem_destroy(&rig_held.go);
+	assert_true(answered);
+	assert_held(true);
+	assert_non_null(other_state.delegation.fh);
+	casync_delegations_return(&other_state.delegation);
+	free(file);
+	free(other);
 }
 
 /* The next client grants one anew. */
@@ -350,6 +424,7 @@ int main(void)
 		CASE(holder_that_opens_again_is_recalled_and_gives_it_up),
 		CASE(client_that_goes_takes_its_delegations_along),
 		CASE(delegation_of_another_mount_stays),
+		CASE(mount_that_hangs_stops_no_other),
 		CASE(next_client_grants_one),
 		CASE(attributes_wait_for_the_holder_that_writes),
 		CASE(attributes_do_not_wait_for_readers),

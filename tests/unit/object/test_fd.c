@@ -40,8 +40,10 @@ void casync_delegations_return_conflicting(
 	(void)openflags;
 }
 
-bool casync_delegations_keep_fh(struct casync_fd *fd)
+bool casync_delegations_keep_fh(struct casync_mount *mount,
+				struct casync_fd *fd)
 {
+	(void)mount;
 	(void)fd;
 	return false;
 }
