@@ -219,7 +219,8 @@ def nested(severity, export, folder, other):
         f"{export_name(other)}: Pseudo = {_pseudo(other)} is below that of "
         f"{export_name(export)}, which "
         + ("has no" if severity == ERROR else "must have the")
-        + f" folder {folder}: without, Ganesha ends at its start",
+        + f" folder {folder}: without, Ganesha ends at its start "
+        "and at a reload",
         f"Make the folder {export.get('Path', '').rstrip('/')}/{folder} in "
         "the file system, or give the export a Pseudo beside the other.")
 

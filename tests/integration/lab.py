@@ -85,7 +85,7 @@ class Lab:
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
                      export_block="", nfsv4="", timeout=120, check=True,
-                     export="", core=""):
+                     export="", core="", wrapper=""):
         """Start Ganesha "b"; its log from here on, and how it went."""
         log = Log(LOGS / "ganesha-b.log")
         options = [f"--append={text}" for text in append or [""]]
@@ -93,7 +93,7 @@ class Lab:
         done = self.run("ganesha", "start", "--name", "b", "--port",
                         SECOND_PORT, "--pseudo", SECOND_PSEUDO, "--fsal",
                         fsal, "--export", export, "--block", block,
-                        "--core", core,
+                        "--core", core, "--wrapper", wrapper,
                         "--export-block", export_block, "--nfsv4", nfsv4,
                         *options,
                         timeout=timeout, check=check)

@@ -70,9 +70,11 @@ def bitmap(*bits):
 
 def attributes(**values):
     """fattr4 of size, ACL (a list of (type, flag, mask, who)), mode, owner,
-    security label, and of what the holder of a delegation says of times."""
+    group, security label, and of what the holder of a delegation says of
+    times."""
     known = (("size", 4, wide), ("acl", 12, acl), ("mode", 33, number),
              ("file_owner", 36, lambda owner: opaque(owner.encode())),
+             ("file_group", 37, lambda group: opaque(group.encode())),
              ("label", 80, label), ("deleg_access", 84, nfstime),
              ("deleg_modify", 85, nfstime))
     given = [(bit, encode(values[name])) for name, bit, encode in known
