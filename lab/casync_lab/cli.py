@@ -110,7 +110,22 @@ def cmd_cluster(args: argparse.Namespace) -> None:
                 count["MDS"], count["MGR"], count["MON"], args.option)
 
 
+# What a process has from its start.
+AT_START = ("port", "wrapper", "log_level", "faults")
+
+
+def _refuse_unused(args: argparse.Namespace) -> None:
+    """An option that an action has no use for would be ignored."""
+    unused = {"start": (), "restart": (), "reload": AT_START}.get(
+        args.action, tuple(ganesha.DEFAULTS))
+    given = _given(args)
+    if names := [key for key in unused if given[key]]:
+        raise LabError(f"lab ganesha {args.action}: it does not heed "
+                       f"{', '.join(names)}; `restart` does")
+
+
 def cmd_ganesha(args: argparse.Namespace) -> None:
+    _refuse_unused(args)
     if args.action in ("start", "restart"):
         cluster.known()
         services.up()
@@ -222,6 +237,8 @@ def cmd_client(args: argparse.Namespace) -> int:
     cmd = args.cmd[1:] if args.cmd[:1] == ["--"] else args.cmd
     if not cmd:
         raise LabError("lab client … -- CMD: no command was given")
+    if args.fs == "ceph" and args.server:
+        raise LabError("--server is of NFS: CephFS has its monitors")
     return client.run_command(
         cmd, name=args.name, vers=args.vers, opts=args.opts, kind=args.fs,
         mem=args.mem, server=args.server, timeout=args.timeout)

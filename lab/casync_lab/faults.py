@@ -100,9 +100,23 @@ def slow(ms: float) -> None:
               ("osd_client_message_cap", "4096" if ms else "256")]
     for key, value in values:
         cluster.ceph("config", "set", "osd", key, value)
+    for name in cluster.daemons():
+        if name.startswith("osd.") and cluster.daemon_pid(name):
+            wait_until(lambda n=name: _has(n, values),
+                       f"{name} to take the delay", 20)
     say(f"OSD operations are delayed by 0 to {ms:g} ms, for connections that "
         "begin now: restart Ganesha" if ms
         else "OSD operations are no longer delayed")
+
+
+def _has(name: str, values: list[tuple[str, str]]) -> bool:
+    """The monitors know at once, a daemon a moment later."""
+    for key, value in values:
+        now = asok.ask(cluster.socket_of(name), "config get", var=key)[key]
+        kind = str if key == "ms_inject_delay_type" else float
+        if kind(now) != kind(value):
+            return False
+    return True
 
 
 def evict() -> int:

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from . import asok, cluster, conf
-from .util import (LOGS, STATE, LabError, alive, load, pid_of, run, save, say,
-                   spawn, stop_pid, wait_until)
+from .util import (LOGS, STATE, LabError, alive, end_pid, load, pid_of, run,
+                   save, say, spawn, stop_pid, wait_until)
 
 DIR = STATE / "ganesha"
 
@@ -263,7 +263,7 @@ def stop(name: str, timeout: float = 60) -> None:
     begin = time.monotonic()
     if not stop_pid(victim, signal.SIGTERM, timeout):
         where = stacks(name)
-        stop_pid(victim, signal.SIGKILL, 10)
+        end_pid(victim, f"ganesha {name}", signal.SIGKILL, 10)
         _stop_portmapper(name)
         raise LabError(f"ganesha {name} did not end within {timeout:g} s "
                        f"and was killed; its stacks are in {where}")
@@ -277,10 +277,8 @@ def kill9(name: str) -> None:
     victim = pid(name)
     if not victim:
         raise LabError(f"ganesha {name} is not running")
-    stop_pid(victim, signal.SIGKILL, 15)
+    end_pid(victim, f"ganesha {name}", signal.SIGKILL, 15)
     _stop_portmapper(name)
-    if alive(victim):
-        raise LabError(f"ganesha {name} (pid {victim}) does not die")
     say(f"ganesha {name} killed")
 
 
@@ -294,7 +292,8 @@ def _stop_portmapper(name: str) -> None:
             if proc.name.isdigit() and \
                     (proc / "comm").read_text() == "rpcbind\n" and \
                     mark in (proc / "mountinfo").read_text():
-                stop_pid(int(proc.name), signal.SIGTERM, 5)
+                end_pid(int(proc.name), f"rpcbind of ganesha {name}",
+                        timeout=5)
         except OSError:
             continue
 
@@ -332,8 +331,14 @@ def reload(name: str) -> None:
     victim = pid(name)
     if not victim:
         raise LabError(f"ganesha {name} is not running")
+    path = log_path(name)
+    offset = {path: path.stat().st_size if path.exists() else 0}
     os.kill(victim, signal.SIGHUP)
-    say(f"ganesha {name}: told to read its configuration again")
+    # While it starts, Ganesha does not listen to signals.
+    wait_until(lambda: "Received SIGHUP" in _since(path, offset) or
+               not alive(victim), f"ganesha {name} to hear of it", 20,
+               every=0.02)
+    say(f"ganesha {name}: reads its configuration again")
 
 
 def down() -> None:
@@ -343,6 +348,6 @@ def down() -> None:
         if victim and not stop_pid(victim, signal.SIGTERM, 10):
             say(f"ganesha {name} does not end; killing it, stacks in "
                 f"{stacks(name)}")
-            stop_pid(victim, signal.SIGKILL, 10)
+            end_pid(victim, f"ganesha {name}", signal.SIGKILL, 10)
         _stop_portmapper(name)
     shutil.rmtree(DIR, ignore_errors=True)

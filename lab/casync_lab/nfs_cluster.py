@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from . import cluster, conf, ganesha, release
-from .util import (LabError, load, pid_of, run, save, say, stop_pid,
+from .util import (LabError, end_pid, load, pid_of, run, save, say, stop_pid,
                    wait_until)
 
 TEMPLATES = Path("/usr/share/casync-lab")       # packages.sh
@@ -258,7 +258,8 @@ def ingress(name: str, address: str, port: int, host_address: str,
 
 
 def end_ingress() -> None:
-    stop_pid(pid_of(HAPROXY / "haproxy.pid", "haproxy"), signal.SIGTERM, 10)
+    # Two of them may listen at one address, and share its connections.
+    end_pid(pid_of(HAPROXY / "haproxy.pid", "haproxy"), "haproxy", timeout=10)
 
 
 def start(name: str, port: int, fsal: str, nfsv3: bool, timeout: float,

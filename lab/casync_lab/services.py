@@ -2,10 +2,9 @@
 """What Ganesha wants from a host: message bus, portmapper, lock status."""
 from __future__ import annotations
 
-import signal
 from pathlib import Path
 
-from .util import LOGS, STATE, pid_of, run, spawn, stop_pid, wait_until
+from .util import LOGS, STATE, end_pid, pid_of, run, spawn, wait_until
 
 POLICY = Path("/etc/dbus-1/system.d/casync-lab.conf")
 POLICY_TEXT = """\
@@ -55,4 +54,4 @@ def _start(name: str, cmd: list[str], prepare=lambda: None) -> None:
 
 def down() -> None:
     for name in ("rpc.statd", "rpcbind", "dbus-daemon"):
-        stop_pid(pid_of(PIDS / name, name), signal.SIGTERM, 5)
+        end_pid(pid_of(PIDS / name, name), name, timeout=5)

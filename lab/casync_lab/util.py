@@ -146,6 +146,13 @@ def stop_pid(pid: int | None, sig: int = signal.SIGTERM,
     return True
 
 
+def end_pid(pid: int | None, what: str, sig: int = signal.SIGTERM,
+            timeout: float = 20) -> None:
+    """As stop_pid(), for whom it matters that the process is gone."""
+    if not stop_pid(pid, sig, timeout):
+        raise LabError(f"{what} (pid {pid}) did not end within {timeout:g} s")
+
+
 def pid_of(pidfile: Path, name: str) -> int | None:
     """The live process that PIDFILE names, if it still is a NAME."""
     try:
