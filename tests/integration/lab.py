@@ -66,7 +66,7 @@ class Lab:
                            for name in "ab" for kind in ("log", "out")]
         self.run("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "",
                  "--core", "", "--nfsv4", "", "--export-block", "",
-                 "--append", "", timeout=180)
+                 "--append", "", "--wrapper", "", timeout=180)
         self.started = True
 
     def ganesha(self, action, *options, timeout=120, check=True):
