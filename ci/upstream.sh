@@ -41,6 +41,5 @@ ln -s tree/src "$work/src"
 unshare --mount sh -ec 'mount --bind "$1" "$2"
 	ninja -C "$2/build" libganesha_nfsd.so' sh "$work" "$lab" \
 	> "$work/build.log" 2>&1 || { tail -n 40 "$work/build.log" >&2; exit 1; }
-! grep -n 'warning:' "$work/build.log" || exit 1
 mkdir -p "$dir"
 cp -a "$work"/build/MainNFSD/libganesha_nfsd.so* "$dir"
