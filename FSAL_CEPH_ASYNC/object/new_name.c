@@ -10,6 +10,7 @@
 
 #include "fsal.h"
 
+#include "clock.h"
 #include "inode.h"
 #include "new_name.h"
 #include "object.h"
@@ -112,17 +113,18 @@ static int new_name_undo_step(struct place *at, const struct ceph_statx *made)
 
 static void new_name_undo(struct place *at, const struct ceph_statx *made)
 {
+	static uint64_t line_ns;
 	int tries, rc = 1;
 
 	for (tries = 0; rc == 1 && tries <= MAXSYMLINKS; tries++)
 		rc = new_name_undo_step(at, made);
 	if (at->dir_is_ours)
 		ceph_ll_put(at->ceph, at->dir);
-	if (rc != 0)
+	if (rc != 0 && casync_clock_once_a_minute(&line_ns))
 		LogWarn(COMPONENT_FSAL,
 			"fileid %" PRIu64
-			" was made where a symbolic link led to, and stays there: %s",
-			made->stx_ino, rc < 0 ? strerror(-rc) : "too many");
+			" was made where a symbolic link led to, and stays there: %s (no other such line for a minute)",
+			made->stx_ino, strerror(rc < 0 ? -rc : ELOOP));
 }
 
 int casync_new_name_check(const struct casync_object *dir, const char *name,
