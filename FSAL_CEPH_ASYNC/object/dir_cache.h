@@ -65,7 +65,7 @@ struct casync_dir_cache {
 
 void casync_dir_cache_init(struct casync_dir_cache *listings);
 
-/** What is left in the store has ended with its client: without one,
+/** The listings that are left have ended with their client: without one,
  * casync_dir_cache_drop() cannot be called. */
 void casync_dir_cache_destroy(struct casync_dir_cache *listings);
 
