@@ -10,7 +10,8 @@
 #
 # Each under AddressSanitizer, LeakSanitizer and UBSan, and then under
 # ThreadSanitizer.  Only the plugin is instrumented; tests/sanitize/reports.py
-# tells which reports count.
+# tells which reports count.  The unit tests run once more in a build of type
+# Debug, which aborts where a release counts and goes on.
 #
 # Exit status 0 only when everything that ran passed.  Logs of the runners
 # and of all daemons are kept in build/sanitize-logs/<time>.
@@ -27,6 +28,23 @@ logs=$top/build/sanitize-logs/$(date +%Y%m%d-%H%M%S)
 lab=casync-sanitize-$$
 # shellcheck source=ci/lib/runner.sh
 . "$top/ci/lib/runner.sh"
+
+debug()
+{
+	say "building for debugging"
+	limited build-debug "$UNIT_LIMIT" sh -ec "
+		cmake -S . -B /build/debug -G Ninja -DCMAKE_BUILD_TYPE=Debug
+		cmake --build /build/debug --target tests/unit/all" > /dev/null
+	[ "$status" = 0 ] || {
+		tail -n 25 "$logs/build-debug.log"
+		closing="$closing
+build for debugging: failed"
+		return 0
+	}
+	say "unit tests of the Debug build"
+	# The ten million requests of test_memory are run without it.
+	unit_of unit-debug /build/debug/tests/unit -E test_memory "$@"
+}
 
 daemon()
 {
@@ -51,10 +69,14 @@ esac
 
 begin
 case $part in
-unit) unit_sanitized "$@" ;;
+unit)
+	unit_sanitized "$@"
+	debug "$@"
+	;;
 daemon) daemon "$@" ;;
 all)
 	unit_sanitized
+	debug
 	daemon
 	;;
 esac
