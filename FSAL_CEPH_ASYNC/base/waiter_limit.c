@@ -401,6 +401,15 @@ void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 	casync_waiter_limit_leave(limit, MOUNT_LANE);
 }
 
+void casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
+				      struct casync_waiter_limit *file)
+{
+	if (file != NULL)
+		casync_waiter_limit_cancel(file, MOUNT_LANE);
+	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	casync_waiter_limit_cancel(limit, MOUNT_LANE);
+}
+
 /* --- the age of a mount's calls */
 
 uint32_t casync_waiter_limit_enter_age(struct casync_waiter_age *age)

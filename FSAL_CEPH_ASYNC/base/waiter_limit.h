@@ -152,6 +152,10 @@ void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 				     struct casync_waiter_limit *file);
 
+/** Leave both without an answer: no progress. */
+void casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
+				      struct casync_waiter_limit *file);
+
 /**
  * How long the oldest call of a mount has kept its worker.
  *

@@ -71,21 +71,25 @@ void casync_call_take_mount_slot(struct casync_mount *mount)
 	call_count_slot(mount);
 }
 
-/* A thread's outermost call is the last to drop its slot, and has taken it. */
+/* A thread's outermost call is the last to drop its slot, and has taken it.  To be
+ * refused is no answer of Ceph. */
 static void call_leave(struct casync_mount *mount,
-		       struct casync_waiter_limit *file)
+		       struct casync_waiter_limit *file, bool answered)
 {
 	mount_slot_users--;
 	if (!call_needs_mount_slot())
 		return;
 	casync_waiter_limit_leave_age(&mount->callers_age,
 				      mount_slot_generation);
-	casync_waiter_limit_leave_mount(&mount->callers, file);
+	if (answered)
+		casync_waiter_limit_leave_mount(&mount->callers, file);
+	else
+		casync_waiter_limit_cancel_mount(&mount->callers, file);
 }
 
 void casync_call_drop_mount_slot(struct casync_mount *mount)
 {
-	call_leave(mount, NULL);
+	call_leave(mount, NULL, true);
 }
 
 /* --- slots of a mount, for a request on an object: the files of a mount share
@@ -135,11 +139,12 @@ static void call_take_slot_always(struct casync_object *obj)
 	call_count_slot(casync_inode_mount(obj));
 }
 
-static void call_drop_slot(struct casync_object *obj)
+static void call_drop_slot(struct casync_object *obj, bool answered)
 {
-	__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
-			 __ATOMIC_RELAXED);
-	call_leave(casync_inode_mount(obj), &obj->callers);
+	if (answered)
+		__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
+				 __ATOMIC_RELAXED);
+	call_leave(casync_inode_mount(obj), &obj->callers, answered);
 }
 
 /* --- slots of a file and of an export */
@@ -178,15 +183,17 @@ static bool call_take_statfs_slot(struct casync_object *obj)
  * delay; EAGAIN is a conflict of locks, and EBUSY a lack of descriptors. */
 static int call_look_up(struct casync_object *obj, uint32_t generation)
 {
+	bool asked;
 	int rc = -ETIME;
 
 	if (!call_take_slot(obj))
 		return rc;
-	if (call_take_attr_slot(obj)) {
+	asked = call_take_attr_slot(obj);
+	if (asked) {
 		rc = casync_inode_renew(obj, generation);
 		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
 	}
-	call_drop_slot(obj);
+	call_drop_slot(obj, asked);
 	return rc;
 }
 
@@ -209,7 +216,7 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
 	if (!call_take_slot(obj))
 		return -ETIME;
 	rc = casync_inode_reopen(obj, fd);
-	call_drop_slot(obj);
+	call_drop_slot(obj, true);
 	return rc;
 }
 
@@ -218,6 +225,16 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
 static int call_without_client(struct casync_mount *mount)
 {
 	return casync_reconnect_is_on(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
+}
+
+/* An error of this client shows its loss.  Once the guard is left, another client
+ * may serve, and the same error would be noted as the loss of that one. */
+static int call_note_loss(struct casync_mount *mount, int rc)
+{
+	if (!casync_session_error(-rc))
+		return rc;
+	casync_session_note_error(&mount->session, -rc);
+	return call_without_client(mount);
 }
 
 static int call_enter_client(struct casync_object *obj,
@@ -229,8 +246,10 @@ static int call_enter_client(struct casync_object *obj,
 	if (!casync_guard_enter_up_to(&mount->guard, up_to))
 		return call_without_client(mount);
 	rc = casync_call_use(obj);
-	if (rc < 0)
+	if (rc < 0) {
+		rc = call_note_loss(mount, rc);
 		casync_guard_leave(&mount->guard);
+	}
 	return rc;
 }
 
@@ -261,32 +280,53 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 	}
 }
 
-static void call_drop_one(struct casync_object *obj, uint32_t what)
+static void call_leave_limit(struct casync_waiter_limit *limit,
+			     enum casync_lane lane, bool answered)
+{
+	if (answered)
+		casync_waiter_limit_leave(limit, lane);
+	else
+		casync_waiter_limit_cancel(limit, lane);
+}
+
+static void call_drop_one(struct casync_object *obj, uint32_t what,
+			  bool answered)
 {
 	switch (what) {
 	case CASYNC_CALL_MOUNT_SLOT:
 	case CASYNC_CALL_MOUNT_SLOT_ALWAYS:
-		call_drop_slot(obj);
+		call_drop_slot(obj, answered);
 		break;
 	case CASYNC_CALL_CLIENT:
 	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		casync_guard_leave(&casync_inode_mount(obj)->guard);
 		break;
 	case CASYNC_CALL_ATTR_SLOT:
-		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
+		call_leave_limit(&obj->getattr, call_attr_lane(), answered);
 		break;
 	case CASYNC_CALL_CHANGE_SLOT:
-		casync_waiter_limit_leave(&obj->change, CASYNC_LANE_WORKER);
+		call_leave_limit(&obj->change, CASYNC_LANE_WORKER, answered);
 		break;
 	case CASYNC_CALL_STATFS_SLOT:
-		casync_waiter_limit_leave(&obj->exp->statfs,
-					  CASYNC_LANE_WORKER);
+		call_leave_limit(&obj->exp->statfs, CASYNC_LANE_WORKER,
+				 answered);
 		break;
 	default:
 		if (obj->cached != NULL)
 			casync_cache_end_write(&obj->cached->file);
 		break;
 	}
+}
+
+static void call_drop(struct casync_call *call, bool answered)
+{
+	uint32_t what;
+
+	for (what = CASYNC_CALL_CHANGE; what != 0; what >>= 1) {
+		if ((call->holds & what) != 0)
+			call_drop_one(call->obj, what, answered);
+	}
+	call->holds = 0;
 }
 
 int casync_call_take(struct casync_call *call, struct casync_object *obj,
@@ -301,7 +341,7 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 			continue;
 		rc = call_take_one(obj, what);
 		if (rc < 0) {
-			casync_call_drop(call);
+			call_drop(call, false);
 			return rc;
 		}
 		call->holds |= what;
@@ -311,13 +351,7 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 
 void casync_call_drop(struct casync_call *call)
 {
-	uint32_t what;
-
-	for (what = CASYNC_CALL_CHANGE; what != 0; what >>= 1) {
-		if ((call->holds & what) != 0)
-			call_drop_one(call->obj, what);
-	}
-	call->holds = 0;
+	call_drop(call, true);
 }
 
 void casync_call_announce(struct casync_call *call,
@@ -344,7 +378,7 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 		return false;
 	call->holds = needs & CASYNC_CALL_ATTR_SLOT;
 	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 && !call_try_slot(obj)) {
-		casync_call_drop(call);
+		call_drop(call, false);
 		return false;
 	}
 	call->holds = needs;
@@ -442,7 +476,7 @@ fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 		return casync_errors_status(-ETIME);
 	if (casync_guard_enter(&mount->guard))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	casync_call_drop_mount_slot(mount);
+	call_leave(mount, NULL, false);
 	return casync_errors_status(call_without_client(mount));
 }
 

@@ -61,6 +61,21 @@ static void file_that_answers_gets_at_the_reserve(void **state)
 	*mount_inside() = 0;
 }
 
+/* A later part of the call is. */
+static void to_be_refused_is_no_answer(void **state)
+{
+	struct casync_object *obj = rig.obj;
+
+	obj->answered_ns = 0;
+	obj->callers.credit = 0;
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	assert_int_equal(take(CASYNC_CALL_ASKS_MDS), -ETIME);
+	assert_int_equal(obj->answered_ns, 0);
+	assert_int_equal(obj->callers.credit, 0);
+	assert_int_equal(*mount_inside(), 0);
+	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
+}
+
 /* An operation that opens the file, and sets attributes too. */
 static void thread_has_one_slot(void **state)
 {
@@ -490,6 +505,7 @@ static void directory_has_nothing_in_the_read_cache(void **state)
 static const struct CMUnitTest plain_tests[] = {
 	CALL_CASE(full_mount_refuses),
 	CALL_CASE(file_that_answers_gets_at_the_reserve),
+	CALL_CASE(to_be_refused_is_no_answer),
 	CALL_CASE(thread_has_one_slot),
 	CALL_CASE(thread_has_one_age),
 	CALL_CASE(unlock_gets_a_slot_of_a_full_mount),

@@ -71,6 +71,14 @@ bool __wrap_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 					   bool answers);
 void __real_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
+void __real_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
+				       enum casync_lane lane);
+void __wrap_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
+				       enum casync_lane lane);
+void __real_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
+					     struct casync_waiter_limit *file);
+void __wrap_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
+					     struct casync_waiter_limit *file);
 void __real_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 					    struct casync_waiter_limit *file);
 void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
@@ -138,6 +146,20 @@ void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 {
 	note_limit(limit, true);
 	__real_casync_waiter_limit_leave_mount(limit, file);
+}
+
+void __wrap_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
+				       enum casync_lane lane)
+{
+	note_limit(limit, true);
+	__real_casync_waiter_limit_cancel(limit, lane);
+}
+
+void __wrap_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
+					     struct casync_waiter_limit *file)
+{
+	note_limit(limit, true);
+	__real_casync_waiter_limit_cancel_mount(limit, file);
 }
 
 bool __wrap_casync_guard_enter(struct casync_guard *guard)
