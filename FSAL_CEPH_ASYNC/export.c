@@ -252,8 +252,11 @@ static int export_prepare(struct casync_export *exp,
 	if (!casync_call_begin_setup(exp->mount)) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
-			": its mount has lost its CephFS session and gets a new one; add the export again",
-			exp->export.export_id);
+			": its mount has lost its CephFS session and gets %s",
+			exp->export.export_id,
+			casync_reconnect_is_on(exp->mount)
+				? "a new one; add the export again"
+				: "no other one (Reconnect, Reconnect_Timeout): see the lines of the mount");
 		return -EAGAIN;
 	}
 	rc = export_check_is_directory(exp);

@@ -13,6 +13,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <stddef.h>
 
 #include "fsal.h"
 
@@ -39,17 +40,35 @@
  * outermost lock. */
 static pthread_mutex_t reload_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* These keys are the mount's, which has them of its oldest export. */
+static bool reload_is_of_mount(const struct casync_key *key)
+{
+	return key->at[CASYNC_IN_EXPORT] ==
+		       offsetof(struct casync_export_keys, tuning.reconnect) ||
+	       key->at[CASYNC_IN_EXPORT] == offsetof(struct casync_export_keys,
+						     tuning.reconnect_timeout);
+}
+
+/* Of an export whose mount has the values of another one: 0 if it has its own. */
 static void reload_log_changes(const char *of, enum casync_block block,
-			       const void *now, const void *fresh)
+			       const void *now, const void *fresh,
+			       uint16_t other)
 {
 	const struct casync_key *key = NULL;
 	char text[CASYNC_CHANGE_BYTES];
+	char but[96];
 
 	while ((key = casync_key_changes_next(block, now, fresh, key)) !=
 	       NULL) {
 		casync_key_changes_describe(key, block, now, fresh, text,
 					    sizeof(text));
-		LogEvent(COMPONENT_FSAL, "%s: %s", of, text);
+		but[0] = '\0';
+		if (other != 0 && reload_is_of_mount(key))
+			(void)snprintf(
+				but, sizeof(but),
+				", not in force: its CephFS client has the value of export %" PRIu16,
+				other);
+		LogEvent(COMPONENT_FSAL, "%s: %s%s", of, text, but);
 	}
 }
 
@@ -122,7 +141,8 @@ static void reload_module_locked(struct casync_module *module,
 	    reload_handle_keys(module, &fresh, config, err_type)) {
 		(void)snprintf(of, sizeof(of), "%s { }, for exports read later",
 			       casync_name);
-		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh);
+		reload_log_changes(of, CASYNC_IN_MODULE, &module->keys, &fresh,
+				   0);
 		casync_config_lock();
 		casync_key_changes_adopt(CASYNC_IN_MODULE, &module->keys,
 					 &fresh);
@@ -192,48 +212,50 @@ static bool reload_takes_remount(const struct casync_export *exp,
 }
 
 static void reload_adopt(struct casync_export *exp,
-			 struct casync_export_keys *fresh,
-			 struct casync_layout_texts *texts)
+			 struct casync_export_keys *fresh)
 {
+	const uint16_t id = exp->export.export_id;
+	uint16_t oldest = casync_mount_tune(exp->mount, id, &fresh->tuning);
 	char of[32];
 
-	(void)snprintf(of, sizeof(of), "export %" PRIu16,
-		       exp->export.export_id);
-	reload_log_changes(of, CASYNC_IN_EXPORT, &exp->keys, fresh);
+	(void)snprintf(of, sizeof(of), "export %" PRIu16, id);
+	reload_log_changes(of, CASYNC_IN_EXPORT, &exp->keys, fresh,
+			   oldest == id ? 0 : oldest);
 	casync_key_changes_adopt(CASYNC_IN_EXPORT, &exp->keys, fresh);
 	casync_inflight_limit(&exp->inflight, exp->keys.tuning.max_inflight,
 			      exp->keys.tuning.max_inflight_bytes);
-	casync_mount_tune(exp->mount, exp->export.export_id, &exp->keys.tuning);
-	casync_layout_replace(&exp->layout, texts);
 }
 
-/* It asks Ceph for pools. */
-static int reload_prepare_layout(struct casync_export *exp,
-				 const struct casync_export_keys *fresh,
-				 struct casync_layout_texts **texts)
+/* It asks Ceph for pools.  Without a client the layout stays, if it may. */
+static int reload_layout(struct casync_export *exp,
+			 const struct casync_export_keys *fresh)
 {
+	struct casync_layout_texts *texts;
 	int rc;
 
 	if (!casync_call_begin_setup(exp->mount)) {
+		if (casync_layout_is_same(&exp->keys, fresh))
+			return 0;
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
-			": not reloaded: its CephFS session is lost; reload again once it serves",
+			": not reloaded: its CephFS session is lost, and a new layout of files needs it; reload again once it serves",
 			exp->export.export_id);
 		return -EAGAIN;
 	}
-	rc = casync_layout_prepare(&exp->layout, exp->mount, fresh, texts);
+	rc = casync_layout_prepare(&exp->layout, exp->mount, fresh, &texts);
 	casync_call_leave(exp->mount);
+	if (rc == 0)
+		casync_layout_replace(&exp->layout, texts);
 	return rc;
 }
 
-/* All steps that can fail come first. */
+/* All steps that can fail come first; the layout is the last of them. */
 static fsal_status_t
 reload_export_locked(struct casync_export *exp,
 		     const struct casync_module_keys *inherited,
 		     void *parse_node, struct config_error_type *err_type)
 {
 	struct casync_export_keys fresh = {0};
-	struct casync_layout_texts *texts;
 	fsal_status_t status;
 	int rc;
 
@@ -241,9 +263,9 @@ reload_export_locked(struct casync_export *exp,
 	if (!FSAL_IS_ERROR(status) && reload_takes_remount(exp, &fresh))
 		status = fsalstat(ERR_FSAL_INVAL, 0);
 	if (!FSAL_IS_ERROR(status)) {
-		rc = reload_prepare_layout(exp, &fresh, &texts);
+		rc = reload_layout(exp, &fresh);
 		if (rc == 0)
-			reload_adopt(exp, &fresh, texts);
+			reload_adopt(exp, &fresh);
 		status = casync_errors_status(rc);
 	}
 	casync_key_values_free(CASYNC_IN_EXPORT, &fresh);

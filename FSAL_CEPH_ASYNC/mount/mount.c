@@ -27,17 +27,21 @@ static GLIST_HEAD(mounts);
 /* Mounts whose unmount does not return.  libcephfs may still use them. */
 static GLIST_HEAD(left_behind);
 
-void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
-		       const struct casync_tuning *tuning)
+uint16_t casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
+			   const struct casync_tuning *tuning)
 {
-	if (export_id != mount->client.export_id)
-		return;
+	uint16_t oldest =
+		casync_upcalls_oldest_export(&mount->upcalls, export_id);
+
+	if (export_id != oldest)
+		return oldest;
 	__atomic_store_n(&mount->client.unmount_timeout_s,
 			 tuning->drain_timeout, __ATOMIC_RELAXED);
 	__atomic_store_n(&mount->keeper.reconnect, tuning->reconnect,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&mount->keeper.timeout_s, tuning->reconnect_timeout,
 			 __ATOMIC_RELAXED);
+	return oldest;
 }
 
 /* A name for the metrics; freed with gsh_free(). */

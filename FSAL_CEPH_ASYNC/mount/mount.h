@@ -43,8 +43,9 @@ struct casync_mount_key {
 };
 
 /**
- * How to build a mount.  Only the first export's values are used.  The options
- * must be the same in all its exports.
+ * How to build a mount.  Only the first export's values are used, and those of
+ * its oldest export after a reload.  The options must be the same in all its
+ * exports.
  */
 struct casync_mount_params {
 	const char *ceph_conf;
@@ -153,10 +154,14 @@ static inline uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 	return __atomic_load_n(&mount->mounted_ns, __ATOMIC_RELAXED);
 }
 
-/** Take over Drain_Timeout, Reconnect and Reconnect_Timeout after a reload.
- * Only those of the mount's first export are used. */
-void casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
-		       const struct casync_tuning *tuning);
+/**
+ * Take over Drain_Timeout, Reconnect and Reconnect_Timeout after a reload.  Only
+ * those of the mount's oldest export are used.
+ *
+ * @return The oldest export's id.
+ */
+uint16_t casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
+			   const struct casync_tuning *tuning);
 
 /**
  * End the CephFS sessions of another node: its clients now come here.  A mount

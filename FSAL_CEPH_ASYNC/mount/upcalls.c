@@ -345,6 +345,26 @@ void casync_upcalls_join(struct casync_upcalls *upcalls,
 	pthread_mutex_unlock(&upcalls->lock);
 }
 
+uint16_t casync_upcalls_oldest_export(struct casync_upcalls *upcalls,
+				      uint16_t otherwise)
+{
+	struct casync_upcalls_entry *entry;
+	uint16_t oldest = otherwise;
+	struct glist_head *node;
+
+	pthread_mutex_lock(&upcalls->lock);
+	glist_for_each(node, &upcalls->exports) {
+		entry = glist_entry(node, struct casync_upcalls_entry, link);
+		if (!entry->listed)
+			continue;
+		oldest = container_of(entry, struct casync_export, upcalls)
+				 ->export.export_id;
+		break;
+	}
+	pthread_mutex_unlock(&upcalls->lock);
+	return oldest;
+}
+
 void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp)
 {

@@ -92,6 +92,11 @@ void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
 void casync_upcalls_join(struct casync_upcalls *upcalls,
 			 struct casync_export *exp);
 
+/** The export that has joined first of those that have not left.  @param[in]
+ * otherwise  If there is none. */
+uint16_t casync_upcalls_oldest_export(struct casync_upcalls *upcalls,
+				      uint16_t otherwise);
+
 /** End upcalls for an export, and wait for running ones.  May be repeated. */
 void casync_upcalls_leave(struct casync_upcalls *upcalls,
 			  struct casync_export *exp);

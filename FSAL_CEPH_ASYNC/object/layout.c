@@ -14,6 +14,7 @@
 #include "inode.h"
 #include "layout.h"
 #include "mount.h"
+#include "text.h"
 #include "object.h"
 
 #define FILE_LAYOUT "ceph.file.layout"
@@ -88,6 +89,15 @@ static int layout_write_preset(const struct casync_layout *layout,
 	/* libcephfs gives the length, and no NUL. */
 	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
 	return 0;
+}
+
+bool casync_layout_is_same(const struct casync_export_keys *a,
+			   const struct casync_export_keys *b)
+{
+	return a->tuning.object_size == b->tuning.object_size &&
+	       a->tuning.stripe_unit == b->tuning.stripe_unit &&
+	       a->tuning.stripe_count == b->tuning.stripe_count &&
+	       casync_text_same(a->data_pool, b->data_pool);
 }
 
 int casync_layout_prepare(const struct casync_layout *layout,

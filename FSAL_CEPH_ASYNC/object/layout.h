@@ -44,6 +44,10 @@ int casync_layout_prepare(const struct casync_layout *layout,
 			  const struct casync_export_keys *keys,
 			  struct casync_layout_texts **texts);
 
+/** Do both ask for the same layout? */
+bool casync_layout_is_same(const struct casync_export_keys *a,
+			   const struct casync_export_keys *b);
+
 /** Use these texts for new files.  A create that runs may use the old. */
 void casync_layout_replace(struct casync_layout *layout,
 			   struct casync_layout_texts *texts);

@@ -186,6 +186,25 @@ def test_who_was_replaced_leaves_his_successor_alone(cluster, replaced,
     cluster.ganesha("kill9", "--name", "a")
 
 
+def test_a_reload_ends_the_search_for_a_client(cluster, replaced):
+    """While the session is lost; it goes on when Reconnect is true again."""
+    cluster.expected += AFTER_A_LOSS
+    log = Log(LOGS / "ganesha-a.log")
+
+    def reload(value):
+        cluster.run("ganesha", "reload", "--export", f"Reconnect = {value};")
+        until(lambda: log.matching(f"export 1: Reconnect = {value} "), value,
+              10)
+    cluster.evict(replaced)
+    until(lambda: log.matching("the CephFS session is lost"), "the loss", 10)
+    reload("false")
+    time.sleep(6)       # a successor is waited for 5 s
+    assert not log.matching("not reloaded")
+    assert not log.matching("a new CephFS client serves")
+    reload("true")
+    until(lambda: log.matching("a new CephFS client serves"), "it serves", 20)
+
+
 def test_registration_without_a_connection_goes_on(cluster, second):
     """Ganesha's library would crash, and 5.9 cannot do it at all: one clear
     line, and serving goes on."""

@@ -279,6 +279,34 @@ def test_an_older_name_is_not_used_twice(cluster, second):
     assert cluster.exported("/right")
 
 
+def test_the_oldest_export_decides_for_the_client(cluster, second):
+    """Also after the one that made the client was removed.  The log says what
+    was taken over."""
+    own = f'Cmount_Path = "/"; {APART}'
+    started = second(export=own, append=[exports()])
+
+    def reload(names, keys):
+        log = Log(started.log.path)
+        cluster.run("ganesha", "reload", "--name", "b", "--export", own,
+                    "--append", "\n".join(EXPORT.format(
+                        number=NUMBERS[name], name=name,
+                        keys=keys if name == "right" else "")
+                        for name in names))
+        until(lambda: log.matching("export 32: Reconnect = "), "a line", 10)
+        return log.matching("export 32: Reconnect = ")[0]
+    assert "= false (was true), not in force: its CephFS client has the " \
+        "value of export 31" in reload(NUMBERS, "Reconnect = false;")
+    # Ganesha removes an export after it has read the others.
+    assert "not in force" in reload(["right"], "Reconnect = true;")
+    until(lambda: not cluster.exported("/left"), "it is removed", 10)
+    assert "not in force" not in reload(["right"], "Reconnect = false;")
+    shared, = [session for session in cluster.sessions(started.pid)
+               if "-export-" not in session["metadata"]["uuid"]]
+    cluster.evict_session(shared["id"])
+    time.sleep(FIGHT_S)
+    assert not started.log.matching(FIGHT)
+
+
 @pytest.fixture
 def nodes(cluster, second):
     """Two gateways of one cluster, with a client for each export."""
