@@ -211,7 +211,8 @@ static int export_mount_export(struct casync_export *exp,
 	export_tell_if_too_late(exp, began_ns);
 	if (rc != 0)
 		return rc;
-	exp->delegations = exp->mount->delegations;
+	exp->delegations =
+		__atomic_load_n(&exp->mount->delegations, __ATOMIC_RELAXED);
 	return 0;
 }
 

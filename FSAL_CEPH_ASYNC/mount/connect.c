@@ -371,9 +371,8 @@ int casync_connect(struct casync_mount *mount,
 
 	/* Now a former run, if there was one, no longer writes. */
 	casync_connect_set_time(mount);
-	mount->fscid = ceph_get_fs_cid(client->ceph);
-	mount->upcalls.fscid = mount->fscid;
-	mount->delegations = connect_enable_delegations(client->ceph);
+	client->fscid = ceph_get_fs_cid(client->ceph);
+	client->delegations = connect_enable_delegations(client->ceph);
 	return 0;
 }
 

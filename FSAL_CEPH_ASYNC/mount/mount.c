@@ -206,8 +206,12 @@ static int mount_build(struct casync_mount *mount,
 			     ? casync_connect(mount, params, false)
 			     : -ETIMEDOUT;
 	}
-	if (rc == 0)
+	if (rc == 0) {
+		mount->fscid = mount->client.fscid;
+		mount->upcalls.fscid = mount->fscid;
+		mount->delegations = mount->client.delegations;
 		rc = casync_reconnect_start(mount, params->hooks);
+	}
 	if (rc == 0)
 		rc = casync_journal_start(mount);
 	if (rc == 0)

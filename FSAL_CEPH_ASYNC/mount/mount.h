@@ -90,6 +90,9 @@ struct casync_client {
 	bool lost;  /**< Its session is: do not wait for the MDS. */
 	struct casync_deadline_call
 		*ending; /**< Between the halves of a disconnect. */
+	/* What casync_connect() found. */
+	int64_t fscid;
+	bool delegations; /**< libcephfs grants them. */
 };
 
 struct casync_mount {
@@ -112,10 +115,11 @@ struct casync_mount {
 	bool left_client;
 	uint32_t clients_left; /**< left_client.h; atomic. */
 	uint32_t reclaims;     /**< client.reclaims counts here; atomic. */
-	int64_t fscid; /**< Of the file system; third word of a handle. */
+	int64_t fscid;	       /**< Of the file system; third word of a handle.
+			    Once built, it never changes. */
 	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;
-	bool delegations;    /**< libcephfs grants them. */
+	bool delegations;    /**< libcephfs grants them; atomic. */
 	/** Those that it has granted; delegations.c's, with the lock. */
 	struct glist_head delegations_held;
 	pthread_mutex_t delegations_lock;

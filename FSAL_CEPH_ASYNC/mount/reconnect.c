@@ -293,23 +293,22 @@ static void reconnect_end_old(struct attempt *attempt)
 
 static int reconnect_try(struct casync_mount *mount)
 {
-	int64_t fscid = mount->fscid;
 	int rc = casync_connect(mount, &mount->params, true);
 
 	if (rc == CASYNC_CONNECT_AGAIN) {
 		reconnect_end_client(mount, false);
 		rc = casync_connect(mount, &mount->params, false);
 	}
-	if (rc == 0 && mount->fscid != fscid) {
+	if (rc == 0 && mount->client.fscid != mount->fscid)
 		rc = casync_connect_failed(
 			&mount->params, -ESTALE,
 			"Filesystem '%s' has another id: it was made anew",
 			casync_text_or(mount->client.filesystem, "(default)"));
-		mount->fscid = fscid;
-		mount->upcalls.fscid = fscid;
-	}
 	if (rc != 0)
 		reconnect_end_client(mount, false);
+	else
+		__atomic_store_n(&mount->delegations, mount->client.delegations,
+				 __ATOMIC_RELAXED);
 	return rc;
 }
 
