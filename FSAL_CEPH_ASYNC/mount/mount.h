@@ -90,7 +90,7 @@ struct casync_client {
 	bool lost;  /**< Its session is: do not wait for the MDS. */
 	struct casync_deadline_call
 		*ending; /**< Between the halves of a disconnect. */
-	/* What casync_connect() found. */
+	/* casync_connect() has found these. */
 	int64_t fscid;
 	bool delegations; /**< libcephfs grants them. */
 };
