@@ -11,7 +11,7 @@
 #include "module.h"
 #include "watchdog.h"
 
-static void restore_drop_listings(struct casync_export *exp, const void *arg)
+static void restore_drop_listings(struct casync_export *exp, void *arg)
 {
 	(void)arg;
 	casync_dir_cache_drop(&exp->dir_cache, casync_export_ceph(exp),

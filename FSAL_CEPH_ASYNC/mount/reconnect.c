@@ -533,6 +533,7 @@ static void reconnect_run(struct casync_mount *mount)
 
 	SetNameFunction("casync_keeper");
 	while (casync_reconnect_pause(mount, CASYNC_RECONNECT_CHECK_MS)) {
+		casync_upcalls_try_removed(&mount->upcalls);
 		/* A session that is not replaced may come back by itself. */
 		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
 		    !casync_reconnect_is_on(mount))

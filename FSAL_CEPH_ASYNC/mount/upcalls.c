@@ -12,11 +12,15 @@
 
 enum event_kind {
 	RELEASE,
+	REMOVED, /* to be released as soon as nobody uses it */
 	INVALIDATE,
 	INVALIDATE_DIRECTORY,
 	ALL,	  /* the queue was full */
 	ALL_ANEW, /* a new client is in place of the old one */
 };
+
+/* A removed file that Ganesha's cache does not have is looked for once more. */
+#define REMOVED_TRIES 1
 
 static __thread bool in_upcall;
 
@@ -110,11 +114,22 @@ static void upcalls_drop_listings(struct casync_export *exp)
 	casync_guard_leave(guard);
 }
 
-static void upcalls_deliver(struct casync_export *exp, const void *arg)
+/* A file that somebody else has removed is a stray of the MDS as long as this
+ * client has its inode, and its space is not given back. */
+static void upcalls_note_removed(struct casync_upcall *event,
+				 fsal_status_t status)
+{
+	if (!FSAL_IS_ERROR(status))
+		event->released = true;
+	else if (status.major == ERR_FSAL_STILL_IN_USE)
+		event->in_use = true;
+}
+
+static void upcalls_deliver(struct casync_export *exp, void *arg)
 {
 	struct casync_upcalls *upcalls = &exp->mount->upcalls;
 	const struct fsal_up_vector *up = exp->export.up_ops;
-	const struct casync_upcall *event = arg;
+	struct casync_upcall *event = arg;
 	struct casync_fileid id = {
 		.ino = event->ino,
 		.snapid = event->snapid,
@@ -131,6 +146,10 @@ static void upcalls_deliver(struct casync_export *exp, const void *arg)
 	case RELEASE:
 		upcalls_drop_listings(exp);
 		upcalls_count_release(exp, up->try_release(up, &handle, 0));
+		break;
+	case REMOVED:
+		upcalls_drop_listings(exp);
+		upcalls_note_removed(event, up->try_release(up, &handle, 0));
 		break;
 	case INVALIDATE:
 		upcalls_invalidate(up, key, FSAL_UP_INVALIDATE_CACHE);
@@ -159,8 +178,8 @@ static void upcalls_deliver(struct casync_export *exp, const void *arg)
 /* While a visit runs, its export stays in the list. */
 static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 				 void (*visit)(struct casync_export *exp,
-					       const void *arg),
-				 const void *arg)
+					       void *arg),
+				 void *arg)
 {
 	struct casync_upcalls_entry *entry;
 	struct casync_export *exp;
@@ -183,7 +202,7 @@ static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
 				  void (*visit)(struct casync_export *exp,
-						const void *arg))
+						void *arg))
 {
 	pthread_mutex_lock(&upcalls->lock);
 	upcalls_visit_locked(upcalls, visit, NULL);
@@ -213,6 +232,33 @@ static bool upcalls_next_locked(struct casync_upcalls *upcalls,
 	return true;
 }
 
+/* Somebody uses it still, or it was not in Ganesha's cache yet. */
+static void upcalls_keep_removed_locked(struct casync_upcalls *upcalls,
+					const struct casync_upcall *event)
+{
+	const struct casync_upcall *kept;
+	uint32_t i;
+
+	if (event->kind != REMOVED ||
+	    (!event->in_use &&
+	     (event->released || event->tries == REMOVED_TRIES)))
+		return;
+	for (i = 0; i < upcalls->removed_count; i++) {
+		kept = &upcalls->removed[i];
+		if (kept->ino == event->ino && kept->snapid == event->snapid)
+			return;
+	}
+	if (i == CASYNC_UPCALLS_REMOVED_MAX)
+		return;
+	upcalls->removed[i] = (struct casync_upcall){
+		.ino = event->ino,
+		.snapid = event->snapid,
+		.kind = REMOVED,
+		.tries = event->in_use ? 0 : event->tries + 1,
+	};
+	upcalls->removed_count++;
+}
+
 static void upcalls_run(struct casync_work *work)
 {
 	struct casync_upcalls *upcalls =
@@ -220,8 +266,10 @@ static void upcalls_run(struct casync_work *work)
 	struct casync_upcall event;
 
 	pthread_mutex_lock(&upcalls->lock);
-	while (upcalls_next_locked(upcalls, &event))
+	while (upcalls_next_locked(upcalls, &event)) {
 		upcalls_visit_locked(upcalls, upcalls_deliver, &event);
+		upcalls_keep_removed_locked(upcalls, &event);
+	}
 	upcalls->running = false;
 	pthread_cond_broadcast(&upcalls->idle);
 	pthread_mutex_unlock(&upcalls->lock);
@@ -229,11 +277,12 @@ static void upcalls_run(struct casync_work *work)
 
 /* False: the event is dropped. */
 static bool upcalls_put_locked(struct casync_upcalls *upcalls,
-			       enum event_kind kind, vinodeno_t vino)
+			       const struct casync_upcall *event)
 {
+	enum event_kind kind = event->kind;
 	uint32_t last;
 
-	if (kind == RELEASE &&
+	if ((kind == RELEASE || kind == REMOVED) &&
 	    upcalls->event_count >= CASYNC_UPCALLS_RELEASES_MAX)
 		return false;
 	if (kind == ALL_ANEW || upcalls->event_count == CASYNC_UPCALLS_MAX) {
@@ -242,24 +291,62 @@ static bool upcalls_put_locked(struct casync_upcalls *upcalls,
 		return true;
 	}
 	last = (upcalls->first + upcalls->event_count++) % CASYNC_UPCALLS_MAX;
-	upcalls->events[last] = (struct casync_upcall){
-		.ino = vino.ino.val,
-		.snapid = vino.snapid.val,
-		.kind = kind,
-	};
+	upcalls->events[last] = *event;
 	return true;
+}
+
+/* True: the caller starts the job, without the lock. */
+static bool upcalls_queue_locked(struct casync_upcalls *upcalls,
+				 const struct casync_upcall *event)
+{
+	bool start = upcalls_put_locked(upcalls, event) && !upcalls->running;
+
+	upcalls->running |= start;
+	return start;
 }
 
 static void upcalls_queue(struct casync_upcalls *upcalls, enum event_kind kind,
 			  vinodeno_t vino)
 {
+	const struct casync_upcall event = {
+		.ino = vino.ino.val,
+		.snapid = vino.snapid.val,
+		.kind = kind,
+	};
 	bool start;
 
 	pthread_mutex_lock(&upcalls->lock);
-	start = upcalls_put_locked(upcalls, kind, vino) && !upcalls->running;
-	upcalls->running |= start;
+	start = upcalls_queue_locked(upcalls, &event);
 	pthread_mutex_unlock(&upcalls->lock);
+	if (start)
+		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+}
 
+void casync_upcalls_removed(struct casync_upcalls *upcalls, uint64_t ino,
+			    uint64_t snapid)
+{
+	const struct casync_upcall event = {
+		.ino = ino,
+		.snapid = snapid,
+		.kind = REMOVED,
+		.in_use = true,
+	};
+
+	pthread_mutex_lock(&upcalls->lock);
+	upcalls_keep_removed_locked(upcalls, &event);
+	pthread_mutex_unlock(&upcalls->lock);
+}
+
+void casync_upcalls_try_removed(struct casync_upcalls *upcalls)
+{
+	bool start = false;
+	uint32_t i;
+
+	pthread_mutex_lock(&upcalls->lock);
+	for (i = 0; i < upcalls->removed_count; i++)
+		start |= upcalls_queue_locked(upcalls, &upcalls->removed[i]);
+	upcalls->removed_count = 0;
+	pthread_mutex_unlock(&upcalls->lock);
 	if (start)
 		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
 }
@@ -308,10 +395,13 @@ static void upcalls_dentry_invalid(void *handle, vinodeno_t dir,
 				   vinodeno_t vino, const char *name,
 				   size_t len)
 {
-	(void)vino;
 	(void)name;
 	(void)len;
 	upcalls_queue(handle, INVALIDATE_DIRECTORY, dir);
+	/* libcephfs says which inode only if the name is gone, not if it does
+	 * not know it any more.  A name that was moved costs a look-up. */
+	if (vino.ino.val != 0)
+		upcalls_queue(handle, REMOVED, vino);
 }
 
 /* Modes are masked before they reach libcephfs. */

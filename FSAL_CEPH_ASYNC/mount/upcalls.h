@@ -30,6 +30,9 @@ struct casync_upcall {
 	uint64_t ino;
 	uint64_t snapid;
 	uint32_t kind;
+	/* Of a removed file. */
+	uint8_t tries;
+	bool in_use, released;
 };
 
 /** Most queued events, 24 bytes each. */
@@ -41,6 +44,10 @@ struct casync_upcall {
  * everything is invalidated.
  */
 #define CASYNC_UPCALLS_RELEASES_MAX 24576
+
+/** Removed files that are still in use, 24 bytes each.  More are left to
+ * Ganesha's cache, which drops what is old. */
+#define CASYNC_UPCALLS_REMOVED_MAX 1024
 
 /** Counters of truncations, 8 bytes each.  Files share them. */
 #define CASYNC_UPCALLS_TRUNCATIONS 65536
@@ -57,6 +64,8 @@ struct casync_upcalls {
 	bool renewed;	/**< Another client: all are invalidated. */
 	bool running;	/**< The job is queued or runs. */
 	struct casync_work work;
+	struct casync_upcall removed[CASYNC_UPCALLS_REMOVED_MAX];
+	uint32_t removed_count;
 	int64_t fscid;
 	struct casync_object_table table; /**< The exports' objects. */
 	/** Truncations of files, by inode and snapshot; atomic (file_size.h). */
@@ -86,7 +95,15 @@ void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls);
  * export stays in the list. */
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
 				  void (*visit)(struct casync_export *exp,
-						const void *arg));
+						void *arg));
+
+/** A file has no name any more: soon drop it from Ganesha's cache, if nobody
+ * uses it then, or when nobody does. */
+void casync_upcalls_removed(struct casync_upcalls *upcalls, uint64_t ino,
+			    uint64_t snapid);
+
+/** Try that again with those that were in use.  The keeper calls it. */
+void casync_upcalls_try_removed(struct casync_upcalls *upcalls);
 
 /** Begin upcalls for an export. */
 void casync_upcalls_join(struct casync_upcalls *upcalls,

@@ -97,6 +97,7 @@ static int getset_get(struct casync_object *obj,
 	if (rc < 0)
 		return rc;
 	casync_object_note_mode(obj, &stx);
+	casync_object_note_links(obj, &stx);
 	if (obj->handle.type == REGULAR_FILE &&
 	    (stx.stx_mask & CEPH_STATX_SIZE))
 		casync_file_size_update(&obj->size, stx.stx_size, generation);

@@ -63,11 +63,23 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 		casync_flush_mark_new(&obj->flush);
 	}
 	casync_object_note_mode(obj, stx);
+	casync_object_note_links(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
 	if (casync_object_table_enter(&exp->mount->upcalls.table, obj))
 		ceph_ll_put(casync_inode_ceph(obj), inode);
 	return obj;
+}
+
+void casync_object_note_links(struct casync_object *obj,
+			      const struct ceph_statx *stx)
+{
+	if (!(stx->stx_mask & CEPH_STATX_NLINK) || stx->stx_nlink != 0 ||
+	    obj->id.snapid != CEPH_NOSNAP ||
+	    __atomic_exchange_n(&obj->has_no_name, true, __ATOMIC_RELAXED))
+		return;
+	casync_upcalls_removed(&casync_inode_mount(obj)->upcalls, obj->id.ino,
+			       obj->id.snapid);
 }
 
 void casync_object_fill_attrs(struct casync_export *exp,

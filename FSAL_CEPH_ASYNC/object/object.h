@@ -69,6 +69,7 @@ struct casync_object {
 	/** The file had a setuid or setgid bit when its mode was last seen: a
 	 * write by a user other than root clears it.  Atomic, relaxed. */
 	bool privileged;
+	bool has_no_name; /**< casync_object_note_links() has said so; atomic. */
 	/** A SETATTR through this object was journaled, so the owner that it
 	 * found was too.  Atomic. */
 	bool owner_journaled;
@@ -132,6 +133,11 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl);
 /** obj_ops.merge: move the share reservation of a duplicate. */
 fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 				  struct fsal_obj_handle *dupe_hdl);
+
+/** If @p stx says that the file has no name any more: have Ganesha's cache drop
+ * it.  Its space is given back only then. */
+void casync_object_note_links(struct casync_object *obj,
+			      const struct ceph_statx *stx);
 
 /** Remember whether the file is setuid or setgid, if @p stx has the mode. */
 static inline void casync_object_note_mode(struct casync_object *obj,

@@ -15,13 +15,14 @@ import pytest
 import bus
 from fuse import Fuse
 from lab import SECOND_PORT
-from lab_program import ceph
+from lab_program import ceph, until
 from nfs import nfs4
 
 FILES, SOME = 3000, 500
 MOST_CAPS = 300         # 100 stay (mds_min_caps_per_client), and what is used
 OTHER = 9
 EXPIRES_S = 5
+KEEPER_S = 2             # it looks for removed files that were in use
 KEYS = {"shared": 'cmount_path = "/";', "separate": ""}
 
 
@@ -292,4 +293,38 @@ def test_with_expiration_all_is_seen_in_time(cluster, second, folder, change,
         took[what] = round(time.monotonic() - began, 1)
     record(f"Attr_Expiration_Time = {EXPIRES_S}, {change.__name__}: seen "
            f"after {json.dumps(took)} s")
+    client.leave()
+
+
+def strays():
+    return int(json.loads(ceph("tell", "mds.0", "perf", "dump", "mds_cache"))[
+        "mds_cache"]["num_strays"])
+
+
+@pytest.mark.parametrize("how", ("closed", "open", "replaced", "seen later"))
+def test_a_removed_file_gives_its_space_back(lab, folder, record, how):
+    """Of whose name this gateway, or a client of CephFS, has disposed."""
+    client = nfs4.Client(2049, f"removing-{time.time_ns()}")
+    name, before = f"removed-{time.time_ns()}", strays()
+    file = client.open(name, create=nfs4.GUARDED)
+    file.write(0, b"content")
+    if how != "open":
+        file.close()
+    if how == "seen later":
+        client.remove(name)
+        client.change_and_size(file.handle)
+    elif how == "replaced":
+        (folder / f"{name}x").touch()
+        (folder / f"{name}x").rename(folder / name)
+    else:
+        (folder / name).unlink()
+    if how == "open":
+        time.sleep(2 * KEEPER_S)
+        assert file.read(0, 7) == b"content"
+        assert client.change_and_size(file.handle)[1] == 7
+        file.close()
+    began = time.monotonic()
+    until(lambda: strays() <= before, "it is no stray any more")
+    record(f"a removed file ({how}): no stray after "
+           f"{time.monotonic() - began:.1f} s")
     client.leave()

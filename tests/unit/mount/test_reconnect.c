@@ -291,6 +291,11 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 
 static int invalidations; /* atomic */
 
+void casync_upcalls_try_removed(struct casync_upcalls *upcalls)
+{
+	(void)upcalls;
+}
+
 void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 {
 	if (upcalls == &stub_mount.upcalls)

@@ -215,7 +215,13 @@ static void cut_inode(uint64_t ino)
 static void invalidate_dentry(uint64_t ino)
 {
 	fake.callbacks.dentry_cb(fake.callbacks.handle, vino_of(ino),
-				 vino_of(INO + 99), "name", 4);
+				 vino_of(0), "name", 4);
+}
+
+static void remove_dentry(uint64_t ino)
+{
+	fake.callbacks.dentry_cb(fake.callbacks.handle, vino_of(INO - 1),
+				 vino_of(ino), "name", 4);
 }
 
 static void check_heard(unsigned int listener, enum heard_kind kind, int count)
@@ -290,6 +296,66 @@ static void check_kind(void **state)
 	assert_false(casync_upcalls_on_thread());
 	/* None before Ganesha has set the export up. */
 	assert_int_equal(ready_waits, EXPORTS);
+}
+
+/* --- files that somebody else has removed */
+
+static void check_tried(int count)
+{
+	unsigned int i;
+
+	settle();
+	for (i = 0; i < EXPORTS; i++) {
+		check_heard(i, TRY_RELEASE, count);
+		check_heard(i, INVALIDATE, 1); /* the directory */
+	}
+}
+
+static void removed_file_is_released(void **state)
+{
+	release_status = ERR_FSAL_NO_ERROR;
+	libcephfs_calls(remove_dentry, 1);
+	check_tried(1);
+	assert_true(listeners[0].last.ino == INO);
+	casync_upcalls_try_removed(upcalls);
+	check_tried(1);
+}
+
+static void removed_file_in_use_is_released_later(void **state)
+{
+	libcephfs_calls(remove_dentry, 1);
+	check_tried(1);
+	casync_upcalls_try_removed(upcalls);
+	check_tried(2);
+	release_status = ERR_FSAL_NO_ERROR;
+	casync_upcalls_try_removed(upcalls);
+	check_tried(3);
+	casync_upcalls_try_removed(upcalls);
+	check_tried(3);
+}
+
+/* A request has just found it: it gets into the cache. */
+static void removed_file_that_is_not_cached_is_looked_for_again(void **state)
+{
+	release_status = ERR_FSAL_NOENT;
+	libcephfs_calls(remove_dentry, 1);
+	check_tried(1);
+	casync_upcalls_try_removed(upcalls);
+	check_tried(2);
+	casync_upcalls_try_removed(upcalls);
+	check_tried(2);
+}
+
+static void removed_files_in_use_are_bounded(void **state)
+{
+	libcephfs_calls(remove_dentry, CASYNC_UPCALLS_REMOVED_MAX + 9);
+	settle();
+	assert_int_equal(upcalls->removed_count, CASYNC_UPCALLS_REMOVED_MAX);
+	/* The same ones take no more room. */
+	casync_upcalls_try_removed(upcalls);
+	casync_upcalls_removed(upcalls, INO, CEPH_NOSNAP);
+	settle();
+	assert_int_equal(upcalls->removed_count, CASYNC_UPCALLS_REMOVED_MAX);
 }
 
 /* READs in flight must know of a truncation at once: not by the queue, which
@@ -625,6 +691,10 @@ static void modes_are_not_masked_again(void **state)
 #define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
 
 static const struct CMUnitTest plain_tests[] = {
+	CASE(removed_file_is_released),
+	CASE(removed_file_in_use_is_released_later),
+	CASE(removed_file_that_is_not_cached_is_looked_for_again),
+	CASE(removed_files_in_use_are_bounded),
 	CASE(truncation_is_told_to_the_file_at_once),
 	CASE(files_are_spread_over_the_counters),
 	CASE(callback_does_not_wait_for_an_upcall),

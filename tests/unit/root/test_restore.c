@@ -23,7 +23,7 @@ static const struct casync_keeper_hooks *const hooks = &casync_restore_hooks;
 
 void casync_upcalls_visit_exports(struct casync_upcalls *upcalls,
 				  void (*visit)(struct casync_export *exp,
-						const void *arg))
+						void *arg))
 {
 	assert_ptr_equal(upcalls, &stub_mount.upcalls);
 	visit(&rig.exp, NULL);

@@ -67,6 +67,13 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 
 /* A test that links upcalls.c gets that. */
 __attribute__((weak)) void
+casync_upcalls_try_removed(struct casync_upcalls *upcalls)
+{
+	(void)upcalls;
+}
+
+/* A test that links upcalls.c gets that. */
+__attribute__((weak)) void
 casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 {
 	(void)upcalls;
