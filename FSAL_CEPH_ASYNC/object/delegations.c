@@ -26,7 +26,7 @@
  */
 static pthread_mutex_t *delegations_lock_of(struct casync_delegations *of)
 {
-	struct casync_object *obj =
+	const struct casync_object *obj =
 		container_of(of, struct casync_object, delegations);
 
 	return &casync_inode_mount(obj)->delegations_lock;
