@@ -27,19 +27,16 @@ static void restore_forget(struct casync_mount *mount)
 
 /* Ganesha 9.14 lets no FSAL revoke a state.  So what comes with its id fails
  * instead (locks.c). */
-static void restore_lost(struct casync_object *obj, struct casync_fd *fd)
+static const char *restore_lost(struct casync_object *obj, struct casync_fd *fd)
 {
 	const struct state_t *state =
 		&container_of(fd, struct casync_state, fd)->state;
 
+	(void)obj;
 	__atomic_store_n(&fd->lock_lost, true, __ATOMIC_RELEASE);
-	LogWarn(COMPONENT_FSAL,
-		"export %" PRIu16 ": inode 0x%" PRIx64
-		": a lock is lost: another client got it or has changed the file, or the file is gone; %s",
-		obj->exp->export.export_id, obj->id.ino,
-		state->state_type == STATE_TYPE_LOCK
-			? "its holder gets EIO until it unlocks the file"
-			: "NLM cannot tell its holder");
+	return state->state_type == STATE_TYPE_LOCK
+		       ? "its holder gets EIO until it unlocks the file"
+		       : "NLM cannot tell its holder";
 }
 
 static int restore_restore(struct casync_mount *mount)

@@ -2,11 +2,13 @@
 #include "config.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pthread.h>
 
 #include "fsal.h"
 
 #include "clock.h"
+#include "export.h"
 #include "fd.h"
 #include "inode.h"
 #include "lock_records.h"
@@ -354,6 +356,16 @@ static void lock_records_undo(const struct round *round,
 	}
 }
 
+/* Not under the lock of the records: the log may hang. */
+static void lock_records_say_lost(const struct casync_object *obj,
+				  const char *holder)
+{
+	LogWarn(COMPONENT_FSAL,
+		"export %" PRIu16 ": inode 0x%" PRIx64
+		": a lock is lost: another client got it or has changed the file, or the file is gone; %s",
+		obj->exp->export.export_id, obj->id.ino, holder);
+}
+
 /*
  * The fd loses its locks, unless a client has unlocked something meanwhile: it
  * may have been the lost one.  An UNLOCK that comes after this ends the loss.
@@ -363,16 +375,19 @@ static bool lock_records_lose_fd(struct round *round, struct casync_fd *fd,
 				 casync_lock_loser *lost, bool anyway,
 				 uint64_t *dropped)
 {
+	const char *holder = NULL;
 	bool loses;
 	size_t i;
 
 	pthread_mutex_lock(&records_lock);
 	loses = anyway || round->obj->locks.changes == round->changes;
 	if (loses) {
-		lost(round->obj, fd);
+		holder = lost(round->obj, fd);
 		*dropped += lock_records_drop_fd_locked(&round->obj->locks, fd);
 	}
 	pthread_mutex_unlock(&records_lock);
+	if (loses)
+		lock_records_say_lost(round->obj, holder);
 	for (i = 0; loses && i < round->count; i++) {
 		if (round->records[i].fd == fd)
 			round->records[i].fd = NULL;

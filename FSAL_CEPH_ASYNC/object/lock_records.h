@@ -95,8 +95,10 @@ typedef int casync_lock_taker(struct casync_object *obj,
 			      bool unlock);
 
 /** Called for an fd that has lost a lock, before its records are dropped and
- * under the lock of all records: it may set a flag and log. */
-typedef void casync_lock_loser(struct casync_object *obj, struct casync_fd *fd);
+ * under the lock of all records: it may set a flag.  @return How the holder
+ * learns it, for the log. */
+typedef const char *casync_lock_loser(struct casync_object *obj,
+				      struct casync_fd *fd);
 
 /**
  * Take all locks of a mount again, on the keeper's thread.

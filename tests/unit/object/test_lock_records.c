@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <pthread.h>
 #include <stdio.h>
+#include <semaphore.h>
 #include <string.h>
 #include <time.h>
 
@@ -254,7 +255,7 @@ static int take(struct casync_object *obj,
 	return unlock || answer == NULL ? 0 : answer(obj, record);
 }
 
-static void lose(struct casync_object *obj, struct casync_fd *fd)
+static const char *lose(struct casync_object *obj, struct casync_fd *fd)
 {
 	size_t length = strlen(losses);
 
@@ -263,6 +264,43 @@ static void lose(struct casync_object *obj, struct casync_fd *fd)
 	(void)snprintf(losses + length, TEXT - length, "%s%c%c",
 		       length == 0 ? "" : " ", (char)('A' + (obj - objs)),
 		       (char)('0' + (fd - fds[obj - objs])));
+	return "its holder";
+}
+
+/* --- the log may hang: the lock of the records is free meanwhile */
+
+void __wrap_stub_log_line(log_levels_t level, const char *text);
+
+static int lines, lines_under_the_lock;
+static sem_t looked;
+
+static void *look_at_records(void *unused)
+{
+	const fsal_lock_param_t all = {.lock_start = 0};
+
+	(void)casync_lock_records_have(&objs[0].locks, owners, &all);
+	sem_post(&looked);
+	return unused;
+}
+
+void __wrap_stub_log_line(log_levels_t level, const char *text)
+{
+	pthread_t thread;
+
+	(void)level;
+	lines++;
+	assert_non_null(strstr(text, "a lock is lost"));
+	assert_non_null(strstr(text, "its holder"));
+	sem_init(&looked, 0, 0);
+	assert_int_equal(pthread_create(&thread, NULL, look_at_records, NULL),
+			 0);
+	if (!rig_wait(&looked)) {
+		lines_under_the_lock++;
+		pthread_detach(thread);
+		return;
+	}
+	pthread_join(thread, NULL);
+	sem_destroy(&looked);
 }
 
 static int take_all(uint64_t taken, uint64_t gone)
@@ -338,8 +376,11 @@ static void fd_that_lost_one_loses_all(void **state)
 	do_all(&objs[1], "a0w0+10");
 	new_client();
 	answer = byte_25_is_taken;
+	lines = 0;
 	assert_int_equal(take_all(2, 3), 0);
 	assert_string_equal(losses, "A0");
+	assert_int_equal(lines, 1);
+	assert_int_equal(lines_under_the_lock, 0);
 	/* What it has taken before and after goes back, and only that. */
 	assert_string_equal(asked, "+a0w0-9 +a0w40-49 +a0w20-29 +b2r60-69 "
 				   "-a0w0-9 -a0w40-49 +a0w0-9");

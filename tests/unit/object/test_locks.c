@@ -421,12 +421,13 @@ static void nlm_lock_may_become_a_write_lock(void **state)
 static struct casync_fd *lost_fd;
 static int losses;
 
-static void lose(struct casync_object *obj, struct casync_fd *fd)
+static const char *lose(struct casync_object *obj, struct casync_fd *fd)
 {
 	assert_ptr_equal(obj, rig.obj);
 	lost_fd = fd;
 	losses++;
 	__atomic_store_n(&fd->lock_lost, true, __ATOMIC_RELEASE);
+	return "";
 }
 
 static struct Fh *old_fh; /* of the lost client */
