@@ -21,6 +21,22 @@
 #define LEAST_SPAN (UINT64_C(64) << 10)
 
 /*
+ * Have the MDS journal the size before a hole takes the end of the file.  When a
+ * client is lost, the MDS finds the size by the objects (docs/durability.md), and
+ * the hole removes them.  Another client may have told the MDS of the size: ours
+ * has nothing to send then, and would wait for nothing.  So it gets a new ctime.
+ * The journal has changes in their order.
+ */
+static int space_journal_size(struct casync_object *obj)
+{
+	struct ceph_statx nothing = {0};
+	int rc = ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &nothing,
+				 0, casync_inode_root(obj));
+
+	return rc < 0 ? rc : casync_flush_wait(obj);
+}
+
+/*
  * Punch a hole within the file, in steps.  libcephfs sends an OSD operation for
  * each object in the range, all at once and with client_lock held, also for
  * objects past the end of the file.  For 2^62 bytes it would use all memory.
@@ -39,6 +55,9 @@ static int space_punch(struct casync_object *obj, struct Fh *fh,
 	if (rc < 0 || offset >= stx.stx_size)
 		return rc;
 	end = length < stx.stx_size - offset ? offset + length : stx.stx_size;
+	/* A WRITE that comes meanwhile makes the file longer behind the hole. */
+	if (end == stx.stx_size)
+		rc = space_journal_size(obj);
 	for (; offset < end && rc == 0; offset = next) {
 		next = offset - offset % step + step;
 		if (next > end)

@@ -11,9 +11,10 @@ through a new connection every acknowledged byte, sizes, and that the NFSv4
 change attribute moved forward.  Needs a lab on bluestore for --storage.
 
 New files get one stable block each all the while, the youngest milliseconds
-before the kill.  Of five cycles one has Linux's own client write, two write
-UNSTABLE and send COMMITs; each mode starts at another of the five.  Exit
-status 0 when nothing is wrong.
+before the kill.  Other files grow, and lose tails and holes by DEALLOCATE.  Of
+five cycles one has Linux's own client write, two write UNSTABLE and send
+COMMITs; each mode starts at another of the five.  Exit status 0 when nothing
+is wrong.
 """
 from __future__ import annotations
 
@@ -29,6 +30,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
+from holes import punchers, settle_holes
 from kernel import KernelLoad
 from lab_program import ceph, lab
 from ledger import Blocks, Tail
@@ -57,6 +59,7 @@ class Totals:
         self.firm_bytes = 0
         self.looks = 0
         self.born = 0
+        self.punched = 0
         self.recovery = []
         self.change_ms = []
         self.ctime_ms = []
@@ -107,18 +110,24 @@ class Run:
                 number = self.number * 10 + len(self.files)
                 self.files.append(self._file(
                     conn, conn4, f"tail-{number}", Tail(number)))
-            nursery = nfs3.make_directory(conn, self.folder,
-                                          f"nursery-{self.number}")
+            name = f"nursery-{self.number}"
+            nursery = nfs3.make_directory(conn, self.folder, name)
+            nursery4 = nfs4.handle_of(conn4, f"{PSEUDO}/{self.name}/{name}")
         load = Load(PORT, self.files, self.rng, DEPTH, unstable, nursery)
+        holes = punchers(PORT, nursery4, self.rng)
         moment = self.rng.uniform(*MOMENT)
         killer = threading.Timer(moment, self._kill, [storage])
         load.run(begun=killer.start)
         killer.join()
+        for client in holes:
+            client.join()
         complaints = load.complaints + self._recover()
         complaints += self._settle(self.files)
         with Connected() as (conn, _):
             complaints += settle_born(conn, load)
+            complaints += settle_holes(conn, nursery, holes)
         self._count(load)
+        self.totals.punched += sum(client.punched for client in holes)
         self.say(f"{self.mode} {self.number}: "
                  f"{'gateway, OSD and MDS' if storage else 'gateway'} killed "
                  f"after {moment:.3f} s and {load.counts['stable']} stable, "
@@ -233,7 +242,8 @@ def report(mode, totals, say):
         f"({totals.firm_bytes >> 20} MiB) checked: {writes['stable']} "
         f"answered as stable, {writes['unstable']} as unstable with "
         f"{writes['commits']} commits, {writes['kernel']} by Linux's client; "
-        f"{totals.born} new files; {totals.looks} looks at change before "
+        f"{totals.born} new files; {totals.punched} holes punched; "
+        f"{totals.looks} looks at change before "
         f"crashes; wrong: {len(totals.complaints)}")
     say(f"{mode}: least / median / most: recovery "
         f"{spread(totals.recovery, 's')}; change moved "

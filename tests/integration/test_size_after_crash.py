@@ -3,7 +3,13 @@
 one, and others can ask for it as soon as the MDS has found it."""
 import subprocess
 import sys
+import time
 from pathlib import Path
+
+import pytest
+
+from lab import AFTER_A_LOSS
+from nfs import nfs4
 
 JOURNAL = Path(__file__).resolve().parents[1] / "crash" / "journal.py"
 
@@ -19,3 +25,32 @@ def test_size_of_a_large_file_after_a_crash(lab, record):
     head, _, row = done.stdout.strip().splitlines()
     record(f"after a crash: {head} {row}")
     assert row.startswith("| 2 |")
+
+
+MIB = 1 << 20
+HOLES = {"tail": (4 * MIB, 16 * MIB), "all": (0, MIB)}
+
+
+@pytest.mark.parametrize("death", ("kill -9", "eviction"))
+def test_size_after_the_end_was_punched(lab, death):
+    """The MDS finds a size by the objects.  A hole takes them away, so the
+    size has to be in its journal before."""
+    name = f"punched-{time.time_ns()}"
+    client = nfs4.Client(2049, name)
+    for hole, (begin, end) in HOLES.items():
+        file = client.open(f"{name}-{hole}", create=nfs4.UNCHECKED)
+        for at in range(0, end, MIB):
+            assert file.write(at, b"x" * MIB) == MIB
+        client.deallocate(file.handle, begin, end - begin, file.stateid)
+    if death == "kill -9":
+        lab.run("crash")
+        lab.run("recover")
+    else:
+        lab.expected += AFTER_A_LOSS
+        lab.evict(lab.stat()["ganesha"]["a"]["pid"])
+    client.die()
+    reader = nfs4.Client(2049, f"reader-{name}")
+    sizes = {hole: reader.change_and_size(reader.lookup(f"{name}-{hole}"))[1]
+             for hole in HOLES}
+    assert sizes == {hole: end for hole, (_, end) in HOLES.items()}
+    reader.leave()
