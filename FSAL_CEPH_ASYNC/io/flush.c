@@ -56,7 +56,7 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 /* A client that loses its session drops what is dirty, and libcephfs' flush then
  * succeeds: an acknowledged chmod was lost so (test_lost_flush.py).  But such a
  * client has no capabilities.  So it has to ask the MDS, and is refused. */
-static int flush_check_session(struct casync_object *obj)
+int casync_flush_check_session(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 	int rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
@@ -88,7 +88,7 @@ static int flush_sync_inode(struct casync_object *obj, bool waiters)
 		rc = ceph_ll_sync_inode(ceph, obj->inode, 0);
 	/* After a loss the OSDs refuse the data that a first flush is for. */
 	if (rc == 0 && waiters)
-		rc = flush_check_session(obj);
+		rc = casync_flush_check_session(obj);
 	flush_count(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
 	casync_session_note_error(&casync_inode_mount(obj)->session, -rc);

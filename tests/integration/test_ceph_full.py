@@ -10,9 +10,9 @@ import time
 import pytest
 
 from lab import AFTER_A_LOSS
-from nfs3_requests import JUKEBOX, NOSPC, OK, SERVES, Asker
+from nfs3_requests import BLOCK, JUKEBOX, NOSPC, OK, SERVES, Asker, content
 from lab_program import LOGS, Log, ceph, until
-from nfs import nfs3
+from nfs import nfs3, nfs4
 
 pytestmark = pytest.mark.measures
 
@@ -96,6 +96,38 @@ def test_full_and_freed(lab, room, record, how):
     assert asker.write(empty) == OK
     assert asker.content_is(empty)
     assert not log.matching("session is lost")
+    asker.close()
+
+
+def test_no_hole_is_acknowledged_in_a_full_pool(lab):
+    """libcephfs drops what the OSDs say, and waits for the next map."""
+    asker = Asker()
+    client = nfs4.Client(2049, asker.name)
+    file = client.open(asker.name, create=nfs4.UNCHECKED)
+    assert file.write(0, content(1)) == BLOCK
+    quota("1")
+    try:
+        other = asker.new_file("-other", blocks=0)
+        until(lambda: asker.write(other) == NOSPC, "a WRITE is refused")
+        began = time.monotonic()
+        with pytest.raises(nfs4.Failed) as refusal:
+            client.deallocate(file.handle, 0, BLOCK, file.stateid)
+        assert refusal.value.status == NOSPC
+        assert time.monotonic() - began < ANSWER_S
+        assert file.read(0, BLOCK) == content(1)
+    finally:
+        quota("0")
+
+    def punched():
+        try:
+            client.deallocate(file.handle, 0, BLOCK, file.stateid)
+        except nfs4.Failed as err:
+            assert err.status == NOSPC
+            return False
+        return True
+    until(punched, "there is room", seconds=BACK_S)
+    assert file.read(0, BLOCK) == bytes(BLOCK)
+    client.leave()
     asker.close()
 
 

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""A session that is lost before a flush: libcephfs drops what is dirty, and its
-flush then succeeds.  The client must not be told so."""
+"""A session that is lost before a flush, or before a hole is punched: libcephfs
+drops it, and then says that it has succeeded.  The client must not be told
+so."""
 import threading
+import time
 
 import pytest
 
 from faults import Faults, start
 from lab import AFTER_A_LOSS
-from lab_program import until
-from nfs import nfs3, rpc
+from lab_program import LOGS, Log, until
+from nfs import nfs3, nfs4, rpc
+from test_stalled_osd import stopped_osds
 
 JUKEBOX = 10008
 LATE_MS = 3000
@@ -77,3 +80,30 @@ def test_a_chmod_whose_session_is_lost_is_not_acknowledged(cluster, shim,
     # Either the change is there, or the client knows that it has to ask again.
     assert mode == NEW or chmod.status == JUKEBOX
     assert chmod.status in (0, JUKEBOX)
+
+
+def test_a_hole_whose_session_is_lost_is_not_acknowledged(lab):
+    """The OSD stands still, so it has punched nothing."""
+    lab.expected += AFTER_A_LOSS
+    client = nfs4.Client(2049, "hole-of-a-lost-session")
+    file = client.open(client.name.decode(), create=nfs4.UNCHECKED)
+    file.write(0, b"x" * 8192)
+    answered = threading.Event()
+    log = Log(LOGS / "ganesha-a.log")
+
+    def punch():
+        client.deallocate(file.handle, 0, 4096, file.stateid)
+        answered.set()
+    session = lab.sessions(lab.stat()["ganesha"]["a"]["pid"])[0]["id"]
+    # The MDS answers when its journal is written: not while the OSD stands.
+    eviction = threading.Thread(target=lab.evict_session, args=[session])
+    with stopped_osds():
+        threading.Thread(target=punch, daemon=True).start()
+        time.sleep(0.5)
+        eviction.start()
+        until(lambda: log.matching("session is lost"), "the loss is seen")
+        assert not answered.wait(1)
+    assert answered.wait(30)
+    eviction.join()
+    assert file.read(0, 8192) == bytes(4096) + b"x" * 4096
+    client.leave()

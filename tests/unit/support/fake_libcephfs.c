@@ -91,6 +91,16 @@ void fake_punch(unsigned int object)
 	fake.objects[object] = NULL;
 }
 
+void fake_zero(uint64_t offset, uint64_t length)
+{
+	uint64_t end = offset + length;
+
+	for (; offset < end && offset < fake.size_bytes; offset++)
+		make_object(offset /
+			    fake.object_size_bytes)[offset %
+						    fake.object_size_bytes] = 0;
+}
+
 /* False in a callback, where libcephfs would deadlock. */
 static bool lock_client(void)
 {

@@ -153,6 +153,9 @@ void fake_special(unsigned int call, struct fake_plan plan);
 /** Lose an object. */
 void fake_punch(unsigned int object);
 
+/** Zero a range, as a hole that was punched. */
+void fake_zero(uint64_t offset, uint64_t length);
+
 /** Answer a call that is pending. */
 void fake_complete(unsigned int call);
 

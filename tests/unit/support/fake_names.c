@@ -210,7 +210,11 @@ WEAK int ceph_ll_listxattr(struct ceph_mount_info *cmount, struct Inode *in,
 WEAK int ceph_ll_fallocate(struct ceph_mount_info *cmount, struct Fh *fh,
 			   int mode, int64_t offset, int64_t length)
 {
-	return made("fallocate", NULL);
+	int rc = made("fallocate", NULL);
+
+	if (rc == 0 && (mode & FALLOC_FL_PUNCH_HOLE))
+		fake_zero((uint64_t)offset, (uint64_t)length);
+	return rc;
 }
 
 WEAK int ceph_ll_statfs(struct ceph_mount_info *cmount, struct Inode *in,
