@@ -191,11 +191,21 @@ static bool repair_pool_is_gone(const struct casync_op *op)
 	       -ENOENT;
 }
 
+/* Is what looks like a hole something else?  The OSDs remove the objects of a
+ * snapshot some seconds after it.  0 or a negative errno. */
+static int repair_check_hole(const struct casync_op *op)
+{
+	if (repair_pool_is_gone(op))
+		return -EIO;
+	return casync_inode_snapshot_is_gone(op->obj) ? -ESTALE : 0;
+}
+
 int64_t casync_repair_part(struct casync_op *op, const struct casync_part *part)
 {
 	int64_t have = repair_part(op, part);
+	int rc = have > 0 ? repair_check_hole(op) : 0;
 
-	return have > 0 && repair_pool_is_gone(op) ? -EIO : have;
+	return rc < 0 ? rc : have;
 }
 
 /* Do buffers of neighbouring parts adjoin?  Ganesha has one for each READ. */
@@ -293,11 +303,14 @@ static enum rest repair_fetch_parts(struct casync_op *op)
 static enum rest repair_fetch(struct casync_op *op)
 {
 	enum rest rest = repair_fetch_parts(op);
+	int rc;
 
-	if (FSAL_IS_ERROR(op->status) || op->amount_bytes == 0 ||
-	    !repair_pool_is_gone(op))
+	if (FSAL_IS_ERROR(op->status) || op->amount_bytes == 0)
 		return rest;
-	op->status = casync_errors_status(-EIO);
+	rc = repair_check_hole(op);
+	if (rc == 0)
+		return rest;
+	op->status = casync_errors_status(rc);
 	return NOTHING;
 }
 

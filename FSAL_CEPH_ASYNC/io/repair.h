@@ -45,7 +45,7 @@ struct casync_part;
  * Read the missing bytes of a part by the blocking call, on this thread.
  *
  * @return The bytes that the part has now, or a negative errno: EIO if its pool
- *	   was deleted.
+ *	   was deleted, ESTALE if its snapshot was removed.
  */
 int64_t casync_repair_part(struct casync_op *op,
 			   const struct casync_part *part);

@@ -26,6 +26,7 @@
 #include "session.h"
 #include "take_over.h"
 #include "tuning.h"
+#include "snapshots.h"
 #include "unfinished.h"
 #include "upcalls.h"
 #include "waiter_limit.h"
@@ -109,6 +110,7 @@ struct casync_mount {
 	struct casync_keeper keeper;
 	struct casync_journal journal;
 	struct casync_unfinished unfinished;
+	struct casync_snapshots snapshots;
 	struct casync_late late;
 	struct casync_take_over take_overs[CASYNC_TAKE_OVERS_MAX];
 	/** An earlier client did not end: the mount is never freed. */

@@ -20,6 +20,8 @@
 /* CEPH_SNAPDIR of Ceph's ceph_fs.h, which libcephfs-dev leaves out: the
  * snapid of a .snap folder. */
 #define SNAPDIR UINT64_MAX
+_Static_assert(CEPH_NOSNAP == SNAPDIR - 1,
+	       "a smaller snapid is that of a snapshot");
 
 /* Guards the change of an fd from an old Fh to a new one.  A leaf. */
 static pthread_mutex_t fds_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -131,6 +133,35 @@ int casync_inode_find(struct ceph_mount_info *ceph,
 	if (rc < 0)
 		ceph_ll_put(ceph, *inode);
 	return rc == -ENOENT ? -ESTALE : rc;
+}
+
+void casync_inode_note_snapshot(const struct casync_object *dir)
+{
+	if (dir->id.snapid < CEPH_NOSNAP)
+		casync_snapshots_note(&casync_inode_mount(dir)->snapshots,
+				      dir->id.snapid, dir->id.ino);
+}
+
+/* The folder is one of the present, or removed: then we do not know. */
+bool casync_inode_snapshot_is_gone(const struct casync_object *obj)
+{
+	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
+	struct casync_fileid folder = {.snapid = obj->id.snapid};
+	vinodeno_t vino = {.snapid.val = SNAPDIR};
+	struct Inode *snapdir;
+	int rc;
+
+	if (obj->id.snapid >= CEPH_NOSNAP)
+		return false;
+	folder.ino = casync_snapshots_folder(
+		&casync_inode_mount(obj)->snapshots, obj->id.snapid);
+	vino.ino.val = folder.ino;
+	if (folder.ino == 0 || ceph_ll_lookup_vino(ceph, vino, &snapdir) < 0)
+		return false;
+	rc = inode_find_snapshot(ceph, snapdir, &folder,
+				 casync_inode_root(obj));
+	ceph_ll_put(ceph, snapdir);
+	return rc == -ESTALE;
 }
 
 struct casync_mount *casync_inode_mount(const struct casync_object *obj)

@@ -77,6 +77,18 @@ bool casync_inode_fd_is_lost(const struct casync_object *obj,
  */
 int casync_inode_reopen(struct casync_object *obj, struct casync_fd *fd);
 
+/** A folder was found; if it is in a snapshot, the mount keeps it for
+ * casync_inode_snapshot_is_gone(). */
+void casync_inode_note_snapshot(const struct casync_object *dir);
+
+/**
+ * Is an object in a snapshot that was removed?  It asks the MDS for the
+ * snapshots that there are.  The objects in RADOS go seconds after the snapshot.
+ *
+ * @return false also if it cannot be found out.
+ */
+bool casync_inode_snapshot_is_gone(const struct casync_object *obj);
+
 /** The mount that an object belongs to. */
 struct casync_mount *casync_inode_mount(const struct casync_object *obj);
 

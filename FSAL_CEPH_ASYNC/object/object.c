@@ -66,6 +66,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 	casync_object_note_links(obj, stx);
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
+	if (obj->handle.type == DIRECTORY)
+		casync_inode_note_snapshot(obj);
 	if (casync_object_table_enter(&exp->mount->upcalls.table, obj))
 		ceph_ll_put(casync_inode_ceph(obj), inode);
 	return obj;

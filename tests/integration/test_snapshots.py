@@ -6,9 +6,11 @@ import time
 
 import pytest
 
+from fuse import Fuse
+from lab_program import until
 from nfs import nfs3, nfs4, rpc
 
-NOENT = 2
+NOENT, STALE = 2, 70
 OLD, NEW = b"old" * 1000, b"new" * 1000
 
 
@@ -222,3 +224,71 @@ def test_what_is_deleted_since_is_the_snapshots_still(lab, record):
     assert client.read(client.lookup(again, "file")) == OLD
     client.rmdir(folder, "one")
     client.end()
+
+
+class SeenByFuse:
+    """As another CephFS client removes it: the gateway is not told."""
+
+    def __init__(self):
+        self.fuse = Fuse()
+
+    def remove(self, _client, _folder, top, name):
+        (self.fuse.folder / top / ".snap" / name).rmdir()
+
+    def end(self):
+        self.fuse.end()
+
+
+class SeenByUs:
+    @staticmethod
+    def remove(client, folder, _top, name):
+        client.rmdir(folder, name)
+
+    def end(self):
+        pass
+
+
+@pytest.mark.parametrize("by", (SeenByFuse, SeenByUs))
+def test_a_file_of_a_removed_snapshot_is_stale(lab, by):
+    """The OSDs trim it seconds later.  What they have no more are holes, and
+    would be zeros; the present file is another one."""
+    who = by()
+    clients = [kind() for kind in (V3, V41, V4)]
+    client = clients[0]
+    top = f"snapshots-{time.time_ns()}"
+    inside = client.mkdir(client.mkdir(client.root, top), "inside")
+    live = client.file(inside, "file")
+    client.write(live, OLD)
+    sparse = client.file(inside, "sparse")
+    nfs3.write(client.connection, sparse, 5 << 20, OLD)
+    folder = client.lookup(client.lookup(client.root, top), ".snap")
+    for name in ("gone", "stays"):
+        client.mkdir(folder, name)
+        client.write(live, NEW)
+
+    def frozen(one, *path):
+        at = one.root
+        for step in (top, ".snap", *path):
+            at = one.lookup(at, step)
+        return at
+    gone = {one: frozen(one, "gone", "inside", "file") for one in clients}
+    hole = frozen(client, "stays", "inside", "sparse")
+    who.remove(client, folder, top, "gone")
+    client.mkdir(folder, "gone")    # another one, by the same name
+    said = {}
+
+    def are_stale():
+        for one, handle in gone.items():
+            try:
+                assert one.read(handle) == OLD, "zeros"
+            except (nfs3.Refused, nfs4.Failed) as err:
+                said[one] = err.status
+        return len(said) == len(clients)
+    until(are_stale, "the snapshot is trimmed", seconds=60)
+    assert set(said.values()) == {STALE}
+    assert client.read(hole) == bytes(1 << 16)
+    for name in ("gone", "stays"):
+        client.rmdir(folder, name)
+    for one in clients:
+        one.end()
+    who.end()
