@@ -136,6 +136,24 @@ def _attributes(config, export):
             "CephFS keeps right.")
 
 
+def _end_of_file(config):
+    block = config.block("NFS_CORE_PARAM")
+    if not config.our_exports() or (
+            block is not None and
+            not block.truth("Getattrs_In_Complete_Read", True)):
+        return
+    cached = any(config.of_export(export, "Attr_Expiration_Time") != "0"
+                 for export, _ in config.our_exports())
+    yield Finding(
+        WARNING if cached else NOTE, "size-asked",
+        config.place("NFS_CORE_PARAM", "Getattrs_In_Complete_Read"),
+        "Ganesha looks at a file's size at each READ over NFSv4" +
+        (", and with Attr_Expiration_Time above 0 says that a file ends "
+         "where another gateway or export has made it longer" if cached
+         else "; the plugin says itself where a file ends"),
+        "Set Getattrs_In_Complete_Read = false in NFS_CORE_PARAM { }.")
+
+
 def _workers(config):
     workers = config.parameter("RPC_Ioq_ThrdMax", WORKERS)
     if workers < WORKERS:
@@ -478,6 +496,7 @@ def findings(config, gateways=1):
     yield from _misspelled(config)
     yield from exports.findings(config)
     yield from _each_export(config)
+    yield from _end_of_file(config)
     yield from _workers(config)
     yield from old_ganesha(config)
     yield from _times(config)

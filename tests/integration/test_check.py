@@ -37,7 +37,8 @@ PLAIN = "a-secret-that-looks-like-nothing"
 
 # Good in itself, so that a test sees its own finding alone.
 METRICS = "" if ganesha_5_9.IS_OLD else "Enable_Metrics = true; "
-CORE = f"NFS_CORE_PARAM {{{{ {METRICS}Enable_NLM = false; {{core}} }}}}"
+CORE = f"NFS_CORE_PARAM {{{{ {METRICS}Enable_NLM = false; " \
+    "Getattrs_In_Complete_Read = false; {core} }}"
 LOCKS = "" if ganesha_5_9.IS_OLD else "Blocking_Locks = false; "
 SCOPE = "" if ganesha_5_9.IS_OLD else 'Server_Scope = "all"; '
 NFSV4 = f"NFSv4 {{{{ {LOCKS}{SCOPE}Lease_Lifetime = 20; Grace_Period = 90; " \
@@ -116,6 +117,7 @@ ALONE = {
         {"core": "Protocols = 4;",
          "exports": ({"export": "Protocols = 3, 4;"},)},
         "warning", "enable_nfsv3: true"),
+    "size-asked": ({}, "note", "at each READ"),
     "few-workers": ({"core": "RPC_Ioq_ThrdMax = 16;"}, "warning", "= 16"),
     "few-slots": ({"nfsv4": "Slot_Table_Size = 8;"}, "note", "= 8"),
     "few-inflight": ({"block": "Max_Inflight = 4;"}, "warning", "64 requests"),
@@ -184,6 +186,7 @@ STATUS = {"error": 2, "warning": 1, "note": 0}
 REPLACED = {"no-access": ("Access_Type = RW; Attr", "Attr"),
             "attributes-cached": ("Access_Type = RW; Attr_Expiration_Time "
                                   "= 0;", ""),
+            "size-asked": ("Getattrs_In_Complete_Read = false; ", ""),
             "grace-short": ("Grace_Period = 90; ", ""),
             "locks-wait": (LOCKS, ""),
             "recovery-no-scope": (SCOPE, ""),
