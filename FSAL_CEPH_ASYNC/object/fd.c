@@ -154,6 +154,16 @@ static void fd_drop_lost(struct casync_object *obj, struct casync_fd *fd)
 	fd->former_fh = NULL;
 }
 
+/* A truncation lasts when it is acknowledged, as that by SETATTR does. */
+static int fd_flush_truncation(struct casync_object *obj, struct Fh *fh)
+{
+	int rc = casync_flush_wait(obj);
+
+	if (rc < 0)
+		fd_close_fh(obj, fh);
+	return rc;
+}
+
 /*
  * NFSv3's CREATE of a file that is there is truncated before Ganesha has
  * checked who may: so libcephfs checks the requester.  I/O may come from
@@ -167,11 +177,12 @@ static int fd_open_and_truncate(struct casync_object *obj, int posix_flags,
 	int rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode, posix_flags,
 			      fh, perms);
 
-	if (rc == 0)
-		casync_file_size_truncated(&obj->size, begun, 0);
-	else
+	if (rc < 0) {
 		casync_file_size_not_truncated(&obj->size);
-	return rc;
+		return rc;
+	}
+	casync_file_size_truncated(&obj->size, begun, 0);
+	return fd_flush_truncation(obj, *fh);
 }
 
 static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
@@ -183,7 +194,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	int rc;
 
 	if (openflags & FSAL_O_TRUNC)
-		needs |= CASYNC_CALL_CHANGE;
+		needs |= CASYNC_CALL_CHANGE | CASYNC_CALL_CHANGE_SLOT;
 	/* On failure libcephfs leaves the old value there. */
 	*fh = NULL;
 	rc = casync_call_take(&slot, obj, needs);

@@ -3,13 +3,16 @@
 one, and others can ask for it as soon as the MDS has found it."""
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
 import pytest
 
 from lab import AFTER_A_LOSS
-from nfs import nfs4
+from nfs import nfs3, nfs4, rpc
+from nfs.xdr import number, wide
+from test_stalled_osd import stopped_osds
 
 JOURNAL = Path(__file__).resolve().parents[1] / "crash" / "journal.py"
 
@@ -54,3 +57,37 @@ def test_size_after_the_end_was_punched(lab, death):
              for hole in HOLES}
     assert sizes == {hole: end for hole, (_, end) in HOLES.items()}
     reader.leave()
+
+
+def open_with_size_0(name):
+    nfs4.Client(2049, f"again-{name}").open(name, create=nfs4.UNCHECKED,
+                                            size=0)
+
+
+def create_with_size_0(name):
+    connection = rpc.Concurrent(2049)
+    root = nfs3.root_of("/ceph", 2050)
+    # UNCHECKED, no mode, owner or group, a size, no times
+    connection.call(nfs3.CREATE, nfs3.named(root, name) + number(0) +
+                    number(0) * 3 + number(1) + wide(0) + number(0) * 2)
+
+
+@pytest.mark.parametrize("truncate", (open_with_size_0, create_with_size_0))
+def test_a_truncation_waits_for_the_journal(lab, truncate):
+    """As that by SETATTR: after a crash of MDS and gateway the old bytes were
+    back."""
+    name = f"truncated-{time.time_ns()}"
+    client = nfs4.Client(2049, name)
+    file = client.open(name, create=nfs4.UNCHECKED)
+    file.write(0, b"x" * 4096)
+    file.close()
+    client.set(file.handle, mode=0o600)
+    thread = threading.Thread(target=truncate, args=[name])
+    with stopped_osds():
+        thread.start()
+        thread.join(2)
+        assert thread.is_alive(), "it is acknowledged, and in no journal"
+    thread.join(30)
+    assert not thread.is_alive()
+    assert client.change_and_size(file.handle)[1] == 0
+    client.leave()
