@@ -17,11 +17,11 @@
 #include "errors.h"
 #include "export.h"
 #include "ganesha.h"
-#include "getset.h"
 #include "delegations.h"
 #include "object.h"
 #include "op.h"
 #include "obj_ops.h"
+#include "privileges.h"
 #include "read_cache.h"
 #include "repair.h"
 #include "submit.h"
@@ -234,13 +234,13 @@ static void rw_start_write(struct casync_op *op, bool bypass)
 	}
 }
 
-/* Clear the bits that a write has to clear.  0 or a negative errno. */
+/* Take from the file what a write has to take.  0 or a negative errno. */
 static int rw_clear_privileges(const struct casync_op *op)
 {
 	struct casync_call slot;
 	int rc;
 
-	if (op->creds.caller_uid == 0 || !casync_object_privileged(op->obj))
+	if (!casync_object_privileged(op->obj))
 		return 0;
 	/* It asks the MDS, so the limit of SETATTR applies. */
 	rc = casync_call_take(&slot, op->obj,
@@ -248,7 +248,7 @@ static int rw_clear_privileges(const struct casync_op *op)
 				      CASYNC_CALL_CHANGE);
 	if (rc < 0)
 		return rc;
-	rc = casync_getset_drop_privileges(op->obj);
+	rc = casync_privileges_drop(op->obj);
 	casync_call_drop(&slot);
 	return rc;
 }

@@ -33,6 +33,7 @@
 #include "new_name.h"
 #include "obj_ops.h"
 #include "object.h"
+#include "privileges.h"
 
 /* Attributes that were read before the others were set are old. */
 static void create_read_again(struct casync_object *obj,
@@ -379,8 +380,9 @@ fsal_status_t casync_mknode(
 	if (FSAL_IS_ERROR(status))
 		return status;
 
-	rc = ceph_ll_mknod(c.ceph, c.dir->inode, name, c.mode | format, device,
-			   &c.inode, &c.stx, c.wanted, 0, perms);
+	rc = ceph_ll_mknod(c.ceph, c.dir->inode, name,
+			   casync_privileges_of_new(c.dir, c.mode) | format,
+			   device, &c.inode, &c.stx, c.wanted, 0, perms);
 	return create_end(&c, rc, ATTR_MODE | ATTR_RAWDEV, attrs_in, new_obj,
 			  attrs_out);
 }

@@ -201,6 +201,8 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	if (rc < 0)
 		return rc;
 	casync_delegations_return_conflicting(&obj->delegations, openflags);
+	if (openflags & FSAL_O_WRITE)
+		casync_object_may_be_privileged(obj);
 	fsal2posix_openflags(openflags, &posix_flags);
 	if (openflags & FSAL_O_TRUNC)
 		rc = fd_open_and_truncate(obj, posix_flags, fh);

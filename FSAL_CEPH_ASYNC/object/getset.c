@@ -23,6 +23,7 @@
 #include "object.h"
 #include "object_table.h"
 #include "obj_ops.h"
+#include "privileges.h"
 
 /* An operation on a handle has no name that could be missing.  So ENOENT means
  * that the inode is gone.  Only STALE makes the caller forget it. */
@@ -218,8 +219,11 @@ static int getset_set_extras(struct casync_object *obj,
 	int rc = 0;
 
 	/* After the mode: an ACL implies a mode (RFC 8881, 6.4.1.3). */
-	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL))
-		rc = casync_acl_set(&file, attrs);
+	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL)) {
+		rc = casync_privileges_before_acl(obj);
+		if (rc == 0)
+			rc = casync_acl_set(&file, attrs);
+	}
 	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
 		rc = casync_acl_label_set(&file, attrs);
 	return rc;
@@ -300,8 +304,10 @@ static int getset_set_and_flush(struct casync_object *obj,
 		rc = getset_set_extras(obj, attrs);
 	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
 		casync_object_may_be_privileged(obj);
+	if (rc == 0 && (mask & GETSET_CHOWN))
+		rc = casync_privileges_chowned(obj);
 	else if (rc == 0 && (mask & CEPH_SETATTR_SIZE))
-		rc = casync_getset_written(obj);
+		rc = casync_privileges_drop(obj);
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
@@ -433,47 +439,4 @@ fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
 
 	return getset_handle_status(
 		getset_set_as_requester(casync_object_of(obj_hdl), &stx, mask));
-}
-
-/* As in the kernel: setgid without group execute means mandatory locks, and is
- * kept. */
-static uint16_t getset_without_privileges(uint16_t mode)
-{
-	mode &= (uint16_t)~S_ISUID;
-	if (mode & S_IXGRP)
-		mode &= (uint16_t)~S_ISGID;
-	return mode;
-}
-
-int casync_getset_drop_privileges(struct casync_object *obj)
-{
-	struct ceph_statx stx;
-	uint16_t mode;
-	int mask = 0;
-	int rc;
-
-	rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
-			     CEPH_STATX_MODE, 0, casync_inode_root(obj));
-	if (rc < 0)
-		return rc;
-	mode = getset_without_privileges(stx.stx_mode);
-	/* The bits alone: a chmod may come between. */
-	if (mode != stx.stx_mode) {
-		if ((stx.stx_mode ^ mode) & S_ISUID)
-			mask |= CEPH_SETATTR_KILL_SUID;
-		if ((stx.stx_mode ^ mode) & S_ISGID)
-			mask |= CEPH_SETATTR_KILL_SGID;
-		rc = ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &stx,
-				     mask, casync_inode_root(obj));
-	} else {
-		casync_object_note_mode(obj, &stx);
-	}
-	return rc;
-}
-
-int casync_getset_written(struct casync_object *obj)
-{
-	if (op_ctx->creds.caller_uid == 0 || !casync_object_privileged(obj))
-		return 0;
-	return casync_getset_drop_privileges(obj);
 }

@@ -20,20 +20,4 @@ struct casync_object;
 fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
 					 const struct fsal_attrlist *verifier);
 
-/**
- * Clear setuid and setgid, as a write by a user other than root does.
- * libcephfs does not do it, because files are opened with root credentials.
- *
- * @return 0 or a negative errno.
- */
-int casync_getset_drop_privileges(struct casync_object *obj);
-
-/**
- * The requester truncates the file, or punches a hole: that is a write, so it
- * does the same if he is not root.  Linux' client leaves that to the server.
- *
- * @return 0 or a negative errno.
- */
-int casync_getset_written(struct casync_object *obj);
-
 #endif /* CASYNC_GETSET_H */

@@ -201,17 +201,16 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 	struct Inode *inode;
 	int rc;
 
-	rc = casync_inode_find(
-		ceph, &obj->id,
-		casync_attributes_statx_wanted(ATTR_SIZE | ATTR_MODE),
-		casync_inode_root(obj), &inode, &stx);
+	rc = casync_inode_find(ceph, &obj->id,
+			       casync_attributes_statx_wanted(ATTR_SIZE),
+			       casync_inode_root(obj), &inode, &stx);
 	if (rc < 0)
 		return rc;
 	if (obj->handle.type == REGULAR_FILE) {
 		if (stx.stx_mask & CEPH_STATX_SIZE)
 			casync_file_size_update(&obj->size, stx.stx_size,
 						size_generation);
-		casync_object_note_mode(obj, &stx);
+		casync_object_may_be_privileged(obj);
 	}
 	if (casync_object_table_renew(table, obj, inode, generation))
 		ceph_ll_put(ceph, inode);

@@ -9,6 +9,7 @@
 
 #include "attributes.h"
 #include "call.h"
+#include "clock.h"
 #include "export.h"
 #include "ganesha.h"
 #include "inode.h"
@@ -62,8 +63,8 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 		 * flush waits for nothing if there is nothing. */
 		casync_flush_mark_new(&obj->flush);
 	}
-	casync_object_note_mode(obj, stx);
 	casync_object_note_links(obj, stx);
+	obj->privileged = true;
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
 	if (obj->handle.type == DIRECTORY)
@@ -156,6 +157,7 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 	if (orig_hdl->type != REGULAR_FILE || dupe_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
+	casync_object_may_be_privileged(orig);
 	/* A state's fd may have been opened through the duplicate only.
 	 * Without the layout its reads would not be cut at object borders. */
 	if (dupe->object_span != 0)
@@ -164,9 +166,25 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 	return merge_share(orig_hdl, &orig->share, &dupe->share);
 }
 
-void casync_object_may_be_privileged(struct casync_object *obj)
+#define OBJECT_TIMES (CEPH_STATX_MTIME | CEPH_STATX_CTIME)
+
+/* A capability of a file is seen by its ctime alone: a change of the data sets
+ * the mtime too. */
+void casync_object_note_mode(struct casync_object *obj,
+			     const struct ceph_statx *stx)
 {
-	__atomic_store_n(&obj->privileged, true, __ATOMIC_RELAXED);
+	uint64_t ctime_ns = casync_clock_timespec_ns(&stx->stx_ctime);
+
+	if ((stx->stx_mask & CEPH_STATX_MODE) &&
+	    (stx->stx_mode & (S_ISUID | S_ISGID)) != 0)
+		casync_object_may_be_privileged(obj);
+	if ((stx->stx_mask & OBJECT_TIMES) != OBJECT_TIMES ||
+	    ctime_ns == casync_clock_timespec_ns(&stx->stx_mtime) ||
+	    ctime_ns ==
+		    __atomic_load_n(&obj->suspect_ctime_ns, __ATOMIC_RELAXED))
+		return;
+	__atomic_store_n(&obj->suspect_ctime_ns, ctime_ns, __ATOMIC_RELAXED);
+	casync_object_may_be_privileged(obj);
 }
 
 bool casync_object_privileged(const struct casync_object *obj)

@@ -66,10 +66,12 @@ struct casync_object {
 	struct casync_work_share look, data;
 
 	struct casync_file_size size; /**< Known sizes of the file. */
-	/** The file had a setuid or setgid bit when its mode was last seen: a
-	 * write by a user other than root clears it.  Atomic, relaxed. */
+	/** The file may be setuid or setgid, or have file capabilities: the
+	 * next write looks, and takes them (privileges.h).  Atomic, relaxed. */
 	bool privileged;
 	bool has_no_name; /**< casync_object_note_links() has said so; atomic. */
+	/** ctime in ns, when `privileged` was last set for it; atomic. */
+	uint64_t suspect_ctime_ns;
 	/** A SETATTR through this object was journaled, so the owner that it
 	 * found was too.  Atomic. */
 	bool owner_journaled;
@@ -139,20 +141,18 @@ fsal_status_t casync_object_merge(struct fsal_obj_handle *orig_hdl,
 void casync_object_note_links(struct casync_object *obj,
 			      const struct ceph_statx *stx);
 
-/** Remember whether the file is setuid or setgid, if @p stx has the mode. */
-static inline void casync_object_note_mode(struct casync_object *obj,
-					   const struct ceph_statx *stx)
+/** Its mode or its extended attributes may have changed: the next write has to
+ * look at them. */
+static inline void casync_object_may_be_privileged(struct casync_object *obj)
 {
-	if (stx->stx_mask & CEPH_STATX_MODE)
-		__atomic_store_n(&obj->privileged,
-				 (stx->stx_mode & (S_ISUID | S_ISGID)) != 0,
-				 __ATOMIC_RELAXED);
+	__atomic_store_n(&obj->privileged, true, __ATOMIC_RELAXED);
 }
 
-/** Its mode was set: the next write has to check it. */
-void casync_object_may_be_privileged(struct casync_object *obj);
+/** Remember whether the next write has to look. */
+void casync_object_note_mode(struct casync_object *obj,
+			     const struct ceph_statx *stx);
 
-/** May it be setuid or setgid? */
+/** May it be setuid or setgid, or have file capabilities? */
 bool casync_object_privileged(const struct casync_object *obj);
 
 #endif /* CASYNC_OBJECT_H */

@@ -10,6 +10,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "fsal.h"
 #include "fsal_convert.h"
@@ -26,6 +27,7 @@
 #include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "privileges.h"
 
 /* Lookups of a name that is there and then is not, before we give up. */
 #define NAME_RACES_MAX 8
@@ -116,7 +118,7 @@ static fsal_status_t open_fd(struct casync_object *obj, struct state_t *state,
 
 	/* If this fails the file is empty at least, and a WRITE tries again. */
 	if (!FSAL_IS_ERROR(status) && (openflags & FSAL_O_TRUNC))
-		(void)casync_getset_written(obj);
+		(void)casync_privileges_drop(obj);
 	return status;
 }
 
@@ -199,8 +201,9 @@ static int open_create_file(struct casync_object *dir, const char *name,
 {
 	struct fsal_export *exp = op_ctx->fsal_export;
 	attrmask_t mask = req->attrs_out ? req->attrs_out->request_mask : 0;
-	mode_t mode = fsal2unix_mode(req->attrs_in->mode) &
-		      ~exp->exp_ops.fs_umask(exp);
+	mode_t mode = casync_privileges_of_new(
+		dir, fsal2unix_mode(req->attrs_in->mode) &
+			     ~exp->exp_ops.fs_umask(exp));
 	CASYNC_ERRORS_REQUESTER(perms);
 	int posix_flags = 0;
 
@@ -221,6 +224,8 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 
 	casync_fd_opened(obj, fd, fh, req->openflags);
 	insert_fd_lru(&fd->fsal_fd);
+	/* Nobody has given it a file capability yet. */
+	obj->privileged = (req->attrs_in->mode & (S_ISUID | S_ISGID)) != 0;
 	if (req->state != NULL)
 		update_share_counters(&obj->share, FSAL_O_CLOSED,
 				      fd->fsal_fd.openflags);

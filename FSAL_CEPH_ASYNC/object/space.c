@@ -12,10 +12,10 @@
 #include "borrow.h"
 #include "call.h"
 #include "errors.h"
-#include "getset.h"
 #include "inode.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "privileges.h"
 
 /* Objects that one call of libcephfs punches, and the smallest object size. */
 #define PUNCH_OBJECTS 64
@@ -183,7 +183,7 @@ static fsal_status_t space_make_hole(struct hole *hole,
 				     const struct casync_borrowed *fd,
 				     struct state_t *state)
 {
-	int rc = casync_getset_written(hole->obj);
+	int rc = casync_privileges_drop(hole->obj);
 
 	if (rc == 0)
 		rc = space_clip(hole);

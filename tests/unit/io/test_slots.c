@@ -45,7 +45,7 @@ static void size_at_the_end_is_asked_with_a_slot(void **state)
 
 static int dropped_with;
 
-int casync_getset_drop_privileges(struct casync_object *obj)
+int casync_privileges_drop(struct casync_object *obj)
 {
 	dropped_with = (int)inside();
 	obj->privileged = false;

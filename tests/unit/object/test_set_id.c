@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* A write clears the set-id bits and no other: a chmod that comes between the
- * look at the mode and the change of it stands. */
+/* A write takes the set-id bits, no other bits, and the file capability: a chmod
+ * that comes between the look at the mode and the change of it stands.  When a
+ * write has to look again. */
 #include "config.h"
 
 #include <errno.h>
@@ -10,8 +11,8 @@
 
 #include "fsal.h"
 
-#include "getset.h"
 #include "operations_rig.h"
+#include "privileges.h"
 
 static bool chmod_comes_between;
 
@@ -39,7 +40,7 @@ static void bits_go(void **state)
 	(void)state;
 	use_objects();
 	fake.mode = S_IFREG | 06777;
-	assert_int_equal(casync_getset_drop_privileges(rig.obj), 0);
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
 	assert_int_equal(fake.mode & 07777, 0777);
 }
 
@@ -49,17 +50,86 @@ static void a_chmod_in_between_stands(void **state)
 	use_objects();
 	fake.mode = S_IFREG | 04777;
 	chmod_comes_between = true;
-	assert_int_equal(casync_getset_drop_privileges(rig.obj), 0);
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
 	assert_int_equal(fake.mode & 07777, 0600);
+}
+
+static void root_takes_the_capability_alone(void **state)
+{
+	use_objects();
+	fake.mode = S_IFREG | 04777;
+	fake_names.capability = true;
+	op_ctx->creds.caller_uid = 0;
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
+	assert_int_equal(fake.mode & 07777, 04777);
+	assert_false(fake_names.capability);
+	/* A user's write still has to look. */
+	assert_true(casync_object_privileged(rig.obj));
+	assert_int_equal(casync_privileges_chowned(rig.obj), 0);
+	assert_int_equal(fake.mode & 07777, 0777);
+}
+
+static void what_cannot_be_taken_is_an_error(void **state)
+{
+	use_objects();
+	fake_names.capability = true;
+	fake_names.fails = "removexattr";
+	fake_names.result = -EIO;
+	assert_int_equal(casync_privileges_drop(rig.obj), -EIO);
+	assert_true(casync_object_privileged(rig.obj));
+}
+
+/* A GETATTR shows these times; has the next write to look? */
+static bool looks(time_t mtime, time_t ctime, uint16_t mode)
+{
+	const struct ceph_statx stx = {.stx_mask = CEPH_STATX_MODE |
+						   CEPH_STATX_MTIME |
+						   CEPH_STATX_CTIME,
+				       .stx_mode = mode,
+				       .stx_mtime.tv_sec = mtime,
+				       .stx_ctime.tv_sec = ctime};
+
+	casync_object_note_mode(rig.obj, &stx);
+	return casync_object_privileged(rig.obj);
+}
+
+static void a_write_looks_after_a_change_of_other_things(void **state)
+{
+	use_objects();
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
+	assert_false(looks(5, 5, 0755)); /* of data alone */
+	assert_true(looks(5, 6, 0755));
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
+	assert_false(looks(5, 6, 0755)); /* It has looked since. */
+	assert_true(looks(5, 7, 0755));
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
+	assert_true(looks(8, 8, 04755));
+}
+
+static int a_user_asks(void **state)
+{
+	int rc = operations_up(state);
+
+	op_ctx->creds.caller_uid = 1000;
+	rig.obj->privileged = true;
+	return rc;
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bits_go, operations_up,
+		cmocka_unit_test_setup_teardown(bits_go, a_user_asks,
 						operations_down),
 		cmocka_unit_test_setup_teardown(a_chmod_in_between_stands,
-						operations_up, operations_down),
+						a_user_asks, operations_down),
+		cmocka_unit_test_setup_teardown(root_takes_the_capability_alone,
+						a_user_asks, operations_down),
+		cmocka_unit_test_setup_teardown(
+			what_cannot_be_taken_is_an_error, a_user_asks,
+			operations_down),
+		cmocka_unit_test_setup_teardown(
+			a_write_looks_after_a_change_of_other_things,
+			a_user_asks, operations_down),
 	};
 
 	return cmocka_run_group_tests_name("set_id", tests, NULL, NULL);

@@ -30,7 +30,8 @@ struct fake_names {
 	bool nothing_yet;
 	uint64_t ino;	 /**< Of what is found or made. */
 	mode_t mode;	 /**< Its type and mode. */
-	int xattr_bytes; /**< Of each extended attribute. */
+	int xattr_bytes; /**< Of each extended attribute... */
+	bool capability; /**< ...but of security.capability. */
 	/** What listings have; the end comes after them. */
 	const struct ceph_statx *entries;
 	unsigned int entry_count;

@@ -19,7 +19,7 @@
 struct rig rig;
 struct rig_held rig_held;
 
-/* From attributes.c, delegations.c, getset.c, object.c and publish.c, whose
+/* From attributes.c, delegations.c, privileges.c, object.c and publish.c, whose
  * other contents are not wanted here.  A test that links the real file gets that.
  */
 #define WEAK __attribute__((weak))
@@ -40,7 +40,7 @@ WEAK bool casync_object_privileged(const struct casync_object *obj)
 	return obj->privileged;
 }
 
-WEAK int casync_getset_drop_privileges(struct casync_object *obj)
+WEAK int casync_privileges_drop(struct casync_object *obj)
 {
 	rig.privileges_dropped++;
 	if (rig.drop_privileges_rc == 0)

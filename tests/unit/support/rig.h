@@ -27,7 +27,7 @@ struct rig {
 	struct casync_state state;
 	struct req_op_context request; /**< op_ctx of the test thread. */
 	uint64_t truncations; /**< The file's truncations (file_size.h). */
-	/** Calls of casync_getset_drop_privileges(). */
+	/** Calls of casync_privileges_drop(). */
 	int privileges_dropped;
 	int drop_privileges_rc; /**< What it returns. */
 };
