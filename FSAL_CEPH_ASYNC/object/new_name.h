@@ -16,8 +16,8 @@
 struct casync_object;
 
 /**
- * Is the name free?  libcephfs looks it up in any case, and finds the second time
- * in its memory what the MDS has answered the first time.
+ * Is the name free?  The call looks it up again.  In a folder that libcephfs knows
+ * completely both looks are answered from its memory; else each asks the MDS.
  *
  * @return 0.  -EEXIST: it is taken, if only by a symlink.  Another negative errno.
  */
