@@ -252,7 +252,7 @@ static fsal_ace_t *acl_add_entry(fsal_ace_t *to,
 	unsigned int masked = tag == ACL_USER_OBJ || tag == ACL_OTHER
 				      ? 0
 				      : allowed & ~sums->mask;
-	/* What the mask takes away, no later entry may give. */
+	/* No later entry gives what the mask takes away. */
 	unsigned int denied = acl_allowed_later(tag, sums) &
 			      ~(allowed & ~masked);
 	fsal_ace_t ace = {.flag = inherited ? FSAL_ACE_FLAG_INHERIT : 0};
