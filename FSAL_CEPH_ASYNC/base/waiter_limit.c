@@ -42,7 +42,7 @@ static void waiter_limit_begin(struct casync_waiter_limit *limit)
 	uint64_t then_ns = __atomic_exchange_n(&limit->progress_ns, now_ns,
 					       __ATOMIC_SEQ_CST);
 
-	/* Who leaves meanwhile, or the keeper, may have stored a later time. */
+	/* A thread that left, or the keeper, may have stored a later time. */
 	if (casync_clock_since_ns(now_ns, then_ns) >=
 	    patience_ns[CASYNC_LANE_COMPLETER])
 		__atomic_store_n(&limit->credit, 0, __ATOMIC_RELAXED);

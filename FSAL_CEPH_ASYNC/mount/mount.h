@@ -121,7 +121,7 @@ struct casync_mount {
 			    Once built, it never changes. */
 	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;
-	bool delegations;    /**< libcephfs grants them; atomic. */
+	bool delegations; /**< libcephfs grants them; atomic. */
 	/** Those that it has granted; delegations.c's, with the lock. */
 	struct glist_head delegations_held;
 	pthread_mutex_t delegations_lock;

@@ -109,7 +109,7 @@ static bool stale_sessions_may_be_same(const char *a, const char *b)
 static void stale_sessions_take(struct glist_head *mine, const char *filesystem)
 {
 	struct glist_head *node, *next;
-	struct session *session;
+	const struct session *session;
 
 	glist_init(mine);
 	pthread_mutex_lock(&lock);
@@ -137,7 +137,7 @@ static void stale_sessions_give_back(struct session *session)
 static bool stale_sessions_is_away(struct glist_head *mine,
 				   const struct session *session)
 {
-	struct session *other;
+	const struct session *other;
 	struct glist_head *node;
 
 	glist_for_each(node, mine) {

@@ -118,7 +118,7 @@ int casync_take_over_node(struct casync_mount *mount, const char *nodeid,
 	return rc;
 }
 
-/* What to try now; to be freed.  NULL: nothing. */
+/* The node whose session is due, which the caller frees, or NULL. */
 static char *take_over_due(struct casync_take_over *noted, bool now)
 {
 	uint64_t now_ns = casync_clock_ns();

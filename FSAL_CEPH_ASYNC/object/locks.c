@@ -353,8 +353,8 @@ static fsal_status_t locks_open_nlm_fd(struct casync_object *obj,
 
 	casync_ganesha_start_fd_work(fsal_fd);
 	status = casync_fd_reopen(&obj->handle, FSAL_O_RDWR, fsal_fd);
-	if (type == FSAL_LOCK_R && (status.major == ERR_FSAL_ROFS ||
-				    status.major == ERR_FSAL_ACCESS))
+	if (type == FSAL_LOCK_R &&
+	    (status.major == ERR_FSAL_ROFS || status.major == ERR_FSAL_ACCESS))
 		status = casync_fd_reopen(&obj->handle, FSAL_O_READ, fsal_fd);
 	if (!FSAL_IS_ERROR(status))
 		insert_fd_lru(fsal_fd);
@@ -383,9 +383,8 @@ static fsal_status_t locks_open_nlm(struct casync_object *obj,
 		status = locks_open_nlm_fd(obj, fsal_fd, type);
 	else if (type != FSAL_LOCK_R && !(fsal_fd->openflags & FSAL_O_WRITE))
 		status.major = ERR_FSAL_ACCESS;
-	return status.major == ERR_FSAL_ACCESS
-		       ? fsalstat(ERR_FSAL_ROFS, EROFS)
-		       : status;
+	return status.major == ERR_FSAL_ACCESS ? fsalstat(ERR_FSAL_ROFS, EROFS)
+					       : status;
 }
 
 static fsal_status_t locks_in_call(struct casync_object *obj,

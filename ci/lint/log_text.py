@@ -31,7 +31,9 @@ TEXTS = {
     r"|value != NULL \? value : \"\(preset\)\"|list|text":
         "the configuration",
     r"state->state_type == STATE_TYPE_LOCK \? \"[^\"]*\" : \"[^\"]*\""
-    r"|rc == -ENOENT \? \"[^\"]*\" : strerror\(-rc\)": "texts of ours",
+    r"|rc == -ENOENT \? \"[^\"]*\" : strerror\(-rc\)"
+    r"|casync_reconnect_is_on\(exp->mount\) \? \"[^\"]*\" : \"[^\"]*\""
+    r"|holder|but": "texts of ours",
 }
 # Of these files alone: elsewhere a client may have chosen it.
 ONLY_IN = {
@@ -40,7 +42,9 @@ ONLY_IN = {
     "wanted": ("object/layout.c",),
     "what": ("object/layout.c",),
     "why": ("handle_ops.c", "io/watchdog.c", "module.c"),
-    "of": ("reload.c",), "text": ("reload.c",), "list": ("reload.c",),
+    "holder": ("object/lock_records.c",),
+    "of": ("reload.c",), "but": ("reload.c",), "text": ("reload.c",),
+    "list": ("reload.c",),
 }
 # A line that is not one a minute: file and function, and what limits it.
 BOUNDED = {
@@ -52,6 +56,8 @@ BOUNDED = {
     "io/watchdog.c: casync_watchdog_list": "a list's length at a drain",
     "io/watchdog.c: watchdog_check_the_end": "the process ends",
     "object/layout.c: layout_failed": "once for a configuration",
+    "object/lock_records.c: lock_records_say_lost":
+        "a lock at a lost session; the locks of clients have Ganesha's bound",
 }
 # No request comes here.
 NOT_FOR_REQUESTS = ("export.c", "export_ops.c", "module.c", "reload.c",

@@ -24,7 +24,7 @@ RING=${RING:-1}
 # Most pairs of a file and one that it uses.
 EDGES=${EDGES:-370}
 # Most files on the way of an operation (ci/lint/trip.py).
-TRIPS=${TRIPS:-setattr=23,open=23,op=22}
+TRIPS=${TRIPS:-setattr=23,open=24,op=22}
 
 build=/build/plugin
 skip=no

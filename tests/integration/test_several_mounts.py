@@ -77,7 +77,9 @@ OF_SECOND = """EXPORT {{
     Export_Id = {number}; Path = /{name}; Pseudo = /{name};
     Protocols = 3,4; Access_Type = RW; Squash = none; SecType = sys;
     Transports = TCP;
-    FSAL {{ Name = CEPH_ASYNC; Filesystem = "second"; Mount_Timeout = {mount_s}; }}
+    FSAL {{
+        Name = CEPH_ASYNC; Filesystem = "second"; Mount_Timeout = {mount_s};
+    }}
 }}"""
 
 

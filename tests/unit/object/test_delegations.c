@@ -283,9 +283,8 @@ static void begin_to_ask(struct asker *asker, struct casync_object *of,
 		.fsal_export = &of->exp->export,
 	};
 	sem_init(&asker->answered, 0, 0);
-	assert_int_equal(pthread_create(&asker->thread, NULL, ask_for_one,
-					asker),
-			 0);
+	assert_int_equal(
+		pthread_create(&asker->thread, NULL, ask_for_one, asker), 0);
 }
 
 static void end_to_ask(struct asker *asker)

@@ -189,7 +189,7 @@ static const struct gone_case gone_cases[] = {
 	 -ESTALE},
 	{"removed_file_is_stale", FAKE_GETATTR, -ENOENT, -ESTALE},
 	{"lost_session_is_no_removed_file", FAKE_LOOKUP_VINO, -ENOTCONN,
-	 -ENOTCONN},
+	 -CASYNC_EBLOCKLISTED},
 	{"error_of_getattr_passes", FAKE_GETATTR, -EIO, -EIO},
 };
 

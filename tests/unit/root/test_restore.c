@@ -50,8 +50,7 @@ void casync_locks_save_versions(struct casync_mount *mount)
 	locks_seen++;
 }
 
-int casync_locks_reclaim(struct casync_mount *mount,
-			 casync_lock_loser *lost,
+int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
 			 uint64_t *taken, uint64_t *gone)
 {
 	assert_ptr_equal(mount, &stub_mount);
