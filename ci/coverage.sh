@@ -31,7 +31,8 @@ esac
 ensure_engine
 trap 'end_lab "$lab"' EXIT
 trap 'exit 130' INT TERM
-start_lab "$lab"
+# shellcheck disable=SC2086 # a list of options
+start_lab "$lab" $with_ccache
 status=0
 "$ENGINE" exec -w /src/fsal-ceph-async "$lab" timeout -k 60 3600 \
 	ci/coverage/run.sh "$@" || status=$?

@@ -1,9 +1,15 @@
 #!/bin/sh
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
-# Builds the lab image, fsal-ceph-async/lab: a container engine first, a base
-# image then, and ci/Containerfile on it.  What is there already is kept, so
-# a second run takes seconds.
+# Builds the lab image, fsal-ceph-async/lab: a container engine first, then in
+# four steps, of which each is done again only when its own inputs change:
+#
+#   base        Debian
+#   toolchain   ci/Containerfile: Ceph, Ganesha, compilers
+#   built       the plugin and the unit tests, compiled.  Its inputs are the
+#               files of compiled_from().  The volume casync-ccache keeps what
+#               gcc has made
+#   lab         the rest of the tree: what it costs to edit a test or a document
 #
 #   GANESHA=5.9                        another Ganesha than the default, see
 #                                      ci/ganesha/; a tag of its own
@@ -21,6 +27,10 @@ top=$(cd "$(dirname "$0")/.." && pwd)
 
 logs=$top/build/logs
 mkdir -p "$logs"
+toolchain=fsal-ceph-async/toolchain:$GANESHA
+builder=casync-image-$$
+trap '[ -z "${ENGINE-}" ] || end_lab "$builder"' EXIT
+trap 'exit 130' INT TERM
 
 have_image()
 {
@@ -82,9 +92,10 @@ ganesha_files()
 		die "GANESHA_TARBALL=$GANESHA_TARBALL cannot be read"
 }
 
-build()
+# The image of compilers, by ci/Containerfile.
+build_toolchain()
 {
-	set -- -f "$top/ci/Containerfile" -t "$IMAGE" \
+	set -- -f "$top/ci/Containerfile" -t "$toolchain" \
 		--build-arg "BASE=$base" --build-arg "GANESHA=$GANESHA" \
 		--build-arg "GANESHA_FROM=${GANESHA_FROM:-auto}" "$top"
 	if [ "$ENGINE" = podman ]; then
@@ -94,6 +105,72 @@ build()
 	else
 		DOCKER_BUILDKIT=0 docker build "$@"
 	fi
+}
+
+# The files that the plugin and the unit tests are compiled from.
+compiled_from()
+{
+	(cd "$top" && find CMakeLists.txt cmake FSAL_CEPH_ASYNC check \
+		docs/generate tests/unit tests/faults tests/bench/load \
+		tests/fuzz tests/sanitize ci/image/plugin.sh -type f \
+		\( -name '*.[ch]' -o -name '*.in' -o -name '*.cmake' \
+		-o -name CMakeLists.txt -o -name plugin.sh \)) | LC_ALL=C sort
+}
+
+# The whole tree for tar, less what runs have left in it.
+tree()
+{
+	tar -C "$top" --sort=name --exclude=./.git --exclude='./build' \
+		--exclude='./build-*' --exclude=__pycache__ \
+		--exclude=.pytest_cache --exclude='*.log' -c .
+}
+
+# The container $builder, of image $1 and with the files that come as a tar
+# archive, becomes image $2 after plugin.sh $3.
+step()
+{
+	# shellcheck disable=SC2086 # a list of options
+	"$ENGINE" run -d --init --name "$builder" $with_ccache "$1" \
+		sleep infinity > /dev/null &&
+		"$ENGINE" exec -i "$builder" \
+			tar -x --no-same-owner -C /src/fsal-ceph-async &&
+		"$ENGINE" exec "$builder" \
+			sh /src/fsal-ceph-async/ci/image/plugin.sh "$3" &&
+		"$ENGINE" commit --change "LABEL casync.from=$4" "$builder" "$2" \
+			> /dev/null &&
+		end_lab "$builder"
+}
+
+build()
+{
+	build_toolchain || return
+	id=$("$ENGINE" image inspect -f '{{.Id}}' "$toolchain")
+	compiled_from > "$logs/compiled-from"
+	sum=$({ echo "$id"; cd "$top" && xargs sha256sum < "$logs/compiled-from"; } |
+		sha256sum | cut -c 1-16)
+	built=fsal-ceph-async/built:$GANESHA-$sum
+	have_image "$built" || {
+		forget_built
+		tar -C "$top" -c -T "$logs/compiled-from" |
+			step "$toolchain" "$built" build "$id"
+	} || return
+	tree_sum=$({ echo "$sum"; tree; } | sha256sum | cut -c 1-16)
+	old=$("$ENGINE" image inspect -f \
+		'{{.Id}} {{index .Config.Labels "casync.from"}}' "$IMAGE" \
+		2> /dev/null) || old=
+	[ "${old#* }" != "$tree_sum" ] || return 0
+	tree | step "$built" "$IMAGE" install "$tree_sum" || return
+	[ -z "$old" ] || "$ENGINE" image rm "${old% *}" > /dev/null 2>&1 || :
+}
+
+# Only the newest is used again.
+forget_built()
+{
+	"$ENGINE" image ls --format '{{.Repository}}:{{.Tag}}' |
+		grep "^\(localhost/\)\{0,1\}fsal-ceph-async/built:$GANESHA-" |
+		while read -r old; do
+			"$ENGINE" image rm "$old" > /dev/null 2>&1 || :
+		done
 }
 
 case ${GANESHA_FROM:-auto} in

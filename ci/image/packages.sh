@@ -58,7 +58,7 @@ echo "image: NFS-Ganesha $GANESHA_VERSION from $from" \
 apt-get install -q -y --no-install-recommends $daemon \
 	ceph-mon ceph-mgr ceph-osd ceph-mds ceph-common ceph-fuse \
 	libcephfs-dev librados-dev python3-cephfs \
-	build-essential cmake ninja-build bison flex pkgconf dpkg-dev \
+	build-essential ccache cmake ninja-build bison flex pkgconf dpkg-dev \
 	prometheus-cpp-lite libkrb5-dev libnfsidmap-dev libblkid-dev libdbus-1-dev libacl1-dev libssl-dev \
 	liburcu-dev uuid-dev libcap-dev libwbclient-dev \
 	clang libclang-rt-dev clang-tidy python3-clang clang-format cppcheck lcov libcmocka-dev shellcheck \

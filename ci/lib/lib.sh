@@ -152,6 +152,10 @@ ensure_devices()
 	done
 }
 
+# For start_lab, where something is compiled: what gcc has made is kept in a volume.
+with_ccache="-v casync-ccache:/ccache -e CCACHE_DIR=/ccache
+	-e CCACHE_MAXSIZE=2G -e CMAKE_C_COMPILER_LAUNCHER=ccache"
+
 # Starts a lab container named $1; $2… are more options of the engine.
 # CPU_SHARES below 1024: it gets the CPU time that other containers leave.
 start_lab()

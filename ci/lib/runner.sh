@@ -110,7 +110,8 @@ begin()
 	mkdir -p "$logs"
 	trap finish EXIT
 	trap 'exit 130' INT TERM
-	start_lab "$lab"
+	# shellcheck disable=SC2086 # a list of options
+	start_lab "$lab" $with_ccache
 }
 
 # Starts part $2 of this script, for at most $1 s, beside what follows here: in
