@@ -31,8 +31,7 @@ esac
 ensure_engine
 trap 'end_lab "$lab"' EXIT
 trap 'exit 130' INT TERM
-# shellcheck disable=SC2086 # a list of options
-start_lab "$lab" $with_ccache
+start_compiling_lab "$lab"
 status=0
 "$ENGINE" exec -w /src/fsal-ceph-async "$lab" timeout -k 60 3600 \
 	ci/coverage/run.sh "$@" || status=$?

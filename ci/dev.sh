@@ -44,8 +44,7 @@ ensure_dev()
 	end_lab "$dev"
 	"$ENGINE" image inspect "$IMAGE" > /dev/null 2>&1 || "$top/ci/image.sh"
 	say "starting $dev, which stays until ci/dev.sh end"
-	# shellcheck disable=SC2086 # a list of options
-	start_lab "$dev" $with_ccache -v "$dev:/build" \
+	start_compiling_lab "$dev" -v "$dev:/build" \
 		-v "$top:/src/fsal-ceph-async"
 }
 
@@ -55,6 +54,7 @@ install_plugin()
 	inside cmake --build /build/plugin --target FSAL_CEPH_ASYNC/all \
 		check/all tests/faults/all tests/bench/load/nfsload/all \
 		tests/bench/load/nfsmeta/all > /dev/null
+	# shellcheck disable=SC2016 # the shell in the container expands it
 	inside sh -c 'newer=$(find /build/plugin/FSAL_CEPH_ASYNC \
 			/build/plugin/tests/faults /build/plugin/tests/bench/load \
 			check /build/plugin/check -type f \

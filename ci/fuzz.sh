@@ -78,7 +78,7 @@ for name in "$@"; do
 	esac
 done
 
-begin
+begin_lab
 # shellcheck disable=SC2086 # $targets is a list
 [ -z "$targets" ] || build_fuzzers $targets
 for name in "$@"; do

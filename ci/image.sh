@@ -129,9 +129,7 @@ tree()
 # archive, becomes image $2 after plugin.sh $3.
 step()
 {
-	# shellcheck disable=SC2086 # a list of options
-	"$ENGINE" run -d --init --name "$builder" $with_ccache "$1" \
-		sleep infinity > /dev/null &&
+	LAB_IMAGE=$1 start_compiling_lab "$builder" &&
 		"$ENGINE" exec -i "$builder" \
 			tar -x --no-same-owner -C /src/fsal-ceph-async &&
 		"$ENGINE" exec "$builder" \

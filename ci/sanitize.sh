@@ -42,8 +42,16 @@ build for debugging: failed"
 		return 0
 	}
 	say "unit tests of the Debug build"
-	# The ten million requests of test_memory are run without it.
+	# test_memory is run without it, for its time.
 	unit_of unit-debug /build/debug/tests/unit -E test_memory "$@"
+}
+
+unit()
+{
+	for sanitizers in address,undefined thread; do
+		unit_sanitized "$sanitizers" "$@"
+	done
+	debug "$@"
 }
 
 daemon()
@@ -67,16 +75,12 @@ all | unit | daemon) ;;
 *) die "'$part': unit, daemon or nothing" ;;
 esac
 
-begin
+begin_lab
 case $part in
-unit)
-	unit_sanitized "$@"
-	debug "$@"
-	;;
+unit) unit "$@" ;;
 daemon) daemon "$@" ;;
 all)
-	unit_sanitized
-	debug
+	unit
 	daemon
 	;;
 esac

@@ -152,10 +152,6 @@ ensure_devices()
 	done
 }
 
-# For start_lab, where something is compiled: what gcc has made is kept in a volume.
-with_ccache="-v casync-ccache:/ccache -e CCACHE_DIR=/ccache
-	-e CCACHE_MAXSIZE=2G -e CMAKE_C_COMPILER_LAUNCHER=ccache"
-
 # Starts a lab container named $1; $2… are more options of the engine.
 # CPU_SHARES below 1024: it gets the CPU time that other containers leave.
 start_lab()
@@ -176,8 +172,15 @@ start_lab()
 		fi
 	fi
 	ensure_devices
-	"$ENGINE" run -d --init --name "$name" "$@" "$IMAGE" sleep infinity \
+	"$ENGINE" run -d --init --name "$name" "$@" "${LAB_IMAGE:-$IMAGE}" sleep infinity \
 		> /dev/null || die "the container $name does not start"
+}
+
+# The same where something is compiled: a volume keeps what gcc has made.
+start_compiling_lab()
+{
+	start_lab "$@" -v casync-ccache:/ccache -e CCACHE_DIR=/ccache \
+		-e CCACHE_MAXSIZE=2G -e CMAKE_C_COMPILER_LAUNCHER=ccache
 }
 
 # Copies the logs of the daemons in container $1 to folder $2.

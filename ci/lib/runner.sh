@@ -8,7 +8,6 @@
 
 failed=0
 closing=""
-beside=""
 
 in_lab()
 {
@@ -74,7 +73,7 @@ unit_of()
 	shift 2
 	limited "$part" "$UNIT_LIMIT" \
 		ctest --test-dir "$tree" --output-on-failure \
-		--no-tests=error --parallel "$(nproc)" "$@"
+		--no-tests=error --parallel 6 "$@"
 	in_lab cat "$tree/Testing/Temporary/LastTest.log" \
 		> "$logs/$part-cases.log" 2> /dev/null || :
 	closing="$closing
@@ -101,8 +100,8 @@ $failures}
 $part: $(tail -n 1 "$logs/$part.log") (status $status)"
 }
 
-# Starts the container, and sees to its end.  IMAGE_READY=1: the image is
-# there and fits, it is not looked at again.
+# Sees to the image, and to the end.  IMAGE_READY=1: the image is there and
+# fits, it is not looked at again.
 begin()
 {
 	[ -n "${IMAGE_READY-}" ] || "$top/ci/image.sh"
@@ -110,40 +109,13 @@ begin()
 	mkdir -p "$logs"
 	trap finish EXIT
 	trap 'exit 130' INT TERM
-	# shellcheck disable=SC2086 # a list of options
-	start_lab "$lab" $with_ccache
 }
 
-# Starts part $2 of this script, for at most $1 s, beside what follows here: in
-# a container of its own, which gets the CPU time that ours leaves, hence the
-# longer limits.  Its output and its logs go to $logs/PART.
-begin_beside()
+# And the container, for one that works alone.
+begin_lab()
 {
-	mkdir -p "$logs/$2"
-	# timeout makes a process group of it, and hands on a SIGTERM.
-	CPU_SHARES=256 IMAGE_READY=1 LOGS=$logs/$2 \
-		UNIT_LIMIT=$1 PACKAGE_LIMIT=$1 timeout -k 120 "$1" "$0" "$2" \
-		> "$logs/$2/output" 2>&1 < /dev/null &
-	beside="$beside $2:$!"
-}
-
-# Waits for all of them, shows their output and takes over their results.
-end_beside()
-{
-	for one in $beside; do
-		part=${one%:*}
-		say "waiting for $part (log: $logs/$part/output)"
-		status=0
-		wait "${one#*:}" || status=$?
-		[ "$status" = 0 ] || failed=1
-		cat "$logs/$part/output"
-		closing="$closing
-$(cat "$logs/$part/closing" 2> /dev/null ||
-			echo "$part: did not come to its end (status $status)")"
-		[ "$status" != 124 ] || closing="$closing
-$part: not ended in time, killed"
-	done
-	beside=""
+	begin
+	start_compiling_lab "$lab"
 }
 
 # shellcheck disable=SC2317,SC2329 # called by trap
@@ -151,11 +123,9 @@ finish()
 {
 	result=$?
 	trap - EXIT
-	for one in $beside; do
-		kill "${one#*:}" 2> /dev/null || :
-	done
-	for one in $beside; do
-		wait "${one#*:}" || :
+	for one in ${workers-}; do
+		kill "$one" 2> /dev/null || :
+		wait "$one" || :
 	done
 	keep_logs "$lab" "$logs/daemons"
 	end_lab "$lab"
@@ -184,15 +154,15 @@ build with -fsanitize=$sanitizers: failed"
 	return 1
 }
 
-# The unit tests under each sanitizer; the rest goes to ctest.  What ctest runs
-# is built, and not the plugin, which is a third of a build.
+# The unit tests under gcc's sanitizers $1; the rest goes to ctest.  What ctest
+# runs is built, and not the plugin, which is a third of a build.
 unit_sanitized()
 {
-	for sanitizers in address,undefined thread; do
-		build_sanitized "$sanitizers" tests/unit/all tests/fuzz/all \
-			tests/sanitize/all docs/generate/all test_fault_rules ||
-			continue
-		say "unit tests under -fsanitize=$sanitizers"
-		unit_of "unit-${sanitizers%%,*}" "/build/${sanitizers%%,*}" "$@"
-	done
+	which=$1
+	shift
+	build_sanitized "$which" tests/unit/all tests/fuzz/all \
+		tests/sanitize/all docs/generate/all test_fault_rules ||
+		return 0
+	say "unit tests under -fsanitize=$which"
+	unit_of "unit-${which%%,*}" "/build/${which%%,*}" "$@"
 }
