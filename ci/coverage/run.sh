@@ -29,7 +29,7 @@ echo "coverage: building with counters (log: $build.log)"
 }
 find "$build" -name '*.gcda' -delete
 
-# test_memory repeats what other tests do, ten million times.
+# test_memory repeats what other tests do, a million times.
 echo "coverage: unit tests"
 ctest --test-dir "$build" --exclude-regex test_memory --output-on-failure \
 	--parallel "$(nproc)" > "$build.unit.log" 2>&1 || failed=1

@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Two minutes of the chaos job of tests/chaos, on a cluster of its own."""
+import pytest
+
 SEED = "1695"
 
 
+@pytest.mark.nightly    # ci/job.sh nightly runs the job itself
 def test_service_survives_random_faults(nothing_up, record):
     """A fixed seed: an eviction and a blocklisting; OSD, MON and MDS killed, a
     gateway stopped, the clocks of both stepped."""

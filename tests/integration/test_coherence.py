@@ -15,6 +15,7 @@ def gateways(cluster):
     cluster.stop_second()
 
 
+@pytest.mark.nightly    # ci/job.sh nightly runs the job itself
 def test_no_read_is_behind_a_write(gateways, record):
     """Of two gateways with read caches and ceph-fuse; with an eviction,
     and a clock that goes ahead and is set right."""

@@ -20,7 +20,9 @@ def bluestore(cluster):
     cluster.run("up", "--fsal", "CEPH_ASYNC", timeout=180)
 
 
-@pytest.mark.parametrize("mode", ("data", "fdatasync", "full"))
+@pytest.mark.parametrize("mode", (
+    "data", pytest.param("fdatasync", marks=pytest.mark.nightly),
+    pytest.param("full", marks=pytest.mark.nightly)))
 def test_nothing_acknowledged_is_lost(bluestore, record, mode):
     """Once the gateway is killed alone, once OSD and MDS die with it."""
     done = subprocess.run(

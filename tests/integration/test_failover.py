@@ -13,6 +13,7 @@ SAMPLES = Path(__file__).parents[2] / "config" / "high-availability"
 PATIENCE = 3
 
 
+@pytest.mark.nightly    # ci/job.sh nightly runs the job itself
 def test_clients_go_on_at_the_other_host(nothing_up, record):
     """Nothing is lost, no lock is held twice; there and back again."""
     said = nothing_up.job("failover/failover.py", "--only", "stopped",

@@ -17,6 +17,7 @@ def judged(cluster):
         log.leave_out(end)
 
 
+@pytest.mark.nightly    # ci/job.sh nightly runs the job itself
 def test_right_and_wrong_requests(judged, record):
     """The daemon lives, a client beside it is served, nothing is left."""
     said = judged.job("fuzz/wire.py", "--seed", SEED, "--minutes", MINUTES,

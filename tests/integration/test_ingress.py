@@ -210,6 +210,7 @@ def test_a_health_check_with_a_header_ends_ganesha(cluster, second, record,
     record(f"{fsal}: Ganesha ended after {next(checks)} checks")
 
 
+@pytest.mark.nightly    # ci/job.sh nightly runs the job itself
 def test_clients_go_on_at_the_other_host(proxied, tmp_path, record, capsys):
     """Nothing is lost, no lock is held twice."""
     wrong = measure(argparse.Namespace(

@@ -72,6 +72,7 @@ def test_users_and_data(cluster, second, kdc, flavour):
     check_users_and_data(seen_by(cluster, flavour, *STEPS))
 
 
+@pytest.mark.evidence
 def test_fsal_ceph_gives_the_same(cluster, second, kdc):
     start(cluster, second, fsal="CEPH")
     check_users_and_data(seen_by(cluster, "krb5i", *STEPS))

@@ -13,6 +13,7 @@ def arenas(lab):
     return malloc_info(lab.stat()["ganesha"]["a"]["pid"]).count("<heap nr=")
 
 
+@pytest.mark.nightly    # ci/job.sh nightly runs the job itself
 def test_a_minute_of_mixed_load(lab, record):
     """No error, no bad log line, nothing left in flight, memory bounded."""
     lab.ganesha("restart", "--block", SMALL_CACHE)

@@ -433,7 +433,8 @@ def test_reloads_leave_no_memory_behind(reloaded, record):
 
 # --- under load
 
-@pytest.mark.parametrize("vers", ("4.2", "3"))
+@pytest.mark.parametrize("vers", (
+    "4.2", pytest.param("3", marks=pytest.mark.nightly)))
 def test_reloads_under_load(lab, record, vers):
     """Ten of what ci/job.sh reload does two hundred times."""
     lab.altered = True

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Five turns of what tests/soak/unexport.py does for hours."""
+import functools
 import re
 import subprocess
 import sys
@@ -7,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
+NIGHTLY = functools.partial(pytest.param, marks=pytest.mark.nightly)
 UNEXPORT = Path(__file__).resolve().parents[1] / "soak" / "unexport.py"
 
 
 @pytest.mark.parametrize("mount, vers", [
-    ("shared", "4.2"), ("separate", "4.2"), ("shared", "3"),
-    ("separate", "3")])
+    ("shared", "4.2"), NIGHTLY("separate", "4.2"), NIGHTLY("shared", "3"),
+    NIGHTLY("separate", "3")])
 def test_an_export_goes_and_comes_back_under_load(lab, record, mount, vers):
     lab.altered = True
     done = subprocess.run(

@@ -34,7 +34,7 @@
 #define LAST 300000U
 #define RSS_COUNTS false
 #else
-#define LAST 10000000U
+#define LAST 1000000U
 #define RSS_COUNTS true
 #endif
 
