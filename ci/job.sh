@@ -46,10 +46,15 @@
 #                               random operations through two exports and another
 #                               CephFS client, each compared with a model in
 #                               memory: MINUTES (30) over SEEDS (20), from FIRST (1)
+# mutate [N] [--seed S] [--file PART]
+#                               N (40) small mistakes put into the plugin: which
+#                               of them do the unit tests notice
 # names [CYCLES [OPTIONS]]      for each Stable_Names and Stable_Attributes: gateway,
 #                               OSD and MDS killed CYCLES (20) times under changes
 #                               of names or attributes, and the gateway alone;
 #                               which acknowledged ones are lost
+# nightly [STEP...]             all that is too long for each change, one after the
+#                               other: ci/nightly.sh --list
 # reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
 #                               under verified work, over each of VERS (3 4.0 4.1
 #                               4.2), then 200 times in a row; beside FSAL_CEPH
@@ -82,6 +87,7 @@ number()
 
 job=${1-}
 [ "$#" = 0 ] || shift
+[ "$job" != nightly ] || exec "$top/ci/nightly.sh" "$@"
 
 # The table: the file and its limit in seconds.  $turns: run it once with each
 # line's options; $figures: it writes a JSON file; $store: the OSD's store.
@@ -165,6 +171,9 @@ model)
 	set -- --seeds "$seeds" --first "$first" "$@" "$minutes"
 	file=tests/coherence/model.py limit=$((600 + minutes * 90))
 	;;
+mutate)
+	file=tests/mutations/mutate.py limit=14400 figures=yes
+	;;
 names)
 	cycles=$(number cycles 1 "${1-20}")
 	[ "$#" = 0 ] || shift
@@ -246,7 +255,7 @@ logs=$top/build/$job-logs/$(date +%Y%m%d-%H%M%S)
 mkdir -p "$logs"
 trap finish EXIT
 trap 'exit 130' INT TERM
-start_lab "$lab"
+start_compiling_lab "$lab"
 
 [ -z "$store" ] || "$ENGINE" exec "$lab" lab up --store "$store"
 [ -z "$figures" ] || set -- --json "/tmp/$job.json" "$@"
