@@ -24,10 +24,11 @@ steps()
 {
 	cat << END
 tests 60 ci/test.sh integration -m 'nightly and not evidence' tests/integration tests/tools
-sanitize-daemon 40 ci/sanitize.sh daemon
+sanitize 60 ci/sanitize.sh
 fuzz-wire 25 ci/job.sh fuzz-wire --minutes 5 --seed $SEED
 chaos 20 ci/job.sh chaos 10 --seed $SEED
 coherence 12 ci/job.sh coherence 5 --seed $SEED
+model 12 ci/job.sh model 5 5 $SEED
 crash 40 ci/job.sh crash 10 5
 names 30 ci/job.sh names 3
 reconnect 30 ci/job.sh reconnect 5
@@ -49,6 +50,7 @@ END
 }
 
 # Runs step $1 for at most $2 minutes: the rest is the command.
+# shellcheck disable=SC2317,SC2329 # called by eval
 step()
 {
 	name=$1 minutes=$2

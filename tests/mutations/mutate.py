@@ -6,7 +6,8 @@
 
 Changes one line of the plugin at a time, N (40) times, builds the unit tests
 that link its file, and runs them until one fails.  The same tree, N and seed
-give the same changes, in turn from each folder of the plugin.  One takes 3 to 30 s.
+give the same changes, in turn from each folder of the plugin.  One takes 3 to
+30 s.
 
     killed     a test failed, or came to no end
     survived   no test noticed
