@@ -166,13 +166,18 @@ void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
 int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
 			    size_t size)
 {
-	char *nodeid;
+	char *nodeid, *again;
 	int rc = nfs_recovery_get_nodeid(&nodeid);
 
 	if (rc != 0)
 		return rc;
 	casync_connect_uuid(client, nodeid, uuid, size);
-	gsh_free(nodeid);
+	/* rados_kv and rados_ng hand out their own text each time, the other
+	 * recovery backends a new copy, which is ours (Ganesha 9.14). */
+	if (nfs_recovery_get_nodeid(&again) == 0 && again != nodeid) {
+		gsh_free(again);
+		gsh_free(nodeid);
+	}
 	return 0;
 }
 

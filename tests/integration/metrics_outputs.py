@@ -48,11 +48,6 @@ def prometheus(name, **labels):
     return total
 
 
-# Ganesha 9.14 takes a reference to the FSAL at each reload of an export, and
-# does not give it back.  It tells of it when it ends.
-LEAVES = r"Extra fsal references \(\d+\) hanging around to FSAL CEPH_ASYNC"
-
-
 def wait_for_update():
     """Until Prometheus has what was counted so far."""
     time.sleep(UPDATE_S)

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from lab import REFERENCES
+
 QUICK = 10      # seconds in which a start that need not wait has ended
 GOOD = "/second"
 BAD = "/bad"
@@ -24,7 +26,7 @@ FOLLOWS = (r"Failed to call create_export on underlying FSAL CEPH_ASYNC",
            r"config_errs_to_log :CONFIG :CRIT :",
            r"Failed to initialize FSAL \(CEPH_ASYNC\)",
            r"reread_config :CONFIG :CRIT :",
-           r"Extra fsal references \(\d+\) hanging around",
+           REFERENCES,
            r"JUNCTION TRAVERSAL: Failed to get root for /bad, id=77")
 
 

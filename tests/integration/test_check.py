@@ -23,6 +23,7 @@ import rados
 
 import ganesha_5_9
 from casync_check import installed, reader
+from lab import REFERENCES
 from lab_program import ceph, grace_tool, until
 from test_every_key import CONF
 
@@ -574,7 +575,8 @@ def test_an_export_that_was_left_out(cluster, second, folders):
     """It cannot be mounted at Ganesha's start, later it could be; and all that
     is written is right then."""
     cluster.expected += [
-        r"/later", r"errors? (in|processing) block \(?(EXPORT|FSAL)",
+        REFERENCES, r"/later",
+        r"errors? (in|processing) block \(?(EXPORT|FSAL)",
         r"Errors processing block", r"fsal_export is NULL",
         r"call create_export on|Could not create export for"]
     pid = second(append=[

@@ -14,7 +14,8 @@ import pytest
 import bus
 import ganesha_5_9
 from fuse import Fuse
-from lab import AFTER_A_LOSS, LOGS, SECOND_PORT
+from lab import (AFTER_A_LOSS, LOGS, REFERENCES, SECOND_PORT,
+                 SECOND_PSEUDO)
 from lab_program import Log, ceph, grace_tool, until
 from nfs import nfs4
 
@@ -42,7 +43,8 @@ def two_nodes(cluster, second, grace_s=GRACE_S, options=(), block="",
     """OPTIONS are of "a", the others of both."""
     # as Ganesha ends, when the database has news for it; and who asks for a
     # lock may be told to ask again
-    cluster.expected += ["Attempt to wake stopped/paused fridge reaper",
+    cluster.expected += [REFERENCES,
+                         "Attempt to wake stopped/paused fridge reaper",
                          "Unable to lock FSAL, error=STATE_IN_GRACE"]
     grace_tool("--pool", POOL, "--ns", NAMESPACE, "add", "node1", "node2")
     for name, node in (("a", "node1"), ("b", "node2")):
@@ -242,3 +244,20 @@ def test_registration_is_seen_by_the_manager(cluster, second):
     # that keeps the registration, whose end it orders only afterwards.
     cluster.ganesha("kill9", "--name", "b")
     cluster.evict(said.pid)
+
+
+@pytest.mark.parametrize("recovery", ("rados_kv", "rados_ng"))
+def test_a_node_id_that_ganesha_keeps(cluster, second, recovery):
+    """These two recovery backends hand out their own text of the node's id: it
+    is not ours to free.  A second client of CephFS asks for it again."""
+    cluster.expected += AFTER_A_LOSS
+    said = second(
+        nfsv4=f"RecoveryBackend = {recovery}; Graceless = true;",
+        append=[f'RADOS_KV {{ nodeid = "kept"; pool = "{POOL}"; '
+                'namespace = "kept"; }'])
+    for loss in (1, 2):
+        cluster.evict(said.pid)
+        until(lambda loss=loss: len(said.log.matching(
+            "a new CephFS client serves")) == loss, "it serves again", 30)
+    assert cluster.exported(SECOND_PSEUDO)
+    assert cluster.stat()["ganesha"]["b"]["pid"] == said.pid

@@ -18,7 +18,7 @@ import pytest
 import delegated_times
 import delegated_work
 import test_delegations
-from lab import AFTER_A_LOSS, SECOND_PORT
+from lab import AFTER_A_LOSS, REFERENCES, SECOND_PORT
 from lab_program import until
 from nfs import nfs4
 from test_delegations import (DATA, LEASE_S, NFSV4, REVOKED_WITHIN_S, Beside,
@@ -43,7 +43,7 @@ KINDS = ("a", "b", "ceph")
 @pytest.fixture(scope="module", autouse=True)
 def _told(cluster):
     """By a Ganesha that ends while clients of a killed one hold states."""
-    cluster.expected.append(r"Extra fsal references \(\d+\) hanging around")
+    cluster.expected.append(REFERENCES)
 
 
 def timed(client, path, **options):

@@ -14,7 +14,7 @@ import pytest
 
 from calls import BLOCK, CHUNK, OBJECT, PLACES, calls_of
 from faults import Faults, small_objects, start
-from lab import LOGS, Log
+from lab import LOGS, REFERENCES, Log
 
 VERSIONS = ("3", "4.2")
 
@@ -287,8 +287,7 @@ OTHER = ('EXPORT { Export_Id = 78; Path = "/"; Pseudo = "/other"; '
          "Transports = TCP; FSAL { Name = CEPH_ASYNC; } }")
 LAST_WORDS = (r"requests did not end within 2 s \(Drain_Timeout\)",
               r"did not end: WRITE", "its CephFS session stays",
-              # Ganesha's: a request that ends late holds its export still
-              r"Extra fsal references \(1\) hanging around")
+              REFERENCES)
 
 
 def left_waiting(cluster, tmp_path, action, keys=NEVER):

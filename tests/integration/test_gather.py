@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lab import REFERENCES
 from lab_program import ceph
 from nfs import nfs3, rpc
 
@@ -175,8 +176,7 @@ def test_the_key_bounds_each_operation(keyed, opened, history):
 
 
 def test_a_reload_switches_it(lab, opened):
-    # Ganesha keeps one for each reload, which it says at its end.
-    lab.expected.append(r"Extra fsal references \(\d+\) hanging around")
+    lab.expected.append(REFERENCES)
     file = opened()
     assert file.stream() <= WRITES * 0.6
     try:

@@ -15,7 +15,7 @@ import pytest
 import metrics_outputs as outputs
 from faults import Faults
 from fuse import Fuse
-from lab import LOGS, Log
+from lab import LOGS, REFERENCES, Log
 from lab_program import ceph, until
 from nfs import nfs4
 
@@ -43,7 +43,7 @@ def counted(cluster):
     """Both outputs on, faults to inject; files without a state of NFSv4 are
     opened for each request alone."""
     cluster.expected += [r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error",
-                         outputs.LEAVES]
+                         REFERENCES]
     cluster.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC", "--export",
                     "Stats_Interval = 1;", "--block", "", "--core",
                     "Enable_Metrics = true;", "--append",

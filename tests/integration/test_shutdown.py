@@ -11,7 +11,7 @@ import pytest
 
 import all_cases  # noqa: F401  (registers the cases)
 from batch import Batch
-from lab import LOGS, Log
+from lab import LOGS, REFERENCES, Log
 from lab_program import ceph
 from nfs import nfs3, rpc
 
@@ -120,7 +120,7 @@ def in_flight(lab):
 
 @pytest.mark.parametrize("gather", IN_FLIGHT)
 def test_sigterm_with_writes_in_flight(lab, slow, record, gather):
-    lab.expected.append(r"Extra fsal references \(\d+\) hanging around")
+    lab.expected.append(REFERENCES)
     lab.ganesha("restart", "--block", f"Drain_Timeout = {DRAIN_S}; {gather}")
     writers = Writers(f"sigterm-{time.time_ns()}")
     try:

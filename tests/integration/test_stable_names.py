@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from lab import REFERENCES
 from lab_program import LOGS, Log, has_reread, until
 from nfs import nfs3, nfs4, rpc
 from test_stalled_osd import stopped_osds
@@ -30,8 +31,7 @@ class Asked:
 
     def __init__(self, lab):
         self.lab = lab
-        # Ganesha's, one at each reload of an export.
-        lab.expected.append(r"Extra fsal references \(\d+\) hanging around")
+        lab.expected.append(REFERENCES)
         self.connection = rpc.Concurrent(2049)
         root = nfs3.root_of("/ceph", 2050)
         name = f"stable-{time.time_ns()}"
