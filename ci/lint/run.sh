@@ -114,7 +114,7 @@ check_clang_tidy()
 	[ -s "$tmp/list" ] || { echo "0 files" > "$tmp/count"; return 0; }
 	database "$tmp/list" "$tmp/tidy" || return
 	[ "$(cat "$tmp/count")" != "0 files" ] || return 0
-	PYTHONUNBUFFERED=1 run-clang-tidy -p "$tmp/tidy" -j "$jobs" -quiet
+	"$lint/tidy.py" "$tmp/tidy" "$jobs"
 }
 
 check_cppcheck()

@@ -114,7 +114,8 @@ def test_reads_are_left_with_the_lost_client(gateway, record,
     gateway.faults.set("read hold")
     readings = [Reading(file, place * 23 % BLOCKS * BLOCK, BLOCK)
                 for place in range(16)]
-    until(lambda: len(gateway.faults.hits("hold")) == len(readings),
+    # A READ that fetches more has several calls.
+    until(lambda: len(gateway.faults.hits("hold")) >= len(readings),
           "all READs are with libcephfs")
     seconds = lose(gateway)
     for reading in readings:

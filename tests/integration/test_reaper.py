@@ -14,6 +14,7 @@ import time
 import pytest
 
 import second_fs
+from lab import AFTER_A_LOSS
 from lab_program import ganesha_version, until
 from nfs import nfs4
 from nfs.nfs4 import WRITE_LOCK as W
@@ -105,6 +106,7 @@ def test_a_write_that_no_osd_answers(lab, client, record, stateid):
 def test_a_lock_that_is_on_its_way_out(lab, client, record):
     """Who asks for it is refused in the name of its holder, or is to ask again.
     Ganesha makes up a holder that it does not know: Linux gives EIO then."""
+    lab.expected += AFTER_A_LOSS        # "ask again" is such a line
     lab.ganesha("restart", "--nfsv4", NFSV4)
     dying, living = client("first"), client("second")
     names = [f"locked-{number}-{time.time_ns()}" for number in range(100)]
