@@ -8,9 +8,9 @@
 # Each worker has a lab container, and so a cluster, of its own.  Jobs that
 # compile go to the first worker while there are any: beside tests they get a
 # quarter of the CPU time.  Others go to whoever is free, longest first; when
-# there are no more, all take what is left to compile.  How
-# long a job took is kept in build/durations.tsv; ci/durations.tsv has what is
-# known to a fresh clone.  Nobody keeps either by hand: cp the one to the other.
+# there are no more, all take what is left to compile.  How long a job took is
+# kept in build/durations.tsv; ci/durations.tsv has what is known to a fresh
+# clone.  Nobody keeps either by hand: cp the one to the other.
 : "${top:?}" "${logs:?}" "${lab:?}" "${MARKS:?}"
 
 # Most labs at once: tests use a quarter of a core, and 1 to 2 GiB.
