@@ -52,7 +52,8 @@ class Reading(threading.Thread):
 
 class Gateway:
     def __init__(self, lab):
-        lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC")
+        lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC",
+                    "--export", "", "--block", "")
         lab.expected += (*AFTER_A_LOSS, LEFT, HUNG)
         self.lab = lab
         self.pid = lab.stat()["ganesha"]["a"]["pid"]
