@@ -164,6 +164,7 @@ keep_durations()
 # Adds what all jobs said to $closing: first what passed, what failed last.
 close_queue()
 {
+	: > "$queue/bad"
 	for file in "$logs"/*/closing; do
 		name=$(basename "$(dirname "$file")")
 		if grep -qx "$name" "$queue/failed"; then
@@ -173,7 +174,7 @@ close_queue()
 		fi
 	done > "$queue/good"
 	closing="$closing
-$(cat "$queue/good" "$queue/bad" 2> /dev/null)"
+$(cat "$queue/good" "$queue/bad")"
 	while read -r name; do
 		[ -e "$logs/$name/closing" ] || closing="$closing
 $name: did not come to its end, see $logs/$name/output"
