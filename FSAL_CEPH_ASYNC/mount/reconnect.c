@@ -327,8 +327,10 @@ static bool reconnect_connect(struct attempt *attempt)
 	while (casync_reconnect_is_on(mount)) {
 		attempt->tries++;
 		/* Its session may have locks that clients reclaim here, and
-		 * capabilities that ours would wait for. */
-		casync_take_over_again(mount, true);
+		 * capabilities that ours would wait for.  At once only before
+		 * the first try: each one without an MDS takes seconds, and may
+		 * leave a client behind. */
+		casync_take_over_again(mount, attempt->tries == 1);
 		if (reconnect_try(mount) == 0)
 			return true;
 		if (reconnect_gives_up(attempt) ||
