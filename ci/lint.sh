@@ -15,5 +15,5 @@ lab=casync-lint-$$
 ensure_engine
 trap 'end_lab "$lab"' EXIT
 trap 'exit 130' INT TERM
-start_lab "$lab"
+start_compiling_lab "$lab"
 "$ENGINE" exec -w /src/fsal-ceph-async "$lab" ci/lint/run.sh "$@"
