@@ -26,7 +26,7 @@ RING=${RING:-1}
 build=/build/plugin
 skip=no
 tidy=
-checks="clang_format shellcheck ruff codespell man_pages reasons tables
+checks="clang_format shellcheck ruff collect codespell man_pages reasons tables
 	links names symbols comments ages log_text figures rings trips house map headers
 	cppcheck clang_tidy"
 while getopts b:st:c: option; do
@@ -171,6 +171,21 @@ check_tables()
 	over "$tmp/list" "$lint/tables.py"
 }
 
+# A test that cannot be imported fails here, not when its turn comes.
+check_collect()
+{
+	grep -q '^tests/.*\.py$' "$tmp/files" || {
+		echo "0 files" > "$tmp/count"
+		return 0
+	}
+	python3 -B -m pytest -p no:cacheprovider --collect-only -q \
+		tests/integration tests/tools > "$tmp/collected" 2>&1 || {
+		grep -E '^(E |ERROR)' "$tmp/collected"
+		return 1
+	}
+	tail -n 1 "$tmp/collected" | sed 's/ in .*//' > "$tmp/count"
+}
+
 check_links()
 {
 	over "$tmp/files" "$lint/links.py"
@@ -267,6 +282,7 @@ needs_of()
 	man_pages) echo mandoc ;;
 	reasons | tables | links | names | comments) echo python3 ;;
 	ages) echo grep ;;
+	collect) echo python3 pytest-3 ;;
 	figures | house | log_text | symbols) echo TREE python3 ;;
 	trips) echo TREE python3 python3-clang BUILD ;;
 	rings | map) echo TREE nm python3 BUILD ;;

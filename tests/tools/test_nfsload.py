@@ -9,8 +9,7 @@ import dbus
 import pytest
 
 import bus
-from metrics_outputs import LEAVES
-from lab import SECOND_PORT, SECOND_PSEUDO
+from lab import REFERENCES, SECOND_PORT, SECOND_PSEUDO
 from nfs import nfs4
 
 pytestmark = pytest.mark.measures
@@ -142,7 +141,7 @@ def test_errors_are_counted(read_only, vers):
 def under_reloads(lab, folder, vers, *access):
     """A load on Ganesha "b", whose export gets those Access_Types, one a
     second; (create of its report, its end)."""
-    lab.expected.append(LEAVES)     # one FSAL reference a reload is left
+    lab.expected.append(REFERENCES)     # one FSAL reference a reload is left
     load = subprocess.Popen(
         ["nfsload", "--port", str(SECOND_PORT), "--export",
          f"{SECOND_PSEUDO}/{folder}", "--nfs", vers, "--mix", "create=100",
