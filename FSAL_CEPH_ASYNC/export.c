@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "fsal.h"
 #include "nfs_core.h"
@@ -159,7 +160,8 @@ static void export_release(struct fsal_export *exp_hdl)
 }
 
 /* Ganesha's grace period begins before exports are read, one after the other,
- * and clients cannot come before all are. */
+ * and clients cannot come before all are.  That is on the first thread of the
+ * process; exports that are added later are mounted on others. */
 static void export_tell_if_too_late(const struct casync_export *exp,
 				    uint64_t began_ns)
 {
@@ -167,6 +169,8 @@ static void export_tell_if_too_late(const struct casync_export *exp,
 	static uint64_t first_ns; /* written at the start of Ganesha */
 	uint64_t since_s;
 
+	if (gettid() != getpid())
+		return;
 	if (first_ns == 0)
 		first_ns = began_ns;
 	since_s = casync_clock_age_ns(first_ns) / CASYNC_NS_PER_S;

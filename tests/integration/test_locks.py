@@ -5,6 +5,7 @@ over NFSv3 (NLM) and NFSv4; through a client's death and the gateway's.
 import fcntl
 import os
 import re
+import signal
 import struct
 import time
 from pathlib import Path
@@ -24,6 +25,7 @@ LEASE_S, GRACE_S = 8, 12     # Linux 7.2 fails locks with EIO below 6 s
 NFSV4 = f"Lease_Lifetime = {LEASE_S}; Expired_Client_Threshold = 0;"
 WITH_GRACE = f"{NFSV4} Grace_Period = {GRACE_S}; Graceless = false;"
 FLOCK = "hhqqi4x"
+MDS_PID = Path("/var/lib/casync-lab/ceph/run/mds.a.pid")
 TOO_LATE = "clients cannot take their former locks"
 
 
@@ -400,6 +402,28 @@ def test_a_mount_after_the_grace_period_is_told(gateways, path):
         holder.reclaim_open(file.handle, owner=file.owner)
     assert refusal.value.status == nfs4.NO_GRACE
     holder.leave()
+
+
+def test_a_mount_that_is_added_later_is_not_told(gateways):
+    """It says nothing about clients that come back: they do not know it.  Its
+    mount begins in the grace period and ends after it."""
+    log = Log(LOGS / "ganesha-a.log")
+    gateways.ganesha("stop")
+    began = time.monotonic()
+    gateways.ganesha("start", "--nfsv4", WITH_GRACE)
+    mds = int(MDS_PID.read_text(encoding="ascii"))
+    time.sleep(began + GRACE_S - 2 - time.monotonic())
+    os.kill(mds, signal.SIGSTOP)
+    try:
+        gateways.ganesha("reload", "--append", """EXPORT { Export_Id = 77;
+            Path = /; Pseudo = /added; Protocols = 4; Access_Type = RW;
+            FSAL { Name = CEPH_ASYNC; Share_Client = false; } }""")
+        time.sleep(began + GRACE_S + 2 - time.monotonic())
+    finally:
+        os.kill(mds, signal.SIGCONT)
+    until(lambda: gateways.exported("/added", 2049), "the export", 60)
+    assert not log.matching(TOO_LATE)
+    gateways.ganesha("restart", "--append", "", "--nfsv4", NFSV4)
 
 
 def quick_start():
