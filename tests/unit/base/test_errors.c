@@ -103,9 +103,7 @@ static const struct status_case cases[] = {
 	 ERR_FSAL_SERVERFAULT, ENOTRECOVERABLE},
 };
 
-#define N_CASES (sizeof(cases) / sizeof(cases[0]))
-
-static void check_status(void **state)
+TEST_ROWS(check_status, cases, NULL, NULL)
 {
 	const struct status_case *c = *state;
 	fsal_status_t status = casync_errors_status(c->rc);
@@ -115,12 +113,12 @@ static void check_status(void **state)
 }
 
 /* Ceph's number is written down in errors.h; Linux has to agree. */
-static void blocklisted_is_eshutdown_on_this_system(void **state)
+TEST(blocklisted_is_eshutdown_on_this_system)
 {
 	assert_int_equal(CASYNC_EBLOCKLISTED, ESHUTDOWN);
 }
 
-static void credentials_have_all_groups_and_end_with_the_block(void **state)
+TEST(credentials_have_all_groups_and_end_with_the_block)
 {
 	gid_t groups[] = {27, 28};
 
@@ -138,24 +136,4 @@ static void credentials_have_all_groups_and_end_with_the_block(void **state)
 		assert_int_equal(user_perms, 1);
 	}
 	assert_int_equal(user_perms, 0);
-}
-
-int main(void)
-{
-	struct CMUnitTest tests[N_CASES + 2] = {
-		cmocka_unit_test(blocklisted_is_eshutdown_on_this_system),
-		cmocka_unit_test(
-			credentials_have_all_groups_and_end_with_the_block),
-	};
-	size_t i;
-
-	for (i = 0; i < N_CASES; i++) {
-		tests[i + 2] = (struct CMUnitTest){
-			.name = cases[i].name,
-			.test_func = check_status,
-			.initial_state = (void *)&cases[i],
-		};
-	}
-
-	return cmocka_run_group_tests_name("errors", tests, NULL, NULL);
 }

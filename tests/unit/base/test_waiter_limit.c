@@ -45,6 +45,8 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static bool enter(void)
 {
 	return casync_waiter_limit_enter(&limit, CASYNC_LANE_WORKER, ROOM);
@@ -91,7 +93,7 @@ static bool is_turned_away_soon(enum casync_lane lane)
 	return false;
 }
 
-static void nobody_waits_while_there_is_room(void **state)
+CASE(nobody_waits_while_there_is_room)
 {
 	unsigned int i;
 
@@ -101,7 +103,7 @@ static void nobody_waits_while_there_is_room(void **state)
 	check_empty();
 }
 
-static void stuck_file_turns_away_after_a_while_then_at_once(void **state)
+CASE(stuck_file_turns_away_after_a_while_then_at_once)
 {
 	uint64_t ms;
 	unsigned int i;
@@ -118,7 +120,7 @@ static void stuck_file_turns_away_after_a_while_then_at_once(void **state)
 	check_empty();
 }
 
-static void completion_thread_has_less_patience_and_its_own_room(void **state)
+CASE(completion_thread_has_less_patience_and_its_own_room)
 {
 	unsigned int i;
 
@@ -138,7 +140,6 @@ static void *come_out_when_awaited(void *unused)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 
-	(void)unused;
 	while (__atomic_load_n(&limit.lanes[CASYNC_LANE_WORKER].sleepers,
 			       __ATOMIC_ACQUIRE) == 0)
 		nanosleep(&pause, NULL);
@@ -146,7 +147,7 @@ static void *come_out_when_awaited(void *unused)
 	return NULL;
 }
 
-static void who_waits_gets_the_room_of_who_comes_out(void **state)
+CASE(who_waits_gets_the_room_of_who_comes_out)
 {
 	pthread_t other;
 	unsigned int i;
@@ -161,7 +162,7 @@ static void who_waits_gets_the_room_of_who_comes_out(void **state)
 	check_empty();
 }
 
-static void pause_is_not_a_lack_of_progress(void **state)
+CASE(pause_is_not_a_lack_of_progress)
 {
 	const struct timespec pause = {.tv_nsec = 150000000};
 	unsigned int i;
@@ -190,7 +191,6 @@ static void *come_and_go(void *unused)
 {
 	unsigned int i;
 
-	(void)unused;
 	for (i = 0; i < TIMES; i++) {
 		if (!enter()) {
 			__atomic_add_fetch(&turned_away, 1, __ATOMIC_RELAXED);
@@ -204,7 +204,7 @@ static void *come_and_go(void *unused)
 	return NULL;
 }
 
-static void file_that_answers_turns_nobody_away(void **state)
+CASE(file_that_answers_turns_nobody_away)
 {
 	pthread_t threads[THREADS];
 	unsigned int i;
@@ -244,6 +244,8 @@ static int workers_up(void **state)
 	return 0;
 }
 
+#define WORKERS_CASE(test) TEST_WITH(test, workers_up, NULL)
+
 /* Nobody waits in these: so a slow machine changes nothing. */
 static int stopped_up(void **state)
 {
@@ -256,6 +258,8 @@ static int stopped_down(void **state)
 	stands_ns = 0;
 	return 0;
 }
+
+#define STOPPED_CASE(test) TEST_WITH(test, stopped_up, stopped_down)
 
 /* As many as get in without a pause. */
 static unsigned int fill(struct casync_waiter_limit *mount,
@@ -292,7 +296,7 @@ static void fill_in_turn(unsigned int dead, unsigned int *counts)
 	} while (all != before);
 }
 
-static void dead_mounts_leave_as_much_to_another(void **state)
+STOPPED_CASE(dead_mounts_leave_as_much_to_another)
 {
 	unsigned int counts[MOUNTS], dead, i, all;
 
@@ -312,7 +316,7 @@ static void dead_mounts_leave_as_much_to_another(void **state)
 }
 
 /* Whoever comes first, nobody gets at the last quarter. */
-static void mounts_filled_one_after_the_other_keep_to_the_budget(void **state)
+STOPPED_CASE(mounts_filled_one_after_the_other_keep_to_the_budget)
 {
 	unsigned int counts[MOUNTS], i, all = 0;
 
@@ -325,14 +329,14 @@ static void mounts_filled_one_after_the_other_keep_to_the_budget(void **state)
 		empty(&mounts[i], counts[i]);
 }
 
-static void optional_calls_leave_room_for_needed_ones(void **state)
+STOPPED_CASE(optional_calls_leave_room_for_needed_ones)
 {
 	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_OPTIONAL), 50);
 	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 25);
 	empty(&mounts[0], 75);
 }
 
-static void forced_entry_counts(void **state)
+STOPPED_CASE(forced_entry_counts)
 {
 	unsigned int i;
 
@@ -344,7 +348,7 @@ static void forced_entry_counts(void **state)
 	empty(&mounts[1], 75);
 }
 
-static void files_leave_room_for_another_file(void **state)
+STOPPED_CASE(files_leave_room_for_another_file)
 {
 	struct casync_waiter_limit files[61] = {0};
 	const enum casync_lane lane = CASYNC_LANE_WORKER;
@@ -402,7 +406,7 @@ static unsigned int fill_by_files(struct casync_waiter_limit *mount,
 }
 
 /* Eight mounts that were idle, 60 files that were idle, and one more file. */
-static void what_was_idle_keeps_few_places(void **state)
+STOPPED_CASE(what_was_idle_keeps_few_places)
 {
 	static struct casync_waiter_limit away[8][100], files[61];
 	unsigned int i, all;
@@ -423,7 +427,7 @@ static void what_was_idle_keeps_few_places(void **state)
 }
 
 /* A mount's answers may come from libcephfs' memory, so they bring it none. */
-static void each_answer_brings_a_file_a_place(void **state)
+STOPPED_CASE(each_answer_brings_a_file_a_place)
 {
 	struct casync_waiter_limit file = {0};
 	unsigned int all;
@@ -447,7 +451,7 @@ static void each_answer_brings_a_file_a_place(void **state)
 }
 
 /* It has to be idle for 0.1 s to lose it. */
-static void proof_holds_while_the_mount_is_in_use(void **state)
+STOPPED_CASE(proof_holds_while_the_mount_is_in_use)
 {
 	unsigned int all;
 
@@ -486,7 +490,7 @@ static uint64_t turned_away_after_ms(struct casync_waiter_limit *full)
 }
 
 /* 75 + 38 + 19 + 9 + 4 + 2 + 1 are 148 of 150. */
-static void crowd_has_little_patience_with_the_unproved(void **state)
+WORKERS_CASE(crowd_has_little_patience_with_the_unproved)
 {
 	struct casync_waiter_limit *idle = &mounts[7];
 	unsigned int i, all = 0;
@@ -519,7 +523,7 @@ static void *enter_mount(void *mount)
 }
 
 /* The MDS answers at the moment when the first one waits. */
-static void who_waits_gets_in_when_the_mds_answers(void **state)
+WORKERS_CASE(who_waits_gets_in_when_the_mds_answers)
 {
 	const struct timespec pause = {.tv_nsec = 1000000};
 	struct casync_waiter_limit *idle = &mounts[1];
@@ -554,7 +558,7 @@ static void who_waits_gets_in_when_the_mds_answers(void **state)
 }
 
 /* But for half of the budget, and if the MDS has answered. */
-static void first_of_a_file_need_not_leave_as_much(void **state)
+STOPPED_CASE(first_of_a_file_need_not_leave_as_much)
 {
 	unsigned int all;
 
@@ -570,7 +574,7 @@ static void first_of_a_file_need_not_leave_as_much(void **state)
 }
 
 /* Half of the last quarter. */
-static void reserve_has_a_bound(void **state)
+STOPPED_CASE(reserve_has_a_bound)
 {
 	unsigned int i, all = 0, more = 0;
 
@@ -613,7 +617,7 @@ static unsigned int still_waiting(struct casync_waiter_limit *full,
 
 /* The file has 38 places and goes on after 0.3 s.  A quarter of the workers
  * wait for that, if the budget has room for them. */
-static void folder_outlasts_a_short_pause(void **state)
+WORKERS_CASE(folder_outlasts_a_short_pause)
 {
 	struct casync_waiter_limit folder = {0};
 	pthread_t threads[60];
@@ -649,7 +653,7 @@ static void folder_outlasts_a_short_pause(void **state)
 }
 
 /* Others are at work, and it has a call that is not answered. */
-static void file_that_was_idle_is_not_patient(void **state)
+WORKERS_CASE(file_that_was_idle_is_not_patient)
 {
 	struct casync_waiter_limit file = {0};
 	unsigned int others = 9;
@@ -671,20 +675,15 @@ static void file_that_was_idle_is_not_patient(void **state)
 	empty(&mounts[1], 9);
 }
 
-static void few_workers_are_enough_for_one(void **state)
+WORKERS_CASE(few_workers_are_enough_for_one)
 {
 	nfs_param.core_param.rpc.ioq_thrd_max = 2;
 	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 1);
 	empty(&mounts[0], 1);
 }
 
-#define CASE(test) cmocka_unit_test_setup(test, up)
-#define WORKERS_CASE(test) cmocka_unit_test_setup(test, workers_up)
-#define STOPPED_CASE(test) \
-	cmocka_unit_test_setup_teardown(test, stopped_up, stopped_down)
-
 /* Looks at 1 s, 2 s, and so on. */
-static void oldest_call_has_an_age(void **state)
+CASE(oldest_call_has_an_age)
 {
 	struct casync_waiter_age age = {0};
 	uint64_t now_ns = CASYNC_NS_PER_S;
@@ -712,7 +711,7 @@ static void oldest_call_has_an_age(void **state)
 	assert_int_equal(age.inside[0] + age.inside[1], 0);
 }
 
-static void who_left_later_than_now_was_not_idle(void **state)
+CASE(who_left_later_than_now_was_not_idle)
 {
 	limit.credit = 7;
 	leaves_later_ns = 1000;
@@ -721,36 +720,4 @@ static void who_left_later_than_now_was_not_idle(void **state)
 	leaves_later_ns = 0;
 	assert_int_equal(limit.credit, 7);
 	casync_waiter_limit_cancel(&limit, CASYNC_LANE_COMPLETER);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(nobody_waits_while_there_is_room),
-		CASE(stuck_file_turns_away_after_a_while_then_at_once),
-		CASE(completion_thread_has_less_patience_and_its_own_room),
-		CASE(who_waits_gets_the_room_of_who_comes_out),
-		CASE(pause_is_not_a_lack_of_progress),
-		CASE(file_that_answers_turns_nobody_away),
-		CASE(oldest_call_has_an_age),
-		CASE(who_left_later_than_now_was_not_idle),
-		STOPPED_CASE(dead_mounts_leave_as_much_to_another),
-		STOPPED_CASE(
-			mounts_filled_one_after_the_other_keep_to_the_budget),
-		STOPPED_CASE(optional_calls_leave_room_for_needed_ones),
-		STOPPED_CASE(forced_entry_counts),
-		STOPPED_CASE(files_leave_room_for_another_file),
-		STOPPED_CASE(what_was_idle_keeps_few_places),
-		STOPPED_CASE(each_answer_brings_a_file_a_place),
-		STOPPED_CASE(proof_holds_while_the_mount_is_in_use),
-		WORKERS_CASE(crowd_has_little_patience_with_the_unproved),
-		WORKERS_CASE(who_waits_gets_in_when_the_mds_answers),
-		STOPPED_CASE(first_of_a_file_need_not_leave_as_much),
-		STOPPED_CASE(reserve_has_a_bound),
-		WORKERS_CASE(folder_outlasts_a_short_pause),
-		WORKERS_CASE(file_that_was_idle_is_not_patient),
-		WORKERS_CASE(few_workers_are_enough_for_one),
-	};
-
-	return cmocka_run_group_tests_name("limit", tests, NULL, NULL);
 }

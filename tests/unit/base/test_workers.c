@@ -76,7 +76,9 @@ static int down(void **state)
 	return 0;
 }
 
-static void job_is_run_once(void **state)
+#define CASE(test) TEST_WITH(test, up, down)
+
+CASE(job_is_run_once)
 {
 	struct job job = {.work.run = run};
 
@@ -85,7 +87,7 @@ static void job_is_run_once(void **state)
 	assert_int_equal(job.runs, 1);
 }
 
-static void job_may_queue_itself_again(void **state)
+CASE(job_may_queue_itself_again)
 {
 	struct job job = {.work.run = run, .again = 50};
 	sem_t done;
@@ -99,7 +101,7 @@ static void job_may_queue_itself_again(void **state)
 	sem_destroy(&done);
 }
 
-static void stop_runs_what_is_queued(void **state)
+CASE(stop_runs_what_is_queued)
 {
 	static struct job jobs[500];
 	unsigned int i;
@@ -114,7 +116,7 @@ static void stop_runs_what_is_queued(void **state)
 		assert_int_equal(jobs[i].runs, 1);
 }
 
-static void start_after_stop_works(void **state)
+CASE(start_after_stop_works)
 {
 	struct job job = {.work.run = run};
 
@@ -126,7 +128,7 @@ static void start_after_stop_works(void **state)
 }
 
 /* All of them wait for Ceph: so many, and no more, run at once. */
-static void blocked_jobs_get_threads_up_to_the_limit(void **state)
+CASE(blocked_jobs_get_threads_up_to_the_limit)
 {
 	static struct job jobs[CASYNC_WORKERS_MAX + 8];
 	const unsigned int count = CASYNC_WORKERS_MAX + 8;
@@ -179,7 +181,7 @@ static void run_shared(struct casync_work *work)
 	casync_workers_release_share(CASYNC_WORK_LOOK, share);
 }
 
-static void stuck_lane_keeps_no_other(void **state)
+CASE(stuck_lane_keeps_no_other)
 {
 	static struct job stuck[1000];
 	static struct job job;
@@ -219,7 +221,7 @@ static int begun_of(sem_t *begun)
 	return value;
 }
 
-static void file_takes_its_share_and_no_more(void **state)
+CASE(file_takes_its_share_and_no_more)
 {
 	static struct shared_job jobs[3 * CASYNC_WORK_SHARE + 1];
 	struct casync_work_share share = {0}, other = {0};
@@ -256,7 +258,7 @@ static void file_takes_its_share_and_no_more(void **state)
 	sem_destroy(&hold);
 }
 
-static void full_lane_is_not_waited_for(void **state)
+CASE(full_lane_is_not_waited_for)
 {
 	static struct job stuck[CASYNC_WORKERS_MAX];
 	struct casync_work_share share = {0};
@@ -294,7 +296,7 @@ static bool await_all(sem_t *sem, unsigned int count)
  * counts on time: the lane stands still once CASYNC_WORKERS_MAX jobs have
  * begun, and one of two looks at a lane that stands still finds it so.
  */
-static void lane_that_stands_still_gets_help(void **state)
+CASE(lane_that_stands_still_gets_help)
 {
 	static struct job stuck[CASYNC_WORKERS_MAX + 20];
 	static struct job job;
@@ -340,7 +342,7 @@ static void run_in_another_lane(struct casync_work *work)
 }
 
 /* The last job of the last lane may have work for the first. */
-static void stop_runs_what_one_lane_leaves_to_another(void **state)
+CASE(stop_runs_what_one_lane_leaves_to_another)
 {
 	struct job job = {.work.run = run_in_another_lane};
 
@@ -365,7 +367,7 @@ static void *produce(void *arg)
 	return NULL;
 }
 
-static void many_producers_have_each_job_run_once(void **state)
+CASE(many_producers_have_each_job_run_once)
 {
 	static struct producer producers[PRODUCERS];
 	int i, j;
@@ -392,7 +394,7 @@ static void many_producers_have_each_job_run_once(void **state)
  * second, so no thread is added, and the second is stuck for as long as the
  * first waits.  Here the first waits for the second.
  */
-static void second_of_two_jobs_at_once_is_not_held_up(void **state)
+CASE(second_of_two_jobs_at_once_is_not_held_up)
 {
 	bool all_held = true;
 	int round;
@@ -418,26 +420,4 @@ static void second_of_two_jobs_at_once_is_not_held_up(void **state)
 		sem_destroy(&second_ran);
 	}
 	assert_true(all_held);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(job_is_run_once),
-		CASE(job_may_queue_itself_again),
-		CASE(stop_runs_what_is_queued),
-		CASE(start_after_stop_works),
-		CASE(blocked_jobs_get_threads_up_to_the_limit),
-		CASE(many_producers_have_each_job_run_once),
-		CASE(second_of_two_jobs_at_once_is_not_held_up),
-		CASE(stuck_lane_keeps_no_other),
-		CASE(file_takes_its_share_and_no_more),
-		CASE(full_lane_is_not_waited_for),
-		CASE(lane_that_stands_still_gets_help),
-		CASE(stop_runs_what_one_lane_leaves_to_another),
-	};
-
-	return cmocka_run_group_tests_name("workers", tests, NULL, NULL);
 }

@@ -43,6 +43,8 @@ static int down(void **state)
 	return rig_end(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static uint64_t drops(enum casync_cache_drop cause)
 {
 	return rig_stats().counts.drops[cause] - before.counts.drops[cause];
@@ -53,7 +55,7 @@ static uint64_t losses(enum casync_cache_loss cause)
 	return rig_stats().counts.losses[cause] - before.counts.losses[cause];
 }
 
-static void sizes_are_as_documented(void **state)
+CASE(sizes_are_as_documented)
 {
 	assert_in_range(sizeof(struct casync_cache_file), 8, 24);
 	assert_in_range(sizeof(struct casync_cache_buffer), 64, 112);
@@ -63,7 +65,7 @@ static void sizes_are_as_documented(void **state)
 		      sizeof(struct casync_cache_segment));
 }
 
-static void what_was_put_is_found(void **state)
+CASE(what_was_put_is_found)
 {
 	assert_int_equal(rig_look(&file, 1, 0, PAGE), 0);
 	assert_true(rig_fetch(&file, 1, 0, 64 * KIB, (uint32_t)(64 * KIB)));
@@ -76,7 +78,7 @@ static void what_was_put_is_found(void **state)
 	assert_int_equal(rig_stats().hit_bytes - before.hit_bytes, 68 * KIB);
 }
 
-static void any_alignment_is_found(void **state)
+CASE(any_alignment_is_found)
 {
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)(8 * KIB)));
 	assert_true(rig_fetch(&file, 1, 0, 8 * KIB, (uint32_t)(8 * KIB)));
@@ -88,7 +90,7 @@ static void any_alignment_is_found(void **state)
 	assert_int_equal(rig_look(&file, 1, UINT64_MAX - 5, 10), 0);
 }
 
-static void segments_have_a_limit(void **state)
+CASE(segments_have_a_limit)
 {
 	struct casync_cache_segment segments[3];
 	struct casync_cache_tag tag = rig_tag(1);
@@ -104,7 +106,7 @@ static void segments_have_a_limit(void **state)
 	/* A miss has left no reference: rig_end() sees it. */
 }
 
-static void mib_in_one_buffer_is_one_segment(void **state)
+CASE(mib_in_one_buffer_is_one_segment)
 {
 	assert_true(rig_fetch(&file, 1, 0, MIB, (uint32_t)MIB));
 	assert_int_equal(rig_look(&file, 1, MIB, MIB), 1);
@@ -114,7 +116,7 @@ static void mib_in_one_buffer_is_one_segment(void **state)
 	assert_int_equal(rig_look(&file, 1, MIB, MIB), 1);
 }
 
-static void larger_read_takes_the_place_of_pages(void **state)
+CASE(larger_read_takes_the_place_of_pages)
 {
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 	assert_true(rig_fetch(&file, 1, 0, 3 * PAGE, (uint32_t)PAGE));
@@ -142,7 +144,7 @@ static bool look_for_end(uint64_t offset, uint64_t length, uint64_t bytes)
 	return end;
 }
 
-static void end_of_the_file_is_known_by_a_short_read(void **state)
+CASE(end_of_the_file_is_known_by_a_short_read)
 {
 	/* 10,000 bytes from 64 KiB on. */
 	assert_true(
@@ -155,7 +157,7 @@ static void end_of_the_file_is_known_by_a_short_read(void **state)
 	assert_false(look_for_end(128 * KIB, 100, 0));
 }
 
-static void end_at_the_border_of_a_page(void **state)
+CASE(end_at_the_border_of_a_page)
 {
 	assert_true(rig_fetch_end(&file, 1, 0, (uint32_t)(64 * KIB),
 				  (uint32_t)(8 * KIB)));
@@ -168,7 +170,7 @@ static void end_at_the_border_of_a_page(void **state)
 }
 
 /* One version has one end: a READ that says another is not believed. */
-static void two_ends_do_not_fit(void **state)
+CASE(two_ends_do_not_fit)
 {
 	assert_true(rig_fetch_end(&file, 1, 0, (uint32_t)(16 * KIB), 5000));
 	assert_false(rig_fetch_end(&file, 1, 0, (uint32_t)(16 * KIB), 6000));
@@ -182,7 +184,7 @@ static void two_ends_do_not_fit(void **state)
 	assert_int_equal(rig_look(&file, 1, 64 * KIB, PAGE), 1);
 }
 
-static void other_tag_drops_the_pages(void **state)
+CASE(other_tag_drops_the_pages)
 {
 	assert_true(rig_fetch(&file, 1, 0, 0, (uint32_t)PAGE));
 	/* What is put for another version does not replace them. */
@@ -197,7 +199,7 @@ static void other_tag_drops_the_pages(void **state)
 	assert_int_equal(rig_look(&file, 1, PAGE, PAGE), 0);
 }
 
-static void each_part_of_the_tag_counts(void **state)
+CASE(each_part_of_the_tag_counts)
 {
 	struct casync_cache_segment segment;
 	struct casync_cache_tag tag;
@@ -243,7 +245,7 @@ static bool end_fill(struct fill fill)
 	return taken;
 }
 
-static void write_drops_and_refuses(void **state)
+CASE(write_drops_and_refuses)
 {
 	struct fill early, during, late;
 
@@ -279,7 +281,7 @@ static void make_a_write(void)
 }
 
 /* It finds no pages to drop, so put has to see it. */
-static void write_between_the_look_and_the_first_page(void **state)
+CASE(write_between_the_look_and_the_first_page)
 {
 	struct fill fill = begin_fill();
 
@@ -299,7 +301,7 @@ static void write_between_the_look_and_the_first_page(void **state)
 }
 
 /* Of files that had pages; a file without any lost nothing. */
-static void lost_pages_are_counted_by_cause(void **state)
+CASE(lost_pages_are_counted_by_cause)
 {
 	unsigned int i;
 
@@ -329,7 +331,7 @@ static void lost_pages_are_counted_by_cause(void **state)
 	assert_int_equal(rig_stats().counts.evictions, before.counts.evictions);
 }
 
-static void forget_refuses_what_is_under_way(void **state)
+CASE(forget_refuses_what_is_under_way)
 {
 	struct fill early = begin_fill();
 
@@ -338,7 +340,7 @@ static void forget_refuses_what_is_under_way(void **state)
 	assert_true(end_fill(begin_fill()));
 }
 
-static void buffer_is_offered_once_and_in_pages(void **state)
+CASE(buffer_is_offered_once_and_in_pages)
 {
 	struct casync_cache_tag tag = rig_tag(1);
 	struct casync_cache_buffer *buf =
@@ -359,7 +361,7 @@ static void buffer_is_offered_once_and_in_pages(void **state)
 }
 
 /* Refused when the cache was switched off during the READ. */
-static void cache_that_is_off_takes_nothing(void **state)
+CASE(cache_that_is_off_takes_nothing)
 {
 	struct fill fill = begin_fill();
 
@@ -370,31 +372,4 @@ static void cache_that_is_off_takes_nothing(void **state)
 	/* And without anything to find a write costs no more. */
 	casync_cache_begin_write(&file);
 	casync_cache_end_write(&file);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(sizes_are_as_documented),
-		CASE(what_was_put_is_found),
-		CASE(any_alignment_is_found),
-		CASE(segments_have_a_limit),
-		CASE(mib_in_one_buffer_is_one_segment),
-		CASE(larger_read_takes_the_place_of_pages),
-		CASE(end_of_the_file_is_known_by_a_short_read),
-		CASE(end_at_the_border_of_a_page),
-		CASE(two_ends_do_not_fit),
-		CASE(other_tag_drops_the_pages),
-		CASE(each_part_of_the_tag_counts),
-		CASE(write_drops_and_refuses),
-		CASE(write_between_the_look_and_the_first_page),
-		CASE(lost_pages_are_counted_by_cause),
-		CASE(forget_refuses_what_is_under_way),
-		CASE(buffer_is_offered_once_and_in_pages),
-		CASE(cache_that_is_off_takes_nothing),
-	};
-
-	return cmocka_run_group_tests_name("cache", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 
 #include "buffer.h"
 
-static void nothing_is_charged_over_the_budget(void **state)
+TEST(nothing_is_charged_over_the_budget)
 {
 	casync_buffer_set_budget(100);
 	assert_true(casync_buffer_charge(60));
@@ -22,7 +22,7 @@ static void nothing_is_charged_over_the_budget(void **state)
 	assert_int_equal(casync_buffer_used_bytes(), 0);
 }
 
-static void lower_budget_refuses_until_it_is_met(void **state)
+TEST(lower_budget_refuses_until_it_is_met)
 {
 	casync_buffer_set_budget(100);
 	assert_true(casync_buffer_charge(80));
@@ -37,7 +37,7 @@ static void lower_budget_refuses_until_it_is_met(void **state)
 	assert_false(casync_buffer_charge(1));
 }
 
-static void owners_have_shares_by_their_number(void **state)
+TEST(owners_have_shares_by_their_number)
 {
 	assert_int_equal(casync_buffer_share_of(3), 3);
 	assert_int_equal(casync_buffer_share_of(CASYNC_CACHE_OWNERS + 3), 3);
@@ -48,15 +48,4 @@ static void owners_have_shares_by_their_number(void **state)
 	assert_int_equal(casync_buffer_share_bytes(4), 70);
 	casync_buffer_share_add(3, -300);
 	assert_int_equal(casync_buffer_share_bytes(3), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(nothing_is_charged_over_the_budget),
-		cmocka_unit_test(lower_budget_refuses_until_it_is_met),
-		cmocka_unit_test(owners_have_shares_by_their_number),
-	};
-
-	return cmocka_run_group_tests_name("cache_budget", tests, NULL, NULL);
 }

@@ -31,13 +31,15 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* It may be larger than the cache's. */
 static uint32_t kernel_page(void)
 {
 	return (uint32_t)sysconf(_SC_PAGESIZE);
 }
 
-static void class_fits_and_wastes_a_fifth_at_most(void **state)
+TEST(class_fits_and_wastes_a_fifth_at_most)
 {
 	uint32_t pages, bytes, room;
 	unsigned int class, last = 0;
@@ -61,7 +63,7 @@ static void class_fits_and_wastes_a_fifth_at_most(void **state)
 }
 
 /* More than one piece of memory; the sanitizers see whether it is there. */
-static void buffers_are_apart_and_aligned(void **state)
+CASE(buffers_are_apart_and_aligned)
 {
 	static struct casync_cache_buffer *bufs[MANY];
 	unsigned int i;
@@ -83,7 +85,7 @@ static void buffers_are_apart_and_aligned(void **state)
 }
 
 /* Memory that goes back to the kernel takes nothing of its neighbours along. */
-static void freed_buffers_leave_the_others_alone(void **state)
+CASE(freed_buffers_leave_the_others_alone)
 {
 	static struct casync_cache_buffer *bufs[MANY];
 	unsigned int i;
@@ -102,7 +104,7 @@ static void freed_buffers_leave_the_others_alone(void **state)
 }
 
 /* Used: their room and the headers; a free one stays within its bound. */
-static void free_memory_is_bounded(void **state)
+CASE(free_memory_is_bounded)
 {
 	static struct casync_cache_buffer *bufs[16];
 	unsigned int i;
@@ -123,7 +125,7 @@ static void free_memory_is_bounded(void **state)
 	assert_int_equal(casync_buffer_used_bytes(), 0);
 }
 
-static void free_buffer_is_used_again(void **state)
+CASE(free_buffer_is_used_again)
 {
 	struct casync_cache_buffer *buf = casync_buffer_take(0, 64 * KIB);
 	uint64_t mapped = casync_buffer_read_count(&casync_cache_counts.mapped);
@@ -142,7 +144,7 @@ static void free_buffer_is_used_again(void **state)
 	casync_buffer_release(buf);
 }
 
-static void last_reference_frees(void **state)
+CASE(last_reference_frees)
 {
 	struct casync_cache_buffer *buf = casync_buffer_take(0, 4 * KIB);
 
@@ -157,7 +159,7 @@ static void last_reference_frees(void **state)
 }
 
 /* A process under a lower budget gives free memory back as it comes. */
-static void nothing_stays_over_the_budget(void **state)
+CASE(nothing_stays_over_the_budget)
 {
 	struct casync_cache_buffer *bufs[2];
 
@@ -180,7 +182,7 @@ static uint64_t now_ns(void)
 }
 
 /* Prints what a free list is for; asserts nothing of it. */
-static void time_of_a_buffer_is_printed(void **state)
+CASE(time_of_a_buffer_is_printed)
 {
 	const unsigned int rounds = 50;
 	struct casync_cache_buffer *buf;
@@ -206,22 +208,4 @@ static void time_of_a_buffer_is_printed(void **state)
 		"1 MiB taken, written and freed: %llu ns; mapped anew: %llu ns\n",
 		(unsigned long long)kept / rounds,
 		(unsigned long long)(now_ns() - began) / rounds);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(class_fits_and_wastes_a_fifth_at_most),
-		CASE(buffers_are_apart_and_aligned),
-		CASE(freed_buffers_leave_the_others_alone),
-		CASE(free_memory_is_bounded),
-		CASE(free_buffer_is_used_again),
-		CASE(last_reference_frees),
-		CASE(nothing_stays_over_the_budget),
-		CASE(time_of_a_buffer_is_printed),
-	};
-
-	return cmocka_run_group_tests_name("cache_buffer", tests, NULL, NULL);
 }

@@ -63,7 +63,9 @@ static int down(void **state)
 	return rig_end(state);
 }
 
-static void sizes_that_are_no_buffer(void **state)
+#define CASE(test) TEST_WITH(test, up, down)
+
+CASE(sizes_that_are_no_buffer)
 {
 	assert_null(casync_evict_new_buffer(0, 0));
 	assert_null(casync_evict_new_buffer(0, 1000));
@@ -78,7 +80,7 @@ static void sizes_that_are_no_buffer(void **state)
 }
 
 /* All sizes in turn: what is free of one size makes room for another. */
-static void budget_holds_for_all_sizes(void **state)
+CASE(budget_holds_for_all_sizes)
 {
 	uint64_t at = 0;
 	uint32_t length;
@@ -113,7 +115,7 @@ static uint64_t resident(void)
 }
 
 /* The kernel counts as we do, also when sizes change; and all is given back. */
-static void memory_of_the_process_is_what_is_charged(void **state)
+CASE(memory_of_the_process_is_what_is_charged)
 {
 	const uint64_t budget = 64 * MIB, slack = 2 * MIB;
 	struct casync_cache_buffer *buf;
@@ -149,7 +151,7 @@ static void memory_of_the_process_is_what_is_charged(void **state)
 	assert_in_range(resident(), 0, before + slack);
 }
 
-static void lower_budget_is_met_at_once(void **state)
+CASE(lower_budget_is_met_at_once)
 {
 	uint64_t at;
 
@@ -168,7 +170,7 @@ static void lower_budget_is_met_at_once(void **state)
 }
 
 /* What a reply holds is not found any more; its memory counts until then. */
-static void reply_keeps_its_buffer_when_the_cache_is_off(void **state)
+CASE(reply_keeps_its_buffer_when_the_cache_is_off)
 {
 	struct casync_cache_tag tag = rig_tag(1);
 	struct casync_cache_segment segment;
@@ -187,7 +189,7 @@ static void reply_keeps_its_buffer_when_the_cache_is_off(void **state)
 	assert_int_equal(casync_buffer_used_bytes(), 0);
 }
 
-static void buffer_outlives_its_file(void **state)
+CASE(buffer_outlives_its_file)
 {
 	struct casync_cache_file *file = calloc(1, sizeof(*file));
 	struct casync_cache_tag tag = rig_tag(5);
@@ -206,7 +208,7 @@ static void buffer_outlives_its_file(void **state)
 
 /* A file of 512 buffers is not freed by who forgets it, but before anything
  * else is evicted; and its struct may be gone by then. */
-static void forgotten_pages_go_first(void **state)
+CASE(forgotten_pages_go_first)
 {
 	struct casync_cache_file *large = calloc(1, sizeof(*large));
 	uint64_t at, evictions;
@@ -229,7 +231,7 @@ static void forgotten_pages_go_first(void **state)
 		assert_int_equal(rig_look(&files[0], 1, at, 16 * KIB), 1);
 }
 
-static void file_whose_pages_were_evicted_has_no_index(void **state)
+CASE(file_whose_pages_were_evicted_has_no_index)
 {
 	uint64_t at;
 
@@ -242,7 +244,7 @@ static void file_whose_pages_were_evicted_has_no_index(void **state)
 }
 
 /* Whichever allocation fails: the READ goes on, nothing is lost or counted. */
-static void failed_allocation_only_drops(void **state)
+CASE(failed_allocation_only_drops)
 {
 	unsigned int taken = 0;
 	int i;
@@ -262,7 +264,7 @@ static void failed_allocation_only_drops(void **state)
 			2);
 }
 
-static void without_memory_for_ghosts_it_works(void **state)
+CASE(without_memory_for_ghosts_it_works)
 {
 	casync_cache_set_budget(0);
 	allocations = 3;
@@ -273,24 +275,4 @@ static void without_memory_for_ghosts_it_works(void **state)
 			 casync_policy_ghosts_wanted_bytes() / 16 * 3);
 	assert_true(rig_fetch(&files[0], 1, 0, 0, (uint32_t)PAGE));
 	assert_int_equal(rig_look(&files[0], 1, 0, PAGE), 1);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(sizes_that_are_no_buffer),
-		CASE(budget_holds_for_all_sizes),
-		CASE(memory_of_the_process_is_what_is_charged),
-		CASE(lower_budget_is_met_at_once),
-		CASE(reply_keeps_its_buffer_when_the_cache_is_off),
-		CASE(buffer_outlives_its_file),
-		CASE(forgotten_pages_go_first),
-		CASE(file_whose_pages_were_evicted_has_no_index),
-		CASE(failed_allocation_only_drops),
-		CASE(without_memory_for_ghosts_it_works),
-	};
-
-	return cmocka_run_group_tests_name("cache_evict", tests, NULL, NULL);
 }

@@ -8,9 +8,9 @@
 
 #include "policy.h"
 
-#define COUNT 64U
+#define GHOSTS 64U
 
-static uint64_t sets[COUNT];
+static uint64_t sets[GHOSTS];
 static struct casync_cache_ghosts ghosts;
 
 /* Keys as the cache makes them: each bit depends on all of the number. */
@@ -24,19 +24,21 @@ static uint64_t key_of(uint64_t number)
 static int up(void **state)
 {
 	memset(sets, 0, sizeof(sets));
-	ghosts = (struct casync_cache_ghosts){.sets = sets, .count = COUNT};
+	ghosts = (struct casync_cache_ghosts){.sets = sets, .count = GHOSTS};
 	return 0;
 }
 
-static void ghost_is_found_once(void **state)
+#define CASE(test) TEST_WITH(test, up, NULL)
+
+CASE(ghost_is_found_once)
 {
 	casync_policy_ghosts_add(&ghosts, key_of(1));
-	assert_false(casync_policy_ghosts_take(&ghosts, key_of(2), COUNT));
-	assert_true(casync_policy_ghosts_take(&ghosts, key_of(1), COUNT));
-	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), COUNT));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(2), GHOSTS));
+	assert_true(casync_policy_ghosts_take(&ghosts, key_of(1), GHOSTS));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), GHOSTS));
 }
 
-static void old_ghost_counts_no_more(void **state)
+CASE(old_ghost_counts_no_more)
 {
 	casync_policy_ghosts_add(&ghosts, key_of(1));
 	casync_policy_ghosts_add(&ghosts, key_of(2));
@@ -46,48 +48,35 @@ static void old_ghost_counts_no_more(void **state)
 	assert_true(casync_policy_ghosts_take(&ghosts, key_of(3), 0));
 }
 
-static void ghost_that_comes_again_is_young(void **state)
+CASE(ghost_that_comes_again_is_young)
 {
 	casync_policy_ghosts_add(&ghosts, key_of(1));
 	casync_policy_ghosts_add(&ghosts, key_of(2));
 	casync_policy_ghosts_add(&ghosts, key_of(1));
 	assert_true(casync_policy_ghosts_take(&ghosts, key_of(1), 0));
-	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), COUNT));
+	assert_false(casync_policy_ghosts_take(&ghosts, key_of(1), GHOSTS));
 }
 
 /* Not all of the last 32: some sets had more than four of 1000. */
-static void newest_take_the_place_of_the_oldest(void **state)
+CASE(newest_take_the_place_of_the_oldest)
 {
 	unsigned int i, found = 0;
 
 	for (i = 0; i < 1000; i++)
 		casync_policy_ghosts_add(&ghosts, key_of(i));
-	for (i = 1000 - COUNT / 2; i < 1000; i++)
-		found += casync_policy_ghosts_take(&ghosts, key_of(i), COUNT);
-	print_message("%u of the last %u are known\n", found, COUNT / 2);
-	assert_in_range(found, COUNT / 2 * 3 / 4, COUNT / 2);
-	for (i = 0; i < 1000 - 4 * COUNT; i++)
+	for (i = 1000 - GHOSTS / 2; i < 1000; i++)
+		found += casync_policy_ghosts_take(&ghosts, key_of(i), GHOSTS);
+	print_message("%u of the last %u are known\n", found, GHOSTS / 2);
+	assert_in_range(found, GHOSTS / 2 * 3 / 4, GHOSTS / 2);
+	for (i = 0; i < 1000 - 4 * GHOSTS; i++)
 		assert_false(casync_policy_ghosts_take(&ghosts, key_of(i),
-						       4 * COUNT));
+						       4 * GHOSTS));
 }
 
-static void without_memory_nothing_is_remembered(void **state)
+TEST(without_memory_nothing_is_remembered)
 {
 	struct casync_cache_ghosts none = {0};
 
 	casync_policy_ghosts_add(&none, key_of(1));
-	assert_false(casync_policy_ghosts_take(&none, key_of(1), COUNT));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(ghost_is_found_once, up),
-		cmocka_unit_test_setup(old_ghost_counts_no_more, up),
-		cmocka_unit_test_setup(ghost_that_comes_again_is_young, up),
-		cmocka_unit_test_setup(newest_take_the_place_of_the_oldest, up),
-		cmocka_unit_test(without_memory_nothing_is_remembered),
-	};
-
-	return cmocka_run_group_tests_name("cache_ghost", tests, NULL, NULL);
+	assert_false(casync_policy_ghosts_take(&none, key_of(1), GHOSTS));
 }

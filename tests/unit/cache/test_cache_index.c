@@ -52,6 +52,8 @@ static int down(void **state)
 	return rig_end(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* The index has the only reference. */
 static struct casync_cache_buffer *enter(uint64_t page, uint32_t pages)
 {
@@ -68,7 +70,7 @@ static struct casync_cache_buffer *enter(uint64_t page, uint32_t pages)
 	return buf;
 }
 
-static void page_is_found_in_its_buffer(void **state)
+CASE(page_is_found_in_its_buffer)
 {
 	struct casync_cache_buffer *one = enter(10, 1), *other = enter(15, 20);
 
@@ -82,7 +84,7 @@ static void page_is_found_in_its_buffer(void **state)
 	assert_null(casync_index_find(idx, 10 + (1ULL << 40)));
 }
 
-static void covers_means_each_page(void **state)
+CASE(covers_means_each_page)
 {
 	enter(10, 1);
 	enter(11, 20);
@@ -92,7 +94,7 @@ static void covers_means_each_page(void **state)
 }
 
 /* The whole address range of a file. */
-static void far_pages_are_apart(void **state)
+CASE(far_pages_are_apart)
 {
 	unsigned int i;
 
@@ -104,7 +106,7 @@ static void far_pages_are_apart(void **state)
 			PAGE << i);
 }
 
-static void newer_buffer_takes_pages_over(void **state)
+CASE(newer_buffer_takes_pages_over)
 {
 	uint64_t buffers = rig_stats().counts.buffers;
 	struct casync_cache_buffer *large, *small;
@@ -125,7 +127,7 @@ static void newer_buffer_takes_pages_over(void **state)
 
 /* A table of thousands of leaves, made by growing, keeps all; and what it
  * took is given back. */
-static void many_leaves(void **state)
+CASE(many_leaves)
 {
 	uint64_t used = casync_buffer_used_bytes();
 	uint64_t i;
@@ -166,7 +168,7 @@ static void model_remove(struct casync_cache_buffer *buf)
 	casync_buffer_release(buf);
 }
 
-static void random_buffers_are_as_in_the_model(void **state)
+CASE(random_buffers_are_as_in_the_model)
 {
 	struct casync_cache_buffer *buf;
 	uint32_t page, pages, i, round;
@@ -191,7 +193,7 @@ static void random_buffers_are_as_in_the_model(void **state)
 }
 
 /* Without memory nothing has changed: not even an empty leaf is left. */
-static void refused_insertion_leaves_nothing(void **state)
+CASE(refused_insertion_leaves_nothing)
 {
 	struct casync_cache_buffer *dropped = NULL;
 	struct casync_cache_buffer *buf = casync_buffer_take(0, (uint32_t)MIB);
@@ -211,21 +213,4 @@ static void refused_insertion_leaves_nothing(void **state)
 	assert_true(casync_index_insert(idx, buf, &dropped));
 	give_up(dropped);
 	casync_buffer_release(buf);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(page_is_found_in_its_buffer),
-		CASE(covers_means_each_page),
-		CASE(far_pages_are_apart),
-		CASE(newer_buffer_takes_pages_over),
-		CASE(many_leaves),
-		CASE(random_buffers_are_as_in_the_model),
-		CASE(refused_insertion_leaves_nothing),
-	};
-
-	return cmocka_run_group_tests_name("cache_index", tests, NULL, NULL);
 }

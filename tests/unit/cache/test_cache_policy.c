@@ -51,7 +51,9 @@ static int down(void **state)
 	return rig_end(state);
 }
 
-static void working_set_survives_a_scan(void **state)
+#define CASE(test) TEST_WITH(test, up, down)
+
+CASE(working_set_survives_a_scan)
 {
 	unsigned int hits;
 
@@ -66,7 +68,7 @@ static void working_set_survives_a_scan(void **state)
 }
 
 /* It was read once: the scan is as good as it. */
-static void what_was_read_once_gives_way(void **state)
+CASE(what_was_read_once_gives_way)
 {
 	assert_int_equal(read_set(0, SET), 0);
 	scan(0, 0, 4 * BUDGET);
@@ -77,7 +79,7 @@ static void what_was_read_once_gives_way(void **state)
 
 /* Comes again soon after its eviction: to the main queue, which a scan leaves
  * alone. */
-static void ghost_brings_it_to_the_main_queue(void **state)
+CASE(ghost_brings_it_to_the_main_queue)
 {
 	uint64_t again[64], at = BUDGET / 2 - 4 * MIB, before;
 	unsigned int i, hits = 0;
@@ -101,7 +103,7 @@ static void ghost_brings_it_to_the_main_queue(void **state)
 	assert_in_range(hits, 48, 64);
 }
 
-static void scan_of_one_owner_leaves_the_share_of_another(void **state)
+CASE(scan_of_one_owner_leaves_the_share_of_another)
 {
 	/* 12 of 32 MiB; read once only. */
 	const unsigned int pieces = SET * 3 / 4;
@@ -114,7 +116,7 @@ static void scan_of_one_owner_leaves_the_share_of_another(void **state)
 }
 
 /* Nobody keeps more than a share against one who needs it. */
-static void owner_over_its_share_gives_way(void **state)
+CASE(owner_over_its_share_gives_way)
 {
 	uint64_t first, second;
 
@@ -135,7 +137,7 @@ static struct casync_cache_buffer *held[4 * SET];
 
 /* Replies hold all but a little: that little is evicted, not what frees no
  * memory; and what is held can be found. */
-static void pinned_buffer_is_not_evicted(void **state)
+CASE(pinned_buffer_is_not_evicted)
 {
 	struct casync_cache_segment segment;
 	struct casync_cache_tag tag = rig_tag(1);
@@ -159,7 +161,7 @@ static void pinned_buffer_is_not_evicted(void **state)
 }
 
 /* All is held: no buffer, no eviction, no endless search. */
-static void without_a_victim_there_is_no_buffer(void **state)
+CASE(without_a_victim_there_is_no_buffer)
 {
 	struct casync_cache_stats before, after;
 	unsigned int count = 0;
@@ -177,7 +179,7 @@ static void without_a_victim_there_is_no_buffer(void **state)
 }
 
 /* Hits are bounded: what was hit a thousand times long ago goes at last. */
-static void hits_are_forgotten_in_time(void **state)
+CASE(hits_are_forgotten_in_time)
 {
 	unsigned int i;
 
@@ -189,22 +191,4 @@ static void hits_are_forgotten_in_time(void **state)
 		scan(0, i * BUDGET, BUDGET / 2);
 	}
 	assert_int_equal(rig_look(&worked, 1, 0, PIECE), 0);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(working_set_survives_a_scan),
-		CASE(what_was_read_once_gives_way),
-		CASE(ghost_brings_it_to_the_main_queue),
-		CASE(scan_of_one_owner_leaves_the_share_of_another),
-		CASE(owner_over_its_share_gives_way),
-		CASE(pinned_buffer_is_not_evicted),
-		CASE(without_a_victim_there_is_no_buffer),
-		CASE(hits_are_forgotten_in_time),
-	};
-
-	return cmocka_run_group_tests_name("cache_policy", tests, NULL, NULL);
 }

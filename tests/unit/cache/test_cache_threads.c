@@ -153,7 +153,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-static void no_hit_is_older_than_what_is_known(void **state)
+TEST_WITH(no_hit_is_older_than_what_is_known, NULL, rig_end)
 {
 	pthread_t threads[THREADS];
 	struct casync_cache_stats stats;
@@ -183,14 +183,4 @@ static void no_hit_is_older_than_what_is_known(void **state)
 	assert_int_equal(stats.hits, hits_seen);
 	assert_in_range(stats.hits, ROUNDS / 10, THREADS * ROUNDS);
 	assert_in_range(stats.counts.evictions, 100, THREADS * ROUNDS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_teardown(no_hit_is_older_than_what_is_known,
-					  rig_end),
-	};
-
-	return cmocka_run_group_tests_name("cache_threads", tests, NULL, NULL);
 }

@@ -39,7 +39,7 @@ static bool parse(const char *text)
 	return casync_ceph_options_parse(text, line, why, sizeof(why));
 }
 
-static void a_name_is_as_ceph_has_it(void **state)
+TEST(a_name_is_as_ceph_has_it)
 {
 	static const struct {
 		const char *text, *line;
@@ -58,7 +58,7 @@ static void a_name_is_as_ceph_has_it(void **state)
 	}
 }
 
-static void another_form_is_refused(void **state)
+TEST(another_form_is_refused)
 {
 	static const char *const bad[] = {
 		"", "client_cache_size", "=5", " = ", "a/b = c", "a\nb = c"};
@@ -73,7 +73,7 @@ static void another_form_is_refused(void **state)
 }
 
 /* Each with a word of its reason; and in the spellings Ceph takes. */
-static void what_breaks_a_promise_is_refused_with_the_reason(void **state)
+TEST(what_breaks_a_promise_is_refused_with_the_reason)
 {
 	static const char *const bad[][2] = {
 		{"client_oc = true", "COMMIT"},
@@ -102,7 +102,7 @@ static void what_breaks_a_promise_is_refused_with_the_reason(void **state)
 	}
 }
 
-static void a_list_is_set_in_its_order(void **state)
+TEST(a_list_is_set_in_its_order)
 {
 	was_set[0] = '\0';
 	answer = 0;
@@ -116,7 +116,7 @@ static void a_list_is_set_in_its_order(void **state)
 	assert_string_equal(was_set, "");
 }
 
-static void what_ceph_refuses_is_named(void **state)
+TEST(what_ceph_refuses_is_named)
 {
 	was_set[0] = '\0';
 	answer = -ENOENT;
@@ -133,26 +133,11 @@ static void what_ceph_refuses_is_named(void **state)
 			    "Ceph refuses the value of a: Invalid argument");
 }
 
-static void a_list_is_searched_by_whole_names(void **state)
+TEST(a_list_is_searched_by_whole_names)
 {
 	assert_true(casync_ceph_options_have("a=b\nab=c\n", "ab"));
 	assert_true(casync_ceph_options_have("a=b\nab=c\n", "a"));
 	assert_false(casync_ceph_options_have("a=b\nab=c\n", "b"));
 	assert_false(casync_ceph_options_have("abc=ab\n", "ab"));
 	assert_false(casync_ceph_options_have(NULL, "a"));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_name_is_as_ceph_has_it),
-		cmocka_unit_test(another_form_is_refused),
-		cmocka_unit_test(
-			what_breaks_a_promise_is_refused_with_the_reason),
-		cmocka_unit_test(a_list_is_set_in_its_order),
-		cmocka_unit_test(what_ceph_refuses_is_named),
-		cmocka_unit_test(a_list_is_searched_by_whole_names),
-	};
-
-	return cmocka_run_group_tests_name("ceph_options", tests, NULL, NULL);
 }

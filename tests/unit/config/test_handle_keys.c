@@ -80,30 +80,30 @@ static void refuses_text(const char *text, const char *reason)
 	refuses(reason);
 }
 
-static void one_key(void **state)
+TEST(one_key)
 {
 	accepts(HEX_A, 1);
 	accepts(HEX_A "\n", 1);
 }
 
-static void two_keys_with_comments(void **state)
+TEST(two_keys_with_comments)
 {
 	accepts("# of 2026-11\n\n \t" HEX_A " # signs\r\n\n" HEX_B "\n", 2);
 }
 
-static void three_keys(void **state)
+TEST(three_keys)
 {
 	refuses_text(HEX_A "\n" HEX_B "\n" HEX_A "\n",
 		     "line 3: there are more");
 }
 
-static void no_key(void **state)
+TEST(no_key)
 {
 	refuses_text("", "it has no key");
 	refuses_text("# only words\n", "openssl rand -hex 32");
 }
 
-static void no_hexadecimal_digits(void **state)
+TEST(no_hexadecimal_digits)
 {
 	refuses_text("secret\n", "line 1 is no key");
 	refuses_text(HEX_A "\n" HEX_A "0\n", "line 2 is no key");
@@ -114,7 +114,7 @@ static void no_hexadecimal_digits(void **state)
 }
 
 /* They must not be cut into a key and a rest. */
-static void long_lines(void **state)
+TEST(long_lines)
 {
 	char text[2000] = "# ";
 
@@ -126,7 +126,7 @@ static void long_lines(void **state)
 	refuses_text(text, "line 1 is no key");
 }
 
-static void others_may_read_it(void **state)
+TEST(others_may_read_it)
 {
 	static const mode_t modes[] = {0640, 0604, 0620, 0660, 0601};
 	unsigned int i;
@@ -138,7 +138,7 @@ static void others_may_read_it(void **state)
 }
 
 /* A user of the host has put it there, and knows the key. */
-static void somebody_else_owns_it(void **state)
+TEST(somebody_else_owns_it)
 {
 	if (geteuid() != 0)
 		skip();
@@ -148,14 +148,14 @@ static void somebody_else_owns_it(void **state)
 	assert_int_equal(chown(path, 0, 0), 0);
 }
 
-static void no_such_file(void **state)
+TEST(no_such_file)
 {
 	assert_int_equal(unlink(path), 0);
 	refuses("No such file");
 }
 
 /* Reading it would wait for a writer. */
-static void pipe_is_refused(void **state)
+TEST(pipe_is_refused)
 {
 	(void)unlink(path);
 	assert_int_equal(mkfifo(path, 0600), 0);
@@ -174,20 +174,4 @@ static int end(void **state)
 	return 0;
 }
 
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(one_key),
-		cmocka_unit_test(two_keys_with_comments),
-		cmocka_unit_test(three_keys),
-		cmocka_unit_test(no_key),
-		cmocka_unit_test(no_hexadecimal_digits),
-		cmocka_unit_test(long_lines),
-		cmocka_unit_test(others_may_read_it),
-		cmocka_unit_test(somebody_else_owns_it),
-		cmocka_unit_test(no_such_file),
-		cmocka_unit_test(pipe_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("handle_keys", tests, begin, end);
-}
+TEST_FIXTURE(begin, end)

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -41,6 +41,8 @@ static int down(void **state)
 	casync_key_values_free(CASYNC_IN_MODULE, &module_fresh);
 	return 0;
 }
+
+#define CASE(test) TEST_WITH(test, up, down)
 
 static const struct casync_key *find(const char *name)
 {
@@ -160,7 +162,7 @@ static bool is_in(const struct change *changes, size_t count, const char *name)
 }
 
 /* A key that is added to the table is to be added here. */
-static void every_key_is_tried(void **state)
+CASE(every_key_is_tried)
 {
 	const struct casync_key *key;
 
@@ -176,7 +178,7 @@ static void every_key_is_tried(void **state)
 	}
 }
 
-static void nothing_new_is_no_change(void **state)
+CASE(nothing_new_is_no_change)
 {
 	assert_null(casync_key_changes_next(CASYNC_IN_EXPORT, &running, &fresh,
 					    NULL));
@@ -186,7 +188,7 @@ static void nothing_new_is_no_change(void **state)
 	assert_null(fixed_block());
 }
 
-static void live_keys_are_taken_over(void **state)
+CASE(live_keys_are_taken_over)
 {
 	size_t i;
 
@@ -231,7 +233,7 @@ static void live_keys_are_taken_over(void **state)
 	assert_null(fresh.data_pool);
 }
 
-static void keys_of_the_mount_are_refused_each(void **state)
+CASE(keys_of_the_mount_are_refused_each)
 {
 	size_t i;
 
@@ -245,7 +247,7 @@ static void keys_of_the_mount_are_refused_each(void **state)
 	}
 }
 
-static void all_that_is_refused_is_one_list(void **state)
+CASE(all_that_is_refused_is_one_list)
 {
 	set_fresh("User_Id", "joe");
 	set_fresh("Secret_Access_Key", "hush");
@@ -257,7 +259,7 @@ static void all_that_is_refused_is_one_list(void **state)
 		"User_Id = \"joe\" (was not set), Secret_Access_Key (not shown), Ceph_Option = \"a=b; c=d\" (was not set)");
 }
 
-static void a_list_too_long_is_cut(void **state)
+CASE(a_list_too_long_is_cut)
 {
 	char little[24];
 
@@ -271,7 +273,7 @@ static void a_list_too_long_is_cut(void **state)
 	assert_int_equal(little[sizeof(little) - 1], 'x');
 }
 
-static void text_that_comes_and_goes_is_a_change(void **state)
+CASE(text_that_comes_and_goes_is_a_change)
 {
 	set_fresh("Data_Pool", "");
 	assert_non_null(casync_key_changes_next(CASYNC_IN_EXPORT, &running,
@@ -285,7 +287,7 @@ static void text_that_comes_and_goes_is_a_change(void **state)
 	assert_string_equal(text, "Data_Pool = not set (was \"\")");
 }
 
-static void keys_of_a_start_are_refused_in_the_block(void **state)
+CASE(keys_of_a_start_are_refused_in_the_block)
 {
 	size_t i;
 
@@ -298,7 +300,7 @@ static void keys_of_a_start_are_refused_in_the_block(void **state)
 	}
 }
 
-static void live_keys_of_the_block_are_taken_over(void **state)
+CASE(live_keys_of_the_block_are_taken_over)
 {
 	set_fresh_block(live_block[0].name, live_block[0].value);
 	assert_null(fixed_block());
@@ -312,7 +314,7 @@ static void live_keys_of_the_block_are_taken_over(void **state)
 }
 
 /* Defaults of exports to come. */
-static void the_rest_of_the_block_is_taken_over(void **state)
+CASE(the_rest_of_the_block_is_taken_over)
 {
 	set_fresh_block("Max_Inflight", "5");
 	set_fresh_block("Mount_Timeout", "61");
@@ -354,7 +356,7 @@ static void *read_on(void *arg)
 	return NULL;
 }
 
-static void values_are_read_while_they_change(void **state)
+CASE(values_are_read_while_they_change)
 {
 	uint64_t wrong[2] = {0};
 	pthread_t readers[2];
@@ -379,25 +381,4 @@ static void values_are_read_while_they_change(void **state)
 	}
 	assert_int_equal(running.tuning.stable_write, CASYNC_STABLE_FULL);
 	assert_string_equal(running.data_pool, "a");
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(every_key_is_tried),
-		CASE(nothing_new_is_no_change),
-		CASE(live_keys_are_taken_over),
-		CASE(keys_of_the_mount_are_refused_each),
-		CASE(all_that_is_refused_is_one_list),
-		CASE(a_list_too_long_is_cut),
-		CASE(text_that_comes_and_goes_is_a_change),
-		CASE(keys_of_a_start_are_refused_in_the_block),
-		CASE(live_keys_of_the_block_are_taken_over),
-		CASE(the_rest_of_the_block_is_taken_over),
-		CASE(values_are_read_while_they_change),
-	};
-
-	return cmocka_run_group_tests_name("key_changes", tests, NULL, NULL);
 }

@@ -153,7 +153,7 @@ static void check_number(const struct number_case *c)
 	}
 }
 
-static void numbers_are_taken_in_range_and_refused_beyond(void **state)
+TEST(numbers_are_taken_in_range_and_refused_beyond)
 {
 	size_t i;
 
@@ -161,7 +161,7 @@ static void numbers_are_taken_in_range_and_refused_beyond(void **state)
 		check_number(&numbers[i]);
 }
 
-static void sizes_are_multiples_of_a_stripe_unit_of_ceph(void **state)
+TEST(sizes_are_multiples_of_a_stripe_unit_of_ceph)
 {
 	union member member = {0};
 
@@ -244,7 +244,7 @@ static const struct {
 	 "it must be one of true, false, yes, no, on, off"},
 };
 
-static void words_are_taken_in_any_case_and_others_refused(void **state)
+TEST(words_are_taken_in_any_case_and_others_refused)
 {
 	static const char *const bad[] = {"", "sometimes", "1", "0", "tru"};
 	union member member, before;
@@ -269,7 +269,7 @@ static void words_are_taken_in_any_case_and_others_refused(void **state)
 	}
 }
 
-static void what_would_be_unsafe_is_refused_with_the_reason(void **state)
+TEST(what_would_be_unsafe_is_refused_with_the_reason)
 {
 	union member member = {0};
 
@@ -308,7 +308,7 @@ static const struct {
 	 "it must be a text of 0 to 255 characters"},
 };
 
-static void strings_are_taken_up_to_their_length(void **state)
+TEST(strings_are_taken_up_to_their_length)
 {
 	static char text[8192];
 	union member member;
@@ -350,7 +350,7 @@ static void strings_are_taken_up_to_their_length(void **state)
 	}
 }
 
-static void options_are_collected(void **state)
+TEST(options_are_collected)
 {
 	static char text[CASYNC_CEPH_OPTION_MAX + 2];
 	union member member = {0};
@@ -397,7 +397,7 @@ static bool has_a_row(const char *name)
 	return strcmp(name, "Ceph_Option") == 0 || strcmp(name, "Name") == 0;
 }
 
-static void every_key_is_tested_and_explained(void **state)
+TEST(every_key_is_tested_and_explained)
 {
 	const struct casync_key *key, *other;
 
@@ -414,14 +414,14 @@ static void every_key_is_tested_and_explained(void **state)
 	}
 }
 
-static void unknown_key_is_not_found(void **state)
+TEST(unknown_key_is_not_found)
 {
 	assert_null(casync_keys_find("Colour"));
 	assert_ptr_equal(casync_keys_find("STABLE_write"),
 			 casync_keys_find("Stable_Write"));
 }
 
-static void message_fits_any_buffer(void **state)
+TEST(message_fits_any_buffer)
 {
 	const struct casync_key *key;
 	char small[40];
@@ -445,7 +445,7 @@ static void message_fits_any_buffer(void **state)
 	}
 }
 
-static void module_starts_from_the_defaults(void **state)
+TEST(module_starts_from_the_defaults)
 {
 	struct casync_module_keys keys;
 
@@ -481,7 +481,7 @@ static void module_starts_from_the_defaults(void **state)
 	casync_key_values_free(CASYNC_IN_MODULE, &keys);
 }
 
-static void export_inherits_what_both_have(void **state)
+TEST(export_inherits_what_both_have)
 {
 	struct casync_module_keys module;
 	struct casync_export_keys keys;
@@ -512,7 +512,7 @@ static void export_inherits_what_both_have(void **state)
 	casync_key_values_free(CASYNC_IN_MODULE, &module);
 }
 
-static void what_is_not_set_follows_from_the_others(void **state)
+TEST(what_is_not_set_follows_from_the_others)
 {
 	struct casync_tuning tuning = {.max_inflight_bytes = 1 << 30};
 
@@ -541,7 +541,7 @@ static void what_is_not_set_follows_from_the_others(void **state)
 	assert_true(casync_key_values_agree(&tuning, why, sizeof(why)));
 }
 
-static void contradictions_are_named(void **state)
+TEST(contradictions_are_named)
 {
 	static const struct {
 		struct casync_tuning tuning;
@@ -578,27 +578,4 @@ static void contradictions_are_named(void **state)
 			assert_memory_equal(why, cases[i].said,
 					    strlen(cases[i].said));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(numbers_are_taken_in_range_and_refused_beyond),
-		cmocka_unit_test(sizes_are_multiples_of_a_stripe_unit_of_ceph),
-		cmocka_unit_test(
-			words_are_taken_in_any_case_and_others_refused),
-		cmocka_unit_test(
-			what_would_be_unsafe_is_refused_with_the_reason),
-		cmocka_unit_test(strings_are_taken_up_to_their_length),
-		cmocka_unit_test(options_are_collected),
-		cmocka_unit_test(every_key_is_tested_and_explained),
-		cmocka_unit_test(unknown_key_is_not_found),
-		cmocka_unit_test(message_fits_any_buffer),
-		cmocka_unit_test(module_starts_from_the_defaults),
-		cmocka_unit_test(export_inherits_what_both_have),
-		cmocka_unit_test(what_is_not_set_follows_from_the_others),
-		cmocka_unit_test(contradictions_are_named),
-	};
-
-	return cmocka_run_group_tests_name("keys", tests, NULL, NULL);
 }

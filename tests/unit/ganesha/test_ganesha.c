@@ -45,7 +45,7 @@ static const struct reopen_case {
 };
 
 /* Where Ganesha does not check a second OPEN, we do. */
-static void second_open_is_checked(void **state)
+TEST(second_open_is_checked)
 {
 	struct fsal_obj_ops ops = {.test_access = test_access};
 	struct fsal_obj_handle handle = {.obj_ops = &ops};
@@ -72,7 +72,7 @@ static void second_open_is_checked(void **state)
 	}
 }
 
-static void target_has_a_nul(void **state)
+TEST(target_has_a_nul)
 {
 	casync_ganesha_target_t target;
 
@@ -80,14 +80,4 @@ static void target_has_a_nul(void **state)
 	assert_string_equal(target_memory(&target), "abc");
 	assert_int_equal(target_bytes(&target), 3);
 	gsh_free(target_memory(&target));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(second_open_is_checked),
-		cmocka_unit_test(target_has_a_nul),
-	};
-
-	return cmocka_run_group_tests_name("ganesha", tests, NULL, NULL);
 }

@@ -28,7 +28,7 @@ static int up(void **state)
 	return rc;
 }
 
-#define AWAIT_CASE(test) cmocka_unit_test_setup_teardown(test, up, request_down)
+#define AWAIT_CASE(test) TEST_WITH(test, up, request_down)
 
 /* Only a wait in vain moves it. */
 static bool waited_in_vain(void)
@@ -85,7 +85,7 @@ static bool read_is_answered_here(struct io *io)
 	return true;
 }
 
-static void lone_read_is_answered_where_it_was_asked(void **state)
+AWAIT_CASE(lone_read_is_answered_where_it_was_asked)
 {
 	until_in_time(read_is_answered_here, state);
 }
@@ -101,14 +101,14 @@ static bool write_is_answered_here(struct io *io)
 	return true;
 }
 
-static void lone_write_is_answered_where_it_was_asked(void **state)
+AWAIT_CASE(lone_write_is_answered_where_it_was_asked)
 {
 	until_in_time(write_is_answered_here, state);
 }
 
 /* The callback in the submission itself, client_lock held: the answer comes
  * when that has returned. */
-static void answer_within_the_submission(void **state)
+AWAIT_CASE(answer_within_the_submission)
 {
 	struct io *io = new_io(0, 100);
 
@@ -129,13 +129,13 @@ static bool error_is_answered_here(struct io *io)
 	return true;
 }
 
-static void error_is_answered_too(void **state)
+AWAIT_CASE(error_is_answered_too)
 {
 	until_in_time(error_is_answered_here, state);
 }
 
 /* A short read has to ask again, which a worker of ours does. */
-static void repair_is_left_to_a_worker(void **state)
+AWAIT_CASE(repair_is_left_to_a_worker)
 {
 	struct io *io = new_io(0, 100);
 
@@ -149,7 +149,7 @@ static void repair_is_left_to_a_worker(void **state)
 	free_io(io);
 }
 
-static void wait_ends_without_an_answer(void **state)
+AWAIT_CASE(wait_ends_without_an_answer)
 {
 	struct io *io = new_io(0, 100);
 	uint64_t began_ns = casync_clock_ns();
@@ -179,7 +179,7 @@ static void read_later(struct io *io)
 	sem_post(&io->came);
 }
 
-static void nobody_waits_after_a_wait_in_vain(void **state)
+AWAIT_CASE(nobody_waits_after_a_wait_in_vain)
 {
 	struct io *io = new_io(0, 100);
 	uint64_t until_ns;
@@ -208,7 +208,7 @@ static bool read_is_answered_after_the_pause(struct io *io)
 	return io->in_caller;
 }
 
-static void pause_has_an_end(void **state)
+AWAIT_CASE(pause_has_an_end)
 {
 	struct io *io = new_io(0, 100);
 	uint64_t now_ns = casync_clock_ns();
@@ -252,12 +252,12 @@ static bool read_beside_another(struct io *io)
 	return true;
 }
 
-static void read_beside_others_waits(void **state)
+AWAIT_CASE(read_beside_others_waits)
 {
 	until_in_time(read_beside_another, state);
 }
 
-static void write_beside_others_does_not(void **state)
+AWAIT_CASE(write_beside_others_does_not)
 {
 	struct io *io = new_io(0, 100);
 
@@ -276,7 +276,7 @@ static void ask_again(void)
 	start_read(second);
 }
 
-static void completion_thread_does_not_wait(void **state)
+AWAIT_CASE(completion_thread_does_not_wait)
 {
 	struct io *io = new_io(0, 100);
 
@@ -293,7 +293,7 @@ static void completion_thread_does_not_wait(void **state)
 	free_io(io);
 }
 
-static void only_so_many_wait(void **state)
+AWAIT_CASE(only_so_many_wait)
 {
 	static struct casync_op ops[CASYNC_AWAIT_MOST + 1];
 	unsigned int i;
@@ -314,7 +314,7 @@ static void only_so_many_wait(void **state)
 	casync_complete_wait_end(&ops[0]);
 }
 
-static void half_of_few_workers_wait(void **state)
+AWAIT_CASE(half_of_few_workers_wait)
 {
 	enum { FEW = 9 };
 	static struct casync_op ops[FEW];
@@ -348,7 +348,7 @@ static void *answer_at_the_last_moment(void *arg)
 	return NULL;
 }
 
-static void answer_and_end_of_the_wait_at_once(void **state)
+AWAIT_CASE(answer_and_end_of_the_wait_at_once)
 {
 	struct io *io = NULL;
 	unsigned int in_time = 0;
@@ -406,7 +406,7 @@ static void *read_on_a_worker(void *io)
 	return NULL;
 }
 
-static void worker_that_submits_for_others_is_not_waited_for(void **state)
+AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 {
 	pthread_t threads[CASYNC_GATE_THREADS];
 	struct io *ios[CASYNC_GATE_THREADS + 1];
@@ -457,27 +457,4 @@ static void worker_that_submits_for_others_is_not_waited_for(void **state)
 		sem_destroy(&in_submission[i]);
 		sem_destroy(&submit[i]);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		AWAIT_CASE(lone_read_is_answered_where_it_was_asked),
-		AWAIT_CASE(lone_write_is_answered_where_it_was_asked),
-		AWAIT_CASE(answer_within_the_submission),
-		AWAIT_CASE(error_is_answered_too),
-		AWAIT_CASE(repair_is_left_to_a_worker),
-		AWAIT_CASE(wait_ends_without_an_answer),
-		AWAIT_CASE(nobody_waits_after_a_wait_in_vain),
-		AWAIT_CASE(pause_has_an_end),
-		AWAIT_CASE(read_beside_others_waits),
-		AWAIT_CASE(write_beside_others_does_not),
-		AWAIT_CASE(completion_thread_does_not_wait),
-		AWAIT_CASE(only_so_many_wait),
-		AWAIT_CASE(half_of_few_workers_wait),
-		AWAIT_CASE(answer_and_end_of_the_wait_at_once),
-		AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for),
-	};
-
-	return cmocka_run_group_tests_name("await", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include "op.h"
 #include "request.h"
 
-static void time_of_a_call_is_known(void **state)
+CASE(time_of_a_call_is_known)
 {
 	struct io *io = new_io(0, RIG_OBJECT);
 	const struct casync_op *op;
@@ -26,13 +26,4 @@ static void time_of_a_call_is_known(void **state)
 	/* Its memory stays an op (pool.h). */
 	assert_true(op->answered_ns >= op->submitted_ns);
 	free_io(io);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(time_of_a_call_is_known),
-	};
-
-	return cmocka_run_group_tests_name("call_times", tests, NULL, NULL);
 }

@@ -99,7 +99,6 @@ static void *ticker(void *unused)
 {
 	const struct timespec pause = {.tv_nsec = 100000000};
 
-	(void)unused;
 	while (__atomic_load_n(&ticking, __ATOMIC_ACQUIRE)) {
 		casync_complete_unblock();
 		nanosleep(&pause, NULL);
@@ -130,7 +129,9 @@ static int up(void **state)
 	return 0;
 }
 
-static void one_op_is_finished_on_completion_thread(void **state)
+#define CASE(test) TEST_WITH(test, up, NULL)
+
+CASE(one_op_is_finished_on_completion_thread)
 {
 	struct numbered n = {0};
 
@@ -145,7 +146,7 @@ static void one_op_is_finished_on_completion_thread(void **state)
 }
 
 /* Long enough between ops that the threads are asleep most of the time. */
-static void sleeping_thread_is_woken_each_time(void **state)
+CASE(sleeping_thread_is_woken_each_time)
 {
 	const struct timespec pause = {.tv_nsec = 300000};
 	static struct numbered n[200];
@@ -164,7 +165,7 @@ static void sleeping_thread_is_woken_each_time(void **state)
 }
 
 /* No pause at all: hits the instant at which a thread goes to sleep. */
-static void wake_up_is_not_lost_at_the_edge_of_sleep(void **state)
+CASE(wake_up_is_not_lost_at_the_edge_of_sleep)
 {
 	const int rounds = 20000;
 	static struct numbered n;
@@ -231,7 +232,7 @@ static void check_once_each(struct producer *producers)
 	}
 }
 
-static void many_producers_have_each_op_finished_once(void **state)
+CASE(many_producers_have_each_op_finished_once)
 {
 	struct producer producers[PRODUCERS];
 	int i;
@@ -246,7 +247,7 @@ static void many_producers_have_each_op_finished_once(void **state)
 }
 
 /* What was queued before stop is answered by it. */
-static void stop_finishes_what_is_queued(void **state)
+CASE(stop_finishes_what_is_queued)
 {
 	struct producer producers[PRODUCERS];
 	int i;
@@ -261,7 +262,7 @@ static void stop_finishes_what_is_queued(void **state)
 }
 
 /* Before the first start as at dlopen, where no thread runs yet. */
-static void op_queued_before_start_is_finished(void **state)
+CASE(op_queued_before_start_is_finished)
 {
 	struct numbered n = {0};
 
@@ -272,7 +273,7 @@ static void op_queued_before_start_is_finished(void **state)
 	assert_int_equal(n.finished, 1);
 }
 
-static void start_after_stop_works(void **state)
+CASE(start_after_stop_works)
 {
 	struct numbered n[3];
 	int i;
@@ -289,7 +290,7 @@ static void start_after_stop_works(void **state)
 }
 
 /* Ops are taken oldest first: each thread begins its own in that order. */
-static void ops_are_taken_in_order_of_queueing(void **state)
+CASE(ops_are_taken_in_order_of_queueing)
 {
 	static struct numbered n[100];
 	unsigned int i, j;
@@ -308,7 +309,7 @@ static void ops_are_taken_in_order_of_queueing(void **state)
 	}
 }
 
-static void held_up_answer_leaves_other_thread_to_go_on(void **state)
+CASE(held_up_answer_leaves_other_thread_to_go_on)
 {
 	struct numbered held = {0};
 	struct numbered next = {0};
@@ -338,7 +339,7 @@ static void held_up_answer_leaves_other_thread_to_go_on(void **state)
  * with what the held-up one has taken: two ops queued together are in one
  * batch, and the second waits for the first while the other thread sleeps.
  */
-static void held_up_answer_does_not_hold_up_its_batch(void **state)
+CASE(held_up_answer_does_not_hold_up_its_batch)
 {
 	struct numbered held = {0};
 	struct numbered behind = {0};
@@ -363,24 +364,4 @@ static void held_up_answer_does_not_hold_up_its_batch(void **state)
 	sem_destroy(&told_held);
 	sem_destroy(&told_behind);
 	assert_true(went_on);
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(one_op_is_finished_on_completion_thread),
-		CASE(sleeping_thread_is_woken_each_time),
-		CASE(wake_up_is_not_lost_at_the_edge_of_sleep),
-		CASE(many_producers_have_each_op_finished_once),
-		CASE(stop_finishes_what_is_queued),
-		CASE(op_queued_before_start_is_finished),
-		CASE(start_after_stop_works),
-		CASE(ops_are_taken_in_order_of_queueing),
-		CASE(held_up_answer_leaves_other_thread_to_go_on),
-		CASE(held_up_answer_does_not_hold_up_its_batch),
-	};
-
-	return cmocka_run_group_tests_name("complete", tests, NULL, NULL);
 }

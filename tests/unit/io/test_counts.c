@@ -60,7 +60,7 @@ static void run_write(size_t length, bool stable)
 }
 
 /* The stages are the whole: each ends where the next begins. */
-static void read_is_counted_in_every_stage(void **state)
+CASE(read_is_counted_in_every_stage)
 {
 	const unsigned int read = CASYNC_H_STAGES;
 	uint64_t sum_us = 0;
@@ -81,7 +81,7 @@ static void read_is_counted_in_every_stage(void **state)
 			sum_us < 2 ? 0 : sum_us - 2, sum_us + 2);
 }
 
-static void read_past_the_end_has_a_total_only(void **state)
+CASE(read_past_the_end_has_a_total_only)
 {
 	run_read(OBJ * RIG_OBJECTS, 100);
 	assert_int_equal(count_of(CASYNC_C_BLOCKING_READS), 1);
@@ -89,14 +89,14 @@ static void read_past_the_end_has_a_total_only(void **state)
 	assert_int_equal(observed(CASYNC_H_STAGES + CASYNC_STAGE_LIBCEPHFS), 0);
 }
 
-static void read_up_to_the_end_asks_for_the_size(void **state)
+CASE(read_up_to_the_end_asks_for_the_size)
 {
 	run_read(OBJ * (RIG_OBJECTS - 1), OBJ);
 	assert_int_equal(count_of(CASYNC_C_SIZE_CHECKS), 1);
 	assert_int_equal(count_of(CASYNC_C_SHORT_READS), 0);
 }
 
-static void read_of_a_hole_is_repaired(void **state)
+CASE(read_of_a_hole_is_repaired)
 {
 	fake_punch(0);
 	run_read(0, 100);
@@ -104,7 +104,7 @@ static void read_of_a_hole_is_repaired(void **state)
 	assert_int_equal(count_of(CASYNC_C_SIZE_CHECKS), 0);
 }
 
-static void stable_write_without_flush(void **state)
+CASE(stable_write_without_flush)
 {
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_DATA), 1);
@@ -114,7 +114,7 @@ static void stable_write_without_flush(void **state)
 	assert_int_equal(count_of(CASYNC_C_BYTES + CASYNC_METRIC_WRITE), 500);
 }
 
-static void stable_write_with_flush(void **state)
+CASE(stable_write_with_flush)
 {
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	run_write(500, true);
@@ -124,7 +124,7 @@ static void stable_write_with_flush(void **state)
 	assert_int_equal(observed(CASYNC_H_FLUSH), 1);
 }
 
-static void promoted_and_unstable_write(void **state)
+CASE(promoted_and_unstable_write)
 {
 	rig.exp.keys.tuning.promote_unstable = 1;
 	run_write(500, false);
@@ -132,7 +132,7 @@ static void promoted_and_unstable_write(void **state)
 	assert_int_equal(count_of(CASYNC_C_STABLE + CASYNC_STABLE_DATA), 0);
 }
 
-static void unstable_write_is_not_counted_as_stable(void **state)
+CASE(unstable_write_is_not_counted_as_stable)
 {
 	rig.exp.keys.tuning.promote_unstable = 0;
 	run_write(500, false);
@@ -141,7 +141,7 @@ static void unstable_write_is_not_counted_as_stable(void **state)
 	assert_int_equal(count_of(CASYNC_C_REQUESTS + CASYNC_METRIC_WRITE), 1);
 }
 
-static void error_is_counted_and_its_bytes_are_not(void **state)
+CASE(error_is_counted_and_its_bytes_are_not)
 {
 	fake_special(0, (struct fake_plan){.when = FAKE_ON_THREAD,
 					   .result = -ENOSPC});
@@ -153,7 +153,7 @@ static void error_is_counted_and_its_bytes_are_not(void **state)
 }
 
 /* No room: the client is asked to retry; the request was never let in. */
-static void closed_export_answers_delay(void **state)
+CASE(closed_export_answers_delay)
 {
 	assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0), 0);
 	run_read(0, 100);
@@ -163,7 +163,7 @@ static void closed_export_answers_delay(void **state)
 	assert_int_equal(observed(CASYNC_H_STAGES + CASYNC_STAGE_TOTAL), 0);
 }
 
-static void new_file_is_journaled_first(void **state)
+CASE(new_file_is_journaled_first)
 {
 	casync_flush_mark_new(&rig.obj->flush);
 	run_write(500, true);
@@ -171,7 +171,7 @@ static void new_file_is_journaled_first(void **state)
 	assert_int_equal(observed(CASYNC_H_FLUSH), 1);
 }
 
-static void failed_flush_is_counted(void **state)
+CASE(failed_flush_is_counted)
 {
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
@@ -185,7 +185,7 @@ static void failed_flush_is_counted(void **state)
 	assert_int_equal(count_of(CASYNC_C_COMMIT_NO_FLUSH), 0);
 }
 
-static void commit_that_needs_nothing(void **state)
+CASE(commit_that_needs_nothing)
 {
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);
@@ -194,27 +194,27 @@ static void commit_that_needs_nothing(void **state)
 	assert_int_equal(observed(CASYNC_H_FLUSH), 0);
 }
 
-static void read_to_the_end_says_so(void **state)
+CASE(read_to_the_end_says_so)
 {
 	run_read(OBJ * (RIG_OBJECTS - 1), OBJ);
 	assert_int_equal(count_of(CASYNC_C_EOF_READS), 1);
 }
 
-static void read_before_the_end_does_not(void **state)
+CASE(read_before_the_end_does_not)
 {
 	run_read(0, 100);
 	assert_int_equal(count_of(CASYNC_C_EOF_READS), 0);
 }
 
 /* All its parts: two objects. */
-static void callback_before_the_call_returns_is_inline(void **state)
+CASE(callback_before_the_call_returns_is_inline)
 {
 	fake.plan.when = FAKE_BEFORE_RETURN;
 	run_read(OBJ - 10, 100);
 	assert_int_equal(count_of(CASYNC_C_INLINE), 1);
 }
 
-static void callback_after_the_call_is_not_inline(void **state)
+CASE(callback_after_the_call_is_not_inline)
 {
 	struct io *io = new_io(OBJ - 10, 100);
 
@@ -228,7 +228,7 @@ static void callback_after_the_call_is_not_inline(void **state)
 }
 
 /* No callback came. */
-static void refused_call_is_not_inline(void **state)
+CASE(refused_call_is_not_inline)
 {
 	fake_special(0,
 		     (struct fake_plan){.when = FAKE_RETURNED, .result = -EIO});
@@ -238,20 +238,20 @@ static void refused_call_is_not_inline(void **state)
 			 1);
 }
 
-static void temporary_fd_is_a_deferred_close(void **state)
+CASE(temporary_fd_is_a_deferred_close)
 {
 	stub.global_fd_busy = true;
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSES), 1);
 }
 
-static void fd_that_stays_open_is_none(void **state)
+CASE(fd_that_stays_open_is_none)
 {
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_DEFERRED_CLOSES), 0);
 }
 
-static void lost_session_is_heard_of(void **state)
+CASE(lost_session_is_heard_of)
 {
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_SERVES);
@@ -265,7 +265,7 @@ static void lost_session_is_heard_of(void **state)
 }
 
 /* It may come from memory. */
-static void lost_session_is_not_found_by_an_answer(void **state)
+CASE(lost_session_is_not_found_by_an_answer)
 {
 	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	run_write(500, true);
@@ -274,42 +274,11 @@ static void lost_session_is_not_found_by_an_answer(void **state)
 }
 
 /* A COMMIT without a flush asks nobody. */
-static void answer_that_is_ours_tells_nothing(void **state)
+CASE(answer_that_is_ours_tells_nothing)
 {
 	casync_session_note_error(&stub_mount.session, CASYNC_EBLOCKLISTED);
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_LOST);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(read_is_counted_in_every_stage),
-		CASE(read_past_the_end_has_a_total_only),
-		CASE(read_up_to_the_end_asks_for_the_size),
-		CASE(read_of_a_hole_is_repaired),
-		CASE(stable_write_without_flush),
-		CASE(stable_write_with_flush),
-		CASE(promoted_and_unstable_write),
-		CASE(unstable_write_is_not_counted_as_stable),
-		CASE(error_is_counted_and_its_bytes_are_not),
-		CASE(closed_export_answers_delay),
-		CASE(new_file_is_journaled_first),
-		CASE(failed_flush_is_counted),
-		CASE(commit_that_needs_nothing),
-		CASE(read_to_the_end_says_so),
-		CASE(read_before_the_end_does_not),
-		CASE(callback_before_the_call_returns_is_inline),
-		CASE(callback_after_the_call_is_not_inline),
-		CASE(refused_call_is_not_inline),
-		CASE(temporary_fd_is_a_deferred_close),
-		CASE(fd_that_stays_open_is_none),
-		CASE(lost_session_is_heard_of),
-		CASE(lost_session_is_not_found_by_an_answer),
-		CASE(answer_that_is_ours_tells_nothing),
-	};
-
-	return cmocka_run_group_tests_name("counts", tests, NULL, NULL);
 }

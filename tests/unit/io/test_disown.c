@@ -48,7 +48,7 @@ static int down(void **state)
 	return request_down(state);
 }
 
-#define DISOWN_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+#define DISOWN_CASE(test) TEST_WITH(test, up, down)
 
 /* Its one buffer is of NFS, which lets it be kept.  Ganesha 5.9 frees it itself. */
 static struct io *own_io(uint64_t offset, size_t length)
@@ -131,7 +131,7 @@ static void wait_until_free(void)
 	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 }
 
-static void read_is_answered_and_its_memory_waits(void **state)
+DISOWN_CASE(read_is_answered_and_its_memory_waits)
 {
 	struct io *io = own_io(0, 100);
 
@@ -157,7 +157,7 @@ static void read_is_answered_and_its_memory_waits(void **state)
 	free_own_io(io);
 }
 
-static void nothing_is_disowned_twice(void **state)
+DISOWN_CASE(nothing_is_disowned_twice)
 {
 	struct io *io = own_io(0, 100);
 
@@ -174,7 +174,7 @@ static void nothing_is_disowned_twice(void **state)
 }
 
 /* Two calls; only the second one is late. */
-static void read_of_two_objects_waits_for_both(void **state)
+DISOWN_CASE(read_of_two_objects_waits_for_both)
 {
 	struct io *io = own_io(RIG_OBJECT / 2, RIG_OBJECT);
 
@@ -193,7 +193,7 @@ static void read_of_two_objects_waits_for_both(void **state)
 	free_own_io(io);
 }
 
-static void write_is_not_disowned(void **state)
+DISOWN_CASE(write_is_not_disowned)
 {
 	struct io *io = new_io(0, 100);
 
@@ -209,7 +209,7 @@ static void write_is_not_disowned(void **state)
 }
 
 /* 9P, RDMA: it is answered with its data, later. */
-static void buffer_of_others_is_not_kept(void **state)
+DISOWN_CASE(buffer_of_others_is_not_kept)
 {
 	struct io *io = new_io(0, 100);
 
@@ -226,7 +226,7 @@ static void buffer_of_others_is_not_kept(void **state)
 }
 
 /* The last op that is put back frees the pool; AddressSanitizer looks. */
-static void export_may_go_first(void **state)
+DISOWN_CASE(export_may_go_first)
 {
 	struct io *io = own_io(0, 100);
 
@@ -252,7 +252,7 @@ static void *read_large(void *arg)
 	return NULL;
 }
 
-static void blocking_read_leaves_the_guard(void **state)
+DISOWN_CASE(blocking_read_leaves_the_guard)
 {
 	struct io *io = new_io(0, LARGE);
 	void *const buffer = malloc(LARGE);
@@ -296,7 +296,7 @@ static void blocking_read_leaves_the_guard(void **state)
 
 /* --- the answer comes at the same time */
 
-static void answered_once_whoever_comes_first(void **state)
+DISOWN_CASE(answered_once_whoever_comes_first)
 {
 	const struct timespec moment = {.tv_nsec = 20000};
 	struct io *ios[RACES];
@@ -327,7 +327,7 @@ static void answered_once_whoever_comes_first(void **state)
 
 /* --- how many clients are left */
 
-static void clients_that_are_left_are_bounded(void **state)
+DISOWN_CASE(clients_that_are_left_are_bounded)
 {
 	struct casync_left_client *more[CASYNC_LEFT_CLIENTS_MAX - 1];
 	int i;
@@ -349,7 +349,7 @@ static void clients_that_are_left_are_bounded(void **state)
 }
 
 /* The keeper ended: somebody may still be inside. */
-static void client_that_is_given_up_stays(void **state)
+DISOWN_CASE(client_that_is_given_up_stays)
 {
 	casync_left_client_give_up(left);
 	assert_true(stub_mount.client.stuck);
@@ -357,22 +357,4 @@ static void client_that_is_given_up_stays(void **state)
 	assert_true(client_exists());
 	/* The mount is not freed. */
 	assert_true(stub_mount.left_client);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		DISOWN_CASE(read_is_answered_and_its_memory_waits),
-		DISOWN_CASE(nothing_is_disowned_twice),
-		DISOWN_CASE(read_of_two_objects_waits_for_both),
-		DISOWN_CASE(write_is_not_disowned),
-		DISOWN_CASE(buffer_of_others_is_not_kept),
-		DISOWN_CASE(export_may_go_first),
-		DISOWN_CASE(blocking_read_leaves_the_guard),
-		DISOWN_CASE(answered_once_whoever_comes_first),
-		DISOWN_CASE(clients_that_are_left_are_bounded),
-		DISOWN_CASE(client_that_is_given_up_stays),
-	};
-
-	return cmocka_run_group_tests_name("disown", tests, NULL, NULL);
 }

@@ -98,7 +98,7 @@ static const struct commit_row commit_rows[] = {
 
 #define COMMIT_ROWS (sizeof(commit_rows) / sizeof(commit_rows[0]))
 
-static void table_has_every_combination_once(void **state)
+TEST(table_has_every_combination_once)
 {
 	bool seen[3][2][2][2][2] = {0};
 	size_t i;
@@ -136,7 +136,7 @@ static void check_commit(void **state)
 }
 
 /* Whatever the mode: a client that asked for a stable write gets one. */
-static void stable_write_is_never_answered_unstable(void **state)
+TEST(stable_write_is_never_answered_unstable)
 {
 	size_t i;
 
@@ -150,17 +150,19 @@ static void stable_write_is_never_answered_unstable(void **state)
 
 static const char *const mode_names[] = {"data", "fdatasync", "full"};
 
-int main(void)
+static void add(const char *name, CMUnitTestFunction check, const void *row)
+{
+	unit_add(__LINE__, &(struct CMUnitTest){.name = name,
+						.test_func = check,
+						.initial_state = (void *)row});
+}
+
+UNIT_BEFORE_MAIN(rows)
 {
 	static char names[WRITE_ROWS + COMMIT_ROWS][80];
-	struct CMUnitTest tests[WRITE_ROWS + COMMIT_ROWS + 2] = {
-		cmocka_unit_test(table_has_every_combination_once),
-		cmocka_unit_test(stable_write_is_never_answered_unstable),
-	};
-	struct CMUnitTest *test = tests + 2;
 	size_t i;
 
-	for (i = 0; i < WRITE_ROWS; i++, test++) {
+	for (i = 0; i < WRITE_ROWS; i++) {
 		const struct casync_durability_in *in = &write_rows[i].in;
 
 		snprintf(names[i], sizeof(names[i]), "%s_write_%s%s%s%s",
@@ -169,11 +171,9 @@ int main(void)
 			 in->promote_unstable ? "_promoted" : "",
 			 in->object_cache ? "_cached" : "",
 			 in->grown ? "_grown" : "");
-		test->name = names[i];
-		test->test_func = check_write;
-		test->initial_state = (void *)&write_rows[i];
+		add(names[i], check_write, &write_rows[i]);
 	}
-	for (i = 0; i < COMMIT_ROWS; i++, test++) {
+	for (i = 0; i < COMMIT_ROWS; i++) {
 		const struct commit_row *row = &commit_rows[i];
 		char *name = names[WRITE_ROWS + i];
 
@@ -181,10 +181,6 @@ int main(void)
 			 mode_names[row->mode],
 			 row->object_cache ? "_cached" : "",
 			 row->grown ? "_grown" : "");
-		test->name = name;
-		test->test_func = check_commit;
-		test->initial_state = (void *)row;
+		add(name, check_commit, row);
 	}
-
-	return cmocka_run_group_tests_name("durability", tests, NULL, NULL);
 }

@@ -16,20 +16,22 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static bool hangs(bool busy, uint64_t second)
 {
 	return casync_watchdog_ending_hangs(&ending, busy, LIMIT_S,
 					    (1000 + second) * CASYNC_NS_PER_S);
 }
 
-static void who_waits_for_ceph_is_given_up_after_the_limit(void **state)
+CASE(who_waits_for_ceph_is_given_up_after_the_limit)
 {
 	assert_false(hangs(true, 0));
 	assert_false(hangs(true, LIMIT_S - 1));
 	assert_true(hangs(true, LIMIT_S));
 }
 
-static void the_time_counts_from_the_last_moment_without_waiters(void **state)
+CASE(the_time_counts_from_the_last_moment_without_waiters)
 {
 	assert_false(hangs(true, 0));
 	assert_false(hangs(false, LIMIT_S - 1));
@@ -39,24 +41,10 @@ static void the_time_counts_from_the_last_moment_without_waiters(void **state)
 }
 
 /* They have time limits of their own, one after the other. */
-static void exports_that_go_are_not_hurried(void **state)
+CASE(exports_that_go_are_not_hurried)
 {
 	assert_false(hangs(true, 0));
 	casync_watchdog_ending_exports_removed(&ending);
 	assert_false(hangs(true, LIMIT_S));
 	assert_false(hangs(true, 10 * LIMIT_S));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			who_waits_for_ceph_is_given_up_after_the_limit, up),
-		cmocka_unit_test_setup(
-			the_time_counts_from_the_last_moment_without_waiters,
-			up),
-		cmocka_unit_test_setup(exports_that_go_are_not_hurried, up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

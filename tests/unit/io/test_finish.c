@@ -55,9 +55,7 @@ static const struct read_case read_cases[] = {
 	 2 * OBJ + 9, true},
 };
 
-#define READ_CASES (sizeof(read_cases) / sizeof(read_cases[0]))
-
-static void check_read(void **state)
+TEST_ROWS(check_read, read_cases, request_up, request_down)
 {
 	const struct read_case *c = *state;
 	struct io *io;
@@ -80,7 +78,7 @@ static void check_read(void **state)
 	free_io(io);
 }
 
-static void full_read_inside_file_asks_nothing_more(void **state)
+CASE(full_read_inside_file_asks_nothing_more)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
@@ -93,7 +91,7 @@ static void full_read_inside_file_asks_nothing_more(void **state)
 	free_io(io);
 }
 
-static void stale_size_does_not_make_a_short_read_complete(void **state)
+CASE(stale_size_does_not_make_a_short_read_complete)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
@@ -106,7 +104,7 @@ static void stale_size_does_not_make_a_short_read_complete(void **state)
 	free_io(io);
 }
 
-static void unknown_size_is_looked_up(void **state)
+CASE(unknown_size_is_looked_up)
 {
 	struct io *io = new_io(0, 100);
 
@@ -132,7 +130,7 @@ static void append(enum fake_blocking which)
 	fake.size_bytes = 3 * OBJ;
 }
 
-static void reader_of_growing_file_sees_no_zeros(void **state)
+CASE(reader_of_growing_file_sees_no_zeros)
 {
 	struct io *io = new_io(2 * OBJ, OBJ);
 	size_t i;
@@ -148,7 +146,7 @@ static void reader_of_growing_file_sees_no_zeros(void **state)
 	free_io(io);
 }
 
-static void hole_beside_failing_part_is_error(void **state)
+CASE(hole_beside_failing_part_is_error)
 {
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
@@ -162,7 +160,7 @@ static void hole_beside_failing_part_is_error(void **state)
 	free_io(io);
 }
 
-static void first_failing_part_in_file_order_is_the_answer(void **state)
+CASE(first_failing_part_in_file_order_is_the_answer)
 {
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
@@ -176,7 +174,7 @@ static void first_failing_part_in_file_order_is_the_answer(void **state)
 	free_io(io);
 }
 
-static void failing_repair_is_error(void **state)
+CASE(failing_repair_is_error)
 {
 	struct io *io = new_io(0, OBJ);
 
@@ -188,7 +186,7 @@ static void failing_repair_is_error(void **state)
 	free_io(io);
 }
 
-static void failing_repair_asks_for_nothing_more(void **state)
+CASE(failing_repair_asks_for_nothing_more)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
@@ -211,7 +209,7 @@ static void use_one_buffer(struct io *io, size_t length)
 }
 
 /* Their OSDs answer at the same time. */
-static void neighbouring_holes_are_one_call(void **state)
+CASE(neighbouring_holes_are_one_call)
 {
 	struct io *io = new_io(0, 4 * RIG_OBJECT);
 
@@ -229,7 +227,7 @@ static void neighbouring_holes_are_one_call(void **state)
 }
 
 /* Another client has truncated, and we do not know it. */
-static void neighbouring_holes_end_with_the_file(void **state)
+CASE(neighbouring_holes_end_with_the_file)
 {
 	struct io *io = new_io(0, 4 * RIG_OBJECT);
 
@@ -256,7 +254,7 @@ static void truncate_once(enum fake_blocking which)
 }
 
 /* Zeros of the one call may stand for data that came after the truncation. */
-static void truncation_during_the_one_call_makes_it_several(void **state)
+CASE(truncation_during_the_one_call_makes_it_several)
 {
 	struct io *io = new_io(0, 4 * RIG_OBJECT);
 
@@ -276,7 +274,7 @@ static void truncation_during_the_one_call_makes_it_several(void **state)
 /* One call for several objects drops an error, which a writer who shortens the
  * file could turn to zeros for data.  Each is read twice: see repair_read(). */
 /* They are no holes, and a call over several objects drops errors. */
-static void discarded_parts_are_read_alone(void **state)
+CASE(discarded_parts_are_read_alone)
 {
 	struct io *io = new_io(0, 2 * OBJ);
 	uint64_t long_ago_ns = casync_clock_ns() - 61 * CASYNC_NS_PER_S;
@@ -298,7 +296,7 @@ static void discarded_parts_are_read_alone(void **state)
 	free_io(io);
 }
 
-static void after_a_truncation_each_hole_is_a_call(void **state)
+CASE(after_a_truncation_each_hole_is_a_call)
 {
 	struct io *io = new_io(0, 4 * RIG_OBJECT);
 
@@ -316,7 +314,7 @@ static void after_a_truncation_each_hole_is_a_call(void **state)
 }
 
 /* All bytes are there: not knowing whether more follow is no error. */
-static void failing_size_lookup_leaves_a_full_read(void **state)
+CASE(failing_size_lookup_leaves_a_full_read)
 {
 	struct io *io = new_io(3 * OBJ, OBJ);
 
@@ -333,7 +331,7 @@ static void failing_size_lookup_leaves_a_full_read(void **state)
  * read_repair() all the same: a getattr that nothing needs, and if it fails,
  * complete data are answered with an error.
  */
-static void settled_read_with_temporary_fd_asks_nothing_more(void **state)
+CASE(settled_read_with_temporary_fd_asks_nothing_more)
 {
 	struct io *io;
 
@@ -348,7 +346,7 @@ static void settled_read_with_temporary_fd_asks_nothing_more(void **state)
 }
 
 /* read_repair() leaves the bytes it had in io_amount when a later part fails. */
-static void failing_repair_of_later_part_counts_no_bytes(void **state)
+CASE(failing_repair_of_later_part_counts_no_bytes)
 {
 	struct io *io;
 
@@ -362,7 +360,7 @@ static void failing_repair_of_later_part_counts_no_bytes(void **state)
 }
 
 /* libcephfs gives zeros for objects of a pool that was deleted. */
-static void what_a_deleted_pool_had_is_no_hole(void **state)
+CASE(what_a_deleted_pool_had_is_no_hole)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
@@ -376,7 +374,7 @@ static void what_a_deleted_pool_had_is_no_hole(void **state)
 }
 
 /* A client could not make sense of NOENT for a file that it has open. */
-static void a_file_that_is_there_is_not_missing(void **state)
+CASE(a_file_that_is_there_is_not_missing)
 {
 	struct io *io = new_io(0, OBJ);
 
@@ -386,41 +384,4 @@ static void a_file_that_is_there_is_not_missing(void **state)
 	settle(io);
 	check_error(io, ERR_FSAL_IO);
 	free_io(io);
-}
-
-static const struct CMUnitTest plain[] = {
-	CASE(full_read_inside_file_asks_nothing_more),
-	CASE(stale_size_does_not_make_a_short_read_complete),
-	CASE(unknown_size_is_looked_up),
-	CASE(reader_of_growing_file_sees_no_zeros),
-	CASE(hole_beside_failing_part_is_error),
-	CASE(first_failing_part_in_file_order_is_the_answer),
-	CASE(failing_repair_is_error),
-	CASE(failing_repair_asks_for_nothing_more),
-	CASE(neighbouring_holes_are_one_call),
-	CASE(neighbouring_holes_end_with_the_file),
-	CASE(truncation_during_the_one_call_makes_it_several),
-	CASE(after_a_truncation_each_hole_is_a_call),
-	CASE(discarded_parts_are_read_alone),
-	CASE(failing_size_lookup_leaves_a_full_read),
-	CASE(settled_read_with_temporary_fd_asks_nothing_more),
-	CASE(failing_repair_of_later_part_counts_no_bytes),
-	CASE(what_a_deleted_pool_had_is_no_hole),
-	CASE(a_file_that_is_there_is_not_missing),
-};
-
-#define PLAIN (sizeof(plain) / sizeof(plain[0]))
-
-int main(void)
-{
-	static struct CMUnitTest tests[READ_CASES + PLAIN];
-	size_t n = 0;
-	size_t i;
-
-	for (i = 0; i < READ_CASES; i++)
-		tests[n++] =
-			(struct CMUnitTest)ROW_CASE(check_read, &read_cases[i]);
-	memcpy(tests + n, plain, sizeof(plain));
-
-	return cmocka_run_group_tests_name("finish", tests, NULL, NULL);
 }

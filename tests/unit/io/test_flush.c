@@ -91,6 +91,8 @@ static int down(void **state)
 	return gate_timed_out ? -1 : 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void request(unsigned int i)
 {
 	casync_flush_request(rig.obj, &waiters[i].waiter);
@@ -124,7 +126,7 @@ static void ungate(void)
 	__atomic_store_n(&gated, false, __ATOMIC_RELEASE);
 }
 
-static void one_request_is_one_flush(void **state)
+CASE(one_request_is_one_flush)
 {
 	request(0);
 	await_begun();
@@ -137,7 +139,7 @@ static void one_request_is_one_flush(void **state)
 	assert_int_equal(waiters[0].answers, 1);
 }
 
-static void later_callers_share_the_next_flush(void **state)
+CASE(later_callers_share_the_next_flush)
 {
 	unsigned int i;
 
@@ -162,7 +164,7 @@ static void later_callers_share_the_next_flush(void **state)
 		assert_int_equal(waiters[i].answers, 1);
 }
 
-static void leader_that_goes_on_is_not_joined_by_another(void **state)
+CASE(leader_that_goes_on_is_not_joined_by_another)
 {
 	/* Time for a second leader, if there were one, to show. */
 	const struct timespec pause = {.tv_nsec = 20000000};
@@ -185,7 +187,7 @@ static void leader_that_goes_on_is_not_joined_by_another(void **state)
 	assert_int_equal(most_in_the_air, 1);
 }
 
-static void error_reaches_exactly_those_covered(void **state)
+CASE(error_reaches_exactly_those_covered)
 {
 	next_result(-EDQUOT);
 	request(0);
@@ -201,7 +203,7 @@ static void error_reaches_exactly_those_covered(void **state)
 	check_answered(2, 0);
 }
 
-static void error_of_second_flush_spares_the_first(void **state)
+CASE(error_of_second_flush_spares_the_first)
 {
 	request(0);
 	await_begun();
@@ -215,7 +217,7 @@ static void error_of_second_flush_spares_the_first(void **state)
 	assert_int_equal(waiters[0].rc, 0);
 }
 
-static void flush_after_all_ended_starts_anew(void **state)
+CASE(flush_after_all_ended_starts_anew)
 {
 	unsigned int i;
 
@@ -228,7 +230,7 @@ static void flush_after_all_ended_starts_anew(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 3);
 }
 
-static void waiter_may_ask_again_in_done(void **state)
+CASE(waiter_may_ask_again_in_done)
 {
 	ungate();
 	waiters[0].asks_again = true;
@@ -239,7 +241,7 @@ static void waiter_may_ask_again_in_done(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 }
 
-static void object_may_be_freed_in_last_done(void **state)
+CASE(object_may_be_freed_in_last_done)
 {
 	waiters[1].frees = true;
 	request(0);
@@ -254,7 +256,7 @@ static void object_may_be_freed_in_last_done(void **state)
 	assert_null(rig.obj);
 }
 
-static void object_may_be_freed_in_last_of_a_batch(void **state)
+CASE(object_may_be_freed_in_last_of_a_batch)
 {
 	unsigned int i;
 
@@ -272,7 +274,7 @@ static void object_may_be_freed_in_last_of_a_batch(void **state)
 	assert_null(rig.obj);
 }
 
-static void object_may_be_freed_after_failed_flush(void **state)
+CASE(object_may_be_freed_after_failed_flush)
 {
 	next_result(-EIO);
 	waiters[0].frees = true;
@@ -283,7 +285,7 @@ static void object_may_be_freed_after_failed_flush(void **state)
 	assert_null(rig.obj);
 }
 
-static void wait_returns_result_of_its_flush(void **state)
+CASE(wait_returns_result_of_its_flush)
 {
 	ungate();
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -291,7 +293,7 @@ static void wait_returns_result_of_its_flush(void **state)
 	assert_int_equal(casync_flush_wait(rig.obj), -ENOSPC);
 }
 
-static void flush_makes_known_size_not_grown(void **state)
+CASE(flush_makes_known_size_not_grown)
 {
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
@@ -300,7 +302,7 @@ static void flush_makes_known_size_not_grown(void **state)
 	assert_true(casync_file_size_grown(&rig.obj->size, 1001));
 }
 
-static void failed_flush_leaves_it_grown(void **state)
+CASE(failed_flush_leaves_it_grown)
 {
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
@@ -309,7 +311,7 @@ static void failed_flush_leaves_it_grown(void **state)
 	assert_true(casync_file_size_grown(&rig.obj->size, 1000));
 }
 
-static void growth_during_flush_is_not_covered(void **state)
+CASE(growth_during_flush_is_not_covered)
 {
 	casync_file_size_set(&rig.obj->size, 1000);
 	request(0);
@@ -321,7 +323,7 @@ static void growth_during_flush_is_not_covered(void **state)
 	assert_true(casync_file_size_grown(&rig.obj->size, 2000));
 }
 
-static void truncated_file_grows_again_from_there(void **state)
+CASE(truncated_file_grows_again_from_there)
 {
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
@@ -331,7 +333,7 @@ static void truncated_file_grows_again_from_there(void **state)
 	assert_true(casync_file_size_grown(&rig.obj->size, 401));
 }
 
-static void truncate_upwards_flushes_nothing(void **state)
+CASE(truncate_upwards_flushes_nothing)
 {
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
@@ -352,7 +354,7 @@ static void truncate_now(void)
  * not grown, and are acknowledged without their flush (Stable_Write =
  * fdatasync).
  */
-static void truncate_during_flush_is_not_forgotten(void **state)
+CASE(truncate_during_flush_is_not_forgotten)
 {
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
@@ -368,7 +370,7 @@ static void foreign_truncate_now(void)
 }
 
 /* The same when it is somebody else's and a getattr shows it. */
-static void foreign_truncate_during_flush_is_not_forgotten(void **state)
+CASE(foreign_truncate_during_flush_is_not_forgotten)
 {
 	ungate();
 	casync_file_size_set(&rig.obj->size, 1000);
@@ -378,7 +380,7 @@ static void foreign_truncate_during_flush_is_not_forgotten(void **state)
 	assert_true(casync_file_size_grown(&rig.obj->size, 500));
 }
 
-static void flush_after_truncate_counts_again(void **state)
+CASE(flush_after_truncate_counts_again)
 {
 	ungate();
 	rig_set_size(2000);
@@ -406,7 +408,7 @@ static void *call_repeatedly(void *arg)
 	return NULL;
 }
 
-static void many_callers_never_have_two_flushes_in_the_air(void **state)
+CASE(many_callers_never_have_two_flushes_in_the_air)
 {
 	struct caller callers[CALLERS] = {0};
 	unsigned int i;
@@ -424,34 +426,4 @@ static void many_callers_never_have_two_flushes_in_the_air(void **state)
 	assert_int_equal(most_in_the_air, 1);
 	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <=
 		    CALLERS * FLUSHES_EACH);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(one_request_is_one_flush),
-		CASE(later_callers_share_the_next_flush),
-		CASE(leader_that_goes_on_is_not_joined_by_another),
-		CASE(error_reaches_exactly_those_covered),
-		CASE(error_of_second_flush_spares_the_first),
-		CASE(flush_after_all_ended_starts_anew),
-		CASE(waiter_may_ask_again_in_done),
-		CASE(object_may_be_freed_in_last_done),
-		CASE(object_may_be_freed_in_last_of_a_batch),
-		CASE(object_may_be_freed_after_failed_flush),
-		CASE(wait_returns_result_of_its_flush),
-		CASE(flush_makes_known_size_not_grown),
-		CASE(failed_flush_leaves_it_grown),
-		CASE(growth_during_flush_is_not_covered),
-		CASE(truncated_file_grows_again_from_there),
-		CASE(truncate_upwards_flushes_nothing),
-		CASE(truncate_during_flush_is_not_forgotten),
-		CASE(foreign_truncate_during_flush_is_not_forgotten),
-		CASE(flush_after_truncate_counts_again),
-		CASE(many_callers_never_have_two_flushes_in_the_air),
-	};
-
-	return cmocka_run_group_tests_name("flush", tests, NULL, NULL);
 }

@@ -88,13 +88,15 @@ static int down(void **state)
 	return rig_down(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void send_times(unsigned int times)
 {
 	while (times-- > 0)
 		assert_int_equal(casync_flush_send(rig.obj), 0);
 }
 
-static void opens_and_does_not_flush(void **state)
+CASE(opens_and_does_not_flush)
 {
 	int open = fake.open_fhs;
 
@@ -105,7 +107,7 @@ static void opens_and_does_not_flush(void **state)
 }
 
 /* It would take along what the flush is to wait for. */
-static void nothing_is_sent_during_a_flush(void **state)
+CASE(nothing_is_sent_during_a_flush)
 {
 	tries = true;
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -113,7 +115,7 @@ static void nothing_is_sent_during_a_flush(void **state)
 }
 
 /* What a RENAME has taken along is waited for by the next flush. */
-static void the_next_flush_covers_what_was_tried(void **state)
+CASE(the_next_flush_covers_what_was_tried)
 {
 	assert_int_equal(casync_flush_try_send(rig.obj), 0);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -121,7 +123,7 @@ static void the_next_flush_covers_what_was_tried(void **state)
 }
 
 /* An Inode that is kept can never be forgotten, nor its file's space freed. */
-static void reference_of_the_open_is_dropped(void **state)
+CASE(reference_of_the_open_is_dropped)
 {
 	int refs = fake.inode_refs;
 
@@ -129,7 +131,7 @@ static void reference_of_the_open_is_dropped(void **state)
 	assert_int_equal(fake.inode_refs, refs);
 }
 
-static void another_libcephfs_is_not_trusted(void **state)
+CASE(another_libcephfs_is_not_trusted)
 {
 	fake.patch = 3;
 	send_times(2);
@@ -138,7 +140,7 @@ static void another_libcephfs_is_not_trusted(void **state)
 	assert_string_equal(calls, "fff");
 }
 
-static void delegated_file_is_flushed(void **state)
+CASE(delegated_file_is_flushed)
 {
 	rig.obj->delegations.count = 1;
 	send_times(1);
@@ -146,21 +148,21 @@ static void delegated_file_is_flushed(void **state)
 	assert_string_equal(calls, "f");
 }
 
-static void flushes_if_libcephfs_had_to_ask_the_mds(void **state)
+CASE(flushes_if_libcephfs_had_to_ask_the_mds)
 {
 	fake.blocking_result[FAKE_OPEN] = -ENOTDIR;
 	send_times(1);
 	assert_string_equal(calls, "of");
 }
 
-static void error_of_that_flush_is_the_answer(void **state)
+CASE(error_of_that_flush_is_the_answer)
 {
 	fake.blocking_result[FAKE_OPEN] = -ENOTDIR;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	assert_int_equal(casync_flush_send(rig.obj), -EIO);
 }
 
-static void directory_is_flushed(void **state)
+CASE(directory_is_flushed)
 {
 	rig.obj->handle.type = DIRECTORY;
 	send_times(1);
@@ -168,7 +170,7 @@ static void directory_is_flushed(void **state)
 }
 
 /* The first after the bound waits for all before it, and they are forgotten. */
-static void so_many_are_sent_and_no_more(void **state)
+CASE(so_many_are_sent_and_no_more)
 {
 	char expected[sizeof(calls)] = "";
 
@@ -179,7 +181,7 @@ static void so_many_are_sent_and_no_more(void **state)
 }
 
 /* libcephfs would find nothing to send, and wait for nothing. */
-static void flush_covers_what_was_sent(void **state)
+CASE(flush_covers_what_was_sent)
 {
 	send_times(2);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
@@ -187,7 +189,7 @@ static void flush_covers_what_was_sent(void **state)
 	assert_string_equal(calls, "oocff");
 }
 
-static void failed_flush_covers_nothing(void **state)
+CASE(failed_flush_covers_nothing)
 {
 	send_times(1);
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
@@ -198,7 +200,7 @@ static void failed_flush_covers_nothing(void **state)
 }
 
 /* libcephfs would wait for nothing, so nobody may hear that it is journaled. */
-static void ctime_that_cannot_be_set_is_an_error(void **state)
+CASE(ctime_that_cannot_be_set_is_an_error)
 {
 	send_times(1);
 	fake_names.result = -EACCES;
@@ -210,7 +212,7 @@ static void ctime_that_cannot_be_set_is_an_error(void **state)
 
 /* A flush that is asked for meanwhile comes after, or each could take the
  * other's changes along. */
-static void flush_waits_for_its_turn(void **state)
+CASE(flush_waits_for_its_turn)
 {
 	joins = true;
 	send_times(1);
@@ -234,7 +236,7 @@ static bool somebody_waits(void)
 	return waits;
 }
 
-static void send_beside_a_flush_joins_the_next(void **state)
+CASE(send_beside_a_flush_joins_the_next)
 {
 	const struct timespec pause = {.tv_nsec = 200000};
 	pthread_t sender;
@@ -259,7 +261,7 @@ static void send_beside_a_flush_joins_the_next(void **state)
 }
 
 /* What was dirty is dropped then, and libcephfs' flush succeeds. */
-static void flush_of_a_lost_session_is_none(void **state)
+CASE(flush_of_a_lost_session_is_none)
 {
 	fake.blocking_result[FAKE_GETATTR] = -ESHUTDOWN;
 	assert_int_equal(casync_flush_wait(rig.obj), -ESHUTDOWN);
@@ -271,7 +273,7 @@ static void flush_of_a_lost_session_is_none(void **state)
 }
 
 /* The first data of a new file need its create in the journal alone. */
-static void first_data_do_not_wait_for_attributes(void **state)
+CASE(first_data_do_not_wait_for_attributes)
 {
 	casync_flush_mark_new(&rig.obj->flush);
 	writes = true;
@@ -282,31 +284,4 @@ static void first_data_do_not_wait_for_attributes(void **state)
 	assert_int_equal(casync_workers_start(), 0);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	assert_string_equal(calls, "ofcf");
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(opens_and_does_not_flush),
-		CASE(nothing_is_sent_during_a_flush),
-		CASE(the_next_flush_covers_what_was_tried),
-		CASE(reference_of_the_open_is_dropped),
-		CASE(another_libcephfs_is_not_trusted),
-		CASE(delegated_file_is_flushed),
-		CASE(flushes_if_libcephfs_had_to_ask_the_mds),
-		CASE(error_of_that_flush_is_the_answer),
-		CASE(directory_is_flushed),
-		CASE(so_many_are_sent_and_no_more),
-		CASE(flush_covers_what_was_sent),
-		CASE(failed_flush_covers_nothing),
-		CASE(ctime_that_cannot_be_set_is_an_error),
-		CASE(flush_waits_for_its_turn),
-		CASE(send_beside_a_flush_joins_the_next),
-		CASE(flush_of_a_lost_session_is_none),
-		CASE(first_data_do_not_wait_for_attributes),
-	};
-
-	return cmocka_run_group_tests_name("flush_send", tests, NULL, NULL);
 }

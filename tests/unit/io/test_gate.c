@@ -81,9 +81,11 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static struct casync_totals totals;
 
-static void so_many_are_let_in_and_the_rest_is_held(void **state)
+CASE(so_many_are_let_in_and_the_rest_is_held)
 {
 	unsigned int i;
 
@@ -104,7 +106,7 @@ static void so_many_are_let_in_and_the_rest_is_held(void **state)
 		assert_null(next(&ops[i + 3]));
 }
 
-static void place_that_is_free_again_is_given(void **state)
+CASE(place_that_is_free_again_is_given)
 {
 	unsigned int i;
 
@@ -141,7 +143,7 @@ static void *submit_many(void *arg)
 	return NULL;
 }
 
-static void each_of_many_is_submitted_once(void **state)
+CASE(each_of_many_is_submitted_once)
 {
 	pthread_t threads[THREADS];
 	unsigned int t, i;
@@ -166,7 +168,7 @@ static void each_of_many_is_submitted_once(void **state)
 
 /* The fault: the older one is taken, and not submitted yet, when the younger
  * one comes. */
-static void younger_write_does_not_overtake_one_that_is_taken(void **state)
+CASE(younger_write_does_not_overtake_one_that_is_taken)
 {
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
@@ -182,7 +184,7 @@ static void younger_write_does_not_overtake_one_that_is_taken(void **state)
 }
 
 /* The same where an answer has popped it and a worker is about to come. */
-static void nor_one_that_waits_for_a_worker(void **state)
+CASE(nor_one_that_waits_for_a_worker)
 {
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
@@ -201,7 +203,7 @@ static void nor_one_that_waits_for_a_worker(void **state)
 	assert_null(answer(apart));
 }
 
-static void reads_wait_for_no_write(void **state)
+CASE(reads_wait_for_no_write)
 {
 	struct casync_op *write = write_at(0, 100);
 
@@ -219,7 +221,7 @@ static void reads_wait_for_no_write(void **state)
 
 /* A call of several may be refused: then they go each by itself, and nothing
  * has overtaken them. */
-static void call_of_several_stays_in_sight_until_it_is_answered(void **state)
+CASE(call_of_several_stays_in_sight_until_it_is_answered)
 {
 	struct casync_op *first = write_at(0, 100);
 	struct casync_op *member = write_at(1, 110);
@@ -243,7 +245,7 @@ static void call_of_several_stays_in_sight_until_it_is_answered(void **state)
 	assert_null(casync_gate_answered(&gate, younger, &drained));
 }
 
-static void answered_call_makes_way(void **state)
+CASE(answered_call_makes_way)
 {
 	struct casync_op *first = write_at(0, 100);
 	struct casync_op *member = write_at(1, 110);
@@ -264,7 +266,7 @@ static void answered_call_makes_way(void **state)
 
 /* --- flushes */
 
-static void nothing_in_flight_is_drained_at_once(void **state)
+CASE(nothing_in_flight_is_drained_at_once)
 {
 	assert_true(casync_gate_hold(&gate));
 	assert_null(casync_gate_release(&gate, false));
@@ -272,7 +274,7 @@ static void nothing_in_flight_is_drained_at_once(void **state)
 	assert_null(casync_gate_release(&gate, false));
 }
 
-static void writes_of_before_are_waited_for_and_others_held(void **state)
+CASE(writes_of_before_are_waited_for_and_others_held)
 {
 	struct casync_op *first = write_at(0, 0);
 	struct casync_op *second = write_at(1, 100);
@@ -296,7 +298,7 @@ static void writes_of_before_are_waited_for_and_others_held(void **state)
 
 /* What was held for one flush is what the next one waits for: flush after
  * flush, each write gets its turn. */
-static void held_writes_come_before_the_next_flush(void **state)
+CASE(held_writes_come_before_the_next_flush)
 {
 	struct casync_op *held = write_at(0, 0);
 	struct casync_op *also_held = write_at(1, 100);
@@ -318,7 +320,7 @@ static void held_writes_come_before_the_next_flush(void **state)
 	assert_null(answer(later));
 }
 
-static void all_writes_wait_for_the_journal(void **state)
+CASE(all_writes_wait_for_the_journal)
 {
 	struct casync_op *first = write_at(0, 0);
 
@@ -332,7 +334,7 @@ static void all_writes_wait_for_the_journal(void **state)
 	assert_null(answer(first));
 }
 
-static void failed_journal_expels_writes_alone(void **state)
+CASE(failed_journal_expels_writes_alone)
 {
 	struct casync_op *first = write_at(0, 0);
 	struct casync_op *second = write_at(1, 5);
@@ -354,8 +356,7 @@ static void failed_journal_expels_writes_alone(void **state)
 }
 
 /* It came before the flush began, and the flush is what it waits for. */
-static void
-first_write_that_came_before_its_flush_is_not_waited_for(void **state)
+CASE(first_write_that_came_before_its_flush_is_not_waited_for)
 {
 	struct casync_op *first = write_at(0, 0);
 
@@ -371,7 +372,7 @@ first_write_that_came_before_its_flush_is_not_waited_for(void **state)
 
 /* --- writes that wait for a place */
 
-static void parked_write_keeps_its_place(void **state)
+CASE(parked_write_keeps_its_place)
 {
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
@@ -389,7 +390,7 @@ static void parked_write_keeps_its_place(void **state)
 	assert_null(answer(apart));
 }
 
-static void parked_write_that_gives_up_makes_way(void **state)
+CASE(parked_write_that_gives_up_makes_way)
 {
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
@@ -402,7 +403,7 @@ static void parked_write_that_gives_up_makes_way(void **state)
 }
 
 /* It is not in flight: nobody has been told that it will be written. */
-static void flush_does_not_wait_for_a_parked_write(void **state)
+CASE(flush_does_not_wait_for_a_parked_write)
 {
 	struct casync_op *parked = write_at(0, 100);
 
@@ -418,7 +419,7 @@ static void flush_does_not_wait_for_a_parked_write(void **state)
 
 static struct casync_op queue[200];
 
-static void long_queue_that_is_blocked_lets_others_pass(void **state)
+CASE(long_queue_that_is_blocked_lets_others_pass)
 {
 	struct casync_op *way = write_at(0, 1000);
 	unsigned int i;
@@ -514,7 +515,7 @@ static void answer_all(unsigned int from, unsigned int to, int64_t result,
 /* The first four writes are no stream yet, and do not count. */
 #define UNCOUNTED 4U
 
-static void slow_calls_let_more_be_in_flight(void **state)
+CASE(slow_calls_let_more_be_in_flight)
 {
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
@@ -527,7 +528,7 @@ static void slow_calls_let_more_be_in_flight(void **state)
 		   30 * CASYNC_PACE_CALL_US);
 }
 
-static void fast_calls_let_fewer_be_in_flight(void **state)
+CASE(fast_calls_let_fewer_be_in_flight)
 {
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
@@ -542,7 +543,7 @@ static void fast_calls_let_fewer_be_in_flight(void **state)
 }
 
 /* As when the mount has been evicted. */
-static void errors_and_unknown_times_change_nothing(void **state)
+CASE(errors_and_unknown_times_change_nothing)
 {
 	begin_stream();
 	assert_int_equal(stream_fill(), UNCOUNTED + 8);
@@ -551,35 +552,4 @@ static void errors_and_unknown_times_change_nothing(void **state)
 	answer_all(UNCOUNTED + 9, UNCOUNTED + 9 + 8, 10, 0);
 	assert_int_equal(stream_fill(), 8);
 	answer_all(UNCOUNTED + 18, UNCOUNTED + 18 + 8, -EIO, 10);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(so_many_are_let_in_and_the_rest_is_held),
-		CASE(place_that_is_free_again_is_given),
-		CASE(each_of_many_is_submitted_once),
-		CASE(younger_write_does_not_overtake_one_that_is_taken),
-		CASE(nor_one_that_waits_for_a_worker),
-		CASE(reads_wait_for_no_write),
-		CASE(call_of_several_stays_in_sight_until_it_is_answered),
-		CASE(answered_call_makes_way),
-		CASE(nothing_in_flight_is_drained_at_once),
-		CASE(writes_of_before_are_waited_for_and_others_held),
-		CASE(held_writes_come_before_the_next_flush),
-		CASE(all_writes_wait_for_the_journal),
-		CASE(failed_journal_expels_writes_alone),
-		CASE(first_write_that_came_before_its_flush_is_not_waited_for),
-		CASE(parked_write_keeps_its_place),
-		CASE(parked_write_that_gives_up_makes_way),
-		CASE(flush_does_not_wait_for_a_parked_write),
-		CASE(long_queue_that_is_blocked_lets_others_pass),
-		CASE(slow_calls_let_more_be_in_flight),
-		CASE(fast_calls_let_fewer_be_in_flight),
-		CASE(errors_and_unknown_times_change_nothing),
-	};
-
-	return cmocka_run_group_tests_name("gate", tests, NULL, NULL);
 }

@@ -48,6 +48,8 @@ static int down(void **state)
 	return request_down(state);
 }
 
+#define GATHER_CASE(test) TEST_WITH(test, up, down)
+
 static struct io *write_at(uint64_t offset, size_t length, bool stable)
 {
 	struct io *io = new_io(offset, length);
@@ -136,7 +138,7 @@ static uint64_t counted(enum casync_counter counter)
 
 /* --- waiting */
 
-static void nothing_waits_that_has_few_calls_before_it(void **state)
+GATHER_CASE(nothing_waits_that_has_few_calls_before_it)
 {
 	unsigned int i;
 
@@ -149,7 +151,7 @@ static void nothing_waits_that_has_few_calls_before_it(void **state)
 	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 0);
 }
 
-static void what_comes_meanwhile_goes_in_one_call(void **state)
+GATHER_CASE(what_comes_meanwhile_goes_in_one_call)
 {
 	fill_the_air();
 	/* Of different lengths: one in another's place would be seen. */
@@ -170,7 +172,7 @@ static void what_comes_meanwhile_goes_in_one_call(void **state)
 	assert_int_equal(counted(CASYNC_C_STABLE + CASYNC_STABLE_DATA), count);
 }
 
-static void one_that_nothing_followed_goes_by_itself(void **state)
+GATHER_CASE(one_that_nothing_followed_goes_by_itself)
 {
 	fill_the_air();
 	write_next(STEP);
@@ -182,7 +184,7 @@ static void one_that_nothing_followed_goes_by_itself(void **state)
 	assert_int_equal(counted(CASYNC_C_GATHERED_WRITES), 0);
 }
 
-static void a_full_call_waits_for_nothing(void **state)
+GATHER_CASE(a_full_call_waits_for_nothing)
 {
 	unsigned int i;
 
@@ -195,7 +197,7 @@ static void a_full_call_waits_for_nothing(void **state)
 	check_all_written();
 }
 
-static void off_by_key(void **state)
+GATHER_CASE(off_by_key)
 {
 	unsigned int i;
 
@@ -209,7 +211,7 @@ static void off_by_key(void **state)
 	assert_int_equal(counted(CASYNC_C_FILE_QUEUE_WAITS), 0);
 }
 
-static void switched_off_while_some_wait(void **state)
+GATHER_CASE(switched_off_while_some_wait)
 {
 	fill_the_air();
 	write_next(STEP);
@@ -225,7 +227,7 @@ static void switched_off_while_some_wait(void **state)
 	check_all_written();
 }
 
-static void scattered_writes_do_not_wait(void **state)
+GATHER_CASE(scattered_writes_do_not_wait)
 {
 	unsigned int i;
 
@@ -235,7 +237,7 @@ static void scattered_writes_do_not_wait(void **state)
 	settle_all();
 }
 
-static void one_place_over_and_over_does_not_wait(void **state)
+GATHER_CASE(one_place_over_and_over_does_not_wait)
 {
 	unsigned int i;
 
@@ -246,7 +248,7 @@ static void one_place_over_and_over_does_not_wait(void **state)
 	check_all_written();
 }
 
-static void large_writes_do_not_wait(void **state)
+GATHER_CASE(large_writes_do_not_wait)
 {
 	unsigned int i;
 
@@ -257,7 +259,7 @@ static void large_writes_do_not_wait(void **state)
 	check_all_written();
 }
 
-static void two_streams_are_told_apart(void **state)
+GATHER_CASE(two_streams_are_told_apart)
 {
 	unsigned int i;
 
@@ -284,7 +286,7 @@ static void two_streams_are_told_apart(void **state)
 
 /* --- what goes together */
 
-static void order_of_arrival_does_not_matter(void **state)
+GATHER_CASE(order_of_arrival_does_not_matter)
 {
 	const uint64_t base = AHEAD * STEP;
 
@@ -303,7 +305,7 @@ static void order_of_arrival_does_not_matter(void **state)
 }
 
 /* As from several connections, which are read in turns. */
-static void writes_that_come_jumbled_are_a_stream(void **state)
+GATHER_CASE(writes_that_come_jumbled_are_a_stream)
 {
 	static const unsigned int order[] = {2, 0, 3, 1};
 	unsigned int i;
@@ -319,7 +321,7 @@ static void writes_that_come_jumbled_are_a_stream(void **state)
 }
 
 /* Forward, but never what lies between. */
-static void writes_with_gaps_do_not_wait(void **state)
+GATHER_CASE(writes_with_gaps_do_not_wait)
 {
 	unsigned int i;
 
@@ -331,7 +333,7 @@ static void writes_with_gaps_do_not_wait(void **state)
 	assert_int_equal(counted(CASYNC_C_FILE_QUEUE_WAITS), 0);
 }
 
-static void a_call_stays_in_one_object(void **state)
+GATHER_CASE(a_call_stays_in_one_object)
 {
 	unsigned int i;
 
@@ -356,7 +358,7 @@ static void a_call_stays_in_one_object(void **state)
 					 OBJ);
 }
 
-static void one_across_a_border_goes_by_itself(void **state)
+GATHER_CASE(one_across_a_border_goes_by_itself)
 {
 	rig.exp.keys.tuning.gather_bytes = 4 * MOST;
 	at = OBJ - AHEAD * STEP - 300;
@@ -369,7 +371,7 @@ static void one_across_a_border_goes_by_itself(void **state)
 	check_all_written();
 }
 
-static void without_a_layout_nothing_is_gathered(void **state)
+GATHER_CASE(without_a_layout_nothing_is_gathered)
 {
 	unsigned int i;
 
@@ -381,7 +383,7 @@ static void without_a_layout_nothing_is_gathered(void **state)
 	check_all_written();
 }
 
-static void stable_and_unstable_do_not_mix(void **state)
+GATHER_CASE(stable_and_unstable_do_not_mix)
 {
 	const uint64_t base = AHEAD * STEP;
 
@@ -403,7 +405,7 @@ static void stable_and_unstable_do_not_mix(void **state)
 	assert_false(ios[AHEAD + 2]->arg.fsal_stable);
 }
 
-static void another_open_file_is_not_mixed_in(void **state)
+GATHER_CASE(another_open_file_is_not_mixed_in)
 {
 	fake.hook = NULL; /* the temporary one is opened and closed here */
 	fill_the_air();
@@ -420,7 +422,7 @@ static void another_open_file_is_not_mixed_in(void **state)
 
 /* --- order */
 
-static void what_overlaps_comes_after_what_waits(void **state)
+GATHER_CASE(what_overlaps_comes_after_what_waits)
 {
 	fill_the_air();
 	write_next(STEP);
@@ -437,7 +439,7 @@ static void what_overlaps_comes_after_what_waits(void **state)
 	check_bytes_written(ios[AHEAD + 2], MOST / 2 + 1);
 }
 
-static void none_is_gathered_before_what_it_overlaps(void **state)
+GATHER_CASE(none_is_gathered_before_what_it_overlaps)
 {
 	const uint64_t base = AHEAD * STEP;
 
@@ -458,7 +460,7 @@ static void none_is_gathered_before_what_it_overlaps(void **state)
 	settle_all();
 }
 
-static void reads_of_other_bytes_do_not_wait(void **state)
+GATHER_CASE(reads_of_other_bytes_do_not_wait)
 {
 	struct io *read;
 
@@ -472,7 +474,7 @@ static void reads_of_other_bytes_do_not_wait(void **state)
 	settle_all();
 }
 
-static void a_read_comes_after_the_write_that_waits(void **state)
+GATHER_CASE(a_read_comes_after_the_write_that_waits)
 {
 	struct io *read;
 
@@ -505,7 +507,7 @@ static void gather_three(int64_t result)
 	check_call(AHEAD, AHEAD * STEP, 556);
 }
 
-static void an_error_is_everybodys(void **state)
+GATHER_CASE(an_error_is_everybodys)
 {
 	unsigned int i;
 
@@ -538,23 +540,23 @@ static void check_room_is_asked_for_by_each(int error, fsal_errors_t major)
 	}
 }
 
-static void no_space_is_asked_for_by_each(void **state)
+GATHER_CASE(no_space_is_asked_for_by_each)
 {
 	check_room_is_asked_for_by_each(ENOSPC, ERR_FSAL_NOSPC);
 }
 
-static void quota_is_asked_for_by_each(void **state)
+GATHER_CASE(quota_is_asked_for_by_each)
 {
 	check_room_is_asked_for_by_each(EDQUOT, ERR_FSAL_DQUOT);
 }
 
-static void size_is_asked_for_by_each(void **state)
+GATHER_CASE(size_is_asked_for_by_each)
 {
 	check_room_is_asked_for_by_each(EFBIG, ERR_FSAL_FBIG);
 }
 
 /* libcephfs gives none; whoever has no share must not be forgotten. */
-static void after_a_short_result_each_is_written_by_itself(void **state)
+GATHER_CASE(after_a_short_result_each_is_written_by_itself)
 {
 	unsigned int i;
 
@@ -568,7 +570,7 @@ static void after_a_short_result_each_is_written_by_itself(void **state)
 }
 
 /* What came later and overlaps finds all of a refused call written. */
-static void refused_call_is_not_overtaken(void **state)
+GATHER_CASE(refused_call_is_not_overtaken)
 {
 	gather_three(-EDQUOT);
 	write_at(AHEAD * STEP + 250, MOST / 2 + 1, true);
@@ -580,7 +582,7 @@ static void refused_call_is_not_overtaken(void **state)
 	check_bytes_written(ios[AHEAD + 3], MOST / 2 + 1);
 }
 
-static void nothing_written_is_an_error_of_each(void **state)
+GATHER_CASE(nothing_written_is_an_error_of_each)
 {
 	unsigned int i;
 
@@ -590,7 +592,7 @@ static void nothing_written_is_an_error_of_each(void **state)
 		check_error(ios[i], ERR_FSAL_IO);
 }
 
-static void each_is_flushed_where_the_mode_asks_for_it(void **state)
+GATHER_CASE(each_is_flushed_where_the_mode_asks_for_it)
 {
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	gather_three(FAKE_TRUE_RESULT);
@@ -600,7 +602,7 @@ static void each_is_flushed_where_the_mode_asks_for_it(void **state)
 	assert_in_range(fake_blocking_count(FAKE_SYNC_INODE), 1, count);
 }
 
-static void a_failed_flush_is_everybodys_who_waited(void **state)
+GATHER_CASE(a_failed_flush_is_everybodys_who_waited)
 {
 	unsigned int i;
 
@@ -613,7 +615,7 @@ static void a_failed_flush_is_everybodys_who_waited(void **state)
 		check_error(ios[i], ERR_FSAL_IO);
 }
 
-static void answers_by_return_value_are_shared_out(void **state)
+GATHER_CASE(answers_by_return_value_are_shared_out)
 {
 	fake_special(AHEAD,
 		     (struct fake_plan){FAKE_RETURNED, FAKE_TRUE_RESULT, 0, 0});
@@ -627,7 +629,7 @@ static void answers_by_return_value_are_shared_out(void **state)
 }
 
 #ifndef CASYNC_DEBUG
-static void a_second_completion_answers_nobody(void **state)
+GATHER_CASE(a_second_completion_answers_nobody)
 {
 	gather_three(FAKE_TRUE_RESULT);
 	settle_all();
@@ -637,7 +639,7 @@ static void a_second_completion_answers_nobody(void **state)
 }
 
 /* While each of them is on its way again by itself. */
-static void a_second_completion_is_none_of_the_next_call(void **state)
+GATHER_CASE(a_second_completion_is_none_of_the_next_call)
 {
 	gather_three(-ENOSPC);
 	fake_complete(AHEAD);
@@ -659,7 +661,6 @@ static void look(struct casync_inflight_entry *entry, void *unused)
 {
 	struct casync_dump dump;
 
-	(void)unused;
 	casync_op_dump_take(container_of(entry, struct casync_op, entry),
 			    &dump);
 	held += dump.state == CASYNC_OP_HELD;
@@ -675,7 +676,7 @@ static void check_seen(unsigned int are_held, unsigned int are_submitted)
 	assert_int_equal(submitted, are_submitted);
 }
 
-static void the_log_shows_where_they_are(void **state)
+GATHER_CASE(the_log_shows_where_they_are)
 {
 	fill_the_air();
 	check_seen(0, AHEAD);
@@ -708,7 +709,7 @@ static void *write_many(void *unused)
 	return unused;
 }
 
-static void each_of_many_is_answered_once(void **state)
+GATHER_CASE(each_of_many_is_answered_once)
 {
 	pthread_t threads[THREADS];
 	unsigned int i;
@@ -732,52 +733,4 @@ static void each_of_many_is_answered_once(void **state)
 		check_bytes_written(crowd[i], STEP);
 		free_io(crowd[i]);
 	}
-}
-
-#define GATHER_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		GATHER_CASE(nothing_waits_that_has_few_calls_before_it),
-		GATHER_CASE(what_comes_meanwhile_goes_in_one_call),
-		GATHER_CASE(one_that_nothing_followed_goes_by_itself),
-		GATHER_CASE(a_full_call_waits_for_nothing),
-		GATHER_CASE(off_by_key),
-		GATHER_CASE(switched_off_while_some_wait),
-		GATHER_CASE(scattered_writes_do_not_wait),
-		GATHER_CASE(one_place_over_and_over_does_not_wait),
-		GATHER_CASE(large_writes_do_not_wait),
-		GATHER_CASE(two_streams_are_told_apart),
-		GATHER_CASE(order_of_arrival_does_not_matter),
-		GATHER_CASE(writes_that_come_jumbled_are_a_stream),
-		GATHER_CASE(writes_with_gaps_do_not_wait),
-		GATHER_CASE(a_call_stays_in_one_object),
-		GATHER_CASE(one_across_a_border_goes_by_itself),
-		GATHER_CASE(without_a_layout_nothing_is_gathered),
-		GATHER_CASE(stable_and_unstable_do_not_mix),
-		GATHER_CASE(another_open_file_is_not_mixed_in),
-		GATHER_CASE(what_overlaps_comes_after_what_waits),
-		GATHER_CASE(none_is_gathered_before_what_it_overlaps),
-		GATHER_CASE(reads_of_other_bytes_do_not_wait),
-		GATHER_CASE(a_read_comes_after_the_write_that_waits),
-		GATHER_CASE(an_error_is_everybodys),
-		GATHER_CASE(no_space_is_asked_for_by_each),
-		GATHER_CASE(quota_is_asked_for_by_each),
-		GATHER_CASE(size_is_asked_for_by_each),
-		GATHER_CASE(after_a_short_result_each_is_written_by_itself),
-		GATHER_CASE(refused_call_is_not_overtaken),
-		GATHER_CASE(nothing_written_is_an_error_of_each),
-		GATHER_CASE(each_is_flushed_where_the_mode_asks_for_it),
-		GATHER_CASE(a_failed_flush_is_everybodys_who_waited),
-		GATHER_CASE(answers_by_return_value_are_shared_out),
-#ifndef CASYNC_DEBUG
-		GATHER_CASE(a_second_completion_answers_nobody),
-		GATHER_CASE(a_second_completion_is_none_of_the_next_call),
-#endif
-		GATHER_CASE(the_log_shows_where_they_are),
-		GATHER_CASE(each_of_many_is_answered_once),
-	};
-
-	return cmocka_run_group_tests_name("gather", tests, NULL, NULL);
 }

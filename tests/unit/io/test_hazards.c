@@ -30,7 +30,7 @@ static uint64_t asked_up_to(void)
 	return end;
 }
 
-static void read_across_the_end_asks_for_what_there_is(void **state)
+CASE(read_across_the_end_asks_for_what_there_is)
 {
 	struct io *io = new_io(SIZE - 100, OBJ);
 
@@ -43,7 +43,7 @@ static void read_across_the_end_asks_for_what_there_is(void **state)
 	free_io(io);
 }
 
-static void read_past_the_end_blocks_a_worker_instead(void **state)
+CASE(read_past_the_end_blocks_a_worker_instead)
 {
 	struct io *io = new_io(SIZE, 100);
 
@@ -57,7 +57,7 @@ static void read_past_the_end_blocks_a_worker_instead(void **state)
 }
 
 /* Somebody else has written there since: it is found, not called EOF. */
-static void read_past_an_old_end_gets_what_has_grown(void **state)
+CASE(read_past_an_old_end_gets_what_has_grown)
 {
 	struct io *io = new_io(SIZE - 100, 100);
 
@@ -69,7 +69,7 @@ static void read_past_an_old_end_gets_what_has_grown(void **state)
 	free_io(io);
 }
 
-static void read_up_to_an_old_end_is_not_end_of_file(void **state)
+CASE(read_up_to_an_old_end_is_not_end_of_file)
 {
 	struct io *io = new_io(0, 2 * OBJ);
 
@@ -83,7 +83,7 @@ static void read_up_to_an_old_end_is_not_end_of_file(void **state)
 }
 
 /* A shorter size from Ceph that no truncate of ours explains. */
-static void after_a_truncate_by_others_reads_block(void **state)
+CASE(after_a_truncate_by_others_reads_block)
 {
 	struct io *io = new_io(0, 100);
 
@@ -98,7 +98,7 @@ static void after_a_truncate_by_others_reads_block(void **state)
 }
 
 /* libcephfs fills in zeros up to a size that has just grown. */
-static void zeros_are_read_twice_while_others_truncate(void **state)
+CASE(zeros_are_read_twice_while_others_truncate)
 {
 	struct io *io = new_io(0, 100);
 
@@ -114,7 +114,7 @@ static void zeros_are_read_twice_while_others_truncate(void **state)
 }
 
 /* A hole stays a hole, and is not read for ever. */
-static void zeros_that_stay_are_read_twice_only(void **state)
+CASE(zeros_that_stay_are_read_twice_only)
 {
 	struct io *io = new_io(0, 100);
 
@@ -141,7 +141,7 @@ static void write_object_0(enum fake_blocking which)
 
 /* libcephfs learns of a truncation and of a new size while a READ is in flight:
  * it has filled in zeros up to that. */
-static void what_a_truncate_overtook_is_read_again(void **state)
+CASE(what_a_truncate_overtook_is_read_again)
 {
 	struct io *io = new_io(0, OBJ);
 
@@ -160,7 +160,7 @@ static void what_a_truncate_overtook_is_read_again(void **state)
 }
 
 /* From the truncation on, until a size comes from Ceph. */
-static void a_size_from_before_a_truncate_is_not_used(void **state)
+CASE(a_size_from_before_a_truncate_is_not_used)
 {
 	struct io *first = new_io(0, 100), *second = new_io(0, 100);
 
@@ -179,7 +179,7 @@ static void a_size_from_before_a_truncate_is_not_used(void **state)
 }
 
 /* The counter may have been another file's: then nobody else asks. */
-static void a_short_read_after_a_truncate_learns_the_size(void **state)
+CASE(a_short_read_after_a_truncate_learns_the_size)
 {
 	struct io *first = new_io(SIZE - 50, 100), *second = new_io(0, 100);
 
@@ -215,7 +215,7 @@ static void grow_again(enum fake_blocking which)
 	}
 }
 
-static void the_second_time_reads_no_more_than_the_first(void **state)
+CASE(the_second_time_reads_no_more_than_the_first)
 {
 	struct io *io = new_io(0, 100);
 
@@ -241,7 +241,7 @@ static void use_one_iovec(struct io *io, size_t length)
 
 /* A writer appends: libcephfs fills in zeros up to a size that came after the
  * OSD had looked.  Nobody truncates. */
-static void a_read_past_an_old_end_gets_no_zeros(void **state)
+CASE(a_read_past_an_old_end_gets_no_zeros)
 {
 	struct io *io = new_io(SIZE - 100, 100);
 
@@ -256,7 +256,7 @@ static void a_read_past_an_old_end_gets_no_zeros(void **state)
 
 /* It was truncated by us, and written, while the READ was in flight; libcephfs
  * has not told of it yet. */
-static void what_our_truncate_overtook_is_read_again(void **state)
+CASE(what_our_truncate_overtook_is_read_again)
 {
 	struct io *io = new_io(0, OBJ);
 
@@ -275,7 +275,7 @@ static void what_our_truncate_overtook_is_read_again(void **state)
 }
 
 /* Our truncate has begun before the READ, and ends after it. */
-static void a_read_within_our_truncate_does_not_trust_the_size(void **state)
+CASE(a_read_within_our_truncate_does_not_trust_the_size)
 {
 	struct io *io = new_io(0, 100);
 	uint64_t begun = casync_file_size_truncates(&rig.obj->size);
@@ -297,7 +297,7 @@ static void write_at_each_read(enum fake_blocking which)
 		fake.version++;
 }
 
-static void zeros_are_read_again_until_the_file_stays_the_same(void **state)
+CASE(zeros_are_read_again_until_the_file_stays_the_same)
 {
 	struct io *io = new_io(0, 100);
 
@@ -314,7 +314,7 @@ static void zeros_are_read_again_until_the_file_stays_the_same(void **state)
 }
 
 /* A hole of a file that is written all the time. */
-static void zeros_beside_a_busy_writer_are_answered(void **state)
+CASE(zeros_beside_a_busy_writer_are_answered)
 {
 	struct io *io = new_io(0, 100);
 
@@ -337,7 +337,7 @@ static void shorten_at_each_read(enum fake_blocking which)
 		rig_shorten();
 }
 
-static void zeros_that_are_never_sure_are_not_answered(void **state)
+CASE(zeros_that_are_never_sure_are_not_answered)
 {
 	struct io *io = new_io(0, 100);
 
@@ -352,7 +352,7 @@ static void zeros_that_are_never_sure_are_not_answered(void **state)
 	free_io(io);
 }
 
-static void growth_by_others_and_own_truncates_do_not(void **state)
+CASE(growth_by_others_and_own_truncates_do_not)
 {
 	struct io *io = new_io(0, 100);
 
@@ -396,18 +396,18 @@ static void check_new_file(bool stable)
 	free_io(io);
 }
 
-static void new_file_is_journaled_before_stable_data(void **state)
+CASE(new_file_is_journaled_before_stable_data)
 {
 	check_new_file(true);
 }
 
 /* They would be shown by the next file of that inode number as well. */
-static void new_file_is_journaled_before_unstable_data(void **state)
+CASE(new_file_is_journaled_before_unstable_data)
 {
 	check_new_file(false);
 }
 
-static void known_file_is_not(void **state)
+CASE(known_file_is_not)
 {
 	struct io *io = new_io(0, 100);
 
@@ -418,7 +418,7 @@ static void known_file_is_not(void **state)
 	free_io(io);
 }
 
-static void reading_a_new_file_journals_nothing(void **state)
+CASE(reading_a_new_file_journals_nothing)
 {
 	struct io *io = new_io(0, 100);
 
@@ -431,7 +431,7 @@ static void reading_a_new_file_journals_nothing(void **state)
 }
 
 /* No data go anywhere, and the next write tries again. */
-static void file_that_cannot_be_journaled_takes_no_data(void **state)
+CASE(file_that_cannot_be_journaled_takes_no_data)
 {
 	struct io *io = new_io(0, 100);
 
@@ -446,7 +446,7 @@ static void file_that_cannot_be_journaled_takes_no_data(void **state)
 }
 
 /* The flush has failed while the write was on its way to the gate. */
-static void write_after_a_failed_first_flush_takes_no_data(void **state)
+CASE(write_after_a_failed_first_flush_takes_no_data)
 {
 	struct io *io = new_io(0, 100);
 
@@ -459,36 +459,4 @@ static void write_after_a_failed_first_flush_takes_no_data(void **state)
 	check_error(io, ERR_FSAL_IO);
 	assert_int_equal(fake.call_count, 0);
 	free_io(io);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(read_across_the_end_asks_for_what_there_is),
-		CASE(read_past_the_end_blocks_a_worker_instead),
-		CASE(read_past_an_old_end_gets_what_has_grown),
-		CASE(read_up_to_an_old_end_is_not_end_of_file),
-		CASE(after_a_truncate_by_others_reads_block),
-		CASE(zeros_are_read_twice_while_others_truncate),
-		CASE(zeros_that_stay_are_read_twice_only),
-		CASE(what_a_truncate_overtook_is_read_again),
-		CASE(a_size_from_before_a_truncate_is_not_used),
-		CASE(a_short_read_after_a_truncate_learns_the_size),
-		CASE(the_second_time_reads_no_more_than_the_first),
-		CASE(a_read_past_an_old_end_gets_no_zeros),
-		CASE(what_our_truncate_overtook_is_read_again),
-		CASE(a_read_within_our_truncate_does_not_trust_the_size),
-		CASE(zeros_are_read_again_until_the_file_stays_the_same),
-		CASE(zeros_beside_a_busy_writer_are_answered),
-		CASE(zeros_that_are_never_sure_are_not_answered),
-		CASE(growth_by_others_and_own_truncates_do_not),
-		CASE(new_file_is_journaled_before_stable_data),
-		CASE(new_file_is_journaled_before_unstable_data),
-		CASE(known_file_is_not),
-		CASE(reading_a_new_file_journals_nothing),
-		CASE(file_that_cannot_be_journaled_takes_no_data),
-		CASE(write_after_a_failed_first_flush_takes_no_data),
-	};
-
-	return cmocka_run_group_tests_name("hazards", tests, NULL, NULL);
 }

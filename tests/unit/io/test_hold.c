@@ -51,6 +51,8 @@ static int down(void **state)
 	return rc;
 }
 
+#define HOLD_CASE(test) TEST_WITH(test, up, down)
+
 static void done(struct casync_flush_waiter *waiter, int rc)
 {
 	(void)waiter;
@@ -107,7 +109,7 @@ static void end_flush(void)
 
 /* --- */
 
-static void flush_waits_for_the_writes_before_it(void **state)
+HOLD_CASE(flush_waits_for_the_writes_before_it)
 {
 	struct io *io = write_at(0);
 
@@ -121,7 +123,7 @@ static void flush_waits_for_the_writes_before_it(void **state)
 	free_io(io);
 }
 
-static void writes_that_come_meanwhile_do_not_hold_it_up(void **state)
+HOLD_CASE(writes_that_come_meanwhile_do_not_hold_it_up)
 {
 	struct io *before = write_at(0);
 	struct io *later;
@@ -140,7 +142,7 @@ static void writes_that_come_meanwhile_do_not_hold_it_up(void **state)
 	free_io(later);
 }
 
-static void reads_are_none_of_its_business(void **state)
+HOLD_CASE(reads_are_none_of_its_business)
 {
 	struct io *before = write_at(0);
 	struct io *read = new_io(OBJ, 100);
@@ -157,7 +159,7 @@ static void reads_are_none_of_its_business(void **state)
 }
 
 /* Its MDS is away: the file's writers are not to suffer for as long. */
-static void flush_that_takes_long_lets_writes_go(void **state)
+HOLD_CASE(flush_that_takes_long_lets_writes_go)
 {
 	struct io *io;
 
@@ -174,7 +176,7 @@ static void flush_that_takes_long_lets_writes_go(void **state)
 }
 
 /* Flush after flush, and each write gets its turn in between. */
-static void flushes_in_a_row_starve_no_write(void **state)
+HOLD_CASE(flushes_in_a_row_starve_no_write)
 {
 	static struct casync_flush_waiter next = {.done = done};
 	struct io *io;
@@ -196,7 +198,6 @@ static void flushes_in_a_row_starve_no_write(void **state)
 
 static void *set_attributes(void *unused)
 {
-	(void)unused;
 	op_ctx = &rig.request;
 	flush_rc = casync_flush_wait(rig.obj);
 	sem_post(&flushed);
@@ -204,7 +205,7 @@ static void *set_attributes(void *unused)
 }
 
 /* SETATTR and COMMIT wait in their own worker. */
-static void who_waits_waits_for_the_writes_too(void **state)
+HOLD_CASE(who_waits_waits_for_the_writes_too)
 {
 	struct io *io = write_at(0);
 	pthread_t thread;
@@ -223,7 +224,7 @@ static void who_waits_waits_for_the_writes_too(void **state)
 
 /* --- a new file's first data */
 
-static void first_writes_wait_in_order_for_one_flush(void **state)
+HOLD_CASE(first_writes_wait_in_order_for_one_flush)
 {
 	struct io *older, *younger;
 
@@ -247,7 +248,7 @@ static void first_writes_wait_in_order_for_one_flush(void **state)
 }
 
 /* One that began for somebody else does as well: it began after the create. */
-static void first_write_joins_a_flush_under_way(void **state)
+HOLD_CASE(first_write_joins_a_flush_under_way)
 {
 	struct io *io;
 
@@ -264,7 +265,7 @@ static void first_write_joins_a_flush_under_way(void **state)
 	free_io(io);
 }
 
-static void failed_first_flush_fails_the_writes(void **state)
+HOLD_CASE(failed_first_flush_fails_the_writes)
 {
 	struct io *first, *second, *third;
 
@@ -310,7 +311,7 @@ static void *write_first(void *arg)
 }
 
 /* The first writes of a new file come at once; none is left behind. */
-static void many_first_writes_at_once_are_all_answered(void **state)
+HOLD_CASE(many_first_writes_at_once_are_all_answered)
 {
 	pthread_t threads[WRITERS];
 	unsigned int i, file;
@@ -363,7 +364,7 @@ static void *write_older(void *io)
 	return NULL;
 }
 
-static void younger_write_waits_for_one_that_is_being_submitted(void **state)
+HOLD_CASE(younger_write_waits_for_one_that_is_being_submitted)
 {
 	struct io *older = new_io(0, 100);
 	struct io *younger, *apart;
@@ -398,7 +399,7 @@ static void younger_write_waits_for_one_that_is_being_submitted(void **state)
 
 /* --- writes that wait for a place in flight */
 
-static void writes_in_line_keep_their_order(void **state)
+HOLD_CASE(writes_in_line_keep_their_order)
 {
 	struct io *other, *older, *younger;
 
@@ -422,7 +423,7 @@ static void writes_in_line_keep_their_order(void **state)
 	free_io(younger);
 }
 
-static void write_that_gets_no_place_is_told_to_come_again(void **state)
+HOLD_CASE(write_that_gets_no_place_is_told_to_come_again)
 {
 	struct io *other, *refused, *read;
 	struct casync_watched *watched;
@@ -446,27 +447,4 @@ static void write_that_gets_no_place_is_told_to_come_again(void **state)
 	free_io(other);
 	free_io(refused);
 	free_io(read);
-}
-
-#define HOLD_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		HOLD_CASE(flush_waits_for_the_writes_before_it),
-		HOLD_CASE(writes_that_come_meanwhile_do_not_hold_it_up),
-		HOLD_CASE(reads_are_none_of_its_business),
-		HOLD_CASE(flush_that_takes_long_lets_writes_go),
-		HOLD_CASE(flushes_in_a_row_starve_no_write),
-		HOLD_CASE(who_waits_waits_for_the_writes_too),
-		HOLD_CASE(first_writes_wait_in_order_for_one_flush),
-		HOLD_CASE(first_write_joins_a_flush_under_way),
-		HOLD_CASE(failed_first_flush_fails_the_writes),
-		HOLD_CASE(many_first_writes_at_once_are_all_answered),
-		HOLD_CASE(younger_write_waits_for_one_that_is_being_submitted),
-		HOLD_CASE(writes_in_line_keep_their_order),
-		HOLD_CASE(write_that_gets_no_place_is_told_to_come_again),
-	};
-
-	return cmocka_run_group_tests_name("hold", tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void enter(unsigned int i, uint64_t bytes)
 {
 	assert_int_equal(casync_inflight_enter(&set, &entries[i], bytes), 0);
@@ -105,7 +107,7 @@ static void await_waiting(unsigned int count)
 	assert_int_equal(waiting, count);
 }
 
-static void entries_are_counted_and_listed_in_order(void **state)
+CASE(entries_are_counted_and_listed_in_order)
 {
 	enter(0, 10);
 	enter(1, 20);
@@ -124,7 +126,7 @@ static void entries_are_counted_and_listed_in_order(void **state)
 	assert_true(glist_empty(&set.entries));
 }
 
-static void entry_is_fresh_when_used_again(void **state)
+CASE(entry_is_fresh_when_used_again)
 {
 	entries[0].reported = true;
 	enter(0, 1);
@@ -132,7 +134,7 @@ static void entry_is_fresh_when_used_again(void **state)
 	leave(0);
 }
 
-static void full_by_ops_lets_in_when_one_leaves(void **state)
+CASE(full_by_ops_lets_in_when_one_leaves)
 {
 	struct guest guest = {.bytes = 1};
 	unsigned int i;
@@ -150,7 +152,7 @@ static void full_by_ops_lets_in_when_one_leaves(void **state)
 	assert_int_equal(set.ops, 0);
 }
 
-static void full_by_bytes_lets_in_when_they_leave(void **state)
+CASE(full_by_bytes_lets_in_when_they_leave)
 {
 	struct guest guest = {.bytes = 401};
 
@@ -163,7 +165,7 @@ static void full_by_bytes_lets_in_when_they_leave(void **state)
 	assert_int_equal(set.bytes, 0);
 }
 
-static void bytes_up_to_limit_enter_at_once(void **state)
+CASE(bytes_up_to_limit_enter_at_once)
 {
 	enter(0, 600);
 	enter(1, 400);
@@ -172,14 +174,14 @@ static void bytes_up_to_limit_enter_at_once(void **state)
 	leave(1);
 }
 
-static void larger_than_limit_enters_empty_set(void **state)
+CASE(larger_than_limit_enters_empty_set)
 {
 	enter(0, MAX_BYTES * 10);
 	assert_int_equal(set.bytes, MAX_BYTES * 10);
 	leave(0);
 }
 
-static void larger_than_limit_waits_until_alone(void **state)
+CASE(larger_than_limit_waits_until_alone)
 {
 	struct guest guest = {.bytes = MAX_BYTES * 10};
 
@@ -208,7 +210,7 @@ static void age_first(uint64_t ms)
 	pthread_mutex_unlock(&set.lock);
 }
 
-static void wait_for_room_is_bounded(void **state)
+CASE(wait_for_room_is_bounded)
 {
 	struct guest guest = {.bytes = MAX_BYTES};
 
@@ -241,7 +243,7 @@ static void count_call(struct casync_inflight_entry *entry)
 }
 
 /* They wait, and no thread does. */
-static void one_more_than_may_wait_is_turned_away_at_once(void **state)
+CASE(one_more_than_may_wait_is_turned_away_at_once)
 {
 	static struct casync_inflight_entry waiting[CASYNC_MAX_WAITING];
 	unsigned int i;
@@ -268,7 +270,7 @@ static void no_limit_of_all(void)
 	casync_inflight_limit_all(UINT64_MAX, UINT64_MAX);
 }
 
-static void all_together_have_a_limit(void **state)
+CASE(all_together_have_a_limit)
 {
 	struct casync_inflight other;
 
@@ -293,7 +295,7 @@ static void all_together_have_a_limit(void **state)
 }
 
 /* So many exports, each with as much as it can get. */
-static void what_is_assured_is_all_there_is_beyond_the_limit(void **state)
+CASE(what_is_assured_is_all_there_is_beyond_the_limit)
 {
 	static struct casync_inflight_entry many[8 * CASYNC_ASSURED_OPS];
 	struct casync_inflight sets[4];
@@ -319,7 +321,7 @@ static void what_is_assured_is_all_there_is_beyond_the_limit(void **state)
 }
 
 /* What waits counts, and is given back when it is refused. */
-static void what_waits_counts_too(void **state)
+CASE(what_waits_counts_too)
 {
 	struct guest guest = {.bytes = 10};
 
@@ -341,7 +343,7 @@ static void what_waits_counts_too(void **state)
 	no_limit_of_all();
 }
 
-static void closed_set_refuses(void **state)
+CASE(closed_set_refuses)
 {
 	assert_int_equal(casync_inflight_drain(&set, 0), 0);
 	assert_int_equal(casync_inflight_enter(&set, &entries[0], 1),
@@ -349,7 +351,7 @@ static void closed_set_refuses(void **state)
 	assert_int_equal(set.ops, 0);
 }
 
-static void closing_wakes_those_who_wait(void **state)
+CASE(closing_wakes_those_who_wait)
 {
 	struct guest guest = {.bytes = 1};
 
@@ -365,7 +367,7 @@ static void closing_wakes_those_who_wait(void **state)
 	assert_int_equal(casync_inflight_drain(&set, 0), 0);
 }
 
-static void drain_times_out_with_what_is_left(void **state)
+CASE(drain_times_out_with_what_is_left)
 {
 	uint64_t start_ns = casync_clock_ns();
 	uint64_t took_ns;
@@ -410,7 +412,7 @@ static void await_closed(void)
 	assert_true(closed);
 }
 
-static void drain_waits_for_last_to_leave(void **state)
+CASE(drain_waits_for_last_to_leave)
 {
 	struct drainer drainer = {.left = 99};
 
@@ -438,7 +440,7 @@ static void *race(void *arg)
 	return NULL;
 }
 
-static void many_come_and_go_and_nothing_is_left(void **state)
+CASE(many_come_and_go_and_nothing_is_left)
 {
 	struct guest racers[RACERS] = {0};
 	unsigned int i;
@@ -459,7 +461,7 @@ static void many_come_and_go_and_nothing_is_left(void **state)
 }
 
 /* Room for a small one is not given past a large one that was there first. */
-static void nobody_overtakes(void **state)
+CASE(nobody_overtakes)
 {
 	struct guest large = {.bytes = 900, .stays = true};
 	struct guest small = {.bytes = 1, .stays = true};
@@ -485,7 +487,7 @@ static void nobody_overtakes(void **state)
 }
 
 /* Who gives up does not stand in the way of who came behind him. */
-static void giving_up_lets_the_next_one_in(void **state)
+CASE(giving_up_lets_the_next_one_in)
 {
 	struct guest large = {.bytes = 900};
 	struct guest small = {.bytes = 1};
@@ -512,7 +514,7 @@ static void note(struct casync_inflight_entry *entry, void *arg)
 	*(*next)++ = entry;
 }
 
-static void overdue_entries_are_visited_once_and_all_any_time(void **state)
+CASE(overdue_entries_are_visited_once_and_all_any_time)
 {
 	struct casync_inflight_entry *seen[8];
 	struct casync_inflight_entry **next = seen;
@@ -545,7 +547,7 @@ static void overdue_entries_are_visited_once_and_all_any_time(void **state)
 
 /* --- limits that change */
 
-static void lower_limit_leaves_what_is_in_and_holds_for_the_next(void **state)
+CASE(lower_limit_leaves_what_is_in_and_holds_for_the_next)
 {
 	struct guest guest = {.bytes = 1};
 
@@ -564,7 +566,7 @@ static void lower_limit_leaves_what_is_in_and_holds_for_the_next(void **state)
 	assert_int_equal(set.ops, 0);
 }
 
-static void higher_limit_wakes_those_who_wait(void **state)
+CASE(higher_limit_wakes_those_who_wait)
 {
 	struct guest guests[3] = {{.bytes = 1}, {.bytes = 1}, {.bytes = 1}};
 	unsigned int i;
@@ -590,7 +592,7 @@ static void higher_limit_wakes_those_who_wait(void **state)
 	assert_int_equal(set.ops, 0);
 }
 
-static void limit_of_bytes_changes_too(void **state)
+CASE(limit_of_bytes_changes_too)
 {
 	struct guest guest = {.bytes = MAX_BYTES};
 
@@ -604,7 +606,7 @@ static void limit_of_bytes_changes_too(void **state)
 }
 
 /* For read-ahead, which may delay nobody. */
-static void entry_grows_into_half_of_the_room(void **state)
+CASE(entry_grows_into_half_of_the_room)
 {
 	struct guest guest = {.bytes = MAX_BYTES};
 
@@ -651,7 +653,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-static void limits_change_while_many_come_and_go(void **state)
+CASE(limits_change_while_many_come_and_go)
 {
 	pthread_t threads[5];
 	unsigned int i;
@@ -669,39 +671,4 @@ static void limits_change_while_many_come_and_go(void **state)
 	}
 	assert_int_equal(set.ops, 0);
 	assert_int_equal(set.waiting, 0);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(entries_are_counted_and_listed_in_order),
-		CASE(entry_is_fresh_when_used_again),
-		CASE(full_by_ops_lets_in_when_one_leaves),
-		CASE(full_by_bytes_lets_in_when_they_leave),
-		CASE(bytes_up_to_limit_enter_at_once),
-		CASE(larger_than_limit_enters_empty_set),
-		CASE(larger_than_limit_waits_until_alone),
-		CASE(wait_for_room_is_bounded),
-		CASE(one_more_than_may_wait_is_turned_away_at_once),
-		CASE(all_together_have_a_limit),
-		CASE(what_is_assured_is_all_there_is_beyond_the_limit),
-		CASE(what_waits_counts_too),
-		CASE(closed_set_refuses),
-		CASE(closing_wakes_those_who_wait),
-		CASE(drain_times_out_with_what_is_left),
-		CASE(drain_waits_for_last_to_leave),
-		CASE(nobody_overtakes),
-		CASE(giving_up_lets_the_next_one_in),
-		CASE(overdue_entries_are_visited_once_and_all_any_time),
-		CASE(many_come_and_go_and_nothing_is_left),
-		CASE(lower_limit_leaves_what_is_in_and_holds_for_the_next),
-		CASE(higher_limit_wakes_those_who_wait),
-		CASE(limit_of_bytes_changes_too),
-		CASE(entry_grows_into_half_of_the_room),
-		CASE(limits_change_while_many_come_and_go),
-	};
-
-	return cmocka_run_group_tests_name("inflight", tests, NULL, NULL);
 }

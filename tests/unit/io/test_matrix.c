@@ -519,21 +519,20 @@ static void fill_cell(unsigned int i)
 		 situation_names[cell->situation]);
 }
 
-int main(void)
+UNIT_BEFORE_MAIN(cells)
 {
-	static struct CMUnitTest tests[CELLS];
 	const char *why;
-	size_t n = 0;
 	size_t i;
 
 	for (i = 0; i < CELLS; i++) {
 		fill_cell((unsigned int)i);
 		why = impossible(&cells[i]);
 		if (why == NULL)
-			tests[n++] = (struct CMUnitTest)ROW_CASE(check_cell,
-								 &cells[i]);
+			unit_add(__LINE__,
+				 &(struct CMUnitTest){cells[i].name, check_cell,
+						      request_up, request_down,
+						      &cells[i]});
 		else
 			printf("no such cell: %s: %s\n", cells[i].name, why);
 	}
-	return _cmocka_run_group_tests("matrix", tests, n, NULL, NULL);
 }

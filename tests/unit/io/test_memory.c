@@ -188,7 +188,7 @@ static unsigned long resident_kib(void)
 	return pages * (unsigned long)sysconf(_SC_PAGESIZE) / 1024;
 }
 
-static void nothing_grows(void **state)
+TEST_WITH(nothing_grows, up, down)
 {
 	unsigned long kib[2];
 	uint64_t bytes[2];
@@ -211,13 +211,4 @@ static void nothing_grows(void **state)
 	if (RSS_COUNTS)
 		assert_true(kib[1] <= kib[0] + kib[0] / 20 + 1024);
 	assert_int_equal(pool_in_use(rig.exp.pool), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(nothing_grows, up, down),
-	};
-
-	return cmocka_run_group_tests_name("memory", tests, NULL, NULL);
 }

@@ -60,7 +60,7 @@ static void check_start(int (*begin)(void), void (*end)(void), int threads)
 	end();
 }
 
-static void workers_do_not_start(void **state)
+TEST(workers_do_not_start)
 {
 	check_start(casync_workers_start, casync_workers_stop,
 		    CASYNC_WORK_LANES);
@@ -71,12 +71,12 @@ static int start_completers(void)
 	return casync_complete_start(casync_finish);
 }
 
-static void completers_do_not_start(void **state)
+TEST(completers_do_not_start)
 {
 	check_start(start_completers, casync_complete_stop, CASYNC_COMPLETERS);
 }
 
-static void watchdog_does_not_start(void **state)
+TEST(watchdog_does_not_start)
 {
 	check_start(casync_watchdog_start, casync_watchdog_stop, 1);
 }
@@ -97,7 +97,7 @@ static int down(void **state)
 
 /* Each has a temporary fd, which a worker closes: there is but one of its
  * lane. */
-static void one_worker_does_it_all(void **state)
+TEST_WITH(one_worker_does_it_all, up, down)
 {
 	struct io *ios[REQUESTS];
 	unsigned int i;
@@ -123,7 +123,7 @@ static void one_worker_does_it_all(void **state)
 
 /* All completion threads are held up in answers and no more can be had: who
  * comes then is answered when one is free again. */
-static void answers_wait_where_no_thread_helps(void **state)
+TEST_WITH(answers_wait_where_no_thread_helps, up, down)
 {
 	struct io *ios[CASYNC_COMPLETERS + 1];
 	const unsigned int last = CASYNC_COMPLETERS;
@@ -147,19 +147,4 @@ static void answers_wait_where_no_thread_helps(void **state)
 	for (i = 0; i <= last; i++)
 		free_io(ios[i]);
 	sem_destroy(&hold);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(workers_do_not_start),
-		cmocka_unit_test(completers_do_not_start),
-		cmocka_unit_test(watchdog_does_not_start),
-		cmocka_unit_test_setup_teardown(one_worker_does_it_all, up,
-						down),
-		cmocka_unit_test_setup_teardown(
-			answers_wait_where_no_thread_helps, up, down),
-	};
-
-	return cmocka_run_group_tests_name("no_threads", tests, NULL, NULL);
 }

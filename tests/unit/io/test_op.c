@@ -15,7 +15,7 @@
 #include "request.h"
 #include "watchdog.h"
 
-static void temporary_fd_of_read_is_closed_on_worker(void **state)
+CASE(temporary_fd_of_read_is_closed_on_worker)
 {
 	struct io *io = new_io(0, 100);
 
@@ -30,7 +30,7 @@ static void temporary_fd_of_read_is_closed_on_worker(void **state)
 	free_io(io);
 }
 
-static void temporary_fd_of_write_is_closed_on_worker(void **state)
+CASE(temporary_fd_of_write_is_closed_on_worker)
 {
 	struct io *io = new_io(0, 100);
 
@@ -43,7 +43,7 @@ static void temporary_fd_of_write_is_closed_on_worker(void **state)
 	free_io(io);
 }
 
-static void temporary_fd_of_failed_io_is_closed(void **state)
+CASE(temporary_fd_of_failed_io_is_closed)
 {
 	struct io *io = new_io(0, 100);
 
@@ -56,7 +56,7 @@ static void temporary_fd_of_failed_io_is_closed(void **state)
 	free_io(io);
 }
 
-static void failing_close_is_logged_and_io_stands(void **state)
+CASE(failing_close_is_logged_and_io_stands)
 {
 	struct io *io = new_io(0, 100);
 
@@ -69,7 +69,7 @@ static void failing_close_is_logged_and_io_stands(void **state)
 	free_io(io);
 }
 
-static void stateless_io_releases_its_reservation_once(void **state)
+CASE(stateless_io_releases_its_reservation_once)
 {
 	struct io *io = new_io(0, 100);
 
@@ -82,7 +82,7 @@ static void stateless_io_releases_its_reservation_once(void **state)
 	free_io(io);
 }
 
-static void io_with_state_takes_no_reservation(void **state)
+CASE(io_with_state_takes_no_reservation)
 {
 	struct io *io = new_io(0, 100);
 
@@ -109,9 +109,7 @@ static const struct groups_case groups_cases[] = {
 	{"requester_with_20_groups_keeps_them", 20},
 };
 
-#define GROUPS_CASES (sizeof(groups_cases) / sizeof(groups_cases[0]))
-
-static void check_groups(void **state)
+TEST_ROWS(check_groups, groups_cases, request_up, request_down)
 {
 	const struct groups_case *c = *state;
 	gid_t groups[GROUPS] = {0};
@@ -129,7 +127,7 @@ static void check_groups(void **state)
 	free_io(io);
 }
 
-static void trimmed_write_writes_only_what_was_asked(void **state)
+CASE(trimmed_write_writes_only_what_was_asked)
 {
 	struct io *io = new_io(0, 3000);
 
@@ -147,7 +145,7 @@ static void trimmed_write_writes_only_what_was_asked(void **state)
 	free_io(io);
 }
 
-static void reads_are_counted_while_they_are_in_flight(void **state)
+CASE(reads_are_counted_while_they_are_in_flight)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
@@ -162,7 +160,7 @@ static void reads_are_counted_while_they_are_in_flight(void **state)
 	free_io(io);
 }
 
-static void fd_is_opened_for_what_is_done_on_it(void **state)
+CASE(fd_is_opened_for_what_is_done_on_it)
 {
 	struct io *io = new_io(0, 100);
 
@@ -184,7 +182,7 @@ static void nothing_of_the_export_is_in_use(void)
 }
 
 /* The answer's op_ctx may hold the last reference. */
-static void export_may_go_when_the_answer_is_out(void **state)
+CASE(export_may_go_when_the_answer_is_out)
 {
 	struct io *io = new_io(0, 100);
 
@@ -202,7 +200,7 @@ static void op_is_in_use(void)
 }
 
 /* done and what is logged after it are of this request, not of the next. */
-static void op_is_kept_until_it_is_answered(void **state)
+CASE(op_is_kept_until_it_is_answered)
 {
 	struct io *io = new_io(0, 100);
 
@@ -213,7 +211,7 @@ static void op_is_kept_until_it_is_answered(void **state)
 }
 
 /* Where nothing was asked of Ceph nobody keeps the export in done. */
-static void failed_request_is_no_longer_the_exports(void **state)
+CASE(failed_request_is_no_longer_the_exports)
 {
 	struct io *io = new_io(0, 100);
 
@@ -238,7 +236,7 @@ static bool warned(const char *text)
 	return false;
 }
 
-static void slow_request_is_logged_and_so_is_its_end(void **state)
+CASE(slow_request_is_logged_and_so_is_its_end)
 {
 	struct io *io = new_io(0, 100);
 	struct casync_watched *watched;
@@ -255,36 +253,4 @@ static void slow_request_is_logged_and_so_is_its_end(void **state)
 	assert_true(stub_warned(
 		"slow request completed: READ inode 0x10000000001"));
 	free_io(io);
-}
-
-static const struct CMUnitTest plain[] = {
-	CASE(temporary_fd_of_read_is_closed_on_worker),
-	CASE(temporary_fd_of_write_is_closed_on_worker),
-	CASE(temporary_fd_of_failed_io_is_closed),
-	CASE(failing_close_is_logged_and_io_stands),
-	CASE(stateless_io_releases_its_reservation_once),
-	CASE(io_with_state_takes_no_reservation),
-	CASE(trimmed_write_writes_only_what_was_asked),
-	CASE(reads_are_counted_while_they_are_in_flight),
-	CASE(fd_is_opened_for_what_is_done_on_it),
-	CASE(export_may_go_when_the_answer_is_out),
-	CASE(op_is_kept_until_it_is_answered),
-	CASE(failed_request_is_no_longer_the_exports),
-	CASE(slow_request_is_logged_and_so_is_its_end),
-};
-
-#define PLAIN (sizeof(plain) / sizeof(plain[0]))
-
-int main(void)
-{
-	static struct CMUnitTest tests[GROUPS_CASES + PLAIN];
-	size_t n = 0;
-	size_t i;
-
-	for (i = 0; i < GROUPS_CASES; i++)
-		tests[n++] = (struct CMUnitTest)ROW_CASE(check_groups,
-							 &groups_cases[i]);
-	memcpy(tests + n, plain, sizeof(plain));
-
-	return cmocka_run_group_tests_name("op", tests, NULL, NULL);
 }

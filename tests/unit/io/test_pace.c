@@ -17,18 +17,20 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static uint32_t calls_after(uint64_t took_ns)
 {
 	casync_write_stream_pace_learn(&pace, took_ns);
 	return pace.calls;
 }
 
-static void new_stream_has_eight(void **state)
+CASE(new_stream_has_eight)
 {
 	assert_int_equal(pace.calls, 8);
 }
 
-static void one_call_in_each_of_its_time(void **state)
+CASE(one_call_in_each_of_its_time)
 {
 	static const struct {
 		uint64_t took_ns;
@@ -55,7 +57,7 @@ static void one_call_in_each_of_its_time(void **state)
 }
 
 /* They queue behind each other; more of them would queue longer. */
-static void slower_calls_of_a_piece_change_nothing(void **state)
+CASE(slower_calls_of_a_piece_change_nothing)
 {
 	unsigned int i;
 
@@ -66,7 +68,7 @@ static void slower_calls_of_a_piece_change_nothing(void **state)
 	assert_int_equal(calls_after(10 * CALL), 8);
 }
 
-static void next_piece_is_measured_anew(void **state)
+CASE(next_piece_is_measured_anew)
 {
 	assert_int_equal(calls_after(10 * CALL), 10);
 	casync_write_stream_pace_reset(&pace);
@@ -78,24 +80,9 @@ static void next_piece_is_measured_anew(void **state)
 	assert_int_equal(calls_after(5 * CALL), 5);
 }
 
-static void unknown_times_are_ignored(void **state)
+CASE(unknown_times_are_ignored)
 {
 	assert_int_equal(calls_after(0), 8);
 	assert_int_equal(calls_after(30 * CALL), 30);
 	assert_int_equal(calls_after(0), 30);
-}
-
-#define CASE(test) cmocka_unit_test_setup(test, up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(new_stream_has_eight),
-		CASE(one_call_in_each_of_its_time),
-		CASE(slower_calls_of_a_piece_change_nothing),
-		CASE(next_piece_is_measured_anew),
-		CASE(unknown_times_are_ignored),
-	};
-
-	return cmocka_run_group_tests_name("pace", tests, NULL, NULL);
 }

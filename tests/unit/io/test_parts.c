@@ -40,9 +40,7 @@ static const struct span_case span_cases[] = {
 	{"span_of_unknown_layout_is_none", 0, 0, 0, 0},
 };
 
-#define SPAN_CASES (sizeof(span_cases) / sizeof(span_cases[0]))
-
-static void check_span(void **state)
+TEST_ROWS(check_span, span_cases, NULL, NULL)
 {
 	const struct span_case *c = *state;
 	struct ceph_file_layout layout = {
@@ -78,9 +76,7 @@ static const struct length_case length_cases[] = {
 	{"length_past_int_is_clamped", 1UL << 33, {1UL << 33}, 1, 1U << 30},
 };
 
-#define LENGTH_CASES (sizeof(length_cases) / sizeof(length_cases[0]))
-
-static void check_length(void **state)
+TEST_ROWS(check_length, length_cases, NULL, NULL)
 {
 	const struct length_case *c = *state;
 	struct {
@@ -335,9 +331,7 @@ static const struct cut_case cut_cases[] = {
 	 {1}},
 };
 
-#define CUT_CASES (sizeof(cut_cases) / sizeof(cut_cases[0]))
-
-static void check_cut(void **state)
+TEST_ROWS(check_cut, cut_cases, NULL, NULL)
 {
 	const struct cut_case *c = *state;
 	struct bench bench;
@@ -360,7 +354,7 @@ static void check_cut(void **state)
 }
 
 /* Every offset around a boundary, every length up to three objects. */
-static void parts_tile_every_small_request(void **state)
+TEST(parts_tile_every_small_request)
 {
 	static const size_t lens[] = {3, 0, 7, 5, 40, END};
 	uint64_t span, offset;
@@ -380,7 +374,7 @@ static void parts_tile_every_small_request(void **state)
 	}
 }
 
-static void write_over_objects_stays_whole(void **state)
+TEST(write_over_objects_stays_whole)
 {
 	static const size_t lens[] = {100 * KIB, 100 * KIB, END};
 	struct bench bench;
@@ -394,7 +388,7 @@ static void write_over_objects_stays_whole(void **state)
 }
 
 /* Ganesha clamps io_request to MaxWrite and leaves the buffers as they are. */
-static void trimmed_write_ends_inside_its_buffers(void **state)
+TEST(trimmed_write_ends_inside_its_buffers)
 {
 	static const size_t lens[] = {1000, 1000, 1000, END};
 	struct bench bench;
@@ -411,7 +405,7 @@ static void trimmed_write_ends_inside_its_buffers(void **state)
 	clean_up(&bench);
 }
 
-static void huge_request_is_clamped_to_what_an_int_holds(void **state)
+TEST(huge_request_is_clamped_to_what_an_int_holds)
 {
 	static const size_t lens[] = {3UL << 30, END};
 	struct bench bench;
@@ -425,7 +419,7 @@ static void huge_request_is_clamped_to_what_an_int_holds(void **state)
 }
 
 /* Issue 1323: fsync without syncdataonly can abort the process. */
-static void fsync_always_goes_with_syncdataonly(void **state)
+TEST(fsync_always_goes_with_syncdataonly)
 {
 	static const size_t lens[] = {4096, END};
 	int kind, fsync;
@@ -460,29 +454,4 @@ static int pool_down(void **state)
 	return 0;
 }
 
-#define TABLE(cases, count, function)                                     \
-	for (i = 0; i < (count); i++)                                     \
-		tests[n++] = (struct CMUnitTest)                          \
-		{                                                         \
-			.name = (cases)[i].name, .test_func = (function), \
-			.initial_state = (void *)&(cases)[i]              \
-		}
-
-int main(void)
-{
-	struct CMUnitTest tests[SPAN_CASES + LENGTH_CASES + CUT_CASES + 5] = {
-		cmocka_unit_test(parts_tile_every_small_request),
-		cmocka_unit_test(write_over_objects_stays_whole),
-		cmocka_unit_test(trimmed_write_ends_inside_its_buffers),
-		cmocka_unit_test(huge_request_is_clamped_to_what_an_int_holds),
-		cmocka_unit_test(fsync_always_goes_with_syncdataonly),
-	};
-	size_t n = 5;
-	size_t i;
-
-	TABLE(span_cases, SPAN_CASES, check_span);
-	TABLE(length_cases, LENGTH_CASES, check_length);
-	TABLE(cut_cases, CUT_CASES, check_cut);
-
-	return cmocka_run_group_tests_name("parts", tests, pool_up, pool_down);
-}
+TEST_FIXTURE(pool_up, pool_down)

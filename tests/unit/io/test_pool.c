@@ -39,7 +39,9 @@ static int down(void **state)
 	return 0;
 }
 
-static void ops_in_use_are_different_and_counted(void **state)
+#define CASE(test) TEST_WITH(test, up, down)
+
+CASE(ops_in_use_are_different_and_counted)
 {
 	struct casync_op *ops[MANY];
 	unsigned int i, j;
@@ -55,7 +57,7 @@ static void ops_in_use_are_different_and_counted(void **state)
 }
 
 /* What a late duplicate relies on. */
-static void op_put_back_first_is_used_again_first(void **state)
+CASE(op_put_back_first_is_used_again_first)
 {
 	struct casync_op *ops[MANY];
 	struct casync_op *again;
@@ -73,7 +75,7 @@ static void op_put_back_first_is_used_again_first(void **state)
 	}
 }
 
-static void used_op_knows_nothing_of_its_last_request(void **state)
+CASE(used_op_knows_nothing_of_its_last_request)
 {
 	struct casync_op *op = get();
 	struct casync_op *used = op;
@@ -101,7 +103,7 @@ static void used_op_knows_nothing_of_its_last_request(void **state)
 	assert_false(op->entry.reported);
 }
 
-static void usual_request_allocates_nothing(void **state)
+CASE(usual_request_allocates_nothing)
 {
 	struct casync_op *op = get();
 	uint64_t bytes;
@@ -118,7 +120,7 @@ static void usual_request_allocates_nothing(void **state)
 }
 
 /* The sanitizers see whether it is there, and freed in the end. */
-static void large_request_has_room(void **state)
+CASE(large_request_has_room)
 {
 	struct casync_op *op = get();
 	struct casync_part *parts;
@@ -137,7 +139,7 @@ static void large_request_has_room(void **state)
 }
 
 /* The sanitizer sees whether a part outlives the room it was in. */
-static void part_of_an_earlier_request_stays_a_part(void **state)
+CASE(part_of_an_earlier_request_stays_a_part)
 {
 	struct casync_op *op = get();
 	struct casync_part *early;
@@ -153,7 +155,7 @@ static void part_of_an_earlier_request_stays_a_part(void **state)
 	assert_false(early->armed);
 }
 
-static void array_of_parts_is_used_again(void **state)
+CASE(array_of_parts_is_used_again)
 {
 	struct casync_op *op = get();
 	struct casync_part *parts;
@@ -172,7 +174,7 @@ static void array_of_parts_is_used_again(void **state)
 #define AT_ONCE 8192U
 #define MOST_PARTS 1025U /* 64 MiB in objects of 64 KiB */
 
-static void what_is_kept_is_bounded(void **state)
+CASE(what_is_kept_is_bounded)
 {
 	const uint64_t ops_bytes =
 		(uint64_t)AT_ONCE *
@@ -203,22 +205,4 @@ static void what_is_kept_is_bounded(void **state)
 		      pool_free_bytes(pool) / 1024);
 	assert_in_range(pool_free_bytes(pool), AT_ONCE,
 			ops_bytes + parts * sizeof(struct casync_part) + 4096);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(ops_in_use_are_different_and_counted),
-		CASE(op_put_back_first_is_used_again_first),
-		CASE(used_op_knows_nothing_of_its_last_request),
-		CASE(usual_request_allocates_nothing),
-		CASE(large_request_has_room),
-		CASE(array_of_parts_is_used_again),
-		CASE(what_is_kept_is_bounded),
-		CASE(part_of_an_earlier_request_stays_a_part),
-	};
-
-	return cmocka_run_group_tests_name("pool", tests, NULL, NULL);
 }

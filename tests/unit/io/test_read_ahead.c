@@ -20,7 +20,7 @@ static int up(void **state)
 	return 0;
 }
 
-#define AHEAD_CASE(test) cmocka_unit_test_setup(test, up)
+#define CASE(test) TEST_WITH(test, up, NULL)
 
 /* A READ that misses. */
 static struct casync_range miss(uint64_t offset, size_t bytes)
@@ -64,22 +64,22 @@ static unsigned int read_all(uint64_t file_bytes, size_t bytes, bool backward)
 	return misses;
 }
 
-static void stream_grows_to_the_largest_buffer(void **state)
+CASE(stream_grows_to_the_largest_buffer)
 {
 	assert_uint_in_range(read_all(64 * MIB, 4 * KIB, false), 64, 70);
 }
 
-static void backward_stream_is_one(void **state)
+CASE(backward_stream_is_one)
 {
 	assert_uint_in_range(read_all(64 * MIB, 4 * KIB, true), 64, 70);
 }
 
-static void larger_reads_are_a_stream(void **state)
+CASE(larger_reads_are_a_stream)
 {
 	assert_uint_in_range(read_all(64 * MIB, 64 * KIB, false), 64, 70);
 }
 
-static void random_reads_are_none(void **state)
+CASE(random_reads_are_none)
 {
 	uint64_t offset = 1;
 	int i;
@@ -96,19 +96,19 @@ static void random_reads_are_none(void **state)
 	assert_int_in_range(i, 1000, 1300);
 }
 
-static void first_read_fetches_itself(void **state)
+CASE(first_read_fetches_itself)
 {
 	check(miss(8 * MIB, 4 * KIB), 8 * MIB, 4 * KIB);
 }
 
-static void second_read_fetches_to_the_end_of_a_piece(void **state)
+CASE(second_read_fetches_to_the_end_of_a_piece)
 {
 	check(miss(64 * KIB, 4 * KIB), 64 * KIB, 4 * KIB);
 	check(miss(68 * KIB, 4 * KIB), 68 * KIB, 28 * KIB);
 }
 
 /* As a kernel client sends them: several, and not in order. */
-static void piece_is_fetched_by_one_read(void **state)
+CASE(piece_is_fetched_by_one_read)
 {
 	hit(0, 64 * KIB);
 	hit(64 * KIB, 64 * KIB);
@@ -121,20 +121,20 @@ static void piece_is_fetched_by_one_read(void **state)
 	check(miss(192 * KIB, 64 * KIB), 192 * KIB, 64 * KIB);
 }
 
-static void large_reads_read_nothing_ahead(void **state)
+CASE(large_reads_read_nothing_ahead)
 {
 	assert_int_equal(read_all(64 * MIB, CASYNC_AHEAD_LARGE, false),
 			 64 * MIB / CASYNC_AHEAD_LARGE);
 }
 
-static void read_over_the_edge_of_a_piece_is_itself(void **state)
+CASE(read_over_the_edge_of_a_piece_is_itself)
 {
 	hit(0, 4 * KIB);
 	hit(4 * KIB, 4 * KIB);
 	check(miss(32 * KIB - 100, 4 * KIB), 32 * KIB - 100, 4 * KIB);
 }
 
-static void streams_do_not_mix(void **state)
+CASE(streams_do_not_mix)
 {
 	uint64_t i, n;
 
@@ -147,7 +147,7 @@ static void streams_do_not_mix(void **state)
 		      i * 64 * MIB + 12 * KIB, 52 * KIB);
 }
 
-static void end_of_the_address_space_is_a_read(void **state)
+CASE(end_of_the_address_space_is_a_read)
 {
 	uint64_t last = INT64_MAX - 4 * KIB + 1;
 
@@ -178,20 +178,20 @@ static unsigned int scan(uint64_t file_bytes, size_t bytes, uint64_t stride,
 	return misses;
 }
 
-static void scan_of_a_column_is_a_stream(void **state)
+CASE(scan_of_a_column_is_a_stream)
 {
 	assert_uint_in_range(scan(64 * MIB, 4 * KIB, 64 * KIB, false), 64, 70);
 	memset(&ahead, 0, sizeof(ahead));
 	assert_uint_in_range(scan(64 * MIB, 512, 100 * KIB, false), 64, 70);
 }
 
-static void backward_scan_is_a_stream(void **state)
+CASE(backward_scan_is_a_stream)
 {
 	assert_uint_in_range(scan(64 * MIB, 4 * KIB, 64 * KIB, true), 64, 70);
 }
 
 /* A piece would serve too few of them. */
-static void scan_with_a_large_stride_is_none(void **state)
+CASE(scan_with_a_large_stride_is_none)
 {
 	uint64_t stride = CASYNC_AHEAD_STRIDE + 4 * KIB;
 
@@ -200,32 +200,9 @@ static void scan_with_a_large_stride_is_none(void **state)
 }
 
 /* Two READs tell the distance, the third one fetches more. */
-static void third_read_of_a_scan_fetches_more(void **state)
+CASE(third_read_of_a_scan_fetches_more)
 {
 	check(miss(0, 4 * KIB), 0, 4 * KIB);
 	check(miss(64 * KIB, 4 * KIB), 64 * KIB, 4 * KIB);
 	check(miss(128 * KIB, 4 * KIB), 128 * KIB, 128 * KIB);
-}
-
-static const struct CMUnitTest tests[] = {
-	AHEAD_CASE(stream_grows_to_the_largest_buffer),
-	AHEAD_CASE(backward_stream_is_one),
-	AHEAD_CASE(larger_reads_are_a_stream),
-	AHEAD_CASE(random_reads_are_none),
-	AHEAD_CASE(first_read_fetches_itself),
-	AHEAD_CASE(second_read_fetches_to_the_end_of_a_piece),
-	AHEAD_CASE(piece_is_fetched_by_one_read),
-	AHEAD_CASE(large_reads_read_nothing_ahead),
-	AHEAD_CASE(read_over_the_edge_of_a_piece_is_itself),
-	AHEAD_CASE(streams_do_not_mix),
-	AHEAD_CASE(end_of_the_address_space_is_a_read),
-	AHEAD_CASE(scan_of_a_column_is_a_stream),
-	AHEAD_CASE(backward_scan_is_a_stream),
-	AHEAD_CASE(scan_with_a_large_stride_is_none),
-	AHEAD_CASE(third_read_of_a_scan_fetches_more),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("read_ahead", tests, NULL, NULL);
 }

@@ -62,7 +62,7 @@ static int down(void **state)
 	return rc + rig_end(state);
 }
 
-#define READ_CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
+#define READ_CASE(test) TEST_WITH(test, up, down)
 
 static void free_buffer(void *buffer)
 {
@@ -195,7 +195,7 @@ static void set_ctime(int64_t seconds_from_now)
 
 /* --- Hits */
 
-static void hit_asks_only_for_attributes(void **state)
+READ_CASE(hit_asks_only_for_attributes)
 {
 	unsigned int asked;
 	struct io *io;
@@ -220,7 +220,7 @@ static void hit_asks_only_for_attributes(void **state)
 }
 
 /* What a reply holds stays as it is, though the file's pages go. */
-static void reply_outlives_the_pages(void **state)
+READ_CASE(reply_outlives_the_pages)
 {
 	struct io *io;
 
@@ -232,7 +232,7 @@ static void reply_outlives_the_pages(void **state)
 	free_nfs_io(io);
 }
 
-static void hit_at_the_end_of_the_file_says_so(void **state)
+READ_CASE(hit_at_the_end_of_the_file_says_so)
 {
 	uint64_t last = BUFFER_BYTES - PAGE;
 	struct io *io;
@@ -245,7 +245,7 @@ static void hit_at_the_end_of_the_file_says_so(void **state)
 	assert_int_equal(fake_call_count(), 1);
 }
 
-static void several_buffers_are_copied(void **state)
+READ_CASE(several_buffers_are_copied)
 {
 	struct io *io;
 
@@ -260,7 +260,7 @@ static void several_buffers_are_copied(void **state)
 }
 
 /* krb5p encrypts the reply where it is. */
-static void secured_reply_is_a_copy(void **state)
+READ_CASE(secured_reply_is_a_copy)
 {
 	struct io *io;
 	int i;
@@ -276,7 +276,7 @@ static void secured_reply_is_a_copy(void **state)
 	assert_int_equal(fake_call_count(), 1);
 }
 
-static void rdma_reply_is_a_copy(void **state)
+READ_CASE(rdma_reply_is_a_copy)
 {
 	struct io *io;
 
@@ -290,7 +290,7 @@ static void rdma_reply_is_a_copy(void **state)
 }
 
 /* Ganesha sends it again from the same memory, and releases that again. */
-static void kept_reply_is_a_copy(void **state)
+READ_CASE(kept_reply_is_a_copy)
 {
 	struct io *io;
 	int by_session;
@@ -307,7 +307,7 @@ static void kept_reply_is_a_copy(void **state)
 }
 
 /* 9P's, in three pieces. */
-static void callers_own_buffers_are_filled(void **state)
+READ_CASE(callers_own_buffers_are_filled)
 {
 	struct io *io;
 	int i;
@@ -326,7 +326,7 @@ static void callers_own_buffers_are_filled(void **state)
 
 /* --- Fills */
 
-static void part_of_a_page_fetches_the_page(void **state)
+READ_CASE(part_of_a_page_fetches_the_page)
 {
 	struct io *io;
 
@@ -337,7 +337,7 @@ static void part_of_a_page_fetches_the_page(void **state)
 	assert_false(fetches(1000, 3000, 3000));
 }
 
-static void unaligned_read_fetches_its_pages(void **state)
+READ_CASE(unaligned_read_fetches_its_pages)
 {
 	struct io *io;
 
@@ -377,7 +377,7 @@ static void check_ahead(uint64_t pages, uint64_t used, uint64_t wasted)
 			 wasted * PAGE);
 }
 
-static void stream_fetches_more_than_it_asks_for(void **state)
+READ_CASE(stream_fetches_more_than_it_asks_for)
 {
 	uint64_t at;
 
@@ -394,7 +394,7 @@ static void stream_fetches_more_than_it_asks_for(void **state)
 }
 
 /* The pages after the sixth are in another object, which may not answer. */
-static void stream_fetches_from_its_own_object_only(void **state)
+READ_CASE(stream_fetches_from_its_own_object_only)
 {
 	large_object();
 	rig.obj->object_span = 6 * PAGE;
@@ -403,7 +403,7 @@ static void stream_fetches_from_its_own_object_only(void **state)
 	check_ahead(1, 0, 0);
 }
 
-static void what_nobody_asks_for_is_wasted(void **state)
+READ_CASE(what_nobody_asks_for_is_wasted)
 {
 	large_object();
 	assert_true(fetches(4 * PAGE, PAGE, PAGE));
@@ -414,7 +414,7 @@ static void what_nobody_asks_for_is_wasted(void **state)
 	check_ahead(2, 1, 1);
 }
 
-static void backward_stream_fetches_what_comes_before(void **state)
+READ_CASE(backward_stream_fetches_what_comes_before)
 {
 	uint64_t at;
 
@@ -425,7 +425,7 @@ static void backward_stream_fetches_what_comes_before(void **state)
 		assert_false(fetches(at * PAGE, PAGE, PAGE));
 }
 
-static void stream_ends_at_the_end_of_the_file(void **state)
+READ_CASE(stream_ends_at_the_end_of_the_file)
 {
 	struct io *io;
 
@@ -445,7 +445,7 @@ static void stream_ends_at_the_end_of_the_file(void **state)
 	assert_int_equal(fake_call_count(), 2);
 }
 
-static void full_export_reads_nothing_ahead(void **state)
+READ_CASE(full_export_reads_nothing_ahead)
 {
 	casync_inflight_limit(&rig.exp.inflight, 64, 4 * PAGE);
 	assert_true(fetches(0, PAGE, PAGE));
@@ -455,7 +455,7 @@ static void full_export_reads_nothing_ahead(void **state)
 }
 
 /* Shorter than the revalidation said, before what was asked for. */
-static void file_that_ends_before_the_request(void **state)
+READ_CASE(file_that_ends_before_the_request)
 {
 	struct io *io;
 
@@ -471,7 +471,7 @@ static void file_that_ends_before_the_request(void **state)
 	free_nfs_io(io);
 }
 
-static void short_last_page_is_kept(void **state)
+READ_CASE(short_last_page_is_kept)
 {
 	struct io *io;
 	int i;
@@ -488,7 +488,7 @@ static void short_last_page_is_kept(void **state)
 }
 
 /* A page beyond what was asked for does not make it the end. */
-static void start_of_the_last_page_is_not_the_end(void **state)
+READ_CASE(start_of_the_last_page_is_not_the_end)
 {
 	struct io *io;
 
@@ -500,7 +500,7 @@ static void start_of_the_last_page_is_not_the_end(void **state)
 	free_nfs_io(io);
 }
 
-static void hole_is_repaired_and_kept(void **state)
+READ_CASE(hole_is_repaired_and_kept)
 {
 	fake_punch(0);
 	assert_true(fetches_page());
@@ -509,7 +509,7 @@ static void hole_is_repaired_and_kept(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
 }
 
-static void failed_read_is_not_kept(void **state)
+READ_CASE(failed_read_is_not_kept)
 {
 	struct io *io;
 
@@ -522,7 +522,7 @@ static void failed_read_is_not_kept(void **state)
 	assert_true(fetches_page());
 }
 
-static void shorter_than_the_revalidation_said_is_not_kept(void **state)
+READ_CASE(shorter_than_the_revalidation_said_is_not_kept)
 {
 	struct io *io;
 
@@ -538,7 +538,7 @@ static void shorter_than_the_revalidation_said_is_not_kept(void **state)
 	assert_false(something_was_put());
 }
 
-static void no_budget_is_a_read_as_ever(void **state)
+READ_CASE(no_budget_is_a_read_as_ever)
 {
 	struct io *io;
 
@@ -551,7 +551,7 @@ static void no_budget_is_a_read_as_ever(void **state)
 	assert_true(fetches_page());
 }
 
-static void no_room_for_a_buffer_is_a_read_as_ever(void **state)
+READ_CASE(no_room_for_a_buffer_is_a_read_as_ever)
 {
 	struct io *io;
 
@@ -562,7 +562,7 @@ static void no_room_for_a_buffer_is_a_read_as_ever(void **state)
 	free_nfs_io(io);
 }
 
-static void snapshots_are_not_cached(void **state)
+READ_CASE(snapshots_are_not_cached)
 {
 	rig.obj->id.snapid = 5;
 	assert_true(fetches_page());
@@ -572,7 +572,7 @@ static void snapshots_are_not_cached(void **state)
 
 /* --- Changes */
 
-static void own_write_drops_the_pages(void **state)
+READ_CASE(own_write_drops_the_pages)
 {
 	fill();
 	write_page(0);
@@ -580,7 +580,7 @@ static void own_write_drops_the_pages(void **state)
 }
 
 /* The attributes say nothing of it yet. */
-static void own_write_under_way_keeps_reads_out(void **state)
+READ_CASE(own_write_under_way_keeps_reads_out)
 {
 	struct io *io = new_io(0, PAGE);
 
@@ -597,7 +597,7 @@ static void own_write_under_way_keeps_reads_out(void **state)
 	free_io(io);
 }
 
-static void failed_write_drops_the_pages(void **state)
+READ_CASE(failed_write_drops_the_pages)
 {
 	struct io *io = new_io(0, PAGE);
 
@@ -612,7 +612,7 @@ static void failed_write_drops_the_pages(void **state)
 	assert_false(fetches_page());
 }
 
-static void read_begun_before_a_write_is_not_kept(void **state)
+READ_CASE(read_begun_before_a_write_is_not_kept)
 {
 	struct io *io = nfs_io(0, PAGE);
 
@@ -627,7 +627,7 @@ static void read_begun_before_a_write_is_not_kept(void **state)
 	assert_false(something_was_put());
 }
 
-static void foreign_change_drops_the_pages_and_bypasses(void **state)
+READ_CASE(foreign_change_drops_the_pages_and_bypasses)
 {
 	unsigned int asked;
 
@@ -645,7 +645,7 @@ static void foreign_change_drops_the_pages_and_bypasses(void **state)
 	check_bypasses(1, 0);
 }
 
-static void foreign_times_and_size_count(void **state)
+READ_CASE(foreign_times_and_size_count)
 {
 	fill();
 	fake.mtime.tv_nsec++;
@@ -660,7 +660,7 @@ static void foreign_times_and_size_count(void **state)
 	assert_true(fetches_page());
 }
 
-static void young_file_is_not_cached(void **state)
+READ_CASE(young_file_is_not_cached)
 {
 	set_ctime(-1);
 	assert_true(fetches_page());
@@ -676,7 +676,7 @@ static void young_file_is_not_cached(void **state)
 	assert_false(fetches_page());
 }
 
-static void future_file_is_not_cached(void **state)
+READ_CASE(future_file_is_not_cached)
 {
 	set_ctime(3600);
 	assert_true(fetches_page());
@@ -698,7 +698,7 @@ static void be_slow(enum fake_blocking which)
 }
 
 /* One says little; what it says is true. */
-static void costly_revalidations_bypass(void **state)
+READ_CASE(costly_revalidations_bypass)
 {
 	unsigned int asked;
 	int many = 0;
@@ -722,7 +722,7 @@ static void costly_revalidations_bypass(void **state)
 }
 
 /* What a READ takes is without its revalidation. */
-static void costly_revalidations_of_misses_bypass(void **state)
+READ_CASE(costly_revalidations_of_misses_bypass)
 {
 	int many = 0;
 
@@ -737,7 +737,7 @@ static void costly_revalidations_of_misses_bypass(void **state)
 	check_bypasses(0, 1);
 }
 
-static void revalidation_of_a_slow_machine_is_used(void **state)
+READ_CASE(revalidation_of_a_slow_machine_is_used)
 {
 	int i;
 
@@ -748,7 +748,7 @@ static void revalidation_of_a_slow_machine_is_used(void **state)
 		assert_false(fetches_page());
 }
 
-static void time_of_a_read_is_learned(void **state)
+READ_CASE(time_of_a_read_is_learned)
 {
 	took_so_far(800, 0);
 	fill();
@@ -758,7 +758,7 @@ static void time_of_a_read_is_learned(void **state)
 	assert_int_equal(rig.obj->cached->read_ns, 80000);
 }
 
-static void failed_revalidation_is_a_read_as_ever(void **state)
+READ_CASE(failed_revalidation_is_a_read_as_ever)
 {
 	fill();
 	fake.blocking_result[FAKE_GETATTR] = -EIO;
@@ -767,7 +767,7 @@ static void failed_revalidation_is_a_read_as_ever(void **state)
 	assert_false(fetches_page());
 }
 
-static void lost_session_answers_nothing_from_the_cache(void **state)
+READ_CASE(lost_session_answers_nothing_from_the_cache)
 {
 	unsigned int asked;
 
@@ -778,7 +778,7 @@ static void lost_session_answers_nothing_from_the_cache(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
 }
 
-static void pages_of_another_client_are_dropped(void **state)
+READ_CASE(pages_of_another_client_are_dropped)
 {
 	fill();
 	stub_mount.guard.generation++;
@@ -789,7 +789,7 @@ static void pages_of_another_client_are_dropped(void **state)
 	assert_true(fetches_page());
 }
 
-static void full_limits_are_a_read_as_ever(void **state)
+READ_CASE(full_limits_are_a_read_as_ever)
 {
 	unsigned int asked;
 
@@ -822,7 +822,7 @@ static uint64_t now_after(int64_t step_s, uint64_t pause_s)
 	return casync_read_cache_now_ns(wall_ns, steady_ns);
 }
 
-static void clock_that_is_set_is_not_believed_at_once(void **state)
+READ_CASE(clock_that_is_set_is_not_believed_at_once)
 {
 	struct timespec now;
 
@@ -851,7 +851,7 @@ static void clock_that_is_set_is_not_believed_at_once(void **state)
 	assert_true(now_after(0, 121) == wall_ns);
 }
 
-static void young_file_stays_young_when_the_clock_is_set(void **state)
+READ_CASE(young_file_stays_young_when_the_clock_is_set)
 {
 	struct timespec now;
 
@@ -870,55 +870,4 @@ static void young_file_stays_young_when_the_clock_is_set(void **state)
 	check_bypasses(0, 0);
 	assert_true(fetches_page());
 	assert_false(fetches_page());
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		READ_CASE(hit_asks_only_for_attributes),
-		READ_CASE(reply_outlives_the_pages),
-		READ_CASE(hit_at_the_end_of_the_file_says_so),
-		READ_CASE(several_buffers_are_copied),
-		READ_CASE(secured_reply_is_a_copy),
-		READ_CASE(rdma_reply_is_a_copy),
-		READ_CASE(kept_reply_is_a_copy),
-		READ_CASE(callers_own_buffers_are_filled),
-		READ_CASE(part_of_a_page_fetches_the_page),
-		READ_CASE(unaligned_read_fetches_its_pages),
-		READ_CASE(stream_fetches_more_than_it_asks_for),
-		READ_CASE(what_nobody_asks_for_is_wasted),
-		READ_CASE(backward_stream_fetches_what_comes_before),
-		READ_CASE(stream_ends_at_the_end_of_the_file),
-		READ_CASE(stream_fetches_from_its_own_object_only),
-		READ_CASE(full_export_reads_nothing_ahead),
-		READ_CASE(file_that_ends_before_the_request),
-		READ_CASE(short_last_page_is_kept),
-		READ_CASE(start_of_the_last_page_is_not_the_end),
-		READ_CASE(hole_is_repaired_and_kept),
-		READ_CASE(failed_read_is_not_kept),
-		READ_CASE(shorter_than_the_revalidation_said_is_not_kept),
-		READ_CASE(no_budget_is_a_read_as_ever),
-		READ_CASE(no_room_for_a_buffer_is_a_read_as_ever),
-		READ_CASE(snapshots_are_not_cached),
-		READ_CASE(own_write_drops_the_pages),
-		READ_CASE(own_write_under_way_keeps_reads_out),
-		READ_CASE(failed_write_drops_the_pages),
-		READ_CASE(read_begun_before_a_write_is_not_kept),
-		READ_CASE(foreign_change_drops_the_pages_and_bypasses),
-		READ_CASE(foreign_times_and_size_count),
-		READ_CASE(young_file_is_not_cached),
-		READ_CASE(future_file_is_not_cached),
-		READ_CASE(clock_that_is_set_is_not_believed_at_once),
-		READ_CASE(young_file_stays_young_when_the_clock_is_set),
-		READ_CASE(costly_revalidations_bypass),
-		READ_CASE(costly_revalidations_of_misses_bypass),
-		READ_CASE(revalidation_of_a_slow_machine_is_used),
-		READ_CASE(time_of_a_read_is_learned),
-		READ_CASE(failed_revalidation_is_a_read_as_ever),
-		READ_CASE(lost_session_answers_nothing_from_the_cache),
-		READ_CASE(pages_of_another_client_are_dropped),
-		READ_CASE(full_limits_are_a_read_as_ever),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -42,7 +42,7 @@ static int up(void **state)
 	return rc;
 }
 
-#define HERE_CASE(test) cmocka_unit_test_setup_teardown(test, up, request_down)
+#define HERE_CASE(test) TEST_WITH(test, up, request_down)
 
 static struct io *large_io(uint64_t offset, size_t length)
 {
@@ -87,7 +87,7 @@ static bool reads_here(uint64_t offset, size_t length)
 	return here;
 }
 
-static void large_read_is_blocking(void **state)
+HERE_CASE(large_read_is_blocking)
 {
 	assert_true(reads_here(0, LARGE));
 	/* On a busy machine the first may have taken long: no pause for it. */
@@ -95,13 +95,13 @@ static void large_read_is_blocking(void **state)
 	assert_true(reads_here(OBJECT, OBJECT));
 }
 
-static void smaller_read_is_not(void **state)
+HERE_CASE(smaller_read_is_not)
 {
 	assert_false(reads_here(0, LARGE - 1));
 }
 
 /* Two calls, one after the other, would take longer. */
-static void read_of_two_objects_is_not(void **state)
+HERE_CASE(read_of_two_objects_is_not)
 {
 	struct io *io = large_io(OBJECT / 2, OBJECT);
 
@@ -113,7 +113,7 @@ static void read_of_two_objects_is_not(void **state)
 	free_large_io(io);
 }
 
-static void half_of_the_mounts_room_is_enough(void **state)
+HERE_CASE(half_of_the_mounts_room_is_enough)
 {
 	unsigned int blocking, calls;
 	struct io *io;
@@ -146,7 +146,7 @@ static void be_slow(enum fake_blocking which)
 		nanosleep(&pause, NULL);
 }
 
-static void slow_read_makes_the_export_pause(void **state)
+HERE_CASE(slow_read_makes_the_export_pause)
 {
 	const uint64_t began_ns = casync_clock_ns();
 
@@ -164,7 +164,7 @@ static void slow_read_makes_the_export_pause(void **state)
 	assert_true(reads_here(0, LARGE));
 }
 
-static void error_is_answered(void **state)
+HERE_CASE(error_is_answered)
 {
 	struct io *io = large_io(0, LARGE);
 
@@ -178,7 +178,7 @@ static void error_is_answered(void **state)
 }
 
 /* libcephfs gives zeros for a deleted pool. */
-static void deleted_pool_is_an_error(void **state)
+HERE_CASE(deleted_pool_is_an_error)
 {
 	struct io *io = large_io(0, LARGE);
 
@@ -187,19 +187,4 @@ static void deleted_pool_is_an_error(void **state)
 	assert_true(rig_wait(&io->came));
 	check_error(io, ERR_FSAL_IO);
 	free_large_io(io);
-}
-
-static const struct CMUnitTest tests[] = {
-	HERE_CASE(large_read_is_blocking),
-	HERE_CASE(smaller_read_is_not),
-	HERE_CASE(read_of_two_objects_is_not),
-	HERE_CASE(half_of_the_mounts_room_is_enough),
-	HERE_CASE(slow_read_makes_the_export_pause),
-	HERE_CASE(error_is_answered),
-	HERE_CASE(deleted_pool_is_an_error),
-};
-
-int main(void)
-{
-	return cmocka_run_group_tests_name("read_here", tests, NULL, NULL);
 }

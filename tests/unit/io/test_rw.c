@@ -12,7 +12,7 @@
 #include "inflight.h"
 #include "request.h"
 
-static void read_plus_is_not_supported(void **state)
+CASE(read_plus_is_not_supported)
 {
 	struct io_info info = {0};
 	struct io *io = new_io(0, 100);
@@ -25,7 +25,7 @@ static void read_plus_is_not_supported(void **state)
 	free_io(io);
 }
 
-static void empty_read_is_answered_at_once(void **state)
+CASE(empty_read_is_answered_at_once)
 {
 	struct io *io = new_io(0, 0);
 
@@ -38,7 +38,7 @@ static void empty_read_is_answered_at_once(void **state)
 	free_io(io);
 }
 
-static void empty_write_is_answered_at_once(void **state)
+CASE(empty_write_is_answered_at_once)
 {
 	struct io *io = new_io(0, 0);
 
@@ -66,9 +66,7 @@ static const struct far_case far_cases[] = {
 	{"write_across_last_offset_is_fbig", INT64_MAX - 50, 100, true},
 };
 
-#define FAR_CASES (sizeof(far_cases) / sizeof(far_cases[0]))
-
-static void check_far(void **state)
+TEST_ROWS(check_far, far_cases, request_up, request_down)
 {
 	const struct far_case *c = *state;
 	struct io *io = new_io(c->offset, c->length);
@@ -88,7 +86,7 @@ static void check_far(void **state)
 	free_io(io);
 }
 
-static void read_up_to_last_offset_is_asked_for(void **state)
+CASE(read_up_to_last_offset_is_asked_for)
 {
 	struct io *io = new_io(INT64_MAX - 100, 100);
 
@@ -100,7 +98,7 @@ static void read_up_to_last_offset_is_asked_for(void **state)
 	free_io(io);
 }
 
-static void write_to_snapshot_is_rofs(void **state)
+CASE(write_to_snapshot_is_rofs)
 {
 	struct io *io = new_io(0, 100);
 
@@ -112,7 +110,7 @@ static void write_to_snapshot_is_rofs(void **state)
 	free_io(io);
 }
 
-static void read_of_snapshot_works(void **state)
+CASE(read_of_snapshot_works)
 {
 	struct io *io = new_io(0, 100);
 
@@ -124,7 +122,7 @@ static void read_of_snapshot_works(void **state)
 	free_io(io);
 }
 
-static void failing_start_of_io_is_the_answer(void **state)
+CASE(failing_start_of_io_is_the_answer)
 {
 	struct io *io = new_io(0, 100);
 
@@ -138,7 +136,7 @@ static void failing_start_of_io_is_the_answer(void **state)
 	free_io(io);
 }
 
-static void closed_export_is_delay(void **state)
+CASE(closed_export_is_delay)
 {
 	struct io *io = new_io(0, 100);
 
@@ -150,31 +148,4 @@ static void closed_export_is_delay(void **state)
 	assert_int_equal(fake.call_count, 0);
 	assert_true(io->in_caller);
 	free_io(io);
-}
-
-static const struct CMUnitTest plain[] = {
-	CASE(read_plus_is_not_supported),
-	CASE(empty_read_is_answered_at_once),
-	CASE(empty_write_is_answered_at_once),
-	CASE(read_up_to_last_offset_is_asked_for),
-	CASE(write_to_snapshot_is_rofs),
-	CASE(read_of_snapshot_works),
-	CASE(failing_start_of_io_is_the_answer),
-	CASE(closed_export_is_delay),
-};
-
-#define PLAIN (sizeof(plain) / sizeof(plain[0]))
-
-int main(void)
-{
-	static struct CMUnitTest tests[FAR_CASES + PLAIN];
-	size_t n = 0;
-	size_t i;
-
-	for (i = 0; i < FAR_CASES; i++)
-		tests[n++] =
-			(struct CMUnitTest)ROW_CASE(check_far, &far_cases[i]);
-	memcpy(tests + n, plain, sizeof(plain));
-
-	return cmocka_run_group_tests_name("rw", tests, NULL, NULL);
 }

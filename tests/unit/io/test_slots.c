@@ -26,7 +26,7 @@ static void look(enum fake_blocking which)
 }
 
 /* READ up to the end of the file: the worker asks for the size itself. */
-static void size_at_the_end_is_asked_with_a_slot(void **state)
+CASE(size_at_the_end_is_asked_with_a_slot)
 {
 	struct io *io = new_io(RIG_OBJECT * RIG_OBJECTS - 100, 100);
 
@@ -53,7 +53,7 @@ int casync_privileges_drop(struct casync_object *obj)
 }
 
 /* WRITE to a setuid file: the worker has the bit cleared by the MDS. */
-static void privileges_are_cleared_with_a_slot(void **state)
+CASE(privileges_are_cleared_with_a_slot)
 {
 	struct io *io = new_io(0, 100);
 	gid_t groups[GROUPS];
@@ -66,14 +66,4 @@ static void privileges_are_cleared_with_a_slot(void **state)
 	check_ok(io, 100);
 	assert_int_equal(dropped_with, 1);
 	free_io(io);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(size_at_the_end_is_asked_with_a_slot),
-		CASE(privileges_are_cleared_with_a_slot),
-	};
-
-	return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
 }

@@ -14,7 +14,7 @@
 #include "request.h"
 #include "workers.h"
 
-static void full_mode_flushes_before_the_answer(void **state)
+CASE(full_mode_flushes_before_the_answer)
 {
 	struct io *io = new_io(0, 100);
 
@@ -29,7 +29,7 @@ static void full_mode_flushes_before_the_answer(void **state)
 	free_io(io);
 }
 
-static void failing_flush_is_not_acknowledged(void **state)
+CASE(failing_flush_is_not_acknowledged)
 {
 	struct io *io = new_io(0, 100);
 
@@ -41,7 +41,7 @@ static void failing_flush_is_not_acknowledged(void **state)
 	free_io(io);
 }
 
-static void failed_write_is_not_flushed(void **state)
+CASE(failed_write_is_not_flushed)
 {
 	struct io *io = new_io(0, 100);
 
@@ -54,7 +54,7 @@ static void failed_write_is_not_flushed(void **state)
 	free_io(io);
 }
 
-static void full_mode_closes_temporary_fd_after_flush(void **state)
+CASE(full_mode_closes_temporary_fd_after_flush)
 {
 	struct io *io = new_io(0, 100);
 
@@ -80,7 +80,7 @@ static void write_and_settle(uint64_t offset, bool stable, bool says_stable)
 	assert_int_equal(casync_complete_start(casync_finish), 0);
 }
 
-static void fdatasync_mode_flushes_growth_only(void **state)
+CASE(fdatasync_mode_flushes_growth_only)
 {
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FDATASYNC;
 	write_and_settle(0, true, true); /* nothing known: flushes all */
@@ -93,7 +93,7 @@ static void fdatasync_mode_flushes_growth_only(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 }
 
-static void unstable_write_is_promoted_where_that_is_free(void **state)
+CASE(unstable_write_is_promoted_where_that_is_free)
 {
 	rig.exp.keys.tuning.promote_unstable = true;
 	write_and_settle(0, false, true);
@@ -103,7 +103,7 @@ static void unstable_write_is_promoted_where_that_is_free(void **state)
 }
 
 /* A reload while writes are in flight: each keeps what it began with. */
-static void mode_that_changes_holds_for_writes_to_come(void **state)
+CASE(mode_that_changes_holds_for_writes_to_come)
 {
 	struct io *before = new_io(0, 100);
 	struct io *after = new_io(0, 100);
@@ -128,7 +128,7 @@ static void mode_that_changes_holds_for_writes_to_come(void **state)
 	free_io(after);
 }
 
-static void mode_that_is_lowered_leaves_writes_their_flush(void **state)
+CASE(mode_that_is_lowered_leaves_writes_their_flush)
 {
 	struct io *before = new_io(0, 100);
 
@@ -149,7 +149,7 @@ static void commit(fsal_errors_t major)
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major, major);
 }
 
-static void commit_flushes_as_the_mode_says(void **state)
+CASE(commit_flushes_as_the_mode_says)
 {
 	commit(ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
@@ -166,7 +166,7 @@ static void commit_flushes_as_the_mode_says(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 }
 
-static void commit_reports_failing_flush(void **state)
+CASE(commit_reports_failing_flush)
 {
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EDQUOT;
@@ -191,7 +191,7 @@ static void grow_during_getattr(enum fake_blocking which)
  * while it was under way; storing it lowers the hint below that write, and
  * COMMIT (fdatasync) then finds nothing grown and flushes nothing.
  */
-static void commit_after_racing_getattr_still_flushes(void **state)
+CASE(commit_after_racing_getattr_still_flushes)
 {
 	struct io *reader;
 	unsigned int flushes;
@@ -237,7 +237,7 @@ static void grow_flush_and_grow(enum fake_blocking which)
 
 /* The size that getattr brings is older than a flush, too: the write after
  * the flush still has to be covered by COMMIT. */
-static void commit_after_getattr_older_than_flush_still_flushes(void **state)
+CASE(commit_after_getattr_older_than_flush_still_flushes)
 {
 	const struct fake_plan later = {FAKE_LATER, FAKE_TRUE_RESULT, 0, 0};
 	struct io *reader = new_io(3 * OBJ, OBJ);
@@ -265,7 +265,7 @@ static void commit_after_getattr_older_than_flush_still_flushes(void **state)
 
 /* Another client truncates and a getattr tells us: what we had written does
  * not count as journaled by the next flush. */
-static void flush_after_foreign_truncate_forgets_old_end(void **state)
+CASE(flush_after_foreign_truncate_forgets_old_end)
 {
 	struct io *reader;
 
@@ -297,7 +297,7 @@ static void submission_cuts(void)
 
 /* fdatasync: a WRITE that was decided on before a SETATTR of the size, and is
  * submitted after it, makes the file larger. */
-static void growth_is_looked_at_when_the_write_is_done(void **state)
+CASE(growth_is_looked_at_when_the_write_is_done)
 {
 	struct io *io = new_io(0, 100);
 	unsigned int flushes = fake_blocking_count(FAKE_SYNC_INODE);
@@ -311,26 +311,4 @@ static void growth_is_looked_at_when_the_write_is_done(void **state)
 	assert_true(io->arg.fsal_stable);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), flushes + 1);
 	free_io(io);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(full_mode_flushes_before_the_answer),
-		CASE(failing_flush_is_not_acknowledged),
-		CASE(failed_write_is_not_flushed),
-		CASE(full_mode_closes_temporary_fd_after_flush),
-		CASE(fdatasync_mode_flushes_growth_only),
-		CASE(unstable_write_is_promoted_where_that_is_free),
-		CASE(mode_that_changes_holds_for_writes_to_come),
-		CASE(mode_that_is_lowered_leaves_writes_their_flush),
-		CASE(commit_flushes_as_the_mode_says),
-		CASE(commit_reports_failing_flush),
-		CASE(commit_after_racing_getattr_still_flushes),
-		CASE(commit_after_getattr_older_than_flush_still_flushes),
-		CASE(flush_after_foreign_truncate_forgets_old_end),
-		CASE(growth_is_looked_at_when_the_write_is_done),
-	};
-
-	return cmocka_run_group_tests_name("stability", tests, NULL, NULL);
 }

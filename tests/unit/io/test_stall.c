@@ -96,6 +96,8 @@ static int down(void **state)
 	return rig_down(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void start_all(bool write)
 {
 	unsigned int i;
@@ -153,32 +155,19 @@ static void check_stall(bool write, enum fake_when when)
 	}
 }
 
-static void stalled_reads_keep_few_workers(void **state)
+CASE(stalled_reads_keep_few_workers)
 {
 	check_stall(false, FAKE_ON_THREAD);
 }
 
-static void stalled_writes_keep_few_workers(void **state)
+CASE(stalled_writes_keep_few_workers)
 {
 	check_stall(true, FAKE_ON_THREAD);
 }
 
 /* The answer may come, and with it the end of the op, before the thread that
  * submitted it is back. */
-static void answers_before_return_are_no_danger_to_the_gate(void **state)
+CASE(answers_before_return_are_no_danger_to_the_gate)
 {
 	check_stall(false, FAKE_BEFORE_RETURN);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(stalled_reads_keep_few_workers),
-		CASE(stalled_writes_keep_few_workers),
-		CASE(answers_before_return_are_no_danger_to_the_gate),
-	};
-
-	return cmocka_run_group_tests_name("stall", tests, NULL, NULL);
 }

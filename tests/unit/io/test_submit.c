@@ -30,7 +30,7 @@ static void answer_twice(void)
 }
 
 #ifdef CASYNC_DEBUG
-static void second_completion_aborts_debug_build(void **state)
+CASE(second_completion_aborts_debug_build)
 {
 	int status;
 	pid_t child;
@@ -45,7 +45,7 @@ static void second_completion_aborts_debug_build(void **state)
 	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
 }
 #else
-static void second_completion_is_counted_and_ignored(void **state)
+CASE(second_completion_is_counted_and_ignored)
 {
 	struct io *io = new_io(0, RIG_OBJECT);
 
@@ -58,7 +58,7 @@ static void second_completion_is_counted_and_ignored(void **state)
 	free_io(io);
 }
 
-static void second_completion_of_part_does_not_stand_for_other(void **state)
+CASE(second_completion_of_part_does_not_stand_for_other)
 {
 	struct io *io = new_io(0, 2 * RIG_OBJECT);
 
@@ -79,7 +79,7 @@ static void second_completion_of_part_does_not_stand_for_other(void **state)
  * the result is kept in: the guard drops the second completion, but its
  * result has replaced the first one's.
  */
-static void second_completion_leaves_first_result(void **state)
+CASE(second_completion_leaves_first_result)
 {
 	struct io *io;
 
@@ -109,13 +109,13 @@ static void complete_twice(uint64_t offset, int64_t second_result)
 	free_io(io);
 }
 
-static void second_completion_after_the_answer_is_counted(void **state)
+CASE(second_completion_after_the_answer_is_counted)
 {
 	complete_twice(OBJ, -EIO);
 	assert_int_equal(casync_submit_duplicates(), duplicates_before + 1);
 }
 
-static void each_second_completion_is_counted(void **state)
+CASE(each_second_completion_is_counted)
 {
 	const unsigned int many = 40;
 	unsigned int i;
@@ -126,7 +126,7 @@ static void each_second_completion_is_counted(void **state)
 }
 
 /* The watchdog looks ten times a second. */
-static void second_completion_is_logged(void **state)
+CASE(second_completion_is_logged)
 {
 	const struct timespec pause = {.tv_nsec = 10000000};
 	unsigned int tries;
@@ -141,7 +141,7 @@ static void second_completion_is_logged(void **state)
 }
 #endif
 
-static void completion_and_return_both_are_one_answer(void **state)
+CASE(completion_and_return_both_are_one_answer)
 {
 	struct io *io = new_io(0, 3 * RIG_OBJECT);
 
@@ -160,7 +160,7 @@ static void completion_and_return_both_are_one_answer(void **state)
 }
 
 /* The last reference on the object may go in done. */
-static void object_may_go_in_done(void **state)
+CASE(object_may_go_in_done)
 {
 	struct io *io = new_io(0, 100);
 
@@ -177,7 +177,7 @@ static void object_may_go_in_done(void **state)
 }
 
 /* And with it the gate, which the submitting thread has yet to leave. */
-static void object_may_go_while_it_is_being_submitted(void **state)
+CASE(object_may_go_while_it_is_being_submitted)
 {
 	struct io *io = new_io(0, 100);
 
@@ -222,7 +222,7 @@ static void *submit(void *io)
 }
 
 /* The answer may take the file away: it waits until the thread is out. */
-static void answer_waits_for_the_thread_at_the_gate(void **state)
+CASE(answer_waits_for_the_thread_at_the_gate)
 {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	struct io *io = new_io(0, 100);
@@ -247,7 +247,7 @@ static void answer_waits_for_the_thread_at_the_gate(void **state)
 	sem_destroy(&gate_free);
 }
 
-static void object_may_go_in_done_after_flush(void **state)
+CASE(object_may_go_in_done_after_flush)
 {
 	struct io *io = new_io(0, 100);
 
@@ -260,7 +260,7 @@ static void object_may_go_in_done_after_flush(void **state)
 	free_io(io);
 }
 
-static void object_may_go_in_done_with_temporary_fd(void **state)
+CASE(object_may_go_in_done_with_temporary_fd)
 {
 	struct io *io = new_io(0, 100);
 
@@ -275,7 +275,7 @@ static void object_may_go_in_done_with_temporary_fd(void **state)
 
 #define CROWD 60
 
-static void crowd_is_answered_once_each(void **state)
+CASE(crowd_is_answered_once_each)
 {
 	struct io *ios[CROWD];
 	unsigned int i;
@@ -311,7 +311,7 @@ static void crowd_is_answered_once_each(void **state)
  * With as many answers held up as there are completion threads, no further
  * fsal_complete_io() comes, and both wait for ever.
  */
-static void answers_held_up_leave_io_of_others_to_end(void **state)
+CASE(answers_held_up_leave_io_of_others_to_end)
 {
 	struct io *ios[CASYNC_COMPLETERS + 1];
 	const unsigned int last = CASYNC_COMPLETERS;
@@ -371,7 +371,7 @@ static bool submits_itself(bool write)
 }
 
 /* It waits for capabilities: a worker of Ganesha's needs a slot for it. */
-static void without_a_slot_another_thread_submits(void **state)
+CASE(without_a_slot_another_thread_submits)
 {
 	const uint32_t half = casync_waiter_limit_budget() / 2;
 	uint32_t *inside =
@@ -389,31 +389,4 @@ static void without_a_slot_another_thread_submits(void **state)
 		*inside = 0;
 	}
 	fake.submission = NULL;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-#ifdef CASYNC_DEBUG
-		CASE(second_completion_aborts_debug_build),
-#else
-		CASE(second_completion_is_counted_and_ignored),
-		CASE(second_completion_of_part_does_not_stand_for_other),
-		CASE(second_completion_leaves_first_result),
-		CASE(second_completion_after_the_answer_is_counted),
-		CASE(each_second_completion_is_counted),
-		CASE(second_completion_is_logged),
-#endif
-		CASE(completion_and_return_both_are_one_answer),
-		CASE(object_may_go_in_done),
-		CASE(answer_waits_for_the_thread_at_the_gate),
-		CASE(object_may_go_while_it_is_being_submitted),
-		CASE(object_may_go_in_done_after_flush),
-		CASE(object_may_go_in_done_with_temporary_fd),
-		CASE(without_a_slot_another_thread_submits),
-		CASE(crowd_is_answered_once_each),
-		CASE(answers_held_up_leave_io_of_others_to_end),
-	};
-
-	return cmocka_run_group_tests_name("submit", tests, NULL, NULL);
 }

@@ -102,6 +102,8 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void enter(unsigned int i)
 {
 	ops[i].kind = CASYNC_OP_WRITE;
@@ -153,7 +155,7 @@ static void set_limit(uint32_t limit_ms)
 			 __ATOMIC_RELAXED);
 }
 
-static void slow_request_is_logged_once(void **state)
+CASE(slow_request_is_logged_once)
 {
 	enter(3);
 	two_looks();
@@ -168,7 +170,7 @@ static void slow_request_is_logged_once(void **state)
 	leave(3);
 }
 
-static void its_end_is_logged_with_the_outcome(void **state)
+CASE(its_end_is_logged_with_the_outcome)
 {
 	enter(0);
 	two_looks();
@@ -180,7 +182,7 @@ static void its_end_is_logged_with_the_outcome(void **state)
 	assert_int_equal(lines_with("I/O error"), 1);
 }
 
-static void fast_request_is_not_logged(void **state)
+CASE(fast_request_is_not_logged)
 {
 	set_limit(60000);
 	enter(0);
@@ -190,7 +192,7 @@ static void fast_request_is_not_logged(void **state)
 	leave(0);
 }
 
-static void zero_turns_it_off(void **state)
+CASE(zero_turns_it_off)
 {
 	set_limit(0);
 	enter(0);
@@ -199,7 +201,7 @@ static void zero_turns_it_off(void **state)
 	leave(0);
 }
 
-static void export_that_is_removed_is_not_looked_at(void **state)
+CASE(export_that_is_removed_is_not_looked_at)
 {
 	casync_watchdog_remove(entry);
 	entry = NULL;
@@ -209,7 +211,7 @@ static void export_that_is_removed_is_not_looked_at(void **state)
 	leave(0);
 }
 
-static void many_slow_requests_are_listed_in_part_and_counted(void **state)
+CASE(many_slow_requests_are_listed_in_part_and_counted)
 {
 	unsigned int i, reported = 0;
 
@@ -229,7 +231,7 @@ static void many_slow_requests_are_listed_in_part_and_counted(void **state)
 	assert_int_equal(reported, CASYNC_WATCHDOG_LINES);
 }
 
-static void list_names_what_did_not_end(void **state)
+CASE(list_names_what_did_not_end)
 {
 	unsigned int i;
 
@@ -244,7 +246,7 @@ static void list_names_what_did_not_end(void **state)
 		leave(i);
 }
 
-static void second_completions_are_logged_when_there_are_more(void **state)
+CASE(second_completions_are_logged_when_there_are_more)
 {
 	two_looks();
 	assert_int_equal(line_count, 0);
@@ -299,26 +301,26 @@ static uint64_t session_ended_for(unsigned int i)
 	return ino;
 }
 
-static void session_is_ended_for_a_read_of_a_truncated_file(void **state)
+CASE(session_is_ended_for_a_read_of_a_truncated_file)
 {
 	enter_read(5, true, CASYNC_WATCHDOG_HANG_MS + 1, 1);
 	assert_int_equal(session_ended_for(5), 0x1005);
 }
 
-static void slow_read_ends_no_session(void **state)
+CASE(slow_read_ends_no_session)
 {
 	enter_read(5, false, 10 * CASYNC_WATCHDOG_HANG_MS, 1);
 	assert_int_equal(session_ended_for(5), 0);
 }
 
-static void young_read_ends_no_session(void **state)
+CASE(young_read_ends_no_session)
 {
 	enter_read(5, true, CASYNC_WATCHDOG_HANG_MS - 4000, 1);
 	assert_int_equal(session_ended_for(5), 0);
 }
 
 /* libcephfs does not have it: it is being submitted, or has been answered. */
-static void read_elsewhere_ends_no_session(void **state)
+CASE(read_elsewhere_ends_no_session)
 {
 	enter_read(5, true, 10 * CASYNC_WATCHDOG_HANG_MS,
 		   CASYNC_OP_SUBMITTING + 1);
@@ -327,13 +329,11 @@ static void read_elsewhere_ends_no_session(void **state)
 	assert_int_equal(session_ended_for(6), 0);
 }
 
-static void answers_get_their_help(void **state)
+CASE(answers_get_their_help)
 {
 	two_looks();
 	assert_true(helped >= 3);
 }
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
 
 /* The clock of the day is an hour ahead of what the kernel has: as if it had
  * been set back just after it was asked for. */
@@ -360,7 +360,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 /* The host was started 2 s ago, and each limit is longer. */
-static void nothing_is_slow_just_after_a_start(void **state)
+CASE(nothing_is_slow_just_after_a_start)
 {
 	struct timespec now;
 	uint64_t ended;
@@ -375,33 +375,10 @@ static void nothing_is_slow_just_after_a_start(void **state)
 	assert_int_equal(line_count, 0);
 }
 
-static void clock_that_is_set_back_stops_nothing(void **state)
+CASE(clock_that_is_set_back_stops_nothing)
 {
 	__atomic_store_n(&clock_set_back, true, __ATOMIC_RELEASE);
 	two_looks();
 	two_looks();
 	__atomic_store_n(&clock_set_back, false, __ATOMIC_RELEASE);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(slow_request_is_logged_once),
-		CASE(its_end_is_logged_with_the_outcome),
-		CASE(fast_request_is_not_logged),
-		CASE(zero_turns_it_off),
-		CASE(export_that_is_removed_is_not_looked_at),
-		CASE(many_slow_requests_are_listed_in_part_and_counted),
-		CASE(list_names_what_did_not_end),
-		CASE(second_completions_are_logged_when_there_are_more),
-		CASE(session_is_ended_for_a_read_of_a_truncated_file),
-		CASE(slow_read_ends_no_session),
-		CASE(young_read_ends_no_session),
-		CASE(read_elsewhere_ends_no_session),
-		CASE(answers_get_their_help),
-		CASE(nothing_is_slow_just_after_a_start),
-		CASE(clock_that_is_set_back_stops_nothing),
-	};
-
-	return cmocka_run_group_tests_name("watchdog", tests, NULL, NULL);
 }

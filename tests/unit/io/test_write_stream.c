@@ -28,6 +28,8 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 /* A new write, that no stream has seen yet. */
 static struct casync_op *op_at(uint64_t offset)
 {
@@ -91,7 +93,7 @@ static void answer(struct casync_op *op, uint64_t took_ns)
 	assert_true(casync_write_stream_end_call(&streams, op));
 }
 
-static void writes_one_after_the_other_become_a_stream(void **state)
+CASE(writes_one_after_the_other_become_a_stream)
 {
 	uint64_t end = write_stream(0, MAKE_A_STREAM - 2);
 
@@ -99,7 +101,7 @@ static void writes_one_after_the_other_become_a_stream(void **state)
 	assert_true(is_counted(write_at(end + LENGTH)));
 }
 
-static void stream_waits_while_its_calls_are_in_flight(void **state)
+CASE(stream_waits_while_its_calls_are_in_flight)
 {
 	struct casync_op *last, *later;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
@@ -112,7 +114,7 @@ static void stream_waits_while_its_calls_are_in_flight(void **state)
 	assert_false(casync_write_stream_end_call(&streams, last));
 }
 
-static void pace_follows_what_a_call_took(void **state)
+CASE(pace_follows_what_a_call_took)
 {
 	struct casync_op *last, *later;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
@@ -128,7 +130,7 @@ static void pace_follows_what_a_call_took(void **state)
 	assert_true(is_busy(write_at(end)));
 }
 
-static void failed_call_says_nothing_of_the_pace(void **state)
+CASE(failed_call_says_nothing_of_the_pace)
 {
 	struct casync_op *last;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
@@ -142,7 +144,7 @@ static void failed_call_says_nothing_of_the_pace(void **state)
 	assert_true(is_busy(write_at(end + LENGTH)));
 }
 
-static void full_call_of_queued_writes_waits_no_longer(void **state)
+CASE(full_call_of_queued_writes_waits_no_longer)
 {
 	struct casync_op *last, *first;
 	uint64_t end = fill_with_calls(write_stream(0, MAKE_A_STREAM), &last);
@@ -160,7 +162,7 @@ static void full_call_of_queued_writes_waits_no_longer(void **state)
 	assert_true(is_busy(first));
 }
 
-static void writes_far_apart_are_no_stream(void **state)
+CASE(writes_far_apart_are_no_stream)
 {
 	unsigned int i;
 
@@ -168,7 +170,7 @@ static void writes_far_apart_are_no_stream(void **state)
 		assert_false(is_counted(write_at(i * (WINDOW + 2 * LENGTH))));
 }
 
-static void writes_to_one_place_are_no_stream(void **state)
+CASE(writes_to_one_place_are_no_stream)
 {
 	unsigned int i;
 
@@ -177,7 +179,7 @@ static void writes_to_one_place_are_no_stream(void **state)
 }
 
 /* They come on several connections, so pairs change places. */
-static void writes_that_fill_gaps_are_a_stream(void **state)
+CASE(writes_that_fill_gaps_are_a_stream)
 {
 	uint64_t end;
 	unsigned int i;
@@ -189,7 +191,7 @@ static void writes_that_fill_gaps_are_a_stream(void **state)
 	assert_true(is_counted(write_at(end)));
 }
 
-static void gaps_beyond_the_window_end_a_stream(void **state)
+CASE(gaps_beyond_the_window_end_a_stream)
 {
 	uint64_t end = write_stream(0, MAKE_A_STREAM);
 	unsigned int i;
@@ -201,7 +203,7 @@ static void gaps_beyond_the_window_end_a_stream(void **state)
 }
 
 /* The last writes of an object do not wait for those of the next. */
-static void stream_that_moves_on_leaves_its_writes_behind(void **state)
+CASE(stream_that_moves_on_leaves_its_writes_behind)
 {
 	uint64_t begin =
 		OBJECT - (MAKE_A_STREAM + CASYNC_PACE_CALLS + 1) * LENGTH;
@@ -223,7 +225,7 @@ static void stream_that_moves_on_leaves_its_writes_behind(void **state)
 }
 
 /* An early write of the next object is in no stream, and does not wait. */
-static void write_of_another_object_before_is_in_no_stream(void **state)
+CASE(write_of_another_object_before_is_in_no_stream)
 {
 	struct casync_op *before;
 
@@ -233,8 +235,7 @@ static void write_of_another_object_before_is_in_no_stream(void **state)
 	assert_false(is_counted(before));
 }
 
-static void
-two_streams_are_followed_and_a_third_comes_when_one_ends(void **state)
+CASE(two_streams_are_followed_and_a_third_comes_when_one_ends)
 {
 	uint64_t a = write_stream(0, MAKE_A_STREAM);
 	uint64_t b = write_stream(100000, MAKE_A_STREAM);
@@ -255,13 +256,13 @@ two_streams_are_followed_and_a_third_comes_when_one_ends(void **state)
 }
 
 /* 0 means "no stream". */
-static void id_is_never_zero(void **state)
+CASE(id_is_never_zero)
 {
 	streams.last_id = UINT32_MAX;
 	assert_int_not_equal(write_at(0)->gather.stream, 0);
 }
 
-static void write_that_goes_alone_is_in_no_stream(void **state)
+CASE(write_that_goes_alone_is_in_no_stream)
 {
 	struct casync_op *alone;
 	uint64_t end = write_stream(0, MAKE_A_STREAM);
@@ -272,35 +273,4 @@ static void write_that_goes_alone_is_in_no_stream(void **state)
 	assert_int_equal(alone->gather.stream, 0);
 	assert_false(is_busy(alone));
 	assert_false(is_counted(alone));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(
-			writes_one_after_the_other_become_a_stream, up),
-		cmocka_unit_test_setup(
-			stream_waits_while_its_calls_are_in_flight, up),
-		cmocka_unit_test_setup(pace_follows_what_a_call_took, up),
-		cmocka_unit_test_setup(failed_call_says_nothing_of_the_pace,
-				       up),
-		cmocka_unit_test_setup(
-			full_call_of_queued_writes_waits_no_longer, up),
-		cmocka_unit_test_setup(writes_far_apart_are_no_stream, up),
-		cmocka_unit_test_setup(writes_to_one_place_are_no_stream, up),
-		cmocka_unit_test_setup(writes_that_fill_gaps_are_a_stream, up),
-		cmocka_unit_test_setup(gaps_beyond_the_window_end_a_stream, up),
-		cmocka_unit_test_setup(
-			stream_that_moves_on_leaves_its_writes_behind, up),
-		cmocka_unit_test_setup(
-			write_of_another_object_before_is_in_no_stream, up),
-		cmocka_unit_test_setup(
-			two_streams_are_followed_and_a_third_comes_when_one_ends,
-			up),
-		cmocka_unit_test_setup(id_is_never_zero, up),
-		cmocka_unit_test_setup(write_that_goes_alone_is_in_no_stream,
-				       up),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

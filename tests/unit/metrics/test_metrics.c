@@ -27,6 +27,8 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static struct casync_metrics_shard *here(void)
 {
 	return casync_metrics_shard(&metrics);
@@ -38,7 +40,7 @@ static void add_up(void)
 }
 
 /* A bound belongs to its bucket, as Prometheus' "le" has it. */
-static void each_bucket_ends_at_its_bound(void **state)
+CASE(each_bucket_ends_at_its_bound)
 {
 	unsigned int i;
 
@@ -55,7 +57,7 @@ static void each_bucket_ends_at_its_bound(void **state)
 	assert_int_equal(casync_metrics_bucket(UINT64_MAX / NS_PER_US), LAST);
 }
 
-static void observation_is_counted_summed_and_bounded(void **state)
+CASE(observation_is_counted_summed_and_bounded)
 {
 	const struct casync_histogram_shard *flush =
 		&totals.histograms[CASYNC_H_FLUSH];
@@ -78,7 +80,7 @@ static void observation_is_counted_summed_and_bounded(void **state)
 }
 
 /* To the nearest, so that sums of short stages are not too low. */
-static void nanoseconds_are_rounded(void **state)
+CASE(nanoseconds_are_rounded)
 {
 	casync_metrics_observe(here(), CASYNC_H_FLUSH, 499);
 	casync_metrics_observe(here(), CASYNC_H_FLUSH, 500);
@@ -89,7 +91,7 @@ static void nanoseconds_are_rounded(void **state)
 			 2);
 }
 
-static void percentile_is_the_bound_that_so_many_keep(void **state)
+CASE(percentile_is_the_bound_that_so_many_keep)
 {
 	const struct casync_histogram_shard *flush =
 		&totals.histograms[CASYNC_H_FLUSH];
@@ -118,7 +120,7 @@ struct answer {
 	enum casync_error_class class;
 };
 
-static void errors_have_their_class(void **state)
+CASE(errors_have_their_class)
 {
 	static const struct answer answers[] = {
 		{ERR_FSAL_DELAY, EAGAIN, CASYNC_ERROR_DELAY},
@@ -151,7 +153,7 @@ static void errors_have_their_class(void **state)
 	}
 }
 
-static void difference_is_what_came_since(void **state)
+CASE(difference_is_what_came_since)
 {
 	struct casync_totals before;
 
@@ -175,7 +177,6 @@ static void *load(void *unused)
 {
 	unsigned int i;
 
-	(void)unused;
 	for (i = 1; i <= EACH; i++) {
 		casync_metrics_count(here(), CASYNC_C_BYTES, 3);
 		casync_metrics_observe(here(), CASYNC_H_FLUSH, i * NS_PER_US);
@@ -184,7 +185,7 @@ static void *load(void *unused)
 }
 
 /* While threads count, what is added up only grows; in the end all is there. */
-static void nothing_is_lost_among_threads(void **state)
+CASE(nothing_is_lost_among_threads)
 {
 	const struct casync_histogram_shard *flush =
 		&totals.histograms[CASYNC_H_FLUSH];
@@ -247,7 +248,7 @@ static void check_name(const struct casync_metric_name *its, const char *name,
 	assert_true(same(its->value[1], second));
 }
 
-static void everything_has_a_name_of_its_own(void **state)
+CASE(everything_has_a_name_of_its_own)
 {
 	check_names(casync_counter_names, CASYNC_COUNTERS);
 	check_names(casync_histogram_names, CASYNC_HISTOGRAMS);
@@ -266,22 +267,4 @@ static void everything_has_a_name_of_its_own(void **state)
 		   "latency_us", "write", "handover");
 	check_name(&casync_histogram_names[CASYNC_H_COMMIT], "latency_us",
 		   "commit", "total");
-}
-
-#define CASE(test) cmocka_unit_test_setup(test, up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(each_bucket_ends_at_its_bound),
-		CASE(observation_is_counted_summed_and_bounded),
-		CASE(nanoseconds_are_rounded),
-		CASE(percentile_is_the_bound_that_so_many_keep),
-		CASE(errors_have_their_class),
-		CASE(difference_is_what_came_since),
-		CASE(nothing_is_lost_among_threads),
-		CASE(everything_has_a_name_of_its_own),
-	};
-
-	return cmocka_run_group_tests_name("metrics", tests, NULL, NULL);
 }

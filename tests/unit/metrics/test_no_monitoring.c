@@ -77,7 +77,7 @@ void casync_workers_submit(enum casync_work_lane lane, struct casync_work *work)
 	work->run(work);
 }
 
-static void the_log_s_line_is_written(void **state)
+TEST(the_log_s_line_is_written)
 {
 	static struct casync_metrics metrics;
 	struct casync_session session = {.client = "admin@fs:/"};
@@ -110,13 +110,4 @@ static void the_log_s_line_is_written(void **state)
 	casync_prometheus_free();
 	assert_int_equal(lines, 1);
 	casync_inflight_destroy(&inflight);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(the_log_s_line_is_written),
-	};
-
-	return cmocka_run_group_tests_name("no monitoring", tests, NULL, NULL);
 }

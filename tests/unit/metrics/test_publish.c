@@ -269,6 +269,8 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static struct casync_metrics_shard *here(void)
 {
 	return casync_metrics_shard(&exp->metrics);
@@ -291,7 +293,7 @@ static void tick(void)
 static const char read_total[] =
 	"ceph_async__latency_us{export=7,op=read,stage=total}";
 
-static void counters_are_added(void **state)
+CASE(counters_are_added)
 {
 	casync_metrics_count(here(), CASYNC_C_BYTES + CASYNC_METRIC_WRITE,
 			     4096);
@@ -317,7 +319,7 @@ static void counters_are_added(void **state)
 }
 
 /* Counts and sums as they are, each in its bucket. */
-static void histograms_are_exact(void **state)
+CASE(histograms_are_exact)
 {
 	static const uint64_t us[] = {1,  3,   8,   9,	 15,	16,
 				      17, 100, 127, 128, 20000, 30000000};
@@ -344,7 +346,7 @@ static void histograms_are_exact(void **state)
 }
 
 /* An export that goes and comes back continues its series. */
-static void counters_never_go_down(void **state)
+CASE(counters_never_go_down)
 {
 	casync_metrics_count(here(), CASYNC_C_SLOW, 5);
 	free_export(exp);
@@ -357,7 +359,7 @@ static void counters_never_go_down(void **state)
 }
 
 /* As when an update of the configuration puts one in another's place. */
-static void successor_waits_for_its_predecessor(void **state)
+CASE(successor_waits_for_its_predecessor)
 {
 	struct shown *next = new_export(7);
 
@@ -373,7 +375,7 @@ static void successor_waits_for_its_predecessor(void **state)
 	free_export(next);
 }
 
-static void gauges_are_those_of_the_moment(void **state)
+CASE(gauges_are_those_of_the_moment)
 {
 	struct casync_inflight_entry entries[3];
 	unsigned int i;
@@ -395,7 +397,7 @@ static void gauges_are_those_of_the_moment(void **state)
 }
 
 /* By the answers; 0 once the export is gone. */
-static void session_is_as_answers_tell(void **state)
+CASE(session_is_as_answers_tell)
 {
 	static const char name[] =
 		"ceph_async__session_state{export=7,client=admin@fs:/}";
@@ -424,7 +426,7 @@ static void session_is_as_answers_tell(void **state)
 }
 
 /* An export that comes back with another user has another session. */
-static void session_is_the_client_s(void **state)
+CASE(session_is_the_client_s)
 {
 	struct casync_session other = {.client = "other@fs:/a"};
 
@@ -445,7 +447,7 @@ static void session_is_the_client_s(void **state)
 	exp->session = &session;
 }
 
-static void oldest_call_is_the_mount_s(void **state)
+CASE(oldest_call_is_the_mount_s)
 {
 	static const char oldest[] = "ceph_async__oldest_call_ms{export=7}";
 	uint32_t generation = casync_waiter_limit_enter_age(&callers_age);
@@ -465,7 +467,7 @@ static const char locks_lost[] =
 static const char reconnect_ms[] =
 	"ceph_async__reconnect_ms{export=7,client=admin@fs:/}";
 
-static void reconnects_and_lost_locks_are_the_session_s(void **state)
+CASE(reconnects_and_lost_locks_are_the_session_s)
 {
 	tick();
 	assert_int_equal(value_of(reconnects), 0);
@@ -488,7 +490,7 @@ static void reconnects_and_lost_locks_are_the_session_s(void **state)
 }
 
 /* Others of the mount have seen what came before. */
-static void an_added_export_counts_reconnects_from_then_on(void **state)
+CASE(an_added_export_counts_reconnects_from_then_on)
 {
 	struct shown *other = new_export(8);
 
@@ -554,7 +556,7 @@ static unsigned int times_in(const char *all, const char *part)
 	return count;
 }
 
-static void file_has_the_metrics_in_families(void **state)
+CASE(file_has_the_metrics_in_families)
 {
 	struct shown *other = new_export(8);
 	const char *all;
@@ -591,7 +593,7 @@ static void file_has_the_metrics_in_families(void **state)
 	free_export(other);
 }
 
-static void file_has_cumulative_buckets(void **state)
+CASE(file_has_cumulative_buckets)
 {
 	const unsigned int total = CASYNC_H_STAGES + CASYNC_STAGE_TOTAL;
 	const char *all;
@@ -615,7 +617,7 @@ static void file_has_cumulative_buckets(void **state)
 }
 
 /* A line of its own cannot be made by a path. */
-static void file_escapes_what_labels_have(void **state)
+CASE(file_escapes_what_labels_have)
 {
 	session.client = "a\"b@f\\s:/c\nd";
 	assert_non_null(
@@ -623,7 +625,7 @@ static void file_escapes_what_labels_have(void **state)
 }
 
 /* Two series of one name would cost the reader the whole file. */
-static void file_has_one_export_of_an_id(void **state)
+CASE(file_has_one_export_of_an_id)
 {
 	struct shown *next = new_export(7);
 
@@ -662,7 +664,7 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 }
 
 /* However long the pause is that a costly write is followed by. */
-static void file_has_an_added_export_at_once(void **state)
+CASE(file_has_an_added_export_at_once)
 {
 	struct shown *other = new_export(8);
 
@@ -682,7 +684,7 @@ static void file_has_an_added_export_at_once(void **state)
 	free_export(other);
 }
 
-static void file_that_cannot_be_written_is_told_once(void **state)
+CASE(file_that_cannot_be_written_is_told_once)
 {
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
 	casync_publish_set_file("no_folder/publish.prom");
@@ -709,7 +711,7 @@ static void line(void)
 }
 
 /* The log's line tells what came since the one before. */
-static void a_line_has_what_came_since_the_last_one(void **state)
+CASE(a_line_has_what_came_since_the_last_one)
 {
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
 	exp->tuning.stats_interval = INTERVAL_S;
@@ -743,7 +745,7 @@ static void use_the_cache(struct casync_cache_file *file)
 #define CACHE "ceph_async__read_cache_"
 #define RELEASED CACHE "invalidations_total{cause=released}"
 
-static void read_cache_is_the_process_s(void **state)
+CASE(read_cache_is_the_process_s)
 {
 	struct casync_cache_file file = {0};
 	struct casync_cache_stats stats;
@@ -781,7 +783,7 @@ static void read_cache_is_the_process_s(void **state)
 }
 
 /* Each number has a series of its own. */
-static void all_of_the_read_cache_is_named(void **state)
+CASE(all_of_the_read_cache_is_named)
 {
 	const struct casync_metric_name *one, *other;
 	unsigned int i, j;
@@ -800,7 +802,7 @@ static void all_of_the_read_cache_is_named(void **state)
 }
 
 /* A look has read the clock, and then an export is added. */
-static void export_of_a_moment_ago_gets_no_line(void **state)
+CASE(export_of_a_moment_ago_gets_no_line)
 {
 	component_log_level[COMPONENT_FSAL] = NIV_EVENT;
 	exp->tuning.stats_interval = INTERVAL_S;
@@ -813,7 +815,7 @@ static void export_of_a_moment_ago_gets_no_line(void **state)
 }
 
 /* The read cache in the log's line, since this export's last one. */
-static void read_cache_is_counted_anew(void **state)
+CASE(read_cache_is_counted_anew)
 {
 	struct casync_cache_file file = {0};
 	int64_t released;
@@ -835,35 +837,4 @@ static void read_cache_is_counted_anew(void **state)
 	tick();
 	assert_int_equal(value_of(RELEASED), released + 1);
 	(void)rig_end(state);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(counters_are_added),
-		CASE(histograms_are_exact),
-		CASE(counters_never_go_down),
-		CASE(successor_waits_for_its_predecessor),
-		CASE(gauges_are_those_of_the_moment),
-		CASE(session_is_as_answers_tell),
-		CASE(session_is_the_client_s),
-		CASE(oldest_call_is_the_mount_s),
-		CASE(reconnects_and_lost_locks_are_the_session_s),
-		CASE(an_added_export_counts_reconnects_from_then_on),
-		CASE(file_has_the_metrics_in_families),
-		CASE(file_has_cumulative_buckets),
-		CASE(file_escapes_what_labels_have),
-		CASE(file_has_one_export_of_an_id),
-		CASE(file_has_an_added_export_at_once),
-		CASE(file_that_cannot_be_written_is_told_once),
-		CASE(a_line_has_what_came_since_the_last_one),
-		CASE(export_of_a_moment_ago_gets_no_line),
-		CASE(read_cache_is_the_process_s),
-		CASE(all_of_the_read_cache_is_named),
-		CASE(read_cache_is_counted_anew),
-	};
-
-	return cmocka_run_group_tests_name("publish", tests, NULL, NULL);
 }

@@ -21,6 +21,8 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static struct casync_metrics_shard *here(void)
 {
 	return casync_metrics_shard(&metrics);
@@ -34,7 +36,7 @@ static void observe(enum casync_metric_op op, enum casync_stage stage,
 			       us * NS_PER_US);
 }
 
-static void idle_export_has_zeros(void **state)
+CASE(idle_export_has_zeros)
 {
 	assert_string_equal(
 		casync_stats_log_format(&view, 10, line, sizeof(line)),
@@ -52,7 +54,7 @@ static void idle_export_has_zeros(void **state)
 		"reconnects 0, locks lost 0; session serves");
 }
 
-static void everything_is_in_its_place(void **state)
+CASE(everything_is_in_its_place)
 {
 	casync_metrics_count_answer(here(), CASYNC_METRIC_READ,
 				    fsalstat(ERR_FSAL_NO_ERROR, 0));
@@ -110,7 +112,7 @@ static void everything_is_in_its_place(void **state)
 }
 
 /* Whatever the numbers, a line is within its room, and may be cut. */
-static void largest_numbers_fit(void **state)
+CASE(largest_numbers_fit)
 {
 	char small[40];
 
@@ -120,17 +122,4 @@ static void largest_numbers_fit(void **state)
 	assert_non_null(strstr(line, "locks lost 18446744073709551615"));
 	casync_stats_log_format(&view, 10, small, sizeof(small));
 	assert_int_equal(strlen(small), sizeof(small) - 1);
-}
-
-#define CASE(test) cmocka_unit_test_setup(test, up)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(idle_export_has_zeros),
-		CASE(everything_is_in_its_place),
-		CASE(largest_numbers_fit),
-	};
-
-	return cmocka_run_group_tests_name("statsline", tests, NULL, NULL);
 }

@@ -61,7 +61,9 @@ static int up(void **state)
 	return 0;
 }
 
-static void result_is_the_calls(void **state)
+#define CASE(test) TEST_WITH(test, up, NULL)
+
+CASE(result_is_the_calls)
 {
 	assert_int_equal(make_call(NULL, 0, 10), 0);
 	assert_int_equal(make_call(NULL, -EPERM, 10), -EPERM);
@@ -70,7 +72,7 @@ static void result_is_the_calls(void **state)
 	assert_int_equal(stays, 0);
 }
 
-static void call_that_does_not_end_is_left_behind(void **state)
+CASE(call_that_does_not_end_is_left_behind)
 {
 	struct timespec began, now;
 	sem_t hold;
@@ -91,7 +93,7 @@ static void call_that_does_not_end_is_left_behind(void **state)
 	sem_destroy(&hold);
 }
 
-static void others_do_not_wait_for_the_one_left_behind(void **state)
+CASE(others_do_not_wait_for_the_one_left_behind)
 {
 	sem_t hold;
 
@@ -104,7 +106,7 @@ static void others_do_not_wait_for_the_one_left_behind(void **state)
 	sem_destroy(&hold);
 }
 
-static void calls_run_side_by_side(void **state)
+CASE(calls_run_side_by_side)
 {
 	struct casync_deadline_call *first, *second;
 	sem_t hold;
@@ -142,15 +144,13 @@ static void check_reclaim(int result, unsigned int finished)
 	fake_teardown();
 }
 
-static void session_is_reclaimed(void **state)
+CASE(session_is_reclaimed)
 {
 	check_reclaim(0, 1);
 	check_reclaim(-ENOENT, 1);
 	check_reclaim(-EPERM, 0);
 	assert_int_equal(under_way, 0);
 }
-
-#define CASE(name) cmocka_unit_test_setup(name, up)
 
 static void let_it_return(void)
 {
@@ -161,7 +161,7 @@ static void let_it_return(void)
 	nanosleep(&moment, NULL);
 }
 
-static void reclaim_that_comes_late_ends_its_handle(void **state)
+CASE(reclaim_that_comes_late_ends_its_handle)
 {
 	fake_setup(0, 1);
 	rig_hold(FAKE_START_RECLAIM);
@@ -175,18 +175,4 @@ static void reclaim_that_comes_late_ends_its_handle(void **state)
 	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 0);
 	sem_destroy(&rig_held.go);
 	fake_teardown();
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(result_is_the_calls),
-		CASE(call_that_does_not_end_is_left_behind),
-		CASE(others_do_not_wait_for_the_one_left_behind),
-		CASE(calls_run_side_by_side),
-		CASE(session_is_reclaimed),
-		CASE(reclaim_that_comes_late_ends_its_handle),
-	};
-
-	return cmocka_run_group_tests_name("bounded", tests, NULL, NULL);
 }

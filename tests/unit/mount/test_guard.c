@@ -43,6 +43,8 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 /* --- who may enter when */
 
 struct phase_case {
@@ -63,8 +65,6 @@ static const struct phase_case phase_cases[] = {
 	 false},
 };
 
-#define N_PHASE_CASES (sizeof(phase_cases) / sizeof(phase_cases[0]))
-
 /* Who was refused is not inside. */
 static void check_entry(enum casync_guard_phase up_to, bool enters)
 {
@@ -75,7 +75,7 @@ static void check_entry(enum casync_guard_phase up_to, bool enters)
 	assert_true(casync_guard_is_empty(&guard));
 }
 
-static void check_phase(void **state)
+TEST_ROWS(check_phase, phase_cases, up, NULL)
 {
 	const struct phase_case *c = *state;
 
@@ -90,14 +90,14 @@ static void check_phase(void **state)
 	check_entry(CASYNC_GUARD_RELEASES, c->release_enters);
 }
 
-static void new_guard_serves_and_is_empty(void **state)
+CASE(new_guard_serves_and_is_empty)
 {
 	assert_true(casync_guard_serves(&guard));
 	assert_true(casync_guard_is_empty(&guard));
 	assert_int_equal(casync_guard_generation(&guard), 0);
 }
 
-static void it_is_empty_when_the_last_one_has_left(void **state)
+CASE(it_is_empty_when_the_last_one_has_left)
 {
 	unsigned int i;
 
@@ -110,7 +110,7 @@ static void it_is_empty_when_the_last_one_has_left(void **state)
 	assert_true(casync_guard_is_empty(&guard));
 }
 
-static void closing_turns_nobody_out(void **state)
+CASE(closing_turns_nobody_out)
 {
 	assert_true(casync_guard_enter(&guard));
 	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
@@ -124,7 +124,7 @@ static void closing_turns_nobody_out(void **state)
 	casync_guard_leave(&guard);
 }
 
-static void each_client_has_a_generation(void **state)
+CASE(each_client_has_a_generation)
 {
 	casync_guard_renew(&guard);
 	casync_guard_renew(&guard);
@@ -144,7 +144,7 @@ static void close_it(void)
 }
 
 /* Who closed has found nobody, and nobody may get in. */
-static void closer_that_came_first_wins(void **state)
+CASE(closer_that_came_first_wins)
 {
 	was_empty = false;
 	before_count = close_it;
@@ -160,7 +160,7 @@ static void closer_that_came_first_wins(void **state)
 }
 
 /* Who leaves is inside until it has counted. */
-static void closer_waits_for_who_is_about_to_leave(void **state)
+CASE(closer_waits_for_who_is_about_to_leave)
 {
 	assert_true(casync_guard_enter(&guard));
 	was_empty = true;
@@ -171,7 +171,7 @@ static void closer_waits_for_who_is_about_to_leave(void **state)
 }
 
 /* More than there are shards, and none at all. */
-static void any_cpu_will_do(void **state)
+CASE(any_cpu_will_do)
 {
 	static const int cpus[] = {0, 15, 16, 17, 1023, -1};
 	const size_t count = sizeof(cpus) / sizeof(cpus[0]);
@@ -223,7 +223,7 @@ static void *enter_on_first_cpu(void *arg)
 	return casync_guard_enter(&guard) ? &guard : NULL;
 }
 
-static void one_enters_here_and_leaves_there(void **state)
+CASE(one_enters_here_and_leaves_there)
 {
 	pthread_t thread;
 	void *entered;
@@ -307,7 +307,7 @@ static void change_client(void)
 	casync_guard_set(&guard, CASYNC_GUARD_SERVES);
 }
 
-static void nobody_is_inside_while_the_client_changes(void **state)
+CASE(nobody_is_inside_while_the_client_changes)
 {
 	pthread_t threads[THREADS];
 	uint64_t before;
@@ -337,37 +337,4 @@ static void nobody_is_inside_while_the_client_changes(void **state)
 	assert_int_equal(wrong, 0);
 	assert_int_equal(casync_guard_generation(&guard), CLOSINGS);
 	assert_true(casync_guard_is_empty(&guard));
-}
-
-#define CASE(name) cmocka_unit_test_setup(name, up)
-
-static const struct CMUnitTest plain_tests[] = {
-	CASE(new_guard_serves_and_is_empty),
-	CASE(it_is_empty_when_the_last_one_has_left),
-	CASE(closing_turns_nobody_out),
-	CASE(each_client_has_a_generation),
-	CASE(closer_that_came_first_wins),
-	CASE(closer_waits_for_who_is_about_to_leave),
-	CASE(any_cpu_will_do),
-	CASE(one_enters_here_and_leaves_there),
-	CASE(nobody_is_inside_while_the_client_changes),
-};
-
-#define N_PLAIN (sizeof(plain_tests) / sizeof(plain_tests[0]))
-
-static struct CMUnitTest tests[N_PLAIN + N_PHASE_CASES];
-
-int main(void)
-{
-	size_t i;
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	for (i = 0; i < N_PHASE_CASES; i++)
-		tests[N_PLAIN + i] = (struct CMUnitTest){
-			.name = phase_cases[i].name,
-			.test_func = check_phase,
-			.setup_func = up,
-			.initial_state = (void *)&phase_cases[i],
-		};
-	return cmocka_run_group_tests_name("guard", tests, NULL, NULL);
 }

@@ -102,9 +102,7 @@ static const struct uuid_case cases[] = {
 	 "ganesha-n-0001-async"},
 };
 
-#define N_CASES (sizeof(cases) / sizeof(cases[0]))
-
-static void check_uuid(void **state)
+TEST_ROWS(check_uuid, cases, NULL, NULL)
 {
 	const struct uuid_case *c = *state;
 	char uuid[CASYNC_UUID_BYTES];
@@ -118,7 +116,7 @@ static void check_uuid(void **state)
 		assert_int_equal(hashed_bytes, 0);
 }
 
-static void longest_node_id_keeps_suffix_in_old_form(void **state)
+TEST(longest_node_id_keeps_suffix_in_old_form)
 {
 	char nodeid[256]; /* MAXNAMLEN and the end */
 	const struct casync_identity id = {.nodeid = nodeid,
@@ -136,7 +134,7 @@ static void longest_node_id_keeps_suffix_in_old_form(void **state)
 	assert_string_equal(uuid + strlen(uuid) - 11, "-0001-async");
 }
 
-static void overlong_path_is_cut_not_overrun(void **state)
+TEST(overlong_path_is_cut_not_overrun)
 {
 	static char path[12000];
 	const struct casync_identity id = {
@@ -149,7 +147,7 @@ static void overlong_path_is_cut_not_overrun(void **state)
 	assert_memory_equal(hashed, "nuf///", 6);
 }
 
-static void small_buffer_is_terminated(void **state)
+TEST(small_buffer_is_terminated)
 {
 	const struct casync_identity id = {.nodeid = "n", .path = "/"};
 	char uuid[9] = "XXXXXXXX";
@@ -157,24 +155,4 @@ static void small_buffer_is_terminated(void **state)
 	casync_identity_uuid(&id, uuid, 8);
 	assert_string_equal(uuid, "ganesha");
 	assert_int_equal(uuid[8], '\0');
-}
-
-int main(void)
-{
-	struct CMUnitTest tests[N_CASES + 3] = {
-		cmocka_unit_test(longest_node_id_keeps_suffix_in_old_form),
-		cmocka_unit_test(overlong_path_is_cut_not_overrun),
-		cmocka_unit_test(small_buffer_is_terminated),
-	};
-	size_t i;
-
-	for (i = 0; i < N_CASES; i++) {
-		tests[i + 3] = (struct CMUnitTest){
-			.name = cases[i].name,
-			.test_func = check_uuid,
-			.initial_state = (void *)&cases[i],
-		};
-	}
-
-	return cmocka_run_group_tests_name("identity", tests, NULL, NULL);
 }

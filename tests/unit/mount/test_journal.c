@@ -89,12 +89,14 @@ static int down(void **state)
 	return rig_down(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void check_session(enum casync_session_state expected)
 {
 	assert_int_equal(casync_session_state(&stub_mount.session), expected);
 }
 
-static void nothing_is_asked_without_a_change(void **state)
+CASE(nothing_is_asked_without_a_change)
 {
 	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
 						CASYNC_NS_PER_MS},
@@ -104,7 +106,7 @@ static void nothing_is_asked_without_a_change(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 }
 
-static void change_is_asked_for_after_the_pause(void **state)
+CASE(change_is_asked_for_after_the_pause)
 {
 	uint64_t began_ns = casync_clock_ns();
 
@@ -118,7 +120,7 @@ static void change_is_asked_for_after_the_pause(void **state)
 }
 
 /* Its first data wait for the same. */
-static void new_file_is_asked_for_at_once(void **state)
+CASE(new_file_is_asked_for_at_once)
 {
 	uint64_t began_ns;
 	unsigned int tries;
@@ -138,7 +140,7 @@ static void new_file_is_asked_for_at_once(void **state)
 }
 
 /* Also while the thread waits for more names of a pause. */
-static void new_file_ends_the_pause(void **state)
+CASE(new_file_ends_the_pause)
 {
 	uint64_t began_ns;
 	unsigned int tries;
@@ -157,7 +159,7 @@ static void new_file_ends_the_pause(void **state)
 }
 
 /* Many clients that make files share the questions. */
-static void many_new_files_wait_for_each_other(void **state)
+CASE(many_new_files_wait_for_each_other)
 {
 	uint64_t began_ns;
 	unsigned int i;
@@ -178,7 +180,7 @@ static void many_new_files_wait_for_each_other(void **state)
 }
 
 /* However many there are, and however long the MDS takes. */
-static void changes_share_a_question(void **state)
+CASE(changes_share_a_question)
 {
 	unsigned int i;
 
@@ -249,7 +251,7 @@ static bool is_asked_about(uint64_t ino)
 }
 
 /* They may be of different ranks. */
-static void each_directory_is_asked_about(void **state)
+CASE(each_directory_is_asked_about)
 {
 	change_in_others(3, 5, 3);
 	assert_true(is_asked_about(DIRECTORY_INO + 5));
@@ -258,7 +260,7 @@ static void each_directory_is_asked_about(void **state)
 }
 
 /* All of them would be kept in the same place. */
-static void directories_of_one_place_are_asked_about(void **state)
+CASE(directories_of_one_place_are_asked_about)
 {
 	unsigned int i;
 
@@ -302,13 +304,13 @@ static void change_during(int questions, int expected)
 
 /* The first question, one of the next pass, and both of the one after it.
  * Else the second pass would have two. */
-static void changed_again_waits_for_the_next_pass(void **state)
+CASE(changed_again_waits_for_the_next_pass)
 {
 	change_during(2, 4);
 }
 
 /* One question a pass, and each directory has its turn. */
-static void each_directory_has_its_turn(void **state)
+CASE(each_directory_has_its_turn)
 {
 	change_during(CASYNC_JOURNAL_DIRECTORIES + 1,
 		      CASYNC_JOURNAL_DIRECTORIES + 3);
@@ -319,7 +321,7 @@ static void each_directory_has_its_turn(void **state)
 }
 
 /* However many there are, a bounded number waits. */
-static void directories_without_room_are_left_out(void **state)
+CASE(directories_without_room_are_left_out)
 {
 	unsigned int i;
 
@@ -329,7 +331,7 @@ static void directories_without_room_are_left_out(void **state)
 		assert_true(is_asked_about(DIRECTORY_INO + 5 * i));
 }
 
-static void removed_directory_needs_no_journal(void **state)
+CASE(removed_directory_needs_no_journal)
 {
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
 	change();
@@ -340,7 +342,7 @@ static void removed_directory_needs_no_journal(void **state)
 	check_session(CASYNC_SESSION_SERVES);
 }
 
-static void loss_is_noticed(void **state)
+CASE(loss_is_noticed)
 {
 	fake.blocking_result[FAKE_SYNC_INODE] = -CASYNC_EBLOCKLISTED;
 	change();
@@ -349,7 +351,7 @@ static void loss_is_noticed(void **state)
 	check_session(CASYNC_SESSION_LOST);
 }
 
-static void error_does_not_end_the_thread(void **state)
+CASE(error_does_not_end_the_thread)
 {
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -EIO;
 	change();
@@ -361,7 +363,7 @@ static void error_does_not_end_the_thread(void **state)
 	wait_until(is_asked);
 }
 
-static void nobody_is_asked_while_there_is_no_client(void **state)
+CASE(nobody_is_asked_while_there_is_no_client)
 {
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	change();
@@ -371,8 +373,24 @@ static void nobody_is_asked_while_there_is_no_client(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
 }
 
-/* The MDS is away, for good. */
-static void question_that_does_not_return_is_left_behind(void **state)
+/* At its end a change need not last more than before. */
+CASE(end_does_not_wait_for_the_pause)
+{
+	change();
+	end();
+	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <= 1);
+}
+
+CASE(end_without_a_thread_is_harmless)
+{
+	end();
+	assert_true(casync_deadline_call_stop_thread(&stub_mount.journal.thread,
+						     0));
+}
+
+/* The MDS is away, for good.  The last case: nobody can wait for the end of its
+ * thread. */
+CASE(question_that_does_not_return_is_left_behind)
 {
 	rig_hold(FAKE_SYNC_INODE);
 	change();
@@ -396,48 +414,4 @@ static void question_that_does_not_return_is_left_behind(void **state)
 	assert_false(is_taken());
 	journal->thread.call = NULL;
 	sem_destroy(&rig_held.go);
-}
-
-/* At its end a change need not last more than before. */
-static void end_does_not_wait_for_the_pause(void **state)
-{
-	change();
-	end();
-	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <= 1);
-}
-
-static void end_without_a_thread_is_harmless(void **state)
-{
-	end();
-	assert_true(casync_deadline_call_stop_thread(&stub_mount.journal.thread,
-						     0));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(nothing_is_asked_without_a_change),
-		CASE(change_is_asked_for_after_the_pause),
-		CASE(new_file_is_asked_for_at_once),
-		CASE(new_file_ends_the_pause),
-		CASE(many_new_files_wait_for_each_other),
-		CASE(changes_share_a_question),
-		CASE(each_directory_is_asked_about),
-		CASE(directories_of_one_place_are_asked_about),
-		CASE(directories_without_room_are_left_out),
-		CASE(changed_again_waits_for_the_next_pass),
-		CASE(each_directory_has_its_turn),
-		CASE(removed_directory_needs_no_journal),
-		CASE(loss_is_noticed),
-		CASE(error_does_not_end_the_thread),
-		CASE(nobody_is_asked_while_there_is_no_client),
-		CASE(end_does_not_wait_for_the_pause),
-		CASE(end_without_a_thread_is_harmless),
-		/* The last: nobody can wait for the end of its thread. */
-		CASE(question_that_does_not_return_is_left_behind),
-	};
-
-	return cmocka_run_group_tests_name("journal", tests, NULL, NULL);
 }

@@ -136,6 +136,8 @@ static int down(void **state)
 	return rig_down(state);
 }
 
+#define THREAD_CASE(test) TEST_WITH(test, up, down)
+
 static int up_without_thread(void **state)
 {
 	int rc = up(state);
@@ -152,6 +154,8 @@ static int down_without_thread(void **state)
 	pthread_mutex_destroy(&keeper->thread.lock);
 	return down(state);
 }
+
+#define CASE(test) TEST_WITH(test, up_without_thread, down_without_thread)
 
 static bool file_has_locks;
 
@@ -185,7 +189,7 @@ static void check_session(enum casync_session_state expected)
 
 /* --- answers */
 
-static void success_passes(void **state)
+CASE(success_passes)
 {
 	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
 	check_session(CASYNC_SESSION_SERVES);
@@ -195,7 +199,7 @@ static void success_passes(void **state)
 	assert_false(keeper->woken);
 }
 
-static void loss_is_delayed_and_wakes_the_keeper(void **state)
+CASE(loss_is_delayed_and_wakes_the_keeper)
 {
 	static const int losses[] = {CASYNC_EBLOCKLISTED, ENOTCONN};
 	size_t i;
@@ -209,7 +213,7 @@ static void loss_is_delayed_and_wakes_the_keeper(void **state)
 	}
 }
 
-static void another_error_passes(void **state)
+CASE(another_error_passes)
 {
 	check_passes(EDQUOT);
 	check_passes(ENOSPC);
@@ -218,7 +222,7 @@ static void another_error_passes(void **state)
 	assert_false(keeper->woken);
 }
 
-static void what_a_lost_client_says_does_not_hold(void **state)
+CASE(what_a_lost_client_says_does_not_hold)
 {
 	casync_session_note_error(&stub_mount.session, ENOTCONN);
 	check_is_delayed(EIO);
@@ -226,7 +230,7 @@ static void what_a_lost_client_says_does_not_hold(void **state)
 	check_is_delayed(EBADF);
 }
 
-static void keeper_at_work_is_not_woken(void **state)
+CASE(keeper_at_work_is_not_woken)
 {
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 	check_is_delayed(ENOTCONN);
@@ -243,19 +247,19 @@ static void check_all_pass(void)
 	assert_false(keeper->woken);
 }
 
-static void all_errors_pass_without_reconnect(void **state)
+CASE(all_errors_pass_without_reconnect)
 {
 	keeper->reconnect = 0;
 	check_all_pass();
 }
 
-static void all_errors_pass_once_it_gave_up(void **state)
+CASE(all_errors_pass_once_it_gave_up)
 {
 	keeper->given_up = true;
 	check_all_pass();
 }
 
-static void all_errors_pass_without_a_keeper(void **state)
+CASE(all_errors_pass_without_a_keeper)
 {
 	keeper->thread.call = NULL;
 	check_all_pass();
@@ -268,12 +272,12 @@ static void check_is_doubted(int error)
 	assert_true(keeper->woken);
 }
 
-static void time_out_is_doubted(void **state)
+CASE(time_out_is_doubted)
 {
 	check_is_doubted(ETIMEDOUT);
 }
 
-static void io_error_of_a_file_with_locks_is_doubted(void **state)
+CASE(io_error_of_a_file_with_locks_is_doubted)
 {
 	check_passes(EIO);
 	file_has_locks = true;
@@ -281,7 +285,7 @@ static void io_error_of_a_file_with_locks_is_doubted(void **state)
 	file_has_locks = false;
 }
 
-static void doubt_lasts_until_it_is_settled(void **state)
+CASE(doubt_lasts_until_it_is_settled)
 {
 	/* A look from before the error came. */
 	keeper->verified_ns = casync_clock_ns();
@@ -296,7 +300,7 @@ static void doubt_lasts_until_it_is_settled(void **state)
 }
 
 /* Linux' NFSv3 client asks again after 5 s. */
-static void errors_are_believed_for_ten_seconds(void **state)
+CASE(errors_are_believed_for_ten_seconds)
 {
 	check_is_delayed(EBADF);
 	keeper->verified_ns = casync_clock_ns();
@@ -365,22 +369,22 @@ static void check_question(int result, bool proves)
 	assert_false(keeper->asked);
 }
 
-static void quota_proves_that_the_mds_answers(void **state)
+THREAD_CASE(quota_proves_that_the_mds_answers)
 {
 	check_question(20, true);
 }
 
-static void no_quota_proves_it_too(void **state)
+THREAD_CASE(no_quota_proves_it_too)
 {
 	check_question(-ENODATA, true);
 }
 
-static void time_out_proves_nothing(void **state)
+THREAD_CASE(time_out_proves_nothing)
 {
 	check_question(-ETIMEDOUT, false);
 }
 
-static void question_without_a_keeper_is_left(void **state)
+CASE(question_without_a_keeper_is_left)
 {
 	keeper->thread.call = NULL;
 	casync_reconnect_ask_mds(&stub_mount);
@@ -388,7 +392,7 @@ static void question_without_a_keeper_is_left(void **state)
 }
 
 /* Who is refused again and again must not have others wait. */
-static void calls_wait_for_one_question(void **state)
+CASE(calls_wait_for_one_question)
 {
 	uint64_t then_ns;
 
@@ -401,7 +405,7 @@ static void calls_wait_for_one_question(void **state)
 	assert_true(keeper->woken);
 }
 
-static void doubted_error_passes_after_a_look(void **state)
+THREAD_CASE(doubted_error_passes_after_a_look)
 {
 	begin_keeper();
 	check_is_delayed(EBADF);
@@ -416,7 +420,7 @@ static void doubted_error_passes_after_a_look(void **state)
 	end_keeper();
 }
 
-static void doubted_error_shows_the_loss(void **state)
+THREAD_CASE(doubted_error_shows_the_loss)
 {
 	fake.blocking_result[FAKE_GETATTR] = -CASYNC_EBLOCKLISTED;
 	begin_keeper();
@@ -434,7 +438,7 @@ static bool guard_serves(void)
 }
 
 /* It may be lost at once, too: no time passes here. */
-static void errors_of_a_new_client_are_doubted_anew(void **state)
+THREAD_CASE(errors_of_a_new_client_are_doubted_anew)
 {
 	begin_keeper();
 	check_is_delayed(EBADF);
@@ -454,7 +458,7 @@ static bool root_was_looked_up(void)
 	return fake_blocking_count(FAKE_LOOKUP_ROOT) != 0;
 }
 
-static void error_that_is_no_loss_proves_nothing(void **state)
+THREAD_CASE(error_that_is_no_loss_proves_nothing)
 {
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EIO;
 	begin_keeper();
@@ -473,7 +477,7 @@ static bool doubt_is_settled(void)
 
 /* The MDS has answered, so the session serves: else the client would be asked
  * to retry for ever. */
-static void refusal_of_the_look_settles_a_doubt(void **state)
+THREAD_CASE(refusal_of_the_look_settles_a_doubt)
 {
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EACCES;
 	begin_keeper();
@@ -484,7 +488,7 @@ static void refusal_of_the_look_settles_a_doubt(void **state)
 	assert_int_equal(reconnects, 0);
 }
 
-static void loss_is_noticed_without_traffic(void **state)
+THREAD_CASE(loss_is_noticed_without_traffic)
 {
 	let_go();
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -ENOTCONN;
@@ -494,7 +498,7 @@ static void loss_is_noticed_without_traffic(void **state)
 }
 
 /* Who asked while there was no client need not ask the new one. */
-static void new_client_is_proof_enough(void **state)
+THREAD_CASE(new_client_is_proof_enough)
 {
 	let_go();
 	stub_mount.callers = (struct casync_waiter_limit){0};
@@ -509,7 +513,7 @@ static void new_client_is_proof_enough(void **state)
 	assert_false(keeper->asked);
 }
 
-static void lost_again_is_replaced_again(void **state)
+THREAD_CASE(lost_again_is_replaced_again)
 {
 	let_go();
 	reconnects_wanted = 2;
@@ -527,7 +531,7 @@ static bool session_serves(void)
 }
 
 /* libcephfs may have come back by itself. */
-static void session_that_comes_back_is_found_without_reconnect(void **state)
+THREAD_CASE(session_that_comes_back_is_found_without_reconnect)
 {
 	let_go();
 	keeper->reconnect = 0;
@@ -557,7 +561,7 @@ static bool has_seen_the_wake(void)
 	return !woken;
 }
 
-static void nobody_is_asked_while_there_is_no_client(void **state)
+THREAD_CASE(nobody_is_asked_while_there_is_no_client)
 {
 	unsigned int i;
 
@@ -579,7 +583,7 @@ static bool nobody_is_inside(void)
 }
 
 /* The MDS is away, for good. */
-static void keeper_that_does_not_return_is_left_behind(void **state)
+THREAD_CASE(keeper_that_does_not_return_is_left_behind)
 {
 	rig_hold(FAKE_GETATTR);
 	begin_keeper();
@@ -602,14 +606,13 @@ static int slept; /* atomic; 1: true, 2: false */
 
 static void *sleep_on_thread(void *unused)
 {
-	(void)unused;
 	__atomic_store_n(&slept,
 			 casync_reconnect_sleep(&stub_mount, 1000) ? 1 : 2,
 			 __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static void loss_ends_a_pause_but_no_sleep(void **state)
+CASE(loss_ends_a_pause_but_no_sleep)
 {
 	pthread_t thread;
 	unsigned int i;
@@ -630,7 +633,7 @@ static void loss_ends_a_pause_but_no_sleep(void **state)
 	assert_int_equal(slept, 1);
 }
 
-static void end_ends_a_sleep(void **state)
+CASE(end_ends_a_sleep)
 {
 	pthread_t thread;
 
@@ -644,47 +647,4 @@ static void end_ends_a_sleep(void **state)
 	assert_int_equal(pthread_join(thread, NULL), 0);
 	assert_int_equal(slept, 2);
 	assert_false(casync_reconnect_pause(&stub_mount, 1000));
-}
-
-#define CASE(name)                                               \
-	cmocka_unit_test_setup_teardown(name, up_without_thread, \
-					down_without_thread)
-#define THREAD_CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(success_passes),
-		CASE(loss_is_delayed_and_wakes_the_keeper),
-		CASE(another_error_passes),
-		CASE(what_a_lost_client_says_does_not_hold),
-		CASE(keeper_at_work_is_not_woken),
-		CASE(all_errors_pass_without_reconnect),
-		CASE(all_errors_pass_once_it_gave_up),
-		CASE(all_errors_pass_without_a_keeper),
-		CASE(time_out_is_doubted),
-		CASE(io_error_of_a_file_with_locks_is_doubted),
-		CASE(doubt_lasts_until_it_is_settled),
-		CASE(errors_are_believed_for_ten_seconds),
-		CASE(question_without_a_keeper_is_left),
-		CASE(calls_wait_for_one_question),
-		CASE(loss_ends_a_pause_but_no_sleep),
-		CASE(end_ends_a_sleep),
-		THREAD_CASE(quota_proves_that_the_mds_answers),
-		THREAD_CASE(no_quota_proves_it_too),
-		THREAD_CASE(time_out_proves_nothing),
-		THREAD_CASE(doubted_error_passes_after_a_look),
-		THREAD_CASE(doubted_error_shows_the_loss),
-		THREAD_CASE(errors_of_a_new_client_are_doubted_anew),
-		THREAD_CASE(error_that_is_no_loss_proves_nothing),
-		THREAD_CASE(refusal_of_the_look_settles_a_doubt),
-		THREAD_CASE(loss_is_noticed_without_traffic),
-		THREAD_CASE(new_client_is_proof_enough),
-		THREAD_CASE(lost_again_is_replaced_again),
-		THREAD_CASE(session_that_comes_back_is_found_without_reconnect),
-		THREAD_CASE(nobody_is_asked_while_there_is_no_client),
-		THREAD_CASE(keeper_that_does_not_return_is_left_behind),
-	};
-
-	return cmocka_run_group_tests_name("keeper", tests, NULL, NULL);
 }

@@ -44,7 +44,9 @@ static int down(void **state)
 	return 0;
 }
 
-static void objects_of_an_inode_share_one_reference(void **state)
+#define CASE(test) TEST_WITH(test, up, down)
+
+CASE(objects_of_an_inode_share_one_reference)
 {
 	assert_false(casync_object_table_enter(&table, &objs[0]));
 	assert_true(casync_object_table_enter(&table, &objs[INODES]));
@@ -60,7 +62,7 @@ static void objects_of_an_inode_share_one_reference(void **state)
 }
 
 /* A write through one export is seen by the READs of the other. */
-static void objects_of_a_file_share_what_is_cached(void **state)
+CASE(objects_of_a_file_share_what_is_cached)
 {
 	struct casync_cached_file *first = calloc(1, sizeof(*first));
 	struct casync_object *other = &objs[INODES + 1];
@@ -91,7 +93,7 @@ static void objects_of_a_file_share_what_is_cached(void **state)
 }
 
 /* A snapshot's file has the same inode number, and other data. */
-static void snapshot_shares_nothing_with_the_head(void **state)
+CASE(snapshot_shares_nothing_with_the_head)
 {
 	struct casync_object *head = &objs[3], *snap = &objs[INODES + 3];
 
@@ -109,7 +111,7 @@ static void snapshot_shares_nothing_with_the_head(void **state)
 
 static unsigned int seen[OBJECTS];
 
-static void object_is_alone_until_another_export_has_the_file(void **state)
+CASE(object_is_alone_until_another_export_has_the_file)
 {
 	struct casync_object *one = &objs[3], *other = &objs[INODES + 3];
 
@@ -136,7 +138,7 @@ static void see(void *arg, const void *key)
 		(void)casync_object_table_enter(&table, &objs[i]);
 }
 
-static void visit_has_each_object_of_the_export_once(void **state)
+CASE(visit_has_each_object_of_the_export_once)
 {
 	unsigned int i;
 
@@ -148,7 +150,7 @@ static void visit_has_each_object_of_the_export_once(void **state)
 		assert_int_equal(seen[i], i % 2);
 }
 
-static void visit_may_change_the_roll(void **state)
+CASE(visit_may_change_the_roll)
 {
 	unsigned int i;
 
@@ -188,7 +190,7 @@ static void *come_and_go(void *arg)
 	return NULL;
 }
 
-static void references_add_up_whoever_comes_and_goes(void **state)
+CASE(references_add_up_whoever_comes_and_goes)
 {
 	pthread_t threads[THREADS];
 	unsigned int i;
@@ -205,20 +207,3 @@ static void references_add_up_whoever_comes_and_goes(void **state)
 }
 
 _Static_assert(THREADS *INODES == OBJECTS, "each thread has its own");
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(objects_of_an_inode_share_one_reference),
-		CASE(objects_of_a_file_share_what_is_cached),
-		CASE(snapshot_shares_nothing_with_the_head),
-		CASE(object_is_alone_until_another_export_has_the_file),
-		CASE(visit_has_each_object_of_the_export_once),
-		CASE(visit_may_change_the_roll),
-		CASE(references_add_up_whoever_comes_and_goes),
-	};
-
-	return cmocka_run_group_tests_name("object_table", tests, NULL, NULL);
-}

@@ -340,6 +340,8 @@ static int down(void **state)
 	return rc == 0 && wrong_handles == 0 ? 0 : -1;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* A request finds out. */
 static void lose_session(void)
 {
@@ -414,7 +416,7 @@ static int seen(const int *count)
 
 #define STEPS "forget/r disconnect-lost/c connect/c restore1/u invalidate/u"
 
-static void steps_come_in_order(void **state)
+CASE(steps_come_in_order)
 {
 	begin();
 	wait_until(serves);
@@ -428,7 +430,7 @@ static void steps_come_in_order(void **state)
 	assert_false(stub_mount.client.lost);
 }
 
-static void requests_inside_are_waited_for(void **state)
+CASE(requests_inside_are_waited_for)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	assert_true(casync_guard_enter(&stub_mount.guard));
@@ -452,7 +454,7 @@ static void enter_to_release(void)
 		wrong_handles++;
 }
 
-static void releases_inside_are_waited_for(void **state)
+CASE(releases_inside_are_waited_for)
 {
 	in_forget = enter_to_release;
 	stop_the_time();
@@ -469,7 +471,7 @@ static void releases_inside_are_waited_for(void **state)
 }
 
 /* It began while the keeper forgot, and lasts longer than READs are waited for. */
-static void guard_stays_closed_for_a_release_that_takes_long(void **state)
+CASE(guard_stays_closed_for_a_release_that_takes_long)
 {
 	in_forget = enter_to_release;
 	stop_the_time();
@@ -486,7 +488,7 @@ static void guard_stays_closed_for_a_release_that_takes_long(void **state)
 		    "invalidate/u");
 }
 
-static void who_stays_inside_long_is_told_of(void **state)
+CASE(who_stays_inside_long_is_told_of)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
@@ -501,7 +503,7 @@ static void who_stays_inside_long_is_told_of(void **state)
 
 /* --- READs that no OSD answers */
 
-static void reads_are_left_with_the_old_client(void **state)
+CASE(reads_are_left_with_the_old_client)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	assert_true(casync_guard_enter(&stub_mount.guard));
@@ -523,7 +525,7 @@ static void reads_are_left_with_the_old_client(void **state)
 	assert_true(rig_wait_count(&fake.clients_ended, 1));
 }
 
-static void reads_get_a_second_to_end(void **state)
+CASE(reads_get_a_second_to_end)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	reads_inside = 1;
@@ -540,7 +542,7 @@ static void reads_get_a_second_to_end(void **state)
 }
 
 /* A WRITE that is not cancelled is waited for as ever. */
-static void what_is_no_read_is_waited_for(void **state)
+CASE(what_is_no_read_is_waited_for)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
@@ -554,7 +556,7 @@ static void what_is_no_read_is_waited_for(void **state)
 }
 
 /* Ganesha ends meanwhile: libcephfs may still use what is open. */
-static void old_client_is_never_ended_if_the_keeper_ends(void **state)
+CASE(old_client_is_never_ended_if_the_keeper_ends)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	assert_true(casync_guard_enter(&stub_mount.guard));
@@ -572,7 +574,7 @@ static void old_client_is_never_ended_if_the_keeper_ends(void **state)
 
 /* --- a READ that waits for itself */
 
-static void session_is_ended_for_a_read_that_hangs(void **state)
+CASE(session_is_ended_for_a_read_that_hangs)
 {
 	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
@@ -581,7 +583,7 @@ static void session_is_ended_for_a_read_that_hangs(void **state)
 	check_trace("end-session/s disconnect/s " STEPS);
 }
 
-static void session_is_not_ended_again_and_again(void **state)
+CASE(session_is_not_ended_again_and_again)
 {
 	end_fails = true;
 	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
@@ -607,7 +609,7 @@ static int take_over(void)
 }
 
 /* One cause has hit both gateways. */
-static void dead_node_is_ended_while_the_own_session_is_lost(void **state)
+CASE(dead_node_is_ended_while_the_own_session_is_lost)
 {
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	pauses_last = true;
@@ -621,7 +623,7 @@ static void dead_node_is_ended_while_the_own_session_is_lost(void **state)
 		    "disconnect/c");
 }
 
-static void dead_node_is_ended_before_locks_are_restored(void **state)
+CASE(dead_node_is_ended_before_locks_are_restored)
 {
 	stub_mount.params.session_timeout_s = 300;
 	end_fails = true;
@@ -640,7 +642,7 @@ static void dead_node_is_ended_before_locks_are_restored(void **state)
 }
 
 /* The session of this gateway is not lost. */
-static void dead_node_is_tried_again_until_its_timeout(void **state)
+CASE(dead_node_is_tried_again_until_its_timeout)
 {
 	int i;
 
@@ -659,7 +661,7 @@ static void dead_node_is_tried_again_until_its_timeout(void **state)
 	assert_int_equal(connects, 0);
 }
 
-static void nodes_that_are_noted_have_a_bound(void **state)
+CASE(nodes_that_are_noted_have_a_bound)
 {
 	char nodeid[16];
 	int i;
@@ -688,7 +690,7 @@ static int pauses_of(uint64_t ms)
 	return found;
 }
 
-static void one_of_several_gateways_waits_for_its_successor(void **state)
+CASE(one_of_several_gateways_waits_for_its_successor)
 {
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	begin();
@@ -699,7 +701,7 @@ static void one_of_several_gateways_waits_for_its_successor(void **state)
 	assert_true(stub_mount.session.reconnect_ms >= CASYNC_SUCCESSOR_MS);
 }
 
-static void waiting_takes_nothing_of_its_time(void **state)
+CASE(waiting_takes_nothing_of_its_time)
 {
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	keeper->timeout_s = 1;
@@ -709,7 +711,7 @@ static void waiting_takes_nothing_of_its_time(void **state)
 	check_trace(STEPS);
 }
 
-static void gateway_alone_does_not_wait(void **state)
+CASE(gateway_alone_does_not_wait)
 {
 	begin();
 	wait_until(serves);
@@ -718,7 +720,7 @@ static void gateway_alone_does_not_wait(void **state)
 	assert_true(stub_mount.session.reconnect_ms < CASYNC_SUCCESSOR_MS);
 }
 
-static void end_comes_while_it_waits_for_its_successor(void **state)
+CASE(end_comes_while_it_waits_for_its_successor)
 {
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	pauses_last = true;
@@ -747,7 +749,7 @@ static void check_pauses(const uint64_t *expected, size_t count)
 	assert_int_equal(n, count);
 }
 
-static void tries_come_less_and_less_often(void **state)
+CASE(tries_come_less_and_less_often)
 {
 	static const uint64_t expected[] = {500,  1000,	 2000,	4000,
 					    8000, 16000, 30000, 30000};
@@ -768,7 +770,7 @@ static void tries_come_less_and_less_often(void **state)
 	assert_int_equal(stub_mount.session.reconnect_ms, all_ms);
 }
 
-static void session_of_before_a_restart_takes_two_tries(void **state)
+CASE(session_of_before_a_restart_takes_two_tries)
 {
 	again = 1;
 	begin();
@@ -778,7 +780,7 @@ static void session_of_before_a_restart_takes_two_tries(void **state)
 		    "connect-second/c restore1/u invalidate/u");
 }
 
-static void another_file_system_is_refused(void **state)
+CASE(another_file_system_is_refused)
 {
 	others = 3;
 	begin();
@@ -791,7 +793,7 @@ static void another_file_system_is_refused(void **state)
 }
 
 /* Handles of clients name it. */
-static void id_of_the_file_system_stays(void **state)
+CASE(id_of_the_file_system_stays)
 {
 	others = INT_MAX;
 	begin();
@@ -802,7 +804,7 @@ static void id_of_the_file_system_stays(void **state)
 	assert_int_equal(restores, 0);
 }
 
-static void client_that_does_not_end_is_left_behind(void **state)
+CASE(client_that_does_not_end_is_left_behind)
 {
 	stuck = 1;
 	begin();
@@ -815,7 +817,7 @@ static void client_that_does_not_end_is_left_behind(void **state)
 	assert_non_null(stub_mount.client.ceph);
 }
 
-static void try_that_does_not_end_is_left_behind(void **state)
+CASE(try_that_does_not_end_is_left_behind)
 {
 	fails = 1;
 	stuck = 2;
@@ -826,7 +828,7 @@ static void try_that_does_not_end_is_left_behind(void **state)
 	assert_int_equal(connects, 2);
 }
 
-static void session_that_is_lost_again_is_replaced_again(void **state)
+CASE(session_that_is_lost_again_is_replaced_again)
 {
 	lost_again = 1;
 	begin();
@@ -838,7 +840,7 @@ static void session_that_is_lost_again_is_replaced_again(void **state)
 	assert_int_equal(stub_mount.session.reconnects, 1);
 }
 
-static void next_loss_has_a_client_of_its_own(void **state)
+CASE(next_loss_has_a_client_of_its_own)
 {
 	begin();
 	wait_until(serves);
@@ -851,7 +853,7 @@ static void next_loss_has_a_client_of_its_own(void **state)
 }
 
 /* A reload says so while there is no client. */
-static void without_reconnect_no_client_is_made(void **state)
+CASE(without_reconnect_no_client_is_made)
 {
 	pauses_last = true;
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
@@ -874,7 +876,7 @@ static void without_reconnect_no_client_is_made(void **state)
 
 /* --- its end */
 
-static void end_comes_between_tries(void **state)
+CASE(end_comes_between_tries)
 {
 	fails = INT_MAX;
 	begin();
@@ -889,7 +891,7 @@ static void end_comes_between_tries(void **state)
 	assert_false(keeper->given_up);
 }
 
-static void end_comes_while_somebody_is_inside(void **state)
+CASE(end_comes_while_somebody_is_inside)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	stop_the_time();
@@ -920,7 +922,7 @@ static void check_given_up(void)
 	end();
 }
 
-static void it_gives_up_in_time(void **state)
+CASE(it_gives_up_in_time)
 {
 	fails = INT_MAX;
 	keeper->timeout_s = 60;
@@ -932,7 +934,7 @@ static void it_gives_up_in_time(void **state)
 	assert_int_equal(phase(), 'c');
 }
 
-static void without_a_time_it_never_gives_up(void **state)
+CASE(without_a_time_it_never_gives_up)
 {
 	fails = 500;
 	begin();
@@ -954,7 +956,7 @@ static uint64_t short_pauses_ms(void)
 }
 
 /* Each try succeeds, and is lost before it serves. */
-static void losing_again_and_again_takes_no_more_time(void **state)
+CASE(losing_again_and_again_takes_no_more_time)
 {
 	lost_again = INT_MAX;
 	keeper->timeout_s = 60;
@@ -965,7 +967,7 @@ static void losing_again_and_again_takes_no_more_time(void **state)
 	assert_in_range(connects, 25, 35);
 }
 
-static void it_gives_up_while_somebody_is_inside(void **state)
+CASE(it_gives_up_while_somebody_is_inside)
 {
 	keeper->timeout_s = 4;
 	assert_true(casync_guard_enter(&stub_mount.guard));
@@ -977,48 +979,4 @@ static void it_gives_up_while_somebody_is_inside(void **state)
 	/* Releases are still real. */
 	assert_int_equal(phase(), 'r');
 	casync_guard_leave(&stub_mount.guard);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(steps_come_in_order),
-		CASE(requests_inside_are_waited_for),
-		CASE(releases_inside_are_waited_for),
-		CASE(guard_stays_closed_for_a_release_that_takes_long),
-		CASE(who_stays_inside_long_is_told_of),
-		CASE(reads_are_left_with_the_old_client),
-		CASE(reads_get_a_second_to_end),
-		CASE(what_is_no_read_is_waited_for),
-		CASE(old_client_is_never_ended_if_the_keeper_ends),
-		CASE(session_is_ended_for_a_read_that_hangs),
-		CASE(session_is_not_ended_again_and_again),
-		CASE(dead_node_is_ended_while_the_own_session_is_lost),
-		CASE(dead_node_is_ended_before_locks_are_restored),
-		CASE(dead_node_is_tried_again_until_its_timeout),
-		CASE(nodes_that_are_noted_have_a_bound),
-		CASE(one_of_several_gateways_waits_for_its_successor),
-		CASE(waiting_takes_nothing_of_its_time),
-		CASE(gateway_alone_does_not_wait),
-		CASE(end_comes_while_it_waits_for_its_successor),
-		CASE(tries_come_less_and_less_often),
-		CASE(session_of_before_a_restart_takes_two_tries),
-		CASE(another_file_system_is_refused),
-		CASE(id_of_the_file_system_stays),
-		CASE(client_that_does_not_end_is_left_behind),
-		CASE(try_that_does_not_end_is_left_behind),
-		CASE(session_that_is_lost_again_is_replaced_again),
-		CASE(next_loss_has_a_client_of_its_own),
-		CASE(without_reconnect_no_client_is_made),
-		CASE(end_comes_between_tries),
-		CASE(end_comes_while_somebody_is_inside),
-		CASE(it_gives_up_in_time),
-		CASE(without_a_time_it_never_gives_up),
-		CASE(losing_again_and_again_takes_no_more_time),
-		CASE(it_gives_up_while_somebody_is_inside),
-	};
-
-	return cmocka_run_group_tests_name("reconnect", tests, NULL, NULL);
 }

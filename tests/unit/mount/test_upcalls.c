@@ -158,6 +158,8 @@ static int down(void **state)
 									    : 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* --- libcephfs calls, on a thread of its own */
 
 static vinodeno_t vino_of(uint64_t ino)
@@ -270,9 +272,7 @@ static const struct kind_case kind_cases[] = {
 	 true, true},
 };
 
-#define N_KIND_CASES (sizeof(kind_cases) / sizeof(kind_cases[0]))
-
-static void check_kind(void **state)
+TEST_ROWS(check_kind, kind_cases, up, down)
 {
 	const struct kind_case *c = *state;
 	uint32_t flags = c->directory ? FSAL_UP_INVALIDATE_DIR_POPULATED |
@@ -311,7 +311,7 @@ static void check_tried(int count)
 	}
 }
 
-static void removed_file_is_released(void **state)
+CASE(removed_file_is_released)
 {
 	release_status = ERR_FSAL_NO_ERROR;
 	libcephfs_calls(remove_dentry, 1);
@@ -321,7 +321,7 @@ static void removed_file_is_released(void **state)
 	check_tried(1);
 }
 
-static void removed_file_in_use_is_released_later(void **state)
+CASE(removed_file_in_use_is_released_later)
 {
 	libcephfs_calls(remove_dentry, 1);
 	check_tried(1);
@@ -335,7 +335,7 @@ static void removed_file_in_use_is_released_later(void **state)
 }
 
 /* A request has just found it: it gets into the cache. */
-static void removed_file_that_is_not_cached_is_looked_for_again(void **state)
+CASE(removed_file_that_is_not_cached_is_looked_for_again)
 {
 	release_status = ERR_FSAL_NOENT;
 	libcephfs_calls(remove_dentry, 1);
@@ -346,7 +346,7 @@ static void removed_file_that_is_not_cached_is_looked_for_again(void **state)
 	check_tried(2);
 }
 
-static void removed_files_in_use_are_bounded(void **state)
+CASE(removed_files_in_use_are_bounded)
 {
 	libcephfs_calls(remove_dentry, CASYNC_UPCALLS_REMOVED_MAX + 9);
 	settle();
@@ -360,7 +360,7 @@ static void removed_files_in_use_are_bounded(void **state)
 
 /* READs in flight must know of a truncation at once: not by the queue, which
  * stands still here. */
-static void truncation_is_told_to_the_file_at_once(void **state)
+CASE(truncation_is_told_to_the_file_at_once)
 {
 	struct casync_file_size sizes[3];
 	unsigned int i;
@@ -390,7 +390,7 @@ static void truncation_is_told_to_the_file_at_once(void **state)
 }
 
 /* Most files have a counter to themselves. */
-static void files_are_spread_over_the_counters(void **state)
+CASE(files_are_spread_over_the_counters)
 {
 	bool used[CASYNC_UPCALLS_TRUNCATIONS] = {false};
 	unsigned int counters = 0;
@@ -411,7 +411,7 @@ static void files_are_spread_over_the_counters(void **state)
 }
 
 /* libcephfs' threads must get away while an upcall takes its time. */
-static void callback_does_not_wait_for_an_upcall(void **state)
+CASE(callback_does_not_wait_for_an_upcall)
 {
 	close_gate();
 	libcephfs_calls(invalidate_inode, 1);
@@ -424,7 +424,7 @@ static void callback_does_not_wait_for_an_upcall(void **state)
 	check_heard(1, INVALIDATE, 101);
 }
 
-static void events_are_told_in_their_order(void **state)
+CASE(events_are_told_in_their_order)
 {
 	close_gate();
 	libcephfs_calls(release_inode, 1);
@@ -448,7 +448,7 @@ static void check_counted(enum casync_counter counter, uint64_t first,
 	assert_int_equal(totals.counters[counter], second);
 }
 
-static void releases_are_counted_by_what_came_of_them(void **state)
+CASE(releases_are_counted_by_what_came_of_them)
 {
 	libcephfs_calls(release_inode, 3);
 	settle();
@@ -464,7 +464,7 @@ static void releases_are_counted_by_what_came_of_them(void **state)
 	check_counted(CASYNC_C_INVALIDATIONS, 0, 0);
 }
 
-static void invalidations_are_counted(void **state)
+CASE(invalidations_are_counted)
 {
 	libcephfs_calls(invalidate_inode, 3);
 	settle();
@@ -478,7 +478,7 @@ static void invalidations_are_counted(void **state)
 
 /* --- too many */
 
-static void releases_beyond_the_limit_are_dropped(void **state)
+CASE(releases_beyond_the_limit_are_dropped)
 {
 	const int beyond = 1000;
 	const int limit = CASYNC_UPCALLS_RELEASES_MAX;
@@ -495,7 +495,7 @@ static void releases_beyond_the_limit_are_dropped(void **state)
 	assert_int_equal(upcalls->event_count, 0);
 }
 
-static void invalidations_are_never_dropped(void **state)
+CASE(invalidations_are_never_dropped)
 {
 	const int limit = CASYNC_UPCALLS_RELEASES_MAX;
 
@@ -527,7 +527,7 @@ static void set_up_object(struct casync_object *obj, struct listener *listener,
 }
 
 /* What finds no room is not lost: each object is invalidated. */
-static void more_invalidations_than_room_are_for_everything(void **state)
+CASE(more_invalidations_than_room_are_for_everything)
 {
 	static struct casync_object objs[100];
 	unsigned int i;
@@ -557,7 +557,7 @@ static void more_invalidations_than_room_are_for_everything(void **state)
 			casync_object_table_leave(&upcalls->table, &objs[i]));
 }
 
-static void events_keep_their_order_past_the_end_of_the_ring(void **state)
+CASE(events_keep_their_order_past_the_end_of_the_ring)
 {
 	int i;
 
@@ -609,7 +609,7 @@ static void await_unlisted(void)
 	assert_false(listed);
 }
 
-static void leave_waits_for_an_upcall_on_its_way(void **state)
+CASE(leave_waits_for_an_upcall_on_its_way)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
 	struct leaver leaver = {.left = 0};
@@ -628,7 +628,7 @@ static void leave_waits_for_an_upcall_on_its_way(void **state)
 	check_heard(0, INVALIDATE, 1);
 }
 
-static void who_has_left_hears_nothing(void **state)
+CASE(who_has_left_hears_nothing)
 {
 	casync_upcalls_leave(upcalls, &listeners[0].exp);
 	casync_upcalls_leave(upcalls, &listeners[0].exp);
@@ -639,7 +639,7 @@ static void who_has_left_hears_nothing(void **state)
 }
 
 /* Events queued before it left, but not on their way yet. */
-static void who_leaves_hears_nothing_of_what_is_queued(void **state)
+CASE(who_leaves_hears_nothing_of_what_is_queued)
 {
 	struct leaver leaver = {.left = 0};
 
@@ -664,7 +664,7 @@ static void leave_itself(void)
 }
 
 /* An upcall may drop the last reference to an export. */
-static void leave_in_an_upcall_does_not_wait_for_it(void **state)
+CASE(leave_in_an_upcall_does_not_wait_for_it)
 {
 	in_upcall = leave_itself;
 	libcephfs_calls(invalidate_inode, 2);
@@ -673,7 +673,7 @@ static void leave_in_an_upcall_does_not_wait_for_it(void **state)
 	check_heard(1, INVALIDATE, 2);
 }
 
-static void destroy_waits_for_the_job(void **state)
+CASE(destroy_waits_for_the_job)
 {
 	libcephfs_calls(invalidate_inode, 1000);
 	casync_upcalls_destroy(upcalls);
@@ -683,52 +683,7 @@ static void destroy_waits_for_the_job(void **state)
 	listeners[1].exp.upcalls.listed = false;
 }
 
-static void modes_are_not_masked_again(void **state)
+CASE(modes_are_not_masked_again)
 {
 	assert_int_equal(fake.callbacks.umask_cb(fake.callbacks.handle), 0);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-static const struct CMUnitTest plain_tests[] = {
-	CASE(removed_file_is_released),
-	CASE(removed_file_in_use_is_released_later),
-	CASE(removed_file_that_is_not_cached_is_looked_for_again),
-	CASE(removed_files_in_use_are_bounded),
-	CASE(truncation_is_told_to_the_file_at_once),
-	CASE(files_are_spread_over_the_counters),
-	CASE(callback_does_not_wait_for_an_upcall),
-	CASE(events_are_told_in_their_order),
-	CASE(releases_are_counted_by_what_came_of_them),
-	CASE(invalidations_are_counted),
-	CASE(releases_beyond_the_limit_are_dropped),
-	CASE(invalidations_are_never_dropped),
-	CASE(more_invalidations_than_room_are_for_everything),
-	CASE(events_keep_their_order_past_the_end_of_the_ring),
-	CASE(leave_waits_for_an_upcall_on_its_way),
-	CASE(who_has_left_hears_nothing),
-	CASE(who_leaves_hears_nothing_of_what_is_queued),
-	CASE(leave_in_an_upcall_does_not_wait_for_it),
-	CASE(destroy_waits_for_the_job),
-	CASE(modes_are_not_masked_again),
-};
-
-#define N_PLAIN_TESTS (sizeof(plain_tests) / sizeof(plain_tests[0]))
-
-static struct CMUnitTest tests[N_PLAIN_TESTS + N_KIND_CASES];
-
-int main(void)
-{
-	size_t i;
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	for (i = 0; i < N_KIND_CASES; i++)
-		tests[N_PLAIN_TESTS + i] = (struct CMUnitTest){
-			.name = kind_cases[i].name,
-			.test_func = check_kind,
-			.setup_func = up,
-			.teardown_func = down,
-			.initial_state = (void *)&kind_cases[i],
-		};
-	return cmocka_run_group_tests_name("upcalls", tests, NULL, NULL);
 }

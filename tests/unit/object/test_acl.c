@@ -115,6 +115,8 @@ static int up(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static int set_on(object_file_type_t type)
 {
 	const struct casync_acl_file file = {.type = type};
@@ -123,14 +125,14 @@ static int set_on(object_file_type_t type)
 	return casync_acl_set(&file, &attrs);
 }
 
-static void folder_gets_both(void **state)
+CASE(folder_gets_both)
 {
 	assert_int_equal(set_on(DIRECTORY), 0);
 	assert_int_equal(set, 2);
 	assert_int_equal(removed, 0);
 }
 
-static void nothing_inherited_removes_the_default(void **state)
+CASE(nothing_inherited_removes_the_default)
 {
 	ace.flag = 0;
 	assert_int_equal(set_on(DIRECTORY), 0);
@@ -139,7 +141,7 @@ static void nothing_inherited_removes_the_default(void **state)
 }
 
 /* Ganesha has no memory: it returns NULL as for "nothing is inherited". */
-static void failed_conversion_removes_nothing(void **state)
+CASE(failed_conversion_removes_nothing)
 {
 	conversion_fails = true;
 	assert_int_equal(set_on(DIRECTORY), -EIO);
@@ -150,7 +152,7 @@ static void failed_conversion_removes_nothing(void **state)
 }
 
 /* Larger than what the MDS keeps: it is not even put on the stack. */
-static void too_large_an_acl_is_refused(void **state)
+CASE(too_large_an_acl_is_refused)
 {
 	users = 8187; /* and 4 others: 65,532 bytes */
 	assert_int_equal(set_on(REGULAR_FILE), 0);
@@ -158,17 +160,4 @@ static void too_large_an_acl_is_refused(void **state)
 	users++;
 	assert_int_equal(set_on(REGULAR_FILE), -ENOSPC);
 	assert_int_equal(set, 1);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup(name, up)
-	static const struct CMUnitTest tests[] = {
-		CASE(folder_gets_both),
-		CASE(nothing_inherited_removes_the_default),
-		CASE(failed_conversion_removes_nothing),
-		CASE(too_large_an_acl_is_refused),
-	};
-
-	return cmocka_run_group_tests_name("acl", tests, NULL, NULL);
 }

@@ -6,7 +6,7 @@
 #include <sys/sysmacros.h>
 #include <time.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "fsal_types.h"
 #include "fsal_convert.h"
@@ -85,7 +85,7 @@ static const struct source_case source_cases[] = {
 	 ATTR4_SEC_LABEL | ATTR4_XATTR, 0},
 };
 
-static void check_wanted(void **state)
+TEST_ROWS(check_wanted, source_cases, NULL, NULL)
 {
 	const struct source_case *c = *state;
 
@@ -93,14 +93,14 @@ static void check_wanted(void **state)
 			 ALWAYS_WANTED | c->statx);
 }
 
-static void everything_asked_wants_all_stats(void **state)
+TEST(everything_asked_wants_all_stats)
 {
 	assert_int_equal(
 		casync_attributes_statx_wanted(casync_supported_attributes),
 		CEPH_STATX_ALL_STATS);
 }
 
-static void everything_got_is_all_supported_but_xattrs(void **state)
+TEST(everything_got_is_all_supported_but_xattrs)
 {
 	struct ceph_statx stx = {.stx_mask = CEPH_STATX_ALL_STATS,
 				 .stx_mode = S_IFREG | 0644};
@@ -112,7 +112,7 @@ static void everything_got_is_all_supported_but_xattrs(void **state)
 	assert_true(attrs.supported == casync_supported_attributes);
 }
 
-static void acl_label_and_xattrs_are_offered(void **state)
+TEST(acl_label_and_xattrs_are_offered)
 {
 	assert_true((casync_supported_attributes & BESIDE_STATX) ==
 		    BESIDE_STATX);
@@ -139,7 +139,7 @@ static const struct valid_case valid_cases[] = {
 	 ATTR_MODE | ATTR_OWNER | ATTR_GROUP | ATTR_CREATION},
 };
 
-static void check_valid(void **state)
+TEST_ROWS(check_valid, valid_cases, NULL, NULL)
 {
 	const struct valid_case *c = *state;
 	struct ceph_statx stx = {.stx_mask = c->stx_mask, .stx_mode = S_IFREG};
@@ -151,7 +151,7 @@ static void check_valid(void **state)
 
 /* --- casync_attributes_from_statx: values --- */
 
-static void values_arrive_in_their_fields(void **state)
+TEST(values_arrive_in_their_fields)
 {
 	struct ceph_statx stx = {
 		.stx_mask = CEPH_STATX_ALL_STATS,
@@ -183,7 +183,7 @@ static void values_arrive_in_their_fields(void **state)
 			    sizeof(attrs.creation));
 }
 
-static void type_is_known_without_permission_bits(void **state)
+TEST(type_is_known_without_permission_bits)
 {
 	struct ceph_statx stx = {.stx_mask = CEPH_STATX_INO,
 				 .stx_mode = S_IFDIR};
@@ -194,7 +194,7 @@ static void type_is_known_without_permission_bits(void **state)
 	assert_false(FSAL_TEST_MASK(attrs.valid_mask, ATTR_MODE));
 }
 
-static void spaceused_counts_blocks_of_512(void **state)
+TEST(spaceused_counts_blocks_of_512)
 {
 	struct ceph_statx stx = {.stx_mask = CEPH_STATX_BLOCKS,
 				 .stx_blksize = 4194304,
@@ -205,7 +205,7 @@ static void spaceused_counts_blocks_of_512(void **state)
 	assert_int_equal(attrs.spaceused, 4608);
 }
 
-static void fsid_is_device_split_as_fsal_ceph_does(void **state)
+TEST(fsid_is_device_split_as_fsal_ceph_does)
 {
 	/* CEPH_NOSNAP: every file outside of snapshots. */
 	const dev_t nosnap = (dev_t)-2;
@@ -217,7 +217,7 @@ static void fsid_is_device_split_as_fsal_ceph_does(void **state)
 	assert_int_equal(attrs.fsid.minor, UINT32_MAX - 1);
 }
 
-static void rawdev_is_split_into_major_and_minor(void **state)
+TEST(rawdev_is_split_into_major_and_minor)
 {
 	struct ceph_statx stx = {.stx_rdev = makedev(259, 65537),
 				 .stx_mode = S_IFBLK};
@@ -228,7 +228,7 @@ static void rawdev_is_split_into_major_and_minor(void **state)
 	assert_int_equal(attrs.rawdev.minor, 65537);
 }
 
-static void acl_filled_in_before_stays_valid(void **state)
+TEST(acl_filled_in_before_stays_valid)
 {
 	struct ceph_statx stx = {.stx_mode = S_IFREG};
 	struct fsal_attrlist attrs = {.valid_mask = ATTR_ACL};
@@ -237,7 +237,7 @@ static void acl_filled_in_before_stays_valid(void **state)
 	assert_true(FSAL_TEST_MASK(attrs.valid_mask, ATTR_ACL) != 0);
 }
 
-static void request_mask_is_left_alone(void **state)
+TEST(request_mask_is_left_alone)
 {
 	struct ceph_statx stx = {.stx_mask = CEPH_STATX_ALL_STATS,
 				 .stx_mode = S_IFREG};
@@ -275,7 +275,7 @@ static const struct change_case change_cases[] = {
 	 UINT64_C(4294967296000000001)},
 };
 
-static void check_change(void **state)
+TEST_ROWS(check_change, change_cases, NULL, NULL)
 {
 	const struct change_case *c = *state;
 	struct ceph_statx stx = {
@@ -294,7 +294,7 @@ static void check_change(void **state)
 
 /* What a crash in data mode does: ctime comes back older than it was shown,
  * the counter without its last increments. */
-static void change_goes_forward_over_lost_increments(void **state)
+TEST(change_goes_forward_over_lost_increments)
 {
 	const uint64_t second = UINT64_C(1000000000);
 	struct ceph_statx shown = {.stx_ctime = {100, 5000000},
@@ -312,7 +312,7 @@ static void change_goes_forward_over_lost_increments(void **state)
 		    casync_attributes_change(&recovered, mounted_again));
 }
 
-static void change_of_old_file_is_the_floor_and_the_counter(void **state)
+TEST(change_of_old_file_is_the_floor_and_the_counter)
 {
 	struct ceph_statx stx = {.stx_ctime = {1, 0}, .stx_version = 7};
 
@@ -351,7 +351,7 @@ static const struct set_case set_cases[] = {
 	 0},
 };
 
-static void check_set(void **state)
+TEST_ROWS(check_set, set_cases, NULL, NULL)
 {
 	const struct set_case *c = *state;
 	struct fsal_attrlist attrs = {.valid_mask = c->attrs};
@@ -360,7 +360,7 @@ static void check_set(void **state)
 	assert_int_equal(casync_attributes_to_statx(&attrs, 0, &stx), c->mask);
 }
 
-static void every_settable_attribute_of_statx_reaches_libcephfs(void **state)
+TEST(every_settable_attribute_of_statx_reaches_libcephfs)
 {
 	int bit;
 
@@ -375,7 +375,7 @@ static void every_settable_attribute_of_statx_reaches_libcephfs(void **state)
 	}
 }
 
-static void set_values_arrive_in_their_fields(void **state)
+TEST(set_values_arrive_in_their_fields)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_SIZE | ATTR_MODE | ATTR_OWNER | ATTR_GROUP |
@@ -415,7 +415,7 @@ static const struct mode_case mode_cases[] = {
 	{"mode_loses_file_type_bits", S_IFDIR | 0700, 0, 0700},
 };
 
-static void check_mode(void **state)
+TEST_ROWS(check_mode, mode_cases, NULL, NULL)
 {
 	const struct mode_case *c = *state;
 	struct fsal_attrlist attrs = {.valid_mask = ATTR_MODE, .mode = c->mode};
@@ -426,7 +426,7 @@ static void check_mode(void **state)
 	assert_int_equal(stx.stx_mode, c->result);
 }
 
-static void server_times_carry_the_clock_themselves(void **state)
+TEST(server_times_carry_the_clock_themselves)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_ATIME_SERVER | ATTR_MTIME_SERVER,
@@ -439,7 +439,7 @@ static void server_times_carry_the_clock_themselves(void **state)
 	assert_in_range(stx.stx_mtime.tv_sec, before, time(NULL) + 1);
 }
 
-static void server_times_set_together_are_equal(void **state)
+TEST(server_times_set_together_are_equal)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_ATIME_SERVER | ATTR_MTIME_SERVER,
@@ -451,7 +451,7 @@ static void server_times_set_together_are_equal(void **state)
 			    sizeof(stx.stx_atime));
 }
 
-static void server_time_wins_over_a_given_one(void **state)
+TEST(server_time_wins_over_a_given_one)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_MTIME | ATTR_MTIME_SERVER,
@@ -464,7 +464,7 @@ static void server_time_wins_over_a_given_one(void **state)
 	assert_true(stx.stx_mtime.tv_sec != 5);
 }
 
-static void times_past_32_bits_are_the_nearest_there_are(void **state)
+TEST(times_past_32_bits_are_the_nearest_there_are)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_ATIME | ATTR_MTIME,
@@ -480,7 +480,7 @@ static void times_past_32_bits_are_the_nearest_there_are(void **state)
 	assert_int_equal(stx.stx_mtime.tv_nsec, 0);
 }
 
-static void the_last_time_of_32_bits_is_kept(void **state)
+TEST(the_last_time_of_32_bits_is_kept)
 {
 	struct fsal_attrlist attrs = {
 		.valid_mask = ATTR_MTIME,
@@ -491,44 +491,4 @@ static void the_last_time_of_32_bits_is_kept(void **state)
 	casync_attributes_to_statx(&attrs, 0, &stx);
 	assert_true(stx.stx_mtime.tv_sec == UINT32_MAX);
 	assert_int_equal(stx.stx_mtime.tv_nsec, 999999999);
-}
-
-static const struct CMUnitTest plain_tests[] = {
-	cmocka_unit_test(everything_asked_wants_all_stats),
-	cmocka_unit_test(everything_got_is_all_supported_but_xattrs),
-	cmocka_unit_test(acl_label_and_xattrs_are_offered),
-	cmocka_unit_test(values_arrive_in_their_fields),
-	cmocka_unit_test(type_is_known_without_permission_bits),
-	cmocka_unit_test(spaceused_counts_blocks_of_512),
-	cmocka_unit_test(fsid_is_device_split_as_fsal_ceph_does),
-	cmocka_unit_test(rawdev_is_split_into_major_and_minor),
-	cmocka_unit_test(acl_filled_in_before_stays_valid),
-	cmocka_unit_test(request_mask_is_left_alone),
-	cmocka_unit_test(change_goes_forward_over_lost_increments),
-	cmocka_unit_test(change_of_old_file_is_the_floor_and_the_counter),
-	cmocka_unit_test(every_settable_attribute_of_statx_reaches_libcephfs),
-	cmocka_unit_test(set_values_arrive_in_their_fields),
-	cmocka_unit_test(server_times_carry_the_clock_themselves),
-	cmocka_unit_test(server_times_set_together_are_equal),
-	cmocka_unit_test(server_time_wins_over_a_given_one),
-	cmocka_unit_test(times_past_32_bits_are_the_nearest_there_are),
-	cmocka_unit_test(the_last_time_of_32_bits_is_kept),
-};
-
-static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(source_cases) +
-			       COUNT(valid_cases) + COUNT(change_cases) +
-			       COUNT(set_cases) + COUNT(mode_cases)];
-
-int main(void)
-{
-	struct CMUnitTest *next = tests + COUNT(plain_tests);
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, source_cases, check_wanted, NULL, NULL);
-	ADD_TABLE(next, valid_cases, check_valid, NULL, NULL);
-	ADD_TABLE(next, change_cases, check_change, NULL, NULL);
-	ADD_TABLE(next, set_cases, check_set, NULL, NULL);
-	ADD_TABLE(next, mode_cases, check_mode, NULL, NULL);
-
-	return cmocka_run_group_tests_name("attributes", tests, NULL, NULL);
 }

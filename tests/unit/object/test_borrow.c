@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "borrow.h"
 #include "call.h"
@@ -58,6 +58,8 @@ static int down(void **state)
 	return request_down(state);
 }
 
+#define BORROW_CASE(test) TEST_WITH(test, up, down)
+
 static void new_client(void)
 {
 	casync_guard_renew(&stub_mount.guard);
@@ -89,7 +91,7 @@ static const struct flags_case flags_cases[] = {
 	 O_RDWR},
 };
 
-static void check_flags(void **state)
+TEST_ROWS(check_flags, flags_cases, up, down)
 {
 	const struct flags_case *c = *state;
 
@@ -109,7 +111,7 @@ static void check_flags(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
 }
 
-static void fd_of_this_client_is_used(void **state)
+BORROW_CASE(fd_of_this_client_is_used)
 {
 	open_fd(FSAL_O_READ);
 	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
@@ -117,7 +119,7 @@ static void fd_of_this_client_is_used(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 1);
 }
 
-static void former_fh_ended_with_its_client(void **state)
+BORROW_CASE(former_fh_ended_with_its_client)
 {
 	static const char former;
 
@@ -129,7 +131,7 @@ static void former_fh_ended_with_its_client(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
 }
 
-static void closed_fd_stays_closed(void **state)
+BORROW_CASE(closed_fd_stays_closed)
 {
 	new_client();
 	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
@@ -137,7 +139,7 @@ static void closed_fd_stays_closed(void **state)
 	assert_null(fd->fh);
 }
 
-static void fd_of_a_removed_file_is_stale(void **state)
+BORROW_CASE(fd_of_a_removed_file_is_stale)
 {
 	open_fd(FSAL_O_READ);
 	new_client();
@@ -160,7 +162,7 @@ static void count_slots(enum fake_blocking which)
 }
 
 /* A READ has none otherwise. */
-static void opening_has_a_slot_of_the_mount(void **state)
+BORROW_CASE(opening_has_a_slot_of_the_mount)
 {
 	open_fd(FSAL_O_READ);
 	new_client();
@@ -178,7 +180,7 @@ static void opening_has_a_slot_of_the_mount(void **state)
 	fd->fh = NULL;
 }
 
-static void full_mount_opens_nothing(void **state)
+BORROW_CASE(full_mount_opens_nothing)
 {
 	open_fd(FSAL_O_READ);
 	new_client();
@@ -215,7 +217,7 @@ static void *renew_fd(void *fh)
 	return NULL;
 }
 
-static void threads_at_once_keep_one_fh(void **state)
+BORROW_CASE(threads_at_once_keep_one_fh)
 {
 	pthread_t threads[THREADS];
 	struct Fh *fhs[THREADS];
@@ -253,7 +255,7 @@ static fsal_errors_t borrow(struct casync_borrowed *borrowed,
 		.major;
 }
 
-static void states_fd_is_on_loan(void **state)
+BORROW_CASE(states_fd_is_on_loan)
 {
 	struct casync_borrowed borrowed;
 
@@ -268,7 +270,7 @@ static void states_fd_is_on_loan(void **state)
 	assert_int_equal(stub.reservation_changes, 0);
 }
 
-static void loan_without_a_state_has_a_reservation(void **state)
+BORROW_CASE(loan_without_a_state_has_a_reservation)
 {
 	struct casync_borrowed borrowed;
 
@@ -280,7 +282,7 @@ static void loan_without_a_state_has_a_reservation(void **state)
 	assert_int_equal(stub.reservation_changes, 2);
 }
 
-static void temporary_fd_ends_with_its_loan(void **state)
+BORROW_CASE(temporary_fd_ends_with_its_loan)
 {
 	struct casync_borrowed borrowed;
 
@@ -291,7 +293,7 @@ static void temporary_fd_ends_with_its_loan(void **state)
 	assert_int_equal(fake.open_fhs, 0);
 }
 
-static void refused_loan_leaves_nothing(void **state)
+BORROW_CASE(refused_loan_leaves_nothing)
 {
 	struct casync_borrowed borrowed;
 
@@ -302,7 +304,7 @@ static void refused_loan_leaves_nothing(void **state)
 	assert_int_equal(stub.reservation_changes, CHANGES_OF_REFUSED_IO);
 }
 
-static void loan_of_a_lost_fd_opens_it(void **state)
+BORROW_CASE(loan_of_a_lost_fd_opens_it)
 {
 	struct casync_borrowed borrowed;
 
@@ -315,7 +317,7 @@ static void loan_of_a_lost_fd_opens_it(void **state)
 	casync_borrow_return(&borrowed);
 }
 
-static void lost_fd_that_cannot_be_opened_is_given_back(void **state)
+BORROW_CASE(lost_fd_that_cannot_be_opened_is_given_back)
 {
 	struct casync_borrowed borrowed;
 
@@ -329,7 +331,7 @@ static void lost_fd_that_cannot_be_opened_is_given_back(void **state)
 
 /* --- a request */
 
-static void read_uses_a_new_fh(void **state)
+BORROW_CASE(read_uses_a_new_fh)
 {
 	struct io *io = new_io(0, 100);
 
@@ -345,7 +347,7 @@ static void read_uses_a_new_fh(void **state)
 	free_io(io);
 }
 
-static void write_without_an_fh_is_answered(void **state)
+BORROW_CASE(write_without_an_fh_is_answered)
 {
 	struct io *io = new_io(0, 100);
 
@@ -358,42 +360,4 @@ static void write_without_an_fh_is_answered(void **state)
 	check_error(io, ERR_FSAL_IO);
 	assert_int_equal(fake.call_count, 0);
 	free_io(io);
-}
-
-#define BORROW_CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-static const struct CMUnitTest plain_tests[] = {
-	BORROW_CASE(fd_of_this_client_is_used),
-	BORROW_CASE(former_fh_ended_with_its_client),
-	BORROW_CASE(closed_fd_stays_closed),
-	BORROW_CASE(fd_of_a_removed_file_is_stale),
-	BORROW_CASE(opening_has_a_slot_of_the_mount),
-	BORROW_CASE(full_mount_opens_nothing),
-	BORROW_CASE(threads_at_once_keep_one_fh),
-	BORROW_CASE(states_fd_is_on_loan),
-	BORROW_CASE(loan_without_a_state_has_a_reservation),
-	BORROW_CASE(temporary_fd_ends_with_its_loan),
-	BORROW_CASE(refused_loan_leaves_nothing),
-	BORROW_CASE(loan_of_a_lost_fd_opens_it),
-	BORROW_CASE(lost_fd_that_cannot_be_opened_is_given_back),
-	BORROW_CASE(read_uses_a_new_fh),
-	BORROW_CASE(write_without_an_fh_is_answered),
-};
-
-static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(flags_cases)];
-
-int main(void)
-{
-	size_t i;
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	for (i = 0; i < COUNT(flags_cases); i++)
-		tests[COUNT(plain_tests) + i] = (struct CMUnitTest){
-			.name = flags_cases[i].name,
-			.test_func = check_flags,
-			.setup_func = up,
-			.teardown_func = down,
-			.initial_state = (void *)&flags_cases[i],
-		};
-	return cmocka_run_group_tests_name("borrow", tests, NULL, NULL);
 }

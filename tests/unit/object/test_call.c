@@ -9,7 +9,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "call_rig.h"
 #include "clock.h"
@@ -21,7 +21,7 @@
 
 /* --- slots of a mount */
 
-static void full_mount_refuses(void **state)
+CALL_CASE(full_mount_refuses)
 {
 	*mount_inside() = MOUNT_SLOTS - 1;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
@@ -39,7 +39,7 @@ static void full_mount_refuses(void **state)
 	casync_call_drop(&call);
 }
 
-static void file_that_answers_gets_at_the_reserve(void **state)
+CALL_CASE(file_that_answers_gets_at_the_reserve)
 {
 	*mount_inside() = MOUNT_SLOTS;
 	rig.obj->answered_ns = casync_clock_ns();
@@ -62,7 +62,7 @@ static void file_that_answers_gets_at_the_reserve(void **state)
 }
 
 /* A later part of the call is. */
-static void to_be_refused_is_no_answer(void **state)
+CALL_CASE(to_be_refused_is_no_answer)
 {
 	struct casync_object *obj = rig.obj;
 
@@ -77,7 +77,7 @@ static void to_be_refused_is_no_answer(void **state)
 }
 
 /* An operation that opens the file, and sets attributes too. */
-static void thread_has_one_slot(void **state)
+CALL_CASE(thread_has_one_slot)
 {
 	struct casync_call inner, innermost;
 
@@ -102,7 +102,7 @@ static void thread_has_one_slot(void **state)
 }
 
 /* Also if the outermost call ends before the ones within it. */
-static void thread_has_one_age(void **state)
+CALL_CASE(thread_has_one_age)
 {
 	const uint32_t *dated = stub_mount.callers_age.inside;
 	struct casync_call inner;
@@ -121,7 +121,7 @@ static void thread_has_one_age(void **state)
 	assert_int_equal(dated[0] + dated[1], 0);
 }
 
-static void unlock_gets_a_slot_of_a_full_mount(void **state)
+CALL_CASE(unlock_gets_a_slot_of_a_full_mount)
 {
 	struct casync_call inner;
 
@@ -138,7 +138,7 @@ static void unlock_gets_a_slot_of_a_full_mount(void **state)
 }
 
 /* A client that is new and takes locks again may unlock; a lost one not. */
-static void unlock_gets_a_client_that_restores(void **state)
+CALL_CASE(unlock_gets_a_client_that_restores)
 {
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
 	assert_int_equal(take(CASYNC_CALL_CLIENT), -ETIME);
@@ -151,7 +151,7 @@ static void unlock_gets_a_client_that_restores(void **state)
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 }
 
-static void keeper_gets_a_slot_of_a_full_mount(void **state)
+CALL_CASE(keeper_gets_a_slot_of_a_full_mount)
 {
 	*mount_inside() = MOUNT_SLOTS;
 	casync_call_take_mount_slot(&stub_mount);
@@ -168,7 +168,6 @@ static void *take_on_completer(void *unused)
 	struct casync_call own;
 	int rc;
 
-	(void)unused;
 	casync_workers_mark_completion_thread();
 	rc = casync_call_take(&own, rig.obj, CASYNC_CALL_MOUNT_SLOT);
 	if (rc == 0)
@@ -182,7 +181,7 @@ static void *take_on_completer(void *unused)
 	return rc == 0 ? NULL : &stub_mount;
 }
 
-static void completion_threads_take_no_mount_slot(void **state)
+CALL_CASE(completion_threads_take_no_mount_slot)
 {
 	*mount_inside() = MOUNT_SLOTS;
 	run(take_on_completer);
@@ -198,7 +197,6 @@ static void *take_attr_slots_on_completer(void *unused)
 	bool good_so_far = true;
 	int i;
 
-	(void)unused;
 	casync_workers_mark_completion_thread();
 	for (i = 0; i < CASYNC_COMPLETERS; i++)
 		good_so_far &= casync_call_take(&own[i], rig.obj,
@@ -213,7 +211,7 @@ static void *take_attr_slots_on_completer(void *unused)
 }
 
 /* Workers that wait for attributes do not keep the answers. */
-static void completion_threads_have_attr_slots_of_their_own(void **state)
+CALL_CASE(completion_threads_have_attr_slots_of_their_own)
 {
 	*attr_inside() = FILE_SLOTS;
 	run(take_attr_slots_on_completer);
@@ -223,7 +221,7 @@ static void completion_threads_have_attr_slots_of_their_own(void **state)
 
 /* --- order */
 
-static void all_is_taken_in_order(void **state)
+CALL_CASE(all_is_taken_in_order)
 {
 	assert_int_equal(take(ALL), 0);
 	assert_int_equal(call.holds, ALL);
@@ -235,7 +233,7 @@ static void all_is_taken_in_order(void **state)
 	check_steps("");
 }
 
-static void beginning_and_end_keep_the_order(void **state)
+CALL_CASE(beginning_and_end_keep_the_order)
 {
 	assert_int_equal(begin(ALL).major, ERR_FSAL_NO_ERROR);
 	check_steps(ALL_TAKEN);
@@ -262,7 +260,7 @@ static const struct part_of_call parts_of_calls[] = {
 	{"nothing", 0, "", ""},
 };
 
-static void check_part(void **state)
+TEST_ROWS(check_part, parts_of_calls, call_up, call_down)
 {
 	const struct part_of_call *c = *state;
 
@@ -290,7 +288,7 @@ static const struct full_case full_cases[] = {
 	 -EAGAIN, "MGACcagm"},
 };
 
-static void check_full(void **state)
+TEST_ROWS(check_full, full_cases, call_up, call_down)
 {
 	const struct full_case *c = *state;
 	fsal_status_t status;
@@ -321,7 +319,7 @@ static void check_full(void **state)
 	*c->inside() = 0;
 }
 
-static void lost_client_leaves_nothing(void **state)
+CALL_CASE(lost_client_leaves_nothing)
 {
 	lose_client();
 	assert_int_equal(take(ALL), -ETIME);
@@ -333,7 +331,7 @@ static void lost_client_leaves_nothing(void **state)
 	check_steps("Mm");
 }
 
-static void file_that_is_gone_leaves_nothing(void **state)
+CALL_CASE(file_that_is_gone_leaves_nothing)
 {
 	new_client();
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
@@ -346,14 +344,13 @@ static void *wait_for_a_slot(void *unused)
 {
 	struct casync_call own;
 
-	(void)unused;
 	if (casync_call_take(&own, rig.obj, CASYNC_CALL_ATTR_SLOT) != 0)
 		return &stub_mount;
 	casync_call_drop(&own);
 	return NULL;
 }
 
-static void slot_is_waited_for(void **state)
+CALL_CASE(slot_is_waited_for)
 {
 	struct casync_waiter_limit *limit = &rig.obj->getattr;
 	uint32_t *sleepers = &limit->lanes[CASYNC_LANE_WORKER].sleepers;
@@ -381,7 +378,7 @@ static bool try_both(uint32_t attr_slots)
 			       attr_slots);
 }
 
-static void optional_call_takes_both_slots(void **state)
+CALL_CASE(optional_call_takes_both_slots)
 {
 	assert_true(try_both(1));
 	assert_int_equal(*attr_inside(), 1);
@@ -391,7 +388,7 @@ static void optional_call_takes_both_slots(void **state)
 	assert_int_equal(*mount_inside(), 0);
 }
 
-static void optional_call_takes_only_what_it_needs(void **state)
+CALL_CASE(optional_call_takes_only_what_it_needs)
 {
 	assert_true(casync_call_try(&call, rig.obj, CASYNC_CALL_ATTR_SLOT, 1));
 	assert_int_equal(*mount_inside(), 0);
@@ -404,7 +401,7 @@ static void optional_call_takes_only_what_it_needs(void **state)
 }
 
 /* The other half stays for calls that are needed. */
-static void optional_call_leaves_half_of_the_mount(void **state)
+CALL_CASE(optional_call_leaves_half_of_the_mount)
 {
 	*mount_inside() = MOUNT_SLOTS / 2;
 	assert_false(try_both(1));
@@ -418,7 +415,7 @@ static void optional_call_leaves_half_of_the_mount(void **state)
 }
 
 /* The thread keeps a worker already. */
-static void optional_call_within_a_call_needs_no_slot(void **state)
+CALL_CASE(optional_call_within_a_call_needs_no_slot)
 {
 	struct casync_call outer;
 
@@ -434,7 +431,7 @@ static void optional_call_within_a_call_needs_no_slot(void **state)
 	*mount_inside() = 0;
 }
 
-static void optional_call_is_one_of_few(void **state)
+CALL_CASE(optional_call_is_one_of_few)
 {
 	*attr_inside() = 3;
 	assert_false(try_both(3));
@@ -447,7 +444,7 @@ static void optional_call_is_one_of_few(void **state)
 	*attr_inside() = 0;
 }
 
-static void optional_call_does_not_wait(void **state)
+CALL_CASE(optional_call_does_not_wait)
 {
 	uint64_t later_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 
@@ -464,7 +461,7 @@ static void optional_call_does_not_wait(void **state)
 
 /* --- changes */
 
-static void change_is_announced_to_the_read_cache(void **state)
+CALL_CASE(change_is_announced_to_the_read_cache)
 {
 	struct casync_cache_file *file = &rig.obj->cached->file;
 	uint64_t epoch = casync_cache_epoch(file);
@@ -478,7 +475,7 @@ static void change_is_announced_to_the_read_cache(void **state)
 	assert_true(casync_cache_epoch(file) != epoch);
 }
 
-static void change_of_another_file_is_announced(void **state)
+CALL_CASE(change_of_another_file_is_announced)
 {
 	struct casync_call change;
 
@@ -489,7 +486,7 @@ static void change_of_another_file_is_announced(void **state)
 	assert_int_equal(writers(), 0);
 }
 
-static void directory_has_nothing_in_the_read_cache(void **state)
+CALL_CASE(directory_has_nothing_in_the_read_cache)
 {
 	struct casync_object dir = {.exp = &rig.exp};
 
@@ -497,47 +494,4 @@ static void directory_has_nothing_in_the_read_cache(void **state)
 	casync_call_announce(&call, &dir.handle);
 	casync_call_drop(&call);
 	check_steps("");
-}
-
-#define CALL_CASE(name) \
-	cmocka_unit_test_setup_teardown(name, call_up, call_down)
-
-static const struct CMUnitTest plain_tests[] = {
-	CALL_CASE(full_mount_refuses),
-	CALL_CASE(file_that_answers_gets_at_the_reserve),
-	CALL_CASE(to_be_refused_is_no_answer),
-	CALL_CASE(thread_has_one_slot),
-	CALL_CASE(thread_has_one_age),
-	CALL_CASE(unlock_gets_a_slot_of_a_full_mount),
-	CALL_CASE(unlock_gets_a_client_that_restores),
-	CALL_CASE(keeper_gets_a_slot_of_a_full_mount),
-	CALL_CASE(completion_threads_take_no_mount_slot),
-	CALL_CASE(completion_threads_have_attr_slots_of_their_own),
-	CALL_CASE(all_is_taken_in_order),
-	CALL_CASE(beginning_and_end_keep_the_order),
-	CALL_CASE(lost_client_leaves_nothing),
-	CALL_CASE(file_that_is_gone_leaves_nothing),
-	CALL_CASE(slot_is_waited_for),
-	CALL_CASE(optional_call_takes_both_slots),
-	CALL_CASE(optional_call_takes_only_what_it_needs),
-	CALL_CASE(optional_call_leaves_half_of_the_mount),
-	CALL_CASE(optional_call_within_a_call_needs_no_slot),
-	CALL_CASE(optional_call_is_one_of_few),
-	CALL_CASE(optional_call_does_not_wait),
-	CALL_CASE(change_is_announced_to_the_read_cache),
-	CALL_CASE(change_of_another_file_is_announced),
-	CALL_CASE(directory_has_nothing_in_the_read_cache),
-};
-
-static struct CMUnitTest
-	tests[COUNT(plain_tests) + COUNT(parts_of_calls) + COUNT(full_cases)];
-
-int main(void)
-{
-	struct CMUnitTest *next = tests + COUNT(plain_tests);
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, parts_of_calls, check_part, call_up, call_down);
-	ADD_TABLE(next, full_cases, check_full, call_up, call_down);
-	return cmocka_run_group_tests_name("call", tests, NULL, NULL);
 }

@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "call_rig.h"
 #include "clock.h"
@@ -20,12 +20,11 @@
 
 static void *end_call(void *unused)
 {
-	(void)unused;
 	return FSAL_IS_ERROR(casync_call_end(&call, good)) ? &stub_mount : NULL;
 }
 
 /* As a READ's and a WRITE's. */
-static void another_thread_ends_a_call(void **state)
+CALL_CASE(another_thread_ends_a_call)
 {
 	assert_int_equal(begin(CASYNC_CALL_CLIENT | CASYNC_CALL_CHANGE).major,
 			 ERR_FSAL_NO_ERROR);
@@ -51,7 +50,7 @@ static int goes_on(fsal_status_t status)
 	return casync_call_is_to_repeat(&status) ? REPEATED : (int)status.major;
 }
 
-static void getacl_is_repeated_after_a_pause(void **state)
+CALL_CASE(getacl_is_repeated_after_a_pause)
 {
 	struct nfs_request request = {0};
 	uint64_t began_ns = casync_clock_ns();
@@ -71,13 +70,12 @@ static void *repeat_once(void *unused)
 {
 	struct nfs_request request = {0};
 
-	(void)unused;
 	set_nfsacl(&request);
 	pthread_barrier_wait(&all_are_here);
 	return goes_on(delay) == REPEATED ? &stub_mount : NULL;
 }
 
-static void few_workers_wait_for_that(void **state)
+CALL_CASE(few_workers_wait_for_that)
 {
 	pthread_t threads[4 * CASYNC_CALL_REPEATERS];
 	unsigned int i, waited = 0;
@@ -99,7 +97,7 @@ static void few_workers_wait_for_that(void **state)
 }
 
 /* The test before has begun that time. */
-static void getacl_that_waits_for_long_has_no_answer(void **state)
+CALL_CASE(getacl_that_waits_for_long_has_no_answer)
 {
 	struct nfs_request request = {0};
 	uint64_t began_ns = casync_clock_ns();
@@ -137,7 +135,7 @@ static const struct answer_case answer_cases[] = {
 	{"doubt_needs_a_next_client", EBADF, true, 0, ERR_FSAL_IO, false},
 };
 
-static void check_answer(void **state)
+TEST_ROWS(check_answer, answer_cases, call_up, call_down)
 {
 	const struct answer_case *c = *state;
 	fsal_status_t status;
@@ -160,7 +158,7 @@ static bool keeper_was_woken(void)
 }
 
 /* It looks before the error is believed, or replaces the client. */
-static void loss_wakes_the_keeper(void **state)
+CALL_CASE(loss_wakes_the_keeper)
 {
 	(void)begin(CASYNC_CALL_ASKS_MDS);
 	(void)casync_call_end(&call, casync_errors_status(-ENOSPC));
@@ -170,7 +168,7 @@ static void loss_wakes_the_keeper(void **state)
 	assert_true(keeper_was_woken());
 }
 
-static void without_a_client_a_call_is_delayed(void **state)
+CALL_CASE(without_a_client_a_call_is_delayed)
 {
 	fsal_status_t status;
 
@@ -191,7 +189,7 @@ static void without_a_client_a_call_is_delayed(void **state)
 
 /* The keeper's last two steps: it notes that the session serves, then it lets
  * requests enter.  One that was refused before that may be answered later. */
-static void refusal_is_no_loss_of_the_client_that_serves_next(void **state)
+CALL_CASE(refusal_is_no_loss_of_the_client_that_serves_next)
 {
 	lose_client();
 	casync_session_restored(&stub_mount.session);
@@ -203,7 +201,7 @@ static void refusal_is_no_loss_of_the_client_that_serves_next(void **state)
 	assert_false(keeper_was_woken());
 }
 
-static void look_up_that_shows_the_loss_is_a_delay(void **state)
+CALL_CASE(look_up_that_shows_the_loss_is_a_delay)
 {
 	new_client();
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOTCONN;
@@ -212,7 +210,7 @@ static void look_up_that_shows_the_loss_is_a_delay(void **state)
 			 CASYNC_SESSION_LOST);
 }
 
-static void file_that_is_gone_is_stale(void **state)
+CALL_CASE(file_that_is_gone_is_stale)
 {
 	new_client();
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
@@ -223,7 +221,7 @@ static void file_that_is_gone_is_stale(void **state)
 /* --- names */
 
 /* NFSv3 brings any bytes, and libcephfs takes a name for a path. */
-static void path_is_no_name(void **state)
+CALL_CASE(path_is_no_name)
 {
 	static const char *const paths[] = {"", "/", "a/b", "../a", "a/", "/a"};
 	fsal_status_t status;
@@ -239,7 +237,7 @@ static void path_is_no_name(void **state)
 	check_steps("");
 }
 
-static void any_other_bytes_are_a_name(void **state)
+CALL_CASE(any_other_bytes_are_a_name)
 {
 	static const char *const names[] = {"a",    "..", ".",	 "...",
 					    "a\\b", " ",  "\xff"};
@@ -256,7 +254,7 @@ static void any_other_bytes_are_a_name(void **state)
 	}
 }
 
-static void call_on_a_name_needs_a_client_too(void **state)
+CALL_CASE(call_on_a_name_needs_a_client_too)
 {
 	lose_client();
 	assert_int_equal(casync_call_begin_entry(&call, &rig.obj->handle, "a",
@@ -268,7 +266,7 @@ static void call_on_a_name_needs_a_client_too(void **state)
 
 /* --- without an object */
 
-static void call_on_a_mount_takes_its_slot_and_its_client(void **state)
+CALL_CASE(call_on_a_mount_takes_its_slot_and_its_client)
 {
 	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
 			 ERR_FSAL_NO_ERROR);
@@ -278,7 +276,7 @@ static void call_on_a_mount_takes_its_slot_and_its_client(void **state)
 	check_steps("gm");
 }
 
-static void call_on_a_full_mount_is_delayed(void **state)
+CALL_CASE(call_on_a_full_mount_is_delayed)
 {
 	fsal_status_t status;
 
@@ -290,7 +288,7 @@ static void call_on_a_full_mount_is_delayed(void **state)
 	*mount_inside() = 0;
 }
 
-static void call_on_a_lost_mount_is_delayed(void **state)
+CALL_CASE(call_on_a_lost_mount_is_delayed)
 {
 	lose_client();
 	assert_int_equal(casync_call_begin_mount(&stub_mount).major,
@@ -302,7 +300,7 @@ static void call_on_a_lost_mount_is_delayed(void **state)
 	check_steps("Mm");
 }
 
-static void call_on_a_mount_may_show_the_loss(void **state)
+CALL_CASE(call_on_a_mount_may_show_the_loss)
 {
 	const fsal_status_t loss = casync_errors_status(-CASYNC_EBLOCKLISTED);
 
@@ -327,7 +325,7 @@ static void call_on_a_mount_may_show_the_loss(void **state)
 }
 
 /* What the lost client has open is released as long as it is there. */
-static void releases_enter_until_the_client_ends(void **state)
+CALL_CASE(releases_enter_until_the_client_ends)
 {
 	assert_true(casync_call_begin_release(&stub_mount));
 	assert_false(casync_guard_is_empty(&stub_mount.guard));
@@ -343,7 +341,7 @@ static void releases_enter_until_the_client_ends(void **state)
 }
 
 /* To add or reload an export, the administrator can ask again. */
-static void setup_needs_a_client_that_serves(void **state)
+CALL_CASE(setup_needs_a_client_that_serves)
 {
 	assert_true(casync_call_begin_setup(&stub_mount));
 	check_steps("G");
@@ -354,39 +352,4 @@ static void setup_needs_a_client_that_serves(void **state)
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	assert_false(casync_call_begin_setup(&stub_mount));
 	check_steps("");
-}
-
-#define CALL_CASE(name) \
-	cmocka_unit_test_setup_teardown(name, call_up, call_down)
-
-static const struct CMUnitTest plain_tests[] = {
-	CALL_CASE(another_thread_ends_a_call),
-	CALL_CASE(getacl_is_repeated_after_a_pause),
-	CALL_CASE(few_workers_wait_for_that),
-	CALL_CASE(getacl_that_waits_for_long_has_no_answer),
-	CALL_CASE(loss_wakes_the_keeper),
-	CALL_CASE(without_a_client_a_call_is_delayed),
-	CALL_CASE(refusal_is_no_loss_of_the_client_that_serves_next),
-	CALL_CASE(look_up_that_shows_the_loss_is_a_delay),
-	CALL_CASE(file_that_is_gone_is_stale),
-	CALL_CASE(path_is_no_name),
-	CALL_CASE(any_other_bytes_are_a_name),
-	CALL_CASE(call_on_a_name_needs_a_client_too),
-	CALL_CASE(call_on_a_mount_takes_its_slot_and_its_client),
-	CALL_CASE(call_on_a_full_mount_is_delayed),
-	CALL_CASE(call_on_a_lost_mount_is_delayed),
-	CALL_CASE(call_on_a_mount_may_show_the_loss),
-	CALL_CASE(releases_enter_until_the_client_ends),
-	CALL_CASE(setup_needs_a_client_that_serves),
-};
-
-static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(answer_cases)];
-
-int main(void)
-{
-	struct CMUnitTest *next = tests + COUNT(plain_tests);
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, answer_cases, check_answer, call_up, call_down);
-	return cmocka_run_group_tests_name("call_answers", tests, NULL, NULL);
 }

@@ -34,7 +34,7 @@ static struct casync_export exp;
 static struct casync_object dir, obj;
 static bool exclusive, laid_out;
 static char verifier[] = "verifier";
-static struct state_t state;
+static struct state_t open_state;
 static char root_perms;
 
 static void note(char call)
@@ -89,7 +89,7 @@ fsal_status_t casync_close2(struct fsal_obj_handle *obj_hdl,
 			    struct state_t *its_state)
 {
 	assert_ptr_equal(obj_hdl, &obj.handle);
-	assert_ptr_equal(its_state, &state);
+	assert_ptr_equal(its_state, &open_state);
 	note('c');
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
@@ -225,7 +225,6 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 
 static int up(void **unused)
 {
-	(void)unused;
 	minutes += 2;
 	stub_reset();
 	memset(calls, 0, sizeof(calls));
@@ -254,6 +253,8 @@ static int up(void **unused)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, NULL)
+
 static fsal_status_t finish(attrmask_t asked_for, struct state_t *its_state,
 			    struct fsal_attrlist *attrs_out)
 {
@@ -273,11 +274,10 @@ static fsal_status_t finish(attrmask_t asked_for, struct state_t *its_state,
 	return status;
 }
 
-static void nothing_left_to_set(void **unused)
+CASE(nothing_left_to_set)
 {
 	struct fsal_attrlist out = {.valid_mask = ATTR_MODE};
 
-	(void)unused;
 	assert_int_equal(finish(ATTR_MODE, NULL, &out).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_string_equal(calls, "");
@@ -286,39 +286,36 @@ static void nothing_left_to_set(void **unused)
 }
 
 /* The flush of the directory does not wait for its layout. */
-static void file_with_a_layout_stays_new(void **unused)
+CASE(file_with_a_layout_stays_new)
 {
-	(void)unused;
 	laid_out = true;
 	assert_int_equal(finish(ATTR_MODE, NULL, NULL).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_int_equal(changed, 1);
 }
 
-static void name_that_may_be_lost_is_undone(void **unused)
+CASE(name_that_may_be_lost_is_undone)
 {
-	(void)unused;
 	changed_rc = -EIO;
 	assert_int_equal(finish(ATTR_MODE, NULL, NULL).major, ERR_FSAL_IO);
 	assert_string_equal(calls, "rlu");
 }
 
-static void rest_is_set_and_read_again(void **unused)
+CASE(rest_is_set_and_read_again)
 {
 	struct fsal_attrlist out = {.valid_mask = ATTR_MODE};
 
-	(void)unused;
-	assert_int_equal(finish(ATTR_MODE | ATTR_OWNER, &state, &out).major,
-			 ERR_FSAL_NO_ERROR);
+	assert_int_equal(
+		finish(ATTR_MODE | ATTR_OWNER, &open_state, &out).major,
+		ERR_FSAL_NO_ERROR);
 	assert_string_equal(calls, "sg");
 	assert_int_equal(set_mask, ATTR_OWNER);
-	assert_ptr_equal(set_state, &state);
+	assert_ptr_equal(set_state, &open_state);
 	assert_int_equal(out.valid_mask, ATTR_MODE | ATTR_OWNER);
 }
 
-static void nobody_wants_attributes(void **unused)
+CASE(nobody_wants_attributes)
 {
-	(void)unused;
 	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_string_equal(calls, "s");
@@ -326,14 +323,13 @@ static void nobody_wants_attributes(void **unused)
 
 /* The object exists: unread attributes do not undo it, and old ones do not
  * pass for new ones. */
-static void attributes_that_cannot_be_read_do_not_fail_it(void **unused)
+CASE(attributes_that_cannot_be_read_do_not_fail_it)
 {
 	struct fsal_attrlist out = {
 		.request_mask = ATTR_MODE | ATTR_RDATTR_ERR,
 		.valid_mask = ATTR_MODE,
 	};
 
-	(void)unused;
 	get_status = refused;
 	assert_int_equal(finish(ATTR_OWNER, NULL, &out).major,
 			 ERR_FSAL_NO_ERROR);
@@ -351,41 +347,38 @@ static void attributes_that_cannot_be_read_do_not_fail_it(void **unused)
 #define VERIFIER (ATTR_ATIME | ATTR_MTIME)
 
 /* The client forgets it with the answer, so nobody waits for the journal. */
-static void verifier_alone_is_not_journaled(void **unused)
+CASE(verifier_alone_is_not_journaled)
 {
 	struct fsal_attrlist out = {.valid_mask = ATTR_MODE};
 
-	(void)unused;
 	exclusive = true;
-	assert_int_equal(finish(ATTR_MODE | VERIFIER, &state, &out).major,
+	assert_int_equal(finish(ATTR_MODE | VERIFIER, &open_state, &out).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_string_equal(calls, "vg");
 	assert_int_equal(set_mask, VERIFIER);
 }
 
 /* What the client asked for lasts when it is answered. */
-static void attributes_are_journaled_with_the_verifier(void **unused)
+CASE(attributes_are_journaled_with_the_verifier)
 {
-	(void)unused;
 	exclusive = true;
-	(void)finish(ATTR_OWNER | VERIFIER, &state, NULL);
+	(void)finish(ATTR_OWNER | VERIFIER, &open_state, NULL);
 	assert_string_equal(calls, "s");
 	assert_int_equal(set_mask, ATTR_OWNER | VERIFIER);
 }
 
-static void times_that_are_no_verifier_are_journaled(void **unused)
+CASE(times_that_are_no_verifier_are_journaled)
 {
-	(void)unused;
-	(void)finish(VERIFIER, &state, NULL);
+	(void)finish(VERIFIER, &open_state, NULL);
 	assert_string_equal(calls, "s");
 }
 
-static void verifier_that_cannot_be_set_undoes_the_file(void **unused)
+CASE(verifier_that_cannot_be_set_undoes_the_file)
 {
-	(void)unused;
 	exclusive = true;
 	set_status = refused;
-	assert_int_equal(finish(VERIFIER, &state, NULL).major, ERR_FSAL_PERM);
+	assert_int_equal(finish(VERIFIER, &open_state, NULL).major,
+			 ERR_FSAL_PERM);
 	assert_string_equal(calls, "vcrlu");
 }
 
@@ -403,10 +396,9 @@ static void check_undone(object_file_type_t type, struct state_t *its_state,
 	up(NULL);
 }
 
-static void what_fails_is_undone_as_root(void **unused)
+CASE(what_fails_is_undone_as_root)
 {
-	(void)unused;
-	check_undone(REGULAR_FILE, &state, "scrlu");
+	check_undone(REGULAR_FILE, &open_state, "scrlu");
 	check_undone(REGULAR_FILE, NULL, "srlu");
 	check_undone(DIRECTORY, NULL, "srld");
 	check_undone(FIFO_FILE, NULL, "srlu");
@@ -414,9 +406,8 @@ static void what_fails_is_undone_as_root(void **unused)
 }
 
 /* The first error is the answer; that of the undo is only logged. */
-static void undo_that_fails_changes_no_answer(void **unused)
+CASE(undo_that_fails_changes_no_answer)
 {
-	(void)unused;
 	remove_rc = -ETIMEDOUT;
 	set_status = refused;
 	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
@@ -427,9 +418,8 @@ static void undo_that_fails_changes_no_answer(void **unused)
 }
 
 /* Another client renames a file onto the name, before it is undone. */
-static void file_that_was_renamed_onto_it_stays(void **unused)
+CASE(file_that_was_renamed_onto_it_stays)
 {
-	(void)unused;
 	found = &other_ino;
 	set_status = refused;
 	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
@@ -438,9 +428,8 @@ static void file_that_was_renamed_onto_it_stays(void **unused)
 	assert_int_equal(stub.warnings, 1);
 }
 
-static void name_that_is_gone_needs_no_removal(void **unused)
+CASE(name_that_is_gone_needs_no_removal)
 {
-	(void)unused;
 	found = NULL;
 	set_status = refused;
 	assert_int_equal(finish(ATTR_OWNER, NULL, NULL).major, ERR_FSAL_PERM);
@@ -474,9 +463,8 @@ static bool may_open(void)
 	return casync_check_verifier(&obj.handle, verifier);
 }
 
-static void exclusive_create_that_is_cut_off_is_noted(void **unused)
+CASE(exclusive_create_that_is_cut_off_is_noted)
 {
-	(void)unused;
 	exclusive = true;
 	remove_rc = -CASYNC_EBLOCKLISTED;
 	set_status = refused;
@@ -485,9 +473,8 @@ static void exclusive_create_that_is_cut_off_is_noted(void **unused)
 	assert_true(waits());
 }
 
-static void exclusive_create_that_lost_its_name_is_not_noted(void **unused)
+CASE(exclusive_create_that_lost_its_name_is_not_noted)
 {
-	(void)unused;
 	exclusive = true;
 	set_status = refused;
 	found = NULL;
@@ -502,17 +489,15 @@ static void exclusive_create_that_lost_its_name_is_not_noted(void **unused)
 	assert_false(waits());
 }
 
-static void file_of_another_is_in_the_way(void **unused)
+CASE(file_of_another_is_in_the_way)
 {
-	(void)unused;
 	assert_false(may_open());
 	assert_int_equal(check_owner(), ERR_FSAL_EXIST);
 	assert_string_equal(calls, "gg");
 }
 
-static void create_sent_again_finds_its_file(void **unused)
+CASE(create_sent_again_finds_its_file)
 {
-	(void)unused;
 	same = true;
 	assert_true(may_open());
 	assert_int_equal(check_owner(), ERR_FSAL_NO_ERROR);
@@ -520,11 +505,10 @@ static void create_sent_again_finds_its_file(void **unused)
 }
 
 /* Ganesha would make EEXIST of it.  With NFSv4 it may not ask again. */
-static void error_is_told_by_the_open(void **unused)
+CASE(error_is_told_by_the_open)
 {
 	struct req_op_context context = {.nfs_vers = NFS_V3};
 
-	(void)unused;
 	get_status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	op_ctx = &context;
 	assert_true(may_open());
@@ -534,25 +518,22 @@ static void error_is_told_by_the_open(void **unused)
 	op_ctx = NULL;
 }
 
-static void file_that_is_gone_was_in_the_way(void **unused)
+CASE(file_that_is_gone_was_in_the_way)
 {
-	(void)unused;
 	get_status = fsalstat(ERR_FSAL_STALE, ESTALE);
 	assert_int_equal(check_owner(), ERR_FSAL_EXIST);
 }
 
-static void file_left_by_another_create_is_in_the_way(void **unused)
+CASE(file_left_by_another_create_is_in_the_way)
 {
-	(void)unused;
 	casync_unfinished_add(&stub_mount.unfinished, made_ino, "REIFIREV");
 	casync_unfinished_add(&stub_mount.unfinished, other_ino, verifier);
 	assert_false(may_open());
 	assert_int_equal(check_owner(), ERR_FSAL_EXIST);
 }
 
-static void file_that_was_left_is_finished_once(void **unused)
+CASE(file_that_was_left_is_finished_once)
 {
-	(void)unused;
 	leave_it();
 	layout_changes = true;
 	assert_true(may_open());
@@ -565,9 +546,8 @@ static void file_that_was_left_is_finished_once(void **unused)
 	assert_int_equal(check_owner(), ERR_FSAL_EXIST);
 }
 
-static void file_waits_on_after_an_error(void **unused)
+CASE(file_waits_on_after_an_error)
 {
-	(void)unused;
 	leave_it();
 	layout_rc = -CASYNC_EBLOCKLISTED;
 	assert_int_equal(check_owner(), ERR_FSAL_IO);
@@ -580,16 +560,14 @@ static void file_waits_on_after_an_error(void **unused)
 	assert_true(waits());
 }
 
-#define CASE(name) cmocka_unit_test_setup(name, up)
-
 /* A client has chosen the name, and can make creates fail as often as it
  * likes. */
-static void what_is_left_is_logged_without_its_name(void **unused)
+CASE(what_is_left_is_logged_without_its_name)
 {
 	unsigned int i;
 
 	for (i = 0; i < 3; i++) {
-		(void)up(unused);
+		(void)up(state);
 		minutes -= 2;
 		dir.handle.fileid = 77;
 		set_status = refused;
@@ -599,36 +577,4 @@ static void what_is_left_is_logged_without_its_name(void **unused)
 		assert_false(stub_warned("new"));
 		assert_true(stub_warned("in directory 77") == (i == 0));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(nothing_left_to_set),
-		CASE(file_with_a_layout_stays_new),
-		CASE(name_that_may_be_lost_is_undone),
-		CASE(rest_is_set_and_read_again),
-		CASE(nobody_wants_attributes),
-		CASE(attributes_that_cannot_be_read_do_not_fail_it),
-		CASE(verifier_alone_is_not_journaled),
-		CASE(attributes_are_journaled_with_the_verifier),
-		CASE(times_that_are_no_verifier_are_journaled),
-		CASE(verifier_that_cannot_be_set_undoes_the_file),
-		CASE(what_fails_is_undone_as_root),
-		CASE(what_is_left_is_logged_without_its_name),
-		CASE(undo_that_fails_changes_no_answer),
-		CASE(exclusive_create_that_is_cut_off_is_noted),
-		CASE(exclusive_create_that_lost_its_name_is_not_noted),
-		CASE(file_of_another_is_in_the_way),
-		CASE(file_that_is_gone_was_in_the_way),
-		CASE(file_left_by_another_create_is_in_the_way),
-		CASE(create_sent_again_finds_its_file),
-		CASE(error_is_told_by_the_open),
-		CASE(file_that_was_left_is_finished_once),
-		CASE(file_waits_on_after_an_error),
-		CASE(file_that_was_renamed_onto_it_stays),
-		CASE(name_that_is_gone_needs_no_removal),
-	};
-
-	return cmocka_run_group_tests_name("create", tests, NULL, NULL);
 }

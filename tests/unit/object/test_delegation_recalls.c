@@ -189,6 +189,8 @@ static int down(void **state)
 	return timed_out || bad_handles != 0 || strict_offences() != 0 ? -1 : 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* --- libcephfs calls, on a thread of its own */
 
 static void *call_on_thread(void *arg)
@@ -247,7 +249,7 @@ static void let_go(unsigned int count)
 		sem_post(&gate);
 }
 
-static void recall_is_told_to_its_export_alone(void **state)
+CASE(recall_is_told_to_its_export_alone)
 {
 	libcephfs_recalls(0);
 	check_heard(1, 1);
@@ -261,7 +263,7 @@ static void recall_is_told_to_its_export_alone(void **state)
 
 /* The object whose lock an invalidation wants may be in the hands of an
  * operation that waits for this very delegation. */
-static void recall_is_not_behind_an_invalidation_that_waits(void **state)
+CASE(recall_is_not_behind_an_invalidation_that_waits)
 {
 	unsigned int i;
 
@@ -275,7 +277,7 @@ static void recall_is_not_behind_an_invalidation_that_waits(void **state)
 		sem_post(&upcall_gate);
 }
 
-static void recall_is_not_behind_one_that_waits(void **state)
+CASE(recall_is_not_behind_one_that_waits)
 {
 	const unsigned int held = CASYNC_DELEGATIONS_THREADS - 1;
 
@@ -286,7 +288,7 @@ static void recall_is_not_behind_one_that_waits(void **state)
 	check_heard(1, CASYNC_DELEGATIONS_THREADS);
 }
 
-static void all_are_told_in_the_end(void **state)
+CASE(all_are_told_in_the_end)
 {
 	unsigned int i;
 
@@ -298,7 +300,7 @@ static void all_are_told_in_the_end(void **state)
 	check_heard(1, FILES);
 }
 
-static void recall_that_is_queued_is_not_queued_twice(void **state)
+CASE(recall_that_is_queued_is_not_queued_twice)
 {
 	hold(CASYNC_DELEGATIONS_THREADS);
 	libcephfs_recalls(FILES - 1);
@@ -308,7 +310,7 @@ static void recall_that_is_queued_is_not_queued_twice(void **state)
 	check_heard(1, CASYNC_DELEGATIONS_THREADS + 1);
 }
 
-static void recall_may_come_again(void **state)
+CASE(recall_may_come_again)
 {
 	libcephfs_recalls(0);
 	check_heard(1, 1);
@@ -317,7 +319,7 @@ static void recall_may_come_again(void **state)
 }
 
 /* Its memory goes. */
-static void recall_of_a_returned_one_is_told_to_nobody(void **state)
+CASE(recall_of_a_returned_one_is_told_to_nobody)
 {
 	hold(CASYNC_DELEGATIONS_THREADS);
 	libcephfs_recalls(FILES - 1);
@@ -330,7 +332,7 @@ static void recall_of_a_returned_one_is_told_to_nobody(void **state)
 
 /* --- leaving */
 
-static void who_has_left_hears_nothing(void **state)
+CASE(who_has_left_hears_nothing)
 {
 	casync_delegations_leave(&listeners[1].exp);
 	casync_delegations_leave(&listeners[1].exp);
@@ -344,13 +346,12 @@ static int left; /* atomic */
 
 static void *leave(void *unused)
 {
-	(void)unused;
 	casync_delegations_leave(&listeners[1].exp);
 	__atomic_store_n(&left, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
 
-static void leave_waits_for_a_recall_on_its_way(void **state)
+CASE(leave_waits_for_a_recall_on_its_way)
 {
 	const struct timespec pause = {.tv_nsec = 20000000};
 	pthread_t thread;
@@ -372,7 +373,7 @@ static void leave_itself(void)
 }
 
 /* A recall may drop the last reference to an export. */
-static void leave_in_a_recall_does_not_wait_for_it(void **state)
+CASE(leave_in_a_recall_does_not_wait_for_it)
 {
 	in_recall = leave_itself;
 	libcephfs_recalls(0);
@@ -380,25 +381,4 @@ static void leave_in_a_recall_does_not_wait_for_it(void **state)
 	libcephfs_recalls(1);
 	casync_delegations_stop();
 	check_heard(1, 1);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(recall_is_told_to_its_export_alone),
-		CASE(recall_is_not_behind_an_invalidation_that_waits),
-		CASE(recall_is_not_behind_one_that_waits),
-		CASE(all_are_told_in_the_end),
-		CASE(recall_that_is_queued_is_not_queued_twice),
-		CASE(recall_may_come_again),
-		CASE(recall_of_a_returned_one_is_told_to_nobody),
-		CASE(who_has_left_hears_nothing),
-		CASE(leave_waits_for_a_recall_on_its_way),
-		CASE(leave_in_a_recall_does_not_wait_for_it),
-	};
-
-	return cmocka_run_group_tests_name("delegation_recalls", tests, NULL,
-					   NULL);
 }

@@ -31,7 +31,7 @@ static struct casync_export exp;
 static struct req_op_context request;
 static struct fsal_up_vector up_ops;
 static struct casync_object *obj;
-static struct casync_state open_state, state;
+static struct casync_state open_state, deleg_state;
 static struct state_hdl file_state;
 #define OPEN_FH ((struct Fh *)&open_state)
 static sem_t told;
@@ -67,12 +67,11 @@ static state_status_t delegrecall(const struct fsal_up_vector *vec,
 
 static int up(void **unused)
 {
-	(void)unused;
 	stub_reset();
 	fake_setup(0, 4096);
 	memset(&exp, 0, sizeof(exp));
-	memset(&state, 0, sizeof(state));
-	state.state.state_type = STATE_TYPE_DELEG;
+	memset(&deleg_state, 0, sizeof(deleg_state));
+	deleg_state.state.state_type = STATE_TYPE_DELEG;
 	memset(&open_state, 0, sizeof(open_state));
 	open_state.fd.fh = OPEN_FH;
 	memset(&request, 0, sizeof(request));
@@ -92,7 +91,7 @@ static int up(void **unused)
 	obj->exp = &exp;
 	obj->id.ino = INO;
 	obj->handle.state_hdl = &file_state;
-	state.state.state_obj = &obj->handle;
+	deleg_state.state.state_obj = &obj->handle;
 	casync_delegations_init(&obj->delegations);
 	/* The lock of the recalls. */
 	strict_allow_begin();
@@ -103,8 +102,7 @@ static int up(void **unused)
 
 static int down(void **unused)
 {
-	(void)unused;
-	casync_delegations_return(&state.delegation);
+	casync_delegations_return(&deleg_state.delegation);
 	casync_delegations_destroy(&obj->delegations);
 	free(obj);
 	casync_delegations_leave(&exp);
@@ -118,11 +116,13 @@ static int down(void **unused)
 		       : 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void grant(fsal_deleg_t kind)
 {
 	fsal_status_t status;
 
-	status = casync_lease_op2(&obj->handle, &state.state, NULL, kind);
+	status = casync_lease_op2(&obj->handle, &deleg_state.state, NULL, kind);
 	assert_int_equal(status.major, ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake.delegation.command, kind == FSAL_DELEG_WR
 							  ? CEPH_DELEGATION_WR
@@ -131,7 +131,6 @@ static void grant(fsal_deleg_t kind)
 
 static void *call_on_thread(void *unused)
 {
-	(void)unused;
 	strict_begin();
 	fake.delegation.recall(OPEN_FH, fake.delegation.priv);
 	strict_end();
@@ -159,20 +158,19 @@ static void assert_held(bool held)
 		held ? 1 : 0);
 }
 
-static void recall_is_told_and_the_delegation_stays(void **unused)
+CASE(recall_is_told_and_the_delegation_stays)
 {
-	(void)unused;
 	grant(FSAL_DELEG_WR);
 	libcephfs_recalls();
 	assert_int_equal(recalls_told, 1);
 	assert_held(true);
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	assert_held(false);
 }
 
-static void holder_that_works_on_keeps_it(void **unused)
+CASE(holder_that_works_on_keeps_it)
 {
-	(void)unused;
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_recalled(&obj->delegations, false);
 	assert_held(true);
@@ -180,55 +178,52 @@ static void holder_that_works_on_keeps_it(void **unused)
 }
 
 /* Else what it asks for waits until the delegation is revoked. */
-static void holder_that_works_on_after_the_recall_gives_it_up(void **unused)
+CASE(holder_that_works_on_after_the_recall_gives_it_up)
 {
-	(void)unused;
 	grant(FSAL_DELEG_WR);
 	libcephfs_recalls();
 	casync_delegations_return_recalled(&obj->delegations, false);
 	assert_held(false);
 	assert_int_equal(open_state.fd.delegation == NULL, true);
 	/* The client's own return comes later. */
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	assert_int_equal(recalls_told, 1);
 }
 
-static void next_delegation_is_not_recalled_yet(void **unused)
+CASE(next_delegation_is_not_recalled_yet)
 {
-	(void)unused;
 	grant(FSAL_DELEG_RD);
 	libcephfs_recalls();
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_recalled(&obj->delegations, false);
 	assert_held(true);
 }
 
-static void refused_delegation_leaves_nothing(void **unused)
+CASE(refused_delegation_leaves_nothing)
 {
 	fsal_status_t status;
 
-	(void)unused;
 	fake.delegation.refusal = -EAGAIN;
-	status = casync_lease_op2(&obj->handle, &state.state, NULL,
+	status = casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
 				  FSAL_DELEG_RD);
 	assert_true(FSAL_IS_ERROR(status));
 	assert_held(false);
 	assert_int_equal(fake.open_fhs, 0);
 }
 
-static void holder_that_opens_again_is_recalled_and_gives_it_up(void **unused)
+CASE(holder_that_opens_again_is_recalled_and_gives_it_up)
 {
-	(void)unused;
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_conflicting(&obj->delegations, FSAL_O_READ);
 	assert_held(false);
 	assert_int_equal(sem_wait(&told), 0);
 }
 
-static void client_that_goes_takes_its_delegations_along(void **unused)
+CASE(client_that_goes_takes_its_delegations_along)
 {
-	(void)unused;
 	grant(FSAL_DELEG_WR);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
 	casync_delegations_return_all(&stub_mount);
@@ -239,15 +234,15 @@ static void client_that_goes_takes_its_delegations_along(void **unused)
 	/* It does so while there is no client of CephFS. */
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	fake.delegation.command = CEPH_DELEGATION_RD;
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	assert_int_equal(fake.delegation.command, CEPH_DELEGATION_RD);
 }
 
-static void delegation_of_another_mount_stays(void **unused)
+CASE(delegation_of_another_mount_stays)
 {
 	static struct casync_mount other;
 
-	(void)unused;
 	glist_init(&other.delegations_held);
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_all(&other);
@@ -294,22 +289,21 @@ static void end_to_ask(struct asker *asker)
 }
 
 /* Its lock is held meanwhile. */
-static void mount_that_hangs_stops_no_other(void **unused)
+CASE(mount_that_hangs_stops_no_other)
 {
 	struct casync_mount *other = calloc(1, sizeof(*other));
 	struct casync_object *file = calloc(1, sizeof(*file));
 	struct casync_export other_exp = exp;
-	struct casync_state other_state = state;
+	struct casync_state other_state = deleg_state;
 	struct asker first, second;
 	bool answered;
 
-	(void)unused;
 	glist_init(&other->delegations_held);
 	other_exp.mount = other;
 	file->exp = &other_exp;
 	casync_delegations_init(&file->delegations);
 	rig_hold(FAKE_DELEGATION);
-	begin_to_ask(&first, obj, &state);
+	begin_to_ask(&first, obj, &deleg_state);
 	assert_true(rig_wait_count(&rig_held.count, 1));
 	fake.hook = NULL;
 	begin_to_ask(&second, file, &other_state);
@@ -327,13 +321,13 @@ static void mount_that_hangs_stops_no_other(void **unused)
 }
 
 /* The next client grants one anew. */
-static void next_client_grants_one(void **unused)
+CASE(next_client_grants_one)
 {
-	(void)unused;
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_all(&stub_mount);
 	assert_int_equal(sem_wait(&told), 0);
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	casync_guard_renew(&stub_mount.guard);
 	obj->generation = casync_guard_generation(&stub_mount.guard);
 	open_state.fd.generation = obj->generation;
@@ -354,11 +348,10 @@ static bool hidden_from(uint64_t *clientid, char *from)
 }
 
 /* The holder may have written what only it knows. */
-static void attributes_wait_for_the_holder_that_writes(void **unused)
+CASE(attributes_wait_for_the_holder_that_writes)
 {
 	uint64_t holder = 1, other = 2;
 
-	(void)unused;
 	assert_false(hidden_from(&other, &other_host));
 	request.clientid = &holder;
 	request.client = (struct gsh_client *)&host;
@@ -375,26 +368,25 @@ static void attributes_wait_for_the_holder_that_writes(void **unused)
 	assert_int_equal(sem_wait(&told), 0);
 	assert_true(hidden_from(NULL, &other_host));
 	assert_held(true);
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	assert_false(hidden_from(&other, &other_host));
 }
 
-static void attributes_do_not_wait_for_readers(void **unused)
+CASE(attributes_do_not_wait_for_readers)
 {
 	uint64_t other = 2;
 
-	(void)unused;
 	grant(FSAL_DELEG_RD);
 	assert_false(hidden_from(&other, &host));
 	assert_int_equal(recalls_told, 0);
 }
 
 /* Its SETATTR would wait for its own DELEGRETURN (RFC 9754). */
-static void change_by_the_holder_ends_its_read_delegation(void **unused)
+CASE(change_by_the_holder_ends_its_read_delegation)
 {
 	uint64_t holder = 1, other = 2;
 
-	(void)unused;
 	request.clientid = &holder;
 	grant(FSAL_DELEG_RD);
 	request.clientid = &other;
@@ -404,31 +396,9 @@ static void change_by_the_holder_ends_its_read_delegation(void **unused)
 	casync_delegations_return_recalled(&obj->delegations, true);
 	assert_held(false);
 	assert_int_equal(sem_wait(&told), 0);
-	casync_lease_op2(&obj->handle, &state.state, NULL, FSAL_DELEG_NONE);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_recalled(&obj->delegations, true);
 	assert_held(true);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(recall_is_told_and_the_delegation_stays),
-		CASE(holder_that_works_on_keeps_it),
-		CASE(holder_that_works_on_after_the_recall_gives_it_up),
-		CASE(next_delegation_is_not_recalled_yet),
-		CASE(refused_delegation_leaves_nothing),
-		CASE(holder_that_opens_again_is_recalled_and_gives_it_up),
-		CASE(client_that_goes_takes_its_delegations_along),
-		CASE(delegation_of_another_mount_stays),
-		CASE(mount_that_hangs_stops_no_other),
-		CASE(next_client_grants_one),
-		CASE(attributes_wait_for_the_holder_that_writes),
-		CASE(attributes_do_not_wait_for_readers),
-		CASE(change_by_the_holder_ends_its_read_delegation),
-	};
-
-	return cmocka_run_group_tests_name("delegations", tests, NULL, NULL);
 }

@@ -31,6 +31,8 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static struct casync_listing a_listing(void)
 {
 	return (struct casync_listing){
@@ -52,7 +54,7 @@ static void keep(struct casync_listing listing, unsigned int number)
 	assert_null(displaced.dirp);
 }
 
-static void what_was_kept_is_taken_once(void **state)
+CASE(what_was_kept_is_taken_once)
 {
 	struct casync_listing wanted = a_listing();
 
@@ -64,7 +66,7 @@ static void what_was_kept_is_taken_once(void **state)
 }
 
 /* The caller may have had no room for the last entry. */
-static void last_entry_may_come_again(void **state)
+CASE(last_entry_may_come_again)
 {
 	struct casync_listing wanted = a_listing();
 
@@ -126,7 +128,7 @@ static void forget_stamp(struct casync_listing *one)
 	one->stamp.known = false;
 }
 
-static void any_difference_counts(void **state)
+CASE(any_difference_counts)
 {
 	void (*const changes[])(struct casync_listing *one) = {
 		change_ino,	change_snapshot, change_position,
@@ -148,7 +150,7 @@ static void any_difference_counts(void **state)
 	assert_true(casync_dir_cache_take(&listings, &wanted));
 }
 
-static void oldest_makes_room(void **state)
+CASE(oldest_makes_room)
 {
 	struct casync_listing listing, displaced, wanted;
 	unsigned int i;
@@ -177,7 +179,7 @@ static void oldest_makes_room(void **state)
 	assert_int_equal(listings.count, CASYNC_DIR_CACHE_KEPT - 2);
 }
 
-static void all_are_released(void **state)
+CASE(all_are_released)
 {
 	struct casync_listing listing = a_listing();
 
@@ -192,7 +194,7 @@ static void all_are_released(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 2);
 }
 
-static void stamp_needs_ctime_and_version(void **state)
+CASE(stamp_needs_ctime_and_version)
 {
 	struct ceph_statx stx = {
 		.stx_ctime = {10, 11},
@@ -209,20 +211,4 @@ static void stamp_needs_ctime_and_version(void **state)
 	assert_false(casync_dir_cache_stamp(&stx).known);
 	stx.stx_mask = CEPH_STATX_VERSION;
 	assert_false(casync_dir_cache_stamp(&stx).known);
-}
-
-#define CASE(test) cmocka_unit_test_setup_teardown(test, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(what_was_kept_is_taken_once),
-		CASE(last_entry_may_come_again),
-		CASE(any_difference_counts),
-		CASE(oldest_makes_room),
-		CASE(all_are_released),
-		CASE(stamp_needs_ctime_and_version),
-	};
-
-	return cmocka_run_group_tests_name("listing", tests, NULL, NULL);
 }

@@ -65,6 +65,8 @@ static int up(void **state)
 	return rc;
 }
 
+#define FD_CASE(test) TEST_WITH(test, up, request_down)
+
 static void open_for(fsal_openflags_t openflags)
 {
 	assert_int_equal(
@@ -88,7 +90,7 @@ static void close_it(void)
 	assert_int_equal(fake.closed_in_use, 0);
 }
 
-static void change_waits_for_no_io(void **state)
+FD_CASE(change_waits_for_no_io)
 {
 	struct io *read = new_io(0, 100);
 	struct io *write = new_io(OBJ, 100);
@@ -116,7 +118,7 @@ static void change_waits_for_no_io(void **state)
 	free_io(write);
 }
 
-static void less_is_no_reopening(void **state)
+FD_CASE(less_is_no_reopening)
 {
 	open_for(FSAL_O_RDWR);
 	change_to(FSAL_O_READ);
@@ -126,7 +128,7 @@ static void less_is_no_reopening(void **state)
 	close_it();
 }
 
-static void there_are_never_more_than_two(void **state)
+FD_CASE(there_are_never_more_than_two)
 {
 	unsigned int i;
 
@@ -142,7 +144,7 @@ static void there_are_never_more_than_two(void **state)
 	close_it();
 }
 
-static void truncation_empties_the_file(void **state)
+FD_CASE(truncation_empties_the_file)
 {
 	open_for(FSAL_O_WRITE);
 	change_to(FSAL_O_WRITE | FSAL_O_TRUNC);
@@ -151,7 +153,7 @@ static void truncation_empties_the_file(void **state)
 	close_it();
 }
 
-static void refused_change_changes_nothing(void **state)
+FD_CASE(refused_change_changes_nothing)
 {
 	struct Fh *first;
 
@@ -171,7 +173,7 @@ static void refused_change_changes_nothing(void **state)
 }
 
 /* Ganesha's LRU closes it some time, and opens it again. */
-static void reopening_forgets_the_former_one(void **state)
+FD_CASE(reopening_forgets_the_former_one)
 {
 	open_for(FSAL_O_READ);
 	change_to(FSAL_O_RDWR);
@@ -188,7 +190,7 @@ static void close_what_the_lost_client_had(struct Fh *fh)
 	assert_int_equal(fake.open_fhs, 0);
 }
 
-static void close_of_a_lost_fd_asks_nobody(void **state)
+FD_CASE(close_of_a_lost_fd_asks_nobody)
 {
 	struct Fh *lost;
 
@@ -203,7 +205,7 @@ static void close_of_a_lost_fd_asks_nobody(void **state)
 	close_what_the_lost_client_had(lost);
 }
 
-static void former_fh_is_lost_too(void **state)
+FD_CASE(former_fh_is_lost_too)
 {
 	struct Fh *first, *second;
 
@@ -220,7 +222,7 @@ static void former_fh_is_lost_too(void **state)
 }
 
 /* It still exists, and calls its Fh its own. */
-static void fd_is_closed_while_releases_may_enter(void **state)
+FD_CASE(fd_is_closed_while_releases_may_enter)
 {
 	open_for(FSAL_O_READ);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
@@ -228,7 +230,7 @@ static void fd_is_closed_while_releases_may_enter(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 1);
 }
 
-static void fd_is_not_closed_while_its_client_ends(void **state)
+FD_CASE(fd_is_not_closed_while_its_client_ends)
 {
 	struct Fh *lost;
 
@@ -242,7 +244,7 @@ static void fd_is_not_closed_while_its_client_ends(void **state)
 	close_what_the_lost_client_had(lost);
 }
 
-static void reopening_of_a_lost_fd_closes_nothing(void **state)
+FD_CASE(reopening_of_a_lost_fd_closes_nothing)
 {
 	struct Fh *lost;
 
@@ -256,7 +258,7 @@ static void reopening_of_a_lost_fd_closes_nothing(void **state)
 	close_it();
 }
 
-static void change_of_a_lost_fd_opens_it_first(void **state)
+FD_CASE(change_of_a_lost_fd_opens_it_first)
 {
 	struct Fh *lost;
 
@@ -308,7 +310,7 @@ static struct io *write_in_flight(void)
 	return write;
 }
 
-static void close_without_io_closes_at_once(void **state)
+FD_CASE(close_without_io_closes_at_once)
 {
 	open_a_state();
 	close_state();
@@ -317,7 +319,7 @@ static void close_without_io_closes_at_once(void **state)
 	check_closed(1);
 }
 
-static void close_leaves_the_fh_to_the_end_of_the_state(void **state)
+FD_CASE(close_leaves_the_fh_to_the_end_of_the_state)
 {
 	struct io *write;
 
@@ -335,7 +337,7 @@ static void close_leaves_the_fh_to_the_end_of_the_state(void **state)
 }
 
 /* A WRITE by the stateid of a delegation keeps only the delegation alive. */
-static void last_io_closes_when_the_state_is_gone(void **state)
+FD_CASE(last_io_closes_when_the_state_is_gone)
 {
 	struct io *first, *second;
 
@@ -359,7 +361,7 @@ static void last_io_closes_when_the_state_is_gone(void **state)
 	free_io(second);
 }
 
-static void lost_fh_is_not_closed_at_the_end_of_the_state(void **state)
+FD_CASE(lost_fh_is_not_closed_at_the_end_of_the_state)
 {
 	struct Fh *lost;
 	struct io *write;
@@ -380,12 +382,11 @@ static void lost_fh_is_not_closed_at_the_end_of_the_state(void **state)
 /* Whoever comes last of the two, closes. */
 static void *free_the_state(void *unused)
 {
-	(void)unused;
 	free_state(&opened->state);
 	return NULL;
 }
 
-static void end_of_state_and_of_io_may_meet(void **state)
+FD_CASE(end_of_state_and_of_io_may_meet)
 {
 	pthread_t thread;
 	int i;
@@ -400,31 +401,4 @@ static void end_of_state_and_of_io_may_meet(void **state)
 		pthread_join(thread, NULL);
 		check_closed(i);
 	}
-}
-
-#define FD_CASE(test) cmocka_unit_test_setup_teardown(test, up, request_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		FD_CASE(change_waits_for_no_io),
-		FD_CASE(less_is_no_reopening),
-		FD_CASE(there_are_never_more_than_two),
-		FD_CASE(truncation_empties_the_file),
-		FD_CASE(refused_change_changes_nothing),
-		FD_CASE(reopening_forgets_the_former_one),
-		FD_CASE(close_of_a_lost_fd_asks_nobody),
-		FD_CASE(former_fh_is_lost_too),
-		FD_CASE(fd_is_closed_while_releases_may_enter),
-		FD_CASE(fd_is_not_closed_while_its_client_ends),
-		FD_CASE(reopening_of_a_lost_fd_closes_nothing),
-		FD_CASE(change_of_a_lost_fd_opens_it_first),
-		FD_CASE(close_without_io_closes_at_once),
-		FD_CASE(close_leaves_the_fh_to_the_end_of_the_state),
-		FD_CASE(last_io_closes_when_the_state_is_gone),
-		FD_CASE(lost_fh_is_not_closed_at_the_end_of_the_state),
-		FD_CASE(end_of_state_and_of_io_may_meet),
-	};
-
-	return cmocka_run_group_tests_name("fd", tests, NULL, NULL);
 }

@@ -26,6 +26,8 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* As libcephfs' thread does. */
 static void shorten(void)
 {
@@ -52,7 +54,7 @@ static void ask(uint64_t size_bytes)
 				casync_file_size_generation(&size));
 }
 
-static void nothing_is_known_at_first_so_all_has_grown(void **state)
+CASE(nothing_is_known_at_first_so_all_has_grown)
 {
 	casync_file_size_set(&size, 0);
 	assert_true(casync_file_size_grown(&size, 1));
@@ -60,7 +62,7 @@ static void nothing_is_known_at_first_so_all_has_grown(void **state)
 	assert_false(casync_file_size_grown(&size, 0));
 }
 
-static void size_asked_for_before_truncate_is_old(void **state)
+CASE(size_asked_for_before_truncate_is_old)
 {
 	uint64_t generation = casync_file_size_generation(&size);
 
@@ -69,7 +71,7 @@ static void size_asked_for_before_truncate_is_old(void **state)
 	assert_int_equal(casync_file_size_hint(&size), 5000);
 }
 
-static void write_makes_the_file_as_long_as_it_reaches(void **state)
+CASE(write_makes_the_file_as_long_as_it_reaches)
 {
 	write_to(5000);
 	assert_int_equal(casync_file_size_hint(&size), 5000);
@@ -79,13 +81,13 @@ static void write_makes_the_file_as_long_as_it_reaches(void **state)
 
 /* --- truncations that libcephfs tells of */
 
-static void old_truncations_are_none_of_a_new_file(void **state)
+CASE(old_truncations_are_none_of_a_new_file)
 {
 	assert_false(casync_file_size_is_unknown(&size));
 	assert_false(casync_file_size_truncated_recently(&size));
 }
 
-static void truncation_makes_the_size_unknown_until_one_comes(void **state)
+CASE(truncation_makes_the_size_unknown_until_one_comes)
 {
 	uint64_t before = casync_file_size_truncations(&size);
 
@@ -99,7 +101,7 @@ static void truncation_makes_the_size_unknown_until_one_comes(void **state)
 	assert_true(casync_file_size_truncated_recently(&size));
 }
 
-static void size_asked_for_before_a_truncation_is_old(void **state)
+CASE(size_asked_for_before_a_truncation_is_old)
 {
 	uint64_t generation = casync_file_size_generation(&size);
 
@@ -109,7 +111,7 @@ static void size_asked_for_before_a_truncation_is_old(void **state)
 	assert_true(casync_file_size_is_unknown(&size));
 }
 
-static void every_truncation_needs_a_later_size(void **state)
+CASE(every_truncation_needs_a_later_size)
 {
 	shorten();
 	shorten();
@@ -120,14 +122,14 @@ static void every_truncation_needs_a_later_size(void **state)
 }
 
 /* A write says nothing of what is before it. */
-static void write_does_not_end_the_doubt(void **state)
+CASE(write_does_not_end_the_doubt)
 {
 	shorten();
 	write_to(5000);
 	assert_true(casync_file_size_is_unknown(&size));
 }
 
-static void truncate_of_ours_ends_the_doubt(void **state)
+CASE(truncate_of_ours_ends_the_doubt)
 {
 	shorten();
 	shorten_to(100);
@@ -137,7 +139,7 @@ static void truncate_of_ours_ends_the_doubt(void **state)
 
 /* They share a counter. */
 /* The size that came last is not known. */
-static void truncates_of_ours_at_once_leave_a_doubt(void **state)
+CASE(truncates_of_ours_at_once_leave_a_doubt)
 {
 	uint64_t first = casync_file_size_truncates(&size);
 	uint64_t second = casync_file_size_truncates(&size);
@@ -149,7 +151,7 @@ static void truncates_of_ours_at_once_leave_a_doubt(void **state)
 	assert_false(casync_file_size_is_unknown(&size));
 }
 
-static void nothing_is_known_while_we_truncate(void **state)
+CASE(nothing_is_known_while_we_truncate)
 {
 	uint64_t count = casync_file_size_truncations(&size);
 	uint64_t begun = casync_file_size_truncates(&size);
@@ -166,7 +168,7 @@ static void nothing_is_known_while_we_truncate(void **state)
 	assert_false(casync_file_size_told_since(&size, count));
 }
 
-static void a_truncate_that_fails_leaves_a_doubt(void **state)
+CASE(a_truncate_that_fails_leaves_a_doubt)
 {
 	(void)casync_file_size_truncates(&size);
 	casync_file_size_not_truncated(&size);
@@ -176,7 +178,7 @@ static void a_truncate_that_fails_leaves_a_doubt(void **state)
 }
 
 /* It was answered before the truncate, and we see the answer after it. */
-static void a_write_before_a_truncate_is_no_size(void **state)
+CASE(a_write_before_a_truncate_is_no_size)
 {
 	uint64_t count = casync_file_size_truncations(&size);
 
@@ -187,7 +189,7 @@ static void a_write_before_a_truncate_is_no_size(void **state)
 	assert_true(casync_file_size_pending(&size));
 }
 
-static void truncation_of_another_file_costs_one_question(void **state)
+CASE(truncation_of_another_file_costs_one_question)
 {
 	write_to(2000);
 	shorten();
@@ -196,28 +198,4 @@ static void truncation_of_another_file_costs_one_question(void **state)
 	assert_false(casync_file_size_is_unknown(&size));
 	assert_int_equal(casync_file_size_hint(&size), 2000);
 	assert_true(casync_file_size_pending(&size));
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(nothing_is_known_at_first_so_all_has_grown),
-		CASE(size_asked_for_before_truncate_is_old),
-		CASE(write_makes_the_file_as_long_as_it_reaches),
-		CASE(old_truncations_are_none_of_a_new_file),
-		CASE(truncation_makes_the_size_unknown_until_one_comes),
-		CASE(size_asked_for_before_a_truncation_is_old),
-		CASE(every_truncation_needs_a_later_size),
-		CASE(write_does_not_end_the_doubt),
-		CASE(truncate_of_ours_ends_the_doubt),
-		CASE(truncates_of_ours_at_once_leave_a_doubt),
-		CASE(nothing_is_known_while_we_truncate),
-		CASE(a_truncate_that_fails_leaves_a_doubt),
-		CASE(a_write_before_a_truncate_is_no_size),
-		CASE(truncation_of_another_file_costs_one_question),
-	};
-
-	return cmocka_run_group_tests_name("file_size", tests, NULL, NULL);
 }

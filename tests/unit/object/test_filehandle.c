@@ -12,11 +12,6 @@
 /* CEPH_NOSNAP, the "snapshot" of everything that is not in one. */
 #define NOSNAP UINT64_C(0xfffffffffffffffe)
 
-#define CASE(table_row, function)  \
-	{.name = (table_row).name, \
-	 .test_func = (function),  \
-	 .initial_state = (void *)&(table_row)}
-
 struct wire_case {
 	const char *name;
 	struct casync_fileid id;
@@ -54,7 +49,7 @@ static const struct wire_case wire_cases[] = {
 	  0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}},
 };
 
-static void check_wire(void **state)
+TEST_ROWS(check_wire, wire_cases, NULL, NULL)
 {
 	const struct wire_case *c = *state;
 	uint8_t wire[CASYNC_WIRE_BYTES];
@@ -102,7 +97,7 @@ static const struct reject_case reject_cases[] = {
 	 CASYNC_WIRE_BYTES},
 };
 
-static void check_rejected(void **state)
+TEST_ROWS(check_rejected, reject_cases, NULL, NULL)
 {
 	const struct reject_case *c = *state;
 	const struct casync_fileid before = {77, 78, 79};
@@ -114,7 +109,7 @@ static void check_rejected(void **state)
 	assert_memory_equal(&id, &before, sizeof(id));
 }
 
-static void decode_of_unaligned_handle_works(void **state)
+TEST(decode_of_unaligned_handle_works)
 {
 	const struct casync_fileid in = {5, NOSNAP, 3};
 	struct casync_fileid out = {0};
@@ -126,7 +121,7 @@ static void decode_of_unaligned_handle_works(void **state)
 	assert_memory_equal(&out, &in, sizeof(out));
 }
 
-static void key_begins_with_wire_handle(void **state)
+TEST(key_begins_with_wire_handle)
 {
 	const struct casync_fileid id = {0x10000000001, NOSNAP, 2};
 	uint8_t wire[CASYNC_WIRE_BYTES];
@@ -137,7 +132,7 @@ static void key_begins_with_wire_handle(void **state)
 	assert_memory_equal(key, wire, sizeof(wire));
 }
 
-static void key_ends_with_export_id_in_host_order(void **state)
+TEST(key_ends_with_export_id_in_host_order)
 {
 	const struct casync_fileid id = {1, NOSNAP, 1};
 	const uint16_t export_id = 0xabcd;
@@ -162,7 +157,7 @@ static const struct distinct_case distinct_cases[] = {
 	{"key_of_other_inode_is_another", {6, NOSNAP, 1}, 7},
 };
 
-static void check_distinct(void **state)
+TEST_ROWS(check_distinct, distinct_cases, NULL, NULL)
 {
 	const struct distinct_case *c = *state;
 	const struct casync_fileid id = {5, NOSNAP, 1};
@@ -172,37 +167,4 @@ static void check_distinct(void **state)
 	casync_filehandle_key(&id, 7, key);
 	casync_filehandle_key(&c->other, c->other_export, other);
 	assert_memory_not_equal(key, other, sizeof(key));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(wire_cases[0], check_wire),
-		CASE(wire_cases[1], check_wire),
-		CASE(wire_cases[2], check_wire),
-		CASE(wire_cases[3], check_wire),
-		CASE(wire_cases[4], check_wire),
-		CASE(wire_cases[5], check_wire),
-		CASE(reject_cases[0], check_rejected),
-		CASE(reject_cases[1], check_rejected),
-		CASE(reject_cases[2], check_rejected),
-		CASE(reject_cases[3], check_rejected),
-		CASE(reject_cases[4], check_rejected),
-		CASE(reject_cases[5], check_rejected),
-		CASE(reject_cases[6], check_rejected),
-		CASE(reject_cases[7], check_rejected),
-		CASE(reject_cases[8], check_rejected),
-		CASE(reject_cases[9], check_rejected),
-		CASE(reject_cases[10], check_rejected),
-		CASE(reject_cases[11], check_rejected),
-		cmocka_unit_test(decode_of_unaligned_handle_works),
-		cmocka_unit_test(key_begins_with_wire_handle),
-		cmocka_unit_test(key_ends_with_export_id_in_host_order),
-		CASE(distinct_cases[0], check_distinct),
-		CASE(distinct_cases[1], check_distinct),
-		CASE(distinct_cases[2], check_distinct),
-		CASE(distinct_cases[3], check_distinct),
-	};
-
-	return cmocka_run_group_tests_name("filehandle", tests, NULL, NULL);
 }

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "call.h"
 #include "errors.h"
@@ -48,6 +48,8 @@ static int down(void **state)
 	return rig_down(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 static void new_client(void)
 {
 	casync_guard_renew(&stub_mount.guard);
@@ -71,7 +73,7 @@ static int enter_and_leave(void)
 	return rc;
 }
 
-static void object_of_this_client_is_not_looked_up(void **state)
+CASE(object_of_this_client_is_not_looked_up)
 {
 	struct casync_call call;
 
@@ -82,7 +84,7 @@ static void object_of_this_client_is_not_looked_up(void **state)
 	assert_ptr_equal(rig.obj->inode, OLD_INODE);
 }
 
-static void object_of_a_lost_client_is_looked_up_once(void **state)
+CASE(object_of_a_lost_client_is_looked_up_once)
 {
 	unsigned int i;
 
@@ -100,7 +102,7 @@ static void object_of_a_lost_client_is_looked_up_once(void **state)
 }
 
 /* It may have become setuid meanwhile. */
-static void looked_up_file_may_be_privileged(void **state)
+CASE(looked_up_file_may_be_privileged)
 {
 	rig.obj->privileged = false;
 	new_client();
@@ -109,7 +111,7 @@ static void looked_up_file_may_be_privileged(void **state)
 }
 
 /* The MDS does not answer, and the file's share of the workers waits. */
-static void file_takes_no_more_workers_than_for_attributes(void **state)
+CASE(file_takes_no_more_workers_than_for_attributes)
 {
 	uint32_t *inside = &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
 
@@ -125,7 +127,7 @@ static void file_takes_no_more_workers_than_for_attributes(void **state)
 }
 
 /* The same for all files of a mount, for the look-up of a READ. */
-static void full_mount_looks_nothing_up(void **state)
+CASE(full_mount_looks_nothing_up)
 {
 	uint32_t *inside =
 		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
@@ -142,7 +144,7 @@ static void full_mount_looks_nothing_up(void **state)
 }
 
 /* Two exports, or two entries of Ganesha's cache. */
-static void objects_of_an_inode_share_its_reference(void **state)
+CASE(objects_of_an_inode_share_its_reference)
 {
 	struct casync_object second = {
 		.exp = &rig.exp, .id = rig.obj->id, .inode = OLD_INODE};
@@ -160,7 +162,7 @@ static void objects_of_an_inode_share_its_reference(void **state)
 }
 
 /* The other object may never be used again. */
-static void object_of_the_lost_client_shares_nothing(void **state)
+CASE(object_of_the_lost_client_shares_nothing)
 {
 	struct casync_object second = {
 		.exp = &rig.exp, .id = rig.obj->id, .inode = OLD_INODE};
@@ -193,7 +195,7 @@ static const struct gone_case gone_cases[] = {
 	{"error_of_getattr_passes", FAKE_GETATTR, -EIO, -EIO},
 };
 
-static void check_gone(void **state)
+TEST_ROWS(check_gone, gone_cases, up, down)
 {
 	const struct gone_case *c = *state;
 
@@ -209,7 +211,7 @@ static void check_gone(void **state)
 	assert_int_equal(enter_and_leave(), 0);
 }
 
-static void without_a_client_nothing_begins(void **state)
+CASE(without_a_client_nothing_begins)
 {
 	new_client();
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
@@ -238,7 +240,6 @@ static void *use_object(void *unused)
 {
 	struct casync_call call;
 
-	(void)unused;
 	if (enter(&call) != 0 || rig.obj->inode != NEW_INODE)
 		__atomic_add_fetch(&failures, 1, __ATOMIC_ACQ_REL);
 	else
@@ -246,7 +247,7 @@ static void *use_object(void *unused)
 	return NULL;
 }
 
-static void threads_at_once_keep_one_reference(void **state)
+CASE(threads_at_once_keep_one_reference)
 {
 	pthread_t threads[THREADS];
 	unsigned int i;
@@ -290,7 +291,7 @@ static int find(uint64_t snapid)
 	return rc;
 }
 
-static void present_file_is_found_by_its_number_alone(void **state)
+CASE(present_file_is_found_by_its_number_alone)
 {
 	fake.mode = S_IFDIR | 0755;
 	assert_int_equal(find(CEPH_NOSNAP), 0);
@@ -298,7 +299,7 @@ static void present_file_is_found_by_its_number_alone(void **state)
 	assert_string_equal(fake_names.log, "");
 }
 
-static void file_in_a_snapshot_has_its_time(void **state)
+CASE(file_in_a_snapshot_has_its_time)
 {
 	fake.mode = S_IFREG | 0644;
 	fake_names.xattr_bytes = 20;
@@ -306,7 +307,7 @@ static void file_in_a_snapshot_has_its_time(void **state)
 	assert_string_equal(fake_names.log, "getxattr");
 }
 
-static void snapshot_that_is_gone_is_stale(void **state)
+CASE(snapshot_that_is_gone_is_stale)
 {
 	fake.mode = S_IFREG | 0644;
 	fake_names.result = -ENODATA;
@@ -315,21 +316,21 @@ static void snapshot_that_is_gone_is_stale(void **state)
 	assert_int_equal(find(SNAPID), -ESTALE);
 }
 
-static void snapdir_of_a_directory_is_found(void **state)
+CASE(snapdir_of_a_directory_is_found)
 {
 	fake.mode = S_IFDIR | 0755;
 	assert_int_equal(find(SNAPDIR), 0);
 	assert_string_equal(fake_names.log, "");
 }
 
-static void snapdir_of_a_file_is_stale(void **state)
+CASE(snapdir_of_a_file_is_stale)
 {
 	fake.mode = S_IFREG | 0644;
 	assert_int_equal(find(SNAPDIR), -ESTALE);
 }
 
 /* libcephfs asks for a folder by the path that led to it. */
-static void folder_in_a_snapshot_is_passed_by(void **state)
+CASE(folder_in_a_snapshot_is_passed_by)
 {
 	static const struct ceph_statx entries[] = {
 		{.stx_ino = INO, .stx_dev = SNAPID + 1},
@@ -349,7 +350,7 @@ static void folder_in_a_snapshot_is_passed_by(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 1);
 }
 
-static void folder_that_no_path_leads_to_is_stale(void **state)
+CASE(folder_that_no_path_leads_to_is_stale)
 {
 	static const struct ceph_statx other = {.stx_ino = INO,
 						.stx_dev = SNAPID + 1};
@@ -362,7 +363,7 @@ static void folder_that_no_path_leads_to_is_stale(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 1);
 }
 
-static void error_of_a_listing_passes(void **state)
+CASE(error_of_a_listing_passes)
 {
 	fake.mode = S_IFDIR | 0755;
 	fake_names.xattr_bytes = 20;
@@ -374,7 +375,7 @@ static void error_of_a_listing_passes(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 0);
 }
 
-static void error_within_a_listing_passes(void **state)
+CASE(error_within_a_listing_passes)
 {
 	fake.mode = S_IFDIR | 0755;
 	fake_names.xattr_bytes = 20;
@@ -382,45 +383,4 @@ static void error_within_a_listing_passes(void **state)
 	fake_names.result = -ENOTCONN;
 	assert_int_equal(find(SNAPID), -ENOTCONN);
 	assert_int_equal(fake_blocking_count(FAKE_RELEASEDIR), 1);
-}
-
-#define INODE_CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-static const struct CMUnitTest plain_tests[] = {
-	INODE_CASE(object_of_this_client_is_not_looked_up),
-	INODE_CASE(object_of_a_lost_client_is_looked_up_once),
-	INODE_CASE(looked_up_file_may_be_privileged),
-	INODE_CASE(file_takes_no_more_workers_than_for_attributes),
-	INODE_CASE(full_mount_looks_nothing_up),
-	INODE_CASE(objects_of_an_inode_share_its_reference),
-	INODE_CASE(object_of_the_lost_client_shares_nothing),
-	INODE_CASE(without_a_client_nothing_begins),
-	INODE_CASE(threads_at_once_keep_one_reference),
-	INODE_CASE(present_file_is_found_by_its_number_alone),
-	INODE_CASE(file_in_a_snapshot_has_its_time),
-	INODE_CASE(snapshot_that_is_gone_is_stale),
-	INODE_CASE(snapdir_of_a_directory_is_found),
-	INODE_CASE(snapdir_of_a_file_is_stale),
-	INODE_CASE(folder_in_a_snapshot_is_passed_by),
-	INODE_CASE(folder_that_no_path_leads_to_is_stale),
-	INODE_CASE(error_of_a_listing_passes),
-	INODE_CASE(error_within_a_listing_passes),
-};
-
-static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(gone_cases)];
-
-int main(void)
-{
-	size_t i;
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	for (i = 0; i < COUNT(gone_cases); i++)
-		tests[COUNT(plain_tests) + i] = (struct CMUnitTest){
-			.name = gone_cases[i].name,
-			.test_func = check_gone,
-			.setup_func = up,
-			.teardown_func = down,
-			.initial_state = (void *)&gone_cases[i],
-		};
-	return cmocka_run_group_tests_name("inode", tests, NULL, NULL);
 }

@@ -45,7 +45,7 @@ static uint32_t writers(void)
 			       __ATOMIC_ACQUIRE);
 }
 
-static void io_leaves_when_it_is_answered(void **state)
+OPERATION_CASE(io_leaves_when_it_is_answered)
 {
 	struct io *io;
 	int writes;
@@ -72,7 +72,7 @@ static void io_leaves_when_it_is_answered(void **state)
 	sem_destroy(&came);
 }
 
-static void io_without_a_client_is_delayed(void **state)
+OPERATION_CASE(io_without_a_client_is_delayed)
 {
 	struct io *io = new_io(0, 100);
 	int writes;
@@ -94,7 +94,7 @@ static void io_without_a_client_is_delayed(void **state)
 	sem_destroy(&came);
 }
 
-static void io_on_a_file_that_is_gone_is_stale(void **state)
+OPERATION_CASE(io_on_a_file_that_is_gone_is_stale)
 {
 	struct io *io = new_io(0, 100);
 	int writes;
@@ -113,7 +113,7 @@ static void io_on_a_file_that_is_gone_is_stale(void **state)
 }
 
 /* libcephfs answers with an error; nobody knows of the loss as yet. */
-static void io_that_shows_the_loss_is_delayed(void **state)
+OPERATION_CASE(io_that_shows_the_loss_is_delayed)
 {
 	struct io *io = new_io(0, 100);
 
@@ -133,7 +133,7 @@ static void io_that_shows_the_loss_is_delayed(void **state)
 
 /* Its requests are refused with an error that no lost session gives: exports
  * that share the mount go on. */
-static void io_of_a_removed_export_is_no_loss(void **state)
+OPERATION_CASE(io_of_a_removed_export_is_no_loss)
 {
 	struct io *io = new_io(0, 100);
 	int writes;
@@ -153,20 +153,4 @@ static void io_of_a_removed_export_is_no_loss(void **state)
 	check_nothing_held();
 	free_io(io);
 	sem_destroy(&came);
-}
-
-#define IO_CASE(name) \
-	cmocka_unit_test_setup_teardown(name, operations_up, operations_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		IO_CASE(io_leaves_when_it_is_answered),
-		IO_CASE(io_without_a_client_is_delayed),
-		IO_CASE(io_on_a_file_that_is_gone_is_stale),
-		IO_CASE(io_that_shows_the_loss_is_delayed),
-		IO_CASE(io_of_a_removed_export_is_no_loss),
-	};
-
-	return cmocka_run_group_tests_name("io_answers", tests, NULL, NULL);
 }

@@ -107,6 +107,8 @@ static int down(void **state)
 	return 0;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* 0, or why the keys are refused. */
 static int configure(uint32_t object_size, const char *pool)
 {
@@ -137,7 +139,7 @@ static int create(bool wants_change)
 	return rc;
 }
 
-static void nothing_is_set_unless_asked_for(void **state)
+CASE(nothing_is_set_unless_asked_for)
 {
 	assert_int_equal(create(false), 0);
 	assert_int_equal(configure(0, NULL), 0);
@@ -147,7 +149,7 @@ static void nothing_is_set_unless_asked_for(void **state)
 	assert_int_equal(sets_small + sets_fast + sets_else, 0);
 }
 
-static void a_new_layout_holds_for_the_next_file(void **state)
+CASE(a_new_layout_holds_for_the_next_file)
 {
 	assert_int_equal(configure(65536, NULL), 0);
 	assert_int_equal(create(true), 0);
@@ -160,7 +162,7 @@ static void a_new_layout_holds_for_the_next_file(void **state)
 	assert_int_equal(sets_small + sets_fast + sets_else, 2);
 }
 
-static void a_pool_that_is_not_there_leaves_the_old_layout(void **state)
+CASE(a_pool_that_is_not_there_leaves_the_old_layout)
 {
 	assert_int_equal(configure(65536, NULL), 0);
 	assert_int_equal(configure(65536, "nowhere"), -ENOENT);
@@ -168,7 +170,7 @@ static void a_pool_that_is_not_there_leaves_the_old_layout(void **state)
 	assert_int_equal(sets_small, 1);
 }
 
-static void the_folders_word_counts(void **state)
+CASE(the_folders_word_counts)
 {
 	assert_int_equal(configure(65536, NULL), 0);
 	folder_has = true;
@@ -179,7 +181,7 @@ static void the_folders_word_counts(void **state)
 	assert_int_equal(sets_small, 0);
 }
 
-static void what_the_mds_refuses_fails_the_create(void **state)
+CASE(what_the_mds_refuses_fails_the_create)
 {
 	assert_int_equal(configure(65536, NULL), 0);
 	set_rc = -EPERM;
@@ -200,7 +202,7 @@ static void *create_on(void *arg)
 	return NULL;
 }
 
-static void layouts_change_while_files_are_created(void **state)
+CASE(layouts_change_while_files_are_created)
 {
 	pthread_t creators[CREATORS];
 	unsigned int i;
@@ -219,20 +221,4 @@ static void layouts_change_while_files_are_created(void **state)
 	}
 	assert_int_equal(sets_else, 0);
 	assert_true(sets_small + sets_fast <= CREATORS * ROUNDS);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(nothing_is_set_unless_asked_for),
-		CASE(a_new_layout_holds_for_the_next_file),
-		CASE(a_pool_that_is_not_there_leaves_the_old_layout),
-		CASE(the_folders_word_counts),
-		CASE(what_the_mds_refuses_fails_the_create),
-		CASE(layouts_change_while_files_are_created),
-	};
-
-	return cmocka_run_group_tests_name("layout", tests, NULL, NULL);
 }

@@ -68,7 +68,7 @@ static unsigned int setlks(void)
 	return fake_blocking_count(FAKE_SETLK);
 }
 
-static void lock_that_is_granted_is_granted(void **state)
+OPERATION_CASE(lock_that_is_granted_is_granted)
 {
 	new_client();
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_NO_ERROR);
@@ -79,7 +79,7 @@ static void lock_that_is_granted_is_granted(void **state)
 	assert_int_equal(records(), 1);
 }
 
-static void test_and_unlock_are_in_a_call_too(void **state)
+OPERATION_CASE(test_and_unlock_are_in_a_call_too)
 {
 	new_client();
 	assert_int_equal(lock_op(FSAL_OP_LOCKT), ERR_FSAL_NO_ERROR);
@@ -92,7 +92,7 @@ static void test_and_unlock_are_in_a_call_too(void **state)
 }
 
 /* The MDS does not answer, and the mount's share of the workers waits. */
-static void full_mount_asks_to_retry(void **state)
+OPERATION_CASE(full_mount_asks_to_retry)
 {
 	*mount_inside() = 200;
 	/* A delay would be a conflict. */
@@ -113,7 +113,7 @@ static void full_mount_asks_to_retry(void **state)
 	assert_int_equal(*mount_inside(), 0);
 }
 
-static void unlock_without_a_client_drops_the_record(void **state)
+OPERATION_CASE(unlock_without_a_client_drops_the_record)
 {
 	hold_lock();
 	lose_client();
@@ -125,7 +125,7 @@ static void unlock_without_a_client_drops_the_record(void **state)
 }
 
 /* Its holder may go on after the next loss, too. */
-static void unlock_without_a_client_ends_the_loss_of_a_lock(void **state)
+OPERATION_CASE(unlock_without_a_client_ends_the_loss_of_a_lock)
 {
 	bool *lost = &rig.state.fd.lock_lost;
 
@@ -138,7 +138,7 @@ static void unlock_without_a_client_ends_the_loss_of_a_lock(void **state)
 	assert_false(*lost);
 }
 
-static void unlock_that_shows_the_loss_drops_the_record(void **state)
+OPERATION_CASE(unlock_that_shows_the_loss_drops_the_record)
 {
 	hold_lock();
 	fake.blocking_result[FAKE_SETLK] = -ENOTCONN;
@@ -147,7 +147,7 @@ static void unlock_that_shows_the_loss_drops_the_record(void **state)
 	assert_int_equal(first_byte(), 20);
 }
 
-static void unlock_whose_error_is_doubted_drops_the_record(void **state)
+OPERATION_CASE(unlock_whose_error_is_doubted_drops_the_record)
 {
 	hold_lock();
 	fake.blocking_result[FAKE_SETLK] = -EIO;
@@ -156,7 +156,7 @@ static void unlock_whose_error_is_doubted_drops_the_record(void **state)
 }
 
 /* Ganesha has forgotten the lock, and repeats it. */
-static void unlock_that_fails_drops_the_record(void **state)
+OPERATION_CASE(unlock_that_fails_drops_the_record)
 {
 	hold_lock();
 	fake.blocking_result[FAKE_SETLK] = -EPERM;
@@ -168,7 +168,7 @@ static void unlock_that_fails_drops_the_record(void **state)
 }
 
 /* Ganesha would repeat it for ever. */
-static void unlock_succeeds_where_no_client_comes(void **state)
+OPERATION_CASE(unlock_succeeds_where_no_client_comes)
 {
 	hold_lock();
 	stub_mount.keeper.reconnect = 0;
@@ -178,7 +178,7 @@ static void unlock_succeeds_where_no_client_comes(void **state)
 }
 
 /* Ganesha takes a delay for a conflict. */
-static void lock_without_a_client_is_asked_for_again(void **state)
+OPERATION_CASE(lock_without_a_client_is_asked_for_again)
 {
 	lose_client();
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
@@ -187,7 +187,7 @@ static void lock_without_a_client_is_asked_for_again(void **state)
 	assert_int_equal(records(), 0);
 }
 
-static void lock_where_no_client_comes_is_an_error(void **state)
+OPERATION_CASE(lock_where_no_client_comes_is_an_error)
 {
 	stub_mount.keeper.reconnect = 0;
 	lose_client();
@@ -195,7 +195,7 @@ static void lock_where_no_client_comes_is_an_error(void **state)
 	assert_int_equal(lock_op(FSAL_OP_LOCKT), ERR_FSAL_IO);
 }
 
-static void lock_on_a_file_that_is_gone_is_stale(void **state)
+OPERATION_CASE(lock_on_a_file_that_is_gone_is_stale)
 {
 	new_client();
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
@@ -204,7 +204,7 @@ static void lock_on_a_file_that_is_gone_is_stale(void **state)
 	assert_int_equal(seen.calls, 0);
 }
 
-static void lock_that_shows_the_loss_is_asked_for_again(void **state)
+OPERATION_CASE(lock_that_shows_the_loss_is_asked_for_again)
 {
 	set_result(-CASYNC_EBLOCKLISTED);
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
@@ -214,7 +214,7 @@ static void lock_that_shows_the_loss_is_asked_for_again(void **state)
 	assert_int_equal(records(), 0);
 }
 
-static void lock_whose_error_is_doubted_is_asked_for_again(void **state)
+OPERATION_CASE(lock_whose_error_is_doubted_is_asked_for_again)
 {
 	fake.blocking_result[FAKE_SETLK] = -EBADF;
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
@@ -223,36 +223,10 @@ static void lock_whose_error_is_doubted_is_asked_for_again(void **state)
 	assert_int_equal(records(), 0);
 }
 
-static void conflict_is_a_conflict(void **state)
+OPERATION_CASE(conflict_is_a_conflict)
 {
 	fake.others_lock = (struct flock){.l_type = F_WRLCK};
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_DELAY);
 	assert_int_equal(lock_op(FSAL_OP_LOCKT), ERR_FSAL_DELAY);
 	assert_int_equal(records(), 0);
-}
-
-#define LOCK_CASE(name) \
-	cmocka_unit_test_setup_teardown(name, operations_up, operations_down)
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-		LOCK_CASE(lock_that_is_granted_is_granted),
-		LOCK_CASE(test_and_unlock_are_in_a_call_too),
-		LOCK_CASE(full_mount_asks_to_retry),
-		LOCK_CASE(unlock_without_a_client_drops_the_record),
-		LOCK_CASE(unlock_without_a_client_ends_the_loss_of_a_lock),
-		LOCK_CASE(unlock_that_shows_the_loss_drops_the_record),
-		LOCK_CASE(unlock_whose_error_is_doubted_drops_the_record),
-		LOCK_CASE(unlock_that_fails_drops_the_record),
-		LOCK_CASE(unlock_succeeds_where_no_client_comes),
-		LOCK_CASE(lock_without_a_client_is_asked_for_again),
-		LOCK_CASE(lock_where_no_client_comes_is_an_error),
-		LOCK_CASE(lock_on_a_file_that_is_gone_is_stale),
-		LOCK_CASE(lock_that_shows_the_loss_is_asked_for_again),
-		LOCK_CASE(lock_whose_error_is_doubted_is_asked_for_again),
-		LOCK_CASE(conflict_is_a_conflict),
-	};
-
-	return cmocka_run_group_tests_name("lock_answers", tests, NULL, NULL);
 }

@@ -68,6 +68,8 @@ static int down(void **state)
 	return too_late == 0 ? 0 : -1;
 }
 
+#define CASE(test) TEST_WITH(test, up, down)
+
 /* --- in words: owner, fd, kind (r, w, u), range */
 
 /* "a1w0+10": owner a locks 10 bytes from 0 for writing, through fd 1; a length
@@ -210,7 +212,7 @@ static const struct range_case range_cases[] = {
 	{"unlock_is_of_all_fds", "a0w0+10 a1w10+10 a2u5+10", "a0w0-4 a1w15-19"},
 };
 
-static void check_range(void **state)
+TEST_ROWS(check_range, range_cases, up, down)
 {
 	const struct range_case *c = *state;
 
@@ -219,7 +221,7 @@ static void check_range(void **state)
 	check_held(&objs[1], "");
 }
 
-static void closed_fd_takes_its_records_along(void **state)
+CASE(closed_fd_takes_its_records_along)
 {
 	do_all(&objs[0], "a0w0+10 b0r20+10 b1r30+10");
 	do_all(&objs[1], "a0w0+10");
@@ -232,7 +234,7 @@ static void closed_fd_takes_its_records_along(void **state)
 	check_held(&objs[0], "");
 }
 
-static void freed_object_takes_its_records_along(void **state)
+CASE(freed_object_takes_its_records_along)
 {
 	do_all(&objs[0], "a0w0+10 b1r20+10");
 	do_all(&objs[1], "a0w0+10");
@@ -321,7 +323,7 @@ static void new_client(void)
 	losses[0] = '\0';
 }
 
-static void all_are_taken_once(void **state)
+CASE(all_are_taken_once)
 {
 	do_all(&objs[0], "a0w0+10 b1r20+0");
 	do_all(&objs[2], "a0r5+1");
@@ -339,7 +341,7 @@ static void all_are_taken_once(void **state)
 	check_held(&objs[2], "a0r5-5");
 }
 
-static void nothing_is_taken_of_another_mount(void **state)
+CASE(nothing_is_taken_of_another_mount)
 {
 	static struct casync_mount other;
 	static struct casync_export other_exp = {.mount = &other};
@@ -355,7 +357,7 @@ static void nothing_is_taken_of_another_mount(void **state)
 	assert_string_equal(asked, "");
 }
 
-static void lock_of_this_client_is_not_taken(void **state)
+CASE(lock_of_this_client_is_not_taken)
 {
 	do_all(&objs[0], "a0w0+10");
 	assert_int_equal(take_all(0, 0), 0);
@@ -370,7 +372,7 @@ static int byte_25_is_taken(struct casync_object *obj,
 	return record->first <= 25 && record->last >= 25 ? -EAGAIN : 0;
 }
 
-static void fd_that_lost_one_loses_all(void **state)
+CASE(fd_that_lost_one_loses_all)
 {
 	do_all(&objs[0], "a0w0+10 a0w40+10 a0w20+10 b2r60+10");
 	do_all(&objs[1], "a0w0+10");
@@ -398,7 +400,7 @@ static int nothing_is_free(struct casync_object *obj,
 }
 
 /* When its records are dropped, it may be closed and freed. */
-static void fd_that_lost_several_is_left_alone_after(void **state)
+CASE(fd_that_lost_several_is_left_alone_after)
 {
 	do_all(&objs[0], "a0w20+10 a0w40+10 b0r20+10 b0r60+10 a1w80+10");
 	new_client();
@@ -410,7 +412,7 @@ static void fd_that_lost_several_is_left_alone_after(void **state)
 				   "+a1w80-89 -a0w40-49 -b0r60-69");
 }
 
-static void all_may_be_lost(void **state)
+CASE(all_may_be_lost)
 {
 	do_all(&objs[0], "a0w20+10 a0w40+10 b1r20+10");
 	do_all(&objs[1], "a0w20+10");
@@ -435,7 +437,7 @@ static int unlock_meanwhile(struct casync_object *obj,
 	return byte_25_is_taken(obj, record);
 }
 
-static void unlock_meanwhile_begins_the_file_anew(void **state)
+CASE(unlock_meanwhile_begins_the_file_anew)
 {
 	do_all(&objs[0], "a0w0+10 b1w40+10");
 	new_client();
@@ -447,7 +449,7 @@ static void unlock_meanwhile_begins_the_file_anew(void **state)
 	check_held(&objs[0], "a0w0-4 b1w40-49");
 }
 
-static void unlock_of_nothing_begins_nothing(void **state)
+CASE(unlock_of_nothing_begins_nothing)
 {
 	do_all(&objs[0], "a0w0+10 b1w40+10");
 	new_client();
@@ -457,7 +459,7 @@ static void unlock_of_nothing_begins_nothing(void **state)
 	assert_string_equal(asked, "+a0w0-9 +b1w40-49");
 }
 
-static void unlock_meanwhile_of_the_last_one_leaves_nothing(void **state)
+CASE(unlock_meanwhile_of_the_last_one_leaves_nothing)
 {
 	do_all(&objs[0], "a0w0+10");
 	new_client();
@@ -469,7 +471,7 @@ static void unlock_meanwhile_of_the_last_one_leaves_nothing(void **state)
 }
 
 /* In one round: a lock is lost, and another owner unlocks. */
-static void lost_fd_is_left_alone_in_the_next_round(void **state)
+CASE(lost_fd_is_left_alone_in_the_next_round)
 {
 	do_all(&objs[0], "a0w20+10 a0w40+10 b1w60+10");
 	new_client();
@@ -484,7 +486,7 @@ static void lost_fd_is_left_alone_in_the_next_round(void **state)
 }
 
 /* Then nothing is lost: nobody would end the loss. */
-static void unlock_of_the_lost_one_meanwhile_is_no_loss(void **state)
+CASE(unlock_of_the_lost_one_meanwhile_is_no_loss)
 {
 	do_all(&objs[0], "a0w20+10");
 	new_client();
@@ -512,7 +514,7 @@ static int unlock_each_round(struct casync_object *obj,
 	return 0;
 }
 
-static void client_that_goes_on_unlocking_loses_them(void **state)
+CASE(client_that_goes_on_unlocking_loses_them)
 {
 	do_all(&objs[0], "a0w0+1000 b1w5000+1");
 	do_all(&objs[1], "a0w0+1");
@@ -542,7 +544,7 @@ static int session_is_lost(struct casync_object *obj,
 	return obj == &objs[1] ? session_error : 0;
 }
 
-static void loss_of_the_session_ends_it(void **state)
+CASE(loss_of_the_session_ends_it)
 {
 	do_all(&objs[0], "a0w0+10");
 	do_all(&objs[1], "a0w0+10");
@@ -596,7 +598,7 @@ static int close_meanwhile(struct casync_object *obj,
 	return 0;
 }
 
-static void close_waits_for_the_file(void **state)
+CASE(close_waits_for_the_file)
 {
 	do_all(&objs[0], "a0w0+10 a0w20+10 b1w40+10");
 	new_client();
@@ -619,7 +621,7 @@ static int close_other_meanwhile(struct casync_object *obj,
 	return 0;
 }
 
-static void close_does_not_wait_for_another_file(void **state)
+CASE(close_does_not_wait_for_another_file)
 {
 	do_all(&objs[0], "a0w0+10");
 	do_all(&objs[1], "a0w20+10");
@@ -627,47 +629,4 @@ static void close_does_not_wait_for_another_file(void **state)
 	answer = close_other_meanwhile;
 	assert_int_equal(take_all(1, 0), 0);
 	check_held(&objs[1], "");
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, down)
-
-static const struct CMUnitTest plain_tests[] = {
-	CASE(closed_fd_takes_its_records_along),
-	CASE(freed_object_takes_its_records_along),
-	CASE(all_are_taken_once),
-	CASE(nothing_is_taken_of_another_mount),
-	CASE(lock_of_this_client_is_not_taken),
-	CASE(fd_that_lost_one_loses_all),
-	CASE(fd_that_lost_several_is_left_alone_after),
-	CASE(all_may_be_lost),
-	CASE(unlock_meanwhile_begins_the_file_anew),
-	CASE(unlock_of_nothing_begins_nothing),
-	CASE(unlock_meanwhile_of_the_last_one_leaves_nothing),
-	CASE(lost_fd_is_left_alone_in_the_next_round),
-	CASE(unlock_of_the_lost_one_meanwhile_is_no_loss),
-	CASE(client_that_goes_on_unlocking_loses_them),
-	CASE(loss_of_the_session_ends_it),
-	CASE(close_waits_for_the_file),
-	CASE(close_does_not_wait_for_another_file),
-};
-
-#define N_PLAIN (sizeof(plain_tests) / sizeof(plain_tests[0]))
-#define N_RANGES (sizeof(range_cases) / sizeof(range_cases[0]))
-
-static struct CMUnitTest tests[N_PLAIN + N_RANGES];
-
-int main(void)
-{
-	size_t i;
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	for (i = 0; i < N_RANGES; i++)
-		tests[N_PLAIN + i] = (struct CMUnitTest){
-			.name = range_cases[i].name,
-			.test_func = check_range,
-			.setup_func = up,
-			.teardown_func = down,
-			.initial_state = (void *)&range_cases[i],
-		};
-	return cmocka_run_group_tests_name("lock_records", tests, NULL, NULL);
 }

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "call.h"
 #include "clock.h"
@@ -18,6 +18,8 @@
 #include "obj_ops.h"
 #include "rig.h"
 #include "stub_mount.h"
+
+#define CASE(test) TEST_WITH(test, rig_up, rig_down)
 
 static int owner;
 
@@ -76,7 +78,7 @@ static const struct range_case range_cases[] = {
 	{"range_that_wraps_round_is_refused", UINT64_MAX, UINT64_MAX, false},
 };
 
-static void check_range(void **state)
+TEST_ROWS(check_range, range_cases, rig_up, rig_down)
 {
 	static const struct {
 		fsal_lock_op_t op;
@@ -133,7 +135,7 @@ static const struct type_case type_cases[] = {
 	 FSAL_O_ANY, true},
 };
 
-static void check_type(void **state)
+TEST_ROWS(check_type, type_cases, rig_up, rig_down)
 {
 	const struct type_case *c = *state;
 
@@ -148,7 +150,7 @@ static void check_type(void **state)
 	check_loan_ended();
 }
 
-static void waiting_is_refused(void **state)
+CASE(waiting_is_refused)
 {
 	assert_int_equal(lock_op(FSAL_OP_LOCKB, FSAL_LOCK_W, 0, 0, NULL).major,
 			 ERR_FSAL_NOTSUPP);
@@ -180,7 +182,7 @@ static const struct conflict_case conflict_cases[] = {
 	 INT64_MAX, FSAL_LOCK_R},
 };
 
-static void check_conflict(void **state)
+TEST_ROWS(check_conflict, conflict_cases, rig_up, rig_down)
 {
 	const struct conflict_case *c = *state;
 	fsal_lock_param_t conflict;
@@ -197,7 +199,7 @@ static void check_conflict(void **state)
 	check_loan_ended();
 }
 
-static void conflict_nobody_asks_for_is_not_reported(void **state)
+CASE(conflict_nobody_asks_for_is_not_reported)
 {
 	others_lock(F_WRLCK, 0, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_R, 0, 1, NULL).major,
@@ -207,7 +209,7 @@ static void conflict_nobody_asks_for_is_not_reported(void **state)
 	check_loan_ended();
 }
 
-static void two_read_locks_are_no_conflict(void **state)
+CASE(two_read_locks_are_no_conflict)
 {
 	others_lock(F_RDLCK, 0, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_R, 0, 1, NULL).major,
@@ -226,7 +228,7 @@ static void unlock_before_getlk(enum fake_blocking which)
 		fake.others_lock.l_type = F_UNLCK;
 }
 
-static void conflict_that_is_gone_is_tried_again(void **state)
+CASE(conflict_that_is_gone_is_tried_again)
 {
 	others_lock(F_WRLCK, 0, 0);
 	gone_after = 1;
@@ -248,7 +250,7 @@ static void come_and_go(enum fake_blocking which)
 	fake.others_lock.l_type = which == FAKE_GETLK ? F_UNLCK : F_WRLCK;
 }
 
-static void conflict_that_comes_and_goes_ends(void **state)
+CASE(conflict_that_comes_and_goes_ends)
 {
 	fsal_lock_param_t conflict;
 
@@ -268,7 +270,7 @@ static void conflict_that_comes_and_goes_ends(void **state)
 
 /* --- errors */
 
-static void error_of_setlk_passes(void **state)
+CASE(error_of_setlk_passes)
 {
 	fsal_status_t status;
 
@@ -280,7 +282,7 @@ static void error_of_setlk_passes(void **state)
 	check_loan_ended();
 }
 
-static void eacces_of_setlk_is_a_conflict(void **state)
+CASE(eacces_of_setlk_is_a_conflict)
 {
 	fsal_lock_param_t conflict = {0};
 
@@ -293,7 +295,7 @@ static void eacces_of_setlk_is_a_conflict(void **state)
 	check_loan_ended();
 }
 
-static void error_of_getlk_passes(void **state)
+CASE(error_of_getlk_passes)
 {
 	fake.blocking_result[FAKE_GETLK] = -EIO;
 	others_lock(F_WRLCK, 0, 0);
@@ -304,7 +306,7 @@ static void error_of_getlk_passes(void **state)
 	check_loan_ended();
 }
 
-static void without_an_fh_nothing_is_locked(void **state)
+CASE(without_an_fh_nothing_is_locked)
 {
 	stub.start_status = fsalstat(ERR_FSAL_SHARE_DENIED, 0);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, FSAL_LOCK_W, 0, 0, NULL).major,
@@ -387,17 +389,17 @@ static void check_nlm_read_lock(int open_rc)
 	check_loan_ended();
 }
 
-static void nlm_read_lock_in_a_snapshot(void **state)
+CASE(nlm_read_lock_in_a_snapshot)
 {
 	check_nlm_read_lock(-EROFS);
 }
 
-static void nlm_read_lock_of_a_user_who_only_reads(void **state)
+CASE(nlm_read_lock_of_a_user_who_only_reads)
 {
 	check_nlm_read_lock(-EACCES);
 }
 
-static void nlm_write_lock_where_nothing_can_be_written(void **state)
+CASE(nlm_write_lock_where_nothing_can_be_written)
 {
 	nlm_state(-EACCES);
 	assert_int_equal(nlm_lock(FSAL_LOCK_W), ERR_FSAL_ROFS);
@@ -405,7 +407,7 @@ static void nlm_write_lock_where_nothing_can_be_written(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
 }
 
-static void nlm_lock_may_become_a_write_lock(void **state)
+CASE(nlm_lock_may_become_a_write_lock)
 {
 	nlm_state(0);
 	assert_int_equal(nlm_lock(FSAL_LOCK_R), ERR_FSAL_NO_ERROR);
@@ -485,7 +487,7 @@ static const struct again_case again_cases[] = {
 	 F_WRLCK},
 };
 
-static void check_again(void **state)
+TEST_ROWS(check_again, again_cases, rig_up, rig_down)
 {
 	const struct again_case *c = *state;
 
@@ -505,7 +507,7 @@ static void check_again(void **state)
 	assert_int_equal(losses, 0);
 }
 
-static void nothing_is_taken_that_was_given_back(void **state)
+CASE(nothing_is_taken_that_was_given_back)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -515,7 +517,7 @@ static void nothing_is_taken_that_was_given_back(void **state)
 }
 
 /* The keeper is done with this file, but not with all. */
-static void lock_that_was_taken_again_is_unlocked(void **state)
+CASE(lock_that_was_taken_again_is_unlocked)
 {
 	unsigned int before;
 
@@ -545,7 +547,7 @@ static void take_again_in_unlock(enum fake_blocking which)
 	assert_int_equal(taken + gone, 0);
 }
 
-static void lock_that_is_being_unlocked_is_not_taken(void **state)
+CASE(lock_that_is_being_unlocked_is_not_taken)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -560,7 +562,7 @@ static void lock_that_is_being_unlocked_is_not_taken(void **state)
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
 }
 
-static void lock_that_was_refused_is_not_taken(void **state)
+CASE(lock_that_was_refused_is_not_taken)
 {
 	open_state();
 	others_lock(F_WRLCK, 0, 0);
@@ -575,7 +577,7 @@ static void lock_that_was_refused_is_not_taken(void **state)
 }
 
 /* Ganesha's own, for a request without a state. */
-static void lock_of_no_state_is_not_taken(void **state)
+CASE(lock_of_no_state_is_not_taken)
 {
 	open_state();
 	rig.state.fd.fsal_fd.fd_type = FSAL_FD_TEMP;
@@ -584,7 +586,7 @@ static void lock_of_no_state_is_not_taken(void **state)
 }
 
 /* RFC 8881, 9.6: until it has unlocked all, it gets an error. */
-static void lock_that_somebody_else_got_is_lost(void **state)
+CASE(lock_that_somebody_else_got_is_lost)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -608,7 +610,7 @@ static void lock_that_somebody_else_got_is_lost(void **state)
 	lock(FSAL_LOCK_W, 50, 1);
 }
 
-static void lock_of_a_removed_file_is_lost(void **state)
+CASE(lock_of_a_removed_file_is_lost)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -617,7 +619,7 @@ static void lock_of_a_removed_file_is_lost(void **state)
 	assert_int_equal(losses, 1);
 }
 
-static void lock_is_not_lost_with_the_next_session(void **state)
+CASE(lock_is_not_lost_with_the_next_session)
 {
 	static const int errors[] = {ENOTCONN, CASYNC_EBLOCKLISTED};
 	size_t i;
@@ -643,7 +645,7 @@ static void set_mtimes(time_t known_s, time_t found_s, long found_ns)
 }
 
 /* The other one's clock is behind, or the mtime was set to the future. */
-static void change_that_mtime_does_not_show_is_one(void **state)
+CASE(change_that_mtime_does_not_show_is_one)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -655,7 +657,7 @@ static void change_that_mtime_does_not_show_is_one(void **state)
 }
 
 /* The MDS has not heard of our last WRITEs. */
-static void lower_version_is_no_change(void **state)
+CASE(lower_version_is_no_change)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -667,7 +669,7 @@ static void lower_version_is_no_change(void **state)
 }
 
 /* Somebody else had the lock, and let go. */
-static void lock_of_a_changed_file_is_lost(void **state)
+CASE(lock_of_a_changed_file_is_lost)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -677,7 +679,7 @@ static void lock_of_a_changed_file_is_lost(void **state)
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
 }
 
-static void lock_of_an_unchanged_file_is_kept(void **state)
+CASE(lock_of_an_unchanged_file_is_kept)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -687,7 +689,7 @@ static void lock_of_an_unchanged_file_is_kept(void **state)
 }
 
 /* The MDS has not heard of our last change. */
-static void lock_of_an_older_file_is_kept(void **state)
+CASE(lock_of_an_older_file_is_kept)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -696,7 +698,7 @@ static void lock_of_an_older_file_is_kept(void **state)
 }
 
 /* A refusal would be a lost lock. */
-static void keeper_takes_locks_of_a_full_mount(void **state)
+CASE(keeper_takes_locks_of_a_full_mount)
 {
 	uint32_t *inside =
 		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
@@ -710,7 +712,7 @@ static void keeper_takes_locks_of_a_full_mount(void **state)
 }
 
 /* The next client is lost before it has taken the lock. */
-static void change_is_seen_after_two_losses(void **state)
+CASE(change_is_seen_after_two_losses)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -724,7 +726,7 @@ static void change_is_seen_after_two_losses(void **state)
 }
 
 /* It is on the OSDs, and the lost client did not know. */
-static void our_own_last_write_is_no_change(void **state)
+CASE(our_own_last_write_is_no_change)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -734,7 +736,7 @@ static void our_own_last_write_is_no_change(void **state)
 	assert_int_equal(losses, 0);
 }
 
-static void change_after_our_last_write_is_one(void **state)
+CASE(change_after_our_last_write_is_one)
 {
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -752,7 +754,7 @@ static uint64_t wall_ns(void)
 }
 
 /* Two WRITEs look at the clock and note the time in the other order. */
-static void a_later_write_stays_noted(void **state)
+CASE(a_later_write_stays_noted)
 {
 	uint64_t *written_ns = &rig.obj->locks.written_ns;
 	uint64_t later_ns;
@@ -768,7 +770,7 @@ static void a_later_write_stays_noted(void **state)
 	assert_true(*written_ns <= wall_ns());
 }
 
-static void file_without_locks_notes_no_write(void **state)
+CASE(file_without_locks_notes_no_write)
 {
 	casync_lock_records_written(&rig.obj->locks);
 	assert_true(rig.obj->locks.written_ns == 0);
@@ -796,12 +798,14 @@ static int up_in_a_cluster(void **state)
 	return rc;
 }
 
+#define LATE(test) TEST_WITH(test, up_in_a_cluster, rig_down)
+
 static fsal_errors_t lock_status(fsal_lock_t type, uint64_t start)
 {
 	return lock_op(FSAL_OP_LOCK, type, start, 10, NULL).major;
 }
 
-static void late_lock_is_given_back(void **state)
+LATE(late_lock_is_given_back)
 {
 	open_state();
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
@@ -814,14 +818,14 @@ static void late_lock_is_given_back(void **state)
 	check_loan_ended();
 }
 
-static void late_read_lock_is_given_back(void **state)
+LATE(late_read_lock_is_given_back)
 {
 	open_state();
 	assert_int_equal(lock_status(FSAL_LOCK_R, 10), ERR_FSAL_IN_GRACE);
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
 }
 
-static void who_asks_again_is_not_sent_away(void **state)
+LATE(who_asks_again_is_not_sent_away)
 {
 	open_state();
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_IN_GRACE);
@@ -834,7 +838,7 @@ static void who_asks_again_is_not_sent_away(void **state)
 	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_IN_GRACE);
 }
 
-static void lock_in_time_is_kept(void **state)
+LATE(lock_in_time_is_kept)
 {
 	open_state();
 	request_began_ms_ago(0);
@@ -842,21 +846,21 @@ static void lock_in_time_is_kept(void **state)
 	assert_int_equal(take_again(1, 0), 0);
 }
 
-static void late_lock_of_a_gateway_alone_is_kept(void **state)
+LATE(late_lock_of_a_gateway_alone_is_kept)
 {
 	open_state();
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS_NG;
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
 }
 
-static void request_of_unknown_age_is_kept(void **state)
+LATE(request_of_unknown_age_is_kept)
 {
 	open_state();
 	op_ctx->start_time = (struct timespec){0};
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_NO_ERROR);
 }
 
-static void late_reclaim_is_kept(void **state)
+LATE(late_reclaim_is_kept)
 {
 	fsal_lock_param_t wanted = {
 		.lock_sle_type = FSAL_POSIX_LOCK,
@@ -872,7 +876,7 @@ static void late_reclaim_is_kept(void **state)
 			 ERR_FSAL_NO_ERROR);
 }
 
-static void late_unlock_and_test_are_answered(void **state)
+LATE(late_unlock_and_test_are_answered)
 {
 	open_state();
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
@@ -882,7 +886,7 @@ static void late_unlock_and_test_are_answered(void **state)
 }
 
 /* It would lose what it had. */
-static void late_lock_over_an_own_one_is_kept(void **state)
+LATE(late_lock_over_an_own_one_is_kept)
 {
 	open_state();
 	request_began_ms_ago(0);
@@ -892,7 +896,7 @@ static void late_lock_over_an_own_one_is_kept(void **state)
 	assert_int_equal(lock_status(FSAL_LOCK_W, 20), ERR_FSAL_IN_GRACE);
 }
 
-static void late_conflict_is_a_conflict(void **state)
+LATE(late_conflict_is_a_conflict)
 {
 	open_state();
 	others_lock(F_WRLCK, 0, 0);
@@ -908,7 +912,7 @@ static uint64_t time_of(void (*lead)(void))
 	return (casync_clock_ns() - began_ns) / CASYNC_NS_PER_MS;
 }
 
-static void lead_is_for_a_cluster(void **state)
+LATE(lead_is_for_a_cluster)
 {
 	assert_true(time_of(casync_common_grace_lead_once) >=
 		    CASYNC_GRACE_LEAD_MS);
@@ -946,7 +950,7 @@ static void end_late(void)
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, 0);
 }
 
-static void unlock_of_the_expired_does_not_wait(void **state)
+CASE(unlock_of_the_expired_does_not_wait)
 {
 	int changed;
 
@@ -991,7 +995,7 @@ static fsal_errors_t other_owner(fsal_lock_op_t op)
 
 /* Ganesha has forgotten the lock: it cannot name the holder, and Linux takes a
  * refusal by an unknown one for an error. */
-static void conflict_with_what_is_on_its_way_out_is_no_refusal(void **state)
+CASE(conflict_with_what_is_on_its_way_out_is_no_refusal)
 {
 	expire();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -1015,7 +1019,7 @@ static void conflict_with_what_is_on_its_way_out_is_no_refusal(void **state)
 	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_NO_ERROR);
 }
 
-static void lost_lock_of_the_expired_is_not_unlocked(void **state)
+CASE(lost_lock_of_the_expired_is_not_unlocked)
 {
 	expire();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -1027,7 +1031,7 @@ static void lost_lock_of_the_expired_is_not_unlocked(void **state)
 	assert_int_equal(take_again(0, 0), 0);
 }
 
-static void expired_without_an_fh_has_no_lock(void **state)
+CASE(expired_without_an_fh_has_no_lock)
 {
 	expire();
 	(void)ceph_ll_close(NULL, rig.state.fd.fh);
@@ -1037,83 +1041,11 @@ static void expired_without_an_fh_has_no_lock(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
 }
 
-static void unlock_of_the_living_waits(void **state)
+CASE(unlock_of_the_living_waits)
 {
 	expire();
 	expired_client.cid_confirmed = CONFIRMED_CLIENT_ID;
 	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
 	end_late();
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_up, rig_down)
-#define LATE(name) \
-	cmocka_unit_test_setup_teardown(name, up_in_a_cluster, rig_down)
-
-static const struct CMUnitTest plain_tests[] = {
-	CASE(waiting_is_refused),
-	CASE(unlock_of_the_expired_does_not_wait),
-	CASE(conflict_with_what_is_on_its_way_out_is_no_refusal),
-	CASE(lost_lock_of_the_expired_is_not_unlocked),
-	CASE(expired_without_an_fh_has_no_lock),
-	CASE(unlock_of_the_living_waits),
-	CASE(conflict_nobody_asks_for_is_not_reported),
-	CASE(two_read_locks_are_no_conflict),
-	CASE(conflict_that_is_gone_is_tried_again),
-	CASE(conflict_that_comes_and_goes_ends),
-	CASE(error_of_setlk_passes),
-	CASE(eacces_of_setlk_is_a_conflict),
-	CASE(error_of_getlk_passes),
-	CASE(without_an_fh_nothing_is_locked),
-	CASE(nlm_read_lock_in_a_snapshot),
-	CASE(nlm_read_lock_of_a_user_who_only_reads),
-	CASE(nlm_write_lock_where_nothing_can_be_written),
-	CASE(nlm_lock_may_become_a_write_lock),
-	CASE(nothing_is_taken_that_was_given_back),
-	CASE(lock_that_was_taken_again_is_unlocked),
-	CASE(lock_that_is_being_unlocked_is_not_taken),
-	CASE(lock_that_was_refused_is_not_taken),
-	CASE(lock_of_no_state_is_not_taken),
-	CASE(lock_that_somebody_else_got_is_lost),
-	CASE(lock_of_a_removed_file_is_lost),
-	CASE(lock_is_not_lost_with_the_next_session),
-	CASE(change_that_mtime_does_not_show_is_one),
-	CASE(lower_version_is_no_change),
-	CASE(lock_of_a_changed_file_is_lost),
-	CASE(lock_of_an_unchanged_file_is_kept),
-	CASE(lock_of_an_older_file_is_kept),
-	CASE(keeper_takes_locks_of_a_full_mount),
-	CASE(change_is_seen_after_two_losses),
-	CASE(our_own_last_write_is_no_change),
-	CASE(change_after_our_last_write_is_one),
-	CASE(a_later_write_stays_noted),
-	CASE(file_without_locks_notes_no_write),
-	LATE(late_lock_is_given_back),
-	LATE(late_read_lock_is_given_back),
-	LATE(who_asks_again_is_not_sent_away),
-	LATE(lock_in_time_is_kept),
-	LATE(late_lock_of_a_gateway_alone_is_kept),
-	LATE(request_of_unknown_age_is_kept),
-	LATE(late_reclaim_is_kept),
-	LATE(late_unlock_and_test_are_answered),
-	LATE(late_lock_over_an_own_one_is_kept),
-	LATE(late_conflict_is_a_conflict),
-	LATE(lead_is_for_a_cluster),
-};
-
-static struct CMUnitTest tests[COUNT(plain_tests) + COUNT(range_cases) +
-			       COUNT(type_cases) + COUNT(conflict_cases) +
-			       COUNT(again_cases)];
-
-int main(void)
-{
-	struct CMUnitTest *next = tests + COUNT(plain_tests);
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, range_cases, check_range, rig_up, rig_down);
-	ADD_TABLE(next, type_cases, check_type, rig_up, rig_down);
-	ADD_TABLE(next, conflict_cases, check_conflict, rig_up, rig_down);
-	ADD_TABLE(next, again_cases, check_again, rig_up, rig_down);
-
-	return cmocka_run_group_tests_name("locks", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "fake_libcephfs.h"
 #include "new_name.h"
@@ -107,6 +107,8 @@ static int up(void **state)
 	return rig_up(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, rig_down)
+
 static int check(mode_t mode)
 {
 	const struct ceph_statx made = {.stx_ino = MADE_INO,
@@ -118,7 +120,7 @@ static int check(mode_t mode)
 	return rc;
 }
 
-static void a_name_is_taken_or_free(void **state)
+CASE(a_name_is_taken_or_free)
 {
 	int refs = fake.inode_refs;
 
@@ -129,7 +131,7 @@ static void a_name_is_taken_or_free(void **state)
 	assert_int_equal(fake.inode_refs, refs);
 }
 
-static void what_was_made_there_stays(void **state)
+CASE(what_was_made_there_stays)
 {
 	entries[0] = (struct entry){'a', "n", MADE_INO, S_IFLNK, "made"};
 	assert_int_equal(check(S_IFLNK), 0);
@@ -141,7 +143,7 @@ static void what_was_made_there_stays(void **state)
 	assert_string_equal(removed, "");
 }
 
-static void what_was_made_elsewhere_goes(void **state)
+CASE(what_was_made_elsewhere_goes)
 {
 	entries[0] = (struct entry){'a', "n", 5, S_IFLNK, "second"};
 	entries[1] = (struct entry){'a', "second", 6, S_IFLNK, "../b/made//"};
@@ -152,7 +154,7 @@ static void what_was_made_elsewhere_goes(void **state)
 	assert_string_equal(removed, "unlink b/made");
 }
 
-static void another_file_at_its_end_stays(void **state)
+CASE(another_file_at_its_end_stays)
 {
 	entries[0] = (struct entry){'a', "n", 5, S_IFLNK, "made"};
 	entries[1] = (struct entry){'a', "made", 8, S_IFREG, NULL};
@@ -161,20 +163,4 @@ static void another_file_at_its_end_stays(void **state)
 	entries[1] = (struct entry){'a', "made", 6, S_IFLNK, "n"};
 	assert_int_equal(check(S_IFREG), -EEXIST);
 	assert_string_equal(removed, "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(a_name_is_taken_or_free, up,
-						rig_down),
-		cmocka_unit_test_setup_teardown(what_was_made_there_stays, up,
-						rig_down),
-		cmocka_unit_test_setup_teardown(what_was_made_elsewhere_goes,
-						up, rig_down),
-		cmocka_unit_test_setup_teardown(another_file_at_its_end_stays,
-						up, rig_down),
-	};
-
-	return cmocka_run_group_tests_name("new_name", tests, NULL, NULL);
 }

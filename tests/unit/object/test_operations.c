@@ -8,7 +8,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -458,7 +458,7 @@ static void check_loss(const struct op_case *c)
 	check_nothing_held();
 }
 
-static void check_op(void **state)
+TEST_ROWS(check_op, op_cases, operations_up, operations_down)
 {
 	const struct op_case *c = *state;
 
@@ -493,7 +493,7 @@ static fsal_errors_t with_objects(fsal_status_t (*call)(void), int found)
 	return answer;
 }
 
-static void each_object_of_rename_and_link_may_be_gone(void **state)
+OPERATION_CASE(each_object_of_rename_and_link_may_be_gone)
 {
 	int i;
 
@@ -507,7 +507,7 @@ static void each_object_of_rename_and_link_may_be_gone(void **state)
 	}
 }
 
-static void rename_gives_back_the_right_to_write(void **state)
+OPERATION_CASE(rename_gives_back_the_right_to_write)
 {
 	int open, refs;
 
@@ -527,7 +527,7 @@ static void rename_gives_back_the_right_to_write(void **state)
 }
 
 /* NFSv3 brings any bytes, and libcephfs takes a name for a path. */
-static void a_name_is_no_path(void **state)
+OPERATION_CASE(a_name_is_no_path)
 {
 	static const char *const paths[] = {"", "/", "a/b", "../a", "a/", "/a"};
 	size_t i, op;
@@ -554,7 +554,7 @@ static void a_name_is_no_path(void **state)
 	check_nothing_held();
 }
 
-static void any_other_bytes_are_a_name(void **state)
+OPERATION_CASE(any_other_bytes_are_a_name)
 {
 	static const char *const names[] = {"a", "..", ".", "...", "a\\b", " "};
 	size_t i;
@@ -566,7 +566,7 @@ static void any_other_bytes_are_a_name(void **state)
 	check_nothing_held();
 }
 
-static void getattrs_marks_what_it_did_not_get(void **state)
+OPERATION_CASE(getattrs_marks_what_it_did_not_get)
 {
 	attrs = (struct fsal_attrlist){.request_mask = ATTR_RDATTR_ERR,
 				       .valid_mask = ATTR_SIZE};
@@ -579,7 +579,7 @@ static void getattrs_marks_what_it_did_not_get(void **state)
 }
 
 /* By libcephfs' error, too. */
-static void getattrs_that_fails_marks_it_too(void **state)
+OPERATION_CASE(getattrs_that_fails_marks_it_too)
 {
 	use_objects();
 	set_result(-ENOTCONN);
@@ -603,7 +603,7 @@ static fsal_status_t make_dir_with_owner(void)
 				     &out NO_PARENT_ATTRS));
 }
 
-static void creation_sets_attributes_in_its_own_call(void **state)
+OPERATION_CASE(creation_sets_attributes_in_its_own_call)
 {
 	*mount_inside() = MOUNT_SLOTS - 1;
 	assert_int_equal(make_dir_with_owner().major, ERR_FSAL_NO_ERROR);
@@ -616,7 +616,7 @@ static void creation_sets_attributes_in_its_own_call(void **state)
 }
 
 /* A directory that the client did not ask for in this way is no use to it. */
-static void creation_whose_attributes_fail_is_undone(void **state)
+OPERATION_CASE(creation_whose_attributes_fail_is_undone)
 {
 	fake_names.fails = "setattr";
 	fake_names.result = -ENOSPC;
@@ -627,7 +627,7 @@ static void creation_whose_attributes_fail_is_undone(void **state)
 	check_nothing_held();
 }
 
-static void creation_whose_attributes_show_the_loss_is_delayed(void **state)
+OPERATION_CASE(creation_whose_attributes_show_the_loss_is_delayed)
 {
 	fake_names.fails = "setattr";
 	fake_names.result = -ENOTCONN;
@@ -638,7 +638,7 @@ static void creation_whose_attributes_show_the_loss_is_delayed(void **state)
 }
 
 /* The name may be lost, so there must be none. */
-static void creation_whose_name_is_not_journaled_is_undone(void **state)
+OPERATION_CASE(creation_whose_name_is_not_journaled_is_undone)
 {
 	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
@@ -647,7 +647,7 @@ static void creation_whose_name_is_not_journaled_is_undone(void **state)
 	check_nothing_held();
 }
 
-static void change_of_a_name_waits_for_the_journal(void **state)
+OPERATION_CASE(change_of_a_name_waits_for_the_journal)
 {
 	static fsal_status_t (*const changes[])(void) = {call_link, call_rename,
 							 call_unlink};
@@ -668,7 +668,7 @@ static void change_of_a_name_waits_for_the_journal(void **state)
 	check_nothing_held();
 }
 
-static void name_waits_for_the_journal(void **state)
+OPERATION_CASE(name_waits_for_the_journal)
 {
 	struct casync_object made = {.flush.unjournaled = true};
 
@@ -680,7 +680,7 @@ static void name_waits_for_the_journal(void **state)
 	assert_false(stub_mount.journal.pending);
 }
 
-static void name_that_may_be_lost_is_an_error(void **state)
+OPERATION_CASE(name_that_may_be_lost_is_an_error)
 {
 	struct casync_object made = {.flush.unjournaled = true};
 
@@ -690,7 +690,7 @@ static void name_that_may_be_lost_is_an_error(void **state)
 	assert_true(made.flush.unjournaled);
 }
 
-static void name_asks_for_the_journal(void **state)
+OPERATION_CASE(name_asks_for_the_journal)
 {
 	struct casync_object made = {.flush.unjournaled = true};
 
@@ -711,7 +711,7 @@ static void name_asks_for_the_journal(void **state)
 
 /* --- SETATTR */
 
-static void sent_is_not_of_a_size(void **state)
+OPERATION_CASE(sent_is_not_of_a_size)
 {
 	use_objects();
 	rig.exp.keys.tuning.stable_attributes = CASYNC_ATTRIBUTES_SENT;
@@ -727,7 +727,7 @@ static void sent_is_not_of_a_size(void **state)
 /* --- delegations */
 
 /* A client that ends has nothing of it any more. */
-static void delegation_is_given_back_without_a_client(void **state)
+OPERATION_CASE(delegation_is_given_back_without_a_client)
 {
 	lose_client();
 	rig.state.state.state_type = STATE_TYPE_DELEG;
@@ -789,7 +789,7 @@ static void count_slots(enum fake_blocking which)
 				     : 0;
 }
 
-static void check_export_op(void **state)
+TEST_ROWS(check_export_op, export_cases, operations_up, operations_down)
 {
 	const struct export_case *c = *state;
 
@@ -819,7 +819,7 @@ static void check_export_op(void **state)
 }
 
 /* A monitor that does not answer keeps a few workers of the export. */
-static void full_statfs_slots_are_a_delay(void **state)
+OPERATION_CASE(full_statfs_slots_are_a_delay)
 {
 	uint32_t *inside = &rig.exp.statfs.lanes[CASYNC_LANE_WORKER].inside;
 
@@ -831,7 +831,7 @@ static void full_statfs_slots_are_a_delay(void **state)
 }
 
 /* Nor does the MDS keep a request for space, or the other way round. */
-static void full_mount_answers_for_space(void **state)
+OPERATION_CASE(full_mount_answers_for_space)
 {
 	use_objects();
 	*mount_inside() = MOUNT_SLOTS;
@@ -841,7 +841,7 @@ static void full_mount_answers_for_space(void **state)
 
 /* --- slots of a file */
 
-static void full_slots_of_a_file_are_a_delay(void **state)
+OPERATION_CASE(full_slots_of_a_file_are_a_delay)
 {
 	static fsal_status_t (*const changes[])(void) = {
 		call_setattr2, call_setattr2_of_the_size, call_fallocate,
@@ -864,43 +864,4 @@ static void full_slots_of_a_file_are_a_delay(void **state)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 	*change = 0;
 	check_nothing_held();
-}
-
-#define OP_CASE(name) \
-	cmocka_unit_test_setup_teardown(name, operations_up, operations_down)
-
-static const struct CMUnitTest plain_tests[] = {
-	OP_CASE(each_object_of_rename_and_link_may_be_gone),
-	OP_CASE(rename_gives_back_the_right_to_write),
-	OP_CASE(a_name_is_no_path),
-	OP_CASE(any_other_bytes_are_a_name),
-	OP_CASE(getattrs_marks_what_it_did_not_get),
-	OP_CASE(getattrs_that_fails_marks_it_too),
-	OP_CASE(creation_sets_attributes_in_its_own_call),
-	OP_CASE(creation_whose_attributes_fail_is_undone),
-	OP_CASE(creation_whose_attributes_show_the_loss_is_delayed),
-	OP_CASE(creation_whose_name_is_not_journaled_is_undone),
-	OP_CASE(change_of_a_name_waits_for_the_journal),
-	OP_CASE(name_waits_for_the_journal),
-	OP_CASE(name_that_may_be_lost_is_an_error),
-	OP_CASE(name_asks_for_the_journal),
-	OP_CASE(sent_is_not_of_a_size),
-	OP_CASE(delegation_is_given_back_without_a_client),
-	OP_CASE(full_statfs_slots_are_a_delay),
-	OP_CASE(full_mount_answers_for_space),
-	OP_CASE(full_slots_of_a_file_are_a_delay),
-};
-
-static struct CMUnitTest
-	tests[COUNT(plain_tests) + COUNT(op_cases) + COUNT(export_cases)];
-
-int main(void)
-{
-	struct CMUnitTest *next = tests + COUNT(plain_tests);
-
-	memcpy(tests, plain_tests, sizeof(plain_tests));
-	ADD_TABLE(next, op_cases, check_op, operations_up, operations_down);
-	ADD_TABLE(next, export_cases, check_export_op, operations_up,
-		  operations_down);
-	return cmocka_run_group_tests_name("operations", tests, NULL, NULL);
 }

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -35,18 +35,27 @@ int ceph_ll_setattr(struct ceph_mount_info *cmount, struct Inode *in,
 	return 0;
 }
 
-static void bits_go(void **state)
+static int a_user_asks(void **state)
 {
-	(void)state;
+	int rc = operations_up(state);
+
+	op_ctx->creds.caller_uid = 1000;
+	rig.obj->privileged = true;
+	return rc;
+}
+
+#define USER_CASE(test) TEST_WITH(test, a_user_asks, operations_down)
+
+USER_CASE(bits_go)
+{
 	use_objects();
 	fake.mode = S_IFREG | 06777;
 	assert_int_equal(casync_privileges_drop(rig.obj), 0);
 	assert_int_equal(fake.mode & 07777, 0777);
 }
 
-static void a_chmod_in_between_stands(void **state)
+USER_CASE(a_chmod_in_between_stands)
 {
-	(void)state;
 	use_objects();
 	fake.mode = S_IFREG | 04777;
 	chmod_comes_between = true;
@@ -54,7 +63,7 @@ static void a_chmod_in_between_stands(void **state)
 	assert_int_equal(fake.mode & 07777, 0600);
 }
 
-static void root_takes_the_capability_alone(void **state)
+USER_CASE(root_takes_the_capability_alone)
 {
 	use_objects();
 	fake.mode = S_IFREG | 04777;
@@ -69,7 +78,7 @@ static void root_takes_the_capability_alone(void **state)
 	assert_int_equal(fake.mode & 07777, 0777);
 }
 
-static void what_cannot_be_taken_is_an_error(void **state)
+USER_CASE(what_cannot_be_taken_is_an_error)
 {
 	use_objects();
 	fake_names.capability = true;
@@ -93,7 +102,7 @@ static bool looks(time_t mtime, time_t ctime, uint16_t mode)
 	return casync_object_privileged(rig.obj);
 }
 
-static void a_write_looks_after_a_change_of_other_things(void **state)
+USER_CASE(a_write_looks_after_a_change_of_other_things)
 {
 	use_objects();
 	assert_int_equal(casync_privileges_drop(rig.obj), 0);
@@ -104,33 +113,4 @@ static void a_write_looks_after_a_change_of_other_things(void **state)
 	assert_true(looks(5, 7, 0755));
 	assert_int_equal(casync_privileges_drop(rig.obj), 0);
 	assert_true(looks(8, 8, 04755));
-}
-
-static int a_user_asks(void **state)
-{
-	int rc = operations_up(state);
-
-	op_ctx->creds.caller_uid = 1000;
-	rig.obj->privileged = true;
-	return rc;
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(bits_go, a_user_asks,
-						operations_down),
-		cmocka_unit_test_setup_teardown(a_chmod_in_between_stands,
-						a_user_asks, operations_down),
-		cmocka_unit_test_setup_teardown(root_takes_the_capability_alone,
-						a_user_asks, operations_down),
-		cmocka_unit_test_setup_teardown(
-			what_cannot_be_taken_is_an_error, a_user_asks,
-			operations_down),
-		cmocka_unit_test_setup_teardown(
-			a_write_looks_after_a_change_of_other_things,
-			a_user_asks, operations_down),
-	};
-
-	return cmocka_run_group_tests_name("set_id", tests, NULL, NULL);
 }

@@ -71,7 +71,9 @@ static int end(void **state)
 	return 0;
 }
 
-static void signature_is_hmac_of_handle_and_export(void **state)
+#define CASE(test) TEST_WITH(test, begin, end)
+
+CASE(signature_is_hmac_of_handle_and_export)
 {
 	struct casync_fileid id;
 
@@ -82,7 +84,7 @@ static void signature_is_hmac_of_handle_and_export(void **state)
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID), 0);
 }
 
-static void every_bit_counts(void **state)
+CASE(every_bit_counts)
 {
 	unsigned int bit;
 
@@ -95,7 +97,7 @@ static void every_bit_counts(void **state)
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID), 0);
 }
 
-static void other_export_is_refused(void **state)
+CASE(other_export_is_refused)
 {
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID + 1), -ESTALE);
 	assert_int_equal(casync_signature_check(wire, EXPORT_ID + 256),
@@ -105,7 +107,7 @@ static void other_export_is_refused(void **state)
 
 /* The steps of docs/security.md: what the old key has signed is right until the
  * last one. */
-static void keys_rotate(void **state)
+CASE(keys_rotate)
 {
 	uint8_t old[sizeof(wire)];
 
@@ -128,7 +130,7 @@ static void keys_rotate(void **state)
 	assert_int_equal(casync_signature_check(old, EXPORT_ID), -ESTALE);
 }
 
-static void without_keys_nothing_is_right(void **state)
+CASE(without_keys_nothing_is_right)
 {
 	assert_true(casync_signature_ready());
 	casync_signature_free();
@@ -152,7 +154,7 @@ static void *check_often(void *unused)
 }
 
 /* A reload replaces the keys under load. */
-static void keys_change_while_threads_check(void **state)
+CASE(keys_change_while_threads_check)
 {
 	pthread_t threads[THREADS];
 	void *failed;
@@ -183,7 +185,7 @@ static void *change_the_order(void *unused)
 
 /* Another gateway has done the second step of docs/security.md, and this one
  * does it while handles of either key are checked. */
-static void change_of_the_order_refuses_nothing(void **state)
+CASE(change_of_the_order_refuses_nothing)
 {
 	unsigned int i, refused = 0;
 	pthread_t thread;
@@ -198,20 +200,4 @@ static void change_of_the_order_refuses_nothing(void **state)
 	__atomic_store_n(&changing, false, __ATOMIC_RELAXED);
 	pthread_join(thread, NULL);
 	assert_int_equal(refused, 0);
-}
-
-int main(void)
-{
-#define CASE(name) cmocka_unit_test_setup_teardown(name, begin, end)
-	static const struct CMUnitTest tests[] = {
-		CASE(signature_is_hmac_of_handle_and_export),
-		CASE(every_bit_counts),
-		CASE(other_export_is_refused),
-		CASE(keys_rotate),
-		CASE(without_keys_nothing_is_right),
-		CASE(keys_change_while_threads_check),
-		CASE(change_of_the_order_refuses_nothing),
-	};
-
-	return cmocka_run_group_tests_name("signature", tests, NULL, NULL);
 }

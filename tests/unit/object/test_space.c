@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "case_table.h"
+#include "unit.h"
 
 #include "fsal.h"
 
@@ -76,7 +76,7 @@ static const struct space_case {
 	 0},
 };
 
-static void check_space(void **state)
+TEST_ROWS(check_space, cases, operations_up, operations_down)
 {
 	const struct space_case *c = *state;
 	fsal_status_t status;
@@ -97,9 +97,8 @@ static void check_space(void **state)
 }
 
 /* Each object of a hole is looked at, and the whole of small ones. */
-static void each_object_is_read(void **state)
+OPERATION_CASE(each_object_is_read)
 {
-	(void)state;
 	memset(&ceph, 0, sizeof(ceph));
 	ceph.full_from = NEVER;
 	use_objects();
@@ -107,14 +106,4 @@ static void each_object_is_read(void **state)
 		casync_fallocate(FILE_HDL, NULL, 1, SIZE - 2, false).major,
 		ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake_blocking_count(FAKE_READ), RIG_OBJECTS);
-}
-
-int main(void)
-{
-	struct CMUnitTest tests[COUNT(cases) + 1], *next = tests;
-
-	ADD_TABLE(next, cases, check_space, operations_up, operations_down);
-	*next++ = (struct CMUnitTest)cmocka_unit_test_setup_teardown(
-		each_object_is_read, operations_up, operations_down);
-	return cmocka_run_group_tests_name("space", tests, NULL, NULL);
 }

@@ -67,6 +67,8 @@ static int up(void **state)
 	return rig_up(state);
 }
 
+#define CASE(test) TEST_WITH(test, up, rig_down)
+
 static fsal_errors_t list(void)
 {
 	nfs_cookie4 cookie = 0;
@@ -77,7 +79,7 @@ static fsal_errors_t list(void)
 		.major;
 }
 
-static void usual_list_takes_one_call(void **state)
+CASE(usual_list_takes_one_call)
 {
 	length_bytes = 100;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
@@ -85,7 +87,7 @@ static void usual_list_takes_one_call(void **state)
 	assert_int_equal(calls, 1);
 }
 
-static void no_names_are_a_list_too(void **state)
+CASE(no_names_are_a_list_too)
 {
 	length_bytes = 0;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
@@ -93,14 +95,14 @@ static void no_names_are_a_list_too(void **state)
 }
 
 /* More than Linux lets a file have (65536). */
-static void long_list_is_fetched(void **state)
+CASE(long_list_is_fetched)
 {
 	length_bytes = 200000;
 	assert_int_equal(list(), ERR_FSAL_NO_ERROR);
 	assert_int_equal(listed_bytes, 200000);
 }
 
-static void list_that_grows_meanwhile_is_fetched(void **state)
+CASE(list_that_grows_meanwhile_is_fetched)
 {
 	length_bytes = 70000;
 	grows_bytes = 255;
@@ -108,26 +110,11 @@ static void list_that_grows_meanwhile_is_fetched(void **state)
 	assert_int_equal(calls, 3);
 }
 
-static void one_that_runs_away_is_not_followed(void **state)
+CASE(one_that_runs_away_is_not_followed)
 {
 	length_bytes = 70000;
 	runs_away = true;
 	assert_int_not_equal(list(), ERR_FSAL_NO_ERROR);
 	assert_int_equal(listed_bytes, 12345);
 	assert_true(calls < 20);
-}
-
-#define XATTR_CASE(test) cmocka_unit_test_setup_teardown(test, up, rig_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		XATTR_CASE(usual_list_takes_one_call),
-		XATTR_CASE(no_names_are_a_list_too),
-		XATTR_CASE(long_list_is_fetched),
-		XATTR_CASE(list_that_grows_meanwhile_is_fetched),
-		XATTR_CASE(one_that_runs_away_is_not_followed),
-	};
-
-	return cmocka_run_group_tests_name("xattr", tests, NULL, NULL);
 }

@@ -89,7 +89,7 @@ static void need_x86_64(void)
 #endif
 }
 
-static void a_request(void **state)
+TEST(a_request)
 {
 	need_x86_64();
 	quotes("operations.md", "kept for the next request | %zu |",
@@ -102,7 +102,7 @@ static void a_request(void **state)
 	       CASYNC_POOL_IOVS * sizeof(struct iovec) / 1024);
 }
 
-static void parts_of_a_read(void **state)
+TEST(parts_of_a_read)
 {
 	need_x86_64();
 	assert_int_equal(CASYNC_OP_PARTS, 2);
@@ -112,7 +112,7 @@ static void parts_of_a_read(void **state)
 	       sizeof(struct casync_part_array), sizeof(struct casync_part));
 }
 
-static void a_file_and_a_state(void **state)
+TEST(a_file_and_a_state)
 {
 	need_x86_64();
 	quotes("operations.md",
@@ -123,7 +123,7 @@ static void a_file_and_a_state(void **state)
 	       grouped(sizeof(struct casync_state)));
 }
 
-static void an_export(void **state)
+TEST(an_export)
 {
 	need_x86_64();
 	quotes("operations.md", "| an export | %s; %s of them are metrics |",
@@ -132,7 +132,7 @@ static void an_export(void **state)
 	       grouped(sizeof(struct casync_metrics)));
 }
 
-static void a_mount(void **state)
+TEST(a_mount)
 {
 	need_x86_64();
 	quotes("operations.md", "counters of truncations | %s, %s and %s |",
@@ -144,7 +144,7 @@ static void a_mount(void **state)
 	       CASYNC_UPCALLS_MAX, sizeof(struct casync_upcall));
 }
 
-static void threads(void **state)
+TEST(threads)
 {
 	assert_int_equal(CASYNC_WORK_LANES, 6);
 	quotes("operations.md",
@@ -156,25 +156,9 @@ static void threads(void **state)
 	       CASYNC_AWAIT_MOST);
 }
 
-static void buckets(void **state)
+TEST(buckets)
 {
 	quotes("metrics.md", "buckets from %" PRIu64 " µs to %.1f s",
 	       casync_metrics_bucket_us(0),
 	       (double)casync_metrics_bucket_us(CASYNC_BUCKETS - 2) / US_PER_S);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(a_request),
-		cmocka_unit_test(parts_of_a_read),
-		cmocka_unit_test(a_file_and_a_state),
-		cmocka_unit_test(an_export),
-		cmocka_unit_test(a_mount),
-		cmocka_unit_test(threads),
-		cmocka_unit_test(buckets),
-	};
-
-	return cmocka_run_group_tests_name("documented_sizes", tests, NULL,
-					   NULL);
 }

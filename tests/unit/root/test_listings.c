@@ -33,7 +33,7 @@ void up_ready_wait(struct fsal_up_vector *up_ops)
 {
 }
 
-static void listing_of_a_leaving_export_ends_with_its_client(void **state)
+TEST_WITH(listing_of_a_leaving_export_ends_with_its_client, rig_up, rig_down)
 {
 	struct ceph_dir_result *dirp = (struct ceph_dir_result *)0x1000;
 	struct casync_listing listing = {.dirp = dirp}, displaced;
@@ -66,15 +66,4 @@ static void listing_of_a_leaving_export_ends_with_its_client(void **state)
 	}
 	/* The new client must not get it: it is freed. */
 	assert_null(fake.released);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, rig_up, rig_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(listing_of_a_leaving_export_ends_with_its_client),
-	};
-
-	return cmocka_run_group_tests_name("listings", tests, NULL, NULL);
 }

@@ -72,7 +72,9 @@ static int up(void **state)
 	return rc;
 }
 
-static void old_client_gives_all_back(void **state)
+#define CASE(test) TEST_WITH(test, up, rig_down)
+
+CASE(old_client_gives_all_back)
 {
 	hooks->forget(&stub_mount);
 	assert_int_equal(listings_dropped, 1);
@@ -80,7 +82,7 @@ static void old_client_gives_all_back(void **state)
 	assert_int_equal(locks_seen, 1);
 }
 
-static void locks_that_are_lost_are_counted(void **state)
+CASE(locks_that_are_lost_are_counted)
 {
 	gone_now = 3;
 	assert_int_equal(hooks->restore(&stub_mount), 0);
@@ -90,7 +92,7 @@ static void locks_that_are_lost_are_counted(void **state)
 			 CASYNC_SESSION_SERVES);
 }
 
-static void holder_of_a_lost_lock_is_marked(void **state)
+CASE(holder_of_a_lost_lock_is_marked)
 {
 	lost_now = &rig.state.fd;
 	rig.state.state.state_type = STATE_TYPE_LOCK;
@@ -103,24 +105,10 @@ static void holder_of_a_lost_lock_is_marked(void **state)
 	assert_non_null(strstr(told_now, "NLM cannot tell its holder"));
 }
 
-static void next_loss_is_noted(void **state)
+CASE(next_loss_is_noted)
 {
 	take_rc = -ENOTCONN;
 	assert_int_equal(hooks->restore(&stub_mount), -ENOTCONN);
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_LOST);
-}
-
-#define CASE(name) cmocka_unit_test_setup_teardown(name, up, rig_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-		CASE(old_client_gives_all_back),
-		CASE(locks_that_are_lost_are_counted),
-		CASE(holder_of_a_lost_lock_is_marked),
-		CASE(next_loss_is_noted),
-	};
-
-	return cmocka_run_group_tests_name("restore", tests, NULL, NULL);
 }

@@ -69,7 +69,7 @@ static const struct fit_case fit_cases[] = {
 	 "19.2 or later"},
 };
 
-static void check_fit(void **state)
+TEST_ROWS(check_fit, fit_cases, NULL, NULL)
 {
 	const struct fit_case *c = *state;
 	char why[256] = "untouched";
@@ -83,7 +83,7 @@ static void check_fit(void **state)
 		assert_string_equal(why, "untouched");
 }
 
-static void version_is_what_follows_so(void **state)
+TEST(version_is_what_follows_so)
 {
 	char version[32];
 
@@ -101,7 +101,7 @@ static void version_is_what_follows_so(void **state)
 	assert_string_equal(version, "");
 }
 
-static void a_long_one_is_cut(void **state)
+TEST(a_long_one_is_cut)
 {
 	char version[5] = "full";
 
@@ -109,7 +109,7 @@ static void a_long_one_is_cut(void **state)
 	assert_string_equal(version, "1234");
 }
 
-static void running_libcephfs_is_that_of_the_build(void **state)
+TEST(running_libcephfs_is_that_of_the_build)
 {
 	struct casync_versions running;
 
@@ -119,7 +119,7 @@ static void running_libcephfs_is_that_of_the_build(void **state)
 	assert_string_equal(casync_versions_built.ganesha, GANESHA_VERSION);
 }
 
-static void ganesha_of_the_same_flags_fits(void **state)
+TEST(ganesha_of_the_same_flags_fits)
 {
 	struct req_op_context context = {0};
 	char why[256] = "untouched";
@@ -132,7 +132,7 @@ static void ganesha_of_the_same_flags_fits(void **state)
 	op_ctx = NULL;
 }
 
-static void ganesha_with_qos_is_refused(void **state)
+TEST(ganesha_with_qos_is_refused)
 {
 	size_t here = offsetof(struct gsh_export, export_id);
 	char why[256], where[64];
@@ -146,28 +146,4 @@ static void ganesha_with_qos_is_refused(void **state)
 	/* Nothing of the line is cut. */
 	assert_non_null(strstr(why, "the config.h of this Ganesha"));
 	assert_null(op_ctx);
-}
-
-#define FITS (sizeof(fit_cases) / sizeof(fit_cases[0]))
-
-int main(void)
-{
-	struct CMUnitTest fits[FITS];
-	const struct CMUnitTest rest[] = {
-		cmocka_unit_test(version_is_what_follows_so),
-		cmocka_unit_test(a_long_one_is_cut),
-		cmocka_unit_test(running_libcephfs_is_that_of_the_build),
-		cmocka_unit_test(ganesha_of_the_same_flags_fits),
-		cmocka_unit_test(ganesha_with_qos_is_refused),
-	};
-	size_t i;
-
-	for (i = 0; i < FITS; i++)
-		fits[i] = (struct CMUnitTest){
-			.name = fit_cases[i].name,
-			.test_func = check_fit,
-			.initial_state = (void *)&fit_cases[i],
-		};
-	return cmocka_run_group_tests_name("fit", fits, NULL, NULL) +
-	       cmocka_run_group_tests_name("versions", rest, NULL, NULL);
 }

@@ -40,6 +40,8 @@ int call_up(void **state);
 /** cmocka teardown.  It fails if a slot or an announcement is left. */
 int call_down(void **state);
 
+#define CALL_CASE(test) TEST_WITH(test, call_up, call_down)
+
 /** The steps of the test's thread since the last time. */
 void check_steps(const char *expected);
 

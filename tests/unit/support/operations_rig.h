@@ -39,6 +39,8 @@ int operations_up(void **state);
 /** cmocka teardown. */
 int operations_down(void **state);
 
+#define OPERATION_CASE(test) TEST_WITH(test, operations_up, operations_down)
+
 /** Another client has taken the place of the first one: no Inode is of it. */
 void new_client(void);
 

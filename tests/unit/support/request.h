@@ -59,13 +59,8 @@ int request_up(void **state);
 /** cmocka teardown. */
 int request_down(void **state);
 
-/** A test of request_up() and request_down(). */
-#define CASE(test) \
-	cmocka_unit_test_setup_teardown(test, request_up, request_down)
-
-/** The same with a row of a table as *state. */
-#define ROW_CASE(test, row) \
-	{(row)->name, test, request_up, request_down, (void *)(row)}
+/** A case with request_up() and request_down(). */
+#define CASE(test) TEST_WITH(test, request_up, request_down)
 
 /** The requester that has @p count groups, 5000 and up. */
 void set_creds(gid_t *groups, unsigned int count);

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* main() of all unit tests. */
+#include <errno.h>
+#include <fnmatch.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "unit.h"
+
+/* More than any program has. */
+#define MOST 2048
+
+static struct CMUnitTest tests[MOST];
+static int lines[MOST];
+static size_t count;
+static CMFixtureFunction fixture_up, fixture_down;
+
+/* A compiler may call the constructors of a file in any order. */
+void unit_add(int line, const struct CMUnitTest *test)
+{
+	size_t at;
+
+	if (count == MOST)
+		abort();
+	for (at = count; at > 0 && lines[at - 1] > line; at--) {
+		tests[at] = tests[at - 1];
+		lines[at] = lines[at - 1];
+	}
+	tests[at] = *test;
+	lines[at] = line;
+	count++;
+}
+
+void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down)
+{
+	fixture_up = up;
+	fixture_down = down;
+}
+
+static int wanted(const char *name, int patterns, char **pattern)
+{
+	int i;
+
+	for (i = 0; i < patterns; i++) {
+		if (strstr(name, pattern[i]) != NULL ||
+		    fnmatch(pattern[i], name, 0) == 0)
+			return 1;
+	}
+	return patterns == 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *name = program_invocation_short_name;
+	size_t kept = 0;
+	size_t i;
+
+	for (i = 0; i < count; i++) {
+		if (wanted(tests[i].name, argc - 1, argv + 1))
+			tests[kept++] = tests[i];
+	}
+	if (kept == 0) {
+		fprintf(stderr, "%s: none of %zu cases is asked for\n", name,
+			count);
+		return 2;
+	}
+	if (strncmp(name, "test_", 5) == 0)
+		name += 5;
+	return _cmocka_run_group_tests(name, tests, kept, fixture_up,
+				       fixture_down);
+}
