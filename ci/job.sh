@@ -5,14 +5,10 @@
 #
 #   ci/job.sh NAME [ARGUMENTS]
 #
-# ceiling [OPTIONS]             how fast any FSAL could be behind this Ganesha: on a
-#                               libcephfs that answers from nothing, and FSAL_MEM
 # chaos [MINUTES] [--seed N] [--no-kernel]
 #                               random faults under verified load for MINUTES
 #                               (10): daemons and gateways killed and stopped,
 #                               sessions evicted, a network cut
-# client-lock [OPTIONS]         how long libcephfs' client_lock is held, and what
-#                               one mount can do so
 # coherence [MINUTES] [--seed N] [--no-kernel]
 #                               two gateways with read caches, ceph-fuse and
 #                               Linux' CephFS client write and read the same
@@ -22,12 +18,6 @@
 #                               for each Stable_Write: ganesha.nfsd killed under
 #                               load CYCLES (50) times, then STORAGE (20) times
 #                               with OSD and MDS
-# exports [OPTIONS]             two and four exports that share a CephFS client, or
-#                               have one each: rates, and waits for client_lock
-# creates [OPTIONS]             how long a CREATE takes at one rate, FSAL_CEPH
-#                               beside CEPH_ASYNC
-# disks [OPTIONS]               how many sequential streams eight slow disks bear:
-#                               sizes of objects, pools; beside FSAL_CEPH
 # failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
 #                               cut off, its host reset, ROUNDS (10) times each,
 #                               and moved by hand; Linux clients' pauses.
@@ -36,12 +26,7 @@
 #                               right and wrong requests of NFSv3 and 4.0 to 4.2,
 #                               N (10) minutes to the plugin under each of
 #                               AddressSanitizer and ThreadSanitizer
-# gateways [OPTIONS]            what a second gateway costs and gives; memory of
-#                               the MDS for what gateways know
-# latency [OPTIONS]             where the latency of a READ or WRITE goes, from
-#                               libnfs to the answer, by Little's law
 # metadata [OPTIONS]            names made, listed, removed; beside FSAL_CEPH
-# metrics-cost [OPTIONS]        CPU time with and without the metrics
 # model [MINUTES [SEEDS [FIRST]]]
 #                               random operations through two exports and another
 #                               CephFS client, each compared with a model in
@@ -93,9 +78,6 @@ job=${1-}
 # line's options; $figures: it writes a JSON file; $store: the OSD's store.
 turns="" figures="" store=""
 case $job in
-ceiling)
-	file=tests/bench/studies/ceiling.py limit=1800 figures=yes
-	;;
 chaos | coherence)
 	case ${1-} in
 	'' | -*) minutes=10 ;;
@@ -106,9 +88,6 @@ chaos | coherence)
 	esac
 	set -- "$minutes" "$@"
 	file=tests/$job/$job.py limit=$((900 + minutes * 90))
-	;;
-client-lock)
-	file=tests/bench/studies/client_lock.py limit=1800 figures=yes
 	;;
 control)
 	file=tests/integration/posix_comparison.py limit=3600
@@ -122,20 +101,11 @@ crash)
 	file=tests/crash/crash.py store=bluestore
 	limit=$((600 + 3 * (cycles * 20 + storage * 60)))
 	;;
-creates)
-	file=tests/bench/studies/creates.py limit=1200
-	;;
-disks)
-	file=tests/bench/studies/disks.py limit=7200 figures=yes
-	;;
 failover)
 	rounds=$(number rounds 1 "${1-10}")
 	[ "$#" = 0 ] || shift
 	set -- "$@" -- "$rounds"
 	file=tests/failover/failover.py figures=yes limit=$((600 + rounds * 300))
-	;;
-exports)
-	file=tests/bench/studies/exports.py limit=1800 figures=yes
 	;;
 fuzz-wire)
 	minutes=10 alone=""
@@ -149,17 +119,8 @@ fuzz-wire)
 --sanitizer thread"
 	file=tests/fuzz/wire.py limit=$((1800 + minutes * 60))
 	;;
-gateways)
-	file=tests/bench/studies/gateways.py limit=1800 figures=yes
-	;;
-latency)
-	file=tests/bench/studies/latency_places.py limit=1200 figures=yes
-	;;
 metadata)
 	file=tests/bench/studies/metadata.py limit=5400 figures=yes
-	;;
-metrics-cost)
-	file=tests/bench/studies/metrics_cost.py limit=1800 figures=yes
 	;;
 model)
 	minutes=$(number minutes 1 "${1-30}")

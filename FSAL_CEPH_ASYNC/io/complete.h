@@ -40,11 +40,9 @@
 
 struct casync_op;
 
-/** Completion threads at rest.  tests/bench/studies/threads.py measured the
- * number, and sets others. */
-#ifndef CASYNC_COMPLETERS
+/** Completion threads at rest.  More were measured, and are not faster
+ * (docs/threads.md). */
 #define CASYNC_COMPLETERS 2
-#endif
 
 /** Most completion threads, while answers are blocked. */
 #define CASYNC_COMPLETERS_MAX 64

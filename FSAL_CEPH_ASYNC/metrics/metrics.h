@@ -26,7 +26,7 @@
 #include "buffer.h"
 #include "fsal_types.h"
 
-/** Only `ci/job.sh metrics-cost` builds without metrics, to compare. */
+/** Built without metrics to see what they cost, and by test_call_times.c. */
 #ifdef CASYNC_NO_METRICS
 #define CASYNC_METRICS_ON false
 #else

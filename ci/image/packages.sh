@@ -40,8 +40,7 @@ ganesha=$(candidate nfs-ganesha)
 case "${GANESHA_FROM:-auto}:$ganesha" in
 auto:"$GANESHA_VERSION"-* | package:"$GANESHA_VERSION"-*)
 	from=package
-	# nfs-ganesha-mem: an FSAL that does nothing, for the job ceiling.
-	daemon="nfs-ganesha nfs-ganesha-ceph nfs-ganesha-mem nfs-ganesha-rados-grace" ;;
+	daemon="nfs-ganesha nfs-ganesha-ceph nfs-ganesha-rados-grace" ;;
 package:*)
 	die "NFS-Ganesha $GANESHA_VERSION is wanted as a package, the" \
 	    "distribution has '${ganesha:-none}'" ;;

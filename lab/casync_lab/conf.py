@@ -9,7 +9,7 @@ from typing import Any
 from . import release
 from .util import LabError
 
-FSALS = ("CEPH_ASYNC", "CEPH", "MEM")
+FSALS = ("CEPH_ASYNC", "CEPH")
 FAULTS = Path("/usr/lib/casync-faults")     # tests/faults/CMakeLists.txt
 
 METRICS = "ceph_async.prom"     # where Ganesha has no endpoint for them

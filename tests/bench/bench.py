@@ -61,11 +61,6 @@ def cpu_s(pid: int | str) -> float:
     return (int(fields[11]) + int(fields[12])) / TICKS
 
 
-def cpu_now_s(pid: int) -> float:
-    """The process' CPU clock (clock_getcpuclockid): /proc has ticks only."""
-    return time.clock_gettime((~pid << 3) | 2)
-
-
 class Others:
     """How many CPUs went to what is not in this container.
 
