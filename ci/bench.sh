@@ -4,12 +4,11 @@
 # CEPH_ASYNC side by side with every peer, in one run on one cluster:
 #
 #   ci/bench.sh [--quick] [--against RAW.JSON] [SCENARIO...]
-#   ci/bench.sh --resume results/DATE [OPTIONS AND SCENARIOS AS BEFORE]
 #
 # --quick takes what the targets are about and ends within 10 minutes once
 # the image is there; everything takes hours (--list says what).
-# Raw figures, report and pictures: results/DATE/.  They are there from the
-# first minute on: a run that was cut goes on with --resume.
+# Raw figures and report: results/DATE/.  They are there from the first minute
+# on.  A run of everything may be made in parts, some scenarios in each.
 #   ci/bench.sh --disk MIB_S,IOPS disk
 # holds the disk beneath the container to that, reads and writes each: the
 # scenario "disk" is on BlueStore.  It needs docker, and a disk of its own kind
@@ -26,7 +25,6 @@ LIMIT=${LIMIT:-43200}
 
 # The files that are named are the host's: the container gets copies.
 against=
-resume=
 disk=
 here=
 expect=
@@ -36,10 +34,6 @@ for word; do
 	against:*) against=${word} word=/tmp/against.json ;;
 	disk:*)
 		disk=$word expect=
-		continue
-		;;
-	resume:*)
-		resume=${word%/} expect=
 		continue
 		;;
 	esac
@@ -52,11 +46,6 @@ for word; do
 	--disk=*)
 		disk=${word#*=}
 		continue
-		;;
-	--resume) expect=resume: ;;
-	--resume=*)
-		resume=${word#*=} word=--resume
-		resume=${resume%/}
 		;;
 	--against) expect=against: ;;
 	--against=*)
@@ -77,8 +66,6 @@ case ${disk:-60,200} in
 *,*) ;;
 *) die "--disk $disk: not MIB_S,IOPS, as 60,200" ;;
 esac
-[ -z "$resume" ] || [ -r "$resume/raw.json" ] ||
-	die "--resume $resume: no run was begun there ($resume/raw.json)"
 
 "$top/ci/image.sh"
 ensure_engine
@@ -88,7 +75,6 @@ for number in 2 3 4 5 6 7 8 9; do
 	[ -e "$results" ] || break
 	results=$top/results/$(date +%Y-%m-%d)-$number
 done
-[ -z "$resume" ] || results=$resume
 logs=$top/build/bench-logs/$(date +%Y%m%d-%H%M%S)
 commit=$(git -C "$top" describe --always --dirty 2> /dev/null || echo unknown)
 
@@ -142,10 +128,6 @@ fi
 # shellcheck disable=SC2086 # they are several words
 start_lab "$lab" --env "CASYNC_COMMIT=$commit" $limits
 
-if [ -n "$resume" ]; then
-	"$ENGINE" exec "$lab" mkdir -p /tmp/results
-	"$ENGINE" cp "$resume/raw.json" "$lab:/tmp/results/" > /dev/null
-fi
 if [ -z "$here" ]; then
 	mkdir -p "$results"
 	copy_each_minute &

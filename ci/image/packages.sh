@@ -65,7 +65,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	gdb strace linux-perf valgrind \
 	user-mode-linux fio libnfs-utils libnfs-dev nfs-common rpcbind \
 	krb5-kdc krb5-admin-server krb5-user \
-	nfs-kernel-server python3-matplotlib \
+	nfs-kernel-server \
 	libhdr-histogram-dev libjson-c-dev libfaketime \
 	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived haproxy iputils-arping git jq xz-utils \
 	promtool prometheus-node-exporter \

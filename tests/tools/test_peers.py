@@ -101,38 +101,11 @@ def test_report(result):
     assert "What failed" not in report and raw["machine"] in report
 
 
-def test_pictures(result):
-    pytest.importorskip("matplotlib", reason="python3-matplotlib is not in "
-                        "this image, ci/image/packages.sh has it")
-    svg = (result[1] / "small-per_s.svg").read_text()
-    assert svg.startswith("<?xml") and "casync" in svg and "</svg>" in svg
-
-
 def test_nothing_of_it_is_left(result, cluster):
     """Its Ganeshas are gone; the lab's own cluster is as it was."""
     ganeshas = cluster.stat()["ganesha"]
     assert {name for name, about in ganeshas.items()
             if name.startswith("peer") and about["pid"]} == set()
-
-
-def test_a_run_that_was_cut_goes_on(result, tmp_path):
-    """Its last measurement was not made: that round again, and no more."""
-    raw = json.loads(json.dumps(result[0]))
-    lost = raw["runs"].pop()
-    (tmp_path / "raw.json").write_text(json.dumps(raw))
-    done = subprocess.run(
-        [sys.executable, "-B", PEERS, "--no-up", "--resume", *OPTIONS,
-         "--output", tmp_path, *SCENARIOS],
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT, text=True, timeout=120, check=False)
-    assert done.returncode == 0, done.stdout
-    now = json.loads((tmp_path / "raw.json").read_text())
-    same = [run for run in result[0]["runs"] if run["case"] != lost["case"]]
-    assert now["runs"][:len(same)] == same
-    assert [(run["case"], run["system"]) for run in now["runs"][len(same):]] \
-        == [(lost["case"], "casync"), (lost["case"], "ceph")]
-    assert len(now["pieces"]) == 1
-    assert "in pieces" in (tmp_path / "report.md").read_text()
 
 
 def test_report_again_and_against(result):

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from peers import (cli, counters, figures, loads, measure, report, runner,
+from peers import (counters, figures, loads, measure, report, runner,
                    targets, tree)
 from peers.kernel_client import AGENT
 from peers.loads import Fio
@@ -167,7 +167,7 @@ def raw_of(runs):
         "settings": {"rounds": 3, "seconds": 2.0, "quick": True},
         "systems": {name: f"the {name}" for name in names},
         "scenarios": [{"name": "small", "title": "small I/O",
-                       "overview": ["per_s"], "cases": [
+                       "cases": [
             {"name": "stable-write", "title": "writes", "show": ["per_s"],
              "systems": names}]}],
         "runs": runs, "errors": [
@@ -186,9 +186,6 @@ def test_report_says_what_is_missing_and_what_failed():
     assert "| `casync` | 30 (30–30) | 1 |" in text
     assert "| `ceph` | 10 (10–10) | 3.00 (3.00–3.00) |" in text
     assert "| not measured |" in text
-    assert "| writes | 30 | 10 |" in text
-    text = report.write(raw, pictures=[("small", "a.svg"), ("sync", "b.svg")])
-    assert "![small I/O](a.svg)" in text and "b.svg" not in text
     runs[0]["figures"]["others_cpus"] = runs[1]["figures"]["others_cpus"] = 1
     assert "| `casync`* |" in report.write(raw_of(runs))
 
@@ -267,77 +264,6 @@ def test_nfsload_of_one_operation_and_of_a_mix():
 
 def test_the_agent_is_where_the_kernel_client_looks():
     assert AGENT.exists()
-
-
-def cut_plan():
-    scenarios = chosen(["small", "large"], quick=True)
-    return Plan(scenarios, 2, 2.0), [
-        {"scenario": scenario.name, "case": case.name, "system": system,
-         "round": number, "took_s": 3, "figures": {}}
-        for scenario in scenarios for number in range(2)
-        for case in scenario.cases for system in case.systems]
-
-
-def measured(plan, runs, monkeypatch):
-    """What a run that goes on with these measures by itself."""
-    asked = []
-    going_on = Runner(plan, None, lambda _text: None, lambda _runs: None,
-                      runs)
-    monkeypatch.setattr(Runner, "_scenario", lambda self, scenario: [
-        self._round(scenario, case, number) for case in scenario.cases
-        for number in range(self.plan.rounds)
-        if (scenario.name, case.name, number) not in self.old])
-    monkeypatch.setattr(
-        Runner, "_one", lambda _self, scenario, case, name, number:
-        asked.append((scenario.name, case.name, name, number)))
-    going_on.run()
-    assert going_on.made_of_plan() == plan.count()
-    return asked
-
-
-def test_a_run_that_was_cut_goes_on_where_it_was(monkeypatch):
-    plan, runs = cut_plan()
-    assert measured(plan, runs, monkeypatch) == []
-    # The last round of the last case has lost one of its systems: all of
-    # that round again, as its ratios are of one round.
-    last = runs[-1]
-    case = plan.scenarios[-1].cases[-1]
-    again = measured(plan, runs[:-1], monkeypatch)
-    assert set(again) == {(last["scenario"], last["case"], name, 1)
-                          for name in case.systems}
-    assert len(measured(plan, [], monkeypatch)) == plan.count()
-
-
-def test_runs_of_scenarios_that_are_not_asked_for_are_kept():
-    plan, runs = cut_plan()
-    plan.scenarios = plan.scenarios[1:]
-    assert runner.whole_rounds(runs, plan) == runs
-
-
-def test_progress_of_a_piece_counts_only_the_piece():
-    plan, runs = cut_plan()
-    plan.scenarios = plan.scenarios[1:]
-    kept = [run for run in runs if run["scenario"] == "small"]
-    mine = [run for run in runs if run["scenario"] != "small"]
-    assert kept and len(mine) == plan.count()
-    piece = Runner(plan, None, lambda _text: None, lambda _runs: None,
-                   [*kept, *mine[:len(mine) // 2]])
-    assert 0 < piece.made_of_plan() <= len(mine) // 2
-
-
-def test_what_a_resumed_run_keeps_and_refuses(tmp_path):
-    runs = runs_of("small", "stable-write", casync=[1])
-    raw, old = raw_of(runs), raw_of(runs)
-    assert cli._old(raw, tmp_path / "raw.json") is None
-    old["scenarios"].append({"name": "S9", "title": "t", "overview": [],
-                             "cases": []})
-    (tmp_path / "raw.json").write_text(json.dumps(old))
-    assert cli._old(raw, tmp_path / "raw.json")["runs"] == runs
-    assert [one["name"] for one in raw["scenarios"]] == ["small", "S9"]
-    assert "- today on a machine; versions" in report.write(raw)
-    raw["settings"]["seconds"] = 4.0
-    with pytest.raises(SystemExit, match=r"seconds 2\.0, not 4\.0"):
-        cli._old(raw, tmp_path / "raw.json")
 
 
 def test_cpu_time_of_what_a_process_started():

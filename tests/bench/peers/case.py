@@ -45,7 +45,6 @@ class Scenario:
     title: str
     cases: tuple[Case, ...]
     env: Env = field(default_factory=Env)
-    overview: tuple[str, ...] = ()      # figures with a table of all cases
 
 
 def rados(what: str, depth: int = 64,

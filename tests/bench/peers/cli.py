@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from lab_program import json_lines
-from peers import figures, plots, report, targets
+from peers import figures, report, targets
 from peers.case import Scenario
 from peers.runner import Plan, Runner
 from peers.scenarios import SCENARIOS, chosen
@@ -52,9 +52,6 @@ def _parser() -> argparse.ArgumentParser:
                         help="compare with a stored run")
     parser.add_argument("--output", type=Path, metavar="FOLDER",
                         default=Path("results") / time.strftime("%Y-%m-%d"))
-    parser.add_argument("--resume", action="store_true",
-                        help="go on with the run of which raw.json is in the "
-                        "folder of --output")
     parser.add_argument("--no-up", action="store_true",
                         help="use the cluster that runs, and leave it")
     parser.add_argument("--list", action="store_true",
@@ -156,7 +153,7 @@ def _raw(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
         "systems": {name: one.label for name, one in SYSTEMS.items()},
         "scenarios": [{
             "name": scenario.name, "title": scenario.title,
-            "env": asdict(scenario.env), "overview": scenario.overview,
+            "env": asdict(scenario.env),
             "cases": [{"name": case.name, "title": case.title,
                        "show": case.show, "systems": case.systems,
                        "loads": {name: {"by": type(case.load_of(name))
@@ -176,12 +173,7 @@ def _keep(raw: dict[str, Any], folder: Path) -> None:
 
 def _tell(raw: dict[str, Any], folder: Path, against: Path | None) -> None:
     old = json.loads(against.read_text(encoding="utf-8")) if against else None
-    try:
-        pictures = plots.draw(raw, folder)
-    except ImportError as error:
-        pictures = []
-        say(f"no pictures: {error} (python3-matplotlib)")
-    (folder / "report.md").write_text(report.write(raw, old, pictures),
+    (folder / "report.md").write_text(report.write(raw, old),
                                       encoding="utf-8")
     for line in report.changes(raw, old) if old else []:
         if line["apart"]:
@@ -192,40 +184,17 @@ def _tell(raw: dict[str, Any], folder: Path, against: Path | None) -> None:
             print(f"{report.WORDS[one['met']].strip('*'):<12} {one['what']}: "
                   f"{report.number(one['value'], digits=3)}, wanted "
                   f"{one['wanted']}")
-    say(f"{folder}/report.md, {len(pictures)} pictures")
-
-
-def _old(raw: dict[str, Any], path: Path) -> dict[str, Any] | None:
-    """The run that was cut; what was measured where stays in `pieces`."""
-    if not path.exists():
-        say(f"--resume: there is no {path}: this begins a run")
-        return None
-    old = json.loads(path.read_text(encoding="utf-8"))
-    for key in ("seconds", "quick"):
-        if old["settings"][key] != raw["settings"][key]:
-            raise SystemExit(
-                f"bench: --resume: {path} was measured with {key} "
-                f"{old['settings'][key]}, not {raw['settings'][key]}: give "
-                "the same options, or another --output")
-    raw["pieces"] = [*old.get("pieces", []),
-                     {key: old[key] for key in ("when", "machine",
-                                                "versions")}]
-    named = {scenario["name"]: scenario for scenario in raw["scenarios"]}
-    raw["scenarios"] = [named.pop(scenario["name"], scenario)
-                        for scenario in old["scenarios"]] + \
-        list(named.values())
-    return old
+    say(f"{folder}/report.md")
 
 
 def _measure(plan: Plan, args: argparse.Namespace) -> dict[str, Any]:
     raw = _raw(plan, args)
-    old = _old(raw, args.output / "raw.json") if args.resume else None
     world = World(args.no_up, say)
 
     def keep(runs: list[dict[str, Any]]) -> None:
         raw["others_cpus"] = figures.others(runs)
         _keep(raw, args.output)
-    runner = Runner(plan, world, say, keep, old and old["runs"])
+    runner = Runner(plan, world, say, keep)
     raw.update(runs=runner.runs, errors=runner.errors,
                skipped=runner.skipped)
     say(f"{plan.count()} measurements, about "

@@ -31,13 +31,8 @@ def mounted() -> Iterator[Any]:
         fs.shutdown()
 
 
-def folder_of(system: str, files: Files) -> str:
-    folder = f"/bench/{system}"
-    if files.object_size:
-        folder += f"/objects-{files.object_size // MIB}M"
-    if files.pool:
-        folder += f"/{files.pool}"
-    return folder
+def folder_of(system: str) -> str:
+    return f"/bench/{system}"
 
 
 def make(wanted: Iterable[tuple[str, Files]]) -> None:
@@ -45,25 +40,14 @@ def make(wanted: Iterable[tuple[str, Files]]) -> None:
     filled = 0
     with mounted() as fs:
         for system, files in wanted:
-            folder = folder_of(system, files)
+            folder = folder_of(system)
             fs.mkdirs(folder, 0o755)
-            if files.object_size:
-                _lay_out(fs, folder, files.object_size)
-            if files.pool:
-                fs.setxattr(folder, "ceph.dir.layout.pool",
-                            files.pool.encode(), 0)
             for number in range(files.count):
                 filled += _fill(fs, f"{folder}/{files.name}.{number}",
                                 files.size)
         fs.sync_fs()
     if filled:
         time.sleep(SETTLED_S)
-
-
-def _lay_out(fs: Any, folder: str, size: int) -> None:
-    for key, value in (("stripe_unit", MIB), ("object_size", size),
-                       ("stripe_unit", size)):
-        fs.setxattr(folder, f"ceph.dir.layout.{key}", str(value).encode(), 0)
 
 
 @contextlib.contextmanager
@@ -90,7 +74,7 @@ def remove(wanted: Iterable[tuple[str, Files]]) -> None:
     with mounted() as fs:
         for system, files in wanted:
             for number in range(files.count):
-                path = f"{folder_of(system, files)}/{files.name}.{number}"
+                path = f"{folder_of(system)}/{files.name}.{number}"
                 with _may_be_missing():
                     # A file that a gateway still holds keeps its data.
                     fs.truncate(path, 0)

@@ -14,8 +14,6 @@ class Files:
     name: str
     size: int
     count: int = 1
-    object_size: int = 0        # 0: the file system's default, 4 MiB
-    pool: str = ""              # of the data; "": the file system's first
 
 
 @dataclass(frozen=True)
@@ -29,7 +27,6 @@ class Nfs:
     stable: str = "file_sync"
     pattern: str = "random"
     probe_ms: float = 0
-    probe_on: str = "file"
     warmup_s: float = 0.5
     warm: bool = False          # the file is read before
     pause_journal: bool = False     # the MDS journals nothing meanwhile

@@ -74,10 +74,10 @@ def journal_paused(seconds: float) -> Iterator[None]:
 def prepare(world: World, system: System, load: Load) -> None:
     """What shall not be measured: a mount, a warm page cache."""
     if isinstance(load, Fio) and system.kind == "rbd":
-        world.image(_object_mib(load))
+        world.image()
     elif isinstance(load, Fio) and system.kind != "fuse":
         client, where = world.client(system, load.vers, load.opts, load.mem)
-        path = (f"{where}{folder_of(system.name, load.files)}/"
+        path = (f"{where}{folder_of(system.name)}/"
                 f"{load.files.name}.0")
         if load.served:
             # Twice, as in _read_before().
@@ -112,7 +112,7 @@ def _read_before(world: World, system: System, load: Nfs) -> None:
     at = world.nfs(system)
     nfsload("--server", at["server"], "--port", at["port"], "--mount-port",
             at["mount_port"], "--export",
-            at["export"] + folder_of(system.name, load.files),
+            at["export"] + folder_of(system.name),
             "--name", load.files.name, "--file-size", load.files.size,
             "--mix", "read=100", "--block-size", "1M", "--connections", 1,
             "--depth", 4, "--pattern", "sequential", "--warmup", 0,
@@ -126,15 +126,14 @@ def _nfs(world: World, system: System, load: Nfs, seconds: float,
     result = nfsload(
         "--server", at["server"], "--port", at["port"], "--mount-port",
         at["mount_port"], "--export",
-        at["export"] + folder_of(system.name, load.files),
+        at["export"] + folder_of(system.name),
         "--name", load.files.name, "--files", load.files.count,
         "--file-size", 0 if append else load.files.size,
         "--mix", load.mix, "--block-size", load.block, "--connections",
         load.connections, "--depth", load.depth, "--stable", load.stable,
         "--pattern", load.pattern, "--seed", seed, "--seconds", seconds,
         "--warmup", load.warmup_s, "--drain", 120,
-        *(("--probe", load.probe_ms, "--probe-on", load.probe_on)
-          if load.probe_ms else ()))
+        *(("--probe", load.probe_ms) if load.probe_ms else ()))
     return of_nfsload(result), result["sent"]
 
 
@@ -165,10 +164,6 @@ def _latency(prefix: str,
 
 # fio
 
-def _object_mib(load: Fio) -> int:
-    return load.files.object_size // MIB or 4
-
-
 def _fio_words(load: Fio, seconds: float, seed: int) -> list[str]:
     words = ["fio", "--name=job", f"--rw={load.rw}", f"--bs={load.bs}",
              f"--iodepth={load.depth}", f"--randseed={seed}",
@@ -187,14 +182,14 @@ def _fio(world: World, system: System, load: Fio, seconds: float,
          seed: int) -> tuple[dict[str, float], int]:
     words = _fio_words(load, seconds, seed)
     if system.kind == "rbd":
-        image = world.image(_object_mib(load))
+        image = world.image()
         return of_fio(_local(
             [*words, "--ioengine=rbd", "--clientname=admin",
              f"--pool={POOL}", f"--rbdname={image}"],
             {"CEPH_ARGS": " ".join(system.options)}))
     words += ["--thread", f"--ioengine={load.engine}", "--fallocate=none",
               "--invalidate=0", f"--direct={load.direct:d}"]
-    path = f"{folder_of(system.name, load.files)}/{load.files.name}.0"
+    path = f"{folder_of(system.name)}/{load.files.name}.0"
     if system.kind == "fuse":
         return of_fio(_local([*words,
                               f"--filename={fuse_of(system)}{path}"]))

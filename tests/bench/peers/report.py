@@ -55,17 +55,13 @@ def table(head: list[str], rows: list[list[str]]) -> list[str]:
             *("| " + " | ".join(row) + " |" for row in rows), ""]
 
 
-def write(raw: dict[str, Any], old: dict[str, Any] | None = None,
-          pictures: list[tuple[str, str]] | None = None) -> str:
+def write(raw: dict[str, Any], old: dict[str, Any] | None = None) -> str:
     lines = ["# Side by side with every peer", "", *_about(raw),
              "## Targets", "", *_targets(raw), ""]
     if old:
         lines += _against(raw, old)
     for scenario in raw["scenarios"]:
         lines += _scenario(raw, scenario)
-        for owner, picture in pictures or []:
-            if owner == scenario["name"]:
-                lines += [f"![{scenario['title']}]({picture})", ""]
     return "\n".join(lines + _errors(raw)) + "\n"
 
 
@@ -83,11 +79,6 @@ def _about(raw: dict[str, Any]) -> list[str]:
         f"of {raw['cpus']} CPUs.", ""]
     if settings.get("disk"):
         lines += [f"The disk was held to {settings['disk']}.", ""]
-    if raw.get("pieces"):
-        lines += ["This run was made in pieces; each round of a case was "
-                  "made in one. The earlier ones ended:", "",
-                  *(f"- {one['when']} on {one['machine']}; {one['versions']}"
-                    for one in raw["pieces"]), ""]
     if raw["skipped"]:
         lines += ["**Not complete**, there was no time for: "
                   + ", ".join(raw["skipped"]) + ".", ""]
@@ -107,29 +98,9 @@ def _scenario(raw: dict[str, Any], scenario: dict[str, Any]) -> list[str]:
     if not any(run["scenario"] == scenario["name"] for run in raw["runs"]):
         return []
     lines = [f"## {scenario['name']}", "", scenario["title"] + ".", ""]
-    for figure in scenario["overview"]:
-        lines += _overview(raw["runs"], scenario, figure)
     for case in scenario["cases"]:
         lines += _case(raw["runs"], scenario["name"], case)
     return lines
-
-
-def _overview(runs: list[figures.Run], scenario: dict[str, Any],
-              figure: str) -> list[str]:
-    """All cases at one look: medians alone."""
-    heading, factor, digits = COLUMNS[figure]
-    systems = list(dict.fromkeys(system for case in scenario["cases"]
-                                 for system in case["systems"]))
-    rows = []
-    for case in scenario["cases"]:
-        row = [case["title"]]
-        for system in systems:
-            value = figures.of(runs, (scenario["name"], case["name"],
-                                      system), figure)
-            row.append(f"{value['median'] * factor:.{digits}f}"
-                       if value else "–")
-        rows.append(row)
-    return table([heading, *(f"`{system}`" for system in systems)], rows)
 
 
 def _case(runs: list[figures.Run], scenario: str,

@@ -41,20 +41,13 @@ class Runner:
 
     def __init__(self, plan: Plan, world: World,
                  say: Callable[[str], None],
-                 keep: Callable[[list[dict[str, Any]]], None],
-                 runs: list[dict[str, Any]] | None = None) -> None:
-        """`runs` were made by a run that was cut."""
+                 keep: Callable[[list[dict[str, Any]]], None]) -> None:
         self.plan, self.world = plan, world
         self.say, self.keep = say, keep
-        self.runs = whole_rounds(runs or [], plan)
-        self.old = {(run["scenario"], run["case"], run["round"])
-                    for run in self.runs}
+        self.runs: list[dict[str, Any]] = []
         self.errors: list[dict[str, Any]] = []
         self.skipped: list[str] = []
         self.done: dict[tuple[str, str], int] = {}
-        for run in self.runs:
-            key = run["scenario"], run["case"]
-            self.done[key] = self.done.get(key, 0) + 1
         self.worlds: set[Env] = set()
         self.made: set[tuple[str, str, Files]] = set()     # store, whose
         self.began = time.monotonic()
@@ -78,12 +71,6 @@ class Runner:
         worlds = {scenario.env for scenario in self.plan.scenarios}
         return left + len(worlds - self.worlds) * WORLD_S
 
-    def made_of_plan(self) -> int:
-        """A piece of a run has the runs of the other pieces too."""
-        return sum(self.done.get((scenario.name, case.name), 0)
-                   for scenario in self.plan.scenarios
-                   for case in scenario.cases)
-
     def elapsed_s(self) -> float:
         return time.monotonic() - self.began
 
@@ -104,17 +91,10 @@ class Runner:
 
     def run(self) -> None:
         for scenario in self.plan.scenarios:
-            if self._finished(scenario):
-                continue
             if self.over():
                 self.skipped.append(scenario.name)
                 continue
             self._scenario(scenario)
-
-    def _finished(self, scenario: Scenario) -> bool:
-        return all((scenario.name, case.name, number) in self.old
-                   for case in scenario.cases
-                   for number in range(self.plan.rounds))
 
     def _scenario(self, scenario: Scenario) -> None:
         self.say(f"{scenario.name}: {scenario.title}")
@@ -126,9 +106,8 @@ class Runner:
         for number in range(self.plan.rounds):
             began = time.monotonic()
             for case in scenario.cases:
-                if (scenario.name, case.name, number) not in self.old:
-                    self._round(scenario, case, number)
-                    self.keep(self.runs)
+                self._round(scenario, case, number)
+                self.keep(self.runs)
             if number + 1 < self.plan.rounds and \
                     self.late(scenario, time.monotonic() - began):
                 self._skip(scenario, number + 1)
@@ -202,7 +181,7 @@ class Runner:
                           "figures": found})
         shown = "  ".join(f"{key} {found[key]:.4g}" for key in
                           (*case.show, "cpu_us") if key in found)
-        self.say(f"[{self.made_of_plan()}/{self.plan.count()}, "
+        self.say(f"[{sum(self.done.values())}/{self.plan.count()}, "
                  f"{_minutes(self.left_s())} left] {scenario.name} "
                  f"{case.name} round {number + 1} {name}: {shown}"
                  f"  others {found['others_cpus']:.2f} CPUs")
@@ -214,34 +193,19 @@ def seed_of(scenario: Scenario, case: Case, number: int) -> int:
     return zlib.crc32(f"{scenario.name} {case.name} {number}".encode())
 
 
-def whole_rounds(runs: list[dict[str, Any]],
-                 plan: Plan) -> list[dict[str, Any]]:
-    """Of each case the rounds in which all of its systems were measured:
-    ratios are taken round by round, and a round in two pieces has none."""
-    have: dict[tuple[str, str, int], set[str]] = {}
-    for run in runs:
-        have.setdefault((run["scenario"], run["case"], run["round"]),
-                        set()).add(run["system"])
-    wanted = {(scenario.name, case.name): set(case.systems)
-              for scenario in plan.scenarios for case in scenario.cases}
-    return [run for run in runs
-            if wanted.get((run["scenario"], run["case"]), set()) <=
-            have[run["scenario"], run["case"], run["round"]]]
-
-
 def _minutes(seconds: float) -> str:
     return f"{int(seconds) // 60}:{int(seconds) % 60:02}"
 
 
 def _files(scenario: Scenario) -> list[tuple[str, Files]]:
     """Whose, and which; each once, and none that a load makes by itself."""
-    found: dict[tuple[str, str, int, str], Files] = {}
+    found: dict[tuple[str, str], Files] = {}
     for system, load in ((name, case.load_of(name))
                          for case in scenario.cases for name in case.systems):
         one = getattr(load, "files", None)
         if isinstance(one, Files) and \
                 SYSTEMS[system].kind not in ("rados", "rbd"):
-            key = system, one.name, one.object_size, one.pool
+            key = system, one.name
             found[key] = max(one, found.get(key, one),
                              key=lambda each: (each.count, each.size))
     return [(key[0], one) for key, one in found.items()]

@@ -19,6 +19,7 @@ from peers.knfsd import Knfsd
 from peers.systems import SYSTEMS, System, port_of, pseudo_of
 
 POOL = "peers"
+IMAGE = "image"
 IMAGE_MIB = 512             # 16 streams of 32 MiB
 SETTLE_LIMIT_S = 30
 # Else memstore keeps an object as the list of what was written into it, which
@@ -47,7 +48,7 @@ class World:
         self.fuse: dict[str, subprocess.Popen] = {}
         self.knfsd: Knfsd | None = None
         self.pool = False
-        self.images: set[str] = set()
+        self.filled = False     # the image of RBD
 
     # What a scenario asks for.
 
@@ -116,12 +117,12 @@ class World:
                          where["mount_port"], vers, opts)
         return client, "/mnt/nfs"
 
-    def image(self, object_mib: int) -> str:
+    def image(self) -> str:
         """Of RBD, full, as the files are; what fio calls it."""
-        name = f"image-{object_mib}M"
-        if name not in self.images:
-            self._make_image(name, object_mib)
-        return name
+        if not self.filled:
+            self._make_image(IMAGE)
+            self.filled = True
+        return IMAGE
 
     # How it comes and goes.
 
@@ -188,7 +189,7 @@ class World:
             lab("cluster", f"--{env.store}",
                 *(MEMSTORE if env.store == "memstore" else ()),
                 *(SMALL_CACHE if env.disk else ()))
-            self.pool, self.images = False, set()
+            self.pool = self.filled = False
             old = None
         if env.slow_ms >= 0 or (old and old.slow_ms >= 0):
             self.say(f"backend delayed by 0 to {max(env.slow_ms, 0):g} ms")
@@ -249,25 +250,23 @@ class World:
         ceph("osd", "pool", "application", "enable", POOL, "rbd")
         self.pool = True
 
-    def _make_image(self, name: str, object_mib: int) -> None:
+    @staticmethod
+    def _make_image(name: str) -> None:
         subprocess.run(
             ["rbd", "create", "--pool", POOL, "--size", str(IMAGE_MIB),
-             "--object-size", f"{object_mib}M", "--image-feature",
-             "layering", name], check=True, timeout=60,
+             "--image-feature", "layering", name], check=True, timeout=60,
             stdin=subprocess.DEVNULL)
         subprocess.run(
             ["fio", "--name=fill", "--ioengine=rbd", "--clientname=admin",
              f"--pool={POOL}", f"--rbdname={name}", "--rw=write", "--bs=4m",
              "--iodepth=4", "--output=/dev/null"], check=True, timeout=120,
             stdin=subprocess.DEVNULL)
-        self.images.add(name)
 
     def _remove_pool(self) -> None:
         if self.pool:
             ceph("osd", "pool", "rm", POOL, POOL,
                  "--yes-i-really-really-mean-it")
-            self.pool = False
-            self.images = set()
+            self.pool = self.filled = False
 
 
 def fuse_of(system: System) -> Path:
