@@ -4,10 +4,10 @@
 
     python3 tests/bench/quote.py [--check]
 
-Each line of docs/figures.tsv is a figure: document, place, figure, run,
-query.  Writes what the newest runs have into documents and that file; with
---check it says what differs, and changes nothing.  tests/bench/README.md has
-the queries.
+Each line of docs/figures.tsv is a figure: document, place, figure, query.
+Writes what the newest run that can answer has into documents and that file;
+with --check it says what differs, and changes nothing.  tests/bench/README.md
+has the queries.
 """
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ TOP = Path(__file__).resolve().parents[2]
 TABLE = "docs/figures.tsv"
 QUERY = re.compile(
     r"(?P<scenario>[\w.-]+)/(?P<case>[\w.-]+) (?P<over>\w+)"
-    r"(?:/(?P<under>\w+|better\(\w+(?:,\w+)*\)))?(?P<rest>(?: \w+)*)")
-ABOUT = re.compile(r"(?P<scenario>[\w.-]+) (?P<what>folder|when|versions)")
+    r"(?:/(?P<under>\w+))?(?P<rest>(?: \w+)*)")
+ABOUT = re.compile(r"(?P<scenario>[\w.-]+) (?P<what>folder|versions)")
 PARTS = {"median": "median", "least": "min", "most": "max"}
 
 
@@ -40,28 +40,34 @@ class Entry:
     document: str
     place: str              # text that one line of the document has
     figure: str
-    run: str                # a folder of results/; " kept": not the newest
     query: str
-
-    @property
-    def folder(self) -> str:
-        return self.run.removesuffix(" kept")
 
 
 class Results:
-    """Every stored run, by the name of its folder."""
+    """Every stored run, the newest first."""
 
     def __init__(self, folder: Path) -> None:
-        self.raws = {path.parent.name: json.loads(path.read_text("utf-8"))
-                     for path in folder.glob("*/raw.json")}
-        for name, raw in self.raws.items():
-            raw.update(folder=name, keys=set(figures.keys_of(raw["runs"])))
+        self.raws = []
+        for path in folder.glob("*/raw.json"):
+            raw = json.loads(path.read_text("utf-8"))
+            raw.update(folder=path.parent.name,
+                       keys=set(figures.keys_of(raw["runs"])))
+            self.raws.append(raw)
+        self.raws.sort(key=lambda raw: (raw["when"], raw["folder"]),
+                       reverse=True)
 
-    def text(self, name: str, query: str) -> str:
-        """What a document has to say."""
-        if name not in self.raws:
-            raise BadEntryError(f"no run results/{name}/raw.json")
-        raw = self.raws[name]
+    def text(self, query: str) -> str:
+        """What a document has to say, by the newest run that knows."""
+        why = "there is no run in results/"
+        for raw in self.raws:
+            try:
+                return self._text(raw, query)
+            except BadEntryError as error:
+                why = str(error)
+        raise BadEntryError(why)
+
+    @staticmethod
+    def _text(raw: dict[str, Any], query: str) -> str:
         about, found = ABOUT.fullmatch(query), QUERY.fullmatch(query)
         if about and about["scenario"] in {key[0] for key in raw["keys"]}:
             return str(raw[about["what"]])
@@ -70,22 +76,11 @@ class Results:
                                 if about else "not a query")
         return measured(raw, found)
 
-    def newest(self, query: str) -> str | None:
-        """The newest run that has an answer."""
-        for name in sorted(self.raws, reverse=True,
-                           key=lambda one: (self.raws[one]["when"], one)):
-            try:
-                self.text(name, query)
-                return name
-            except BadEntryError:
-                continue
-        return None
-
 
 def measured(raw: dict[str, Any], query: re.Match[str]) -> str:
     case = query["scenario"], query["case"]
-    under = re.findall(r"\w+", (query["under"] or "").removeprefix("better"))
-    keys = [(*case, system) for system in (query["over"], *under)]
+    under = query["under"]
+    keys = [(*case, system) for system in (query["over"], under) if system]
     for length, what in (1, "scenario"), (2, "case"), (3, "system"):
         known = {key[:length] for key in raw["keys"]}
         for key in keys:
@@ -99,10 +94,8 @@ def measured(raw: dict[str, Any], query: re.Match[str]) -> str:
                   None) or first_shown(raw, case)
     if figure not in report.COLUMNS:
         raise BadEntryError(f"there is no figure {figure}")
-    over = figures.by_round(raw["runs"], keys[0], figure)
-    value = figures.divided(over, figures.better(
-        raw["runs"], keys[1:], figure)) if under \
-        else figures.spread(list(over.values()))
+    value = figures.ratio(raw["runs"], keys[0], keys[1], figure) if under \
+        else figures.of(raw["runs"], keys[0], figure)
     if not value:
         raise BadEntryError(f"the run has no figure {figure} there")
     if part:
@@ -145,17 +138,9 @@ def follow(group: list[Entry], lines: list[str], results: Results,
         return [f"{document}: {error}"]
     for entry, match in reversed(list(zip(group, found, strict=True))):
         try:
-            newest = entry.folder if entry.run != entry.folder \
-                else results.newest(entry.query) or entry.folder
-            if not check:
-                entry.run = entry.run.replace(entry.folder, newest)
-            wanted = results.text(entry.folder, entry.query)
-            if newest != entry.folder:
-                raise BadEntryError(
-                    f"results/{newest} is newer than {entry.folder}")
+            wanted = results.text(entry.query)
             if check and entry.figure != wanted:
-                raise BadEntryError(f"{entry.figure} is {wanted} in results/"
-                                    f"{entry.folder}")
+                raise BadEntryError(f"{entry.figure} is {wanted}")
             line = lines[number]
             lines[number] = line[:match.start()] + wanted + line[match.end():]
             entry.figure = wanted
@@ -197,9 +182,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--check", action="store_true",
                         help="change nothing; exit 1 if a figure is wrong")
-    parser.add_argument("--top", type=Path, default=TOP)
     args = parser.parse_args()
-    wrong = visit(args.top, args.check)
+    wrong = visit(TOP, args.check)
     print("".join(f"{line}\n" for line in wrong), end="")
     return 1 if wrong else 0
 
