@@ -56,8 +56,8 @@ def requests(count: int, minutes: int, mix: str) -> list[subprocess.Popen]:
         ["nfsload", "--nfs", str(nfs), "--name", f"soak{nfs}", "--mix", mix,
          "--files", "8", "--file-size", "16M", "--connections", "2",
          "--depth", "8", "--count", str(count // 2), "--seconds",
-         str(minutes * 60 + 500), "--output", f"/tmp/soak-{nfs}.json"],
-        stdin=subprocess.DEVNULL) for nfs in (3, 4)]
+         str(minutes * 60 + 500)], stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL) for nfs in (3, 4)]
 
 
 def watch(minutes: int, loads: list[subprocess.Popen]) -> list[dict]:

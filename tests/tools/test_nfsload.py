@@ -5,10 +5,8 @@ import re
 import subprocess
 import time
 
-import dbus
 import pytest
 
-import bus
 from lab import REFERENCES, SECOND_PORT, SECOND_PSEUDO
 from nfs import nfs4
 
@@ -41,14 +39,6 @@ def numbers(pattern, done):
     return found[0]
 
 
-def open_states():
-    """Of NFSv4, in Ganesha "a"."""
-    answer = bus.call("ShowFDUsage", "exportstats")
-    words = [str(word) for part in answer if isinstance(part, dbus.Struct)
-             for word in part]
-    return int(words[words.index("NFSv4 open state count") + 1])
-
-
 @pytest.fixture
 def folder(lab):
     """The name of an empty directory of Ganesha "a"."""
@@ -78,104 +68,79 @@ def test_a_bad_mix_is_refused(mix, words):
     assert done.stdout == ""
 
 
-def test_a_file_to_probe_there_is_not():
-    done = nfsload("--mix", "create=100", "--probe", "5")
-    assert done.returncode == 2
-    assert "there is no file to probe" in done.stderr
+@pytest.mark.parametrize("option, value, words", [
+    ("--probe", "5", "there is no file to probe"),
+    ("--nfs", "4", "creates are of NFSv3 only")])
+def test_what_creates_cannot_have(option, value, words):
+    done = nfsload("--mix", "create=100", option, value)
+    assert done.returncode == 2 and words in done.stderr
 
 
-@pytest.mark.parametrize("vers", ["3", "4"])
-def test_as_many_files_as_reported(folder, vers):
-    opened = open_states()
-    done = nfsload("--nfs", vers, "--export", f"/ceph/{folder}", "--mix",
-                   "create=100", "--count", "300", "--connections", "2",
-                   "--depth", "8", "--keep-created")
-    assert done.returncode == 0, done.stderr
-    report = json.loads(done.stdout)
-    create = report["ops"]["create"]
-    assert create["answered"] == report["sent"] == 300
-    assert create["failed"] == create["lost"] == create["mib_per_s"] == 0
-    assert 0 < create["latency_us"]["p50"] <= create["latency_us"]["max"]
-    kept = re.search(r"created 300 files, kept as (\S+)\.\*$", done.stderr,
-                     re.M)
-    assert names(f"/ceph/{folder}") == {
-        f"{kept[1]}.{number}": 0 for number in range(300)}
-    # Closed; meanwhile the leases of others may have ended.
-    assert open_states() <= opened
-
-
-@pytest.mark.parametrize("vers", ["3", "4"])
-def test_a_mix_removes_what_it_created(folder, vers, record):
-    done = nfsload("--nfs", vers, "--export", f"/ceph/{folder}", "--mix",
+def test_a_mix_removes_what_it_created(folder, record):
+    done = nfsload("--export", f"/ceph/{folder}", "--mix",
                    "read=40,write=20,getattr=30,create=10", "--count", "5000",
                    "--connections", "2", "--depth", "8", "--files", "2",
                    "--file-size", "1M")
     assert done.returncode == 0, done.stderr
     report = json.loads(done.stdout)
     answered = {name: op["answered"] for name, op in report["ops"].items()}
-    assert sum(answered.values()) == 5000
+    assert sum(answered.values()) == report["sent"] == 5000
     # Drawn by lot, with a seed that is always the same.
     assert answered["create"] == pytest.approx(500, rel=0.2)
+    create = report["ops"]["create"]
+    assert create["failed"] == create["lost"] == create["mib_per_s"] == 0
+    assert 0 < create["latency_us"]["p50"] <= create["latency_us"]["max"]
     assert numbers(COUNTS, done) == (str(answered["create"]),) * 2
     assert not LEFT.search(done.stderr)
     assert names(f"/ceph/{folder}") == {"nfsload.0": 1 << 20,
                                         "nfsload.1": 1 << 20}
-    record(f"nfsload, NFSv{vers}: of 5000 requests {answered}")
+    record(f"nfsload: of 5000 requests {answered}")
 
 
-@pytest.mark.parametrize("vers", ["3", "4"])
-def test_errors_are_counted(read_only, vers):
-    """By their name, each of them; over 4.0 the seqids stay right."""
-    load = ("--nfs", vers, "--mix", "create=100", "--count", "500",
-            *read_only)
+def test_a_mix_over_4_0(folder):
+    done = nfsload("--nfs", "4", "--export", f"/ceph/{folder}", "--mix",
+                   "read=40,write=30,getattr=30", "--count", "5000",
+                   "--files", "2", "--file-size", "1M", "--probe", "5")
+    assert done.returncode == 0, done.stderr
+    report = json.loads(done.stdout)
+    assert sum(op["answered"] for op in report["ops"].values()) == 5000
+    assert report["probe"]["answered"] > 0
+    assert names(f"/ceph/{folder}") == {"nfsload.0": 1 << 20,
+                                        "nfsload.1": 1 << 20}
+
+
+def test_errors_are_counted(read_only):
+    """By their name, each of them."""
+    load = ("--mix", "create=100", "--count", "500", *read_only)
     done = nfsload(*load)
     assert done.returncode == 1, done.stderr
     create = json.loads(done.stdout)["ops"]["create"]
     assert create["failed"] == 500
     assert create["answered"] == create["lost"] == 0
-    assert create["errors"] == {f"NFS{vers}ERR_ROFS": 500}
+    assert create["errors"] == {"NFS3ERR_ROFS": 500}
     assert numbers(COUNTS, done) == ("0", "0")
     assert nfsload("--allow-errors", *load).returncode == 0
 
 
-def under_reloads(lab, folder, vers, *access):
-    """A load on Ganesha "b", whose export gets those Access_Types, one a
-    second; (create of its report, its end)."""
+def test_what_cannot_be_removed_is_told(folder, lab, second):
+    """The export of Ganesha "b" turns read only under the load."""
+    second()
     lab.expected.append(REFERENCES)     # one FSAL reference a reload is left
     load = subprocess.Popen(
         ["nfsload", "--port", str(SECOND_PORT), "--export",
-         f"{SECOND_PSEUDO}/{folder}", "--nfs", vers, "--mix", "create=100",
-         "--warmup", "0", "--seconds", str(3 + len(access)),
-         "--allow-errors"], text=True, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-    for kind in access:
-        time.sleep(1)
-        lab.run("ganesha", "reload", "--name", "b", "--export-block",
-                f"Access_Type = {kind};")
+         f"{SECOND_PSEUDO}/{folder}", "--mix", "create=100", "--warmup", "0",
+         "--seconds", "4", "--allow-errors"], text=True,
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE)
+    time.sleep(1)
+    lab.run("ganesha", "reload", "--name", "b", "--export-block",
+            "Access_Type = RO;")
     out, err = load.communicate(timeout=120)
-    return (json.loads(out)["ops"]["create"],
-            subprocess.CompletedProcess([], load.returncode, out, err))
-
-
-@pytest.mark.parametrize("vers", ["3", "4"])
-def test_what_cannot_be_removed_is_told(folder, lab, second, vers):
-    """The export turns read only under the load."""
-    second()
-    create, done = under_reloads(lab, folder, vers, "RO")
-    assert create["errors"].keys() == {f"NFS{vers}ERR_ROFS"}
+    create = json.loads(out)["ops"]["create"]
+    done = subprocess.CompletedProcess([], load.returncode, out, err)
+    assert create["errors"].keys() == {"NFS3ERR_ROFS"}
     assert create["answered"] and not create["lost"]
     made = str(create["answered"])
     assert numbers(COUNTS, done) == (made, "0")
-    assert numbers(LEFT, done) == (made, f"NFS{vers}ERR_ROFS")
+    assert numbers(LEFT, done) == (made, "NFS3ERR_ROFS")
     assert len(names(f"/ceph/{folder}")) == int(made)
-
-
-def test_open_owners_do_not_stay_out_of_step(folder, lab, second):
-    """Ganesha gives no seqid to an OPEN on a read only export."""
-    second()
-    create, done = under_reloads(lab, folder, "4", "RO", "RW")
-    assert create["errors"].keys() == {"NFS4ERR_ROFS"}
-    made, removed = map(int, numbers(COUNTS, done))
-    # What is answered behind the end of the measurement is not counted.
-    assert made == removed >= create["answered"] > 0
-    assert names(f"/ceph/{folder}") == {}

@@ -31,8 +31,7 @@ const struct protocol *protocol_of(const struct options *options)
 static void bound_time(const struct options *options)
 {
 	double most_s = SETUP_LIMIT_S + options->warmup_s + options->seconds +
-			2 * options->drain_s + names_limit_s(options) +
-			2 * options->quiet_ms / 1000;
+			2 * options->drain_s + names_limit_s(options);
 
 	(void)alarm((unsigned int)most_s);
 }
@@ -87,19 +86,8 @@ static bool prepare(struct load *load, struct probe *probe)
 	load->files = files_open(options, &load->conns[0], &root, load->data);
 	if (load->files == NULL)
 		return false;
-	probe->file.handle = options->probe_target == PROBE_ROOT
-				     ? root
-				     : load->files[0].handle;
+	probe->file.handle = load->files[0].handle;
 	return options->probe_ms == 0 || probe_open(probe);
-}
-
-static void be_quiet(double ms)
-{
-	int64_t ns = (int64_t)(ms * (double)NS_PER_MS);
-	const struct timespec pause = {.tv_sec = ns / NS_PER_S,
-				       .tv_nsec = ns % NS_PER_S};
-
-	nanosleep(&pause, NULL);
 }
 
 static bool run(struct load *load, struct probe *probe)
@@ -109,7 +97,6 @@ static bool run(struct load *load, struct probe *probe)
 	double warmup_s = options->count != 0 ? 0 : options->warmup_s;
 	bool good;
 
-	be_quiet(options->quiet_ms);
 	load->window.from_ns = now_ns() + seconds_ns(warmup_s);
 	load->window.to_ns =
 		load->window.from_ns + seconds_ns(options->seconds);
@@ -119,7 +106,6 @@ static bool run(struct load *load, struct probe *probe)
 	good = load_run(load);
 	if (options->probe_ms != 0)
 		probe_finish(probe);
-	be_quiet(options->quiet_ms);
 	return good;
 }
 

@@ -26,7 +26,7 @@ void names_init(struct names *names, const struct options *options,
 {
 	names->options = options;
 	names->directory.handle = *directory;
-	/* Files that were kept are of another second or another process. */
+	/* Files that are left are of another second or another process. */
 	(void)snprintf(names->stem, sizeof(names->stem), "%s.c.%lld-%d",
 		       options->name, (long long)time(NULL), (int)getpid());
 }
@@ -110,12 +110,6 @@ static void remove_next(struct sweep *sweep, struct request *slot)
 	sweep->in_flight++;
 }
 
-/* Without the version, which is a digit. */
-static bool says(const char *error, const char *what)
-{
-	return strncmp(error, "NFS", 3) == 0 && strcmp(error + 4, what) == 0;
-}
-
 static void removed(struct request *slot, const char *error, bool lost)
 {
 	struct sweep *sweep = slot->owner;
@@ -123,11 +117,10 @@ static void removed(struct request *slot, const char *error, bool lost)
 	sweep->in_flight--;
 	if (error == NULL) {
 		sweep->removed++;
-	} else if (!says(error, "ERR_NOENT")) {
+	} else if (strcmp(error, "NFS3ERR_NOENT") != 0) {
 		/* What has been looked at is no longer needed there. */
 		sweep->names->made[sweep->left++] = slot->number;
-		sweep->again |= says(error, "ERR_JUKEBOX") ||
-				says(error, "ERR_DELAY");
+		sweep->again |= strcmp(error, "NFS3ERR_JUKEBOX") == 0;
 		sweep->error = error;
 	} /* else: a CREATE without an answer made none */
 	if (!lost)
@@ -194,11 +187,6 @@ bool names_finish(struct names *names)
 	uint64_t created = all - names->unanswered;
 	uint64_t left;
 
-	if (names->options->keep_created) {
-		fprintf(stderr, "nfsload: created %llu files, kept as %s.*\n",
-			(unsigned long long)created, names->stem);
-		return true;
-	}
 	if (names->made_count != 0)
 		remove_all(&sweep);
 	left = names->made_count + names->forgotten;

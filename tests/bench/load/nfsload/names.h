@@ -35,7 +35,7 @@ void names_choose(struct names *names, struct request *request);
 /** Keep in mind what that request made, or may have made. */
 void names_ended(struct names *names, const struct request *request, bool lost);
 
-/** Remove what was made, or say that it is kept.  @return Is none left? */
+/** Remove what was made.  @return Is none left? */
 bool names_finish(struct names *names);
 
 /** How long that may take. */

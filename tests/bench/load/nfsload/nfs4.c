@@ -14,14 +14,101 @@
 #include <nfsc/libnfs-raw-nfs4.h>
 
 #include "clock.h"
-#include "compound.h"
 #include "conn.h"
-#include "nfs4_names.h"
 #include "options.h"
 #include "request.h"
 
-clientid4 nfs4_client_id;
+/* Room for a COMPOUND around its payload. */
+#define COMPOUND_BYTES 512
+#define MOST_OPS 24
+#define ATTRIBUTE(n) (1U << ((n) % 32))
+
+struct compound {
+	nfs_argop4 ops[MOST_OPS];
+	unsigned int count;
+};
+
+static clientid4 client_id;
 static uint32_t open_seqid; /* of the one open-owner of the files */
+
+/* ---- COMPOUNDs: put together, and what is in their answers ---- */
+
+static nfs_argop4 *compound_add(struct compound *compound, nfs_opnum4 opnum)
+{
+	nfs_argop4 *op = &compound->ops[compound->count++];
+
+	memset(op, 0, sizeof(*op));
+	op->argop = opnum;
+	return op;
+}
+
+static void compound_putfh(struct compound *compound,
+			   const struct handle *handle)
+{
+	PUTFH4args *args =
+		&compound_add(compound, OP_PUTFH)->nfs_argop4_u.opputfh;
+
+	args->object.nfs_fh4_len = handle->length;
+	args->object.nfs_fh4_val = (char *)handle->bytes;
+}
+
+static OPEN4args *compound_open(struct compound *compound, clientid4 client,
+				const char *owner, const char *name)
+{
+	OPEN4args *open = &compound_add(compound, OP_OPEN)->nfs_argop4_u.opopen;
+
+	open->share_access = OPEN4_SHARE_ACCESS_BOTH;
+	open->owner.clientid = client;
+	open->owner.owner.owner_len = (u_int)strlen(owner);
+	open->owner.owner.owner_val = (char *)owner;
+	open->openhow.opentype = OPEN4_CREATE;
+	open->claim.claim = CLAIM_NULL;
+	open->claim.open_claim4_u.file.utf8string_len = (u_int)strlen(name);
+	open->claim.open_claim4_u.file.utf8string_val = (char *)name;
+	return open;
+}
+
+static COMPOUND4args compound_args(struct compound *compound)
+{
+	return (COMPOUND4args){
+		.argarray = {compound->count, compound->ops},
+	};
+}
+
+static bool compound_send(struct compound *compound, struct request *request,
+			  rpc_cb callback, size_t payload_bytes)
+{
+	COMPOUND4args args = compound_args(compound);
+
+	return rpc_nfs4_compound_async2(request->conn->rpc, callback, &args,
+					request,
+					COMPOUND_BYTES + payload_bytes) == 0;
+}
+
+static stateid4 state_of(const struct file *file)
+{
+	stateid4 stateid = {.seqid = file->state_seqid};
+
+	memcpy(stateid.other, file->state_other, sizeof(stateid.other));
+	return stateid;
+}
+
+static void take_state(struct file *file, const stateid4 *stateid)
+{
+	file->state_seqid = stateid->seqid;
+	memcpy(file->state_other, stateid->other, sizeof(file->state_other));
+}
+
+static bool take_handle(struct handle *handle, const nfs_resop4 *op)
+{
+	const nfs_fh4 *fh = &op->nfs_resop4_u.opgetfh.GETFH4res_u.resok4.object;
+
+	if (fh->nfs_fh4_len > sizeof(handle->bytes))
+		return false;
+	handle->length = fh->nfs_fh4_len;
+	memcpy(handle->bytes, fh->nfs_fh4_val, fh->nfs_fh4_len);
+	return true;
+}
 
 /* ---- set-up, waited for ---- */
 
@@ -139,11 +226,11 @@ static bool nfs4_introduce(const struct options *options, struct conn *conn)
 	if (!run(conn, &compound, &waited, "SETCLIENTID"))
 		return false;
 
-	nfs4_client_id = waited.client.clientid;
+	client_id = waited.client.clientid;
 	compound.count = 0;
 	confirm = &compound_add(&compound, OP_SETCLIENTID_CONFIRM)
 			   ->nfs_argop4_u.opsetclientid_confirm;
-	confirm->clientid = nfs4_client_id;
+	confirm->clientid = client_id;
 	memcpy(confirm->setclientid_confirm, waited.client.setclientid_confirm,
 	       sizeof(confirm->setclientid_confirm));
 	waited.take = NULL;
@@ -216,7 +303,7 @@ static bool nfs4_open(struct conn *conn, const struct handle *root,
 	fattr4 *set;
 
 	compound_putfh(&compound, root);
-	open = compound_open(&compound, nfs4_client_id, "nfsload", name);
+	open = compound_open(&compound, client_id, "nfsload", name);
 	open->seqid = open_seqid++;
 	open->openhow.openflag4_u.how.mode = UNCHECKED4;
 	set = &open->openhow.openflag4_u.how.createhow4_u.createattrs;
@@ -338,8 +425,6 @@ static bool nfs4_send(struct request *request)
 	struct compound compound = {.count = 0};
 	size_t payload_bytes = 0;
 
-	if (request->kind == KIND_CREATE)
-		return nfs4_create(request);
 	compound_putfh(&compound, &request->file->handle);
 	if (request->kind == KIND_READ) {
 		add_read(&compound, request);
@@ -359,5 +444,4 @@ const struct protocol nfs4_protocol = {
 	.open = nfs4_open,
 	.commit = nfs4_commit,
 	.send = nfs4_send,
-	.remove = nfs4_remove,
 };

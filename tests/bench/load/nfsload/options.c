@@ -24,9 +24,6 @@ enum {
 	KEY_FILE_SIZE,
 	KEY_WARMUP,
 	KEY_DRAIN,
-	KEY_QUIET,
-	KEY_PROBE_ON,
-	KEY_KEEP_CREATED,
 	KEY_ALLOW_ERRORS,
 	KEY_SEED,
 };
@@ -44,9 +41,9 @@ static const struct argp_option table[] = {
 	{ "connections", 'c', "N", 0, "default 4", 0 },
 	{ "depth", 'd', "N", 0, "in flight per connection, default 32", 0 },
 	{ "mix", 'm', "read=P,write=P,getattr=P,create=P", 0,
-	  "percent of each, 100 in all; default write=100.  A create makes an "
-	  "empty file NAME.c.*, which is removed at the end", 0 },
-	{ "keep-created", KEY_KEEP_CREATED, NULL, 0, "leave those files", 0 },
+	  "percent of each, 100 in all; default write=100.  A create, of NFSv3 "
+	  "only, makes an empty file NAME.c.*, which is removed at the end",
+	  0 },
 	{ "block-size", 'b', "SIZE", 0, "of READ and WRITE, default 4k", 0 },
 	{ "stable", KEY_STABLE, "HOW", 0,
 	  "unstable, data_sync or file_sync (default)", 0 },
@@ -67,15 +64,10 @@ static const struct argp_option table[] = {
 	{ "drain", KEY_DRAIN, "S", 0,
 	  "how long the last answers may take, default 30; what is missing "
 	  "then is lost", 0 },
-	{ "quiet", KEY_QUIET, "MS", 0, "send nothing for so long before the "
-	  "load and after it, for who counts at the sockets; default 0", 0 },
 	{ NULL, 0, NULL, 0, "Probe:", 4 },
 	{ "probe", 'g', "MS", 0, "one more connection sends a GETATTR every "
-	  "MS milliseconds, one at a time", 0 },
-	{ "probe-on", KEY_PROBE_ON, "WHAT", 0,
-	  "file (the first one under load, default) or root", 0 },
+	  "MS milliseconds, one at a time, of the first file under load", 0 },
 	{ NULL, 0, NULL, 0, "Result:", 5 },
-	{ "output", 'O', "FILE", 0, "JSON goes there, not to stdout", 0 },
 	{ "allow-errors", KEY_ALLOW_ERRORS, NULL, 0,
 	  "exit 0 though requests failed or were lost", 0 },
 	{ NULL, 0, NULL, 0, NULL, 0 },
@@ -183,8 +175,9 @@ static void check(struct argp_state *state, struct options *options)
 		wrong(state, "there is nothing to read in such files");
 	if (options->percent[KIND_CREATE] == 100)
 		options->files = 0; /* nobody needs one */
-	if (options->files == 0 && options->probe_ms != 0 &&
-	    options->probe_target == PROBE_FILE)
+	if (options->version == 4 && options->percent[KIND_CREATE] != 0)
+		wrong(state, "creates are of NFSv3 only");
+	if (options->files == 0 && options->probe_ms != 0)
 		wrong(state, "creates only: there is no file to probe");
 	if (options->seconds == 0)
 		wrong(state, "no time to measure");
@@ -198,7 +191,6 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 					      "file_sync", NULL};
 	static const char *const patterns[] = {"random", "sequential", "append",
 					       NULL};
-	static const char *const targets[] = {"file", "root", NULL};
 	struct options *options = state->input;
 
 	switch (key) {
@@ -267,21 +259,8 @@ static error_t parse(int key, char *arg, struct argp_state *state)
 	case KEY_DRAIN:
 		options->drain_s = decimal(state, "drain", arg, MOST_SECONDS);
 		break;
-	case KEY_QUIET:
-		options->quiet_ms = decimal(state, "quiet", arg, 60000);
-		break;
 	case 'g':
 		options->probe_ms = decimal(state, "probe", arg, 60000);
-		break;
-	case KEY_PROBE_ON:
-		options->probe_target = (enum probe_target)word(
-			state, "probe-on", arg, targets);
-		break;
-	case 'O':
-		options->output = arg;
-		break;
-	case KEY_KEEP_CREATED:
-		options->keep_created = true;
 		break;
 	case KEY_ALLOW_ERRORS:
 		options->allow_errors = true;

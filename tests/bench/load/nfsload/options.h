@@ -12,7 +12,6 @@
 #include "request.h"
 
 enum pattern { PATTERN_RANDOM, PATTERN_SEQUENTIAL, PATTERN_APPEND };
-enum probe_target { PROBE_FILE, PROBE_ROOT };
 
 struct options {
 	const char *server;
@@ -35,15 +34,10 @@ struct options {
 	double seconds;	 /**< Of measuring, after the warm-up. */
 	double warmup_s; /**< Load that is not counted. */
 	double drain_s;	 /**< How long the last answers may take. */
-	double quiet_ms; /**< Of silence before the load and after it. */
 	uint64_t count;	 /**< End after so many requests; 0 = by time. */
 
 	double probe_ms; /**< Interval of the probe; 0 = none. */
-	enum probe_target probe_target;
-
-	bool keep_created;
 	bool allow_errors;
-	const char *output; /**< JSON goes there; NULL = stdout. */
 };
 
 /** Parse, or explain and exit. */

@@ -81,30 +81,6 @@ static struct json_object *outcome(const struct tally *tally, double seconds)
 	return out;
 }
 
-static struct json_object *asked(const struct options *options)
-{
-	static const char *const stables[] = {"unstable", "data_sync",
-					      "file_sync"};
-	static const char *const patterns[] = {"random", "sequential",
-					       "append"};
-	struct json_object *out = json_object_new_object();
-	int kind;
-
-	put(out, "nfs",
-	    json_object_new_string(options->version == 4 ? "4.0" : "3"));
-	put(out, "port", json_object_new_int(options->port));
-	put(out, "connections", count(options->connections));
-	put(out, "depth", count(options->depth));
-	for (kind = 0; kind < KINDS; kind++)
-		put(out, op_names[kind], count(options->percent[kind]));
-	put(out, "block_bytes", count(options->block_bytes));
-	put(out, "stable", json_object_new_string(stables[options->stable]));
-	put(out, "files", count(options->files));
-	put(out, "file_bytes", count(options->file_bytes));
-	put(out, "pattern", json_object_new_string(patterns[options->pattern]));
-	return out;
-}
-
 static void say(const char *name, const struct tally *tally, double seconds)
 {
 	const struct hdr_histogram *latency_us = tally->latency_us;
@@ -132,22 +108,12 @@ static struct json_object *probed(const struct probe *probe, double seconds)
 	return out;
 }
 
-/* @param[in] path  NULL: to stdout. */
-static bool write_out(const char *path, struct json_object *out)
+static bool write_out(struct json_object *out)
 {
-	FILE *file = path != NULL ? fopen(path, "w") : stdout;
-	bool good;
+	bool good = printf("%s\n", json_object_to_json_string_ext(
+					   out, JSON_C_TO_STRING_PRETTY)) > 0 &&
+		    fflush(stdout) == 0;
 
-	if (file == NULL) {
-		perror(path);
-		return false;
-	}
-	good = fprintf(file, "%s\n",
-		       json_object_to_json_string_ext(
-			       out, JSON_C_TO_STRING_PRETTY)) > 0 &&
-	       fflush(file) == 0;
-	if (path != NULL && fclose(file) != 0)
-		good = false;
 	if (!good)
 		perror("nfsload: writing the result");
 	return good;
@@ -161,7 +127,6 @@ bool report_write(const struct load *load, const struct probe *probe)
 	bool good;
 	int kind;
 
-	put(out, "options", asked(options));
 	put(out, "seconds", number(load->measured_s));
 	put(out, "sent", count(load->sent));
 	for (kind = 0; kind < KINDS; kind++) {
@@ -175,7 +140,7 @@ bool report_write(const struct load *load, const struct probe *probe)
 	if (probe != NULL)
 		put(out, "probe", probed(probe, load->measured_s));
 
-	good = write_out(options->output, out);
+	good = write_out(out);
 	json_object_put(out);
 	return good;
 }

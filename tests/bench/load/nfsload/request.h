@@ -52,12 +52,6 @@ struct request {
 	uint64_t number; /**< Of that name, among all. */
 	bool made;	 /**< It was created, whatever came then. */
 
-	/* A CREATE by NFSv4.0: its open-owner, which is the slot's own, and
-	 * what that one has open. */
-	uint32_t open_owner; /**< 0: it has none yet. */
-	uint32_t open_seqid;
-	struct file opened;
-
 	/**
 	 * Called once, from conn_service() or conn_close().
 	 *
@@ -90,7 +84,7 @@ struct protocol {
 	/** @return false if it cannot be sent: done() is not called then. */
 	bool (*send)(struct request *request);
 
-	/** Likewise; of the file `name` in the directory `file`. */
+	/** Likewise; of the file `name` in the directory `file`.  NFSv3's. */
 	bool (*remove)(struct request *request);
 };
 

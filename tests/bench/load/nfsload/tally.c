@@ -16,11 +16,6 @@ bool tally_init(struct tally *tally)
 	return hdr_init(1, MOST_US, DIGITS, &tally->latency_us) == 0;
 }
 
-void tally_free(struct tally *tally)
-{
-	hdr_close(tally->latency_us);
-}
-
 void tally_latency(struct tally *tally, int64_t ns, uint64_t bytes)
 {
 	int64_t us = ns / NS_PER_US;

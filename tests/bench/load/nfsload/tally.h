@@ -25,7 +25,6 @@ struct tally {
 };
 
 bool tally_init(struct tally *tally);
-void tally_free(struct tally *tally);
 
 void tally_latency(struct tally *tally, int64_t ns, uint64_t bytes);
 void tally_error(struct tally *tally, const char *name, bool lost);
