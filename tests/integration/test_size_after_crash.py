@@ -1,36 +1,74 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The size of a large file after a crash of its gateway is the acknowledged
 one, and others can ask for it as soon as the MDS has found it."""
-import subprocess
-import sys
+import json
+import os
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
+from fuse import Fuse
 from lab import AFTER_A_LOSS
+from lab_program import ceph
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import number, wide
 from test_stalled_osd import stopped_osds
 
-JOURNAL = Path(__file__).resolve().parents[1] / "crash" / "journal.py"
-
-
-def test_size_of_a_large_file_after_a_crash(lab, record):
-    """Sparse, 2 GiB; the program compares sizes and counts the objects that
-    the MDS looked at."""
-    done = subprocess.run(
-        [sys.executable, "-B", JOURNAL, "probe", "--gib", "2", "--few"],
-        text=True, cwd="/tmp", timeout=120, stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
-    assert done.returncode == 0, done.stdout
-    head, _, row = done.stdout.strip().splitlines()
-    record(f"after a crash: {head} {row}")
-    assert row.startswith("| 2 |")
-
-
 MIB = 1 << 20
+LARGE, OBJECT, BLOCK = 2 << 30, 4 << 20, 4096
+
+
+class Stat(threading.Thread):
+    """A stat by another CephFS client, begun while nobody answers for the
+    file: the size that it got."""
+
+    def __init__(self, path):
+        super().__init__(daemon=True)
+        self.path, self.size = path, None
+        self.start()
+
+    def run(self):
+        self.size = os.stat(self.path).st_size
+
+
+@pytest.fixture
+def fuse():
+    it = Fuse()
+    yield it
+    it.end()
+
+
+def test_size_of_a_large_file_after_a_crash(lab, fuse, record):
+    """Sparse; the MDS looks at each object below the range that the gateway
+    might write, there or not."""
+    name = f"large-{time.time_ns()}"
+    connection = rpc.Connection(2049)
+    root = nfs3.root_of("/ceph", 2050)
+    handle = nfs3.create(connection, root, name)
+    for offset in (0, *(OBJECT << k for k in range(9)), LARGE - BLOCK):
+        reply = nfs3.write(connection, handle, offset, bytes(BLOCK))
+        assert reply.committed
+    before = json.loads(ceph("tell", "mds.0", "perf", "dump"))
+    lab.run("ganesha", "kill9")
+    began = time.monotonic()
+    other = Stat(fuse.folder / name)
+    lab.run("ganesha", "start")
+    connection = rpc.Connection(2049)
+    size = nfs3.get_attributes(connection, handle).size
+    known_s = time.monotonic() - began
+    other.join(60)
+    after = json.loads(ceph("tell", "mds.0", "perf", "dump"))
+    looks = after["objecter"]["osdop_stat"] - before["objecter"]["osdop_stat"]
+    record(f"a file of {LARGE >> 30} GiB after a crash: its size is known "
+           f"after {known_s:.1f} s, {looks} looks at objects")
+    assert size == other.size == LARGE
+    assert after["mds_cache"]["recovery_completed"] > \
+        before["mds_cache"]["recovery_completed"]
+    assert looks >= LARGE // OBJECT
+    nfs3.remove(connection, root, name)
+
+
 HOLES = {"tail": (4 * MIB, 16 * MIB), "all": (0, MIB)}
 
 
