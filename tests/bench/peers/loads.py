@@ -72,7 +72,7 @@ class Meta:
 
 @dataclass(frozen=True)
 class Tree:
-    """untar, git checkout, cp -a, rm -rf and make of many small files."""
+    """untar, git checkout and rm -rf of many small files."""
     files: int
     processes: int = 1
     version: str = "4.2"

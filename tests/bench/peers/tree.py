@@ -7,24 +7,6 @@ import subprocess
 from pathlib import Path
 
 SOURCES = Path("/var/tmp/peers-sources")    # the kernel client's root has it
-BUILT = 20      # sources that the build with make compiles
-
-
-def _make_program() -> None:
-    """A program of BUILT small sources, each with the same five headers."""
-    program = SOURCES / "program"
-    program.mkdir(parents=True)
-    headers = [f"h{number}.h" for number in range(5)]
-    for name in headers:
-        (program / name).write_text(f"extern int {name[:-2]};\n")
-    includes = "".join(f'#include "{name}"\n' for name in headers)
-    for number in range(BUILT):
-        (program / f"s{number}.c").write_text(
-            f"{includes}int f{number}(int x) {{ return x + {number}; }}\n")
-    (program / "Makefile").write_text(
-        f"objects := $(patsubst %,s%.o,$(shell seq 0 {BUILT - 1}))\n"
-        "lib.a: $(objects)\n\tar rc $@ $^\n"
-        f"$(objects): {' '.join(headers)}\n")
 
 
 def make_sources(count: int) -> None:
@@ -32,7 +14,6 @@ def make_sources(count: int) -> None:
     if (SOURCES / f"done-{count}").exists():
         return
     subprocess.run(["rm", "-rf", str(SOURCES)], check=True, timeout=60)
-    _make_program()
     work = SOURCES / "work"
     chance = random.Random(7)
     for number in range(count):
@@ -53,28 +34,26 @@ def make_sources(count: int) -> None:
     (SOURCES / f"done-{count}").touch()
 
 
-def _steps(processes: int) -> tuple[str, str, str, str]:
-    """untar, checkout, copy, remove: shell commands, in the new folder."""
+def _steps(processes: int) -> tuple[str, str, str]:
+    """untar, checkout, remove: shell commands, in the new folder."""
     if processes == 1:
         return (f"tar -xf {SOURCES}/files.tar -C tar",
-                "git -C git checkout -q -f",
-                f"cp -a {SOURCES}/work/d* cp/", "rm -rf tar")
+                "git -C git checkout -q -f", "rm -rf tar")
     side_by_side = f"xargs -P {processes} -I {{}}"
     return (f"ls {SOURCES}/d*.tar | {side_by_side} tar -xf {{}} -C tar",
             f"git -C git -c checkout.workers={processes} "
             "-c checkout.thresholdForParallelism=0 checkout -q -f",
-            f"ls -d {SOURCES}/work/d* | {side_by_side} cp -a {{}} cp/",
             f"ls -d tar/d* | {side_by_side} rm -rf {{}}")
 
 
 def script(where: str, processes: int = 1) -> str:
-    """Shell that ends with eight times; what was written is on disk then."""
-    untar, checkout, copy, remove = _steps(processes)
+    """Shell that ends with five times; what was written is on disk then."""
+    untar, checkout, remove = _steps(processes)
     return f"""
 set -e
 export HOME=/tmp GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory
 export GIT_CONFIG_VALUE_0='*'
-mkdir -p {where}/tar {where}/cp
+mkdir -p {where}/tar
 cd {where}
 a=$(date +%s.%N)
 {untar}
@@ -86,29 +65,18 @@ c=$(date +%s.%N)
 {checkout}
 sync -f .
 d=$(date +%s.%N)
-{copy}
-sync -f .
-e=$(date +%s.%N)
 {remove}
-f=$(date +%s.%N)
-cp -r {SOURCES}/program build
-sync -f .
-g=$(date +%s.%N)
-make -s -j {processes} -C build
-sync -f .
-h=$(date +%s.%N)
+e=$(date +%s.%N)
 cd /
 rm -rf {where}
-echo $a $b $c $d $e $f $g $h
+echo $a $b $c $d $e
 """
 
 
 def rates(out: str, count: int) -> dict[str, float]:
     """Files a second, from the script's last line."""
-    begun, untarred, cloned, checked_out, copied, removed, ready, built = map(
+    begun, untarred, cloned, checked_out, removed = map(
         float, out.strip().splitlines()[-1].split())
     return {"untar_per_s": count / (untarred - begun),
             "checkout_per_s": count / (checked_out - cloned),
-            "copy_per_s": count / (copied - checked_out),
-            "remove_per_s": count / (removed - copied),
-            "build_per_s": BUILT / (built - ready)}
+            "remove_per_s": count / (removed - checked_out)}
