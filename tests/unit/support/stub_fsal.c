@@ -67,11 +67,15 @@ fsal_dev_t posix2fsal_devt(dev_t posix_devid)
 
 fsal_status_t fsal_start_fd_work(struct fsal_fd *fsal_fd, bool is_reclaiming)
 {
+	atomic_inc_int32_t(&fsal_fd->fd_work);
+	PTHREAD_MUTEX_lock(&fsal_fd->work_mutex);
 	return good;
 }
 
 void fsal_complete_fd_work(struct fsal_fd *fsal_fd)
 {
+	atomic_dec_int32_t(&fsal_fd->fd_work);
+	PTHREAD_MUTEX_unlock(&fsal_fd->work_mutex);
 }
 
 void insert_fd_lru(struct fsal_fd *fsal_fd)
