@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/* Metrics_File: which names node_exporter reads, and what becomes of the old
+ * file. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "unit.h"
+
+#include "fsal.h"
+#include "nfs_core.h"
+
+#include "publish.h"
+#include "stay.h"
+#include "stub_log.h"
+#include "submit.h"
+#include "workers.h"
+
+nfs_parameter_t nfs_param;
+
+static unsigned int warnings;
+
+void stub_log_line(log_levels_t level, const char *text)
+{
+	warnings += strstr(text, "end in .prom") != NULL;
+}
+
+const char *ceph_version(int *major, int *minor, int *patch)
+{
+	*major = *minor = *patch = 0;
+	return "";
+}
+
+uint64_t casync_submit_duplicates(void)
+{
+	return 0;
+}
+
+/* Only a disk that hangs has it called. */
+void casync_stay(void)
+{
+	fail();
+}
+
+/* The job runs at once. */
+void casync_workers_submit(enum casync_work_lane lane, struct casync_work *work)
+{
+	work->run(work);
+}
+
+static const struct name_case {
+	const char *name;
+	const char *path;
+	unsigned int warnings;
+} cases[] = {
+	{"read", "metrics_a.prom", 0},
+	{"suffix_alone", ".prom", 0},
+	{"other_suffix", "metrics_b.text", 1},
+	{"suffix_within", "metrics.prom.old", 1},
+	{"shorter_than_the_suffix", "m", 1},
+	{"end_of_the_suffix", "prom", 1},
+};
+
+static int up(void **state)
+{
+	warnings = 0;
+	component_log_level[COMPONENT_CONFIG] = NIV_WARN;
+	return 0;
+}
+
+TEST_ROWS(check_name, cases, up, NULL)
+{
+	const struct name_case *c = *state;
+
+	casync_publish_set_file(c->path);
+	assert_int_equal(warnings, c->warnings);
+	casync_publish_set_file(NULL);
+	assert_int_equal(warnings, c->warnings);
+}
+
+static void make(const char *path)
+{
+	FILE *file = fopen(path, "w");
+
+	assert_non_null(file);
+	assert_int_equal(fclose(file), 0);
+}
+
+TEST_WITH(old_file_goes_and_the_same_one_stays, up, NULL)
+{
+	casync_publish_set_file("metrics_one.prom");
+	make("metrics_one.prom");
+	casync_publish_set_file("metrics_one.prom");
+	assert_int_equal(access("metrics_one.prom", F_OK), 0);
+	casync_publish_set_file("metrics_two.prom");
+	assert_int_equal(access("metrics_one.prom", F_OK), -1);
+	make("metrics_two.prom");
+	casync_publish_set_file(NULL);
+	assert_int_equal(access("metrics_two.prom", F_OK), -1);
+}
