@@ -1,0 +1,755 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * What Ceph sees of a client that connects and ends: its options, its session's
+ * name, the end of the session of a former run, and that before the mount.  And
+ * what the log says where that fails.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "unit.h"
+
+#include "fsal.h"
+#include "nfs_core.h"
+#include "sal_functions.h"
+
+#include "connect.h"
+#include "city.h"
+#include "stay.h"
+#include "stub_log.h"
+
+/* As in name.h, which is not included: the test changes it. */
+bool casync_compat;
+const char casync_name[] = "CEPH_ASYNC";
+
+#define CEPH ((struct ceph_mount_info *)&a_client)
+static const char a_client;
+
+/* --- libcephfs: each call is written down, and one of them fails */
+
+static char calls[4096];
+static const char *fails; /* The first call that begins so; NULL: none. */
+static int failure;
+static const char *level; /* debug_client */
+static int reclaim_results[4];
+static unsigned int reclaims;
+static bool mounted;
+static sem_t go; /* The call that hangs. */
+static const char *hangs;
+static int released; /* atomic */
+static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static int call(const char *format, ...)
+{
+	char text[512];
+	va_list args;
+	size_t used;
+
+	va_start(args, format);
+	(void)vsnprintf(text, sizeof(text), format, args);
+	va_end(args);
+	pthread_mutex_lock(&calls_lock);
+	used = strlen(calls);
+	(void)snprintf(calls + used, sizeof(calls) - used, "%s\n", text);
+	pthread_mutex_unlock(&calls_lock);
+	if (hangs != NULL && strncmp(text, hangs, strlen(hangs)) == 0)
+		(void)sem_wait(&go);
+	return fails != NULL && strncmp(text, fails, strlen(fails)) == 0
+		       ? failure
+		       : 0;
+}
+
+static bool called(const char *text)
+{
+	return strstr(calls, text) != NULL;
+}
+
+/* Both were called, in this order. */
+static bool in_order(const char *first, const char *second)
+{
+	const char *at = strstr(calls, first), *then = strstr(calls, second);
+
+	return at != NULL && then != NULL && at < then;
+}
+
+int ceph_create(struct ceph_mount_info **cmount, const char *const id)
+{
+	*cmount = CEPH;
+	return call("create %s", id != NULL ? id : "(default)");
+}
+
+int ceph_conf_read_file(struct ceph_mount_info *cmount, const char *path_list)
+{
+	return call("read %s", path_list != NULL ? path_list : "(default)");
+}
+
+int ceph_conf_set(struct ceph_mount_info *cmount, const char *option,
+		  const char *value)
+{
+	return call("set %s=%s", option, value);
+}
+
+int ceph_conf_get(struct ceph_mount_info *cmount, const char *option, char *buf,
+		  size_t len)
+{
+	assert_string_equal(option, "debug_client");
+	if (level == NULL)
+		return -ENOENT;
+	return snprintf(buf, len, "%s", level);
+}
+
+int ceph_set_mount_timeout(struct ceph_mount_info *cmount, uint32_t timeout)
+{
+	return call("mount_timeout %u", timeout);
+}
+
+const char *ceph_version(int *major, int *minor, int *patch)
+{
+	return "20.2.4";
+}
+
+int ceph_init(struct ceph_mount_info *cmount)
+{
+	return call("init");
+}
+
+int ceph_select_filesystem(struct ceph_mount_info *cmount, const char *fs_name)
+{
+	return call("select %s", fs_name);
+}
+
+void ceph_set_session_timeout(struct ceph_mount_info *cmount, unsigned timeout)
+{
+	(void)call("session_timeout %u", timeout);
+}
+
+int ceph_start_reclaim(struct ceph_mount_info *cmount, const char *uuid,
+		       unsigned flags)
+{
+	int result = reclaim_results[reclaims < 3 ? reclaims : 3];
+
+	assert_int_equal(flags, CEPH_RECLAIM_RESET);
+	reclaims++;
+	(void)call("reclaim %s", uuid);
+	return result;
+}
+
+void ceph_finish_reclaim(struct ceph_mount_info *cmount)
+{
+	(void)call("finish_reclaim");
+}
+
+void ceph_set_uuid(struct ceph_mount_info *cmount, const char *uuid)
+{
+	(void)call("uuid %s", uuid);
+}
+
+int ceph_mount(struct ceph_mount_info *cmount, const char *root)
+{
+	int rc = call("mount %s", root);
+
+	mounted = rc == 0;
+	return rc;
+}
+
+int64_t ceph_get_fs_cid(struct ceph_mount_info *cmount)
+{
+	return 3;
+}
+
+int ceph_set_deleg_timeout(struct ceph_mount_info *cmount, uint32_t timeout)
+{
+	return call("deleg_timeout %u", timeout);
+}
+
+uint32_t ceph_get_cap_return_timeout(struct ceph_mount_info *cmount)
+{
+	return 55;
+}
+
+int ceph_is_mounted(struct ceph_mount_info *cmount)
+{
+	return mounted;
+}
+
+int ceph_unmount(struct ceph_mount_info *cmount)
+{
+	return call("unmount");
+}
+
+int ceph_abort_conn(struct ceph_mount_info *cmount)
+{
+	return call("abort");
+}
+
+int ceph_release(struct ceph_mount_info *cmount)
+{
+	assert_ptr_equal(cmount, CEPH);
+	(void)call("release");
+	__atomic_add_fetch(&released, 1, __ATOMIC_RELEASE);
+	return 0;
+}
+
+/* --- Ganesha, and what connect.c calls of ours */
+
+nfs_parameter_t nfs_param;
+
+static struct fsal_module fsal_ceph;
+static bool fsal_ceph_is_loaded;
+static int nodeid_result;
+static bool nodeid_is_kept;
+static char kept_nodeid[] = "node1";
+static char last_line[2048];
+static unsigned int crits, warnings, stays;
+
+void stub_log_line(log_levels_t log_level, const char *text)
+{
+	(void)snprintf(last_line, sizeof(last_line), "%s", text);
+	crits += log_level == NIV_CRIT;
+	warnings += log_level == NIV_WARN;
+}
+
+static void check_said(const char *text)
+{
+	if (strstr(last_line, text) == NULL)
+		fail_msg("'%s' is not in '%s'", text, last_line);
+}
+
+struct fsal_module *lookup_fsal(const char *name)
+{
+	assert_string_equal(name, "CEPH");
+	if (!fsal_ceph_is_loaded)
+		return NULL;
+	fsal_ceph.refcount++;
+	return &fsal_ceph;
+}
+
+int nfs_recovery_get_nodeid(char **pnodeid)
+{
+	*pnodeid = nodeid_is_kept ? kept_nodeid : strdup("node1");
+	if (nodeid_result != 0 && !nodeid_is_kept)
+		free(*pnodeid);
+	return nodeid_result;
+}
+
+/* Names are compared, not computed. */
+uint64 CityHash64(const char *buf, size_t len)
+{
+	return 0xabc;
+}
+
+int casync_upcalls_register(struct casync_upcalls *upcalls,
+			    struct ceph_mount_info *ceph)
+{
+	return call("upcalls");
+}
+
+void casync_stay(void)
+{
+	__atomic_add_fetch(&stays, 1, __ATOMIC_RELAXED);
+}
+
+void SetNameFunction(const char *nom)
+{
+}
+
+/* --- */
+
+static struct casync_mount mount;
+static struct casync_mount_params params;
+static uint32_t under_way;
+
+static void set_client(const char *user, const char *filesystem,
+		       const char *secret)
+{
+	struct casync_client *client = &mount.client;
+
+	client->user_id = user != NULL ? strdup(user) : NULL;
+	client->filesystem = filesystem != NULL ? strdup(filesystem) : NULL;
+	client->secret = secret != NULL ? strdup(secret) : NULL;
+	client->path = strdup("/exp");
+	client->export_id = 7;
+}
+
+static int up(void **state)
+{
+	int i;
+
+	memset(&mount, 0, sizeof(mount));
+	memset(&params, 0, sizeof(params));
+	memset(&nfs_param, 0, sizeof(nfs_param));
+	mount.client.reclaims = &under_way;
+	mount.client.unmount_timeout_s = 20;
+	params.export_id = 7;
+	params.timeout_s = 20;
+	params.session_timeout_s = 300;
+	nfs_param.nfsv4_param.lease_lifetime = 60;
+	calls[0] = '\0';
+	last_line[0] = '\0';
+	fails = hangs = NULL;
+	level = NULL;
+	for (i = 0; i < 4; i++)
+		reclaim_results[i] = -ENOENT;
+	reclaims = 0;
+	mounted = false;
+	released = 0;
+	fsal_ceph_is_loaded = casync_compat = false;
+	fsal_ceph.refcount = 0;
+	nodeid_result = 0;
+	nodeid_is_kept = false;
+	crits = warnings = stays = 0;
+	sem_init(&go, 0, 0);
+	for (i = 0; i < COMPONENT_COUNT; i++)
+		component_log_level[i] = NIV_EVENT;
+	return 0;
+}
+
+static int down(void **state)
+{
+	casync_connect_free_client(&mount.client);
+	assert_int_equal(fsal_ceph.refcount, 0);
+	sem_destroy(&go);
+	return 0;
+}
+
+static int connect_it(void)
+{
+	return casync_connect(&mount, &params, true);
+}
+
+static bool close_it(void)
+{
+	return casync_connect_close(&mount.client, 20);
+}
+
+TEST_WITH(client_has_its_options_before_it_starts, up, down)
+{
+	static char conf[] = "/etc/ceph/other.conf";
+	static char options[] = "client_cache_size=5\n";
+	static const char *const wanted[] = {
+		"create nfs\n",
+		"read /etc/ceph/other.conf\n",
+		"set client_check_pool_perm=false\n",
+		"set client_cache_size=5\n",
+		"set client_mountpoint=/\n",
+		"set client_acl_type=posix_acl\n",
+		"set client_oc=false\n",
+		"set key=QUJD\n",
+		"mount_timeout 20\n",
+	};
+	size_t i;
+
+	set_client("nfs", "fs", "QUJD");
+	params.ceph_conf = conf;
+	mount.client.ceph_options = strdup(options);
+	assert_int_equal(connect_it(), 0);
+	for (i = 0; i < COUNT(wanted); i++)
+		assert_true(in_order(wanted[i], "init\n"));
+	/* Ours stand whatever ceph.conf and Ceph_Option say. */
+	assert_true(in_order("read ", "set client_check_pool_perm"));
+	assert_true(in_order("set client_cache_size", "set client_oc"));
+	assert_true(in_order("init\n", "select fs\n"));
+	assert_true(in_order("select fs\n", "reclaim "));
+	assert_true(in_order("upcalls\n", "mount /exp\n"));
+	assert_int_equal(mount.client.fscid, 3);
+	assert_true(close_it());
+	assert_true(in_order("unmount\n", "release\n"));
+	assert_int_equal(released, 1);
+}
+
+TEST_WITH(what_is_not_set_is_left_to_ceph, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(connect_it(), 0);
+	assert_true(called("create (default)\n"));
+	assert_true(called("read (default)\n"));
+	assert_false(called("select"));
+	assert_false(called("set key"));
+	assert_true(close_it());
+}
+
+TEST_WITH(time_of_the_mount_is_that_of_the_wall_clock, up, down)
+{
+	uint64_t before = (uint64_t)time(NULL) * 1000000000;
+
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(connect_it(), 0);
+	assert_true(mount.mounted_ns >= before);
+	assert_true(mount.mounted_ns < before + UINT64_C(60000000000));
+	assert_true(close_it());
+}
+
+/* --- failures */
+
+static const struct failure_case {
+	const char *name;
+	const char *call;
+	const char *said; /* The key at fault, and its value. */
+} failures[] = {
+	{"create", "create", "User_Id 'nfs'"},
+	{"ceph_conf", "read", "Ceph_Conf '/etc/ceph/ceph.conf'"},
+	{"first_option", "set client_check_pool_perm",
+	 "setting Ceph option 'client_check_pool_perm'"},
+	{"option_of_the_configuration", "set client_cache_size",
+	 "Ceph_Option: "},
+	{"mountpoint", "set client_mountpoint", "'client_mountpoint'"},
+	{"acls", "set client_acl_type", "'client_acl_type'"},
+	{"object_cache", "set client_oc", "'client_oc'"},
+	{"secret", "set key", "setting Ceph option 'key'"},
+	{"init", "init", "User_Id 'nfs' and Secret_Access_Key"},
+	{"quiet", "set debug_client", "'debug_client'"},
+	{"filesystem", "select", "Filesystem 'fs'"},
+	{"upcalls", "upcalls", "registering upcalls"},
+	{"mount", "mount /", "Filesystem 'fs', path '/exp'"},
+};
+
+TEST_ROWS(check_failure, failures, up, down)
+{
+	const struct failure_case *c = *state;
+
+	set_client("nfs", "fs", "QUJD");
+	mount.client.ceph_options = strdup("client_cache_size=5\n");
+	level = "0/5";
+	fails = c->call;
+	failure = -EACCES;
+	assert_int_equal(connect_it(), -EACCES);
+	check_said(c->said);
+	check_said("export 7: ");
+	check_said(strerror(EACCES));
+	assert_null(strstr(last_line, "QUJD"));
+	assert_int_equal(crits, 1);
+	/* Nothing comes after it, and nothing is left. */
+	if (strcmp(c->name, "mount") != 0)
+		assert_false(called("mount /"));
+	assert_int_equal(mount.mounted_ns, 0);
+	assert_true(close_it());
+	assert_false(called("unmount"));
+	assert_int_equal(released, strcmp(c->name, "create") != 0);
+}
+
+TEST_WITH(node_without_a_name_does_not_mount, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	nodeid_result = -ENOENT;
+	assert_int_equal(connect_it(), -ENOENT);
+	check_said("reading this node's id");
+	assert_false(called("mount /"));
+	assert_true(close_it());
+}
+
+static const struct reason_case {
+	const char *name;
+	int rc;
+	const char *reason;
+} reasons[] = {
+	{"no_monitors", -CEPHFS_ERROR_MON_MAP_BUILD,
+	 "no monitor is configured"},
+	{"no_client", -CEPHFS_ERROR_NEW_CLIENT, "libcephfs could not start"},
+	{"no_messenger", -CEPHFS_ERROR_MESSENGER_START,
+	 "libcephfs could not start"},
+	{"no_answer", -ETIMEDOUT, "no answer from the cluster in time"},
+	{"an_errno", -EACCES, "Permission denied"},
+};
+
+TEST_ROWS(check_reason, reasons, NULL, NULL)
+{
+	const struct reason_case *c = *state;
+
+	assert_non_null(strstr(casync_connect_reason(c->rc), c->reason));
+}
+
+/* --- the session of a former run */
+
+TEST_WITH(session_of_a_former_run_ends_before_the_mount, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	reclaim_results[0] = 0;
+	assert_int_equal(connect_it(), 0);
+	check_said("session 'ganesha-0xabc', reclaimed from a former run");
+	assert_true(in_order("session_timeout 300\n", "reclaim "));
+	assert_true(in_order("reclaim ganesha-0xabc\n", "finish_reclaim\n"));
+	assert_true(in_order("finish_reclaim\n", "uuid ganesha-0xabc\n"));
+	assert_true(in_order("uuid ganesha-0xabc\n", "mount /exp\n"));
+	assert_int_equal(reclaims, 1);
+	assert_true(close_it());
+}
+
+TEST_WITH(without_a_former_run_the_name_is_new, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(connect_it(), 0);
+	check_said("session 'ganesha-0xabc'");
+	assert_null(strstr(last_line, "reclaimed"));
+	assert_true(in_order("uuid ganesha-0xabc\n", "mount /exp\n"));
+	assert_true(close_it());
+}
+
+/* Ceph pull request 69037. */
+TEST_WITH(restarted_mds_is_asked_by_a_second_client, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	reclaim_results[0] = -EPERM;
+	assert_int_equal(connect_it(), CASYNC_CONNECT_AGAIN);
+	assert_false(called("mount /"));
+	assert_int_equal(crits, 0);
+	assert_true(close_it());
+	assert_int_equal(casync_connect(&mount, &params, false), 0);
+	assert_true(called("mount /"));
+	assert_true(close_it());
+	assert_int_equal(released, 2);
+}
+
+TEST_WITH(second_client_that_is_refused_gives_up, up, down)
+{
+	set_client("nfs", NULL, NULL);
+	reclaim_results[0] = -EPERM;
+	assert_int_equal(casync_connect(&mount, &params, false), -EPERM);
+	check_said("User_Id 'nfs', reclaiming session 'ganesha-0xabc'");
+	assert_false(called("mount /"));
+	assert_true(close_it());
+}
+
+TEST_WITH(session_that_cannot_be_ended_is_an_error, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	reclaim_results[0] = -EACCES;
+	assert_int_equal(connect_it(), -EACCES);
+	check_said("User_Id 'admin', reclaiming session");
+	assert_false(called("mount /"));
+	assert_true(close_it());
+}
+
+static void wait_until_released(int count)
+{
+	const struct timespec moment = {.tv_nsec = 1000000};
+	int tries;
+
+	for (tries = 0; tries < 10000 &&
+			__atomic_load_n(&released, __ATOMIC_ACQUIRE) < count;
+	     tries++)
+		nanosleep(&moment, NULL);
+	assert_int_equal(released, count);
+}
+
+/* No MDS has taken the rank: the handle is libcephfs' until it answers. */
+TEST_WITH(reclaim_that_does_not_return_keeps_its_client, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	params.timeout_s = 0;
+	hangs = "reclaim";
+	assert_int_equal(connect_it(), -ETIMEDOUT);
+	assert_true(mount.client.stuck);
+	assert_false(close_it());
+	assert_int_equal(released, 0);
+	assert_true(stays > 0);
+	hangs = NULL;
+	sem_post(&go);
+	wait_until_released(1);
+}
+
+TEST_WITH(shared_session_of_a_former_run_ends_too, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	mount.client.own = true;
+	params.end_shared = true;
+	reclaim_results[0] = 0;
+	assert_int_equal(connect_it(), 0);
+	assert_int_equal(reclaims, 2);
+	assert_true(in_order("reclaim ganesha-0xabc\n",
+			     "reclaim ganesha-0xabc-export-7\n"));
+	assert_true(in_order("reclaim ganesha-0xabc-export-7\n",
+			     "uuid ganesha-0xabc-export-7\n"));
+	/* The second answer is the first one's. */
+	assert_null(strstr(last_line, "reclaimed from"));
+	assert_true(close_it());
+}
+
+TEST_WITH(shared_session_that_is_not_there_is_passed_by, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	mount.client.own = true;
+	params.end_shared = true;
+	reclaim_results[1] = 0;
+	assert_int_equal(connect_it(), 0);
+	check_said("reclaimed from a former run");
+	assert_true(close_it());
+}
+
+TEST_WITH(shared_session_that_cannot_be_ended_is_an_error, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	mount.client.own = true;
+	params.end_shared = true;
+	reclaim_results[0] = -EACCES;
+	assert_int_equal(connect_it(), -EACCES);
+	assert_int_equal(reclaims, 1);
+	assert_false(called("mount /"));
+	assert_true(close_it());
+}
+
+/* --- its name */
+
+TEST_WITH(beside_fsal_ceph_the_name_is_another_one, up, down)
+{
+	char uuid[64];
+
+	set_client(NULL, NULL, NULL);
+	fsal_ceph_is_loaded = true;
+	assert_int_equal(
+		casync_connect_own_uuid(&mount.client, uuid, sizeof(uuid)), 0);
+	assert_string_equal(uuid, "ganesha-0xabc-async");
+	/* In its place it is the same. */
+	casync_compat = true;
+	nodeid_is_kept = true;
+	assert_int_equal(
+		casync_connect_own_uuid(&mount.client, uuid, sizeof(uuid)), 0);
+	assert_string_equal(uuid, "ganesha-0xabc");
+	mount.client.use_old_uuid = true;
+	casync_connect_uuid(&mount.client, "other", uuid, sizeof(uuid));
+	assert_string_equal(uuid, "ganesha-other-0007");
+}
+
+/* --- the log of libcephfs */
+
+static const struct level_case {
+	const char *name;
+	const char *level;
+	const char *options;
+	bool quieted;
+} levels[] = {
+	{"preset", "0/5", NULL, true},
+	{"other_level", "0/3", NULL, false},
+	{"unknown", NULL, NULL, false},
+	{"own_option", "0/5", "debug_client=0/5\n", false},
+	{"another_option", "0/5", "debug_ms=0/5\n", true},
+};
+
+TEST_ROWS(check_level, levels, up, down)
+{
+	const struct level_case *c = *state;
+
+	set_client(NULL, NULL, NULL);
+	level = c->level;
+	mount.client.ceph_options = c->options != NULL ? strdup(c->options)
+						       : NULL;
+	assert_int_equal(connect_it(), 0);
+	assert_int_equal(called("set debug_client=0/0\n"), c->quieted);
+	assert_true(close_it());
+}
+
+/* --- delegations */
+
+TEST_WITH(delegations_need_time_for_two_leases, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	nfs_param.nfsv4_param.allow_delegations = true;
+	assert_int_equal(connect_it(), 0);
+	assert_true(called("deleg_timeout 130\n"));
+	assert_true(mount.client.delegations);
+	assert_true(close_it());
+	fails = "deleg_timeout";
+	failure = -EINVAL;
+	assert_int_equal(connect_it(), 0);
+	assert_false(mount.client.delegations);
+	check_said("no delegations: NFSv4 Lease_Lifetime = 60 s needs 130 s");
+	assert_int_equal(warnings, 1);
+	assert_true(close_it());
+}
+
+TEST_WITH(delegations_that_nobody_wants_are_not_asked_for, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(connect_it(), 0);
+	assert_false(called("deleg_timeout"));
+	assert_false(mount.client.delegations);
+	assert_true(close_it());
+}
+
+/* --- the session of another node, or of a former run, without a mount */
+
+static const struct end_case {
+	const char *name;
+	const char *nodeid;
+	int answer, rc;
+} ends[] = {
+	{"of_another_node", "other", 0, 0},
+	{"of_a_former_run", NULL, 0, 0},
+	{"of_nobody", "other", -ENOENT, -ENOENT},
+	{"that_the_mds_has_ended", "other", -EPERM, 0},
+	{"that_is_refused", "other", -EACCES, -EACCES},
+};
+
+TEST_ROWS(check_end, ends, up, down)
+{
+	const struct end_case *c = *state;
+
+	set_client("nfs", "fs", NULL);
+	mount.client.use_old_uuid = true;
+	reclaim_results[0] = c->answer;
+	assert_int_equal(
+		casync_connect_end_session(&mount.client, &params, c->nodeid),
+		c->rc);
+	assert_true(called(c->nodeid != NULL ? "reclaim ganesha-other-0007\n"
+					     : "reclaim ganesha-node1-0007\n"));
+	assert_true(in_order("select fs\n", "reclaim "));
+	assert_false(called("mount /"));
+	assert_false(called("uuid"));
+	assert_true(close_it());
+	assert_false(called("unmount"));
+	assert_int_equal(released, 1);
+}
+
+TEST_WITH(session_is_not_ended_without_a_client, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	fails = "init";
+	failure = -EACCES;
+	assert_int_equal(
+		casync_connect_end_session(&mount.client, &params, "other"),
+		-EACCES);
+	assert_int_equal(reclaims, 0);
+	assert_true(close_it());
+}
+
+/* --- the end; the last one, as those after it would get less time */
+
+TEST_WITH(lost_client_is_not_unmounted, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(connect_it(), 0);
+	mount.client.lost = true;
+	assert_true(close_it());
+	assert_true(in_order("abort\n", "release\n"));
+	assert_false(called("unmount"));
+}
+
+TEST_WITH(nothing_is_ended_without_a_client, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_true(close_it());
+	assert_int_equal(released, 0);
+}
+
+TEST_WITH(unmount_that_hangs_is_left_behind, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(casync_connect_close_time_s(&mount.client), 20);
+	assert_int_equal(connect_it(), 0);
+	hangs = "unmount";
+	assert_false(casync_connect_close(&mount.client, 0));
+	check_said("unmounting '/exp' of file system '(default)' did not end");
+	assert_true(mount.client.stuck);
+	/* All exports together have to end in time. */
+	assert_int_equal(casync_connect_close_time_s(&mount.client), 1);
+	assert_false(close_it());
+	assert_int_equal(released, 0);
+	sem_post(&go);
+	wait_until_released(1);
+}
