@@ -138,11 +138,7 @@ CASE(completion_thread_has_less_patience_and_its_own_room)
 /* As soon as somebody waits, whenever that is on a slow machine. */
 static void *come_out_when_awaited(void *unused)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
-
-	while (__atomic_load_n(&limit.lanes[CASYNC_LANE_WORKER].sleepers,
-			       __ATOMIC_ACQUIRE) == 0)
-		nanosleep(&pause, NULL);
+	(void)RIG_COMES(NOW(limit.lanes[CASYNC_LANE_WORKER].sleepers) != 0);
 	leave(1);
 	return NULL;
 }
@@ -157,7 +153,7 @@ CASE(who_waits_gets_the_room_of_who_comes_out)
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
 	(void)timed(CASYNC_LANE_WORKER, true);
-	pthread_join(other, NULL);
+	RIG_JOIN(other, NULL);
 	leave(ROOM);
 	check_empty();
 }
@@ -214,7 +210,7 @@ CASE(file_that_answers_turns_nobody_away)
 			pthread_create(&threads[i], NULL, come_and_go, NULL),
 			0);
 	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+		RIG_JOIN(threads[i], NULL);
 	assert_int_equal(too_many, 0);
 	assert_int_equal(turned_away, 0);
 	check_empty();
@@ -525,7 +521,6 @@ static void *enter_mount(void *mount)
 /* The MDS answers at the moment when the first one waits. */
 WORKERS_CASE(who_waits_gets_in_when_the_mds_answers)
 {
-	const struct timespec pause = {.tv_nsec = 1000000};
 	struct casync_waiter_limit *idle = &mounts[1];
 	pthread_t waiter;
 	void *entered;
@@ -545,11 +540,9 @@ WORKERS_CASE(who_waits_gets_in_when_the_mds_answers)
 	/* It waits for 0.1 s, and this thread may have no CPU for so long. */
 	idle->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 	assert_int_equal(pthread_create(&waiter, NULL, enter_mount, idle), 0);
-	while (__atomic_load_n(&idle->lanes[CASYNC_LANE_COMPLETER].sleepers,
-			       __ATOMIC_ACQUIRE) == 0)
-		nanosleep(&pause, NULL);
+	RIG_UNTIL(NOW(idle->lanes[CASYNC_LANE_COMPLETER].sleepers) != 0);
 	casync_waiter_limit_prove(idle);
-	pthread_join(waiter, &entered);
+	RIG_JOIN(waiter, &entered);
 	assert_non_null(entered);
 	assert_false(casync_waiter_limit_wants_proof(idle));
 	assert_int_equal(fill(idle, CASYNC_CALLER_NEXT), 38 - 5);
@@ -646,7 +639,7 @@ WORKERS_CASE(folder_outlasts_a_short_pause)
 	for (i = 0; i < inside; i++)
 		casync_waiter_limit_leave(&folder, CASYNC_LANE_COMPLETER);
 	for (i = 0; i < 60; i++) {
-		pthread_join(threads[i], &did);
+		RIG_JOIN(threads[i], &did);
 		entered += did != NULL;
 	}
 	assert_int_equal(entered, waiting);

@@ -168,7 +168,7 @@ TEST_WITH(no_hit_is_older_than_what_is_known, NULL, rig_end)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, work, (void *)i), 0);
 	for (i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		RIG_JOIN(threads[i], NULL);
 	for (i = 0; i < FILES; i++)
 		casync_cache_forget(&files[i].file);
 	stats = rig_stats();

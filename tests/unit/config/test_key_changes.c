@@ -376,7 +376,7 @@ CASE(values_are_read_while_they_change)
 	}
 	__atomic_store_n(&ended, true, __ATOMIC_RELAXED);
 	for (i = 0; i < 2; i++) {
-		assert_int_equal(pthread_join(readers[i], NULL), 0);
+		RIG_JOIN(readers[i], NULL);
 		assert_int_equal(wrong[i], 0);
 	}
 	assert_int_equal(running.tuning.stable_write, CASYNC_STABLE_FULL);

@@ -363,7 +363,7 @@ AWAIT_CASE(answer_and_end_of_the_wait_at_once)
 						answer_at_the_last_moment, &i),
 				 0);
 		start_read(io);
-		pthread_join(thread, NULL);
+		RIG_JOIN(thread, NULL);
 		assert_true(rig_wait(&io->came));
 		in_time += io->in_caller;
 		if (i != RACES - 1)
@@ -442,7 +442,7 @@ AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 	sem_post(&submit[0]);
 	sem_post(&submit[1]);
 	for (i = 0; i < CASYNC_GATE_THREADS; i++)
-		pthread_join(threads[i], NULL);
+		RIG_JOIN(threads[i], NULL);
 	fake_complete_in_order();
 	sem_post(&ios[CASYNC_GATE_THREADS - 1]->came);
 	for (i = 0; i <= CASYNC_GATE_THREADS; i++)

@@ -4,7 +4,6 @@
  */
 #include "config.h"
 
-#include <errno.h>
 #include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,7 +20,6 @@
 
 #define PRODUCERS 4
 #define OPS_EACH 5000
-#define TIMEOUT_S 10
 
 nfs_parameter_t nfs_param;
 
@@ -48,47 +46,16 @@ void casync_finish(struct casync_op *op)
 {
 	struct numbered *n = container_of(op, struct numbered, op);
 	sem_t *hold = n->hold;
-	struct timespec deadline;
 
 	n->sequence = __atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
 	n->finisher = pthread_self();
 	n->on_completer = casync_workers_on_completion_thread();
 	if (n->told != NULL)
 		sem_post(n->told);
-	if (hold != NULL) {
-		clock_gettime(CLOCK_REALTIME, &deadline);
-		deadline.tv_sec += TIMEOUT_S;
-		while (sem_timedwait(hold, &deadline) != 0 && errno == EINTR)
-			;
-	}
+	if (hold != NULL)
+		(void)rig_wait(hold);
 	__atomic_add_fetch(&n->finished, 1, __ATOMIC_ACQ_REL);
 	__atomic_add_fetch(&finished_total, 1, __ATOMIC_ACQ_REL);
-}
-
-static bool await_finished(unsigned int count)
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	int tries;
-
-	for (tries = 0; tries < TIMEOUT_S * 5000; tries++) {
-		if (__atomic_load_n(&finished_total, __ATOMIC_ACQUIRE) >= count)
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
-static bool await(sem_t *sem, int seconds)
-{
-	struct timespec deadline;
-
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += seconds;
-	while (sem_timedwait(sem, &deadline) != 0) {
-		if (errno != EINTR)
-			return false;
-	}
-	return true;
 }
 
 /* What the watchdog does. */
@@ -118,7 +85,7 @@ static int start_threads(void)
 static void stop_threads(void)
 {
 	__atomic_store_n(&ticking, false, __ATOMIC_RELEASE);
-	pthread_join(ticker_thread, NULL);
+	RIG_JOIN(ticker_thread, NULL);
 	casync_complete_stop();
 }
 
@@ -137,7 +104,7 @@ CASE(one_op_is_finished_on_completion_thread)
 
 	assert_int_equal(start_threads(), 0);
 	casync_complete_queue(&n.op);
-	assert_true(await_finished(1));
+	RIG_UNTIL(NOW(finished_total) >= 1);
 	stop_threads();
 	assert_int_equal(n.finished, 1);
 	assert_true(n.on_completer);
@@ -156,7 +123,7 @@ CASE(sleeping_thread_is_woken_each_time)
 	assert_int_equal(start_threads(), 0);
 	for (i = 0; i < 200; i++) {
 		casync_complete_queue(&n[i].op);
-		assert_true(await_finished(i + 1));
+		RIG_UNTIL(NOW(finished_total) >= i + 1);
 		nanosleep(&pause, NULL);
 	}
 	stop_threads();
@@ -174,16 +141,13 @@ CASE(wake_up_is_not_lost_at_the_edge_of_sleep)
 	memset(&n, 0, sizeof(n));
 	assert_int_equal(start_threads(), 0);
 	for (i = 1; i <= rounds; i++) {
-		uint64_t give_up = 0;
+		int spins = 0;
 
 		casync_complete_queue(&n.op);
-		while (__atomic_load_n(&n.finished, __ATOMIC_ACQUIRE) !=
-		       (unsigned int)i) {
-			/* Spin first: sleeping would hide the edge. */
-			if (++give_up > 1000 && await_finished((unsigned)i))
-				break;
-		}
-		if (n.finished != (unsigned int)i)
+		/* Spin first: sleeping would hide the edge. */
+		while (NOW(n.finished) != (unsigned int)i && spins++ < 1000)
+			;
+		if (!RIG_COMES(NOW(n.finished) == (unsigned int)i))
 			break;
 	}
 	stop_threads();
@@ -240,8 +204,8 @@ CASE(many_producers_have_each_op_finished_once)
 	assert_int_equal(start_threads(), 0);
 	start_producers(producers);
 	for (i = 0; i < PRODUCERS; i++)
-		assert_int_equal(pthread_join(producers[i].thread, NULL), 0);
-	assert_true(await_finished(PRODUCERS * OPS_EACH));
+		RIG_JOIN(producers[i].thread, NULL);
+	RIG_UNTIL(NOW(finished_total) >= PRODUCERS * OPS_EACH);
 	stop_threads();
 	check_once_each(producers);
 }
@@ -255,7 +219,7 @@ CASE(stop_finishes_what_is_queued)
 	assert_int_equal(start_threads(), 0);
 	start_producers(producers);
 	for (i = 0; i < PRODUCERS; i++)
-		assert_int_equal(pthread_join(producers[i].thread, NULL), 0);
+		RIG_JOIN(producers[i].thread, NULL);
 	stop_threads();
 	assert_int_equal(finished_total, PRODUCERS * OPS_EACH);
 	check_once_each(producers);
@@ -268,7 +232,7 @@ CASE(op_queued_before_start_is_finished)
 
 	casync_complete_queue(&n.op);
 	assert_int_equal(start_threads(), 0);
-	assert_true(await_finished(1));
+	RIG_UNTIL(NOW(finished_total) >= 1);
 	stop_threads();
 	assert_int_equal(n.finished, 1);
 }
@@ -282,7 +246,7 @@ CASE(start_after_stop_works)
 	for (i = 0; i < 3; i++) {
 		assert_int_equal(start_threads(), 0);
 		casync_complete_queue(&n[i].op);
-		assert_true(await_finished((unsigned)i + 1));
+		RIG_UNTIL(NOW(finished_total) >= (unsigned)i + 1);
 		stop_threads();
 	}
 	for (i = 0; i < 3; i++)
@@ -299,7 +263,7 @@ CASE(ops_are_taken_in_order_of_queueing)
 	for (i = 0; i < 100; i++)
 		casync_complete_queue(&n[i].op);
 	assert_int_equal(start_threads(), 0);
-	assert_true(await_finished(100));
+	RIG_UNTIL(NOW(finished_total) >= 100);
 	stop_threads();
 	for (i = 0; i < 100; i++) {
 		for (j = i + 1; j < 100; j++) {
@@ -322,9 +286,9 @@ CASE(held_up_answer_leaves_other_thread_to_go_on)
 	held.told = &told;
 	assert_int_equal(start_threads(), 0);
 	casync_complete_queue(&held.op);
-	assert_true(await(&told, TIMEOUT_S));
+	assert_true(rig_wait(&told));
 	casync_complete_queue(&next.op);
-	went_on = await_finished(1);
+	went_on = RIG_COMES(NOW(finished_total) >= 1);
 	sem_post(&hold);
 	stop_threads();
 	assert_true(went_on);
@@ -356,8 +320,8 @@ CASE(held_up_answer_does_not_hold_up_its_batch)
 	casync_complete_queue(&held.op);
 	casync_complete_queue(&behind.op);
 	assert_int_equal(start_threads(), 0);
-	assert_true(await(&told_held, TIMEOUT_S));
-	went_on = await(&told_behind, TIMEOUT_S);
+	assert_true(rig_wait(&told_held));
+	went_on = rig_wait(&told_behind);
 	sem_post(&hold);
 	stop_threads();
 	sem_destroy(&hold);

@@ -93,20 +93,6 @@ static void leave(void)
 	casync_left_client_put(left);
 }
 
-static bool client_has_ended(void)
-{
-	const struct timespec moment = {.tv_nsec = 1000000};
-	int looks;
-
-	for (looks = 0; looks < RIG_TIMEOUT_S * 1000; looks++) {
-		if (__atomic_load_n(&stub_mount.clients_left,
-				    __ATOMIC_ACQUIRE) == 0)
-			return true;
-		nanosleep(&moment, NULL);
-	}
-	return false;
-}
-
 static bool client_exists(void)
 {
 	return __atomic_load_n(&fake.clients_ended, __ATOMIC_ACQUIRE) == 0;
@@ -117,18 +103,6 @@ static void settle_answered(struct io *io)
 {
 	sem_post(&io->came);
 	settle(io);
-}
-
-static void wait_until_free(void)
-{
-	const struct timespec moment = {.tv_nsec = 1000000};
-	int looks;
-
-	for (looks = 0;
-	     looks < RIG_TIMEOUT_S * 1000 && pool_in_use(rig.exp.pool) != 0;
-	     looks++)
-		nanosleep(&moment, NULL);
-	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 }
 
 DISOWN_CASE(read_is_answered_and_its_memory_waits)
@@ -149,10 +123,10 @@ DISOWN_CASE(read_is_answered_and_its_memory_waits)
 	assert_true(client_exists());
 
 	fake_complete(0);
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	assert_false(client_exists());
 	check_released(1);
-	wait_until_free();
+	RIG_UNTIL(pool_in_use(rig.exp.pool) == 0);
 	settle_answered(io);
 	free_own_io(io);
 }
@@ -168,7 +142,7 @@ DISOWN_CASE(nothing_is_disowned_twice)
 	assert_true(rig_wait(&io->came));
 	leave();
 	fake_complete(0);
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	settle_answered(io);
 	free_own_io(io);
 }
@@ -187,7 +161,7 @@ DISOWN_CASE(read_of_two_objects_waits_for_both)
 	leave();
 	check_released(0);
 	fake_complete(0);
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	check_released(1);
 	settle_answered(io);
 	free_own_io(io);
@@ -204,7 +178,7 @@ DISOWN_CASE(write_is_not_disowned)
 	settle(io);
 	check_ok(io, 100);
 	leave();
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	free_io(io);
 }
 
@@ -221,7 +195,7 @@ DISOWN_CASE(buffer_of_others_is_not_kept)
 	check_ok(io, 100);
 	check_bytes_read(io, 100);
 	leave();
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	free_io(io);
 }
 
@@ -238,7 +212,7 @@ DISOWN_CASE(export_may_go_first)
 	casync_pool_free(rig.exp.pool);
 	rig.exp.pool = casync_pool_new();
 	fake_complete(0);
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	settle_answered(io);
 	free_own_io(io);
 }
@@ -271,7 +245,7 @@ DISOWN_CASE(blocking_read_leaves_the_guard)
 	rig_hold(FAKE_READ);
 	in_blocking = rig_wait_held;
 	assert_int_equal(pthread_create(&worker, NULL, read_large, io), 0);
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	assert_int_equal(disown(), 1);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	/* Nobody can answer it. */
@@ -281,14 +255,14 @@ DISOWN_CASE(blocking_read_leaves_the_guard)
 
 	calls = fake_blocking_count(FAKE_GETATTR);
 	sem_post(&rig_held.go);
-	pthread_join(worker, NULL);
+	RIG_JOIN(worker, NULL);
 	settle(io);
 	check_error(io, ERR_FSAL_DELAY);
 	/* Its buffer is Ganesha's, as ever. */
 	assert_true(has_release(&io->arg, release));
 	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), calls);
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	sem_destroy(&rig_held.go);
 	free(buffer);
 	free_io(io);
@@ -315,8 +289,8 @@ DISOWN_CASE(answered_once_whoever_comes_first)
 		assert_true(rig_wait(&ios[i]->came));
 	leave();
 	fake_join();
-	assert_true(client_has_ended());
-	wait_until_free();
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(pool_in_use(rig.exp.pool) == 0);
 	print_message("%u of %d were disowned\n", disowned, RACES);
 	check_released(disowned);
 	for (i = 0; i < RACES; i++) {
@@ -344,7 +318,7 @@ DISOWN_CASE(clients_that_are_left_are_bounded)
 	}
 	stub_mount.client.ceph = (struct ceph_mount_info *)&more;
 	leave();
-	assert_true(client_has_ended());
+	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
 	assert_int_equal(fake.clients_ended, CASYNC_LEFT_CLIENTS_MAX);
 }
 

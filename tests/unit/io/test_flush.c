@@ -110,7 +110,7 @@ static void let_through(void)
 
 static void check_answered(unsigned int i, int rc)
 {
-	assert_true(rig_wait_count(&waiters[i].answers, 1));
+	RIG_UNTIL(NOW(waiters[i].answers) >= 1);
 	assert_int_equal(waiters[i].rc, rc);
 }
 
@@ -235,7 +235,7 @@ CASE(waiter_may_ask_again_in_done)
 	ungate();
 	waiters[0].asks_again = true;
 	request(0);
-	assert_true(rig_wait_count(&waiters[0].answers, 2));
+	RIG_UNTIL(NOW(waiters[0].answers) >= 2);
 	casync_workers_stop();
 	assert_int_equal(waiters[0].answers, 2);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
@@ -419,7 +419,7 @@ CASE(many_callers_never_have_two_flushes_in_the_air)
 						call_repeatedly, &callers[i]),
 				 0);
 	for (i = 0; i < CALLERS; i++) {
-		assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+		RIG_JOIN(callers[i].thread, NULL);
 		assert_int_equal(callers[i].failures, 0);
 	}
 	casync_workers_stop();

@@ -216,7 +216,7 @@ CASE(flush_waits_for_its_turn)
 {
 	joins = true;
 	send_times(1);
-	assert_true(rig_wait_count(&answers, 1));
+	RIG_UNTIL(NOW(answers) >= 1);
 	casync_workers_stop();
 	assert_string_equal(calls, "ocf");
 }
@@ -238,22 +238,20 @@ static bool somebody_waits(void)
 
 CASE(send_beside_a_flush_joins_the_next)
 {
-	const struct timespec pause = {.tv_nsec = 200000};
 	pthread_t sender;
 	void *failed;
 
 	rig_hold(FAKE_SYNC_INODE);
 	casync_flush_request(rig.obj, &waiter);
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	assert_int_equal(pthread_create(&sender, NULL, send_on_a_thread, NULL),
 			 0);
-	while (!somebody_waits())
-		nanosleep(&pause, NULL);
+	RIG_UNTIL(somebody_waits());
 	sem_post(&rig_held.go);
 	sem_post(&rig_held.go);
-	pthread_join(sender, &failed);
+	RIG_JOIN(sender, &failed);
 	assert_null(failed);
-	assert_true(rig_wait_count(&answers, 1));
+	RIG_UNTIL(NOW(answers) >= 1);
 	casync_workers_stop();
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 0);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);

@@ -157,7 +157,7 @@ CASE(each_of_many_is_submitted_once)
 						crowd[t]),
 				 0);
 	for (t = 0; t < THREADS; t++)
-		pthread_join(threads[t], NULL);
+		RIG_JOIN(threads[t], NULL);
 	for (t = 0; t < THREADS; t++) {
 		for (i = 0; i < OPS_EACH; i++)
 			assert_int_equal(submitted[t][i], 1);

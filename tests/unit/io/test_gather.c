@@ -77,11 +77,7 @@ static void fill_the_air(void)
 
 static void wait_for_calls(unsigned int calls)
 {
-	const struct timespec pause = {.tv_nsec = 200000};
-	unsigned int i;
-
-	for (i = 0; i < 20000 && fake_call_count() < calls; i++)
-		nanosleep(&pause, NULL);
+	(void)RIG_COMES(fake_call_count() >= calls);
 	assert_int_equal(fake_call_count(), calls);
 }
 
@@ -98,21 +94,25 @@ static void check_call(unsigned int call, uint64_t offset, size_t length)
 	assert_true(fake.calls[call].asked.write);
 }
 
+/* And no other call has come meanwhile. */
+static bool answer_all(void)
+{
+	unsigned int calls = fake_call_count();
+	unsigned int i;
+
+	fake_complete_in_order();
+	for (i = 0; i < count && sem_trywait(&ios[i]->came) == 0; i++)
+		sem_post(&ios[i]->came);
+	nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+	return i == count && fake_call_count() == calls;
+}
+
 /* Have everything answered, once each. */
 static void settle_all(void)
 {
-	unsigned int i, calls;
+	unsigned int i;
 
-	do {
-		calls = fake_call_count();
-		fake_complete_in_order();
-		for (i = 0; i < count; i++)
-			if (sem_trywait(&ios[i]->came) == 0)
-				sem_post(&ios[i]->came);
-			else
-				break;
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	} while (i < count || fake_call_count() != calls);
+	RIG_UNTIL(answer_all());
 	settle(ios[0]);
 	for (i = 0; i < count; i++)
 		assert_int_equal(ios[i]->calls, 1);
@@ -722,7 +722,7 @@ GATHER_CASE(each_of_many_is_answered_once)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, write_many, NULL), 0);
 	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+		RIG_JOIN(threads[i], NULL);
 	for (i = 0; i < THREADS * EACH; i++)
 		assert_true(rig_wait(&crowd[i]->came));
 	sem_post(&crowd[0]->came);

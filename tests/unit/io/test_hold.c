@@ -86,10 +86,7 @@ static void pause_ms(unsigned int ms)
 /* So many calls, and after a while no more. */
 static void check_calls(unsigned int count)
 {
-	unsigned int tries;
-
-	for (tries = 0; tries < 5000 && fake_call_count() < count; tries++)
-		pause_ms(1);
+	(void)RIG_COMES(fake_call_count() >= count);
 	pause_ms(20);
 	assert_int_equal(fake_call_count(), count);
 }
@@ -216,7 +213,7 @@ HOLD_CASE(who_waits_waits_for_the_writes_too)
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 	answer(io, 0);
 	end_flush();
-	pthread_join(thread, NULL);
+	RIG_JOIN(thread, NULL);
 	assert_int_equal(flush_rc, 0);
 	settle(io);
 	free_io(io);
@@ -329,7 +326,7 @@ HOLD_CASE(many_first_writes_at_once_are_all_answered)
 					 0);
 		}
 		for (i = 0; i < WRITERS; i++) {
-			pthread_join(threads[i], NULL);
+			RIG_JOIN(threads[i], NULL);
 			assert_true(rig_wait(&first_ios[i]->came));
 			check_ok(first_ios[i], 100);
 		}
@@ -385,7 +382,7 @@ HOLD_CASE(younger_write_waits_for_one_that_is_being_submitted)
 	check_calls(3);
 	assert_int_equal(fake.calls[1].asked.off, 0);
 	assert_int_equal(fake.calls[2].asked.off, 50);
-	pthread_join(thread, NULL);
+	RIG_JOIN(thread, NULL);
 	answer(apart, 0);
 	answer(older, 1);
 	answer(younger, 2);

@@ -68,9 +68,8 @@ static void *visit(void *arg)
 	guest->entry.called = wake;
 	guest->rc = casync_inflight_enter(&set, &guest->entry, guest->bytes);
 	if (guest->rc == -EINPROGRESS) {
-		while (sem_wait(&guest->called) != 0)
-			;
-		guest->rc = guest->entry.refused;
+		guest->rc = rig_wait(&guest->called) ? guest->entry.refused
+						     : -ETIME;
 		if (guest->rc != 0)
 			casync_inflight_leave(&set, &guest->entry);
 	}
@@ -86,25 +85,14 @@ static void send(struct guest *guest)
 	assert_int_equal(pthread_create(&guest->thread, NULL, visit, guest), 0);
 }
 
-static void await(struct guest *guest)
+static unsigned int waiting(void)
 {
-	assert_int_equal(pthread_join(guest->thread, NULL), 0);
-}
+	unsigned int count;
 
-static void await_waiting(unsigned int count)
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns = casync_clock_ns() + 5000 * CASYNC_NS_PER_MS;
-	unsigned int waiting;
-
-	do {
-		pthread_mutex_lock(&set.lock);
-		waiting = set.waiting;
-		pthread_mutex_unlock(&set.lock);
-		if (waiting != count)
-			nanosleep(&pause, NULL);
-	} while (waiting != count && casync_clock_ns() < give_up_ns);
-	assert_int_equal(waiting, count);
+	pthread_mutex_lock(&set.lock);
+	count = set.waiting;
+	pthread_mutex_unlock(&set.lock);
+	return count;
 }
 
 CASE(entries_are_counted_and_listed_in_order)
@@ -142,10 +130,10 @@ CASE(full_by_ops_lets_in_when_one_leaves)
 	for (i = 0; i < MAX_OPS; i++)
 		enter(i, 1);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	assert_int_equal(set.ops, MAX_OPS);
 	leave(1);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, 0);
 	leave(0);
 	leave(2);
@@ -158,9 +146,9 @@ CASE(full_by_bytes_lets_in_when_they_leave)
 
 	enter(0, 600);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	leave(0);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, 0);
 	assert_int_equal(set.bytes, 0);
 }
@@ -188,11 +176,11 @@ CASE(larger_than_limit_waits_until_alone)
 	enter(0, 1);
 	enter(1, 1);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	leave(0);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	leave(1);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, 0);
 }
 
@@ -216,13 +204,13 @@ CASE(wait_for_room_is_bounded)
 
 	enter(0, MAX_BYTES);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	age_first(CASYNC_MAX_WAIT_MS - 1000);
 	casync_inflight_expire(&set);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	age_first(1000);
 	casync_inflight_expire(&set);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, -EAGAIN);
 	assert_true(guest.entry.waited_ns >=
 		    CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS);
@@ -327,14 +315,14 @@ CASE(what_waits_counts_too)
 
 	enter(0, MAX_BYTES);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	casync_inflight_limit_all(2, UINT64_MAX);
 	set.ops += CASYNC_ASSURED_OPS;
 	assert_int_equal(casync_inflight_enter(&set, &entries[1], 1), -EAGAIN);
 	set.ops -= CASYNC_ASSURED_OPS;
 	age_first(CASYNC_MAX_WAIT_MS);
 	casync_inflight_expire(&set);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	leave(0);
 	enter(1, 1);
 	enter(2, 1);
@@ -357,10 +345,10 @@ CASE(closing_wakes_those_who_wait)
 
 	enter(0, MAX_BYTES);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	/* And itself, until it has heard of it. */
 	assert_true(casync_inflight_drain(&set, 0) >= 1);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, -ECANCELED);
 	assert_int_equal(casync_inflight_drain(&set, 0), 1);
 	leave(0);
@@ -396,20 +384,14 @@ static void *drain(void *arg)
 	return NULL;
 }
 
-static void await_closed(void)
+static bool is_closed(void)
 {
-	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns = casync_clock_ns() + 5000 * CASYNC_NS_PER_MS;
 	bool closed;
 
-	do {
-		pthread_mutex_lock(&set.lock);
-		closed = set.closed;
-		pthread_mutex_unlock(&set.lock);
-		if (!closed)
-			nanosleep(&pause, NULL);
-	} while (!closed && casync_clock_ns() < give_up_ns);
-	assert_true(closed);
+	pthread_mutex_lock(&set.lock);
+	closed = set.closed;
+	pthread_mutex_unlock(&set.lock);
+	return closed;
 }
 
 CASE(drain_waits_for_last_to_leave)
@@ -420,10 +402,10 @@ CASE(drain_waits_for_last_to_leave)
 	enter(1, 1);
 	assert_int_equal(pthread_create(&drainer.thread, NULL, drain, &drainer),
 			 0);
-	await_closed();
+	RIG_UNTIL(is_closed());
 	leave(0);
 	leave(1);
-	assert_int_equal(pthread_join(drainer.thread, NULL), 0);
+	RIG_JOIN(drainer.thread, NULL);
 	assert_int_equal(drainer.left, 0);
 }
 
@@ -452,7 +434,7 @@ CASE(many_come_and_go_and_nothing_is_left)
 				 0);
 	}
 	for (i = 0; i < RACERS; i++)
-		await(&racers[i]);
+		RIG_JOIN(racers[i].thread, NULL);
 	for (i = 0; i < RACERS; i++)
 		assert_int_equal(racers[i].rc, 0);
 	assert_int_equal(set.ops, 0);
@@ -469,14 +451,14 @@ CASE(nobody_overtakes)
 	enter(0, 200);
 	enter(1, 1);
 	send(&large);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	send(&small);
-	await_waiting(2);
+	RIG_UNTIL(waiting() == 2);
 	leave(1);
-	await_waiting(2);
+	RIG_UNTIL(waiting() == 2);
 	leave(0);
-	await(&large);
-	await(&small);
+	RIG_JOIN(large.thread, NULL);
+	RIG_JOIN(small.thread, NULL);
 	assert_int_equal(large.rc, 0);
 	assert_int_equal(small.rc, 0);
 	assert_true(large.entry.since_ns <= small.entry.since_ns);
@@ -494,13 +476,13 @@ CASE(giving_up_lets_the_next_one_in)
 
 	enter(0, 200);
 	send(&large);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	send(&small);
-	await_waiting(2);
+	RIG_UNTIL(waiting() == 2);
 	age_first(CASYNC_MAX_WAIT_MS);
 	casync_inflight_expire(&set);
-	await(&large);
-	await(&small);
+	RIG_JOIN(large.thread, NULL);
+	RIG_JOIN(small.thread, NULL);
 	assert_int_equal(large.rc, -EAGAIN);
 	assert_int_equal(small.rc, 0);
 	assert_true(small.waited_ns < CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS);
@@ -556,12 +538,12 @@ CASE(lower_limit_leaves_what_is_in_and_holds_for_the_next)
 	enter(2, 1);
 	casync_inflight_limit(&set, 1, MAX_BYTES);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	leave(0);
 	leave(1);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	leave(2);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, 0);
 	assert_int_equal(set.ops, 0);
 }
@@ -576,13 +558,13 @@ CASE(higher_limit_wakes_those_who_wait)
 	for (i = 0; i < 3; i++) {
 		guests[i].stays = true;
 		send(&guests[i]);
-		await_waiting(i + 1);
+		RIG_UNTIL(waiting() == i + 1);
 	}
 	casync_inflight_limit(&set, 3, MAX_BYTES);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	casync_inflight_limit(&set, 1000, MAX_BYTES);
 	for (i = 0; i < 3; i++) {
-		await(&guests[i]);
+		RIG_JOIN(guests[i].thread, NULL);
 		assert_int_equal(guests[i].rc, 0);
 		assert_true(guests[i].waited_ns <
 			    CASYNC_MAX_WAIT_MS * CASYNC_NS_PER_MS);
@@ -598,9 +580,9 @@ CASE(limit_of_bytes_changes_too)
 
 	enter(0, MAX_BYTES);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	casync_inflight_limit(&set, MAX_OPS, 2 * MAX_BYTES);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(guest.rc, 0);
 	leave(0);
 }
@@ -620,10 +602,10 @@ CASE(entry_grows_into_half_of_the_room)
 	casync_inflight_limit_all(UINT64_MAX, UINT64_MAX);
 	casync_inflight_limit(&set, 1, 4 * MAX_BYTES);
 	send(&guest);
-	await_waiting(1);
+	RIG_UNTIL(waiting() == 1);
 	assert_false(casync_inflight_grow(&set, &entries[0], 1));
 	leave(0);
-	await(&guest);
+	RIG_JOIN(guest.thread, NULL);
 	assert_int_equal(set.bytes, 0);
 }
 
@@ -666,7 +648,7 @@ CASE(limits_change_while_many_come_and_go)
 				       NULL),
 			0);
 	for (i = 0; i < 5; i++) {
-		assert_int_equal(pthread_join(threads[i], &wrong), 0);
+		RIG_JOIN(threads[i], &wrong);
 		assert_null(wrong);
 	}
 	assert_int_equal(set.ops, 0);

@@ -158,12 +158,7 @@ static void close_now(struct casync_fd *fd)
 /* As Ganesha's close_fsal_fd(): when no I/O is on it. */
 static void close_when_idle(void)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
-	uint64_t give_up_ns =
-		casync_clock_ns() + PATIENCE_MS * UINT64_C(1000000);
-
-	while (io_work() != 0 && casync_clock_ns() < give_up_ns)
-		nanosleep(&pause, NULL);
+	(void)RIG_COMES(io_work() == 0);
 	close_now(&rig.obj->read_fd);
 	close_now(&rig.obj->write_fd);
 }
@@ -200,16 +195,14 @@ static bool closed_to_new(void)
 /* In our request's first submission: it is under way, and not answered. */
 static void begin_situation(void)
 {
-	const struct timespec pause = {.tv_nsec = 100000};
-
 	if (waiter.begun)
 		return;
 	waiter.begun = true;
 	assert_int_equal(
 		pthread_create(&waiter.thread, NULL, wait_for_end, NULL), 0);
-	assert_true(rig_wait_count(&waiter.waits, 1));
-	while (waiter.cell->situation == UNEXPORT && !closed_to_new())
-		nanosleep(&pause, NULL);
+	RIG_UNTIL(NOW(waiter.waits) >= 1);
+	if (waiter.cell->situation == UNEXPORT)
+		RIG_UNTIL(closed_to_new());
 }
 
 static bool has_waiter(const struct cell *cell)
@@ -252,13 +245,13 @@ static void check_situation_ended(const struct cell *cell)
 		assert_int_equal(fake.open_fhs, 0);
 		break;
 	case CLOSE_PENDING:
-		assert_int_equal(pthread_join(waiter.thread, NULL), 0);
+		RIG_JOIN(waiter.thread, NULL);
 		/* The one beside it is a read: it has an fd of its own. */
 		assert_in_range(fake_blocking_count(FAKE_CLOSE), 1, 2);
 		assert_int_equal(fake.open_fhs, 0);
 		break;
 	case UNEXPORT:
-		assert_int_equal(pthread_join(waiter.thread, NULL), 0);
+		RIG_JOIN(waiter.thread, NULL);
 		assert_int_equal(waiter.left, cell->arrival == NEVER ? 2 : 0);
 		/* As release() looks. */
 		assert_int_equal(casync_inflight_drain(&rig.exp.inflight, 0),
@@ -337,7 +330,7 @@ static void arrive_twice_afterwards(const struct cell *cell, struct io *io)
 static void arrive_late(const struct cell *cell, struct io *io)
 {
 	if (cell->situation == UNEXPORT)
-		assert_true(rig_wait_count(&waiter.through, 1));
+		RIG_UNTIL(NOW(waiter.through) >= 1);
 	else
 		drain(DRAIN_MS);
 	assert_int_equal(waiter.left, 2);

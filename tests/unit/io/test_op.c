@@ -223,19 +223,6 @@ CASE(failed_request_is_no_longer_the_exports)
 	free_io(io);
 }
 
-static bool warned(const char *text)
-{
-	const struct timespec pause = {.tv_nsec = 1000000};
-	unsigned int i;
-
-	for (i = 0; i < RIG_TIMEOUT_S * 1000; i++) {
-		if (stub_warned(text))
-			return true;
-		nanosleep(&pause, NULL);
-	}
-	return false;
-}
-
 CASE(slow_request_is_logged_and_so_is_its_end)
 {
 	struct io *io = new_io(0, 100);
@@ -245,7 +232,7 @@ CASE(slow_request_is_logged_and_so_is_its_end)
 	watched = rig_watch();
 	fake.plan.when = FAKE_LATER;
 	start_read(io);
-	assert_true(warned("slow request: READ inode 0x10000000001"));
+	RIG_UNTIL(stub_warned("slow request: READ inode 0x10000000001"));
 	assert_true(stub_warned("state SUBMITTED"));
 	fake_complete_in_order();
 	settle(io);

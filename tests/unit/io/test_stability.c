@@ -114,7 +114,7 @@ CASE(mode_that_changes_holds_for_writes_to_come)
 			 __ATOMIC_RELAXED);
 	start_write(after, true);
 	fake_complete(0);
-	assert_int_equal(sem_wait(&before->came), 0);
+	assert_true(rig_wait(&before->came));
 	assert_int_equal(sem_post(&before->came), 0);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 	fake_complete(1);

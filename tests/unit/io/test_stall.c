@@ -123,7 +123,7 @@ static void join_all(void)
 	unsigned int i;
 
 	for (i = 0; i < WORKERS; i++)
-		pthread_join(workers[i].thread, NULL);
+		RIG_JOIN(workers[i].thread, NULL);
 }
 
 static void check_stall(bool write, enum fake_when when)
@@ -135,16 +135,15 @@ static void check_stall(bool write, enum fake_when when)
 	start_all(write);
 
 	/* All but a few are free again though none has been answered. */
-	assert_true(
-		rig_wait_count(&free_workers, WORKERS - CASYNC_GATE_THREADS));
-	assert_true(rig_wait_count(&stuck, CASYNC_GATE_THREADS));
+	RIG_UNTIL(NOW(free_workers) >= WORKERS - CASYNC_GATE_THREADS);
+	RIG_UNTIL(NOW(stuck) >= CASYNC_GATE_THREADS);
 	assert_int_equal(free_workers, WORKERS - CASYNC_GATE_THREADS);
 	assert_int_equal(stuck, CASYNC_GATE_THREADS);
 	assert_int_equal(answers, 0);
 	assert_int_equal(rig.exp.inflight.ops, WORKERS);
 
 	sem_post(&unstuck);
-	assert_true(rig_wait_count(&answers, WORKERS));
+	RIG_UNTIL(NOW(answers) >= WORKERS);
 	join_all();
 	fake_join();
 	assert_int_equal(answers, WORKERS);

@@ -128,16 +128,8 @@ CASE(each_second_completion_is_counted)
 /* The watchdog looks ten times a second. */
 CASE(second_completion_is_logged)
 {
-	const struct timespec pause = {.tv_nsec = 10000000};
-	unsigned int tries;
-
 	complete_twice(OBJ, -EIO);
-	for (tries = 0; tries < 1000; tries++) {
-		if (stub_warned("a second completion is ignored: 1 in the "))
-			return;
-		nanosleep(&pause, NULL);
-	}
-	fail_msg("the watchdog does not log it");
+	RIG_UNTIL(stub_warned("a second completion is ignored: 1 in the "));
 }
 #endif
 
@@ -238,8 +230,8 @@ CASE(answer_waits_for_the_thread_at_the_gate)
 	nanosleep(&pause, NULL);
 	assert_int_equal(__atomic_load_n(&io->calls, __ATOMIC_ACQUIRE), 0);
 	sem_post(&gate_free);
-	pthread_join(submitter, NULL);
-	pthread_join(taker, NULL);
+	RIG_JOIN(submitter, NULL);
+	RIG_JOIN(taker, NULL);
 	settle(io);
 	check_ok(io, 100);
 	free_io(io);
@@ -317,7 +309,7 @@ CASE(answers_held_up_leave_io_of_others_to_end)
 	const unsigned int last = CASYNC_COMPLETERS;
 	sem_t hold;
 	unsigned int i;
-	bool ended = false;
+	bool ended;
 
 	sem_init(&hold, 0, 0);
 	for (i = 0; i <= last; i++) {
@@ -328,10 +320,7 @@ CASE(answers_held_up_leave_io_of_others_to_end)
 		if (i != last)
 			assert_true(rig_wait(&ios[i]->came));
 	}
-	for (i = 0; i < 1000 && !ended; i++) {
-		ended = stub_ios_completed() == (int)last + 1;
-		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
-	}
+	ended = RIG_COMES(stub_ios_completed() == (int)last + 1);
 	for (i = 0; i < last; i++)
 		sem_post(&hold);
 	assert_true(rig_wait(&ios[last]->came));

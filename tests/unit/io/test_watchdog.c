@@ -125,16 +125,9 @@ static void leave(unsigned int i)
 /* Until the watchdog has looked at everything at least once from now on. */
 static void two_looks(void)
 {
-	const struct timespec pause = {.tv_nsec = 10000000};
-	int seen = __atomic_load_n(&helped, __ATOMIC_ACQUIRE);
-	int tries;
+	int seen = NOW(helped);
 
-	for (tries = 0; tries < 1000; tries++) {
-		if (__atomic_load_n(&helped, __ATOMIC_ACQUIRE) >= seen + 3)
-			return;
-		nanosleep(&pause, NULL);
-	}
-	fail_msg("the watchdog does not look");
+	RIG_UNTIL(NOW(helped) >= seen + 3);
 }
 
 static unsigned int lines_with(const char *text)

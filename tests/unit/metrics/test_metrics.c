@@ -204,7 +204,7 @@ CASE(nothing_is_lost_among_threads)
 		before = casync_metrics_histogram_count(flush);
 	}
 	for (i = 0; i < THREADS; i++)
-		pthread_join(threads[i], NULL);
+		RIG_JOIN(threads[i], NULL);
 	add_up();
 	assert_int_equal(totals.counters[CASYNC_C_BYTES],
 			 3ULL * THREADS * EACH);

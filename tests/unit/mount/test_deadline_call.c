@@ -88,7 +88,7 @@ CASE(call_that_does_not_end_is_left_behind)
 
 	/* It comes back all the same. */
 	sem_post(&hold);
-	assert_true(rig_wait_count(&ended, 1));
+	RIG_UNTIL(NOW(ended) >= 1);
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	sem_destroy(&hold);
 }
@@ -101,7 +101,7 @@ CASE(others_do_not_wait_for_the_one_left_behind)
 	assert_int_equal(make_call(&hold, 0, 1), -ETIMEDOUT);
 	assert_int_equal(make_call(NULL, 0, 10), 0);
 	sem_post(&hold);
-	assert_true(rig_wait_count(&ended, 2));
+	RIG_UNTIL(NOW(ended) >= 2);
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	sem_destroy(&hold);
 }
@@ -117,7 +117,7 @@ CASE(calls_run_side_by_side)
 	assert_int_equal(casync_deadline_call_begin(first), 0);
 	assert_int_equal(casync_deadline_call_begin(second), 0);
 	/* The second one comes to its end while the first one does not. */
-	assert_true(rig_wait_count(&ended, 1));
+	RIG_UNTIL(NOW(ended) >= 1);
 	sem_post(&hold);
 	assert_int_equal(casync_deadline_call_end(first, 10), -EIO);
 	assert_int_equal(casync_deadline_call_end(second, 10), 7);
@@ -157,7 +157,7 @@ static void let_it_return(void)
 	const struct timespec moment = {.tv_nsec = 100000000};
 
 	sem_post(&rig_held.go);
-	assert_true(rig_wait_count((const int *)&fake.reclaims_finished, 1));
+	RIG_UNTIL(NOW(fake.reclaims_finished) >= 1);
 	nanosleep(&moment, NULL);
 }
 
@@ -171,7 +171,7 @@ CASE(reclaim_that_comes_late_ends_its_handle)
 	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 1);
 	assert_int_equal(fake.clients_ended, 0);
 	let_it_return();
-	assert_true(rig_wait_count(&fake.clients_ended, 1));
+	RIG_UNTIL(NOW(fake.clients_ended) >= 1);
 	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 0);
 	sem_destroy(&rig_held.go);
 	fake_teardown();

@@ -230,12 +230,12 @@ CASE(one_enters_here_and_leaves_there)
 
 	assert_int_equal(
 		pthread_create(&thread, NULL, enter_on_first_cpu, NULL), 0);
-	assert_int_equal(pthread_join(thread, &entered), 0);
+	RIG_JOIN(thread, &entered);
 	assert_non_null(entered);
 	assert_false(casync_guard_is_empty(&guard));
 	assert_int_equal(
 		pthread_create(&thread, NULL, leave_on_second_cpu, NULL), 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	RIG_JOIN(thread, NULL);
 	assert_true(casync_guard_is_empty(&guard));
 }
 
@@ -297,8 +297,7 @@ static void *come_and_go(void *arg)
 static void change_client(void)
 {
 	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
-	while (!casync_guard_is_empty(&guard))
-		sched_yield();
+	RIG_UNTIL(casync_guard_is_empty(&guard));
 	/* For a moment there is none. */
 	client = UINT64_MAX;
 	sched_yield();
@@ -324,14 +323,13 @@ CASE(nobody_is_inside_while_the_client_changes)
 				 0);
 	for (i = 0; i < CLOSINGS; i++) {
 		/* Somebody enters between two closings, for certain. */
-		before = __atomic_load_n(&visits, __ATOMIC_RELAXED);
-		while (__atomic_load_n(&visits, __ATOMIC_RELAXED) == before)
-			sched_yield();
+		before = NOW(visits);
+		RIG_UNTIL(NOW(visits) != before);
 		change_client();
 	}
 	__atomic_store_n(&over, true, __ATOMIC_RELEASE);
 	for (i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		RIG_JOIN(threads[i], NULL);
 	for (i = 0; i < THREADS; i++)
 		end_visit(&visitors[i]);
 	assert_int_equal(wrong, 0);

@@ -62,16 +62,6 @@ static bool is_asked(void)
 	return fake_blocking_count(FAKE_SYNC_INODE) != 0;
 }
 
-static void wait_until(bool (*holds)(void))
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	unsigned int looks;
-
-	for (looks = RIG_TIMEOUT_S * 5000; looks != 0 && !holds(); looks--)
-		nanosleep(&pause, NULL);
-	assert_true(holds());
-}
-
 /* What the thread has begun is done when it has ended. */
 static void end(void)
 {
@@ -111,7 +101,7 @@ CASE(change_is_asked_for_after_the_pause)
 	uint64_t began_ns = casync_clock_ns();
 
 	change();
-	wait_until(is_asked);
+	RIG_UNTIL(is_asked());
 	assert_true(casync_clock_ns() - began_ns >=
 		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS);
 	end();
@@ -129,14 +119,14 @@ CASE(new_file_is_asked_for_at_once)
 	for (tries = 0; tries < 50; tries++) {
 		began_ns = casync_clock_ns();
 		casync_journal_changed(&stub_mount, DIRECTORY_INO, true);
-		wait_until(is_taken);
+		RIG_UNTIL(is_taken());
 		if (casync_clock_ns() - began_ns <
 		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS)
 			break;
 	}
 	assert_true(tries < 50);
-	wait_until(is_asked);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(is_asked());
+	RIG_UNTIL(nobody_is_inside());
 }
 
 /* Also while the thread waits for more names of a pause. */
@@ -149,13 +139,13 @@ CASE(new_file_ends_the_pause)
 		change();
 		began_ns = casync_clock_ns();
 		casync_journal_changed(&stub_mount, DIRECTORY_INO, true);
-		wait_until(is_taken);
+		RIG_UNTIL(is_taken());
 		if (casync_clock_ns() - began_ns <
 		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS / 2)
 			break;
 	}
 	assert_true(tries < 50);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(nobody_is_inside());
 }
 
 /* Many clients that make files share the questions. */
@@ -166,16 +156,16 @@ CASE(many_new_files_wait_for_each_other)
 
 	rig_hold(FAKE_SYNC_INODE);
 	change();
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	for (i = 0; i <= CASYNC_JOURNAL_FEW; i++)
 		casync_journal_changed(&stub_mount, DIRECTORY_INO, true);
 	began_ns = casync_clock_ns();
 	sem_post(&rig_held.go);
-	assert_true(rig_wait_count(&rig_held.count, 2));
+	RIG_UNTIL(NOW(rig_held.count) >= 2);
 	assert_true(casync_clock_ns() - began_ns >=
 		    CASYNC_JOURNAL_MS * CASYNC_NS_PER_MS);
 	sem_post(&rig_held.go);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(nobody_is_inside());
 	sem_destroy(&rig_held.go);
 }
 
@@ -186,14 +176,14 @@ CASE(changes_share_a_question)
 
 	rig_hold(FAKE_SYNC_INODE);
 	change();
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	for (i = 0; i < 1000; i++)
 		change();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
 	sem_post(&rig_held.go);
-	assert_true(rig_wait_count(&rig_held.count, 2));
+	RIG_UNTIL(NOW(rig_held.count) >= 2);
 	sem_post(&rig_held.go);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(nobody_is_inside());
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 	sem_destroy(&rig_held.go);
@@ -223,7 +213,7 @@ static void change_in_others(unsigned int directories, unsigned int step,
 	rig_hold(FAKE_SYNC_INODE);
 	fake.hook = note_and_wait_in_sync;
 	change();
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	for (i = 1; i <= directories; i++) {
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + step * i,
 				       false);
@@ -232,9 +222,9 @@ static void change_in_others(unsigned int directories, unsigned int step,
 	}
 	for (i = 0; i < 2 * CASYNC_JOURNAL_DIRECTORIES; i++)
 		sem_post(&rig_held.go);
-	assert_true(rig_wait_count(&rig_held.count, 1 + questions));
-	wait_until(is_taken);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(NOW(rig_held.count) >= 1 + questions);
+	RIG_UNTIL(is_taken());
+	RIG_UNTIL(nobody_is_inside());
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1 + questions);
 	sem_destroy(&rig_held.go);
@@ -295,9 +285,9 @@ static void change_during(int questions, int expected)
 	busy_questions = questions;
 	fake.hook = change_during_questions;
 	change();
-	assert_true(rig_wait_count(&rig_held.count, expected));
-	wait_until(is_taken);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(NOW(rig_held.count) >= expected);
+	RIG_UNTIL(is_taken());
+	RIG_UNTIL(nobody_is_inside());
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), expected);
 }
@@ -335,7 +325,7 @@ CASE(removed_directory_needs_no_journal)
 {
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -ENOENT;
 	change();
-	wait_until(is_taken);
+	RIG_UNTIL(is_taken());
 	end();
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 1);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
@@ -346,7 +336,7 @@ CASE(loss_is_noticed)
 {
 	fake.blocking_result[FAKE_SYNC_INODE] = -CASYNC_EBLOCKLISTED;
 	change();
-	wait_until(is_asked);
+	RIG_UNTIL(is_asked());
 	end();
 	check_session(CASYNC_SESSION_LOST);
 }
@@ -355,19 +345,19 @@ CASE(error_does_not_end_the_thread)
 {
 	fake.blocking_result[FAKE_LOOKUP_VINO] = -EIO;
 	change();
-	wait_until(is_taken);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(is_taken());
+	RIG_UNTIL(nobody_is_inside());
 	check_session(CASYNC_SESSION_SERVES);
 	fake.blocking_result[FAKE_LOOKUP_VINO] = 0;
 	change();
-	wait_until(is_asked);
+	RIG_UNTIL(is_asked());
 }
 
 CASE(nobody_is_asked_while_there_is_no_client)
 {
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	change();
-	wait_until(is_taken);
+	RIG_UNTIL(is_taken());
 	end();
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
@@ -396,14 +386,14 @@ CASE(question_that_does_not_return_is_left_behind)
 	change();
 	/* One of the two is asked about, the other would come next. */
 	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1, false);
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	assert_false(casync_deadline_call_stop_thread(
 		&stub_mount.journal.thread, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same, and the thread ends. */
 	change();
 	sem_post(&rig_held.go);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(nobody_is_inside());
 	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
 						CASYNC_NS_PER_MS},
 		  NULL);

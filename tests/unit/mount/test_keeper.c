@@ -332,16 +332,6 @@ static bool is_settled(void)
 	       __atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
 }
 
-static void wait_until(bool (*holds)(void))
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	unsigned int looks;
-
-	for (looks = RIG_TIMEOUT_S * 5000; looks != 0 && !holds(); looks--)
-		nanosleep(&pause, NULL);
-	assert_true(holds());
-}
-
 static bool is_asked(void)
 {
 	return __atomic_load_n(&quota_asked, __ATOMIC_ACQUIRE) != 0;
@@ -361,7 +351,7 @@ static void check_question(int result, bool proves)
 	quota_asked = 0;
 	begin_keeper();
 	casync_reconnect_ask_mds(&stub_mount);
-	wait_until(proves ? is_proved : is_asked);
+	RIG_UNTIL(proves ? is_proved() : is_asked());
 	end_keeper();
 	assert_int_equal(quota_asked, 1);
 	assert_int_equal(is_proved(), proves);
@@ -409,13 +399,13 @@ THREAD_CASE(doubted_error_passes_after_a_look)
 {
 	begin_keeper();
 	check_is_delayed(EBADF);
-	wait_until(is_settled);
+	RIG_UNTIL(is_settled());
 	check_passes(EBADF);
 	assert_int_equal(reconnects, 0);
 	assert_int_equal(fake.inode_refs, 0);
 	let_pass(11000);
 	check_is_delayed(EBADF);
-	wait_until(is_settled);
+	RIG_UNTIL(is_settled());
 	check_passes(EBADF);
 	end_keeper();
 }
@@ -425,7 +415,7 @@ THREAD_CASE(doubted_error_shows_the_loss)
 	fake.blocking_result[FAKE_GETATTR] = -CASYNC_EBLOCKLISTED;
 	begin_keeper();
 	check_is_delayed(EBADF);
-	assert_true(rig_wait_count(&reconnects, 1));
+	RIG_UNTIL(NOW(reconnects) >= 1);
 	assert_false(is_settled());
 	assert_int_equal(fake.inode_refs, 0);
 	end_keeper();
@@ -442,13 +432,13 @@ THREAD_CASE(errors_of_a_new_client_are_doubted_anew)
 {
 	begin_keeper();
 	check_is_delayed(EBADF);
-	wait_until(is_settled);
+	RIG_UNTIL(is_settled());
 	check_passes(EBADF);
 	check_is_delayed(ENOTCONN);
-	assert_true(rig_wait_count(&reconnects, 1));
-	wait_until(guard_serves);
+	RIG_UNTIL(NOW(reconnects) >= 1);
+	RIG_UNTIL(guard_serves());
 	check_is_delayed(EBADF);
-	wait_until(is_settled);
+	RIG_UNTIL(is_settled());
 	check_passes(EBADF);
 	end_keeper();
 }
@@ -463,7 +453,7 @@ THREAD_CASE(error_that_is_no_loss_proves_nothing)
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EIO;
 	begin_keeper();
 	check_is_delayed(EBADF);
-	wait_until(root_was_looked_up);
+	RIG_UNTIL(root_was_looked_up());
 	check_is_delayed(EBADF);
 	check_session(CASYNC_SESSION_SERVES);
 	end_keeper();
@@ -482,7 +472,7 @@ THREAD_CASE(refusal_of_the_look_settles_a_doubt)
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -EACCES;
 	begin_keeper();
 	check_is_delayed(EBADF);
-	wait_until(doubt_is_settled);
+	RIG_UNTIL(doubt_is_settled());
 	check_passes(EBADF);
 	end_keeper();
 	assert_int_equal(reconnects, 0);
@@ -493,7 +483,7 @@ THREAD_CASE(loss_is_noticed_without_traffic)
 	let_go();
 	fake.blocking_result[FAKE_LOOKUP_ROOT] = -ENOTCONN;
 	begin_keeper();
-	assert_true(rig_wait_count(&reconnects, 1));
+	RIG_UNTIL(NOW(reconnects) >= 1);
 	end_keeper();
 }
 
@@ -506,7 +496,7 @@ THREAD_CASE(new_client_is_proof_enough)
 	keeper->asked = true;
 	begin_keeper();
 	check_is_delayed(ENOTCONN);
-	assert_true(rig_wait_count(&reconnects, 1));
+	RIG_UNTIL(NOW(reconnects) >= 1);
 	end_keeper();
 	check_session(CASYNC_SESSION_SERVES);
 	assert_true(is_proved());
@@ -519,7 +509,7 @@ THREAD_CASE(lost_again_is_replaced_again)
 	reconnects_wanted = 2;
 	begin_keeper();
 	check_is_delayed(ENOTCONN);
-	assert_true(rig_wait_count(&reconnects, 2));
+	RIG_UNTIL(NOW(reconnects) >= 2);
 	end_keeper();
 	check_session(CASYNC_SESSION_SERVES);
 }
@@ -538,7 +528,7 @@ THREAD_CASE(session_that_comes_back_is_found_without_reconnect)
 	begin_keeper();
 	check_passes(ENOTCONN);
 	check_session(CASYNC_SESSION_LOST);
-	wait_until(session_serves);
+	RIG_UNTIL(session_serves());
 	end_keeper();
 	assert_int_equal(reconnects, 0);
 }
@@ -571,7 +561,7 @@ THREAD_CASE(nobody_is_asked_while_there_is_no_client)
 	/* The second wake is seen after the first look. */
 	for (i = 0; i < 2; i++) {
 		wake();
-		wait_until(has_seen_the_wake);
+		RIG_UNTIL(has_seen_the_wake());
 	}
 	end_keeper();
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_ROOT), 0);
@@ -588,14 +578,14 @@ THREAD_CASE(keeper_that_does_not_return_is_left_behind)
 	rig_hold(FAKE_GETATTR);
 	begin_keeper();
 	check_is_delayed(EBADF);
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	let_go();
 	assert_false(
 		casync_deadline_call_stop_thread(&stub_mount.keeper.thread, 0));
 	assert_int_equal(stays, 1);
 	/* It returns all the same. */
 	sem_post(&rig_held.go);
-	wait_until(nobody_is_inside);
+	RIG_UNTIL(nobody_is_inside());
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	sem_destroy(&rig_held.go);
 }
@@ -624,12 +614,12 @@ CASE(loss_ends_a_pause_but_no_sleep)
 			 0);
 	for (i = 0; i < 5; i++) {
 		wake();
-		wait_until(has_seen_the_wake);
+		RIG_UNTIL(has_seen_the_wake());
 		assert_int_equal(__atomic_load_n(&slept, __ATOMIC_ACQUIRE), 0);
 	}
 	let_pass(2000);
 	wake();
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	RIG_JOIN(thread, NULL);
 	assert_int_equal(slept, 1);
 }
 
@@ -644,7 +634,7 @@ CASE(end_ends_a_sleep)
 	keeper->thread.stopping = true;
 	pthread_cond_signal(&keeper->thread.wake);
 	pthread_mutex_unlock(&keeper->thread.lock);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	RIG_JOIN(thread, NULL);
 	assert_int_equal(slept, 2);
 	assert_false(casync_reconnect_pause(&stub_mount, 1000));
 }

@@ -201,7 +201,7 @@ CASE(references_add_up_whoever_comes_and_goes)
 						(void *)(uintptr_t)i),
 				 0);
 	for (i = 0; i < THREADS; i++)
-		assert_int_equal(pthread_join(threads[i], NULL), 0);
+		RIG_JOIN(threads[i], NULL);
 	for (i = 0; i < INODES; i++)
 		assert_int_equal(refs[i], 0);
 }

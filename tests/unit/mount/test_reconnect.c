@@ -92,10 +92,15 @@ int __wrap_pthread_cond_timedwait(pthread_cond_t *cond, pthread_mutex_t *lock,
 	uint64_t until_ns = (uint64_t)until->tv_sec * CASYNC_NS_PER_S +
 			    (uint64_t)until->tv_nsec - AHEAD_NS;
 	uint64_t from_ns = __atomic_load_n(&now_ns, __ATOMIC_ACQUIRE);
+	struct timespec give_up;
 	int number;
 
-	if (cond != &keeper->thread.wake)
-		return pthread_cond_wait(cond, lock);
+	if (cond != &keeper->thread.wake) {
+		/* What does not come at all is noticed. */
+		__real_clock_gettime(CLOCK_MONOTONIC, &give_up);
+		give_up.tv_sec += RIG_TIMEOUT_S;
+		return __real_pthread_cond_timedwait(cond, lock, &give_up);
+	}
 	number = note_pause((until_ns - from_ns) / CASYNC_NS_PER_MS);
 	if (__atomic_load_n(&pauses_last, __ATOMIC_ACQUIRE))
 		return pthread_cond_wait(cond, lock);
@@ -374,16 +379,6 @@ static bool gave_up(void)
 	return __atomic_load_n(&keeper->given_up, __ATOMIC_ACQUIRE);
 }
 
-static void wait_until(bool (*holds)(void))
-{
-	const struct timespec moment = {.tv_nsec = 200000};
-	unsigned int looks;
-
-	for (looks = RIG_TIMEOUT_S * 5000; looks != 0 && !holds(); looks--)
-		nanosleep(&moment, NULL);
-	assert_true(holds());
-}
-
 /* Before the keeper begins: wait_pauses() moves it then, and no further. */
 static void stop_the_time(void)
 {
@@ -398,15 +393,13 @@ static void start_the_time(void)
 /* So many pauses more. */
 static void wait_pauses(int count)
 {
-	const struct timespec moment = {.tv_nsec = 200000};
 	int until = __atomic_load_n(&pauses, __ATOMIC_ACQUIRE) + count;
 
 	if (__atomic_load_n(&pauses_end, __ATOMIC_ACQUIRE) != INT_MAX)
 		/* Until the one after them has begun. */
 		until = 1 + __atomic_add_fetch(&pauses_end, count,
 					       __ATOMIC_ACQ_REL);
-	while (__atomic_load_n(&pauses, __ATOMIC_ACQUIRE) < until)
-		nanosleep(&moment, NULL);
+	RIG_UNTIL(NOW(pauses) >= until);
 }
 
 static int seen(const int *count)
@@ -419,7 +412,7 @@ static int seen(const int *count)
 CASE(steps_come_in_order)
 {
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 	assert_int_equal(phase(), 's');
@@ -443,7 +436,7 @@ CASE(requests_inside_are_waited_for)
 	assert_int_equal(phase(), 'r');
 	casync_guard_leave(&stub_mount.guard);
 	start_the_time();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 }
@@ -459,13 +452,13 @@ CASE(releases_inside_are_waited_for)
 	in_forget = enter_to_release;
 	stop_the_time();
 	begin();
-	assert_true(rig_wait_count(&forgets, 1));
+	RIG_UNTIL(NOW(forgets) >= 1);
 	wait_pauses(10);
 	check_trace("forget/r");
 	assert_int_equal(phase(), 'c');
 	casync_guard_leave(&stub_mount.guard);
 	start_the_time();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 }
@@ -476,13 +469,13 @@ CASE(guard_stays_closed_for_a_release_that_takes_long)
 	in_forget = enter_to_release;
 	stop_the_time();
 	begin();
-	assert_true(rig_wait_count(&forgets, 1));
+	RIG_UNTIL(NOW(forgets) >= 1);
 	in_forget = NULL;
 	wait_pauses(CASYNC_RECONNECT_DISOWN_MS / 5 + 20);
 	assert_int_equal(phase(), 'c');
 	casync_guard_leave(&stub_mount.guard);
 	start_the_time();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace("forget/r forget/c disconnect-lost/c connect/c restore1/u "
 		    "invalidate/u");
@@ -497,7 +490,7 @@ CASE(who_stays_inside_long_is_told_of)
 	assert_true(stub_warned("have not returned for 10 s"));
 	assert_int_equal(seen(&disconnects), 0);
 	casync_guard_leave(&stub_mount.guard);
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 }
 
@@ -509,7 +502,7 @@ CASE(reads_are_left_with_the_old_client)
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	reads_inside = 2;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	/* Nothing is released in it, and it does not end. */
 	check_trace("forget/r disown/c forget/c connect/c restore1/u "
@@ -522,7 +515,7 @@ CASE(reads_are_left_with_the_old_client)
 	casync_left_client_put(reads_of);
 	assert_int_equal(fake.clients_ended, 0);
 	casync_left_client_put(reads_of);
-	assert_true(rig_wait_count(&fake.clients_ended, 1));
+	RIG_UNTIL(NOW(fake.clients_ended) >= 1);
 }
 
 CASE(reads_get_a_second_to_end)
@@ -535,10 +528,10 @@ CASE(reads_get_a_second_to_end)
 	check_trace("");
 	assert_int_equal(phase(), 'r');
 	start_the_time();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	casync_left_client_put(reads_of);
-	assert_true(rig_wait_count(&fake.clients_ended, 1));
+	RIG_UNTIL(NOW(fake.clients_ended) >= 1);
 }
 
 /* A WRITE that is not cancelled is waited for as ever. */
@@ -549,7 +542,7 @@ CASE(what_is_no_read_is_waited_for)
 	wait_pauses(2 * CASYNC_RECONNECT_DISOWN_MS / 5);
 	assert_int_equal(seen(&disconnects), 0);
 	casync_guard_leave(&stub_mount.guard);
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace("forget/r " STEPS);
 	assert_int_equal(stub_mount.clients_left, 0);
@@ -562,7 +555,7 @@ CASE(old_client_is_never_ended_if_the_keeper_ends)
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	reads_inside = 1;
 	begin();
-	assert_true(rig_wait_count(&disowns, 1));
+	RIG_UNTIL(NOW(disowns) >= 1);
 	end();
 	check_trace("forget/r disown/c");
 	assert_true(stub_mount.client.stuck);
@@ -578,7 +571,7 @@ CASE(session_is_ended_for_a_read_that_hangs)
 {
 	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace("end-session/s disconnect/s " STEPS);
 }
@@ -588,7 +581,7 @@ CASE(session_is_not_ended_again_and_again)
 	end_fails = true;
 	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
-	assert_true(rig_wait_count(&disconnects, 1));
+	RIG_UNTIL(NOW(disconnects) >= 1);
 	wait_pauses(2);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
 	wait_pauses(2);
@@ -597,7 +590,7 @@ CASE(session_is_not_ended_again_and_again)
 	/* A minute of its time is over. */
 	wait_pauses(40);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
-	assert_true(rig_wait_count(&ended_sessions, 2));
+	RIG_UNTIL(NOW(ended_sessions) >= 2);
 	end();
 }
 
@@ -614,7 +607,7 @@ CASE(dead_node_is_ended_while_the_own_session_is_lost)
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	pauses_last = true;
 	begin();
-	assert_true(rig_wait_count(&disconnects, 1));
+	RIG_UNTIL(NOW(disconnects) >= 1);
 	assert_int_equal(phase(), 'c');
 	assert_int_equal(take_over(), 0);
 	assert_int_equal(times_set, 1);
@@ -631,7 +624,7 @@ CASE(dead_node_is_ended_before_locks_are_restored)
 	assert_int_equal(times_set, 0);
 	end_fails = false;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace("end-session-of-n2/s disconnect/s "
 		    "forget/r disconnect-lost/c "
@@ -694,7 +687,7 @@ CASE(one_of_several_gateways_waits_for_its_successor)
 {
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 	assert_int_equal(pauses_of(CASYNC_SUCCESSOR_MS), 1);
@@ -706,7 +699,7 @@ CASE(waiting_takes_nothing_of_its_time)
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	keeper->timeout_s = 1;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 }
@@ -714,7 +707,7 @@ CASE(waiting_takes_nothing_of_its_time)
 CASE(gateway_alone_does_not_wait)
 {
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	assert_int_equal(pauses_of(CASYNC_SUCCESSOR_MS), 0);
 	assert_true(stub_mount.session.reconnect_ms < CASYNC_SUCCESSOR_MS);
@@ -725,7 +718,7 @@ CASE(end_comes_while_it_waits_for_its_successor)
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	pauses_last = true;
 	begin();
-	assert_true(rig_wait_count(&disconnects, 1));
+	RIG_UNTIL(NOW(disconnects) >= 1);
 	end();
 	check_trace("forget/r disconnect-lost/c");
 	assert_int_equal(seen(&connects), 0);
@@ -759,7 +752,7 @@ CASE(tries_come_less_and_less_often)
 
 	fails = (int)count;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	assert_int_equal(connects, count + 1);
 	/* Each try that failed has ended its client. */
@@ -774,7 +767,7 @@ CASE(session_of_before_a_restart_takes_two_tries)
 {
 	again = 1;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace("forget/r disconnect-lost/c connect/c disconnect/c "
 		    "connect-second/c restore1/u invalidate/u");
@@ -784,7 +777,7 @@ CASE(another_file_system_is_refused)
 {
 	others = 3;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	assert_int_equal(connects, 4);
 	assert_int_equal(disconnects, 4);
@@ -797,7 +790,7 @@ CASE(id_of_the_file_system_stays)
 {
 	others = INT_MAX;
 	begin();
-	assert_true(rig_wait_count(&connects, 3));
+	RIG_UNTIL(NOW(connects) >= 3);
 	end();
 	assert_int_equal(stub_mount.fscid, FSCID);
 	assert_int_equal(stub_mount.upcalls.fscid, FSCID);
@@ -808,7 +801,7 @@ CASE(client_that_does_not_end_is_left_behind)
 {
 	stuck = 1;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 	assert_true(stub_mount.left_client);
@@ -822,7 +815,7 @@ CASE(try_that_does_not_end_is_left_behind)
 	fails = 1;
 	stuck = 2;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	assert_true(stub_mount.left_client);
 	assert_int_equal(connects, 2);
@@ -832,7 +825,7 @@ CASE(session_that_is_lost_again_is_replaced_again)
 {
 	lost_again = 1;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace("forget/r disconnect-lost/c connect/c restore1/u "
 		    "forget/r disconnect-lost/c connect/c restore2/u "
@@ -843,10 +836,10 @@ CASE(session_that_is_lost_again_is_replaced_again)
 CASE(next_loss_has_a_client_of_its_own)
 {
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	__atomic_store_n(&stub_mount.session.reconnects, 0, __ATOMIC_RELEASE);
 	lose_session();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS " forget/r disconnect-lost/c connect/c restore2/u "
 			  "invalidate/u");
@@ -858,7 +851,7 @@ CASE(without_reconnect_no_client_is_made)
 	pauses_last = true;
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	begin();
-	assert_true(rig_wait_count(&disconnects, 1));
+	RIG_UNTIL(NOW(disconnects) >= 1);
 	__atomic_store_n(&keeper->reconnect, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&pauses_last, false, __ATOMIC_RELEASE);
 	/* That wakes it. */
@@ -869,7 +862,7 @@ CASE(without_reconnect_no_client_is_made)
 
 	/* Nothing of the client that is gone is released. */
 	__atomic_store_n(&keeper->reconnect, 1, __ATOMIC_RELEASE);
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
 }
@@ -880,7 +873,7 @@ CASE(end_comes_between_tries)
 {
 	fails = INT_MAX;
 	begin();
-	assert_true(rig_wait_count(&connects, 3));
+	RIG_UNTIL(NOW(connects) >= 3);
 	/* The next pause would last for ever. */
 	__atomic_store_n(&pauses_last, true, __ATOMIC_RELEASE);
 	wait_pauses(1);
@@ -927,7 +920,7 @@ CASE(it_gives_up_in_time)
 	fails = INT_MAX;
 	keeper->timeout_s = 60;
 	begin();
-	wait_until(gave_up);
+	RIG_UNTIL(gave_up());
 	/* 61.5 s after seven tries; it does not wait for an eighth. */
 	assert_int_equal(seen(&connects), 8);
 	check_given_up();
@@ -938,7 +931,7 @@ CASE(without_a_time_it_never_gives_up)
 {
 	fails = 500;
 	begin();
-	wait_until(serves);
+	RIG_UNTIL(serves());
 	end();
 	assert_int_equal(connects, 501);
 	assert_false(keeper->given_up);
@@ -961,7 +954,7 @@ CASE(losing_again_and_again_takes_no_more_time)
 	lost_again = INT_MAX;
 	keeper->timeout_s = 60;
 	begin();
-	wait_until(gave_up);
+	RIG_UNTIL(gave_up());
 	check_given_up();
 	/* One for each pause of 2 s. */
 	assert_in_range(connects, 25, 35);
@@ -972,7 +965,7 @@ CASE(it_gives_up_while_somebody_is_inside)
 	keeper->timeout_s = 4;
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
-	wait_until(gave_up);
+	RIG_UNTIL(gave_up());
 	check_given_up();
 	assert_int_equal(connects, 0);
 	assert_in_range(short_pauses_ms(), 4000, 4100);

@@ -196,7 +196,7 @@ static void libcephfs_calls(void (*call)(uint64_t ino), unsigned int count)
 
 	assert_int_equal(pthread_create(&thread, NULL, call_on_thread, &calls),
 			 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	RIG_JOIN(thread, NULL);
 }
 
 static void release_inode(uint64_t ino)
@@ -244,13 +244,20 @@ static void open_gate(void)
 	sem_post(&gate);
 }
 
+static bool is_running(void)
+{
+	bool running;
+
+	pthread_mutex_lock(&upcalls->lock);
+	running = upcalls->running;
+	pthread_mutex_unlock(&upcalls->lock);
+	return running;
+}
+
 /* Everything queued has been carried: the job is at its end. */
 static void settle(void)
 {
-	pthread_mutex_lock(&upcalls->lock);
-	while (upcalls->running)
-		pthread_cond_wait(&upcalls->idle, &upcalls->lock);
-	pthread_mutex_unlock(&upcalls->lock);
+	RIG_UNTIL(!is_running());
 }
 
 /* --- what comes of each */
@@ -594,19 +601,14 @@ static void *leave(void *arg)
 	return NULL;
 }
 
-static void await_unlisted(void)
+static bool is_listed(void)
 {
-	const struct timespec pause = {.tv_nsec = 200000};
-	bool listed = true;
-	int tries;
+	bool listed;
 
-	for (tries = 0; listed && tries < RIG_TIMEOUT_S * 5000; tries++) {
-		pthread_mutex_lock(&upcalls->lock);
-		listed = listeners[0].exp.upcalls.listed;
-		pthread_mutex_unlock(&upcalls->lock);
-		nanosleep(&pause, NULL);
-	}
-	assert_false(listed);
+	pthread_mutex_lock(&upcalls->lock);
+	listed = listeners[0].exp.upcalls.listed;
+	pthread_mutex_unlock(&upcalls->lock);
+	return listed;
 }
 
 CASE(leave_waits_for_an_upcall_on_its_way)
@@ -619,12 +621,12 @@ CASE(leave_waits_for_an_upcall_on_its_way)
 	assert_true(rig_wait(&begun));
 	assert_int_equal(pthread_create(&leaver.thread, NULL, leave, &leaver),
 			 0);
-	await_unlisted();
+	RIG_UNTIL(!is_listed());
 	nanosleep(&pause, NULL);
 	assert_false(__atomic_load_n(&leaver.left, __ATOMIC_ACQUIRE));
 	open_gate();
-	assert_true(rig_wait_count(&leaver.left, 1));
-	assert_int_equal(pthread_join(leaver.thread, NULL), 0);
+	RIG_UNTIL(NOW(leaver.left) >= 1);
+	RIG_JOIN(leaver.thread, NULL);
 	check_heard(0, INVALIDATE, 1);
 }
 
@@ -649,10 +651,10 @@ CASE(who_leaves_hears_nothing_of_what_is_queued)
 	libcephfs_calls(invalidate_inode, 10);
 	assert_int_equal(pthread_create(&leaver.thread, NULL, leave, &leaver),
 			 0);
-	await_unlisted();
+	RIG_UNTIL(!is_listed());
 	open_gate();
-	assert_true(rig_wait_count(&leaver.left, 1));
-	assert_int_equal(pthread_join(leaver.thread, NULL), 0);
+	RIG_UNTIL(NOW(leaver.left) >= 1);
+	RIG_JOIN(leaver.thread, NULL);
 	settle();
 	check_heard(0, INVALIDATE, 1);
 	check_heard(1, INVALIDATE, 11);

@@ -361,9 +361,9 @@ CALL_CASE(slot_is_waited_for)
 	limit->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_a_slot, NULL),
 			 0);
-	assert_true(rig_wait_count((int *)sleepers, 1));
+	RIG_UNTIL(NOW(*sleepers) >= 1);
 	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
-	assert_int_equal(pthread_join(thread, &failed), 0);
+	RIG_JOIN(thread, &failed);
 	assert_null(failed);
 	assert_int_equal(*attr_inside(), FILE_SLOTS - 1);
 	*attr_inside() = 0;

@@ -87,7 +87,7 @@ CALL_CASE(few_workers_wait_for_that)
 			pthread_create(&threads[i], NULL, repeat_once, NULL),
 			0);
 	for (i = 0; i < 4 * CASYNC_CALL_REPEATERS; i++) {
-		pthread_join(threads[i], &result);
+		RIG_JOIN(threads[i], &result);
 		waited += result != NULL;
 	}
 	pthread_barrier_destroy(&all_are_here);

@@ -210,7 +210,7 @@ static void libcephfs_recalls(unsigned int file)
 	assert_int_equal(
 		pthread_create(&thread, NULL, call_on_thread, &recall_of[file]),
 		0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	RIG_JOIN(thread, NULL);
 }
 
 static void libcephfs_invalidates(void)
@@ -225,7 +225,7 @@ static void libcephfs_invalidates(void)
 
 static void check_heard(unsigned int listener, int count)
 {
-	assert_true(rig_wait_count(&listeners[listener].heard, count));
+	RIG_UNTIL(NOW(listeners[listener].heard) >= count);
 	assert_int_equal(
 		__atomic_load_n(&listeners[listener].heard, __ATOMIC_ACQUIRE),
 		count);
@@ -362,8 +362,8 @@ CASE(leave_waits_for_a_recall_on_its_way)
 	nanosleep(&pause, NULL);
 	assert_false(__atomic_load_n(&left, __ATOMIC_ACQUIRE));
 	let_go(1);
-	assert_true(rig_wait_count(&left, 1));
-	assert_int_equal(pthread_join(thread, NULL), 0);
+	RIG_UNTIL(NOW(left) >= 1);
+	RIG_JOIN(thread, NULL);
 	check_heard(1, 1);
 }
 

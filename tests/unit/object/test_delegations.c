@@ -25,7 +25,6 @@
 #include "stub_mount.h"
 
 #define INO 0x10000000123
-#define TIMEOUT_S 10
 
 static struct casync_export exp;
 static struct req_op_context request;
@@ -139,15 +138,12 @@ static void *call_on_thread(void *unused)
 
 static void libcephfs_recalls(void)
 {
-	struct timespec deadline;
 	pthread_t thread;
 
 	assert_int_equal(pthread_create(&thread, NULL, call_on_thread, NULL),
 			 0);
-	assert_int_equal(pthread_join(thread, NULL), 0);
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += TIMEOUT_S;
-	assert_int_equal(sem_timedwait(&told, &deadline), 0);
+	RIG_JOIN(thread, NULL);
+	assert_true(rig_wait(&told));
 }
 
 static void assert_held(bool held)
@@ -219,7 +215,7 @@ CASE(holder_that_opens_again_is_recalled_and_gives_it_up)
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_conflicting(&obj->delegations, FSAL_O_READ);
 	assert_held(false);
-	assert_int_equal(sem_wait(&told), 0);
+	assert_true(rig_wait(&told));
 }
 
 CASE(client_that_goes_takes_its_delegations_along)
@@ -230,7 +226,7 @@ CASE(client_that_goes_takes_its_delegations_along)
 	assert_held(false);
 	assert_true(open_state.fd.delegation == NULL);
 	/* The client has to give it back: nobody recalls it any more. */
-	assert_int_equal(sem_wait(&told), 0);
+	assert_true(rig_wait(&told));
 	/* It does so while there is no client of CephFS. */
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	fake.delegation.command = CEPH_DELEGATION_RD;
@@ -284,7 +280,7 @@ static void begin_to_ask(struct asker *asker, struct casync_object *of,
 
 static void end_to_ask(struct asker *asker)
 {
-	pthread_join(asker->thread, NULL);
+	RIG_JOIN(asker->thread, NULL);
 	sem_destroy(&asker->answered);
 }
 
@@ -304,7 +300,7 @@ CASE(mount_that_hangs_stops_no_other)
 	casync_delegations_init(&file->delegations);
 	rig_hold(FAKE_DELEGATION);
 	begin_to_ask(&first, obj, &deleg_state);
-	assert_true(rig_wait_count(&rig_held.count, 1));
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
 	fake.hook = NULL;
 	begin_to_ask(&second, file, &other_state);
 	answered = rig_wait(&second.answered);
@@ -325,7 +321,7 @@ CASE(next_client_grants_one)
 {
 	grant(FSAL_DELEG_WR);
 	casync_delegations_return_all(&stub_mount);
-	assert_int_equal(sem_wait(&told), 0);
+	assert_true(rig_wait(&told));
 	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
 			 FSAL_DELEG_NONE);
 	casync_guard_renew(&stub_mount.guard);
@@ -365,7 +361,7 @@ CASE(attributes_wait_for_the_holder_that_writes)
 	assert_false(hidden_from(NULL, NULL));
 	assert_int_equal(recalls_told, 0);
 	assert_true(hidden_from(&other, &host));
-	assert_int_equal(sem_wait(&told), 0);
+	assert_true(rig_wait(&told));
 	assert_true(hidden_from(NULL, &other_host));
 	assert_held(true);
 	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
@@ -395,7 +391,7 @@ CASE(change_by_the_holder_ends_its_read_delegation)
 	request.clientid = &holder;
 	casync_delegations_return_recalled(&obj->delegations, true);
 	assert_held(false);
-	assert_int_equal(sem_wait(&told), 0);
+	assert_true(rig_wait(&told));
 	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
 			 FSAL_DELEG_NONE);
 	grant(FSAL_DELEG_WR);

@@ -398,7 +398,7 @@ FD_CASE(end_of_state_and_of_io_may_meet)
 		assert_int_equal(
 			pthread_create(&thread, NULL, free_the_state, NULL), 0);
 		(void)casync_borrow_complete_io(rig.obj, &fd->fsal_fd);
-		pthread_join(thread, NULL);
+		RIG_JOIN(thread, NULL);
 		check_closed(i);
 	}
 }

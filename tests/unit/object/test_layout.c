@@ -216,7 +216,7 @@ CASE(layouts_change_while_files_are_created)
 					   i % 3 == 2 ? "fast" : NULL),
 				 0);
 	for (i = 0; i < CREATORS; i++) {
-		assert_int_equal(pthread_join(creators[i], &wrong), 0);
+		RIG_JOIN(creators[i], &wrong);
 		assert_null(wrong);
 	}
 	assert_int_equal(sets_else, 0);

@@ -301,7 +301,7 @@ void __wrap_stub_log_line(log_levels_t level, const char *text)
 		pthread_detach(thread);
 		return;
 	}
-	pthread_join(thread, NULL);
+	RIG_JOIN(thread, NULL);
 	sem_destroy(&looked);
 }
 
@@ -607,7 +607,7 @@ CASE(close_waits_for_the_file)
 	closed_in_between = 0;
 	answer = close_meanwhile;
 	assert_int_equal(take_all(3, 0), 0);
-	assert_int_equal(pthread_join(closer, NULL), 0);
+	RIG_JOIN(closer, NULL);
 	assert_int_equal(closed_in_between, 0);
 	check_held(&objs[0], "b1w40-49");
 	sem_destroy(&begun);

@@ -167,7 +167,7 @@ CASE(keys_change_while_threads_check)
 	for (i = 0; i < 200; i++)
 		use_both_keys(0, (uint8_t)(100 + i % 50));
 	for (i = 0; i < THREADS; i++) {
-		assert_int_equal(pthread_join(threads[i], &failed), 0);
+		RIG_JOIN(threads[i], &failed);
 		assert_null(failed);
 	}
 }
@@ -198,6 +198,6 @@ CASE(change_of_the_order_refuses_nothing)
 	for (i = 0; i < 100000; i++)
 		refused += casync_signature_check(wire, EXPORT_ID) != 0;
 	__atomic_store_n(&changing, false, __ATOMIC_RELAXED);
-	pthread_join(thread, NULL);
+	RIG_JOIN(thread, NULL);
 	assert_int_equal(refused, 0);
 }

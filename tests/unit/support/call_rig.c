@@ -298,6 +298,6 @@ void run(void *(*thread_main)(void *unused))
 	void *failed;
 
 	assert_int_equal(pthread_create(&thread, NULL, thread_main, NULL), 0);
-	assert_int_equal(pthread_join(thread, &failed), 0);
+	RIG_JOIN(thread, &failed);
 	assert_null(failed);
 }

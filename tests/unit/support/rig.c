@@ -176,19 +176,6 @@ int rig_down(void **state)
 	return casync_guard_is_empty(&stub_mount.guard) ? 0 : -1;
 }
 
-bool rig_wait(sem_t *sem)
-{
-	struct timespec deadline;
-
-	clock_gettime(CLOCK_REALTIME, &deadline);
-	deadline.tv_sec += RIG_TIMEOUT_S;
-	while (sem_timedwait(sem, &deadline) != 0) {
-		if (errno != EINTR)
-			return false;
-	}
-	return true;
-}
-
 void rig_wait_held(enum fake_blocking which)
 {
 	if (which != rig_held.kind)
@@ -203,18 +190,4 @@ void rig_hold(enum fake_blocking kind)
 	rig_held.count = 0;
 	sem_init(&rig_held.go, 0, 0);
 	fake.hook = rig_wait_held;
-}
-
-bool rig_wait_count(const int *counter, int value)
-{
-	const struct timespec pause = {.tv_nsec = 200000};
-	uint64_t give_up_ns =
-		casync_clock_ns() + RIG_TIMEOUT_S * UINT64_C(1000000000);
-
-	while (__atomic_load_n(counter, __ATOMIC_ACQUIRE) < value) {
-		if (casync_clock_ns() > give_up_ns)
-			return false;
-		nanosleep(&pause, NULL);
-	}
-	return true;
 }

@@ -11,14 +11,13 @@
 #include "fsal.h"
 #include "export_mgr.h"
 
+#include "unit.h"
+
 #include "export.h"
 #include "fake_libcephfs.h"
 #include "fd.h"
 #include "object.h"
 #include "stub_ganesha.h"
-
-/** Longest wait for anything; passing tests never get near it. */
-#define RIG_TIMEOUT_S 10
 
 struct rig {
 	struct gsh_export gsh_export;
@@ -59,9 +58,6 @@ void rig_close(struct casync_fd *fd);
  * overwritten before. */
 void rig_free_object(void);
 
-/** sem_wait() that gives up. */
-bool rig_wait(sem_t *sem);
-
 /** Calls of libcephfs that wait until the test lets them go. */
 struct rig_held {
 	enum fake_blocking kind;
@@ -76,8 +72,5 @@ void rig_hold(enum fake_blocking kind);
 
 /** Wait, if the call is of that kind: what rig_hold() sets as fake.hook. */
 void rig_wait_held(enum fake_blocking which);
-
-/** Until *counter >= value; false if that does not come about. */
-bool rig_wait_count(const int *counter, int value);
 
 #endif /* RIG_H */

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "unit.h"
 
@@ -36,6 +37,31 @@ void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down)
 {
 	fixture_up = up;
 	fixture_down = down;
+}
+
+bool rig_pause(unsigned int looks)
+{
+	nanosleep(&(struct timespec){.tv_nsec = 200000}, NULL);
+	return looks < RIG_TIMEOUT_S * 5000U;
+}
+
+/* By time(), as some programs have a clock_gettime() of their own. */
+bool rig_wait(sem_t *sem)
+{
+	struct timespec deadline = {.tv_sec = time(NULL) + 1 + RIG_TIMEOUT_S};
+
+	while (sem_timedwait(sem, &deadline) != 0) {
+		if (errno != EINTR)
+			return false;
+	}
+	return true;
+}
+
+int rig_join(pthread_t thread, void **result)
+{
+	struct timespec deadline = {.tv_sec = time(NULL) + RIG_JOIN_S};
+
+	return pthread_timedjoin_np(thread, result, &deadline);
 }
 
 static int wanted(const char *name, int patterns, char **pattern)

@@ -15,8 +15,11 @@
 #ifndef UNIT_H
 #define UNIT_H
 
+#include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -68,5 +71,45 @@ void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down);
 	{                                   \
 		unit_set_fixture(up, down); \
 	}
+
+/** Longest wait for anything; passing tests never get near it. */
+#define RIG_TIMEOUT_S 10
+
+/** Longest wait for the end of a thread, which may have much to do. */
+#define RIG_JOIN_S 40
+
+/** The present value of a variable that other threads change. */
+#define NOW(variable) __atomic_load_n(&(variable), __ATOMIC_ACQUIRE)
+
+/** Wait until @p condition holds.  @return Does it?  In any thread. */
+#define RIG_COMES(condition)                                  \
+	({                                                    \
+		unsigned int rig_looks = 0;                   \
+		bool rig_holds;                               \
+                                                              \
+		do                                            \
+			rig_holds = (condition);              \
+		while (!rig_holds && rig_pause(rig_looks++)); \
+		rig_holds;                                    \
+	})
+
+/** The same in the test's thread: the case fails if it does not hold. */
+#define RIG_UNTIL(condition)                                            \
+	do {                                                            \
+		if (!RIG_COMES(condition))                              \
+			fail_msg("in vain for %d s: %s", RIG_TIMEOUT_S, \
+				 #condition);                           \
+	} while (0)
+
+/** pthread_join() that gives up; in the test's thread. */
+#define RIG_JOIN(thread, result) assert_int_equal(rig_join(thread, result), 0)
+
+/** A moment.  @return Is the time not over, after so many @p looks? */
+bool rig_pause(unsigned int looks);
+
+/** sem_wait() that gives up. */
+bool rig_wait(sem_t *sem);
+
+int rig_join(pthread_t thread, void **result);
 
 #endif /* UNIT_H */
