@@ -1,0 +1,695 @@
+/* SPDX-License-Identifier: LGPL-3.0-or-later */
+/*
+ * Which exports share a client of CephFS, when it is connected and when it ends.
+ * What connects, and the threads of a mount, are stood in for.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "unit.h"
+
+#include "fsal.h"
+
+#include "common_grace.h"
+#include "connect.h"
+#include "deadline_call.h"
+#include "mount.h"
+#include "stale_sessions.h"
+#include "stub_log.h"
+
+/* --- connecting: each step is written down */
+
+static char steps[2048];
+static pthread_mutex_t steps_lock = PTHREAD_MUTEX_INITIALIZER;
+static int connect_results[2]; /* Of the first try, and of the next ones. */
+static int connects, closes;   /* atomic */
+static bool end_shared, old_uuid;
+static int start_results[3]; /* Keeper, journal, late. */
+static bool does_not_close, closed_as_lost;
+static const char *hangs; /* A thread of the mount. */
+static int nodeid_result;
+static sem_t come, go;
+/* A connect, or a close, waits for `go`. */
+static bool gate, close_gate;
+static char said[1024];
+static int notes_of_stuck;
+
+static void step(const char *format, ...)
+{
+	va_list args;
+	size_t used;
+
+	pthread_mutex_lock(&steps_lock);
+	used = strlen(steps);
+	va_start(args, format);
+	(void)vsnprintf(steps + used, sizeof(steps) - used, format, args);
+	va_end(args);
+	pthread_mutex_unlock(&steps_lock);
+}
+
+void stub_log_line(log_levels_t level, const char *text)
+{
+}
+
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params, bool first)
+{
+	step("connect%s ", first ? "" : "-again");
+	end_shared = params->end_shared;
+	old_uuid = mount->client.use_old_uuid;
+	mount->client.fscid = 3;
+	mount->client.delegations = true;
+	__atomic_add_fetch(&connects, 1, __ATOMIC_ACQ_REL);
+	if (__atomic_load_n(&gate, __ATOMIC_ACQUIRE)) {
+		sem_post(&come);
+		(void)rig_wait(&go);
+	}
+	return connect_results[!first];
+}
+
+bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
+{
+	step("close ");
+	closed_as_lost = client->lost;
+	if (close_gate) {
+		sem_post(&come);
+		(void)rig_wait(&go);
+	}
+	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
+	return !does_not_close;
+}
+
+uint32_t casync_connect_close_time_s(const struct casync_client *client)
+{
+	return client->unmount_timeout_s;
+}
+
+void casync_connect_note_stuck(const struct casync_client *client,
+			       uint32_t timeout_s)
+{
+	notes_of_stuck++;
+}
+
+/* As its names are made (identity.h). */
+int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
+			    size_t size)
+{
+	if (client->own)
+		(void)snprintf(uuid, size, "own-%u", client->export_id);
+	else if (client->use_old_uuid)
+		(void)snprintf(uuid, size, "old-%u", client->export_id);
+	else
+		(void)snprintf(uuid, size, "%s@%s:%s", client->user_id,
+			       client->filesystem, client->path);
+	return nodeid_result;
+}
+
+int casync_connect_failed(const struct casync_mount_params *params, int rc,
+			  const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	(void)vsnprintf(said, sizeof(said), format, args);
+	va_end(args);
+	return rc;
+}
+
+void casync_connect_free_client(struct casync_client *client)
+{
+	free(client->user_id);
+	free(client->filesystem);
+	free(client->path);
+	free(client->secret);
+	free(client->ceph_options);
+	free(client->uuid);
+}
+
+/* --- the parts of a mount */
+
+void casync_upcalls_init(struct casync_upcalls *upcalls)
+{
+}
+
+void casync_upcalls_destroy(struct casync_upcalls *upcalls)
+{
+}
+
+static uint16_t oldest;
+
+uint16_t casync_upcalls_oldest_export(struct casync_upcalls *upcalls,
+				      uint16_t otherwise)
+{
+	return oldest != 0 ? oldest : otherwise;
+}
+
+int casync_reconnect_start(struct casync_mount *mount,
+			   const struct casync_keeper_hooks *hooks)
+{
+	step("keeper ");
+	return start_results[0];
+}
+
+int casync_journal_start(struct casync_mount *mount)
+{
+	step("journal ");
+	return start_results[1];
+}
+
+int casync_deadline_call_start_late(struct casync_mount *mount)
+{
+	step("late ");
+	return start_results[2];
+}
+
+bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
+				      uint32_t timeout_s)
+{
+	step("stop-%u ", timeout_s);
+	return hangs == NULL;
+}
+
+void casync_stale_sessions_forget(const char *uuid)
+{
+	step("forget-%s ", uuid);
+}
+
+void casync_stale_sessions_end(const char *filesystem,
+			       const struct casync_mount_params *params)
+{
+	step("end-stale-%s ", filesystem);
+}
+
+void casync_common_grace_lead(void)
+{
+	step("lead ");
+}
+
+static int take_over_results[2];
+static int taken_over;
+
+int casync_take_over_node(struct casync_mount *mount, const char *nodeid,
+			  uint32_t timeout_s)
+{
+	assert_string_equal(nodeid, "node2");
+	assert_int_equal(timeout_s, 9);
+	return take_over_results[taken_over++];
+}
+
+void casync_take_over_forget(struct casync_mount *mount)
+{
+}
+
+/* --- */
+
+static struct casync_mount_key key;
+static struct casync_mount_params params;
+
+static int up(void **state)
+{
+	steps[0] = said[0] = '\0';
+	memset(connect_results, 0, sizeof(connect_results));
+	memset(start_results, 0, sizeof(start_results));
+	memset(take_over_results, 0, sizeof(take_over_results));
+	connects = closes = taken_over = notes_of_stuck = 0;
+	does_not_close = closed_as_lost = end_shared = old_uuid = false;
+	gate = close_gate = false;
+	hangs = NULL;
+	nodeid_result = 0;
+	oldest = 0;
+	key = (struct casync_mount_key){.user_id = "u",
+					.filesystem = "fs",
+					.path = "/p",
+					.secret = "s",
+					.export_id = 1};
+	params = (struct casync_mount_params){.export_id = 1,
+					      .timeout_s = 20,
+					      .unmount_timeout_s = 30,
+					      .reconnect = 1,
+					      .reconnect_timeout_s = 40};
+	sem_init(&come, 0, 0);
+	sem_init(&go, 0, 0);
+	return 0;
+}
+
+static int down(void **state)
+{
+	sem_destroy(&come);
+	sem_destroy(&go);
+	return 0;
+}
+
+static struct casync_mount *get(void)
+{
+	struct casync_mount *mount = NULL;
+
+	assert_int_equal(casync_mount_get(&key, &params, &mount), 0);
+	assert_non_null(mount);
+	return mount;
+}
+
+static void check_refused(int rc)
+{
+	struct casync_mount *mount = NULL;
+
+	assert_int_equal(casync_mount_get(&key, &params, &mount), rc);
+	assert_null(mount);
+}
+
+TEST_WITH(exports_of_one_identity_share_a_client, up, down)
+{
+	struct casync_mount *first = get(), *second;
+
+	assert_string_equal(steps,
+			    "forget-u@fs:/p connect keeper journal late ");
+	assert_int_equal(first->fscid, 3);
+	assert_int_equal(first->upcalls.fscid, 3);
+	assert_true(first->delegations);
+	assert_string_equal(first->session.client, "u@fs:/p");
+	key.export_id = params.export_id = 2;
+	second = get();
+	assert_ptr_equal(first, second);
+	assert_int_equal(connects, 1);
+	casync_mount_put(first);
+	assert_int_equal(closes, 0);
+	casync_mount_put(second);
+	assert_int_equal(closes, 1);
+	assert_false(closed_as_lost);
+}
+
+static const struct identity_case {
+	const char *name;
+	struct casync_mount_key key;
+	bool shares;
+} identities[] = {
+	{"same", {"u", "fs", "/p", "s", false, 2}, true},
+	{"other_user", {"v", "fs", "/p", "s", false, 2}, false},
+	{"other_file_system", {"u", "gs", "/p", "s", false, 2}, false},
+	{"other_path", {"u", "fs", "/q", "s", false, 2}, false},
+	{"own", {"u", "fs", "/p", "s", true, 2}, false},
+};
+
+TEST_ROWS(check_identity, identities, up, down)
+{
+	const struct identity_case *c = *state;
+	struct casync_mount *first = get(), *second;
+
+	key = c->key;
+	params.export_id = c->key.export_id;
+	second = get();
+	assert_int_equal(first == second, c->shares);
+	assert_int_equal(connects, c->shares ? 1 : 2);
+	casync_mount_put(second);
+	casync_mount_put(first);
+	assert_int_equal(closes, c->shares ? 1 : 2);
+}
+
+TEST_WITH(each_own_client_is_of_one_export, up, down)
+{
+	struct casync_mount *first, *second, *again;
+
+	key.own = true;
+	first = get();
+	assert_string_equal(first->session.client, "u@fs:/p#1");
+	key.export_id = params.export_id = 2;
+	second = get();
+	assert_ptr_not_equal(first, second);
+	again = get();
+	assert_ptr_equal(second, again);
+	casync_mount_put(first);
+	casync_mount_put(second);
+	casync_mount_put(again);
+	assert_int_equal(closes, 2);
+}
+
+TEST_WITH(what_is_not_set_has_a_name_in_the_metrics, up, down)
+{
+	struct casync_mount *mount;
+
+	key.user_id = key.filesystem = key.secret = NULL;
+	mount = get();
+	assert_string_equal(mount->session.client, "admin@(default):/p");
+	casync_mount_put(mount);
+}
+
+/* --- what cannot be shared */
+
+/* Two clients of one session would end each other's, for ever. */
+TEST_WITH(another_secret_for_the_same_session_is_refused, up, down)
+{
+	struct casync_mount *mount = get();
+
+	key.secret = "t";
+	check_refused(-EINVAL);
+	assert_non_null(strstr(said, "Secret_Access_Key"));
+	assert_int_equal(connects, 1);
+	casync_mount_put(mount);
+	mount = get();
+	assert_int_equal(connects, 2);
+	casync_mount_put(mount);
+}
+
+/* An older name is of the mount's first export, which may have left it. */
+TEST_WITH(older_name_that_is_taken_becomes_the_other_form, up, down)
+{
+	struct casync_mount *first, *second;
+
+	params.use_old_uuid = true;
+	first = get();
+	assert_true(old_uuid);
+	key.path = "/q";
+	second = get();
+	assert_ptr_not_equal(first, second);
+	assert_false(old_uuid);
+	assert_string_equal(second->client.uuid, "u@fs:/q");
+	assert_false(second->params.use_old_uuid);
+	casync_mount_put(first);
+	casync_mount_put(second);
+}
+
+TEST_WITH(other_options_are_refused, up, down)
+{
+	struct casync_mount *mount;
+
+	params.ceph_options = "client_cache_size=5\n";
+	mount = get();
+	params.ceph_options = "client_cache_size=6\n";
+	check_refused(-EINVAL);
+	assert_non_null(strstr(said, "Ceph_Option"));
+	assert_int_equal(closes, 0);
+	casync_mount_put(mount);
+	assert_int_equal(closes, 1);
+}
+
+TEST_WITH(without_a_name_nothing_is_connected, up, down)
+{
+	nodeid_result = -ENOENT;
+	check_refused(-ENOENT);
+	assert_int_equal(connects, 0);
+}
+
+/* --- building */
+
+TEST_WITH(client_that_does_not_connect_is_forgotten, up, down)
+{
+	struct casync_mount *mount;
+
+	connect_results[0] = -EACCES;
+	check_refused(-EACCES);
+	assert_int_equal(closes, 1);
+	connect_results[0] = 0;
+	mount = get();
+	assert_int_equal(connects, 2);
+	casync_mount_put(mount);
+}
+
+TEST_WITH(restarted_mds_has_its_stale_sessions_ended, up, down)
+{
+	struct casync_mount *mount;
+
+	connect_results[0] = CASYNC_CONNECT_AGAIN;
+	mount = get();
+	assert_string_equal(steps, "forget-u@fs:/p connect end-stale-fs close "
+				   "connect-again keeper journal late ");
+	casync_mount_put(mount);
+}
+
+TEST_WITH(first_client_that_does_not_end_is_the_last, up, down)
+{
+	connect_results[0] = CASYNC_CONNECT_AGAIN;
+	does_not_close = true;
+	check_refused(-ETIMEDOUT);
+	assert_int_equal(connects, 1);
+}
+
+static const struct thread_case {
+	const char *name;
+	int index;
+} threads[] = {{"keeper", 0}, {"journal", 1}, {"late_jobs", 2}};
+
+TEST_ROWS(check_thread_that_does_not_start, threads, up, down)
+{
+	const struct thread_case *c = *state;
+
+	start_results[c->index] = -EAGAIN;
+	check_refused(-EAGAIN);
+	assert_int_equal(closes, 1);
+}
+
+static void *get_on_thread(void *mount)
+{
+	*(struct casync_mount **)mount = get();
+	return NULL;
+}
+
+static void *fail_on_thread(void *unused)
+{
+	check_refused(-EACCES);
+	return NULL;
+}
+
+static void *put_on_thread(void *mount)
+{
+	casync_mount_put(mount);
+	return NULL;
+}
+
+static pthread_t run(void *(*main)(void *), void *arg)
+{
+	pthread_t thread;
+
+	assert_int_equal(pthread_create(&thread, NULL, main, arg), 0);
+	return thread;
+}
+
+/* Time for a thread to do what it must not. */
+static void linger(void)
+{
+	const struct timespec moment = {.tv_nsec = 20000000};
+
+	nanosleep(&moment, NULL);
+}
+
+TEST_WITH(export_waits_for_a_client_that_connects, up, down)
+{
+	struct casync_mount *first = NULL, *second = NULL;
+	pthread_t one, other;
+
+	gate = true;
+	one = run(get_on_thread, &first);
+	assert_true(rig_wait(&come));
+	other = run(get_on_thread, &second);
+	linger();
+	assert_int_equal(__atomic_load_n(&connects, __ATOMIC_ACQUIRE), 1);
+	sem_post(&go);
+	RIG_JOIN(one, NULL);
+	RIG_JOIN(other, NULL);
+	assert_ptr_equal(first, second);
+	assert_int_equal(connects, 1);
+	casync_mount_put(first);
+	casync_mount_put(second);
+	assert_int_equal(closes, 1);
+}
+
+TEST_WITH(both_exports_have_the_error, up, down)
+{
+	pthread_t one, other;
+
+	gate = true;
+	connect_results[0] = -EACCES;
+	one = run(fail_on_thread, NULL);
+	assert_true(rig_wait(&come));
+	other = run(fail_on_thread, NULL);
+	linger();
+	sem_post(&go);
+	sem_post(&go);
+	RIG_JOIN(one, NULL);
+	RIG_JOIN(other, NULL);
+	assert_true(connects == closes);
+}
+
+/* --- the end of the shared session of a former run */
+
+TEST_WITH(own_client_ends_the_session_that_was_shared, up, down)
+{
+	struct casync_mount *own, *shared;
+
+	key.own = true;
+	own = get();
+	assert_true(end_shared);
+	casync_mount_put(own);
+
+	/* Not that of this very run. */
+	key.own = false;
+	shared = get();
+	assert_false(end_shared);
+	key.own = true;
+	key.export_id = params.export_id = 2;
+	own = get();
+	assert_false(end_shared);
+	casync_mount_put(own);
+	/* Its name is that of the shared one's identity. */
+	key.path = "/q";
+	own = get();
+	assert_true(end_shared);
+	casync_mount_put(own);
+	casync_mount_put(shared);
+}
+
+TEST_WITH(older_name_is_that_of_the_export, up, down)
+{
+	struct casync_mount *own, *shared;
+
+	params.use_old_uuid = true;
+	shared = get();
+	key.own = true;
+	key.path = "/q";
+	own = get();
+	assert_false(end_shared);
+	casync_mount_put(own);
+	key.export_id = params.export_id = 2;
+	own = get();
+	assert_true(end_shared);
+	casync_mount_put(own);
+	casync_mount_put(shared);
+}
+
+/* --- ending */
+
+TEST_WITH(threads_end_before_the_client, up, down)
+{
+	struct casync_mount *mount = get();
+
+	steps[0] = '\0';
+	casync_mount_put(mount);
+	assert_string_equal(steps, "stop-30 stop-30 stop-30 close ");
+}
+
+TEST_WITH(lost_session_is_told_to_the_client, up, down)
+{
+	struct casync_mount *mount = get();
+
+	casync_session_note_error(&mount->session, ENOTCONN);
+	casync_mount_put(mount);
+	assert_true(closed_as_lost);
+}
+
+/* libcephfs may use what is left: it is never freed, and nobody gets it. */
+TEST_WITH(client_that_does_not_end_has_a_successor, up, down)
+{
+	struct casync_mount *mount = get(), *next;
+
+	does_not_close = true;
+	casync_mount_put(mount);
+	does_not_close = false;
+	assert_string_equal(mount->client.path, "/p");
+	next = get();
+	assert_ptr_not_equal(mount, next);
+	assert_int_equal(connects, 2);
+	casync_mount_put(next);
+}
+
+TEST_WITH(thread_that_hangs_keeps_its_client, up, down)
+{
+	struct casync_mount *mount = get();
+
+	hangs = "keeper";
+	steps[0] = '\0';
+	casync_mount_put(mount);
+	/* The others are not waited for. */
+	assert_string_equal(steps, "stop-30 stop-0 stop-0 ");
+	assert_int_equal(closes, 0);
+	assert_int_equal(notes_of_stuck, 1);
+	assert_string_equal(mount->client.path, "/p");
+}
+
+TEST_WITH(mount_with_a_client_that_was_left_is_kept, up, down)
+{
+	struct casync_mount *mount = get();
+
+	mount->left_client = true;
+	casync_mount_put(mount);
+	assert_string_equal(mount->client.path, "/p");
+	mount = get();
+	mount->clients_left = 1;
+	casync_mount_put(mount);
+	assert_string_equal(mount->client.path, "/p");
+}
+
+/* The successor has the same session. */
+TEST_WITH(successor_waits_until_the_client_has_ended, up, down)
+{
+	struct casync_mount *first = get(), *next = NULL;
+	pthread_t ending, waiting;
+
+	close_gate = true;
+	ending = run(put_on_thread, first);
+	assert_true(rig_wait(&come));
+	waiting = run(get_on_thread, &next);
+	linger();
+	assert_int_equal(__atomic_load_n(&connects, __ATOMIC_ACQUIRE), 1);
+	sem_post(&go);
+	RIG_JOIN(ending, NULL);
+	RIG_JOIN(waiting, NULL);
+	assert_int_equal(connects, 2);
+	close_gate = false;
+	casync_mount_put(next);
+}
+
+/* --- a reload */
+
+TEST_WITH(reload_takes_the_values_of_the_oldest_export, up, down)
+{
+	struct casync_mount *mount = get();
+	struct casync_tuning tuning = {
+		.drain_timeout = 5, .reconnect = 0, .reconnect_timeout = 6};
+
+	assert_int_equal(mount->client.unmount_timeout_s, 30);
+	assert_int_equal(mount->keeper.timeout_s, 40);
+	oldest = 7;
+	assert_int_equal(casync_mount_tune(mount, 1, &tuning), 7);
+	assert_int_equal(mount->client.unmount_timeout_s, 30);
+	assert_int_equal(mount->keeper.reconnect, 1);
+	oldest = 1;
+	assert_int_equal(casync_mount_tune(mount, 1, &tuning), 1);
+	assert_int_equal(mount->client.unmount_timeout_s, 5);
+	assert_int_equal(mount->keeper.reconnect, 0);
+	assert_int_equal(mount->keeper.timeout_s, 6);
+	casync_mount_put(mount);
+}
+
+/* --- another node has died */
+
+TEST_WITH(each_mount_takes_over, up, down)
+{
+	struct casync_mount *first = get(), *second;
+
+	key.path = "/q";
+	second = get();
+	take_over_results[1] = -EACCES;
+	assert_int_equal(casync_mount_take_over("node2", 9), -EACCES);
+	assert_int_equal(taken_over, 2);
+	assert_non_null(strstr(steps, "lead "));
+	taken_over = 0;
+	take_over_results[0] = -ETIMEDOUT;
+	assert_int_equal(casync_mount_take_over("node2", 9), -ETIMEDOUT);
+	assert_int_equal(taken_over, 2);
+	taken_over = 0;
+	take_over_results[0] = take_over_results[1] = 0;
+	assert_int_equal(casync_mount_take_over("node2", 9), 0);
+	assert_int_equal(closes, 0);
+	casync_mount_put(first);
+	casync_mount_put(second);
+	assert_int_equal(closes, 2);
+	taken_over = 0;
+	assert_int_equal(casync_mount_take_over("node2", 9), 0);
+	assert_int_equal(taken_over, 0);
+}
