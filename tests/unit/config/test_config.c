@@ -277,6 +277,8 @@ static int down(void **state)
 
 static bool read_module(void)
 {
+	/* As before a second reading. */
+	casync_key_values_free(CASYNC_IN_MODULE, &module);
 	return casync_config_read_module((config_file_t)&file, &module,
 					 &errors);
 }
