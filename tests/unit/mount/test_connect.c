@@ -60,7 +60,7 @@ static int call(const char *format, ...)
 	(void)snprintf(calls + used, sizeof(calls) - used, "%s\n", text);
 	pthread_mutex_unlock(&calls_lock);
 	if (hangs != NULL && strncmp(text, hangs, strlen(hangs)) == 0)
-		(void)sem_wait(&go);
+		(void)rig_wait(&go);
 	return fails != NULL && strncmp(text, fails, strlen(fails)) == 0
 		       ? failure
 		       : 0;
@@ -526,18 +526,6 @@ TEST_WITH(session_that_cannot_be_ended_is_an_error, up, down)
 	assert_true(close_it());
 }
 
-static void wait_until_released(int count)
-{
-	const struct timespec moment = {.tv_nsec = 1000000};
-	int tries;
-
-	for (tries = 0; tries < 10000 &&
-			__atomic_load_n(&released, __ATOMIC_ACQUIRE) < count;
-	     tries++)
-		nanosleep(&moment, NULL);
-	assert_int_equal(released, count);
-}
-
 /* No MDS has taken the rank: the handle is libcephfs' until it answers. */
 TEST_WITH(reclaim_that_does_not_return_keeps_its_client, up, down)
 {
@@ -551,7 +539,7 @@ TEST_WITH(reclaim_that_does_not_return_keeps_its_client, up, down)
 	assert_true(stays > 0);
 	hangs = NULL;
 	sem_post(&go);
-	wait_until_released(1);
+	RIG_UNTIL(NOW(released) == 1);
 }
 
 TEST_WITH(shared_session_of_a_former_run_ends_too, up, down)
@@ -751,5 +739,5 @@ TEST_WITH(unmount_that_hangs_is_left_behind, up, down)
 	assert_false(close_it());
 	assert_int_equal(released, 0);
 	sem_post(&go);
-	wait_until_released(1);
+	RIG_UNTIL(NOW(released) == 1);
 }
