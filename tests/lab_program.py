@@ -1,19 +1,41 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Calls the programs `lab` and `ceph`, reads the logs of the lab, waits."""
+"""Calls the programs `lab` and `ceph`, reads the logs of the lab, waits, says
+what it sees."""
 from __future__ import annotations
 
 import functools
 import json
+import os
 import re
 import signal
 import subprocess
 import tempfile
 import time
+from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 LOGS = Path("/var/log/casync-lab")
+
+
+# Of a process.
+Sizes = namedtuple("Sizes", "rss_kib threads fds")
+
+
+def say(text: str) -> None:
+    """A line with the time of day."""
+    print(f"{time.strftime('%T')} {text}", flush=True)
+
+
+def sizes_of(pid: int) -> Sizes:
+    """What the process takes now; an OSError if it is gone."""
+    text = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    found = dict(re.findall(r"^(\w+):\s+(\S+)", text, re.M))
+    if found["State"] in "ZX":
+        raise ProcessLookupError(f"process {pid} has ended")
+    return Sizes(int(found["VmRSS"]), int(found["Threads"]),
+                 len(os.listdir(f"/proc/{pid}/fd")))
 
 
 def json_lines(raw: dict[str, Any]) -> str:

@@ -36,7 +36,8 @@ import faults
 import load
 from crash.ledger import Blocks
 from integration.fuse import Fuse
-from lab_program import LOGS, Log, ceph, client_command
+from kernel_program import KernelProgram
+from lab_program import LOGS, Log, ceph, say
 from cluster import Cluster
 from soak.soak import GROWTH_KIB
 
@@ -61,10 +62,6 @@ FOUND = r"a new CephFS client serves after (\d+)"
 PROTOCOLS = ("NFSv3", "NFSv4.0", "NFSv4.1", "Linux")
 
 
-def say(text):
-    print(f"{time.strftime('%T')} {text}", flush=True)
-
-
 class Kernel(load.Worker):
     """Linux's client with a PROGRAM that signals its progress."""
 
@@ -75,49 +72,33 @@ class Kernel(load.Worker):
         program, folder, *more = self.program
         super().__init__(f"{folder} {vers}", world, gateway, 0)
         self.signals = Path(tempfile.mkdtemp(prefix="chaos-"))
-        self.output = self.signals / "output"
         self.before = 0
         self.words = {}         # its last ones
-        with open(self.output, "w", encoding="utf-8") as out:
-            self.process = subprocess.Popen(
-                client_command(
-                    "python3", "-B", program,
-                    f"/mnt/nfs/{world.folder}/{folder}", self.signals, *more,
-                    vers=vers, timeout=86400, options=("--mem", "256M")),
-                stdin=subprocess.DEVNULL, stdout=out,
-                stderr=subprocess.STDOUT, cwd="/")
-
-    def _progress(self):
-        """It may be read when it is not written yet."""
-        try:
-            return int((self.signals / "progress").read_text() or 0)
-        except FileNotFoundError:
-            return 0
+        self.client = KernelProgram(
+            self.signals, "python3", "-B", program,
+            f"/mnt/nfs/{world.folder}/{folder}", self.signals, *more,
+            vers=vers, timeout=86400, options=("--mem", "256M"))
 
     def step(self):
-        while self._progress() <= self.before:
+        while self.client.progress() <= self.before:
             if self.world.stop.is_set() or self.world.abandon.is_set():
                 return
-            assert self.process.poll() is None, "the kernel client ended"
+            assert not self.client.has_ended(), "the kernel client ended"
             time.sleep(load.PAUSE_S)
-        self.before = self._progress()
+        self.before = self.client.progress()
 
     def end(self):
         """Its last words."""
-        (self.signals / "stop").touch()
-        try:
-            status = self.process.wait(2 * END_S)
-        except subprocess.TimeoutExpired:
-            self.process.terminate()
-            self.process.wait(60)
+        self.client.stop()
+        status = self.client.wait(2 * END_S)
+        if status is None:
             self.world.complain(f"{self.name} does not end")
             return
-        text = self.output.read_text(errors="replace").strip()
-        say(f"{self.name}: {text.splitlines()[-1] if text else 'nothing'}")
-        if status:
-            self.world.complain(f"{self.name}: status {status}\n{text}")
-        else:
-            self.words = json.loads(text.splitlines()[-1])
+        self.words = self.client.told() or {}
+        say(f"{self.name}: {self.words}")
+        if status or not self.words:
+            self.world.complain(f"{self.name}: status {status}\n"
+                                f"{self.client.words()}")
 
 
 class Trees(Kernel):
@@ -134,7 +115,7 @@ class Trees(Kernel):
         (self.signals / "rest").touch()
         end = time.monotonic() + REST_S
         while not (self.signals / "resting").exists():
-            if self.process.poll() is not None or time.monotonic() > end:
+            if self.client.has_ended() or time.monotonic() > end:
                 self.world.complain(f"{self.name} does not rest")
                 return
             time.sleep(load.PAUSE_S)

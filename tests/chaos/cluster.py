@@ -13,7 +13,9 @@ import time
 from pathlib import Path
 
 from gateway_clock import GatewayClock
-from lab_program import LOGS, LabFailed, ceph, lab, malloc_info, until
+from lab_program import (LOGS, LabFailed, ceph, lab, malloc_info, sizes_of,
+                         until)
+from netns import ip, namespace
 from nfs import nfs3, rpc
 from soak.soak import SMALL_CACHE
 
@@ -105,13 +107,8 @@ class Gateway:
 
     def resources(self):
         """Memory, threads and descriptors of the process."""
-        status = Path(f"/proc/{self.pid}/status").read_text(encoding="utf-8")
-        lines = dict(line.split(":", 1) for line in status.splitlines()
-                     if ":" in line)
         return {"in_use_kib": in_use_kib(self.pid),
-                "rss_kib": int(lines["VmRSS"].split()[0]),
-                "threads": int(lines["Threads"]),
-                "fds": len(os.listdir(f"/proc/{self.pid}/fd"))}
+                **sizes_of(self.pid)._asdict()}
 
     def sessions(self):
         """(id, address) of its CephFS sessions."""
@@ -172,37 +169,26 @@ def set_quota(full):
     until(told, f"the pool to be {'full' if full else 'free'}", QUOTA_S)
 
 
-def _ip(*words, inside=None):
-    enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
-    subprocess.run([*enter, "ip", *words], check=True, timeout=20,
-                   stdin=subprocess.DEVNULL)
-
-
 def _namespace():
-    """The pid of a process that keeps it."""
-    keeper = subprocess.Popen(["unshare", "--net", "sleep", "infinity"],
-                              stdin=subprocess.DEVNULL)
-    mine = os.readlink("/proc/self/ns/net")
-    until(lambda: os.readlink(f"/proc/{keeper.pid}/ns/net") != mine,
-          "a network namespace")
-    _ip("link", "set", "lo", "up", inside=keeper.pid)
+    """That of gateway "b": the process that keeps it."""
+    keeper = namespace()
     for link, (ours, theirs) in LINKS.items():
         subprocess.run(["ip", "link", "del", link], check=False,
                        stderr=subprocess.DEVNULL, timeout=20)
-        _ip("link", "add", link, "type", "veth", "peer", "name", "inner",
-            "netns", str(keeper.pid))
-        _ip("addr", "add", f"{ours}/24", "dev", link)
-        _ip("link", "set", link, "up")
+        ip("link", "add", link, "type", "veth", "peer", "name", "inner",
+            "netns", keeper.pid)
+        ip("addr", "add", f"{ours}/24", "dev", link)
+        ip("link", "set", link, "up")
         name = f"in-{link}"
-        _ip("link", "set", "inner", "name", name, inside=keeper.pid)
-        _ip("addr", "add", f"{theirs}/24", "dev", name, inside=keeper.pid)
-        _ip("link", "set", name, "up", inside=keeper.pid)
+        ip("link", "set", "inner", "name", name, inside=keeper.pid)
+        ip("addr", "add", f"{theirs}/24", "dev", name, inside=keeper.pid)
+        ip("link", "set", name, "up", inside=keeper.pid)
     return keeper
 
 
 def cut(whether):
     """The link between gateway "b" and Ceph."""
-    _ip("link", "set", CEPH_LINK, "down" if whether else "up")
+    ip("link", "set", CEPH_LINK, "down" if whether else "up")
 
 
 def ports(kind):
@@ -232,7 +218,7 @@ class Cluster:
         self.keeper = _namespace()
         address = (STATE / "ceph/cluster.json").read_text(encoding="utf-8")
         address = json.loads(address)["addr"]
-        _ip("route", "add", address, "via", LINKS[CEPH_LINK][0],
+        ip("route", "add", address, "via", LINKS[CEPH_LINK][0],
             inside=self.keeper.pid)
         common = ("--fsal", "CEPH_ASYNC", "--nfsv4", NFSV4, "--block",
                   SMALL_CACHE, "--append", FEW_ENTRIES)
@@ -258,7 +244,7 @@ class Cluster:
         else:
             new, self.rules = self.rules, []
         for rule in new:
-            _ip("rule", "add" if whether else "del", *rule,
+            ip("rule", "add" if whether else "del", *rule,
                 inside=self.keeper.pid)
 
     def pool_is_full(self, whether):

@@ -40,7 +40,7 @@ from file_life import FileLife, World
 from gateway_clock import STEP_S, GatewayClock
 from integration import metrics_outputs as outputs
 from integration.fuse import Fuse
-from lab_program import lab, stat
+from lab_program import lab, say, stat
 
 SECOND_PORT, SECOND_PSEUDO = 12049, "/second"
 GATEWAYS = {"A": ("a", 2049, "/ceph", 9587),
@@ -52,10 +52,6 @@ MDS = "/var/lib/casync-lab/ceph/run/mds.a.asok"
 SAY_S = 30
 LEAST_HITS = 0.1        # of a gateway's READs
 CLOCK = GatewayClock("b")
-
-
-def say(text):
-    print(f"{time.strftime('%T')} {text}", flush=True)
 
 
 def ask_mds(prefix, **args):

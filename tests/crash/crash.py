@@ -32,7 +32,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from holes import punchers, settle_holes
 from kernel import KernelLoad
-from lab_program import ceph, lab
+from lab_program import ceph, lab, say
 from ledger import Blocks, Tail
 from load import File, Load, settle, settle_born
 from nfs import nfs3, nfs4, rpc
@@ -165,7 +165,7 @@ class Run:
             self._kill(storage)
             load.stop()
             complaints = self._recover()
-            complaints += load.end(files)
+            complaints += load.settle(files)
         complaints += self._settle(files)
         self.totals.writes["kernel"] += load.writes
         self.totals.firm += load.writes
@@ -283,9 +283,6 @@ def main():
     args = parser.parse_args()
     if args.storage:
         quick_recovery()
-
-    def say(text):
-        print(f"{time.strftime('%T')} {text}", flush=True)
     complaints = run(args.modes.split(","), args.cycles, args.storage,
                      args.seed, say)
     complaints += [f"damage: {entry}" for entry in damage()]

@@ -1,11 +1,9 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The load of Linux's own client, as the crash test sees it."""
-import json
-import subprocess
 import time
 from pathlib import Path
 
-from lab_program import client_command
+from kernel_program import KernelProgram
 from ledger import BLOCK, Blocks, Tail
 from nfs import nfs4, rpc
 
@@ -15,46 +13,35 @@ BLOCKS = 1024
 PATIENCE = 90
 
 
-class KernelProgram:
-    """A program of this folder in Linux's client.  It says "ready" in the
-    folder SIGNALS, ends when there is "stop", and prints JSON."""
+class CrashProgram(KernelProgram):
+    """A program of this folder.  It says "ready" when it got going."""
 
     def __init__(self, program, directory, signals, seed, vers="4.2"):
-        self.signals = signals
-        self.process = subprocess.Popen(
-            client_command("python3", "-B", HERE / program, directory,
-                           signals, seed, vers=vers, timeout=180),
-            stdin=subprocess.DEVNULL, text=True, stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE)
+        super().__init__(signals, "python3", "-B", HERE / program, directory,
+                         signals, seed, vers=vers, timeout=180)
 
     def wait_ready(self):
         end = time.monotonic() + PATIENCE
         while not (self.signals / "ready").exists():
-            if self.process.poll() is not None:
-                raise SystemExit("the kernel client ended: " +
-                                 self.process.communicate()[1])
+            if self.has_ended():
+                raise SystemExit(f"the kernel client ended: {self.words()}")
             if time.monotonic() > end:
-                self.process.terminate()
+                self.end()
                 raise SystemExit("the kernel client does not get ready")
             time.sleep(0.02)
 
-    def stop(self):
-        """No request begins any more; those in the air are sent again."""
-        (self.signals / "stop").touch()
-
-    def told(self):
-        """Wait for the client: what it printed."""
-        try:
-            output, words = self.process.communicate(timeout=200)
-        except subprocess.TimeoutExpired:
-            self.process.terminate()
-            raise SystemExit("the kernel client does not end") from None
-        if self.process.returncode:
-            raise SystemExit(f"the kernel client: {words}")
-        return json.loads(output.splitlines()[-1])
+    def last_words(self):
+        """No request begins any more after stop(); those in the air are sent
+        again."""
+        status = self.wait(200)
+        if status != 0:
+            raise SystemExit("the kernel client does not end"
+                             if status is None else
+                             f"the kernel client: {self.words()}")
+        return self.told()
 
 
-class KernelLoad(KernelProgram):
+class KernelLoad(CrashProgram):
     def __init__(self, directory, signals, seed):
         super().__init__("kernel_writer.py", directory, signals, seed)
         self.writes = self.bytes = self.looks = 0
@@ -73,9 +60,9 @@ class KernelLoad(KernelProgram):
             time.sleep(0.01)
         conn.close()
 
-    def end(self, files):
+    def settle(self, files):
         """Wait for the client; what it had acknowledged goes to FILES."""
-        told = self.told()
+        told = self.last_words()
         self.writes, self.slowest = told["writes"], told["slowest"]
         self.bytes = told["direct"] + told["synced"] + \
             len(told["blocks"]) * BLOCK

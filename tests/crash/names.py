@@ -41,8 +41,8 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from crash import (MOUNT_PORT, PORT, PSEUDO, SHOWN, Connected, damage,
                    quick_recovery, recover, spread)
 from history import History
-from kernel import KernelProgram
-from lab_program import lab
+from kernel import CrashProgram
+from lab_program import lab, say
 from name_load import FOLDERS, Attributes, NameLoad, Names, find
 from nfs import nfs3
 
@@ -140,7 +140,8 @@ class Run:
             load.end()
             complaints, seconds = recover()
             self.recovery.append(seconds)
-            told = linux.told() if linux else {"histories": [], "errors": []}
+            told = linux.last_words() if linux else \
+                {"histories": [], "errors": []}
         row.cycles += 1
         before = row.acknowledged.total(), row.lost.total()
         complaints += told["errors"]
@@ -173,7 +174,7 @@ class Run:
         """Its client at work, or None."""
         if self.kind != "names" or self.number % LINUX_EVERY:
             return None
-        linux = KernelProgram(
+        linux = CrashProgram(
             "kernel_names.py", f"/mnt/nfs/{self.name}/{self.number}", signals,
             self.rng.randrange(10**6), self.rng.choice(("3", "4.2")))
         linux.wait_ready()
@@ -245,9 +246,6 @@ def main():
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)
     args = parser.parse_args()
     quick_recovery()
-
-    def say(text):
-        print(f"{time.strftime('%T')} {text}", flush=True)
     say(f"seed {args.seed}")
     rows, complaints = [], []
     for setting in args.settings.split(","):

@@ -27,7 +27,6 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import threading
@@ -37,7 +36,8 @@ from typing import Any
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lab_program import LOGS, client_command, json_lines, lab, until
+from kernel_program import KernelProgram
+from lab_program import LOGS, json_lines, lab, say, until
 from nfs import nfs4, rpc
 from hosts import ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Bound, Pair
 from ingress import Ingress
@@ -52,31 +52,22 @@ THIEF_S = 0.1
 FOLDER = "failover"
 
 
-def say(text: str) -> None:
-    print(f"{time.strftime('%T')} {text}", flush=True)
-
-
 class Client:
     """A Linux client with the probe."""
 
     def __init__(self, vers: str, signals: Path, pair: Pair):
         self.vers, self.name = vers, f"v{vers.replace('.', '')}"
         self.signals = signals
-        opts = "nolock" if vers == "3" else ""
-        with open(signals / f"{self.name}.out", "wb") as out:
-            self.process = subprocess.Popen(
-                client_command(
-                    "python3", "-B", PROBE, f"{pair.mounted}/{FOLDER}",
-                    signals, self.name, vers=vers, timeout=86400,
-                    options=("--name", pair.hosts[0].ganesha,
-                             "--server", ADDRESS, "--mem", "256M",
-                             "--opts", opts)),
-                stdin=subprocess.DEVNULL, stdout=out,
-                stderr=subprocess.STDOUT, cwd="/")
+        self.program = KernelProgram(
+            signals, "python3", "-B", PROBE, f"{pair.mounted}/{FOLDER}",
+            signals, self.name, output=f"{self.name}.out", vers=vers,
+            timeout=86400, options=(
+                "--name", pair.hosts[0].ganesha, "--server", ADDRESS, "--mem",
+                "256M", "--opts", "nolock" if vers == "3" else ""))
 
     def said(self) -> dict[str, Any]:
-        assert self.process.poll() is None, f"NFSv{self.vers} ended: " + \
-            (self.signals / f"{self.name}.out").read_text(errors="replace")
+        assert not self.program.has_ended(), \
+            f"NFSv{self.vers} ended: {self.program.words()}"
         try:
             return json.loads((self.signals / f"{self.name}.json").read_text())
         except FileNotFoundError:
@@ -99,14 +90,9 @@ class Client:
 
     def end(self) -> str:
         """What was wrong, or nothing."""
-        try:
-            status = self.process.wait(150)
-        except subprocess.TimeoutExpired:
-            self.process.terminate()
-            self.process.wait(60)
-            status = -1
-        text = (self.signals / f"{self.name}.out").read_text(errors="replace")
-        return f"NFSv{self.vers}: status {status}: {text}" if status else ""
+        status = self.program.wait(150)
+        return "" if status == 0 else \
+            f"NFSv{self.vers}: status {status}: {self.program.words()}"
 
 
 class Thief(threading.Thread):

@@ -14,13 +14,13 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lab_program import LOGS, grace_tool, lab, until
+from lab_program import LOGS, grace_tool, lab, say, until
+from netns import ip, namespace
 from nfs import nfs3, rpc
 
 SAMPLES = Path(__file__).resolve().parents[2] / "config"
@@ -47,12 +47,6 @@ def sample_keys(block: str) -> str:
                     if not line.strip().startswith("#"))
 
 
-def _ip(*words: object, inside: int | None = None) -> None:
-    enter = ["nsenter", f"--net=/proc/{inside}/ns/net"] if inside else []
-    subprocess.run([*enter, "ip", *map(str, words)], check=True, timeout=20,
-                   stdin=subprocess.DEVNULL)
-
-
 @dataclass
 class Bound:
     """Seconds after the address has moved: I/O; opens and locks; all, if it
@@ -73,31 +67,25 @@ class Host:
         self.nfs_link, self.ceph_link = f"ha-nfs{number}", f"ha-ceph{number}"
         self.ganesha = f"one-h{number}"
         self.keepalived: subprocess.Popen | None = None
-        self.keeper = subprocess.Popen(
-            ["unshare", "--net", "sleep", "infinity"],
-            stdin=subprocess.DEVNULL)
-        mine = os.readlink("/proc/self/ns/net")
-        until(lambda: os.readlink(f"/proc/{self.keeper.pid}/ns/net") != mine,
-              "a network namespace")
+        self.keeper = namespace()
         self.wrapper = f"nsenter --net=/proc/{self.keeper.pid}/ns/net"
         self._links()
 
     def _links(self) -> None:
-        _ip("link", "set", "lo", "up", inside=self.keeper.pid)
         for link, inner, address in (
                 (self.nfs_link, "eth0", self.address),
                 (self.ceph_link, "eth1", self.ceph[1])):
-            _ip("link", "add", link, "type", "veth", "peer", "name", inner,
+            ip("link", "add", link, "type", "veth", "peer", "name", inner,
                 "netns", self.keeper.pid)
-            _ip("link", "set", link, "up")
-            _ip("addr", "add", f"{address}/24", "dev", inner,
+            ip("link", "set", link, "up")
+            ip("addr", "add", f"{address}/24", "dev", inner,
                 inside=self.keeper.pid)
-            _ip("link", "set", inner, "up", inside=self.keeper.pid)
-        _ip("link", "set", self.nfs_link, "master", BRIDGE)
-        _ip("addr", "add", f"{self.ceph[0]}/24", "dev", self.ceph_link)
+            ip("link", "set", inner, "up", inside=self.keeper.pid)
+        ip("link", "set", self.nfs_link, "master", BRIDGE)
+        ip("addr", "add", f"{self.ceph[0]}/24", "dev", self.ceph_link)
         # No default route: nobody waits for a name server that is not there.
-        _ip("route", "add", CLIENTS, "via", ROUTER, inside=self.keeper.pid)
-        _ip("route", "add", ceph_address(), "via", self.ceph[0],
+        ip("route", "add", CLIENTS, "via", ROUTER, inside=self.keeper.pid)
+        ip("route", "add", ceph_address(), "via", self.ceph[0],
             inside=self.keeper.pid)
 
     def command(self, *words: str) -> str:
@@ -175,13 +163,13 @@ class Host:
     def cut(self, whether: bool) -> None:
         """From everybody, without a word: links stay up."""
         if whether:
-            _ip("link", "set", self.nfs_link, "nomaster")
-            _ip("rule", "add", "to", ceph_address(), "blackhole",
+            ip("link", "set", self.nfs_link, "nomaster")
+            ip("rule", "add", "to", ceph_address(), "blackhole",
                 inside=self.keeper.pid)
         else:
-            _ip("rule", "del", "to", ceph_address(), "blackhole",
+            ip("rule", "del", "to", ceph_address(), "blackhole",
                 inside=self.keeper.pid)
-            _ip("link", "set", self.nfs_link, "master", BRIDGE)
+            ip("link", "set", self.nfs_link, "master", BRIDGE)
 
     def leave(self) -> None:
         """As an administrator does it."""
@@ -207,7 +195,7 @@ class Host:
         if self.pid():
             lab("ganesha", "kill9", "--name", self.ganesha)
         if self.has_address():
-            _ip("addr", "del", f"{ADDRESS}/24", "dev", "eth0",
+            ip("addr", "del", f"{ADDRESS}/24", "dev", "eth0",
                 inside=self.keeper.pid)
 
     def end(self) -> None:
@@ -246,9 +234,9 @@ class Pair:
         RUN.mkdir(parents=True, exist_ok=True)
         subprocess.run(["ip", "link", "del", BRIDGE], check=False,
                        stderr=subprocess.DEVNULL, timeout=20)
-        _ip("link", "add", BRIDGE, "type", "bridge")
-        _ip("addr", "add", f"{ROUTER}/24", "dev", BRIDGE)
-        _ip("link", "set", BRIDGE, "up")
+        ip("link", "add", BRIDGE, "type", "bridge")
+        ip("addr", "add", f"{ROUTER}/24", "dev", BRIDGE)
+        ip("link", "set", BRIDGE, "up")
         self.hosts: tuple[Host, ...] = ()
         try:
             self._begin()
@@ -323,7 +311,7 @@ def main() -> None:
             "--wrapper", " ".join(wrapper), *options("node1"))
     else:
         lab("ganesha", "kill9", "--name", name, check=False)
-    print(f"{time.strftime('%T')} {order} {name}", flush=True)
+    say(f"{order} {name}")
 
 
 if __name__ == "__main__":

@@ -23,7 +23,8 @@ from pathlib import Path
 from lab_program import LOGS, Log, ceph, lab, until
 from nfs import nfs4, rpc
 from hosts import (ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Bound,
-                   Host, Pair, _ip)
+                   Host, Pair)
+from netns import ip
 
 CLUSTER = "ha"
 HAPROXY = Path("/var/lib/haproxy/haproxy.cfg")
@@ -79,7 +80,7 @@ class Ingress(Pair):
     def _begin(self) -> None:
         self.hosts = (Served(1), Served(2))
         self.proxy = Host(3)
-        _ip("addr", "add", f"{ADDRESS}/24", "dev", "eth0",
+        ip("addr", "add", f"{ADDRESS}/24", "dev", "eth0",
             inside=self.proxy.keeper.pid)
         self.deploy(self.hosts[0])
         # The manager waits for answers of a daemon that is starting.

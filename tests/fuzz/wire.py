@@ -32,7 +32,7 @@ sys.path += [str(Path(__file__).resolve().parents[1] / folder)
              for folder in ("", "integration", "sanitize")]
 
 import wire_calls as calls
-from lab_program import LOGS
+from lab_program import LOGS, say
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import number, opaque, wide
 from wire_clients import SEQUENCE, SLOTS, Client3, Client4, Line, NoAnswer
@@ -666,10 +666,6 @@ class Run:
         for why, count in collections.Counter(self.crashes).items():
             say(f"ganesha.nfsd ended {count} times: {why}")
         return self.target.verdict(say, self.crashes)
-
-
-def say(text):
-    print(f"{time.strftime('%T')} {text}", flush=True)
 
 
 def options():

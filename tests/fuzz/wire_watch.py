@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Watches a ganesha.nfsd beside the fuzz: what it takes, and how long a client
 that does nothing wrong waits."""
-import collections
 import re
 import subprocess
 import threading
 import time
-from pathlib import Path
 
+from lab_program import Sizes, say, sizes_of
 from nfs import nfs3, rpc
 
 CANARY_S = 5                # an answer has to be there by then
@@ -23,20 +22,13 @@ GDB_S = 120
 # Ganesha has up to 200 workers, which it begins as it needs them.
 GROWTH_THREADS, GROWTH_FDS = 256, 64
 
-Taken = collections.namedtuple("Taken", "rss_kib threads fds")
-
 
 def taken(pid):
     """What the process takes now; None if it is gone."""
     try:
-        status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-        fds = len(list(Path(f"/proc/{pid}/fd").iterdir()))
+        return sizes_of(pid)
     except OSError:
         return None
-    found = dict(re.findall(r"^(\w+):\s+(\S+)", status, re.M))
-    if found["State"] in "ZX":
-        return None
-    return Taken(int(found["VmRSS"]), int(found["Threads"]), fds)
 
 
 def heap_kib(pid):
@@ -70,7 +62,7 @@ class Watch(threading.Thread):
         self.waits = []             # seconds of each GETATTR
         self.first = self.warm = self.last = None
         self.heaps = []             # when warm, and at the end
-        self.most = Taken(0, 0, 0)
+        self.most = Sizes(0, 0, 0)
         self.complaints = []
         self.since = self.told = time.monotonic()
         self.stopped, self.held = threading.Event(), threading.Event()
@@ -100,7 +92,7 @@ class Watch(threading.Thread):
         self.pid, self.since = pid, time.monotonic()
         self.first = self.warm = self.last = None
         self.heaps = []
-        self.most = Taken(0, 0, 0)
+        self.most = Sizes(0, 0, 0)
         self.held.clear()
 
     def alive(self):
@@ -129,9 +121,8 @@ class Watch(threading.Thread):
         self.last = now
         if time.monotonic() - self.told > TOLD_S:
             self.told = time.monotonic()
-            print(f"{time.strftime('%T')} daemon: {described(now)}",
-                  flush=True)
-        self.most = Taken(*map(max, self.most, now))
+            say(f"daemon: {described(now)}")
+        self.most = Sizes(*map(max, self.most, now))
         if not self.warm and time.monotonic() - self.since > self.warm_s:
             self.warm = now
             self._ask_the_heap()

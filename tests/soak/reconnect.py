@@ -18,7 +18,6 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
-import os
 import re
 import subprocess
 import sys
@@ -28,7 +27,7 @@ from pathlib import Path
 from statistics import median
 
 from soak import stat
-from lab_program import LOGS, Log, ceph, client_command, lab, until
+from lab_program import LOGS, Log, ceph, client_command, lab, sizes_of, until
 from nfs import nfs3, rpc
 
 SCRIPT = Path(__file__).parents[1] / "integration/client/eviction_work.py"
@@ -77,10 +76,7 @@ class Gateway:
 
     def sizes(self) -> tuple[int, int, int]:
         """RSS in KiB, threads, descriptors."""
-        text = Path(f"/proc/{self.pid}/status").read_text(encoding="ascii")
-        rss, threads = (int(re.search(rf"^{word}:\s+(\d+)", text, re.M)[1])
-                        for word in ("VmRSS", "Threads"))
-        return rss, threads, len(os.listdir(f"/proc/{self.pid}/fd"))
+        return tuple(sizes_of(self.pid))
 
 
 def spread(values: list[float]) -> str:

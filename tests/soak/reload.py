@@ -15,18 +15,18 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from soak import (LOG, SMALL_CACHE, bad_lines, close, growth, logs_from_now,
-                  quiet_in_flight, stat)
-from lab_program import Log, client_command, has_reread, lab
+from soak import (LOG, NUMBER, SMALL_CACHE, bad_lines, close, growth,
+                  logs_from_now, mount_options, quiet_in_flight,
+                  second_export, stacks, stat)
+from kernel_program import KernelProgram
+from lab_program import Log, has_reread, lab
 
 LOAD = Path(__file__).with_name("reload.sh")
-NUMBER = 77
 PSEUDO = "/other"
 PATIENCE_S = 60
 PAUSE_S = 0.5           # in which the new values are worked with
@@ -84,22 +84,19 @@ def written(values: dict[str, str], more: str = "") -> str:
 
 
 def export_block(text: str) -> str:
-    return (f'EXPORT {{ Export_Id = {NUMBER}; Path = "{PSEUDO}"; '
-            f'Pseudo = "{PSEUDO}"; Protocols = 3,4; Access_Type = RW; '
-            "Squash = none; SecType = sys; Transports = TCP; "
-            f"FSAL {{ Name = CEPH_ASYNC; {text} }} }}\n")
+    return second_export(PSEUDO, f"Name = CEPH_ASYNC; {text}")
 
 
-def reload_with(text: str, load: subprocess.Popen) -> str:
+def reload_with(text: str, load: KernelProgram) -> str:
     """What Ganesha logged of it."""
     log = Log(LOG)
     lab("ganesha", "reload", "--export", text, "--append", export_block(text))
     end = time.monotonic() + PATIENCE_S
     while not has_reread(log):
-        if load.poll() is not None:
+        if load.has_ended():
             raise Complaint("the load ended")
         if time.monotonic() > end:
-            lab("ganesha", "stacks", check=False)
+            stacks()
             raise Complaint(f"no end of a reload within {PATIENCE_S} s")
         time.sleep(0.05)
     return log.text()
@@ -126,7 +123,7 @@ def check_refusal(log: str, pattern: str) -> None:
         raise Complaint(f"wanted {pattern} twice and no change:\n{log}")
 
 
-def run(reloads: int, load: subprocess.Popen) -> list[dict]:
+def run(reloads: int, load: KernelProgram) -> list[dict]:
     samples = []
     at = 0
     now = keys(at)
@@ -166,56 +163,39 @@ def judge(first: dict, samples: list[dict]) -> list[str]:
     return complaints
 
 
-def start_load(vers: str, signals: Path) -> subprocess.Popen:
-    port = 2049
-    options = f"vers={vers},proto=tcp,port={port}" + (
-        f",mountport={port + 1},mountproto=tcp,nolock" if vers == "3" else "")
-    return subprocess.Popen(
-        client_command("bash", LOAD, signals, options, PSEUDO, vers=vers,
-                       timeout=7200), stdin=subprocess.DEVNULL,
-        stdout=open(signals / "output", "w", encoding="utf-8"),
-        stderr=subprocess.STDOUT, cwd="/")
-
-
-def await_load(signals: Path, load: subprocess.Popen) -> None:
+def await_load(load: KernelProgram) -> None:
     end = time.monotonic() + PATIENCE_S
-    while not (signals / "running").exists():
-        if load.poll() is not None or time.monotonic() > end:
+    while not (load.signals / "running").exists():
+        if load.has_ended() or time.monotonic() > end:
             raise Complaint("the load does not begin")
         time.sleep(0.1)
 
 
-def end_load(signals: Path, load: subprocess.Popen) -> None:
-    (signals / "stop").touch()
-    try:
-        status = load.wait(240)
-    except subprocess.TimeoutExpired:
-        lab("ganesha", "stacks", check=False)
-        load.terminate()
-        load.wait(60)
-        raise Complaint("the load does not end") from None
-    if status:
-        raise Complaint(f"the load ended with status {status}")
+def end_load(load: KernelProgram) -> None:
+    load.stop()
+    status = load.wait(240, stacks)
+    if status != 0:
+        raise Complaint("the load does not end" if status is None else
+                        f"the load ended with status {status}")
 
 
 def under_load(args: argparse.Namespace) -> list[str]:
     signals = Path(tempfile.mkdtemp(prefix="reload-"))
     logs = logs_from_now()
     first = stat()
-    load = start_load(args.vers, signals)
+    load = KernelProgram(signals, "bash", LOAD, signals,
+                         mount_options(args.vers), PSEUDO, vers=args.vers,
+                         timeout=7200)
     try:
-        await_load(signals, load)
+        await_load(load)
         samples = run(args.reloads, load)
-        end_load(signals, load)
+        end_load(load)
         complaints = judge(first, samples)
     except Complaint as err:
         complaints = [str(err)]
     finally:
-        if load.poll() is None:
-            load.terminate()
-            load.wait(60)
-        print((signals / "output").read_text(errors="replace"), end="",
-              flush=True)
+        load.end()
+        print(load.words(), end="", flush=True)
     return complaints + [f"log: {line}" for line in bad_lines(logs)
                          if not TOLD.search(line)][:20]
 

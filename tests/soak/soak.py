@@ -31,6 +31,7 @@ from lab_program import LOGS, Log, client_command, lab
 LOAD = Path(__file__).with_name("load.sh")
 LOG = LOGS / "ganesha-a.log"
 OUT = LOGS / "ganesha-a.out"
+NUMBER = 77             # of the second export
 SAMPLE_S = 15
 # Growth that a run may show between its middle and its end: the allocator
 # and Ganesha's caches breathe by this much with the load unchanged.
@@ -44,6 +45,25 @@ BAD = re.compile(r":(FATAL|CRIT|MAJ)\b|[Aa]ssert|FAILED ceph_assert|"
                  r"\*\*\* Caught signal|stack smashing|double free")
 # What every start of Ganesha says in a container without Kerberos.
 KNOWN = re.compile(r"gss_principal_init|PR_SET_IO_FLUSHER")
+
+
+def second_export(place: str, fsal: str, more: str = "") -> str:
+    """An export of the folder PLACE, there; FSAL are its keys in FSAL { }."""
+    return (f'EXPORT {{ Export_Id = {NUMBER}; Path = "{place}"; '
+            f'Pseudo = "{place}"; Protocols = 3,4; Access_Type = RW; '
+            "Squash = none; SecType = sys; Transports = TCP; "
+            f"{more} FSAL {{ {fsal} }} }}\n")
+
+
+def mount_options(vers: str) -> str:
+    """For mount -o, of Ganesha "a"."""
+    return f"vers={vers},proto=tcp,port=2049" + (
+        ",mountport=2050,mountproto=tcp,nolock" if vers == "3" else "")
+
+
+def stacks() -> None:
+    """Where Ganesha is, into the folder of logs."""
+    lab("ganesha", "stacks", check=False)
 
 
 def stat() -> dict:

@@ -13,9 +13,7 @@ Exit status 0 when every check holds; each failed one is a line on stderr.
 from __future__ import annotations
 
 import argparse
-import json
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -23,13 +21,13 @@ from pathlib import Path
 
 import dbus
 
-from soak import (SMALL_CACHE, bad_lines, close, logs_from_now,
-                  quiet_in_flight, stat)
+from soak import (NUMBER, SMALL_CACHE, bad_lines, close, logs_from_now,
+                  mount_options, quiet_in_flight, second_export, stacks, stat)
 import lab_program
-from lab_program import client_command, lab
+from kernel_program import KernelProgram
+from lab_program import lab
 
 LOAD = Path(__file__).with_name("verified.py")
-NUMBER = 77
 PSEUDO = "/going"
 MOUNTED = "/mnt/going"
 STALL_S = 5.0
@@ -43,70 +41,42 @@ LOST = re.compile(r"CephFS session is lost")
 
 def export_block(fsal: str, mount: str) -> str:
     """With the same root of the mount both exports share a session."""
-    keys = ' Cmount_Path = "/";' if mount == "shared" else ""
-    return (f'EXPORT {{ Export_Id = {NUMBER}; Path = "{PSEUDO}"; '
-            f'Pseudo = "{PSEUDO}"; Protocols = 3,4; Access_Type = RW; '
-            "Squash = none; SecType = sys; Transports = TCP; "
-            "Attr_Expiration_Time = 0; "
-            f"FSAL {{ Name = {fsal};{keys} }} }}\n")
+    return second_export(
+        PSEUDO, f"Name = {fsal};" +
+        (' Cmount_Path = "/";' if mount == "shared" else ""),
+        "Attr_Expiration_Time = 0;")
 
 
-class Client:
+class Client(KernelProgram):
     """A kernel client with verified load."""
 
     def __init__(self, kind: str, vers: str, place: str, mount: list[str]):
-        self.signals = Path(tempfile.mkdtemp(prefix=f"unexport-{kind}-"))
-        self.output = open(  # noqa: SIM115 (open as long as the client runs)
-            self.signals / "output", "w+", encoding="utf-8")
-        self.process = subprocess.Popen(
-            client_command("python3", "-B", LOAD, place, self.signals, kind,
-                           *mount, vers=vers, timeout=7200),
-            stdin=subprocess.DEVNULL, stdout=self.output,
-            stderr=subprocess.STDOUT, cwd="/")
-
-    def progress(self) -> int:
-        try:
-            return int((self.signals / "progress").read_text() or 0)
-        except (OSError, ValueError):
-            return 0
+        signals = Path(tempfile.mkdtemp(prefix=f"unexport-{kind}-"))
+        super().__init__(signals, "python3", "-B", LOAD, place, signals, kind,
+                         *mount, vers=vers, timeout=7200)
 
     def wait_for_progress(self, what: str) -> float:
         """Until every thread has done some more; how long it took."""
         begin = time.monotonic()
         start = self.progress()
         while self.progress() < start + 3:
-            if self.process.poll() is not None:
+            if self.has_ended():
                 raise Complaint(f"{what}: the client ended:\n{self.words()}")
             if time.monotonic() - begin > PATIENCE_S:
-                lab("ganesha", "stacks", check=False)
+                stacks()
                 raise Complaint(f"{what}: no progress within {PATIENCE_S} "
                                 f"s\n{self.words()}")
             time.sleep(0.1)
         return time.monotonic() - begin
 
-    def words(self) -> str:
-        self.output.flush()
-        return (self.signals / "output").read_text(errors="replace")
-
-    def stop(self) -> dict:
-        (self.signals / "stop").touch()
-        try:
-            self.process.wait(120)
-        except subprocess.TimeoutExpired:
-            lab("ganesha", "stacks", check=False)
-            self.process.terminate()
-            self.process.wait(60)
-            raise Complaint("the client does not end") from None
-        for line in self.words().splitlines():
-            if line.startswith("{"):
-                return json.loads(line)
-        raise Complaint(f"the client ended without a word:\n{self.words()}")
-
-    def end(self) -> None:
-        if self.process.poll() is None:
-            self.process.terminate()
-            self.process.wait(60)
-        self.output.close()
+    def last_words(self) -> dict:
+        self.stop()
+        if self.wait(120, stacks) is None:
+            raise Complaint("the client does not end")
+        told = self.told()
+        if not told:
+            raise Complaint(f"it ended without a word:\n{self.words()}")
+        return told
 
 
 class Complaint(Exception):
@@ -192,12 +162,8 @@ def sessions_right(args: argparse.Namespace, pid: int, exports: Exports
 
 
 def run(args: argparse.Namespace) -> list[str]:
-    port = 2049
-    mount = ["-t", "nfs", "-o",
-             f"vers={args.vers},proto=tcp,port={port}" +
-             (f",mountport={port + 1},mountproto=tcp,nolock"
-              if args.vers == "3" else ""),
-             f"lab:{PSEUDO}", MOUNTED]
+    mount = ["-t", "nfs", "-o", mount_options(args.vers), f"lab:{PSEUDO}",
+             MOUNTED]
     logs = logs_from_now()
     first = stat()
     exports = Exports(export_block(args.fsal, args.mount))
@@ -209,7 +175,7 @@ def run(args: argparse.Namespace) -> list[str]:
         going.wait_for_progress("at the beginning")
         samples = [cycle(number, exports, going, kept)
                    for number in range(1, args.cycles + 1)]
-        told = kept.stop(), going.stop()
+        told = kept.last_words(), going.last_words()
         print(f"unexport: the other export {told[0]}", flush=True)
         print(f"unexport: the one removed {told[1]}", flush=True)
         complaints = judge(first, samples, *told)
