@@ -11,43 +11,12 @@
 #include "fsal.h"
 #include "errors.h"
 
-/*
- * Ganesha's table, as far as it is needed here.  EBADF and ENOTCONN are in it
- * with Ganesha's answers, so that a case that expects ours proves who gave it.
- */
-fsal_errors_t posix2fsal_error(int posix_errorcode)
-{
-	switch (posix_errorcode) {
-	case EPERM:
-		return ERR_FSAL_PERM;
-	case EACCES:
-		return ERR_FSAL_ACCESS;
-	case EEXIST:
-		return ERR_FSAL_EXIST;
-	case EINVAL:
-		return ERR_FSAL_INVAL;
-	case EISDIR:
-		return ERR_FSAL_ISDIR;
-	case ENOTDIR:
-		return ERR_FSAL_NOTDIR;
-	case ENOTEMPTY:
-		return ERR_FSAL_NOTEMPTY;
-	case ENAMETOOLONG:
-		return ERR_FSAL_NAMETOOLONG;
-	case EXDEV:
-		return ERR_FSAL_XDEV;
-	case EIO:
-		return ERR_FSAL_IO;
-	case EBADF:
-		return ERR_FSAL_NOT_OPENED;
-	default:
-		return ERR_FSAL_SERVERFAULT;
-	}
-}
-
 static int user_perm, user_perms;
 
-UserPerm *ceph_userperm_new(uid_t uid, gid_t gid, int ngids, gid_t *gidlist)
+UserPerm *__wrap_ceph_userperm_new(uid_t uid, gid_t gid, int ngids,
+				   gid_t *gidlist);
+UserPerm *__wrap_ceph_userperm_new(uid_t uid, gid_t gid, int ngids,
+				   gid_t *gidlist)
 {
 	assert_int_equal(uid, 1000);
 	assert_int_equal(gid, 100);
@@ -57,14 +26,14 @@ UserPerm *ceph_userperm_new(uid_t uid, gid_t gid, int ngids, gid_t *gidlist)
 	return (UserPerm *)&user_perm;
 }
 
-void ceph_userperm_destroy(UserPerm *perms)
+void __wrap_ceph_userperm_destroy(UserPerm *perms);
+void __wrap_ceph_userperm_destroy(UserPerm *perms)
 {
 	assert_ptr_equal(perms, &user_perm);
 	user_perms--;
 }
 
 static struct req_op_context context;
-__thread struct req_op_context *op_ctx;
 
 struct status_case {
 	const char *name;

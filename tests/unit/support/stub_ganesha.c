@@ -84,9 +84,29 @@ const char *msg_fsal_err(fsal_errors_t fsal_err)
 	return "stub";
 }
 
+/*
+ * Ganesha's table, as far as it is needed.  EBADF and ENOTCONN get Ganesha's
+ * answers, so that a test that expects ours proves who gave it.
+ */
 fsal_errors_t posix2fsal_error(int posix_errorcode)
 {
 	switch (posix_errorcode) {
+	case EEXIST:
+		return ERR_FSAL_EXIST;
+	case EINVAL:
+		return ERR_FSAL_INVAL;
+	case EISDIR:
+		return ERR_FSAL_ISDIR;
+	case ENOTDIR:
+		return ERR_FSAL_NOTDIR;
+	case ENOTEMPTY:
+		return ERR_FSAL_NOTEMPTY;
+	case ENAMETOOLONG:
+		return ERR_FSAL_NAMETOOLONG;
+	case EXDEV:
+		return ERR_FSAL_XDEV;
+	case EBADF:
+		return ERR_FSAL_NOT_OPENED;
 	case EIO:
 		return ERR_FSAL_IO;
 	case EAGAIN:
