@@ -18,7 +18,7 @@
 
 #define NEVER UINT64_MAX
 #define RACES 60
-#define RACE_SPREAD_NS 400000
+#define RACE_STEP_NS 20000
 
 static int up(void **state)
 {
@@ -33,30 +33,7 @@ static int up(void **state)
 /* Only a wait in vain moves it. */
 static bool waited_in_vain(void)
 {
-	return __atomic_load_n(&rig.exp.await_not_before_ns,
-			       __ATOMIC_RELAXED) != 0;
-}
-
-/* On a busy machine an answer may come after the end of the wait. */
-#define TRIES 20
-
-/* A request from the call to its end.  False if its answer came late. */
-typedef bool (*one_request)(struct io *io);
-
-/* A late one proves nothing: it is made again. */
-static void until_in_time(one_request request, void **state)
-{
-	unsigned int tries = 1;
-	struct io *io = new_io(0, 100);
-
-	while (!request(io)) {
-		assert_true(tries++ < TRIES);
-		free_io(io);
-		request_down(state);
-		up(state);
-		io = new_io(0, 100);
-	}
-	free_io(io);
+	return NOW(rig.exp.await_not_before_ns) != 0;
 }
 
 static bool was_answered_here(struct io *io)
@@ -87,7 +64,7 @@ static bool read_is_answered_here(struct io *io)
 
 AWAIT_CASE(lone_read_is_answered_where_it_was_asked)
 {
-	until_in_time(read_is_answered_here, state);
+	request_until_in_time(read_is_answered_here, 0, state);
 }
 
 static bool write_is_answered_here(struct io *io)
@@ -103,7 +80,7 @@ static bool write_is_answered_here(struct io *io)
 
 AWAIT_CASE(lone_write_is_answered_where_it_was_asked)
 {
-	until_in_time(write_is_answered_here, state);
+	request_until_in_time(write_is_answered_here, 0, state);
 }
 
 /* The callback in the submission itself, client_lock held: the answer comes
@@ -131,7 +108,7 @@ static bool error_is_answered_here(struct io *io)
 
 AWAIT_CASE(error_is_answered_too)
 {
-	until_in_time(error_is_answered_here, state);
+	request_until_in_time(error_is_answered_here, 0, state);
 }
 
 /* A short read has to ask again, which a worker of ours does. */
@@ -219,7 +196,7 @@ AWAIT_CASE(pause_has_an_end)
 			casync_clock_ns() +
 				CASYNC_AWAIT_PAUSE_MS * CASYNC_NS_PER_MS);
 	free_io(io);
-	until_in_time(read_is_answered_after_the_pause, state);
+	request_until_in_time(read_is_answered_after_the_pause, 0, state);
 }
 
 /* One that is in flight, and another one beside it. */
@@ -254,7 +231,7 @@ static bool read_beside_another(struct io *io)
 
 AWAIT_CASE(read_beside_others_waits)
 {
-	until_in_time(read_beside_another, state);
+	request_until_in_time(read_beside_another, 0, state);
 }
 
 AWAIT_CASE(write_beside_others_does_not)
@@ -332,44 +309,52 @@ AWAIT_CASE(half_of_few_workers_wait)
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
 }
 
+struct racer {
+	unsigned int call;
+	uint64_t pause_ns;
+};
+
 static void *answer_at_the_last_moment(void *arg)
 {
-	unsigned int call = *(unsigned int *)arg;
-	struct timespec pause = {
-		.tv_nsec = (long)(CASYNC_AWAIT_MS * CASYNC_NS_PER_MS -
-				  RACE_SPREAD_NS / 2 +
-				  call * RACE_SPREAD_NS / RACES),
-	};
+	const struct racer *racer = arg;
 
-	while (fake_call_count() <= call)
-		;
-	nanosleep(&pause, NULL);
-	fake_complete(call);
+	(void)RIG_COMES(fake_call_count() > racer->call);
+	nanosleep(&(struct timespec){.tv_nsec = (long)racer->pause_ns}, NULL);
+	fake_complete(racer->call);
 	return NULL;
 }
+
+/* An answer in time is followed by a later one, and the other way round: so
+ * they come near the end of the wait, wherever that is on this machine. */
 
 AWAIT_CASE(answer_and_end_of_the_wait_at_once)
 {
 	struct io *io = NULL;
+	struct racer racer = {.pause_ns = CASYNC_AWAIT_MS * CASYNC_NS_PER_MS};
+	uint64_t step_ns = racer.pause_ns / 2;
 	unsigned int in_time = 0;
 	pthread_t thread;
-	unsigned int i;
 
 	fake.plan.when = FAKE_LATER;
-	for (i = 0; i < RACES; i++) {
+	for (racer.call = 0; racer.call < RACES; racer.call++) {
 		io = new_io(0, 100);
 		rig.exp.await_not_before_ns = 0;
 		assert_int_equal(pthread_create(&thread, NULL,
-						answer_at_the_last_moment, &i),
+						answer_at_the_last_moment,
+						&racer),
 				 0);
 		start_read(io);
 		RIG_JOIN(thread, NULL);
 		assert_true(rig_wait(&io->came));
 		in_time += io->in_caller;
-		if (i != RACES - 1)
+		racer.pause_ns += io->in_caller ? step_ns : -step_ns;
+		if (step_ns > RACE_STEP_NS)
+			step_ns /= 2;
+		if (racer.call != RACES - 1)
 			free_io(io);
 	}
 	print_message("%u of %d answers were in time\n", in_time, RACES);
+	assert_in_range(in_time, 1, RACES - 1);
 	sem_post(&io->came);
 	settle(io);
 	free_io(io);

@@ -50,10 +50,62 @@ static int goes_on(fsal_status_t status)
 	return casync_call_is_to_repeat(&status) ? REPEATED : (int)status.major;
 }
 
-CALL_CASE(getacl_is_repeated_after_a_pause)
+/* Of each case. */
+static uint64_t began_ns;
+static uint64_t ahead_ns; /* of the true time */
+static bool hold_pauses;  /* atomic */
+static int pauses;	  /* atomic */
+static int returned;	  /* atomic */
+
+#define ALL_REPEATERS (4 * CASYNC_CALL_REPEATERS)
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_MONOTONIC)
+		now->tv_sec += (time_t)(ahead_ns / CASYNC_NS_PER_S);
+	return rc;
+}
+
+int __real_nanosleep(const struct timespec *pause, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left);
+int __wrap_nanosleep(const struct timespec *pause, struct timespec *left)
+{
+	if (NOW(hold_pauses) &&
+	    pause->tv_nsec == CASYNC_CALL_REPEAT_PAUSE_MS * CASYNC_NS_PER_MS) {
+		__atomic_add_fetch(&pauses, 1, __ATOMIC_ACQ_REL);
+		/* Until all others are answered. */
+		(void)RIG_COMES(NOW(returned) >=
+				ALL_REPEATERS - CASYNC_CALL_REPEATERS);
+	}
+	return __real_nanosleep(pause, left);
+}
+
+/* The time of repetitions begins anew: the last one was a minute ago. */
+static int repeat_up(void **state)
+{
+	static uint64_t minutes;
+
+	minutes += 2;
+	ahead_ns = minutes * 60 * CASYNC_NS_PER_S;
+	began_ns = casync_clock_ns();
+	return call_up(state);
+}
+
+static int repeat_down(void **state)
+{
+	ahead_ns = 0;
+	return call_down(state);
+}
+
+#define REPEAT_CASE(test) TEST_WITH(test, repeat_up, repeat_down)
+
+REPEAT_CASE(getacl_is_repeated_after_a_pause)
 {
 	struct nfs_request request = {0};
-	uint64_t began_ns = casync_clock_ns();
 
 	assert_int_equal(goes_on(delay), ERR_FSAL_DELAY);
 	set_nfsacl(&request);
@@ -64,49 +116,53 @@ CALL_CASE(getacl_is_repeated_after_a_pause)
 		    CASYNC_CALL_REPEAT_PAUSE_MS * CASYNC_NS_PER_MS);
 }
 
-static pthread_barrier_t all_are_here;
-
 static void *repeat_once(void *unused)
 {
 	struct nfs_request request = {0};
+	bool waited;
 
 	set_nfsacl(&request);
-	pthread_barrier_wait(&all_are_here);
-	return goes_on(delay) == REPEATED ? &stub_mount : NULL;
+	waited = goes_on(delay) == REPEATED;
+	if (!waited)
+		__atomic_add_fetch(&returned, 1, __ATOMIC_ACQ_REL);
+	return waited ? &stub_mount : NULL;
 }
 
-CALL_CASE(few_workers_wait_for_that)
+/* No pause ends before the others are answered. */
+REPEAT_CASE(few_workers_wait_for_that)
 {
-	pthread_t threads[4 * CASYNC_CALL_REPEATERS];
+	pthread_t threads[ALL_REPEATERS];
 	unsigned int i, waited = 0;
 	void *result;
 
-	pthread_barrier_init(&all_are_here, NULL, 4 * CASYNC_CALL_REPEATERS);
-	for (i = 0; i < 4 * CASYNC_CALL_REPEATERS; i++)
+	pauses = returned = 0;
+	hold_pauses = true;
+	for (i = 0; i < ALL_REPEATERS; i++)
 		assert_int_equal(
 			pthread_create(&threads[i], NULL, repeat_once, NULL),
 			0);
-	for (i = 0; i < 4 * CASYNC_CALL_REPEATERS; i++) {
+	for (i = 0; i < ALL_REPEATERS; i++) {
 		RIG_JOIN(threads[i], &result);
 		waited += result != NULL;
 	}
-	pthread_barrier_destroy(&all_are_here);
-	/* More only if they do not run within a pause. */
-	assert_in_range(waited, CASYNC_CALL_REPEATERS,
-			4 * CASYNC_CALL_REPEATERS - 1);
+	hold_pauses = false;
+	assert_int_equal(waited, CASYNC_CALL_REPEATERS);
+	assert_int_equal(pauses, CASYNC_CALL_REPEATERS);
 }
 
-/* The test before has begun that time. */
-CALL_CASE(getacl_that_waits_for_long_has_no_answer)
+REPEAT_CASE(getacl_that_waits_for_long_has_no_answer)
 {
 	struct nfs_request request = {0};
-	uint64_t began_ns = casync_clock_ns();
 
 	set_nfsacl(&request);
-	while (goes_on(delay) == REPEATED)
-		assert_true(casync_clock_ns() - began_ns <
-			    2 * CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS);
+	assert_int_equal(goes_on(delay), REPEATED);
+	ahead_ns += CASYNC_CALL_REPEAT_MS * CASYNC_NS_PER_MS;
 	assert_int_equal(goes_on(delay), ERR_FSAL_NOT_OPENED);
+	/* Once in a minute; which is not over yet. */
+	ahead_ns += 57 * CASYNC_NS_PER_S;
+	assert_int_equal(goes_on(delay), ERR_FSAL_NOT_OPENED);
+	ahead_ns += 3 * CASYNC_NS_PER_S;
+	assert_int_equal(goes_on(delay), REPEATED);
 }
 
 struct answer_case {

@@ -36,6 +36,9 @@ static bool folder_has; /* the folder has one of its own */
 static int set_rc;
 static unsigned int sets_small, sets_fast, sets_else;
 
+static bool creators_end;	  /* atomic */
+static unsigned int were_changed; /* atomic */
+
 int ceph_get_pool_id(struct ceph_mount_info *cmount, const char *pool_name)
 {
 	(void)cmount;
@@ -190,14 +193,14 @@ CASE(what_the_mds_refuses_fails_the_create)
 
 static void *create_on(void *arg)
 {
-	unsigned int i;
 	bool changed;
 
 	(void)arg;
-	for (i = 0; i < ROUNDS; i++) {
+	while (!NOW(creators_end)) {
 		if (casync_layout_apply(&exp_of_ours.layout, &dir, &file,
 					&changed) != 0)
 			return "failed";
+		__atomic_add_fetch(&were_changed, changed, __ATOMIC_RELAXED);
 	}
 	return NULL;
 }
@@ -205,8 +208,11 @@ static void *create_on(void *arg)
 CASE(layouts_change_while_files_are_created)
 {
 	pthread_t creators[CREATORS];
-	unsigned int i;
+	unsigned int i, before;
 	void *wrong;
+
+	creators_end = false;
+	were_changed = 0;
 
 	for (i = 0; i < CREATORS; i++)
 		assert_int_equal(
@@ -215,10 +221,18 @@ CASE(layouts_change_while_files_are_created)
 		assert_int_equal(configure(i % 3 ? 65536 : 0,
 					   i % 3 == 2 ? "fast" : NULL),
 				 0);
+	/* Each layout that stays is seen in the end. */
+	assert_int_equal(configure(65536, NULL), 0);
+	before = NOW(sets_small);
+	RIG_UNTIL(NOW(sets_small) > before + CREATORS);
+	assert_int_equal(configure(65536, "fast"), 0);
+	before = NOW(sets_fast);
+	RIG_UNTIL(NOW(sets_fast) > before + CREATORS);
+	__atomic_store_n(&creators_end, true, __ATOMIC_RELEASE);
 	for (i = 0; i < CREATORS; i++) {
 		RIG_JOIN(creators[i], &wrong);
 		assert_null(wrong);
 	}
 	assert_int_equal(sets_else, 0);
-	assert_true(sets_small + sets_fast <= CREATORS * ROUNDS);
+	assert_int_equal(sets_small + sets_fast, were_changed);
 }

@@ -72,6 +72,25 @@ int request_down(void **state)
 	return rig_down(state);
 }
 
+void request_until_in_time(bool (*request)(struct io *io), uint64_t offset,
+			   void **state)
+{
+	unsigned int tries = 1;
+	struct io *io;
+
+	for (;;) {
+		rig.exp.await_not_before_ns = 0;
+		io = new_io(offset, 100);
+		if (request(io))
+			break;
+		assert_true(tries++ < 20);
+		free_io(io);
+		request_down(state);
+		request_up(state);
+	}
+	free_io(io);
+}
+
 static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 		 void *obj_data, void *caller_data)
 {

@@ -62,6 +62,14 @@ int request_down(void **state);
 /** A case with request_up() and request_down(). */
 #define CASE(test) TEST_WITH(test, request_up, request_down)
 
+/**
+ * Have @p request send its READ or WRITE at @p offset, as the only one, and wait
+ * for its end.  It returns false if the answer came after the time that a worker
+ * waits for it, which on a busy machine proves nothing: it is made again.
+ */
+void request_until_in_time(bool (*request)(struct io *io), uint64_t offset,
+			   void **state);
+
 /** The requester that has @p count groups, 5000 and up. */
 void set_creds(gid_t *groups, unsigned int count);
 
