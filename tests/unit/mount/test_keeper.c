@@ -572,24 +572,6 @@ static bool nobody_is_inside(void)
 	return casync_guard_is_empty(&stub_mount.guard);
 }
 
-/* The MDS is away, for good. */
-THREAD_CASE(keeper_that_does_not_return_is_left_behind)
-{
-	rig_hold(FAKE_GETATTR);
-	begin_keeper();
-	check_is_delayed(EBADF);
-	RIG_UNTIL(NOW(rig_held.count) >= 1);
-	let_go();
-	assert_false(
-		casync_deadline_call_stop_thread(&stub_mount.keeper.thread, 0));
-	assert_int_equal(stays, 1);
-	/* It returns all the same. */
-	sem_post(&rig_held.go);
-	RIG_UNTIL(nobody_is_inside());
-	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
-	sem_destroy(&rig_held.go);
-}
-
 /* --- its pauses */
 
 static int slept; /* atomic; 1: true, 2: false */
@@ -637,4 +619,23 @@ CASE(end_ends_a_sleep)
 	RIG_JOIN(thread, NULL);
 	assert_int_equal(slept, 2);
 	assert_false(casync_reconnect_pause(&stub_mount, 1000));
+}
+
+/* The MDS is away, for good.  The last case: nobody can wait for the end of its
+ * thread. */
+THREAD_CASE(keeper_that_does_not_return_is_left_behind)
+{
+	rig_hold(FAKE_GETATTR);
+	begin_keeper();
+	check_is_delayed(EBADF);
+	RIG_UNTIL(NOW(rig_held.count) >= 1);
+	let_go();
+	assert_false(
+		casync_deadline_call_stop_thread(&stub_mount.keeper.thread, 0));
+	assert_int_equal(stays, 1);
+	/* It returns all the same. */
+	sem_post(&rig_held.go);
+	RIG_UNTIL(nobody_is_inside());
+	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
+	sem_destroy(&rig_held.go);
 }
