@@ -114,8 +114,6 @@ fsal_errors_t posix2fsal_error(int posix_errorcode)
 		return ERR_FSAL_DELAY;
 	case EACCES:
 		return ERR_FSAL_ACCESS;
-	case EEXIST:
-		return ERR_FSAL_EXIST;
 	case EPERM:
 		return ERR_FSAL_PERM;
 	case ENOMEM:
