@@ -41,13 +41,14 @@ static const char *level; /* debug_client */
 static int reclaim_results[4];
 static unsigned int reclaims;
 static bool mounted;
-static sem_t go; /* The call that hangs. */
-static const char *hangs;
-static int released; /* atomic */
+static sem_t go;	  /* The call that hangs. */
+static const char *hangs; /* atomic */
+static int released;	  /* atomic */
 static pthread_mutex_t calls_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static int call(const char *format, ...)
 {
+	const char *hanging = NOW(hangs);
 	char text[512];
 	va_list args;
 	size_t used;
@@ -59,7 +60,7 @@ static int call(const char *format, ...)
 	used = strlen(calls);
 	(void)snprintf(calls + used, sizeof(calls) - used, "%s\n", text);
 	pthread_mutex_unlock(&calls_lock);
-	if (hangs != NULL && strncmp(text, hangs, strlen(hangs)) == 0)
+	if (hanging != NULL && strncmp(text, hanging, strlen(hanging)) == 0)
 		(void)rig_wait(&go);
 	return fails != NULL && strncmp(text, fails, strlen(fails)) == 0
 		       ? failure
@@ -537,7 +538,7 @@ TEST_WITH(reclaim_that_does_not_return_keeps_its_client, up, down)
 	assert_false(close_it());
 	assert_int_equal(released, 0);
 	assert_true(stays > 0);
-	hangs = NULL;
+	__atomic_store_n(&hangs, NULL, __ATOMIC_RELEASE);
 	sem_post(&go);
 	RIG_UNTIL(NOW(released) == 1);
 }
