@@ -22,7 +22,7 @@
 #include "name.h"
 #include "object.h"
 #include "watchdog.h"
-#include "workers.h"
+#include "lane.h"
 
 #define MS_PER_S 1000
 
@@ -149,11 +149,11 @@ static void export_release(struct fsal_export *exp_hdl)
 	}
 
 	/* The last reference may be dropped in an answer, which must not wait,
-	 * or in an upcall, and the unmount waits for upcalls. */
-	if (casync_workers_on_completion_thread() ||
-	    casync_upcalls_on_thread()) {
+	 * or in a job of the mount, whose end waits for its jobs. */
+	if (casync_lane_on_own_thread() || casync_upcalls_on_thread()) {
 		exp->teardown.run = export_teardown;
-		casync_workers_submit(CASYNC_WORK_METADATA, &exp->teardown);
+		casync_lane_submit(casync_lane_of_process(CASYNC_LANE_TEARDOWN),
+				   &exp->teardown);
 	} else {
 		export_free(exp);
 	}

@@ -32,7 +32,7 @@
 #include "stay.h"
 #include "versions.h"
 #include "watchdog.h"
-#include "workers.h"
+#include "lane.h"
 
 static struct casync_module module = {
 	.fsal =
@@ -129,9 +129,7 @@ static int module_start(void)
 {
 	int rc;
 
-	rc = casync_workers_start();
-	if (rc == 0)
-		rc = casync_delegations_start();
+	rc = casync_lane_start_process();
 	if (rc == 0)
 		rc = casync_complete_start(casync_finish);
 	if (rc == 0)
@@ -276,9 +274,8 @@ MODULE_FINI void casync_module_fini(void)
 
 	/* The exports are released: the queued jobs free the rest of them. */
 	casync_watchdog_stop();
-	casync_delegations_stop();
 	casync_complete_stop();
-	casync_workers_stop();
+	casync_lane_stop_process();
 	casync_publish_set_file(NULL);
 	casync_prometheus_free();
 	/* Its memory is mapped: nobody else gives it back. */

@@ -9,10 +9,10 @@
 #include "clock.h"
 #include "futex.h"
 
-/* The limits of a mount and of a file within it have one lane, with the
+/* The limits of a mount and of a file within it have one kind, with the
  * completer's patience of 0.1 s: a worker that waits for a place does nothing
  * else either. */
-#define MOUNT_LANE CASYNC_LANE_COMPLETER
+#define MOUNT_KIND CASYNC_WAITER_COMPLETER
 
 /* The first places of a mount and of a file that were idle, and the parts of the
  * budget from which on they count. */
@@ -29,9 +29,10 @@
  * in a file's limit, and those of them with a worker's patience; atomic. */
 static uint32_t all_inside, waiting, patient;
 
-static const uint64_t patience_ns[CASYNC_LANES] = {
-	[CASYNC_LANE_WORKER] = CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
-	[CASYNC_LANE_COMPLETER] =
+static const uint64_t patience_ns[CASYNC_WAITER_KINDS] = {
+	[CASYNC_WAITER_WORKER] =
+		CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS,
+	[CASYNC_WAITER_COMPLETER] =
 		CASYNC_WAITER_LIMIT_COMPLETER_MS * CASYNC_NS_PER_MS,
 };
 
@@ -44,14 +45,14 @@ static void waiter_limit_begin(struct casync_waiter_limit *limit)
 
 	/* A thread that left, or the keeper, may have stored a later time. */
 	if (casync_clock_since_ns(now_ns, then_ns) >=
-	    patience_ns[CASYNC_LANE_COMPLETER])
+	    patience_ns[CASYNC_WAITER_COMPLETER])
 		__atomic_store_n(&limit->credit, 0, __ATOMIC_RELAXED);
 }
 
 bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
-			     enum casync_lane lane, uint32_t room)
+			     enum casync_waiter_kind kind, uint32_t room)
 {
-	uint32_t *word = &limit->lanes[lane].inside;
+	uint32_t *word = &limit->kinds[kind].inside;
 	uint32_t inside = __atomic_load_n(word, __ATOMIC_SEQ_CST);
 
 	while (inside < room) {
@@ -68,11 +69,11 @@ bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
 
 /* Wait for a thread to leave after LEFT was read.  False after LONGEST_NS. */
 static bool waiter_limit_wait(struct casync_waiter_limit *limit,
-			      enum casync_lane lane, uint32_t left,
+			      enum casync_waiter_kind kind, uint32_t left,
 			      uint64_t longest_ns)
 {
-	uint32_t *left_word = &limit->lanes[lane].left;
-	uint32_t *sleepers = &limit->lanes[lane].sleepers;
+	uint32_t *left_word = &limit->kinds[kind].left;
+	uint32_t *sleepers = &limit->kinds[kind].sleepers;
 	uint64_t now_ns = casync_clock_ns();
 	uint64_t give_up_ns = longest_ns + __atomic_load_n(&limit->progress_ns,
 							   __ATOMIC_SEQ_CST);
@@ -86,41 +87,41 @@ static bool waiter_limit_wait(struct casync_waiter_limit *limit,
 }
 
 static uint32_t waiter_limit_left(const struct casync_waiter_limit *limit,
-				  enum casync_lane lane)
+				  enum casync_waiter_kind kind)
 {
-	return __atomic_load_n(&limit->lanes[lane].left, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&limit->kinds[kind].left, __ATOMIC_SEQ_CST);
 }
 
 bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-			       enum casync_lane lane, uint32_t room)
+			       enum casync_waiter_kind kind, uint32_t room)
 {
 	uint32_t left;
 
 	do {
-		left = waiter_limit_left(limit, lane);
-		if (casync_waiter_limit_try(limit, lane, room))
+		left = waiter_limit_left(limit, kind);
+		if (casync_waiter_limit_try(limit, kind, room))
 			return true;
-	} while (waiter_limit_wait(limit, lane, left, patience_ns[lane]));
+	} while (waiter_limit_wait(limit, kind, left, patience_ns[kind]));
 	return false;
 }
 
 void casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				enum casync_lane lane)
+				enum casync_waiter_kind kind)
 {
-	__atomic_sub_fetch(&limit->lanes[lane].inside, 1, __ATOMIC_SEQ_CST);
-	__atomic_add_fetch(&limit->lanes[lane].left, 1, __ATOMIC_SEQ_CST);
+	__atomic_sub_fetch(&limit->kinds[kind].inside, 1, __ATOMIC_SEQ_CST);
+	__atomic_add_fetch(&limit->kinds[kind].left, 1, __ATOMIC_SEQ_CST);
 	/* One for this place, one for what an answer adds to the window. */
-	if (__atomic_load_n(&limit->lanes[lane].sleepers, __ATOMIC_SEQ_CST) !=
+	if (__atomic_load_n(&limit->kinds[kind].sleepers, __ATOMIC_SEQ_CST) !=
 	    0)
-		casync_futex_wake(&limit->lanes[lane].left, 2);
+		casync_futex_wake(&limit->kinds[kind].left, 2);
 }
 
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-			       enum casync_lane lane)
+			       enum casync_waiter_kind kind)
 {
 	__atomic_store_n(&limit->progress_ns, casync_clock_ns(),
 			 __ATOMIC_SEQ_CST);
-	casync_waiter_limit_cancel(limit, lane);
+	casync_waiter_limit_cancel(limit, kind);
 }
 
 static uint32_t waiter_limit_workers(void)
@@ -168,7 +169,7 @@ waiter_limit_mount_window(const struct casync_waiter_limit *mount)
 static uint32_t waiter_limit_file_window(const struct casync_waiter_limit *file)
 {
 	uint32_t all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
-	uint32_t own = __atomic_load_n(&file->lanes[MOUNT_LANE].inside,
+	uint32_t own = __atomic_load_n(&file->kinds[MOUNT_KIND].inside,
 				       __ATOMIC_RELAXED);
 
 	return all >= own + casync_waiter_limit_budget() / FILE_PART
@@ -195,8 +196,8 @@ void casync_waiter_limit_prove(struct casync_waiter_limit *mount)
 {
 	__atomic_store_n(&mount->credit, 1, __ATOMIC_RELAXED);
 	casync_waiter_limit_await_proof(mount);
-	__atomic_add_fetch(&mount->lanes[MOUNT_LANE].left, 1, __ATOMIC_SEQ_CST);
-	casync_futex_wake(&mount->lanes[MOUNT_LANE].left, INT_MAX);
+	__atomic_add_fetch(&mount->kinds[MOUNT_KIND].left, 1, __ATOMIC_SEQ_CST);
+	casync_futex_wake(&mount->kinds[MOUNT_KIND].left, INT_MAX);
 }
 
 static uint32_t waiter_limit_least(uint32_t one, uint32_t other)
@@ -208,7 +209,7 @@ uint32_t casync_waiter_limit_file_room(const struct casync_waiter_limit *limit,
 				       const struct casync_waiter_limit *mount)
 {
 	uint32_t taken = __atomic_load_n(&all_inside, __ATOMIC_RELAXED) +
-			 __atomic_load_n(&mount->lanes[MOUNT_LANE].inside,
+			 __atomic_load_n(&mount->kinds[MOUNT_KIND].inside,
 					 __ATOMIC_RELAXED);
 	const uint32_t budget = casync_waiter_limit_budget();
 
@@ -224,7 +225,7 @@ static bool waiter_limit_become_patient(const struct casync_waiter_limit *file)
 	uint32_t count, all;
 
 	if (waiter_limit_file_window(file) <=
-	    __atomic_load_n(&file->lanes[MOUNT_LANE].inside, __ATOMIC_RELAXED))
+	    __atomic_load_n(&file->kinds[MOUNT_KIND].inside, __ATOMIC_RELAXED))
 		return false;
 	count = __atomic_add_fetch(&patient, 1, __ATOMIC_SEQ_CST);
 	all = __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
@@ -254,7 +255,7 @@ static bool waiter_limit_enter_counted(struct casync_waiter_limit *limit,
 				       uint32_t room)
 {
 	if (casync_waiter_limit_try(
-		    limit, MOUNT_LANE,
+		    limit, MOUNT_KIND,
 		    waiter_limit_least(room, waiter_limit_mount_window(limit))))
 		return true;
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
@@ -290,12 +291,12 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
  * wait together, so eight mounts would keep all workers in turn for 0.1 s each. */
 static bool waiter_limit_wait_for_place(struct casync_waiter_limit *limit,
 					uint32_t left, bool answers,
-					enum casync_lane patience)
+					enum casync_waiter_kind patience)
 {
 	uint32_t all = __atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) +
 		       __atomic_load_n(&all_inside, __ATOMIC_RELAXED);
 	bool crowded = all > casync_waiter_limit_budget();
-	bool again = waiter_limit_wait(limit, MOUNT_LANE, left,
+	bool again = waiter_limit_wait(limit, MOUNT_KIND, left,
 				       crowded && !answers
 					       ? CROWDED_MS * CASYNC_NS_PER_MS
 					       : patience_ns[patience]);
@@ -309,21 +310,22 @@ static bool waiter_limit_enter_file(struct casync_waiter_limit *file,
 				    const struct casync_waiter_limit *mount,
 				    bool answers)
 {
-	enum casync_lane patience = CASYNC_LANE_COMPLETER;
+	enum casync_waiter_kind patience = CASYNC_WAITER_COMPLETER;
 	uint32_t left;
 	bool entered;
 
 	do {
-		left = waiter_limit_left(file, MOUNT_LANE);
+		left = waiter_limit_left(file, MOUNT_KIND);
 		entered = casync_waiter_limit_try(
-			file, MOUNT_LANE,
+			file, MOUNT_KIND,
 			casync_waiter_limit_file_room(file, mount));
-		if (!entered && answers && patience == CASYNC_LANE_COMPLETER &&
+		if (!entered && answers &&
+		    patience == CASYNC_WAITER_COMPLETER &&
 		    waiter_limit_become_patient(file))
-			patience = CASYNC_LANE_WORKER;
+			patience = CASYNC_WAITER_WORKER;
 	} while (!entered &&
 		 waiter_limit_wait_for_place(file, left, answers, patience));
-	if (patience == CASYNC_LANE_WORKER)
+	if (patience == CASYNC_WAITER_WORKER)
 		__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
 	return entered;
 }
@@ -334,18 +336,18 @@ bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *mount,
 	uint32_t left;
 
 	do {
-		left = waiter_limit_left(mount, MOUNT_LANE);
+		left = waiter_limit_left(mount, MOUNT_KIND);
 		if (casync_waiter_limit_try_mount(mount, who))
 			return true;
 	} while (waiter_limit_wait_for_place(
-		mount, left, waiter_limit_is_proved(mount), MOUNT_LANE));
+		mount, left, waiter_limit_is_proved(mount), MOUNT_KIND));
 	return false;
 }
 
 static enum casync_caller
 waiter_limit_caller(const struct casync_waiter_limit *file)
 {
-	const uint32_t *inside = &file->lanes[MOUNT_LANE].inside;
+	const uint32_t *inside = &file->kinds[MOUNT_KIND].inside;
 	bool other = __atomic_load_n(inside, __ATOMIC_RELAXED) != 0;
 
 	return other ? CASYNC_CALLER_NEXT : CASYNC_CALLER_FIRST;
@@ -364,7 +366,7 @@ bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 	      casync_waiter_limit_try_reserve(mount))) ||
 	    casync_waiter_limit_enter_mount(mount, who))
 		return true;
-	casync_waiter_limit_cancel(file, MOUNT_LANE);
+	casync_waiter_limit_cancel(file, MOUNT_KIND);
 	return false;
 }
 
@@ -373,21 +375,21 @@ bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 {
 	bool first = waiter_limit_caller(file) == CASYNC_CALLER_FIRST;
 
-	if (!casync_waiter_limit_try(file, MOUNT_LANE,
+	if (!casync_waiter_limit_try(file, MOUNT_KIND,
 				     waiter_limit_file_window(file)))
 		return false;
 	if (casync_waiter_limit_try_mount(mount, CASYNC_CALLER_OPTIONAL) ||
 	    (first && casync_waiter_limit_wants_proof(mount) &&
 	     casync_waiter_limit_enter_mount(mount, CASYNC_CALLER_FIRST)))
 		return true;
-	casync_waiter_limit_cancel(file, MOUNT_LANE);
+	casync_waiter_limit_cancel(file, MOUNT_KIND);
 	return false;
 }
 
 void casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
 {
 	__atomic_add_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
-	(void)casync_waiter_limit_try(limit, MOUNT_LANE, UINT32_MAX);
+	(void)casync_waiter_limit_try(limit, MOUNT_KIND, UINT32_MAX);
 }
 
 void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
@@ -395,19 +397,19 @@ void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 {
 	if (file != NULL) {
 		__atomic_add_fetch(&file->credit, 1, __ATOMIC_RELAXED);
-		casync_waiter_limit_leave(file, MOUNT_LANE);
+		casync_waiter_limit_leave(file, MOUNT_KIND);
 	}
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
-	casync_waiter_limit_leave(limit, MOUNT_LANE);
+	casync_waiter_limit_leave(limit, MOUNT_KIND);
 }
 
 void casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
 				      struct casync_waiter_limit *file)
 {
 	if (file != NULL)
-		casync_waiter_limit_cancel(file, MOUNT_LANE);
+		casync_waiter_limit_cancel(file, MOUNT_KIND);
 	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
-	casync_waiter_limit_cancel(limit, MOUNT_LANE);
+	casync_waiter_limit_cancel(limit, MOUNT_KIND);
 }
 
 /* --- the age of a mount's calls */

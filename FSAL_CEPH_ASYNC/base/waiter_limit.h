@@ -41,7 +41,11 @@
 #include <stdint.h>
 
 /** The kind of thread that asks. */
-enum casync_lane { CASYNC_LANE_WORKER, CASYNC_LANE_COMPLETER, CASYNC_LANES };
+enum casync_waiter_kind {
+	CASYNC_WAITER_WORKER,
+	CASYNC_WAITER_COMPLETER,
+	CASYNC_WAITER_KINDS
+};
 
 /** Milliseconds without progress after which threads stop waiting. */
 #define CASYNC_WAITER_LIMIT_WORKER_MS 1000
@@ -54,7 +58,7 @@ struct casync_waiter_limit {
 		uint32_t inside;
 		uint32_t sleepers; /**< Waiting for room. */
 		uint32_t left;	   /**< Counts threads that left; a futex. */
-	} lanes[CASYNC_LANES];
+	} kinds[CASYNC_WAITER_KINDS];
 	uint64_t progress_ns; /**< When a thread last left, or the first one
 				   entered; CLOCK_MONOTONIC. */
 	/** Since nobody was inside for 0.1 s.  Of a file: its answers.  Of a mount:
@@ -74,24 +78,24 @@ enum casync_caller {
 /**
  * Enter, or wait for room.
  *
- * @param[in] room  How many threads of this lane may be inside; at least 1.
+ * @param[in] room  How many threads of this kind may be inside; at least 1.
  *
  * @return true: the thread is inside and must call casync_waiter_limit_leave();
  *	   false: there was no room.
  */
 bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-			       enum casync_lane lane, uint32_t room);
+			       enum casync_waiter_kind kind, uint32_t room);
 
 /** Enter if there is a place now; never wait. */
 bool casync_waiter_limit_try(struct casync_waiter_limit *limit,
-			     enum casync_lane lane, uint32_t room);
+			     enum casync_waiter_kind kind, uint32_t room);
 
 void casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-			       enum casync_lane lane);
+			       enum casync_waiter_kind kind);
 
 /** Leave without an answer: no progress. */
 void casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				enum casync_lane lane);
+				enum casync_waiter_kind kind);
 
 /** The room of a file for workers: a quarter of Ganesha's, not all. */
 uint32_t casync_waiter_limit_workers(void);

@@ -12,7 +12,7 @@
 #include "export.h"
 #include "futex.h"
 #include "op.h"
-#include "workers.h"
+#include "lane.h"
 
 /* --- the completion threads */
 
@@ -114,7 +114,7 @@ static void *complete_completer(void *unused)
 {
 	(void)unused;
 	SetNameFunction("casync_done");
-	casync_workers_mark_completion_thread();
+	casync_lane_mark_completion_thread();
 
 	for (;;) {
 		uint32_t seen = __atomic_load_n(&filled, __ATOMIC_SEQ_CST);
@@ -231,7 +231,7 @@ static bool complete_may_wait(const struct casync_op *op)
 	if (op->kind == CASYNC_OP_WRITE && !op->entry.alone)
 		return false;
 	/* A completion thread must not wait: it answers other ops too. */
-	return !casync_workers_on_completion_thread() &&
+	return !casync_lane_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
 }

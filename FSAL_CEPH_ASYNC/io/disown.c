@@ -17,7 +17,7 @@
 #include "op.h"
 #include "pool.h"
 #include "read_cache.h"
-#include "workers.h"
+#include "lane.h"
 
 /** The client and the buffer that a disowned READ uses. */
 struct casync_disowned {
@@ -124,7 +124,9 @@ unsigned int casync_disown_answer(struct casync_disown_round *round)
 		round->to_answer = op->members;
 		op->members = NULL;
 		op->work.run = disown_run_answer;
-		casync_workers_submit(CASYNC_WORK_METADATA, &op->work);
+		casync_lane_submit(
+			casync_inode_lane(op->obj, CASYNC_LANE_METADATA),
+			&op->work);
 	}
 	return round->count;
 }

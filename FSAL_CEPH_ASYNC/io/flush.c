@@ -259,7 +259,8 @@ static bool flush_begin(struct casync_object *obj)
 
 static void flush_queue(struct casync_object *obj)
 {
-	casync_workers_submit(CASYNC_WORK_METADATA, &obj->flush.work);
+	casync_lane_submit(casync_inode_lane(obj, CASYNC_LANE_METADATA),
+			   &obj->flush.work);
 }
 
 void casync_flush_drained(struct casync_object *obj)

@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "gsh_list.h"
-#include "workers.h"
+#include "lane.h"
 
 struct casync_object;
 

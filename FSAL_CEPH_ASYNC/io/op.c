@@ -14,6 +14,7 @@
 #include "errors.h"
 #include "export.h"
 #include "ganesha.h"
+#include "inode.h"
 #include "object.h"
 #include "op.h"
 #include "parts.h"
@@ -270,7 +271,9 @@ static void op_resume(struct casync_op *op, uint32_t what)
 
 	if ((__atomic_or_fetch(&op->resume_events, what, __ATOMIC_ACQ_REL) &
 	     both) == both)
-		casync_workers_submit(CASYNC_WORK_SUBMIT, &op->work);
+		casync_lane_submit(
+			casync_inode_lane(op->obj, CASYNC_LANE_SUBMIT),
+			&op->work);
 }
 
 /* The op got a place, or none in time.  Go on, on a thread that may block. */
@@ -412,7 +415,8 @@ void casync_op_end_on_worker(struct casync_op *op)
 {
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = op_run_end;
-	casync_workers_submit(CASYNC_WORK_DATA, &op->work);
+	casync_lane_submit(casync_inode_lane(op->obj, CASYNC_LANE_DATA),
+			   &op->work);
 }
 
 void casync_op_end_unblocked(struct casync_op *op)

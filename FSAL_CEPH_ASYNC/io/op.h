@@ -68,7 +68,7 @@
 #include "gather.h"
 #include "inflight.h"
 #include "parts.h"
-#include "workers.h"
+#include "lane.h"
 
 struct casync_disowned;
 struct casync_export;

@@ -16,7 +16,7 @@
 #include "object.h"
 #include "op.h"
 #include "read_cache.h"
-#include "workers.h"
+#include "lane.h"
 
 /* The size needs Fs; the version comes only with As, Ls and Xs beside it. */
 #define REVALIDATED                                              \
@@ -83,7 +83,7 @@ static bool read_cache_applies(const struct casync_op *op)
 	const struct casync_object *obj = op->obj;
 
 	return casync_buffer_budget() != 0 && obj->cached != NULL &&
-	       !casync_workers_on_completion_thread() &&
+	       !casync_lane_on_completion_thread() &&
 	       obj->id.snapid == CEPH_NOSNAP &&
 	       casync_session_state(&casync_inode_mount(op->obj)->session) ==
 		       CASYNC_SESSION_SERVES &&

@@ -15,7 +15,7 @@
 #include "object.h"
 #include "op.h"
 #include "repair.h"
-#include "workers.h"
+#include "lane.h"
 
 static void repair_count(struct casync_op *op, enum casync_counter counter)
 {
@@ -319,7 +319,8 @@ static void repair_run_ask_size(struct casync_work *work)
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
 	repair_check_end_of_file(op);
-	casync_workers_release_share(CASYNC_WORK_LOOK, &op->obj->look);
+	casync_lane_release_share(casync_inode_lane(op->obj, CASYNC_LANE_LOOK),
+				  &op->obj->look);
 	casync_op_end(op);
 }
 
@@ -331,8 +332,9 @@ static void repair_end_or_ask_size(struct casync_op *op, enum rest rest)
 {
 	if (rest == ASK_SIZE) {
 		op->work.run = repair_run_ask_size;
-		if (casync_workers_try_shared(CASYNC_WORK_LOOK, &op->obj->look,
-					      &op->work))
+		if (casync_lane_try_shared(
+			    casync_inode_lane(op->obj, CASYNC_LANE_LOOK),
+			    &op->obj->look, &op->work))
 			return;
 	}
 	casync_op_end_unblocked(op);
@@ -343,7 +345,8 @@ static void repair_run_fetch(struct casync_work *work)
 	struct casync_op *op = container_of(work, struct casync_op, work);
 	enum rest rest = repair_fetch(op);
 
-	casync_workers_release_share(CASYNC_WORK_DATA, &op->obj->data);
+	casync_lane_release_share(casync_inode_lane(op->obj, CASYNC_LANE_DATA),
+				  &op->obj->data);
 	repair_end_or_ask_size(op, rest);
 }
 
@@ -352,8 +355,8 @@ void casync_repair(struct casync_op *op)
 	repair_count(op, CASYNC_C_SHORT_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = repair_run_fetch;
-	casync_workers_submit_shared(CASYNC_WORK_DATA, &op->obj->data,
-				     &op->work);
+	casync_lane_submit_shared(casync_inode_lane(op->obj, CASYNC_LANE_DATA),
+				  &op->obj->data, &op->work);
 }
 
 static void repair_run_blocking_read(struct casync_work *work)
@@ -369,7 +372,8 @@ static void repair_run_blocking_read(struct casync_work *work)
 		     casync_file_size_is_truncated(&op->obj->size)))
 		repair_check_end_of_file(op);
 	op->end_of_file |= ended;
-	casync_workers_release_share(CASYNC_WORK_LOOK, &op->obj->look);
+	casync_lane_release_share(casync_inode_lane(op->obj, CASYNC_LANE_LOOK),
+				  &op->obj->look);
 	casync_op_end(op);
 }
 
@@ -379,8 +383,8 @@ void casync_repair_whole(struct casync_op *op)
 	repair_count(op, CASYNC_C_BLOCKING_READS);
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	op->work.run = repair_run_blocking_read;
-	casync_workers_submit_shared(CASYNC_WORK_LOOK, &op->obj->look,
-				     &op->work);
+	casync_lane_submit_shared(casync_inode_lane(op->obj, CASYNC_LANE_LOOK),
+				  &op->obj->look, &op->work);
 }
 
 /* Workers of Ganesha's that may ask for one file's size.  They are few, because
@@ -404,7 +408,7 @@ static void repair_ask_size(struct casync_op *op)
 void casync_repair_end_of_file(struct casync_op *op)
 {
 	repair_count(op, CASYNC_C_SIZE_CHECKS);
-	if (casync_workers_on_completion_thread()) {
+	if (casync_lane_on_completion_thread()) {
 		repair_end_or_ask_size(op, ASK_SIZE);
 		return;
 	}

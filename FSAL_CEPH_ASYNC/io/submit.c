@@ -15,7 +15,7 @@
 #include "op.h"
 #include "repair.h"
 #include "submit.h"
-#include "workers.h"
+#include "lane.h"
 
 static uint64_t duplicates; /* atomic */
 
@@ -246,7 +246,7 @@ static bool submit_may_block(const struct casync_op *op)
 
 	return op->parts.count == 1 &&
 	       op->length_bytes >= CASYNC_READ_HERE_BYTES &&
-	       !casync_workers_on_completion_thread() &&
+	       !casync_lane_on_completion_thread() &&
 	       op->entry.since_ns >=
 		       __atomic_load_n(until_ns, __ATOMIC_RELAXED);
 }
@@ -311,7 +311,8 @@ void casync_submit_admitted(struct casync_op *op)
 	if (op == NULL)
 		return;
 	op->work.run = submit_run_admitted;
-	casync_workers_submit(CASYNC_WORK_SUBMIT, &op->work);
+	casync_lane_submit(casync_inode_lane(op->obj, CASYNC_LANE_SUBMIT),
+			   &op->work);
 }
 
 static void submit_again(struct casync_op *op)
@@ -346,5 +347,6 @@ void casync_submit_each_alone(struct casync_op *first)
 {
 	casync_gate_refused(&first->obj->gate, first);
 	first->work.run = submit_each;
-	casync_workers_submit(CASYNC_WORK_SUBMIT, &first->work);
+	casync_lane_submit(casync_inode_lane(first->obj, CASYNC_LANE_SUBMIT),
+			   &first->work);
 }

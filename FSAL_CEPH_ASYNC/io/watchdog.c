@@ -23,7 +23,7 @@
 #define TICK_MS 100
 
 /* The outermost lock.  Under it an export's in-flight lock and a lane's lock
- * (casync_inflight_expire() -> called() -> casync_workers_submit()) are taken,
+ * (casync_inflight_expire() -> called() -> casync_lane_submit()) are taken,
  * and lines are logged.  No function of libcephfs is called. */
 static pthread_mutex_t watched_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(watched);
@@ -277,7 +277,7 @@ static void *watchdog_watch(void *unused)
 		pthread_mutex_unlock(&run_lock);
 		/* These come first: logging may wait for a disk. */
 		casync_complete_unblock();
-		casync_workers_unblock();
+		casync_lane_unblock_all();
 		casync_flush_tick();
 		watchdog_log_duplicates();
 		watchdog_check_exports();

@@ -17,7 +17,7 @@
 #include "submit.h"
 #include "text.h"
 #include "tuning.h"
-#include "workers.h"
+#include "lane.h"
 
 /* It is taken before an export's in-flight lock.  No function of the data
  * path is called under it, and of libcephfs ceph_version() alone: it takes no
@@ -348,7 +348,8 @@ static void publish_look_at_file(uint64_t now_ns)
 		    now_ns < __atomic_load_n(&file_due_ns, __ATOMIC_RELAXED))
 			return;
 		__atomic_store_n(&file_since_ns, now_ns, __ATOMIC_RELAXED);
-		casync_workers_submit(CASYNC_WORK_DISK, &work);
+		casync_lane_submit(casync_lane_of_process(CASYNC_LANE_DISK),
+				   &work);
 	} else if (!told &&
 		   now_ns - since_ns > DISK_PATIENCE_MS * CASYNC_NS_PER_MS) {
 		told = true;

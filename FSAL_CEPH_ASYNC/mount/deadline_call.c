@@ -158,49 +158,6 @@ bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 	return true;
 }
 
-static struct casync_work *deadline_call_next(struct casync_late *late)
-{
-	struct casync_work *work;
-
-	pthread_mutex_lock(&late->thread.lock);
-	while (late->first == NULL && !late->thread.stopping)
-		pthread_cond_wait(&late->thread.wake, &late->thread.lock);
-	work = late->first;
-	if (work != NULL)
-		late->first = work->next;
-	pthread_mutex_unlock(&late->thread.lock);
-	return work;
-}
-
-static void deadline_call_run_late(struct casync_mount *mount)
-{
-	struct casync_work *work;
-
-	SetNameFunction("casync_late");
-	while ((work = deadline_call_next(&mount->late)) != NULL)
-		work->run(work);
-}
-
-int casync_deadline_call_start_late(struct casync_mount *mount)
-{
-	return casync_deadline_call_start_thread(&mount->late.thread,
-						 deadline_call_run_late, mount);
-}
-
-void casync_deadline_call_late(struct casync_late *late,
-			       struct casync_work *work)
-{
-	work->next = NULL;
-	pthread_mutex_lock(&late->thread.lock);
-	if (late->first == NULL)
-		late->first = work;
-	else
-		late->last->next = work;
-	late->last = work;
-	pthread_cond_signal(&late->thread.wake);
-	pthread_mutex_unlock(&late->thread.lock);
-}
-
 static int deadline_call_reclaim(struct casync_deadline_call *call)
 {
 	struct reclaim *reclaim = container_of(call, struct reclaim, call);

@@ -16,8 +16,6 @@
 
 #include <cephfs/libcephfs.h>
 
-#include "workers.h"
-
 struct casync_mount;
 
 /** The first member of a call's arguments, allocated with gsh_calloc(). */
@@ -88,21 +86,6 @@ int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
  */
 bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 				      uint32_t timeout_s);
-
-/** Jobs of a mount for whose end nobody waits, in their order; embedded in it. */
-struct casync_late {
-	struct casync_deadline_thread thread;
-	/* Under the thread's lock. */
-	struct casync_work *first, *last;
-};
-
-/** Start its thread, `casync_late`.  Before it stops, it runs all jobs.  @return
- * 0 or a negative errno. */
-int casync_deadline_call_start_late(struct casync_mount *mount);
-
-/** Queue a job.  It never waits. */
-void casync_deadline_call_late(struct casync_late *late,
-			       struct casync_work *work);
 
 /**
  * Let the MDS end the session with this uuid (ceph_start_reclaim, RESET).

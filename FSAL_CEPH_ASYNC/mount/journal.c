@@ -41,11 +41,11 @@ static int journal_sync(struct casync_mount *mount, uint64_t ino)
 }
 
 /*
- * Keep a directory until the thread takes it.
+ * Keep a directory until the job takes it.
  *
  * All accesses to `changed` and `pending` are sequentially consistent.  The
- * thread clears `pending` before it takes the directories.  So a caller whose
- * directory it does not take any more finds `pending` cleared, and wakes it.
+ * job clears `pending` before it takes the directories.  So a caller whose
+ * directory it does not take any more finds `pending` cleared, and sets it.
  */
 static void journal_note(struct casync_journal *journal, uint64_t ino)
 {
@@ -66,27 +66,6 @@ static void journal_note(struct casync_journal *journal, uint64_t ino)
 	}
 }
 
-void casync_journal_changed(struct casync_mount *mount, uint64_t ino,
-			    bool new_file)
-{
-	struct casync_journal *journal = &mount->journal;
-	bool told;
-
-	__atomic_add_fetch(&journal->names, 1, __ATOMIC_RELAXED);
-	journal_note(journal, ino);
-	/* The thread has been told, and has not looked yet. */
-	told = __atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) ||
-	       __atomic_exchange_n(&journal->pending, true, __ATOMIC_SEQ_CST);
-	if (new_file &&
-	    !__atomic_exchange_n(&journal->new_file, true, __ATOMIC_SEQ_CST))
-		told = false;
-	if (told)
-		return;
-	pthread_mutex_lock(&journal->thread.lock);
-	pthread_cond_signal(&journal->thread.wake);
-	pthread_mutex_unlock(&journal->thread.lock);
-}
-
 static bool journal_may_wait(const struct casync_journal *journal)
 {
 	return !__atomic_load_n(&journal->new_file, __ATOMIC_SEQ_CST) ||
@@ -94,37 +73,10 @@ static bool journal_may_wait(const struct casync_journal *journal)
 		       CASYNC_JOURNAL_FEW;
 }
 
-/* Wait for a change, and for those that follow it.  False: end the thread. */
-static bool journal_await_changes(struct casync_journal *journal)
+static struct casync_lane *journal_lane(struct casync_mount *mount)
 {
-	struct timespec deadline;
-	bool stopping;
-	int rc = 0;
-
-	pthread_mutex_lock(&journal->thread.lock);
-	while (!journal->thread.stopping &&
-	       !__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST))
-		pthread_cond_wait(&journal->thread.wake, &journal->thread.lock);
-	deadline = casync_clock_deadline(CASYNC_JOURNAL_MS);
-	while (!journal->thread.stopping && journal_may_wait(journal) &&
-	       rc == 0)
-		rc = pthread_cond_timedwait(&journal->thread.wake,
-					    &journal->thread.lock, &deadline);
-	stopping = journal->thread.stopping;
-	pthread_mutex_unlock(&journal->thread.lock);
-	return !stopping;
+	return &mount->lanes[CASYNC_LANE_METADATA];
 }
-
-static bool journal_is_stopping(struct casync_journal *journal)
-{
-	bool stopping;
-
-	pthread_mutex_lock(&journal->thread.lock);
-	stopping = journal->thread.stopping;
-	pthread_mutex_unlock(&journal->thread.lock);
-	return stopping;
-}
-
 static bool journal_has(const struct casync_journal *journal, uint64_t ino)
 {
 	unsigned int i;
@@ -162,7 +114,7 @@ static void journal_ask(struct casync_mount *mount)
 	for (i = 0; i < CASYNC_JOURNAL_DIRECTORIES; i++) {
 		ino = taken[(journal->first + i) % CASYNC_JOURNAL_DIRECTORIES];
 		if (ino == 0 || (asked && journal_has(journal, ino)) ||
-		    journal_is_stopping(journal))
+		    casync_lane_is_stopping(journal_lane(mount)))
 			continue;
 		asked = true;
 		rc = journal_sync(mount, ino);
@@ -173,15 +125,54 @@ static void journal_ask(struct casync_mount *mount)
 	}
 }
 
-static void journal_run(struct casync_mount *mount)
+static void journal_run(struct casync_work *work);
+
+static void journal_queue(struct casync_mount *mount)
 {
-	SetNameFunction("casync_journal");
-	while (journal_await_changes(&mount->journal))
-		journal_ask(mount);
+	struct casync_journal *journal = &mount->journal;
+
+	journal->work.run = journal_run;
+	casync_lane_submit_in(journal_lane(mount), &journal->work,
+			      journal_may_wait(journal) ? CASYNC_JOURNAL_MS
+							: 0);
 }
 
-int casync_journal_start(struct casync_mount *mount)
+/* All of these flags are sequentially consistent.  The job gives its turn back
+ * before it looks for a change; who notes a change looks for the turn after that.
+ * So one of the two finds the other's. */
+static bool journal_takes_turn(struct casync_journal *journal)
 {
-	return casync_deadline_call_start_thread(&mount->journal.thread,
-						 journal_run, mount);
+	return __atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) &&
+	       !__atomic_exchange_n(&journal->under_way, true,
+				    __ATOMIC_SEQ_CST);
+}
+
+static void journal_run(struct casync_work *work)
+{
+	struct casync_mount *mount =
+		container_of(work, struct casync_mount, journal.work);
+	struct casync_journal *journal = &mount->journal;
+
+	journal_ask(mount);
+	__atomic_store_n(&journal->under_way, false, __ATOMIC_SEQ_CST);
+	if (journal_takes_turn(journal))
+		journal_queue(mount);
+}
+
+void casync_journal_changed(struct casync_mount *mount, uint64_t ino,
+			    bool new_file)
+{
+	struct casync_journal *journal = &mount->journal;
+	bool fresh_file;
+
+	__atomic_add_fetch(&journal->names, 1, __ATOMIC_RELAXED);
+	journal_note(journal, ino);
+	if (!__atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST))
+		__atomic_store_n(&journal->pending, true, __ATOMIC_SEQ_CST);
+	fresh_file = new_file && !__atomic_exchange_n(&journal->new_file, true,
+						      __ATOMIC_SEQ_CST);
+	if (journal_takes_turn(journal))
+		journal_queue(mount);
+	else if (fresh_file && !journal_may_wait(journal))
+		casync_lane_hasten(journal_lane(mount), &journal->work);
 }

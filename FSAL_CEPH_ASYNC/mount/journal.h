@@ -9,8 +9,8 @@
  * answers no new one meanwhile: seen with 20.2.4 as CREATEs that waited for
  * 40 ms and more beside stable writes that never ask the MDS.
  *
- * A thread of the mount asks, with one question under way at a time; no request
- * waits for it.  A question goes to the ranks that know of one directory, so
+ * A job of the mount's metadata lane asks, with one question under way at a time;
+ * no request waits for it.  A question goes to the ranks that know of one directory, so
  * with several active MDS it has to be put for each directory.
  */
 #ifndef CASYNC_JOURNAL_H
@@ -19,7 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "deadline_call.h"
+#include "lane.h"
 
 struct casync_mount;
 
@@ -39,22 +39,20 @@ struct casync_mount;
 
 /** Embedded in the mount; zero at first. */
 struct casync_journal {
-	struct casync_deadline_thread thread;
-	/** A directory was noted since the thread looked last; atomic. */
+	struct casync_work work;
+	/** The job waits for its time, is queued, or runs; atomic. */
+	bool under_way;
+	/** A directory was noted since the job looked last; atomic. */
 	bool pending;
-	/** Names changed since the thread looked last; atomic. */
+	/** Names changed since the job looked last; atomic. */
 	uint32_t names;
 	/** One of them is a new file; atomic. */
 	bool new_file;
 	/** Inode numbers of directories that were changed and not asked about;
 	 * 0: none; atomic. */
 	uint64_t changed[CASYNC_JOURNAL_DIRECTORIES];
-	unsigned int first; /**< Where a pass begins; the thread's own. */
+	unsigned int first; /**< Where a pass begins; the job's own. */
 };
-
-/** Start the thread of a mount that is connected.  The mount ends it by
- * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
-int casync_journal_start(struct casync_mount *mount);
 
 /**
  * A name in a directory was changed.  It never waits.

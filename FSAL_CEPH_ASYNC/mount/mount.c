@@ -13,6 +13,7 @@
 #include "stale_sessions.h"
 #include "identity.h"
 #include "mount.h"
+#include "stay.h"
 #include "take_over.h"
 #include "text.h"
 
@@ -82,6 +83,7 @@ static struct casync_mount *mount_new(const struct casync_mount_key *key,
 	mount->keeper.timeout_s = params->reconnect_timeout_s;
 	mount->session.client = mount_client_name(key);
 	mount->state = CASYNC_MOUNT_BUILDING;
+	mount->unlocks.most = 1;
 	casync_upcalls_init(&mount->upcalls);
 	glist_init(&mount->delegations_held);
 	pthread_mutex_init(&mount->delegations_lock, NULL);
@@ -127,24 +129,16 @@ mount_find_locked(const struct casync_mount_key *key)
 /* End the threads of a mount.  False: a call of libcephfs does not return. */
 static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 {
-	const struct {
-		struct casync_deadline_thread *thread;
-		const char *does;
-	} threads[] = {
-		{&mount->keeper.thread, "the look at the CephFS session"},
-		{&mount->journal.thread, "the question for the MDS journal"},
-		{&mount->late.thread,
-		 "the unlocking for a client that is gone"},
-	};
 	const char *what = NULL;
-	size_t i;
 
+	if (!casync_deadline_call_stop_thread(&mount->keeper.thread, timeout_s))
+		what = "the look at the CephFS session";
 	/* After one that hangs the others end once their own call returns. */
-	for (i = 0; i < sizeof(threads) / sizeof(threads[0]); i++) {
-		if (!casync_deadline_call_stop_thread(
-			    threads[i].thread, what == NULL ? timeout_s : 0) &&
-		    what == NULL)
-			what = threads[i].does;
+	if (!casync_lane_stop_mount(mount->lanes,
+				    what == NULL ? timeout_s : 0)) {
+		casync_stay();
+		if (what == NULL)
+			what = "a question to Ceph";
 	}
 	if (what == NULL)
 		return true;
@@ -199,6 +193,9 @@ static int mount_build(struct casync_mount *mount,
 	int rc;
 
 	casync_stale_sessions_forget(mount->client.uuid);
+	rc = casync_lane_start_mount(mount->lanes);
+	if (rc != 0)
+		return casync_connect_failed(params, rc, "starting threads");
 	rc = casync_connect(mount, params, true);
 	if (rc == CASYNC_CONNECT_AGAIN) {
 		casync_stale_sessions_end(mount->client.filesystem, params);
@@ -212,10 +209,6 @@ static int mount_build(struct casync_mount *mount,
 		mount->delegations = mount->client.delegations;
 		rc = casync_reconnect_start(mount, params->hooks);
 	}
-	if (rc == 0)
-		rc = casync_journal_start(mount);
-	if (rc == 0)
-		rc = casync_deadline_call_start_late(mount);
 	return rc;
 }
 

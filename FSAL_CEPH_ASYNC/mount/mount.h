@@ -22,6 +22,7 @@
 #include "gsh_list.h"
 #include "guard.h"
 #include "journal.h"
+#include "lane.h"
 #include "reconnect.h"
 #include "session.h"
 #include "take_over.h"
@@ -111,7 +112,9 @@ struct casync_mount {
 	struct casync_journal journal;
 	struct casync_unfinished unfinished;
 	struct casync_snapshots snapshots;
-	struct casync_late late;
+	struct casync_lane lanes[CASYNC_MOUNT_LANES];
+	/** Of its metadata lane: one UNLOCK for a client that is gone. */
+	struct casync_lane_share unlocks;
 	struct casync_take_over take_overs[CASYNC_TAKE_OVERS_MAX];
 	/** An earlier client did not end: the mount is never freed. */
 	bool left_client;

@@ -319,7 +319,8 @@ static void upcalls_queue(struct casync_upcalls *upcalls, enum event_kind kind,
 	start = upcalls_queue_locked(upcalls, &event);
 	pthread_mutex_unlock(&upcalls->lock);
 	if (start)
-		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+		casync_lane_submit(casync_lane_of_process(CASYNC_LANE_UPCALL),
+				   &upcalls->work);
 }
 
 void casync_upcalls_removed(struct casync_upcalls *upcalls, uint64_t ino,
@@ -348,7 +349,8 @@ void casync_upcalls_try_removed(struct casync_upcalls *upcalls)
 	upcalls->removed_count = 0;
 	pthread_mutex_unlock(&upcalls->lock);
 	if (start)
-		casync_workers_submit(CASYNC_WORK_UPCALL, &upcalls->work);
+		casync_lane_submit(casync_lane_of_process(CASYNC_LANE_UPCALL),
+				   &upcalls->work);
 }
 
 void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)

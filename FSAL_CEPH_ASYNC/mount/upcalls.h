@@ -21,7 +21,7 @@
 
 #include "gsh_list.h"
 #include "object_table.h"
-#include "workers.h"
+#include "lane.h"
 
 struct casync_export;
 

@@ -17,7 +17,7 @@
 #include "reconnect.h"
 #include "mount.h"
 #include "object.h"
-#include "workers.h"
+#include "lane.h"
 #include "read_cache.h"
 
 /* Ganesha's workers that may wait for the monitors, for each export. */
@@ -35,7 +35,7 @@ static _Thread_local uint32_t mount_slot_generation;
 
 static bool call_needs_mount_slot(void)
 {
-	return mount_slot_users == 0 && !casync_workers_on_completion_thread();
+	return mount_slot_users == 0 && !casync_lane_on_completion_thread();
 }
 
 /* Before the outermost call is counted, the age of the slot begins. */
@@ -134,7 +134,7 @@ static void call_take_slot_always(struct casync_object *obj)
 	if (call_needs_mount_slot()) {
 		casync_waiter_limit_force_mount(call_limit(obj));
 		(void)casync_waiter_limit_try(
-			&obj->callers, CASYNC_LANE_COMPLETER, UINT32_MAX);
+			&obj->callers, CASYNC_WAITER_COMPLETER, UINT32_MAX);
 	}
 	call_count_slot(casync_inode_mount(obj));
 }
@@ -149,32 +149,32 @@ static void call_drop_slot(struct casync_object *obj, bool answered)
 
 /* --- slots of a file and of an export */
 
-static enum casync_lane call_attr_lane(void)
+static enum casync_waiter_kind call_waiter_kind(void)
 {
-	return casync_workers_on_completion_thread() ? CASYNC_LANE_COMPLETER
-						     : CASYNC_LANE_WORKER;
+	return casync_lane_on_completion_thread() ? CASYNC_WAITER_COMPLETER
+						  : CASYNC_WAITER_WORKER;
 }
 
 static bool call_take_attr_slot(struct casync_object *obj)
 {
-	enum casync_lane lane = call_attr_lane();
-	uint32_t slots = lane == CASYNC_LANE_COMPLETER
+	enum casync_waiter_kind kind = call_waiter_kind();
+	uint32_t slots = kind == CASYNC_WAITER_COMPLETER
 				 ? CASYNC_COMPLETERS
 				 : casync_waiter_limit_workers();
 
-	return casync_waiter_limit_enter(&obj->getattr, lane, slots);
+	return casync_waiter_limit_enter(&obj->getattr, kind, slots);
 }
 
 static bool call_take_change_slot(struct casync_object *obj)
 {
-	return casync_waiter_limit_enter(&obj->change, CASYNC_LANE_WORKER,
+	return casync_waiter_limit_enter(&obj->change, CASYNC_WAITER_WORKER,
 					 casync_waiter_limit_workers());
 }
 
 static bool call_take_statfs_slot(struct casync_object *obj)
 {
-	return casync_waiter_limit_enter(&obj->exp->statfs, CASYNC_LANE_WORKER,
-					 STATFS_SLOTS);
+	return casync_waiter_limit_enter(&obj->exp->statfs,
+					 CASYNC_WAITER_WORKER, STATFS_SLOTS);
 }
 
 /* --- the client, and the object's Inode */
@@ -191,7 +191,7 @@ static int call_look_up(struct casync_object *obj, uint32_t generation)
 	asked = call_take_attr_slot(obj);
 	if (asked) {
 		rc = casync_inode_renew(obj, generation);
-		casync_waiter_limit_leave(&obj->getattr, call_attr_lane());
+		casync_waiter_limit_leave(&obj->getattr, call_waiter_kind());
 	}
 	call_drop_slot(obj, asked);
 	return rc;
@@ -281,12 +281,12 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 }
 
 static void call_leave_limit(struct casync_waiter_limit *limit,
-			     enum casync_lane lane, bool answered)
+			     enum casync_waiter_kind kind, bool answered)
 {
 	if (answered)
-		casync_waiter_limit_leave(limit, lane);
+		casync_waiter_limit_leave(limit, kind);
 	else
-		casync_waiter_limit_cancel(limit, lane);
+		casync_waiter_limit_cancel(limit, kind);
 }
 
 static void call_drop_one(struct casync_object *obj, uint32_t what,
@@ -302,13 +302,13 @@ static void call_drop_one(struct casync_object *obj, uint32_t what,
 		casync_guard_leave(&casync_inode_mount(obj)->guard);
 		break;
 	case CASYNC_CALL_ATTR_SLOT:
-		call_leave_limit(&obj->getattr, call_attr_lane(), answered);
+		call_leave_limit(&obj->getattr, call_waiter_kind(), answered);
 		break;
 	case CASYNC_CALL_CHANGE_SLOT:
-		call_leave_limit(&obj->change, CASYNC_LANE_WORKER, answered);
+		call_leave_limit(&obj->change, CASYNC_WAITER_WORKER, answered);
 		break;
 	case CASYNC_CALL_STATFS_SLOT:
-		call_leave_limit(&obj->exp->statfs, CASYNC_LANE_WORKER,
+		call_leave_limit(&obj->exp->statfs, CASYNC_WAITER_WORKER,
 				 answered);
 		break;
 	default:
@@ -373,7 +373,7 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 {
 	*call = (struct casync_call){.obj = obj};
 	if ((needs & CASYNC_CALL_ATTR_SLOT) != 0 &&
-	    !casync_waiter_limit_try(&obj->getattr, call_attr_lane(),
+	    !casync_waiter_limit_try(&obj->getattr, call_waiter_kind(),
 				     attr_slots))
 		return false;
 	call->holds = needs & CASYNC_CALL_ATTR_SLOT;

@@ -32,15 +32,16 @@ static pthread_mutex_t *delegations_lock_of(struct casync_delegations *of)
 	return &casync_inode_mount(obj)->delegations_lock;
 }
 
-/* Guards the queue of recalls and the threads.  It is a leaf: it is taken under
- * client_lock, and never held across a call. */
+/* Guards the list of recalls and the recallers.  It is taken under client_lock,
+ * and never held across a call.  Under it a job is queued. */
 static pthread_mutex_t recalls_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t recall_queued = PTHREAD_COND_INITIALIZER;
 static pthread_cond_t recall_ended = PTHREAD_COND_INITIALIZER;
 static GLIST_HEAD(recalls);
-static pthread_t threads[CASYNC_DELEGATIONS_THREADS];
-static unsigned int thread_count;
-static bool stopping;
+/* Jobs that work on the list until it is empty. */
+static struct recaller {
+	struct casync_work work;
+	bool at_work;
+} recallers[CASYNC_DELEGATIONS_RECALLERS];
 
 /* --- recalls: from libcephfs to Ganesha */
 
@@ -78,56 +79,37 @@ static void delegations_run_recall_locked(struct casync_delegation *delegation)
 	pthread_cond_broadcast(&recall_ended);
 }
 
-static void *delegations_recaller(void *unused)
+static void delegations_run_recalls(struct casync_work *work)
 {
+	struct recaller *self = container_of(work, struct recaller, work);
 	struct casync_delegation *delegation;
-
-	(void)unused;
-	SetNameFunction("casync_recall");
 
 	pthread_mutex_lock(&recalls_lock);
 	for (;;) {
 		delegation = glist_first_entry(
 			&recalls, struct casync_delegation, recall_link);
-		if (delegation != NULL)
-			delegations_run_recall_locked(delegation);
-		else if (stopping)
+		if (delegation == NULL)
 			break;
-		else
-			pthread_cond_wait(&recall_queued, &recalls_lock);
+		delegations_run_recall_locked(delegation);
 	}
+	self->at_work = false;
 	pthread_mutex_unlock(&recalls_lock);
-	return NULL;
 }
 
-int casync_delegations_start(void)
+/* One more of the recallers works on the list, if not all do. */
+static void delegations_wake_recaller_locked(void)
 {
-	int rc = 0;
+	unsigned int i;
 
-	pthread_mutex_lock(&recalls_lock);
-	stopping = false;
-	while (rc == 0 && thread_count < CASYNC_DELEGATIONS_THREADS) {
-		rc = pthread_create(&threads[thread_count], NULL,
-				    delegations_recaller, NULL);
-		if (rc == 0)
-			thread_count++;
+	for (i = 0; i < CASYNC_DELEGATIONS_RECALLERS; i++) {
+		if (recallers[i].at_work)
+			continue;
+		recallers[i].at_work = true;
+		recallers[i].work.run = delegations_run_recalls;
+		casync_lane_submit(casync_lane_of_process(CASYNC_LANE_RECALL),
+				   &recallers[i].work);
+		return;
 	}
-	pthread_mutex_unlock(&recalls_lock);
-	return -rc;
-}
-
-void casync_delegations_stop(void)
-{
-	unsigned int i, count;
-
-	pthread_mutex_lock(&recalls_lock);
-	stopping = true;
-	count = thread_count;
-	thread_count = 0;
-	pthread_cond_broadcast(&recall_queued);
-	pthread_mutex_unlock(&recalls_lock);
-	for (i = 0; i < count; i++)
-		pthread_join(threads[i], NULL);
 }
 
 void casync_delegations_join(struct casync_export *exp)
@@ -154,7 +136,7 @@ static void delegations_queue_recall(struct casync_delegation *delegation)
 	if (!delegation->recall_queued) {
 		delegation->recall_queued = true;
 		glist_add_tail(&recalls, &delegation->recall_link);
-		pthread_cond_signal(&recall_queued);
+		delegations_wake_recaller_locked();
 	}
 	pthread_mutex_unlock(&recalls_lock);
 }

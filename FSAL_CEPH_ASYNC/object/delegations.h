@@ -10,11 +10,11 @@
  *
  * libcephfs recalls with client_lock held, on the thread that found the
  * conflict.  It gives up the whole mount if a delegation is not back in time.
- * So a recall is part of its delegation, and queued on a list.  Threads that
- * only serve this list exist from the start.  Nothing is allocated, no thread
- * is started, and no other upcall comes first.  There are several threads,
- * because Ganesha waits for the lock on a file's state before it calls the
- * client.
+ * So a recall is part of its delegation, and queued on a list.  The lane that
+ * works on this list has its threads from the start.  Nothing is allocated, no
+ * thread is started, and no other upcall comes first.  There are several
+ * threads, because Ganesha waits for the lock on a file's state before it calls
+ * the client.
  *
  * The delegation is returned to libcephfs when the client has returned it, or
  * Ganesha has revoked it.  There are two more cases.
@@ -46,7 +46,7 @@
 #include "sal_data.h"
 #include "fd.h"
 #include "filehandle.h"
-#include "workers.h"
+#include "lane.h"
 
 struct casync_export;
 struct casync_mount;
@@ -98,13 +98,7 @@ struct casync_delegations {
 };
 
 /** Recalls that can run at once. */
-#define CASYNC_DELEGATIONS_THREADS 4
-
-/** Start the threads of the recalls.  @return 0 or a negative errno. */
-int casync_delegations_start(void);
-
-/** End the threads.  All exports must have left. */
-void casync_delegations_stop(void);
+#define CASYNC_DELEGATIONS_RECALLERS CASYNC_LANE_RECALLERS
 
 /** Begin recalls for an export's files. */
 void casync_delegations_join(struct casync_export *exp);

@@ -169,6 +169,12 @@ struct casync_mount *casync_inode_mount(const struct casync_object *obj)
 	return obj->exp->mount;
 }
 
+struct casync_lane *casync_inode_lane(const struct casync_object *obj,
+				      enum casync_mount_lane which)
+{
+	return &casync_inode_mount(obj)->lanes[which];
+}
+
 struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj)
 {
 	return obj->exp->mount->client.ceph;

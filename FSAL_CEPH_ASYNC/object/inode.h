@@ -16,6 +16,7 @@
 #include <cephfs/libcephfs.h>
 
 #include "filehandle.h"
+#include "lane.h"
 
 struct casync_fd;
 struct casync_mount;
@@ -91,6 +92,10 @@ bool casync_inode_snapshot_is_gone(const struct casync_object *obj);
 
 /** The mount that an object belongs to. */
 struct casync_mount *casync_inode_mount(const struct casync_object *obj);
+
+/** A lane of its mount, for a job on the file. */
+struct casync_lane *casync_inode_lane(const struct casync_object *obj,
+				      enum casync_mount_lane which);
 
 /** Its libcephfs handle.  The caller is in the mount's guard. */
 struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj);

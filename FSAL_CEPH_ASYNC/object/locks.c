@@ -511,6 +511,8 @@ static void locks_unlock_late(struct casync_work *work)
 	st->unlock.owner = NULL;
 	glist_del(&st->unlock.link);
 	pthread_mutex_unlock(&unlocks_lock);
+	casync_lane_release_share(&mount->lanes[CASYNC_LANE_METADATA],
+				  &mount->unlocks);
 	casync_borrow_end_io(st);
 }
 
@@ -539,7 +541,9 @@ static void locks_leave_unlock(struct casync_object *obj, struct state_t *state,
 	}
 	pthread_mutex_unlock(&unlocks_lock);
 	if (!queued)
-		casync_deadline_call_late(&st->mount->late, &st->unlock.work);
+		casync_lane_submit_shared(
+			&st->mount->lanes[CASYNC_LANE_METADATA],
+			&st->mount->unlocks, &st->unlock.work);
 }
 
 fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,

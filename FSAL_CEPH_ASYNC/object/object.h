@@ -63,7 +63,7 @@ struct casync_object {
 	struct casync_flush flush; /**< Metadata flush, one leader. */
 	struct casync_gate gate;   /**< Limits and orders submissions. */
 	/** Shares of the threads that ask for its size, and repair reads. */
-	struct casync_work_share look, data;
+	struct casync_lane_share look, data;
 
 	struct casync_file_size size; /**< Known sizes of the file. */
 	/** The file may be setuid or setgid, or have file capabilities: the

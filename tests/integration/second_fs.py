@@ -11,12 +11,12 @@ DAEMONS = ("z", "y")    # the metadata servers of rank 0 and 1
 POOLS = ("meta2", "data2")
 
 
-def export(pseudo, number=9):
+def export(pseudo, number=9, keys=""):
     """An export of it, as `lab` takes it after --append."""
     return (f"EXPORT {{ Export_Id = {number}; Path = /; Pseudo = {pseudo}; "
             "Protocols = 3,4; Access_Type = RW; Squash = none; "
             "SecType = sys; Attr_Expiration_Time = 0; FSAL { "
-            f'Name = CEPH_ASYNC; Filesystem = "{NAME}"; }} }}')
+            f'Name = CEPH_ASYNC; Filesystem = "{NAME}"; {keys} }} }}')
 
 
 def _run(name, folder):

@@ -28,10 +28,11 @@ def away(cluster, tmp_path):
         yield lambda: second_fs.stopped(daemon)
 
 
-def serve(cluster):
-    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
+def serve(cluster, keys=""):
+    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", keys,
                     "--block", "", "--core", "", "--export-block", "",
-                    "--nfsv4", "", "--append", second_fs.export("/other"))
+                    "--nfsv4", "", "--append",
+                    second_fs.export("/other", keys=keys))
 
 
 def longest_create(connection, root, seconds):
@@ -91,3 +92,44 @@ def test_a_folder_outlasts_a_short_pause(cluster, away, record):
            f"the MDS of {PAUSE_S} s, {statuses.count(JUKEBOX)} refused")
     assert statuses == [0] * IN_FLIGHT
     theirs.close()
+
+
+def longest_write(connection, file, seconds):
+    """Each makes the file longer: its size goes to the MDS."""
+    longest, end, count = 0, time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        began = time.monotonic()
+        nfs3.write(connection, file, 4096 * (count + 1), bytes(4096))
+        longest = max(longest, time.monotonic() - began)
+        count += 1
+    return longest, count
+
+
+def test_written_files_delay_no_flush_elsewhere(cluster, away, record):
+    """More written files than a lane has threads wait for an MDS that is away;
+    the other file system's WRITEs wait for their own MDS alone."""
+    serve(cluster, "Stable_Write = full;")
+    healthy, theirs = rpc.Concurrent(2049), rpc.Concurrent(2049)
+    other = nfs3.root_of("/other", 2050)
+    mine = nfs3.create(healthy, nfs3.root_of("/ceph", 2050),
+                       f"mine-{time.time_ns()}")
+    files = [nfs3.create(theirs, other, f"written-{n}") for n in range(FILES)]
+    for file in files:
+        nfs3.write(theirs, file, 0, bytes(4096))
+    statuses = []
+    with away():
+        for file in files:
+            theirs.send(nfs3.WRITE,
+                        nfs3.write_arguments(file, 4096, bytes(4096)),
+                        lambda reply: statuses.append(reply.number()))
+        time.sleep(1)           # the lane has got its threads
+        longest, count = longest_write(healthy, mine, WATCH_S)
+        before = len(statuses)
+    until(lambda: len(statuses) == FILES, "all are answered", 60)
+    record(f"{FILES - before} WRITEs waited for an MDS that is away; {count} "
+           f"WRITEs elsewhere, the slowest {longest:.2f} s")
+    assert statuses == [0] * FILES
+    assert before == 0, "they did not wait"
+    assert longest < BOUND_S
+    theirs.close()
+    healthy.close()

@@ -249,6 +249,6 @@ def test_sigterm_with_a_name_that_is_not_journaled(lab, journal_paused,
     connection.close()
     record(f"SIGTERM with a name that the MDS cannot journal: ended after "
            f"{seconds:.1f} s, Drain_Timeout = {DRAIN_S} s")
-    assert log.matching("the question for the MDS journal did not return")
+    assert log.matching("a question to Ceph did not return")
     assert log.matching("did not end within")
     assert DRAIN_S <= seconds < DRAIN_S + 5

@@ -49,27 +49,27 @@ static int up(void **state)
 
 static bool enter(void)
 {
-	return casync_waiter_limit_enter(&limit, CASYNC_LANE_WORKER, ROOM);
+	return casync_waiter_limit_enter(&limit, CASYNC_WAITER_WORKER, ROOM);
 }
 
 static void leave(unsigned int count)
 {
 	while (count-- != 0)
-		casync_waiter_limit_leave(&limit, CASYNC_LANE_WORKER);
+		casync_waiter_limit_leave(&limit, CASYNC_WAITER_WORKER);
 }
 
 static void check_empty(void)
 {
 	int lane;
 
-	for (lane = 0; lane < CASYNC_LANES; lane++) {
-		assert_int_equal(limit.lanes[lane].inside, 0);
-		assert_int_equal(limit.lanes[lane].sleepers, 0);
+	for (lane = 0; lane < CASYNC_WAITER_KINDS; lane++) {
+		assert_int_equal(limit.kinds[lane].inside, 0);
+		assert_int_equal(limit.kinds[lane].sleepers, 0);
 	}
 }
 
 /* Time it takes to be let in, or not, in milliseconds. */
-static uint64_t timed(enum casync_lane lane, bool let_in)
+static uint64_t timed(enum casync_waiter_kind lane, bool let_in)
 {
 	uint64_t began_ns = casync_clock_ns();
 
@@ -79,7 +79,7 @@ static uint64_t timed(enum casync_lane lane, bool let_in)
 
 /* Sooner than a worker that has just seen progress?  Of ten times one is
  * enough: this thread may have had no CPU. */
-static bool is_turned_away_soon(enum casync_lane lane)
+static bool is_turned_away_soon(enum casync_waiter_kind lane)
 {
 	unsigned int tries;
 
@@ -98,7 +98,7 @@ CASE(nobody_waits_while_there_is_room)
 	unsigned int i;
 
 	for (i = 0; i < ROOM; i++)
-		(void)timed(CASYNC_LANE_WORKER, true);
+		(void)timed(CASYNC_WAITER_WORKER, true);
 	leave(ROOM);
 	check_empty();
 }
@@ -110,9 +110,9 @@ CASE(stuck_file_turns_away_after_a_while_then_at_once)
 
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
-	ms = timed(CASYNC_LANE_WORKER, false);
+	ms = timed(CASYNC_WAITER_WORKER, false);
 	assert_true(ms >= CASYNC_WAITER_LIMIT_WORKER_MS - 50);
-	assert_true(timed(CASYNC_LANE_WORKER, false) <
+	assert_true(timed(CASYNC_WAITER_WORKER, false) <
 		    CASYNC_WAITER_LIMIT_WORKER_MS / 2);
 	leave(ROOM);
 	assert_true(enter());
@@ -127,10 +127,10 @@ CASE(completion_thread_has_less_patience_and_its_own_room)
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
 	for (i = 0; i < ROOM; i++)
-		(void)timed(CASYNC_LANE_COMPLETER, true);
-	assert_true(is_turned_away_soon(CASYNC_LANE_COMPLETER));
+		(void)timed(CASYNC_WAITER_COMPLETER, true);
+	assert_true(is_turned_away_soon(CASYNC_WAITER_COMPLETER));
 	for (i = 0; i < ROOM; i++)
-		casync_waiter_limit_leave(&limit, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave(&limit, CASYNC_WAITER_COMPLETER);
 	leave(ROOM);
 	check_empty();
 }
@@ -138,7 +138,7 @@ CASE(completion_thread_has_less_patience_and_its_own_room)
 /* As soon as somebody waits, whenever that is on a slow machine. */
 static void *come_out_when_awaited(void *unused)
 {
-	(void)RIG_COMES(NOW(limit.lanes[CASYNC_LANE_WORKER].sleepers) != 0);
+	(void)RIG_COMES(NOW(limit.kinds[CASYNC_WAITER_WORKER].sleepers) != 0);
 	leave(1);
 	return NULL;
 }
@@ -152,7 +152,7 @@ CASE(who_waits_gets_the_room_of_who_comes_out)
 		pthread_create(&other, NULL, come_out_when_awaited, NULL), 0);
 	for (i = 0; i < ROOM; i++)
 		assert_true(enter());
-	(void)timed(CASYNC_LANE_WORKER, true);
+	(void)timed(CASYNC_WAITER_WORKER, true);
 	RIG_JOIN(other, NULL);
 	leave(ROOM);
 	check_empty();
@@ -169,10 +169,10 @@ CASE(pause_is_not_a_lack_of_progress)
 	nanosleep(&pause, NULL);
 	for (i = 0; i < ROOM; i++)
 		assert_true(casync_waiter_limit_enter(
-			&limit, CASYNC_LANE_COMPLETER, ROOM));
-	assert_true(timed(CASYNC_LANE_COMPLETER, false) >= 50);
+			&limit, CASYNC_WAITER_COMPLETER, ROOM));
+	assert_true(timed(CASYNC_WAITER_COMPLETER, false) >= 50);
 	for (i = 0; i < ROOM; i++)
-		casync_waiter_limit_leave(&limit, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave(&limit, CASYNC_WAITER_COMPLETER);
 	check_empty();
 }
 
@@ -303,7 +303,7 @@ STOPPED_CASE(dead_mounts_leave_as_much_to_another)
 		assert_true(all >= 75 && all <= 150 - counts[dead - 1]);
 		assert_true(fill(&mounts[dead], CASYNC_CALLER_NEXT) != 0);
 		empty(&mounts[dead],
-		      mounts[dead].lanes[CASYNC_LANE_COMPLETER].inside);
+		      mounts[dead].kinds[CASYNC_WAITER_COMPLETER].inside);
 		for (i = 0; i < dead; i++)
 			empty(&mounts[i], counts[i]);
 	}
@@ -347,7 +347,7 @@ STOPPED_CASE(forced_entry_counts)
 STOPPED_CASE(files_leave_room_for_another_file)
 {
 	struct casync_waiter_limit files[61] = {0};
-	const enum casync_lane lane = CASYNC_LANE_WORKER;
+	const enum casync_waiter_kind lane = CASYNC_WAITER_WORKER;
 	unsigned int counts[61] = {0};
 	unsigned int i, before, all = 0;
 
@@ -391,7 +391,7 @@ static unsigned int fill_by_files(struct casync_waiter_limit *mount,
 		do {
 			room = casync_waiter_limit_file_room(&files[i], mount);
 			if (!casync_waiter_limit_try(
-				    &files[i], CASYNC_LANE_COMPLETER, room) ||
+				    &files[i], CASYNC_WAITER_COMPLETER, room) ||
 			    !casync_waiter_limit_try_mount(mount, who))
 				break;
 			all++;
@@ -419,7 +419,7 @@ STOPPED_CASE(what_was_idle_keeps_few_places)
 	empty(&mounts[8], 61);
 	for (i = 0; i < 8; i++)
 		empty(&mounts[i],
-		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
+		      mounts[i].kinds[CASYNC_WAITER_COMPLETER].inside);
 }
 
 /* A mount's answers may come from libcephfs' memory, so they bring it none. */
@@ -432,15 +432,15 @@ STOPPED_CASE(each_answer_brings_a_file_a_place)
 	all = fill(&mounts[0], CASYNC_CALLER_NEXT);
 	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 4);
 	assert_int_equal(casync_waiter_limit_file_room(&file, &mounts[1]), 1);
-	assert_true(casync_waiter_limit_try(&file, CASYNC_LANE_COMPLETER, 1));
+	assert_true(casync_waiter_limit_try(&file, CASYNC_WAITER_COMPLETER, 1));
 	casync_waiter_limit_leave_mount(&mounts[1], &file);
-	assert_int_equal(file.lanes[CASYNC_LANE_COMPLETER].inside, 0);
+	assert_int_equal(file.kinds[CASYNC_WAITER_COMPLETER].inside, 0);
 	assert_int_equal(file.credit, 1);
 	assert_int_equal(casync_waiter_limit_file_room(&file, &mounts[1]), 2);
 	assert_int_equal(fill(&mounts[1], CASYNC_CALLER_NEXT), 1);
 	/* To be refused is no answer. */
-	assert_true(casync_waiter_limit_try(&file, CASYNC_LANE_COMPLETER, 1));
-	casync_waiter_limit_cancel(&file, CASYNC_LANE_COMPLETER);
+	assert_true(casync_waiter_limit_try(&file, CASYNC_WAITER_COMPLETER, 1));
+	casync_waiter_limit_cancel(&file, CASYNC_WAITER_COMPLETER);
 	assert_int_equal(file.credit, 1);
 	empty(&mounts[1], 4);
 	empty(&mounts[0], all);
@@ -508,7 +508,7 @@ WORKERS_CASE(crowd_has_little_patience_with_the_unproved)
 	assert_true(turned_away_after_ms(idle) >= 40);
 	for (i = 0; i < 8; i++)
 		empty(&mounts[i],
-		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
+		      mounts[i].kinds[CASYNC_WAITER_COMPLETER].inside);
 }
 
 static void *enter_mount(void *mount)
@@ -540,7 +540,7 @@ WORKERS_CASE(who_waits_gets_in_when_the_mds_answers)
 	/* It waits for 0.1 s, and this thread may have no CPU for so long. */
 	idle->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 	assert_int_equal(pthread_create(&waiter, NULL, enter_mount, idle), 0);
-	RIG_UNTIL(NOW(idle->lanes[CASYNC_LANE_COMPLETER].sleepers) != 0);
+	RIG_UNTIL(NOW(idle->kinds[CASYNC_WAITER_COMPLETER].sleepers) != 0);
 	casync_waiter_limit_prove(idle);
 	RIG_JOIN(waiter, &entered);
 	assert_non_null(entered);
@@ -579,7 +579,7 @@ STOPPED_CASE(reserve_has_a_bound)
 	assert_int_equal(fill(&mounts[0], CASYNC_CALLER_NEXT), 0);
 	for (i = 0; i < MOUNTS; i++)
 		empty(&mounts[i],
-		      mounts[i].lanes[CASYNC_LANE_COMPLETER].inside);
+		      mounts[i].kinds[CASYNC_WAITER_COMPLETER].inside);
 }
 
 static void *come_and_leave(void *file)
@@ -604,7 +604,7 @@ static unsigned int still_waiting(struct casync_waiter_limit *full,
 			pthread_create(&threads[i], NULL, come_and_leave, full),
 			0);
 	nanosleep(&pause, NULL);
-	return __atomic_load_n(&full->lanes[CASYNC_LANE_COMPLETER].sleepers,
+	return __atomic_load_n(&full->kinds[CASYNC_WAITER_COMPLETER].sleepers,
 			       __ATOMIC_ACQUIRE);
 }
 
@@ -621,7 +621,7 @@ WORKERS_CASE(folder_outlasts_a_short_pause)
 	/* All was idle. */
 	memset(&mounts[0], 0, sizeof(mounts[0]));
 	for (inside = 0; casync_waiter_limit_try(
-		     &folder, CASYNC_LANE_COMPLETER,
+		     &folder, CASYNC_WAITER_COMPLETER,
 		     casync_waiter_limit_file_room(&folder, &mounts[0]));
 	     inside++)
 		assert_true(casync_waiter_limit_try_mount(&mounts[0],
@@ -637,7 +637,7 @@ WORKERS_CASE(folder_outlasts_a_short_pause)
 	assert_int_equal(waiting, casync_waiter_limit_workers());
 	empty(&mounts[0], inside);
 	for (i = 0; i < inside; i++)
-		casync_waiter_limit_leave(&folder, CASYNC_LANE_COMPLETER);
+		casync_waiter_limit_leave(&folder, CASYNC_WAITER_COMPLETER);
 	for (i = 0; i < 60; i++) {
 		RIG_JOIN(threads[i], &did);
 		entered += did != NULL;
@@ -664,7 +664,7 @@ WORKERS_CASE(file_that_was_idle_is_not_patient)
 	casync_waiter_limit_leave_mount(&mounts[0], &file);
 	assert_true(casync_waiter_limit_try_both(&file, &mounts[0]));
 	casync_waiter_limit_leave_mount(&mounts[0], &file);
-	assert_int_equal(file.lanes[CASYNC_LANE_COMPLETER].inside, 0);
+	assert_int_equal(file.kinds[CASYNC_WAITER_COMPLETER].inside, 0);
 	empty(&mounts[1], 9);
 }
 
@@ -709,8 +709,8 @@ CASE(who_left_later_than_now_was_not_idle)
 	limit.credit = 7;
 	leaves_later_ns = 1000;
 	assert_true(
-		casync_waiter_limit_try(&limit, CASYNC_LANE_COMPLETER, ROOM));
+		casync_waiter_limit_try(&limit, CASYNC_WAITER_COMPLETER, ROOM));
 	leaves_later_ns = 0;
 	assert_int_equal(limit.credit, 7);
-	casync_waiter_limit_cancel(&limit, CASYNC_LANE_COMPLETER);
+	casync_waiter_limit_cancel(&limit, CASYNC_WAITER_COMPLETER);
 }

@@ -16,7 +16,7 @@
 
 #include "complete.h"
 #include "op.h"
-#include "workers.h"
+#include "lane.h"
 
 #define PRODUCERS 4
 #define OPS_EACH 5000
@@ -49,7 +49,7 @@ void casync_finish(struct casync_op *op)
 
 	n->sequence = __atomic_fetch_add(&next_sequence, 1, __ATOMIC_ACQ_REL);
 	n->finisher = pthread_self();
-	n->on_completer = casync_workers_on_completion_thread();
+	n->on_completer = casync_lane_on_completion_thread();
 	if (n->told != NULL)
 		sem_post(n->told);
 	if (hold != NULL)
@@ -108,7 +108,7 @@ CASE(one_op_is_finished_on_completion_thread)
 	stop_threads();
 	assert_int_equal(n.finished, 1);
 	assert_true(n.on_completer);
-	assert_false(casync_workers_on_completion_thread());
+	assert_false(casync_lane_on_completion_thread());
 	assert_false(pthread_equal(n.finisher, pthread_self()));
 }
 

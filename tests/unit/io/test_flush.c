@@ -9,6 +9,7 @@
 
 #include "flush.h"
 #include "rig.h"
+#include "rig_lanes.h"
 
 #define WAITERS 8
 
@@ -79,12 +80,12 @@ static int up(void **state)
 	sem_init(&begun, 0, 0);
 	sem_init(&gate, 0, 0);
 	fake.hook = hook;
-	return casync_workers_start();
+	return rig_lanes_up();
 }
 
 static int down(void **state)
 {
-	casync_workers_stop();
+	rig_lanes_down();
 	rig_down(state);
 	sem_destroy(&begun);
 	sem_destroy(&gate);
@@ -134,7 +135,7 @@ CASE(one_request_is_one_flush)
 			 0);
 	let_through();
 	check_answered(0, 0);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
 	assert_int_equal(waiters[0].answers, 1);
 }
@@ -157,7 +158,7 @@ CASE(later_callers_share_the_next_flush)
 	let_through();
 	for (i = 1; i < WAITERS; i++)
 		check_answered(i, 0);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 	assert_int_equal(most_in_the_air, 1);
 	for (i = 0; i < WAITERS; i++)
@@ -226,7 +227,7 @@ CASE(flush_after_all_ended_starts_anew)
 		request(i);
 		check_answered(i, 0);
 	}
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 3);
 }
 
@@ -236,7 +237,7 @@ CASE(waiter_may_ask_again_in_done)
 	waiters[0].asks_again = true;
 	request(0);
 	RIG_UNTIL(NOW(waiters[0].answers) >= 2);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(waiters[0].answers, 2);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 }
@@ -252,7 +253,7 @@ CASE(object_may_be_freed_in_last_done)
 	let_through();
 	check_answered(0, 0);
 	check_answered(1, 0);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_null(rig.obj);
 }
 
@@ -270,7 +271,7 @@ CASE(object_may_be_freed_in_last_of_a_batch)
 	let_through();
 	for (i = 0; i < WAITERS; i++)
 		check_answered(i, 0);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_null(rig.obj);
 }
 
@@ -281,7 +282,7 @@ CASE(object_may_be_freed_after_failed_flush)
 	request(0);
 	let_through();
 	check_answered(0, -EIO);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_null(rig.obj);
 }
 
@@ -422,7 +423,7 @@ CASE(many_callers_never_have_two_flushes_in_the_air)
 		RIG_JOIN(callers[i].thread, NULL);
 		assert_int_equal(callers[i].failures, 0);
 	}
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(most_in_the_air, 1);
 	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <=
 		    CALLERS * FLUSHES_EACH);

@@ -13,6 +13,7 @@
 #include "fake_names.h"
 #include "flush.h"
 #include "rig.h"
+#include "rig_lanes.h"
 
 /* What libcephfs was asked, in one letter each. */
 static char calls[256];
@@ -79,12 +80,12 @@ static int up(void **state)
 	fake.hook = hook;
 	fake_names.hook = names_hook;
 	rig.obj->handle.type = REGULAR_FILE;
-	return casync_workers_start();
+	return rig_lanes_up();
 }
 
 static int down(void **state)
 {
-	casync_workers_stop();
+	rig_lanes_down();
 	return rig_down(state);
 }
 
@@ -217,7 +218,7 @@ CASE(flush_waits_for_its_turn)
 	joins = true;
 	send_times(1);
 	RIG_UNTIL(NOW(answers) >= 1);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_string_equal(calls, "ocf");
 }
 
@@ -252,7 +253,7 @@ CASE(send_beside_a_flush_joins_the_next)
 	RIG_JOIN(sender, &failed);
 	assert_null(failed);
 	RIG_UNTIL(NOW(answers) >= 1);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 0);
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 	sem_destroy(&rig_held.go);
@@ -276,10 +277,10 @@ CASE(first_data_do_not_wait_for_attributes)
 	casync_flush_mark_new(&rig.obj->flush);
 	writes = true;
 	send_times(1);
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_string_equal(calls, "of");
 	assert_false(casync_flush_is_unjournaled(&rig.obj->flush));
-	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(rig_lanes_up(), 0);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	assert_string_equal(calls, "ofcf");
 }

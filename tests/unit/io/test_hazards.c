@@ -441,7 +441,7 @@ CASE(file_that_cannot_be_journaled_takes_no_data)
 	settle(io);
 	check_error(io, ERR_FSAL_IO);
 	assert_int_equal(fake.call_count, 0);
-	assert_true(casync_flush_before_data(rig.obj));
+	assert_true(casync_flush_is_unjournaled(&rig.obj->flush));
 	free_io(io);
 }
 

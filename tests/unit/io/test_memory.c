@@ -23,6 +23,7 @@
 #include "obj_ops.h"
 #include "pool_look.h"
 #include "rig.h"
+#include "rig_lanes.h"
 
 #define AT_ONCE 64U
 #define IOVS 200U
@@ -52,7 +53,7 @@ static int up(void **state)
 	/* As Ganesha's default. */
 	casync_inflight_limit(&rig.exp.inflight, 8192, UINT64_C(1) << 30);
 	rig.exp.keys.tuning.gather_bytes = 4096;
-	if (casync_workers_start() != 0)
+	if (rig_lanes_up() != 0)
 		return -1;
 	return casync_complete_start(casync_finish);
 }
@@ -60,7 +61,7 @@ static int up(void **state)
 static int down(void **state)
 {
 	casync_complete_stop();
-	casync_workers_stop();
+	rig_lanes_down();
 	return rig_down(state);
 }
 

@@ -13,8 +13,10 @@
 #include "complete.h"
 #include "op.h"
 #include "request.h"
+#include "rig.h"
+#include "stub_mount.h"
 #include "watchdog.h"
-#include "workers.h"
+#include "lane.h"
 
 #define NO_LIMIT 1000
 #define REQUESTS 20
@@ -60,10 +62,26 @@ static void check_start(int (*begin)(void), void (*end)(void), int threads)
 	end();
 }
 
-TEST(workers_do_not_start)
+TEST(lanes_of_the_process_do_not_start)
 {
-	check_start(casync_workers_start, casync_workers_stop,
-		    CASYNC_WORK_LANES);
+	check_start(casync_lane_start_process, casync_lane_stop_process,
+		    CASYNC_PROCESS_LANES - 1 + CASYNC_LANE_RECALLERS);
+}
+
+static int start_lanes_of_mount(void)
+{
+	return casync_lane_start_mount(stub_mount.lanes);
+}
+
+static void stop_lanes_of_mount(void)
+{
+	assert_true(casync_lane_stop_mount(stub_mount.lanes, RIG_TIMEOUT_S));
+}
+
+TEST(lanes_of_a_mount_do_not_start)
+{
+	check_start(start_lanes_of_mount, stop_lanes_of_mount,
+		    CASYNC_MOUNT_LANES);
 }
 
 static int start_completers(void)

@@ -25,7 +25,7 @@
 
 static uint32_t *inside(void)
 {
-	return &stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
 }
 
 static int up(void **state)

@@ -13,7 +13,7 @@ static int asked, asked_without_slot;
 static uint32_t inside(void)
 {
 	return __atomic_load_n(
-		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside,
+		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside,
 		__ATOMIC_ACQUIRE);
 }
 

@@ -12,7 +12,7 @@
 #include "op.h"
 #include "obj_ops.h"
 #include "request.h"
-#include "workers.h"
+#include "rig_lanes.h"
 
 CASE(full_mode_flushes_before_the_answer)
 {
@@ -76,7 +76,7 @@ static void write_and_settle(uint64_t offset, bool stable, bool says_stable)
 	check_ok(io, 100);
 	assert_int_equal(io->arg.fsal_stable, says_stable);
 	free_io(io);
-	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(rig_lanes_up(), 0);
 	assert_int_equal(casync_complete_start(casync_finish), 0);
 }
 
@@ -277,7 +277,7 @@ CASE(flush_after_foreign_truncate_forgets_old_end)
 	start_read(reader);
 	settle(reader);
 	free_io(reader);
-	assert_int_equal(casync_workers_start(), 0);
+	assert_int_equal(rig_lanes_up(), 0);
 	assert_int_equal(casync_complete_start(casync_finish), 0);
 	commit(ERR_FSAL_NO_ERROR);
 	assert_true(casync_file_size_grown(&rig.obj->size, 500));

@@ -17,6 +17,7 @@
 #include "obj_ops.h"
 #include "pool_look.h"
 #include "rig.h"
+#include "rig_lanes.h"
 #include "watchdog.h"
 
 #define WORKERS 40
@@ -80,8 +81,7 @@ static int up(void **state)
 	stuck = 0;
 	sem_init(&unstuck, 0, 0);
 	/* Opened before: opening is not what is tested here. */
-	if (casync_workers_start() != 0 ||
-	    casync_complete_start(casync_finish) != 0)
+	if (rig_lanes_up() != 0 || casync_complete_start(casync_finish) != 0)
 		return -1;
 	return casync_watchdog_start();
 }
@@ -90,7 +90,7 @@ static int down(void **state)
 {
 	casync_watchdog_stop();
 	casync_complete_stop();
-	casync_workers_stop();
+	rig_lanes_down();
 	assert_int_equal(pool_in_use(rig.exp.pool), 0);
 	sem_destroy(&unstuck);
 	return rig_down(state);

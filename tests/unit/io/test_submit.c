@@ -339,8 +339,9 @@ static void note_submitter(void)
 	const struct casync_waiter_limit *limit = &stub_mount.callers;
 
 	submitter = pthread_self();
-	inside_then = __atomic_load_n(
-		&limit->lanes[CASYNC_LANE_COMPLETER].inside, __ATOMIC_SEQ_CST);
+	inside_then =
+		__atomic_load_n(&limit->kinds[CASYNC_WAITER_COMPLETER].inside,
+				__ATOMIC_SEQ_CST);
 }
 
 /* Is it the thread that brought the request? */
@@ -364,7 +365,7 @@ CASE(without_a_slot_another_thread_submits)
 {
 	const uint32_t half = casync_waiter_limit_budget() / 2;
 	uint32_t *inside =
-		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
 	int write;
 
 	fake.submission = note_submitter;

@@ -26,7 +26,7 @@
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
-#include "workers.h"
+#include "lane.h"
 
 #define NS_PER_US 1000
 #define INTERVAL_S 10
@@ -67,9 +67,17 @@ void casync_stay(void)
 }
 
 /* The job of the file runs at once. */
-void casync_workers_submit(enum casync_work_lane lane, struct casync_work *work)
+static struct casync_lane disk;
+
+struct casync_lane *casync_lane_of_process(enum casync_process_lane which)
 {
-	assert_int_equal(lane, CASYNC_WORK_DISK);
+	assert_int_equal(which, CASYNC_LANE_DISK);
+	return &disk;
+}
+
+void casync_lane_submit(struct casync_lane *lane, struct casync_work *work)
+{
+	assert_ptr_equal(lane, &disk);
 	work->run(work);
 }
 

@@ -13,26 +13,17 @@
 #include "errors.h"
 #include "journal.h"
 #include "rig.h"
-#include "stay.h"
 #include "stub_mount.h"
 
 #define DIRECTORY_INO 1099511627776U
 
 static struct casync_journal *const journal = &stub_mount.journal;
-static int stays;
-
-void casync_stay(void)
-{
-	stays++;
-}
 
 static int up(void **state)
 {
 	int rc = rig_up(state);
 
-	stays = 0;
-	assert_int_equal(casync_journal_start(&stub_mount), 0);
-	return rc;
+	return rc != 0 ? rc : casync_lane_start_mount(stub_mount.lanes);
 }
 
 static void change(void)
@@ -57,25 +48,39 @@ static bool nobody_is_inside(void)
 	return casync_guard_is_empty(&stub_mount.guard);
 }
 
+/* No lane has a thread any more. */
+static bool is_over(void)
+{
+	struct casync_lane *lane;
+	bool over = true;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_MOUNT_LANES; i++) {
+		lane = &stub_mount.lanes[i];
+		if (lane->name == NULL)
+			continue;
+		pthread_mutex_lock(&lane->lock);
+		over = over && lane->alive == 0;
+		pthread_mutex_unlock(&lane->lock);
+	}
+	return over;
+}
+
 static bool is_asked(void)
 {
 	return fake_blocking_count(FAKE_SYNC_INODE) != 0;
 }
 
-/* What the thread has begun is done when it has ended. */
+/* What the job has begun is done when its lane has ended. */
 static void end(void)
 {
-	assert_true(casync_deadline_call_stop_thread(&stub_mount.journal.thread,
-						     RIG_TIMEOUT_S));
-	assert_null(journal->thread.call);
-	assert_int_equal(stays, 0);
+	assert_true(casync_lane_stop_mount(stub_mount.lanes, RIG_TIMEOUT_S));
 	assert_int_equal(fake.inode_refs, 0);
 }
 
 static int down(void **state)
 {
-	if (journal->thread.call != NULL)
-		end();
+	end();
 	return rig_down(state);
 }
 
@@ -371,13 +376,6 @@ CASE(end_does_not_wait_for_the_pause)
 	assert_true(fake_blocking_count(FAKE_SYNC_INODE) <= 1);
 }
 
-CASE(end_without_a_thread_is_harmless)
-{
-	end();
-	assert_true(casync_deadline_call_stop_thread(&stub_mount.journal.thread,
-						     0));
-}
-
 /* The MDS is away, for good.  The last case: nobody can wait for the end of its
  * thread. */
 CASE(question_that_does_not_return_is_left_behind)
@@ -387,21 +385,13 @@ CASE(question_that_does_not_return_is_left_behind)
 	/* One of the two is asked about, the other would come next. */
 	casync_journal_changed(&stub_mount, DIRECTORY_INO + 1, false);
 	RIG_UNTIL(NOW(rig_held.count) >= 1);
-	assert_false(casync_deadline_call_stop_thread(
-		&stub_mount.journal.thread, 0));
-	assert_int_equal(stays, 1);
+	assert_false(casync_lane_stop_mount(stub_mount.lanes, 0));
 	/* It returns all the same, and the thread ends. */
 	change();
 	sem_post(&rig_held.go);
 	RIG_UNTIL(nobody_is_inside());
-	nanosleep(&(struct timespec){.tv_nsec = 2 * CASYNC_JOURNAL_MS *
-						CASYNC_NS_PER_MS},
-		  NULL);
-	/* What the thread did comes before what follows: it let go of this. */
-	pthread_mutex_lock(&journal->thread.lock);
-	pthread_mutex_unlock(&journal->thread.lock);
+	RIG_UNTIL(is_over());
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
-	assert_false(is_taken());
-	journal->thread.call = NULL;
+	memset(stub_mount.lanes, 0, sizeof(stub_mount.lanes));
 	sem_destroy(&rig_held.go);
 }

@@ -32,9 +32,10 @@ static pthread_mutex_t steps_lock = PTHREAD_MUTEX_INITIALIZER;
 static int connect_results[2]; /* Of the first try, and of the next ones. */
 static int connects, closes;   /* atomic */
 static bool end_shared, old_uuid;
-static int start_results[3]; /* Keeper, journal, late. */
+static int start_results[2]; /* Keeper, lanes. */
 static bool does_not_close, closed_as_lost;
-static const char *hangs; /* A thread of the mount. */
+static bool keeper_hangs, lanes_hang;
+static int stays;
 static int nodeid_result;
 static sem_t come, go;
 /* A connect, or a close, waits for `go`. */
@@ -158,23 +159,29 @@ int casync_reconnect_start(struct casync_mount *mount,
 	return start_results[0];
 }
 
-int casync_journal_start(struct casync_mount *mount)
+int casync_lane_start_mount(struct casync_lane lanes[CASYNC_MOUNT_LANES])
 {
-	step("journal ");
+	step("lanes ");
 	return start_results[1];
 }
 
-int casync_deadline_call_start_late(struct casync_mount *mount)
+bool casync_lane_stop_mount(struct casync_lane lanes[CASYNC_MOUNT_LANES],
+			    uint32_t timeout_s)
 {
-	step("late ");
-	return start_results[2];
+	step("stop-lanes-%u ", timeout_s);
+	return !lanes_hang;
+}
+
+void casync_stay(void)
+{
+	stays++;
 }
 
 bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 				      uint32_t timeout_s)
 {
 	step("stop-%u ", timeout_s);
-	return hangs == NULL;
+	return !keeper_hangs;
 }
 
 void casync_stale_sessions_forget(const char *uuid)
@@ -222,7 +229,8 @@ static int up(void **state)
 	connects = closes = taken_over = notes_of_stuck = 0;
 	does_not_close = closed_as_lost = end_shared = old_uuid = false;
 	gate = close_gate = false;
-	hangs = NULL;
+	keeper_hangs = lanes_hang = false;
+	stays = 0;
 	nodeid_result = 0;
 	oldest = 0;
 	key = (struct casync_mount_key){.user_id = "u",
@@ -268,8 +276,7 @@ TEST_WITH(exports_of_one_identity_share_a_client, up, down)
 {
 	struct casync_mount *first = get(), *second;
 
-	assert_string_equal(steps,
-			    "forget-u@fs:/p connect keeper journal late ");
+	assert_string_equal(steps, "forget-u@fs:/p lanes connect keeper ");
 	assert_int_equal(first->fscid, 3);
 	assert_int_equal(first->upcalls.fscid, 3);
 	assert_true(first->delegations);
@@ -417,8 +424,8 @@ TEST_WITH(restarted_mds_has_its_stale_sessions_ended, up, down)
 
 	connect_results[0] = CASYNC_CONNECT_AGAIN;
 	mount = get();
-	assert_string_equal(steps, "forget-u@fs:/p connect end-stale-fs close "
-				   "connect-again keeper journal late ");
+	assert_string_equal(steps, "forget-u@fs:/p lanes connect end-stale-fs "
+				   "close connect-again keeper ");
 	casync_mount_put(mount);
 }
 
@@ -433,7 +440,7 @@ TEST_WITH(first_client_that_does_not_end_is_the_last, up, down)
 static const struct thread_case {
 	const char *name;
 	int index;
-} threads[] = {{"keeper", 0}, {"journal", 1}, {"late_jobs", 2}};
+} threads[] = {{"keeper", 0}, {"lanes", 1}};
 
 TEST_ROWS(check_thread_that_does_not_start, threads, up, down)
 {
@@ -570,7 +577,7 @@ TEST_WITH(threads_end_before_the_client, up, down)
 
 	steps[0] = '\0';
 	casync_mount_put(mount);
-	assert_string_equal(steps, "stop-30 stop-30 stop-30 close ");
+	assert_string_equal(steps, "stop-30 stop-lanes-30 close ");
 }
 
 TEST_WITH(lost_session_is_told_to_the_client, up, down)
@@ -601,13 +608,26 @@ TEST_WITH(thread_that_hangs_keeps_its_client, up, down)
 {
 	struct casync_mount *mount = get();
 
-	hangs = "keeper";
+	keeper_hangs = true;
 	steps[0] = '\0';
 	casync_mount_put(mount);
-	/* The others are not waited for. */
-	assert_string_equal(steps, "stop-30 stop-0 stop-0 ");
+	/* The lanes are not waited for. */
+	assert_string_equal(steps, "stop-30 stop-lanes-0 ");
 	assert_int_equal(closes, 0);
 	assert_int_equal(notes_of_stuck, 1);
+	assert_string_equal(mount->client.path, "/p");
+}
+
+/* Its threads run our code. */
+TEST_WITH(job_that_hangs_keeps_its_client, up, down)
+{
+	struct casync_mount *mount = get();
+
+	lanes_hang = true;
+	casync_mount_put(mount);
+	assert_int_equal(closes, 0);
+	assert_int_equal(notes_of_stuck, 1);
+	assert_int_equal(stays, 1);
 	assert_string_equal(mount->client.path, "/p");
 }
 

@@ -11,6 +11,7 @@
 #include "filehandle.h"
 #include "object.h"
 #include "rig.h"
+#include "rig_lanes.h"
 #include "strict.h"
 #include "stub_mount.h"
 #include "upcalls.h"
@@ -101,20 +102,14 @@ static void set_up(struct listener *listener, uint16_t export_id)
 	casync_upcalls_join(upcalls, &listener->exp);
 }
 
-static void nothing(struct casync_work *work)
-{
-	(void)work;
-}
-
 /* A callback queues its event, and the job of the mount. */
 static void allow_locks(void)
 {
-	static struct casync_work work = {.run = nothing};
-
 	strict_allow_begin();
 	pthread_mutex_lock(&upcalls->lock);
 	pthread_mutex_unlock(&upcalls->lock);
-	casync_workers_submit(CASYNC_WORK_UPCALL, &work);
+	(void)casync_lane_is_stopping(
+		casync_lane_of_process(CASYNC_LANE_UPCALL));
 	strict_allow_end();
 }
 
@@ -139,8 +134,10 @@ static int up(void **state)
 		set_up(&listeners[i], (uint16_t)(77 + i));
 	if (casync_upcalls_register(upcalls, NULL) != 0)
 		return -1;
+	if (rig_lanes_up() != 0)
+		return -1;
 	allow_locks();
-	return casync_workers_start();
+	return 0;
 }
 
 static int down(void **state)
@@ -150,7 +147,7 @@ static int down(void **state)
 	for (i = 0; i < EXPORTS; i++)
 		casync_upcalls_leave(upcalls, &listeners[i].exp);
 	casync_upcalls_destroy(upcalls);
-	casync_workers_stop();
+	rig_lanes_down();
 	fake_teardown();
 	sem_destroy(&begun);
 	sem_destroy(&gate);

@@ -15,7 +15,7 @@
 #include "clock.h"
 #include "complete.h"
 #include "errors.h"
-#include "workers.h"
+#include "lane.h"
 #include "read_cache.h"
 #include "stub_mount.h"
 
@@ -51,9 +51,9 @@ CALL_CASE(file_that_answers_gets_at_the_reserve)
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
 	/* A request to it waits. */
 	rig.obj->answered_ns = casync_clock_ns();
-	rig.obj->callers.lanes[CASYNC_LANE_COMPLETER].inside = 1;
+	rig.obj->callers.kinds[CASYNC_WAITER_COMPLETER].inside = 1;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
-	rig.obj->callers.lanes[CASYNC_LANE_COMPLETER].inside = 0;
+	rig.obj->callers.kinds[CASYNC_WAITER_COMPLETER].inside = 0;
 	/* To be refused is no answer. */
 	rig.obj->answered_ns = 0;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
@@ -168,7 +168,7 @@ static void *take_on_completer(void *unused)
 	struct casync_call own;
 	int rc;
 
-	casync_workers_mark_completion_thread();
+	casync_lane_mark_completion_thread();
 	rc = casync_call_take(&own, rig.obj, CASYNC_CALL_MOUNT_SLOT);
 	if (rc == 0)
 		casync_call_drop(&own);
@@ -192,12 +192,12 @@ CALL_CASE(completion_threads_take_no_mount_slot)
 static void *take_attr_slots_on_completer(void *unused)
 {
 	struct casync_waiter_limit *limit = &rig.obj->getattr;
-	uint32_t *inside = &limit->lanes[CASYNC_LANE_COMPLETER].inside;
+	uint32_t *inside = &limit->kinds[CASYNC_WAITER_COMPLETER].inside;
 	struct casync_call own[CASYNC_COMPLETERS + 1];
 	bool good_so_far = true;
 	int i;
 
-	casync_workers_mark_completion_thread();
+	casync_lane_mark_completion_thread();
 	for (i = 0; i < CASYNC_COMPLETERS; i++)
 		good_so_far &= casync_call_take(&own[i], rig.obj,
 						CASYNC_CALL_ATTR_SLOT) == 0;
@@ -353,7 +353,7 @@ static void *wait_for_a_slot(void *unused)
 CALL_CASE(slot_is_waited_for)
 {
 	struct casync_waiter_limit *limit = &rig.obj->getattr;
-	uint32_t *sleepers = &limit->lanes[CASYNC_LANE_WORKER].sleepers;
+	uint32_t *sleepers = &limit->kinds[CASYNC_WAITER_WORKER].sleepers;
 	pthread_t thread;
 	void *failed;
 
@@ -362,7 +362,7 @@ CALL_CASE(slot_is_waited_for)
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_a_slot, NULL),
 			 0);
 	RIG_UNTIL(NOW(*sleepers) >= 1);
-	casync_waiter_limit_leave(limit, CASYNC_LANE_WORKER);
+	casync_waiter_limit_leave(limit, CASYNC_WAITER_WORKER);
 	RIG_JOIN(thread, &failed);
 	assert_null(failed);
 	assert_int_equal(*attr_inside(), FILE_SLOTS - 1);

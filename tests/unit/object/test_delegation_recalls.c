@@ -14,6 +14,7 @@
 #include "filehandle.h"
 #include "object.h"
 #include "rig.h"
+#include "rig_lanes.h"
 #include "strict.h"
 #include "stub_mount.h"
 #include "upcalls.h"
@@ -21,7 +22,7 @@
 #define FSCID 7
 #define INO 0x10000000123
 #define EXPORTS 2
-#define FILES (CASYNC_DELEGATIONS_THREADS + 4)
+#define FILES (CASYNC_DELEGATIONS_RECALLERS + 4)
 
 /* What an export's Ganesha was told. */
 struct listener {
@@ -160,11 +161,15 @@ static int up(void **state)
 	op_ctx = NULL;
 	if (casync_upcalls_register(upcalls, NULL) != 0)
 		return -1;
-	/* Their lock. */
+	if (rig_lanes_up() != 0)
+		return -1;
+	/* The lock of the recalls, and that of their lane. */
 	strict_allow_begin();
 	casync_delegations_join(&listeners[1].exp);
+	(void)casync_lane_is_stopping(
+		casync_lane_of_process(CASYNC_LANE_RECALL));
 	strict_allow_end();
-	return casync_workers_start() == 0 ? casync_delegations_start() : -1;
+	return 0;
 }
 
 static int down(void **state)
@@ -178,8 +183,7 @@ static int down(void **state)
 		casync_upcalls_leave(upcalls, &listeners[i].exp);
 	}
 	casync_upcalls_destroy(upcalls);
-	casync_delegations_stop();
-	casync_workers_stop();
+	rig_lanes_down();
 	for (i = 0; i < EXPORTS; i++)
 		pthread_mutex_destroy(&listeners[i].last_lock);
 	fake_teardown();
@@ -279,35 +283,35 @@ CASE(recall_is_not_behind_an_invalidation_that_waits)
 
 CASE(recall_is_not_behind_one_that_waits)
 {
-	const unsigned int held = CASYNC_DELEGATIONS_THREADS - 1;
+	const unsigned int held = CASYNC_DELEGATIONS_RECALLERS - 1;
 
 	hold(held);
 	libcephfs_recalls(held);
 	check_heard(1, 1);
 	let_go(held);
-	check_heard(1, CASYNC_DELEGATIONS_THREADS);
+	check_heard(1, CASYNC_DELEGATIONS_RECALLERS);
 }
 
 CASE(all_are_told_in_the_end)
 {
 	unsigned int i;
 
-	hold(CASYNC_DELEGATIONS_THREADS);
-	for (i = CASYNC_DELEGATIONS_THREADS; i < FILES; i++)
+	hold(CASYNC_DELEGATIONS_RECALLERS);
+	for (i = CASYNC_DELEGATIONS_RECALLERS; i < FILES; i++)
 		libcephfs_recalls(i);
 	check_heard(1, 0);
-	let_go(CASYNC_DELEGATIONS_THREADS);
+	let_go(CASYNC_DELEGATIONS_RECALLERS);
 	check_heard(1, FILES);
 }
 
 CASE(recall_that_is_queued_is_not_queued_twice)
 {
-	hold(CASYNC_DELEGATIONS_THREADS);
+	hold(CASYNC_DELEGATIONS_RECALLERS);
 	libcephfs_recalls(FILES - 1);
 	libcephfs_recalls(FILES - 1);
-	let_go(CASYNC_DELEGATIONS_THREADS);
-	casync_delegations_stop();
-	check_heard(1, CASYNC_DELEGATIONS_THREADS + 1);
+	let_go(CASYNC_DELEGATIONS_RECALLERS);
+	rig_lanes_down();
+	check_heard(1, CASYNC_DELEGATIONS_RECALLERS + 1);
 }
 
 CASE(recall_may_come_again)
@@ -321,13 +325,13 @@ CASE(recall_may_come_again)
 /* Its memory goes. */
 CASE(recall_of_a_returned_one_is_told_to_nobody)
 {
-	hold(CASYNC_DELEGATIONS_THREADS);
+	hold(CASYNC_DELEGATIONS_RECALLERS);
 	libcephfs_recalls(FILES - 1);
 	casync_delegations_return(&states[FILES - 1]->delegation);
 	give_back(FILES - 1);
-	let_go(CASYNC_DELEGATIONS_THREADS);
-	casync_delegations_stop();
-	check_heard(1, CASYNC_DELEGATIONS_THREADS);
+	let_go(CASYNC_DELEGATIONS_RECALLERS);
+	rig_lanes_down();
+	check_heard(1, CASYNC_DELEGATIONS_RECALLERS);
 }
 
 /* --- leaving */
@@ -337,7 +341,7 @@ CASE(who_has_left_hears_nothing)
 	casync_delegations_leave(&listeners[1].exp);
 	casync_delegations_leave(&listeners[1].exp);
 	libcephfs_recalls(0);
-	casync_delegations_stop();
+	rig_lanes_down();
 	check_heard(0, 0);
 	check_heard(1, 0);
 }
@@ -379,6 +383,6 @@ CASE(leave_in_a_recall_does_not_wait_for_it)
 	libcephfs_recalls(0);
 	check_heard(1, 1);
 	libcephfs_recalls(1);
-	casync_delegations_stop();
+	rig_lanes_down();
 	check_heard(1, 1);
 }

@@ -20,6 +20,7 @@
 #include "obj_ops.h"
 #include "object.h"
 #include "rig.h"
+#include "rig_lanes.h"
 #include "strict.h"
 #include "stub_ganesha.h"
 #include "stub_mount.h"
@@ -92,11 +93,15 @@ static int up(void **unused)
 	obj->handle.state_hdl = &file_state;
 	deleg_state.state.state_obj = &obj->handle;
 	casync_delegations_init(&obj->delegations);
-	/* The lock of the recalls. */
+	if (rig_lanes_up() != 0)
+		return -1;
+	/* The lock of the recalls, and that of their lane. */
 	strict_allow_begin();
 	casync_delegations_join(&exp);
+	(void)casync_lane_is_stopping(
+		casync_lane_of_process(CASYNC_LANE_RECALL));
 	strict_allow_end();
-	return casync_delegations_start();
+	return 0;
 }
 
 static int down(void **unused)
@@ -105,7 +110,7 @@ static int down(void **unused)
 	casync_delegations_destroy(&obj->delegations);
 	free(obj);
 	casync_delegations_leave(&exp);
-	casync_delegations_stop();
+	rig_lanes_down();
 	op_ctx = NULL;
 	fake_teardown();
 	sem_destroy(&told);

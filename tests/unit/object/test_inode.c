@@ -113,7 +113,7 @@ CASE(looked_up_file_may_be_privileged)
 /* The MDS does not answer, and the file's share of the workers waits. */
 CASE(file_takes_no_more_workers_than_for_attributes)
 {
-	uint32_t *inside = &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
+	uint32_t *inside = &rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside;
 
 	new_client();
 	*inside = casync_waiter_limit_workers();
@@ -130,7 +130,7 @@ CASE(file_takes_no_more_workers_than_for_attributes)
 CASE(full_mount_looks_nothing_up)
 {
 	uint32_t *inside =
-		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
 
 	new_client();
 	*inside = 200;

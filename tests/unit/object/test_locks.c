@@ -701,7 +701,7 @@ CASE(lock_of_an_older_file_is_kept)
 CASE(keeper_takes_locks_of_a_full_mount)
 {
 	uint32_t *inside =
-		&stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
 
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
@@ -935,7 +935,8 @@ static void expire(void)
 	rig.state.state.state_type = STATE_TYPE_LOCK;
 	expired_owner.so_owner.so_nfs4_owner.so_clientrec = &expired_client;
 	expired_client.cid_confirmed = EXPIRED_CLIENT_ID;
-	assert_int_equal(casync_deadline_call_start_late(&stub_mount), 0);
+	stub_mount.unlocks.most = 1;
+	assert_int_equal(casync_lane_start_mount(stub_mount.lanes), 0);
 }
 
 static fsal_errors_t unlock_all(void)
@@ -945,8 +946,7 @@ static fsal_errors_t unlock_all(void)
 
 static void end_late(void)
 {
-	assert_true(casync_deadline_call_stop_thread(&stub_mount.late.thread,
-						     RIG_TIMEOUT_S));
+	assert_true(casync_lane_stop_mount(stub_mount.lanes, RIG_TIMEOUT_S));
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, 0);
 }
 

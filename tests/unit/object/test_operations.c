@@ -821,7 +821,7 @@ TEST_ROWS(check_export_op, export_cases, operations_up, operations_down)
 /* A monitor that does not answer keeps a few workers of the export. */
 OPERATION_CASE(full_statfs_slots_are_a_delay)
 {
-	uint32_t *inside = &rig.exp.statfs.lanes[CASYNC_LANE_WORKER].inside;
+	uint32_t *inside = &rig.exp.statfs.kinds[CASYNC_WAITER_WORKER].inside;
 
 	*inside = 8;
 	assert_int_equal(call_get_fs_dynamic_info().major, ERR_FSAL_DELAY);
@@ -846,8 +846,8 @@ OPERATION_CASE(full_slots_of_a_file_are_a_delay)
 	static fsal_status_t (*const changes[])(void) = {
 		call_setattr2, call_setattr2_of_the_size, call_fallocate,
 		call_commit2};
-	uint32_t *attr = &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
-	uint32_t *change = &rig.obj->change.lanes[CASYNC_LANE_WORKER].inside;
+	uint32_t *attr = &rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside;
+	uint32_t *change = &rig.obj->change.kinds[CASYNC_WAITER_WORKER].inside;
 	size_t i;
 
 	use_objects();

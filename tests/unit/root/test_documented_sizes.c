@@ -24,11 +24,12 @@
 #include "read_cache.h"
 #include "delegations.h"
 #include "upcalls.h"
-#include "workers.h"
+#include "lane.h"
 
 #include "unit.h"
 
 #define WATCHDOGS 1U
+#define KEEPERS 1
 #define US_PER_S 1e6
 
 /* A document's text; the next call overwrites it. */
@@ -132,12 +133,11 @@ TEST(a_mount)
 
 TEST(threads)
 {
-	assert_int_equal(CASYNC_WORK_LANES, 6);
 	quotes("operations.md",
-	       "| our threads | %u, and up to %d in each of six lanes",
-	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_DELEGATIONS_THREADS +
-		       CASYNC_WORK_LANES,
-	       CASYNC_WORKERS_MAX);
+	       "| our threads | %u, and %u for each mount; up to %d in each lane",
+	       CASYNC_COMPLETERS + WATCHDOGS + CASYNC_LANE_RECALLERS +
+		       CASYNC_PROCESS_LANES - 1,
+	       CASYNC_MOUNT_LANES + KEEPERS, CASYNC_LANE_THREADS);
 	quotes("threads.md", "At most %d workers wait at once",
 	       CASYNC_AWAIT_MOST);
 }

@@ -52,13 +52,15 @@ static void note_limit(const struct casync_waiter_limit *limit, bool leaves)
 }
 
 bool __real_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-				      enum casync_lane lane, uint32_t room);
+				      enum casync_waiter_kind lane,
+				      uint32_t room);
 bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-				      enum casync_lane lane, uint32_t room);
+				      enum casync_waiter_kind lane,
+				      uint32_t room);
 void __real_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-				      enum casync_lane lane);
+				      enum casync_waiter_kind lane);
 void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-				      enum casync_lane lane);
+				      enum casync_waiter_kind lane);
 bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
 					    enum casync_caller who);
 bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
@@ -72,9 +74,9 @@ bool __wrap_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 void __real_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
 void __real_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				       enum casync_lane lane);
+				       enum casync_waiter_kind lane);
 void __wrap_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				       enum casync_lane lane);
+				       enum casync_waiter_kind lane);
 void __real_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
 					     struct casync_waiter_limit *file);
 void __wrap_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
@@ -97,7 +99,8 @@ void __real_casync_cache_end_write(struct casync_cache_file *file);
 void __wrap_casync_cache_end_write(struct casync_cache_file *file);
 
 bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-				      enum casync_lane lane, uint32_t room)
+				      enum casync_waiter_kind lane,
+				      uint32_t room)
 {
 	bool entered = __real_casync_waiter_limit_enter(limit, lane, room);
 
@@ -107,7 +110,7 @@ bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 }
 
 void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-				      enum casync_lane lane)
+				      enum casync_waiter_kind lane)
 {
 	note_limit(limit, true);
 	__real_casync_waiter_limit_leave(limit, lane);
@@ -149,7 +152,7 @@ void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 }
 
 void __wrap_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				       enum casync_lane lane)
+				       enum casync_waiter_kind lane)
 {
 	note_limit(limit, true);
 	__real_casync_waiter_limit_cancel(limit, lane);
@@ -210,22 +213,22 @@ void check_steps(const char *expected)
 
 uint32_t *mount_inside(void)
 {
-	return &stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
 }
 
 uint32_t *attr_inside(void)
 {
-	return &rig.obj->getattr.lanes[CASYNC_LANE_WORKER].inside;
+	return &rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside;
 }
 
 uint32_t *change_inside(void)
 {
-	return &rig.obj->change.lanes[CASYNC_LANE_WORKER].inside;
+	return &rig.obj->change.kinds[CASYNC_WAITER_WORKER].inside;
 }
 
 uint32_t *statfs_inside(void)
 {
-	return &rig.exp.statfs.lanes[CASYNC_LANE_WORKER].inside;
+	return &rig.exp.statfs.kinds[CASYNC_WAITER_WORKER].inside;
 }
 
 uint32_t writers(void)

@@ -28,12 +28,12 @@ static struct casync_module module;
 
 uint32_t *mount_inside(void)
 {
-	return &stub_mount.callers.lanes[CASYNC_LANE_COMPLETER].inside;
+	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
 }
 
 static bool is_inside(const struct casync_waiter_limit *limit)
 {
-	return limit->lanes[CASYNC_LANE_WORKER].inside != 0;
+	return limit->kinds[CASYNC_WAITER_WORKER].inside != 0;
 }
 
 static uint32_t held(void)

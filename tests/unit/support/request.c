@@ -12,10 +12,10 @@
 #include "obj_ops.h"
 #include "pool_look.h"
 #include "request.h"
+#include "rig_lanes.h"
 #include "stub_mount.h"
 #include "submit.h"
 #include "watchdog.h"
-#include "workers.h"
 
 static pthread_t test_thread;
 uint64_t duplicates_before;
@@ -25,7 +25,7 @@ void (*in_blocking)(enum fake_blocking which);
 
 static void hook(enum fake_blocking which)
 {
-	if (casync_workers_on_completion_thread())
+	if (casync_lane_on_completion_thread())
 		__atomic_add_fetch(&blocking_on_completer, 1, __ATOMIC_ACQ_REL);
 	if (in_blocking != NULL)
 		in_blocking(which);
@@ -52,7 +52,7 @@ int request_up(void **state)
 	in_blocking = NULL;
 	fake.hook = hook;
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_DATA;
-	if (casync_workers_start() != 0)
+	if (rig_lanes_up() != 0)
 		return -1;
 	return casync_complete_start(casync_finish) != 0 ||
 	       casync_watchdog_start() != 0;
@@ -63,7 +63,7 @@ void stop_threads(void)
 	fake_join();
 	casync_watchdog_stop();
 	casync_complete_stop();
-	casync_workers_stop();
+	rig_lanes_down();
 }
 
 int request_down(void **state)
@@ -114,7 +114,7 @@ static void done(struct fsal_obj_handle *obj, fsal_status_t status,
 	io->inflight_ops = rig.exp.inflight.ops;
 	pthread_mutex_unlock(&rig.exp.inflight.lock);
 	io->ios_completed = stub_ios_completed();
-	io->on_completer = casync_workers_on_completion_thread();
+	io->on_completer = casync_lane_on_completion_thread();
 	io->in_caller = pthread_equal(pthread_self(), test_thread);
 	if (io->in_done != NULL)
 		io->in_done();

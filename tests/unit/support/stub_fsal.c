@@ -191,7 +191,7 @@ fsal_status_t casync_host_to_key(struct fsal_export *exp_hdl,
 }
 
 WEAK bool casync_handle_ops_decode(const struct gsh_buffdesc *fh_desc,
-			      struct casync_fileid *id)
+				   struct casync_fileid *id)
 {
 	*id = rig.obj->id;
 	return true;
