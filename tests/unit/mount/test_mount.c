@@ -42,6 +42,7 @@ static sem_t come, go;
 static bool gate, close_gate;
 static char said[1024];
 static int notes_of_stuck;
+static int upcalls_in_use;
 
 static void step(const char *format, ...)
 {
@@ -63,6 +64,7 @@ void stub_log_line(log_levels_t level, const char *text)
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params, bool first)
 {
+	assert_true(upcalls_in_use > 0);
 	step("connect%s ", first ? "" : "-again");
 	end_shared = params->end_shared;
 	old_uuid = mount->client.use_old_uuid;
@@ -138,10 +140,12 @@ void casync_connect_free_client(struct casync_client *client)
 
 void casync_upcalls_init(struct casync_upcalls *upcalls)
 {
+	upcalls_in_use++;
 }
 
 void casync_upcalls_destroy(struct casync_upcalls *upcalls)
 {
+	upcalls_in_use--;
 }
 
 static uint16_t oldest;
@@ -289,6 +293,7 @@ TEST_WITH(exports_of_one_identity_share_a_client, up, down)
 	assert_int_equal(closes, 0);
 	casync_mount_put(second);
 	assert_int_equal(closes, 1);
+	assert_int_equal(upcalls_in_use, 0);
 	assert_false(closed_as_lost);
 }
 

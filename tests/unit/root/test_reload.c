@@ -215,7 +215,9 @@ bool casync_layout_is_same(const struct casync_export_keys *a,
 
 fsal_status_t casync_errors_status(int64_t rc)
 {
-	return fsalstat(rc < 0 ? ERR_FSAL_DELAY : ERR_FSAL_NO_ERROR, (int)-rc);
+	if (rc == -EAGAIN)
+		return fsalstat(ERR_FSAL_DELAY, EAGAIN);
+	return fsalstat(rc < 0 ? ERR_FSAL_NOENT : ERR_FSAL_NO_ERROR, (int)-rc);
 }
 
 /* Of options that nobody sets here. */
@@ -528,7 +530,7 @@ TEST_WITH(pool_that_is_not_there_refuses_all, up, down)
 {
 	with.change_export = change_tuning;
 	with.layout_result = -ENOENT;
-	assert_int_equal(reload_export(), ERR_FSAL_DELAY);
+	assert_int_equal(reload_export(), ERR_FSAL_NOENT);
 	check_export_refused();
 	assert_int_equal(with.leaves, 1);
 }
