@@ -79,6 +79,8 @@ def main():
     parser.add_argument("build", help="build folder of the plugin")
     parser.add_argument("--most", type=int, metavar="FILES",
                         help="most files that a ring may have")
+    parser.add_argument("--most-edges", type=int, metavar="N",
+                        help="most pairs of which one uses the other")
     parser.add_argument("--edges", action="store_true",
                         help="print what closes each ring")
     args = parser.parse_args()
@@ -97,6 +99,8 @@ def main():
     largest = len(found[0]) if found else 0
     if args.most is not None and largest > args.most:
         sys.exit(f"the largest ring has {largest} files, {args.most} allowed")
+    if args.most_edges is not None and edges > args.most_edges:
+        sys.exit(f"{edges} edges, {args.most_edges} allowed")
 
 
 if __name__ == "__main__":

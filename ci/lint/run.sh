@@ -22,6 +22,9 @@ lint=$top/ci/lint
 
 # Most files that may use each other in a ring: none may (ci/lint/call_graph.py).
 RING=${RING:-1}
+# Most pairs of files of which one uses the other.  A commit that raises it says
+# in its body what it makes unnecessary, as for the limits of house.py.
+EDGES=${EDGES:-368}
 
 build=/build/plugin
 skip=no
@@ -207,7 +210,8 @@ check_figures()
 # The figures of these three are a report; the first fails on a ring.
 check_rings()
 {
-	"$lint/call_graph.py" "$build" --most "$RING" > "$tmp/count" || {
+	"$lint/call_graph.py" "$build" --most "$RING" \
+		--most-edges "$EDGES" > "$tmp/count" || {
 		cat "$tmp/count"
 		return 1
 	}
