@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file module.h
- * @brief The FSAL module, one static object that Ganesha registers, and what the
- * files beside module.c do for it.
+ * @brief The FSAL module, one static object that Ganesha registers, and what
+ * the files beside module.c do for it.
  */
 #ifndef CASYNC_MODULE_H
 #define CASYNC_MODULE_H

@@ -49,7 +49,8 @@ static bool reload_is_of_mount(const struct casync_key *key)
 						     tuning.reconnect_timeout);
 }
 
-/* Of an export whose mount has the values of another one: 0 if it has its own. */
+/* Of an export whose mount has the values of another one: 0 if it has its own.
+ */
 static void reload_log_changes(const char *of, enum casync_block block,
 			       const void *now, const void *fresh,
 			       uint16_t other)

@@ -32,8 +32,8 @@ fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
  */
 static bool library_is_connected;
 
-/* The module's keys; they live as long as the process.  NULL: CEPH_ASYNC { } was
- * refused, and Ganesha registers the service all the same. */
+/* The module's keys; they live as long as the process.  NULL: CEPH_ASYNC { }
+ * was refused, and Ganesha registers the service all the same. */
 static const struct casync_module_keys *module_keys;
 
 struct rados_urls {

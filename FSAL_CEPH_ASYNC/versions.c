@@ -82,9 +82,9 @@ bool casync_versions_fit(const struct casync_versions *built,
 /*
  * Where is export_id in Ganesha's own struct gsh_export?
  *
- * fsal_export_init() copies it from there, and it is in Ganesha's library.  Each
- * 16-bit word of the export that it gets here is its own number.  The memory is
- * larger than the struct: Ganesha's may be larger than ours.
+ * fsal_export_init() copies it from there, and it is in Ganesha's library.
+ * Each 16-bit word of the export that it gets here is its own number.  The
+ * memory is larger than the struct: Ganesha's may be larger than ours.
  */
 static size_t versions_export_id_offset(void)
 {

@@ -6,8 +6,8 @@
  *
  * Ganesha compares the number of the FSAL API only, but structs change without
  * a new number.  If another version runs us, a log line says so, and no export
- * is served.  The same version has other structs if it was configured with other
- * flags: casync_versions_layout_fits() refuses that.
+ * is served.  The same version has other structs if it was configured with
+ * other flags: casync_versions_layout_fits() refuses that.
  */
 #ifndef CASYNC_VERSIONS_H
 #define CASYNC_VERSIONS_H

@@ -51,8 +51,8 @@ static inline uint64_t casync_clock_age_ns(uint64_t then_ns)
 }
 
 /**
- * May a line be logged that a client can cause?  Once a minute: clients must not
- * fill the log.  Any thread.
+ * May a line be logged that a client can cause?  Once a minute: clients must
+ * not fill the log.  Any thread.
  *
  * @param[in,out] last_ns  When it was logged last; 0 at first.
  */

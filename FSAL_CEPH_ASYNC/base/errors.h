@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file errors.h
- * @brief Converts between Ganesha and libcephfs: results (0 or a negative errno)
- * to FSAL status, and credentials to a UserPerm.
+ * @brief Converts between Ganesha and libcephfs: results (0 or a negative
+ * errno) to FSAL status, and credentials to a UserPerm.
  */
 #ifndef CASYNC_ERRORS_H
 #define CASYNC_ERRORS_H

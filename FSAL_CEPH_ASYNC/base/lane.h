@@ -10,8 +10,8 @@
  * Each lane has its own threads, for jobs that wait for the same thing.  A job
  * that waits for one thing never blocks a job that waits for another.  A mount
  * has lanes of its own: jobs that its MDS or its OSDs do not answer keep no
- * thread of another mount.  Jobs that do not wait for Ceph, or that end a mount,
- * are in lanes of the process.
+ * thread of another mount.  Jobs that do not wait for Ceph, or that end a
+ * mount, are in lanes of the process.
  */
 #ifndef CASYNC_LANE_H
 #define CASYNC_LANE_H
@@ -97,8 +97,8 @@ struct casync_lane {
 #define CASYNC_LANE_SHARE 4
 
 /**
- * A part of a lane, for jobs of one file or of one kind; zero at first.  Further
- * jobs wait here and block no other file.  Under the lane's lock.
+ * A part of a lane, for jobs of one file or of one kind; zero at first.
+ * Further jobs wait here and block no other file.  Under the lane's lock.
  */
 struct casync_lane_share {
 	unsigned int at_work;

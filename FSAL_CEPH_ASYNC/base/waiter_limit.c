@@ -14,8 +14,8 @@
  * else either. */
 #define MOUNT_KIND CASYNC_WAITER_COMPLETER
 
-/* The first places of a mount and of a file that were idle, and the parts of the
- * budget from which on they count. */
+/* The first places of a mount and of a file that were idle, and the parts of
+ * the budget from which on they count. */
 #define MOUNT_FIRST 4
 #define MOUNT_PART 4
 #define FILE_FIRST 1
@@ -288,7 +288,8 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *limit)
 }
 
 /* A worker that waits for a place is kept, too.  A dead mount's many requests
- * wait together, so eight mounts would keep all workers in turn for 0.1 s each. */
+ * wait together, so eight mounts would keep all workers in turn for 0.1 s each.
+ */
 static bool waiter_limit_wait_for_place(struct casync_waiter_limit *limit,
 					uint32_t left, bool answers,
 					enum casync_waiter_kind patience)

@@ -14,9 +14,9 @@
  * there.  Workers and completion threads have separate room.
  *
  * A file has one limit for GETATTR, one for SETATTR, COMMIT, DEALLOCATE and
- * WRITEs to setuid files, and one for all that keeps a worker.  An export has one
- * for statfs, which asks a monitor.  A mount has one for all that keeps a worker
- * (call.h).
+ * WRITEs to setuid files, and one for all that keeps a worker.  An export has
+ * one for statfs, which asks a monitor.  A mount has one for all that keeps a
+ * worker (call.h).
  *
  * The limits of all mounts share one budget: three quarters of Ganesha's
  * workers.  A mount may keep as many as are left of it.  So one that does not
@@ -25,14 +25,14 @@
  * buffer (dynamic thresholds, Choudhury and Hahne 1998).
  *
  * A mount or file that was idle begins with few places.  So one that does not
- * answer, and was not in use, keeps few.  A file gets one more with each answer,
- * as in TCP's slow start (RFC 5681, section 3.1); that holds once others keep a
- * sixteenth of the budget.  A mount gets all once its MDS has answered its keeper;
- * that holds once a quarter of the budget is in use.
+ * answer, and was not in use, keeps few.  A file gets one more with each
+ * answer, as in TCP's slow start (RFC 5681, section 3.1); that holds once
+ * others keep a sixteenth of the budget.  A mount gets all once its MDS has
+ * answered its keeper; that holds once a quarter of the budget is in use.
  *
- * A worker that waits for a place is kept, too.  When those inside and those who
- * wait are as many as the budget, the patience with what has not shown that it
- * answers is 25 ms.
+ * A worker that waits for a place is kept, too.  When those inside and those
+ * who wait are as many as the budget, the patience with what has not shown that
+ * it answers is 25 ms.
  */
 #ifndef CASYNC_WAITER_LIMIT_H
 #define CASYNC_WAITER_LIMIT_H
@@ -61,8 +61,8 @@ struct casync_waiter_limit {
 	} kinds[CASYNC_WAITER_KINDS];
 	uint64_t progress_ns; /**< When a thread last left, or the first one
 				   entered; CLOCK_MONOTONIC. */
-	/** Since nobody was inside for 0.1 s.  Of a file: its answers.  Of a mount:
-	 * has its MDS answered the keeper? */
+	/** Since nobody was inside for 0.1 s.  Of a file: its answers.  Of a
+	 * mount: has its MDS answered the keeper? */
 	uint32_t credit;
 };
 
@@ -70,8 +70,8 @@ struct casync_waiter_limit {
 enum casync_caller {
 	CASYNC_CALLER_OPTIONAL, /**< It need not: half of what is left. */
 	CASYNC_CALLER_NEXT,	/**< All that is left. */
-	/** The only one of its file: if the MDS has answered, four times that, and
-	 * at most half of the budget. */
+	/** The only one of its file: if the MDS has answered, four times that,
+	 * and at most half of the budget. */
 	CASYNC_CALLER_FIRST,
 };
 
@@ -116,8 +116,9 @@ bool casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
 bool casync_waiter_limit_try_mount(struct casync_waiter_limit *limit,
 				   enum casync_caller who);
 
-/** Enter the limit of a mount that is full, for a file that answers: half of the
- * workers that are left.  The others are for requests that ask Ceph nothing. */
+/** Enter the limit of a mount that is full, for a file that answers: half of
+ * the workers that are left.  The others are for requests that ask Ceph
+ * nothing. */
 bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
 
 /**
@@ -126,8 +127,9 @@ bool casync_waiter_limit_try_reserve(struct casync_waiter_limit *mount);
  * For files that answer, a quarter of the workers may wait there for
  * CASYNC_WAITER_LIMIT_WORKER_MS without progress, as long as half of the
  * workers stay free, and the file's window is not full.  All others wait for
- * CASYNC_WAITER_LIMIT_COMPLETER_MS, or for 25 ms in a crowd.  A file that answers, and for which nobody
- * waits, gets at the reserve, and need not wait for the others.
+ * CASYNC_WAITER_LIMIT_COMPLETER_MS, or for 25 ms in a crowd.  A file that
+ * answers, and for which nobody waits, gets at the reserve, and need not wait
+ * for the others.
  *
  * @param[in] answers  Ceph has answered for the file a moment ago.
  */
@@ -135,8 +137,8 @@ bool casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
 				    struct casync_waiter_limit *mount,
 				    bool answers);
 
-/** As casync_waiter_limit_enter_both() for a call that is optional.  Only the first
- * call of a file waits, while the keeper asks the MDS, 0.1 s at most. */
+/** As casync_waiter_limit_enter_both() for a call that is optional.  Only the
+ * first call of a file waits, while the keeper asks the MDS, 0.1 s at most. */
 bool casync_waiter_limit_try_both(struct casync_waiter_limit *file,
 				  struct casync_waiter_limit *mount);
 
@@ -164,9 +166,9 @@ void casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
  * How long the oldest call of a mount has kept its worker.
  *
  * A list would take a lock for each call.  Two generations are counted instead.
- * Calls enter the young one.  When the old one is empty at a look, the two change
- * their parts, and all calls of the new old one began before that.
- * Zero at first.  All members are atomic but since_ns, which is the looker's.
+ * Calls enter the young one.  When the old one is empty at a look, the two
+ * change their parts, and all calls of the new old one began before that.  Zero
+ * at first.  All members are atomic but since_ns, which is the looker's.
  */
 struct casync_waiter_age {
 	uint32_t inside[2]; /**< Calls of each generation. */
@@ -182,9 +184,9 @@ void casync_waiter_limit_leave_age(struct casync_waiter_age *age,
 /**
  * One thread looks at a time, about once a second.
  *
- * @return The age of the oldest call in ns, or less: while one waits, others are
- *	   not dated, and when it ends, they count from then on.  0: all calls
- *	   began after the last look but one.
+ * @return The age of the oldest call in ns, or less: while one waits, others
+ *	   are not dated, and when it ends, they count from then on.  0: all
+ *	   calls began after the last look but one.
  */
 uint64_t casync_waiter_limit_look_at_age(struct casync_waiter_age *age,
 					 uint64_t now_ns);

@@ -151,8 +151,8 @@ bool casync_cache_put(struct casync_cache_file *file,
 		      struct casync_cache_buffer *buf);
 
 /**
- * Has a look-up dropped pages of another tag since the last call?  Then somebody
- * changed the file of whom begin_write and forget know nothing.
+ * Has a look-up dropped pages of another tag since the last call?  Then
+ * somebody changed the file of whom begin_write and forget know nothing.
  */
 bool casync_cache_was_outdated(struct casync_cache_file *file);
 

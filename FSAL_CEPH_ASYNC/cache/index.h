@@ -20,10 +20,10 @@
  *
  * **Locks.**  256 locks; a file's is chosen by its address.  So a file has no
  * lock of its own (40 bytes), and a buffer knows its lock by its number when
- * its file is gone.  The lock protects the file, its index, detached or not, and
- * in the buffers which index they are in.  All functions of an index are called
- * under it, but for those that make and free an index that nobody else knows.
- * Under it a lock of a shard may be taken (policy.h), and nothing else.
+ * its file is gone.  The lock protects the file, its index, detached or not,
+ * and in the buffers which index they are in.  All functions of an index are
+ * called under it, but for those that make and free an index that nobody else
+ * knows.  Under it a lock of a shard may be taken (policy.h), and nothing else.
  *
  * The index has a reference on each of its buffers.
  */

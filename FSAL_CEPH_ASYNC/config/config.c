@@ -5,8 +5,8 @@
  * not the key and the allowed values.
  *
  * Ganesha passes too little to a handler: "5" for -5, and for "5, 6" two calls,
- * of which the last one wins.  The nodes of the parse tree have the rest.  Their
- * header is private to Ganesha; it comes with Ganesha's source tree.
+ * of which the last one wins.  The nodes of the parse tree have the rest.
+ * Their header is private to Ganesha; it comes with Ganesha's source tree.
  */
 #include "config.h"
 
@@ -295,9 +295,9 @@ static void config_fill_items(enum casync_block block,
  * is not acceptable here: a typing error in Stable_Write would decide which
  * data a crash loses.
  *
- * It is where we stand in for FSAL_CEPH: its next version, or a tool that writes
- * its configuration, may know more keys than we do.  Ganesha names each in a
- * line of its own.
+ * It is where we stand in for FSAL_CEPH: its next version, or a tool that
+ * writes its configuration, may know more keys than we do.  Ganesha names each
+ * in a line of its own.
  */
 static bool config_bogus_refused(struct config_error_type *err_type,
 				 bool bogus_before, bool ignore_unknown,

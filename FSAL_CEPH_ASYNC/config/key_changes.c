@@ -56,9 +56,9 @@ const struct casync_key *casync_key_changes_next(enum casync_block block,
 	return NULL;
 }
 
-/* May a reload change the key in this block?  CEPH_ASYNC { } may change defaults
- * that a running export cannot adopt: they apply to exports that are added
- * later. */
+/* May a reload change the key in this block?  CEPH_ASYNC { } may change
+ * defaults that a running export cannot adopt: they apply to exports that are
+ * added later. */
 static bool key_changes_is_allowed(const struct casync_key *key,
 				   enum casync_block block)
 {

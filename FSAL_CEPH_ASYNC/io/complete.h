@@ -15,9 +15,9 @@
  * blocked answer blocks the others for two ticks of the watchdog at most.  Then
  * the watchdog wakes or starts another thread.
  *
- * A worker of Ganesha's may wait a few milliseconds for its own answer.  The way
- * over a completion thread and Ganesha's queue costs two wake-ups: 20 of the
- * 285 µs of a lone 4 KiB read, and 7 % of the rate of 128 reads at once
+ * A worker of Ganesha's may wait a few milliseconds for its own answer.  The
+ * way over a completion thread and Ganesha's queue costs two wake-ups: 20 of
+ * the 285 µs of a lone 4 KiB read, and 7 % of the rate of 128 reads at once
  * (ci/bench.sh one, S2).  If the answer comes soon, it is cheaper to let the
  * worker wait.  libcephfs' thread wakes the worker, and the worker answers the
  * client.  A blocking FSAL does the same.  There are three differences:
@@ -48,9 +48,10 @@ struct casync_op;
 #define CASYNC_COMPLETERS_MAX 64
 
 /**
- * Longest wait of a worker for its answer; that of the unit tests is longer.  128 reads in flight on two
- * cores take 8 ms each, a hundredth of them 15 ms: with a limit of 10 ms the
- * workers made a pause most of the time (CPU of a read 5 µs more, by turns).
+ * Longest wait of a worker for its answer; that of the unit tests is longer.
+ * 128 reads in flight on two cores take 8 ms each, a hundredth of them 15 ms:
+ * with a limit of 10 ms the workers made a pause most of the time (CPU of a
+ * read 5 µs more, by turns).
  */
 #ifndef CASYNC_AWAIT_MS
 #define CASYNC_AWAIT_MS 50

@@ -12,16 +12,16 @@
  *	- leaves its op and its buffer with libcephfs until libcephfs answers.
  *	  Then a completion thread frees both.
  *
- * A READ by a blocking call cannot be answered: Ganesha's worker, or a thread of
- * ours, is inside libcephfs.  It leaves the guard only.  When the call returns,
- * its result is not used, and the NFS client is asked to retry.
+ * A READ by a blocking call cannot be answered: Ganesha's worker, or a thread
+ * of ours, is inside libcephfs.  It leaves the guard only.  When the call
+ * returns, its result is not used, and the NFS client is asked to retry.
  *
  * The lost client is not ended before all of them have come back
  * (left_client.h): libcephfs would free the Inodes that it still uses.
  *
  *	parts_left of the op	whose it is
  *	n			libcephfs': n calls are not answered
- *	DISOWNED + n		ours, to answer it; libcephfs writes to its parts
+ *	DISOWNED + n		ours, to answer it; libcephfs has its parts
  *	n again			libcephfs': it is answered; its pool waits
  *	INSIDE			the thread's that is inside libcephfs
  *	DISOWNED + INSIDE	the same; it has left the guard
@@ -45,8 +45,8 @@ struct casync_disown_round {
 };
 
 /**
- * A visitor (inflight.h): disown the op, if it is a READ that libcephfs has.  No
- * request enters the guard, and nothing is released in the client any more.
+ * A visitor (inflight.h): disown the op, if it is a READ that libcephfs has.
+ * No request enters the guard, and nothing is released in the client any more.
  * READs that are being submitted, and those whose buffers are not Ganesha's own
  * (RDMA, 9P), are left out: look again.
  *

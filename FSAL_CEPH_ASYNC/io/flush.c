@@ -53,9 +53,10 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 		casync_metrics_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
-/* A client that loses its session drops what is dirty, and libcephfs' flush then
- * succeeds: an acknowledged chmod was lost so (test_lost_flush.py).  But such a
- * client has no capabilities.  So it has to ask the MDS, and is refused. */
+/* A client that loses its session drops what is dirty, and libcephfs' flush
+ * then succeeds: an acknowledged chmod was lost so (test_lost_flush.py).  But
+ * such a client has no capabilities.  So it has to ask the MDS, and is refused.
+ */
 int casync_flush_check_session(struct casync_object *obj)
 {
 	struct ceph_statx stx;
@@ -267,7 +268,8 @@ void casync_flush_drained(struct casync_object *obj)
 {
 	struct casync_flush *flush = &obj->flush;
 
-	/* Others are in flight by now: hold again, or libcephfs waits for them. */
+	/* Others are in flight by now: hold again, or libcephfs waits for them.
+	 */
 	if (flush_hold_is_over(flush) && flush->holds < CASYNC_FLUSH_HOLDS &&
 	    !flush_hold_writes(obj))
 		return;

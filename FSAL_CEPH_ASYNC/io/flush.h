@@ -112,8 +112,8 @@ int casync_flush_try_send(struct casync_object *obj);
 /**
  * Does the session live, in which the file was changed?  It may ask the MDS.
  *
- * @return 0, also if the file was removed meanwhile.  A negative errno: the change
- *         may be lost.
+ * @return 0, also if the file was removed meanwhile.  A negative errno: the
+ *         change may be lost.
  */
 int casync_flush_check_session(struct casync_object *obj);
 

@@ -17,10 +17,9 @@
  * Order.  WRITEs that overlap reach libcephfs in the order of their arrival.
  * An op waits while it overlaps an earlier op that has not been submitted.  A
  * call of several ops can be refused and submitted again, so its ops count as
- * not submitted until it has been answered.
- * A READ that overlaps a WRITE in flight may see the data before or after it, so
- * reads block nothing.  A WRITE that waits for a place in flight (inflight.h) is
- * parked here.
+ * not submitted until it has been answered.  A READ that overlaps a WRITE in
+ * flight may see the data before or after it, so reads block nothing.  A WRITE
+ * that waits for a place in flight (inflight.h) is parked here.
  *
  * Flushes.  libcephfs' fsync waits until no write of the inode is in flight.
  * Under load that never happens.  So a flush (flush.c) closes the gate to new
@@ -35,14 +34,14 @@
  *	OUT	-> PARKED	casync_gate_park()
  *	PARKED	-> QUEUED	casync_gate_unpark()
  *	PARKED	-> OUT		casync_gate_cancel_parked()
- *	QUEUED	-> TAKEN	each function that returns an op to submit, if it
- *				is a WRITE
+ *	QUEUED	-> TAKEN	each function that returns an op to submit, if
+ *				it is a WRITE
  *	QUEUED	-> OUT		the same functions: a READ, and op->members;
  *				casync_gate_remove_unjournaled()
  *	TAKEN	-> OUT		casync_gate_next(), if the op has no members;
  *				else casync_gate_answered()
- *	TAKEN	-> REFUSED	casync_gather_scatter(), if some of the ops could
- *				succeed alone
+ *	TAKEN	-> REFUSED	casync_gather_scatter(), if some of the ops
+ *				could succeed alone
  *	REFUSED	-> TAKEN	casync_gate_refused()
  *
  * gate.lock protects the state.  casync_gather_scatter() and casync_finish() do
@@ -67,7 +66,8 @@ enum casync_queue_state {
 	/** A WRITE, alone or the first of its call, that is being submitted, or
 	 * may be submitted again.  No overlapping op may overtake it. */
 	CASYNC_QUEUE_TAKEN,
-	/** Taken; the call was refused, and each op is to be submitted alone. */
+	/** Taken; the call was refused, and each op is to be submitted alone.
+	 */
 	CASYNC_QUEUE_REFUSED,
 };
 
@@ -112,9 +112,9 @@ struct casync_op *casync_gate_enter(struct casync_gate *gate,
 				    struct casync_op *op);
 
 /**
- * Enter the gate with a write that has no place in flight yet.  It is queued, to
- * keep the order, and not taken before casync_gate_unpark().  The caller still
- * owns it.
+ * Enter the gate with a write that has no place in flight yet.  It is queued,
+ * to keep the order, and not taken before casync_gate_unpark().  The caller
+ * still owns it.
  *
  * @return As casync_gate_enter().
  */

@@ -90,8 +90,8 @@ enum casync_op_state {
 };
 
 /**
- * These values are added to parts_left.  The calls that libcephfs has not answered are
- * fewer.
+ * These values are added to parts_left.  The calls that libcephfs has not
+ * answered are fewer.
  *
  *	SUBMITTING	while a thread hands the parts to libcephfs
  *	INSIDE		a thread of ours is in a blocking read of libcephfs
@@ -108,7 +108,8 @@ enum {
 
 /**
  * Upper bound of an op's size, checked by the compiler.  8192 ops in flight
- * (Max_Inflight's default) take at most 8 MiB; at present an op has 1024 bytes.  More parts and iovecs come on top (pool.h).
+ * (Max_Inflight's default) take at most 8 MiB; at present an op has 1024 bytes.
+ * More parts and iovecs come on top (pool.h).
  */
 #define CASYNC_OP_MAX_BYTES 1024
 
@@ -236,8 +237,8 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status);
  *
  * The order, with reasons:
  * 1. Set op_ctx: closing an fd and done_cb need it.
- * 2. casync_borrow_complete_io(), before done_cb: unexport waits for it under locks
- *    that done_cb takes, and the object may be freed after done_cb.
+ * 2. casync_borrow_complete_io(), before done_cb: unexport waits for it under
+ *    locks that done_cb takes, and the object may be freed after done_cb.
  * 3. Leave the in-flight set, before done_cb: releasing the op_ctx may drop
  *    the last reference on the export, and its release waits for that set.
  */
@@ -268,8 +269,8 @@ static inline bool casync_op_closes_fd(const struct casync_op *op)
  * The fields of an op that the log shows.
  *
  * A line takes two steps.  The fields are copied where the op is found, under
- * the in-flight set's lock.  No line may be formatted or logged there.  The text
- * is formatted later.
+ * the in-flight set's lock.  No line may be formatted or logged there.  The
+ * text is formatted later.
  */
 struct casync_dump {
 	uint64_t ino;

@@ -3,8 +3,8 @@
  * @file pool.h
  * @brief The memory of an export's ops: allocated in slabs, reused.
  *
- * There are two reasons.  Once the export is warm, an op costs no malloc; a fill
- * of the read cache does, and a requester with more than CASYNC_OP_GROUPS
+ * There are two reasons.  Once the export is warm, an op costs no malloc; a
+ * fill of the read cache does, and a requester with more than CASYNC_OP_GROUPS
  * groups.  And an op's memory stays an op.  If libcephfs calls back for a part
  * a second time, even after the request was answered, the callback finds a
  * disarmed part (submit.c) instead of freed memory.  To make this last as long

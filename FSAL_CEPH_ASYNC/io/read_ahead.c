@@ -62,7 +62,8 @@ static int read_ahead_find(const struct casync_read_ahead *ahead,
 	return -1;
 }
 
-/* It may be the second READ of a scan, whose first one is in the slot before. */
+/* It may be the second READ of a scan, whose first one is in the slot before.
+ */
 static void read_ahead_begin(struct casync_read_ahead *ahead, uint64_t offset,
 			     size_t bytes)
 {

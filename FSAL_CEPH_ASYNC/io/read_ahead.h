@@ -8,20 +8,20 @@
  * request is made that no client has asked for: so nobody's request waits for
  * one, and none is left when a file is closed or an export goes.
  *
- * A client that sends large READs reads ahead by itself: Linux has two and more of
- * 128 KiB under way.  Those behind the one that fetches a piece would not find
- * it yet, and fetch their part of it once more.
+ * A client that sends large READs reads ahead by itself: Linux has two and more
+ * of 128 KiB under way.  Those behind the one that fetches a piece would not
+ * find it yet, and fetch their part of it once more.
  *
  * A READ near one of the last READs of the file continues its stream, forward
  * or backward (tac), and out of order as kernel clients send them.  A file has
  * room for CASYNC_STREAMS: clients that read other places have streams of their
- * own.  The piece grows with the stream: it is at most CASYNC_AHEAD_FACTOR times
- * what the stream has read so far, and CASYNC_CACHE_BUFFER_MAX.  A random READ
- * continues no stream.
+ * own.  The piece grows with the stream: it is at most CASYNC_AHEAD_FACTOR
+ * times what the stream has read so far, and CASYNC_CACHE_BUFFER_MAX.  A random
+ * READ continues no stream.
  *
- * Three READs at equal distances are a stream too: a scan of a column.  The bytes
- * between them count as read.  The distance is CASYNC_AHEAD_STRIDE at most: so
- * that a whole piece serves eight READs.
+ * Three READs at equal distances are a stream too: a scan of a column.  The
+ * bytes between them count as read.  The distance is CASYNC_AHEAD_STRIDE at
+ * most: so that a whole piece serves eight READs.
  *
  * All members are atomic, and several threads may look at once: then a stream
  * may be missed, or counted twice.  No lock is needed for that.
@@ -47,8 +47,9 @@ struct casync_read_ahead {
 	struct {
 		uint64_t offset; /**< Of its last READ. */
 		uint64_t piece;	 /**< The last larger piece. */
-		int64_t stride; /**< From its first READ to its second, if it has
-				      no other; 0: none. */
+		/** From its first READ to its second, if it has no other; 0:
+		 * none. */
+		int64_t stride;
 		uint32_t bytes; /**< Of its last READ; 0: free. */
 		uint32_t run;	/**< Bytes of its READs, up to 16 MiB. */
 		bool backward;

@@ -279,8 +279,8 @@ static struct casync_range read_cache_pages(struct casync_range range,
 	return (struct casync_range){begin, (size_t)(end - begin)};
 }
 
-/* Not beyond the objects that the READ touches itself: another object may have no
- * answer, or an error. */
+/* Not beyond the objects that the READ touches itself: another object may have
+ * no answer, or an error. */
 static struct casync_range read_cache_clip(const struct casync_op *op,
 					   struct casync_range range,
 					   struct casync_range own)

@@ -7,13 +7,13 @@
  * a hole (the object does not exist), or a race with a truncation.  A worker
  * reads the rest with the blocking call.
  *
- * **Zeros that nobody wrote.**  libcephfs fills in zeros for what an OSD did not
- * have, up to the size that it knows when it looks at the answer.  If somebody
- * has written these bytes meanwhile, and made the file longer by it, the zeros
- * stand for data.  They are right if the file was long enough all the time that
- * the read took, because then there was a hole.  The MDS shortens no file while
- * libcephfs reads it, but before, and the read may wait for that.  So a read
- * that has a zero byte is believed
+ * **Zeros that nobody wrote.**  libcephfs fills in zeros for what an OSD did
+ * not have, up to the size that it knows when it looks at the answer.  If
+ * somebody has written these bytes meanwhile, and made the file longer by it,
+ * the zeros stand for data.  They are right if the file was long enough all the
+ * time that the read took, because then there was a hole.  The MDS shortens no
+ * file while libcephfs reads it, but before, and the read may wait for that.
+ * So a read that has a zero byte is believed
  *
  *	- if its range was within a size that was known before, and no
  *	  truncation was counted since (file_size.h).  This is the usual case,

@@ -151,7 +151,8 @@ static struct casync_op *submit_one(struct casync_gate *gate,
 }
 
 /* Submit the op that the gate let in, and those that it lets in next.  SLOT: a
- * worker of Ganesha's has it for the first one; NULL: it is a thread of ours. */
+ * worker of Ganesha's has it for the first one; NULL: it is a thread of ours.
+ */
 static void submit_from(struct casync_gate *gate, struct casync_op *op,
 			struct casync_call *slot)
 {

@@ -46,8 +46,8 @@
  *	  OSD or an MDS that does not answer keeps those workers, and no more.
  *	- After one that took longer than CASYNC_READ_HERE_MS, the export's
  *	  READs go the usual way for CASYNC_AWAIT_PAUSE_MS.
- *	- At the end of Ganesha the watchdog waits for these workers no longer than
- *	  for others that Ceph keeps.
+ *	- At the end of Ganesha the watchdog waits for these workers no longer
+ *	  than for others that Ceph keeps.
  */
 #ifndef CASYNC_SUBMIT_H
 #define CASYNC_SUBMIT_H
@@ -69,8 +69,9 @@ struct casync_op;
  *
  * It blocks only if libcephfs does: for client_lock and in get_caps, with at
  * most CASYNC_GATE_THREADS threads for one file.  A worker of Ganesha's takes a
- * slot of the mount for it.  It may submit other ops of the same file too.  The caller must not touch the op afterwards: it may
- * already be answered and reused.
+ * slot of the mount for it.  It may submit other ops of the same file too.  The
+ * caller must not touch the op afterwards: it may already be answered and
+ * reused.
  */
 void casync_submit(struct casync_op *op);
 

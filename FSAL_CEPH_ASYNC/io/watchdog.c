@@ -153,8 +153,8 @@ void casync_watchdog_visit(const struct casync_guard *guard,
 	pthread_mutex_unlock(&watched_lock);
 }
 
-/* libcephfs has the READ, somebody has truncated the file since it came, and the
- * file may end within it: libcephfs may be asking for the size. */
+/* libcephfs has the READ, somebody has truncated the file since it came, and
+ * the file may end within it: libcephfs may be asking for the size. */
 static void watchdog_visit_hang(struct casync_inflight_entry *entry, void *ino)
 {
 	const struct casync_op *op =

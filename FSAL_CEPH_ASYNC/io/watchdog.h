@@ -53,8 +53,8 @@ struct casync_watched;
 
 /**
  * From when on a READ whose file was truncated meanwhile is taken for one that
- * libcephfs never answers (rw_clamp_to_size() in rw.c).  If it is an OSD that is
- * slow, a new client costs less than a second.
+ * libcephfs never answers (rw_clamp_to_size() in rw.c).  If it is an OSD that
+ * is slow, a new client costs less than a second.
  */
 #define CASYNC_WATCHDOG_HANG_MS 5000
 

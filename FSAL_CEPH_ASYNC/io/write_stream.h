@@ -4,20 +4,21 @@
  * @brief Recognizes the WRITEs of one file that continue each other.
  *
  * Small writes that continue each other cost one OSD operation each.  If a
- * stream has as many calls in flight as its pace allows (8 at first),
- * its next write is queued (gate.h).  When one of the calls is answered, the
- * queued adjacent writes go together in one call (gather.h).  No write waits if
- * its stream has fewer calls in flight.  No write waits for a time.  No write
- * waits if its stream has moved on to another object, or has a full call's worth
- * of bytes queued.
+ * stream has as many calls in flight as its pace allows (8 at first), its next
+ * write is queued (gate.h).  When one of the calls is answered, the queued
+ * adjacent writes go together in one call (gather.h).  No write waits if its
+ * stream has fewer calls in flight.  No write waits for a time.  No write waits
+ * if its stream has moved on to another object, or has a full call's worth of
+ * bytes queued.
  *
- * The pace: if the OSD answers at once, the CPUs that make, send and do the calls
- * are what a stream waits for: few and large calls are faster.  If the OSD takes
- * long for a call, it does many at the same time: a write that waits loses time,
- * and nothing is gained.  So a stream makes about one call in
- * CASYNC_PACE_CALL_US without waiting.  The longer a call takes, the more are in
- * flight.  The measure is the fastest call of the piece (gather.h): calls that
- * queue behind others take longer, and must not make the queue longer still.
+ * The pace: if the OSD answers at once, the CPUs that make, send and do the
+ * calls are what a stream waits for: few and large calls are faster.  If the
+ * OSD takes long for a call, it does many at the same time: a write that waits
+ * loses time, and nothing is gained.  So a stream makes about one call in
+ * CASYNC_PACE_CALL_US without waiting.  The longer a call takes, the more are
+ * in flight.  The measure is the fastest call of the piece (gather.h): calls
+ * that queue behind others take longer, and must not make the queue longer
+ * still.
  *
  * All functions are called under the gate's lock, and none of them blocks.
  */

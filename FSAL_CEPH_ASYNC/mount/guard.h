@@ -52,8 +52,9 @@ bool casync_guard_enter(struct casync_guard *guard);
  * Enter for what is still allowed in this phase, and in those before it: to
  * release an Inode or to close an Fh up to CASYNC_GUARD_RELEASES.
  *
- * @return false: it is not allowed any more.  If it was a release, the client is
- *	   about to end with all that it has open: there is nothing to release.
+ * @return false: it is not allowed any more.  If it was a release, the client
+ *	   is about to end with all that it has open: there is nothing to
+ *	   release.
  */
 bool casync_guard_enter_up_to(struct casync_guard *guard,
 			      enum casync_guard_phase phase);

@@ -91,9 +91,9 @@ static bool journal_has(const struct casync_journal *journal, uint64_t ino)
 /*
  * An MDS that is asked writes all that it has.  So the question for a second
  * directory of the same rank finds nothing to wait for, unless names in it were
- * changed meanwhile.  Then it would have the MDS write again at once: that waits
- * for the next pass.  Each pass begins at another place.  So a directory that is
- * changed all the time comes first once in eight passes at least.
+ * changed meanwhile.  Then it would have the MDS write again at once: that
+ * waits for the next pass.  Each pass begins at another place.  So a directory
+ * that is changed all the time comes first once in eight passes at least.
  */
 static void journal_ask(struct casync_mount *mount)
 {
@@ -138,8 +138,8 @@ static void journal_queue(struct casync_mount *mount)
 }
 
 /* All of these flags are sequentially consistent.  The job gives its turn back
- * before it looks for a change; who notes a change looks for the turn after that.
- * So one of the two finds the other's. */
+ * before it looks for a change; who notes a change looks for the turn after
+ * that.  So one of the two finds the other's. */
 static bool journal_takes_turn(struct casync_journal *journal)
 {
 	return __atomic_load_n(&journal->pending, __ATOMIC_SEQ_CST) &&

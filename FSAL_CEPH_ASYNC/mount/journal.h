@@ -9,9 +9,9 @@
  * answers no new one meanwhile: seen with 20.2.4 as CREATEs that waited for
  * 40 ms and more beside stable writes that never ask the MDS.
  *
- * A job of the mount's metadata lane asks, with one question under way at a time;
- * no request waits for it.  A question goes to the ranks that know of one directory, so
- * with several active MDS it has to be put for each directory.
+ * A job of the mount's metadata lane asks, with one question under way at a
+ * time; no request waits for it.  A question goes to the ranks that know of one
+ * directory, so with several active MDS it has to be put for each directory.
  */
 #ifndef CASYNC_JOURNAL_H
 #define CASYNC_JOURNAL_H

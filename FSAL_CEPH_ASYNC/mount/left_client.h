@@ -18,8 +18,8 @@ struct casync_mount;
 
 /** Most of them at once, for a mount.  Beyond that the next client waits for
  * the READs.  Each has some 15 threads, what libcephfs has cached, and the
- * buffers of its READs: at most Max_Inflight_Bytes.  A network that is up for 7 s
- * a minute left 4 of them in 28 minutes: TCP sent again while it was down. */
+ * buffers of its READs: at most Max_Inflight_Bytes.  A network that is up for 7
+ * s a minute left 4 of them in 28 minutes: TCP sent again while it was down. */
 #define CASYNC_LEFT_CLIENTS_MAX 16
 
 /**
@@ -39,8 +39,8 @@ void casync_left_client_put(struct casync_left_client *left);
 /** Take the mount's client out of the mount.  Nobody is in the guard. */
 void casync_left_client_leave(struct casync_left_client *left);
 
-/** The keeper has to end while somebody is in the guard: the mount's client must
- * never be ended, and the mount never be freed. */
+/** The keeper has to end while somebody is in the guard: the mount's client
+ * must never be ended, and the mount never be freed. */
 void casync_left_client_give_up(struct casync_left_client *left);
 
 #endif /* CASYNC_LEFT_CLIENT_H */

@@ -292,8 +292,8 @@ static int mount_rename(struct casync_mount *mount,
 	return mount_name(mount, params);
 }
 
-/* Find the mount with this identity, or add a new one, and add a user.  It waits
- * for a mount that ends. */
+/* Find the mount with this identity, or add a new one, and add a user.  It
+ * waits for a mount that ends. */
 static int mount_join_or_add_locked(const struct casync_mount_key *key,
 				    const struct casync_mount_params *params,
 				    struct casync_mount *fresh,

@@ -4,12 +4,14 @@
  * @brief libcephfs mounts by identity, shared by exports and counted.
  *
  * Exports with the same user, file system, cmount_path and secret share a
- * mount, as in FSAL_CEPH, unless Share_Client is false.  The registry lock (mounts_lock in mount.c) is never
- * held across a libcephfs call.  A mount that is being built is already in the
- * registry, and marked.  Other exports that want it wait for the result.
+ * mount, as in FSAL_CEPH, unless Share_Client is false.  The registry lock
+ * (mounts_lock in mount.c) is never held across a libcephfs call.  A mount that
+ * is being built is already in the registry, and marked.  Other exports that
+ * want it wait for the result.
  *
- * No two mounts have a session of the same name: the second client would end the
- * first one's session, and the first one's keeper the second one's, for ever.
+ * No two mounts have a session of the same name: the second client would end
+ * the first one's session, and the first one's keeper the second one's, for
+ * ever.
  */
 #ifndef CASYNC_MOUNT_H
 #define CASYNC_MOUNT_H
@@ -85,7 +87,8 @@ struct casync_client {
 	bool own;   /**< Of this export alone: Share_Client = false. */
 	char *uuid; /**< Of its session; once it is in the registry. */
 
-	/** Reclaims of its handles that have not returned; NULL: not counted. */
+	/** Reclaims of its handles that have not returned; NULL: not counted.
+	 */
 	uint32_t *reclaims;
 	struct ceph_mount_info *ceph; /**< In the mount's guard only. */
 	bool stuck; /**< A call does not return: never freed. */
@@ -164,8 +167,8 @@ static inline uint64_t casync_mount_time_ns(const struct casync_mount *mount)
 }
 
 /**
- * Take over Drain_Timeout, Reconnect and Reconnect_Timeout after a reload.  Only
- * those of the mount's oldest export are used.
+ * Take over Drain_Timeout, Reconnect and Reconnect_Timeout after a reload.
+ * Only those of the mount's oldest export are used.
  *
  * @return The oldest export's id.
  */

@@ -11,10 +11,11 @@
 #include "reclaim.h"
 
 /*
- * While no MDS answers, each try to reclaim the session leaves a call behind, with
- * a client and its 14 threads.  So after some of them a try takes twice as long as
- * the one before, up to 2^5 times.  A call that waits for an MDS returns by itself
- * when there is one.  One that was refused by a monitor does not.
+ * While no MDS answers, each try to reclaim the session leaves a call behind,
+ * with a client and its 14 threads.  So after some of them a try takes twice as
+ * long as the one before, up to 2^5 times.  A call that waits for an MDS
+ * returns by itself when there is one.  One that was refused by a monitor does
+ * not.
  */
 #define TRIES_OF_ONE_LENGTH 4
 #define LONGER_TRIES 5

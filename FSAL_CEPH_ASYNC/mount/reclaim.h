@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file reclaim.h
- * @brief How long a try to reclaim a session lasts, and what comes of those that
- * were too late.
+ * @brief How long a try to reclaim a session lasts, and what comes of those
+ * that were too late.
  */
 #ifndef CASYNC_RECLAIM_H
 #define CASYNC_RECLAIM_H
@@ -20,8 +20,8 @@ int casync_reclaim_in_time(struct casync_client *client,
 			   const struct casync_mount_params *params,
 			   const char *uuid);
 
-/** Wait until earlier tries have returned, 5 s at most: they would end a session
- * that is made now. */
+/** Wait until earlier tries have returned, 5 s at most: they would end a
+ * session that is made now. */
 void casync_reclaim_wait_for_late(const struct casync_client *client);
 
 #endif /* CASYNC_RECLAIM_H */

@@ -15,8 +15,8 @@
 #include "text.h"
 #include "tuning.h"
 
-/* For so long after the keeper has looked, errors of this client that a loss may
- * have caused are believed.  Linux' NFSv3 client asks again after 5 s. */
+/* For so long after the keeper has looked, errors of this client that a loss
+ * may have caused are believed.  Linux' NFSv3 client asks again after 5 s. */
 #define BELIEVE_MS 10000
 
 /* How often to look whether the old client's users have left, and how often
@@ -138,9 +138,9 @@ static void reconnect_check(bool holds)
 }
 
 /*
- * Nobody else changes the phase.  A thread that enters uses the client, so there
- * has to be one.  A new client restores locks before it serves.  The guard is
- * closed only after requests are kept out.
+ * Nobody else changes the phase.  A thread that enters uses the client, so
+ * there has to be one.  A new client restores locks before it serves.  The
+ * guard is closed only after requests are kept out.
  */
 static void reconnect_set_phase(struct casync_mount *mount,
 				enum casync_guard_phase to)
@@ -233,8 +233,8 @@ static void reconnect_disown(struct attempt *attempt,
 		reconnect_set_phase(mount, phase);
 }
 
-/* In this phase, wait until nobody uses the old client.  False: the keeper has to
- * end, or time is up. */
+/* In this phase, wait until nobody uses the old client.  False: the keeper has
+ * to end, or time is up. */
 static bool reconnect_drain(struct attempt *attempt,
 			    enum casync_guard_phase phase)
 {
@@ -419,10 +419,11 @@ static void reconnect_replace_client(struct casync_mount *mount)
 /* --- the thread */
 
 /*
- * The root's attributes may come from memory while the session serves.  A client
- * that has lost its session has lost all capabilities, and has to ask the MDS.
- * If the MDS is away, the call waits until it is back, or until it has ended the
- * session.  For a quota libcephfs always asks (Client::_getxattr()). */
+ * The root's attributes may come from memory while the session serves.  A
+ * client that has lost its session has lost all capabilities, and has to ask
+ * the MDS.  If the MDS is away, the call waits until it is back, or until it
+ * has ended the session.  For a quota libcephfs always asks
+ * (Client::_getxattr()). */
 static int reconnect_query_root(struct casync_mount *mount, bool ask_mds)
 {
 	struct ceph_mount_info *ceph = mount->client.ceph;

@@ -18,8 +18,8 @@
  *    CASYNC_RECONNECT_DISOWN_MS (left_client.h).
  * 3. The old client ends, or is left behind with them.
  * 4. Sessions of dead nodes that this gateway has to end are ended
- *    (take_over.h).  The new client connects.  It ends the old session, if there
- *    still is one, as a restarted gateway does.
+ *    (take_over.h).  The new client connects.  It ends the old session, if
+ *    there still is one, as a restarted gateway does.
  * 5. Locks of clients are taken again.  An UNLOCK may enter.
  * 6. Requests enter.
  *
@@ -74,8 +74,8 @@ struct casync_keeper {
 	/** When the client was lost that nothing serves for yet; 0: it serves;
 	 * CLOCK_MONOTONIC; the keeper's own. */
 	uint64_t lost_ns;
-	/** When an error of this client came that a loss may have caused (0: none
-	 * came), and when it served after one; CLOCK_MONOTONIC; atomic. */
+	/** When an error of this client came that a loss may have caused (0:
+	 * none came), and when it served after one; CLOCK_MONOTONIC; atomic. */
 	uint64_t suspected_ns, verified_ns;
 };
 
@@ -93,15 +93,16 @@ bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
 
 /**
  * A READ waits for something that only the end of the session can give it: have
- * the keeper end the session.  Then it makes a new client, as after an eviction.
- * Not more than once a minute.  Takes the lock of the keeper's thread.
+ * the keeper end the session.  Then it makes a new client, as after an
+ * eviction.  Not more than once a minute.  Takes the lock of the keeper's
+ * thread.
  *
  * @param[in] ino  Of the file, for the log.
  */
 void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
 
-/** Have the keeper ask the MDS, for casync_waiter_limit_prove().  Takes the lock
- * of the keeper's thread. */
+/** Have the keeper ask the MDS, for casync_waiter_limit_prove().  Takes the
+ * lock of the keeper's thread. */
 void casync_reconnect_ask_mds(struct casync_mount *mount);
 
 /** Does the keeper bring a lost session back? */

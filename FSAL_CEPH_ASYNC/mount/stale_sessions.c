@@ -16,8 +16,8 @@
 #include "name.h"
 #include "text.h"
 
-/* The longest wait for another file system.  An MDS that serves answers at once,
- * and one that does not must not keep this file system. */
+/* The longest wait for another file system.  An MDS that serves answers at
+ * once, and one that does not must not keep this file system. */
 #define OTHER_TIMEOUT_S 5
 
 /* A session that an export may have left in the MDS. */

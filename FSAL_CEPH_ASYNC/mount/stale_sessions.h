@@ -9,8 +9,8 @@
  * would wait for the sessions of the exports after it, and they wait for it.
  * After a power failure four exports took three minutes each to fail that way.
  * So an export that finds such an MDS ends the sessions of all exports of that
- * file system that have not been mounted yet.  Each mount of the process is built
- * for a session of its own, which is then no stale one any more.
+ * file system that have not been mounted yet.  Each mount of the process is
+ * built for a session of its own, which is then no stale one any more.
  */
 #ifndef CASYNC_STALE_SESSIONS_H
 #define CASYNC_STALE_SESSIONS_H
@@ -27,9 +27,9 @@ void casync_stale_sessions_note(config_file_t config,
 /**
  * An MDS has told that it was restarted: end the sessions that it may have.
  *
- * It waits for the MDS, params->timeout_s for each session.  Sessions whose file
- * system may be another one get less time.  After one that timed out, the others
- * of its file system are left for later.
+ * It waits for the MDS, params->timeout_s for each session.  Sessions whose
+ * file system may be another one get less time.  After one that timed out, the
+ * others of its file system are left for later.
  *
  * @param[in] filesystem  Of this MDS; NULL: the default one.
  * @param[in] params      Of the export that is being mounted.

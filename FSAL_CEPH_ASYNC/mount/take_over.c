@@ -13,12 +13,12 @@
 #include "take_over.h"
 #include "text.h"
 
-/* The keeper has other things to do: a try that takes longer goes on without it,
- * and ends the session when an MDS answers. */
+/* The keeper has other things to do: a try that takes longer goes on without
+ * it, and ends the session when an MDS answers. */
 #define AGAIN_TIMEOUT_S 5
 
-/* Each try that finds no MDS may leave a client behind: so there are six of them
- * in the 300 s of Session_Timeout. */
+/* Each try that finds no MDS may leave a client behind: so there are six of
+ * them in the 300 s of Session_Timeout. */
 #define FIRST_PAUSE_NS (5 * CASYNC_NS_PER_S)
 
 static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */

@@ -5,8 +5,8 @@
  *
  * It uses a client of its own: that of the mount may be lost at this moment, as
  * one cause often hits two gateways.  If the session cannot be ended now, the
- * mount notes the node, and its keeper tries again: before each try to make a new
- * client, so before locks are taken again, and from time to time.
+ * mount notes the node, and its keeper tries again: before each try to make a
+ * new client, so before locks are taken again, and from time to time.
  */
 #ifndef CASYNC_TAKE_OVER_H
 #define CASYNC_TAKE_OVER_H

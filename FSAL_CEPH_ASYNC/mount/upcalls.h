@@ -68,7 +68,8 @@ struct casync_upcalls {
 	uint32_t removed_count;
 	int64_t fscid;
 	struct casync_object_table table; /**< The exports' objects. */
-	/** Truncations of files, by inode and snapshot; atomic (file_size.h). */
+	/** Truncations of files, by inode and snapshot; atomic (file_size.h).
+	 */
 	uint64_t truncations[CASYNC_UPCALLS_TRUNCATIONS];
 };
 

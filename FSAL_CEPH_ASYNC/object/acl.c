@@ -375,8 +375,8 @@ static int acl_set_access(const struct casync_acl_file *file, fsal_acl_t *nfs4)
 	return rc;
 }
 
-/* As fsal_acl_2_posix_acl() decides it: that returns NULL for "nothing", but for
- * a failure too. */
+/* As fsal_acl_2_posix_acl() decides it: that returns NULL for "nothing", but
+ * for a failure too. */
 static bool acl_is_inherited(const fsal_acl_t *nfs4)
 {
 	const fsal_ace_t *ace;

@@ -23,7 +23,8 @@
 /* Ganesha's workers that may wait for the monitors, for each export. */
 #define STATFS_SLOTS 8
 
-/* For so long a file that Ceph has answered for is taken for one that answers. */
+/* For so long a file that Ceph has answered for is taken for one that answers.
+ */
 #define ANSWERED_MS 1000
 
 /* Calls of this thread that have a slot of the mount.  They are of one mount,
@@ -71,8 +72,8 @@ void casync_call_take_mount_slot(struct casync_mount *mount)
 	call_count_slot(mount);
 }
 
-/* A thread's outermost call is the last to drop its slot, and has taken it.  To be
- * refused is no answer of Ceph. */
+/* A thread's outermost call is the last to drop its slot, and has taken it.  To
+ * be refused is no answer of Ceph. */
 static void call_leave(struct casync_mount *mount,
 		       struct casync_waiter_limit *file, bool answered)
 {
@@ -227,8 +228,9 @@ static int call_without_client(struct casync_mount *mount)
 	return casync_reconnect_is_on(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
 }
 
-/* An error of this client shows its loss.  Once the guard is left, another client
- * may serve, and the same error would be noted as the loss of that one. */
+/* An error of this client shows its loss.  Once the guard is left, another
+ * client may serve, and the same error would be noted as the loss of that one.
+ */
 static int call_note_loss(struct casync_mount *mount, int rc)
 {
 	if (!casync_session_error(-rc))
@@ -435,8 +437,8 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 static uint32_t repeaters;	 /* atomic */
 static uint64_t repeat_until_ns; /* atomic */
 
-/* All of them together wait for so long, or each would begin when the one before
- * has given MDCACHE's lock back. */
+/* All of them together wait for so long, or each would begin when the one
+ * before has given MDCACHE's lock back. */
 static bool call_is_time_to_repeat(void)
 {
 	uint64_t until_ns = __atomic_load_n(&repeat_until_ns, __ATOMIC_RELAXED);

@@ -9,22 +9,24 @@
  * limit of workers or the announcement of a change for a request.
  *
  *	what is held		what it is for
- *	CASYNC_CALL_MOUNT_SLOT	An MDS that does not answer keeps the threads that
- *				ask it.  The mount's slots bound these threads.
- *	CASYNC_CALL_CLIENT	The libcephfs client stays in place (guard.h), and
- *				the object's Inode is one of it (inode.h).
- *	CASYNC_CALL_ATTR_SLOT	So do a file's capabilities that another client
- *				does not return.  These are the file's slots for
- *				threads that ask for attributes.
+ *	CASYNC_CALL_MOUNT_SLOT	An MDS that does not answer keeps the threads
+ *				that ask it.  The mount's slots bound these
+ *				threads.
+ *	CASYNC_CALL_CLIENT	The libcephfs client stays in place (guard.h),
+ *				and the object's Inode is one of it (inode.h).
+ *	CASYNC_CALL_ATTR_SLOT	Another client may keep a file's capabilities.
+ *				Threads that ask for attributes wait for them.
+ *				The file's slots bound these threads.
  *	CASYNC_CALL_CHANGE_SLOT	The file's slots for threads that change
  *				attributes, flush, or punch holes.
- *	CASYNC_CALL_STATFS_SLOT	The export's slots for threads that ask a monitor
- *				for space.
+ *	CASYNC_CALL_STATFS_SLOT	The export's slots for threads that ask a
+ *				monitor for space.
  *	CASYNC_CALL_CHANGE	The file's change is announced to the read cache
  *				(rule C4 of read_cache.h).
  *
  * A call takes them in this order, and releases them in the other one.  Nothing
- * waits for the guard.  A slot is waited for: 1 s without progress for a file's,
+ * waits for the guard.  A slot is waited for: 1 s without progress for a
+ * file's,
  * 0.1 s for a mount's.  Then the NFS client is asked to retry.  So a step of a
  * call may take a slot in any order: no wait lasts.
  *
@@ -35,7 +37,8 @@
  * worker submits them (submit.c).
  *
  * A call may begin within another one of the same thread: OPEN sets attributes
- * so.  The thread has one slot of the mount then.  Completion threads take none.
+ * so.  The thread has one slot of the mount then.  Completion threads take
+ * none.
  */
 #ifndef CASYNC_CALL_H
 #define CASYNC_CALL_H
@@ -140,7 +143,8 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 
 /**
  * Take slots for a step that is optional, without waiting.  Only the first call
- * of a file waits while the keeper asks the MDS (waiter_limit.h), 0.1 s at most.
+ * of a file waits while the keeper asks the MDS (waiter_limit.h), 0.1 s at
+ * most.
  *
  * Of the mount's slots only half may be in use then: the others stay for calls
  * that are needed.
@@ -172,11 +176,12 @@ void casync_call_drop(struct casync_call *call);
 /**
  * Is a request to be repeated that has ended in a delay?
  *
- * Linux repeats what is answered with NFS3ERR_JUKEBOX, but not a GETACL or SETACL:
- * there its program gets errno 528 (nfs3acl.c of 7.2), also from a mere open() that
- * creates a file.  So such a request waits for a moment, in no slot and outside of
- * the guard, but MDCACHE may hold the lock of the object's attributes.  After that
- * it is not answered, and Linux sends it again after 60 s.
+ * Linux repeats what is answered with NFS3ERR_JUKEBOX, but not a GETACL or
+ * SETACL: there its program gets errno 528 (nfs3acl.c of 7.2), also from a mere
+ * open() that creates a file.  So such a request waits for a moment, in no slot
+ * and outside of the guard, but MDCACHE may hold the lock of the object's
+ * attributes.  After that it is not answered, and Linux sends it again after 60
+ * s.
  *
  * @param[in,out] status  How the request has ended.  ERR_FSAL_NOT_OPENED makes
  *			  Ganesha give no answer (nfs_RetryableError()).
@@ -203,8 +208,8 @@ void casync_call_drop_mount_slot(struct casync_mount *mount);
  */
 bool casync_call_begin_release(struct casync_mount *mount);
 
-/** As casync_call_begin_release(), to add or reload an export.  @return false: the
- * session is lost, the administrator must ask again. */
+/** As casync_call_begin_release(), to add or reload an export.  @return false:
+ * the session is lost, the administrator must ask again. */
 bool casync_call_begin_setup(struct casync_mount *mount);
 
 /** End what casync_call_begin_release() or casync_call_begin_setup() began. */

@@ -81,9 +81,9 @@ fsal_status_t casync_create_finish(const struct casync_created *made,
 }
 
 /*
- * Remove the name, if it is still what was made: another client may have renamed
- * a file onto it.  CephFS cannot remove by inode, so a rename in the moment
- * between the two calls is not seen.
+ * Remove the name, if it is still what was made: another client may have
+ * renamed a file onto it.  CephFS cannot remove by inode, so a rename in the
+ * moment between the two calls is not seen.
  */
 static int create_remove(const struct casync_created *made, uint64_t fileid,
 			 bool is_directory)

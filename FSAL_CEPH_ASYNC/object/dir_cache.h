@@ -76,10 +76,10 @@ casync_dir_cache_stamp(const struct ceph_statx *stx);
 /**
  * Take a listing out of the store.
  *
- * @param[in,out] wanted  In: id, position, uid, gid, groups and stamp to look for.
- *                        Out: a listing that continues at this position, or
- *                        whose last entry comes next.  The caller owns it.  If
- *                        there is none, dirp is NULL.
+ * @param[in,out] wanted  In: id, position, uid, gid, groups and stamp to look
+ *                        for.  Out: a listing that continues at this position,
+ *                        or whose last entry comes next.  The caller owns it.
+ *                        If there is none, dirp is NULL.
  *
  * @return Whether there was one.
  */

@@ -41,8 +41,8 @@ static int fd_close_in_guard(struct casync_mount *mount, struct casync_fd *fd)
 	return ceph_ll_close(mount->client.ceph, fh);
 }
 
-/* Ganesha has freed the state, and no I/O is in flight.  Object and export may be
- * gone. */
+/* Ganesha has freed the state, and no I/O is in flight.  Object and export may
+ * be gone. */
 static void fd_state_end(struct casync_state *st)
 {
 	if (st->fd.fh != NULL && casync_call_begin_release(st->mount)) {

@@ -14,10 +14,10 @@
  * would wait as long as an OSD does not answer.  So it opens a second Fh beside
  * the first.  The first stays until the fd is closed (casync_fd_change()).
  *
- * CLOSE does not wait either, for the same reason.  With I/O in flight it leaves
- * the Fh open.  It is closed when Ganesha frees the state, which the requests
- * keep alive.  If I/O goes on even then (under a delegation), the last of it
- * closes the Fh and frees the fd (casync_borrow_end_io()).
+ * CLOSE does not wait either, for the same reason.  With I/O in flight it
+ * leaves the Fh open.  It is closed when Ganesha frees the state, which the
+ * requests keep alive.  If I/O goes on even then (under a delegation), the last
+ * of it closes the Fh and frees the fd (casync_borrow_end_io()).
  */
 #ifndef CASYNC_FD_H
 #define CASYNC_FD_H
@@ -42,7 +42,8 @@ struct casync_fd {
 	struct casync_object *obj; /**< Its object if it is a global fd. */
 	/** On this Fh; used by delegations.c. */
 	struct casync_delegation *delegation;
-	/** Those of its file, if it has one; or NULL; lock_records.c's, atomic. */
+	/** Those of its file, if it has one; or NULL; lock_records.c's, atomic.
+	 */
 	struct casync_lock_records *locks_of;
 	bool lock_lost; /**< Until its owner unlocks the file; atomic. */
 };

@@ -139,7 +139,8 @@ void casync_file_size_truncated(struct casync_file_size *size, uint64_t begun,
 		casync_file_size_set(size, size_bytes);
 		file_size_trust_locked(size, begun + CASYNC_TRUNCATION_ENDS);
 	} else if (size_bytes < casync_file_size_hint(size)) {
-		/* The next size must not look like another client's truncate. */
+		/* The next size must not look like another client's truncate.
+		 */
 		casync_file_size_set(size, size_bytes);
 	}
 	pthread_mutex_unlock(&size->lock);

@@ -22,7 +22,8 @@
  * Our own truncations are counted when they begin and when they end, so that
  * the counter also tells whether one is under way.  libcephfs tells of another
  * client's (and of ours once more) on a thread of its own, a moment after it
- * has learned of it.  That thread takes no lock of ours: it adds to the counter.
+ * has learned of it.  That thread takes no lock of ours: it adds to the
+ * counter.
  *
  *	1  A size is the hint for one value of the counter, `hint_count`.  This
  *	   value was loaded before Ceph was asked for the size: the size is
@@ -44,10 +45,10 @@
  * each of the first two is an acquire.
  *
  * Two gaps are left.  libcephfs tells of another client's truncation a moment
- * after it has learned of it: a READ that is answered in this moment is not done
- * again.  And the size from which an object begins is taken without the rule of
- * step 1: if the file is shortened in this moment, the hint is too large until
- * the next size comes.
+ * after it has learned of it: a READ that is answered in this moment is not
+ * done again.  And the size from which an object begins is taken without the
+ * rule of step 1: if the file is shortened in this moment, the hint is too
+ * large until the next size comes.
  *
  * Files with the same counter (there are CASYNC_UPCALLS_TRUNCATIONS for each
  * mount) share their truncations.  A truncation of another file costs a file
@@ -135,8 +136,8 @@ void casync_file_size_truncated(struct casync_file_size *size, uint64_t begun,
 void casync_file_size_not_truncated(struct casync_file_size *size);
 
 /**
- * A write up to @p end_bytes was done: a COMMIT has to cover it.  The file is at
- * least that long, unless a truncation was counted meanwhile.
+ * A write up to @p end_bytes was done: a COMMIT has to cover it.  The file is
+ * at least that long, unless a truncation was counted meanwhile.
  *
  * @param[in] truncations  The counter, before the write was submitted.
  */
@@ -155,8 +156,9 @@ bool casync_file_size_truncated_since(const struct casync_file_size *size,
 bool casync_file_size_told_since(const struct casync_file_size *size,
 				 uint64_t count);
 
-/** Was a truncation counted since the hint was right, or is one under way?  Then the hint is used
- * again when a size has come from Ceph, and not before. */
+/** Was a truncation counted since the hint was right, or is one under way?
+ * Then the hint is used again when a size has come from Ceph, and not before.
+ */
 bool casync_file_size_is_truncated(const struct casync_file_size *size);
 
 /**

@@ -232,9 +232,9 @@ static int getset_set_extras(struct casync_object *obj,
 #define GETSET_CHOWN (CEPH_SETATTR_UID | CEPH_SETATTR_GID)
 
 /*
- * Is the owner that CephFS has shown before this call journaled?  An answer that
- * says so must be true after a crash.  A chown that CephFS has shown is still
- * counted in `chowns`, or has ended: a failure is stored before it ends.
+ * Is the owner that CephFS has shown before this call journaled?  An answer
+ * that says so must be true after a crash.  A chown that CephFS has shown is
+ * still counted in `chowns`, or has ended: a failure is stored before it ends.
  */
 static bool getset_owner_is_journaled(struct casync_object *obj)
 {

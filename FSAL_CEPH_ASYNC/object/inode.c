@@ -288,8 +288,8 @@ static bool inode_can_send(void)
 
 /* libcephfs has no call for it.  But an open that needs no capabilities sends
  * changed attributes, and does not ask the MDS: O_DIRECTORY makes it such an
- * open (CEPH_FILE_MODE_PIN).  If libcephfs has to ask, the MDS refuses to open a
- * file as a directory.  So success says that they are sent (Ceph 20.2.4,
+ * open (CEPH_FILE_MODE_PIN).  If libcephfs has to ask, the MDS refuses to open
+ * a file as a directory.  So success says that they are sent (Ceph 20.2.4,
  * Client::_open()).  Such an open takes a reference on the Inode, and the close
  * does not drop it. */
 int casync_inode_send_attributes(struct casync_object *obj)

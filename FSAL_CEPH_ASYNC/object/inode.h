@@ -5,8 +5,8 @@
  * object whose client was lost.  Says through which client it is used.
  *
  * An object notes the generation of the client that its Inode is of.  After a
- * change of the client the Inode is looked up when the object is used next.  The
- * old Inode ended with the old client.  An fd does the same with its Fh.
+ * change of the client the Inode is looked up when the object is used next.
+ * The old Inode ended with the old client.  An fd does the same with its Fh.
  */
 #ifndef CASYNC_INODE_H
 #define CASYNC_INODE_H
@@ -84,7 +84,8 @@ void casync_inode_note_snapshot(const struct casync_object *dir);
 
 /**
  * Is an object in a snapshot that was removed?  It asks the MDS for the
- * snapshots that there are.  The objects in RADOS go seconds after the snapshot.
+ * snapshots that there are.  The objects in RADOS go seconds after the
+ * snapshot.
  *
  * @return false also if it cannot be found out.
  */

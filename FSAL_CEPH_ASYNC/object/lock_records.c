@@ -243,8 +243,8 @@ void casync_lock_records_written(struct casync_lock_records *records)
 		; /* seen_ns is fresh */
 }
 
-/* A file that was not looked at since that client, or whose locks were not taken
- * by it. */
+/* A file that was not looked at since that client, or whose locks were not
+ * taken by it. */
 static struct casync_object *
 lock_records_next_locked(struct casync_mount *mount, uint32_t generation,
 			 bool to_look_at)

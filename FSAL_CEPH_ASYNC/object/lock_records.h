@@ -69,8 +69,8 @@ bool casync_lock_records_have(struct casync_lock_records *records,
 /** A WRITE to the file was submitted.  Costs nothing without locks. */
 void casync_lock_records_written(struct casync_lock_records *records);
 
-/** A range was unlocked.  An owner that had lost a lock of the file may go on, if
- * it was the whole file. */
+/** A range was unlocked.  An owner that had lost a lock of the file may go on,
+ * if it was the whole file. */
 void casync_lock_records_unlocked(struct casync_lock_records *records,
 				  struct state_t *state, void *owner,
 				  const fsal_lock_param_t *lock);

@@ -203,12 +203,12 @@ void casync_locks_save_versions(struct casync_mount *mount)
 /*
  * Another client may have had the lock, have changed the file and let go: then
  * our holder works with old data.  The MDS does not say so, but:
- * - The change attribute is larger than the lost client knew.  It is not if that
- *   client had changes that the MDS had not heard of: the other one counts from
- *   what the MDS knows.
- * - The mtime is later, if the other one's clock is right, and nobody had set it
- *   to the future.  Our own last WRITEs may be on the OSDs without that the lost
- *   client has heard of it, and the MDS takes the mtime from the objects
+ * - The change attribute is larger than the lost client knew.  It is not if
+ *   that client had changes that the MDS had not heard of: the other one counts
+ *   from what the MDS knows.
+ * - The mtime is later, if the other one's clock is right, and nobody had set
+ *   it to the future.  Our own last WRITEs may be on the OSDs without that the
+ *   lost client has heard of it, and the MDS takes the mtime from the objects
  *   (durability.md): they are not later than their submission.
  */
 static bool locks_file_was_changed(struct casync_object *obj)
@@ -471,8 +471,9 @@ static fsal_status_t locks_answer(struct casync_object *obj,
 	return status;
 }
 
-/* --- UNLOCK for a client that Ganesha expires.  It may be on the reaper's thread,
- * which ends the states of all clients: it must not wait for the MDS. */
+/* --- UNLOCK for a client that Ganesha expires.  It may be on the reaper's
+ * thread, which ends the states of all clients: it must not wait for the MDS.
+ */
 
 /* A LOCK state is NFSv4's.  The values of so_type depend on how Ganesha was
  * built (_USE_9P). */

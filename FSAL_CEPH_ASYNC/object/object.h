@@ -69,7 +69,8 @@ struct casync_object {
 	/** The file may be setuid or setgid, or have file capabilities: the
 	 * next write looks, and takes them (privileges.h).  Atomic, relaxed. */
 	bool privileged;
-	bool has_no_name; /**< casync_object_note_links() has said so; atomic. */
+	/** casync_object_note_links() has said so; atomic. */
+	bool has_no_name;
 	/** ctime in ns, when `privileged` was last set for it; atomic. */
 	uint64_t suspect_ctime_ns;
 	/** A SETATTR through this object was journaled, so the owner that it

@@ -34,8 +34,8 @@ int casync_privileges_chowned(struct casync_object *obj);
  * file's group.  The ACL's mask could allow the group to execute the file. */
 int casync_privileges_before_acl(struct casync_object *obj);
 
-/** The mode that the requester may give a new file.  In a setgid folder the file
- * gets the folder's group, which may not be his. */
+/** The mode that the requester may give a new file.  In a setgid folder the
+ * file gets the folder's group, which may not be his. */
 mode_t casync_privileges_of_new(const struct casync_object *dir, mode_t mode);
 
 #endif /* CASYNC_PRIVILEGES_H */

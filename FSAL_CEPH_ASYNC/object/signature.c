@@ -79,8 +79,8 @@ bool casync_signature_ready(void)
 	return ready;
 }
 
-/* Copies of the keys, all of one moment: a reload may change their order.  NULL:
- * there is no memory. */
+/* Copies of the keys, all of one moment: a reload may change their order.
+ * NULL: there is no memory. */
 static struct signer signature_begin(unsigned int most)
 {
 	struct signer now = {0};

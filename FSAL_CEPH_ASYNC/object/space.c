@@ -34,11 +34,11 @@ struct hole {
 };
 
 /*
- * Have the MDS journal the size before a hole takes the end of the file.  When a
- * client is lost, the MDS finds the size by the objects (docs/durability.md), and
- * the hole removes them.  Another client may have told the MDS of the size: ours
- * has nothing to send then, and would wait for nothing.  So it gets a new ctime.
- * The journal has changes in their order.
+ * Have the MDS journal the size before a hole takes the end of the file.  When
+ * a client is lost, the MDS finds the size by the objects (docs/durability.md),
+ * and the hole removes them.  Another client may have told the MDS of the size:
+ * ours has nothing to send then, and would wait for nothing.  So it gets a new
+ * ctime.  The journal has changes in their order.
  */
 static int space_journal_size(struct casync_object *obj)
 {
@@ -62,7 +62,8 @@ static int space_clip(struct hole *hole)
 	if (hole->end < stx.stx_size)
 		return 0;
 	hole->end = stx.stx_size;
-	/* A WRITE that comes meanwhile makes the file longer behind the hole. */
+	/* A WRITE that comes meanwhile makes the file longer behind the hole.
+	 */
 	return hole->begin < hole->end ? space_journal_size(obj) : 0;
 }
 
@@ -133,8 +134,8 @@ static int space_look_at(const struct hole *hole, struct Fh *fh,
  * libcephfs says that it has punched, whatever the OSDs have answered
  * (Client::_fallocate(), Ceph 20.2.4).  So read the begin of the hole in each
  * object: an OSD that refuses us refuses this too.  Of a very large hole read
- * every second object, or every third and so on.  Bytes that are not zero may be
- * those of a WRITE that came meanwhile: then the client asks again.
+ * every second object, or every third and so on.  Bytes that are not zero may
+ * be those of a WRITE that came meanwhile: then the client asks again.
  */
 static int space_look(const struct hole *hole, struct Fh *fh)
 {

@@ -24,7 +24,8 @@ TINY = 80      # lines below which a source file is small
 # What there is none of.  Figures without a limit are a report: whoever makes
 # one larger sees it here.
 NONE = {"files that name guarded_",
-        "files that ask for a version, outside of ganesha/"}
+        "files that ask for a version, outside of ganesha/",
+        "comment lines over 80 columns"}
 
 # Code lines of a room: the measured ones and a function more.
 ROOMS = {
@@ -61,7 +62,7 @@ DOORS = {
     "announcement": (r"casync_cache_begin_write", EVERYWHERE),
 }
 
-COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+COMMENT = re.compile(r"/\*.*?\*/|(?<!:)//[^\n]*", re.S)
 VERSION = re.compile(r"^\s*#\s*(?:if|elif)\b.*VERSION", re.M)
 MEMBER = re.compile(r"[^;{}]*(\{[^{}]*\})?[^;{}]*;")
 INCLUDE = re.compile(r'^#include "(\w+\.h)"', re.M)
@@ -95,6 +96,8 @@ def figures(files):
              and not file.startswith("ganesha/")],
     }
     found = {name: (len(members), members) for name, members in lists.items()}
+    wide = list(wide_comments(files))
+    found["comment lines over 80 columns"] = len(wide), wide
     found["code lines"] = sum(code_lines(text) for text in files.values()), []
     found[".c files"] = len(sources), []
     found[".h files"] = len(files) - len(sources), []
@@ -129,6 +132,17 @@ def members(text, struct):
     return sum(1 + re.sub(r"\{.*?\}|\(.*?\)|\[.*?\]", "", member.group(0),
                           flags=re.S).count(",")
                for member in MEMBER.finditer(body))
+
+
+def wide_comments(files):
+    """file:line of each line with a comment that is wider than 80."""
+    for file, text in files.items():
+        lines = text.splitlines()
+        for found in COMMENT.finditer(text):
+            first = text.count("\n", 0, found.start())
+            for number in range(first, first + found.group().count("\n") + 1):
+                if len(lines[number].expandtabs(8)) > 80:
+                    yield f"{file}:{number + 1}"
 
 
 def bounded(files):

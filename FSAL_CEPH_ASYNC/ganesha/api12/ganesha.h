@@ -29,8 +29,8 @@ _Static_assert(sizeof(struct fsal_io_arg) == 56, "not Ganesha 5.9's headers");
 /**
  * None.  This Ganesha crashes when it recalls a delegation from a client whose
  * connection is gone (delegrecall_one() of 5.9).  And it counts an OPEN to read
- * and write as a conflict with itself, and does not tell which open a delegation
- * belongs to.
+ * and write as a conflict with itself, and does not tell which open a
+ * delegation belongs to.
  */
 enum { CASYNC_GANESHA_DELEGATIONS = 0 };
 
@@ -108,9 +108,9 @@ static inline void casync_ganesha_start_fd_work(struct fsal_fd *fd)
 }
 
 /**
- * Takes the reservation itself.  If another open denies it, this Ganesha unlocks
- * obj_lock once too often (fsal_start_global_io() of 5.9), and whoever comes to
- * the file later waits for ever.
+ * Takes the reservation itself.  If another open denies it, this Ganesha
+ * unlocks obj_lock once too often (fsal_start_global_io() of 5.9), and whoever
+ * comes to the file later waits for ever.
  */
 static inline fsal_status_t
 casync_ganesha_start_io(struct fsal_fd **out_fd, struct fsal_obj_handle *handle,
@@ -178,8 +178,8 @@ static inline bool casync_ganesha_is_nfsacl(void)
 
 /**
  * This Ganesha does not say so, and answers a READ_PLUS that went well with no
- * data (nfs4_complete_read_plus() of 5.9).  So the whole COMPOUND is looked at: a
- * READ beside a READ_PLUS is refused as well.
+ * data (nfs4_complete_read_plus() of 5.9).  So the whole COMPOUND is looked at:
+ * a READ beside a READ_PLUS is refused as well.
  */
 static inline bool casync_ganesha_is_read_plus(const struct fsal_io_arg *arg)
 {

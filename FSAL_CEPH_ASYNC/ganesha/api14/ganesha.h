@@ -162,9 +162,9 @@ static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg)
 }
 
 /** May the reply of a READ be sent from another buffer?  Only Ganesha's worker
- * can tell: it has the request's own op_ctx, which is part of the request.
- * A reply that a session keeps may be sent again, and Ganesha releases the
- * buffer each time.  So it is with a NFSv4.0 compound that creates a file, which
+ * can tell: it has the request's own op_ctx, which is part of the request.  A
+ * reply that a session keeps may be sent again, and Ganesha releases the buffer
+ * each time.  So it is with a NFSv4.0 compound that creates a file, which
  * Ganesha keeps, too. */
 static inline bool casync_ganesha_may_share(const struct fsal_io_arg *arg)
 {
