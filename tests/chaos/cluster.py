@@ -7,13 +7,12 @@ which can be cut, and one to its NFS clients.
 import json
 import math
 import os
-import re
 import subprocess
 import time
 from pathlib import Path
 
 from gateway_clock import GatewayClock
-from lab_program import (LOGS, LabFailed, ceph, lab, malloc_info, sizes_of,
+from lab_program import (LOGS, LabFailed, ceph, in_use_kib, lab, sizes_of,
                          until)
 from netns import ip, namespace
 from nfs import nfs3, rpc
@@ -117,19 +116,6 @@ class Gateway:
         return [(one["id"], "{addr}/{nonce}".format(**one["entity"]["addr"]))
                 for one in listed
                 if one["client_metadata"].get("pid") == str(self.pid)]
-
-
-def in_use_kib(pid):
-    """What its allocator has handed out.  When a CephFS client has ended, its
-    memory stays with the allocator: 15 of them in 5 minutes added 16 and 11 MiB
-    to RSS of two gateways, and 2 to what is in use (ci/chaos.sh 5 --seed 77
-    --only evict)."""
-    # What stands behind all heaps is of all of them.
-    sizes = dict(re.findall(
-        r'<(?:total|system) type="(\w+)"(?: count="\d+")? size="(\d+)"',
-        malloc_info(pid).rpartition("</heap>")[2]))
-    return (int(sizes["current"]) + int(sizes["mmap"]) -
-            int(sizes.get("fast", 0)) - int(sizes["rest"])) >> 10
 
 
 def daemon_pid(name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """The lab as the tests see it: the `lab` program, and Ganesha's logs."""
+import contextlib
 import re
 import subprocess
 import sys
@@ -21,14 +22,16 @@ def resident_kib(pid):
     return int(re.search(r"VmRSS:\s+(\d+) kB", text)[1])
 
 
-# Ganesha's words for "ask again" while a CephFS session is lost, for the error
-# that a lost lock gets, and for a client of ours without a callback channel.
-AFTER_A_LOSS = (r"Unable to (un)?lock FSAL, error=STATE_",
-                r"ERR_IO but was set non-retryable", "nfs_rpc_get_chan failed")
+# Lines that test_logs.py looks for.
+BAD = re.compile(r":(FATAL|CRIT|MAJ|EMER|ALERT) ?:|[Aa]ssert|"
+                 r"Caught signal|SIGSEGV|stack smashing|double free|"
+                 r"corrupted|Segmentation")
+
 
 # Ganesha takes a reference to the FSAL at each reload of an export, and does
 # not give it back; a request that ends late holds one, too.  It tells when it
-# ends.
+# ends.  test_logs.py wants none of one that has not read its configuration
+# again.
 REFERENCES = r"Extra fsal references \(\d+\) hanging around"
 
 
@@ -43,7 +46,6 @@ class Lab:
         self.began = time.time()
         self.started = False
         self.altered = False
-        self.expected = []      # patterns of log lines that tests provoke
         self.whole_logs = []
 
     # --- the lab program
@@ -159,6 +161,69 @@ class Lab:
         return [s for s in self.stat()["mds"]["sessions"]
                 if s["metadata"].get("pid") == str(pid)]
 
+    @contextlib.contextmanager
+    def expects(self, *patterns, seconds=10):
+        """This block provokes bad lines (BAD) with each of these patterns, or
+        SECONDS after it: it fails without them, and test_logs.py does not see
+        them."""
+        since = [(log, log.end()) for log in self.whole_logs]
+
+        def missing():
+            lines = [line for _, _, _, line in self._provoked(since, patterns)]
+            return [pattern for pattern in patterns
+                    if not any(re.search(pattern, line) for line in lines)]
+        try:
+            yield
+            end = time.monotonic() + seconds
+            while missing() and time.monotonic() < end:
+                time.sleep(0.05)
+            assert not missing(), f"no bad line has come with {missing()}"
+        finally:
+            self._leave_out(since, patterns)
+
+    @contextlib.contextmanager
+    def may_log(self, why, *patterns):
+        """The same for bad lines that come or not.  WHY says what decides."""
+        assert why
+        since = [(log, log.end()) for log in self.whole_logs]
+        try:
+            yield
+        finally:
+            self._leave_out(since, patterns)
+
+    def may_lose(self):
+        """A block in which "a" or "b" loses its CephFS session: Ganesha's words
+        for "ask again" meanwhile, and for the error that a lost lock gets."""
+        return self.may_log(
+            "what clients ask for while there is no session decides",
+            r"Unable to (un)?lock FSAL, error=STATE_",
+            r"ERR_IO but was set non-retryable")
+
+    def may_lack_callbacks(self):
+        """A Ganesha that has delegations.  The lab's own look at a mount, by
+        NFSv4.0, has no way back to it."""
+        return self.may_log(
+            "whether it is looked at meanwhile",
+            "setclid confirm: Callback channel is down")
+
+    def may_have_news(self):
+        """A Ganesha with a recovery database in RADOS ends."""
+        return self.may_log(
+            "whether the database has news for it just then",
+            "Attempt to wake stopped/paused fridge reaper")
+
+    def _leave_out(self, since, patterns):
+        for log, begin, end, _ in self._provoked(since, patterns):
+            log.leave_out(begin, end)
+
+    @staticmethod
+    def _provoked(since, patterns):
+        """(log, begin, end, line) of each bad line with one of PATTERNS."""
+        return [(log, *place, line) for log, begin in since
+                for *place, line in log.lines_since(begin)
+                if BAD.search(line)
+                and any(re.search(pattern, line) for pattern in patterns)]
+
     def tails(self, lines=40):
         """The end of what Ganesha logged in this run."""
         parts = []
@@ -187,8 +252,9 @@ class Lab:
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, errors="replace")
 
-    def end_client(self, process, seconds=120):
-        """Its output; whoever takes longer than SECONDS is a hang."""
+    def end_client(self, process, seconds=120, status=0):
+        """Its output; whoever takes longer than SECONDS is a hang.  It has to
+        end with STATUS."""
         try:
             output, _ = process.communicate(timeout=seconds)
         except subprocess.TimeoutExpired:
@@ -197,7 +263,7 @@ class Lab:
             raise Hang(
                 f"no end within {seconds} s: Ganesha's stacks and the "
                 f"client kernel's tasks are in {LOGS}\n{output}") from None
-        assert process.returncode == 0, \
+        assert process.returncode == status, \
             f"status {process.returncode}:\n{output}"
         return output
 

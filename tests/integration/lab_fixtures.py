@@ -33,6 +33,14 @@ def second(cluster):
 
 
 @pytest.fixture
+def till_end(cluster):
+    """Enters a context, by till_end(…), for the rest of the test.  If it is
+    named before `second`, that one's end belongs to it."""
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context
+
+
+@pytest.fixture
 def cephfs_client(lab):
     """CephFS without a gateway, as root."""
     fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")

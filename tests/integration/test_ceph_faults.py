@@ -15,10 +15,9 @@ import pytest
 from nfs3_requests import IO, JUKEBOX, OK, SERVES, Asker, content
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3
+from refusals import NO_EXPORT
 from test_crash import bluestore  # noqa: F401 (pytest finds it here)
 from test_stalled_osd import Flight, stands_still
-
-pytestmark = pytest.mark.measures
 
 ANSWER_S = 2        # each request of a healthy export
 BACK_S = 25         # the longest pause between two tries is longer only later
@@ -62,10 +61,11 @@ def pool(lab):
     return name
 
 
-def test_a_data_pool_is_deleted(lab, pool, record):
+def test_a_data_pool_is_deleted(lab, till_end, pool, record):
     """No zeros in place of data, and the other export does not notice."""
-    lab.expected += [r"files cannot be created: layout 'pool=",
-                     r"error code 5 in nfs3_(read|write)_cb"]
+    till_end(lab.expects("files cannot be created: layout 'pool=",
+                         "error code 5 in nfs3_read_cb",
+                         "error code 5 in nfs3_write_cb"))
     gone, other = Asker("/pool"), Asker()
     until(lambda: gone.create("-first") == OK, "the MDS knows the pool")
     files = [gone.new_file(f"-{number}", blocks=4) for number in range(2)]
@@ -178,11 +178,11 @@ TAKEN = {
 
 
 @pytest.mark.parametrize("what", TAKEN)
-def test_no_new_client_can_be_made(lab, user, record, what):
+def test_no_new_client_can_be_made(lab, till_end, user, record, what):
     """Its session goes on without what was taken, until it is evicted."""
     take, give, pattern = TAKEN[what]
     pattern = pattern.format(name=user.name, conf=CONF)
-    lab.expected.append(pattern)
+    till_end(lab.expects(pattern))
     asker, other = Asker("/user"), Asker()
     file, healthy = asker.new_file(blocks=2), other.new_file()
     log = Log(LOGS / "ganesha-a.log")
@@ -226,15 +226,12 @@ def monitors():
     make(True)
 
 
-def test_the_monitors_are_away(lab, monitors, second, record):
+def test_the_monitors_are_away(lab, till_end, monitors, second, record):
     """An MDS that has not heard of one for 15 s (mds_beacon_grace) lets
     requests wait, and renews no session.  So files that are open are served
     until the session's time is up.  A gateway that starts meanwhile says what
     is missing."""
-    lab.expected += [r"no answer from the cluster in time",
-                     r"errors? (in|processing) block \(?(EXPORT|FSAL)",
-                     r"Errors processing block", r"fsal_export is NULL",
-                     r"call create_export on|Could not create export for"]
+    till_end(lab.expects("no answer from the cluster in time", *NO_EXPORT))
     asker = Asker()
     file = asker.new_file(blocks=8)
     creates, writes = Flight(asker.connection), Flight(asker.connection)

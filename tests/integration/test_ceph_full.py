@@ -9,12 +9,9 @@ import time
 
 import pytest
 
-from lab import AFTER_A_LOSS
 from nfs3_requests import BLOCK, JUKEBOX, NOSPC, OK, SERVES, Asker, content
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3, nfs4
-
-pytestmark = pytest.mark.measures
 
 ANSWER_S = 2        # each request, by a gateway that is well
 BACK_S = 15
@@ -132,9 +129,9 @@ def test_no_hole_is_acknowledged_in_a_full_pool(lab):
 
 
 @pytest.mark.parametrize("how", ("evicted", "started"))
-def test_new_client_while_full(lab, record, how):
+def test_new_client_while_full(lab, till_end, record, how):
     """The first READs of a new client, in a pool that is full."""
-    lab.expected += AFTER_A_LOSS
+    till_end(lab.may_lose())
     asker = Asker()
     file = asker.new_file(blocks=4)
     log = Log(LOGS / "ganesha-a.log")
@@ -211,12 +208,13 @@ def test_the_mds_waits_for_room(lab, failsafe, record):
     asker.close()
 
 
-def test_sigterm_while_requests_wait_for_the_mds(lab, failsafe, record):
+def test_sigterm_while_requests_wait_for_the_mds(lab, till_end, failsafe,
+                                                 record):
     """Ganesha waits for its workers; they are in libcephfs, which waits for
     the MDS."""
-    lab.expected += [r"the end of Ganesha has waited",
-                     # Later: the MDS may still write what had no room.
-                     r"unmounting '.*' of file system '.*' did not end"]
+    till_end(lab.expects("the end of Ganesha has waited"))
+    till_end(lab.may_log("the MDS may still write what had no room",
+                         r"unmounting '.*' of file system '.*' did not end"))
     lab.ganesha("restart", "--block", f"Drain_Timeout = {DRAIN_S};")
     asker = Asker()
     file = asker.new_file()

@@ -14,10 +14,10 @@ from bench import Others, nfsload
 from lab_program import until
 from nfs import nfs3, rpc
 from nfs.xdr import opaque
-from test_slow_backend import DISTURBED_CPUS
 from test_stalled_osd import Flight
 
-pytestmark = pytest.mark.measures
+# On a quiet machine alone: with 0.3 CPUs of others a miss says nothing.
+pytestmark = pytest.mark.nightly
 
 SLOW_MS = 20            # an OSD's operation takes 0 to that
 NAME = "change-under-load"
@@ -33,7 +33,6 @@ P99_FLOOR_MS = 30
 # 5 % are wanted; on a quiet machine loads that are all alike differ by 10,
 # and with others on it by 30.
 LOSS = 0.2
-TRIES = 3
 COMMIT = 21
 
 
@@ -64,21 +63,7 @@ def backend(cluster, request):
     ids=("SETATTR", "COMMIT"))
 def test_a_change_waits_for_few_writes(cluster, backend, record, what,
                                        procedure, stable, keys):
-    """The writers' rate moves by itself: a loss that is ours comes again."""
     cluster.ganesha("restart", "--export", keys)
-    for _ in range(TRIES):
-        ratio, busy = rate_beside_changes(backend, record, what, procedure,
-                                          stable)
-        if ratio > 1 - LOSS:
-            return
-    if busy > DISTURBED_CPUS:
-        pytest.skip(f"writers kept {ratio:.3f} of their rate; but others "
-                    f"used {busy:.2f} CPUs meanwhile, so this says nothing")
-    assert ratio > 1 - LOSS
-
-
-def rate_beside_changes(backend, record, what, procedure, stable):
-    """Of the rate without them; and the CPUs that others used."""
     connection = rpc.Concurrent(2049)
     file = nfs3.lookup(connection, nfs3.root_of("/ceph", 2050), f"{NAME}.0")
     changes = Flight(connection)
@@ -107,7 +92,8 @@ def rate_beside_changes(backend, record, what, procedure, stable):
            f"flight, {backend}: {len(waits)}, median "
            f"{statistics.median(waits):.0f} ms, at most {max(waits):.0f}; the "
            f"writes' p99 {p99:.0f} ms, rate {ratio:.3f} of "
-           f"{before:.0f} and {after:.0f}/s without")
+           f"{before:.0f} and {after:.0f}/s without; others used {busy:.2f} "
+           "CPUs")
     assert set(changes.results.values()) == {0}
     assert max(waits) <= TIMES_P99 * max(p99, P99_FLOOR_MS)
-    return ratio, busy
+    assert ratio > 1 - LOSS

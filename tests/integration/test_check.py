@@ -23,8 +23,8 @@ import rados
 
 import ganesha_5_9
 from casync_check import installed, reader
-from lab import REFERENCES
 from lab_program import ceph, grace_tool, until
+from refusals import NO_EXPORT
 from test_every_key import CONF
 
 PROGRAM = "ganesha-ceph-async-check"
@@ -68,14 +68,15 @@ def written(folder, core="", nfsv4="", block="", more="", exports=({},)):
     return path
 
 
-def check(path, *options, seconds=60):
-    """Status and findings, by their codes."""
+def check(path, *options, seconds=60, no_archive=False):
+    """Status and findings, by their codes.  NO_ARCHIVE: it could not write
+    that, which alone makes another status than the findings do."""
     done = subprocess.run(
         [PROGRAM, "--json", "-f", path, *options], text=True, timeout=seconds,
         stdin=subprocess.DEVNULL, capture_output=True, check=False)
     assert done.stdout, done.stderr
     read = json.loads(done.stdout)
-    assert done.returncode in (read["status"], 3)
+    assert done.returncode == (3 if no_archive else read["status"])
     found = {found["code"]: found for found in read["findings"]}
     return done.returncode, {code: one for code, one in found.items()
                              if code not in OF_GANESHA
@@ -357,7 +358,8 @@ def test_a_grace_period_that_an_mds_outlasts(tmp_path):
                                      f"{seconds}"), encoding="utf-8")
         status, found = check(path, "--offline")
         assert set(found) == codes and status == len(codes)
-        assert "an MDS that fails over" in json.dumps(found) or not codes
+        if codes:
+            assert "an MDS that fails over" in found["grace-short"]["what"]
 
 
 @pytest.mark.parametrize("export, severity, code, words", [
@@ -571,14 +573,10 @@ def folders(cluster):
     mount.shutdown()
 
 
-def test_an_export_that_was_left_out(cluster, second, folders):
+def test_an_export_that_was_left_out(cluster, till_end, second, folders):
     """It cannot be mounted at Ganesha's start, later it could be; and all that
     is written is right then."""
-    cluster.expected += [
-        REFERENCES, r"/later",
-        r"errors? (in|processing) block \(?(EXPORT|FSAL)",
-        r"Errors processing block", r"fsal_export is NULL",
-        r"call create_export on|Could not create export for"]
+    till_end(cluster.expects("path '/later'", *NO_EXPORT))
     pid = second(append=[
         'EXPORT { Export_Id = 30; Path = "/later"; Pseudo = "/later"; '
         "Access_Type = RW; FSAL { Name = CEPH_ASYNC; } }"], check=False).pid
@@ -906,15 +904,6 @@ def test_an_export_in_rados(in_rados, user, tmp_path):
         check=True, capture_output=True, timeout=30).stdout
 
 
-def test_a_url_that_may_crash_ganesha(tmp_path):
-    """Without RADOS_URLS { } 9.14 uses what it has not set, and may crash;
-    the program ends well all the same."""
-    path = written(tmp_path, more="%url rados://cephfs_data/none")
-    status, found = check(path, "--offline")
-    assert (status, set(found)) == (3, {"reader-failed"}) or \
-        (status == 2 and "syntax" in found)
-
-
 def test_an_archive_without_secrets(lab, user, in_rados, tmp_path):
     """Secrets are in all that it is made of, and not in it."""
     export = user(MON, MDS, OSD)
@@ -962,7 +951,7 @@ def test_an_archive_without_secrets(lab, user, in_rados, tmp_path):
 
 def test_an_archive_that_cannot_be_written(tmp_path):
     status, _ = check(written(tmp_path), "--offline", "--collect",
-                      tmp_path / "none" / "report.tar.gz")
+                      tmp_path / "none" / "report.tar.gz", no_archive=True)
     assert status == 3
 
 

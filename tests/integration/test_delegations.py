@@ -13,7 +13,7 @@ import pytest
 
 import bus
 from fuse import Fuse
-from lab import SECOND_PORT
+from lab import REFERENCES, SECOND_PORT
 from nfs import nfs4
 
 LEASE_S = 4
@@ -30,22 +30,19 @@ def start(cluster):
                     "--export-block", EXPORT, "--nfsv4", NFSV4)
 
 
-# The lab's own look at a mount, by NFSv4.0, has no way back to it.  The last is
-# Ganesha's word for a READ with a delegation whose open is closed.
-TOLD = (r"Revoking delegation|Delegation will be revoked|"
-        r"nfs_rpc_get_chan failed|setclid confirm: Callback channel is down|"
-        r"No openstate with delegation")
+# The holder does not answer, or cannot be asked.
+REVOKED = "Revoking delegation|Delegation will be revoked"
 
 
 @pytest.fixture(scope="module")
 def gateways(cluster):
-    cluster.expected.append(TOLD)
-    start(cluster)
-    cluster.start_second(nfsv4=NFSV4, export_block=EXPORT)
-    cluster.mount = Fuse()
-    yield cluster
-    cluster.mount.end()
-    cluster.stop_second()
+    with cluster.may_lack_callbacks():
+        start(cluster)
+        cluster.start_second(nfsv4=NFSV4, export_block=EXPORT)
+        cluster.mount = Fuse()
+        yield cluster
+        cluster.mount.end()
+        cluster.stop_second()
 
 
 @pytest.fixture
@@ -148,14 +145,14 @@ def test_off_by_default(lab, clients):
     client = clients()
     file = client.open(f"plain-{time.time_ns()}", create=nfs4.UNCHECKED)
     file.close()
-    assert file.kind in (nfs4.NO_DELEG, 3)
+    assert file.kind == nfs4.NO_DELEG
 
 
 @pytest.mark.parametrize("state", ["open", "lock"])
-def test_what_is_no_delegation_is_not_returned(lab, clients, state):
+def test_what_is_no_delegation_is_not_returned(lab, till_end, clients, state):
     """Ganesha does not look whether the state is one.  It would drop the state
     of a lock and keep its owner, and then never end the client's expiry."""
-    lab.expected.append("release_lease_lock :STATE :MAJ :Unable to unlock")
+    till_end(lab.expects("release_lease_lock :STATE :MAJ :Unable to unlock"))
     one, other = clients(), clients()
     file = one.open(f"returned-{time.time_ns()}", create=nfs4.UNCHECKED)
     file.lock(nfs4.WRITE_LOCK, 0, 1)
@@ -298,9 +295,10 @@ def test_the_holder_opens_once_more(gateways, clients, path, access):
 
 
 @pytest.mark.parametrize("kind", ("b", "ceph"))
-def test_who_does_not_answer_is_revoked(gateways, clients, path, record,
-                                        kind):
+def test_who_does_not_answer_is_revoked(gateways, till_end, clients, path,
+                                        record, kind):
     """After its time, and the mount lives on: another file, and this one."""
+    till_end(gateways.expects(REVOKED))
     holder, other = clients(), clients()
     file = delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
     holder.answers_recalls = False
@@ -319,15 +317,15 @@ def test_who_does_not_answer_is_revoked(gateways, clients, path, record,
     assert change.seconds < REVOKED_WITHIN_S
     with pytest.raises(nfs4.Failed) as refusal:
         holder.write(file.handle, 0, b"too late", file.delegation)
-    assert refusal.value.status in (
-        nfs4.DELEG_REVOKED, nfs4.BAD_STATEID, nfs4.EXPIRED,
-        nfs4.ADMIN_REVOKED)
+    assert refusal.value.status == nfs4.DELEG_REVOKED
     after = other.open(path)
     assert after.read(0, 11) == b"overwritten"
     after.close()
 
 
-def test_a_dead_holder_keeps_nobody_waiting(gateways, clients, path, record):
+def test_a_dead_holder_keeps_nobody_waiting(gateways, till_end, clients, path,
+                                            record):
+    till_end(gateways.expects(REVOKED))
     holder = nfs4.Client(2049, "to die")
     delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
     holder.die()
@@ -343,7 +341,9 @@ def test_the_end_with_delegations_outstanding(gateways, clients, path):
     holder = nfs4.Client(2049, "keeps it")
     delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
     started = time.monotonic()
-    gateways.ganesha("stop", "--timeout", "30")
+    with gateways.may_log("Ganesha's work for the holder may hold the export",
+                          REFERENCES):
+        gateways.ganesha("stop", "--timeout", "30")
     assert time.monotonic() - started < 20
     holder.die()
     change = Beside(writer(gateways, clients, "ceph", path))
@@ -401,7 +401,7 @@ def test_a_timeout_longer_than_cephs_is_told(cluster, second):
                              "needs 300 s to get one back, Ceph allows 300 s")
     client = nfs4.Client(SECOND_PORT, "no luck")
     file = client.open(f"refused-{time.time_ns()}", create=nfs4.UNCHECKED)
-    assert file.kind in (nfs4.NO_DELEG, 3)
+    assert file.kind == nfs4.NO_DELEG
     assert file.write(0, b"as ever") == 7
     file.close()
     client.leave()

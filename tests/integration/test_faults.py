@@ -18,14 +18,13 @@ from lab import LOGS, REFERENCES, Log
 
 VERSIONS = ("3", "4.2")
 
-# What Ganesha says of each I/O error that it passes on.
-GANESHAS_OWN = (r"nfs(3|4)_Errno_verbose :NFS\1 :CRIT :Error I/O error",)
+# What Ganesha says of an I/O error that it passes on.
+TOLD = r"nfs(3|4)_Errno_verbose :NFS\1 :CRIT :Error I/O error"
 
 
 @pytest.fixture
 def faults(cluster):
     """Ganesha "a" with the shim, default keys and no rules."""
-    cluster.expected += GANESHAS_OWN
     shim = start(cluster)
     yield shim
     shim.clear()
@@ -102,8 +101,9 @@ def all_done(record):
 
 @pytest.mark.parametrize("vers", VERSIONS)
 def test_exactly_the_injected_errors_and_never_wrong_data(
-        cluster, faults, tmp_path, record, vers):
+        cluster, till_end, faults, tmp_path, record, vers):
     """10,000 reads and writes, some late, some short, some failing."""
+    till_end(cluster.expects(TOLD))
     with Mixed(cluster, vers, tmp_path, 10_000, 16) as mixed:
         faults.set("seed 7", "any percent=5 delay=1-40",
                    "any percent=1 error=EIO", "any percent=5 short=half")
@@ -159,10 +159,11 @@ def test_held_and_let_go_newest_first(cluster, faults, tmp_path, vers):
 
 @pytest.mark.parametrize("vers, rule", (
     ("3", "any duplicate=2"), ("4.2", "any duplicate after=0")))
-def test_every_completion_comes_again(cluster, faults, tmp_path, vers, rule):
+def test_every_completion_comes_again(cluster, till_end, faults, tmp_path, vers,
+                                      rule):
     """Within the call, or from another thread: nothing but words in the
     log."""
-    cluster.expected.append("libcephfs: a second completion is ignored")
+    till_end(cluster.expects("libcephfs: a second completion is ignored"))
     log = Log(LOGS / "ganesha-a.log")
     pid = cluster.stat()["ganesha"]["a"]["pid"]
     with Mixed(cluster, vers, tmp_path, 2_000, 16) as mixed:
@@ -178,6 +179,8 @@ def test_every_completion_comes_again(cluster, faults, tmp_path, vers, rule):
     assert words
     assert all(re.search(r"ignored: \d+ in the last \d+ ms, \d+ since the "
                          r"start of Ganesha", line) for line in words)
+    # It tells of the last ones later.
+    cluster.ganesha("restart", "--faults")
 
 
 # --- one at a time, at known places: client/injected_errors.py
@@ -191,9 +194,10 @@ def errors(lab, vers, *what):
 
 
 @pytest.mark.parametrize("vers", VERSIONS)
-def test_a_part_that_fails_fails_the_read(cluster, faults, vers):
+def test_a_part_that_fails_fails_the_read(cluster, till_end, faults, vers):
     """1 MiB of eight objects, every other one missing; each of them fails,
     first or last.  EIO, never zeros or less."""
+    till_end(cluster.expects(TOLD))
     places = [chunk * CHUNK + chunk % 8 * OBJECT for chunk in range(16)]
     rules = [f"read count=1 offset={place} error=EIO "
              + ("delay=40" if place >= 8 * CHUNK else "") for place in places]
@@ -224,9 +228,10 @@ def one_a_block(kind, place):
 
 
 @pytest.mark.parametrize("vers", VERSIONS)
-def test_every_error_arrives_as_itself(cluster, faults, vers):
+def test_every_error_arrives_as_itself(cluster, till_end, faults, vers):
     """On the request that failed and on no other, not later and not by
     fsync alone."""
+    till_end(cluster.expects(TOLD))
     faults.set(*one_a_block("write", PLACES["writes"]),
                *one_a_block("read", PLACES["reads"]),
                f"write count=1 offset={PLACES['stale']} error=ESTALE",
@@ -243,7 +248,6 @@ def test_every_error_arrives_as_itself(cluster, faults, vers):
 @pytest.fixture
 def keyed(cluster, request):
     """Ganesha "a" with the shim and the keys that the test is marked with."""
-    cluster.expected += GANESHAS_OWN
     shim = start(cluster, request.param)
     yield shim
     shim.clear()
@@ -251,8 +255,9 @@ def keyed(cluster, request):
 
 @pytest.mark.parametrize("keyed", ["Stable_Write = full;"], indirect=True)
 @pytest.mark.parametrize("vers", VERSIONS)
-def test_a_flush_fails_what_it_covers(cluster, keyed, vers):
+def test_a_flush_fails_what_it_covers(cluster, till_end, keyed, vers):
     """Writes that share it, and a COMMIT; no write before or after."""
+    till_end(cluster.expects(TOLD))
     # Each file's first write has a flush before its data and one after.
     keyed.set("flush count=2 delay=1", "flush nth=1 delay=1500",
               "flush nth=1 error=EIO", "flush count=3 delay=1",
@@ -286,14 +291,15 @@ OTHER = ('EXPORT { Export_Id = 78; Path = "/"; Pseudo = "/other"; '
          "Protocols = 3,4; Access_Type = RW; Squash = none; SecType = sys; "
          "Transports = TCP; FSAL { Name = CEPH_ASYNC; } }")
 LAST_WORDS = (r"requests did not end within 2 s \(Drain_Timeout\)",
-              r"did not end: WRITE", "its CephFS session stays",
-              REFERENCES)
+              "did not end: WRITE")
+# At an orderly end moreover.
+LAST_OF_ALL = ("requests are still in flight; its CephFS session stays",
+               REFERENCES)
 
 
 def left_waiting(cluster, tmp_path, action, keys=NEVER):
     """Ganesha "a", a second export, and a WRITE that stays without answer;
     the shim and the log from here on."""
-    cluster.expected += LAST_WORDS
     shim = start(cluster, keys, append=OTHER)
     log = Log(LOGS / "ganesha-a.log")
     shim.set(f"write count=1 {action}")
@@ -302,7 +308,8 @@ def left_waiting(cluster, tmp_path, action, keys=NEVER):
         f"/mnt/nfs/{small_objects()}", f"lost,{tmp_path}", seconds=60)
     try:
         shim.wait(shim.hits, "WRITE")
-        yield shim, log
+        with cluster.expects(*LAST_WORDS):
+            yield shim, log
     finally:
         client.terminate()
         client.wait(30)
@@ -366,9 +373,10 @@ def test_an_answer_after_the_drain_gave_up(cluster, late):
     assert told(log), log.text()
     pid = cluster.stat()["ganesha"]["a"]["pid"]
     shim.clear()
-    time.sleep(2)
-    assert cluster.stat()["ganesha"]["a"]["pid"] == pid
+    Faults.wait(lambda: shim.events("released"), "the late answer")
+    # Of the same process, after it.
     assert cluster.exported("/other", port=2049)
+    assert cluster.stat()["ganesha"]["a"]["pid"] == pid
 
 
 def test_removing_an_export_comes_to_an_end(lost):
@@ -395,7 +403,8 @@ def test_removing_an_export_takes_the_time_of_a_reload(cluster, patient):
     assert 2 <= seconds < 6
 
 
-def test_an_orderly_end_takes_the_time_of_a_reload(cluster, patient):
+def test_an_orderly_end_takes_the_time_of_a_reload(cluster, patient, till_end):
+    till_end(cluster.expects(*LAST_OF_ALL))
     hurry(cluster, patient)
     done = cluster.ganesha("stop", "--timeout", "6", check=False)
     assert told(patient), patient.text()
@@ -403,7 +412,8 @@ def test_an_orderly_end_takes_the_time_of_a_reload(cluster, patient):
     assert done.returncode == 0, done.stderr
 
 
-def test_an_orderly_end_comes_to_an_end(cluster, lost):
+def test_an_orderly_end_comes_to_an_end(cluster, lost, till_end):
+    till_end(cluster.expects(*LAST_OF_ALL))
     done = cluster.ganesha("stop", "--timeout", "6", check=False)
     assert told(lost), lost.text()
     assert done.returncode == 0, done.stderr

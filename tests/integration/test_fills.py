@@ -13,14 +13,13 @@ from nfs import nfs4
 
 PAGE = 4 << 10
 BLOCK = 64 << 10
+TOLD = "nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error"
 FAR = 1 << 20           # apart from each other no READs are a stream
 BLOCKS = 16
 
 
 @pytest.fixture(name="faults", scope="module")
 def shim(cluster):
-    cluster.expected.append(
-        r"nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error")
     faults = start(cluster, core="Enable_Metrics = true;")
     yield faults
     faults.clear()
@@ -87,7 +86,8 @@ def test_a_short_fill_is_completed(two, faults):
     file.close()
 
 
-def test_a_short_fill_that_cannot_be_completed(two, faults):
+def test_a_short_fill_that_cannot_be_completed(cluster, till_end, two, faults):
+    till_end(cluster.expects(TOLD))
     file, counts = settled(two[0]), CacheCounts()
     faults.set("read count=1 offset=0 short=half",
                "repair count=1 error=EIO")
@@ -102,7 +102,8 @@ def test_a_short_fill_that_cannot_be_completed(two, faults):
 
 
 @pytest.mark.parametrize("how", ("error", "refuse"))
-def test_a_fill_that_fails(two, faults, how):
+def test_a_fill_that_fails(cluster, till_end, two, faults, how):
+    till_end(cluster.expects(TOLD))
     file, counts = settled(two[0]), CacheCounts()
     faults.set(f"read count=1 offset={FAR} {how}=EIO")
     with pytest.raises(nfs4.Failed) as failed:

@@ -5,12 +5,14 @@ import threading
 import time
 
 from lab import SECOND_PORT
+from lab_program import ceph
 from nfs import nfs3, rpc
 import pytest
 import test_share_client
 
-# Longer than the MDS' own tick, 5 s.
-OLD_S = 7
+# Of the MDS, whose default is 5 s; and of libcephfs, for what it holds back.
+TICK_S = 1
+HELD_BACK = f'Ceph_Option = "client_caps_release_delay = {TICK_S}";'
 DATA = b"first" * 100
 
 
@@ -38,7 +40,7 @@ class Write(threading.Thread):
 def connection(lab, second):
     """To two exports with the same CephFS client.  Each has an object of its
     own for a file."""
-    test_share_client.start(lab, second)
+    test_share_client.start(lab, second, block=HELD_BACK)
     made = rpc.Connection(SECOND_PORT)
     yield made
     made.close()
@@ -54,7 +56,15 @@ def pair(connection):
     return [nfs3.lookup(connection, root, name) for root in roots]
 
 
-def test_a_journal_that_is_far_behind(pair, connection, journal_paused):
+@pytest.fixture
+def quick_tick():
+    ceph("tell", "mds.a", "config", "set", "mds_tick_interval", TICK_S)
+    yield
+    ceph("tell", "mds.a", "config", "set", "mds_tick_interval", "5")
+
+
+def test_a_journal_that_is_far_behind(quick_tick, pair, connection,
+                                      journal_paused):
     """Its MDS is slow: after its tick the create is not journaled yet."""
     left, right = pair
     name = f"new-{time.time_ns()}"
@@ -62,7 +72,7 @@ def test_a_journal_that_is_far_behind(pair, connection, journal_paused):
     time.sleep(1)
     journal_paused("true")
     nfs3.create(connection, left, name)
-    time.sleep(OLD_S)
+    time.sleep(2 * TICK_S)
     write = Write(nfs3.lookup(connection, right, name))
     assert not write.is_answered(2)
     journal_paused("false")
@@ -74,7 +84,7 @@ def test_a_file_that_is_journaled(pair, connection, record, journal_paused):
     left, right = pair
     name = f"old-{time.time_ns()}"
     nfs3.create(connection, left, name)
-    time.sleep(10)                      # libcephfs has sent what it had
+    time.sleep(3 * TICK_S)              # libcephfs has sent what it had
     handle = nfs3.lookup(connection, right, name)
     journal_paused("true")
     began = time.monotonic()

@@ -5,7 +5,6 @@ import time
 import pytest
 
 from fuse import Fuse
-from lab import AFTER_A_LOSS
 
 
 @pytest.fixture
@@ -20,10 +19,10 @@ def session_ids(cluster):
     return {s["id"] for s in cluster.stat()["mds"]["sessions"]}
 
 
-def test_evict_leaves_other_clients(cluster, other):
+def test_evict_leaves_other_clients(cluster, till_end, other):
     """`lab evict` ends Ganesha's session, and no other one."""
     cluster.ensure_default()
-    cluster.expected += AFTER_A_LOSS
+    till_end(cluster.may_lose())
     ours = {s["id"] for s in cluster.sessions(
         cluster.stat()["ganesha"]["a"]["pid"])}
     others = session_ids(cluster) - ours

@@ -13,7 +13,6 @@ import cephfs
 import pytest
 
 import faults as shim
-from lab import AFTER_A_LOSS
 from lab_program import LOGS, Log, ceph, until
 from nfs import nfs3, rpc
 
@@ -54,7 +53,6 @@ class Gateway:
     def __init__(self, lab):
         lab.ganesha("restart", "--faults", "--fsal", "CEPH_ASYNC",
                     "--export", "", "--block", "")
-        lab.expected += (*AFTER_A_LOSS, LEFT, HUNG)
         self.lab = lab
         self.pid = lab.stat()["ganesha"]["a"]["pid"]
         self.log = Log(LOGS / "ganesha-a.log")
@@ -91,10 +89,11 @@ class Gateway:
 
 @pytest.fixture
 def gateway(cluster):
-    one = Gateway(cluster)
-    yield one
-    one.faults.clear()
-    one.connection.close()
+    with cluster.may_lose():
+        one = Gateway(cluster)
+        yield one
+        one.faults.clear()
+        one.connection.close()
 
 
 def lose(gateway):

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import metrics_outputs as outputs
-from lab import LOGS, REFERENCES, Log
+from lab import LOGS, Log
 
 SOURCE = Path(__file__).resolve().parents[2]
 MONITORING = SOURCE / "config" / "monitoring"
@@ -26,7 +26,6 @@ KNOWN_LINT = "metric names should not contain abbreviated units"
 @pytest.fixture(scope="module")
 def counted(cluster):
     """Ganesha with both outputs on."""
-    cluster.expected.append(REFERENCES)
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
                     "Stats_Interval = 1; Promote_Unstable = false;", "--core",
                     "Enable_Metrics = true;", "--block", "", "--nfsv4", "",

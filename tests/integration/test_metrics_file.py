@@ -8,7 +8,7 @@ import urllib.request
 
 import metrics_outputs as outputs
 import pytest
-from lab import LOGS, REFERENCES, Log
+from lab import LOGS, Log
 from lab_program import until
 
 PORT = 9100 + 99
@@ -46,11 +46,6 @@ def exporter(folder):
 @pytest.fixture(scope="module")
 def shown(cluster, folder):
     """Ganesha with two exports that write to the file."""
-    cluster.expected += [
-        REFERENCES,
-        r"Metrics_File = \S+: (node_exporter|cannot be|is wri)",
-        r"Metrics_File: the disk (has not|does not) answer",
-        r"Unknown parameter \(Enable_Metrics\)"]
     file = folder / "ceph_async.prom"
     cluster.ganesha(
         "restart", "--fsal", "CEPH_ASYNC", "--export", "", "--core",

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pytest
 
-from lab import AFTER_A_LOSS
 from lab_program import ceph, until
 from nfs import nfs3
 from nfs.xdr import number, opaque
@@ -59,10 +58,13 @@ def gateway(cluster):
     # As by default: MDCACHE holds the lock of a file's attributes meanwhile.
     cluster.ganesha("restart", "--export", "Mount_Timeout = 5;",
                     "--export-block", "Attr_Expiration_Time = 60;")
-    cluster.expected += [*AFTER_A_LOSS, "did not end",
-                         r"reclaiming session '.*': no answer"]
-    yield cluster
-    cluster.ganesha("restart", "--export", "", "--export-block", "")
+    # An unmount waits for the MDS, which stands still for a while.
+    with cluster.may_lose(), cluster.may_log(
+            "how long the MDS stands still is a matter of the machine",
+            "unmounting .* did not end",
+            r"reclaiming session '.*': no answer"):
+        yield cluster
+        cluster.ganesha("restart", "--export", "", "--export-block", "")
 
 
 @pytest.fixture
@@ -111,12 +113,12 @@ def test_acls_have_no_answer_when_it_takes_long(lost):
         acls.get(asker.file)
     time.sleep(REPEAT_S / 2)
     asker.longest = 0
-    # What Linux repeats does not wait for long; MDCACHE may know the answer.
-    assert asker.look(asker.file) in (OK, JUKEBOX)
+    # What Linux repeats does not wait for long.
+    assert asker.look(asker.file) == JUKEBOX
     assert asker.longest < 2 * REPEAT_S
     time.sleep(REPEAT_S)
     acls.get(asker.file)
-    assert asker.look(asker.file) in (OK, JUKEBOX)
+    assert asker.look(asker.file) == JUKEBOX
     assert acls.answers == []
     go_on()
     until(lambda: asker.write(asker.file) == OK, "a client serves")

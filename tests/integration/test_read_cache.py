@@ -12,7 +12,6 @@ import pytest
 import metrics_outputs as outputs
 from metrics_outputs import SETTLED_S, CacheCounts
 from fuse import Fuse
-from lab import REFERENCES
 from nfs import nfs4
 
 BLOCK = 64 << 10
@@ -28,7 +27,6 @@ def fuse():
 
 @pytest.fixture(scope="module")
 def counted(cluster):
-    cluster.expected += [REFERENCES]
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--core",
                     "Enable_Metrics = true;")
     return cluster

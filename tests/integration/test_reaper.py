@@ -14,7 +14,6 @@ import time
 import pytest
 
 import second_fs
-from lab import AFTER_A_LOSS
 from lab_program import ganesha_version, until
 from nfs import nfs4
 from nfs.nfs4 import WRITE_LOCK as W
@@ -103,10 +102,11 @@ def test_a_write_that_no_osd_answers(lab, client, record, stateid):
     file.close()
 
 
-def test_a_lock_that_is_on_its_way_out(lab, client, record):
+def test_a_lock_that_is_on_its_way_out(lab, till_end, client, record):
     """Who asks for it is refused in the name of its holder, or is to ask again.
     Ganesha makes up a holder that it does not know: Linux gives EIO then."""
-    lab.expected += AFTER_A_LOSS        # "ask again" is such a line
+    till_end(lab.may_log("whether the lock is asked for while it goes",
+                         r"Unable to lock FSAL, error=STATE_"))
     lab.ganesha("restart", "--nfsv4", NFSV4)
     dying, living = client("first"), client("second")
     names = [f"locked-{number}-{time.time_ns()}" for number in range(100)]
@@ -139,7 +139,9 @@ def away(cluster, tmp_path):
         yield lambda: second_fs.stopped(daemon)
 
 
-def test_a_lock_whose_mds_is_away(cluster, away, client, record):
+def test_a_lock_whose_mds_is_away(cluster, till_end, away, client, record):
+    till_end(cluster.may_log("whether the lock is asked for while it goes",
+                             r"Unable to lock FSAL, error=STATE_"))
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
                     "--block", "", "--core", "", "--export-block", "",
                     "--nfsv4", NFSV4, "--append", second_fs.export("/other"))

@@ -187,9 +187,9 @@ def recovery_pool(cluster):
         pools.append(pool[2])
         for node in nodes.split():
             grace_tool(*options.split(), "add", node)
-    # as Ganesha ends, when the database has news for it
-    cluster.expected.append("Attempt to wake stopped/paused fridge reaper")
-    yield make
+    with cluster.may_have_news():
+        yield make
+        cluster.ensure_default()
     for pool in pools:
         ceph("ceph", "osd", "pool", "rm", pool, pool,
              "--yes-i-really-really-mean-it")

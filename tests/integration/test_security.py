@@ -176,7 +176,9 @@ def refuse_as_a_name(path):
             (nfs3.RENAME, new + nfs3.named(folder, "x"))):
         with pytest.raises(nfs3.Refused) as refused:
             nfs3.call(conn, procedure, arguments)
-        assert refused.value.status in (DENIED, INVAL), (procedure, path)
+        # Ganesha's core refuses an empty name, but lets a LOOKUP of it pass.
+        wanted = INVAL if path == "" and procedure != nfs3.LOOKUP else DENIED
+        assert refused.value.status == wanted, (procedure, path)
     names = {bytes(name) for name, _ in nfs3.readdir(conn, folder)[0]}
     assert names == {b".", b"..", b"a", b"sub", b"mine", b"outside"}
 

@@ -9,7 +9,6 @@ import time
 import pytest
 
 from fuse import Fuse
-from lab import AFTER_A_LOSS
 from lab_program import ceph
 from nfs import nfs3, nfs4, rpc
 from nfs.xdr import number, wide
@@ -73,7 +72,7 @@ HOLES = {"tail": (4 * MIB, 16 * MIB), "all": (0, MIB)}
 
 
 @pytest.mark.parametrize("death", ("kill -9", "eviction"))
-def test_size_after_the_end_was_punched(lab, death):
+def test_size_after_the_end_was_punched(lab, till_end, death):
     """The MDS finds a size by the objects.  A hole takes them away, so the
     size has to be in its journal before."""
     name = f"punched-{time.time_ns()}"
@@ -87,7 +86,7 @@ def test_size_after_the_end_was_punched(lab, death):
         lab.run("crash")
         lab.run("recover")
     else:
-        lab.expected += AFTER_A_LOSS
+        till_end(lab.may_lose())
         lab.evict(lab.stat()["ganesha"]["a"]["pid"])
     client.die()
     reader = nfs4.Client(2049, f"reader-{name}")

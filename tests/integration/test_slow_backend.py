@@ -12,11 +12,11 @@ import pytest
 
 import slow_backend
 
-pytestmark = pytest.mark.measures
+# It means something on a quiet machine alone: there is no mark "measures".
+pytestmark = pytest.mark.nightly
 
-# A miss counts where the machine was ours: at 0.9 CPUs of others Ganesha, OSD
-# and load waited 40 s for a CPU in 5 s (/proc/PID/task/*/schedstat).
-DISTURBED_CPUS = 0.3
+# At 0.9 CPUs of others Ganesha, OSD and load waited 40 s for a CPU in 5 s
+# (/proc/PID/task/*/schedstat).
 
 
 @pytest.fixture(scope="module")
@@ -49,9 +49,7 @@ def verdicts(cluster, tmp_path_factory):
 def test_bound(verdicts, record, key):
     verdict = verdicts[key]
     line = (f"{verdict['what']}: {verdict['value']:.2f}, "
-            f"wanted {verdict['wanted']}")
+            f"wanted {verdict['wanted']}; others used "
+            f"{verdict['others']:.2f} CPUs meanwhile")
     record(line)
-    if not verdict["holds"] and verdict["others"] > DISTURBED_CPUS:
-        pytest.skip(f"{line}; but others used {verdict['others']:.2f} CPUs "
-                    "meanwhile, so this says nothing")
     assert verdict["holds"], line

@@ -6,7 +6,6 @@ import time
 
 import pytest
 
-from lab import REFERENCES
 from lab_program import LOGS, Log, has_reread, until
 from nfs import nfs3, nfs4, rpc
 from test_stalled_osd import stopped_osds
@@ -31,7 +30,6 @@ class Asked:
 
     def __init__(self, lab):
         self.lab = lab
-        lab.expected.append(REFERENCES)
         self.connection = rpc.Concurrent(2049)
         root = nfs3.root_of("/ceph", 2050)
         name = f"stable-{time.time_ns()}"

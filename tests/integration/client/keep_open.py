@@ -3,8 +3,10 @@
 keep_open.py DIRECTORY SIGNALS
 
 Writes stable data, says so by a file "ready" in the folder SIGNALS, waits
-for "go", then uses every descriptor and every name again.
+for "go", then uses every descriptor and every name again.  Ends with status
+STALE if the server takes none of its handles any more.
 """
+import errno
 import os
 import random
 import sys
@@ -12,6 +14,9 @@ from pathlib import Path
 
 from registry import (MIB, OBJECT, cold, drop_caches, equal, opened,
                       read_all, wait_for, write_at)
+
+
+STALE = 70
 
 
 def grow_stably(fd, seed, rounds=60):
@@ -97,6 +102,14 @@ def main():
     files = Files(top)
     (signals / "ready").touch()
     wait_for(signals / "go")
+    drop_caches()
+    try:
+        os.lstat(top)
+    except OSError as err:
+        if err.errno != errno.ESTALE:
+            raise
+        print("kept open: stale handles")
+        sys.exit(STALE)
     files.check()
     files.go_on()
     print("kept open: all well")
