@@ -169,6 +169,8 @@ def test_each_value_that_fsal_ceph_takes(cluster, till_end, plugins, record):
         # A value that Ceph refuses, in the words of either library.
         "create_export :FSAL :CRIT :Unable to read Ceph",
         "create_export :FSAL :CRIT :Unable to init Ceph",
+        "create_export :FSAL :CRIT :Unable to mount Ceph",
+        "Failed to call create_export on underlying FSAL Ceph",
         "casync_connect_failed :FSAL :CRIT :export 2: Ceph_Conf",
         "casync_connect_failed :FSAL :CRIT :export 2: User_Id",
         *NO_EXPORT))
