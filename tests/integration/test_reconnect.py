@@ -479,7 +479,7 @@ def test_without_reconnect_requests_fail(lab):
     gateway = Gateway(lab)
     writer = Writer()
     gateway.evict()
-    with pytest.raises(nfs3.Refused) as refused:
+    with lab.may_lose(), pytest.raises(nfs3.Refused) as refused:
         for number in range(100):
             writer.write(number)
             time.sleep(0.1)

@@ -218,9 +218,13 @@ static void put_acl(struct value *value, const char *words)
 
 /* --- NFSv4 ACLs in words: allow or deny, who, rights, "/" what the mask took */
 
+#define WORDS_BYTES 1024
+
 static void add(char *text, const char *word)
 {
-	(void)strcat(text, word);
+	size_t used = strlen(text);
+
+	(void)snprintf(text + used, WORDS_BYTES - used, "%s", word);
 }
 
 static void add_who(char *text, const fsal_ace_t *ace)
@@ -333,7 +337,7 @@ TEST_ROWS(check_acl, acls, up, down)
 {
 	const struct acl_case *c = *state;
 	struct fsal_attrlist attrs;
-	char text[1024] = "";
+	char text[WORDS_BYTES] = "";
 	uint32_t i;
 
 	if (c->access != NULL)
