@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <time.h>
 
+#include "check.h"
 #include "clock.h"
 #include "lane.h"
 #include "log.h"
@@ -21,6 +22,7 @@ static __thread bool on_lane_thread;
 static void lane_append_locked(struct casync_lane *lane,
 			       struct casync_work *work)
 {
+	CASYNC_CHECK_HELD(&lane->lock);
 	work->next = NULL;
 	if (lane->head != NULL)
 		lane->last->next = work;
@@ -50,11 +52,13 @@ static struct casync_work *lane_dequeue_locked(struct casync_lane *lane)
 {
 	struct casync_work *work;
 
+	CASYNC_CHECK_HELD(&lane->lock);
 	lane_look_at_time_locked(lane);
 	work = lane->head;
 	if (work == NULL)
 		return NULL;
 	lane->head = work->next;
+	CASYNC_CHECK(lane->queued != 0);
 	lane->queued--;
 	lane->begun++;
 	/* Somebody else has to wait for its time now. */
@@ -70,6 +74,7 @@ static int lane_add_thread_locked(struct casync_lane *lane)
 	int rc = pthread_create(&lane->threads[lane->thread_count], NULL,
 				lane_run, lane);
 
+	CASYNC_CHECK_HELD(&lane->lock);
 	if (rc == 0) {
 		lane->thread_count++;
 		lane->alive++;
@@ -118,12 +123,14 @@ static void *lane_run(void *arg)
 			pthread_mutex_unlock(&lane->lock);
 			work->run(work);
 			pthread_mutex_lock(&lane->lock);
+			CASYNC_CHECK(lane->busy != 0);
 			lane->busy--;
 		}
 		if (lane->stopping)
 			break;
 		lane_wait_locked(lane);
 	}
+	CASYNC_CHECK(lane->alive != 0);
 	lane->alive--;
 	pthread_cond_signal(&lane->ended);
 	pthread_mutex_unlock(&lane->lock);
@@ -209,6 +216,7 @@ void casync_lane_release_share(struct casync_lane *lane,
 		share->waiting = next->next;
 		lane_append_locked(lane, next);
 	} else {
+		CASYNC_CHECK(share->at_work != 0);
 		share->at_work--;
 	}
 	pthread_mutex_unlock(&lane->lock);

@@ -5,6 +5,7 @@
 
 #include "nfs_core.h"
 
+#include "check.h"
 #include "waiter_limit.h"
 #include "clock.h"
 #include "futex.h"
@@ -82,7 +83,7 @@ static bool waiter_limit_wait(struct casync_waiter_limit *limit,
 		return false;
 	__atomic_add_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
 	casync_futex_wait(left_word, left, give_up_ns - now_ns);
-	__atomic_sub_fetch(sleepers, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(sleepers, __ATOMIC_SEQ_CST);
 	return true;
 }
 
@@ -108,7 +109,7 @@ bool casync_waiter_limit_enter(struct casync_waiter_limit *limit,
 void casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
 				enum casync_waiter_kind kind)
 {
-	__atomic_sub_fetch(&limit->kinds[kind].inside, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(&limit->kinds[kind].inside, __ATOMIC_SEQ_CST);
 	__atomic_add_fetch(&limit->kinds[kind].left, 1, __ATOMIC_SEQ_CST);
 	/* One for this place, one for what an answer adds to the window. */
 	if (__atomic_load_n(&limit->kinds[kind].sleepers, __ATOMIC_SEQ_CST) !=
@@ -232,7 +233,7 @@ static bool waiter_limit_become_patient(const struct casync_waiter_limit *file)
 	if (count <= casync_waiter_limit_workers() &&
 	    count + all <= waiter_limit_workers() / 2)
 		return true;
-	__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(&patient, __ATOMIC_SEQ_CST);
 	return false;
 }
 
@@ -258,7 +259,7 @@ static bool waiter_limit_enter_counted(struct casync_waiter_limit *limit,
 		    limit, MOUNT_KIND,
 		    waiter_limit_least(room, waiter_limit_mount_window(limit))))
 		return true;
-	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(&all_inside, __ATOMIC_SEQ_CST);
 	return false;
 }
 
@@ -302,7 +303,7 @@ static bool waiter_limit_wait_for_place(struct casync_waiter_limit *limit,
 					       ? CROWDED_MS * CASYNC_NS_PER_MS
 					       : patience_ns[patience]);
 
-	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&waiting, __ATOMIC_RELAXED);
 	return again;
 }
 
@@ -327,7 +328,7 @@ static bool waiter_limit_enter_file(struct casync_waiter_limit *file,
 	} while (!entered &&
 		 waiter_limit_wait_for_place(file, left, answers, patience));
 	if (patience == CASYNC_WAITER_WORKER)
-		__atomic_sub_fetch(&patient, 1, __ATOMIC_SEQ_CST);
+		CASYNC_CHECK_DOWN(&patient, __ATOMIC_SEQ_CST);
 	return entered;
 }
 
@@ -400,7 +401,7 @@ void casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
 		__atomic_add_fetch(&file->credit, 1, __ATOMIC_RELAXED);
 		casync_waiter_limit_leave(file, MOUNT_KIND);
 	}
-	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(&all_inside, __ATOMIC_SEQ_CST);
 	casync_waiter_limit_leave(limit, MOUNT_KIND);
 }
 
@@ -409,7 +410,7 @@ void casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
 {
 	if (file != NULL)
 		casync_waiter_limit_cancel(file, MOUNT_KIND);
-	__atomic_sub_fetch(&all_inside, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(&all_inside, __ATOMIC_SEQ_CST);
 	casync_waiter_limit_cancel(limit, MOUNT_KIND);
 }
 
@@ -428,7 +429,7 @@ uint32_t casync_waiter_limit_enter_age(struct casync_waiter_age *age)
 void casync_waiter_limit_leave_age(struct casync_waiter_age *age,
 				   uint32_t generation)
 {
-	__atomic_sub_fetch(&age->inside[generation], 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&age->inside[generation], __ATOMIC_RELAXED);
 }
 
 uint64_t casync_waiter_limit_look_at_age(struct casync_waiter_age *age,

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "buffer.h"
+#include "check.h"
 
 /* Mapped at once; 16,384 pieces for 64 GiB, and a process may have 65,530. */
 #define CHUNK_BYTES (4U << 20)
@@ -203,6 +204,7 @@ static void buffer_unload_locked(struct buffer_class *class,
 	(void)madvise(buf->data, buf->room, MADV_DONTNEED);
 	casync_buffer_list_add(&class->cold, buf);
 	casync_buffer_uncharge(buf->room);
+	CASYNC_CHECK(buf->chunk->not_cold > 0);
 	if (--buf->chunk->not_cold == 0)
 		buffer_unmap_locked(class, buf->chunk);
 }
@@ -307,8 +309,7 @@ static void buffer_free(struct casync_cache_buffer *buf)
 void casync_buffer_release(struct casync_cache_buffer *buf)
 {
 	/* All that others did with the data is before its next use. */
-	if (buf != NULL &&
-	    __atomic_sub_fetch(&buf->refs, 1, __ATOMIC_ACQ_REL) == 0)
+	if (buf != NULL && CASYNC_CHECK_DOWN(&buf->refs, __ATOMIC_ACQ_REL) == 0)
 		buffer_free(buf);
 }
 

@@ -4,6 +4,7 @@
 #include <pthread.h>
 
 #include "cache.h"
+#include "check.h"
 #include "evict.h"
 #include "index.h"
 #include "policy.h"
@@ -331,7 +332,7 @@ void casync_cache_begin_write(struct casync_cache_file *file)
 void casync_cache_end_write(struct casync_cache_file *file)
 {
 	cache_next_epoch(file);
-	__atomic_fetch_sub(&file->writers, 1, __ATOMIC_SEQ_CST);
+	CASYNC_CHECK_DOWN(&file->writers, __ATOMIC_SEQ_CST);
 }
 
 void casync_cache_set_budget(uint64_t bytes)

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "index.h"
 #include "spread.h"
 
@@ -276,6 +277,7 @@ static void index_drop_leaf(struct casync_cache_index *index,
 	struct casync_cache_leaf *leaf = *at;
 
 	*at = leaf->next;
+	CASYNC_CHECK(index->leaves != 0);
 	index->leaves--;
 	index_release(leaf, sizeof(*leaf));
 }
@@ -305,6 +307,7 @@ static bool index_add_leaves(struct casync_cache_index *index, uint64_t first,
 static void index_take_over(struct casync_cache_buffer *was,
 			    struct casync_cache_buffer **dropped)
 {
+	CASYNC_CHECK(was->slots > 0);
 	if (--was->slots > 0)
 		return;
 	was->index = NULL;
@@ -351,7 +354,9 @@ static void index_clear_leaf(struct casync_cache_index *index,
 		if (leaf->slots[i] != buf)
 			continue;
 		leaf->slots[i] = NULL;
+		CASYNC_CHECK(leaf->count != 0);
 		leaf->count--;
+		CASYNC_CHECK(buf->slots != 0);
 		buf->slots--;
 	}
 	if (leaf->count == 0)

@@ -4,6 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "check.h"
 #include "policy.h"
 
 /* The small queue has a tenth. */
@@ -121,6 +122,7 @@ static void policy_add_locked(struct policy_shard *shard,
 {
 	struct policy_queue *to = &shard->queues[buf->share][queue];
 
+	CASYNC_CHECK_HELD(&shard->lock);
 	casync_buffer_list_add(&to->list, buf);
 	casync_buffer_count(&to->bytes, buf->room);
 	casync_buffer_count(&policy_bytes[buf->share][queue], buf->room);
@@ -133,10 +135,12 @@ static void policy_remove_locked(struct policy_shard *shard,
 {
 	struct policy_queue *from = &shard->queues[buf->share][buf->queue];
 
+	CASYNC_CHECK_HELD(&shard->lock);
 	casync_buffer_list_remove(&from->list, buf);
 	casync_buffer_count(&from->bytes, -(uint64_t)buf->room);
 	casync_buffer_count(&policy_bytes[buf->share][buf->queue],
 			    -(uint64_t)buf->room);
+	CASYNC_CHECK(shard->count != 0);
 	shard->count--;
 	buf->queue = CASYNC_CACHE_NO_QUEUE;
 }

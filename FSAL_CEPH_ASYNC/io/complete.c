@@ -7,6 +7,7 @@
 #include "fsal.h"
 #include "nfs_core.h"
 
+#include "check.h"
 #include "clock.h"
 #include "complete.h"
 #include "export.h"
@@ -128,7 +129,7 @@ static void *complete_completer(void *unused)
 			return NULL;
 		__atomic_add_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
 		casync_futex_wait(&filled, seen, 0);
-		__atomic_sub_fetch(&sleepers, 1, __ATOMIC_SEQ_CST);
+		CASYNC_CHECK_DOWN(&sleepers, __ATOMIC_SEQ_CST);
 	}
 }
 
@@ -242,7 +243,7 @@ bool casync_complete_wait_begin(struct casync_op *op)
 		return false;
 	if (__atomic_add_fetch(&waiting, 1, __ATOMIC_RELAXED) >
 	    complete_most_waiters()) {
-		__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+		CASYNC_CHECK_DOWN(&waiting, __ATOMIC_RELAXED);
 		return false;
 	}
 	__atomic_store_n(&op->awaited, AWAITED, __ATOMIC_RELAXED);
@@ -287,14 +288,14 @@ void casync_complete_wait_end(struct casync_op *op)
 {
 	bool ours = complete_wait_for_answer(op);
 
-	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&waiting, __ATOMIC_RELAXED);
 	if (ours)
 		finish(op);
 }
 
 void casync_complete_wait_cancel(struct casync_op *op)
 {
-	__atomic_sub_fetch(&waiting, 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&waiting, __ATOMIC_RELAXED);
 	if (!complete_wait_withdraw(op))
 		casync_complete_queue(op);
 }

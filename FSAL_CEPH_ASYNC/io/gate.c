@@ -3,6 +3,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "export.h"
 #include "gate.h"
 #include "op.h"
@@ -114,6 +115,7 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 	if (op->members == NULL)
 		(void)casync_gate_order_submitted_locked(gate, op);
 	next = casync_gate_order_take_locked(gate);
+	CASYNC_CHECK(gate->inside != 0);
 	if (next == NULL)
 		gate->inside--;
 	pthread_mutex_unlock(&gate->lock);
@@ -124,6 +126,7 @@ struct casync_op *casync_gate_next(struct casync_gate *gate,
 static bool gate_write_done(struct casync_gate *gate,
 			    const struct casync_op *op)
 {
+	CASYNC_CHECK(gate->writes_in_flight[op->gather.epoch] != 0);
 	gate->writes_in_flight[op->gather.epoch]--;
 	if (!gate->draining || gate->writes_in_flight[gate->epoch ^ 1] != 0)
 		return false;
@@ -171,6 +174,7 @@ static void gate_move_journaling(struct casync_gate *gate)
 		if (!gate_is_queued_write(op) ||
 		    op->gather.epoch == gate->epoch)
 			continue;
+		CASYNC_CHECK(gate->writes_in_flight[op->gather.epoch] != 0);
 		gate->writes_in_flight[op->gather.epoch]--;
 		gate_write_admitted(gate, op, gate->epoch);
 	}
@@ -235,6 +239,7 @@ struct casync_op *casync_gate_remove_unjournaled(struct casync_gate *gate)
 			continue;
 		}
 		*end = casync_gate_order_remove_locked(gate, link);
+		CASYNC_CHECK(gate->writes_in_flight[(*end)->gather.epoch] != 0);
 		gate->writes_in_flight[(*end)->gather.epoch]--;
 		end = &(*end)->next;
 	}

@@ -4,6 +4,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "check.h"
 #include "gate.h"
 #include "gather.h"
 #include "op.h"
@@ -37,6 +38,7 @@ static bool gate_order_must_wait(struct casync_gate *gate,
 void casync_gate_order_append_locked(struct casync_gate *gate,
 				     struct casync_op *op)
 {
+	CASYNC_CHECK_HELD(&gate->lock);
 	op->next = NULL;
 	*gate->end = op;
 	gate->end = &op->next;
@@ -48,6 +50,7 @@ struct casync_op *casync_gate_order_remove_locked(struct casync_gate *gate,
 {
 	struct casync_op *op = *link;
 
+	CASYNC_CHECK_HELD(&gate->lock);
 	*link = op->next;
 	if (gate->end == &op->next)
 		gate->end = link;
@@ -89,6 +92,7 @@ bool casync_gate_order_submitted_locked(struct casync_gate *gate,
 {
 	struct casync_op **link = &gate->submitting;
 
+	CASYNC_CHECK_HELD(&gate->lock);
 	if (op->queue_state != CASYNC_QUEUE_TAKEN)
 		return false;
 	while (*link != op)
@@ -206,6 +210,7 @@ struct casync_op *casync_gate_order_take_locked(struct casync_gate *gate)
 {
 	struct casync_op **link = gate_order_find(gate);
 
+	CASYNC_CHECK_HELD(&gate->lock);
 	return link != NULL ? gate_order_take_call(gate, link) : NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <time.h>
 
+#include "check.h"
 #include "clock.h"
 #include "inflight.h"
 
@@ -51,6 +52,7 @@ static bool inflight_has_room_locked(const struct casync_inflight *set,
 static void inflight_add_locked(struct casync_inflight *set,
 				struct casync_inflight_entry *entry)
 {
+	CASYNC_CHECK_HELD(&set->lock);
 	entry->since_ns = casync_clock_ns();
 	glist_add_tail(&set->entries, &entry->link);
 	entry->alone = set->ops == 0;
@@ -70,7 +72,7 @@ void casync_inflight_limit_all(uint64_t max_ops, uint64_t max_bytes)
 
 static void inflight_release_of_all(uint64_t bytes)
 {
-	__atomic_sub_fetch(&all_ops, 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&all_ops, __ATOMIC_RELAXED);
 	__atomic_sub_fetch(&all_bytes, bytes, __ATOMIC_RELAXED);
 }
 
@@ -104,7 +106,9 @@ static void inflight_dequeue_locked(struct casync_inflight *set,
 				    struct casync_inflight_entry *entry,
 				    int refused)
 {
+	CASYNC_CHECK_HELD(&set->lock);
 	glist_del(&entry->link);
+	CASYNC_CHECK(set->waiting != 0);
 	set->waiting--;
 	set->queue_bytes -= entry->bytes;
 	entry->refused = refused;
@@ -126,6 +130,7 @@ static void inflight_serve_queue_locked(struct casync_inflight *set,
 {
 	struct casync_inflight_entry *first;
 
+	CASYNC_CHECK_HELD(&set->lock);
 	while ((first = glist_first_entry(&set->queue,
 					  struct casync_inflight_entry,
 					  link)) != NULL) {
@@ -235,9 +240,11 @@ void casync_inflight_leave(struct casync_inflight *set,
 
 	pthread_mutex_lock(&set->lock);
 	if (entry->refused != 0) {
+		CASYNC_CHECK(set->refused != 0);
 		set->refused--;
 	} else {
 		glist_del(&entry->link);
+		CASYNC_CHECK(set->ops != 0);
 		set->ops--;
 		set->bytes -= entry->bytes;
 		inflight_release_of_all(entry->bytes);

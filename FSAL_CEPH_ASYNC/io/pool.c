@@ -3,6 +3,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "op.h"
 #include "pool.h"
 
@@ -135,6 +136,7 @@ void casync_pool_free(struct casync_pool *pool)
 
 static void pool_append_locked(struct casync_pool *pool, struct casync_op *op)
 {
+	CASYNC_CHECK_HELD(&pool->lock);
 	op->next = NULL;
 	if (pool->newest != NULL)
 		pool->newest->next = op;
@@ -148,6 +150,7 @@ static void pool_grow_locked(struct casync_pool *pool)
 	struct casync_slab *slab = gsh_calloc(1, sizeof(*slab));
 	unsigned int i;
 
+	CASYNC_CHECK_HELD(&pool->lock);
 	slab->next = pool->slabs;
 	pool->slabs = slab;
 	for (i = 0; i < SLAB_OPS; i++) {
@@ -185,6 +188,7 @@ void casync_pool_put(struct casync_pool *pool, struct casync_op *op)
 	pthread_mutex_lock(&pool->lock);
 	pool_put_array_locked(pool, &op->parts);
 	pool_append_locked(pool, op);
+	CASYNC_CHECK(pool->in_use > 0);
 	last = --pool->in_use == 0 && pool->closing;
 	pthread_mutex_unlock(&pool->lock);
 	if (last)

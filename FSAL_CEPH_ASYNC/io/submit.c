@@ -2,11 +2,11 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 #include "fsal.h"
 
 #include "call.h"
+#include "check.h"
 #include "clock.h"
 #include "complete.h"
 #include "export.h"
@@ -39,9 +39,7 @@ static void submit_part_completed(struct casync_part *part, int64_t result)
 	 * another request, a late duplicate looks like its answer. */
 	if (!__atomic_exchange_n(&part->armed, false, __ATOMIC_ACQ_REL)) {
 		__atomic_add_fetch(&duplicates, 1, __ATOMIC_RELAXED);
-#ifdef CASYNC_DEBUG
-		abort();
-#endif
+		CASYNC_CHECK(casync_submit_duplicates() == 0);
 		return;
 	}
 	part->result = result;

@@ -3,6 +3,7 @@
 
 #include <stddef.h>
 
+#include "check.h"
 #include "clock.h"
 #include "op.h"
 #include "write_stream.h"
@@ -242,6 +243,7 @@ bool casync_write_stream_end_call(struct casync_write_streams *streams,
 
 	op->gather.stream = 0;
 	if (stream != NULL) {
+		CASYNC_CHECK(stream->calls != 0);
 		stream->calls--;
 		casync_write_stream_pace_learn(&stream->pace,
 					       write_stream_call_ns(op));

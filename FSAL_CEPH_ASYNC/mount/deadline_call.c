@@ -7,6 +7,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "deadline_call.h"
 #include "clock.h"
 #include "identity.h"
@@ -167,7 +168,7 @@ static int deadline_call_reclaim(struct casync_deadline_call *call)
 				CEPH_RECLAIM_RESET);
 	if (rc == 0 || rc == -ENOENT)
 		ceph_finish_reclaim(reclaim->ceph);
-	__atomic_sub_fetch(reclaim->under_way, 1, __ATOMIC_RELEASE);
+	CASYNC_CHECK_DOWN(reclaim->under_way, __ATOMIC_RELEASE);
 	return rc;
 }
 
@@ -192,6 +193,6 @@ int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
 	rc = casync_deadline_call_begin(&reclaim->call);
 	if (rc == 0)
 		return casync_deadline_call_end(&reclaim->call, timeout_s);
-	__atomic_sub_fetch(under_way, 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(under_way, __ATOMIC_RELAXED);
 	return rc;
 }

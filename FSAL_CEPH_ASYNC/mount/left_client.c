@@ -5,6 +5,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "deadline_call.h"
 #include "left_client.h"
 #include "mount.h"
@@ -50,7 +51,7 @@ static int left_client_end(struct casync_deadline_call *call)
 		COMPONENT_FSAL,
 		"mount %s: the READs that were left with a lost CephFS client have come back, and it has ended",
 		left->mount->session.client);
-	__atomic_sub_fetch(&left->mount->clients_left, 1, __ATOMIC_RELEASE);
+	CASYNC_CHECK_DOWN(&left->mount->clients_left, __ATOMIC_RELEASE);
 	return 0;
 }
 
@@ -58,11 +59,10 @@ void casync_left_client_put(struct casync_left_client *left)
 {
 	struct casync_deadline_call *call = &left->call;
 
-	if (__atomic_sub_fetch(&left->users, 1, __ATOMIC_ACQ_REL) != 0)
+	if (CASYNC_CHECK_DOWN(&left->users, __ATOMIC_ACQ_REL) != 0)
 		return;
 	if (left->ceph == NULL) {
-		__atomic_sub_fetch(&left->mount->clients_left, 1,
-				   __ATOMIC_RELEASE);
+		CASYNC_CHECK_DOWN(&left->mount->clients_left, __ATOMIC_RELEASE);
 		gsh_free(left);
 		return;
 	}

@@ -7,6 +7,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "common_grace.h"
 #include "connect.h"
 #include "deadline_call.h"
@@ -170,6 +171,8 @@ static void mount_drop_locked(struct casync_mount *mount)
 {
 	bool gone;
 
+	CASYNC_CHECK_HELD(&mounts_lock);
+	CASYNC_CHECK(mount->users > 0);
 	if (--mount->users != 0)
 		return;
 
@@ -302,6 +305,7 @@ static int mount_join_or_add_locked(const struct casync_mount_key *key,
 	struct casync_mount *found;
 	int rc = 0;
 
+	CASYNC_CHECK_HELD(&mounts_lock);
 	while (rc == 0) {
 		found = mount_find_locked(key);
 		if (found != NULL && found->state != CASYNC_MOUNT_CLOSING)

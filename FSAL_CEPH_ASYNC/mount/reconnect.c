@@ -5,6 +5,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
@@ -128,15 +129,6 @@ fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
 
 /* --- the phases of the guard */
 
-static void reconnect_check(bool holds)
-{
-#ifdef CASYNC_DEBUG
-	if (!holds)
-		abort();
-#endif
-	(void)holds;
-}
-
 /*
  * Nobody else changes the phase.  A thread that enters uses the client, so
  * there has to be one.  A new client restores locks before it serves.  The
@@ -149,26 +141,25 @@ static void reconnect_set_phase(struct casync_mount *mount,
 
 	switch (to) {
 	case CASYNC_GUARD_SERVES:
-		reconnect_check(from == CASYNC_GUARD_RESTORES);
+		CASYNC_CHECK(from == CASYNC_GUARD_RESTORES);
 		break;
 	case CASYNC_GUARD_RESTORES:
-		reconnect_check(from == CASYNC_GUARD_CLOSED);
+		CASYNC_CHECK(from == CASYNC_GUARD_CLOSED);
 		break;
 	case CASYNC_GUARD_CLOSED:
-		reconnect_check(from >= CASYNC_GUARD_RELEASES);
+		CASYNC_CHECK(from >= CASYNC_GUARD_RELEASES);
 		break;
 	case CASYNC_GUARD_RELEASES:
 		break;
 	}
-	reconnect_check(to == CASYNC_GUARD_CLOSED ||
-			mount->client.ceph != NULL);
+	CASYNC_CHECK(to == CASYNC_GUARD_CLOSED || mount->client.ceph != NULL);
 	casync_guard_set(&mount->guard, to);
 }
 
 /* A client that ends, or leaves the mount, is in no use, and stays so. */
 static void reconnect_check_closed(const struct casync_mount *mount)
 {
-	reconnect_check(mount->guard.phase == CASYNC_GUARD_CLOSED);
+	CASYNC_CHECK(mount->guard.phase == CASYNC_GUARD_CLOSED);
 }
 
 /* --- the six steps of reconnect.h */

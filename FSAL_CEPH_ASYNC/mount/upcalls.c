@@ -4,6 +4,7 @@
 #include "fsal.h"
 #include "fsal_up.h"
 
+#include "check.h"
 #include "export.h"
 #include "file_size.h"
 #include "filehandle.h"
@@ -192,6 +193,7 @@ static void upcalls_visit_locked(struct casync_upcalls *upcalls,
 		pthread_mutex_unlock(&upcalls->lock);
 		visit(exp, arg);
 		pthread_mutex_lock(&upcalls->lock);
+		CASYNC_CHECK(entry->busy != 0);
 		entry->busy--;
 		next = node->next;
 		if (!entry->listed && entry->busy == 0)
@@ -226,6 +228,7 @@ static bool upcalls_next_locked(struct casync_upcalls *upcalls,
 		return false;
 	*event = upcalls->events[upcalls->first++];
 	/* Begin at the start again: the ring then uses little memory. */
+	CASYNC_CHECK(upcalls->event_count > 0);
 	if (--upcalls->event_count == 0)
 		upcalls->first = 0;
 	upcalls->first %= CASYNC_UPCALLS_MAX;

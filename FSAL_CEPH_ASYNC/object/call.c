@@ -8,6 +8,7 @@
 #include "nfs_core.h"
 
 #include "call.h"
+#include "check.h"
 #include "clock.h"
 #include "complete.h"
 #include "errors.h"
@@ -466,7 +467,7 @@ bool casync_call_is_to_repeat(fsal_status_t *status)
 		nanosleep(&pause, NULL);
 	else
 		*status = fsalstat(ERR_FSAL_NOT_OPENED, status->minor);
-	__atomic_sub_fetch(&repeaters, 1, __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&repeaters, __ATOMIC_RELAXED);
 	return wait;
 }
 

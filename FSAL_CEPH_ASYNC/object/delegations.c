@@ -10,6 +10,7 @@
 
 #include "borrow.h"
 #include "call.h"
+#include "check.h"
 #include "delegations.h"
 #include "errors.h"
 #include "export.h"
@@ -75,6 +76,7 @@ static void delegations_run_recall_locked(struct casync_delegation *delegation)
 	pthread_mutex_unlock(&recalls_lock);
 	delegations_send_recall(exp, &id);
 	pthread_mutex_lock(&recalls_lock);
+	CASYNC_CHECK(exp->recalls_busy != 0);
 	exp->recalls_busy--;
 	pthread_cond_broadcast(&recall_ended);
 }
@@ -101,6 +103,7 @@ static void delegations_wake_recaller_locked(void)
 {
 	unsigned int i;
 
+	CASYNC_CHECK_HELD(&recalls_lock);
 	for (i = 0; i < CASYNC_DELEGATIONS_RECALLERS; i++) {
 		if (recallers[i].at_work)
 			continue;
@@ -174,8 +177,8 @@ static void delegations_unlink_locked(struct casync_delegation *delegation)
 	if (delegation->obj == NULL)
 		return;
 	glist_del(&delegation->link);
-	__atomic_sub_fetch(&delegation->obj->delegations.count, 1,
-			   __ATOMIC_RELAXED);
+	CASYNC_CHECK_DOWN(&delegation->obj->delegations.count,
+			  __ATOMIC_RELAXED);
 	delegation->obj = NULL;
 }
 

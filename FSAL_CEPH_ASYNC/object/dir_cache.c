@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "check.h"
 #include "dir_cache.h"
 
 void casync_dir_cache_init(struct casync_dir_cache *listings)
@@ -53,6 +54,7 @@ dir_cache_remove_locked(struct casync_dir_cache *listings, unsigned int index)
 {
 	struct casync_listing listing = listings->kept[index];
 
+	CASYNC_CHECK(listings->count != 0);
 	listings->count--;
 	memmove(&listings->kept[index], &listings->kept[index + 1],
 		(listings->count - index) * sizeof(listing));

@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include "check.h"
 #include "clock.h"
 #include "file_size.h"
 
@@ -48,6 +49,7 @@ static uint64_t file_size_known_end_locked(const struct casync_file_size *size)
 static void file_size_lower_locked(struct casync_file_size *size,
 				   uint64_t size_bytes)
 {
+	CASYNC_CHECK_HELD(&size->lock);
 	if (size->flushed > size_bytes)
 		__atomic_store_n(&size->flushed, size_bytes, __ATOMIC_RELEASE);
 	if (size->written_end > size_bytes)
@@ -65,6 +67,7 @@ static void file_size_trust_locked(struct casync_file_size *size,
 static void file_size_is_now_locked(struct casync_file_size *size,
 				    uint64_t size_bytes, uint64_t truncations)
 {
+	CASYNC_CHECK_HELD(&size->lock);
 	casync_file_size_set(size, size_bytes);
 	file_size_lower_locked(size, size_bytes);
 	if (size->hint_count == truncations)

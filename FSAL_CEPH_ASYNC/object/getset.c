@@ -9,6 +9,7 @@
 
 #include "fsal.h"
 #include "FSAL/fsal_commonlib.h"
+#include "check.h"
 #include "inode.h"
 #include "mount.h"
 #include "nfs_core.h"
@@ -329,7 +330,7 @@ static int getset_chown(struct casync_object *obj, const struct ceph_statx *stx,
 	rc = getset_set_and_flush(obj, stx, mask, attrs);
 	if (rc != 0)
 		__atomic_store_n(&obj->chown_failed, true, __ATOMIC_RELEASE);
-	__atomic_sub_fetch(&obj->chowns, 1, __ATOMIC_ACQ_REL);
+	CASYNC_CHECK_DOWN(&obj->chowns, __ATOMIC_ACQ_REL);
 	return rc;
 }
 

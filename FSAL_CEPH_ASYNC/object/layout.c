@@ -8,6 +8,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "clock.h"
 #include "config_keys.h"
 #include "inflight.h"
@@ -168,6 +169,7 @@ static void layout_put(struct casync_layout *layout,
 	if (texts == NULL)
 		return;
 	pthread_mutex_lock(&layout->lock);
+	CASYNC_CHECK(texts->users > 0);
 	last = --texts->users == 0;
 	pthread_mutex_unlock(&layout->lock);
 	if (last)

@@ -7,6 +7,7 @@
 
 #include "fsal.h"
 
+#include "check.h"
 #include "clock.h"
 #include "export.h"
 #include "fd.h"
@@ -42,6 +43,7 @@ static void lock_records_add_locked(struct casync_lock_records *records,
 {
 	struct casync_lock_record *record = gsh_malloc(sizeof(*record));
 
+	CASYNC_CHECK_HELD(&records_lock);
 	*record = *like;
 	record->first = first;
 	record->last = last;
@@ -54,6 +56,7 @@ static void lock_records_add_locked(struct casync_lock_records *records,
 
 static void lock_records_drop_locked(struct casync_lock_record *record)
 {
+	CASYNC_CHECK_HELD(&records_lock);
 	glist_del(&record->link);
 	gsh_free(record);
 }

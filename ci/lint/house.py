@@ -29,7 +29,7 @@ NONE = {"files that name guarded_",
 
 # Code lines of a room: the measured ones and a function more.
 ROOMS = {
-    "base": 1090, "cache": 1720, "config": 1700, "ganesha": 350, "io": 4950,
+    "base": 1120, "cache": 1730, "config": 1700, "ganesha": 350, "io": 4950,
     "metrics": 1530, "mount": 3200, "object": 6280, "root": 1580,
 }
 
