@@ -27,7 +27,7 @@
 	} while (0)
 #else
 /** Nothing; the compiler still reads @p x. */
-#define CASYNC_CHECK(x) ((void)sizeof(!(x)))
+#define CASYNC_CHECK(x) ((void)(0 && (x)))
 #endif
 
 /** Somebody, the caller it should be, holds this mutex. */

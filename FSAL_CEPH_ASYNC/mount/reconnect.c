@@ -137,17 +137,15 @@ fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
 static void reconnect_set_phase(struct casync_mount *mount,
 				enum casync_guard_phase to)
 {
-	enum casync_guard_phase from = mount->guard.phase;
-
 	switch (to) {
 	case CASYNC_GUARD_SERVES:
-		CASYNC_CHECK(from == CASYNC_GUARD_RESTORES);
+		CASYNC_CHECK(mount->guard.phase == CASYNC_GUARD_RESTORES);
 		break;
 	case CASYNC_GUARD_RESTORES:
-		CASYNC_CHECK(from == CASYNC_GUARD_CLOSED);
+		CASYNC_CHECK(mount->guard.phase == CASYNC_GUARD_CLOSED);
 		break;
 	case CASYNC_GUARD_CLOSED:
-		CASYNC_CHECK(from >= CASYNC_GUARD_RELEASES);
+		CASYNC_CHECK(mount->guard.phase >= CASYNC_GUARD_RELEASES);
 		break;
 	case CASYNC_GUARD_RELEASES:
 		break;
