@@ -473,13 +473,14 @@ def test_the_change_attribute_goes_forward(gateway):
     client.leave()
 
 
-def test_without_reconnect_requests_fail(lab):
+def test_without_reconnect_requests_fail(lab, till_end):
     """The key Reconnect = false."""
+    till_end(lab.expects("nfs3_Errno_verbose :NFS3 :CRIT :Error I/O error"))
     lab.ganesha("restart", "--block", "Reconnect = false;")
     gateway = Gateway(lab)
     writer = Writer()
     gateway.evict()
-    with lab.may_lose(), pytest.raises(nfs3.Refused) as refused:
+    with pytest.raises(nfs3.Refused) as refused:
         for number in range(100):
             writer.write(number)
             time.sleep(0.1)

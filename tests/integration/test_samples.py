@@ -222,7 +222,7 @@ def test_two_gateways(lab, recovery_pool, prepared, tmp_path):
     finally:
         lab.stop_second()
         lab.run("ganesha", "start", "--name", "b", "--conf", "", "--pseudo",
-                "/second", "--port", SECOND_PORT)
+                "/second", "--port", SECOND_PORT, "--append", "")
         lab.stop_second()
 
 
