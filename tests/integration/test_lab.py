@@ -5,6 +5,7 @@ import time
 import pytest
 
 from fuse import Fuse
+from lab_program import until
 
 
 @pytest.fixture
@@ -37,3 +38,5 @@ def test_evict_leaves_other_clients(cluster, till_end, other):
         file.write("still here")        # an evicted client cannot
     assert name.read_text(encoding="ascii") == "still here"
     name.unlink()
+    until(lambda: cluster.exported("/ceph", port=2049),
+          "the gateway has a new session", 30)
