@@ -77,6 +77,7 @@ static struct casync_lane *journal_lane(struct casync_mount *mount)
 {
 	return &mount->lanes[CASYNC_LANE_METADATA];
 }
+
 static bool journal_has(const struct casync_journal *journal, uint64_t ino)
 {
 	unsigned int i;
