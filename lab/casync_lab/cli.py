@@ -25,6 +25,8 @@ def _ganesha_options(parser: argparse.ArgumentParser) -> None:
                             help=text + " (repeatable; '' for none)")
     parser.add_argument("--name", default="a",
                         help="which Ganesha (default a)")
+    parser.add_argument("--fresh", action="store_true",
+                        help="whatever is not given is as at its first start")
     parser.add_argument("--fsal", choices=conf.FSALS)
     parser.add_argument("--port", type=int, help="NFS port (default 2049)")
     parser.add_argument("--pseudo", help="pseudo root (default /ceph)")
@@ -53,7 +55,7 @@ def _given(args: argparse.Namespace) -> dict[str, Any]:
     """The instance options that were given, None for the others."""
     given = {key: getattr(args, key) for key in
              ("fsal", "port", "pseudo", "conf", "log_level", "wrapper",
-              "faults")}
+              "faults", "fresh")}
     for key in LIST_KEYS:
         values = getattr(args, key)
         given[key] = None if values is None else [v for v in values if v]

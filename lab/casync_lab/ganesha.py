@@ -27,6 +27,7 @@ DEFAULTS: dict[str, Any] = {
     "fsal": "CEPH_ASYNC", "port": 2049, "pseudo": "/ceph", "export": [],
     "block": [], "core": [], "nfsv4": [], "export_block": [], "append": [],
     "conf": None, "log_level": "NIV_EVENT", "wrapper": "", "faults": False,
+    "fresh": False,
 }
 
 
@@ -60,12 +61,15 @@ def out_path(name: str) -> Path:
 def update_spec(name: str, given: dict[str, Any]) -> dict[str, Any]:
     """What is stored, overlaid with what the caller gave (not None).
 
-    Another FSAL has other keys: without new ones, the old ones go.
+    Another FSAL has other keys: without new ones, the old ones go.  A fresh
+    one keeps its export's number alone, which file handles contain.
     """
     old = load(DIR / name / "spec.json")
+    if given.get("fresh"):
+        old = {key: old[key] for key in ("export_id",) if key in (old or {})}
     spec = {**DEFAULTS, **(old or {})}
     given = {key: value for key, value in given.items() if value is not None}
-    if old and given.get("fsal", spec["fsal"]) != spec["fsal"]:
+    if given.get("fsal", spec["fsal"]) != spec["fsal"]:
         spec["export"], spec["block"] = [], []
     spec.update(given)
     spec["name"] = name

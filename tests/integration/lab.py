@@ -71,9 +71,7 @@ class Lab:
     def up(self):
         self.whole_logs = [Log(LOGS / f"ganesha-{name}.{kind}")
                            for name in "ab" for kind in ("log", "out")]
-        self.run("up", "--fsal", "CEPH_ASYNC", "--export", "", "--block", "",
-                 "--core", "", "--nfsv4", "", "--export-block", "",
-                 "--append", "", "--wrapper", "", timeout=180)
+        self.run("up", "--fresh", timeout=180)
         self.started = True
 
     def ganesha(self, action, *options, timeout=120, check=True):
@@ -85,9 +83,7 @@ class Lab:
     def ensure_default(self):
         """ "a" runs CEPH_ASYNC with default keys."""
         if self.altered or not self._pid("a"):
-            self.run("ganesha", "restart", "--fsal", "CEPH_ASYNC",
-                     "--export", "", "--block", "", "--core", "",
-                     "--export-block", "", "--append", "", "--nfsv4", "")
+            self.run("ganesha", "restart", "--fresh")
             self.altered = False
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
@@ -95,15 +91,14 @@ class Lab:
                      export="", core="", wrapper=""):
         """Start Ganesha "b"; its log from here on, and how it went."""
         log = Log(LOGS / "ganesha-b.log")
-        options = [f"--append={text}" for text in append or [""]]
+        options = [f"--append={text}" for text in append]
         began = time.monotonic()
-        done = self.run("ganesha", "start", "--name", "b", "--port",
+        done = self.run("ganesha", "start", "--name", "b", "--fresh", "--port",
                         SECOND_PORT, "--pseudo", SECOND_PSEUDO, "--fsal",
                         fsal, "--export", export, "--block", block,
                         "--core", core, "--wrapper", wrapper,
                         "--export-block", export_block, "--nfsv4", nfsv4,
-                        *options,
-                        timeout=timeout, check=check)
+                        *options, timeout=timeout, check=check)
         return SimpleNamespace(
             log=log, status=done.returncode, words=done.stderr,
             seconds=time.monotonic() - began, pid=self._pid("b"))

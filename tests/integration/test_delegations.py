@@ -25,9 +25,8 @@ DATA = b"as it was at first"
 
 
 def start(cluster):
-    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
-                    "--block", "", "--core", "", "--append", "",
-                    "--export-block", EXPORT, "--nfsv4", NFSV4)
+    cluster.ganesha("restart", "--fresh", "--export-block", EXPORT,
+                    "--nfsv4", NFSV4)
 
 
 # The holder does not answer, or cannot be asked.

@@ -16,23 +16,22 @@ def other():
     fuse.end()
 
 
-def session_ids(cluster):
-    return {s["id"] for s in cluster.stat()["mds"]["sessions"]}
+def ids(cluster, pid):
+    return {s["id"] for s in cluster.sessions(pid)}
 
 
 def test_evict_leaves_other_clients(cluster, till_end, other):
     """`lab evict` ends Ganesha's session, and no other one."""
     cluster.ensure_default()
     till_end(cluster.may_lose())
-    ours = {s["id"] for s in cluster.sessions(
-        cluster.stat()["ganesha"]["a"]["pid"])}
-    others = session_ids(cluster) - ours
+    ours = ids(cluster, cluster.stat()["ganesha"]["a"]["pid"])
+    others = ids(cluster, other.process.pid)
     assert ours
     assert others
     name = other.folder / f"open-{time.time_ns()}"
     with name.open("w", encoding="ascii") as file:
         cluster.run("evict")
-        left = session_ids(cluster)
+        left = {s["id"] for s in cluster.stat()["mds"]["sessions"]}
         assert not ours & left
         assert others <= left
         file.write("still here")        # an evicted client cannot

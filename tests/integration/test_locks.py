@@ -176,10 +176,8 @@ def two_lockers(one, two):
 @pytest.fixture(scope="module")
 def gateways(cluster):
     """"a" and "b" with a short lease, and ceph-fuse."""
-    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
-                    "--block", "", "--core", "Blocked_Lock_Poller_Interval "
-                    "= 1;", "--export-block", "", "--append", "",
-                    "--nfsv4", NFSV4)
+    cluster.ganesha("restart", "--fresh", "--core",
+                    "Blocked_Lock_Poller_Interval = 1;", "--nfsv4", NFSV4)
     cluster.start_second(nfsv4=NFSV4)
     mount = Fuse()
     cluster.mount = mount

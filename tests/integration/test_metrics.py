@@ -26,10 +26,9 @@ KNOWN_LINT = "metric names should not contain abbreviated units"
 @pytest.fixture(scope="module")
 def counted(cluster):
     """Ganesha with both outputs on."""
-    cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export",
+    cluster.ganesha("restart", "--fresh", "--export",
                     "Stats_Interval = 1; Promote_Unstable = false;", "--core",
-                    "Enable_Metrics = true;", "--block", "", "--nfsv4", "",
-                    "--export-block", "", "--append=")
+                    "Enable_Metrics = true;")
     return cluster
 
 

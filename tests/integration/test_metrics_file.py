@@ -48,14 +48,13 @@ def shown(cluster, folder):
     """Ganesha with two exports that write to the file."""
     file = folder / "ceph_async.prom"
     cluster.ganesha(
-        "restart", "--fsal", "CEPH_ASYNC", "--export", "", "--core",
-        "Enable_Metrics = true;", "--block", f'Metrics_File = "{file}";',
-        "--nfsv4", "", "--export-block", "", "--append",
+        "restart", "--fresh", "--core", "Enable_Metrics = true;",
+        "--block", f'Metrics_File = "{file}";', "--append",
         "EXPORT { Export_Id = 8; Path = /; Pseudo = /eight; "
         "Access_Type = RW; Squash = none; SecType = sys; "
         "FSAL { Name = CEPH_ASYNC; } }")
     yield file
-    cluster.ganesha("restart", "--block", "", "--append=", "--core", "")
+    cluster.ensure_default()
 
 
 def _made(fifo):

@@ -111,8 +111,7 @@ def prepared(cluster, tmp_path):
         path.write_text(to_start_here(text), encoding="utf-8")
         return path
     yield prepare
-    cluster.run("ganesha", "stop", "--name", "a")
-    cluster.run("ganesha", "start", "--conf", "", "--pseudo", "/ceph")
+    cluster.ensure_default()
     keyring.write_bytes(before)
     for user in users:
         ceph("ceph", "auth", "rm", user)
@@ -124,8 +123,8 @@ def serve(lab, path, name="a", *options):
     The lab's own wait is by NFSv4.0, which some samples do not serve.
     """
     log = Log(LOGS / f"ganesha-{name}.log")
-    lab.ganesha("restart", "--name", name, "--conf", path, "--pseudo", "/",
-                "--no-wait", *options)
+    lab.ganesha("restart", "--name", name, "--fresh", "--conf", path,
+                "--pseudo", "/", "--no-wait", *options)
     end = time.monotonic() + 60
     while not log.matching("NFS SERVER INITIALIZED"):
         assert time.monotonic() < end, log.text()
@@ -220,9 +219,6 @@ def test_two_gateways(lab, recovery_pool, prepared, tmp_path):
                                name=name)
             assert int(found.strip().splitlines()[-1]) >= 2, found
     finally:
-        lab.stop_second()
-        lab.run("ganesha", "start", "--name", "b", "--conf", "", "--pseudo",
-                "/second", "--port", SECOND_PORT, "--append", "")
         lab.stop_second()
 
 
