@@ -233,12 +233,46 @@ struct fsal_module *lookup_fsal(const char *name)
 	return &fsal_ceph;
 }
 
+/* Copies of the node's id that are given and not freed; atomic. */
+static void *nodeids[8];
+
+void __real_free(void *memory);
+
+void __wrap_free(void *memory)
+{
+	void *given;
+	size_t i;
+
+	for (i = 0; i < COUNT(nodeids); i++) {
+		given = memory;
+		(void)__atomic_compare_exchange_n(&nodeids[i], &given, NULL,
+						  false, __ATOMIC_RELAXED,
+						  __ATOMIC_RELAXED);
+	}
+	__real_free(memory);
+}
+
+static bool nodeids_are_freed(void)
+{
+	size_t i;
+
+	for (i = 0; i < COUNT(nodeids) && NOW(nodeids[i]) == NULL; i++)
+		;
+	return i == COUNT(nodeids);
+}
+
 int nfs_recovery_get_nodeid(char **pnodeid)
 {
-	*pnodeid = nodeid_is_kept ? kept_nodeid : strdup("node1");
-	if (nodeid_result != 0 && !nodeid_is_kept)
-		free(*pnodeid);
-	return nodeid_result;
+	size_t i;
+
+	*pnodeid = kept_nodeid;
+	if (nodeid_result != 0 || nodeid_is_kept)
+		return nodeid_result;
+	for (i = 0; NOW(nodeids[i]) != NULL; i++)
+		assert_true(i < COUNT(nodeids) - 1);
+	*pnodeid = strdup("node1");
+	__atomic_store_n(&nodeids[i], *pnodeid, __ATOMIC_RELEASE);
+	return 0;
 }
 
 /* Names are compared, not computed. */
@@ -317,6 +351,7 @@ static int down(void **state)
 {
 	casync_connect_free_client(&mount.client);
 	assert_int_equal(fsal_ceph.refcount, 0);
+	assert_true(nodeids_are_freed());
 	sem_destroy(&go);
 	return 0;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -37,6 +38,24 @@ void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down)
 {
 	fixture_up = up;
 	fixture_down = down;
+}
+
+/* Who unlocks a mutex has locked it: glibc looks at that for none of ours. */
+int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+#ifdef __GLIBC__
+	static __thread pid_t self;
+
+	if (self == 0)
+		self = gettid();
+	if (mutex->__data.__owner != self) {
+		fprintf(stderr, "a mutex that is not ours is unlocked\n");
+		abort();
+	}
+#endif
+	return __real_pthread_mutex_unlock(mutex);
 }
 
 bool rig_pause(unsigned int looks)
