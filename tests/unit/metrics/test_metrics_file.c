@@ -3,8 +3,10 @@
  * file. */
 #include "config.h"
 
+#include <malloc.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "unit.h"
@@ -108,4 +110,39 @@ TEST_WITH(old_file_goes_and_the_same_one_stays, up, NULL)
 	make("metrics_two.prom");
 	casync_publish_set_file(NULL);
 	assert_int_equal(access("metrics_two.prom", F_OK), -1);
+}
+
+/* Seconds of this test's own. */
+static time_t seconds = 1000;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_MONOTONIC)
+		*now = (struct timespec){.tv_sec = seconds};
+	return rc;
+}
+
+static size_t in_use_after(unsigned int ticks)
+{
+	while (ticks-- != 0) {
+		seconds += 3600;
+		casync_publish_tick();
+	}
+	return mallinfo2().uordblks;
+}
+
+/* It is written each second, for years. */
+TEST_WITH(file_costs_no_memory_each_time, up, NULL)
+{
+	size_t before;
+
+	casync_publish_set_file("metrics_memory.prom");
+	before = in_use_after(10);
+	assert_int_equal(access("metrics_memory.prom", F_OK), 0);
+	assert_in_range(in_use_after(100), 0, before + 4096);
+	casync_publish_set_file(NULL);
 }
