@@ -146,3 +146,15 @@ TEST_WITH(file_costs_no_memory_each_time, up, NULL)
 	assert_in_range(in_use_after(100), 0, before + 4096);
 	casync_publish_set_file(NULL);
 }
+
+/* The lowest number that is free is 0, if Ganesha has closed its input. */
+TEST_WITH(file_may_have_any_descriptor, up, NULL)
+{
+	(void)close(0);
+	casync_publish_set_file("metrics_zero.prom");
+	(void)in_use_after(2);
+	assert_int_equal(access("metrics_zero.prom", F_OK), 0);
+	/* And gives it back. */
+	assert_int_equal(dup(1), 0);
+	casync_publish_set_file(NULL);
+}
