@@ -23,7 +23,7 @@ SEED=${SEED:-$(date +%Y%m%d)}
 steps()
 {
 	cat << END
-tests 60 ci/test.sh integration -m 'nightly and not evidence' tests/integration tests/tools
+tests 60 ci/test.sh integration -m 'nightly and not evidence and not measures' tests/integration tests/tools
 sanitize 60 ci/sanitize.sh
 fuzz-wire 25 ci/job.sh fuzz-wire --minutes 5 --seed $SEED
 chaos 20 ci/job.sh chaos 10 --seed $SEED

@@ -12,8 +12,9 @@ import pytest
 
 import slow_backend
 
-# It means something on a quiet machine alone: there is no mark "measures".
-pytestmark = pytest.mark.nightly
+# Too long for each change; and latencies mean something on a machine that does
+# nothing else.
+pytestmark = [pytest.mark.nightly, pytest.mark.measures]
 
 # At 0.9 CPUs of others Ganesha, OSD and load waited 40 s for a CPU in 5 s
 # (/proc/PID/task/*/schedstat).
