@@ -58,6 +58,7 @@ SKIPPED = {
         "test_delegations.py::test_who_does_not_answer_is_revoked*",
         "test_delegations.py::test_a_dead_holder_keeps_nobody_waiting",
         "test_delegations.py::*_delegations_outstanding*",
+        "test_delegations.py::test_the_end_during_a_recall",
         "test_delegations.py::test_a_timeout_longer_than_cephs_is_told",
         "test_delegated_times.py::*",
     ), NO_DELEGATIONS),

@@ -16,11 +16,12 @@ REVOKED_S = 2 * LEASE_S + 15
 
 @pytest.fixture
 def short_leases(lab):
-    with lab.may_lack_callbacks():
+    with lab.may_delegate():
         lab.ganesha("restart", "--export-block", "Delegations = rw;",
                     "--nfsv4",
                     f"Lease_Lifetime = {LEASE_S}; Delegations = true;")
         yield lab
+        lab.ganesha("stop")
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pytest
 import delegated_times
 import delegated_work
 import test_delegations
-from lab import REFERENCES, SECOND_PORT
+from lab import SECOND_PORT
 from lab_program import until
 from nfs import nfs4
 from test_delegations import (DATA, LEASE_S, NFSV4, REVOKED_WITHIN_S, Beside,
@@ -38,13 +38,6 @@ FIGHT_S = 3
 HANDED_OVER = 10
 SLOWER = 3              # than without delegations, at most
 KINDS = ("a", "b", "ceph")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _told(cluster):
-    with cluster.may_log("who ends while clients of a killed one hold states",
-                         REFERENCES):
-        yield
 
 
 def timed(client, path, **options):

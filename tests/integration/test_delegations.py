@@ -13,7 +13,7 @@ import pytest
 
 import bus
 from fuse import Fuse
-from lab import REFERENCES, SECOND_PORT
+from lab import LOGS, SECOND_PORT, Log
 from nfs import nfs4
 
 LEASE_S = 4
@@ -35,13 +35,14 @@ REVOKED = "Revoking delegation|Delegation will be revoked"
 
 @pytest.fixture(scope="module")
 def gateways(cluster):
-    with cluster.may_lack_callbacks():
+    with cluster.may_delegate():
         start(cluster)
         cluster.start_second(nfsv4=NFSV4, export_block=EXPORT)
         cluster.mount = Fuse()
         yield cluster
         cluster.mount.end()
         cluster.stop_second()
+        cluster.ganesha("stop")
 
 
 @pytest.fixture
@@ -340,12 +341,29 @@ def test_the_end_with_delegations_outstanding(gateways, clients, path):
     holder = nfs4.Client(2049, "keeps it")
     delegated(holder, path, nfs4.BOTH, nfs4.WRITE_DELEG)
     started = time.monotonic()
-    with gateways.may_log("Ganesha's work for the holder may hold the export",
-                          REFERENCES):
-        gateways.ganesha("stop", "--timeout", "30")
+    gateways.ganesha("stop", "--timeout", "30")
     assert time.monotonic() - started < 20
     holder.die()
     change = Beside(writer(gateways, clients, "ceph", path))
+    change.end(gateways, seconds=10)
+    gateways.ganesha("start")
+
+
+def test_the_end_during_a_recall(gateways, clients, path):
+    """Ganesha drops the recall, which has the export.  It says that the export
+    was left, of the cache above ours first; then ours goes all the same."""
+    holder = clients(answers_recalls=False)
+    file = delegated(holder, path, nfs4.READ, nfs4.READ_DELEG)
+    change = Beside(writer(gateways, clients, "ceph", path))
+    recalled(holder, file)
+    pid = gateways.stat()["ganesha"]["a"]["pid"]
+    log = Log(LOGS / "ganesha-a.log")
+    with gateways.expects(*(rf"Extra fsal references \(1\) .* to FSAL {name}"
+                            for name in ("MDCACHE", "CEPH_ASYNC"))):
+        gateways.ganesha("stop", "--timeout", "30")
+    assert log.matching("FSAL CEPH_ASYNC unloaded")
+    assert not gateways.sessions(pid)
+    holder.die()
     change.end(gateways, seconds=10)
     gateways.ganesha("start")
 

@@ -116,7 +116,7 @@ def plain(cluster):
 
 @pytest.fixture(scope="module")
 def delegated(cluster):
-    with cluster.may_lack_callbacks(), cluster.may_log(
+    with cluster.may_delegate(), cluster.may_log(
             "whether Linux reads with a delegation whose open is closed",
             "No openstate with delegation"):
         return steps(cluster, DELEGATED, nfsv4=NFSV4, export_block=EXPORT)
@@ -332,7 +332,7 @@ def test_ganesha_1387_reads_by_libnfs(cluster, record):
 
 def test_ganesha_1390_changes_beside_a_delegation(cluster, record):
     """nfs-ganesha 1390: cases of nfstest_delegation fail."""
-    with cluster.may_lack_callbacks():
+    with cluster.may_delegate():
         record("ganesha_1390: " + field_protocol.ganesha_1390(
             cluster, "CEPH_ASYNC"))
 
@@ -431,7 +431,7 @@ def test_fsal_ceph_by_protocol(cluster, till_end, tmp_path, record, name,
     """The table says of it what it does here."""
     if block and name in ("ganesha_1400", "ceph_70675"):
         pytest.skip("what is done has nothing to do with this key")
-    till_end(cluster.may_lack_callbacks())
+    till_end(cluster.may_delegate())
     if name == "ganesha_1400":
         till_end(cluster.expects(*NO_REGISTRATION))
     steps_of = getattr(field_protocol, name)

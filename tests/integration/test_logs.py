@@ -19,11 +19,11 @@ READ_AGAIN = "initiating export list reload"
 
 
 def is_known(log, line):
-    """A request that Ganesha has at its end holds one reference; each export
-    that was read again has left one."""
+    """Each export that was read again has left a reference to its FSAL; the
+    cache above it has one for each export that is still there."""
     if re.search(REFERENCES, line):
         process = re.search(PROCESS, line)[0]
-        return "(1)" in line or any(
+        return not line.endswith("to FSAL MDCACHE") and any(
             process in other and re.search(READ_AGAIN, other)
             for _, _, other in log.lines_since(0))
     return re.search("|".join(ALWAYS), line)
