@@ -363,10 +363,11 @@ AWAIT_CASE(answer_and_end_of_the_wait_at_once)
 /* --- a worker with something better to do than wait */
 
 static sem_t in_submission[2], submit[2];
+static sem_t gate_is_full, one_is_left;
 static int submissions; /* atomic */
 
-/* Those before fill the gate; the worker's own goes through; the one that was
- * left there for it stops. */
+/* Those before fill the gate; the worker's own goes through when another one
+ * was left in the gate; that one stops. */
 static void stop_in_submission(void)
 {
 	int number = __atomic_add_fetch(&submissions, 1, __ATOMIC_ACQ_REL);
@@ -379,8 +380,8 @@ static void stop_in_submission(void)
 		sem_post(&in_submission[1]);
 		(void)rig_wait(&submit[1]);
 	} else if (number == CASYNC_GATE_THREADS) {
-		/* Long enough for another one to be left in the gate. */
-		nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
+		sem_post(&gate_is_full);
+		(void)rig_wait(&one_is_left);
 	}
 }
 
@@ -401,6 +402,8 @@ AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 		sem_init(&in_submission[i], 0, 0);
 		sem_init(&submit[i], 0, 0);
 	}
+	sem_init(&gate_is_full, 0, 0);
+	sem_init(&one_is_left, 0, 0);
 	submissions = 0;
 	fake.plan.when = FAKE_LATER;
 	fake.submission = stop_in_submission;
@@ -412,12 +415,11 @@ AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 		if (i < CASYNC_GATE_THREADS - 1)
 			assert_true(rig_wait(&in_submission[0]));
 	}
-	while (__atomic_load_n(&submissions, __ATOMIC_ACQUIRE) !=
-	       CASYNC_GATE_THREADS)
-		;
-	/* The gate is full: who is inside takes it along. */
+	assert_true(rig_wait(&gate_is_full));
+	/* Who is inside takes it along. */
 	ios[i] = new_io(i * 200, 100);
 	start_read(ios[i]);
+	sem_post(&one_is_left);
 	assert_true(rig_wait(&in_submission[1]));
 	/* Its own is answered while it is stuck with the other one. */
 	fake_complete(0);
@@ -442,4 +444,6 @@ AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 		sem_destroy(&in_submission[i]);
 		sem_destroy(&submit[i]);
 	}
+	sem_destroy(&gate_is_full);
+	sem_destroy(&one_is_left);
 }
