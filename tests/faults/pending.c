@@ -17,13 +17,15 @@ struct list {
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t release_came = PTHREAD_COND_INITIALIZER;
 static struct list arrived = {NULL, &arrived.first, 0}; /* under the lock */
 
 /* The shim's thread's own. */
 static struct list held = {NULL, &held.first, 0};
 static struct list batch = {NULL, &batch.first, 0};
 static struct fault_call *waiting; /* by due time */
-static unsigned int released;	   /* editions before it hold nothing */
+/* Editions before it hold nothing.  Written under the lock. */
+static unsigned int released;
 
 static void append(struct list *list, struct fault_call *call)
 {
@@ -224,10 +226,21 @@ void fault_pending_release(enum fault_release release, unsigned int edition)
 
 	if (release == FAULT_RELEASE_NOT)
 		return;
+	pthread_mutex_lock(&lock);
 	released = edition;
+	pthread_cond_broadcast(&release_came);
+	pthread_mutex_unlock(&lock);
 	call = take_all(&held);
 	fault_event_count("released", count);
 	let_go(release == FAULT_RELEASE_REVERSED ? reversed(call) : call);
+}
+
+void fault_pending_wait(unsigned int edition)
+{
+	pthread_mutex_lock(&lock);
+	while (edition >= released)
+		pthread_cond_wait(&release_came, &lock);
+	pthread_mutex_unlock(&lock);
 }
 
 static int ms_until(uint64_t due_ns)

@@ -49,6 +49,10 @@ void fault_pending_done(struct fault_call *call);
  */
 void fault_pending_release(enum fault_release release, unsigned int edition);
 
+/** Hold this thread, for a rule of that edition, until it is released.  Any
+ * thread but the shim's. */
+void fault_pending_wait(unsigned int edition);
+
 /**
  * Do what is due.  The shim's thread only.
  *

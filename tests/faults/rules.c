@@ -251,7 +251,7 @@ static bool fits(const struct fault_rule *rule)
 	if (blocking && rule->ino != 0)
 		return false;
 	return !blocking || rule->action == FAULT_DELAY ||
-	       rule->action == FAULT_ERROR;
+	       rule->action == FAULT_ERROR || rule->action == FAULT_HOLD;
 }
 
 static const char *parse_rule(char *first, char **save, unsigned int line,

@@ -59,10 +59,10 @@ static void what_is_not_understood_is_refused(void **state)
 		"read reorder=1",
 		"read after=5",
 		"read duplicate=0",
-		"flush hold",
+		"flush never",
 		"flush ino=5 error=EIO",
 		"repair short=half",
-		"lock hold",
+		"lock reorder=2",
 		"seed",
 		"seed one",
 		"seed 1 2",
@@ -160,6 +160,8 @@ static void kind_inode_and_range_choose(void **state)
 	assert_true(parse("lock delay=7\n"));
 	assert_int_equal(match(FAULT_WRITE, 0, 0, 1).action, FAULT_NONE);
 	assert_int_equal(match(FAULT_LOCK, 0, 0, 0).action, FAULT_DELAY);
+	assert_true(parse("setattr hold\n"));
+	assert_int_equal(match(FAULT_SETATTR, 0, 0, 0).action, FAULT_HOLD);
 }
 
 static void nth_every_and_count_count_what_they_concern(void **state)

@@ -153,6 +153,8 @@ static int block(const struct fault_call_id *id)
 
 	while (nanosleep(&left, &left) != 0 && errno == EINTR)
 		;
+	if (hit.action == FAULT_HOLD)
+		fault_pending_wait(hit.edition);
 	return hit.action == FAULT_ERROR ? -hit.error : 0;
 }
 

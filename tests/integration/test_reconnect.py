@@ -26,7 +26,6 @@ from test_setattr import create_exclusive
 from test_stalled_osd import Flight
 
 SERVED_S = 15               # at most, from the loss to the next WRITE
-CUT_MS = 3000               # an eviction falls into that
 JUKEBOX = 10008
 SERVES = r"a new CephFS client serves after (\d+) ms"
 BLOCK = 4096
@@ -205,14 +204,17 @@ def test_an_exclusive_create_is_finished(losing, record):
     """The session ends between a file and its verifier.  The create that is
     sent again gets its file, and no other one does."""
     losing.ganesha("restart", "--faults")
+    gateway, faults = Gateway(losing), Faults()
     try:
-        gateway = Gateway(losing)
-        faults = Faults()
-        faults.set(f"setattr count=1 delay={CUT_MS}")
+        faults.set("setattr count=1 hold")
         creator = Creator(f"cut-{time.time_ns()}", b"verifier")
         creator.start()
-        faults.wait(lambda: faults.hits("delay"), "the delayed verifier")
-        seconds = gateway.lose(gateway.evict)
+        faults.wait(lambda: faults.hits("hold"), "the verifier")
+
+        def evict_before_it():
+            gateway.evict()
+            faults.set("release")
+        seconds = gateway.lose(evict_before_it)
         creator.join(30)
         assert gateway.log.matching(r"is left behind by a failed create")
         assert creator.answer == 0, creator.answer
@@ -224,6 +226,7 @@ def test_an_exclusive_create_is_finished(losing, record):
         record(f"evicted before the verifier: served again within "
                f"{seconds:.2f} s, the create after {creator.delays} tries")
     finally:
+        faults.set("release")
         losing.ganesha("restart")
 
 
@@ -302,11 +305,14 @@ def test_what_is_unlocked_meanwhile_is_free(losing, fuse):
     client = nfs4.Client(2049, f"holder-{time.time_ns()}")
     file, other = locked_file(client, fuse)
     kept, beside = locked_file(client, fuse, b"of another file")
-    faults.set(f"lock nth=2 delay={CUT_MS}")
+    faults.set("lock nth=2 hold")
     gateway.evict()
-    faults.wait(lambda: faults.hits("delay"), "the second lock is taken")
-    file.unlock(0, TO_THE_END)
-    assert not gateway.times_back()
+    faults.wait(lambda: faults.hits("hold"), "the second lock is taken")
+    try:
+        file.unlock(0, TO_THE_END)
+        assert not gateway.times_back()
+    finally:
+        faults.set("release")
     until(gateway.times_back, "a new client serves", seconds=60)
     assert other.lock(W, 0, 10)
     assert not beside.lock(W, 0, 10)
