@@ -33,7 +33,7 @@ enum casync_mount_lane {
 	/** An OSD: repairs of reads, closing of temporary fds. */
 	CASYNC_LANE_DATA,
 	/** Capabilities that the file had a moment ago: submissions of ops
-	 * that waited in the gate or for a place in flight. */
+	 * that waited in their file or for a place in flight. */
 	CASYNC_LANE_SUBMIT,
 	CASYNC_MOUNT_LANES,
 };

@@ -137,13 +137,10 @@ static void finish_write(struct casync_op *op)
  */
 static void finish_admit_next(struct casync_op *op)
 {
-	bool drained;
-	struct casync_op *now =
-		casync_gate_answered(&op->obj->gate, op, &drained);
+	struct casync_queue_todo todo =
+		casync_queue_answered(&op->obj->queue, op);
 
-	if (drained)
-		casync_flush_drained(op->obj);
-	casync_submit_admitted(now);
+	casync_flush_go_on(op->obj, &todo, 0);
 }
 
 void casync_finish(struct casync_op *op)

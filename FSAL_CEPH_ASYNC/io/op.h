@@ -20,8 +20,9 @@
  *	           |
  *	     back in the export's pool, until it is NEW again
  *
- * JOURNALING: a write of a new file, before the first flush.  HELD: in the gate
- * (gate.h); a parked write that then waits for the first flush stays HELD.
+ * JOURNALING: a write of a new file, before the first flush.  HELD: in the
+ * queue of its file (file_queue.h); a parked write that then waits for the
+ * first flush stays HELD.
  * FINISHING: a completion thread takes the op from QUEUED.  A worker that waits
  * for the answer (complete.h) takes it from SUBMITTED.  An op whose size check
  * runs on a worker stays FINISHING.
@@ -39,7 +40,7 @@
  * SUBMITTED, each alone (submit_again() in submit.c).
  *
  * Owner: first the worker, until casync_submit() drops its hold, or another
- * worker that takes the op from the gate.  Then libcephfs.  It knows only the
+ * worker that takes the op from the queue.  Then libcephfs.  It knows only the
  * first op of a call that several share; that op owns all of them until the
  * results are in.  Then the thread of ours that has taken the op, or the worker
  * that waits.  An op has one owner at a time.  So only `state`, `parts_left`,
@@ -145,7 +146,7 @@ struct casync_op {
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
 	bool keeps_buffer;	  /**< Ganesha lets us keep the READ's. */
-	uint8_t queue_state;	  /**< enum casync_queue_state; gate.h. */
+	uint8_t queue_state;	  /**< enum casync_queue_state; file_queue.h. */
 	/** Atomic; for a WRITE that waits for a place. */
 	uint32_t resume_events;
 	/** Of the file, when the READ came, or before the WRITE was submitted
@@ -216,7 +217,7 @@ enum casync_op_started casync_op_start(struct casync_op *op, bool bypass,
 				       void (*later)(struct casync_work *work),
 				       fsal_status_t *status);
 
-/** Tell that a WRITE that waits for a place has been parked in the gate. */
+/** Tell that a WRITE that waits for a place has been parked in its queue. */
 void casync_op_parked(struct casync_op *op);
 
 /** Decide the durability, and lay out the parts. */

@@ -193,7 +193,7 @@ static void rw_submit_write(struct casync_op *op)
 	casync_submit_write(op);
 }
 
-/* The gate keeps the order of a write and those that overlap it. */
+/* The queue keeps the order of a write and those that overlap it. */
 static void rw_park(struct casync_op *op)
 {
 	casync_op_prepare(op);

@@ -67,13 +67,13 @@ static void submit_mark_members(struct casync_op *first)
 }
 
 /*
- * A new file's first flush can fail while a write is on its way to the gate,
+ * A new file's first flush can fail while a write is on its way to the queue,
  * which then holds it no more: the write fails as those that were held.
  */
 static int64_t submit_part(struct casync_op *op, struct casync_part *part)
 {
 	if (op->kind == CASYNC_OP_WRITE &&
-	    casync_flush_is_unjournaled(&op->obj->flush))
+	    casync_queue_is_unjournaled(&op->obj->queue))
 		return -EIO;
 	return ceph_ll_nonblocking_readv_writev(casync_inode_ceph(op->obj),
 						&part->io);
@@ -138,35 +138,35 @@ static bool submit_take_slot(struct casync_op *op, struct casync_call *slot)
 }
 
 /* The op's hold keeps the object alive, and with it the mount. */
-static struct casync_op *submit_one(struct casync_gate *gate,
+static struct casync_op *submit_one(struct casync_queue *queue,
 				    struct casync_op *op,
 				    struct casync_call *slot)
 {
 	submit_parts(op);
 	if (slot != NULL)
 		casync_call_drop(slot);
-	return casync_gate_next(gate, op);
+	return casync_queue_next(queue, op);
 }
 
-/* Submit the op that the gate let in, and those that it lets in next.  SLOT: a
+/* Submit the op that the queue let in, and those that it lets in next.  SLOT: a
  * worker of Ganesha's has it for the first one; NULL: it is a thread of ours.
  */
-static void submit_from(struct casync_gate *gate, struct casync_op *op,
+static void submit_from(struct casync_queue *queue, struct casync_op *op,
 			struct casync_call *slot)
 {
 	struct casync_op *next;
 
-	/* The op in hand keeps the object alive, and with it the gate. */
+	/* The op in hand keeps the object alive, and with it the queue. */
 	for (; op != NULL; op = next) {
 		if (op->kind == CASYNC_OP_READ &&
 		    casync_submit_is_beyond_the_end(op)) {
 			if (slot != NULL)
 				casync_call_drop(slot);
-			next = casync_gate_next(gate, op);
+			next = casync_queue_next(queue, op);
 			op->past_end = true;
 			casync_complete_finish(op);
 		} else {
-			next = submit_one(gate, op, slot);
+			next = submit_one(queue, op, slot);
 			submit_put(op, CASYNC_OP_SUBMITTING);
 		}
 		if (slot != NULL && next != NULL &&
@@ -177,40 +177,40 @@ static void submit_from(struct casync_gate *gate, struct casync_op *op,
 
 void casync_submit(struct casync_op *op)
 {
-	struct casync_gate *gate = &op->obj->gate;
+	struct casync_queue *queue = &op->obj->queue;
 
-	submit_from(gate, casync_gate_enter(gate, op), NULL);
+	submit_from(queue, casync_queue_enter(queue, op), NULL);
 }
 
 void casync_submit_park(struct casync_op *op)
 {
-	casync_submit_admitted(casync_gate_park(&op->obj->gate, op));
+	casync_submit_admitted(casync_queue_park(&op->obj->queue, op));
 }
 
 void casync_submit_parked(struct casync_op *op)
 {
-	struct casync_gate *gate = &op->obj->gate;
+	struct casync_queue *queue = &op->obj->queue;
 
-	submit_from(gate, casync_gate_unpark(gate, op), NULL);
+	submit_from(queue, casync_queue_unpark(queue, op), NULL);
 }
 
 void casync_submit_cancel_parked(struct casync_op *op)
 {
-	casync_submit_admitted(casync_gate_cancel_parked(&op->obj->gate, op));
+	casync_submit_admitted(casync_queue_cancel_parked(&op->obj->queue, op));
 }
 
-/* Submit the op that the gate let in.  This worker waits for its answer, if it
+/* Submit the op that the queue let in.  This worker waits for its answer, if it
  * may. */
-static void submit_and_wait(struct casync_gate *gate, struct casync_op *op,
+static void submit_and_wait(struct casync_queue *queue, struct casync_op *op,
 			    struct casync_call *slot)
 {
 	struct casync_op *next;
 
 	if (!casync_complete_wait_begin(op)) {
-		submit_from(gate, op, slot);
+		submit_from(queue, op, slot);
 		return;
 	}
-	next = submit_one(gate, op, slot);
+	next = submit_one(queue, op, slot);
 	submit_put(op, CASYNC_OP_SUBMITTING);
 	if (next == NULL) {
 		casync_complete_wait_end(op);
@@ -220,22 +220,22 @@ static void submit_and_wait(struct casync_gate *gate, struct casync_op *op,
 	 * for a slot. */
 	casync_complete_wait_cancel(op);
 	if (submit_take_slot(next, slot))
-		submit_from(gate, next, slot);
+		submit_from(queue, next, slot);
 }
 
 void casync_submit_write(struct casync_op *op)
 {
-	struct casync_gate *gate = &op->obj->gate;
-	struct casync_op *now = casync_gate_enter(gate, op);
+	struct casync_queue *queue = &op->obj->queue;
+	struct casync_op *now = casync_queue_enter(queue, op);
 	struct casync_call slot;
 
 	if (now == NULL || !submit_take_slot(now, &slot))
 		return;
 	/* A completion thread answers ops that share a call. */
 	if (now != op || op->members != NULL)
-		submit_from(gate, now, &slot);
+		submit_from(queue, now, &slot);
 	else
-		submit_and_wait(gate, op, &slot);
+		submit_and_wait(queue, op, &slot);
 }
 
 /* May a worker do a laid out read by the blocking call? */
@@ -266,16 +266,16 @@ static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
 				 __ATOMIC_RELAXED);
 }
 
-/* Those that the gate lets in next do not wait for its data; nor does it wait
+/* Those that the queue lets in next do not wait for its data; nor does it wait
  * for them: they may need capabilities. */
 static void submit_block_on_read(struct casync_op *op, struct casync_call *slot)
 {
-	struct casync_gate *gate = &op->obj->gate;
+	struct casync_queue *queue = &op->obj->queue;
 
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_clock_ns();
-	casync_submit_admitted(casync_gate_next(gate, op));
+	casync_submit_admitted(casync_queue_next(queue, op));
 	submit_read_blocking(op, slot);
 	if (CASYNC_METRICS_ON)
 		op->answered_ns = casync_clock_ns();
@@ -284,25 +284,25 @@ static void submit_block_on_read(struct casync_op *op, struct casync_call *slot)
 
 void casync_submit_read(struct casync_op *op)
 {
-	struct casync_gate *gate = &op->obj->gate;
-	struct casync_op *now = casync_gate_enter(gate, op);
+	struct casync_queue *queue = &op->obj->queue;
+	struct casync_op *now = casync_queue_enter(queue, op);
 	struct casync_call slot;
 
 	if (now == NULL || !submit_take_slot(now, &slot))
 		return;
 	if (now != op || casync_submit_is_beyond_the_end(op))
-		submit_from(gate, now, &slot);
+		submit_from(queue, now, &slot);
 	else if (submit_may_block(op))
 		submit_block_on_read(op, &slot);
 	else
-		submit_and_wait(gate, op, &slot);
+		submit_and_wait(queue, op, &slot);
 }
 
 static void submit_run_admitted(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	submit_from(&op->obj->gate, op, NULL);
+	submit_from(&op->obj->queue, op, NULL);
 }
 
 void casync_submit_admitted(struct casync_op *op)
@@ -326,7 +326,7 @@ static void submit_again(struct casync_op *op)
 static void submit_each(struct casync_work *work)
 {
 	struct casync_op *first = container_of(work, struct casync_op, work);
-	struct casync_gate *gate = &first->obj->gate;
+	struct casync_queue *queue = &first->obj->queue;
 	struct casync_op *op = first->members;
 	struct casync_op *next;
 
@@ -337,14 +337,14 @@ static void submit_each(struct casync_work *work)
 		submit_put(op, CASYNC_OP_SUBMITTING);
 	}
 	submit_again(first);
-	next = casync_gate_next(gate, first);
+	next = casync_queue_next(queue, first);
 	submit_put(first, CASYNC_OP_SUBMITTING);
-	submit_from(gate, next, NULL);
+	submit_from(queue, next, NULL);
 }
 
 void casync_submit_each_alone(struct casync_op *first)
 {
-	casync_gate_refused(&first->obj->gate, first);
+	casync_queue_refused(&first->obj->queue, first);
 	first->work.run = submit_each;
 	casync_lane_submit(casync_inode_lane(first->obj, CASYNC_LANE_SUBMIT),
 			   &first->work);

@@ -84,7 +84,7 @@ void casync_submit_write(struct casync_op *op);
 void casync_submit_read(struct casync_op *op);
 
 /**
- * Park a write in the gate: it waits for a place in flight and keeps its place
+ * Park a write in the queue: it waits for a place in flight and keeps its place
  * in the order.  The caller still owns it.
  */
 void casync_submit_park(struct casync_op *op);
@@ -92,11 +92,11 @@ void casync_submit_park(struct casync_op *op);
 /** A parked write has got its place: submit it.  Runs on a worker. */
 void casync_submit_parked(struct casync_op *op);
 
-/** Take a parked write that was refused out of the gate; caller answers. */
+/** Take a parked write that was refused out of the queue; caller answers. */
 void casync_submit_cancel_parked(struct casync_op *op);
 
 /**
- * Submit an op that the gate has let in (NULL: none), and the ops that it lets
+ * Submit an op that the queue has let in (NULL: none), and the ops that it lets
  * in afterwards.  It is done on a worker: submission may wait for the MDS.
  */
 void casync_submit_admitted(struct casync_op *op);

@@ -5,10 +5,10 @@
  *
  * Small writes that continue each other cost one OSD operation each.  If a
  * stream has as many calls in flight as its pace allows (8 at first), its next
- * write is queued (gate.h).  When one of the calls is answered, the queued
- * adjacent writes go together in one call (gather.h).  No write waits if its
- * stream has fewer calls in flight.  No write waits for a time.  No write waits
- * if its stream has moved on to another object, or has a full call's worth of
+ * write is queued (file_queue.h).  When one of the calls is answered, the
+ * queued adjacent writes go together in one call (gather.h).  No write waits if
+ * its stream has fewer calls in flight.  No write waits for a time.  Nor if
+ * its stream has moved on to another object, or has a full call's worth of
  * bytes queued.
  *
  * The pace: if the OSD answers at once, the CPUs that make, send and do the
@@ -20,7 +20,7 @@
  * that queue behind others take longer, and must not make the queue longer
  * still.
  *
- * All functions are called under the gate's lock, and none of them blocks.
+ * All functions are called under the queue's lock, and none of them blocks.
  */
 #ifndef CASYNC_WRITE_STREAM_H
 #define CASYNC_WRITE_STREAM_H
@@ -50,7 +50,7 @@ struct casync_op;
 #define CASYNC_PACE_MOST 128
 #endif
 
-/** Embedded in a stream; the gate's lock protects it. */
+/** Embedded in a stream; the queue's lock protects it. */
 struct casync_pace {
 	uint32_t calls;	     /**< That may be in flight. */
 	uint64_t fastest_ns; /**< Call of the piece; 0: none is known. */
@@ -71,7 +71,7 @@ struct casync_write_stream {
 	struct casync_pace pace;
 };
 
-/** Embedded in the gate; zero at first. */
+/** Embedded in the queue; zero at first. */
 struct casync_write_streams {
 	uint32_t last_id;
 	struct casync_write_stream of[CASYNC_WRITE_STREAMS];

@@ -214,7 +214,7 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	PLAIN("new_file_writes_delayed_total",
 	      "First WRITEs of new files, which wait for a metadata flush."),
 	PLAIN("file_queue_waits_total",
-	      "Requests queued in the gate of their file, behind other "
+	      "Requests queued in their file, behind other "
 	      "requests of it."),
 	PLAIN("gathered_writes_total",
 	      "WRITEs that shared a call of libcephfs with other WRITEs."),

@@ -244,7 +244,7 @@ static bool getset_owner_is_journaled(struct casync_object *obj)
 	return __atomic_load_n(&obj->chowns, __ATOMIC_ACQUIRE) == 0 &&
 	       !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
 	       __atomic_load_n(&obj->owner_journaled, __ATOMIC_ACQUIRE) &&
-	       !casync_flush_is_unjournaled(&obj->flush) &&
+	       !casync_queue_is_unjournaled(&obj->queue) &&
 	       casync_object_table_is_alone(&mount->upcalls.table, &obj->id);
 }
 

@@ -56,7 +56,7 @@ int casync_namespace_changed(struct casync_object *dir,
 	}
 	rc = casync_flush_wait(dir);
 	if (rc == 0 && made != NULL)
-		casync_flush_mark_journaled(&made->flush);
+		casync_queue_mark_journaled(&made->queue);
 	return rc;
 }
 

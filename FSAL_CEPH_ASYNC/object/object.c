@@ -50,8 +50,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 		&obj->size,
 		casync_upcalls_truncations(&casync_inode_mount(obj)->upcalls,
 					   obj->id.ino, obj->id.snapid));
-	casync_flush_init(&obj->flush);
-	casync_gate_init(&obj->gate);
+	casync_queue_init(&obj->queue);
 	casync_delegations_init(&obj->delegations);
 	casync_lock_records_init(&obj->locks);
 	object_init_global_fd(obj, &obj->read_fd);
@@ -61,7 +60,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 		/* No time of the file tells whether the MDS has journaled it:
 		 * clocks differ, and clients set it.  libcephfs knows, and its
 		 * flush waits for nothing if there is nothing. */
-		casync_flush_mark_new(&obj->flush);
+		casync_queue_mark_new(&obj->queue);
 	}
 	casync_object_note_links(obj, stx);
 	obj->privileged = true;
@@ -135,9 +134,8 @@ void casync_object_release(struct fsal_obj_handle *obj_hdl)
 
 	destroy_fsal_fd(&obj->read_fd.fsal_fd);
 	destroy_fsal_fd(&obj->write_fd.fsal_fd);
-	casync_flush_destroy(&obj->flush);
 	casync_file_size_destroy(&obj->size);
-	casync_gate_destroy(&obj->gate);
+	casync_queue_destroy(&obj->queue);
 	casync_delegations_destroy(&obj->delegations);
 	casync_ganesha_handle_fini(obj_hdl);
 	in_guard = casync_call_begin_release(mount);

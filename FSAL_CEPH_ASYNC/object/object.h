@@ -20,7 +20,6 @@
 #include "file_size.h"
 #include "filehandle.h"
 #include "flush.h"
-#include "gate.h"
 #include "delegations.h"
 #include "lock_records.h"
 
@@ -60,8 +59,8 @@ struct casync_object {
 	 * capabilities from other clients that read it.
 	 */
 	struct casync_fd read_fd, write_fd;
-	struct casync_flush flush; /**< Metadata flush, one leader. */
-	struct casync_gate gate;   /**< Limits and orders submissions. */
+	/** Of a file: limits and orders submissions.  Its flushes. */
+	struct casync_queue queue;
 	/** Shares of the threads that ask for its size, and repair reads. */
 	struct casync_lane_share look, data;
 

@@ -363,24 +363,24 @@ AWAIT_CASE(answer_and_end_of_the_wait_at_once)
 /* --- a worker with something better to do than wait */
 
 static sem_t in_submission[2], submit[2];
-static sem_t gate_is_full, one_is_left;
+static sem_t queue_is_full, one_is_left;
 static int submissions; /* atomic */
 
-/* Those before fill the gate; the worker's own goes through when another one
- * was left in the gate; that one stops. */
+/* Those before fill the queue; the worker's own goes through when another one
+ * was left in the queue; that one stops. */
 static void stop_in_submission(void)
 {
 	int number = __atomic_add_fetch(&submissions, 1, __ATOMIC_ACQ_REL);
 
-	if (number < CASYNC_GATE_THREADS) {
+	if (number < CASYNC_QUEUE_THREADS) {
 		sem_post(&in_submission[0]);
 		(void)rig_wait(&submit[0]);
 		sem_post(&submit[0]);
-	} else if (number == CASYNC_GATE_THREADS + 1) {
+	} else if (number == CASYNC_QUEUE_THREADS + 1) {
 		sem_post(&in_submission[1]);
 		(void)rig_wait(&submit[1]);
-	} else if (number == CASYNC_GATE_THREADS) {
-		sem_post(&gate_is_full);
+	} else if (number == CASYNC_QUEUE_THREADS) {
+		sem_post(&queue_is_full);
 		(void)rig_wait(&one_is_left);
 	}
 }
@@ -394,28 +394,28 @@ static void *read_on_a_worker(void *io)
 
 AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 {
-	pthread_t threads[CASYNC_GATE_THREADS];
-	struct io *ios[CASYNC_GATE_THREADS + 1];
+	pthread_t threads[CASYNC_QUEUE_THREADS];
+	struct io *ios[CASYNC_QUEUE_THREADS + 1];
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
 		sem_init(&in_submission[i], 0, 0);
 		sem_init(&submit[i], 0, 0);
 	}
-	sem_init(&gate_is_full, 0, 0);
+	sem_init(&queue_is_full, 0, 0);
 	sem_init(&one_is_left, 0, 0);
 	submissions = 0;
 	fake.plan.when = FAKE_LATER;
 	fake.submission = stop_in_submission;
-	for (i = 0; i < CASYNC_GATE_THREADS; i++) {
+	for (i = 0; i < CASYNC_QUEUE_THREADS; i++) {
 		ios[i] = new_io(i * 200, 100);
 		assert_int_equal(pthread_create(&threads[i], NULL,
 						read_on_a_worker, ios[i]),
 				 0);
-		if (i < CASYNC_GATE_THREADS - 1)
+		if (i < CASYNC_QUEUE_THREADS - 1)
 			assert_true(rig_wait(&in_submission[0]));
 	}
-	assert_true(rig_wait(&gate_is_full));
+	assert_true(rig_wait(&queue_is_full));
 	/* Who is inside takes it along. */
 	ios[i] = new_io(i * 200, 100);
 	start_read(ios[i]);
@@ -423,20 +423,20 @@ AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 	assert_true(rig_wait(&in_submission[1]));
 	/* Its own is answered while it is stuck with the other one. */
 	fake_complete(0);
-	assert_true(rig_wait(&ios[CASYNC_GATE_THREADS - 1]->came));
+	assert_true(rig_wait(&ios[CASYNC_QUEUE_THREADS - 1]->came));
 	assert_false(waited_in_vain());
 
 	sem_post(&submit[0]);
 	sem_post(&submit[1]);
-	for (i = 0; i < CASYNC_GATE_THREADS; i++)
+	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
 		RIG_JOIN(threads[i], NULL);
 	fake_complete_in_order();
-	sem_post(&ios[CASYNC_GATE_THREADS - 1]->came);
-	for (i = 0; i <= CASYNC_GATE_THREADS; i++)
+	sem_post(&ios[CASYNC_QUEUE_THREADS - 1]->came);
+	for (i = 0; i <= CASYNC_QUEUE_THREADS; i++)
 		assert_true(rig_wait(&ios[i]->came));
 	sem_post(&ios[0]->came);
 	settle(ios[0]);
-	for (i = 0; i <= CASYNC_GATE_THREADS; i++) {
+	for (i = 0; i <= CASYNC_QUEUE_THREADS; i++) {
 		check_ok(ios[i], 100);
 		free_io(ios[i]);
 	}
@@ -444,6 +444,6 @@ AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
 		sem_destroy(&in_submission[i]);
 		sem_destroy(&submit[i]);
 	}
-	sem_destroy(&gate_is_full);
+	sem_destroy(&queue_is_full);
 	sem_destroy(&one_is_left);
 }

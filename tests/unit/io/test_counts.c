@@ -165,7 +165,7 @@ CASE(closed_export_answers_delay)
 
 CASE(new_file_is_journaled_first)
 {
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	run_write(500, true);
 	assert_int_equal(count_of(CASYNC_C_NEW_FILE_DELAYED), 1);
 	assert_int_equal(observed(CASYNC_H_FLUSH), 1);

@@ -175,9 +175,9 @@ CASE(so_many_are_sent_and_no_more)
 {
 	char expected[sizeof(calls)] = "";
 
-	memset(expected, 'o', CASYNC_FLUSH_SENT_MAX);
-	memcpy(expected + CASYNC_FLUSH_SENT_MAX, "cfo", 4);
-	send_times(CASYNC_FLUSH_SENT_MAX + 2);
+	memset(expected, 'o', CASYNC_QUEUE_SENT_MAX);
+	memcpy(expected + CASYNC_QUEUE_SENT_MAX, "cfo", 4);
+	send_times(CASYNC_QUEUE_SENT_MAX + 2);
 	assert_string_equal(calls, expected);
 }
 
@@ -231,9 +231,9 @@ static bool somebody_waits(void)
 {
 	bool waits;
 
-	pthread_mutex_lock(&rig.obj->flush.lock);
-	waits = !glist_empty(&rig.obj->flush.waiters);
-	pthread_mutex_unlock(&rig.obj->flush.lock);
+	pthread_mutex_lock(&rig.obj->queue.lock);
+	waits = !glist_empty(&rig.obj->queue.waiters);
+	pthread_mutex_unlock(&rig.obj->queue.lock);
 	return waits;
 }
 
@@ -274,12 +274,12 @@ CASE(flush_of_a_lost_session_is_none)
 /* The first data of a new file need its create in the journal alone. */
 CASE(first_data_do_not_wait_for_attributes)
 {
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	writes = true;
 	send_times(1);
 	rig_lanes_down();
 	assert_string_equal(calls, "of");
-	assert_false(casync_flush_is_unjournaled(&rig.obj->flush));
+	assert_false(casync_queue_is_unjournaled(&rig.obj->queue));
 	assert_int_equal(rig_lanes_up(), 0);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	assert_string_equal(calls, "ofcf");

@@ -383,7 +383,7 @@ static void check_new_file(bool stable)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	calls_at_sync = 99;
 	in_blocking = look;
 	start_write(io, stable);
@@ -422,7 +422,7 @@ CASE(reading_a_new_file_journals_nothing)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -435,26 +435,31 @@ CASE(file_that_cannot_be_journaled_takes_no_data)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	start_write(io, true);
 	settle(io);
 	check_error(io, ERR_FSAL_IO);
 	assert_int_equal(fake.call_count, 0);
-	assert_true(casync_flush_is_unjournaled(&rig.obj->flush));
+	assert_true(casync_queue_is_unjournaled(&rig.obj->queue));
 	free_io(io);
 }
 
-/* The flush has failed while the write was on its way to the gate. */
+/* The flush has failed while the write was on its way to the queue. */
 CASE(write_after_a_failed_first_flush_takes_no_data)
 {
+	struct casync_flush_waiter waiter;
+	struct casync_queue_todo todo;
 	struct io *io = new_io(0, 100);
+	struct glist_head covered;
 
-	(void)casync_gate_hold(&rig.obj->gate);
+	assert_true(casync_queue_want_flush(&rig.obj->queue, &waiter));
+	casync_queue_cover(&rig.obj->queue, &covered);
 	start_write(io, true);
 	assert_int_equal(fake.call_count, 0);
-	casync_flush_mark_new(&rig.obj->flush);
-	casync_submit_admitted(casync_gate_release(&rig.obj->gate, false));
+	todo = casync_queue_flushed(&rig.obj->queue, 0);
+	casync_queue_mark_new(&rig.obj->queue);
+	casync_flush_go_on(rig.obj, &todo, 0);
 	settle(io);
 	check_error(io, ERR_FSAL_IO);
 	assert_int_equal(fake.call_count, 0);

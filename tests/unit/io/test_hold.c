@@ -164,7 +164,7 @@ HOLD_CASE(flush_that_takes_long_lets_writes_go)
 	assert_true(rig_wait(&begun));
 	io = write_at(0);
 	check_calls(0);
-	pause_ms(CASYNC_FLUSH_HOLD_MS + 300);
+	pause_ms(CASYNC_QUEUE_HOLD_MS + 300);
 	check_calls(1);
 	answer(io, 0);
 	end_flush();
@@ -225,12 +225,12 @@ HOLD_CASE(first_writes_wait_in_order_for_one_flush)
 {
 	struct io *older, *younger;
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	older = write_at(0);
 	assert_true(rig_wait(&begun));
 	younger = write_at(50);
 	/* Longer than others are held. */
-	pause_ms(CASYNC_FLUSH_HOLD_MS + 300);
+	pause_ms(CASYNC_QUEUE_HOLD_MS + 300);
 	check_calls(0);
 	sem_post(&let_through);
 	check_calls(2);
@@ -249,7 +249,7 @@ HOLD_CASE(first_write_joins_a_flush_under_way)
 {
 	struct io *io;
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	flush();
 	assert_true(rig_wait(&begun));
 	io = write_at(0);
@@ -266,7 +266,7 @@ HOLD_CASE(failed_first_flush_fails_the_writes)
 {
 	struct io *first, *second, *third;
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], -EIO,
 			 __ATOMIC_RELEASE);
 	first = write_at(0);
@@ -317,7 +317,7 @@ HOLD_CASE(many_first_writes_at_once_are_all_answered)
 	fake.plan.when = FAKE_BEFORE_RETURN;
 	pthread_barrier_init(&together, NULL, WRITERS);
 	for (file = 0; file < NEW_FILES; file++) {
-		casync_flush_mark_new(&rig.obj->flush);
+		casync_queue_mark_new(&rig.obj->queue);
 		for (i = 0; i < WRITERS; i++) {
 			first_ios[i] = new_io(i * 200, 100);
 			assert_int_equal(pthread_create(&threads[i], NULL,

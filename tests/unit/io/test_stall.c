@@ -135,10 +135,10 @@ static void check_stall(bool write, enum fake_when when)
 	start_all(write);
 
 	/* All but a few are free again though none has been answered. */
-	RIG_UNTIL(NOW(free_workers) >= WORKERS - CASYNC_GATE_THREADS);
-	RIG_UNTIL(NOW(stuck) >= CASYNC_GATE_THREADS);
-	assert_int_equal(free_workers, WORKERS - CASYNC_GATE_THREADS);
-	assert_int_equal(stuck, CASYNC_GATE_THREADS);
+	RIG_UNTIL(NOW(free_workers) >= WORKERS - CASYNC_QUEUE_THREADS);
+	RIG_UNTIL(NOW(stuck) >= CASYNC_QUEUE_THREADS);
+	assert_int_equal(free_workers, WORKERS - CASYNC_QUEUE_THREADS);
+	assert_int_equal(stuck, CASYNC_QUEUE_THREADS);
 	assert_int_equal(answers, 0);
 	assert_int_equal(rig.exp.inflight.ops, WORKERS);
 

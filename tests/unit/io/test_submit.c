@@ -189,11 +189,11 @@ static sem_t gate_free;
 
 static void *take_gate(void *unused)
 {
-	pthread_mutex_lock(&rig.obj->gate.lock);
+	pthread_mutex_lock(&rig.obj->queue.lock);
 	sem_post(&gate_taken); /* for the submitter */
 	sem_post(&gate_taken); /* and the test */
 	(void)rig_wait(&gate_free);
-	pthread_mutex_unlock(&rig.obj->gate.lock);
+	pthread_mutex_unlock(&rig.obj->queue.lock);
 	return unused;
 }
 

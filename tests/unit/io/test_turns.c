@@ -73,7 +73,7 @@ TEST_WITH(commit_waits_for_the_flush_of_the_first_data, up, down)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	start_write(io, false);
 	assert_true(rig_wait(&begun));
 	casync_flush_request(rig.obj, &waiter);
@@ -95,7 +95,7 @@ TEST_WITH(first_data_wait_for_the_flush_of_a_commit, up, down)
 {
 	struct io *io = new_io(0, 100);
 
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	casync_flush_request(rig.obj, &waiter);
 	assert_true(rig_wait(&begun));
 	start_write(io, false);
@@ -117,7 +117,7 @@ TEST_WITH(flush_that_waits_for_writes_is_begun_once, up, down)
 
 	fake.plan.when = FAKE_LATER;
 	start_write(before, false);
-	casync_flush_mark_new(&rig.obj->flush);
+	casync_queue_mark_new(&rig.obj->queue);
 	start_write(first, false);
 	casync_flush_request(rig.obj, &waiter);
 	linger();

@@ -57,7 +57,7 @@ OPERATION_CASE(file_is_what_libcephfs_has_found)
 	assert_int_equal(obj->handle.type, REGULAR_FILE);
 	assert_int_equal(casync_file_size_hint(&obj->size), 99);
 	/* The MDS may not have journaled it. */
-	assert_true(casync_flush_is_unjournaled(&obj->flush));
+	assert_true(casync_queue_is_unjournaled(&obj->queue));
 	assert_non_null(obj->cached);
 	assert_true(casync_object_privileged(obj));
 	end(obj);

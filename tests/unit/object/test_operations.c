@@ -670,29 +670,29 @@ OPERATION_CASE(change_of_a_name_waits_for_the_journal)
 
 OPERATION_CASE(name_waits_for_the_journal)
 {
-	struct casync_object made = {.flush.unjournaled = true};
+	struct casync_object made = {.queue.create = CASYNC_CREATE_UNJOURNALED};
 
 	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
 	assert_int_equal(casync_namespace_changed(&dirs[0], NULL), 0);
 	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
-	assert_false(made.flush.unjournaled);
+	assert_false(casync_queue_is_unjournaled(&made.queue));
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
 	assert_false(stub_mount.journal.pending);
 }
 
 OPERATION_CASE(name_that_may_be_lost_is_an_error)
 {
-	struct casync_object made = {.flush.unjournaled = true};
+	struct casync_object made = {.queue.create = CASYNC_CREATE_UNJOURNALED};
 
 	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -ESHUTDOWN;
 	assert_int_equal(casync_namespace_changed(&dirs[0], &made), -ESHUTDOWN);
-	assert_true(made.flush.unjournaled);
+	assert_true(casync_queue_is_unjournaled(&made.queue));
 }
 
 OPERATION_CASE(name_asks_for_the_journal)
 {
-	struct casync_object made = {.flush.unjournaled = true};
+	struct casync_object made = {.queue.create = CASYNC_CREATE_UNJOURNALED};
 
 	made.handle.type = SYMBOLIC_LINK;
 	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
@@ -701,7 +701,7 @@ OPERATION_CASE(name_asks_for_the_journal)
 	made.handle.type = REGULAR_FILE;
 	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
 	assert_true(stub_mount.journal.new_file);
-	assert_true(made.flush.unjournaled);
+	assert_true(casync_queue_is_unjournaled(&made.queue));
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
 	memset(&stub_mount.journal.changed, 0,
 	       sizeof(stub_mount.journal.changed));

@@ -156,16 +156,14 @@ static void make_dir(struct casync_object *dir, uint64_t ino)
 	dir->id.snapid = CEPH_NOSNAP;
 	dir->handle.type = DIRECTORY;
 	casync_file_size_init(&dir->size, &rig.truncations);
-	casync_flush_init(&dir->flush);
-	casync_gate_init(&dir->gate);
+	casync_queue_init(&dir->queue);
 	enter_object(dir);
 }
 
 static void end_dir(struct casync_object *dir)
 {
 	(void)casync_object_table_leave(&stub_mount.upcalls.table, dir);
-	casync_flush_destroy(&dir->flush);
-	casync_gate_destroy(&dir->gate);
+	casync_queue_destroy(&dir->queue);
 	casync_file_size_destroy(&dir->size);
 }
 

@@ -68,8 +68,7 @@ static struct casync_object *new_object(void)
 	obj->handle.type = REGULAR_FILE;
 	pthread_rwlock_init(&obj->handle.obj_lock, NULL);
 	casync_file_size_init(&obj->size, &rig.truncations);
-	casync_flush_init(&obj->flush);
-	casync_gate_init(&obj->gate);
+	casync_queue_init(&obj->queue);
 	casync_lock_records_init(&obj->locks);
 	init_fsal_fd(&obj->read_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
 	init_fsal_fd(&obj->write_fd.fsal_fd, FSAL_FD_GLOBAL, &rig.exp.export);
@@ -125,9 +124,8 @@ void rig_free_object(void)
 	struct casync_object *obj = rig.obj;
 
 	rig.obj = NULL;
-	casync_flush_destroy(&obj->flush);
 	casync_file_size_destroy(&obj->size);
-	casync_gate_destroy(&obj->gate);
+	casync_queue_destroy(&obj->queue);
 	casync_read_cache_free(obj->cached);
 	rig_close(&obj->read_fd);
 	rig_close(&obj->write_fd);

@@ -10,15 +10,15 @@
 #include "fsal.h"
 
 #include "export.h"
-#include "gate.h"
+#include "file_queue.h"
 #include "op.h"
 
 #define THREADS 16
 #define OPS_EACH 500
 
-static struct casync_gate gate;
+static struct casync_queue queue;
 static struct casync_export exp;
-#define OPS (CASYNC_GATE_THREADS + 3)
+#define OPS (CASYNC_QUEUE_THREADS + 3)
 static struct casync_op ops[OPS];
 
 static int up(void **state)
@@ -29,7 +29,7 @@ static int up(void **state)
 	memset(&exp.metrics, 0, sizeof(exp.metrics));
 	for (i = 0; i < OPS; i++)
 		ops[i].exp = &exp;
-	casync_gate_init(&gate);
+	casync_queue_init(&queue);
 	return 0;
 }
 
@@ -44,40 +44,75 @@ static struct casync_op *write_at(unsigned int number, uint64_t offset)
 
 static struct casync_op *enter(struct casync_op *op)
 {
-	return casync_gate_enter(&gate, op);
+	return casync_queue_enter(&queue, op);
 }
 
 static struct casync_op *next(struct casync_op *op)
 {
-	return casync_gate_next(&gate, op);
+	return casync_queue_next(&queue, op);
 }
 
-/* What the answer lets in; nothing is drained by it. */
+/* What the answer lets in; no flush is to be run after it. */
 static struct casync_op *answer(struct casync_op *op)
 {
-	struct casync_op *now;
-	bool drained;
+	struct casync_queue_todo todo = casync_queue_answered(&queue, op);
 
-	now = casync_gate_answered(&gate, op, &drained);
-	assert_false(drained);
-	return now;
+	assert_false(todo.flush);
+	assert_null(todo.fail);
+	return todo.submit;
 }
 
+/* A flush is to be run, and nothing else goes. */
 static bool drains(struct casync_op *op)
 {
-	bool drained;
+	struct casync_queue_todo todo = casync_queue_answered(&queue, op);
 
-	assert_null(casync_gate_answered(&gate, op, &drained));
-	return drained;
+	assert_null(todo.submit);
+	return todo.flush;
+}
+
+static struct casync_flush_waiter waiter;
+
+/* True: the flush is to be run. */
+static bool hold(void)
+{
+	return casync_queue_want_flush(&queue, &waiter);
+}
+
+/* True: the flush is to be run. */
+static bool await_create(void)
+{
+	bool flush;
+
+	assert_true(casync_queue_want_create(&queue, &flush));
+	return flush;
+}
+
+static struct casync_queue_todo flushed(int rc)
+{
+	struct glist_head covered;
+
+	casync_queue_cover(&queue, &covered);
+	return casync_queue_flushed(&queue, rc);
+}
+
+/* The flush ends, and none is wanted.  What goes now? */
+static struct casync_op *release(void)
+{
+	struct casync_queue_todo todo = flushed(0);
+
+	assert_false(todo.flush);
+	assert_null(todo.fail);
+	return todo.submit;
 }
 
 static int down(void **state)
 {
-	assert_int_equal(gate.inside, 0);
-	assert_null(gate.oldest);
-	assert_null(gate.submitting);
-	assert_ptr_equal(gate.end, &gate.oldest);
-	casync_gate_destroy(&gate);
+	assert_int_equal(queue.inside, 0);
+	assert_null(queue.oldest);
+	assert_null(queue.submitting);
+	assert_ptr_equal(queue.end, &queue.oldest);
+	casync_queue_destroy(&queue);
 	return 0;
 }
 
@@ -89,20 +124,20 @@ CASE(so_many_are_let_in_and_the_rest_is_held)
 {
 	unsigned int i;
 
-	for (i = 0; i < CASYNC_GATE_THREADS; i++) {
-		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
+	for (i = 0; i < CASYNC_QUEUE_THREADS; i++) {
+		assert_ptr_equal(casync_queue_enter(&queue, &ops[i]), &ops[i]);
 		assert_int_equal(ops[i].state, CASYNC_OP_NEW);
 	}
-	for (; i < CASYNC_GATE_THREADS + 3; i++) {
-		assert_null(casync_gate_enter(&gate, &ops[i]));
+	for (; i < CASYNC_QUEUE_THREADS + 3; i++) {
+		assert_null(casync_queue_enter(&queue, &ops[i]));
 		assert_int_equal(ops[i].state, CASYNC_OP_HELD);
 	}
 	casync_metrics_add_up(&exp.metrics, &totals);
 	assert_int_equal(totals.counters[CASYNC_C_FILE_QUEUE_WAITS], 3);
 	/* In the order they came, whoever asks. */
-	for (i = CASYNC_GATE_THREADS; i < CASYNC_GATE_THREADS + 3; i++)
-		assert_ptr_equal(next(&ops[i - CASYNC_GATE_THREADS]), &ops[i]);
-	for (i = 0; i < CASYNC_GATE_THREADS; i++)
+	for (i = CASYNC_QUEUE_THREADS; i < CASYNC_QUEUE_THREADS + 3; i++)
+		assert_ptr_equal(next(&ops[i - CASYNC_QUEUE_THREADS]), &ops[i]);
+	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
 		assert_null(next(&ops[i + 3]));
 }
 
@@ -110,11 +145,11 @@ CASE(place_that_is_free_again_is_given)
 {
 	unsigned int i;
 
-	for (i = 0; i < CASYNC_GATE_THREADS; i++)
-		assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
+	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
+		assert_ptr_equal(casync_queue_enter(&queue, &ops[i]), &ops[i]);
 	assert_null(next(&ops[0]));
-	assert_ptr_equal(casync_gate_enter(&gate, &ops[i]), &ops[i]);
-	for (i = 0; i < CASYNC_GATE_THREADS; i++)
+	assert_ptr_equal(casync_queue_enter(&queue, &ops[i]), &ops[i]);
+	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
 		assert_null(next(&ops[i + 1]));
 }
 
@@ -136,8 +171,8 @@ static void *submit_many(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < OPS_EACH; i++) {
-		for (op = casync_gate_enter(&gate, &mine[i]); op != NULL;
-		     op = casync_gate_next(&gate, op))
+		for (op = casync_queue_enter(&queue, &mine[i]); op != NULL;
+		     op = casync_queue_next(&queue, op))
 			submit(op);
 	}
 	return NULL;
@@ -190,9 +225,9 @@ CASE(nor_one_that_waits_for_a_worker)
 	struct casync_op *younger = write_at(1, 105);
 	struct casync_op *apart = write_at(2, 500);
 
-	assert_true(casync_gate_hold(&gate));
+	assert_true(hold());
 	assert_null(enter(older));
-	assert_ptr_equal(casync_gate_release(&gate, false), older);
+	assert_ptr_equal(release(), older);
 	assert_null(enter(younger));
 	assert_ptr_equal(enter(apart), apart);
 	assert_null(next(apart));
@@ -226,23 +261,22 @@ CASE(call_of_several_stays_in_sight_until_it_is_answered)
 	struct casync_op *first = write_at(0, 100);
 	struct casync_op *member = write_at(1, 110);
 	struct casync_op *younger = write_at(2, 115);
-	bool drained;
 
 	/* As gather() leaves it. */
 	assert_ptr_equal(enter(first), first);
 	first->members = member;
 	first->gather.end = 120;
-	gate.writes_in_flight[0]++;
+	queue.writes.in_flight[0]++;
 	assert_null(enter(younger));
 	assert_null(next(first));
 
-	casync_gate_refused(&gate, first);
+	casync_queue_refused(&queue, first);
 	first->members = NULL;
 	assert_ptr_equal(next(first), younger);
 	assert_null(next(younger));
 	assert_null(answer(first));
 	assert_null(answer(member));
-	assert_null(casync_gate_answered(&gate, younger, &drained));
+	assert_null(answer(younger));
 }
 
 CASE(answered_call_makes_way)
@@ -254,7 +288,7 @@ CASE(answered_call_makes_way)
 	assert_ptr_equal(enter(first), first);
 	first->members = member;
 	first->gather.end = 120;
-	gate.writes_in_flight[0]++;
+	queue.writes.in_flight[0]++;
 	assert_null(next(first));
 	assert_null(enter(younger));
 	first->members = NULL;
@@ -268,10 +302,10 @@ CASE(answered_call_makes_way)
 
 CASE(nothing_in_flight_is_drained_at_once)
 {
-	assert_true(casync_gate_hold(&gate));
-	assert_null(casync_gate_release(&gate, false));
-	assert_true(casync_gate_hold(&gate));
-	assert_null(casync_gate_release(&gate, false));
+	assert_true(hold());
+	assert_null(release());
+	assert_true(hold());
+	assert_null(release());
 }
 
 CASE(writes_of_before_are_waited_for_and_others_held)
@@ -284,14 +318,14 @@ CASE(writes_of_before_are_waited_for_and_others_held)
 	assert_ptr_equal(enter(second), second);
 	assert_null(next(first));
 	assert_null(next(second));
-	assert_false(casync_gate_hold(&gate));
+	assert_false(hold());
 	assert_null(enter(later));
 	/* Reads are none of its business. */
 	assert_ptr_equal(enter(&ops[3]), &ops[3]);
 	assert_null(next(&ops[3]));
 	assert_false(drains(first));
 	assert_true(drains(second));
-	assert_ptr_equal(casync_gate_release(&gate, false), later);
+	assert_ptr_equal(release(), later);
 	assert_null(next(later));
 	assert_null(answer(later));
 }
@@ -304,18 +338,18 @@ CASE(held_writes_come_before_the_next_flush)
 	struct casync_op *also_held = write_at(1, 100);
 	struct casync_op *later = write_at(2, 200);
 
-	assert_true(casync_gate_hold(&gate));
+	assert_true(hold());
 	assert_null(enter(held));
 	assert_null(enter(also_held));
-	assert_ptr_equal(casync_gate_release(&gate, false), held);
-	assert_false(casync_gate_hold(&gate));
+	assert_ptr_equal(release(), held);
+	assert_false(hold());
 	/* There is a place inside: it goes to the one that is not held. */
 	assert_ptr_equal(enter(later), also_held);
 	assert_null(next(held));
 	assert_null(next(also_held));
 	assert_false(drains(held));
 	assert_true(drains(also_held));
-	assert_ptr_equal(casync_gate_release(&gate, false), later);
+	assert_ptr_equal(release(), later);
 	assert_null(next(later));
 	assert_null(answer(later));
 }
@@ -323,13 +357,17 @@ CASE(held_writes_come_before_the_next_flush)
 CASE(all_writes_wait_for_the_journal)
 {
 	struct casync_op *first = write_at(0, 0);
+	struct casync_op *now;
 
-	casync_gate_hold_for_journal(&gate);
+	casync_queue_mark_new(&queue);
+	assert_true(await_create());
 	assert_null(enter(first));
 	assert_int_equal(first->state, CASYNC_OP_JOURNALING);
 	/* Not after a second of it either. */
-	assert_null(casync_gate_release(&gate, false));
-	assert_ptr_equal(casync_gate_release(&gate, true), first);
+	queue.hold.since_ns = 1;
+	assert_true(casync_queue_release_oldest(&now));
+	assert_null(now);
+	assert_ptr_equal(release(), first);
 	assert_null(next(first));
 	assert_null(answer(first));
 }
@@ -338,20 +376,27 @@ CASE(failed_journal_expels_writes_alone)
 {
 	struct casync_op *first = write_at(0, 0);
 	struct casync_op *second = write_at(1, 5);
+	struct casync_queue_todo todo;
 	unsigned int i;
 
-	for (i = 2; i < 2 + CASYNC_GATE_THREADS; i++)
+	for (i = 2; i < 2 + CASYNC_QUEUE_THREADS; i++)
 		assert_ptr_equal(enter(&ops[i]), &ops[i]);
-	casync_gate_hold_for_journal(&gate);
+	casync_queue_mark_new(&queue);
+	assert_true(await_create());
 	assert_null(enter(first));
 	assert_null(enter(&ops[OPS - 1])); /* a read, for want of a place */
 	assert_null(enter(second));
-	assert_ptr_equal(casync_gate_remove_unjournaled(&gate), first);
+	todo = flushed(-EIO);
+	assert_false(todo.flush);
+	assert_ptr_equal(todo.fail, first);
 	assert_ptr_equal(first->next, second);
 	assert_null(second->next);
-	assert_int_equal(gate.writes_in_flight[0], 0);
+	assert_int_equal(queue.writes.in_flight[0], 0);
+	assert_int_equal(queue.writes.in_flight[1], 0);
+	assert_true(casync_queue_is_unjournaled(&queue));
+	assert_false(casync_queue_awaits_create(&queue));
 	assert_ptr_equal(next(&ops[2]), &ops[OPS - 1]);
-	for (i = 3; i < 3 + CASYNC_GATE_THREADS; i++)
+	for (i = 3; i < 3 + CASYNC_QUEUE_THREADS; i++)
 		assert_null(next(&ops[i]));
 }
 
@@ -360,14 +405,124 @@ CASE(first_write_that_came_before_its_flush_is_not_waited_for)
 {
 	struct casync_op *first = write_at(0, 0);
 
-	casync_gate_hold_for_journal(&gate);
+	casync_queue_mark_new(&queue);
+	assert_true(casync_queue_begin_send(&queue));
+	assert_false(await_create());
 	assert_null(enter(first));
-	assert_true(casync_gate_hold(&gate));
-	assert_ptr_equal(casync_gate_release(&gate, true), first);
+	assert_true(casync_queue_end_send(&queue, true));
+	assert_ptr_equal(release(), first);
 	assert_null(next(first));
 	assert_null(answer(first));
-	assert_int_equal(gate.writes_in_flight[0] + gate.writes_in_flight[1],
+	assert_int_equal(queue.writes.in_flight[0] + queue.writes.in_flight[1],
 			 0);
+}
+
+/* --- the states of a flush */
+
+static void state_is(enum casync_flush_state state)
+{
+	assert_int_equal(queue.flush, state);
+}
+
+/* Two that came at different times are told apart by what covers them. */
+CASE(who_comes_during_a_flush_waits_for_the_next_one)
+{
+	struct casync_flush_waiter other = {0};
+	struct casync_queue_todo todo;
+	struct glist_head covered;
+
+	assert_true(hold());
+	casync_queue_cover(&queue, &covered);
+	assert_true(waiter.covered);
+	assert_false(casync_queue_want_flush(&queue, &other));
+	assert_false(casync_queue_withdraw(&queue, &other));
+	todo = casync_queue_flushed(&queue, 0);
+	assert_true(todo.flush);
+	state_is(CASYNC_FLUSH_SYNCING);
+	assert_false(other.covered);
+	assert_null(release());
+	assert_true(other.covered);
+	state_is(CASYNC_FLUSH_IDLE);
+}
+
+CASE(flush_that_nobody_wants_any_more_is_not_run)
+{
+	struct casync_op *before = write_at(0, 0);
+	struct casync_op *held = write_at(1, 100);
+
+	assert_ptr_equal(enter(before), before);
+	assert_null(next(before));
+	assert_false(hold());
+	state_is(CASYNC_FLUSH_DRAINING);
+	assert_null(enter(held));
+	assert_true(casync_queue_withdraw(&queue, &waiter));
+	assert_ptr_equal(answer(before), held);
+	state_is(CASYNC_FLUSH_IDLE);
+	assert_null(next(held));
+	assert_null(answer(held));
+}
+
+/* What went after a second is waited for as well, so often and no more. */
+CASE(flush_of_slow_writes_holds_again)
+{
+	struct casync_op *op = write_at(0, 0), *later;
+	unsigned int i;
+
+	assert_ptr_equal(enter(op), op);
+	assert_null(next(op));
+	assert_false(hold());
+	for (i = 1; i < CASYNC_QUEUE_HOLDS; i++) {
+		later = write_at(i % 2, 100 * i);
+		assert_null(enter(later));
+		queue.hold.since_ns = 1;
+		assert_true(casync_queue_release_oldest(&later));
+		assert_null(next(later));
+		assert_false(drains(op));
+		op = later;
+	}
+	later = write_at(i % 2, 100 * i);
+	assert_null(enter(later));
+	queue.hold.since_ns = 1;
+	assert_true(casync_queue_release_oldest(&later));
+	assert_false(casync_queue_release_oldest(&op));
+	assert_null(next(later));
+	assert_true(drains(write_at((i - 1) % 2, 100 * (i - 1))));
+	assert_null(release());
+	assert_null(answer(later));
+}
+
+CASE(changes_are_sent_while_no_flush_is_under_way)
+{
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_QUEUE_SENT_MAX; i++) {
+		assert_true(casync_queue_begin_send(&queue));
+		assert_false(casync_queue_begin_send(&queue));
+		assert_false(casync_queue_end_send(&queue, true));
+	}
+	assert_false(casync_queue_begin_send(&queue));
+	queue.sent = 0;
+	assert_true(casync_queue_begin_send(&queue));
+	assert_false(hold());
+	assert_true(casync_queue_end_send(&queue, false));
+	assert_int_equal(queue.sent, 0);
+	assert_false(casync_queue_begin_send(&queue));
+	assert_null(release());
+}
+
+/* The tick does not wait for whoever is at work in the queue. */
+CASE(locked_queue_is_released_at_the_next_tick)
+{
+	struct casync_op *now;
+
+	assert_true(hold());
+	assert_false(casync_queue_release_oldest(&now));
+	queue.hold.since_ns = 1;
+	pthread_mutex_lock(&queue.lock);
+	assert_false(casync_queue_release_oldest(&now));
+	pthread_mutex_unlock(&queue.lock);
+	assert_true(casync_queue_release_oldest(&now));
+	assert_null(release());
 }
 
 /* --- writes that wait for a place */
@@ -378,11 +533,11 @@ CASE(parked_write_keeps_its_place)
 	struct casync_op *younger = write_at(1, 105);
 	struct casync_op *apart = write_at(2, 500);
 
-	assert_null(casync_gate_park(&gate, older));
+	assert_null(casync_queue_park(&queue, older));
 	assert_null(enter(younger));
 	assert_ptr_equal(enter(apart), apart);
 	assert_null(next(apart));
-	assert_ptr_equal(casync_gate_unpark(&gate, older), older);
+	assert_ptr_equal(casync_queue_unpark(&queue, older), older);
 	assert_ptr_equal(next(older), younger);
 	assert_null(next(younger));
 	assert_null(answer(older));
@@ -395,9 +550,9 @@ CASE(parked_write_that_gives_up_makes_way)
 	struct casync_op *older = write_at(0, 100);
 	struct casync_op *younger = write_at(1, 105);
 
-	assert_null(casync_gate_park(&gate, older));
+	assert_null(casync_queue_park(&queue, older));
 	assert_null(enter(younger));
-	assert_ptr_equal(casync_gate_cancel_parked(&gate, older), younger);
+	assert_ptr_equal(casync_queue_cancel_parked(&queue, older), younger);
 	assert_null(next(younger));
 	assert_null(answer(younger));
 }
@@ -407,17 +562,17 @@ CASE(flush_does_not_wait_for_a_parked_write)
 {
 	struct casync_op *parked = write_at(0, 100);
 
-	assert_null(casync_gate_park(&gate, parked));
-	assert_true(casync_gate_hold(&gate));
-	assert_null(casync_gate_unpark(&gate, parked));
-	assert_ptr_equal(casync_gate_release(&gate, false), parked);
+	assert_null(casync_queue_park(&queue, parked));
+	assert_true(hold());
+	assert_null(casync_queue_unpark(&queue, parked));
+	assert_ptr_equal(release(), parked);
 	assert_null(next(parked));
 	assert_null(answer(parked));
 }
 
 /* --- what cannot go keeps nobody else */
 
-static struct casync_op queue[200];
+static struct casync_op many[200];
 
 CASE(long_queue_that_is_blocked_lets_others_pass)
 {
@@ -425,11 +580,11 @@ CASE(long_queue_that_is_blocked_lets_others_pass)
 	unsigned int i;
 
 	assert_ptr_equal(enter(way), way);
-	memset(queue, 0, sizeof(queue));
+	memset(many, 0, sizeof(many));
 	for (i = 0; i < 200; i++) {
-		queue[i] = *way;
-		queue[i].gather = (struct casync_gather){0};
-		assert_null(enter(&queue[i]));
+		many[i] = *way;
+		many[i].gather = (struct casync_gather){0};
+		assert_null(enter(&many[i]));
 	}
 	assert_ptr_equal(enter(write_at(1, 5000)), &ops[1]);
 	ops[2].offset = 1000;
@@ -439,11 +594,11 @@ CASE(long_queue_that_is_blocked_lets_others_pass)
 	assert_null(next(&ops[2]));
 	assert_null(answer(&ops[1]));
 	for (i = 0; i < 200; i++) {
-		assert_ptr_equal(next(i == 0 ? way : &queue[i - 1]), &queue[i]);
-		assert_null(answer(i == 0 ? way : &queue[i - 1]));
+		assert_ptr_equal(next(i == 0 ? way : &many[i - 1]), &many[i]);
+		assert_null(answer(i == 0 ? way : &many[i - 1]));
 	}
-	assert_null(next(&queue[199]));
-	assert_null(answer(&queue[199]));
+	assert_null(next(&many[199]));
+	assert_null(answer(&many[199]));
 }
 
 /* --- streams: how many calls, by what they take */
@@ -452,14 +607,14 @@ static unsigned int began;
 
 static void begin_stream(void)
 {
-	memset(queue, 0, sizeof(queue));
+	memset(many, 0, sizeof(many));
 	began = 0;
 }
 
 /* The next write of the stream. */
 static struct casync_op *stream_write(void)
 {
-	struct casync_op *op = &queue[began];
+	struct casync_op *op = &many[began];
 
 	op->exp = &exp;
 	op->kind = CASYNC_OP_WRITE;
@@ -501,7 +656,7 @@ static void answer_all(unsigned int from, unsigned int to, int64_t result,
 	struct casync_op *now;
 
 	for (; from < to; from++) {
-		now = answer_after(&queue[from], result, us);
+		now = answer_after(&many[from], result, us);
 		if (now == NULL)
 			continue;
 		assert_null(waited);
