@@ -49,7 +49,7 @@ static void export_publish(struct casync_export *exp)
 		.metrics = &exp->metrics,
 		.inflight = &exp->inflight,
 		.session = &exp->mount->session,
-		.callers_age = &exp->mount->callers_age,
+		.callers_age = &exp->mount->callers.age,
 		.tuning = &exp->keys.tuning,
 	};
 

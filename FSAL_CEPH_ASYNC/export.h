@@ -9,7 +9,6 @@
 #include <cephfs/libcephfs.h>
 
 #include "fsal_api.h"
-#include "waiter_limit.h"
 #include "config_keys.h"
 #include "inflight.h"
 #include "layout.h"
@@ -17,6 +16,7 @@
 #include "metrics.h"
 #include "mount.h"
 #include "pool.h"
+#include "room.h"
 
 struct casync_published;
 struct casync_watched;
@@ -34,7 +34,7 @@ struct casync_export {
 	struct casync_pool *pool;	 /**< Memory of ops. */
 	struct casync_dir_cache dir_cache;  /**< Unfinished listings. */
 	struct casync_layout layout;	    /**< Of new files. */
-	struct casync_waiter_limit statfs;  /**< Waiters for a monitor. */
+	struct casync_room statfs;	    /**< Waiters for a monitor. */
 	struct casync_metrics metrics;	    /**< Its counters. */
 	uint64_t await_not_before_ns;	    /**< Atomic; complete.c's. */
 	uint64_t refused_line_ns;	    /**< Atomic; handle_ops.c's. */

@@ -87,8 +87,8 @@ static void publish_read_state(const struct casync_published *entry,
 	state[CASYNC_SM_WAITING] = look.waiting;
 	state[CASYNC_SM_OLDEST_MS] = look.oldest_ns / CASYNC_NS_PER_MS;
 	state[CASYNC_SM_OLDEST_CALL_MS] =
-		casync_waiter_limit_look_at_age(entry->of.callers_age,
-						casync_clock_ns()) /
+		casync_budget_look_at_age(entry->of.callers_age,
+					  casync_clock_ns()) /
 		CASYNC_NS_PER_MS;
 	state[CASYNC_SM_SESSION] = casync_session_state(session);
 	state[CASYNC_SM_RECONNECT_MS] =

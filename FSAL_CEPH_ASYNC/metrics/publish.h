@@ -16,11 +16,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "budget.h"
 #include "gsh_list.h"
 #include "inflight.h"
 #include "metrics.h"
 #include "session.h"
-#include "waiter_limit.h"
 
 struct casync_prometheus;
 struct casync_tuning;
@@ -32,7 +32,7 @@ struct casync_publish_source {
 	struct casync_inflight *inflight;
 	const struct casync_session *session;
 	/** Of its mount.  Looked at under publish.c's lock. */
-	struct casync_waiter_age *callers_age;
+	struct casync_budget_age *callers_age;
 	const struct casync_tuning *tuning;
 };
 

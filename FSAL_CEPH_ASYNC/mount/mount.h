@@ -21,6 +21,7 @@
 
 #include <cephfs/libcephfs.h>
 
+#include "budget.h"
 #include "gsh_list.h"
 #include "guard.h"
 #include "journal.h"
@@ -32,7 +33,6 @@
 #include "snapshots.h"
 #include "unfinished.h"
 #include "upcalls.h"
-#include "waiter_limit.h"
 
 struct casync_deadline_call;
 
@@ -109,8 +109,7 @@ struct casync_mount {
 	struct casync_client client;
 	struct casync_mount_params params;  /**< To connect again. */
 	struct casync_guard guard;	    /**< Around all uses of it. */
-	struct casync_waiter_limit callers; /**< Its slots (call.h). */
-	struct casync_waiter_age callers_age;
+	struct casync_budget_mount callers; /**< Its slots (call.h). */
 	struct casync_keeper keeper;
 	struct casync_journal journal;
 	struct casync_unfinished unfinished;

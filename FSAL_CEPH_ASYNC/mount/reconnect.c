@@ -340,7 +340,7 @@ static void reconnect_serve(const struct attempt *attempt)
 	mount->keeper.lost_ns = 0;
 	/* The MDS has answered the new client. */
 	__atomic_store_n(&mount->keeper.asked, false, __ATOMIC_RELAXED);
-	casync_waiter_limit_prove(&mount->callers);
+	casync_budget_prove(&mount->callers);
 	casync_session_restored(session);
 	reconnect_set_phase(mount, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, took_ms, __ATOMIC_RELAXED);
@@ -470,7 +470,7 @@ static void reconnect_look(struct casync_mount *mount)
 	if (!reconnect_was_answered(rc))
 		return;
 	if (asked)
-		casync_waiter_limit_prove(&mount->callers);
+		casync_budget_prove(&mount->callers);
 	if (!casync_reconnect_is_on(mount))
 		casync_session_restored(&mount->session);
 	reconnect_note_served(&mount->keeper, began_ns);
@@ -480,7 +480,7 @@ void casync_reconnect_ask_mds(struct casync_mount *mount)
 {
 	if (__atomic_exchange_n(&mount->keeper.asked, true, __ATOMIC_RELAXED))
 		return;
-	casync_waiter_limit_await_proof(&mount->callers);
+	casync_budget_await_proof(&mount->callers);
 	reconnect_wake(&mount->keeper);
 }
 

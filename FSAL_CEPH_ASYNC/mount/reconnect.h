@@ -101,7 +101,7 @@ bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
  */
 void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
 
-/** Have the keeper ask the MDS, for casync_waiter_limit_prove().  Takes the
+/** Have the keeper ask the MDS, for casync_budget_prove().  Takes the
  * lock of the keeper's thread. */
 void casync_reconnect_ask_mds(struct casync_mount *mount);
 

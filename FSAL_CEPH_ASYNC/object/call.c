@@ -7,6 +7,7 @@
 
 #include "nfs_core.h"
 
+#include "budget.h"
 #include "call.h"
 #include "check.h"
 #include "clock.h"
@@ -28,78 +29,16 @@
  */
 #define ANSWERED_MS 1000
 
-/* Calls of this thread that have a slot of the mount.  They are of one mount,
- * and have one slot together. */
-static _Thread_local unsigned int mount_slot_users;
-static _Thread_local uint32_t mount_slot_generation;
+/* The slot of this thread, and its calls that share it.  They are of one mount.
+ */
+static _Thread_local struct casync_budget_slot slot;
+static _Thread_local unsigned int slot_users;
 
-/* --- slots of a mount */
+/* --- the slot of a mount and a file */
 
-static bool call_needs_mount_slot(void)
+static bool call_needs_slot(void)
 {
-	return mount_slot_users == 0 && !casync_lane_on_completion_thread();
-}
-
-/* Before the outermost call is counted, the age of the slot begins. */
-static void call_count_slot(struct casync_mount *mount)
-{
-	if (call_needs_mount_slot())
-		mount_slot_generation =
-			casync_waiter_limit_enter_age(&mount->callers_age);
-	mount_slot_users++;
-}
-
-static struct casync_waiter_limit *call_mount_limit(struct casync_mount *mount)
-{
-	if (casync_waiter_limit_wants_proof(&mount->callers))
-		casync_reconnect_ask_mds(mount);
-	return &mount->callers;
-}
-
-static bool call_take_mount_slot(struct casync_mount *mount)
-{
-	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter_mount(call_mount_limit(mount),
-					     CASYNC_CALLER_NEXT))
-		return false;
-	call_count_slot(mount);
-	return true;
-}
-
-void casync_call_take_mount_slot(struct casync_mount *mount)
-{
-	if (call_needs_mount_slot())
-		casync_waiter_limit_force_mount(&mount->callers);
-	call_count_slot(mount);
-}
-
-/* A thread's outermost call is the last to drop its slot, and has taken it.  To
- * be refused is no answer of Ceph. */
-static void call_leave(struct casync_mount *mount,
-		       struct casync_waiter_limit *file, bool answered)
-{
-	mount_slot_users--;
-	if (!call_needs_mount_slot())
-		return;
-	casync_waiter_limit_leave_age(&mount->callers_age,
-				      mount_slot_generation);
-	if (answered)
-		casync_waiter_limit_leave_mount(&mount->callers, file);
-	else
-		casync_waiter_limit_cancel_mount(&mount->callers, file);
-}
-
-void casync_call_drop_mount_slot(struct casync_mount *mount)
-{
-	call_leave(mount, NULL, true);
-}
-
-/* --- slots of a mount, for a request on an object: the files of a mount share
- * them */
-
-static struct casync_waiter_limit *call_limit(const struct casync_object *obj)
-{
-	return call_mount_limit(casync_inode_mount(obj));
+	return slot_users == 0 && !casync_lane_on_completion_thread();
 }
 
 /* Has Ceph answered for this file a moment ago? */
@@ -112,71 +51,98 @@ static bool call_is_answered(const struct casync_object *obj)
 					   ANSWERED_MS * CASYNC_NS_PER_MS;
 }
 
-static bool call_take_slot(struct casync_object *obj)
+/* OBJ may be NULL. */
+static bool call_enter_slot(struct casync_mount *mount,
+			    struct casync_object *obj,
+			    enum casync_budget_who who)
 {
-	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_enter_both(&obj->callers, call_limit(obj),
-					    call_is_answered(obj)))
+	if (who != CASYNC_BUDGET_ALWAYS &&
+	    casync_budget_wants_proof(&mount->callers))
+		casync_reconnect_ask_mds(mount);
+	slot.mount = &mount->callers;
+	slot.file = obj != NULL ? &obj->callers : NULL;
+	return casync_budget_enter(&slot, who,
+				   obj != NULL && call_is_answered(obj));
+}
+
+static bool call_take_slot(struct casync_mount *mount,
+			   struct casync_object *obj,
+			   enum casync_budget_who who)
+{
+	if (call_needs_slot() && !call_enter_slot(mount, obj, who))
 		return false;
-	call_count_slot(casync_inode_mount(obj));
+	slot_users++;
 	return true;
 }
 
-static bool call_try_slot(struct casync_object *obj)
+static bool call_take_slot_of(struct casync_object *obj,
+			      enum casync_budget_who who)
 {
-	if (call_needs_mount_slot() &&
-	    !casync_waiter_limit_try_both(&obj->callers, call_limit(obj)))
-		return false;
-	call_count_slot(casync_inode_mount(obj));
-	return true;
+	return call_take_slot(casync_inode_mount(obj), obj, who);
 }
 
-static void call_take_slot_always(struct casync_object *obj)
-{
-	if (call_needs_mount_slot()) {
-		casync_waiter_limit_force_mount(call_limit(obj));
-		(void)casync_waiter_limit_try(
-			&obj->callers, CASYNC_WAITER_COMPLETER, UINT32_MAX);
-	}
-	call_count_slot(casync_inode_mount(obj));
-}
-
+/* The last call of a thread to drop its slot leaves the limits.  To be refused
+ * is no answer of Ceph. */
 static void call_drop_slot(struct casync_object *obj, bool answered)
 {
-	if (answered)
-		__atomic_store_n(&obj->answered_ns, casync_clock_ns(),
+	uint64_t answered_ns = answered ? casync_clock_ns() : 0;
+
+	if (answered && obj != NULL)
+		__atomic_store_n(&obj->answered_ns, answered_ns,
 				 __ATOMIC_RELAXED);
-	call_leave(casync_inode_mount(obj), &obj->callers, answered);
+	CASYNC_CHECK(slot_users != 0);
+	slot_users--;
+	if (call_needs_slot())
+		casync_budget_leave(&slot, answered_ns);
 }
 
-/* --- slots of a file and of an export */
-
-static enum casync_waiter_kind call_waiter_kind(void)
+void casync_call_take_mount_slot(struct casync_mount *mount)
 {
-	return casync_lane_on_completion_thread() ? CASYNC_WAITER_COMPLETER
-						  : CASYNC_WAITER_WORKER;
+	(void)call_take_slot(mount, NULL, CASYNC_BUDGET_ALWAYS);
 }
 
-static bool call_take_attr_slot(struct casync_object *obj)
+void casync_call_drop_mount_slot(struct casync_mount *mount)
 {
-	enum casync_waiter_kind kind = call_waiter_kind();
-	uint32_t slots = kind == CASYNC_WAITER_COMPLETER
-				 ? CASYNC_COMPLETERS
-				 : casync_waiter_limit_workers();
-
-	return casync_waiter_limit_enter(&obj->getattr, kind, slots);
+	(void)mount;
+	call_drop_slot(NULL, true);
 }
 
-static bool call_take_change_slot(struct casync_object *obj)
+/* --- rooms of a file and of an export */
+
+/* NULL: WHAT is no place in a room. */
+static struct casync_room *call_room(struct casync_object *obj, uint32_t what)
 {
-	return casync_waiter_limit_enter(&obj->change, CASYNC_WAITER_WORKER,
-					 casync_waiter_limit_workers());
+	switch (what) {
+	case CASYNC_CALL_ATTR_SLOT:
+		return &obj->getattr[casync_lane_on_completion_thread()];
+	case CASYNC_CALL_CHANGE_SLOT:
+		return &obj->change;
+	case CASYNC_CALL_STATFS_SLOT:
+		return &obj->exp->statfs;
+	default:
+		return NULL;
+	}
 }
 
-static bool call_take_statfs_slot(struct casync_object *obj)
+static bool call_enter_room(struct casync_object *obj, uint32_t what)
 {
-	return casync_waiter_limit_enter(&obj->exp->statfs,
-					 CASYNC_WAITER_WORKER, STATFS_SLOTS);
+	struct casync_room *room = call_room(obj, what);
+
+	if (what == CASYNC_CALL_STATFS_SLOT)
+		return casync_room_enter(room, STATFS_SLOTS,
+					 CASYNC_BUDGET_LONG_MS);
+	if (room == &obj->getattr[true])
+		return casync_room_enter(room, CASYNC_COMPLETERS,
+					 CASYNC_BUDGET_SHORT_MS);
+	return casync_room_enter(room, casync_budget_quarter(),
+				 CASYNC_BUDGET_LONG_MS);
+}
+
+static void call_leave_room(struct casync_object *obj, uint32_t what,
+			    bool answered)
+{
+	casync_room_leave(call_room(obj, what),
+			  answered ? casync_clock_ns() : 0);
 }
 
 /* --- the client, and the object's Inode */
@@ -188,12 +154,12 @@ static int call_look_up(struct casync_object *obj, uint32_t generation)
 	bool asked;
 	int rc = -ETIME;
 
-	if (!call_take_slot(obj))
+	if (!call_take_slot_of(obj, CASYNC_BUDGET_NEEDED))
 		return rc;
-	asked = call_take_attr_slot(obj);
+	asked = call_enter_room(obj, CASYNC_CALL_ATTR_SLOT);
 	if (asked) {
 		rc = casync_inode_renew(obj, generation);
-		casync_waiter_limit_leave(&obj->getattr, call_waiter_kind());
+		call_leave_room(obj, CASYNC_CALL_ATTR_SLOT, true);
 	}
 	call_drop_slot(obj, asked);
 	return rc;
@@ -215,7 +181,7 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
 
 	if (casync_fd_fh(fd) == NULL || !casync_inode_fd_is_lost(obj, fd))
 		return 0;
-	if (!call_take_slot(obj))
+	if (!call_take_slot_of(obj, CASYNC_BUDGET_NEEDED))
 		return -ETIME;
 	rc = casync_inode_reopen(obj, fd);
 	call_drop_slot(obj, true);
@@ -262,34 +228,22 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 {
 	switch (what) {
 	case CASYNC_CALL_MOUNT_SLOT:
-		return call_take_slot(obj) ? 0 : -ETIME;
+		return call_take_slot_of(obj, CASYNC_BUDGET_NEEDED) ? 0
+								    : -ETIME;
 	case CASYNC_CALL_MOUNT_SLOT_ALWAYS:
-		call_take_slot_always(obj);
+		(void)call_take_slot_of(obj, CASYNC_BUDGET_ALWAYS);
 		return 0;
 	case CASYNC_CALL_CLIENT:
 		return call_enter_client(obj, CASYNC_GUARD_SERVES);
 	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		return call_enter_client(obj, CASYNC_GUARD_RESTORES);
-	case CASYNC_CALL_ATTR_SLOT:
-		return call_take_attr_slot(obj) ? 0 : -EAGAIN;
-	case CASYNC_CALL_CHANGE_SLOT:
-		return call_take_change_slot(obj) ? 0 : -EAGAIN;
-	case CASYNC_CALL_STATFS_SLOT:
-		return call_take_statfs_slot(obj) ? 0 : -EAGAIN;
-	default:
+	case CASYNC_CALL_CHANGE:
 		if (obj->cached != NULL)
 			casync_cache_begin_write(&obj->cached->file);
 		return 0;
+	default:
+		return call_enter_room(obj, what) ? 0 : -EAGAIN;
 	}
-}
-
-static void call_leave_limit(struct casync_waiter_limit *limit,
-			     enum casync_waiter_kind kind, bool answered)
-{
-	if (answered)
-		casync_waiter_limit_leave(limit, kind);
-	else
-		casync_waiter_limit_cancel(limit, kind);
 }
 
 static void call_drop_one(struct casync_object *obj, uint32_t what,
@@ -304,19 +258,12 @@ static void call_drop_one(struct casync_object *obj, uint32_t what,
 	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		casync_guard_leave(&casync_inode_mount(obj)->guard);
 		break;
-	case CASYNC_CALL_ATTR_SLOT:
-		call_leave_limit(&obj->getattr, call_waiter_kind(), answered);
-		break;
-	case CASYNC_CALL_CHANGE_SLOT:
-		call_leave_limit(&obj->change, CASYNC_WAITER_WORKER, answered);
-		break;
-	case CASYNC_CALL_STATFS_SLOT:
-		call_leave_limit(&obj->exp->statfs, CASYNC_WAITER_WORKER,
-				 answered);
-		break;
-	default:
+	case CASYNC_CALL_CHANGE:
 		if (obj->cached != NULL)
 			casync_cache_end_write(&obj->cached->file);
+		break;
+	default:
+		call_leave_room(obj, what, answered);
 		break;
 	}
 }
@@ -376,11 +323,11 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 {
 	*call = (struct casync_call){.obj = obj};
 	if ((needs & CASYNC_CALL_ATTR_SLOT) != 0 &&
-	    !casync_waiter_limit_try(&obj->getattr, call_waiter_kind(),
-				     attr_slots))
+	    !casync_room_try(call_room(obj, CASYNC_CALL_ATTR_SLOT), attr_slots))
 		return false;
 	call->holds = needs & CASYNC_CALL_ATTR_SLOT;
-	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 && !call_try_slot(obj)) {
+	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 &&
+	    !call_take_slot_of(obj, CASYNC_BUDGET_OPTIONAL)) {
 		call_drop(call, false);
 		return false;
 	}
@@ -475,11 +422,11 @@ bool casync_call_is_to_repeat(fsal_status_t *status)
 
 fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 {
-	if (!call_take_mount_slot(mount))
+	if (!call_take_slot(mount, NULL, CASYNC_BUDGET_NEEDED))
 		return casync_errors_status(-ETIME);
 	if (casync_guard_enter(&mount->guard))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
-	call_leave(mount, NULL, false);
+	call_drop_slot(NULL, false);
 	return casync_errors_status(call_without_client(mount));
 }
 

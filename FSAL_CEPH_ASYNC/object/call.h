@@ -26,15 +26,14 @@
  *
  * A call takes them in this order, and releases them in the other one.  Nothing
  * waits for the guard.  A slot is waited for: 1 s without progress for a
- * file's,
- * 0.1 s for a mount's.  Then the NFS client is asked to retry.  So a step of a
- * call may take a slot in any order: no wait lasts.
+ * file's, 0.1 s for a mount's.  Then the NFS client is asked to retry.  So a
+ * step of a call may take a slot in any order: no wait lasts.
  *
  * All mounts together may keep three quarters of Ganesha's workers.  Each may
- * keep as many as are left of these (waiter_limit.h).  The rest of the workers
- * goes on: for other file systems, and for NFSv4 leases.  READs and WRITEs take
- * a slot of the mount while their file is looked up or opened, and while a
- * worker submits them (submit.c).
+ * keep as many as are left of these: budget.h has the table.  The rest of the
+ * workers goes on: for other file systems, and for NFSv4 leases.  READs and
+ * WRITEs take a slot of the mount while their file is looked up or opened, and
+ * while a worker submits them (submit.c).
  *
  * A call may begin within another one of the same thread: OPEN sets attributes
  * so.  The thread has one slot of the mount then.  Completion threads take
@@ -143,8 +142,7 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 
 /**
  * Take slots for a step that is optional, without waiting.  Only the first call
- * of a file waits while the keeper asks the MDS (waiter_limit.h), 0.1 s at
- * most.
+ * of a file waits while the keeper asks the MDS (budget.h), 0.1 s at most.
  *
  * Of the mount's slots only half may be in use then: the others stay for calls
  * that are needed.

@@ -15,13 +15,13 @@
 #include <sys/stat.h>
 
 #include "fsal_api.h"
-#include "waiter_limit.h"
 #include "fd.h"
 #include "file_size.h"
 #include "filehandle.h"
 #include "flush.h"
 #include "delegations.h"
 #include "lock_records.h"
+#include "room.h"
 
 struct casync_cached_file;
 struct casync_export;
@@ -43,12 +43,13 @@ struct casync_object {
 	struct casync_cached_file *cached;
 
 	/** Its part of the mount's slots (call.h). */
-	struct casync_waiter_limit callers;
+	struct casync_room callers;
 	uint64_t answered_ns; /**< The last of them; CLOCK_MONOTONIC, atomic. */
-	struct casync_waiter_limit getattr; /**< Waiters for attributes. */
+	/** Waiters for attributes: Ganesha's workers, completion threads. */
+	struct casync_room getattr[2];
 	/** Waiters of SETATTR, COMMIT, DEALLOCATE, and of WRITEs that clear
 	 * setuid. */
-	struct casync_waiter_limit change;
+	struct casync_room change;
 
 	/* Regular files only. */
 	struct fsal_share share; /**< Under handle.obj_lock. */

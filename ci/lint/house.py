@@ -53,7 +53,7 @@ EVERYWHERE = {
 }
 DOORS = {
     "limit of waiters": (
-        r"casync_waiter_limit_(?:enter|try)\w*", EVERYWHERE),
+        r"casync_(?:budget|room)_(?:enter|try)\w*", EVERYWHERE),
     "guard": (r"casync_guard_enter\w*", EVERYWHERE | {
         "mount/journal.c": "the journal's thread, for no request",
         "mount/mount.c": "takes the sessions of a node over, for no request",

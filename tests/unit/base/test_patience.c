@@ -7,14 +7,12 @@
 
 #include <time.h>
 
-#include "nfs_core.h"
-
 #include "unit.h"
 
 #include "clock.h"
-#include "waiter_limit.h"
+#include "room.h"
 
-#define PATIENCE_NS (CASYNC_WAITER_LIMIT_WORKER_MS * CASYNC_NS_PER_MS)
+#define PATIENCE_MS 1000
 
 /* The clock stands. */
 static const uint64_t now_ns = 1000 * CASYNC_NS_PER_S;
@@ -30,12 +28,12 @@ int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
 	return 0;
 }
 
-static struct casync_waiter_limit limit;
+static struct casync_room room;
 static int refused; /* atomic */
 
 static void *enter(void *unused)
 {
-	if (!casync_waiter_limit_enter(&limit, CASYNC_WAITER_WORKER, 1))
+	if (!casync_room_enter(&room, 1, PATIENCE_MS))
 		__atomic_store_n(&refused, 1, __ATOMIC_RELEASE);
 	return NULL;
 }
@@ -45,9 +43,9 @@ static void check_refused(uint64_t since_ns)
 	pthread_t thread;
 
 	refused = 0;
-	limit = (struct casync_waiter_limit){0};
-	assert_true(casync_waiter_limit_enter(&limit, CASYNC_WAITER_WORKER, 1));
-	limit.progress_ns = now_ns - since_ns;
+	room = (struct casync_room){0};
+	assert_true(casync_room_enter(&room, 1, PATIENCE_MS));
+	room.progress_ns = now_ns - since_ns;
 	assert_int_equal(pthread_create(&thread, NULL, enter, NULL), 0);
 	RIG_UNTIL(NOW(refused) != 0);
 	RIG_JOIN(thread, NULL);
@@ -55,10 +53,10 @@ static void check_refused(uint64_t since_ns)
 
 TEST(patience_that_has_ended_does_not_sleep)
 {
-	check_refused(PATIENCE_NS + 1);
+	check_refused(PATIENCE_MS * CASYNC_NS_PER_MS + 1);
 }
 
 TEST(patience_that_ends_now_does_not_sleep)
 {
-	check_refused(PATIENCE_NS);
+	check_refused(PATIENCE_MS * CASYNC_NS_PER_MS);
 }

@@ -795,16 +795,16 @@ READ_CASE(full_limits_are_a_read_as_ever)
 
 	fill();
 	asked = fake_blocking_count(FAKE_GETATTR);
-	rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside =
+	rig.obj->getattr[0].inside =
 		CASYNC_CACHE_REVALIDATIONS;
 	assert_true(fetches_page());
-	rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside = 0;
-	stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside = 75;
+	rig.obj->getattr[0].inside = 0;
+	stub_mount.callers.room.inside = 75;
 	assert_true(fetches_page());
-	stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside = 0;
+	stub_mount.callers.room.inside = 0;
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
 	/* The file's limit was left when the mount's was full. */
-	assert_int_equal(rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside,
+	assert_int_equal(rig.obj->getattr[0].inside,
 			 0);
 	assert_false(fetches_page());
 	assert_int_equal(rig_stats().counts.no_revalidation -

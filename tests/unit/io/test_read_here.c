@@ -25,7 +25,7 @@
 
 static uint32_t *inside(void)
 {
-	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+	return &stub_mount.callers.room.inside;
 }
 
 static int up(void **state)
@@ -118,7 +118,7 @@ HERE_CASE(half_of_the_mounts_room_is_enough)
 	unsigned int blocking, calls;
 	struct io *io;
 
-	*inside() = casync_waiter_limit_budget() / 2;
+	*inside() = 75;
 	blocking = fake_blocking_count(FAKE_READ);
 	calls = fake_call_count();
 	io = large_io(0, LARGE);

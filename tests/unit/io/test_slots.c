@@ -6,14 +6,13 @@
 
 #include "request.h"
 #include "stub_mount.h"
-#include "waiter_limit.h"
 
 static int asked, asked_without_slot;
 
 static uint32_t inside(void)
 {
 	return __atomic_load_n(
-		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside,
+		&stub_mount.callers.room.inside,
 		__ATOMIC_ACQUIRE);
 }
 

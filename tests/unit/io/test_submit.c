@@ -336,12 +336,9 @@ static uint32_t inside_then;
 
 static void note_submitter(void)
 {
-	const struct casync_waiter_limit *limit = &stub_mount.callers;
-
 	submitter = pthread_self();
-	inside_then =
-		__atomic_load_n(&limit->kinds[CASYNC_WAITER_COMPLETER].inside,
-				__ATOMIC_SEQ_CST);
+	inside_then = __atomic_load_n(&stub_mount.callers.room.inside,
+				      __ATOMIC_SEQ_CST);
 }
 
 /* Is it the thread that brought the request? */
@@ -363,9 +360,8 @@ static bool submits_itself(bool write)
 /* It waits for capabilities: a worker of Ganesha's needs a slot for it. */
 CASE(without_a_slot_another_thread_submits)
 {
-	const uint32_t half = casync_waiter_limit_budget() / 2;
-	uint32_t *inside =
-		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+	const uint32_t half = 75;
+	uint32_t *inside = &stub_mount.callers.room.inside;
 	int write;
 
 	fake.submission = note_submitter;

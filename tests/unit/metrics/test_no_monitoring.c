@@ -91,7 +91,7 @@ TEST(the_log_s_line_is_written)
 	struct casync_session session = {.client = "admin@fs:/"};
 	struct casync_tuning tuning = {.stats_interval = 0};
 	struct casync_inflight inflight;
-	struct casync_waiter_age age = {0};
+	struct casync_budget_age age = {0};
 	const struct casync_publish_source source = {
 		.export_id = 1,
 		.metrics = &metrics,

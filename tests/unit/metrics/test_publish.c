@@ -219,7 +219,7 @@ struct shown {
 
 static struct shown *exp;
 static struct casync_session session;
-static struct casync_waiter_age callers_age;
+static struct casync_budget_mount callers;
 
 static struct shown *new_export(uint16_t id)
 {
@@ -239,7 +239,7 @@ static void publish(struct shown *shown)
 		.metrics = &shown->metrics,
 		.inflight = &shown->inflight,
 		.session = shown->session,
-		.callers_age = &callers_age,
+		.callers_age = &callers.age,
 		.tuning = &shown->tuning,
 	};
 
@@ -458,12 +458,13 @@ CASE(session_is_the_client_s)
 CASE(oldest_call_is_the_mount_s)
 {
 	static const char oldest[] = "ceph_async__oldest_call_ms{export=7}";
-	uint32_t generation = casync_waiter_limit_enter_age(&callers_age);
+	struct casync_budget_slot slot = {.mount = &callers};
 
+	assert_true(casync_budget_enter(&slot, CASYNC_BUDGET_ALWAYS, false));
 	tick();
 	tick();
 	assert_true(value_of(oldest) >= 1000);
-	casync_waiter_limit_leave_age(&callers_age, generation);
+	casync_budget_leave(&slot, 1);
 	tick();
 	assert_int_equal(value_of(oldest), 0);
 }

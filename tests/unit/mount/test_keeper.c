@@ -339,14 +339,14 @@ static bool is_asked(void)
 
 static bool is_proved(void)
 {
-	return __atomic_load_n(&stub_mount.callers.credit, __ATOMIC_ACQUIRE) !=
+	return __atomic_load_n(&stub_mount.callers.room.answers, __ATOMIC_ACQUIRE) !=
 	       0;
 }
 
 static void check_question(int result, bool proves)
 {
 	nfs_param.core_param.rpc.ioq_thrd_max = 200;
-	stub_mount.callers = (struct casync_waiter_limit){0};
+	stub_mount.callers = (struct casync_budget_mount){0};
 	quota_rc = result;
 	quota_asked = 0;
 	begin_keeper();
@@ -388,10 +388,10 @@ CASE(calls_wait_for_one_question)
 
 	keeper->asked = false;
 	casync_reconnect_ask_mds(&stub_mount);
-	then_ns = stub_mount.callers.progress_ns;
+	then_ns = stub_mount.callers.room.progress_ns;
 	assert_true(then_ns != 0 && then_ns < casync_clock_ns());
 	casync_reconnect_ask_mds(&stub_mount);
-	assert_int_equal(stub_mount.callers.progress_ns, then_ns);
+	assert_int_equal(stub_mount.callers.room.progress_ns, then_ns);
 	assert_true(keeper->woken);
 }
 
@@ -491,7 +491,7 @@ THREAD_CASE(loss_is_noticed_without_traffic)
 THREAD_CASE(new_client_is_proof_enough)
 {
 	let_go();
-	stub_mount.callers = (struct casync_waiter_limit){0};
+	stub_mount.callers = (struct casync_budget_mount){0};
 	quota_asked = 0;
 	keeper->asked = true;
 	begin_keeper();

@@ -35,7 +35,7 @@ static struct casync_object_table *table(void)
 
 static uint32_t *mount_inside(void)
 {
-	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+	return &stub_mount.callers.room.inside;
 }
 
 static int up(void **state)

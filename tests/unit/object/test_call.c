@@ -51,9 +51,9 @@ CALL_CASE(file_that_answers_gets_at_the_reserve)
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
 	/* A request to it waits. */
 	rig.obj->answered_ns = casync_clock_ns();
-	rig.obj->callers.kinds[CASYNC_WAITER_COMPLETER].inside = 1;
+	rig.obj->callers.inside = 1;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
-	rig.obj->callers.kinds[CASYNC_WAITER_COMPLETER].inside = 0;
+	rig.obj->callers.inside = 0;
 	/* To be refused is no answer. */
 	rig.obj->answered_ns = 0;
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), -ETIME);
@@ -67,11 +67,11 @@ CALL_CASE(to_be_refused_is_no_answer)
 	struct casync_object *obj = rig.obj;
 
 	obj->answered_ns = 0;
-	obj->callers.credit = 0;
+	obj->callers.answers = 0;
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
 	assert_int_equal(take(CASYNC_CALL_ASKS_MDS), -ETIME);
 	assert_int_equal(obj->answered_ns, 0);
-	assert_int_equal(obj->callers.credit, 0);
+	assert_int_equal(obj->callers.answers, 0);
 	assert_int_equal(*mount_inside(), 0);
 	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
 }
@@ -104,17 +104,16 @@ CALL_CASE(thread_has_one_slot)
 /* Also if the outermost call ends before the ones within it. */
 CALL_CASE(thread_has_one_age)
 {
-	const uint32_t *dated = stub_mount.callers_age.inside;
+	const uint32_t *dated = stub_mount.callers.age.inside;
 	struct casync_call inner;
 
 	assert_int_equal(take(CASYNC_CALL_MOUNT_SLOT), 0);
 	assert_int_equal(
 		casync_call_take(&inner, rig.obj, CASYNC_CALL_MOUNT_SLOT), 0);
 	assert_int_equal(dated[0] + dated[1], 1);
-	(void)casync_waiter_limit_look_at_age(&stub_mount.callers_age, 1);
-	assert_int_equal(
-		casync_waiter_limit_look_at_age(&stub_mount.callers_age, 31),
-		30);
+	(void)casync_budget_look_at_age(&stub_mount.callers.age, 1);
+	assert_int_equal(casync_budget_look_at_age(&stub_mount.callers.age, 31),
+			 30);
 	casync_call_drop(&call);
 	assert_int_equal(dated[0] + dated[1], 1);
 	casync_call_drop(&inner);
@@ -191,8 +190,8 @@ CALL_CASE(completion_threads_take_no_mount_slot)
 
 static void *take_attr_slots_on_completer(void *unused)
 {
-	struct casync_waiter_limit *limit = &rig.obj->getattr;
-	uint32_t *inside = &limit->kinds[CASYNC_WAITER_COMPLETER].inside;
+	struct casync_room *room = &rig.obj->getattr[true];
+	uint32_t *inside = &room->inside;
 	struct casync_call own[CASYNC_COMPLETERS + 1];
 	bool good_so_far = true;
 	int i;
@@ -202,7 +201,7 @@ static void *take_attr_slots_on_completer(void *unused)
 		good_so_far &= casync_call_take(&own[i], rig.obj,
 						CASYNC_CALL_ATTR_SLOT) == 0;
 	good_so_far &= *inside == CASYNC_COMPLETERS;
-	__atomic_store_n(&limit->progress_ns, 0, __ATOMIC_RELEASE);
+	__atomic_store_n(&room->progress_ns, 0, __ATOMIC_RELEASE);
 	good_so_far &= casync_call_take(&own[i], rig.obj,
 					CASYNC_CALL_ATTR_SLOT) == -EAGAIN;
 	while (i-- > 0)
@@ -299,9 +298,9 @@ TEST_ROWS(check_full, full_cases, call_up, call_down)
 	casync_call_drop(&call);
 	check_steps(ALL_TAKEN ALL_DROPPED);
 	*c->inside() = c->slots;
-	stub_mount.callers.progress_ns = 0;
+	stub_mount.callers.room.progress_ns = 0;
 	rig.obj->answered_ns = 0;
-	rig.obj->getattr.progress_ns = 0;
+	rig.obj->getattr[0].progress_ns = 0;
 	rig.obj->change.progress_ns = 0;
 	rig.exp.statfs.progress_ns = 0;
 	assert_int_equal(take(ALL), c->rc);
@@ -311,7 +310,7 @@ TEST_ROWS(check_full, full_cases, call_up, call_down)
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	/* To the client it is a delay. */
 	rig.obj->answered_ns = 0;
-	rig.obj->getattr.progress_ns = 0;
+	rig.obj->getattr[0].progress_ns = 0;
 	rig.obj->change.progress_ns = 0;
 	status = begin(ALL);
 	assert_int_equal(status.major, ERR_FSAL_DELAY);
@@ -352,17 +351,16 @@ static void *wait_for_a_slot(void *unused)
 
 CALL_CASE(slot_is_waited_for)
 {
-	struct casync_waiter_limit *limit = &rig.obj->getattr;
-	uint32_t *sleepers = &limit->kinds[CASYNC_WAITER_WORKER].sleepers;
+	struct casync_room *room = &rig.obj->getattr[0];
 	pthread_t thread;
 	void *failed;
 
 	*attr_inside() = FILE_SLOTS;
-	limit->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
+	room->progress_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 	assert_int_equal(pthread_create(&thread, NULL, wait_for_a_slot, NULL),
 			 0);
-	RIG_UNTIL(NOW(*sleepers) >= 1);
-	casync_waiter_limit_leave(limit, CASYNC_WAITER_WORKER);
+	RIG_UNTIL(NOW(room->sleepers) >= 1);
+	casync_room_leave(room, casync_clock_ns());
 	RIG_JOIN(thread, &failed);
 	assert_null(failed);
 	assert_int_equal(*attr_inside(), FILE_SLOTS - 1);
@@ -448,8 +446,8 @@ CALL_CASE(optional_call_does_not_wait)
 {
 	uint64_t later_ns = casync_clock_ns() + 60 * CASYNC_NS_PER_S;
 
-	rig.obj->getattr.progress_ns = later_ns;
-	stub_mount.callers.progress_ns = later_ns;
+	rig.obj->getattr[0].progress_ns = later_ns;
+	stub_mount.callers.room.progress_ns = later_ns;
 	*mount_inside() = MOUNT_SLOTS;
 	*attr_inside() = 1;
 	assert_false(try_both(1));

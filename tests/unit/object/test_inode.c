@@ -113,10 +113,10 @@ CASE(looked_up_file_may_be_privileged)
 /* The MDS does not answer, and the file's share of the workers waits. */
 CASE(file_takes_no_more_workers_than_for_attributes)
 {
-	uint32_t *inside = &rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside;
+	uint32_t *inside = &rig.obj->getattr[0].inside;
 
 	new_client();
-	*inside = casync_waiter_limit_workers();
+	*inside = casync_budget_quarter();
 	/* EAGAIN would be a conflict of locks. */
 	assert_int_equal(enter_and_leave(), -ETIME);
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
@@ -130,7 +130,7 @@ CASE(file_takes_no_more_workers_than_for_attributes)
 CASE(full_mount_looks_nothing_up)
 {
 	uint32_t *inside =
-		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+		&stub_mount.callers.room.inside;
 
 	new_client();
 	*inside = 200;

@@ -701,7 +701,7 @@ CASE(lock_of_an_older_file_is_kept)
 CASE(keeper_takes_locks_of_a_full_mount)
 {
 	uint32_t *inside =
-		&stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+		&stub_mount.callers.room.inside;
 
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);

@@ -419,7 +419,7 @@ static void check_full_mount(const struct op_case *c)
 	forget_seen();
 	forget_answers();
 	*mount_inside() = MOUNT_SLOTS;
-	stub_mount.callers.progress_ns = 0;
+	stub_mount.callers.room.progress_ns = 0;
 	assert_int_equal(c->call().major, ERR_FSAL_DELAY);
 	assert_int_equal(seen.calls, 0);
 	assert_int_equal(*mount_inside(), MOUNT_SLOTS);
@@ -802,7 +802,7 @@ TEST_ROWS(check_export_op, export_cases, operations_up, operations_down)
 	check_nothing_held();
 	set_find_result(0);
 	*mount_inside() = MOUNT_SLOTS;
-	stub_mount.callers.progress_ns = 0;
+	stub_mount.callers.room.progress_ns = 0;
 	assert_int_equal(c->call().major, ERR_FSAL_DELAY);
 	*mount_inside() = 0;
 	set_find_result(-ENOTCONN);
@@ -821,7 +821,7 @@ TEST_ROWS(check_export_op, export_cases, operations_up, operations_down)
 /* A monitor that does not answer keeps a few workers of the export. */
 OPERATION_CASE(full_statfs_slots_are_a_delay)
 {
-	uint32_t *inside = &rig.exp.statfs.kinds[CASYNC_WAITER_WORKER].inside;
+	uint32_t *inside = &rig.exp.statfs.inside;
 
 	*inside = 8;
 	assert_int_equal(call_get_fs_dynamic_info().major, ERR_FSAL_DELAY);
@@ -846,18 +846,18 @@ OPERATION_CASE(full_slots_of_a_file_are_a_delay)
 	static fsal_status_t (*const changes[])(void) = {
 		call_setattr2, call_setattr2_of_the_size, call_fallocate,
 		call_commit2};
-	uint32_t *attr = &rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside;
-	uint32_t *change = &rig.obj->change.kinds[CASYNC_WAITER_WORKER].inside;
+	uint32_t *attr = &rig.obj->getattr[0].inside;
+	uint32_t *change = &rig.obj->change.inside;
 	size_t i;
 
 	use_objects();
 	forget_seen();
-	rig.obj->getattr.progress_ns = 0;
-	*attr = casync_waiter_limit_workers();
+	rig.obj->getattr[0].progress_ns = 0;
+	*attr = casync_budget_quarter();
 	assert_int_equal(call_getattrs().major, ERR_FSAL_DELAY);
 	assert_int_equal(seen.calls, 0);
 	*attr = 0;
-	*change = casync_waiter_limit_workers();
+	*change = casync_budget_quarter();
 	for (i = 0; i < COUNT(changes); i++)
 		assert_int_equal(changes[i]().major, ERR_FSAL_DELAY);
 	assert_string_equal(fake_names.log, "");

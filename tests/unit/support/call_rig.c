@@ -33,58 +33,37 @@ static void note(char step)
 	steps[length] = step;
 }
 
-/* A file's part of the mount's slots comes and goes with the slot. */
-static void note_limit(const struct casync_waiter_limit *limit, bool leaves)
+/* The budget has rooms, too, but they come and go with the slot. */
+static void note_room(const struct casync_room *room, bool leaves)
 {
-	char letter = 'S';
+	char letter;
 
-	if (!noted || limit == &rig.obj->callers)
-		return;
-	if (limit == &stub_mount.callers)
-		letter = 'M';
-	if (limit == &rig.obj->getattr)
+	if (room == &rig.obj->getattr[0])
 		letter = 'A';
-	if (limit == &rig.obj->change)
+	else if (room == &rig.obj->change)
 		letter = 'C';
-	if (leaves)
-		letter = (char)tolower(letter);
-	note(letter);
+	else if (room == &rig.exp.statfs)
+		letter = 'S';
+	else
+		return;
+	if (noted)
+		note(leaves ? (char)tolower(letter) : letter);
 }
 
-bool __real_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-				      enum casync_waiter_kind lane,
-				      uint32_t room);
-bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-				      enum casync_waiter_kind lane,
-				      uint32_t room);
-void __real_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-				      enum casync_waiter_kind lane);
-void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-				      enum casync_waiter_kind lane);
-bool __real_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
-					    enum casync_caller who);
-bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
-					    enum casync_caller who);
-bool __real_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
-					   struct casync_waiter_limit *mount,
-					   bool answers);
-bool __wrap_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
-					   struct casync_waiter_limit *mount,
-					   bool answers);
-void __real_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
-void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit);
-void __real_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				       enum casync_waiter_kind lane);
-void __wrap_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				       enum casync_waiter_kind lane);
-void __real_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
-					     struct casync_waiter_limit *file);
-void __wrap_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
-					     struct casync_waiter_limit *file);
-void __real_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
-					    struct casync_waiter_limit *file);
-void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
-					    struct casync_waiter_limit *file);
+bool __real_casync_room_enter(struct casync_room *room, uint32_t most,
+			      uint32_t patience_ms);
+bool __wrap_casync_room_enter(struct casync_room *room, uint32_t most,
+			      uint32_t patience_ms);
+void __real_casync_room_leave(struct casync_room *room, uint64_t answered_ns);
+void __wrap_casync_room_leave(struct casync_room *room, uint64_t answered_ns);
+bool __real_casync_budget_enter(struct casync_budget_slot *slot,
+				enum casync_budget_who who, bool answered);
+bool __wrap_casync_budget_enter(struct casync_budget_slot *slot,
+				enum casync_budget_who who, bool answered);
+void __real_casync_budget_leave(const struct casync_budget_slot *slot,
+				uint64_t answered_ns);
+void __wrap_casync_budget_leave(const struct casync_budget_slot *slot,
+				uint64_t answered_ns);
 bool __real_casync_guard_enter(struct casync_guard *guard);
 bool __wrap_casync_guard_enter(struct casync_guard *guard);
 bool __real_casync_guard_enter_up_to(struct casync_guard *guard,
@@ -98,71 +77,38 @@ void __wrap_casync_cache_begin_write(struct casync_cache_file *file);
 void __real_casync_cache_end_write(struct casync_cache_file *file);
 void __wrap_casync_cache_end_write(struct casync_cache_file *file);
 
-bool __wrap_casync_waiter_limit_enter(struct casync_waiter_limit *limit,
-				      enum casync_waiter_kind lane,
-				      uint32_t room)
+bool __wrap_casync_room_enter(struct casync_room *room, uint32_t most,
+			      uint32_t patience_ms)
 {
-	bool entered = __real_casync_waiter_limit_enter(limit, lane, room);
+	bool entered = __real_casync_room_enter(room, most, patience_ms);
 
 	if (entered)
-		note_limit(limit, false);
+		note_room(room, false);
 	return entered;
 }
 
-void __wrap_casync_waiter_limit_leave(struct casync_waiter_limit *limit,
-				      enum casync_waiter_kind lane)
+void __wrap_casync_room_leave(struct casync_room *room, uint64_t answered_ns)
 {
-	note_limit(limit, true);
-	__real_casync_waiter_limit_leave(limit, lane);
+	note_room(room, true);
+	__real_casync_room_leave(room, answered_ns);
 }
 
-bool __wrap_casync_waiter_limit_enter_mount(struct casync_waiter_limit *limit,
-					    enum casync_caller who)
+bool __wrap_casync_budget_enter(struct casync_budget_slot *slot,
+				enum casync_budget_who who, bool answered)
 {
-	bool entered = __real_casync_waiter_limit_enter_mount(limit, who);
+	bool entered = __real_casync_budget_enter(slot, who, answered);
 
-	if (entered)
-		note_limit(limit, false);
+	if (noted && entered)
+		note('M');
 	return entered;
 }
 
-bool __wrap_casync_waiter_limit_enter_both(struct casync_waiter_limit *file,
-					   struct casync_waiter_limit *mount,
-					   bool answers)
+void __wrap_casync_budget_leave(const struct casync_budget_slot *slot,
+				uint64_t answered_ns)
 {
-	bool entered =
-		__real_casync_waiter_limit_enter_both(file, mount, answers);
-
-	if (entered)
-		note_limit(mount, false);
-	return entered;
-}
-
-void __wrap_casync_waiter_limit_force_mount(struct casync_waiter_limit *limit)
-{
-	__real_casync_waiter_limit_force_mount(limit);
-	note_limit(limit, false);
-}
-
-void __wrap_casync_waiter_limit_leave_mount(struct casync_waiter_limit *limit,
-					    struct casync_waiter_limit *file)
-{
-	note_limit(limit, true);
-	__real_casync_waiter_limit_leave_mount(limit, file);
-}
-
-void __wrap_casync_waiter_limit_cancel(struct casync_waiter_limit *limit,
-				       enum casync_waiter_kind lane)
-{
-	note_limit(limit, true);
-	__real_casync_waiter_limit_cancel(limit, lane);
-}
-
-void __wrap_casync_waiter_limit_cancel_mount(struct casync_waiter_limit *limit,
-					     struct casync_waiter_limit *file)
-{
-	note_limit(limit, true);
-	__real_casync_waiter_limit_cancel_mount(limit, file);
+	if (noted)
+		note('m');
+	__real_casync_budget_leave(slot, answered_ns);
 }
 
 bool __wrap_casync_guard_enter(struct casync_guard *guard)
@@ -213,22 +159,22 @@ void check_steps(const char *expected)
 
 uint32_t *mount_inside(void)
 {
-	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+	return &stub_mount.callers.room.inside;
 }
 
 uint32_t *attr_inside(void)
 {
-	return &rig.obj->getattr.kinds[CASYNC_WAITER_WORKER].inside;
+	return &rig.obj->getattr[0].inside;
 }
 
 uint32_t *change_inside(void)
 {
-	return &rig.obj->change.kinds[CASYNC_WAITER_WORKER].inside;
+	return &rig.obj->change.inside;
 }
 
 uint32_t *statfs_inside(void)
 {
-	return &rig.exp.statfs.kinds[CASYNC_WAITER_WORKER].inside;
+	return &rig.exp.statfs.inside;
 }
 
 uint32_t writers(void)
@@ -262,7 +208,7 @@ int call_up(void **state)
 
 int call_down(void **state)
 {
-	const uint32_t *dated = stub_mount.callers_age.inside;
+	const uint32_t *dated = stub_mount.callers.age.inside;
 	bool left = *mount_inside() != 0 || *attr_inside() != 0 ||
 		    *change_inside() != 0 || *statfs_inside() != 0 ||
 		    writers() != 0 || dated[0] != 0 || dated[1] != 0;

@@ -28,12 +28,12 @@ static struct casync_module module;
 
 uint32_t *mount_inside(void)
 {
-	return &stub_mount.callers.kinds[CASYNC_WAITER_COMPLETER].inside;
+	return &stub_mount.callers.room.inside;
 }
 
-static bool is_inside(const struct casync_waiter_limit *limit)
+static bool is_inside(const struct casync_room *room)
 {
-	return limit->kinds[CASYNC_WAITER_WORKER].inside != 0;
+	return room->inside != 0;
 }
 
 static uint32_t held(void)
@@ -44,7 +44,7 @@ static uint32_t held(void)
 		held |= CASYNC_CALL_MOUNT_SLOT;
 	if (!casync_guard_is_empty(&stub_mount.guard))
 		held |= CASYNC_CALL_CLIENT;
-	if (is_inside(&rig.obj->getattr))
+	if (is_inside(&rig.obj->getattr[0]))
 		held |= CASYNC_CALL_ATTR_SLOT;
 	if (is_inside(&rig.obj->change))
 		held |= CASYNC_CALL_CHANGE_SLOT;
