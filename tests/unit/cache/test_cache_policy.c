@@ -178,6 +178,31 @@ CASE(without_a_victim_there_is_no_buffer)
 		casync_buffer_release(held[--count]);
 }
 
+/* A reply keeps the only buffer: it goes round until the search ends. */
+CASE(hits_are_used_up_one_a_round)
+{
+	struct casync_cache_segment segment;
+	struct casync_cache_tag tag = rig_tag(1);
+	unsigned int i;
+	bool end;
+
+	read_set(0, 1);
+	assert_int_equal(
+		casync_cache_get(&worked, &tag, 0, PIECE, &segment, 1, &end),
+		1);
+	/* From the small queue to the main one, */
+	assert_int_equal(segment.buffer->hits, 1);
+	assert_null(casync_policy_take_victim(false));
+	assert_int_equal(segment.buffer->hits, 0);
+	/* and three times through that. */
+	for (i = 0; i < 3; i++)
+		assert_int_equal(rig_look(&worked, 1, 0, PIECE), 1);
+	assert_int_equal(segment.buffer->hits, 3);
+	assert_null(casync_policy_take_victim(false));
+	assert_int_equal(segment.buffer->hits, 0);
+	casync_buffer_release(segment.buffer);
+}
+
 /* Hits are bounded: what was hit a thousand times long ago goes at last. */
 CASE(hits_are_forgotten_in_time)
 {
