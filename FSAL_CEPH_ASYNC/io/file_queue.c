@@ -3,6 +3,7 @@
 
 #include "fsal.h"
 
+#include "call.h"
 #include "check.h"
 #include "clock.h"
 #include "export.h"
@@ -76,7 +77,8 @@ static void queue_write_admitted(struct casync_queue *queue,
 
 static struct casync_op *queue_enter_as(struct casync_queue *queue,
 					struct casync_op *op,
-					enum casync_queue_state queue_state)
+					enum casync_queue_state queue_state,
+					struct casync_call *slot)
 {
 	struct casync_op **link;
 	struct casync_op *now;
@@ -96,20 +98,25 @@ static struct casync_op *queue_enter_as(struct casync_queue *queue,
 	/* Still in the queue? */
 	if (op->queue_state == queue_state)
 		queue_mark_queued(queue, op);
+	/* Under the lock: later another thread may answer the op, and the
+	 * object may be freed.  It takes no lock. */
+	if (now == NULL && slot != NULL)
+		casync_call_drop(slot);
 	pthread_mutex_unlock(&queue->lock);
 	return now;
 }
 
 struct casync_op *casync_queue_enter(struct casync_queue *queue,
-				     struct casync_op *op)
+				     struct casync_op *op,
+				     struct casync_call *slot)
 {
-	return queue_enter_as(queue, op, CASYNC_QUEUE_QUEUED);
+	return queue_enter_as(queue, op, CASYNC_QUEUE_QUEUED, slot);
 }
 
 struct casync_op *casync_queue_park(struct casync_queue *queue,
 				    struct casync_op *op)
 {
-	return queue_enter_as(queue, op, CASYNC_QUEUE_PARKED);
+	return queue_enter_as(queue, op, CASYNC_QUEUE_PARKED, NULL);
 }
 
 struct casync_op *casync_queue_next(struct casync_queue *queue,

@@ -77,6 +77,7 @@
 #include "lane.h"
 #include "write_stream.h"
 
+struct casync_call;
 struct casync_op;
 
 /** Where an op is in the queue of its file. */
@@ -179,12 +180,17 @@ void casync_queue_destroy(struct casync_queue *queue);
  * callback of libcephfs.  The caller holds no lock of ours.  The op is prepared
  * (casync_op_prepare()) and has its fd and its place in flight.
  *
+ * @param[in,out] slot  What the thread holds for a submission, or NULL.  If
+ *			there is nothing to submit, it is released, while the op
+ *			still keeps its object alive.
+ *
  * @return The op to submit now, this one or another, with gathered ops in
  *         op->members.  After it the caller must call casync_queue_next().
  *         NULL: nothing to submit.
  */
 struct casync_op *casync_queue_enter(struct casync_queue *queue,
-				     struct casync_op *op);
+				     struct casync_op *op,
+				     struct casync_call *slot);
 
 /**
  * Enter the queue with a write that has no place in flight yet.  It is queued,

@@ -107,15 +107,16 @@ static int read_cache_getattr(const struct casync_op *op,
 }
 
 /* Ask for the file's version, if there is room to wait. */
-static bool read_cache_revalidate(struct casync_op *op, struct ceph_statx *stx)
+static bool read_cache_revalidate(struct casync_op *op,
+				  struct casync_call *slot,
+				  struct ceph_statx *stx)
 {
 	uint64_t began_ns, now_ns, took_us;
-	struct casync_call slots;
 	int rc;
 
 	/* The slots are the file's and the mount's: an MDS that does not answer
 	 * must not keep all workers. */
-	if (!casync_call_try(&slots, op->obj,
+	if (!casync_call_try(slot, op->obj,
 			     CASYNC_CALL_ATTR_SLOT | CASYNC_CALL_MOUNT_SLOT,
 			     CASYNC_CACHE_REVALIDATIONS)) {
 		casync_buffer_count(&casync_cache_counts.no_revalidation, 1);
@@ -128,7 +129,7 @@ static bool read_cache_revalidate(struct casync_op *op, struct ceph_statx *stx)
 	op->revalidation_us = took_us < UINT32_MAX ? (uint32_t)took_us
 						   : UINT32_MAX;
 	read_cache_learn_revalidation(op->obj->cached, began_ns, now_ns);
-	casync_call_drop(&slots);
+	casync_call_drop_part(slot, CASYNC_CALL_ATTR_SLOT);
 	return rc == 0 && (stx->stx_mask & REVALIDATED) == REVALIDATED;
 }
 
@@ -353,7 +354,7 @@ static void read_cache_plan_fill(struct casync_op *op, int stream,
 	(void)read_cache_fetch(op, own, tag, epoch);
 }
 
-bool casync_read_cache_find(struct casync_op *op)
+bool casync_read_cache_find(struct casync_op *op, struct casync_call *slot)
 {
 	struct casync_cached_file *cached = op->obj->cached;
 	struct casync_cache_tag tag;
@@ -368,7 +369,7 @@ bool casync_read_cache_find(struct casync_op *op)
 	/* Before the revalidation: a write of ours between the two would put
 	 * new data under an old tag. */
 	epoch = casync_cache_epoch(&cached->file);
-	if (!read_cache_revalidate(op, &stx))
+	if (!read_cache_revalidate(op, slot, &stx))
 		return false;
 	tag = read_cache_tag(op, &stx);
 	if (read_cache_hit(op, &tag))

@@ -62,6 +62,7 @@
 #include "cache.h"
 #include "read_ahead.h"
 
+struct casync_call;
 struct casync_object;
 struct casync_op;
 
@@ -127,10 +128,13 @@ struct casync_fill {
  * Look a READ up, after all checks, on the worker of Ganesha's that brought it,
  * before it is laid out.  May wait for the MDS.
  *
+ * @param[in,out] slot  Holds nothing before.  After a revalidation it holds the
+ *			mount's slot, for casync_submit_read().
+ *
  * @return true: it was a hit, end the op.  false: go on; op->fill and the op's
  *         offset and length may have been set for a fill.
  */
-bool casync_read_cache_find(struct casync_op *op);
+bool casync_read_cache_find(struct casync_op *op, struct casync_call *slot);
 
 /** The outcome of a READ is known: offer the data of a fill to the
  * cache, and answer from them. */

@@ -83,14 +83,14 @@ static bool rw_clamp_to_size(struct casync_op *op)
 }
 
 /* From here on no worker of Ganesha's waits with the op.  A worker that has not
- * waited so far may wait for the answer. */
-static void rw_read(struct casync_op *op, bool may_await)
+ * waited so far may wait for the answer: it has a SLOT, or may take one. */
+static void rw_read(struct casync_op *op, struct casync_call *slot)
 {
 	casync_op_prepare(op);
 	if (op->past_end)
 		casync_repair_whole(op);
-	else if (may_await)
-		casync_submit_read(op);
+	else if (slot != NULL)
+		casync_submit_read(op, slot);
 	else
 		casync_submit(op);
 }
@@ -99,10 +99,14 @@ static void rw_read(struct casync_op *op, bool may_await)
  * brought it. */
 static void rw_read_or_hit(struct casync_op *op)
 {
-	if (!op->past_end && casync_read_cache_find(op))
-		casync_op_end_unblocked(op);
-	else
-		rw_read(op, true);
+	struct casync_call slot = {0};
+
+	if (op->past_end || !casync_read_cache_find(op, &slot)) {
+		rw_read(op, &slot);
+		return;
+	}
+	casync_call_drop(&slot);
+	casync_op_end_unblocked(op);
 }
 
 static void rw_resume_read(struct casync_work *work)
@@ -112,7 +116,7 @@ static void rw_resume_read(struct casync_work *work)
 	if (op->entry.refused != 0)
 		rw_refuse(op);
 	else
-		rw_read(op, false);
+		rw_read(op, NULL);
 }
 
 static void rw_start_read(struct casync_op *op, bool bypass)

@@ -131,7 +131,8 @@ bool casync_submit_is_beyond_the_end(const struct casync_op *op)
  */
 static bool submit_take_slot(struct casync_op *op, struct casync_call *slot)
 {
-	if (casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0))
+	if (slot->holds != 0 ||
+	    casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0))
 		return true;
 	casync_submit_admitted(op);
 	return false;
@@ -179,7 +180,7 @@ void casync_submit(struct casync_op *op)
 {
 	struct casync_queue *queue = &op->obj->queue;
 
-	submit_from(queue, casync_queue_enter(queue, op), NULL);
+	submit_from(queue, casync_queue_enter(queue, op, NULL), NULL);
 }
 
 void casync_submit_park(struct casync_op *op)
@@ -226,8 +227,8 @@ static void submit_and_wait(struct casync_queue *queue, struct casync_op *op,
 void casync_submit_write(struct casync_op *op)
 {
 	struct casync_queue *queue = &op->obj->queue;
-	struct casync_op *now = casync_queue_enter(queue, op);
-	struct casync_call slot;
+	struct casync_op *now = casync_queue_enter(queue, op, NULL);
+	struct casync_call slot = {0};
 
 	if (now == NULL || !submit_take_slot(now, &slot))
 		return;
@@ -282,20 +283,19 @@ static void submit_block_on_read(struct casync_op *op, struct casync_call *slot)
 	casync_complete_finish(op);
 }
 
-void casync_submit_read(struct casync_op *op)
+void casync_submit_read(struct casync_op *op, struct casync_call *slot)
 {
 	struct casync_queue *queue = &op->obj->queue;
-	struct casync_op *now = casync_queue_enter(queue, op);
-	struct casync_call slot;
+	struct casync_op *now = casync_queue_enter(queue, op, slot);
 
-	if (now == NULL || !submit_take_slot(now, &slot))
+	if (now == NULL || !submit_take_slot(now, slot))
 		return;
 	if (now != op || casync_submit_is_beyond_the_end(op))
-		submit_from(queue, now, &slot);
+		submit_from(queue, now, slot);
 	else if (submit_may_block(op))
-		submit_block_on_read(op, &slot);
+		submit_block_on_read(op, slot);
 	else
-		submit_and_wait(queue, op, &slot);
+		submit_and_wait(queue, op, slot);
 }
 
 static void submit_run_admitted(struct casync_work *work)

@@ -55,6 +55,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct casync_call;
 struct casync_op;
 
 /** The smallest READ for which a blocking call pays. */
@@ -79,9 +80,14 @@ void casync_submit(struct casync_op *op);
  * the write (complete.h). */
 void casync_submit_write(struct casync_op *op);
 
-/** As casync_submit(), by a worker of Ganesha's that may wait for the answer to
- * the read, or may read by a blocking call. */
-void casync_submit_read(struct casync_op *op);
+/**
+ * As casync_submit(), by a worker of Ganesha's that may wait for the answer to
+ * the read, or may read by a blocking call.
+ *
+ * @param[in,out] slot  Holds the worker's slot of the mount, or nothing: then
+ *			it is taken.  It holds nothing afterwards.
+ */
+void casync_submit_read(struct casync_op *op, struct casync_call *slot);
 
 /**
  * Park a write in the queue: it waits for a place in flight and keeps its place

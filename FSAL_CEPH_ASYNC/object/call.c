@@ -62,7 +62,8 @@ static bool call_enter_slot(struct casync_mount *mount,
 	slot.mount = &mount->callers;
 	slot.file = obj != NULL ? &obj->callers : NULL;
 	return casync_budget_enter(&slot, who,
-				   obj != NULL && call_is_answered(obj));
+				   who == CASYNC_BUDGET_NEEDED && obj != NULL &&
+					   call_is_answered(obj));
 }
 
 static bool call_take_slot(struct casync_mount *mount,
@@ -224,6 +225,8 @@ static int call_enter_client(struct casync_object *obj,
 
 /* --- all of them */
 
+#define ALL_PARTS UINT32_MAX
+
 static int call_take_one(struct casync_object *obj, uint32_t what)
 {
 	switch (what) {
@@ -268,15 +271,15 @@ static void call_drop_one(struct casync_object *obj, uint32_t what,
 	}
 }
 
-static void call_drop(struct casync_call *call, bool answered)
+static void call_drop(struct casync_call *call, uint32_t parts, bool answered)
 {
 	uint32_t what;
 
 	for (what = CASYNC_CALL_CHANGE; what != 0; what >>= 1) {
-		if ((call->holds & what) != 0)
+		if ((call->holds & parts & what) != 0)
 			call_drop_one(call->obj, what, answered);
 	}
-	call->holds = 0;
+	call->holds &= ~parts;
 }
 
 int casync_call_take(struct casync_call *call, struct casync_object *obj,
@@ -291,7 +294,7 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 			continue;
 		rc = call_take_one(obj, what);
 		if (rc < 0) {
-			call_drop(call, false);
+			call_drop(call, ALL_PARTS, false);
 			return rc;
 		}
 		call->holds |= what;
@@ -301,7 +304,12 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 
 void casync_call_drop(struct casync_call *call)
 {
-	call_drop(call, true);
+	call_drop(call, ALL_PARTS, true);
+}
+
+void casync_call_drop_part(struct casync_call *call, uint32_t parts)
+{
+	call_drop(call, parts, true);
 }
 
 void casync_call_announce(struct casync_call *call,
@@ -328,7 +336,7 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 	call->holds = needs & CASYNC_CALL_ATTR_SLOT;
 	if ((needs & CASYNC_CALL_MOUNT_SLOT) != 0 &&
 	    !call_take_slot_of(obj, CASYNC_BUDGET_OPTIONAL)) {
-		call_drop(call, false);
+		call_drop(call, ALL_PARTS, false);
 		return false;
 	}
 	call->holds = needs;

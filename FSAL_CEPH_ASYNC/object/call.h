@@ -165,6 +165,9 @@ void casync_call_announce_own(struct casync_call *call);
 /** Release what casync_call_take() or casync_call_try() has taken. */
 void casync_call_drop(struct casync_call *call);
 
+/** Release CASYNC_CALL_* of it, and keep the others. */
+void casync_call_drop_part(struct casync_call *call, uint32_t parts);
+
 /** For so long in each minute requests are repeated that their client would not
  * repeat, with what pauses, and by how many workers at once. */
 #define CASYNC_CALL_REPEAT_MS 2000

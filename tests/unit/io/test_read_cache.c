@@ -64,6 +64,12 @@ static int down(void **state)
 
 #define READ_CASE(test) TEST_WITH(test, up, down)
 
+/* Slots that were taken, and those in use while a READ is submitted and
+ * answered. */
+#define NOT_SEEN UINT32_MAX
+static unsigned int slots_taken;
+static uint32_t inside_submission, inside_answer;
+
 static void free_buffer(void *buffer)
 {
 	buffers_freed++;
@@ -789,14 +795,92 @@ READ_CASE(pages_of_another_client_are_dropped)
 	assert_true(fetches_page());
 }
 
+/* --- the slot of a READ */
+
+bool __real_casync_budget_enter(struct casync_budget_slot *slot,
+				enum casync_budget_who who, bool answered);
+bool __wrap_casync_budget_enter(struct casync_budget_slot *slot,
+				enum casync_budget_who who, bool answered);
+bool __wrap_casync_budget_enter(struct casync_budget_slot *slot,
+				enum casync_budget_who who, bool answered)
+{
+	slots_taken++;
+	return __real_casync_budget_enter(slot, who, answered);
+}
+
+static uint32_t slots_inside(void)
+{
+	return __atomic_load_n(&stub_mount.callers.room.inside,
+			       __ATOMIC_ACQUIRE);
+}
+
+static void note_submission(void)
+{
+	inside_submission = slots_inside();
+}
+
+static void note_answer(void)
+{
+	inside_answer = slots_inside();
+}
+
+/* From the revalidation to the end of the submission, and not in the answer. */
+static void check_slots(uint32_t in_submission)
+{
+	struct io *io = nfs_io(0, PAGE);
+
+	slots_taken = 0;
+	inside_submission = inside_answer = NOT_SEEN;
+	fake.submission = note_submission;
+	io->in_done = note_answer;
+	start_read(io);
+	assert_true(rig_wait(&io->came));
+	check_reply(io, PAGE);
+	free_nfs_io(io);
+	assert_int_equal(slots_taken, 1);
+	assert_int_equal(inside_submission, in_submission);
+	assert_int_equal(inside_answer, 0);
+	assert_int_equal(slots_inside(), 0);
+}
+
+READ_CASE(read_takes_one_slot)
+{
+	/* It fills the cache. */
+	check_slots(1);
+	/* A hit. */
+	check_slots(NOT_SEEN);
+	/* Past the cache. */
+	casync_cache_set_budget(0);
+	check_slots(1);
+}
+
+/* The queue is full: another thread submits it, and no worker is kept. */
+READ_CASE(read_that_is_queued_keeps_no_slot)
+{
+	struct casync_queue *queue = &rig.obj->queue;
+	struct io *io = nfs_io(0, PAGE);
+	unsigned int asked = fake_blocking_count(FAKE_GETATTR);
+
+	queue->inside += CASYNC_QUEUE_THREADS;
+	slots_taken = 0;
+	start_read(io);
+	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked + 1);
+	assert_int_equal(slots_taken, 1);
+	assert_int_equal(slots_inside(), 0);
+	queue->inside -= CASYNC_QUEUE_THREADS;
+	assert_true(fetches(PAGE, PAGE, PAGE));
+	assert_true(rig_wait(&io->came));
+	check_reply(io, PAGE);
+	free_nfs_io(io);
+}
+
 READ_CASE(full_limits_are_a_read_as_ever)
 {
 	unsigned int asked;
 
 	fill();
 	asked = fake_blocking_count(FAKE_GETATTR);
-	rig.obj->getattr[0].inside =
-		CASYNC_CACHE_REVALIDATIONS;
+	rig.obj->getattr[0].inside = CASYNC_CACHE_REVALIDATIONS;
 	assert_true(fetches_page());
 	rig.obj->getattr[0].inside = 0;
 	stub_mount.callers.room.inside = 75;
@@ -804,8 +888,7 @@ READ_CASE(full_limits_are_a_read_as_ever)
 	stub_mount.callers.room.inside = 0;
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);
 	/* The file's limit was left when the mount's was full. */
-	assert_int_equal(rig.obj->getattr[0].inside,
-			 0);
+	assert_int_equal(rig.obj->getattr[0].inside, 0);
 	assert_false(fetches_page());
 	assert_int_equal(rig_stats().counts.no_revalidation -
 				 stats_before.counts.no_revalidation,
