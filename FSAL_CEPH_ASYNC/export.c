@@ -188,7 +188,7 @@ static int export_mount_export(struct casync_export *exp,
 {
 	const struct casync_export_keys *keys = &exp->keys;
 	/* Without Cmount_Path the export's own path is the mount's root. */
-	struct casync_mount_key key = {
+	const struct casync_identity identity = {
 		.user_id = keys->user_id,
 		.filesystem = keys->filesystem,
 		.path = keys->cmount_path != NULL ? keys->cmount_path
@@ -196,21 +196,20 @@ static int export_mount_export(struct casync_export *exp,
 		.secret = keys->secret,
 		.own = keys->tuning.share_client == 0,
 		.export_id = exp->export.export_id,
+		.use_old_uuid = module_keys->use_old_uuid,
 	};
-	struct casync_mount_params params = {
+	const struct casync_mount_params params = {
 		.ceph_conf = module_keys->ceph_conf,
 		.ceph_options = keys->ceph_options,
-		.use_old_uuid = module_keys->use_old_uuid,
-		.export_id = exp->export.export_id,
 		.timeout_s = keys->tuning.mount_timeout,
 		.session_timeout_s = keys->tuning.session_timeout,
-		.unmount_timeout_s = keys->tuning.drain_timeout,
+		.drain_timeout_s = keys->tuning.drain_timeout,
 		.reconnect = keys->tuning.reconnect,
 		.reconnect_timeout_s = keys->tuning.reconnect_timeout,
 		.hooks = &casync_restore_hooks,
 	};
 	const uint64_t began_ns = casync_clock_ns();
-	int rc = casync_mount_get(&key, &params, &exp->mount);
+	int rc = casync_mount_get(&identity, &params, &exp->mount);
 
 	export_tell_if_too_late(exp, began_ns);
 	if (rc != 0)
@@ -242,7 +241,7 @@ static int export_check_is_directory(struct casync_export *exp)
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16
 			": cannot export path '%s' (mounted: '%s'): %s",
-			exp->export.export_id, path, exp->mount->client.path,
+			exp->export.export_id, path, exp->mount->identity.path,
 			strerror(-rc));
 	return rc;
 }

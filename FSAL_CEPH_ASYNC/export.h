@@ -66,7 +66,7 @@ static inline struct casync_export *casync_export_current(void)
 static inline struct ceph_mount_info *
 casync_export_ceph(const struct casync_export *exp)
 {
-	return exp->mount->client.ceph;
+	return exp->mount->client->ceph;
 }
 
 /** m_ops.create_export. */

@@ -29,7 +29,7 @@
 const char *casync_export_ops_below_mount(const struct casync_export *exp,
 					  const char *path)
 {
-	const char *root = exp->mount->client.path;
+	const char *root = exp->mount->identity.path;
 	size_t len = strlen(root);
 
 	if (len != 0 && root[len - 1] == '/')
@@ -56,7 +56,7 @@ static fsal_status_t export_ops_walk(struct fsal_export *exp_hdl,
 	if (below == NULL) {
 		LogCrit(COMPONENT_FSAL,
 			"export %" PRIu16 ": path '%s' is not below '%s'",
-			exp_hdl->export_id, path, exp->mount->client.path);
+			exp_hdl->export_id, path, exp->mount->identity.path);
 		return fsalstat(ERR_FSAL_NOENT, ENOENT);
 	}
 

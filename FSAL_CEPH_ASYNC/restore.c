@@ -58,10 +58,9 @@ static int restore_restore(struct casync_mount *mount)
 	return rc;
 }
 
-static unsigned int restore_disown(struct casync_mount *mount,
-				   struct casync_left_client *left)
+static unsigned int restore_disown(struct casync_mount *mount)
 {
-	struct casync_disown_round round = {.left = left};
+	struct casync_disown_round round = {0};
 
 	casync_watchdog_visit(&mount->guard, casync_disown_visit, &round);
 	return casync_disown_answer(&round);

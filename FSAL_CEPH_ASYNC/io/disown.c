@@ -6,13 +6,13 @@
 #include "fsal.h"
 
 #include "buffer.h"
+#include "client.h"
 #include "complete.h"
 #include "disown.h"
 #include "export.h"
 #include "ganesha.h"
 #include "guard.h"
 #include "inode.h"
-#include "left_client.h"
 #include "object.h"
 #include "op.h"
 #include "pool.h"
@@ -21,7 +21,7 @@
 
 /** The client and the buffer that a disowned READ uses. */
 struct casync_disowned {
-	struct casync_left_client *left;
+	struct casync_client *client;
 	struct casync_pool *pool; /**< Its export may be gone. */
 	/** Ganesha's buffer; NULL: libcephfs writes to one of the cache. */
 	void (*release)(void *data);
@@ -32,9 +32,9 @@ static void disown_note(struct casync_op *op, struct casync_disown_round *round)
 {
 	struct casync_disowned *disowned = gsh_calloc(1, sizeof(*disowned));
 
-	disowned->left = round->left;
+	disowned->client = op->exp->mount->client;
 	disowned->pool = op->exp->pool;
-	casync_left_client_hold(round->left);
+	casync_client_hold(disowned->client);
 	op->disowned = disowned;
 	round->count++;
 }
@@ -134,7 +134,7 @@ unsigned int casync_disown_answer(struct casync_disown_round *round)
 void casync_disown_release(struct casync_op *op)
 {
 	struct casync_disowned *disowned = op->disowned;
-	struct casync_left_client *left = disowned->left;
+	struct casync_client *client = disowned->client;
 
 	if (op->fill != NULL) {
 		casync_buffer_release(op->fill->buffer);
@@ -144,7 +144,7 @@ void casync_disown_release(struct casync_op *op)
 	}
 	casync_op_free(op, disowned->pool);
 	gsh_free(disowned);
-	casync_left_client_put(left);
+	casync_client_put(client);
 }
 
 /* The visitor has left the guard for us. */
@@ -157,7 +157,7 @@ static void disown_came_back(struct casync_op *op)
 	disowned = op->disowned;
 	op->disowned = NULL;
 	op->call.holds &= ~(uint32_t)CASYNC_CALL_CLIENT;
-	casync_left_client_put(disowned->left);
+	casync_client_put(disowned->client);
 	gsh_free(disowned);
 }
 

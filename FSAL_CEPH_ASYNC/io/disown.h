@@ -17,7 +17,7 @@
  * returns, its result is not used, and the NFS client is asked to retry.
  *
  * The lost client is not ended before all of them have come back
- * (left_client.h): libcephfs would free the Inodes that it still uses.
+ * (client.h): libcephfs would free the Inodes that it still uses.
  *
  *	parts_left of the op	whose it is
  *	n			libcephfs': n calls are not answered
@@ -34,12 +34,10 @@
 
 struct Fh;
 struct casync_inflight_entry;
-struct casync_left_client;
 struct casync_op;
 
 /** One look at all READs of a mount. */
 struct casync_disown_round {
-	struct casync_left_client *left;
 	struct casync_op *to_answer; /**< Linked by `members`. */
 	unsigned int count;
 };

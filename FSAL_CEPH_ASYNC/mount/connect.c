@@ -9,23 +9,17 @@
 #include "nfs_core.h"
 #include "sal_functions.h"
 
-#include "deadline_call.h"
 #include "ceph_options.h"
+#include "client.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
 #include "ganesha.h"
 #include "identity.h"
+#include "mount.h"
 #include "name.h"
-#include "reclaim.h"
-#include "stay.h"
 #include "text.h"
 #include "tuning.h"
-
-/* How long an unmount may take if another one has timed out recently.  The MDS
- * is away then, and all exports together have to end in time. */
-#define NEXT_UNMOUNT_S 1
-#define GIVEN_UP_RECENTLY_NS (60 * CASYNC_NS_PER_S)
 
 /*
  * Ganesha revokes a delegation after two lease periods if the recall is not
@@ -36,7 +30,8 @@
  */
 #define REVOKE_MARGIN_S 10
 
-static uint64_t last_given_up_ns; /* CLOCK_MONOTONIC; 0: never; atomic */
+/* Not an errno: this handle cannot be used, a new one is to try again. */
+#define AGAIN 1
 
 /* Texts for libcephfs' errors; the first ones are not errnos. */
 const char *casync_connect_reason(int rc)
@@ -54,7 +49,7 @@ const char *casync_connect_reason(int rc)
 	}
 }
 
-int casync_connect_failed(const struct casync_mount_params *params, int rc,
+int casync_connect_failed(const struct casync_identity *identity, int rc,
 			  const char *format, ...)
 {
 	char what[1024];
@@ -64,19 +59,19 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 	(void)vsnprintf(what, sizeof(what), format, args);
 	va_end(args);
 	LogCrit(COMPONENT_FSAL, "export %" PRIu16 ": %s: %s (error %d)",
-		params->export_id, what, casync_connect_reason(rc), rc);
+		identity->export_id, what, casync_connect_reason(rc), rc);
 	return rc;
 }
 
-static int connect_set_option(struct casync_client *client,
-			      const struct casync_mount_params *params,
-			      const char *option, const char *value)
+static int connect_set_option(struct casync_client *client, const char *option,
+			      const char *value)
 {
 	int rc = ceph_conf_set(client->ceph, option, value);
 
 	if (rc < 0) /* the value is not shown: it may be the secret */
-		return casync_connect_failed(
-			params, rc, "setting Ceph option '%s'", option);
+		return casync_connect_failed(client->identity, rc,
+					     "setting Ceph option '%s'",
+					     option);
 	return 0;
 }
 
@@ -89,7 +84,7 @@ static int connect_configure(struct casync_client *client,
 	rc = ceph_conf_read_file(client->ceph, params->ceph_conf);
 	if (rc < 0)
 		return casync_connect_failed(
-			params, rc, "Ceph_Conf '%s'",
+			client->identity, rc, "Ceph_Conf '%s'",
 			casync_text_or(params->ceph_conf,
 				       "/etc/ceph/ceph.conf"));
 	/*
@@ -98,26 +93,25 @@ static int connect_configure(struct casync_client *client,
 	 * of which libcephfs makes EIO, for READs too (20.2.4).  The OSDs check
 	 * each request anyway.
 	 */
-	rc = connect_set_option(client, params, "client_check_pool_perm",
-				"false");
+	rc = connect_set_option(client, "client_check_pool_perm", "false");
 	if (rc < 0)
 		return rc;
-	rc = casync_ceph_options_set(client->ceph, client->ceph_options, why,
+	rc = casync_ceph_options_set(client->ceph, params->ceph_options, why,
 				     sizeof(why));
 	if (rc < 0)
-		return casync_connect_failed(params, rc, "Ceph_Option: %s",
-					     why);
+		return casync_connect_failed(client->identity, rc,
+					     "Ceph_Option: %s", why);
 
 	/* ceph_mount chooses the root, not the configuration. */
-	rc = connect_set_option(client, params, "client_mountpoint", "/");
+	rc = connect_set_option(client, "client_mountpoint", "/");
 	if (rc == 0)
-		rc = connect_set_option(client, params, "client_acl_type",
-					"posix_acl");
+		rc = connect_set_option(client, "client_acl_type", "posix_acl");
 	/* Durability needs it: a write's answer must be a commit. */
 	if (rc == 0)
-		rc = connect_set_option(client, params, "client_oc", "false");
-	if (rc == 0 && client->secret != NULL)
-		rc = connect_set_option(client, params, "key", client->secret);
+		rc = connect_set_option(client, "client_oc", "false");
+	if (rc == 0 && client->identity->secret != NULL)
+		rc = connect_set_option(client, "key",
+					client->identity->secret);
 	if (rc == 0)
 		(void)ceph_set_mount_timeout(client->ceph, params->timeout_s);
 	return rc;
@@ -136,34 +130,14 @@ static bool connect_fsal_ceph_is_loaded(void)
 	return other != NULL;
 }
 
-void casync_connect_free_client(struct casync_client *client)
+void casync_connect_uuid(const struct casync_identity *identity,
+			 const char *nodeid, char *uuid, size_t size)
 {
-	gsh_free(client->user_id);
-	gsh_free(client->filesystem);
-	gsh_free(client->path);
-	gsh_free(client->secret);
-	gsh_free(client->ceph_options);
-	gsh_free(client->uuid);
+	casync_identity_uuid(identity, nodeid, connect_fsal_ceph_is_loaded(),
+			     uuid, size);
 }
 
-void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
-			 char *uuid, size_t size)
-{
-	struct casync_identity id = {
-		.nodeid = nodeid,
-		.user_id = client->user_id,
-		.filesystem = client->filesystem,
-		.path = client->path,
-		.export_id = client->export_id,
-		.own = client->own,
-		.old_form = client->use_old_uuid,
-		.distinct = connect_fsal_ceph_is_loaded(),
-	};
-
-	casync_identity_uuid(&id, uuid, size);
-}
-
-int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
+int casync_connect_own_uuid(const struct casync_identity *identity, char *uuid,
 			    size_t size)
 {
 	char *nodeid, *again;
@@ -171,7 +145,7 @@ int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
 
 	if (rc != 0)
 		return rc;
-	casync_connect_uuid(client, nodeid, uuid, size);
+	casync_connect_uuid(identity, nodeid, uuid, size);
 	/* rados_kv and rados_ng hand out their own text each time, the other
 	 * recovery backends a new copy, which is ours (Ganesha 9.14). */
 	if (nfs_recovery_get_nodeid(&again) == 0 && again != nodeid) {
@@ -194,22 +168,22 @@ static int connect_reclaim_uuid(struct casync_client *client,
 				const struct casync_mount_params *params,
 				const char *uuid, bool first)
 {
-	int rc = casync_reclaim_in_time(client, params, uuid);
+	int rc = casync_client_reclaim(client, params, uuid);
 
 	if (rc == -EPERM && first) {
 		LogEvent(
 			COMPONENT_FSAL,
 			"export %" PRIu16
 			": session '%s' is older than the last restart of the MDS; reclaiming it again",
-			params->export_id, uuid);
-		return CASYNC_CONNECT_AGAIN;
+			client->identity->export_id, uuid);
+		return AGAIN;
 	}
-	if (rc == -ETIMEDOUT)
-		client->stuck = true;
 	if (rc != 0 && rc != -ENOENT)
 		return casync_connect_failed(
-			params, rc, "User_Id '%s', reclaiming session '%s'",
-			casync_text_or(client->user_id, "admin"), uuid);
+			client->identity, rc,
+			"User_Id '%s', reclaiming session '%s'",
+			casync_text_or(client->identity->user_id, "admin"),
+			uuid);
 	return rc;
 }
 
@@ -218,7 +192,7 @@ static int connect_end_shared(struct casync_client *client,
 			      const struct casync_mount_params *params,
 			      bool first)
 {
-	struct casync_client shared = *client;
+	struct casync_identity shared = *client->identity;
 	char uuid[CASYNC_UUID_BYTES];
 	int rc;
 
@@ -231,7 +205,7 @@ static int connect_end_shared(struct casync_client *client,
 			COMPONENT_FSAL,
 			"export %" PRIu16
 			": session '%s', which exports of a former run shared, is ended",
-			params->export_id, uuid);
+			client->identity->export_id, uuid);
 	return rc;
 }
 
@@ -242,9 +216,9 @@ static int connect_reclaim(struct casync_client *client,
 	bool ended_shared = false;
 	int rc;
 
-	rc = casync_connect_own_uuid(client, uuid, sizeof(uuid));
+	rc = casync_connect_own_uuid(client->identity, uuid, sizeof(uuid));
 	if (rc != 0)
-		return casync_connect_failed(params, rc,
+		return casync_connect_failed(client->identity, rc,
 					     "reading this node's id");
 
 	/* The session's state must last until after a restart. */
@@ -259,10 +233,10 @@ static int connect_reclaim(struct casync_client *client,
 		rc = connect_reclaim_uuid(client, params, uuid, first);
 	if (rc != 0 && rc != -ENOENT)
 		return rc;
-	casync_reclaim_wait_for_late(client);
+	casync_client_wait_for_late_reclaims(client->mount);
 	ceph_set_uuid(client->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
-		 params->export_id, uuid,
+		 client->identity->export_id, uuid,
 		 rc == 0 && !ended_shared ? ", reclaimed from a former run"
 					  : "",
 		 connect_fsal_ceph_is_loaded() ? " (FSAL CEPH is loaded too)"
@@ -290,25 +264,25 @@ static int connect_quieten(struct casync_client *client,
 {
 	char level[16];
 
-	if (casync_ceph_options_have(client->ceph_options, "debug_client") ||
+	if (casync_ceph_options_have(params->ceph_options, "debug_client") ||
 	    ceph_conf_get(client->ceph, "debug_client", level, sizeof(level)) <
 		    0 ||
 	    strcmp(level, "0/5") != 0)
 		return 0;
-	return connect_set_option(client, params, "debug_client", "0/0");
+	return connect_set_option(client, "debug_client", "0/0");
 }
 
 /* Make a handle that is connected to the monitors.  Nothing is mounted. */
 static int connect_start(struct casync_client *client,
 			 const struct casync_mount_params *params)
 {
-	int rc = ceph_create(&client->ceph, client->user_id);
+	int rc = ceph_create(&client->ceph, client->identity->user_id);
 
 	if (rc < 0) {
 		client->ceph = NULL;
 		return casync_connect_failed(
-			params, rc, "User_Id '%s'",
-			casync_text_or(client->user_id, "admin"));
+			client->identity, rc, "User_Id '%s'",
+			casync_text_or(client->identity->user_id, "admin"));
 	}
 	rc = connect_configure(client, params);
 	if (rc < 0)
@@ -316,16 +290,19 @@ static int connect_start(struct casync_client *client,
 	rc = ceph_init(client->ceph);
 	if (rc < 0)
 		return casync_connect_failed(
-			params, rc, "User_Id '%s'%s, starting libcephfs",
-			casync_text_or(client->user_id, "admin"),
-			client->secret ? " and Secret_Access_Key" : "");
+			client->identity, rc,
+			"User_Id '%s'%s, starting libcephfs",
+			casync_text_or(client->identity->user_id, "admin"),
+			client->identity->secret ? " and Secret_Access_Key"
+						 : "");
 	rc = connect_quieten(client, params);
-	if (rc < 0 || client->filesystem == NULL)
+	if (rc < 0 || client->identity->filesystem == NULL)
 		return rc;
-	rc = ceph_select_filesystem(client->ceph, client->filesystem);
+	rc = ceph_select_filesystem(client->ceph, client->identity->filesystem);
 	if (rc < 0)
-		return casync_connect_failed(params, rc, "Filesystem '%s'",
-					     client->filesystem);
+		return casync_connect_failed(client->identity, rc,
+					     "Filesystem '%s'",
+					     client->identity->filesystem);
 	return 0;
 }
 
@@ -350,10 +327,11 @@ static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 	return rc == 0;
 }
 
-int casync_connect(struct casync_mount *mount,
-		   const struct casync_mount_params *params, bool first)
+/* Make a handle, and mount.  @return 0, AGAIN, or a negative errno. */
+static int connect_try(struct casync_client *client,
+		       const struct casync_mount_params *params, bool first)
 {
-	struct casync_client *client = &mount->client;
+	const struct casync_identity *identity = client->identity;
 	int rc;
 
 	rc = connect_start(client, params);
@@ -362,23 +340,59 @@ int casync_connect(struct casync_mount *mount,
 	if (rc != 0)
 		return rc;
 
-	rc = casync_upcalls_register(&mount->upcalls, client->ceph);
+	rc = casync_upcalls_register(&client->mount->upcalls, client->ceph);
 	if (rc < 0)
-		return casync_connect_failed(params, rc, "registering upcalls");
+		return casync_connect_failed(identity, rc,
+					     "registering upcalls");
 
-	rc = ceph_mount(client->ceph, client->path);
+	rc = ceph_mount(client->ceph, identity->path);
 	if (rc < 0)
 		return casync_connect_failed(
-			params, rc, "User_Id '%s', Filesystem '%s', path '%s'",
-			casync_text_or(client->user_id, "admin"),
-			casync_text_or(client->filesystem, "(default)"),
-			client->path);
+			identity, rc,
+			"User_Id '%s', Filesystem '%s', path '%s'",
+			casync_text_or(identity->user_id, "admin"),
+			casync_text_or(identity->filesystem, "(default)"),
+			identity->path);
 
 	/* Now a former run, if there was one, no longer writes. */
-	casync_connect_set_time(mount);
+	casync_connect_set_time(client->mount);
 	client->fscid = ceph_get_fs_cid(client->ceph);
 	client->delegations = connect_enable_delegations(client->ceph);
 	return 0;
+}
+
+static uint32_t connect_end_time_s(const struct casync_mount *mount)
+{
+	return casync_client_end_time_s(
+		casync_tuning_read(&mount->drain_timeout_s));
+}
+
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params,
+		   struct casync_client **connected)
+{
+	struct casync_client *client;
+	uint32_t end_s = connect_end_time_s(mount);
+	int rc;
+
+	client = casync_client_new(&mount->identity, mount);
+	rc = connect_try(client, params, true);
+	if (rc == AGAIN) {
+		if (params->mds_was_restarted != NULL) {
+			params->mds_was_restarted(mount->identity.filesystem,
+						  params);
+			end_s = params->timeout_s;
+		}
+		if (!casync_client_end(client, end_s))
+			return -ETIMEDOUT;
+		client = casync_client_new(&mount->identity, mount);
+		rc = connect_try(client, params, false);
+	}
+	if (rc == 0)
+		*connected = client;
+	else
+		(void)casync_client_end(client, connect_end_time_s(mount));
+	return rc;
 }
 
 int casync_connect_end_session(struct casync_client *client,
@@ -389,100 +403,13 @@ int casync_connect_end_session(struct casync_client *client,
 	int rc = connect_start(client, params);
 
 	if (rc == 0 && nodeid == NULL)
-		rc = casync_connect_own_uuid(client, uuid, sizeof(uuid));
+		rc = casync_connect_own_uuid(client->identity, uuid,
+					     sizeof(uuid));
 	else if (rc == 0)
-		casync_connect_uuid(client, nodeid, uuid, sizeof(uuid));
+		casync_connect_uuid(client->identity, nodeid, uuid,
+				    sizeof(uuid));
 	if (rc == 0)
-		rc = casync_reclaim_in_time(client, params, uuid);
-	if (rc == -ETIMEDOUT)
-		client->stuck = true;
+		rc = casync_client_reclaim(client, params, uuid);
 	/* The MDS has ended it: see connect_reclaim_uuid(). */
 	return rc == -EPERM ? 0 : rc;
-}
-
-struct teardown {
-	struct casync_deadline_call call;
-	struct ceph_mount_info *ceph;
-	bool lost;
-};
-
-static int connect_unmount(struct casync_deadline_call *call)
-{
-	struct teardown *teardown = container_of(call, struct teardown, call);
-	struct ceph_mount_info *ceph = teardown->ceph;
-
-	if (teardown->lost)
-		(void)ceph_abort_conn(ceph);
-	else if (ceph_is_mounted(ceph))
-		(void)ceph_unmount(ceph);
-	(void)ceph_release(ceph);
-	return 0;
-}
-
-uint32_t casync_connect_close_time_s(const struct casync_client *client)
-{
-	uint64_t last_ns = __atomic_load_n(&last_given_up_ns, __ATOMIC_RELAXED);
-
-	return last_ns != 0 && casync_clock_age_ns(last_ns) <
-				       GIVEN_UP_RECENTLY_NS
-		       ? NEXT_UNMOUNT_S
-		       : casync_tuning_read(&client->unmount_timeout_s);
-}
-
-void casync_connect_note_stuck(const struct casync_client *client,
-			       uint32_t timeout_s)
-{
-	LogCrit(COMPONENT_FSAL,
-		"export %" PRIu16
-		": unmounting '%s' of file system '%s' did not end within %" PRIu32
-		" s; its CephFS session stays open",
-		client->export_id, client->path,
-		casync_text_or(client->filesystem, "(default)"), timeout_s);
-	__atomic_store_n(&last_given_up_ns, casync_clock_ns(),
-			 __ATOMIC_RELAXED);
-}
-
-/*
- * Teardown of a mount, or of one that failed.  It waits for Ceph: if it was
- * mounted, for the MDS without a timeout; if not, up to
- * client_shutdown_timeout, 30 s.
- */
-void casync_connect_close_begin(struct casync_client *client)
-{
-	struct teardown *teardown;
-	int rc;
-
-	if (client->ceph == NULL || client->stuck)
-		return;
-	teardown = gsh_calloc(1, sizeof(*teardown));
-	teardown->call.run = connect_unmount;
-	teardown->ceph = client->ceph;
-	teardown->lost = client->lost;
-	rc = casync_deadline_call_begin(&teardown->call);
-	if (rc == 0) {
-		client->ending = &teardown->call;
-		return;
-	}
-	LogCrit(COMPONENT_FSAL,
-		"export %" PRIu16 ": cannot start a thread to unmount: %s",
-		client->export_id, strerror(-rc));
-	client->stuck = true;
-	casync_stay();
-}
-
-bool casync_connect_close_end(struct casync_client *client, uint32_t timeout_s)
-{
-	if (client->ending != NULL &&
-	    casync_deadline_call_end(client->ending, timeout_s) == -ETIMEDOUT) {
-		casync_connect_note_stuck(client, timeout_s);
-		client->stuck = true;
-	}
-	client->ending = NULL;
-	return !client->stuck;
-}
-
-bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
-{
-	casync_connect_close_begin(client);
-	return casync_connect_close_end(client, timeout_s);
 }

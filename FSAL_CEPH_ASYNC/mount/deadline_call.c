@@ -2,29 +2,18 @@
 #include "config.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <time.h>
 
 #include "fsal.h"
 
-#include "check.h"
 #include "deadline_call.h"
 #include "clock.h"
-#include "identity.h"
-#include "mount.h"
 #include "stay.h"
 
 struct thread_work {
 	struct casync_deadline_call call;
 	void (*run)(struct casync_mount *mount);
 	struct casync_mount *mount;
-};
-
-struct reclaim {
-	struct casync_deadline_call call;
-	struct ceph_mount_info *ceph;
-	uint32_t *under_way;
-	char uuid[CASYNC_UUID_BYTES];
 };
 
 static void deadline_call_free(struct casync_deadline_call *call)
@@ -46,11 +35,8 @@ static void *deadline_call_run(void *arg)
 	given_up = call->given_up;
 	pthread_cond_signal(&call->done_cond);
 	pthread_mutex_unlock(&call->lock);
-	if (!given_up)
-		return NULL;
-	if (call->late != NULL)
-		call->late(call);
-	deadline_call_free(call);
+	if (given_up)
+		deadline_call_free(call);
 	return NULL;
 }
 
@@ -157,42 +143,4 @@ bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 		return false;
 	deadline_call_thread_free(thread);
 	return true;
-}
-
-static int deadline_call_reclaim(struct casync_deadline_call *call)
-{
-	struct reclaim *reclaim = container_of(call, struct reclaim, call);
-	int rc;
-
-	rc = ceph_start_reclaim(reclaim->ceph, reclaim->uuid,
-				CEPH_RECLAIM_RESET);
-	if (rc == 0 || rc == -ENOENT)
-		ceph_finish_reclaim(reclaim->ceph);
-	CASYNC_CHECK_DOWN(reclaim->under_way, __ATOMIC_RELEASE);
-	return rc;
-}
-
-/* Nobody else has the handle. */
-static void deadline_call_reclaimed_late(struct casync_deadline_call *call)
-{
-	(void)ceph_release(container_of(call, struct reclaim, call)->ceph);
-}
-
-int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
-				 uint32_t timeout_s, uint32_t *under_way)
-{
-	struct reclaim *reclaim = gsh_calloc(1, sizeof(*reclaim));
-	int rc;
-
-	reclaim->call.run = deadline_call_reclaim;
-	reclaim->ceph = ceph;
-	reclaim->under_way = under_way;
-	(void)snprintf(reclaim->uuid, sizeof(reclaim->uuid), "%s", uuid);
-	reclaim->call.late = deadline_call_reclaimed_late;
-	__atomic_add_fetch(under_way, 1, __ATOMIC_RELAXED);
-	rc = casync_deadline_call_begin(&reclaim->call);
-	if (rc == 0)
-		return casync_deadline_call_end(&reclaim->call, timeout_s);
-	CASYNC_CHECK_DOWN(under_way, __ATOMIC_RELAXED);
-	return rc;
 }

@@ -14,16 +14,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <cephfs/libcephfs.h>
-
 struct casync_mount;
 
 /** The first member of a call's arguments, allocated with gsh_calloc(). */
 struct casync_deadline_call {
 	int (*run)(struct casync_deadline_call *call);
-	/** If nobody waits for it any more, called before it is freed; or
-	 * NULL. */
-	void (*late)(struct casync_deadline_call *call);
 	pthread_t thread;
 	pthread_mutex_t lock;
 	pthread_cond_t done_cond;
@@ -86,22 +81,5 @@ int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
  */
 bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 				      uint32_t timeout_s);
-
-/**
- * Let the MDS end the session with this uuid (ceph_start_reclaim, RESET).
- *
- * If no MDS has taken the rank yet, libcephfs waits for it without a timeout.
- * So the call runs on its own thread.
- *
- * @param[in] under_way  Counts the calls that have not returned; atomic, must
- *                       stay valid.  A handle whose call comes too late is
- *                       ended then: nobody else may use it.
- *
- * @return 0.  -ENOENT: there is no such session.  -ETIMEDOUT: the handle must
- *         never be used again, because the call still runs.  Another negative
- *         errno.
- */
-int casync_deadline_call_reclaim(struct ceph_mount_info *ceph, const char *uuid,
-				 uint32_t timeout_s, uint32_t *under_way);
 
 #endif /* CASYNC_DEADLINE_CALL_H */

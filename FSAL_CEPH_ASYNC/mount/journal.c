@@ -27,7 +27,7 @@ static int journal_sync(struct casync_mount *mount, uint64_t ino)
 
 	if (!casync_guard_enter(&mount->guard))
 		return -ETIME;
-	ceph = mount->client.ceph;
+	ceph = mount->client->ceph;
 	rc = ceph_ll_lookup_vino(ceph, vino, &inode);
 	if (rc == 0) {
 		rc = ceph_ll_sync_inode(ceph, inode, 0);

@@ -8,6 +8,7 @@
 #include "fsal.h"
 
 #include "check.h"
+#include "client.h"
 #include "common_grace.h"
 #include "connect.h"
 #include "deadline_call.h"
@@ -37,8 +38,8 @@ uint16_t casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 
 	if (export_id != oldest)
 		return oldest;
-	__atomic_store_n(&mount->client.unmount_timeout_s,
-			 tuning->drain_timeout, __ATOMIC_RELAXED);
+	__atomic_store_n(&mount->drain_timeout_s, tuning->drain_timeout,
+			 __ATOMIC_RELAXED);
 	__atomic_store_n(&mount->keeper.reconnect, tuning->reconnect,
 			 __ATOMIC_RELAXED);
 	__atomic_store_n(&mount->keeper.timeout_s, tuning->reconnect_timeout,
@@ -47,7 +48,7 @@ uint16_t casync_mount_tune(struct casync_mount *mount, uint16_t export_id,
 }
 
 /* A name for the metrics; freed with gsh_free(). */
-static char *mount_client_name(const struct casync_mount_key *key)
+static char *mount_client_name(const struct casync_identity *key)
 {
 	const char *user = casync_text_or(key->user_id, "admin");
 	const char *filesystem = casync_text_or(key->filesystem, "(default)");
@@ -63,23 +64,15 @@ static char *mount_client_name(const struct casync_mount_key *key)
 	return name;
 }
 
-static struct casync_mount *mount_new(const struct casync_mount_key *key,
+static struct casync_mount *mount_new(const struct casync_identity *key,
 				      const struct casync_mount_params *params)
 {
 	struct casync_mount *mount = gsh_calloc(1, sizeof(*mount));
 
-	mount->client.user_id = casync_text_copy(key->user_id);
-	mount->client.filesystem = casync_text_copy(key->filesystem);
-	mount->client.path = gsh_strdup(key->path);
-	mount->client.secret = casync_text_copy(key->secret);
-	mount->client.ceph_options = casync_text_copy(params->ceph_options);
-	mount->client.export_id = params->export_id;
-	mount->client.unmount_timeout_s = params->unmount_timeout_s;
-	mount->client.use_old_uuid = params->use_old_uuid;
-	mount->client.own = key->own;
-	mount->client.reclaims = &mount->reclaims;
+	mount->identity = casync_identity_copy(key);
+	mount->drain_timeout_s = params->drain_timeout_s;
 	mount->params = *params;
-	mount->params.ceph_options = mount->client.ceph_options;
+	mount->params.ceph_options = casync_text_copy(params->ceph_options);
 	mount->keeper.reconnect = params->reconnect;
 	mount->keeper.timeout_s = params->reconnect_timeout_s;
 	mount->session.client = mount_client_name(key);
@@ -96,20 +89,21 @@ static void mount_free(struct casync_mount *mount)
 	casync_upcalls_destroy(&mount->upcalls);
 	casync_take_over_forget(mount);
 	pthread_mutex_destroy(&mount->delegations_lock);
-	casync_connect_free_client(&mount->client);
+	casync_identity_free(&mount->identity);
+	gsh_free(mount->uuid);
+	gsh_free(mount->params.ceph_options);
 	gsh_free(mount->session.client);
 	gsh_free(mount);
 }
 
 static bool mount_is_for(const struct casync_mount *mount,
-			 const struct casync_mount_key *key)
+			 const struct casync_identity *key)
 {
-	return mount->client.own == key->own &&
-	       (!key->own || mount->client.export_id == key->export_id);
+	return mount->identity.own == key->own &&
+	       (!key->own || mount->identity.export_id == key->export_id);
 }
 
-static struct casync_mount *
-mount_find_locked(const struct casync_mount_key *key)
+static struct casync_mount *mount_find_locked(const struct casync_identity *key)
 {
 	struct casync_mount *mount;
 	struct glist_head *node;
@@ -117,11 +111,11 @@ mount_find_locked(const struct casync_mount_key *key)
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
 		if (mount_is_for(mount, key) &&
-		    casync_text_same(mount->client.user_id, key->user_id) &&
-		    casync_text_same(mount->client.filesystem,
+		    casync_text_same(mount->identity.user_id, key->user_id) &&
+		    casync_text_same(mount->identity.filesystem,
 				     key->filesystem) &&
-		    casync_text_same(mount->client.path, key->path) &&
-		    casync_text_same(mount->client.secret, key->secret))
+		    casync_text_same(mount->identity.path, key->path) &&
+		    casync_text_same(mount->identity.secret, key->secret))
 			return mount;
 	}
 	return NULL;
@@ -149,22 +143,36 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 	return false;
 }
 
-/* End its threads and its client.  False: a call of libcephfs does not return.
- * Then the mount must never be changed or freed. */
+/*
+ * If READs were left with the client and the keeper ended before others had
+ * left the guard, nobody may end it: they may still be inside.
+ */
+static bool mount_may_end_client(const struct casync_mount *mount)
+{
+	return mount->client->reads_left == 0 ||
+	       casync_guard_is_empty(&mount->guard);
+}
+
+/* End its threads and its client.  False: a call of libcephfs does not return,
+ * or another of its clients has not ended.  Then the mount must never be
+ * changed or freed. */
 static bool mount_end(struct casync_mount *mount)
 {
-	uint32_t timeout_s = casync_connect_close_time_s(&mount->client);
+	uint32_t timeout_s = casync_client_end_time_s(
+		casync_tuning_read(&mount->drain_timeout_s));
+	struct casync_client *client;
 
 	if (!mount_end_threads(mount, timeout_s)) {
-		casync_connect_note_stuck(&mount->client, timeout_s);
+		casync_client_note_stuck(&mount->identity, timeout_s);
 		return false;
 	}
-	/* The MDS does not know a lost session, and would not answer. */
-	mount->client.lost = casync_session_state(&mount->session) ==
-			     CASYNC_SESSION_LOST;
-	return casync_connect_close(&mount->client, timeout_s) &&
-	       !mount->left_client &&
-	       __atomic_load_n(&mount->clients_left, __ATOMIC_ACQUIRE) == 0;
+	client = mount->client;
+	if (client != NULL && mount_may_end_client(mount)) {
+		client->lost = casync_session_state(&mount->session) ==
+			       CASYNC_SESSION_LOST;
+		(void)casync_client_end(client, timeout_s);
+	}
+	return __atomic_load_n(&mount->clients_alive, __ATOMIC_ACQUIRE) == 0;
 }
 
 static void mount_drop_locked(struct casync_mount *mount)
@@ -195,38 +203,33 @@ static int mount_build(struct casync_mount *mount,
 {
 	int rc;
 
-	casync_stale_sessions_forget(mount->client.uuid);
+	casync_stale_sessions_forget(mount->uuid);
 	rc = casync_lane_start_mount(mount->lanes);
 	if (rc != 0)
-		return casync_connect_failed(params, rc, "starting threads");
-	rc = casync_connect(mount, params, true);
-	if (rc == CASYNC_CONNECT_AGAIN) {
-		casync_stale_sessions_end(mount->client.filesystem, params);
-		rc = casync_connect_close(&mount->client, params->timeout_s)
-			     ? casync_connect(mount, params, false)
-			     : -ETIMEDOUT;
-	}
+		return casync_connect_failed(&mount->identity, rc,
+					     "starting threads");
+	rc = casync_connect(mount, params, &mount->client);
 	if (rc == 0) {
-		mount->fscid = mount->client.fscid;
+		mount->fscid = mount->client->fscid;
 		mount->upcalls.fscid = mount->fscid;
-		mount->delegations = mount->client.delegations;
-		rc = casync_reconnect_start(mount, params->hooks);
+		mount->delegations = mount->client->delegations;
+		rc = casync_reconnect_start(mount);
 	}
 	return rc;
 }
 
 /* Would the export end this session?  identity.h says what its name is made
  * of. */
-static bool mount_has_shared_name(const struct casync_client *client,
-				  const struct casync_mount_key *key)
+static bool mount_has_shared_name(const struct casync_identity *its,
+				  const struct casync_identity *key)
 {
-	if (client->own)
+	if (its->own)
 		return false;
-	if (client->use_old_uuid)
-		return client->export_id == key->export_id;
-	return casync_text_same(client->user_id, key->user_id) &&
-	       casync_text_same(client->filesystem, key->filesystem) &&
-	       casync_text_same(client->path, key->path);
+	if (its->use_old_uuid)
+		return its->export_id == key->export_id;
+	return casync_text_same(its->user_id, key->user_id) &&
+	       casync_text_same(its->filesystem, key->filesystem) &&
+	       casync_text_same(its->path, key->path);
 }
 
 /*
@@ -234,7 +237,7 @@ static bool mount_has_shared_name(const struct casync_client *client,
  * the name that exports share, and holds capabilities until the MDS ends it.
  * Not if exports of this process share it.
  */
-static bool mount_must_end_shared_locked(const struct casync_mount_key *key)
+static bool mount_must_end_shared_locked(const struct casync_identity *key)
 {
 	struct casync_mount *mount;
 	struct glist_head *node;
@@ -243,23 +246,22 @@ static bool mount_must_end_shared_locked(const struct casync_mount_key *key)
 		return false;
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (mount_has_shared_name(&mount->client, key))
+		if (mount_has_shared_name(&mount->identity, key))
 			return false;
 	}
 	return true;
 }
 
-static int mount_name(struct casync_mount *mount,
-		      const struct casync_mount_params *params)
+static int mount_name(struct casync_mount *mount)
 {
 	char uuid[CASYNC_UUID_BYTES];
-	int rc = casync_connect_own_uuid(&mount->client, uuid, sizeof(uuid));
+	int rc = casync_connect_own_uuid(&mount->identity, uuid, sizeof(uuid));
 
 	if (rc != 0)
-		return casync_connect_failed(params, rc,
+		return casync_connect_failed(&mount->identity, rc,
 					     "reading this node's id");
-	gsh_free(mount->client.uuid);
-	mount->client.uuid = gsh_strdup(uuid);
+	gsh_free(mount->uuid);
+	mount->uuid = gsh_strdup(uuid);
 	return 0;
 }
 
@@ -270,7 +272,7 @@ static struct casync_mount *mount_of_name_locked(const char *uuid)
 
 	glist_for_each(node, &mounts) {
 		mount = glist_entry(node, struct casync_mount, link);
-		if (strcmp(mount->client.uuid, uuid) == 0)
+		if (strcmp(mount->uuid, uuid) == 0)
 			return mount;
 	}
 	return NULL;
@@ -281,24 +283,21 @@ static struct casync_mount *mount_of_name_locked(const char *uuid)
  * export only, which may have left it since: the new mount gets the other form.
  */
 static int mount_rename(struct casync_mount *mount,
-			const struct casync_mount *other,
-			const struct casync_mount_params *params)
+			const struct casync_mount *other)
 {
-	if (!mount->client.use_old_uuid)
+	if (!mount->identity.use_old_uuid)
 		return casync_connect_failed(
-			params, -EINVAL,
+			&mount->identity, -EINVAL,
 			"Secret_Access_Key: not that of export %" PRIu16
 			", which has the same User_Id, Filesystem and Cmount_Path, and so the same CephFS session '%s'; make them equal, or give this export its own Cmount_Path or User_Id, or Share_Client = false",
-			other->client.export_id, other->client.uuid);
-	mount->client.use_old_uuid = false;
-	mount->params.use_old_uuid = false;
-	return mount_name(mount, params);
+			other->identity.export_id, other->uuid);
+	mount->identity.use_old_uuid = false;
+	return mount_name(mount);
 }
 
 /* Find the mount with this identity, or add a new one, and add a user.  It
  * waits for a mount that ends. */
-static int mount_join_or_add_locked(const struct casync_mount_key *key,
-				    const struct casync_mount_params *params,
+static int mount_join_or_add_locked(const struct casync_identity *key,
 				    struct casync_mount *fresh,
 				    struct casync_mount **mount)
 {
@@ -311,14 +310,14 @@ static int mount_join_or_add_locked(const struct casync_mount_key *key,
 		if (found != NULL && found->state != CASYNC_MOUNT_CLOSING)
 			break;
 		if (found == NULL)
-			found = mount_of_name_locked(fresh->client.uuid);
+			found = mount_of_name_locked(fresh->uuid);
 		if (found == NULL) {
 			glist_add_tail(&mounts, &fresh->link);
 			found = fresh;
 			break;
 		}
 		if (found->state == CASYNC_MOUNT_READY)
-			rc = mount_rename(fresh, found, params);
+			rc = mount_rename(fresh, found);
 		else
 			pthread_cond_wait(&mount_changed, &mounts_lock);
 	}
@@ -331,13 +330,14 @@ static int mount_join_or_add_locked(const struct casync_mount_key *key,
 
 /* Its first user builds it. */
 static void mount_build_locked(struct casync_mount *mount,
-			       const struct casync_mount_key *key)
+			       const struct casync_identity *key)
 {
 	struct casync_mount_params first = mount->params;
 	int rc;
 
 	/* Not for a new client after a loss: that name is then of this run. */
 	first.end_shared = mount_must_end_shared_locked(key);
+	first.mds_was_restarted = casync_stale_sessions_end;
 	pthread_mutex_unlock(&mounts_lock);
 	rc = mount_build(mount, &first);
 	pthread_mutex_lock(&mounts_lock);
@@ -348,28 +348,29 @@ static void mount_build_locked(struct casync_mount *mount,
 
 /* A mount has one set of options: its exports must have the same. */
 static int mount_check_options(const struct casync_mount *mount,
+			       const struct casync_identity *key,
 			       const struct casync_mount_params *params)
 {
-	if (casync_text_same(mount->client.ceph_options, params->ceph_options))
+	if (casync_text_same(mount->params.ceph_options, params->ceph_options))
 		return 0;
 	return casync_connect_failed(
-		params, -EINVAL,
+		key, -EINVAL,
 		"Ceph_Option: not the options of export %" PRIu16
 		", which shares the mount of '%s'; make them equal, or give this export its own Cmount_Path or User_Id, or Share_Client = false",
-		mount->client.export_id, mount->client.path);
+		mount->identity.export_id, mount->identity.path);
 }
 
-int casync_mount_get(const struct casync_mount_key *key,
+int casync_mount_get(const struct casync_identity *key,
 		     const struct casync_mount_params *params,
 		     struct casync_mount **mount)
 {
 	struct casync_mount *fresh = mount_new(key, params);
 	struct casync_mount *found = NULL;
-	int rc = mount_name(fresh, params);
+	int rc = mount_name(fresh);
 
 	pthread_mutex_lock(&mounts_lock);
 	if (rc == 0)
-		rc = mount_join_or_add_locked(key, params, fresh, &found);
+		rc = mount_join_or_add_locked(key, fresh, &found);
 	if (found == fresh)
 		mount_build_locked(fresh, key);
 	else
@@ -379,7 +380,7 @@ int casync_mount_get(const struct casync_mount_key *key,
 			pthread_cond_wait(&mount_changed, &mounts_lock);
 		rc = found->error;
 		if (rc == 0)
-			rc = mount_check_options(found, params);
+			rc = mount_check_options(found, key, params);
 		if (rc == 0)
 			*mount = found;
 		else

@@ -19,11 +19,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <cephfs/libcephfs.h>
-
 #include "budget.h"
+#include "client.h"
 #include "gsh_list.h"
 #include "guard.h"
+#include "identity.h"
 #include "journal.h"
 #include "lane.h"
 #include "reconnect.h"
@@ -34,18 +34,6 @@
 #include "unfinished.h"
 #include "upcalls.h"
 
-struct casync_deadline_call;
-
-/** Exports of the same key share a mount.  Strings may be NULL (unset). */
-struct casync_mount_key {
-	const char *user_id;
-	const char *filesystem;
-	const char *path;
-	const char *secret;
-	bool own;	    /**< No other export may use it. */
-	uint16_t export_id; /**< Whose own it is. */
-};
-
 /**
  * How to build a mount.  Only the first export's values are used, and those of
  * its oldest export after a reload.  The options must be the same in all its
@@ -53,14 +41,16 @@ struct casync_mount_key {
  */
 struct casync_mount_params {
 	const char *ceph_conf;
-	const char *ceph_options; /**< A list of ceph_options.h; or NULL. */
-	bool use_old_uuid;
-	uint16_t export_id;
+	char *ceph_options; /**< A list of ceph_options.h; or NULL. */
 	/** End the session that a former run shared with other exports. */
 	bool end_shared;
+	/** NULL, or called when our session turns out to be older than the last
+	 * restart of the MDS (stale_sessions.h). */
+	void (*mds_was_restarted)(const char *filesystem,
+				  const struct casync_mount_params *params);
 	uint32_t timeout_s;
 	uint32_t session_timeout_s;
-	uint32_t unmount_timeout_s;
+	uint32_t drain_timeout_s;
 	uint32_t reconnect; /**< boolean */
 	uint32_t reconnect_timeout_s;
 	const struct casync_keeper_hooks *hooks;
@@ -73,40 +63,20 @@ enum casync_mount_state {
 	CASYNC_MOUNT_CLOSING
 };
 
-/** A libcephfs client: its identity towards Ceph, and its handle. */
-struct casync_client {
-	char *user_id;
-	char *filesystem;
-	char *path;
-	char *secret;
-	char *ceph_options;
-	/* From the first export of the mount. */
-	uint16_t export_id;
-	uint32_t unmount_timeout_s; /* atomic: a reload may change it */
-	bool use_old_uuid;
-	bool own;   /**< Of this export alone: Share_Client = false. */
-	char *uuid; /**< Of its session; once it is in the registry. */
-
-	/** Reclaims of its handles that have not returned; NULL: not counted.
-	 */
-	uint32_t *reclaims;
-	struct ceph_mount_info *ceph; /**< In the mount's guard only. */
-	bool stuck; /**< A call does not return: never freed. */
-	bool lost;  /**< Its session is: do not wait for the MDS. */
-	struct casync_deadline_call
-		*ending; /**< Between the halves of a disconnect. */
-	/* casync_connect() has found these. */
-	int64_t fscid;
-	bool delegations; /**< libcephfs grants them. */
-};
-
 struct casync_mount {
 	struct glist_head link;	       /**< In mount.c's registry. */
 	enum casync_mount_state state; /**< Under its lock. */
 	int error;		       /**< Of CASYNC_MOUNT_FAILED. */
 	unsigned int users; /**< Exports and waiters; under its lock. */
 
-	struct casync_client client;
+	struct casync_identity identity; /**< Of all its clients. */
+	char *uuid;			 /**< Of their sessions. */
+	struct casync_client *client;	 /**< In the guard only; or NULL. */
+	/** Clients that have not ended: it is not freed before.  Atomic. */
+	uint32_t clients_alive;
+	/** Reclaims of its session that have not returned; atomic. */
+	uint32_t clients_reclaiming;
+	uint32_t drain_timeout_s; /**< Atomic: a reload may change it. */
 	struct casync_mount_params params;  /**< To connect again. */
 	struct casync_guard guard;	    /**< Around all uses of it. */
 	struct casync_budget_mount callers; /**< Its slots (call.h). */
@@ -118,11 +88,7 @@ struct casync_mount {
 	/** Of its metadata lane: one UNLOCK for a client that is gone. */
 	struct casync_lane_share unlocks;
 	struct casync_take_over take_overs[CASYNC_TAKE_OVERS_MAX];
-	/** An earlier client did not end: the mount is never freed. */
-	bool left_client;
-	uint32_t clients_left; /**< left_client.h; atomic. */
-	uint32_t reclaims;     /**< client.reclaims counts here; atomic. */
-	int64_t fscid;	       /**< Of the file system; third word of a handle.
+	int64_t fscid; /**< Of the file system; third word of a handle.
 			    Once built, it never changes. */
 	struct casync_upcalls upcalls; /**< And the table of objects. */
 	struct casync_session session;
@@ -140,13 +106,13 @@ struct casync_mount {
  * failure one line has been logged that names the key or path, its value and
  * the reason; nothing stays mounted.
  *
- * @param[in]  key     The identity; copied.
- * @param[in]  params  How to build it.
- * @param[out] mount   The mount, with a reference for the caller.
+ * @param[in]  identity  Copied.
+ * @param[in]  params    How to build it.
+ * @param[out] mount     The mount, with a reference for the caller.
  *
  * @return 0 or a negative errno.
  */
-int casync_mount_get(const struct casync_mount_key *key,
+int casync_mount_get(const struct casync_identity *identity,
 		     const struct casync_mount_params *params,
 		     struct casync_mount **mount);
 

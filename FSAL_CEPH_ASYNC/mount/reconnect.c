@@ -6,12 +6,13 @@
 #include "fsal.h"
 
 #include "check.h"
+#include "client.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
-#include "left_client.h"
 #include "mount.h"
 #include "reconnect.h"
+#include "stay.h"
 #include "take_over.h"
 #include "text.h"
 #include "tuning.h"
@@ -150,7 +151,7 @@ static void reconnect_set_phase(struct casync_mount *mount,
 	case CASYNC_GUARD_RELEASES:
 		break;
 	}
-	CASYNC_CHECK(to == CASYNC_GUARD_CLOSED || mount->client.ceph != NULL);
+	CASYNC_CHECK(to == CASYNC_GUARD_CLOSED || mount->client != NULL);
 	casync_guard_set(&mount->guard, to);
 }
 
@@ -166,8 +167,7 @@ struct attempt {
 	struct casync_mount *mount;
 	uint64_t began_ns;
 	uint64_t waited_ms; /**< For a successor: not of Reconnect_Timeout. */
-	struct casync_left_client *left; /**< READs are left with it. */
-	unsigned int reads_left;
+	bool disowns;	    /**< READs may be left with the client. */
 	unsigned int tries;
 };
 
@@ -206,20 +206,23 @@ static void reconnect_disown(struct attempt *attempt,
 			     enum casync_guard_phase phase)
 {
 	struct casync_mount *mount = attempt->mount;
+	struct casync_client *client = mount->client;
 
-	if (attempt->left == NULL) {
-		attempt->left = casync_left_client_new(mount);
-		if (attempt->left == NULL)
+	if (!attempt->disowns) {
+		if (!casync_client_may_be_left(mount))
 			return;
+		attempt->disowns = true;
 		/* A delegation whose holder returns it while the guard is
 		 * closed is freed: libcephfs must not recall it. */
-		mount->keeper.hooks->forget(mount);
+		mount->params.hooks->forget(mount);
 	}
 	reconnect_set_phase(mount, CASYNC_GUARD_CLOSED);
-	attempt->reads_left +=
-		mount->keeper.hooks->disown(mount, attempt->left);
-	if (attempt->reads_left == 0)
+	client->reads_left += mount->params.hooks->disown(mount);
+	if (client->reads_left == 0)
 		reconnect_set_phase(mount, phase);
+	else
+		/* Its threads may call back until the process ends. */
+		casync_stay();
 }
 
 /* In this phase, wait until nobody uses the old client.  False: the keeper has
@@ -251,54 +254,47 @@ static bool reconnect_drain(struct attempt *attempt,
 	return true;
 }
 
-/* A client that does not end is left behind: nobody uses it. */
-static void reconnect_end_client(struct casync_mount *mount, bool lost)
+static uint32_t reconnect_end_time_s(struct casync_mount *mount)
 {
-	struct casync_client *client = &mount->client;
-
-	reconnect_check_closed(mount);
-	client->lost = lost;
-	if (!casync_connect_close(client, casync_connect_close_time_s(client)))
-		mount->left_client = true;
-	client->ceph = NULL;
-	client->stuck = false;
-	client->lost = false;
+	return casync_client_end_time_s(
+		casync_tuning_read(&mount->drain_timeout_s));
 }
 
-static void reconnect_end_old(struct attempt *attempt)
+/* A client that does not end is left behind: no request uses it. */
+static void reconnect_end_old(struct casync_mount *mount)
 {
-	struct casync_mount *mount = attempt->mount;
+	struct casync_client *client = mount->client;
 
-	if (attempt->reads_left == 0) {
-		reconnect_end_client(mount, true);
-	} else {
-		reconnect_check_closed(mount);
+	reconnect_check_closed(mount);
+	if (client->reads_left != 0)
 		LogWarn(COMPONENT_FSAL,
 			"mount %s: %u READs that Ceph does not answer are left with the lost CephFS client; their NFS clients are asked to retry",
-			mount->session.client, attempt->reads_left);
-		casync_left_client_leave(attempt->left);
-	}
+			mount->session.client, client->reads_left);
+	mount->client = NULL;
+	client->lost = true;
+	(void)casync_client_end(client, reconnect_end_time_s(mount));
 }
 
 static int reconnect_try(struct casync_mount *mount)
 {
-	int rc = casync_connect(mount, &mount->params, true);
+	struct casync_client *client;
+	int rc = casync_connect(mount, &mount->params, &client);
 
-	if (rc == CASYNC_CONNECT_AGAIN) {
-		reconnect_end_client(mount, false);
-		rc = casync_connect(mount, &mount->params, false);
-	}
-	if (rc == 0 && mount->client.fscid != mount->fscid)
-		rc = casync_connect_failed(
-			&mount->params, -ESTALE,
-			"Filesystem '%s' has another id: it was made anew",
-			casync_text_or(mount->client.filesystem, "(default)"));
 	if (rc != 0)
-		reconnect_end_client(mount, false);
-	else
-		__atomic_store_n(&mount->delegations, mount->client.delegations,
-				 __ATOMIC_RELAXED);
-	return rc;
+		return rc;
+	if (client->fscid != mount->fscid) {
+		(void)casync_client_end(client, reconnect_end_time_s(mount));
+		return casync_connect_failed(
+			&mount->identity, -ESTALE,
+			"Filesystem '%s' has another id: it was made anew",
+			casync_text_or(mount->identity.filesystem,
+				       "(default)"));
+	}
+	reconnect_check_closed(mount);
+	mount->client = client;
+	__atomic_store_n(&mount->delegations, client->delegations,
+			 __ATOMIC_RELAXED);
+	return 0;
 }
 
 /* False: the keeper has to end, or gave up. */
@@ -361,16 +357,12 @@ static bool reconnect_leave_client(struct attempt *attempt)
 	 * releases, which are real still. */
 	drained = reconnect_drain(attempt, CASYNC_GUARD_RELEASES);
 	if (drained) {
-		mount->keeper.hooks->forget(mount);
+		mount->params.hooks->forget(mount);
 		drained = reconnect_drain(attempt, CASYNC_GUARD_CLOSED);
 	}
 	/* 3: the old client ends. */
 	if (drained)
-		reconnect_end_old(attempt);
-	else if (attempt->reads_left != 0)
-		casync_left_client_give_up(attempt->left);
-	if (attempt->left != NULL)
-		casync_left_client_put(attempt->left);
+		reconnect_end_old(mount);
 	return drained;
 }
 
@@ -389,7 +381,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
 		mount->session.client);
 	/* There is none if Reconnect was false for a while. */
-	if (mount->client.ceph != NULL && !reconnect_leave_client(&attempt))
+	if (mount->client != NULL && !reconnect_leave_client(&attempt))
 		return;
 	/* 4: the new one connects. */
 	if (!reconnect_connect(&attempt))
@@ -399,7 +391,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
 	reconnect_set_phase(mount, CASYNC_GUARD_RESTORES);
 	/* A look at the client before says nothing of this one. */
 	__atomic_store_n(&keeper->suspected_ns, 0, __ATOMIC_RELAXED);
-	if (keeper->hooks->restore(mount) < 0)
+	if (mount->params.hooks->restore(mount) < 0)
 		return;
 	/* 6: requests enter. */
 	reconnect_serve(&attempt);
@@ -415,7 +407,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
  * (Client::_getxattr()). */
 static int reconnect_query_root(struct casync_mount *mount, bool ask_mds)
 {
-	struct ceph_mount_info *ceph = mount->client.ceph;
+	struct ceph_mount_info *ceph = mount->client->ceph;
 	struct ceph_statx stx;
 	struct Inode *root;
 	int rc = ceph_ll_lookup_root(ceph, &root);
@@ -491,11 +483,11 @@ void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
 		reconnect_wake(&mount->keeper);
 }
 
-/* As a restarted gateway does.  The helper has the client's identity only. */
+/* As a restarted gateway does.  The helper is a client of its own. */
 static void reconnect_look_for_hangs(struct casync_mount *mount)
 {
 	struct casync_keeper *keeper = &mount->keeper;
-	struct casync_client helper = mount->client;
+	struct casync_client *helper;
 	uint64_t now_ns = casync_clock_ns();
 	uint64_t ino =
 		__atomic_exchange_n(&keeper->hung_ino, 0, __ATOMIC_RELAXED);
@@ -511,10 +503,9 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 		"mount %s: inode 0x%" PRIx64
 		" was truncated while it was read, and libcephfs does not answer the READ; ending the CephFS session to make a new client",
 		mount->session.client, ino);
-	helper.ceph = NULL;
-	rc = casync_connect_end_session(&helper, &mount->params, NULL);
-	(void)casync_connect_close(&helper,
-				   casync_connect_close_time_s(&helper));
+	helper = casync_client_new(&mount->identity, mount);
+	rc = casync_connect_end_session(helper, &mount->params, NULL);
+	(void)casync_client_end(helper, reconnect_end_time_s(mount));
 	if (rc == 0 || rc == -ENOENT)
 		casync_session_note_error(&mount->session, CASYNC_EBLOCKLISTED);
 }
@@ -539,10 +530,8 @@ static void reconnect_run(struct casync_mount *mount)
 	}
 }
 
-int casync_reconnect_start(struct casync_mount *mount,
-			   const struct casync_keeper_hooks *hooks)
+int casync_reconnect_start(struct casync_mount *mount)
 {
-	mount->keeper.hooks = hooks;
 	return casync_deadline_call_start_thread(&mount->keeper.thread,
 						 reconnect_run, mount);
 }

@@ -15,8 +15,8 @@
  * 2. The requests inside leave: Ceph has ended the session, so the calls fail.
  *    Then what is held of the old client is released, and the releases leave.
  *    READs that no OSD answers are left with the old client after
- *    CASYNC_RECONNECT_DISOWN_MS (left_client.h).
- * 3. The old client ends, or is left behind with them.
+ *    CASYNC_RECONNECT_DISOWN_MS.
+ * 3. The old client ends, or is left behind with them (client.h).
  * 4. Sessions of dead nodes that this gateway has to end are ended
  *    (take_over.h).  The new client connects.  It ends the old session, if
  *    there still is one, as a restarted gateway does.
@@ -35,7 +35,7 @@
 #include "fsal_types.h"
 #include "deadline_call.h"
 
-struct casync_left_client;
+struct casync_client;
 struct casync_mount;
 
 /** Time between two looks at a session that serves. */
@@ -47,10 +47,9 @@ struct casync_mount;
 
 /** Calls of the rooms above around a change of the client. */
 struct casync_keeper_hooks {
-	/** Step 2: leave the READs in flight with the old client.  @return how
-	 * many they were. */
-	unsigned int (*disown)(struct casync_mount *mount,
-			       struct casync_left_client *left);
+	/** Step 2: leave the READs in flight with the mount's client.  @return
+	 * how many they were. */
+	unsigned int (*disown)(struct casync_mount *mount);
 	/** Step 2: no request uses the old client any more, but READs that are
 	 * going to be disowned; it still exists.  Called twice then. */
 	void (*forget)(struct casync_mount *mount);
@@ -70,7 +69,6 @@ struct casync_keeper {
 	/** Of the file of a READ that never ends; 0: none; atomic. */
 	uint64_t hung_ino;
 	uint64_t ended_ns; /**< When the keeper ended a session itself. */
-	const struct casync_keeper_hooks *hooks;
 	/** When the client was lost that nothing serves for yet; 0: it serves;
 	 * CLOCK_MONOTONIC; the keeper's own. */
 	uint64_t lost_ns;
@@ -81,8 +79,7 @@ struct casync_keeper {
 
 /** Start the thread of a mount that is connected.  The mount ends it by
  * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
-int casync_reconnect_start(struct casync_mount *mount,
-			   const struct casync_keeper_hooks *hooks);
+int casync_reconnect_start(struct casync_mount *mount);
 
 /** Wait, as the keeper; a loss that was noticed ends it early.  @return false:
  * the keeper has to end. */

@@ -8,6 +8,7 @@
 
 #include "fsal.h"
 
+#include "client.h"
 #include "config_keys.h"
 #include "connect.h"
 #include "identity.h"
@@ -23,8 +24,9 @@
 /* A session that an export may have left in the MDS. */
 struct session {
 	struct glist_head link;
-	struct casync_client client;
-	bool away; /**< The MDS did not answer. */
+	struct casync_identity identity;
+	struct casync_client *client; /**< Ends it. */
+	bool away;		      /**< The MDS did not answer. */
 };
 
 /* All of them.  Under `lock`. */
@@ -34,7 +36,7 @@ static bool noted;
 
 static void stale_sessions_session_free(struct session *session)
 {
-	casync_connect_free_client(&session->client);
+	casync_identity_free(&session->identity);
 	gsh_free(session);
 }
 
@@ -67,17 +69,18 @@ static void stale_sessions_note_locked(const void *export, const void *fsal,
 	if (name == NULL || strcasecmp(name, casync_name) != 0 || path == NULL)
 		return;
 	session = gsh_calloc(1, sizeof(*session));
-	session->client.user_id =
-		casync_text_copy(casync_config_node_value(fsal, "User_Id"));
-	session->client.filesystem =
-		casync_text_copy(casync_config_node_value(fsal, "Filesystem"));
-	session->client.secret = casync_text_copy(
-		casync_config_node_value(fsal, "Secret_Access_Key"));
-	session->client.path = gsh_strdup(path);
-	session->client.export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0)
-					       : 0;
-	session->client.use_old_uuid = keys->use_old_uuid;
-	session->client.own = stale_sessions_is_own(fsal, keys);
+	session->identity = (struct casync_identity){
+		.user_id = casync_text_copy(
+			casync_config_node_value(fsal, "User_Id")),
+		.filesystem = casync_text_copy(
+			casync_config_node_value(fsal, "Filesystem")),
+		.path = gsh_strdup(path),
+		.secret = casync_text_copy(
+			casync_config_node_value(fsal, "Secret_Access_Key")),
+		.export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0) : 0,
+		.use_old_uuid = keys->use_old_uuid,
+		.own = stale_sessions_is_own(fsal, keys),
+	};
 	glist_add_tail(&sessions, &session->link);
 }
 
@@ -115,7 +118,7 @@ static void stale_sessions_take(struct glist_head *mine, const char *filesystem)
 	pthread_mutex_lock(&lock);
 	glist_for_each_safe(node, next, &sessions) {
 		session = glist_entry(node, struct session, link);
-		if (!stale_sessions_may_be_same(session->client.filesystem,
+		if (!stale_sessions_may_be_same(session->identity.filesystem,
 						filesystem))
 			continue;
 		glist_del(node);
@@ -144,8 +147,9 @@ static bool stale_sessions_is_away(struct glist_head *mine,
 		other = glist_entry(node, struct session, link);
 		if (other == session)
 			break;
-		if (other->away && casync_text_same(other->client.filesystem,
-						    session->client.filesystem))
+		if (other->away &&
+		    casync_text_same(other->identity.filesystem,
+				     session->identity.filesystem))
 			return true;
 	}
 	return false;
@@ -158,18 +162,16 @@ static void stale_sessions_end_session(struct session *session,
 	struct casync_mount_params params = *first;
 	int rc;
 
-	params.export_id = session->client.export_id;
 	/* The MDS has just answered for this file system. */
-	if (!casync_text_same(session->client.filesystem, filesystem))
+	if (!casync_text_same(session->identity.filesystem, filesystem))
 		params.timeout_s = MIN(first->timeout_s, OTHER_TIMEOUT_S);
-	session->client.ceph_options = casync_text_copy(first->ceph_options);
-	session->client.unmount_timeout_s = first->timeout_s;
-	rc = casync_connect_end_session(&session->client, &params, NULL);
+	session->client = casync_client_new(&session->identity, NULL);
+	rc = casync_connect_end_session(session->client, &params, NULL);
 	session->away = rc == -ETIMEDOUT;
 	LogEvent(COMPONENT_FSAL,
 		 "export %" PRIu16
 		 ": session from before the restart of the MDS: %s",
-		 session->client.export_id,
+		 session->identity.export_id,
 		 rc == 0 || rc == -ENOENT ? "ended, or there was none"
 					  : casync_connect_reason(rc));
 }
@@ -194,17 +196,17 @@ void casync_stale_sessions_end(const char *filesystem,
 	 * Four of them, one after the other, took two minutes without a log
 	 * line.
 	 */
-	glist_for_each(node, &mine)
-		casync_connect_close_begin(
-			&glist_entry(node, struct session, link)->client);
+	glist_for_each(node, &mine) {
+		session = glist_entry(node, struct session, link);
+		session->client = casync_client_drop(session->client);
+	}
 	glist_for_each_safe(node, next, &mine) {
 		session = glist_entry(node, struct session, link);
 		glist_del(node);
-		if (casync_connect_close_end(
-			    &session->client,
-			    casync_connect_close_time_s(&session->client)))
-			stale_sessions_session_free(session);
-		/* else it stays: the call that does not end uses it */
+		(void)casync_client_await(
+			session->client,
+			casync_client_end_time_s(params->timeout_s));
+		stale_sessions_session_free(session);
 	}
 }
 
@@ -217,7 +219,7 @@ void casync_stale_sessions_forget(const char *uuid)
 	pthread_mutex_lock(&lock);
 	glist_for_each_safe(node, next, &sessions) {
 		session = glist_entry(node, struct session, link);
-		if (casync_connect_own_uuid(&session->client, its,
+		if (casync_connect_own_uuid(&session->identity, its,
 					    sizeof(its)) != 0 ||
 		    strcmp(its, uuid) != 0)
 			continue;

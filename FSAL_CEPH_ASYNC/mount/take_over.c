@@ -7,6 +7,7 @@
 #include "fsal.h"
 
 #include "clock.h"
+#include "client.h"
 #include "connect.h"
 #include "identity.h"
 #include "mount.h"
@@ -27,25 +28,15 @@ static pthread_mutex_t noted_lock = PTHREAD_MUTEX_INITIALIZER; /* a leaf */
 static int take_over_try(struct casync_mount *mount, const char *nodeid,
 			 uint32_t timeout_s)
 {
-	const struct casync_client *client = &mount->client;
+	struct casync_client *client =
+		casync_client_new(&mount->identity, NULL);
 	struct casync_mount_params params = mount->params;
-	struct casync_client helper = {
-		.user_id = client->user_id,
-		.filesystem = client->filesystem,
-		.path = client->path,
-		.secret = client->secret,
-		.ceph_options = client->ceph_options,
-		.export_id = client->export_id,
-		.unmount_timeout_s = AGAIN_TIMEOUT_S,
-		.use_old_uuid = client->use_old_uuid,
-		.own = client->own,
-	};
 	int rc;
 
 	params.timeout_s = timeout_s;
-	rc = casync_connect_end_session(&helper, &params, nodeid);
-	(void)casync_connect_close(&helper,
-				   casync_connect_close_time_s(&helper));
+	rc = casync_connect_end_session(client, &params, nodeid);
+	(void)casync_client_end(client,
+				casync_client_end_time_s(AGAIN_TIMEOUT_S));
 	if (rc == 0)
 		casync_connect_set_time(mount);
 	return rc;
@@ -62,7 +53,7 @@ static void take_over_log(const struct casync_mount *mount, const char *nodeid,
 {
 	char uuid[CASYNC_UUID_BYTES];
 
-	casync_connect_uuid(&mount->client, nodeid, uuid, sizeof(uuid));
+	casync_connect_uuid(&mount->identity, nodeid, uuid, sizeof(uuid));
 	if (take_over_is_done(rc))
 		LogEvent(COMPONENT_FSAL,
 			 "takeover of node '%s': session '%s': %s", nodeid,

@@ -110,7 +110,7 @@ static void upcalls_drop_listings(struct casync_export *exp)
 
 	if (!casync_guard_enter_up_to(guard, CASYNC_GUARD_RELEASES))
 		return;
-	casync_dir_cache_drop(&exp->dir_cache, exp->mount->client.ceph,
+	casync_dir_cache_drop(&exp->dir_cache, exp->mount->client->ceph,
 			      casync_guard_generation(guard));
 	casync_guard_leave(guard);
 }

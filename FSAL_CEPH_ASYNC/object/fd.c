@@ -35,10 +35,10 @@ static int fd_close_in_guard(struct casync_mount *mount, struct casync_fd *fd)
 	fd->fh = NULL;
 	fd->former_fh = NULL;
 	if (former != NULL)
-		(void)ceph_ll_close(mount->client.ceph, former);
+		(void)ceph_ll_close(mount->client->ceph, former);
 	if (fh == NULL || casync_delegations_keep_fh(mount, fd))
 		return 0;
-	return ceph_ll_close(mount->client.ceph, fh);
+	return ceph_ll_close(mount->client->ceph, fh);
 }
 
 /* Ganesha has freed the state, and no I/O is in flight.  Object and export may

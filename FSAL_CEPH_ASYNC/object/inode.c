@@ -177,7 +177,7 @@ struct casync_lane *casync_inode_lane(const struct casync_object *obj,
 
 struct ceph_mount_info *casync_inode_ceph(const struct casync_object *obj)
 {
-	return obj->exp->mount->client.ceph;
+	return obj->exp->mount->client->ceph;
 }
 
 const UserPerm *casync_inode_root(const struct casync_object *obj)

@@ -80,13 +80,13 @@ static int layout_write_preset(const struct casync_layout *layout,
 	int rc;
 
 	memcpy(value, PRESET, sizeof(PRESET));
-	rc = ceph_get_default_data_pool_name(mount->client.ceph,
+	rc = ceph_get_default_data_pool_name(mount->client->ceph,
 					     value + sizeof(PRESET) - 1,
 					     size - sizeof(PRESET));
 	if (rc < 0)
 		return layout_failed(layout, rc,
 				     "reading the default data pool of",
-				     mount->client.path);
+				     mount->identity.path);
 	/* libcephfs gives the length, and no NUL. */
 	value[sizeof(PRESET) - 1 + (size_t)rc] = '\0';
 	return 0;
@@ -115,7 +115,7 @@ int casync_layout_prepare(const struct casync_layout *layout,
 	if (!layout_is_wanted(keys))
 		return 0;
 	if (pool != NULL && pool[0] != '\0') {
-		rc = ceph_get_pool_id(mount->client.ceph, pool);
+		rc = ceph_get_pool_id(mount->client->ceph, pool);
 		if (rc < 0)
 			return layout_failed(layout, rc, "Data_Pool", pool);
 		pool_id = rc;

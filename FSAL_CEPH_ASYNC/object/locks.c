@@ -498,7 +498,7 @@ static void locks_unlock_late(struct casync_work *work)
 		/* The locks of a lost client ended with it. */
 		if (__atomic_load_n(&st->fd.generation, __ATOMIC_ACQUIRE) ==
 		    casync_guard_generation(&mount->guard))
-			rc = ceph_ll_setlk(mount->client.ceph,
+			rc = ceph_ll_setlk(mount->client->ceph,
 					   casync_fd_fh(&st->fd), &fl,
 					   (uint64_t)st->unlock.owner, false);
 		casync_call_leave(mount);

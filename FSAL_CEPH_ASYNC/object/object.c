@@ -115,7 +115,7 @@ static void object_put_inode(struct casync_object *obj, bool in_guard)
 
 	/* Those of a lost client ended with it. */
 	if (last && in_guard && obj->generation == generation)
-		ceph_ll_put(mount->client.ceph, obj->inode);
+		ceph_ll_put(mount->client->ceph, obj->inode);
 }
 
 void casync_object_release(struct fsal_obj_handle *obj_hdl)

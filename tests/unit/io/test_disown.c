@@ -11,8 +11,8 @@
 #include "unit.h"
 
 #include "call.h"
+#include "client.h"
 #include "disown.h"
-#include "left_client.h"
 #include "pool_look.h"
 #include "request.h"
 #include "stub_mount.h"
@@ -23,7 +23,6 @@
 #define LARGE CASYNC_READ_HERE_BYTES
 
 static struct casync_watched *watched;
-static struct casync_left_client *left;
 static int released; /* atomic */
 
 static void release(void *data)
@@ -38,7 +37,11 @@ static int up(void **state)
 
 	released = 0;
 	watched = rig_watch();
-	left = casync_left_client_new(&stub_mount);
+	stub_mount.session.client = "admin@fs:/";
+	stub_mount.clients_alive = 0;
+	stub_mount.client =
+		casync_client_new(&stub_mount.identity, &stub_mount);
+	stub_mount.client->ceph = (struct ceph_mount_info *)&stub_mount;
 	return rc;
 }
 
@@ -79,7 +82,7 @@ static void check_released(unsigned int times)
 
 static unsigned int disown(void)
 {
-	struct casync_disown_round round = {.left = left};
+	struct casync_disown_round round = {0};
 
 	casync_watchdog_visit(&stub_mount.guard, casync_disown_visit, &round);
 	return casync_disown_answer(&round);
@@ -88,9 +91,11 @@ static unsigned int disown(void)
 /* The keeper has taken the client out of the mount. */
 static void leave(void)
 {
-	casync_left_client_leave(left);
-	assert_null(stub_mount.client.ceph);
-	casync_left_client_put(left);
+	struct casync_client *client = stub_mount.client;
+
+	stub_mount.client = NULL;
+	client->lost = true;
+	casync_client_put(client);
 }
 
 static bool client_exists(void)
@@ -123,7 +128,7 @@ DISOWN_CASE(read_is_answered_and_its_memory_waits)
 	assert_true(client_exists());
 
 	fake_complete(0);
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	assert_false(client_exists());
 	check_released(1);
 	RIG_UNTIL(pool_in_use(rig.exp.pool) == 0);
@@ -142,7 +147,7 @@ DISOWN_CASE(nothing_is_disowned_twice)
 	assert_true(rig_wait(&io->came));
 	leave();
 	fake_complete(0);
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	settle_answered(io);
 	free_own_io(io);
 }
@@ -161,7 +166,7 @@ DISOWN_CASE(read_of_two_objects_waits_for_both)
 	leave();
 	check_released(0);
 	fake_complete(0);
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	check_released(1);
 	settle_answered(io);
 	free_own_io(io);
@@ -178,7 +183,7 @@ DISOWN_CASE(write_is_not_disowned)
 	settle(io);
 	check_ok(io, 100);
 	leave();
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	free_io(io);
 }
 
@@ -195,7 +200,7 @@ DISOWN_CASE(buffer_of_others_is_not_kept)
 	check_ok(io, 100);
 	check_bytes_read(io, 100);
 	leave();
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	free_io(io);
 }
 
@@ -212,7 +217,7 @@ DISOWN_CASE(export_may_go_first)
 	casync_pool_free(rig.exp.pool);
 	rig.exp.pool = casync_pool_new();
 	fake_complete(0);
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	settle_answered(io);
 	free_own_io(io);
 }
@@ -262,7 +267,7 @@ DISOWN_CASE(blocking_read_leaves_the_guard)
 	assert_true(has_release(&io->arg, release));
 	assert_int_equal(fake_blocking_count(FAKE_READ), 1);
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), calls);
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	sem_destroy(&rig_held.go);
 	free(buffer);
 	free_io(io);
@@ -289,7 +294,7 @@ DISOWN_CASE(answered_once_whoever_comes_first)
 		assert_true(rig_wait(&ios[i]->came));
 	leave();
 	fake_join();
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
 	RIG_UNTIL(pool_in_use(rig.exp.pool) == 0);
 	print_message("%u of %d were disowned\n", disowned, RACES);
 	check_released(disowned);
@@ -297,38 +302,4 @@ DISOWN_CASE(answered_once_whoever_comes_first)
 		assert_int_equal(ios[i]->calls, 1);
 		free_own_io(ios[i]);
 	}
-}
-
-/* --- how many clients are left */
-
-DISOWN_CASE(clients_that_are_left_are_bounded)
-{
-	struct casync_left_client *more[CASYNC_LEFT_CLIENTS_MAX - 1];
-	int i;
-
-	for (i = 0; i < CASYNC_LEFT_CLIENTS_MAX - 1; i++) {
-		more[i] = casync_left_client_new(&stub_mount);
-		assert_non_null(more[i]);
-	}
-	assert_null(casync_left_client_new(&stub_mount));
-	for (i = 0; i < CASYNC_LEFT_CLIENTS_MAX - 1; i++) {
-		stub_mount.client.ceph = (struct ceph_mount_info *)&more[i];
-		casync_left_client_leave(more[i]);
-		casync_left_client_put(more[i]);
-	}
-	stub_mount.client.ceph = (struct ceph_mount_info *)&more;
-	leave();
-	RIG_UNTIL(NOW(stub_mount.clients_left) == 0);
-	assert_int_equal(fake.clients_ended, CASYNC_LEFT_CLIENTS_MAX);
-}
-
-/* The keeper ended: somebody may still be inside. */
-DISOWN_CASE(client_that_is_given_up_stays)
-{
-	casync_left_client_give_up(left);
-	assert_true(stub_mount.client.stuck);
-	casync_left_client_put(left);
-	assert_true(client_exists());
-	/* The mount is not freed. */
-	assert_true(stub_mount.left_client);
 }

@@ -9,9 +9,7 @@
 #include "fsal.h"
 
 #include "deadline_call.h"
-#include "fake_libcephfs.h"
 #include "module.h"
-#include "rig.h"
 #include "stay.h"
 
 struct call {
@@ -123,56 +121,4 @@ CASE(calls_run_side_by_side)
 	assert_int_equal(casync_deadline_call_end(second, 10), 7);
 	assert_int_equal(stays, 0);
 	sem_destroy(&hold);
-}
-
-/* --- the end of another session */
-
-#define SESSION "a node's"
-
-static uint32_t under_way; /* atomic */
-
-/* What it answers, and whether libcephfs is told that it is over. */
-static void check_reclaim(int result, unsigned int finished)
-{
-	fake_setup(0, 1);
-	fake.blocking_result[FAKE_START_RECLAIM] = result;
-	assert_int_equal(
-		casync_deadline_call_reclaim(NULL, SESSION, 10, &under_way),
-		result);
-	assert_string_equal(fake.reclaimed, SESSION);
-	assert_int_equal(fake.reclaims_finished, finished);
-	fake_teardown();
-}
-
-CASE(session_is_reclaimed)
-{
-	check_reclaim(0, 1);
-	check_reclaim(-ENOENT, 1);
-	check_reclaim(-EPERM, 0);
-	assert_int_equal(under_way, 0);
-}
-
-static void let_it_return(void)
-{
-	const struct timespec moment = {.tv_nsec = 100000000};
-
-	sem_post(&rig_held.go);
-	RIG_UNTIL(NOW(fake.reclaims_finished) >= 1);
-	nanosleep(&moment, NULL);
-}
-
-CASE(reclaim_that_comes_late_ends_its_handle)
-{
-	fake_setup(0, 1);
-	rig_hold(FAKE_START_RECLAIM);
-	assert_int_equal(
-		casync_deadline_call_reclaim(NULL, SESSION, 0, &under_way),
-		-ETIMEDOUT);
-	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 1);
-	assert_int_equal(fake.clients_ended, 0);
-	let_it_return();
-	RIG_UNTIL(NOW(fake.clients_ended) >= 1);
-	assert_int_equal(__atomic_load_n(&under_way, __ATOMIC_ACQUIRE), 0);
-	sem_destroy(&rig_held.go);
-	fake_teardown();
 }

@@ -73,11 +73,9 @@ static int restore(struct casync_mount *mount)
 		       : -ENOTCONN;
 }
 
-static unsigned int disown(struct casync_mount *mount,
-			   struct casync_left_client *left)
+static unsigned int disown(struct casync_mount *mount)
 {
 	(void)mount;
-	(void)left;
 	return 0;
 }
 
@@ -127,12 +125,19 @@ static int up(void **state)
 	stays = 0;
 	stub_mount.session.client = "admin@fs:/";
 	keeper->reconnect = 1;
+	stub_mount.params.hooks = &hooks;
+	stub_mount.drain_timeout_s = RIG_TIMEOUT_S;
+	stub_mount.clients_alive = 0;
+	stub_mount.client =
+		casync_client_new(&stub_mount.identity, &stub_mount);
+	stub_mount.client->ceph = (struct ceph_mount_info *)&stub_mount;
 	return rc;
 }
 
 static int down(void **state)
 {
 	let_go();
+	(void)casync_client_end(stub_mount.client, RIG_TIMEOUT_S);
 	return rig_down(state);
 }
 
@@ -315,7 +320,7 @@ CASE(errors_are_believed_for_ten_seconds)
 
 static void begin_keeper(void)
 {
-	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
 }
 
 static void end_keeper(void)

@@ -18,6 +18,8 @@
 
 #include "fsal.h"
 
+#include "city.h"
+#include "client.h"
 #include "common_grace.h"
 #include "connect.h"
 #include "deadline_call.h"
@@ -29,8 +31,8 @@
 
 static char steps[2048];
 static pthread_mutex_t steps_lock = PTHREAD_MUTEX_INITIALIZER;
-static int connect_results[2]; /* Of the first try, and of the next ones. */
-static int connects, closes;   /* atomic */
+static int connect_result;
+static int connects, closes; /* atomic */
 static bool end_shared, old_uuid;
 static int start_results[2]; /* Keeper, lanes. */
 static bool does_not_close, closed_as_lost;
@@ -61,24 +63,32 @@ void stub_log_line(log_levels_t level, const char *text)
 {
 }
 
+/* A client that connected; nothing is counted for one that did not. */
 int casync_connect(struct casync_mount *mount,
-		   const struct casync_mount_params *params, bool first)
+		   const struct casync_mount_params *params,
+		   struct casync_client **client)
 {
 	assert_true(upcalls_in_use > 0);
-	step("connect%s ", first ? "" : "-again");
+	step("connect ");
 	end_shared = params->end_shared;
-	old_uuid = mount->client.use_old_uuid;
-	mount->client.fscid = 3;
-	mount->client.delegations = true;
+	old_uuid = mount->identity.use_old_uuid;
+	assert_ptr_equal(params->mds_was_restarted, casync_stale_sessions_end);
 	__atomic_add_fetch(&connects, 1, __ATOMIC_ACQ_REL);
 	if (__atomic_load_n(&gate, __ATOMIC_ACQUIRE)) {
 		sem_post(&come);
 		(void)rig_wait(&go);
 	}
-	return connect_results[!first];
+	if (connect_result != 0)
+		return connect_result;
+	*client = gsh_calloc(1, sizeof(**client));
+	(*client)->mount = mount;
+	(*client)->fscid = 3;
+	(*client)->delegations = true;
+	mount->clients_alive++;
+	return 0;
 }
 
-bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
+bool casync_client_end(struct casync_client *client, uint32_t timeout_s)
 {
 	step("close ");
 	closed_as_lost = client->lost;
@@ -87,35 +97,39 @@ bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
 		(void)rig_wait(&go);
 	}
 	__atomic_add_fetch(&closes, 1, __ATOMIC_ACQ_REL);
-	return !does_not_close;
+	if (does_not_close)
+		return false;
+	client->mount->clients_alive--;
+	gsh_free(client);
+	return true;
 }
 
-uint32_t casync_connect_close_time_s(const struct casync_client *client)
+uint32_t casync_client_end_time_s(uint32_t timeout_s)
 {
-	return client->unmount_timeout_s;
+	return timeout_s;
 }
 
-void casync_connect_note_stuck(const struct casync_client *client,
-			       uint32_t timeout_s)
+void casync_client_note_stuck(const struct casync_identity *identity,
+			      uint32_t timeout_s)
 {
 	notes_of_stuck++;
 }
 
 /* As its names are made (identity.h). */
-int casync_connect_own_uuid(const struct casync_client *client, char *uuid,
+int casync_connect_own_uuid(const struct casync_identity *identity, char *uuid,
 			    size_t size)
 {
-	if (client->own)
-		(void)snprintf(uuid, size, "own-%u", client->export_id);
-	else if (client->use_old_uuid)
-		(void)snprintf(uuid, size, "old-%u", client->export_id);
+	if (identity->own)
+		(void)snprintf(uuid, size, "own-%u", identity->export_id);
+	else if (identity->use_old_uuid)
+		(void)snprintf(uuid, size, "old-%u", identity->export_id);
 	else
-		(void)snprintf(uuid, size, "%s@%s:%s", client->user_id,
-			       client->filesystem, client->path);
+		(void)snprintf(uuid, size, "%s@%s:%s", identity->user_id,
+			       identity->filesystem, identity->path);
 	return nodeid_result;
 }
 
-int casync_connect_failed(const struct casync_mount_params *params, int rc,
+int casync_connect_failed(const struct casync_identity *identity, int rc,
 			  const char *format, ...)
 {
 	va_list args;
@@ -126,14 +140,10 @@ int casync_connect_failed(const struct casync_mount_params *params, int rc,
 	return rc;
 }
 
-void casync_connect_free_client(struct casync_client *client)
+/* identity.c's. */
+uint64 CityHash64(const char *buf, size_t len)
 {
-	free(client->user_id);
-	free(client->filesystem);
-	free(client->path);
-	free(client->secret);
-	free(client->ceph_options);
-	free(client->uuid);
+	return 0;
 }
 
 /* --- the parts of a mount */
@@ -156,8 +166,7 @@ uint16_t casync_upcalls_oldest_export(struct casync_upcalls *upcalls,
 	return oldest != 0 ? oldest : otherwise;
 }
 
-int casync_reconnect_start(struct casync_mount *mount,
-			   const struct casync_keeper_hooks *hooks)
+int casync_reconnect_start(struct casync_mount *mount)
 {
 	step("keeper ");
 	return start_results[0];
@@ -221,13 +230,13 @@ void casync_take_over_forget(struct casync_mount *mount)
 
 /* --- */
 
-static struct casync_mount_key key;
+static struct casync_identity key;
 static struct casync_mount_params params;
 
 static int up(void **state)
 {
 	steps[0] = said[0] = '\0';
-	memset(connect_results, 0, sizeof(connect_results));
+	connect_result = 0;
 	memset(start_results, 0, sizeof(start_results));
 	memset(take_over_results, 0, sizeof(take_over_results));
 	connects = closes = taken_over = notes_of_stuck = 0;
@@ -237,14 +246,13 @@ static int up(void **state)
 	stays = 0;
 	nodeid_result = 0;
 	oldest = 0;
-	key = (struct casync_mount_key){.user_id = "u",
-					.filesystem = "fs",
-					.path = "/p",
-					.secret = "s",
-					.export_id = 1};
-	params = (struct casync_mount_params){.export_id = 1,
-					      .timeout_s = 20,
-					      .unmount_timeout_s = 30,
+	key = (struct casync_identity){.user_id = "u",
+				       .filesystem = "fs",
+				       .path = "/p",
+				       .secret = "s",
+				       .export_id = 1};
+	params = (struct casync_mount_params){.timeout_s = 20,
+					      .drain_timeout_s = 30,
 					      .reconnect = 1,
 					      .reconnect_timeout_s = 40};
 	sem_init(&come, 0, 0);
@@ -285,7 +293,7 @@ TEST_WITH(exports_of_one_identity_share_a_client, up, down)
 	assert_int_equal(first->upcalls.fscid, 3);
 	assert_true(first->delegations);
 	assert_string_equal(first->session.client, "u@fs:/p");
-	key.export_id = params.export_id = 2;
+	key.export_id = 2;
 	second = get();
 	assert_ptr_equal(first, second);
 	assert_int_equal(connects, 1);
@@ -299,14 +307,14 @@ TEST_WITH(exports_of_one_identity_share_a_client, up, down)
 
 static const struct identity_case {
 	const char *name;
-	struct casync_mount_key key;
+	struct casync_identity key;
 	bool shares;
 } identities[] = {
-	{"same", {"u", "fs", "/p", "s", false, 2}, true},
-	{"other_user", {"v", "fs", "/p", "s", false, 2}, false},
-	{"other_file_system", {"u", "gs", "/p", "s", false, 2}, false},
-	{"other_path", {"u", "fs", "/q", "s", false, 2}, false},
-	{"own", {"u", "fs", "/p", "s", true, 2}, false},
+	{"same", {"u", "fs", "/p", "s", 2, false, false}, true},
+	{"other_user", {"v", "fs", "/p", "s", 2, false, false}, false},
+	{"other_file_system", {"u", "gs", "/p", "s", 2, false, false}, false},
+	{"other_path", {"u", "fs", "/q", "s", 2, false, false}, false},
+	{"own", {"u", "fs", "/p", "s", 2, true, false}, false},
 };
 
 TEST_ROWS(check_identity, identities, up, down)
@@ -315,7 +323,6 @@ TEST_ROWS(check_identity, identities, up, down)
 	struct casync_mount *first = get(), *second;
 
 	key = c->key;
-	params.export_id = c->key.export_id;
 	second = get();
 	assert_int_equal(first == second, c->shares);
 	assert_int_equal(connects, c->shares ? 1 : 2);
@@ -331,7 +338,7 @@ TEST_WITH(each_own_client_is_of_one_export, up, down)
 	key.own = true;
 	first = get();
 	assert_string_equal(first->session.client, "u@fs:/p#1");
-	key.export_id = params.export_id = 2;
+	key.export_id = 2;
 	second = get();
 	assert_ptr_not_equal(first, second);
 	again = get();
@@ -374,15 +381,15 @@ TEST_WITH(older_name_that_is_taken_becomes_the_other_form, up, down)
 {
 	struct casync_mount *first, *second;
 
-	params.use_old_uuid = true;
+	key.use_old_uuid = true;
 	first = get();
 	assert_true(old_uuid);
 	key.path = "/q";
 	second = get();
 	assert_ptr_not_equal(first, second);
 	assert_false(old_uuid);
-	assert_string_equal(second->client.uuid, "u@fs:/q");
-	assert_false(second->params.use_old_uuid);
+	assert_string_equal(second->uuid, "u@fs:/q");
+	assert_false(second->identity.use_old_uuid);
 	casync_mount_put(first);
 	casync_mount_put(second);
 }
@@ -414,32 +421,13 @@ TEST_WITH(client_that_does_not_connect_is_forgotten, up, down)
 {
 	struct casync_mount *mount;
 
-	connect_results[0] = -EACCES;
+	connect_result = -EACCES;
 	check_refused(-EACCES);
-	assert_int_equal(closes, 1);
-	connect_results[0] = 0;
+	assert_int_equal(upcalls_in_use, 0);
+	connect_result = 0;
 	mount = get();
 	assert_int_equal(connects, 2);
 	casync_mount_put(mount);
-}
-
-TEST_WITH(restarted_mds_has_its_stale_sessions_ended, up, down)
-{
-	struct casync_mount *mount;
-
-	connect_results[0] = CASYNC_CONNECT_AGAIN;
-	mount = get();
-	assert_string_equal(steps, "forget-u@fs:/p lanes connect end-stale-fs "
-				   "close connect-again keeper ");
-	casync_mount_put(mount);
-}
-
-TEST_WITH(first_client_that_does_not_end_is_the_last, up, down)
-{
-	connect_results[0] = CASYNC_CONNECT_AGAIN;
-	does_not_close = true;
-	check_refused(-ETIMEDOUT);
-	assert_int_equal(connects, 1);
 }
 
 static const struct thread_case {
@@ -453,7 +441,7 @@ TEST_ROWS(check_thread_that_does_not_start, threads, up, down)
 
 	start_results[c->index] = -EAGAIN;
 	check_refused(-EAGAIN);
-	assert_int_equal(closes, 1);
+	assert_int_equal(closes, connects);
 }
 
 static void *get_on_thread(void *mount)
@@ -516,7 +504,7 @@ TEST_WITH(both_exports_have_the_error, up, down)
 	pthread_t one, other;
 
 	gate = true;
-	connect_results[0] = -EACCES;
+	connect_result = -EACCES;
 	one = run(fail_on_thread, NULL);
 	assert_true(rig_wait(&come));
 	other = run(fail_on_thread, NULL);
@@ -525,7 +513,7 @@ TEST_WITH(both_exports_have_the_error, up, down)
 	sem_post(&go);
 	RIG_JOIN(one, NULL);
 	RIG_JOIN(other, NULL);
-	assert_true(connects == closes);
+	assert_int_equal(upcalls_in_use, 0);
 }
 
 /* --- the end of the shared session of a former run */
@@ -544,7 +532,7 @@ TEST_WITH(own_client_ends_the_session_that_was_shared, up, down)
 	shared = get();
 	assert_false(end_shared);
 	key.own = true;
-	key.export_id = params.export_id = 2;
+	key.export_id = 2;
 	own = get();
 	assert_false(end_shared);
 	casync_mount_put(own);
@@ -560,14 +548,14 @@ TEST_WITH(older_name_is_that_of_the_export, up, down)
 {
 	struct casync_mount *own, *shared;
 
-	params.use_old_uuid = true;
+	key.use_old_uuid = true;
 	shared = get();
 	key.own = true;
 	key.path = "/q";
 	own = get();
 	assert_false(end_shared);
 	casync_mount_put(own);
-	key.export_id = params.export_id = 2;
+	key.export_id = 2;
 	own = get();
 	assert_true(end_shared);
 	casync_mount_put(own);
@@ -602,7 +590,7 @@ TEST_WITH(client_that_does_not_end_has_a_successor, up, down)
 	does_not_close = true;
 	casync_mount_put(mount);
 	does_not_close = false;
-	assert_string_equal(mount->client.path, "/p");
+	assert_string_equal(mount->identity.path, "/p");
 	next = get();
 	assert_ptr_not_equal(mount, next);
 	assert_int_equal(connects, 2);
@@ -620,7 +608,7 @@ TEST_WITH(thread_that_hangs_keeps_its_client, up, down)
 	assert_string_equal(steps, "stop-30 stop-lanes-0 ");
 	assert_int_equal(closes, 0);
 	assert_int_equal(notes_of_stuck, 1);
-	assert_string_equal(mount->client.path, "/p");
+	assert_string_equal(mount->identity.path, "/p");
 }
 
 /* Its threads run our code. */
@@ -633,20 +621,30 @@ TEST_WITH(job_that_hangs_keeps_its_client, up, down)
 	assert_int_equal(closes, 0);
 	assert_int_equal(notes_of_stuck, 1);
 	assert_int_equal(stays, 1);
-	assert_string_equal(mount->client.path, "/p");
+	assert_string_equal(mount->identity.path, "/p");
 }
 
-TEST_WITH(mount_with_a_client_that_was_left_is_kept, up, down)
+/* READs that were left with it, or a call to reclaim a session. */
+TEST_WITH(mount_with_another_client_alive_is_kept, up, down)
 {
 	struct casync_mount *mount = get();
 
-	mount->left_client = true;
+	mount->clients_alive++;
 	casync_mount_put(mount);
-	assert_string_equal(mount->client.path, "/p");
-	mount = get();
-	mount->clients_left = 1;
+	assert_int_equal(closes, 1);
+	assert_string_equal(mount->identity.path, "/p");
+}
+
+/* READs were left with it, and the keeper ended before a WRITE had returned. */
+TEST_WITH(client_that_somebody_may_be_inside_is_kept, up, down)
+{
+	struct casync_mount *mount = get();
+
+	mount->client->reads_left = 1;
+	assert_true(casync_guard_enter(&mount->guard));
 	casync_mount_put(mount);
-	assert_string_equal(mount->client.path, "/p");
+	assert_int_equal(closes, 0);
+	assert_string_equal(mount->identity.path, "/p");
 }
 
 /* The successor has the same session. */
@@ -677,15 +675,15 @@ TEST_WITH(reload_takes_the_values_of_the_oldest_export, up, down)
 	struct casync_tuning tuning = {
 		.drain_timeout = 5, .reconnect = 0, .reconnect_timeout = 6};
 
-	assert_int_equal(mount->client.unmount_timeout_s, 30);
+	assert_int_equal(mount->drain_timeout_s, 30);
 	assert_int_equal(mount->keeper.timeout_s, 40);
 	oldest = 7;
 	assert_int_equal(casync_mount_tune(mount, 1, &tuning), 7);
-	assert_int_equal(mount->client.unmount_timeout_s, 30);
+	assert_int_equal(mount->drain_timeout_s, 30);
 	assert_int_equal(mount->keeper.reconnect, 1);
 	oldest = 1;
 	assert_int_equal(casync_mount_tune(mount, 1, &tuning), 1);
-	assert_int_equal(mount->client.unmount_timeout_s, 5);
+	assert_int_equal(mount->drain_timeout_s, 5);
 	assert_int_equal(mount->keeper.reconnect, 0);
 	assert_int_equal(mount->keeper.timeout_s, 6);
 	casync_mount_put(mount);

@@ -11,10 +11,10 @@
 #include "fsal.h"
 #include "nfs_core.h"
 
+#include "client.h"
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
-#include "left_client.h"
 #include "reconnect.h"
 #include "rig.h"
 #include "stay.h"
@@ -121,10 +121,10 @@ static int forgets, connects, disconnects, restores; /* atomic */
 static int disowns, ended_sessions;		     /* atomic */
 
 static int fails;      /* connects that fail; INT_MAX: all */
-static int again;      /* connects that want another try */
 static int others;     /* connects that find another file system */
 static bool end_fails; /* our own session cannot be ended */
 static int stuck;      /* the nth disconnect does not end */
+static struct casync_client *stuck_client;
 static int lost_again; /* restores that fail */
 static void (*in_forget)(void);
 static int wrong_handles;
@@ -170,7 +170,7 @@ static void check_trace(const char *expected)
 static void forget(struct casync_mount *mount)
 {
 	/* The old client exists as yet. */
-	if (mount->client.ceph == NULL)
+	if (mount->client == NULL)
 		wrong_handles++;
 	if (in_forget != NULL)
 		in_forget();
@@ -189,19 +189,19 @@ static int restore(struct casync_mount *mount)
 
 /* Calls that are inside, and are to be disowned: of them and no others. */
 static unsigned int reads_inside;
-static struct casync_left_client *reads_of;
+static struct casync_client *reads_of;
 
-static unsigned int disown(struct casync_mount *mount,
-			   struct casync_left_client *left)
+static unsigned int disown(struct casync_mount *mount)
 {
+	struct casync_client *client = mount->client;
 	unsigned int count = reads_inside;
 
 	if (count != 0)
 		(void)note(&disowns, "disown", "");
 	for (; reads_inside != 0; reads_inside--) {
-		casync_left_client_hold(left);
+		casync_client_hold(client);
 		casync_guard_leave(&mount->guard);
-		reads_of = left;
+		reads_of = client;
 	}
 	return count;
 }
@@ -212,22 +212,31 @@ static const struct casync_keeper_hooks hooks = {
 	.restore = restore,
 };
 
-int casync_connect(struct casync_mount *mount,
-		   const struct casync_mount_params *params, bool first)
+static struct casync_client *new_client(void)
 {
-	static const char handle;
+	struct casync_client *client =
+		casync_client_new(&stub_mount.identity, &stub_mount);
+
+	client->ceph = (struct ceph_mount_info *)&stub_mount;
+	client->fscid = FSCID;
+	return client;
+}
+
+int casync_connect(struct casync_mount *mount,
+		   const struct casync_mount_params *params,
+		   struct casync_client **client)
+{
 	int nth;
 
-	/* Each client has ended before the next one. */
-	if (mount->client.ceph != NULL || params != &mount->params)
+	/* Each client has left the mount before the next one. */
+	if (mount->client != NULL || params != &mount->params)
 		wrong_handles++;
-	mount->client.ceph = (struct ceph_mount_info *)&handle;
-	nth = note(&connects, "connect", first ? "" : "-second");
-	if (nth <= again)
-		return CASYNC_CONNECT_AGAIN;
+	nth = note(&connects, "connect", "");
 	if (fails == INT_MAX || nth <= fails)
 		return -ETIMEDOUT;
-	mount->client.fscid = nth <= others ? FSCID + 1 : FSCID;
+	*client = new_client();
+	if (nth <= others)
+		(*client)->fscid++;
 	return 0;
 }
 
@@ -235,24 +244,25 @@ int casync_connect_end_session(struct casync_client *client,
 			       const struct casync_mount_params *params,
 			       const char *nodeid)
 {
-	static const char handle;
 	char of[64] = "";
 
-	/* A handle of its own: the mount's is in use. */
-	if (client == &stub_mount.client || client->ceph != NULL ||
+	/* A client of its own: the mount's is in use. */
+	if (client == stub_mount.client || client->ceph != NULL ||
 	    (nodeid == NULL && params != &stub_mount.params))
 		wrong_handles++;
-	client->ceph = (struct ceph_mount_info *)&handle;
+	/* Who ends another node's session is not counted. */
+	if ((client->mount != NULL) != (nodeid == NULL))
+		wrong_handles++;
 	if (nodeid != NULL)
 		(void)snprintf(of, sizeof(of), "-of-%s", nodeid);
 	(void)note(&ended_sessions, "end-session", of);
 	return end_fails ? -ETIMEDOUT : 0;
 }
 
-void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
-			 char *uuid, size_t size)
+void casync_connect_uuid(const struct casync_identity *identity,
+			 const char *nodeid, char *uuid, size_t size)
 {
-	(void)client;
+	(void)identity;
 	(void)snprintf(uuid, size, "uuid of %s", nodeid);
 }
 
@@ -269,27 +279,31 @@ const char *casync_connect_reason(int rc)
 	return rc == -ETIMEDOUT ? "no answer" : "error";
 }
 
-bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
+bool __real_casync_client_end(struct casync_client *client, uint32_t timeout_s);
+bool __wrap_casync_client_end(struct casync_client *client, uint32_t timeout_s);
+
+bool __wrap_casync_client_end(struct casync_client *client, uint32_t timeout_s)
 {
-	if (client->ceph == NULL || timeout_s != 3)
+	if (client == stub_mount.client ||
+	    timeout_s != (client->mount != NULL ? 3 : 5))
 		wrong_handles++;
 	/* Handles are compared with it meanwhile, outside of the guard. */
 	if (stub_mount.fscid != FSCID || stub_mount.upcalls.fscid != FSCID)
 		wrong_handles++;
-	return note(&disconnects, "disconnect", client->lost ? "-lost" : "") !=
-	       stuck;
+	/* It does not end if READs are left with it. */
+	if (NOW(client->users) == 1 &&
+	    note(&disconnects, "disconnect", client->lost ? "-lost" : "") ==
+		    stuck) {
+		stuck_client = client;
+		return false;
+	}
+	return __real_casync_client_end(client, timeout_s);
 }
 
-uint32_t casync_connect_close_time_s(const struct casync_client *client)
-{
-	(void)client;
-	return 3;
-}
-
-int casync_connect_failed(const struct casync_mount_params *params, int rc,
+int casync_connect_failed(const struct casync_identity *identity, int rc,
 			  const char *format, ...)
 {
-	(void)params;
+	(void)identity;
 	LogCrit(COMPONENT_FSAL, "%s", format);
 	return rc;
 }
@@ -323,13 +337,18 @@ static int up(void **state)
 	pauses_end = INT_MAX;
 	trace[0] = '\0';
 	forgets = connects = disconnects = restores = invalidations = 0;
-	fails = again = others = stuck = lost_again = 0;
+	fails = others = stuck = lost_again = 0;
 	disowns = ended_sessions = times_set = 0;
 	end_fails = false;
 	reads_inside = 0;
 	in_forget = NULL;
 	wrong_handles = 0;
+	stuck_client = NULL;
 	stub_mount.session.client = "admin@fs:/";
+	stub_mount.params.hooks = &hooks;
+	stub_mount.drain_timeout_s = 3;
+	stub_mount.clients_alive = 0;
+	stub_mount.client = new_client();
 	stub_mount.fscid = FSCID;
 	stub_mount.upcalls.fscid = FSCID;
 	keeper->reconnect = 1;
@@ -338,8 +357,16 @@ static int up(void **state)
 
 static int down(void **state)
 {
-	int rc = rig_down(state);
+	int rc;
 
+	if (stub_mount.client != NULL)
+		(void)__real_casync_client_end(stub_mount.client,
+					       RIG_TIMEOUT_S);
+	if (stuck_client != NULL)
+		(void)__real_casync_client_end(stuck_client, RIG_TIMEOUT_S);
+	if (!RIG_COMES(NOW(stub_mount.clients_alive) == 0))
+		return -1;
+	rc = rig_down(state);
 	casync_take_over_forget(&stub_mount);
 	memset(stub_mount.take_overs, 0, sizeof(stub_mount.take_overs));
 	return rc == 0 && wrong_handles == 0 ? 0 : -1;
@@ -358,7 +385,7 @@ static void lose_session(void)
 
 static void begin(void)
 {
-	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
 	lose_session();
 }
 
@@ -419,8 +446,8 @@ CASE(steps_come_in_order)
 	assert_int_equal(casync_session_state(&stub_mount.session),
 			 CASYNC_SESSION_SERVES);
 	assert_int_equal(stub_mount.session.reconnects, 1);
-	assert_false(stub_mount.left_client);
-	assert_false(stub_mount.client.lost);
+	assert_int_equal(stub_mount.clients_alive, 1);
+	assert_false(stub_mount.client->lost);
 }
 
 CASE(requests_inside_are_waited_for)
@@ -509,12 +536,13 @@ CASE(reads_are_left_with_the_old_client)
 		    "invalidate/u");
 	assert_true(stub_warned("2 READs that Ceph does not answer"));
 	assert_int_equal(stub_mount.session.reconnects, 1);
-	assert_int_equal(stub_mount.clients_left, 1);
+	assert_int_equal(stub_mount.clients_alive, 2);
+	assert_int_equal(reads_of->reads_left, 2);
 	assert_int_equal(fake.clients_ended, 0);
 
-	casync_left_client_put(reads_of);
+	casync_client_put(reads_of);
 	assert_int_equal(fake.clients_ended, 0);
-	casync_left_client_put(reads_of);
+	casync_client_put(reads_of);
 	RIG_UNTIL(NOW(fake.clients_ended) >= 1);
 }
 
@@ -530,7 +558,7 @@ CASE(reads_get_a_second_to_end)
 	start_the_time();
 	RIG_UNTIL(serves());
 	end();
-	casync_left_client_put(reads_of);
+	casync_client_put(reads_of);
 	RIG_UNTIL(NOW(fake.clients_ended) >= 1);
 }
 
@@ -545,7 +573,7 @@ CASE(what_is_no_read_is_waited_for)
 	RIG_UNTIL(serves());
 	end();
 	check_trace("forget/r " STEPS);
-	assert_int_equal(stub_mount.clients_left, 0);
+	assert_int_equal(stub_mount.clients_alive, 1);
 }
 
 /* Ganesha ends meanwhile: libcephfs may still use what is open. */
@@ -558,18 +586,18 @@ CASE(old_client_is_never_ended_if_the_keeper_ends)
 	RIG_UNTIL(NOW(disowns) >= 1);
 	end();
 	check_trace("forget/r disown/c");
-	assert_true(stub_mount.client.stuck);
-	assert_true(stub_mount.left_client);
-	casync_guard_leave(&stub_mount.guard);
-	casync_left_client_put(reads_of);
+	/* mount_end() looks at both. */
+	assert_int_equal(stub_mount.client->reads_left, 1);
+	casync_client_put(reads_of);
 	assert_int_equal(fake.clients_ended, 0);
+	casync_guard_leave(&stub_mount.guard);
 }
 
 /* --- a READ that waits for itself */
 
 CASE(session_is_ended_for_a_read_that_hangs)
 {
-	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
 	RIG_UNTIL(serves());
 	end();
@@ -579,7 +607,7 @@ CASE(session_is_ended_for_a_read_that_hangs)
 CASE(session_is_not_ended_again_and_again)
 {
 	end_fails = true;
-	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
 	casync_reconnect_end_session(&stub_mount, 0x1234);
 	RIG_UNTIL(NOW(disconnects) >= 1);
 	wait_pauses(2);
@@ -645,7 +673,7 @@ CASE(dead_node_is_tried_again_until_its_timeout)
 		assert_int_equal(take_over(), -ETIMEDOUT);
 	/* A node is noted once. */
 	assert_null(stub_mount.take_overs[1].nodeid);
-	assert_int_equal(casync_reconnect_start(&stub_mount, &hooks), 0);
+	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
 	/* 600 s of its time: after 5, 15, 35, 75, 155 and 315. */
 	wait_pauses(300);
 	end();
@@ -755,22 +783,11 @@ CASE(tries_come_less_and_less_often)
 	RIG_UNTIL(serves());
 	end();
 	assert_int_equal(connects, count + 1);
-	/* Each try that failed has ended its client. */
-	assert_int_equal(disconnects, count + 1);
+	assert_int_equal(disconnects, 1);
 	check_pauses(expected, count);
 	for (i = 0; i < count; i++)
 		all_ms += expected[i] + 1;
 	assert_int_equal(stub_mount.session.reconnect_ms, all_ms);
-}
-
-CASE(session_of_before_a_restart_takes_two_tries)
-{
-	again = 1;
-	begin();
-	RIG_UNTIL(serves());
-	end();
-	check_trace("forget/r disconnect-lost/c connect/c disconnect/c "
-		    "connect-second/c restore1/u invalidate/u");
 }
 
 CASE(another_file_system_is_refused)
@@ -804,20 +821,19 @@ CASE(client_that_does_not_end_is_left_behind)
 	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
-	assert_true(stub_mount.left_client);
-	/* The next one is not stuck. */
-	assert_false(stub_mount.client.stuck);
-	assert_non_null(stub_mount.client.ceph);
+	/* The mount is not freed. */
+	assert_int_equal(stub_mount.clients_alive, 2);
+	assert_non_null(stub_mount.client);
 }
 
-CASE(try_that_does_not_end_is_left_behind)
+CASE(client_that_is_refused_and_does_not_end_is_left_behind)
 {
-	fails = 1;
+	others = 1;
 	stuck = 2;
 	begin();
 	RIG_UNTIL(serves());
 	end();
-	assert_true(stub_mount.left_client);
+	assert_int_equal(stub_mount.clients_alive, 2);
 	assert_int_equal(connects, 2);
 }
 
@@ -880,7 +896,7 @@ CASE(end_comes_between_tries)
 	end();
 	assert_int_equal(restores, 0);
 	assert_int_equal(phase(), 'c');
-	assert_null(stub_mount.client.ceph);
+	assert_null(stub_mount.client);
 	assert_false(keeper->given_up);
 }
 
@@ -892,7 +908,7 @@ CASE(end_comes_while_somebody_is_inside)
 	wait_pauses(10);
 	end();
 	check_trace("");
-	assert_non_null(stub_mount.client.ceph);
+	assert_non_null(stub_mount.client);
 	casync_guard_leave(&stub_mount.guard);
 }
 

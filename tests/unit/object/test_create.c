@@ -167,7 +167,7 @@ int ceph_ll_lookup(struct ceph_mount_info *cmount, Inode *parent,
 		   const char *name, Inode **out, struct ceph_statx *stx,
 		   unsigned want, unsigned flags, const UserPerm *perms)
 {
-	assert_ptr_equal(cmount, stub_mount.client.ceph);
+	assert_ptr_equal(cmount, stub_mount.client->ceph);
 	assert_ptr_equal(parent, dir.inode);
 	assert_string_equal(name, "new");
 	assert_ptr_equal(perms, exp.root_perms);
@@ -195,14 +195,14 @@ static int removed(char call, struct Inode *in, const char *name,
 int ceph_ll_unlink(struct ceph_mount_info *cmount, struct Inode *in,
 		   const char *name, const UserPerm *perms)
 {
-	assert_ptr_equal(cmount, stub_mount.client.ceph);
+	assert_ptr_equal(cmount, stub_mount.client->ceph);
 	return removed('u', in, name, perms);
 }
 
 int ceph_ll_rmdir(struct ceph_mount_info *cmount, struct Inode *in,
 		  const char *name, const UserPerm *perms)
 {
-	assert_ptr_equal(cmount, stub_mount.client.ceph);
+	assert_ptr_equal(cmount, stub_mount.client->ceph);
 	return removed('d', in, name, perms);
 }
 

@@ -300,6 +300,7 @@ CASE(mount_that_hangs_stops_no_other)
 	bool answered;
 
 	glist_init(&other->delegations_held);
+	other->client = stub_mount.client;
 	other_exp.mount = other;
 	file->exp = &other_exp;
 	casync_delegations_init(&file->delegations);

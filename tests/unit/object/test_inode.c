@@ -279,8 +279,8 @@ static int find(uint64_t snapid)
 	const struct casync_fileid id = {.ino = INO, .snapid = snapid};
 	struct Inode *inode = NULL;
 	struct ceph_statx stx;
-	int rc = casync_inode_find(stub_mount.client.ceph, &id, CEPH_STATX_MODE,
-				   NULL, &inode, &stx);
+	int rc = casync_inode_find(stub_mount.client->ceph, &id,
+				   CEPH_STATX_MODE, NULL, &inode, &stx);
 
 	if (rc == 0) {
 		assert_ptr_equal(inode, NEW_INODE);

@@ -162,9 +162,9 @@ TEST_ROWS(check_path, paths, up, operations_down)
 	fsal_status_t status;
 
 	(void)snprintf(root, sizeof(root), "%s", c->root);
-	stub_mount.client.path = root;
+	stub_mount.identity.path = root;
 	status = ops.lookup_path(&rig.exp.export, c->path, &found, &attrs);
-	stub_mount.client.path = NULL;
+	stub_mount.identity.path = NULL;
 	check_nothing_held();
 	if (c->walked == NULL) {
 		assert_int_equal(status.major, ERR_FSAL_NOENT);

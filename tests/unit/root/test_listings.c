@@ -60,7 +60,7 @@ TEST_WITH(listing_of_a_leaving_export_ends_with_its_client, rig_up, rig_down)
 	/* export_release() -> export_free() -> export_drop_listings() */
 	if (casync_call_begin_release(rig.exp.mount)) {
 		casync_dir_cache_drop(
-			&rig.exp.dir_cache, rig.exp.mount->client.ceph,
+			&rig.exp.dir_cache, rig.exp.mount->client->ceph,
 			casync_guard_generation(&rig.exp.mount->guard));
 		casync_call_leave(rig.exp.mount);
 	}

@@ -34,7 +34,7 @@ void casync_dir_cache_drop(struct casync_dir_cache *cache,
 			   struct ceph_mount_info *ceph, uint32_t generation)
 {
 	assert_ptr_equal(cache, &rig.exp.dir_cache);
-	assert_ptr_equal(ceph, stub_mount.client.ceph);
+	assert_ptr_equal(ceph, stub_mount.client->ceph);
 	listings_dropped++;
 }
 

@@ -560,6 +560,18 @@ int ceph_abort_conn(struct ceph_mount_info *cmount)
 	return 0;
 }
 
+int ceph_is_mounted(struct ceph_mount_info *cmount)
+{
+	(void)cmount;
+	return 0;
+}
+
+int ceph_unmount(struct ceph_mount_info *cmount)
+{
+	(void)cmount;
+	return 0;
+}
+
 int ceph_release(struct ceph_mount_info *cmount)
 {
 	(void)cmount;

@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include "client.h"
 #include "connect.h"
+#include "mount.h"
 #include "upcalls.h"
 
 /* Ceph lets each client connect and end. */
 
 int casync_connect(struct casync_mount *mount,
-		   const struct casync_mount_params *params, bool first)
+		   const struct casync_mount_params *params,
+		   struct casync_client **client)
 {
 	(void)params;
-	(void)first;
-	mount->client.ceph = (struct ceph_mount_info *)mount;
+	*client = casync_client_new(&mount->identity, mount);
+	(*client)->ceph = (struct ceph_mount_info *)mount;
 	return 0;
-}
-
-bool casync_connect_close(struct casync_client *client, uint32_t timeout_s)
-{
-	(void)client;
-	(void)timeout_s;
-	return true;
 }
 
 int casync_connect_end_session(struct casync_client *client,
@@ -32,10 +28,10 @@ int casync_connect_end_session(struct casync_client *client,
 	return 0;
 }
 
-void casync_connect_uuid(const struct casync_client *client, const char *nodeid,
-			 char *uuid, size_t size)
+void casync_connect_uuid(const struct casync_identity *identity,
+			 const char *nodeid, char *uuid, size_t size)
 {
-	(void)client;
+	(void)identity;
 	(void)nodeid;
 	if (size != 0)
 		uuid[0] = '\0';
@@ -51,16 +47,10 @@ const char *casync_connect_reason(int rc)
 	return rc == 0 ? "" : "error";
 }
 
-uint32_t casync_connect_close_time_s(const struct casync_client *client)
-{
-	(void)client;
-	return 1;
-}
-
-int casync_connect_failed(const struct casync_mount_params *params, int rc,
+int casync_connect_failed(const struct casync_identity *identity, int rc,
 			  const char *format, ...)
 {
-	(void)params;
+	(void)identity;
 	(void)format;
 	return rc;
 }

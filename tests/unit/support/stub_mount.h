@@ -13,7 +13,7 @@
 
 extern struct casync_mount stub_mount;
 
-/** Zero everything; the mount has a client and serves. */
+/** Zero everything; the mount has a client, which must not end, and serves. */
 void stub_mount_reset(void);
 
 #endif /* STUB_MOUNT_H */
