@@ -48,6 +48,7 @@ static void export_publish(struct casync_export *exp)
 		.export_id = exp->export.export_id,
 		.metrics = &exp->metrics,
 		.inflight = &exp->inflight,
+		.guard = &exp->mount->guard,
 		.session = &exp->mount->session,
 		.callers_age = &exp->mount->callers.age,
 		.tuning = &exp->keys.tuning,
@@ -258,7 +259,7 @@ static int export_prepare(struct casync_export *exp,
 			"export %" PRIu16
 			": its mount has lost its CephFS session and gets %s",
 			exp->export.export_id,
-			casync_reconnect_is_on(exp->mount)
+			casync_session_comes_back(exp->mount)
 				? "a new one; add the export again"
 				: "no other one (Reconnect, Reconnect_Timeout): see the lines of the mount");
 		return -EAGAIN;

@@ -54,7 +54,6 @@ static int restore_restore(struct casync_mount *mount)
 			 " locks of clients are taken again, %" PRIu64
 			 " are lost",
 			 session->client, taken, gone);
-	casync_session_note_error(session, -rc);
 	return rc;
 }
 

@@ -67,7 +67,7 @@ static int flush_sync_inode(struct casync_object *obj, bool waiters)
 		rc = casync_flush_check_session(obj);
 	flush_count(obj->exp, rc, began_ns);
 	/* Before a write fails because of it: that one shall be retried. */
-	casync_session_note_error(&casync_inode_mount(obj)->session, -rc);
+	casync_session_note_error(casync_inode_mount(obj), -rc);
 	if (rc == 0) {
 		if (covers)
 			obj->queue.sent = 0;

@@ -85,7 +85,7 @@ static bool read_cache_applies(const struct casync_op *op)
 	return casync_buffer_budget() != 0 && obj->cached != NULL &&
 	       !casync_lane_on_completion_thread() &&
 	       obj->id.snapid == CEPH_NOSNAP &&
-	       casync_session_state(&casync_inode_mount(op->obj)->session) ==
+	       casync_session_state(&casync_inode_mount(op->obj)->guard) ==
 		       CASYNC_SESSION_SERVES &&
 	       casync_clock_ns() >=
 		       __atomic_load_n(&obj->cached->bypass_until_ns,

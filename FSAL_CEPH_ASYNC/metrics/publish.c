@@ -90,7 +90,7 @@ static void publish_read_state(const struct casync_published *entry,
 		casync_budget_look_at_age(entry->of.callers_age,
 					  casync_clock_ns()) /
 		CASYNC_NS_PER_MS;
-	state[CASYNC_SM_SESSION] = casync_session_state(session);
+	state[CASYNC_SM_SESSION] = casync_session_state(entry->of.guard);
 	state[CASYNC_SM_RECONNECT_MS] =
 		__atomic_load_n(&session->reconnect_ms, __ATOMIC_RELAXED);
 	state[CASYNC_SM_RECONNECTS] = counts.reconnects;

@@ -30,6 +30,7 @@ struct casync_publish_source {
 	uint16_t export_id;
 	struct casync_metrics *metrics;
 	struct casync_inflight *inflight;
+	const struct casync_guard *guard; /**< Has the mount's phase. */
 	const struct casync_session *session;
 	/** Of its mount.  Looked at under publish.c's lock. */
 	struct casync_budget_age *callers_age;

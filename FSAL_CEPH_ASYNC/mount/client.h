@@ -10,7 +10,7 @@
  *	- each READ that was left with it (disown.h), until libcephfs answers.
  *
  * The last reference that is given back begins the end of the client, on a
- * thread of its own.  It is the one place where a handle ends.  So no handle ends
+ * thread of its own.  It is the one place where a handle ends.  So none ends
  * while a call is inside it, and no READ loses the Inode that it still uses
  * (Ceph 20.2.4, C_Read_Sync_NonBlocking::finish()).  Requests are not counted:
  * the guard keeps the mount's client in place for them.

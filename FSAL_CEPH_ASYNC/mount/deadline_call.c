@@ -144,3 +144,44 @@ bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 	deadline_call_thread_free(thread);
 	return true;
 }
+
+void casync_deadline_call_wake_thread(struct casync_deadline_thread *thread)
+{
+	if (thread->call == NULL)
+		return;
+	pthread_mutex_lock(&thread->lock);
+	thread->woken = true;
+	pthread_cond_signal(&thread->wake);
+	pthread_mutex_unlock(&thread->lock);
+}
+
+bool casync_deadline_call_pause(struct casync_deadline_thread *thread,
+				uint64_t ms)
+{
+	struct timespec deadline = casync_clock_deadline(ms);
+	bool stopping;
+	int rc = 0;
+
+	pthread_mutex_lock(&thread->lock);
+	while (!thread->stopping && !thread->woken && rc == 0)
+		rc = pthread_cond_timedwait(&thread->wake, &thread->lock,
+					    &deadline);
+	thread->woken = false;
+	stopping = thread->stopping;
+	pthread_mutex_unlock(&thread->lock);
+	return !stopping;
+}
+
+bool casync_deadline_call_sleep(struct casync_deadline_thread *thread,
+				uint64_t ms)
+{
+	uint64_t end_ns = casync_clock_ns() + ms * CASYNC_NS_PER_MS;
+	uint64_t now_ns;
+
+	while ((now_ns = casync_clock_ns()) < end_ns) {
+		if (!casync_deadline_call_pause(
+			    thread, (end_ns - now_ns) / CASYNC_NS_PER_MS + 1))
+			return false;
+	}
+	return true;
+}

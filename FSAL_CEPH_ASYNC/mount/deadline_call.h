@@ -57,7 +57,7 @@ struct casync_deadline_thread {
 	struct casync_deadline_call *call; /**< NULL: it does not run. */
 	pthread_mutex_t lock;		   /**< A leaf. */
 	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
-	bool stopping;			   /**< Under the lock. */
+	bool stopping, woken;		   /**< Under the lock. */
 };
 
 /**
@@ -81,5 +81,18 @@ int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
  */
 bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 				      uint32_t timeout_s);
+
+/** End the thread's pause, or its next one.  Nothing, if it does not run. */
+void casync_deadline_call_wake_thread(struct casync_deadline_thread *thread);
+
+/** Wait, as the thread, until it is woken at the longest.  @return false: it
+ * has to end. */
+bool casync_deadline_call_pause(struct casync_deadline_thread *thread,
+				uint64_t ms);
+
+/** Wait, as the thread, for the whole time.  @return false, at once: it has to
+ * end. */
+bool casync_deadline_call_sleep(struct casync_deadline_thread *thread,
+				uint64_t ms);
 
 #endif /* CASYNC_DEADLINE_CALL_H */

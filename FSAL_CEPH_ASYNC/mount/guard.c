@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include "check.h"
 #include "guard.h"
 
 static struct casync_guard_shard *guard_shard(struct casync_guard *guard)
@@ -28,7 +29,7 @@ bool casync_guard_enter_up_to(struct casync_guard *guard,
 
 bool casync_guard_enter(struct casync_guard *guard)
 {
-	return casync_guard_enter_up_to(guard, CASYNC_GUARD_SERVES);
+	return casync_guard_enter_up_to(guard, CASYNC_GUARD_LOST);
 }
 
 void casync_guard_leave(struct casync_guard *guard)
@@ -36,9 +37,39 @@ void casync_guard_leave(struct casync_guard *guard)
 	__atomic_add_fetch(&guard_shard(guard)->left, 1, __ATOMIC_SEQ_CST);
 }
 
-void casync_guard_set(struct casync_guard *guard, enum casync_guard_phase phase)
+/* The table of guard.h. */
+static bool guard_may_change(enum casync_guard_phase from,
+			     enum casync_guard_phase to)
 {
-	__atomic_store_n(&guard->phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+	static const uint8_t next[] = {
+		[CASYNC_GUARD_SERVES] = 1U << CASYNC_GUARD_LOST |
+					1U << CASYNC_GUARD_LEAVES,
+		[CASYNC_GUARD_LOST] = 1U << CASYNC_GUARD_SERVES |
+				      1U << CASYNC_GUARD_LEAVES,
+		[CASYNC_GUARD_RESTORES] = 1U << CASYNC_GUARD_SERVES |
+					  1U << CASYNC_GUARD_LEAVES,
+		[CASYNC_GUARD_LEAVES] = 1U << CASYNC_GUARD_LOST |
+					1U << CASYNC_GUARD_CLOSED |
+					1U << CASYNC_GUARD_GIVEN_UP,
+		[CASYNC_GUARD_CLOSED] = 1U << CASYNC_GUARD_LEAVES |
+					1U << CASYNC_GUARD_RESTORES |
+					1U << CASYNC_GUARD_GIVEN_UP,
+		[CASYNC_GUARD_GIVEN_UP] = 0,
+	};
+
+	return (next[from] >> to & 1U) != 0;
+}
+
+bool casync_guard_change(struct casync_guard *guard,
+			 enum casync_guard_phase from,
+			 enum casync_guard_phase to)
+{
+	uint32_t expected = from;
+
+	CASYNC_CHECK(guard_may_change(from, to));
+	return __atomic_compare_exchange_n(&guard->phase, &expected,
+					   (uint32_t)to, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
 /* Sum `left` first, then `entered`.  Equal sums mean that nobody was inside

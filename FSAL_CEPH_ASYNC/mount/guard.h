@@ -16,12 +16,41 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/**
+ * The phase of a mount: it tells who may enter, and what others are answered.
+ *
+ *	phase		requests  UNLOCK  releases  others are answered
+ *	SERVES		yes	  yes	  yes
+ *	LOST		yes	  yes	  yes	    (requests get its errors)
+ *	RESTORES	no	  yes	  yes	    ask again
+ *	LEAVES		no	  no	  yes	    ask again
+ *	CLOSED		no	  no	  no	    ask again
+ *	GIVEN_UP	no	  no	  no	    EIO
+ *
+ * These are all changes.  The first two are made by any thread, the others by
+ * the keeper.
+ *
+ *	SERVES -> LEAVES    an error shows the loss (session.h)
+ *	SERVES -> LOST	    the same, and Reconnect is false
+ *	LOST -> SERVES	    the session has come back by itself
+ *	LOST -> LEAVES	    a reload has turned Reconnect on
+ *	LEAVES -> LOST	    a reload has turned it off, just then
+ *	LEAVES -> CLOSED    no request is inside any more
+ *	CLOSED -> LEAVES    it was to leave READs behind, and there are none yet
+ *	CLOSED -> RESTORES  a new client is there
+ *	RESTORES -> SERVES  it has taken the locks of the last
+ *	RESTORES -> LEAVES  it is lost too
+ *	LEAVES, CLOSED -> GIVEN_UP  Reconnect_Timeout is over
+ *
+ * They are in the order of who may enter.
+ */
 enum casync_guard_phase {
-	CASYNC_GUARD_SERVES,   /**< Everybody may enter. */
-	CASYNC_GUARD_RESTORES, /**< Only to unlock or to release: the client is
-				    new, and takes the locks of the last. */
-	CASYNC_GUARD_RELEASES, /**< Only to release: the client is lost. */
-	CASYNC_GUARD_CLOSED,   /**< Nobody: the client ends. */
+	CASYNC_GUARD_SERVES,
+	CASYNC_GUARD_LOST,
+	CASYNC_GUARD_RESTORES,
+	CASYNC_GUARD_LEAVES,
+	CASYNC_GUARD_CLOSED,
+	CASYNC_GUARD_GIVEN_UP,
 };
 
 /** By CPU.  It is padded, not aligned: calloc allocates a mount. */
@@ -50,7 +79,7 @@ bool casync_guard_enter(struct casync_guard *guard);
 
 /**
  * Enter for what is still allowed in this phase, and in those before it: to
- * release an Inode or to close an Fh up to CASYNC_GUARD_RELEASES.
+ * release an Inode or to close an Fh up to CASYNC_GUARD_LEAVES.
  *
  * @return false: it is not allowed any more.  If it was a release, the client
  *	   is about to end with all that it has open: there is nothing to
@@ -61,14 +90,21 @@ bool casync_guard_enter_up_to(struct casync_guard *guard,
 
 void casync_guard_leave(struct casync_guard *guard);
 
-/** Change the phase.  A request that is inside stays inside. */
-void casync_guard_set(struct casync_guard *guard,
-		      enum casync_guard_phase phase);
+/**
+ * Change the phase, if it is @p from.  A request that is inside stays inside.
+ * Nothing else changes it.
+ *
+ * @return false: it is another one, and stays.
+ */
+bool casync_guard_change(struct casync_guard *guard,
+			 enum casync_guard_phase from,
+			 enum casync_guard_phase to);
 
-static inline bool casync_guard_serves(const struct casync_guard *guard)
+static inline enum casync_guard_phase
+casync_guard_phase(const struct casync_guard *guard)
 {
-	return __atomic_load_n(&guard->phase, __ATOMIC_RELAXED) ==
-	       CASYNC_GUARD_SERVES;
+	return (enum casync_guard_phase)__atomic_load_n(&guard->phase,
+							__ATOMIC_RELAXED);
 }
 
 /** Is nobody inside?  That stays so if it is closed. */

@@ -35,7 +35,7 @@ static int journal_sync(struct casync_mount *mount, uint64_t ino)
 	} else if (rc == -ENOENT || rc == -EINVAL || rc == -ESTALE) {
 		rc = 0; /* removed: nothing of it has to last */
 	}
-	casync_session_note_error(&mount->session, -rc);
+	casync_session_note_error(mount, -rc);
 	casync_guard_leave(&mount->guard);
 	return rc;
 }

@@ -168,7 +168,7 @@ static bool mount_end(struct casync_mount *mount)
 	}
 	client = mount->client;
 	if (client != NULL && mount_may_end_client(mount)) {
-		client->lost = casync_session_state(&mount->session) ==
+		client->lost = casync_session_state(&mount->guard) ==
 			       CASYNC_SESSION_LOST;
 		(void)casync_client_end(client, timeout_s);
 	}

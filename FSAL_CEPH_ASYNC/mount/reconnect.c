@@ -12,14 +12,11 @@
 #include "connect.h"
 #include "mount.h"
 #include "reconnect.h"
+#include "session.h"
 #include "stay.h"
 #include "take_over.h"
 #include "text.h"
 #include "tuning.h"
-
-/* For so long after the keeper has looked, errors of this client that a loss
- * may have caused are believed.  Linux' NFSv3 client asks again after 5 s. */
-#define BELIEVE_MS 10000
 
 /* How often to look whether the old client's users have left, and how often
  * to say that they have not. */
@@ -33,132 +30,27 @@
 #define FIRST_PAUSE_MS 500
 #define LONGEST_PAUSE_MS 30000
 
-/* --- the keeper's pauses */
-
-bool casync_reconnect_pause(struct casync_mount *mount, uint64_t ms)
-{
-	struct casync_keeper *keeper = &mount->keeper;
-	struct timespec deadline = casync_clock_deadline(ms);
-	bool stopping;
-	int rc = 0;
-
-	pthread_mutex_lock(&keeper->thread.lock);
-	while (!keeper->thread.stopping && !keeper->woken && rc == 0)
-		rc = pthread_cond_timedwait(&keeper->thread.wake,
-					    &keeper->thread.lock, &deadline);
-	keeper->woken = false;
-	stopping = keeper->thread.stopping;
-	pthread_mutex_unlock(&keeper->thread.lock);
-	return !stopping;
-}
-
-bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms)
-{
-	uint64_t end_ns = casync_clock_ns() + ms * CASYNC_NS_PER_MS;
-	uint64_t now_ns;
-
-	while ((now_ns = casync_clock_ns()) < end_ns) {
-		if (!casync_reconnect_pause(
-			    mount, (end_ns - now_ns) / CASYNC_NS_PER_MS + 1))
-			return false;
-	}
-	return true;
-}
-
-static void reconnect_wake(struct casync_keeper *keeper)
-{
-	if (keeper->thread.call == NULL)
-		return;
-	pthread_mutex_lock(&keeper->thread.lock);
-	keeper->woken = true;
-	pthread_cond_signal(&keeper->thread.wake);
-	pthread_mutex_unlock(&keeper->thread.lock);
-}
-
-/* --- what a request is answered */
-
-bool casync_reconnect_is_on(struct casync_mount *mount)
-{
-	return mount->keeper.thread.call != NULL &&
-	       casync_tuning_read(&mount->keeper.reconnect) != 0 &&
-	       !__atomic_load_n(&mount->keeper.given_up, __ATOMIC_RELAXED);
-}
-
-/* After an eviction libcephfs returns EBADF or ETIMEDOUT, and EIO if the file
- * has locks. */
-static bool reconnect_may_come_from_a_loss(int error, bool file_has_locks)
-{
-	return error == EBADF || error == ETIMEDOUT ||
-	       (error == EIO && file_has_locks);
-}
-
-/* Does the keeper have to look before this error can be believed? */
-static bool reconnect_must_check(struct casync_keeper *keeper)
-{
-	uint64_t verified_ns =
-		__atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED);
-	uint64_t suspected_ns =
-		__atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
-	uint64_t now_ns = casync_clock_ns();
-
-	if (suspected_ns > verified_ns)
-		return true;
-	if (suspected_ns != 0 && casync_clock_since_ns(now_ns, verified_ns) <
-					 BELIEVE_MS * CASYNC_NS_PER_MS)
-		return false;
-	__atomic_store_n(&keeper->suspected_ns, now_ns, __ATOMIC_RELAXED);
-	return true;
-}
-
-fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
-				      fsal_status_t status, bool file_has_locks)
-{
-	if (!FSAL_IS_ERROR(status))
-		return status;
-	casync_session_note_error(&mount->session, status.minor);
-	if (!casync_reconnect_is_on(mount))
-		return status;
-	if (casync_session_state(&mount->session) == CASYNC_SESSION_SERVES &&
-	    !(reconnect_may_come_from_a_loss(status.minor, file_has_locks) &&
-	      reconnect_must_check(&mount->keeper)))
-		return status;
-	/* Once it is at work, it need not be woken. */
-	if (casync_guard_serves(&mount->guard))
-		reconnect_wake(&mount->keeper);
-	return fsalstat(ERR_FSAL_DELAY, status.minor);
-}
-
 /* --- the phases of the guard */
 
 /*
- * Nobody else changes the phase.  A thread that enters uses the client, so
- * there has to be one.  A new client restores locks before it serves.  The
- * guard is closed only after requests are kept out.
+ * Only the keeper changes a phase that is not SERVES.  A thread that enters
+ * uses the client, so there has to be one.
  */
 static void reconnect_set_phase(struct casync_mount *mount,
 				enum casync_guard_phase to)
 {
-	switch (to) {
-	case CASYNC_GUARD_SERVES:
-		CASYNC_CHECK(mount->guard.phase == CASYNC_GUARD_RESTORES);
-		break;
-	case CASYNC_GUARD_RESTORES:
-		CASYNC_CHECK(mount->guard.phase == CASYNC_GUARD_CLOSED);
-		break;
-	case CASYNC_GUARD_CLOSED:
-		CASYNC_CHECK(mount->guard.phase >= CASYNC_GUARD_RELEASES);
-		break;
-	case CASYNC_GUARD_RELEASES:
-		break;
-	}
-	CASYNC_CHECK(to == CASYNC_GUARD_CLOSED || mount->client != NULL);
-	casync_guard_set(&mount->guard, to);
+	enum casync_guard_phase from = casync_guard_phase(&mount->guard);
+
+	CASYNC_CHECK(to >= CASYNC_GUARD_CLOSED || mount->client != NULL);
+	if (from != to)
+		(void)casync_guard_change(&mount->guard, from, to);
+	CASYNC_CHECK(casync_guard_phase(&mount->guard) == to);
 }
 
 /* A client that ends, or leaves the mount, is in no use, and stays so. */
 static void reconnect_check_closed(const struct casync_mount *mount)
 {
-	CASYNC_CHECK(mount->guard.phase == CASYNC_GUARD_CLOSED);
+	CASYNC_CHECK(casync_guard_phase(&mount->guard) == CASYNC_GUARD_CLOSED);
 }
 
 /* --- the six steps of reconnect.h */
@@ -190,7 +82,10 @@ static bool reconnect_gives_up(const struct attempt *attempt)
 		"mount %s: no new CephFS client within %" PRIu32
 		" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
 		mount->session.client, timeout_s, attempt->tries);
-	__atomic_store_n(&mount->keeper.given_up, true, __ATOMIC_RELAXED);
+	/* libcephfs must recall no delegation that is freed then. */
+	if (casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEAVES)
+		mount->params.hooks->forget(mount);
+	reconnect_set_phase(mount, CASYNC_GUARD_GIVEN_UP);
 	return true;
 }
 
@@ -236,7 +131,8 @@ static bool reconnect_drain(struct attempt *attempt,
 
 	reconnect_set_phase(mount, phase);
 	while (!casync_guard_is_empty(&mount->guard)) {
-		if (!casync_reconnect_pause(mount, DRAIN_LOOK_MS) ||
+		if (!casync_deadline_call_pause(&mount->keeper.thread,
+						DRAIN_LOOK_MS) ||
 		    reconnect_gives_up(attempt))
 			return false;
 		if (casync_clock_age_ns(began_ns) >=
@@ -305,11 +201,12 @@ static bool reconnect_connect(struct attempt *attempt)
 
 	if (casync_common_grace())
 		attempt->waited_ms = CASYNC_SUCCESSOR_MS;
-	if (!casync_reconnect_sleep(mount, attempt->waited_ms) ||
+	if (!casync_deadline_call_sleep(&mount->keeper.thread,
+					attempt->waited_ms) ||
 	    reconnect_gives_up(attempt))
 		return false;
 	/* A reload may end it. */
-	while (casync_reconnect_is_on(mount)) {
+	while (casync_session_comes_back(mount)) {
 		attempt->tries++;
 		/* Its session may have locks that clients reclaim here, and
 		 * capabilities that ours would wait for.  At once only before
@@ -319,7 +216,8 @@ static bool reconnect_connect(struct attempt *attempt)
 		if (reconnect_try(mount) == 0)
 			return true;
 		if (reconnect_gives_up(attempt) ||
-		    !casync_reconnect_sleep(mount, pause_ms))
+		    !casync_deadline_call_sleep(&mount->keeper.thread,
+						pause_ms))
 			return false;
 		pause_ms = MIN(2 * pause_ms, LONGEST_PAUSE_MS);
 	}
@@ -337,7 +235,6 @@ static void reconnect_serve(const struct attempt *attempt)
 	/* The MDS has answered the new client. */
 	__atomic_store_n(&mount->keeper.asked, false, __ATOMIC_RELAXED);
 	casync_budget_prove(&mount->callers);
-	casync_session_restored(session);
 	reconnect_set_phase(mount, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, took_ms, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&session->reconnects, 1, __ATOMIC_RELAXED);
@@ -355,7 +252,7 @@ static bool reconnect_leave_client(struct attempt *attempt)
 
 	/* 1: no request enters any more.  2: the requests leave, then the
 	 * releases, which are real still. */
-	drained = reconnect_drain(attempt, CASYNC_GUARD_RELEASES);
+	drained = reconnect_drain(attempt, CASYNC_GUARD_LEAVES);
 	if (drained) {
 		mount->params.hooks->forget(mount);
 		drained = reconnect_drain(attempt, CASYNC_GUARD_CLOSED);
@@ -458,13 +355,13 @@ static void reconnect_look(struct casync_mount *mount)
 				    __ATOMIC_RELAXED);
 	rc = reconnect_query_root(mount, asked);
 	casync_guard_leave(&mount->guard);
-	casync_session_note_error(&mount->session, -rc);
+	casync_session_note_error(mount, -rc);
 	if (!reconnect_was_answered(rc))
 		return;
 	if (asked)
 		casync_budget_prove(&mount->callers);
-	if (!casync_reconnect_is_on(mount))
-		casync_session_restored(&mount->session);
+	(void)casync_guard_change(&mount->guard, CASYNC_GUARD_LOST,
+				  CASYNC_GUARD_SERVES);
 	reconnect_note_served(&mount->keeper, began_ns);
 }
 
@@ -473,14 +370,14 @@ void casync_reconnect_ask_mds(struct casync_mount *mount)
 	if (__atomic_exchange_n(&mount->keeper.asked, true, __ATOMIC_RELAXED))
 		return;
 	casync_budget_await_proof(&mount->callers);
-	reconnect_wake(&mount->keeper);
+	casync_deadline_call_wake_thread(&mount->keeper.thread);
 }
 
 void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
 {
 	if (__atomic_exchange_n(&mount->keeper.hung_ino, ino,
 				__ATOMIC_RELAXED) == 0)
-		reconnect_wake(&mount->keeper);
+		casync_deadline_call_wake_thread(&mount->keeper.thread);
 }
 
 /* As a restarted gateway does.  The helper is a client of its own. */
@@ -493,7 +390,8 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 		__atomic_exchange_n(&keeper->hung_ino, 0, __ATOMIC_RELAXED);
 	int rc;
 
-	if (ino == 0 || !casync_guard_serves(&mount->guard))
+	if (ino == 0 ||
+	    casync_guard_phase(&mount->guard) != CASYNC_GUARD_SERVES)
 		return;
 	if (keeper->ended_ns != 0 &&
 	    now_ns - keeper->ended_ns < END_PAUSE_MS * CASYNC_NS_PER_MS)
@@ -507,25 +405,28 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 	rc = casync_connect_end_session(helper, &mount->params, NULL);
 	(void)casync_client_end(helper, reconnect_end_time_s(mount));
 	if (rc == 0 || rc == -ENOENT)
-		casync_session_note_error(&mount->session, CASYNC_EBLOCKLISTED);
+		casync_session_note_error(mount, CASYNC_EBLOCKLISTED);
 }
 
 static void reconnect_run(struct casync_mount *mount)
 {
-	const struct casync_session *session = &mount->session;
-
 	SetNameFunction("casync_keeper");
-	while (casync_reconnect_pause(mount, CASYNC_RECONNECT_CHECK_MS)) {
+	while (casync_deadline_call_pause(&mount->keeper.thread,
+					  CASYNC_RECONNECT_CHECK_MS)) {
 		casync_upcalls_try_removed(&mount->upcalls);
+		if (!casync_session_comes_back(mount) &&
+		    casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEAVES)
+			reconnect_set_phase(mount, CASYNC_GUARD_LOST);
 		/* A session that is not replaced may come back by itself. */
-		if (casync_session_state(session) == CASYNC_SESSION_SERVES ||
-		    !casync_reconnect_is_on(mount))
+		if (casync_session_state(&mount->guard) ==
+			    CASYNC_SESSION_SERVES ||
+		    !casync_session_comes_back(mount))
 			reconnect_look(mount);
 		casync_take_over_again(mount, false);
-		if (casync_reconnect_is_on(mount))
-			reconnect_look_for_hangs(mount);
-		if (casync_session_state(session) == CASYNC_SESSION_LOST &&
-		    casync_reconnect_is_on(mount))
+		if (!casync_session_comes_back(mount))
+			continue;
+		reconnect_look_for_hangs(mount);
+		if (casync_session_state(&mount->guard) == CASYNC_SESSION_LOST)
 			reconnect_replace_client(mount);
 	}
 }

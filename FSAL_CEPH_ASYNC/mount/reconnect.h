@@ -32,7 +32,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "fsal_types.h"
 #include "deadline_call.h"
 
 struct casync_client;
@@ -61,10 +60,8 @@ struct casync_keeper_hooks {
 /** Embedded in the mount; zero at first. */
 struct casync_keeper {
 	struct casync_deadline_thread thread;
-	bool woken;	    /**< Under the thread's lock. */
 	uint32_t reconnect; /**< Key Reconnect; atomic. */
 	uint32_t timeout_s; /**< Reconnect_Timeout; atomic. */
-	bool given_up;	    /**< Atomic. */
 	bool asked;	    /**< To ask the MDS; atomic. */
 	/** Of the file of a READ that never ends; 0: none; atomic. */
 	uint64_t hung_ino;
@@ -81,13 +78,6 @@ struct casync_keeper {
  * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
 int casync_reconnect_start(struct casync_mount *mount);
 
-/** Wait, as the keeper; a loss that was noticed ends it early.  @return false:
- * the keeper has to end. */
-bool casync_reconnect_pause(struct casync_mount *mount, uint64_t ms);
-
-/** Wait, as the keeper.  @return false, at once: the keeper has to end. */
-bool casync_reconnect_sleep(struct casync_mount *mount, uint64_t ms);
-
 /**
  * A READ waits for something that only the end of the session can give it: have
  * the keeper end the session.  Then it makes a new client, as after an
@@ -101,25 +91,5 @@ void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
 /** Have the keeper ask the MDS, for casync_budget_prove().  Takes the
  * lock of the keeper's thread. */
 void casync_reconnect_ask_mds(struct casync_mount *mount);
-
-/** Does the keeper bring a lost session back? */
-bool casync_reconnect_is_on(struct casync_mount *mount);
-
-/**
- * Make the answer to a request.
- *
- * If the session is lost and comes back, the client is asked to retry: nothing
- * that the lost client has said holds.  An error that may come from a loss
- * which nobody has noticed yet is treated in the same way, until the keeper has
- * looked.
- *
- * @param[in] status          As made of libcephfs' result: the minor is its
- *                            errno.
- * @param[in] file_has_locks  Clients hold byte-range locks on the file: an
- *                            I/O error may come from a loss.
- */
-fsal_status_t casync_reconnect_answer(struct casync_mount *mount,
-				      fsal_status_t status,
-				      bool file_has_locks);
 
 #endif /* CASYNC_RECONNECT_H */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file session.h
- * @brief Remembers whether answers show that a mount's CephFS session is lost.
+ * @brief Notices by answers of libcephfs that a CephFS session is lost.
  *
  * libcephfs does not report an eviction or a blocklisting.  The next caller
  * gets an error.  Usually that is a GETATTR or an OPEN, before any READ or
@@ -15,6 +15,10 @@
 #include <stdint.h>
 
 #include "errors.h"
+#include "fsal_types.h"
+#include "guard.h"
+
+struct casync_mount;
 
 /** The values of the metric.  0: the export was removed, its series stays. */
 enum casync_session_state {
@@ -23,11 +27,10 @@ enum casync_session_state {
 	CASYNC_SESSION_LOST,
 };
 
-/** The session of a mount; its exports point to it.  Atomic members are
- * loaded and stored relaxed. */
+/** The figures of a mount's sessions; its exports point to it.  Atomic members
+ * are loaded and stored relaxed. */
 struct casync_session {
 	char *client; /**< A name: user@filesystem:path. */
-	bool lost;    /**< Atomic. */
 	/** How often a new client took the place of a lost one; atomic. */
 	uint64_t reconnects;
 	/** From the loss to the first request served, the last time; atomic. */
@@ -42,33 +45,42 @@ static inline bool casync_session_error(int error)
 	return error == CASYNC_EBLOCKLISTED || error == ENOTCONN;
 }
 
+/** Is the session lost?  It is until another one serves. */
+static inline enum casync_session_state
+casync_session_state(const struct casync_guard *guard)
+{
+	return casync_guard_phase(guard) == CASYNC_GUARD_SERVES
+		       ? CASYNC_SESSION_SERVES
+		       : CASYNC_SESSION_LOST;
+}
+
+/** Does the keeper bring a lost session back? */
+bool casync_session_comes_back(struct casync_mount *mount);
+
 /**
- * Note an answer of libcephfs: does it show that the session is lost?
+ * Note an answer of libcephfs: does it show that the session is lost?  Then no
+ * request enters any more, and the keeper is woken.  Takes the lock of the
+ * keeper's thread.
  *
  * @param[in] error  A positive errno; 0: success, which tells nothing: it may
  *                   come from memory.
  */
-static inline void casync_session_note_error(struct casync_session *session,
-					     int error)
-{
-	/* All CPUs share this cache line, so write only a change. */
-	if (casync_session_error(error) &&
-	    !__atomic_load_n(&session->lost, __ATOMIC_RELAXED))
-		__atomic_store_n(&session->lost, true, __ATOMIC_RELAXED);
-}
+void casync_session_note_error(struct casync_mount *mount, int error);
 
-/** The session serves, or a new one is in its place. */
-static inline void casync_session_restored(struct casync_session *session)
-{
-	__atomic_store_n(&session->lost, false, __ATOMIC_RELAXED);
-}
-
-static inline enum casync_session_state
-casync_session_state(const struct casync_session *session)
-{
-	return __atomic_load_n(&session->lost, __ATOMIC_RELAXED)
-		       ? CASYNC_SESSION_LOST
-		       : CASYNC_SESSION_SERVES;
-}
+/**
+ * Make the answer to a request.
+ *
+ * If the session is lost and comes back, the client is asked to retry: nothing
+ * that the lost client has said holds.  An error that may come from a loss
+ * which nobody has noticed yet is treated in the same way, until the keeper has
+ * looked.
+ *
+ * @param[in] status          As made of libcephfs' result: the minor is its
+ *                            errno.
+ * @param[in] file_has_locks  Clients hold byte-range locks on the file: an
+ *                            I/O error may come from a loss.
+ */
+fsal_status_t casync_session_answer(struct casync_mount *mount,
+				    fsal_status_t status, bool file_has_locks);
 
 #endif /* CASYNC_SESSION_H */

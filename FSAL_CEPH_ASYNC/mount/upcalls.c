@@ -108,7 +108,7 @@ static void upcalls_drop_listings(struct casync_export *exp)
 {
 	struct casync_guard *guard = &exp->mount->guard;
 
-	if (!casync_guard_enter_up_to(guard, CASYNC_GUARD_RELEASES))
+	if (!casync_guard_enter_up_to(guard, CASYNC_GUARD_LEAVES))
 		return;
 	casync_dir_cache_drop(&exp->dir_cache, exp->mount->client->ceph,
 			      casync_guard_generation(guard));

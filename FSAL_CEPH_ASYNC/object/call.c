@@ -193,7 +193,7 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
  * serve, and EBLOCKLISTED would be noted as its loss. */
 static int call_without_client(struct casync_mount *mount)
 {
-	return casync_reconnect_is_on(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
+	return casync_session_comes_back(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
 }
 
 /* An error of this client shows its loss.  Once the guard is left, another
@@ -203,7 +203,7 @@ static int call_note_loss(struct casync_mount *mount, int rc)
 {
 	if (!casync_session_error(-rc))
 		return rc;
-	casync_session_note_error(&mount->session, -rc);
+	casync_session_note_error(mount, -rc);
 	return call_without_client(mount);
 }
 
@@ -237,7 +237,7 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 		(void)call_take_slot_of(obj, CASYNC_BUDGET_ALWAYS);
 		return 0;
 	case CASYNC_CALL_CLIENT:
-		return call_enter_client(obj, CASYNC_GUARD_SERVES);
+		return call_enter_client(obj, CASYNC_GUARD_LOST);
 	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		return call_enter_client(obj, CASYNC_GUARD_RESTORES);
 	case CASYNC_CALL_CHANGE:
@@ -348,7 +348,7 @@ bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 static fsal_status_t call_answer(const struct casync_object *obj,
 				 fsal_status_t status)
 {
-	return casync_reconnect_answer(
+	return casync_session_answer(
 		casync_inode_mount(obj), status,
 		__atomic_load_n(&obj->locks.linked, __ATOMIC_RELAXED));
 }
@@ -441,7 +441,7 @@ fsal_status_t casync_call_begin_mount(struct casync_mount *mount)
 fsal_status_t casync_call_end_mount(struct casync_mount *mount,
 				    fsal_status_t status)
 {
-	status = casync_reconnect_answer(mount, status, false);
+	status = casync_session_answer(mount, status, false);
 	casync_guard_leave(&mount->guard);
 	casync_call_drop_mount_slot(mount);
 	return status;
@@ -449,7 +449,7 @@ fsal_status_t casync_call_end_mount(struct casync_mount *mount,
 
 bool casync_call_begin_release(struct casync_mount *mount)
 {
-	return casync_guard_enter_up_to(&mount->guard, CASYNC_GUARD_RELEASES);
+	return casync_guard_enter_up_to(&mount->guard, CASYNC_GUARD_LEAVES);
 }
 
 bool casync_call_begin_setup(struct casync_mount *mount)

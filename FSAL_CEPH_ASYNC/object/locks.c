@@ -451,7 +451,7 @@ static bool locks_unlock_is_done(struct casync_object *obj,
 {
 	struct casync_mount *mount = casync_inode_mount(obj);
 
-	if (casync_session_state(&mount->session) == CASYNC_SESSION_LOST)
+	if (casync_session_state(&mount->guard) == CASYNC_SESSION_LOST)
 		return true;
 	/* EBUSY: Ganesha is short of descriptors. */
 	return status.major == ERR_FSAL_DELAY && status.minor != EBUSY;

@@ -30,12 +30,12 @@ NONE = {"files that name guarded_",
 # Code lines of a room: the measured ones and a function more.
 ROOMS = {
     "base": 1110, "cache": 1730, "config": 1700, "ganesha": 350, "io": 4960,
-    "metrics": 1530, "mount": 3140, "object": 6230, "root": 1580,
+    "metrics": 1530, "mount": 3180, "object": 6230, "root": 1580,
 }
 
 # Members of the structs that say where something is in its life.
 STATES = {
-    "mount, client, keeper, session, guard": (55, (
+    "mount, client, keeper, session, guard": (52, (
         "mount/mount.h:casync_mount", "mount/client.h:casync_client",
         "mount/reconnect.h:casync_keeper", "mount/session.h:casync_session",
         "mount/guard.h:casync_guard")),

@@ -253,12 +253,12 @@ CASE(fd_that_stays_open_is_none)
 
 CASE(lost_session_is_heard_of)
 {
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_SERVES);
 	fake_special(0, (struct fake_plan){.when = FAKE_ON_THREAD,
 					   .result = -CASYNC_EBLOCKLISTED});
 	run_write(500, true);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 	assert_int_equal(
 		count_of(error(CASYNC_METRIC_WRITE, CASYNC_ERROR_SESSION)), 1);
@@ -267,18 +267,18 @@ CASE(lost_session_is_heard_of)
 /* It may come from memory. */
 CASE(lost_session_is_not_found_by_an_answer)
 {
-	casync_session_note_error(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount, ENOTCONN);
 	run_write(500, true);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 }
 
 /* A COMMIT without a flush asks nobody. */
 CASE(answer_that_is_ours_tells_nothing)
 {
-	casync_session_note_error(&stub_mount.session, CASYNC_EBLOCKLISTED);
+	casync_session_note_error(&stub_mount, CASYNC_EBLOCKLISTED);
 	assert_int_equal(casync_commit2(&rig.obj->handle, 0, 0).major,
 			 ERR_FSAL_NO_ERROR);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 }

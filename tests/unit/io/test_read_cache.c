@@ -778,7 +778,7 @@ READ_CASE(lost_session_answers_nothing_from_the_cache)
 	unsigned int asked;
 
 	fill();
-	stub_mount.session.lost = true;
+	stub_mount_set_phase(CASYNC_GUARD_LOST);
 	asked = fake_blocking_count(FAKE_GETATTR);
 	assert_true(fetches_page());
 	assert_int_equal(fake_blocking_count(FAKE_GETATTR), asked);

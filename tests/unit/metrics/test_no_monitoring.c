@@ -89,6 +89,7 @@ TEST(the_log_s_line_is_written)
 {
 	static struct casync_metrics metrics;
 	struct casync_session session = {.client = "admin@fs:/"};
+	struct casync_guard guard = {0};
 	struct casync_tuning tuning = {.stats_interval = 0};
 	struct casync_inflight inflight;
 	struct casync_budget_age age = {0};
@@ -96,6 +97,7 @@ TEST(the_log_s_line_is_written)
 		.export_id = 1,
 		.metrics = &metrics,
 		.inflight = &inflight,
+		.guard = &guard,
 		.session = &session,
 		.callers_age = &age,
 		.tuning = &tuning,

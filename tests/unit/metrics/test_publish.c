@@ -212,12 +212,14 @@ struct shown {
 	uint16_t id;
 	struct casync_metrics metrics;
 	struct casync_inflight inflight;
+	struct casync_guard *guard;
 	struct casync_session *session;
 	struct casync_tuning tuning;
 	struct casync_published *entry;
 };
 
 static struct shown *exp;
+static struct casync_guard guard;
 static struct casync_session session;
 static struct casync_budget_mount callers;
 
@@ -227,6 +229,7 @@ static struct shown *new_export(uint16_t id)
 
 	assert_non_null(new);
 	new->id = id;
+	new->guard = &guard;
 	new->session = &session;
 	casync_inflight_init(&new->inflight, 100, 1U << 30);
 	return new;
@@ -238,6 +241,7 @@ static void publish(struct shown *shown)
 		.export_id = shown->id,
 		.metrics = &shown->metrics,
 		.inflight = &shown->inflight,
+		.guard = shown->guard,
 		.session = shown->session,
 		.callers_age = &callers.age,
 		.tuning = &shown->tuning,
@@ -264,6 +268,7 @@ static int up(void **state)
 	memset(series, 0, sizeof(series));
 	series_count = 0;
 	duplicates = 0;
+	guard = (struct casync_guard){0};
 	session = (struct casync_session){.client = "admin@fs:/"};
 	exp = new_export(7);
 	publish(exp);
@@ -404,29 +409,25 @@ CASE(gauges_are_those_of_the_moment)
 		casync_inflight_leave(&exp->inflight, &entries[i]);
 }
 
-/* By the answers; 0 once the export is gone. */
-CASE(session_is_as_answers_tell)
+/* By the phase of its mount; 0 once the export is gone. */
+CASE(session_is_lost_until_another_one_serves)
 {
 	static const char name[] =
 		"ceph_async__session_state{export=7,client=admin@fs:/}";
+	uint32_t phase;
 
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	casync_session_note_error(exp->session, ENOSPC);
+	for (phase = CASYNC_GUARD_LOST; phase <= CASYNC_GUARD_GIVEN_UP;
+	     phase++) {
+		guard.phase = phase;
+		tick();
+		assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
+	}
+	guard.phase = CASYNC_GUARD_SERVES;
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	casync_session_note_error(exp->session, CASYNC_EBLOCKLISTED);
-	casync_session_note_error(exp->session, EIO);
-	tick();
-	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
-	/* A success tells nothing: it may come from memory. */
-	casync_session_note_error(exp->session, 0);
-	tick();
-	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
-	casync_session_restored(exp->session);
-	tick();
-	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	casync_session_note_error(exp->session, ENOTCONN);
+	guard.phase = CASYNC_GUARD_LEAVES;
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_LOST);
 	unpublish(exp);
@@ -437,10 +438,12 @@ CASE(session_is_as_answers_tell)
 CASE(session_is_the_client_s)
 {
 	struct casync_session other = {.client = "other@fs:/a"};
+	struct casync_guard its = {0};
 
 	free_export(exp);
 	exp = new_export(7);
 	exp->session = &other;
+	exp->guard = &its;
 	publish(exp);
 	tick();
 	assert_int_equal(
@@ -453,6 +456,7 @@ CASE(session_is_the_client_s)
 		CASYNC_SESSION_NONE);
 	unpublish(exp);
 	exp->session = &session;
+	exp->guard = &guard;
 }
 
 CASE(oldest_call_is_the_mount_s)

@@ -4,7 +4,10 @@
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "unit.h"
 
@@ -57,13 +60,22 @@ struct phase_case {
 
 static const struct phase_case phase_cases[] = {
 	{"all_enter_while_it_serves", CASYNC_GUARD_SERVES, true, true, true},
+	{"all_enter_a_lost_session_that_nobody_replaces", CASYNC_GUARD_LOST,
+	 true, true, true},
 	{"unlocks_enter_while_it_restores", CASYNC_GUARD_RESTORES, false, true,
 	 true},
-	{"releases_alone_enter_while_it_releases", CASYNC_GUARD_RELEASES, false,
+	{"releases_alone_enter_while_it_leaves", CASYNC_GUARD_LEAVES, false,
 	 false, true},
 	{"nobody_enters_once_it_is_closed", CASYNC_GUARD_CLOSED, false, false,
 	 false},
+	{"nobody_enters_once_it_is_given_up", CASYNC_GUARD_GIVEN_UP, false,
+	 false, false},
 };
+
+static void set_phase(enum casync_guard_phase phase)
+{
+	__atomic_store_n(&guard.phase, (uint32_t)phase, __ATOMIC_SEQ_CST);
+}
 
 /* Who was refused is not inside. */
 static void check_entry(enum casync_guard_phase up_to, bool enters)
@@ -79,20 +91,81 @@ TEST_ROWS(check_phase, phase_cases, up, NULL)
 {
 	const struct phase_case *c = *state;
 
-	casync_guard_set(&guard, c->phase);
-	assert_int_equal(casync_guard_serves(&guard),
-			 c->phase == CASYNC_GUARD_SERVES);
+	set_phase(c->phase);
+	assert_int_equal(casync_guard_phase(&guard), c->phase);
 	assert_int_equal(casync_guard_enter(&guard), c->request_enters);
 	if (c->request_enters)
 		casync_guard_leave(&guard);
-	check_entry(CASYNC_GUARD_SERVES, c->request_enters);
+	check_entry(CASYNC_GUARD_LOST, c->request_enters);
 	check_entry(CASYNC_GUARD_RESTORES, c->unlock_enters);
-	check_entry(CASYNC_GUARD_RELEASES, c->release_enters);
+	check_entry(CASYNC_GUARD_LEAVES, c->release_enters);
+}
+
+/* --- who may change it */
+
+CASE(phase_changes_from_what_it_was_thought_to_be)
+{
+	assert_true(casync_guard_change(&guard, CASYNC_GUARD_SERVES,
+					CASYNC_GUARD_LEAVES));
+	/* Another thread saw the same loss. */
+	assert_false(casync_guard_change(&guard, CASYNC_GUARD_SERVES,
+					 CASYNC_GUARD_LEAVES));
+	assert_false(casync_guard_change(&guard, CASYNC_GUARD_SERVES,
+					 CASYNC_GUARD_LOST));
+	assert_int_equal(casync_guard_phase(&guard), CASYNC_GUARD_LEAVES);
+}
+
+/* A Debug build aborts, in a process of its own. */
+static void check_aborts(enum casync_guard_phase from,
+			 enum casync_guard_phase to)
+{
+#ifdef CASYNC_DEBUG
+	int status = 0;
+	pid_t child = fork();
+
+	if (child == 0) {
+		(void)close(STDERR_FILENO);
+		(void)casync_guard_change(&guard, from, to);
+		_exit(0);
+	}
+	assert_int_equal(waitpid(child, &status, 0), child);
+	assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
+#else
+	(void)from;
+	(void)to;
+#endif
+}
+
+static const struct change_case {
+	const char *name;
+	const char *next; /* by the table of guard.h */
+	enum casync_guard_phase from;
+} changes[] = {
+	{"it_serves_until_the_loss", ".x.x..", CASYNC_GUARD_SERVES},
+	{"lost_session_comes_back_or_is_replaced", "x..x..", CASYNC_GUARD_LOST},
+	{"new_client_serves_or_is_lost", "x..x..", CASYNC_GUARD_RESTORES},
+	{"old_client_is_left", ".x..xx", CASYNC_GUARD_LEAVES},
+	{"closed_guard_gets_a_client", "..xx.x", CASYNC_GUARD_CLOSED},
+	{"nothing_comes_after_giving_up", "......", CASYNC_GUARD_GIVEN_UP},
+};
+
+TEST_ROWS(check_changes, changes, up, NULL)
+{
+	const struct change_case *c = *state;
+	uint32_t to;
+
+	for (to = 0; to <= CASYNC_GUARD_GIVEN_UP; to++) {
+		set_phase(c->from);
+		if (c->next[to] == 'x')
+			assert_true(casync_guard_change(&guard, c->from, to));
+		else
+			check_aborts(c->from, to);
+	}
 }
 
 CASE(new_guard_serves_and_is_empty)
 {
-	assert_true(casync_guard_serves(&guard));
+	assert_int_equal(casync_guard_phase(&guard), CASYNC_GUARD_SERVES);
 	assert_true(casync_guard_is_empty(&guard));
 	assert_int_equal(casync_guard_generation(&guard), 0);
 }
@@ -113,13 +186,13 @@ CASE(it_is_empty_when_the_last_one_has_left)
 CASE(closing_turns_nobody_out)
 {
 	assert_true(casync_guard_enter(&guard));
-	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
+	set_phase(CASYNC_GUARD_CLOSED);
 	assert_false(casync_guard_enter(&guard));
-	assert_false(casync_guard_enter_up_to(&guard, CASYNC_GUARD_RELEASES));
+	assert_false(casync_guard_enter_up_to(&guard, CASYNC_GUARD_LEAVES));
 	assert_false(casync_guard_is_empty(&guard));
 	casync_guard_leave(&guard);
 	assert_true(casync_guard_is_empty(&guard));
-	casync_guard_set(&guard, CASYNC_GUARD_SERVES);
+	set_phase(CASYNC_GUARD_SERVES);
 	assert_true(casync_guard_enter(&guard));
 	casync_guard_leave(&guard);
 }
@@ -130,7 +203,7 @@ CASE(each_client_has_a_generation)
 	casync_guard_renew(&guard);
 	assert_int_equal(casync_guard_generation(&guard), 2);
 	/* Its phase stays. */
-	assert_true(casync_guard_serves(&guard));
+	assert_int_equal(casync_guard_phase(&guard), CASYNC_GUARD_SERVES);
 }
 
 /* --- one closes just before another counts */
@@ -139,7 +212,7 @@ static bool was_empty;
 
 static void close_it(void)
 {
-	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
+	set_phase(CASYNC_GUARD_CLOSED);
 	was_empty = casync_guard_is_empty(&guard);
 }
 
@@ -151,10 +224,10 @@ CASE(closer_that_came_first_wins)
 	assert_false(casync_guard_enter(&guard));
 	assert_true(was_empty);
 	assert_true(casync_guard_is_empty(&guard));
-	casync_guard_set(&guard, CASYNC_GUARD_RELEASES);
+	set_phase(CASYNC_GUARD_LEAVES);
 	was_empty = false;
 	before_count = close_it;
-	assert_false(casync_guard_enter_up_to(&guard, CASYNC_GUARD_RELEASES));
+	assert_false(casync_guard_enter_up_to(&guard, CASYNC_GUARD_LEAVES));
 	assert_true(was_empty);
 	assert_true(casync_guard_is_empty(&guard));
 }
@@ -284,7 +357,7 @@ static void *come_and_go(void *arg)
 			__atomic_store_n(&own->open, true, __ATOMIC_RELEASE);
 		}
 		end_visit(others);
-		if (casync_guard_enter_up_to(&guard, CASYNC_GUARD_RELEASES)) {
+		if (casync_guard_enter_up_to(&guard, CASYNC_GUARD_LEAVES)) {
 			if (client > UINT64_MAX / 2)
 				__atomic_add_fetch(&wrong, 1, __ATOMIC_RELAXED);
 			casync_guard_leave(&guard);
@@ -296,14 +369,14 @@ static void *come_and_go(void *arg)
 
 static void change_client(void)
 {
-	casync_guard_set(&guard, CASYNC_GUARD_CLOSED);
+	set_phase(CASYNC_GUARD_CLOSED);
 	RIG_UNTIL(casync_guard_is_empty(&guard));
 	/* For a moment there is none. */
 	client = UINT64_MAX;
 	sched_yield();
 	client = casync_guard_generation(&guard) + 1;
 	casync_guard_renew(&guard);
-	casync_guard_set(&guard, CASYNC_GUARD_SERVES);
+	set_phase(CASYNC_GUARD_SERVES);
 }
 
 CASE(nobody_is_inside_while_the_client_changes)

@@ -88,7 +88,7 @@ static int down(void **state)
 
 static void check_session(enum casync_session_state expected)
 {
-	assert_int_equal(casync_session_state(&stub_mount.session), expected);
+	assert_int_equal(casync_session_state(&stub_mount.guard), expected);
 }
 
 CASE(nothing_is_asked_without_a_change)
@@ -360,11 +360,11 @@ CASE(error_does_not_end_the_thread)
 
 CASE(nobody_is_asked_while_there_is_no_client)
 {
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	change();
 	RIG_UNTIL(is_taken());
 	end();
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
+	stub_mount_set_phase(CASYNC_GUARD_SERVES);
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);
 }
 

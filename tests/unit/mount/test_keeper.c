@@ -166,8 +166,8 @@ static bool file_has_locks;
 
 static fsal_status_t answer(fsal_errors_t major, int minor)
 {
-	return casync_reconnect_answer(&stub_mount, fsalstat(major, minor),
-				       file_has_locks);
+	return casync_session_answer(&stub_mount, fsalstat(major, minor),
+				     file_has_locks);
 }
 
 /* Does the client get what libcephfs has said? */
@@ -189,7 +189,7 @@ static void check_is_delayed(int error)
 
 static void check_session(enum casync_session_state expected)
 {
-	assert_int_equal(casync_session_state(&stub_mount.session), expected);
+	assert_int_equal(casync_session_state(&stub_mount.guard), expected);
 }
 
 /* --- answers */
@@ -198,10 +198,31 @@ CASE(success_passes)
 {
 	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
 	check_session(CASYNC_SESSION_SERVES);
-	casync_session_note_error(&stub_mount.session, ENOTCONN);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	assert_int_equal(answer(ERR_FSAL_NO_ERROR, 0).major, ERR_FSAL_NO_ERROR);
 	check_session(CASYNC_SESSION_LOST);
-	assert_false(keeper->woken);
+	assert_false(keeper->thread.woken);
+}
+
+/* Between the notice and the keeper's first step. */
+CASE(no_request_enters_once_the_loss_is_noticed)
+{
+	casync_session_note_error(&stub_mount, CASYNC_EBLOCKLISTED);
+	assert_false(casync_guard_enter(&stub_mount.guard));
+	assert_true(casync_guard_enter_up_to(&stub_mount.guard,
+					     CASYNC_GUARD_LEAVES));
+	casync_guard_leave(&stub_mount.guard);
+	assert_true(keeper->thread.woken);
+}
+
+/* Nobody would end them. */
+CASE(requests_enter_a_lost_session_without_reconnect)
+{
+	keeper->reconnect = 0;
+	casync_session_note_error(&stub_mount, ENOTCONN);
+	assert_true(casync_guard_enter(&stub_mount.guard));
+	casync_guard_leave(&stub_mount.guard);
+	check_session(CASYNC_SESSION_LOST);
 }
 
 CASE(loss_is_delayed_and_wakes_the_keeper)
@@ -210,11 +231,11 @@ CASE(loss_is_delayed_and_wakes_the_keeper)
 	size_t i;
 
 	for (i = 0; i < sizeof(losses) / sizeof(losses[0]); i++) {
-		casync_session_restored(&stub_mount.session);
-		keeper->woken = false;
+		stub_mount_set_phase(CASYNC_GUARD_SERVES);
+		keeper->thread.woken = false;
 		check_is_delayed(losses[i]);
 		check_session(CASYNC_SESSION_LOST);
-		assert_true(keeper->woken);
+		assert_true(keeper->thread.woken);
 	}
 }
 
@@ -224,12 +245,12 @@ CASE(another_error_passes)
 	check_passes(ENOSPC);
 	check_passes(ENOENT);
 	check_session(CASYNC_SESSION_SERVES);
-	assert_false(keeper->woken);
+	assert_false(keeper->thread.woken);
 }
 
 CASE(what_a_lost_client_says_does_not_hold)
 {
-	casync_session_note_error(&stub_mount.session, ENOTCONN);
+	casync_session_note_error(&stub_mount, ENOTCONN);
 	check_is_delayed(EIO);
 	check_is_delayed(ENOENT);
 	check_is_delayed(EBADF);
@@ -237,9 +258,9 @@ CASE(what_a_lost_client_says_does_not_hold)
 
 CASE(keeper_at_work_is_not_woken)
 {
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	check_is_delayed(ENOTCONN);
-	assert_false(keeper->woken);
+	assert_false(keeper->thread.woken);
 }
 
 static void check_all_pass(void)
@@ -249,7 +270,7 @@ static void check_all_pass(void)
 	check_passes(ENOTCONN);
 	check_passes(EBADF);
 	check_passes(EIO);
-	assert_false(keeper->woken);
+	assert_false(keeper->thread.woken);
 }
 
 CASE(all_errors_pass_without_reconnect)
@@ -260,7 +281,7 @@ CASE(all_errors_pass_without_reconnect)
 
 CASE(all_errors_pass_once_it_gave_up)
 {
-	keeper->given_up = true;
+	stub_mount_set_phase(CASYNC_GUARD_GIVEN_UP);
 	check_all_pass();
 }
 
@@ -274,7 +295,7 @@ static void check_is_doubted(int error)
 {
 	check_is_delayed(error);
 	check_session(CASYNC_SESSION_SERVES);
-	assert_true(keeper->woken);
+	assert_true(keeper->thread.woken);
 }
 
 CASE(time_out_is_doubted)
@@ -383,7 +404,7 @@ CASE(question_without_a_keeper_is_left)
 {
 	keeper->thread.call = NULL;
 	casync_reconnect_ask_mds(&stub_mount);
-	assert_false(keeper->woken);
+	assert_false(keeper->thread.woken);
 }
 
 /* Who is refused again and again must not have others wait. */
@@ -397,7 +418,7 @@ CASE(calls_wait_for_one_question)
 	assert_true(then_ns != 0 && then_ns < casync_clock_ns());
 	casync_reconnect_ask_mds(&stub_mount);
 	assert_int_equal(stub_mount.callers.room.progress_ns, then_ns);
-	assert_true(keeper->woken);
+	assert_true(keeper->thread.woken);
 }
 
 THREAD_CASE(doubted_error_passes_after_a_look)
@@ -429,7 +450,7 @@ THREAD_CASE(doubted_error_shows_the_loss)
 /* After the session: only then an error wakes the keeper. */
 static bool guard_serves(void)
 {
-	return casync_guard_serves(&stub_mount.guard);
+	return casync_guard_phase(&stub_mount.guard) == CASYNC_GUARD_SERVES;
 }
 
 /* It may be lost at once, too: no time passes here. */
@@ -521,8 +542,7 @@ THREAD_CASE(lost_again_is_replaced_again)
 
 static bool session_serves(void)
 {
-	return casync_session_state(&stub_mount.session) ==
-	       CASYNC_SESSION_SERVES;
+	return casync_session_state(&stub_mount.guard) == CASYNC_SESSION_SERVES;
 }
 
 /* libcephfs may have come back by itself. */
@@ -541,7 +561,7 @@ THREAD_CASE(session_that_comes_back_is_found_without_reconnect)
 static void wake(void)
 {
 	pthread_mutex_lock(&keeper->thread.lock);
-	keeper->woken = true;
+	keeper->thread.woken = true;
 	pthread_cond_signal(&keeper->thread.wake);
 	pthread_mutex_unlock(&keeper->thread.lock);
 }
@@ -551,7 +571,7 @@ static bool has_seen_the_wake(void)
 	bool woken;
 
 	pthread_mutex_lock(&keeper->thread.lock);
-	woken = keeper->woken;
+	woken = keeper->thread.woken;
 	pthread_mutex_unlock(&keeper->thread.lock);
 	return !woken;
 }
@@ -560,7 +580,7 @@ THREAD_CASE(nobody_is_asked_while_there_is_no_client)
 {
 	unsigned int i;
 
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	keeper->reconnect = 0;
 	begin_keeper();
 	/* The second wake is seen after the first look. */
@@ -583,9 +603,11 @@ static int slept; /* atomic; 1: true, 2: false */
 
 static void *sleep_on_thread(void *unused)
 {
-	__atomic_store_n(&slept,
-			 casync_reconnect_sleep(&stub_mount, 1000) ? 1 : 2,
-			 __ATOMIC_RELEASE);
+	__atomic_store_n(
+		&slept,
+		casync_deadline_call_sleep(&stub_mount.keeper.thread, 1000) ? 1
+									    : 2,
+		__ATOMIC_RELEASE);
 	return NULL;
 }
 
@@ -595,8 +617,9 @@ CASE(loss_ends_a_pause_but_no_sleep)
 	unsigned int i;
 
 	slept = 0;
-	keeper->woken = true;
-	assert_true(casync_reconnect_pause(&stub_mount, 1000));
+	keeper->thread.woken = true;
+	assert_true(
+		casync_deadline_call_pause(&stub_mount.keeper.thread, 1000));
 	assert_int_equal(pthread_create(&thread, NULL, sleep_on_thread, NULL),
 			 0);
 	for (i = 0; i < 5; i++) {
@@ -623,7 +646,8 @@ CASE(end_ends_a_sleep)
 	pthread_mutex_unlock(&keeper->thread.lock);
 	RIG_JOIN(thread, NULL);
 	assert_int_equal(slept, 2);
-	assert_false(casync_reconnect_pause(&stub_mount, 1000));
+	assert_false(
+		casync_deadline_call_pause(&stub_mount.keeper.thread, 1000));
 }
 
 /* The MDS is away, for good.  The last case: nobody can wait for the end of its

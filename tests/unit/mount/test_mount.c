@@ -577,7 +577,8 @@ TEST_WITH(lost_session_is_told_to_the_client, up, down)
 {
 	struct casync_mount *mount = get();
 
-	casync_session_note_error(&mount->session, ENOTCONN);
+	assert_true(casync_guard_change(&mount->guard, CASYNC_GUARD_SERVES,
+					CASYNC_GUARD_LEAVES));
 	casync_mount_put(mount);
 	assert_true(closed_as_lost);
 }

@@ -141,7 +141,7 @@ static char phase(void)
 		casync_guard_leave(guard);
 		return 'u';
 	}
-	if (casync_guard_enter_up_to(guard, CASYNC_GUARD_RELEASES)) {
+	if (casync_guard_enter_up_to(guard, CASYNC_GUARD_LEAVES)) {
 		casync_guard_leave(guard);
 		return 'r';
 	}
@@ -377,7 +377,7 @@ static int down(void **state)
 /* A request finds out. */
 static void lose_session(void)
 {
-	fsal_status_t status = casync_reconnect_answer(
+	fsal_status_t status = casync_session_answer(
 		&stub_mount, fsalstat(ERR_FSAL_IO, ENOTCONN), false);
 
 	assert_int_equal(status.major, ERR_FSAL_DELAY);
@@ -403,7 +403,7 @@ static bool serves(void)
 
 static bool gave_up(void)
 {
-	return __atomic_load_n(&keeper->given_up, __ATOMIC_ACQUIRE);
+	return casync_guard_phase(&stub_mount.guard) == CASYNC_GUARD_GIVEN_UP;
 }
 
 /* Before the keeper begins: wait_pauses() moves it then, and no further. */
@@ -443,7 +443,7 @@ CASE(steps_come_in_order)
 	end();
 	check_trace(STEPS);
 	assert_int_equal(phase(), 's');
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_SERVES);
 	assert_int_equal(stub_mount.session.reconnects, 1);
 	assert_int_equal(stub_mount.clients_alive, 1);
@@ -470,7 +470,7 @@ CASE(requests_inside_are_waited_for)
 
 static void enter_to_release(void)
 {
-	if (!casync_guard_enter_up_to(&stub_mount.guard, CASYNC_GUARD_RELEASES))
+	if (!casync_guard_enter_up_to(&stub_mount.guard, CASYNC_GUARD_LEAVES))
 		wrong_handles++;
 }
 
@@ -897,7 +897,7 @@ CASE(end_comes_between_tries)
 	assert_int_equal(restores, 0);
 	assert_int_equal(phase(), 'c');
 	assert_null(stub_mount.client);
-	assert_false(keeper->given_up);
+	assert_false(gave_up());
 }
 
 CASE(end_comes_while_somebody_is_inside)
@@ -922,11 +922,11 @@ static void check_given_up(void)
 	/* Three looks at least. */
 	wait_pauses(4);
 	assert_int_equal(seen(&connects), before);
-	assert_int_equal(
-		casync_reconnect_answer(&stub_mount,
-					fsalstat(ERR_FSAL_IO, ENOTCONN), false)
-			.major,
-		ERR_FSAL_IO);
+	assert_int_equal(casync_session_answer(&stub_mount,
+					       fsalstat(ERR_FSAL_IO, ENOTCONN),
+					       false)
+				 .major,
+			 ERR_FSAL_IO);
 	assert_false(serves());
 	end();
 }
@@ -950,7 +950,7 @@ CASE(without_a_time_it_never_gives_up)
 	RIG_UNTIL(serves());
 	end();
 	assert_int_equal(connects, 501);
-	assert_false(keeper->given_up);
+	assert_false(gave_up());
 }
 
 /* How long it has waited for who is inside. */
@@ -985,7 +985,8 @@ CASE(it_gives_up_while_somebody_is_inside)
 	check_given_up();
 	assert_int_equal(connects, 0);
 	assert_in_range(short_pauses_ms(), 4000, 4100);
-	/* Releases are still real. */
-	assert_int_equal(phase(), 'r');
+	/* Nothing is released any more.  So no delegation may be left. */
+	assert_int_equal(phase(), 'c');
+	check_trace("forget/r forget/r");
 	casync_guard_leave(&stub_mount.guard);
 }

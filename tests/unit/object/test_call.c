@@ -68,12 +68,12 @@ CALL_CASE(to_be_refused_is_no_answer)
 
 	obj->answered_ns = 0;
 	obj->callers.answers = 0;
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	assert_int_equal(take(CASYNC_CALL_ASKS_MDS), -ETIME);
 	assert_int_equal(obj->answered_ns, 0);
 	assert_int_equal(obj->callers.answers, 0);
 	assert_int_equal(*mount_inside(), 0);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
+	stub_mount_set_phase(CASYNC_GUARD_SERVES);
 }
 
 /* An operation that opens the file, and sets attributes too. */
@@ -139,13 +139,13 @@ CALL_CASE(unlock_gets_a_slot_of_a_full_mount)
 /* A client that is new and takes locks again may unlock; a lost one not. */
 CALL_CASE(unlock_gets_a_client_that_restores)
 {
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
+	stub_mount_set_phase(CASYNC_GUARD_RESTORES);
 	assert_int_equal(take(CASYNC_CALL_CLIENT), -ETIME);
 	assert_int_equal(take(CASYNC_CALL_CLIENT_TO_UNLOCK), 0);
 	assert_false(casync_guard_is_empty(&stub_mount.guard));
 	casync_call_drop(&call);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	assert_int_equal(take(CASYNC_CALL_CLIENT_TO_UNLOCK), -ETIME);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 }

@@ -226,14 +226,14 @@ CASE(holder_that_opens_again_is_recalled_and_gives_it_up)
 CASE(client_that_goes_takes_its_delegations_along)
 {
 	grant(FSAL_DELEG_WR);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	casync_delegations_return_all(&stub_mount);
 	assert_held(false);
 	assert_true(open_state.fd.delegation == NULL);
 	/* The client has to give it back: nobody recalls it any more. */
 	assert_true(rig_wait(&told));
 	/* It does so while there is no client of CephFS. */
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	fake.delegation.command = CEPH_DELEGATION_RD;
 	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
 			 FSAL_DELEG_NONE);

@@ -225,7 +225,7 @@ FD_CASE(former_fh_is_lost_too)
 FD_CASE(fd_is_closed_while_releases_may_enter)
 {
 	open_for(FSAL_O_READ);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	close_it();
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 1);
 }
@@ -236,7 +236,7 @@ FD_CASE(fd_is_not_closed_while_its_client_ends)
 
 	open_for(FSAL_O_READ);
 	lost = fd->fh;
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	assert_int_equal(casync_fd_close(&rig.obj->handle, &fd->fsal_fd).major,
 			 ERR_FSAL_NO_ERROR);
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);

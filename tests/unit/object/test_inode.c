@@ -214,9 +214,9 @@ TEST_ROWS(check_gone, gone_cases, up, down)
 CASE(without_a_client_nothing_begins)
 {
 	new_client();
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	assert_int_equal(enter_and_leave(), -CASYNC_EBLOCKLISTED);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	assert_int_equal(enter_and_leave(), -CASYNC_EBLOCKLISTED);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 0);

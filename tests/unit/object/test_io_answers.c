@@ -123,7 +123,7 @@ OPERATION_CASE(io_that_shows_the_loss_is_delayed)
 	assert_true(rig_wait(&came));
 	assert_int_equal(io_status.major, ERR_FSAL_DELAY);
 	assert_int_equal(io->arg.io_amount, 0);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 	stop_threads();
 	check_nothing_held();
@@ -145,7 +145,7 @@ OPERATION_CASE(io_of_a_removed_export_is_no_loss)
 		assert_true(rig_wait(&came));
 		assert_int_equal(io_status.major, ERR_FSAL_DELAY);
 		assert_false(casync_session_error(io_status.minor));
-		assert_int_equal(casync_session_state(&stub_mount.session),
+		assert_int_equal(casync_session_state(&stub_mount.guard),
 				 CASYNC_SESSION_SERVES);
 	}
 	assert_int_equal(fake.call_count, 0);

@@ -209,7 +209,7 @@ OPERATION_CASE(lock_that_shows_the_loss_is_asked_for_again)
 	set_result(-CASYNC_EBLOCKLISTED);
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
 	assert_int_equal(lock_op(FSAL_OP_LOCKT), ERR_FSAL_IN_GRACE);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 	assert_int_equal(records(), 0);
 }
@@ -218,7 +218,7 @@ OPERATION_CASE(lock_whose_error_is_doubted_is_asked_for_again)
 {
 	fake.blocking_result[FAKE_SETLK] = -EBADF;
 	assert_int_equal(lock_op(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_SERVES);
 	assert_int_equal(records(), 0);
 }

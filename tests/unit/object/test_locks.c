@@ -523,8 +523,7 @@ CASE(lock_that_was_taken_again_is_unlocked)
 
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);
-	casync_session_note_error(&stub_mount.session, ENOTCONN);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
+	stub_mount_set_phase(CASYNC_GUARD_RESTORES);
 	assert_int_equal(take_again(1, 0), 0);
 	before = fake_blocking_count(FAKE_SETLK);
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,
@@ -553,7 +552,7 @@ CASE(lock_that_is_being_unlocked_is_not_taken)
 	lock(FSAL_LOCK_W, 10, 20);
 	(void)ceph_ll_close(NULL, old_fh);
 	casync_guard_renew(&stub_mount.guard);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RESTORES);
+	stub_mount_set_phase(CASYNC_GUARD_RESTORES);
 	rig.obj->generation = casync_guard_generation(&stub_mount.guard);
 	fake.hook = take_again_in_unlock;
 	assert_int_equal(lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_W, 0, 0, NULL).major,

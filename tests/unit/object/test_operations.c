@@ -386,7 +386,7 @@ static void check_own_error(const struct op_case *c)
 	assert_int_equal(c->call().major, ERR_FSAL_NOSPC);
 	assert_true(seen.calls > 0);
 	check_nothing_held();
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_SERVES);
 	set_result(0);
 }
@@ -437,7 +437,7 @@ static void check_loss(const struct op_case *c)
 	status = c->call();
 	assert_true(seen.calls > 0);
 	assert_int_equal(status.major, ERR_FSAL_DELAY);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 	check_nothing_held();
 	set_result(0);
@@ -632,7 +632,7 @@ OPERATION_CASE(creation_whose_attributes_show_the_loss_is_delayed)
 	fake_names.fails = "setattr";
 	fake_names.result = -ENOTCONN;
 	assert_int_equal(make_dir_with_owner().major, ERR_FSAL_DELAY);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 	check_nothing_held();
 }
@@ -807,7 +807,7 @@ TEST_ROWS(check_export_op, export_cases, operations_up, operations_down)
 	*mount_inside() = 0;
 	set_find_result(-ENOTCONN);
 	assert_int_equal(c->call().major, ERR_FSAL_DELAY);
-	assert_int_equal(casync_session_state(&stub_mount.session),
+	assert_int_equal(casync_session_state(&stub_mount.guard),
 			 CASYNC_SESSION_LOST);
 	set_find_result(0);
 	lose_client();

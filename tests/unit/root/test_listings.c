@@ -50,12 +50,12 @@ TEST_WITH(listing_of_a_leaving_export_ends_with_its_client, rig_up, rig_down)
 	casync_upcalls_leave(&stub_mount.upcalls, &rig.exp);
 
 	/* reconnect_replace_client(): the old client, and dirp with it, end. */
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 	casync_restore_hooks.forget(&stub_mount);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_CLOSED);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
 	fake.released = NULL; /* what the old client was given is right */
 	casync_guard_renew(&stub_mount.guard);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_SERVES);
+	stub_mount_set_phase(CASYNC_GUARD_SERVES);
 
 	/* export_release() -> export_free() -> export_drop_listings() */
 	if (casync_call_begin_release(rig.exp.mount)) {

@@ -227,8 +227,7 @@ void new_client(void)
 
 void lose_client(void)
 {
-	casync_session_note_error(&stub_mount.session, ENOTCONN);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 }
 
 int take(uint32_t needs)

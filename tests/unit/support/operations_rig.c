@@ -275,6 +275,5 @@ void forget_answers(void)
 
 void lose_client(void)
 {
-	casync_session_note_error(&stub_mount.session, ENOTCONN);
-	casync_guard_set(&stub_mount.guard, CASYNC_GUARD_RELEASES);
+	stub_mount_set_phase(CASYNC_GUARD_LEAVES);
 }

@@ -21,3 +21,9 @@ void stub_mount_reset(void)
 	stub_mount.client = &client;
 	stub_mount.clients_alive = 1;
 }
+
+void stub_mount_set_phase(enum casync_guard_phase phase)
+{
+	__atomic_store_n(&stub_mount.guard.phase, (uint32_t)phase,
+			 __ATOMIC_SEQ_CST);
+}

@@ -16,4 +16,7 @@ extern struct casync_mount stub_mount;
 /** Zero everything; the mount has a client, which must not end, and serves. */
 void stub_mount_reset(void);
 
+/** Whatever phase there is.  The keeper goes through all of them. */
+void stub_mount_set_phase(enum casync_guard_phase phase);
+
 #endif /* STUB_MOUNT_H */
