@@ -218,40 +218,6 @@ static int mount_build(struct casync_mount *mount,
 	return rc;
 }
 
-/* Would the export end this session?  identity.h says what its name is made
- * of. */
-static bool mount_has_shared_name(const struct casync_identity *its,
-				  const struct casync_identity *key)
-{
-	if (its->own)
-		return false;
-	if (its->use_old_uuid)
-		return its->export_id == key->export_id;
-	return casync_text_same(its->user_id, key->user_id) &&
-	       casync_text_same(its->filesystem, key->filesystem) &&
-	       casync_text_same(its->path, key->path);
-}
-
-/*
- * Share_Client has become false, or FSAL_CEPH ran here before: its session has
- * the name that exports share, and holds capabilities until the MDS ends it.
- * Not if exports of this process share it.
- */
-static bool mount_must_end_shared_locked(const struct casync_identity *key)
-{
-	struct casync_mount *mount;
-	struct glist_head *node;
-
-	if (!key->own)
-		return false;
-	glist_for_each(node, &mounts) {
-		mount = glist_entry(node, struct casync_mount, link);
-		if (mount_has_shared_name(&mount->identity, key))
-			return false;
-	}
-	return true;
-}
-
 static int mount_name(struct casync_mount *mount)
 {
 	char uuid[CASYNC_UUID_BYTES];
@@ -276,6 +242,22 @@ static struct casync_mount *mount_of_name_locked(const char *uuid)
 			return mount;
 	}
 	return NULL;
+}
+
+/*
+ * Share_Client has become false, or FSAL_CEPH ran here before: its session has
+ * the name that exports share, and holds capabilities until the MDS ends it.
+ * Not if exports of this process share it.
+ */
+static bool mount_must_end_shared_locked(const struct casync_mount *mount)
+{
+	struct casync_identity shared = mount->identity;
+	char uuid[CASYNC_UUID_BYTES];
+
+	shared.own = false;
+	return mount->identity.own &&
+	       casync_connect_own_uuid(&shared, uuid, sizeof(uuid)) == 0 &&
+	       mount_of_name_locked(uuid) == NULL;
 }
 
 /*
@@ -329,14 +311,13 @@ static int mount_join_or_add_locked(const struct casync_identity *key,
 }
 
 /* Its first user builds it. */
-static void mount_build_locked(struct casync_mount *mount,
-			       const struct casync_identity *key)
+static void mount_build_locked(struct casync_mount *mount)
 {
 	struct casync_mount_params first = mount->params;
 	int rc;
 
 	/* Not for a new client after a loss: that name is then of this run. */
-	first.end_shared = mount_must_end_shared_locked(key);
+	first.end_shared = mount_must_end_shared_locked(mount);
 	first.mds_was_restarted = casync_stale_sessions_end;
 	pthread_mutex_unlock(&mounts_lock);
 	rc = mount_build(mount, &first);
@@ -372,7 +353,7 @@ int casync_mount_get(const struct casync_identity *key,
 	if (rc == 0)
 		rc = mount_join_or_add_locked(key, fresh, &found);
 	if (found == fresh)
-		mount_build_locked(fresh, key);
+		mount_build_locked(fresh);
 	else
 		mount_free(fresh);
 	if (found != NULL) {

@@ -562,6 +562,24 @@ TEST_WITH(older_name_is_that_of_the_export, up, down)
 	casync_mount_put(shared);
 }
 
+/* It has the other form of a name: no mount has the one of a former run. */
+TEST_WITH(mount_that_was_renamed_is_not_the_shared_one, up, down)
+{
+	struct casync_mount *first, *renamed, *own;
+
+	key.use_old_uuid = true;
+	first = get();
+	key.path = "/q";
+	renamed = get();
+	key.own = true;
+	key.export_id = 2;
+	own = get();
+	assert_true(end_shared);
+	casync_mount_put(own);
+	casync_mount_put(renamed);
+	casync_mount_put(first);
+}
+
 /* --- ending */
 
 TEST_WITH(threads_end_before_the_client, up, down)
