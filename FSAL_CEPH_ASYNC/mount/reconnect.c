@@ -355,7 +355,7 @@ static void reconnect_look(struct casync_mount *mount)
 				    __ATOMIC_RELAXED);
 	rc = reconnect_query_root(mount, asked);
 	casync_guard_leave(&mount->guard);
-	casync_session_note_error(mount, -rc);
+	(void)casync_session_note_loss(mount, -rc);
 	if (!reconnect_was_answered(rc))
 		return;
 	if (asked)
@@ -405,7 +405,7 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 	rc = casync_connect_end_session(helper, &mount->params, NULL);
 	(void)casync_client_end(helper, reconnect_end_time_s(mount));
 	if (rc == 0 || rc == -ENOENT)
-		casync_session_note_error(mount, CASYNC_EBLOCKLISTED);
+		(void)casync_session_note_loss(mount, CASYNC_EBLOCKLISTED);
 }
 
 static void reconnect_run(struct casync_mount *mount)

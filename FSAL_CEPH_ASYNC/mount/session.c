@@ -22,17 +22,21 @@ bool casync_session_comes_back(struct casync_mount *mount)
 	       casync_guard_phase(&mount->guard) != CASYNC_GUARD_GIVEN_UP;
 }
 
-void casync_session_note_error(struct casync_mount *mount, int error)
+bool casync_session_note_loss(struct casync_mount *mount, int error)
 {
 	/* All CPUs share this cache line, so only a change is written. */
-	if (!casync_session_error(error) ||
-	    casync_guard_phase(&mount->guard) != CASYNC_GUARD_SERVES)
-		return;
-	if (!casync_session_comes_back(mount))
-		(void)casync_guard_change(&mount->guard, CASYNC_GUARD_SERVES,
-					  CASYNC_GUARD_LOST);
-	else if (casync_guard_change(&mount->guard, CASYNC_GUARD_SERVES,
-				     CASYNC_GUARD_LEAVES))
+	return casync_session_error(error) &&
+	       casync_guard_phase(&mount->guard) == CASYNC_GUARD_SERVES &&
+	       casync_guard_change(&mount->guard, CASYNC_GUARD_SERVES,
+				   casync_session_comes_back(mount)
+					   ? CASYNC_GUARD_LEAVES
+					   : CASYNC_GUARD_LOST);
+}
+
+void casync_session_note_error(struct casync_mount *mount, int error)
+{
+	if (casync_session_note_loss(mount, error) &&
+	    casync_session_comes_back(mount))
 		casync_deadline_call_wake_thread(&mount->keeper.thread);
 }
 

@@ -67,6 +67,11 @@ bool casync_session_comes_back(struct casync_mount *mount);
  */
 void casync_session_note_error(struct casync_mount *mount, int error);
 
+/** Note an answer, as the keeper.  The keeper is not woken: it has its pause
+ * before a session that is lost again is replaced.  @return Did the answer show
+ * the loss first? */
+bool casync_session_note_loss(struct casync_mount *mount, int error);
+
 /**
  * Make the answer to a request.
  *

@@ -445,6 +445,8 @@ THREAD_CASE(doubted_error_shows_the_loss)
 	assert_false(is_settled());
 	assert_int_equal(fake.inode_refs, 0);
 	end_keeper();
+	/* The next look comes after a pause, which does not end here. */
+	assert_int_equal(reconnects, 1);
 }
 
 /* After the session: only then an error wakes the keeper. */
