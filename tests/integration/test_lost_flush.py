@@ -13,7 +13,6 @@ from nfs import nfs3, nfs4, rpc
 from test_stalled_osd import stopped_osds
 
 JUKEBOX = 10008
-LATE_MS = 3000
 OLD, NEW = 0o600, 0o644
 
 
@@ -64,11 +63,12 @@ def test_a_chmod_whose_session_is_lost_is_not_acknowledged(cluster, shim,
     handle = nfs3.create(connection, root, "chmod-of-a-lost-session")
     nfs3.write(connection, handle, 0, b"x" * 4096)
     nfs3.give(connection, handle, 0, OLD)
-    shim.set(f"flush nth=1 count=1 delay={LATE_MS}")
+    shim.set("flush nth=1 count=1 hold")
     chmod = Setattr(handle)
     # The mode is changed in libcephfs' memory, the flush has not begun.
-    Faults.wait(lambda: shim.hits("delay", "flush"), "flush")
+    Faults.wait(lambda: shim.hits("hold"), "flush")
     cluster.evict(cluster.stat()["ganesha"]["a"]["pid"])
+    shim.set("release")
     chmod.join(30)
     assert not chmod.is_alive()
     until(lambda: mode_of(handle) is not None, "the gateway serves",

@@ -46,6 +46,7 @@ def longest_create(connection, root, seconds):
     return longest, count
 
 
+@pytest.mark.measures
 def test_others_have_workers(cluster, away, record):
     serve(cluster)
     healthy, theirs = rpc.Concurrent(2049), rpc.Concurrent(2049)
