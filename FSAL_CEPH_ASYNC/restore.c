@@ -6,7 +6,7 @@
 #include "export.h"
 #include "delegations.h"
 #include "disown.h"
-#include "locks.h"
+#include "lock_reclaim.h"
 #include "object.h"
 #include "module.h"
 #include "watchdog.h"

@@ -24,14 +24,10 @@
 #include "fd.h"
 #include "ganesha.h"
 #include "inode.h"
-#include "locks.h"
 #include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
 #include "session.h"
-
-/* They show that a file was changed, see locks_file_was_changed(). */
-#define LOCKS_VERSION (CEPH_STATX_MTIME | CEPH_STATX_VERSION)
 
 /* Tries: a conflicting lock may be gone when we ask for its owner. */
 #define LOCK_RACES_MAX 4
@@ -175,107 +171,6 @@ static void locks_record(struct casync_object *obj, struct fsal_fd *fsal_fd,
 			&obj->locks, casync_fd_of(fsal_fd), owner, lock,
 			casync_guard_generation(
 				&casync_inode_mount(obj)->guard));
-}
-
-/* From memory: the client is lost. */
-static void locks_save_version(struct casync_object *obj)
-{
-	struct ceph_statx stx;
-
-	/* This client has not taken the locks: what it knows may be somebody
-	 * else's change.  The knowledge of the client before it stands. */
-	if (obj->locks.generation !=
-	    casync_guard_generation(&casync_inode_mount(obj)->guard))
-		return;
-	if (ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
-			    LOCKS_VERSION, AT_STATX_DONT_SYNC,
-			    casync_inode_root(obj)) != 0)
-		return;
-	obj->locks.seen_version = stx.stx_version;
-	obj->locks.seen_mtime_ns = casync_clock_timespec_ns(&stx.stx_mtime);
-}
-
-void casync_locks_save_versions(struct casync_mount *mount)
-{
-	casync_lock_records_visit(mount, locks_save_version);
-}
-
-/*
- * Another client may have had the lock, have changed the file and let go: then
- * our holder works with old data.  The MDS does not say so, but:
- * - The change attribute is larger than the lost client knew.  It is not if
- *   that client had changes that the MDS had not heard of: the other one counts
- *   from what the MDS knows.
- * - The mtime is later, if the other one's clock is right, and nobody had set
- *   it to the future.  Our own last WRITEs may be on the OSDs without that the
- *   lost client has heard of it, and the MDS takes the mtime from the objects
- *   (durability.md): they are not later than their submission.
- */
-static bool locks_file_was_changed(struct casync_object *obj)
-{
-	uint64_t known_ns =
-		__atomic_load_n(&obj->locks.written_ns, __ATOMIC_RELAXED);
-	struct ceph_statx stx;
-
-	if (known_ns < obj->locks.seen_mtime_ns)
-		known_ns = obj->locks.seen_mtime_ns;
-	if (ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
-			    LOCKS_VERSION, 0, casync_inode_root(obj)) != 0)
-		return true;
-	return stx.stx_version > obj->locks.seen_version ||
-	       casync_clock_timespec_ns(&stx.stx_mtime) > known_ns;
-}
-
-static int locks_set_range(struct casync_object *obj,
-			   const struct casync_lock_record *record, int type)
-{
-	struct flock fl = {
-		.l_type = (short)type,
-		.l_whence = SEEK_SET,
-		.l_start = (off_t)record->first,
-	};
-
-	if (record->last != UINT64_MAX)
-		fl.l_len = (off_t)(record->last - record->first + 1);
-	return ceph_ll_setlk(casync_inode_ceph(obj), casync_fd_fh(record->fd),
-			     &fl, (uint64_t)record->owner, false);
-}
-
-static int locks_reclaim(struct casync_object *obj,
-			 const struct casync_lock_record *record, bool unlock)
-{
-	int rc = casync_call_use(obj);
-
-	if (rc == 0)
-		rc = casync_call_use_fd(obj, record->fd);
-	if (rc == 0 && casync_fd_fh(record->fd) == NULL)
-		rc = -ESTALE;
-	if (rc == 0)
-		rc = locks_set_range(obj, record,
-				     unlock		 ? F_UNLCK
-				     : record->exclusive ? F_WRLCK
-							 : F_RDLCK);
-	/* Nobody who takes locks can change the file from here on. */
-	if (rc == 0 && !unlock && locks_file_was_changed(obj)) {
-		(void)locks_set_range(obj, record, F_UNLCK);
-		rc = -EAGAIN;
-	}
-	if (rc == 0 || casync_session_error(-rc))
-		return rc;
-	/* Somebody else has it, or had it, or the file is gone. */
-	return -EAGAIN;
-}
-
-int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
-			 uint64_t *taken, uint64_t *gone)
-{
-	int rc;
-
-	casync_call_take_mount_slot(mount);
-	rc = casync_lock_records_reclaim(mount, locks_reclaim, lost, taken,
-					 gone);
-	casync_call_drop_mount_slot(mount);
-	return rc;
 }
 
 static uint64_t locks_wall_ns(void)

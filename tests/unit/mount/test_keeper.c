@@ -365,8 +365,8 @@ static bool is_asked(void)
 
 static bool is_proved(void)
 {
-	return __atomic_load_n(&stub_mount.callers.room.answers, __ATOMIC_ACQUIRE) !=
-	       0;
+	return __atomic_load_n(&stub_mount.callers.room.answers,
+			       __ATOMIC_ACQUIRE) != 0;
 }
 
 static void check_question(int result, bool proves)

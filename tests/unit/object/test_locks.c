@@ -14,7 +14,7 @@
 #include "fsal.h"
 #include "inode.h"
 #include "nfs_core.h"
-#include "locks.h"
+#include "lock_reclaim.h"
 #include "obj_ops.h"
 #include "rig.h"
 #include "stub_mount.h"
@@ -699,8 +699,7 @@ CASE(lock_of_an_older_file_is_kept)
 /* A refusal would be a lost lock. */
 CASE(keeper_takes_locks_of_a_full_mount)
 {
-	uint32_t *inside =
-		&stub_mount.callers.room.inside;
+	uint32_t *inside = &stub_mount.callers.room.inside;
 
 	open_state();
 	lock(FSAL_LOCK_W, 10, 20);

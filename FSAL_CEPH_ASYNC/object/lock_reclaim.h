@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file locks.h
- * @brief Byte-range locks over the loss of a client.
+ * @file lock_reclaim.h
+ * @brief Takes byte-range locks again after the loss of a client.
  */
-#ifndef CASYNC_LOCKS_H
-#define CASYNC_LOCKS_H
+#ifndef CASYNC_LOCK_RECLAIM_H
+#define CASYNC_LOCK_RECLAIM_H
 
 #include <stdint.h>
 
@@ -29,4 +29,4 @@ void casync_locks_save_versions(struct casync_mount *mount);
 int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
 			 uint64_t *taken, uint64_t *gone);
 
-#endif /* CASYNC_LOCKS_H */
+#endif /* CASYNC_LOCK_RECLAIM_H */
