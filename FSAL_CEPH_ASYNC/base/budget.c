@@ -12,10 +12,10 @@
 #define MOUNT_FIRST 4
 #define FILE_FIRST 1
 
-/* What remains of ALL without PART. */
-static uint32_t budget_less(uint32_t all, uint32_t part)
+/* ONE minus OTHER, and at least 0. */
+static uint32_t budget_less(uint32_t one, uint32_t other)
 {
-	return all > part ? all - part : 0;
+	return one > other ? one - other : 0;
 }
 
 static uint32_t budget_of(const struct casync_load *load)
@@ -41,8 +41,8 @@ static uint32_t budget_of_mount(const struct casync_load *load)
 
 static uint32_t budget_of_file(const struct casync_load *load)
 {
-	uint32_t left = budget_less(budget_of(load),
-				    load->all + load->mount_inside);
+	uint32_t left =
+		budget_less(budget_of(load), load->all + load->mount_inside);
 
 	if (load->optional)
 		return UINT32_MAX;
@@ -74,10 +74,15 @@ static uint32_t budget_patience_ms(const struct casync_load *load, bool trusted)
 				   : CASYNC_BUDGET_SHORT_MS;
 }
 
+static bool budget_asks_mds(const struct casync_load *load)
+{
+	return !load->mount_proved &&
+	       load->all + 1 >= budget_of(load) / 4 + MOUNT_FIRST;
+}
+
 struct casync_decision casync_budget_decide(const struct casync_load *load)
 {
-	bool few = !load->mount_proved &&
-		   load->all + 1 >= budget_of(load) / 4 + MOUNT_FIRST;
+	bool few = budget_asks_mds(load);
 
 	return (struct casync_decision){
 		.mount_room = MIN(budget_of_mount(load),
@@ -138,6 +143,8 @@ static void budget_decide_now(struct caller *caller)
 	caller->decision = casync_budget_decide(load);
 }
 
+/* MOST: as many as there were at the decision, or as many as it allows.  So a
+ * thread that leaves since then is seen, whatever was full. */
 static bool budget_sleep(struct casync_room *room, uint32_t left, uint32_t most,
 			 uint32_t patience_ms)
 {
@@ -163,26 +170,30 @@ static bool budget_enter_file(struct caller *caller)
 		if (!entered && !is_patient)
 			is_patient = casync_room_try(&patient,
 						     decision->patient_room);
-	} while (!entered && !caller->load.optional &&
-		 budget_sleep(file, left, decision->file_room,
-			      is_patient ? CASYNC_BUDGET_LONG_MS
-					 : decision->file_ms));
+	} while (
+		!entered && !caller->load.optional &&
+		budget_sleep(file, left,
+			     MAX(caller->load.file_inside, decision->file_room),
+			     is_patient ? CASYNC_BUDGET_LONG_MS
+					: decision->file_ms));
 	if (is_patient)
 		casync_room_leave(&patient, 0);
 	return entered;
 }
 
-/* If more have come since the decision, it is made anew. */
+/* By the last decision.  If more have come since then, it is made anew. */
 static bool budget_try_mount(struct caller *caller, struct casync_room *mount)
 {
-	do {
-		budget_decide_now(caller);
-		if (caller->load.mount_inside >= caller->decision.mount_room)
-			return false;
-	} while (!casync_room_try(&all, caller->load.all + 1));
-	if (casync_room_try(mount, caller->decision.mount_room))
-		return true;
-	casync_room_leave(&all, 0);
+	while (caller->load.mount_inside < caller->decision.mount_room) {
+		if (!casync_room_try(&all, caller->load.all + 1)) {
+			budget_decide_now(caller);
+			continue;
+		}
+		if (casync_room_try(mount, caller->decision.mount_room))
+			return true;
+		casync_room_leave(&all, 0);
+		break;
+	}
 	return false;
 }
 
@@ -194,15 +205,18 @@ static bool budget_enter_mount(struct caller *caller)
 	uint32_t left;
 	bool again;
 
+	if (budget_try_mount(caller, mount))
+		return true;
 	do {
 		left = casync_room_left(mount);
+		budget_decide_now(caller);
 		if (budget_try_mount(caller, mount))
 			return true;
-		again = load->optional
-				? load->first && decision->asks_mds
-				: budget_sleep(mount, left,
-					       decision->mount_room,
-					       decision->mount_ms);
+		again = load->optional ? load->first && decision->asks_mds
+				       : budget_sleep(mount, left,
+						      MAX(load->mount_inside,
+							  decision->mount_room),
+						      decision->mount_ms);
 		load->optional = false;
 	} while (again);
 	return false;
@@ -212,7 +226,9 @@ static bool budget_enter(struct caller *caller)
 {
 	struct casync_room *file = caller->slot->file;
 
-	if (file != NULL && !budget_enter_file(caller))
+	if (file == NULL)
+		budget_decide_now(caller);
+	else if (!budget_enter_file(caller))
 		return false;
 	if (budget_enter_mount(caller))
 		return true;
@@ -273,13 +289,15 @@ void casync_budget_leave(const struct casync_budget_slot *slot,
 
 /* --- the proof of a mount */
 
-bool casync_budget_wants_proof(struct casync_budget_mount *mount)
+bool casync_budget_wants_proof(const struct casync_budget_mount *mount)
 {
-	const struct casync_budget_slot slot = {.mount = mount};
-	struct caller caller = {.slot = &slot};
+	const struct casync_load load = {
+		.workers = budget_workers(),
+		.all = budget_read(&all.inside),
+		.mount_proved = budget_read(&mount->room.answers) != 0,
+	};
 
-	budget_decide_now(&caller);
-	return caller.decision.asks_mds;
+	return budget_asks_mds(&load);
 }
 
 void casync_budget_await_proof(struct casync_budget_mount *mount)

@@ -71,7 +71,7 @@
 #define CASYNC_BUDGET_SHORT_MS 100
 #define CASYNC_BUDGET_CROWDED_MS 25
 
-/** What a decision is made of. */
+/** A decision is made of this. */
 struct casync_load {
 	uint32_t workers;      /**< Ganesha's. */
 	uint32_t all;	       /**< Kept by all mounts. */
@@ -150,7 +150,7 @@ void casync_budget_leave(const struct casync_budget_slot *slot,
 uint32_t casync_budget_quarter(void);
 
 /** Is it time to ask the MDS of a mount, because the mount has few places? */
-bool casync_budget_wants_proof(struct casync_budget_mount *mount);
+bool casync_budget_wants_proof(const struct casync_budget_mount *mount);
 
 /** The MDS of a mount is about to be asked: who waits, waits for that. */
 void casync_budget_await_proof(struct casync_budget_mount *mount);

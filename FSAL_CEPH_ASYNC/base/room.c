@@ -27,10 +27,9 @@ bool casync_room_try(struct casync_room *room, uint32_t most)
 	uint32_t inside = __atomic_load_n(&room->inside, __ATOMIC_SEQ_CST);
 
 	while (inside < most) {
-		if (!__atomic_compare_exchange_n(&room->inside, &inside,
-						 inside + 1, false,
-						 __ATOMIC_SEQ_CST,
-						 __ATOMIC_SEQ_CST))
+		if (!__atomic_compare_exchange_n(
+			    &room->inside, &inside, inside + 1, false,
+			    __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
 			continue;
 		if (inside == 0)
 			room_begin(room);

@@ -3,11 +3,11 @@
  * @file room.h
  * @brief Places for threads that wait for Ceph, and a queue for a place.
  *
- * A room does not know its size: who enters says how many may be inside.  Who
- * finds it full waits until somebody leaves.  If nobody has left with an answer
- * for a while, it is turned away: the NFS client is asked to retry then.  So a
- * room that makes progress turns nobody away, and one that does not keeps no
- * thread for long.
+ * A room does not know its size: who enters says how many may be inside.  A
+ * thread that finds it full waits until another one leaves.  If none has left
+ * with an answer for a while, it is turned away: the NFS client is asked to
+ * retry then.  So a room that makes progress turns nobody away, and one that
+ * does not keeps no thread for long.
  *
  * budget.h says how many may enter.
  */
@@ -61,7 +61,8 @@ static inline uint32_t casync_room_left(const struct casync_room *room)
 /**
  * Wait until a thread has left, or until all were woken, since LEFT was read.
  *
- * @param[in] most  As of the try that failed.
+ * @param[in] most  So many were inside when the try failed, or it would not
+ *		    have failed with fewer.
  *
  * @return false: there was no progress for @p patience_ms, so do not try again.
  */

@@ -180,7 +180,7 @@ void casync_queue_destroy(struct casync_queue *queue);
  * callback of libcephfs.  The caller holds no lock of ours.  The op is prepared
  * (casync_op_prepare()) and has its fd and its place in flight.
  *
- * @param[in,out] slot  What the thread holds for a submission, or NULL.  If
+ * @param[in,out] slot  The thread holds it for a submission, or NULL.  If
  *			there is nothing to submit, it is released, while the op
  *			still keeps its object alive.
  *

@@ -11,9 +11,8 @@ static int asked, asked_without_slot;
 
 static uint32_t inside(void)
 {
-	return __atomic_load_n(
-		&stub_mount.callers.room.inside,
-		__ATOMIC_ACQUIRE);
+	return __atomic_load_n(&stub_mount.callers.room.inside,
+			       __ATOMIC_ACQUIRE);
 }
 
 static void look(enum fake_blocking which)

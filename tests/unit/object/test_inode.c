@@ -129,8 +129,7 @@ CASE(file_takes_no_more_workers_than_for_attributes)
 /* The same for all files of a mount, for the look-up of a READ. */
 CASE(full_mount_looks_nothing_up)
 {
-	uint32_t *inside =
-		&stub_mount.callers.room.inside;
+	uint32_t *inside = &stub_mount.callers.room.inside;
 
 	new_client();
 	*inside = 200;
