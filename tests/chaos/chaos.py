@@ -52,7 +52,7 @@ LAST_SAMPLES = 3
 IDLE_WORKER_S = 60      # idle workers of Ganesha's end: 144 threads, then 75
 GROWTH = {"in_use_kib": GROWTH_KIB, "rss_kib": 2 * GROWTH_KIB, "threads": 12,
           "fds": 30}
-# Of a lost client that waits for READs (FSAL_CEPH_ASYNC/mount/left_client.h).
+# Of a lost client that waits for READs (FSAL_CEPH_ASYNC/mount/client.h).
 LEFT_CLIENT = {"in_use_kib": 8192, "rss_kib": 8192, "threads": 18, "fds": 18}
 BAD = r":FATAL\b|[Aa]ssertion|FAILED ceph_assert|\*\*\* Caught signal|" \
     r"stack smashing|double free|no new CephFS client within|" \
