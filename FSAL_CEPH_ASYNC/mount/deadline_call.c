@@ -26,16 +26,16 @@ static void deadline_call_free(struct casync_deadline_call *call)
 static void *deadline_call_run(void *arg)
 {
 	struct casync_deadline_call *call = arg;
-	bool given_up;
+	bool abandoned;
 	int rc = call->run(call);
 
 	pthread_mutex_lock(&call->lock);
 	call->rc = rc;
 	call->done = true;
-	given_up = call->given_up;
+	abandoned = call->abandoned;
 	pthread_cond_signal(&call->done_cond);
 	pthread_mutex_unlock(&call->lock);
-	if (given_up)
+	if (abandoned)
 		deadline_call_free(call);
 	return NULL;
 }
@@ -51,9 +51,9 @@ static bool deadline_call_await(struct casync_deadline_call *call,
 	while (!call->done && rc == 0)
 		rc = pthread_cond_timedwait(&call->done_cond, &call->lock,
 					    &deadline);
-	call->given_up = !call->done;
+	call->abandoned = !call->done;
 	pthread_mutex_unlock(&call->lock);
-	return !call->given_up;
+	return !call->abandoned;
 }
 
 int casync_deadline_call_begin(struct casync_deadline_call *call)

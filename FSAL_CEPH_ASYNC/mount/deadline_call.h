@@ -23,7 +23,7 @@ struct casync_deadline_call {
 	pthread_mutex_t lock;
 	pthread_cond_t done_cond;
 	bool done;
-	bool given_up;
+	bool abandoned;
 	int rc;
 };
 
