@@ -22,7 +22,7 @@ static void restore_forget(struct casync_mount *mount)
 {
 	casync_upcalls_visit_exports(&mount->upcalls, restore_drop_listings);
 	casync_delegations_return_all(mount);
-	casync_locks_save_versions(mount);
+	casync_lock_reclaim_save_versions(mount);
 }
 
 /* Ganesha 9.14 lets no FSAL revoke a state.  So what comes with its id fails
@@ -43,7 +43,7 @@ static int restore_restore(struct casync_mount *mount)
 {
 	struct casync_session *session = &mount->session;
 	uint64_t taken, gone;
-	int rc = casync_locks_reclaim(mount, restore_lost, &taken, &gone);
+	int rc = casync_lock_reclaim_all(mount, restore_lost, &taken, &gone);
 
 	if (gone != 0)
 		__atomic_add_fetch(&session->locks_lost, gone,

@@ -7,7 +7,7 @@
  * meanwhile waits for the next flush, which covers all waiting callers.  Only
  * the callers that were there before a flush began get its result: only their
  * writes are known to be covered.  The file's queue decides when a flush begins
- * (file_queue.h).  A flush takes the time of one write and of the MDS.
+ * (queue.h).  A flush takes the time of one write and of the MDS.
  *
  * The first writes of a file wait for its first flush.  If gateway and MDS
  * crashed before it, the MDS would not know the file.  The data would be lost.
@@ -18,7 +18,7 @@
 
 #include <stdbool.h>
 
-#include "file_queue.h"
+#include "queue.h"
 
 struct casync_object;
 
@@ -59,7 +59,7 @@ int casync_flush_check_session(struct casync_object *obj);
 /** As casync_flush_try_send(), and what is not sent is waited for. */
 int casync_flush_send(struct casync_object *obj);
 
-/** Do what a change of the file's queue has left to do (file_queue.h): submit
+/** Do what a change of the file's queue has left to do (queue.h): submit
  * writes, fail writes with @p rc, run a flush. */
 void casync_flush_go_on(struct casync_object *obj,
 			const struct casync_queue_todo *todo, int rc);

@@ -6,7 +6,7 @@
 #include "fsal.h"
 
 #include "export.h"
-#include "file_queue.h"
+#include "queue.h"
 #include "gather.h"
 #include "object.h"
 #include "op.h"

@@ -11,7 +11,7 @@
  * that the ops are independent again.
  *
  * There are two cases in which the ops stay together and are submitted again,
- * each alone, before any op that overlaps them (file_queue.h).  First: the call
+ * each alone, before any op that overlaps them (queue.h).  First: the call
  * failed for lack of space (pool, quota, file size); perhaps only one op asked
  * for too much.  Second: the result is short, and some ops got nothing
  * (libcephfs does not do this).  Any other error is the answer to all of them.
@@ -75,7 +75,7 @@ void casync_gather_lay_out(struct casync_op *first);
  *
  * @return The members, linked by `next`; they no longer belong to @p first.
  *	   NULL if there are none, or the call was refused: then @p first is
- *	   CASYNC_QUEUE_REFUSED (file_queue.h) and keeps them.
+ *	   CASYNC_QUEUE_REFUSED (queue.h) and keeps them.
  */
 struct casync_op *casync_gather_scatter(struct casync_op *first);
 

@@ -21,7 +21,7 @@
  *	     back in the export's pool, until it is NEW again
  *
  * JOURNALING: a write of a new file, before the first flush.  HELD: in the
- * queue of its file (file_queue.h); a parked write that then waits for the
+ * queue of its file (queue.h); a parked write that then waits for the
  * first flush stays HELD.
  * FINISHING: a completion thread takes the op from QUEUED.  A worker that waits
  * for the answer (complete.h) takes it from SUBMITTED.  An op whose size check
@@ -146,7 +146,7 @@ struct casync_op {
 	bool share_held;	  /**< A temporary share reservation. */
 	bool past_end;		  /**< A READ past the known end of the file. */
 	bool keeps_buffer;	  /**< Ganesha lets us keep the READ's. */
-	uint8_t queue_state;	  /**< enum casync_queue_state; file_queue.h. */
+	uint8_t queue_state;	  /**< enum casync_queue_state; queue.h. */
 	/** Atomic; for a WRITE that waits for a place. */
 	uint32_t resume_events;
 	/** Of the file, when the READ came, or before the WRITE was submitted

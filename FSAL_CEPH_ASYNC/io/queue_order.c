@@ -5,7 +5,7 @@
 #include <stdint.h>
 
 #include "check.h"
-#include "file_queue.h"
+#include "queue.h"
 #include "gather.h"
 #include "op.h"
 #include "write_stream.h"

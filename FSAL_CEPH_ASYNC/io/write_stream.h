@@ -5,7 +5,7 @@
  *
  * Small writes that continue each other cost one OSD operation each.  If a
  * stream has as many calls in flight as its pace allows (8 at first), its next
- * write is queued (file_queue.h).  When one of the calls is answered, the
+ * write is queued (queue.h).  When one of the calls is answered, the
  * queued adjacent writes go together in one call (gather.h).  No write waits if
  * its stream has fewer calls in flight.  No write waits for a time.  Nor if
  * its stream has moved on to another object, or has a full call's worth of

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
-#include <fcntl.h>
-
 #include "fsal.h"
 
 #include "call.h"
@@ -12,13 +10,12 @@
 #include "lock_reclaim.h"
 #include "mount.h"
 #include "object.h"
-#include "session.h"
 
-/* They show that a file was changed, see reclaim_file_was_changed(). */
+/* They show that a file was changed, see lock_reclaim_file_was_changed(). */
 #define RECLAIM_VERSION (CEPH_STATX_MTIME | CEPH_STATX_VERSION)
 
 /* From memory: the client is lost. */
-static void reclaim_save_version(struct casync_object *obj)
+static void lock_reclaim_save_version(struct casync_object *obj)
 {
 	struct ceph_statx stx;
 
@@ -35,9 +32,9 @@ static void reclaim_save_version(struct casync_object *obj)
 	obj->locks.seen_mtime_ns = casync_clock_timespec_ns(&stx.stx_mtime);
 }
 
-void casync_locks_save_versions(struct casync_mount *mount)
+void casync_lock_reclaim_save_versions(struct casync_mount *mount)
 {
-	casync_lock_records_visit(mount, reclaim_save_version);
+	casync_lock_records_visit(mount, lock_reclaim_save_version);
 }
 
 /*
@@ -51,7 +48,7 @@ void casync_locks_save_versions(struct casync_mount *mount)
  *   lost client has heard of it, and the MDS takes the mtime from the objects
  *   (durability.md): they are not later than their submission.
  */
-static bool reclaim_file_was_changed(struct casync_object *obj)
+static bool lock_reclaim_file_was_changed(struct casync_object *obj)
 {
 	uint64_t known_ns =
 		__atomic_load_n(&obj->locks.written_ns, __ATOMIC_RELAXED);
@@ -66,8 +63,9 @@ static bool reclaim_file_was_changed(struct casync_object *obj)
 	       casync_clock_timespec_ns(&stx.stx_mtime) > known_ns;
 }
 
-static int reclaim_set_range(struct casync_object *obj,
-			     const struct casync_lock_record *record, int type)
+static int lock_reclaim_set_range(struct casync_object *obj,
+				  const struct casync_lock_record *record,
+				  int type)
 {
 	struct flock fl = {
 		.l_type = (short)type,
@@ -81,8 +79,9 @@ static int reclaim_set_range(struct casync_object *obj,
 			     &fl, (uint64_t)record->owner, false);
 }
 
-static int reclaim_lock(struct casync_object *obj,
-			const struct casync_lock_record *record, bool unlock)
+static int lock_reclaim_one(struct casync_object *obj,
+			    const struct casync_lock_record *record,
+			    bool unlock)
 {
 	int rc = casync_call_use(obj);
 
@@ -91,13 +90,13 @@ static int reclaim_lock(struct casync_object *obj,
 	if (rc == 0 && casync_fd_fh(record->fd) == NULL)
 		rc = -ESTALE;
 	if (rc == 0)
-		rc = reclaim_set_range(obj, record,
-				       unlock		   ? F_UNLCK
-				       : record->exclusive ? F_WRLCK
-							   : F_RDLCK);
+		rc = lock_reclaim_set_range(obj, record,
+					    unlock		? F_UNLCK
+					    : record->exclusive ? F_WRLCK
+								: F_RDLCK);
 	/* Nobody who takes locks can change the file from here on. */
-	if (rc == 0 && !unlock && reclaim_file_was_changed(obj)) {
-		(void)reclaim_set_range(obj, record, F_UNLCK);
+	if (rc == 0 && !unlock && lock_reclaim_file_was_changed(obj)) {
+		(void)lock_reclaim_set_range(obj, record, F_UNLCK);
 		rc = -EAGAIN;
 	}
 	if (rc == 0 || casync_session_error(-rc))
@@ -106,13 +105,13 @@ static int reclaim_lock(struct casync_object *obj,
 	return -EAGAIN;
 }
 
-int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
-			 uint64_t *taken, uint64_t *gone)
+int casync_lock_reclaim_all(struct casync_mount *mount, casync_lock_loser *lost,
+			    uint64_t *taken, uint64_t *gone)
 {
 	int rc;
 
 	casync_call_take_mount_slot(mount);
-	rc = casync_lock_records_reclaim(mount, reclaim_lock, lost, taken,
+	rc = casync_lock_records_reclaim(mount, lock_reclaim_one, lost, taken,
 					 gone);
 	casync_call_drop_mount_slot(mount);
 	return rc;

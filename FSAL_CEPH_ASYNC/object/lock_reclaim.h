@@ -14,7 +14,7 @@ struct casync_mount;
 
 /** Note what a lost client knows of the files that have locks, on the keeper's
  * thread. */
-void casync_locks_save_versions(struct casync_mount *mount);
+void casync_lock_reclaim_save_versions(struct casync_mount *mount);
 
 /**
  * Take all locks of a mount again, through a new client (lock_records.h).
@@ -26,7 +26,7 @@ void casync_locks_save_versions(struct casync_mount *mount);
  *
  * @return 0 or a negative errno: the session is lost again.
  */
-int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
-			 uint64_t *taken, uint64_t *gone);
+int casync_lock_reclaim_all(struct casync_mount *mount, casync_lock_loser *lost,
+			    uint64_t *taken, uint64_t *gone);
 
 #endif /* CASYNC_LOCK_RECLAIM_H */

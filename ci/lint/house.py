@@ -39,7 +39,7 @@ STATES = {
         "mount/mount.h:casync_mount", "mount/client.h:casync_client",
         "mount/reconnect.h:casync_keeper", "mount/session.h:casync_session",
         "mount/guard.h:casync_guard")),
-    "file queue": (13, ("io/file_queue.h:casync_queue",)),
+    "file queue": (13, ("io/queue.h:casync_queue",)),
     "object": (29, ("object/object.h:casync_object",)),
     "op": (42, ("io/op.h:casync_op",)),
 }

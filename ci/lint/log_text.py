@@ -27,12 +27,12 @@ TEXTS = {
     r"casync_op_dump_format\(.*\)": "numbers and a state",
     r"handle_ops_client\(\)": "an address",
     r"session->client": "the session's name: numbers and the export's id",
-    r"path|exp->mount->client\.path|keys->handle_keys|wanted|value"
+    r"path|exp->mount->identity\.path|keys->handle_keys|wanted|value"
     r"|value != NULL \? value : \"\(preset\)\"|list|text":
         "the configuration",
     r"state->state_type == STATE_TYPE_LOCK \? \"[^\"]*\" : \"[^\"]*\""
     r"|rc == -ENOENT \? \"[^\"]*\" : strerror\(-rc\)"
-    r"|casync_reconnect_is_on\(exp->mount\) \? \"[^\"]*\" : \"[^\"]*\""
+    r"|casync_session_comes_back\(exp->mount\) \? \"[^\"]*\" : \"[^\"]*\""
     r"|holder|but": "texts of ours",
 }
 # Of these files alone: elsewhere a client may have chosen it.

@@ -14,7 +14,7 @@
 #include "unit.h"
 
 #include "gather.h"
-#include "file_queue.h"
+#include "queue.h"
 #include "op.h"
 #include "request.h"
 #include "submit.h"

@@ -456,7 +456,7 @@ static int take_again(uint64_t taken, uint64_t gone)
 	casync_guard_renew(&stub_mount.guard);
 	/* It is of another client, and of no other test's concern. */
 	rig.obj->generation = casync_guard_generation(&stub_mount.guard);
-	rc = casync_locks_reclaim(&stub_mount, lose, &was_taken, &is_gone);
+	rc = casync_lock_reclaim_all(&stub_mount, lose, &was_taken, &is_gone);
 	assert_int_equal(was_taken, taken);
 	assert_int_equal(is_gone, gone);
 	/* It has ended: rig_down() must not close it. */
@@ -541,8 +541,8 @@ static void take_again_in_unlock(enum fake_blocking which)
 	if (which != FAKE_SETLK)
 		return;
 	fake.hook = NULL;
-	assert_int_equal(casync_locks_reclaim(&stub_mount, lose, &taken, &gone),
-			 0);
+	assert_int_equal(
+		casync_lock_reclaim_all(&stub_mount, lose, &taken, &gone), 0);
 	assert_int_equal(taken + gone, 0);
 }
 
@@ -639,7 +639,7 @@ CASE(lock_is_not_lost_with_the_next_session)
 static void set_mtimes(time_t known_s, time_t found_s, long found_ns)
 {
 	fake.mtime = (struct timespec){.tv_sec = known_s, .tv_nsec = 5};
-	casync_locks_save_versions(&stub_mount);
+	casync_lock_reclaim_save_versions(&stub_mount);
 	fake.mtime = (struct timespec){.tv_sec = found_s, .tv_nsec = found_ns};
 }
 
@@ -718,7 +718,7 @@ CASE(change_is_seen_after_two_losses)
 	fake.blocking_result[FAKE_SETLK] = -ENOTCONN;
 	assert_int_equal(take_again(0, 0), -ENOTCONN);
 	old_fh = rig.state.fd.fh;
-	casync_locks_save_versions(&stub_mount);
+	casync_lock_reclaim_save_versions(&stub_mount);
 	fake.blocking_result[FAKE_SETLK] = 0;
 	assert_int_equal(take_again(0, 1), 0);
 }

@@ -18,13 +18,13 @@
 void casync_delegations_return_all(struct casync_mount *mount)
 {
 }
-void casync_locks_save_versions(struct casync_mount *mount)
+void casync_lock_reclaim_save_versions(struct casync_mount *mount)
 {
 }
-int casync_locks_reclaim(struct casync_mount *mount,
-			 void (*lost)(struct casync_object *obj,
-				      struct casync_fd *fd),
-			 uint64_t *taken, uint64_t *gone)
+int casync_lock_reclaim_all(struct casync_mount *mount,
+			    void (*lost)(struct casync_object *obj,
+					 struct casync_fd *fd),
+			    uint64_t *taken, uint64_t *gone)
 {
 	*taken = *gone = 0;
 	return 0;

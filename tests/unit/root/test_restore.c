@@ -44,14 +44,14 @@ void casync_delegations_return_all(struct casync_mount *mount)
 	delegations_forgotten++;
 }
 
-void casync_locks_save_versions(struct casync_mount *mount)
+void casync_lock_reclaim_save_versions(struct casync_mount *mount)
 {
 	assert_ptr_equal(mount, &stub_mount);
 	locks_seen++;
 }
 
-int casync_locks_reclaim(struct casync_mount *mount, casync_lock_loser *lost,
-			 uint64_t *taken, uint64_t *gone)
+int casync_lock_reclaim_all(struct casync_mount *mount, casync_lock_loser *lost,
+			    uint64_t *taken, uint64_t *gone)
 {
 	assert_ptr_equal(mount, &stub_mount);
 	*taken = 1;

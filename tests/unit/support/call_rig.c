@@ -47,7 +47,7 @@ static void note_room(const struct casync_room *room, bool leaves)
 	else
 		return;
 	if (noted)
-		note(leaves ? (char)tolower(letter) : letter);
+		note((char)(leaves ? tolower(letter) : letter));
 }
 
 bool __real_casync_room_enter(struct casync_room *room, uint32_t most,

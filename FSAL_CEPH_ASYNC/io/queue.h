@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file file_queue.h
+ * @file queue.h
  * @brief Limits and orders what one file has in submission, and says when it is
  * flushed.
  *
@@ -66,8 +66,8 @@
  * casync_finish() do without: the op is theirs, and other threads look at ops
  * in the queue only.
  */
-#ifndef CASYNC_FILE_QUEUE_H
-#define CASYNC_FILE_QUEUE_H
+#ifndef CASYNC_QUEUE_H
+#define CASYNC_QUEUE_H
 
 #include <pthread.h>
 #include <stdbool.h>
@@ -337,7 +337,7 @@ static inline void casync_queue_mark_journaled(struct casync_queue *queue)
 }
 
 /*
- * The order, which queue_order.c decides.  Only file_queue.c calls these
+ * The order, which queue_order.c decides.  Only queue.c calls these
  * functions, under the queue's lock.  Nothing in them blocks.
  *
  * Bounds.  A search skips only so many ops that cannot go, and follows only so
@@ -378,4 +378,4 @@ casync_queue_order_take_newest_locked(struct casync_queue *queue,
 bool casync_queue_order_submitted_locked(struct casync_queue *queue,
 					 struct casync_op *op);
 
-#endif /* CASYNC_FILE_QUEUE_H */
+#endif /* CASYNC_QUEUE_H */

@@ -11,7 +11,7 @@
 
 #include "call.h"
 #include "export.h"
-#include "file_queue.h"
+#include "queue.h"
 #include "op.h"
 
 #define THREADS 16

@@ -7,7 +7,7 @@
 #include "check.h"
 #include "clock.h"
 #include "export.h"
-#include "file_queue.h"
+#include "queue.h"
 #include "op.h"
 #include "write_stream.h"
 
