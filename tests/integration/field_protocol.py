@@ -302,8 +302,10 @@ def ganesha_1400(cluster, fsal, block="", folder=Path("/tmp")):
                         "--no-wait")
     try:
         start(MISSING, "3, 4")
+        # Before that the process is the wrapper.
+        until(lambda: log.matching("Cannot register NFS V3 on TCP"), "its line",
+              SERVED_S)
         until(lambda: not stat()["ganesha"]["a"]["pid"], "its end", SERVED_S)
-        assert log.matching("Cannot register NFS V3 on TCP")
         start(MISSING, "4")
         until(lambda: cluster.exported("/ceph", 2049), "a mount", SERVED_S)
         assert log.matching("Cannot register NFS V4 on TCP")
