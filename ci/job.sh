@@ -38,8 +38,8 @@
 #                               OSD and MDS killed CYCLES (20) times under changes
 #                               of names or attributes, and the gateway alone;
 #                               which acknowledged ones are lost
-# nightly [STEP...]             all that is too long for each change, one after the
-#                               other: ci/nightly.sh --list
+# nightly [STEP...]             all that is too long for each change, two side by
+#                               side: ci/nightly.sh --list
 # reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
 #                               under verified work, over each of VERS (3 4.0 4.1
 #                               4.2), then 200 times in a row; beside FSAL_CEPH
