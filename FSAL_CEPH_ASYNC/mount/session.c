@@ -77,7 +77,9 @@ fsal_status_t casync_session_answer(struct casync_mount *mount,
 	if (!casync_session_comes_back(mount))
 		return status;
 	phase = casync_guard_phase(&mount->guard);
+	/* The next client may serve already: the keeper is quick. */
 	if (phase == CASYNC_GUARD_SERVES &&
+	    !casync_session_error(status.minor) &&
 	    !(session_may_come_from_a_loss(status.minor, file_has_locks) &&
 	      session_must_check(&mount->keeper)))
 		return status;

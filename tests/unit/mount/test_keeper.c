@@ -107,6 +107,22 @@ int ceph_ll_getxattr(struct ceph_mount_info *cmount, struct Inode *in,
 	return __atomic_load_n(&quota_rc, __ATOMIC_ACQUIRE);
 }
 
+/* The keeper that is woken has a new client serve before the waker goes on. */
+static bool is_quick;
+
+void __real_casync_deadline_call_wake_thread(
+	struct casync_deadline_thread *thread);
+void __wrap_casync_deadline_call_wake_thread(
+	struct casync_deadline_thread *thread);
+
+void __wrap_casync_deadline_call_wake_thread(
+	struct casync_deadline_thread *thread)
+{
+	__real_casync_deadline_call_wake_thread(thread);
+	if (is_quick)
+		stub_mount_set_phase(CASYNC_GUARD_SERVES);
+}
+
 /* --- */
 
 static struct casync_keeper *const keeper = &stub_mount.keeper;
@@ -237,6 +253,16 @@ CASE(loss_is_delayed_and_wakes_the_keeper)
 		check_session(CASYNC_SESSION_LOST);
 		assert_true(keeper->thread.woken);
 	}
+}
+
+/* A request that has left the guard with such an error is asked again. */
+CASE(loss_is_delayed_though_the_next_client_serves)
+{
+	is_quick = true;
+	check_is_delayed(ENOTCONN);
+	is_quick = false;
+	check_session(CASYNC_SESSION_SERVES);
+	assert_true(keeper->thread.woken);
 }
 
 CASE(another_error_passes)
