@@ -289,6 +289,15 @@ CASE(reads_wait_for_no_write)
 	assert_null(answer(write));
 }
 
+/* Enters the first of a call of two, as gather() leaves it. */
+static void enter_call(struct casync_op *first, struct casync_op *member)
+{
+	assert_ptr_equal(enter(first), first);
+	first->members = member;
+	first->gather.end = member->offset + member->length_bytes;
+	queue.writes.in_flight[0]++;
+}
+
 /* A call of several may be refused: then they go each by itself, and nothing
  * has overtaken them. */
 CASE(call_of_several_stays_in_sight_until_it_is_answered)
@@ -297,11 +306,7 @@ CASE(call_of_several_stays_in_sight_until_it_is_answered)
 	struct casync_op *member = write_at(1, 110);
 	struct casync_op *younger = write_at(2, 115);
 
-	/* As gather() leaves it. */
-	assert_ptr_equal(enter(first), first);
-	first->members = member;
-	first->gather.end = 120;
-	queue.writes.in_flight[0]++;
+	enter_call(first, member);
 	assert_null(enter(younger));
 	assert_null(next(first));
 
@@ -320,10 +325,7 @@ CASE(answered_call_makes_way)
 	struct casync_op *member = write_at(1, 110);
 	struct casync_op *younger = write_at(2, 115);
 
-	assert_ptr_equal(enter(first), first);
-	first->members = member;
-	first->gather.end = 120;
-	queue.writes.in_flight[0]++;
+	enter_call(first, member);
 	assert_null(next(first));
 	assert_null(enter(younger));
 	first->members = NULL;
