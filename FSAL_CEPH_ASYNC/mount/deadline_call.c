@@ -45,15 +45,18 @@ static bool deadline_call_await(struct casync_deadline_call *call,
 {
 	struct timespec deadline =
 		casync_clock_deadline(timeout_s * UINT64_C(1000));
+	bool done;
 	int rc = 0;
 
 	pthread_mutex_lock(&call->lock);
 	while (!call->done && rc == 0)
 		rc = pthread_cond_timedwait(&call->done_cond, &call->lock,
 					    &deadline);
-	call->abandoned = !call->done;
+	done = call->done;
+	call->abandoned = !done;
+	/* An abandoned call is freed by its thread from then on. */
 	pthread_mutex_unlock(&call->lock);
-	return !call->abandoned;
+	return done;
 }
 
 int casync_deadline_call_begin(struct casync_deadline_call *call)

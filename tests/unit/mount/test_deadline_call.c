@@ -21,6 +21,13 @@ struct call {
 static int stays;
 static int ended; /* atomic */
 
+/* A call that is left behind, its thread, and its memory when that is freed. */
+static struct {
+	struct casync_deadline_call *call;
+	sem_t hold;
+	bool freed; /* atomic */
+} left;
+
 void casync_stay(void)
 {
 	stays++;
@@ -59,6 +66,21 @@ static int up(void **state)
 	return 0;
 }
 
+void __wrap_free(void *memory);
+void __real_free(void *memory);
+
+void __wrap_free(void *memory)
+{
+	bool is_left = memory != NULL && memory == NOW(left.call);
+
+	/* Who still looks at it sees that it has changed. */
+	if (is_left)
+		memset(memory, 0, sizeof(struct call));
+	__real_free(memory);
+	if (is_left)
+		__atomic_store_n(&left.freed, true, __ATOMIC_RELEASE);
+}
+
 #define CASE(test) TEST_WITH(test, up, NULL)
 
 CASE(result_is_the_calls)
@@ -89,6 +111,28 @@ CASE(call_that_does_not_end_is_left_behind)
 	RIG_UNTIL(NOW(ended) >= 1);
 	nanosleep(&(struct timespec){.tv_nsec = 50000000}, NULL);
 	sem_destroy(&hold);
+}
+
+/* Whoever has left it still runs the end of its own function. */
+static void free_what_is_left(pthread_mutex_t *mutex)
+{
+	if (mutex != &left.call->lock || !left.call->abandoned)
+		return;
+	rig_after_unlock = NULL;
+	sem_post(&left.hold);
+	RIG_UNTIL(NOW(left.freed));
+}
+
+CASE(call_that_is_left_may_be_freed_at_once)
+{
+	sem_init(&left.hold, 0, 0);
+	left.call = new_call(&left.hold, 0);
+	rig_after_unlock = free_what_is_left;
+	assert_int_equal(casync_deadline_call_run(left.call, 0), -ETIMEDOUT);
+	assert_true(left.freed);
+	assert_int_equal(stays, 1);
+	sem_destroy(&left.hold);
+	left.call = NULL;
 }
 
 CASE(others_do_not_wait_for_the_one_left_behind)

@@ -43,8 +43,12 @@ void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down)
 /* Who unlocks a mutex has locked it: glibc looks at that for none of ours. */
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
 
+void (*rig_after_unlock)(pthread_mutex_t *mutex);
+
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
+	int rc;
+
 #ifdef __GLIBC__
 	static __thread pid_t self;
 
@@ -55,7 +59,10 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 		abort();
 	}
 #endif
-	return __real_pthread_mutex_unlock(mutex);
+	rc = __real_pthread_mutex_unlock(mutex);
+	if (rig_after_unlock != NULL)
+		rig_after_unlock(mutex);
+	return rc;
 }
 
 bool rig_pause(unsigned int looks)
