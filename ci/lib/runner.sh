@@ -66,7 +66,9 @@ hung()
 	done
 }
 
-# Runs the ctest of build tree $2 as part $1; the rest goes to ctest.
+# Runs the ctest of build tree $2 as part $1; the rest goes to ctest.  What the
+# programs that failed have printed is repeated at the end of all output, but
+# for cases that passed.
 unit_of()
 {
 	part=$1 tree=$2
@@ -76,7 +78,11 @@ unit_of()
 		--no-tests=error --parallel 6 "$@"
 	in_lab cat "$tree/Testing/Temporary/LastTest.log" \
 		> "$logs/$part-cases.log" 2> /dev/null || :
-	closing="$closing
+	failures=$(sed -n '/\*\*\*[A-Z]/,/^ *Start \|^[0-9]*% tests/p' "$logs/$part.log" |
+		grep -vE '^ *Start |^\[ *(RUN|OK) |% tests|^$' |
+		cut -c 1-300 | head -n 150 | sed "s/^/$part: /")
+	closing="$closing${failures:+
+$failures}
 $part: $(grep -c '\[ *OK \]' "$logs/$part-cases.log") cases passed, $(
 		grep -c '^\[  FAILED  \].*[a-z]$' "$logs/$part-cases.log") failed; $(
 		grep -E 'tests passed|tests failed|No tests' "$logs/$part.log" |
