@@ -181,6 +181,13 @@ esac
 
 ensure_devices
 ensure_engine
+# A tree has one build/ganesha.  After ensure_engine: a daemon that this starts
+# would keep the lock.
+exec 9> "$logs/image.lock"
+flock -n 9 || {
+	say "waiting for another ci/image.sh of this tree"
+	flock 9
+}
 ensure_base
 ganesha_files
 say "building $IMAGE with $ENGINE (log: $logs/image.log)"
