@@ -29,9 +29,9 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 }
 
 /* A client that loses its session drops what is dirty, and libcephfs' flush
- * then succeeds: an acknowledged chmod was lost so (test_lost_flush.py).  But
- * such a client has no capabilities.  So it has to ask the MDS, and is refused.
- */
+ * then succeeds: an acknowledged chmod was lost in this way
+ * (test_lost_flush.py).  But such a client has no capabilities.  So it has to
+ * ask the MDS, and is refused. */
 int casync_flush_check_session(struct casync_object *obj)
 {
 	struct ceph_statx stx;

@@ -198,7 +198,7 @@ void casync_publish_remove(struct casync_published *entry)
 	pthread_mutex_lock(&lock);
 	glist_del(&entry->link);
 	publish_update_locked(entry);
-	/* Requests that did not end leave the gauges: they count no more. */
+	/* Requests that did not end are taken out of the gauges. */
 	memset(entry->now.state, 0, CASYNC_SM_RECONNECTS * sizeof(uint64_t));
 	casync_prometheus_update(entry->prometheus, &entry->now);
 	casync_prometheus_put(entry->prometheus);

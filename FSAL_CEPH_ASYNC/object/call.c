@@ -22,11 +22,11 @@
 #include "lane.h"
 #include "read_cache.h"
 
-/* Ganesha's workers that may wait for the monitors, for each export. */
+/* Ganesha's workers that may wait for the monitors, for each export: the
+ * answer is the same for all of them, so more would only wait. */
 #define STATFS_SLOTS 8
 
-/* For so long a file that Ceph has answered for is taken for one that answers.
- */
+/* A file answers if Ceph has answered for it within this time. */
 #define ANSWERED_MS 1000
 
 /* The slot of this thread, and its calls that share it.  They are of one mount.
@@ -393,8 +393,8 @@ fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 static uint32_t repeaters;	 /* atomic */
 static uint64_t repeat_until_ns; /* atomic */
 
-/* All of them together wait for so long, or each would begin when the one
- * before has given MDCACHE's lock back. */
+/* The time is for all requests together.  MDCACHE's lock lets them come one by
+ * one; each would wait the whole time otherwise. */
 static bool call_is_time_to_repeat(void)
 {
 	uint64_t until_ns = __atomic_load_n(&repeat_until_ns, __ATOMIC_RELAXED);

@@ -168,10 +168,13 @@ void casync_call_drop(struct casync_call *call);
 /** Release CASYNC_CALL_* of it, and keep the others. */
 void casync_call_drop_part(struct casync_call *call, uint32_t parts);
 
-/** For so long in each minute requests are repeated that their client would not
- * repeat, with what pauses, and by how many workers at once. */
+/** Longest repetition in a minute of requests that their client would not
+ * repeat.  Far below the 60 s after which Linux sends them again. */
 #define CASYNC_CALL_REPEAT_MS 2000
+/** Pause between two tries. */
 #define CASYNC_CALL_REPEAT_PAUSE_MS 50
+/** Most workers that repeat at once: of the 200 that Ganesha has by default
+ * (RPC_Ioq_ThrdMax). */
 #define CASYNC_CALL_REPEATERS 8
 
 /**

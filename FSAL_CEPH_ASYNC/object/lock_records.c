@@ -21,7 +21,8 @@ static pthread_mutex_t records_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t taken_cond = PTHREAD_COND_INITIALIZER;
 static GLIST_HEAD(files); /* with records */
 
-/* Rounds for one file whose client goes on unlocking. */
+/* Rounds for one file whose client goes on unlocking: the end of a loop that
+ * the client decides, and not a tuned number. */
 #define ROUNDS_MAX 100
 
 void casync_lock_records_init(struct casync_lock_records *records)
@@ -266,8 +267,8 @@ lock_records_next_locked(struct casync_mount *mount, uint32_t generation,
 	return NULL;
 }
 
-/* The keeper is done with a file.  It goes to the end: the search for the next
- * one begins at the other end, and shall not pass by all that are done. */
+/* The keeper is done with a file.  It moves to the end of the list.  The search
+ * begins at the head, so it does not walk over files that are done. */
 static void lock_records_done_locked(struct casync_object *obj)
 {
 	if (obj->locks.linked) {

@@ -29,7 +29,8 @@
 #include "obj_ops.h"
 #include "session.h"
 
-/* Tries: a conflicting lock may be gone when we ask for its owner. */
+/* Tries: a conflicting lock may be gone when we ask for its owner.  Each has
+ * two calls to the MDS, so a worker is held by eight at most. */
 #define LOCK_RACES_MAX 4
 
 /* A LOCK that took longer may have been overtaken by a grace period. */

@@ -73,7 +73,7 @@ void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down);
 	}
 
 /** Longest wait for anything; passing tests never get near it. */
-#define RIG_TIMEOUT_S 10
+#define RIG_TIMEOUT_S 30
 
 /** Longest wait for the end of a thread, which may have much to do. */
 #define RIG_JOIN_S 40
