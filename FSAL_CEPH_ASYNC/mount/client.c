@@ -228,14 +228,22 @@ int casync_client_reclaim(struct casync_client *client,
 				      params->timeout_s << longer);
 }
 
-void casync_client_wait_for_late_reclaims(const struct casync_mount *mount)
+/* Those of no mount may be for this one's name: exports of a former run. */
+static bool client_is_late(const struct casync_mount *mount, bool starts)
+{
+	return __atomic_load_n(&mount->clients_reclaiming, __ATOMIC_ACQUIRE) !=
+		       0 ||
+	       (starts &&
+		__atomic_load_n(&other_reclaims, __ATOMIC_ACQUIRE) != 0);
+}
+
+void casync_client_wait_for_late_reclaims(const struct casync_mount *mount,
+					  bool starts)
 {
 	const struct timespec moment = {.tv_nsec = LATE_RECLAIMS_LOOK_MS *
 						   CASYNC_NS_PER_MS};
 	int looks = LATE_RECLAIMS_MS / LATE_RECLAIMS_LOOK_MS;
 
-	while (__atomic_load_n(&mount->clients_reclaiming, __ATOMIC_ACQUIRE) !=
-		       0 &&
-	       looks-- > 0)
+	while (client_is_late(mount, starts) && looks-- > 0)
 		nanosleep(&moment, NULL);
 }

@@ -39,8 +39,9 @@ struct casync_mount_params;
 
 /** Most lost clients of a mount that READs are left with.  Beyond that the next
  * client waits for the READs.  Each has some 15 threads, what libcephfs has
- * cached, and the buffers of its READs: at most Max_Inflight_Bytes.  Measured: 4
- * of them in 28 minutes, with a network that was up for 7 s of each minute. */
+ * cached, and the buffers of its READs: at most Max_Inflight_Bytes.  Measured:
+ * 4 of them in 28 minutes, with a network that was up for 7 s of each minute.
+ */
 #define CASYNC_CLIENTS_LEFT_MAX 16
 
 struct casync_client {
@@ -112,8 +113,15 @@ int casync_client_reclaim(struct casync_client *client,
 			  const struct casync_mount_params *params,
 			  const char *uuid);
 
-/** Wait until earlier tries have returned, 5 s at most: they would end a
- * session that is made now. */
-void casync_client_wait_for_late_reclaims(const struct casync_mount *mount);
+/**
+ * Wait until earlier tries have returned, 5 s at most: they would end a session
+ * that is made now.
+ *
+ * @param[in] starts  Also for tries to end sessions of no mount: this mount's
+ *                    name may be one of them.  Not after a loss: a take-over of
+ *                    another node's session would cost its time.
+ */
+void casync_client_wait_for_late_reclaims(const struct casync_mount *mount,
+					  bool starts);
 
 #endif /* CASYNC_CLIENT_H */

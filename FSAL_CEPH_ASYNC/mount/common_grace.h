@@ -25,14 +25,13 @@
 #define CASYNC_GRACE_LEAD_MS 300
 
 /**
- * How long a gateway that lost its session waits before it makes another one.
+ * How long a gateway that lost its session waits before it asks whether its
+ * name is free (connect.h).
  *
- * Another host may have become this gateway, and have ended the session.  Then
- * a new session of ours would end the other's in turn, and its clients' locks
- * with it.  The cluster software kills this process then: a second after it
- * hears that there is another gateway (config/high-availability).
+ * Another host may have become this gateway.  It has ended the session, and
+ * opens its own a moment later.  In between the name is free.
  */
-#define CASYNC_SUCCESSOR_MS 5000
+#define CASYNC_SUCCESSOR_MS 2500
 
 /** Has this gateway a grace period in common with others? */
 bool casync_common_grace(void);

@@ -30,6 +30,9 @@
  */
 #define REVOKE_MARGIN_S 10
 
+/* No session has this name. */
+#define NOBODY "ganesha-nobody"
+
 /* Not an errno: this handle cannot be used, a new one is to try again. */
 #define AGAIN 1
 
@@ -209,6 +212,11 @@ static int connect_end_shared(struct casync_client *client,
 	return rc;
 }
 
+static bool connect_is_start(const struct casync_mount_params *params)
+{
+	return params->mds_was_restarted != NULL;
+}
+
 static int connect_reclaim(struct casync_client *client,
 			   const struct casync_mount_params *params, bool first)
 {
@@ -233,7 +241,8 @@ static int connect_reclaim(struct casync_client *client,
 		rc = connect_reclaim_uuid(client, params, uuid, first);
 	if (rc != 0 && rc != -ENOENT)
 		return rc;
-	casync_client_wait_for_late_reclaims(client->mount);
+	casync_client_wait_for_late_reclaims(client->mount,
+					     connect_is_start(params));
 	ceph_set_uuid(client->ceph, uuid);
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": session '%s'%s%s",
 		 client->identity->export_id, uuid,
@@ -327,6 +336,28 @@ static bool connect_enable_delegations(struct ceph_mount_info *ceph)
 	return rc == 0;
 }
 
+/*
+ * The MDS has one session of a name.  It refuses a second one, and libcephfs
+ * makes EPERM of it (Ceph 20.2.4, Server::handle_client_session(), "duplicated
+ * session uuid").  A user who may not mount gets the same errno.
+ */
+static int connect_mount(struct casync_client *client, bool name_may_be_taken)
+{
+	const struct casync_identity *identity = client->identity;
+	int rc = ceph_mount(client->ceph, identity->path);
+
+	if (rc == -EPERM && name_may_be_taken)
+		return CASYNC_CONNECT_NAME_TAKEN;
+	if (rc < 0)
+		return casync_connect_failed(
+			identity, rc,
+			"User_Id '%s', Filesystem '%s', path '%s'",
+			casync_text_or(identity->user_id, "admin"),
+			casync_text_or(identity->filesystem, "(default)"),
+			identity->path);
+	return 0;
+}
+
 /* Make a handle, and mount.  @return 0, AGAIN, or a negative errno. */
 static int connect_try(struct casync_client *client,
 		       const struct casync_mount_params *params, bool first)
@@ -345,14 +376,9 @@ static int connect_try(struct casync_client *client,
 		return casync_connect_failed(identity, rc,
 					     "registering upcalls");
 
-	rc = ceph_mount(client->ceph, identity->path);
+	rc = connect_mount(client, first);
 	if (rc < 0)
-		return casync_connect_failed(
-			identity, rc,
-			"User_Id '%s', Filesystem '%s', path '%s'",
-			casync_text_or(identity->user_id, "admin"),
-			casync_text_or(identity->filesystem, "(default)"),
-			identity->path);
+		return rc;
 
 	/* Now a former run, if there was one, no longer writes. */
 	casync_connect_set_time(client->mount);
@@ -367,6 +393,46 @@ static uint32_t connect_end_time_s(const struct casync_mount *mount)
 		casync_tuning_read(&mount->drain_timeout_s));
 }
 
+/*
+ * Wait until the MDS answers, as a client without a name.  A mount that times
+ * out while the MDS starts may get a session all the same, when the MDS serves.
+ * It would have our name then, and nobody would end it.
+ */
+static int connect_await_mds(struct casync_client *client,
+			     const struct casync_mount_params *params)
+{
+	int rc = casync_client_reclaim(client, params, NOBODY);
+
+	if (rc == 0 || rc == -ENOENT)
+		return 0;
+	return casync_connect_failed(
+		client->identity, rc, "User_Id '%s', reclaiming session '%s'",
+		casync_text_or(client->identity->user_id, "admin"), NOBODY);
+}
+
+/* Is this mount's name free?  A client of its own asks: the one that is going
+ * to serve ends the sessions of this name first, with each rank of the MDS. */
+static int connect_look_for_owner(struct casync_mount *mount,
+				  const struct casync_mount_params *params)
+{
+	struct casync_client *client =
+		casync_client_new(&mount->identity, mount);
+	char uuid[CASYNC_UUID_BYTES];
+	int rc = connect_start(client, params);
+
+	if (rc == 0)
+		rc = casync_connect_own_uuid(client->identity, uuid,
+					     sizeof(uuid));
+	if (rc == 0)
+		rc = connect_await_mds(client, params);
+	if (rc == 0) {
+		ceph_set_uuid(client->ceph, uuid);
+		rc = connect_mount(client, true);
+	}
+	(void)casync_client_end(client, connect_end_time_s(mount));
+	return rc;
+}
+
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params,
 		   struct casync_client **connected)
@@ -375,10 +441,17 @@ int casync_connect(struct casync_mount *mount,
 	uint32_t end_s = connect_end_time_s(mount);
 	int rc;
 
+	if (!connect_is_start(params)) {
+		rc = connect_look_for_owner(mount, params);
+		if (rc != 0)
+			return rc;
+	}
 	client = casync_client_new(&mount->identity, mount);
 	rc = connect_try(client, params, true);
-	if (rc == AGAIN) {
-		if (params->mds_was_restarted != NULL) {
+	/* A start takes the name, also from who was quicker than its mount. */
+	if (rc == AGAIN ||
+	    (rc == CASYNC_CONNECT_NAME_TAKEN && connect_is_start(params))) {
+		if (rc == AGAIN && connect_is_start(params)) {
 			params->mds_was_restarted(mount->identity.filesystem,
 						  params);
 			end_s = params->timeout_s;

@@ -17,16 +17,24 @@ struct casync_identity;
 struct casync_mount;
 struct casync_mount_params;
 
+/** Another session has this mount's name, or its user may not mount. */
+#define CASYNC_CONNECT_NAME_TAKEN (-EEXIST)
+
 /**
  * Make a client of the mount that is created, configured and mounted.
  *
  * A session that is older than the last restart of the MDS takes two handles:
  * connect_reclaim_uuid() has the reason.
  *
+ * A name has one owner.  A start takes the name: it ends the session that has
+ * it.  Whoever has lost a session takes the name only if nobody has it: so two
+ * gateways of one name do not end each other's sessions by turns.
+ *
  * @param[out] client  With one reference.  The mount does not have it yet.
  *
- * @return 0.  A negative errno: a log line has named the key at fault, and
- *         nothing is mounted.
+ * @return 0.  A negative errno: nothing is mounted.  CASYNC_CONNECT_NAME_TAKEN,
+ *         which is not logged.  For any other one a log line has named the key
+ *         at fault.
  */
 int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params,

@@ -40,7 +40,8 @@
  *	CLOSED -> RESTORES  a new client is there
  *	RESTORES -> SERVES  it has taken the locks of the last
  *	RESTORES -> LEAVES  it is lost too
- *	LEAVES, CLOSED -> GIVEN_UP  Reconnect_Timeout is over
+ *	LEAVES, CLOSED -> GIVEN_UP  Reconnect_Timeout is over, or another
+ *				    gateway keeps the mount's name
  *
  * They are in the order of who may enter.
  */

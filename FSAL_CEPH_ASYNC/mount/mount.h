@@ -44,8 +44,9 @@ struct casync_mount_params {
 	char *ceph_options; /**< A list of ceph_options.h; or NULL. */
 	/** End the session that a former run shared with other exports. */
 	bool end_shared;
-	/** NULL, or called when our session turns out to be older than the last
-	 * restart of the MDS (stale_sessions.h). */
+	/** Called when our session turns out to be older than the last restart
+	 * of the MDS (stale_sessions.h).  NULL: this is no start, but a client
+	 * after a loss. */
 	void (*mds_was_restarted)(const char *filesystem,
 				  const struct casync_mount_params *params);
 	uint32_t timeout_s;

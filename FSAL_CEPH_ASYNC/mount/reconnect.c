@@ -30,6 +30,10 @@
 #define FIRST_PAUSE_MS 500
 #define LONGEST_PAUSE_MS 30000
 
+/* A session of our own that the MDS has not ended yet has our name for
+ * Session_Timeout at most, and an MDS that takes over for a moment longer. */
+#define TAKEN_MARGIN_S 60
+
 /* --- the phases of the guard */
 
 /*
@@ -59,6 +63,7 @@ struct attempt {
 	struct casync_mount *mount;
 	uint64_t began_ns;
 	uint64_t waited_ms; /**< For a successor: not of Reconnect_Timeout. */
+	uint64_t taken_ns;  /**< Since when another has the name; 0: none. */
 	bool disowns;	    /**< READs may be left with the client. */
 	unsigned int tries;
 };
@@ -68,20 +73,59 @@ static uint64_t reconnect_elapsed_ms(const struct attempt *attempt)
 	return casync_clock_age_ns(attempt->began_ns) / CASYNC_NS_PER_MS;
 }
 
+static uint32_t reconnect_taken_max_s(const struct casync_mount *mount)
+{
+	return mount->params.session_timeout_s + TAKEN_MARGIN_S;
+}
+
+/* Has another gateway had our name for so long that it cannot be a session of
+ * our own, which the MDS has yet to end? */
+static bool reconnect_is_replaced(const struct attempt *attempt)
+{
+	return attempt->taken_ns != 0 &&
+	       casync_clock_age_ns(attempt->taken_ns) >=
+		       reconnect_taken_max_s(attempt->mount) * CASYNC_NS_PER_S;
+}
+
+static void reconnect_note_taken(struct attempt *attempt, bool taken)
+{
+	struct casync_mount *mount = attempt->mount;
+
+	if (!taken) {
+		attempt->taken_ns = 0;
+		return;
+	}
+	if (attempt->taken_ns != 0)
+		return;
+	attempt->taken_ns = casync_clock_ns();
+	LogCrit(COMPONENT_FSAL,
+		"mount %s: another ganesha.nfsd, started later, has its name (or User_Id '%s' may not mount); no new CephFS client, requests are asked to retry for %" PRIu32
+		" s: end one of the two",
+		mount->session.client,
+		casync_text_or(mount->identity.user_id, "admin"),
+		reconnect_taken_max_s(mount));
+}
+
 /* Give up, if the time of Reconnect_Timeout is over. */
 static bool reconnect_gives_up(const struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	uint32_t timeout_s = casync_tuning_read(&mount->keeper.timeout_s);
+	bool late = timeout_s != 0 &&
+		    reconnect_elapsed_ms(attempt) >=
+			    timeout_s * UINT64_C(1000) + attempt->waited_ms;
 
-	if (timeout_s == 0 ||
-	    reconnect_elapsed_ms(attempt) <
-		    timeout_s * UINT64_C(1000) + attempt->waited_ms)
+	if (reconnect_is_replaced(attempt))
+		LogCrit(COMPONENT_FSAL,
+			"mount %s: another ganesha.nfsd keeps its name; its requests fail with EIO: end this one",
+			mount->session.client);
+	else if (late)
+		LogCrit(COMPONENT_FSAL,
+			"mount %s: no new CephFS client within %" PRIu32
+			" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
+			mount->session.client, timeout_s, attempt->tries);
+	else
 		return false;
-	LogCrit(COMPONENT_FSAL,
-		"mount %s: no new CephFS client within %" PRIu32
-		" s (Reconnect_Timeout), %u tries; its requests fail with EIO: restart ganesha.nfsd once Ceph serves",
-		mount->session.client, timeout_s, attempt->tries);
 	/* libcephfs must recall no delegation that is freed then. */
 	if (casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEAVES)
 		mount->params.hooks->forget(mount);
@@ -198,6 +242,7 @@ static bool reconnect_connect(struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	uint64_t pause_ms = FIRST_PAUSE_MS;
+	int rc;
 
 	if (casync_common_grace())
 		attempt->waited_ms = CASYNC_SUCCESSOR_MS;
@@ -213,8 +258,10 @@ static bool reconnect_connect(struct attempt *attempt)
 		 * the first try: each one without an MDS takes seconds, and may
 		 * leave a client behind. */
 		casync_take_over_again(mount, attempt->tries == 1);
-		if (reconnect_try(mount) == 0)
+		rc = reconnect_try(mount);
+		if (rc == 0)
 			return true;
+		reconnect_note_taken(attempt, rc == CASYNC_CONNECT_NAME_TAKEN);
 		if (reconnect_gives_up(attempt) ||
 		    !casync_deadline_call_sleep(&mount->keeper.thread,
 						pause_ms))

@@ -18,8 +18,9 @@
  *    CASYNC_RECONNECT_DISOWN_MS.
  * 3. The old client ends, or is left behind with them (client.h).
  * 4. Sessions of dead nodes that this gateway has to end are ended
- *    (take_over.h).  The new client connects.  It ends the old session, if
- *    there still is one, as a restarted gateway does.
+ *    (take_over.h).  The new client connects, if no other gateway has the
+ *    mount's name by then (connect.h).  It ends the old session, if there
+ *    still is one, as a restarted gateway does.
  * 5. Locks of clients are taken again.  An UNLOCK may enter.
  * 6. Requests enter.
  *

@@ -28,10 +28,7 @@ from netns import ip
 
 CLUSTER = "ha"
 HAPROXY = Path("/var/lib/haproxy/haproxy.cfg")
-# A host that comes back has its old daemon for a while, which must not end its
-# successor's session.
-QUIET_AFTER_A_LOSS = "CEPH { Reconnect = false; }"
-LEFT_S = 20     # for so long
+LEFT_S = 20     # a host that comes back has its old daemon for so long
 STOP_S = 10     # podman's, between SIGTERM and SIGKILL
 
 
@@ -69,11 +66,9 @@ class Ingress(Pair):
     # cephadm ends a daemon in an orderly way: docs/high-availability.md.
     leaks = ("moved by hand",)
 
-    def __init__(self, nfsv4: str = "", config: str | None = None) -> None:
+    def __init__(self, nfsv4: str = "", config: str = "") -> None:
         self.nfsv4 = nfsv4
         self.stock = os.environ.get(FSAL) == "CEPH"
-        if config is None:
-            config = "" if self.stock else QUIET_AFTER_A_LOSS
         self.config = config
         super().__init__()
 

@@ -43,6 +43,8 @@ static int failure;
 static const char *level; /* debug_client */
 static int reclaim_results[4];
 static unsigned int reclaims;
+static int mount_results[3];
+static unsigned int mounts;
 static bool mounted;
 static sem_t go;	  /* The call that hangs. */
 static const char *hangs; /* atomic */
@@ -159,6 +161,9 @@ int ceph_mount(struct ceph_mount_info *cmount, const char *root)
 {
 	int rc = call("mount %s", root);
 
+	if (rc == 0)
+		rc = mount_results[mounts < 2 ? mounts : 2];
+	mounts++;
 	mounted = rc == 0;
 	return rc;
 }
@@ -317,6 +322,13 @@ static void set_client(const char *user, const char *filesystem,
 	identity->export_id = 7;
 }
 
+static void mds_was_restarted(const char *filesystem,
+			      const struct casync_mount_params *start)
+{
+	restarts++;
+	(void)call("stale %s", filesystem);
+}
+
 static int up(void **state)
 {
 	int i;
@@ -330,6 +342,7 @@ static int up(void **state)
 	mount.session.client = "admin@fs:/exp";
 	params.timeout_s = 20;
 	params.session_timeout_s = 300;
+	params.mds_was_restarted = mds_was_restarted;
 	nfs_param.nfsv4_param.lease_lifetime = 60;
 	calls[0] = '\0';
 	last_line[0] = '\0';
@@ -338,6 +351,8 @@ static int up(void **state)
 	for (i = 0; i < 4; i++)
 		reclaim_results[i] = -ENOENT;
 	reclaims = 0;
+	memset(mount_results, 0, sizeof(mount_results));
+	mounts = 0;
 	mounted = false;
 	released = 0;
 	fsal_ceph_is_loaded = casync_compat = false;
@@ -386,13 +401,6 @@ static void check_nothing_is_left(void)
 {
 	assert_null(client);
 	assert_int_equal(NOW(mount.clients_alive), 0);
-}
-
-static void mds_was_restarted(const char *filesystem,
-			      const struct casync_mount_params *params)
-{
-	restarts++;
-	(void)call("stale %s", filesystem);
 }
 
 TEST_WITH(client_has_its_options_before_it_starts, up, down)
@@ -562,7 +570,6 @@ TEST_WITH(restarted_mds_is_asked_by_a_second_client, up, down)
 {
 	set_client(NULL, "fs", NULL);
 	reclaim_results[0] = -EPERM;
-	params.mds_was_restarted = mds_was_restarted;
 	assert_int_equal(connect_it(), 0);
 	assert_int_equal(crits, 0);
 	assert_int_equal(restarts, 1);
@@ -580,11 +587,13 @@ TEST_WITH(restarted_mds_is_asked_by_a_second_client, up, down)
 TEST_WITH(new_client_after_a_loss_asks_for_no_others, up, down)
 {
 	set_client(NULL, NULL, NULL);
-	reclaim_results[0] = -EPERM;
+	/* The first answer is for the question after the MDS. */
+	reclaim_results[1] = -EPERM;
+	params.mds_was_restarted = NULL;
 	assert_int_equal(connect_it(), 0);
 	assert_int_equal(restarts, 0);
 	close_it();
-	assert_int_equal(released, 2);
+	assert_int_equal(released, 3);
 }
 
 TEST_WITH(second_client_that_is_refused_gives_up, up, down)
@@ -674,6 +683,107 @@ TEST_WITH(shared_session_that_cannot_be_ended_is_an_error, up, down)
 	assert_int_equal(connect_it(), -EACCES);
 	assert_int_equal(reclaims, 1);
 	assert_false(called("mount /"));
+	check_nothing_is_left();
+}
+
+/* --- a name has one owner: the MDS refuses a second session of it */
+
+TEST_WITH(after_a_loss_the_name_is_asked_for_first, up, down)
+{
+	set_client("nfs", "fs", "QUJD");
+	params.mds_was_restarted = NULL;
+	assert_int_equal(connect_it(), 0);
+	/* By a client that has the same rights, has seen the MDS answer, and
+	 * has ended. */
+	assert_true(
+		in_order("reclaim ganesha-nobody\n", "uuid ganesha-0xabc\n"));
+	assert_true(in_order("select fs\n", "uuid ganesha-0xabc\n"));
+	assert_true(in_order("uuid ganesha-0xabc\n", "mount /exp\n"));
+	assert_true(in_order("mount /exp\n", "unmount\n"));
+	assert_true(in_order("release\n", "reclaim ganesha-0xabc\n"));
+	assert_int_equal(mounts, 2);
+	assert_int_equal(mount.clients_alive, 1);
+	close_it();
+}
+
+TEST_WITH(start_does_not_ask_for_the_name, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	assert_int_equal(connect_it(), 0);
+	assert_int_equal(mounts, 1);
+	close_it();
+}
+
+TEST_WITH(session_of_the_owner_is_not_ended, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	params.mds_was_restarted = NULL;
+	mount_results[0] = -EPERM;
+	assert_int_equal(connect_it(), CASYNC_CONNECT_NAME_TAKEN);
+	assert_false(called("reclaim ganesha-0xabc"));
+	assert_int_equal(crits, 0);
+	check_nothing_is_left();
+	assert_int_equal(released, 1);
+}
+
+/* A start came between the question and the session. */
+TEST_WITH(owner_that_came_meanwhile_keeps_its_session, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	params.mds_was_restarted = NULL;
+	mount_results[1] = -EPERM;
+	assert_int_equal(connect_it(), CASYNC_CONNECT_NAME_TAKEN);
+	assert_int_equal(reclaims, 2);
+	assert_int_equal(mounts, 2);
+	check_nothing_is_left();
+	assert_int_equal(released, 2);
+}
+
+TEST_WITH(question_without_an_answer_is_an_error, up, down)
+{
+	set_client("nfs", NULL, NULL);
+	params.mds_was_restarted = NULL;
+	mount_results[0] = -ETIMEDOUT;
+	assert_int_equal(connect_it(), -ETIMEDOUT);
+	check_said("User_Id 'nfs'");
+	assert_false(called("reclaim ganesha-0xabc"));
+	check_nothing_is_left();
+}
+
+/* It might get a session later, and keep the name from us. */
+TEST_WITH(name_is_not_asked_for_while_no_mds_answers, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	params.mds_was_restarted = NULL;
+	reclaim_results[0] = -ETIMEDOUT;
+	assert_int_equal(connect_it(), -ETIMEDOUT);
+	check_said("reclaiming session");
+	assert_false(called("uuid"));
+	assert_int_equal(mounts, 0);
+	check_nothing_is_left();
+}
+
+/* From one that was quicker than its mount. */
+TEST_WITH(start_takes_the_name_again, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	mount_results[0] = -EPERM;
+	assert_int_equal(connect_it(), 0);
+	assert_int_equal(reclaims, 2);
+	assert_int_equal(restarts, 0);
+	assert_int_equal(crits, 0);
+	assert_int_equal(mount.clients_alive, 1);
+	close_it();
+	assert_int_equal(released, 2);
+}
+
+TEST_WITH(start_that_may_not_mount_says_so, up, down)
+{
+	set_client("nfs", NULL, NULL);
+	mount_results[0] = mount_results[1] = -EPERM;
+	assert_int_equal(connect_it(), -EPERM);
+	check_said("User_Id 'nfs', Filesystem '(default)', path '/exp'");
+	assert_int_equal(crits, 1);
 	check_nothing_is_left();
 }
 

@@ -121,6 +121,7 @@ static int forgets, connects, disconnects, restores; /* atomic */
 static int disowns, ended_sessions;		     /* atomic */
 
 static int fails;      /* connects that fail; INT_MAX: all */
+static int taken;      /* of these, from the first on, by another's name */
 static int others;     /* connects that find another file system */
 static bool end_fails; /* our own session cannot be ended */
 static int stuck;      /* the nth disconnect does not end */
@@ -233,7 +234,7 @@ int casync_connect(struct casync_mount *mount,
 		wrong_handles++;
 	nth = note(&connects, "connect", "");
 	if (fails == INT_MAX || nth <= fails)
-		return -ETIMEDOUT;
+		return nth <= taken ? CASYNC_CONNECT_NAME_TAKEN : -ETIMEDOUT;
 	*client = new_client();
 	if (nth <= others)
 		(*client)->fscid++;
@@ -337,7 +338,7 @@ static int up(void **state)
 	pauses_end = INT_MAX;
 	trace[0] = '\0';
 	forgets = connects = disconnects = restores = invalidations = 0;
-	fails = others = stuck = lost_again = 0;
+	fails = others = stuck = lost_again = taken = 0;
 	disowns = ended_sessions = times_set = 0;
 	end_fails = false;
 	reads_inside = 0;
@@ -913,11 +914,11 @@ CASE(end_comes_while_somebody_is_inside)
 }
 
 /* What comes after it gave up: no try, and the client gets the error. */
-static void check_given_up(void)
+static void check_given_up(const char *why)
 {
 	int before;
 
-	assert_true(stub_warned("(Reconnect_Timeout)"));
+	assert_true(stub_warned(why));
 	before = seen(&connects);
 	/* Three looks at least. */
 	wait_pauses(4);
@@ -939,7 +940,7 @@ CASE(it_gives_up_in_time)
 	RIG_UNTIL(gave_up());
 	/* 61.5 s after seven tries; it does not wait for an eighth. */
 	assert_int_equal(seen(&connects), 8);
-	check_given_up();
+	check_given_up("(Reconnect_Timeout)");
 	assert_int_equal(phase(), 'c');
 }
 
@@ -951,6 +952,41 @@ CASE(without_a_time_it_never_gives_up)
 	end();
 	assert_int_equal(connects, 501);
 	assert_false(gave_up());
+}
+
+/* The MDS has yet to end the lost session, or the other one has gone. */
+CASE(name_that_becomes_free_is_taken)
+{
+	fails = taken = 5;
+	begin();
+	RIG_UNTIL(serves());
+	end();
+	assert_int_equal(connects, 6);
+	assert_false(gave_up());
+}
+
+CASE(whoever_was_replaced_stays_down)
+{
+	stub_mount.params.session_timeout_s = 300;
+	fails = taken = INT_MAX;
+	begin();
+	RIG_UNTIL(gave_up());
+	check_given_up("keeps its name");
+	/* 31.5 s for seven tries, then one each 30 s until 360 s are over. */
+	assert_int_equal(seen(&connects), 18);
+	assert_int_equal(phase(), 'c');
+}
+
+/* An MDS that is away says nothing about the name. */
+CASE(only_a_refusal_without_a_gap_counts)
+{
+	stub_mount.params.session_timeout_s = 300;
+	fails = 60;
+	taken = 10;
+	begin();
+	RIG_UNTIL(serves());
+	end();
+	assert_int_equal(connects, 61);
 }
 
 /* How long it has waited for who is inside. */
@@ -971,7 +1007,7 @@ CASE(losing_again_and_again_takes_no_more_time)
 	keeper->timeout_s = 60;
 	begin();
 	RIG_UNTIL(gave_up());
-	check_given_up();
+	check_given_up("(Reconnect_Timeout)");
 	/* One for each pause of 2 s. */
 	assert_in_range(connects, 25, 35);
 }
@@ -982,7 +1018,7 @@ CASE(it_gives_up_while_somebody_is_inside)
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
 	RIG_UNTIL(gave_up());
-	check_given_up();
+	check_given_up("(Reconnect_Timeout)");
 	assert_int_equal(connects, 0);
 	assert_in_range(short_pauses_ms(), 4000, 4100);
 	/* Nothing is released any more.  So no delegation may be left. */
