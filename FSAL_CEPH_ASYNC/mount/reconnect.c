@@ -282,6 +282,9 @@ static void reconnect_serve(const struct attempt *attempt)
 	/* The MDS has answered the new client. */
 	__atomic_store_n(&mount->keeper.asked, false, __ATOMIC_RELAXED);
 	casync_budget_prove(&mount->callers);
+	/* Nor is a READ of the lost client a reason to end this one's session.
+	 * None is in flight: the watchdog finds no more of them. */
+	__atomic_store_n(&mount->keeper.hung_ino, 0, __ATOMIC_RELAXED);
 	reconnect_set_phase(mount, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, took_ms, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&session->reconnects, 1, __ATOMIC_RELAXED);

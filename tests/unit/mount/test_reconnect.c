@@ -623,6 +623,18 @@ CASE(session_is_not_ended_again_and_again)
 	end();
 }
 
+/* It hung in the lost client, and was answered: the next one is healthy. */
+CASE(read_of_the_lost_client_does_not_end_the_next_session)
+{
+	begin();
+	casync_reconnect_end_session(&stub_mount, 0x1234);
+	RIG_UNTIL(serves());
+	wait_pauses(4);
+	end();
+	assert_int_equal(ended_sessions, 0);
+	check_trace(STEPS);
+}
+
 /* --- a take-over of a dead node */
 
 static int take_over(void)
