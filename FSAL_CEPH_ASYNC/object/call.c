@@ -196,13 +196,15 @@ static int call_without_client(struct casync_mount *mount)
 	return casync_session_comes_back(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
 }
 
-/* An error of this client shows its loss.  Once the guard is left, another
- * client may serve, and the same error would be noted as the loss of that one.
- */
+/* An error of this client shows its loss, or comes while it is lost.  Once the
+ * guard is left, another client may serve: the same error would be noted as the
+ * loss of that one, or believed as its answer. */
 static int call_note_loss(struct casync_mount *mount, int rc)
 {
 	if (!casync_session_error(-rc))
-		return rc;
+		return casync_guard_phase(&mount->guard) > CASYNC_GUARD_LOST
+			       ? call_without_client(mount)
+			       : rc;
 	casync_session_note_error(mount, -rc);
 	return call_without_client(mount);
 }

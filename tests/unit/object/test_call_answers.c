@@ -275,6 +275,26 @@ CALL_CASE(look_up_that_shows_the_loss_is_a_delay)
 			 CASYNC_SESSION_LOST);
 }
 
+static void lose_it_meanwhile(enum fake_blocking which)
+{
+	if (which == FAKE_LOOKUP_VINO)
+		casync_session_note_error(&stub_mount, ENOTCONN);
+}
+
+/* By the time this is answered the next client may serve. */
+CALL_CASE(error_of_a_client_that_is_lost_meanwhile_is_a_delay)
+{
+	fsal_status_t status;
+
+	new_client();
+	fake.blocking_result[FAKE_LOOKUP_VINO] = -EPERM;
+	fake.hook = lose_it_meanwhile;
+	status = casync_errors_status(
+		casync_call_take(&call, rig.obj, CASYNC_CALL_CLIENT));
+	fake.hook = NULL;
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+}
+
 CALL_CASE(file_that_is_gone_is_stale)
 {
 	new_client();
