@@ -80,10 +80,12 @@ void casync_dir_cache_keep(struct casync_dir_cache *listings,
 			   const struct casync_listing *listing,
 			   struct casync_listing *displaced)
 {
-	displaced->dirp = NULL;
+	*displaced = (struct casync_listing){.dirp = NULL};
 	pthread_mutex_lock(&listings->lock);
 	if (listings->count == CASYNC_DIR_CACHE_KEPT)
 		*displaced = dir_cache_remove_locked(listings, 0);
+	if (displaced->generation != listing->generation)
+		displaced->dirp = NULL;
 	listings->kept[listings->count++] = *listing;
 	pthread_mutex_unlock(&listings->lock);
 }

@@ -90,7 +90,8 @@ bool casync_dir_cache_take(struct casync_dir_cache *listings,
  * Put a listing into the store.  The store then owns it.
  *
  * @param[out] displaced  The listing that was dropped for it, or dirp NULL.
- *                        The caller must release it.
+ *                        The caller must release it.  One of a former client
+ *                        has ended with that client, and is NULL too.
  */
 void casync_dir_cache_keep(struct casync_dir_cache *listings,
 			   const struct casync_listing *listing,

@@ -179,6 +179,28 @@ CASE(oldest_makes_room)
 	assert_int_equal(listings.count, CASYNC_DIR_CACHE_KEPT - 2);
 }
 
+/* Its client has ended, and the handle with it. */
+CASE(listing_of_a_former_client_is_not_released)
+{
+	struct casync_listing listing, displaced;
+	unsigned int i;
+
+	for (i = 0; i < CASYNC_DIR_CACHE_KEPT; i++) {
+		listing = a_listing();
+		listing.id.ino = i;
+		keep(listing, i);
+	}
+	for (; i < 2 * CASYNC_DIR_CACHE_KEPT; i++) {
+		listing = a_listing();
+		listing.id.ino = i;
+		listing.generation = 1;
+		keep(listing, i);
+	}
+	listing.dirp = handle(i);
+	casync_dir_cache_keep(&listings, &listing, &displaced);
+	assert_ptr_equal(displaced.dirp, handle(CASYNC_DIR_CACHE_KEPT));
+}
+
 CASE(all_are_released)
 {
 	struct casync_listing listing = a_listing();
