@@ -307,40 +307,55 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 
 /* --- their return */
 
-static void delegations_return_locked(struct casync_delegation *delegation)
+/* Nothing of ours points to it any more. */
+static void delegations_forget_locked(struct casync_delegation *delegation)
 {
-	struct ceph_mount_info *ceph;
-
 	delegations_unlink_locked(delegation);
 	if (delegation->fh == NULL)
 		return;
 	glist_del(&delegation->held_link);
-	ceph = casync_export_ceph(delegation->exp);
-	(void)ceph_ll_delegation(ceph, delegation->fh, CEPH_DELEGATION_NONE,
-				 delegations_recalled, delegation);
 	if (delegation->fd != NULL)
 		delegation->fd->delegation = NULL;
-	else
-		(void)ceph_ll_close(ceph, delegation->fh);
 	delegation->fd = NULL;
 	delegation->fh = NULL;
 }
 
-/* Outside the guard there is nothing to return: casync_delegations_return_all()
- * has done it. */
+static void delegations_return_locked(struct casync_delegation *delegation)
+{
+	bool own_fh = delegation->fd == NULL;
+	struct Fh *fh = delegation->fh;
+	struct ceph_mount_info *ceph;
+
+	delegations_forget_locked(delegation);
+	if (fh == NULL)
+		return;
+	ceph = casync_export_ceph(delegation->exp);
+	(void)ceph_ll_delegation(ceph, fh, CEPH_DELEGATION_NONE,
+				 delegations_recalled, delegation);
+	if (own_fh)
+		(void)ceph_ll_close(ceph, fh);
+}
+
+/* Outside the guard there is nothing to return: the client ends, with what
+ * casync_delegations_return_all() has left.  One that was granted after that
+ * must not be found when it is freed. */
 void casync_delegations_return(struct casync_delegation *delegation)
 {
 	struct casync_mount *mount;
+	bool inside;
 
 	if (delegation->exp == NULL) /* never granted */
 		return;
 	mount = delegation->exp->mount;
-	if (casync_call_begin_release(mount)) {
-		pthread_mutex_lock(&mount->delegations_lock);
+	inside = casync_call_begin_release(mount);
+	pthread_mutex_lock(&mount->delegations_lock);
+	if (inside)
 		delegations_return_locked(delegation);
-		pthread_mutex_unlock(&mount->delegations_lock);
+	else
+		delegations_forget_locked(delegation);
+	pthread_mutex_unlock(&mount->delegations_lock);
+	if (inside)
 		casync_call_leave(mount);
-	}
 	/* libcephfs no longer recalls it. */
 	delegations_unqueue_recall(delegation);
 }

@@ -240,6 +240,21 @@ CASE(client_that_goes_takes_its_delegations_along)
 	assert_int_equal(fake.delegation.command, CEPH_DELEGATION_RD);
 }
 
+/* Granted while the mount gave all back, returned while it has no client. */
+CASE(delegation_that_nobody_returned_is_not_found_again)
+{
+	grant(FSAL_DELEG_WR);
+	stub_mount_set_phase(CASYNC_GUARD_CLOSED);
+	casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+			 FSAL_DELEG_NONE);
+	assert_true(open_state.fd.delegation == NULL);
+	assert_true(glist_empty(&stub_mount.delegations_held));
+	assert_int_equal(NOW(obj->delegations.count), 0);
+	/* The client has it until it ends. */
+	assert_int_equal(fake.delegation.command, CEPH_DELEGATION_WR);
+	fake.delegation.command = CEPH_DELEGATION_NONE;
+}
+
 CASE(delegation_of_another_mount_stays)
 {
 	static struct casync_mount other;
