@@ -63,7 +63,7 @@ struct casync_object *casync_object_new(struct casync_export *exp,
 		casync_queue_mark_new(&obj->queue);
 	}
 	casync_object_note_links(obj, stx);
-	obj->privileged = true;
+	obj->privileged = 1;
 	if (obj->handle.type == REGULAR_FILE)
 		obj->cached = gsh_calloc(1, sizeof(*obj->cached));
 	if (obj->handle.type == DIRECTORY)
@@ -187,5 +187,6 @@ void casync_object_note_mode(struct casync_object *obj,
 
 bool casync_object_privileged(const struct casync_object *obj)
 {
-	return __atomic_load_n(&obj->privileged, __ATOMIC_RELAXED);
+	return __atomic_load_n(&obj->privileged, __ATOMIC_RELAXED) !=
+	       __atomic_load_n(&obj->unprivileged, __ATOMIC_RELAXED);
 }

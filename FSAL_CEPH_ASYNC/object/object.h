@@ -67,11 +67,14 @@ struct casync_object {
 
 	struct casync_file_size size; /**< Known sizes of the file. */
 	/** The file may be setuid or setgid, or have file capabilities: the
-	 * next write looks, and takes them (privileges.h).  Atomic, relaxed. */
-	bool privileged;
+	 * next write looks, and takes them (privileges.h).  It may not, if the
+	 * two are the same.  The first counts what may have made it so; the
+	 * second is the first's value when a write has found nothing.  Atomic,
+	 * relaxed. */
+	uint32_t privileged, unprivileged;
 	/** casync_object_note_links() has said so; atomic. */
 	bool has_no_name;
-	/** ctime in ns, when `privileged` was last set for it; atomic. */
+	/** ctime in ns, when `privileged` last counted it; atomic. */
 	uint64_t suspect_ctime_ns;
 	/** A SETATTR through this object was journaled, so the owner that it
 	 * found was too.  Atomic. */
@@ -146,7 +149,7 @@ void casync_object_note_links(struct casync_object *obj,
  * look at them. */
 static inline void casync_object_may_be_privileged(struct casync_object *obj)
 {
-	__atomic_store_n(&obj->privileged, true, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&obj->privileged, 1, __ATOMIC_RELAXED);
 }
 
 /** Remember whether the next write has to look. */

@@ -225,7 +225,8 @@ static void open_adopt_fh(struct casync_object *obj, struct Fh *fh,
 	casync_fd_opened(obj, fd, fh, req->openflags);
 	insert_fd_lru(&fd->fsal_fd);
 	/* Nobody has given it a file capability yet. */
-	obj->privileged = (req->attrs_in->mode & (S_ISUID | S_ISGID)) != 0;
+	if ((req->attrs_in->mode & (S_ISUID | S_ISGID)) == 0)
+		obj->unprivileged = obj->privileged;
 	if (req->state != NULL)
 		update_share_counters(&obj->share, FSAL_O_CLOSED,
 				      fd->fsal_fd.openflags);

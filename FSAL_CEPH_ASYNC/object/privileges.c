@@ -51,6 +51,9 @@ static int privileges_drop_capability(const struct casync_object *obj)
 
 static int privileges_drop(struct casync_object *obj, bool set_id)
 {
+	/* A chmod that comes after the look at the mode counts on. */
+	uint32_t looked_at =
+		__atomic_load_n(&obj->privileged, __ATOMIC_RELAXED);
 	struct ceph_statx stx;
 	int bits, rc;
 
@@ -63,7 +66,8 @@ static int privileges_drop(struct casync_object *obj, bool set_id)
 	if (rc == 0)
 		rc = privileges_drop_capability(obj);
 	if (rc == 0 && bits == 0)
-		__atomic_store_n(&obj->privileged, false, __ATOMIC_RELAXED);
+		__atomic_store_n(&obj->unprivileged, looked_at,
+				 __ATOMIC_RELAXED);
 	return rc;
 }
 

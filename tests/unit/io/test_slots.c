@@ -50,7 +50,7 @@ static int dropped_with;
 int casync_privileges_drop(struct casync_object *obj)
 {
 	dropped_with = (int)inside();
-	obj->privileged = false;
+	obj->privileged = 0;
 	return 0;
 }
 

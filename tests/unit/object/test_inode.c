@@ -104,7 +104,7 @@ CASE(object_of_a_lost_client_is_looked_up_once)
 /* It may have become setuid meanwhile. */
 CASE(looked_up_file_may_be_privileged)
 {
-	rig.obj->privileged = false;
+	rig.obj->privileged = 0;
 	new_client();
 	assert_int_equal(enter_and_leave(), 0);
 	assert_true(rig.obj->privileged);

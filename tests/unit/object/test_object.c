@@ -101,7 +101,7 @@ OPERATION_CASE(duplicate_hands_on_what_it_knows)
 	struct casync_object *orig = make(S_IFREG | 0644, CEPH_NOSNAP);
 	struct casync_object *dupe = make(S_IFREG | 0644, CEPH_NOSNAP);
 
-	orig->privileged = false;
+	orig->privileged = 0;
 	orig->object_span = 0;
 	dupe->object_span = 4096;
 	assert_int_equal(merge(orig, dupe).major, ERR_FSAL_NO_ERROR);
@@ -122,11 +122,11 @@ OPERATION_CASE(what_is_no_file_hands_on_nothing)
 	struct casync_object *folder = make(S_IFDIR | 0755, CEPH_NOSNAP);
 
 	file->object_span = 4096;
-	folder->privileged = false;
+	folder->privileged = 0;
 	assert_int_equal(merge(folder, file).major, ERR_FSAL_NO_ERROR);
 	assert_int_equal(folder->object_span, 0);
 	assert_false(casync_object_privileged(folder));
-	file->privileged = false;
+	file->privileged = 0;
 	folder->object_span = 1;
 	assert_int_equal(merge(file, folder).major, ERR_FSAL_NO_ERROR);
 	assert_int_equal(file->object_span, 4096);

@@ -40,7 +40,7 @@ static int a_user_asks(void **state)
 	int rc = operations_up(state);
 
 	op_ctx->creds.caller_uid = 1000;
-	rig.obj->privileged = true;
+	rig.obj->privileged = 1;
 	return rc;
 }
 
@@ -61,6 +61,28 @@ USER_CASE(a_chmod_in_between_stands)
 	chmod_comes_between = true;
 	assert_int_equal(casync_privileges_drop(rig.obj), 0);
 	assert_int_equal(fake.mode & 07777, 0600);
+}
+
+static void chmod_at(const char *call, const struct Inode *in)
+{
+	(void)in;
+	if (strcmp(call, "getxattr") == 0)
+		casync_object_may_be_privileged(rig.obj);
+}
+
+/* The mode has been looked at, and the capability is asked for. */
+USER_CASE(a_chmod_after_the_look_is_looked_at_by_the_next_write)
+{
+	void (*seen_by)(const char *, const struct Inode *) = fake_names.hook;
+
+	use_objects();
+	fake.mode = S_IFREG | 0755;
+	fake_names.hook = chmod_at;
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
+	fake_names.hook = seen_by;
+	assert_true(casync_object_privileged(rig.obj));
+	assert_int_equal(casync_privileges_drop(rig.obj), 0);
+	assert_false(casync_object_privileged(rig.obj));
 }
 
 USER_CASE(root_takes_the_capability_alone)

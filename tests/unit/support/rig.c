@@ -37,14 +37,14 @@ WEAK void casync_publish_tick(void)
 
 WEAK bool casync_object_privileged(const struct casync_object *obj)
 {
-	return obj->privileged;
+	return obj->privileged != obj->unprivileged;
 }
 
 WEAK int casync_privileges_drop(struct casync_object *obj)
 {
 	rig.privileges_dropped++;
 	if (rig.drop_privileges_rc == 0)
-		obj->privileged = false;
+		obj->privileged = 0;
 	return rig.drop_privileges_rc;
 }
 
