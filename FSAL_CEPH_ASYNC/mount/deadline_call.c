@@ -106,11 +106,21 @@ static int deadline_call_work(struct casync_deadline_call *call)
 	return 0;
 }
 
-static void deadline_call_thread_free(struct casync_deadline_thread *thread)
+void casync_deadline_call_free_thread(struct casync_deadline_thread *thread)
 {
-	thread->call = NULL;
 	pthread_cond_destroy(&thread->wake);
 	pthread_mutex_destroy(&thread->lock);
+}
+
+bool casync_deadline_call_runs(const struct casync_deadline_thread *thread)
+{
+	return __atomic_load_n(&thread->call, __ATOMIC_ACQUIRE) != NULL;
+}
+
+static void deadline_call_set(struct casync_deadline_thread *thread,
+			      struct casync_deadline_call *call)
+{
+	__atomic_store_n(&thread->call, call, __ATOMIC_RELEASE);
 }
 
 int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
@@ -126,17 +136,17 @@ int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
 	work->run = run;
 	work->mount = mount;
 	/* Before the thread reads it. */
-	thread->call = &work->call;
+	deadline_call_set(thread, &work->call);
 	rc = casync_deadline_call_begin(&work->call);
 	if (rc != 0)
-		deadline_call_thread_free(thread);
+		deadline_call_set(thread, NULL);
 	return rc;
 }
 
 bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 				      uint32_t timeout_s)
 {
-	if (thread->call == NULL)
+	if (!casync_deadline_call_runs(thread))
 		return true;
 	pthread_mutex_lock(&thread->lock);
 	thread->stopping = true;
@@ -144,13 +154,13 @@ bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 	pthread_mutex_unlock(&thread->lock);
 	if (casync_deadline_call_end(thread->call, timeout_s) == -ETIMEDOUT)
 		return false;
-	deadline_call_thread_free(thread);
+	deadline_call_set(thread, NULL);
 	return true;
 }
 
 void casync_deadline_call_wake_thread(struct casync_deadline_thread *thread)
 {
-	if (thread->call == NULL)
+	if (!casync_deadline_call_runs(thread))
 		return;
 	pthread_mutex_lock(&thread->lock);
 	thread->woken = true;

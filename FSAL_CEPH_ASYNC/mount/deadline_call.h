@@ -54,10 +54,11 @@ int casync_deadline_call_end(struct casync_deadline_call *call,
 /** A thread that works for a mount until it is stopped, and may hang in
  * libcephfs then.  Embedded in its owner; zero at first. */
 struct casync_deadline_thread {
-	struct casync_deadline_call *call; /**< NULL: it does not run. */
-	pthread_mutex_t lock;		   /**< A leaf. */
-	pthread_cond_t wake;		   /**< CLOCK_MONOTONIC. */
-	bool stopping, woken;		   /**< Under the lock. */
+	struct casync_deadline_call
+		*call;	      /**< NULL: it does not run; atomic. */
+	pthread_mutex_t lock; /**< A leaf. */
+	pthread_cond_t wake;  /**< CLOCK_MONOTONIC. */
+	bool stopping, woken; /**< Under the lock. */
 };
 
 /**
@@ -81,6 +82,13 @@ int casync_deadline_call_start_thread(struct casync_deadline_thread *thread,
  */
 bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 				      uint32_t timeout_s);
+
+/** Free its lock, once nobody wakes it any more.  It has ended, or was never
+ * started: then its owner is zero. */
+void casync_deadline_call_free_thread(struct casync_deadline_thread *thread);
+
+/** Was it started, and is it to run on? */
+bool casync_deadline_call_runs(const struct casync_deadline_thread *thread);
 
 /** End the thread's pause, or its next one.  Nothing, if it does not run. */
 void casync_deadline_call_wake_thread(struct casync_deadline_thread *thread);

@@ -135,8 +135,11 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 		if (what == NULL)
 			what = "a question to Ceph";
 	}
-	if (what == NULL)
+	if (what == NULL) {
+		/* Jobs of the lanes may have woken it until now. */
+		casync_deadline_call_free_thread(&mount->keeper.thread);
 		return true;
+	}
 	LogEvent(COMPONENT_FSAL,
 		 "mount %s: %s did not return within %" PRIu32 " s",
 		 mount->session.client, what, timeout_s);

@@ -17,7 +17,7 @@
 
 bool casync_session_comes_back(struct casync_mount *mount)
 {
-	return mount->keeper.thread.call != NULL &&
+	return casync_deadline_call_runs(&mount->keeper.thread) &&
 	       casync_tuning_read(&mount->keeper.reconnect) != 0 &&
 	       casync_guard_phase(&mount->guard) != CASYNC_GUARD_GIVEN_UP;
 }

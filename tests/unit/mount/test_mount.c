@@ -197,6 +197,11 @@ bool casync_deadline_call_stop_thread(struct casync_deadline_thread *thread,
 	return !keeper_hangs;
 }
 
+void casync_deadline_call_free_thread(struct casync_deadline_thread *thread)
+{
+	step("free-keeper ");
+}
+
 void casync_stale_sessions_forget(const char *uuid)
 {
 	step("forget-%s ", uuid);
@@ -588,7 +593,7 @@ TEST_WITH(threads_end_before_the_client, up, down)
 
 	steps[0] = '\0';
 	casync_mount_put(mount);
-	assert_string_equal(steps, "stop-30 stop-lanes-30 close ");
+	assert_string_equal(steps, "stop-30 stop-lanes-30 free-keeper close ");
 }
 
 TEST_WITH(lost_session_is_told_to_the_client, up, down)
