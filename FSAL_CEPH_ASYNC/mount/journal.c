@@ -93,8 +93,9 @@ static bool journal_has(const struct casync_journal *journal, uint64_t ino)
  * An MDS that is asked writes all that it has.  So the question for a second
  * directory of the same rank finds nothing to wait for, unless names in it were
  * changed meanwhile.  Then the question would make the MDS write a second time.
- * It is put in the next pass.  Each pass begins at another place.  So a directory
- * that is changed all the time comes first once in eight passes at least.
+ * It is put in the next pass.  Each pass begins at another place.  So a
+ * directory that is changed all the time comes first once in eight passes at
+ * least.
  */
 static void journal_ask(struct casync_mount *mount)
 {

@@ -44,9 +44,9 @@ void casync_lock_reclaim_save_versions(struct casync_mount *mount)
  *   that client had changes that the MDS had not heard of: the other one counts
  *   from what the MDS knows.
  * - The mtime is later, if the other one's clock is right, and nobody had set
- *   it to the future.  The OSDs may have our last WRITEs although the lost client
- *   got no answer.  The MDS takes the mtime from the objects (durability.md).
- *   It is not later than the submission of the WRITEs.
+ *   it to the future.  The OSDs may have our last WRITEs although the lost
+ *   client got no answer.  The MDS takes the mtime from the objects
+ *   (durability.md).  It is not later than the submission of the WRITEs.
  */
 static bool lock_reclaim_file_was_changed(struct casync_object *obj)
 {
