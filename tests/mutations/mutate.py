@@ -15,7 +15,7 @@ give the same changes, in turn from each folder of the plugin.  One takes 3 to
     invalid    it does not compile, or compiles to the same object
 
 Runs in the lab, in a copy of the tree (ci/job.sh mutate).  Prints a table; exit
-status 1 if one survived.
+status 1 if less than 90 % of those that could be noticed were killed.
 """
 import argparse
 import collections
@@ -40,10 +40,15 @@ NEAR = 6
 # It repeats what other tests do, a million times.
 LEFT_OUT = {"test_memory"}
 
-# What only tells, declares or is checked by the compiler.
+# Of those that could be noticed.  Each night has others; the survivors are
+# listed in any case.
+LEAST = 0.9
+
+# What only tells, declares or is checked by the compiler, or by a Debug build
+# alone.
 IGNORED = re.compile(
     r"^\s*(#|/?\*|//|Log[A-Z]|case |default:|goto |extern |enum |\"|\}|$)|"
-    r"static_assert|printf|__attribute__|\\$")
+    r"static_assert|CASYNC_CHECK\(|printf|__attribute__|\\$")
 
 
 def _swap(old, new):
@@ -257,7 +262,7 @@ def main():
     print(f"seed {args.seed}, {len(files)} files: {counts['invalid']} invalid, "
           f"{counts['same']} the same")
     print(f"mutations: {counts['killed']} passed, {counts['survived']} failed")
-    sys.exit(counts["survived"] > 0)
+    sys.exit(counts["killed"] < LEAST * (counts["killed"] + counts["survived"]))
 
 
 if __name__ == "__main__":
