@@ -231,6 +231,39 @@ CASE(forgotten_pages_go_first)
 		assert_int_equal(rig_look(&files[0], 1, at, 16 * KIB), 1);
 }
 
+/* Bytes of a file that are found, of so many from the first on. */
+static uint64_t found(struct casync_cache_file *file, uint64_t bytes)
+{
+	uint64_t at, hits = 0;
+
+	for (at = 0; at < bytes; at += 16 * KIB)
+		hits += rig_look(file, 1, at, 16 * KIB);
+	return hits * 16 * KIB;
+}
+
+static void scan(struct casync_cache_file *file, uint64_t bytes)
+{
+	uint64_t at;
+
+	for (at = 0; at < bytes; at += 16 * KIB)
+		assert_true(rig_fetch(file, 1, 0, at, (uint32_t)(16 * KIB)));
+}
+
+/* A stream of what is read once passes through a tenth of the cache, and never
+ * comes to the main queue.  So the policy alone would leave them there. */
+CASE(forgotten_pages_of_the_main_queue_go_first)
+{
+	scan(&files[0], 6 * MIB);
+	assert_int_equal(found(&files[0], 6 * MIB), 6 * MIB);
+	scan(&files[1], 2 * BUDGET);
+	/* All that is left of it was hit, and is in the main queue. */
+	assert_in_range(found(&files[0], 6 * MIB), 5 * MIB, 6 * MIB);
+	casync_cache_forget(&files[0]);
+	casync_cache_forget(&files[1]);
+	scan(&files[2], 6 * MIB);
+	assert_int_equal(found(&files[2], 6 * MIB), 6 * MIB);
+}
+
 CASE(file_whose_pages_were_evicted_has_no_index)
 {
 	uint64_t at;
