@@ -33,7 +33,7 @@ trap 'end_lab "$lab"' EXIT
 trap 'exit 130' INT TERM
 start_compiling_lab "$lab"
 status=0
-"$ENGINE" exec -w /src/fsal-ceph-async "$lab" timeout -k 60 3600 \
+"$ENGINE" exec -w /src/fsal-ceph-async "$lab" timeout -k 60 7200 \
 	ci/coverage/run.sh "$@" || status=$?
 mkdir -p "$top/build/coverage"
 for file in html unreached.txt all.info; do

@@ -28,7 +28,7 @@ steps()
 {
 	cat << END
 coverage beside 180 ci/coverage.sh
-ganesha-5.9 beside 120 env GANESHA=5.9 ci/test.sh integration -m 'not evidence and not measures' tests/integration
+ganesha-5.9 beside 120 env GANESHA=5.9 INTEGRATION_LIMIT=6600 ci/test.sh integration -m 'not evidence and not measures' tests/integration
 mutate beside 120 ci/job.sh mutate 40 --seed $SEED
 tests beside 90 ci/test.sh integration -m 'nightly and not evidence and not measures' tests/integration tests/tools
 crash beside 60 ci/job.sh crash 10 5
