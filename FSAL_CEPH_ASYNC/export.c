@@ -16,6 +16,7 @@
 #include "ganesha.h"
 #include "handle_ops.h"
 #include "keys.h"
+#include "leave.h"
 #include "module.h"
 #include "publish.h"
 #include "stay.h"
@@ -122,6 +123,20 @@ static void export_drain(struct casync_export *exp)
 			     "did not end");
 }
 
+/* Before Ganesha unlocks and closes what clients have. */
+static void export_leave_mount(struct casync_export *exp)
+{
+	uint32_t timeout_s = casync_client_end_time_s(
+		casync_tuning_read(&exp->keys.tuning.drain_timeout));
+
+	if (!casync_leave_is_due(timeout_s))
+		return;
+	/* The time is over. */
+	if (__atomic_load_n(&exp->abandoned, __ATOMIC_ACQUIRE))
+		timeout_s = 0;
+	casync_mount_leave(exp->mount, timeout_s);
+}
+
 static void export_prepare_unexport(struct fsal_export *exp_hdl)
 {
 	struct casync_export *exp = casync_export_of(exp_hdl);
@@ -129,6 +144,7 @@ static void export_prepare_unexport(struct fsal_export *exp_hdl)
 	casync_watchdog_exports_removed();
 	export_leave_upcalls(exp);
 	export_drain(exp);
+	export_leave_mount(exp);
 }
 
 static void export_release(struct fsal_export *exp_hdl)

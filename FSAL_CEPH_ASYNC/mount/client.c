@@ -165,7 +165,39 @@ bool casync_client_may_be_left(const struct casync_mount *mount)
 	       CASYNC_CLIENTS_LEFT_MAX + reclaiming;
 }
 
-/* --- the end of another client's session */
+/* --- calls that may never return */
+
+struct sync {
+	struct casync_deadline_call call;
+	struct casync_client *client;
+};
+
+static int client_run_sync(struct casync_deadline_call *call)
+{
+	struct casync_client *client =
+		container_of(call, struct sync, call)->client;
+	int rc = ceph_sync_fs(client->ceph);
+
+	casync_client_put(client);
+	return rc;
+}
+
+int casync_client_sync(struct casync_client *client, uint32_t timeout_s)
+{
+	struct sync *sync = gsh_calloc(1, sizeof(*sync));
+	int rc;
+
+	sync->call.run = client_run_sync;
+	sync->client = client;
+	casync_client_hold(client);
+	rc = casync_deadline_call_begin(&sync->call);
+	if (rc == 0)
+		return casync_deadline_call_end(&sync->call, timeout_s);
+	casync_client_put(client);
+	return rc;
+}
+
+/* The end of another client's session. */
 
 struct reclaim {
 	struct casync_deadline_call call;

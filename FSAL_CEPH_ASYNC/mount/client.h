@@ -6,7 +6,8 @@
  * It is counted.  These use it:
  *
  *	- who made it: a mount, or who ends another session with it;
- *	- a call to reclaim a session, until it returns.  That may be never;
+ *	- a call to reclaim a session or to flush one, until it returns.  That
+ *	  may be never;
  *	- each READ that was left with it (disown.h), until libcephfs answers.
  *
  * The last reference that is given back begins the end of the client, on a
@@ -18,7 +19,8 @@
  *	casync_client_new()	connect.c makes a handle of it
  *	in a mount		it serves; the guard is around all uses
  *	out of the mount	it is lost, or the mount ends
- *	the last reference	it ends: unmounted, or cut off if it is lost
+ *	the last reference	it ends: unmounted, or cut off if it is lost, or
+ *				left to a successor (leave.h)
  *	freed			the mount's clients_alive is one less
  *
  * A mount is freed when none of its clients is alive.
@@ -51,7 +53,7 @@ struct casync_client {
 	struct ceph_mount_info *ceph;
 	uint32_t users;		 /**< Atomic. */
 	unsigned int reads_left; /**< READs that were left with it. */
-	bool lost;		 /**< Its session is: do not ask the MDS. */
+	bool lost; /**< Its session is, or is left: do not ask the MDS. */
 	/* casync_connect() has found these. */
 	bool delegations; /**< libcephfs grants them. */
 	int64_t fscid;
@@ -112,6 +114,14 @@ bool casync_client_may_be_left(const struct casync_mount *mount);
 int casync_client_reclaim(struct casync_client *client,
 			  const struct casync_mount_params *params,
 			  const char *uuid);
+
+/**
+ * Have the MDS journal all that this client has changed (ceph_sync_fs).
+ *
+ * @return 0.  -ETIMEDOUT: the call still runs, and the client must only be
+ *	   given back.  Another negative errno.
+ */
+int casync_client_sync(struct casync_client *client, uint32_t timeout_s);
 
 /**
  * Wait until earlier tries have returned, 5 s at most: they would end a session

@@ -43,11 +43,13 @@ static bool guard_may_change(enum casync_guard_phase from,
 {
 	static const uint8_t next[] = {
 		[CASYNC_GUARD_SERVES] = 1U << CASYNC_GUARD_LOST |
-					1U << CASYNC_GUARD_LEAVES,
+					1U << CASYNC_GUARD_LEAVES |
+					1U << CASYNC_GUARD_LEFT,
 		[CASYNC_GUARD_LOST] = 1U << CASYNC_GUARD_SERVES |
 				      1U << CASYNC_GUARD_LEAVES,
 		[CASYNC_GUARD_RESTORES] = 1U << CASYNC_GUARD_SERVES |
-					  1U << CASYNC_GUARD_LEAVES,
+					  1U << CASYNC_GUARD_LEAVES |
+					  1U << CASYNC_GUARD_LEFT,
 		[CASYNC_GUARD_LEAVES] = 1U << CASYNC_GUARD_LOST |
 					1U << CASYNC_GUARD_CLOSED |
 					1U << CASYNC_GUARD_GIVEN_UP,
@@ -55,6 +57,7 @@ static bool guard_may_change(enum casync_guard_phase from,
 					1U << CASYNC_GUARD_RESTORES |
 					1U << CASYNC_GUARD_GIVEN_UP,
 		[CASYNC_GUARD_GIVEN_UP] = 0,
+		[CASYNC_GUARD_LEFT] = 0,
 	};
 
 	return (next[from] >> to & 1U) != 0;

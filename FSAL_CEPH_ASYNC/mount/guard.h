@@ -26,9 +26,10 @@
  *	LEAVES		no	  no	  yes	    ask again
  *	CLOSED		no	  no	  no	    ask again
  *	GIVEN_UP	no	  no	  no	    EIO
+ *	LEFT		no	  no	  no	    ask again
  *
- * These are all changes.  The first two are made by any thread, the others by
- * the keeper.
+ * These are all changes.  The first two are made by any thread, those to LEFT
+ * by the thread that ends all exports, the others by the keeper.
  *
  *	SERVES -> LEAVES    an error shows the loss (session.h)
  *	SERVES -> LOST	    the same, and Reconnect is false
@@ -42,6 +43,8 @@
  *	RESTORES -> LEAVES  it is lost too
  *	LEAVES, CLOSED -> GIVEN_UP  Reconnect_Timeout is over, or another
  *				    gateway keeps the mount's name
+ *	SERVES -> LEFT	    Ganesha ends, and leaves the session (leave.h)
+ *	RESTORES -> LEFT    the same, after the end of the keeper
  *
  * They are in the order of who may enter.
  */
@@ -52,6 +55,7 @@ enum casync_guard_phase {
 	CASYNC_GUARD_LEAVES,
 	CASYNC_GUARD_CLOSED,
 	CASYNC_GUARD_GIVEN_UP,
+	CASYNC_GUARD_LEFT,
 };
 
 /** By CPU.  It is padded, not aligned: calloc allocates a mount. */

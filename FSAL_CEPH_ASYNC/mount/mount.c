@@ -14,6 +14,7 @@
 #include "deadline_call.h"
 #include "stale_sessions.h"
 #include "identity.h"
+#include "leave.h"
 #include "mount.h"
 #include "stay.h"
 #include "take_over.h"
@@ -378,6 +379,23 @@ void casync_mount_put(struct casync_mount *mount)
 {
 	pthread_mutex_lock(&mounts_lock);
 	mount_drop_locked(mount);
+	pthread_mutex_unlock(&mounts_lock);
+}
+
+void casync_mount_leave(struct casync_mount *mount, uint32_t timeout_s)
+{
+	bool first;
+
+	pthread_mutex_lock(&mounts_lock);
+	first = mount->state == CASYNC_MOUNT_READY;
+	if (first)
+		mount->state = CASYNC_MOUNT_LEFT;
+	pthread_mutex_unlock(&mounts_lock);
+	if (!first || casync_leave_session(mount, timeout_s))
+		return;
+	/* With a user that never puts it, nobody ends it. */
+	pthread_mutex_lock(&mounts_lock);
+	mount->users++;
 	pthread_mutex_unlock(&mounts_lock);
 }
 

@@ -61,6 +61,7 @@ enum casync_mount_state {
 	CASYNC_MOUNT_BUILDING,
 	CASYNC_MOUNT_READY,
 	CASYNC_MOUNT_FAILED,
+	CASYNC_MOUNT_LEFT, /**< Ganesha ends (leave.h). */
 	CASYNC_MOUNT_CLOSING
 };
 
@@ -125,6 +126,15 @@ int casync_mount_get(const struct casync_identity *identity,
  * drained its I/O, because an unmount frees open Fhs.
  */
 void casync_mount_put(struct casync_mount *mount);
+
+/**
+ * Ganesha ends and has a successor: leave the mount's session to it.
+ *
+ * For the thread that ends all exports, for each of them.  It waits for the
+ * requests of all exports of the mount, and for Ceph, not longer than that by
+ * more than 1 s.
+ */
+void casync_mount_leave(struct casync_mount *mount, uint32_t timeout_s);
 
 /** Time of the mount: CLOCK_REALTIME in nanoseconds. */
 static inline uint64_t casync_mount_time_ns(const struct casync_mount *mount)

@@ -458,6 +458,14 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 		(void)casync_session_note_loss(mount, CASYNC_EBLOCKLISTED);
 }
 
+/* Read once: a session that served a moment ago may be left now (leave.h). */
+static bool reconnect_is_lost(const struct casync_mount *mount)
+{
+	enum casync_guard_phase phase = casync_guard_phase(&mount->guard);
+
+	return phase != CASYNC_GUARD_SERVES && phase != CASYNC_GUARD_LEFT;
+}
+
 static void reconnect_run(struct casync_mount *mount)
 {
 	SetNameFunction("casync_keeper");
@@ -476,7 +484,7 @@ static void reconnect_run(struct casync_mount *mount)
 		if (!casync_session_comes_back(mount))
 			continue;
 		reconnect_look_for_hangs(mount);
-		if (casync_session_state(&mount->guard) == CASYNC_SESSION_LOST)
+		if (reconnect_is_lost(mount))
 			reconnect_replace_client(mount);
 	}
 }

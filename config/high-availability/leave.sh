@@ -9,9 +9,8 @@
 # address towards Ceph.  COMMAND kills Ganesha, with end-gateway.sh, and then
 # stops keepalived.
 #
-# Kills, on purpose: a Ganesha that ends in an orderly way lets go of its locks
-# before the other gateways begin their grace period, and somebody there may get
-# them.  A killed one keeps them until the next one has them.  It is fenced
+# Kills, on purpose: a Ganesha that ends in an orderly way waits for Ceph.  A
+# killed one keeps its locks, too, until the next one has them.  It is fenced
 # meanwhile, for which see take-over.sh.
 set -u
 

@@ -290,7 +290,7 @@ def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
     wrong += [f"locked twice: {each}" for each in thief.stolen]
     wrong += [f"{kind}: locked twice {count} times"
               for kind, count in failures.stolen.items()
-              if count and kind not in pair.leaks]
+              if count]
     if thief.wrong:
         wrong.append(thief.wrong)
     rows = table(failures.found, pair.bound, args.patience)

@@ -225,7 +225,6 @@ class Pair:
     moves = "the address moves"
     second = "two"
     mounted = "/mnt/nfs"        # the export, at a client
-    leaks = ()                  # kinds in which a thief may succeed
     bound = Bound(io_s=10, state_s=25, planned_s=5)
 
     def __init__(self) -> None:

@@ -63,8 +63,6 @@ class Ingress(Pair):
     bound = Bound(io_s=20, state_s=100, planned_s=100)
     second = f"{CLUSTER}-h0"
     mounted = f"/mnt/nfs{PSEUDO}"   # `lab client` mounts the pseudo root
-    # cephadm ends a daemon in an orderly way: docs/high-availability.md.
-    leaks = ("moved by hand",)
 
     def __init__(self, nfsv4: str = "", config: str = "") -> None:
         self.nfsv4 = nfsv4

@@ -83,7 +83,8 @@ class Lab:
     def ensure_default(self):
         """ "a" runs CEPH_ASYNC with default keys."""
         if self.altered or not self._pid("a"):
-            self.run("ganesha", "restart", "--fresh")
+            self.stop_for_good("a")
+            self.run("ganesha", "start", "--fresh")
             self.altered = False
 
     def start_second(self, fsal="CEPH_ASYNC", block="", append=(),
@@ -104,18 +105,30 @@ class Lab:
             seconds=time.monotonic() - began, pid=self._pid("b"))
 
     def stop_second(self):
-        """It ends; FSAL_CEPH leaves its session behind, whose capabilities
-        would keep everyone waiting until the session times out."""
-        pid = self._pid("b")
-        if pid:
-            self.run("ganesha", "stop", "--name", "b")
-            if self.stat()["ganesha"]["b"]["fsal"] == "CEPH":
-                self.evict(pid)
+        if self._pid("b"):
+            self.stop_for_good("b")
+
+    def stop_for_good(self, name):
+        """It ends, and all that gateways have left."""
+        if self._pid(name):
+            self.run("ganesha", "stop", "--name", name)
+        self.evict_left()
 
     def evict(self, pid):
         """End the CephFS sessions of one process."""
         for session in self.sessions(pid):
             self.evict_session(session["id"])
+
+    def evict_left(self):
+        """A gateway of several leaves its sessions behind at its end, and
+        FSAL_CEPH always does: the capabilities would keep everyone waiting
+        until they time out."""
+        state = self.stat()
+        alive = {str(about["pid"]) for about in state["ganesha"].values()}
+        for session in (state["mds"] or {"sessions": []})["sessions"]:
+            if session["ganesha"] and \
+                    session["metadata"].get("pid") not in alive:
+                self.evict_session(session["id"])
 
     @staticmethod
     def evict_session(number):

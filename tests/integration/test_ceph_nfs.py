@@ -310,6 +310,7 @@ def gateways(cluster, disk):
         gateway.clear()
         gateway.remove(KEPT)
         cluster.run("ganesha", "stop", "--name", gateway.name)
+    cluster.evict_left()
 
 
 def usable(gateway):

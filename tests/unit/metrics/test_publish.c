@@ -418,8 +418,7 @@ CASE(session_is_lost_until_another_one_serves)
 
 	tick();
 	assert_int_equal(value_of(name), CASYNC_SESSION_SERVES);
-	for (phase = CASYNC_GUARD_LOST; phase <= CASYNC_GUARD_GIVEN_UP;
-	     phase++) {
+	for (phase = CASYNC_GUARD_LOST; phase <= CASYNC_GUARD_LEFT; phase++) {
 		guard.phase = phase;
 		tick();
 		assert_int_equal(value_of(name), CASYNC_SESSION_LOST);

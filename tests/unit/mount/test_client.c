@@ -199,6 +199,29 @@ CASE(session_of_another_node_counts_for_no_mount)
 	sem_destroy(&rig_held.go);
 }
 
+CASE(mds_is_asked_to_journal_what_it_changed)
+{
+	assert_int_equal(casync_client_sync(client, 10), 0);
+	fake.blocking_result[FAKE_SYNC_FS] = -EIO;
+	assert_int_equal(casync_client_sync(client, 10), -EIO);
+	assert_int_equal(NOW(fake.blocking_calls[FAKE_SYNC_FS]), 2);
+	assert_int_equal(NOW(client->users), 1);
+	assert_true(casync_client_end(client, 10));
+}
+
+CASE(client_that_is_still_asking_is_not_released)
+{
+	rig_hold(FAKE_SYNC_FS);
+	assert_int_equal(casync_client_sync(client, 0), -ETIMEDOUT);
+	assert_false(casync_client_end(client, 10));
+	linger();
+	assert_int_equal(ended(), 0);
+	sem_post(&rig_held.go);
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
+	assert_int_equal(ended(), 1);
+	sem_destroy(&rig_held.go);
+}
+
 /* --- how many may be left */
 
 CASE(clients_that_are_left_are_bounded)

@@ -193,6 +193,11 @@ int ceph_unmount(struct ceph_mount_info *cmount)
 	return call("unmount");
 }
 
+int ceph_sync_fs(struct ceph_mount_info *cmount)
+{
+	return call("sync");
+}
+
 int ceph_abort_conn(struct ceph_mount_info *cmount)
 {
 	return call("abort");

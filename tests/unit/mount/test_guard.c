@@ -70,6 +70,8 @@ static const struct phase_case phase_cases[] = {
 	 false},
 	{"nobody_enters_once_it_is_given_up", CASYNC_GUARD_GIVEN_UP, false,
 	 false, false},
+	{"nobody_enters_a_session_that_is_left", CASYNC_GUARD_LEFT, false,
+	 false, false},
 };
 
 static void set_phase(enum casync_guard_phase phase)
@@ -141,12 +143,15 @@ static const struct change_case {
 	const char *next; /* by the table of guard.h */
 	enum casync_guard_phase from;
 } changes[] = {
-	{"it_serves_until_the_loss", ".x.x..", CASYNC_GUARD_SERVES},
-	{"lost_session_comes_back_or_is_replaced", "x..x..", CASYNC_GUARD_LOST},
-	{"new_client_serves_or_is_lost", "x..x..", CASYNC_GUARD_RESTORES},
-	{"old_client_is_left", ".x..xx", CASYNC_GUARD_LEAVES},
-	{"closed_guard_gets_a_client", "..xx.x", CASYNC_GUARD_CLOSED},
-	{"nothing_comes_after_giving_up", "......", CASYNC_GUARD_GIVEN_UP},
+	{"it_serves_until_the_loss_or_the_end", ".x.x..x", CASYNC_GUARD_SERVES},
+	{"lost_session_comes_back_or_is_replaced", "x..x...",
+	 CASYNC_GUARD_LOST},
+	{"new_client_serves_or_is_lost_or_left", "x..x..x",
+	 CASYNC_GUARD_RESTORES},
+	{"old_client_is_left", ".x..xx.", CASYNC_GUARD_LEAVES},
+	{"closed_guard_gets_a_client", "..xx.x.", CASYNC_GUARD_CLOSED},
+	{"nothing_comes_after_giving_up", ".......", CASYNC_GUARD_GIVEN_UP},
+	{"nothing_comes_after_the_end", ".......", CASYNC_GUARD_LEFT},
 };
 
 TEST_ROWS(check_changes, changes, up, NULL)
@@ -154,7 +159,7 @@ TEST_ROWS(check_changes, changes, up, NULL)
 	const struct change_case *c = *state;
 	uint32_t to;
 
-	for (to = 0; to <= CASYNC_GUARD_GIVEN_UP; to++) {
+	for (to = 0; to <= CASYNC_GUARD_LEFT; to++) {
 		set_phase(c->from);
 		if (c->next[to] == 'x')
 			assert_true(casync_guard_change(&guard, c->from, to));

@@ -620,6 +620,24 @@ THREAD_CASE(nobody_is_asked_while_there_is_no_client)
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_ROOT), 0);
 }
 
+/* It is for the successor (leave.h). */
+THREAD_CASE(session_that_is_left_is_not_replaced)
+{
+	unsigned int i;
+
+	stub_mount_set_phase(CASYNC_GUARD_LEFT);
+	begin_keeper();
+	for (i = 0; i < 2; i++) {
+		wake();
+		RIG_UNTIL(has_seen_the_wake());
+	}
+	end_keeper();
+	assert_int_equal(casync_guard_phase(&stub_mount.guard),
+			 CASYNC_GUARD_LEFT);
+	assert_int_equal(reconnects, 0);
+	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_ROOT), 0);
+}
+
 static bool nobody_is_inside(void)
 {
 	return casync_guard_is_empty(&stub_mount.guard);

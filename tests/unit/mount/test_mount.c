@@ -23,6 +23,7 @@
 #include "common_grace.h"
 #include "connect.h"
 #include "deadline_call.h"
+#include "leave.h"
 #include "mount.h"
 #include "stale_sessions.h"
 #include "stub_log.h"
@@ -233,6 +234,16 @@ void casync_take_over_forget(struct casync_mount *mount)
 {
 }
 
+static int left;
+static bool leave_hangs;
+
+bool casync_leave_session(struct casync_mount *mount, uint32_t timeout_s)
+{
+	assert_int_equal(timeout_s, 30);
+	left++;
+	return !leave_hangs;
+}
+
 /* --- */
 
 static struct casync_identity key;
@@ -248,7 +259,8 @@ static int up(void **state)
 	does_not_close = closed_as_lost = end_shared = old_uuid = false;
 	gate = close_gate = false;
 	keeper_hangs = lanes_hang = false;
-	stays = 0;
+	stays = left = 0;
+	leave_hangs = false;
 	nodeid_result = 0;
 	oldest = 0;
 	key = (struct casync_identity){.user_id = "u",
@@ -689,6 +701,43 @@ TEST_WITH(successor_waits_until_the_client_has_ended, up, down)
 	assert_int_equal(connects, 2);
 	close_gate = false;
 	casync_mount_put(next);
+}
+
+/* --- Ganesha ends, and a successor is to come */
+
+TEST_WITH(session_of_several_exports_is_left_once, up, down)
+{
+	struct casync_mount *first = get(), *other;
+
+	key.export_id = 2;
+	assert_ptr_equal(get(), first);
+	key.path = "/q";
+	other = get();
+	casync_mount_leave(first, 30);
+	casync_mount_leave(first, 30);
+	assert_int_equal(left, 1);
+	casync_mount_leave(other, 30);
+	assert_int_equal(left, 2);
+	casync_mount_put(first);
+	assert_int_equal(closes, 0);
+	casync_mount_put(first);
+	casync_mount_put(other);
+	assert_int_equal(closes, 2);
+}
+
+TEST_WITH(mount_that_was_not_left_in_time_is_never_ended, up, down)
+{
+	struct casync_mount *mount;
+
+	/* It stays in the registry, where no other case asks for it. */
+	key.path = "/never-ended";
+	mount = get();
+	leave_hangs = true;
+	casync_mount_leave(mount, 30);
+	steps[0] = '\0';
+	casync_mount_put(mount);
+	assert_string_equal(steps, "");
+	assert_int_equal(closes, 0);
 }
 
 /* --- a reload */

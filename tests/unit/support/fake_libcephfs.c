@@ -553,10 +553,21 @@ int ceph_start_reclaim(struct ceph_mount_info *cmount, const char *uuid,
 	return rc;
 }
 
+int ceph_sync_fs(struct ceph_mount_info *cmount)
+{
+	int rc = begin(FAKE_SYNC_FS);
+
+	(void)cmount;
+	if (rc == 0)
+		unlock_client();
+	return rc;
+}
+
 /* As if the client had lost its session. */
 int ceph_abort_conn(struct ceph_mount_info *cmount)
 {
 	(void)cmount;
+	__atomic_add_fetch(&fake.clients_aborted, 1, __ATOMIC_ACQ_REL);
 	return 0;
 }
 

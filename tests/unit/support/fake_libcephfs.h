@@ -77,6 +77,7 @@ enum fake_blocking {
 	FAKE_LOOKUP_ROOT,
 	FAKE_START_RECLAIM,
 	FAKE_DELEGATION,
+	FAKE_SYNC_FS,
 	FAKE_BLOCKING_CALLS,
 };
 
@@ -130,7 +131,8 @@ struct fake {
 	struct ceph_dir_result *released; /**< The last directory handle. */
 	char reclaimed[64];		  /**< The last session's uuid. */
 	unsigned int reclaims_finished;	  /**< Atomic. */
-	int clients_ended;		  /**< Atomic: aborted and released. */
+	int clients_aborted;		  /**< Atomic. */
+	int clients_ended;		  /**< Atomic: released. */
 };
 
 extern struct fake fake;
