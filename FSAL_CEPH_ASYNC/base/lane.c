@@ -169,13 +169,27 @@ static unsigned int lane_most_of(const struct casync_lane_share *share)
 	return share->most != 0 ? share->most : CASYNC_LANE_SHARE;
 }
 
+bool casync_lane_enter_share(struct casync_lane_share *share)
+{
+	unsigned int users = __atomic_load_n(&share->users, __ATOMIC_RELAXED);
+
+	while (users < lane_most_of(share)) {
+		if (__atomic_compare_exchange_n(
+			    &share->users, &users, users + 1, false,
+			    __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+			return true;
+	}
+	return false;
+}
+
 void casync_lane_submit_shared(struct casync_lane *lane,
 			       struct casync_lane_share *share,
 			       struct casync_work *work)
 {
 	pthread_mutex_lock(&lane->lock);
-	if (share->at_work < lane_most_of(share)) {
-		share->at_work++;
+	/* Under the lock: who leaves after it finds the job. */
+	if (__atomic_fetch_add(&share->users, 1, __ATOMIC_ACQ_REL) <
+	    lane_most_of(share)) {
 		lane_append_locked(lane, work);
 	} else {
 		work->next = NULL;
@@ -195,12 +209,10 @@ bool casync_lane_try_shared(struct casync_lane *lane,
 	bool taken;
 
 	pthread_mutex_lock(&lane->lock);
-	taken = share->at_work < lane_most_of(share) &&
-		lane->busy + lane->queued < CASYNC_LANE_THREADS;
-	if (taken) {
-		share->at_work++;
+	taken = lane->busy + lane->queued < CASYNC_LANE_THREADS &&
+		casync_lane_enter_share(share);
+	if (taken)
 		lane_append_locked(lane, work);
-	}
 	pthread_mutex_unlock(&lane->lock);
 	return taken;
 }
@@ -210,15 +222,15 @@ void casync_lane_release_share(struct casync_lane *lane,
 {
 	struct casync_work *next;
 
+	if (CASYNC_CHECK_DOWN(&share->users, __ATOMIC_ACQ_REL) <
+	    lane_most_of(share))
+		return;
+	/* More than may be at work: one that waits gets the place. */
 	pthread_mutex_lock(&lane->lock);
+	CASYNC_CHECK(share->waiting != NULL);
 	next = share->waiting;
-	if (next != NULL) {
-		share->waiting = next->next;
-		lane_append_locked(lane, next);
-	} else {
-		CASYNC_CHECK(share->at_work != 0);
-		share->at_work--;
-	}
+	share->waiting = next->next;
+	lane_append_locked(lane, next);
 	pthread_mutex_unlock(&lane->lock);
 }
 

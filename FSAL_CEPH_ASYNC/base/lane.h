@@ -33,7 +33,7 @@ enum casync_mount_lane {
 	/** An OSD: repairs of reads, closing of temporary fds. */
 	CASYNC_LANE_DATA,
 	/** Capabilities that the file had a moment ago: submissions of ops
-	 * that waited in their file or for a place in flight. */
+	 * that waited for others of their file or for a place in flight. */
 	CASYNC_LANE_SUBMIT,
 	CASYNC_MOUNT_LANES,
 };
@@ -98,11 +98,17 @@ struct casync_lane {
 
 /**
  * A part of a lane, for jobs of one file or of one kind; zero at first.
- * Further jobs wait here and block no other file.  Under the lane's lock.
+ * Further jobs wait here and block no other file.  A thread of another kind,
+ * a worker of Ganesha's, may take a place as well, and do such a job itself.
+ *
+ * If a job waits, who leaves hands its place to the oldest one.  So nobody
+ * passes a job that waits.  A thread that enters, or leaves while no job waits,
+ * takes no lock.
  */
 struct casync_lane_share {
-	unsigned int at_work;
-	unsigned int most;	     /**< 0: CASYNC_LANE_SHARE. */
+	unsigned int users; /**< At work, or waiting for that; atomic. */
+	unsigned int most;  /**< At work; 0: CASYNC_LANE_SHARE. */
+	/* Under the lane's lock. */
 	struct casync_work *waiting; /**< Oldest first. */
 	struct casync_work *last;
 };
@@ -144,6 +150,10 @@ void casync_lane_submit_in(struct casync_lane *lane, struct casync_work *work,
 void casync_lane_hasten(struct casync_lane *lane,
 			const struct casync_work *work);
 
+/** Take a place of a share for the calling thread, if one is free.  It takes no
+ * lock.  @return true: casync_lane_release_share() must be called. */
+bool casync_lane_enter_share(struct casync_lane_share *share);
+
 /** Queue a job of a share: a bounded number of them run at once.  The job must
  * call casync_lane_release_share(). */
 void casync_lane_submit_shared(struct casync_lane *lane,
@@ -160,8 +170,9 @@ bool casync_lane_try_shared(struct casync_lane *lane,
 			    struct casync_lane_share *share,
 			    struct casync_work *work);
 
-/** A job has done the part that may take long; the next job of its share may
- * begin.  Call it before anything that may free the share. */
+/** A job, or a thread that has entered, has done the part that may take long;
+ * the next job of its share may begin.  Call it before anything that may free
+ * the share. */
 void casync_lane_release_share(struct casync_lane *lane,
 			       struct casync_lane_share *share);
 

@@ -2,6 +2,7 @@
 #include "config.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <semaphore.h>
 #include <string.h>
 #include <time.h>
@@ -355,9 +356,106 @@ CASE(file_takes_its_share_and_no_more)
 		sem_post(&hold);
 	end_all();
 	assert_int_equal(total, last + 1);
-	assert_int_equal(share.at_work, 0);
+	assert_int_equal(share.users, 0);
 	assert_null(share.waiting);
-	assert_int_equal(other.at_work, 0);
+	assert_int_equal(other.users, 0);
+	sem_destroy(&begun);
+	sem_destroy(&hold);
+}
+
+/* --- threads that are none of the lane's in a share */
+
+static struct casync_lane_share crowded;
+static int at_work, most_at_work; /* atomic */
+
+static void be_at_work(void)
+{
+	int now = __atomic_add_fetch(&at_work, 1, __ATOMIC_ACQ_REL);
+	int most = NOW(most_at_work);
+
+	while (now > most &&
+	       !__atomic_compare_exchange_n(&most_at_work, &most, now, false,
+					    __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		;
+	sched_yield();
+	__atomic_sub_fetch(&at_work, 1, __ATOMIC_ACQ_REL);
+	__atomic_add_fetch(&total, 1, __ATOMIC_ACQ_REL);
+	casync_lane_release_share(look, &crowded);
+}
+
+static void run_in_the_crowd(struct casync_work *work)
+{
+	(void)work;
+	be_at_work();
+}
+
+static struct casync_work crowd[PRODUCERS][JOBS_EACH];
+
+static void *enter_or_queue(void *arg)
+{
+	struct casync_work *mine = arg;
+	unsigned int i;
+
+	for (i = 0; i < JOBS_EACH; i++) {
+		mine[i].run = run_in_the_crowd;
+		if (casync_lane_enter_share(&crowded))
+			be_at_work();
+		else
+			casync_lane_submit_shared(look, &crowded, &mine[i]);
+	}
+	return NULL;
+}
+
+/* Nothing is lost where a place becomes free while somebody begins to wait. */
+CASE(threads_and_jobs_share_the_places)
+{
+	pthread_t producers[PRODUCERS];
+	unsigned int i;
+
+	memset(&crowded, 0, sizeof(crowded));
+	/* So a place becomes free, and all have to wait, as often as may be. */
+	crowded.most = 2;
+	at_work = most_at_work = 0;
+	for (i = 0; i < PRODUCERS; i++)
+		assert_int_equal(pthread_create(&producers[i], NULL,
+						enter_or_queue, crowd[i]),
+				 0);
+	for (i = 0; i < PRODUCERS; i++)
+		RIG_JOIN(producers[i], NULL);
+	end_all();
+	assert_int_equal(total, PRODUCERS * JOBS_EACH);
+	assert_true(most_at_work == 1 || most_at_work == 2);
+	assert_int_equal(crowded.users, 0);
+	assert_null(crowded.waiting);
+}
+
+/* A thread finds no place while a job waits: that one comes first. */
+CASE(nobody_passes_a_job_that_waits)
+{
+	struct casync_lane_share share = {.most = 2};
+	struct shared_job waits = {.share = &share};
+	sem_t begun, hold;
+
+	sem_init(&begun, 0, 0);
+	sem_init(&hold, 0, 0);
+	waits.job.work.run = run_shared;
+	waits.job.begun = &begun;
+	waits.job.hold = &hold;
+	assert_true(casync_lane_enter_share(&share));
+	assert_true(casync_lane_enter_share(&share));
+	assert_false(casync_lane_enter_share(&share));
+	casync_lane_submit_shared(look, &share, &waits.job.work);
+	assert_int_equal(begun_of(&begun), 0);
+	casync_lane_release_share(look, &share);
+	assert_true(rig_wait(&begun));
+	assert_false(casync_lane_enter_share(&share));
+	sem_post(&hold);
+	RIG_UNTIL(NOW(share.users) == 1);
+	assert_true(casync_lane_enter_share(&share));
+	casync_lane_release_share(look, &share);
+	casync_lane_release_share(look, &share);
+	assert_int_equal(share.users, 0);
+	end_all();
 	sem_destroy(&begun);
 	sem_destroy(&hold);
 }
@@ -378,7 +476,7 @@ CASE(full_lane_is_not_waited_for)
 		casync_lane_submit(look, &stuck[i].work);
 	}
 	assert_false(casync_lane_try_shared(look, &share, &job.work));
-	assert_int_equal(share.at_work, 0);
+	assert_int_equal(share.users, 0);
 	for (i = 0; i < CASYNC_LANE_THREADS; i++)
 		sem_post(&hold);
 	end_all();
