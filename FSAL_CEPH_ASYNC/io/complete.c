@@ -293,13 +293,6 @@ void casync_complete_wait_end(struct casync_op *op)
 		finish(op);
 }
 
-void casync_complete_wait_cancel(struct casync_op *op)
-{
-	CASYNC_CHECK_DOWN(&waiting, __ATOMIC_RELAXED);
-	if (!complete_wait_withdraw(op))
-		casync_complete_queue(op);
-}
-
 bool casync_complete_wake_waiter(struct casync_op *op)
 {
 	uint32_t expected = AWAITED;

@@ -100,8 +100,7 @@ void casync_complete_stop(void);
  * submit?
  *
  * @return true: the thread owns the op until it calls
- * casync_complete_wait_end() or
- *	   casync_complete_wait_cancel(); it must call one of them.
+ *	   casync_complete_wait_end(), which it must.
  */
 bool casync_complete_wait_begin(struct casync_op *op);
 
@@ -110,12 +109,6 @@ bool casync_complete_wait_begin(struct casync_op *op);
  * The caller must not touch the op afterwards.
  */
 void casync_complete_wait_end(struct casync_op *op);
-
-/**
- * Leave the op to the completion threads, because the caller has other work.
- * The caller must not touch the op afterwards.
- */
-void casync_complete_wait_cancel(struct casync_op *op);
 
 /**
  * Hand an answered op to the thread that waits for it.  May run in a libcephfs

@@ -132,7 +132,7 @@ static void finish_write(struct casync_op *op)
 }
 
 /*
- * Submit ops that waited for the answer, or flush the file, on a worker.  It
+ * Submit WRITEs that waited for the answer, or flush the file, on a worker.  It
  * comes before any step that may free the op.
  */
 static void finish_admit_next(struct casync_op *op)
@@ -150,16 +150,12 @@ void casync_finish(struct casync_op *op)
 		casync_disown_release(op);
 		return;
 	}
-	/* libcephfs never got it (rw.c). */
-	if (op->past_end) {
-		casync_repair_whole(op);
-		return;
-	}
 	if (op->queue_state == CASYNC_QUEUE_REFUSED) {
 		casync_submit_each_alone(op);
 		return;
 	}
-	finish_admit_next(op);
+	if (op->kind == CASYNC_OP_WRITE)
+		finish_admit_next(op);
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	if (CASYNC_METRICS_ON)
 		op->taken_ns = casync_clock_ns();

@@ -21,8 +21,7 @@ void casync_gather_prepare(struct casync_op *op)
 
 	op->gather.max_bytes = 0;
 	/* An op that leaves no room for a second one of its size goes alone. */
-	if (op->kind != CASYNC_OP_WRITE || op->length_bytes > max_bytes / 2 ||
-	    span == 0)
+	if (op->length_bytes > max_bytes / 2 || span == 0)
 		return;
 	op->gather.piece = op->offset / span;
 	if ((op->offset + op->length_bytes - 1) / span == op->gather.piece)

@@ -52,7 +52,7 @@ struct casync_gather_run {
 	uint32_t iovs;
 };
 
-/** Decide whether the op may share a call, and of how many bytes.  Its parts
+/** Decide whether the WRITE may share a call, and of how many bytes.  Its parts
  * must be laid out. */
 void casync_gather_prepare(struct casync_op *op);
 

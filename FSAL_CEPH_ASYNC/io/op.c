@@ -354,7 +354,8 @@ void casync_op_prepare(struct casync_op *op)
 		op->durability = op_decide_durability(op);
 	}
 	casync_op_lay_out(op);
-	casync_gather_prepare(op);
+	if (op->kind == CASYNC_OP_WRITE)
+		casync_gather_prepare(op);
 }
 
 static void op_store_outcome(const struct casync_op *op)

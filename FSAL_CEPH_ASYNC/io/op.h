@@ -3,7 +3,7 @@
  * @file op.h
  * @brief One READ or WRITE, from the NFS request to its done callback.
  *
- *	casync_op_new()        casync_submit()          the last part's
+ *	casync_op_new()        submit_parts()           the last part's
  *	      |                      |                   result is stored
  *	      v                      v                          |
  *	    NEW -> (JOURNALING or HELD) -> SUBMITTED ---------> QUEUED
@@ -20,9 +20,10 @@
  *	           |
  *	     back in the export's pool, until it is NEW again
  *
- * JOURNALING: a write of a new file, before the first flush.  HELD: in the
- * queue of its file (queue.h); a parked write that then waits for the
- * first flush stays HELD.
+ * JOURNALING: a write of a new file, before the first flush.
+ * HELD: a write in the queue of its file (queue.h); a parked one that then
+ * waits for the first flush stays HELD.  Or a read that waits until others of
+ * its file are submitted (submit.h).
  * FINISHING: a completion thread takes the op from QUEUED.  A worker that waits
  * for the answer (complete.h) takes it from SUBMITTED.  An op whose size check
  * runs on a worker stays FINISHING.
@@ -39,12 +40,13 @@
  * QUEUED (the first op) or SUBMITTED (its members) to BLOCKING, and back to
  * SUBMITTED, each alone (submit_again() in submit.c).
  *
- * Owner: first the worker, until casync_submit() drops its hold, or another
- * worker that takes the op from the queue.  Then libcephfs.  It knows only the
- * first op of a call that several share; that op owns all of them until the
- * results are in.  Then the thread of ours that has taken the op, or the worker
- * that waits.  An op has one owner at a time.  So only `state`, `parts_left`,
- * `awaited`, `resume_events`, `answered_ns` and each part's `armed` are atomic.
+ * Owner: first the worker, until submit.c drops its hold, or another worker
+ * that takes the op from the queue or from a lane.  Then libcephfs.  It knows
+ * only the first op of a call that several share; that op owns all of them
+ * until the results are in.  Then the thread of ours that has taken the op, or
+ * the worker that waits.  An op has one owner at a time.  So only `state`,
+ * `parts_left`, `awaited`, `resume_events`, `answered_ns` and each part's
+ * `armed` are atomic.
  *
  * Exactly once: every op that casync_op_new() returned ends in casync_op_end()
  * or casync_op_fail().  Each of them calls done_cb once and puts the op back.
@@ -255,7 +257,6 @@ void casync_op_end_unblocked(struct casync_op *op);
 /**
  * Turn the results of a submitted op into its answer, and end it: finish.c.
  * Runs on a completion thread, or on the worker that waited for the results.
- * A READ that is past the end by now has no results: a worker reads it.
  */
 void casync_finish(struct casync_op *op);
 

@@ -3,7 +3,6 @@
 
 #include "fsal.h"
 
-#include "call.h"
 #include "check.h"
 #include "clock.h"
 #include "export.h"
@@ -51,20 +50,13 @@ static struct casync_op *queue_take(struct casync_queue *queue,
 static void queue_mark_queued(const struct casync_queue *queue,
 			      struct casync_op *op)
 {
-	if (op->kind == CASYNC_OP_WRITE && casync_queue_awaits_create(queue)) {
+	if (casync_queue_awaits_create(queue)) {
 		casync_op_set_state(op, CASYNC_OP_JOURNALING);
 		return;
 	}
 	casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
 			     CASYNC_C_FILE_QUEUE_WAITS, 1);
 	casync_op_set_state(op, CASYNC_OP_HELD);
-}
-
-/* Of an op in the queue: is it a write in flight?  A parked one is not. */
-static bool queue_is_queued_write(const struct casync_op *op)
-{
-	return op->kind == CASYNC_OP_WRITE &&
-	       op->queue_state == CASYNC_QUEUE_QUEUED;
 }
 
 /* A write is in flight now; mostly it belongs to the current epoch. */
@@ -77,15 +69,14 @@ static void queue_write_admitted(struct casync_queue *queue,
 
 static struct casync_op *queue_enter_as(struct casync_queue *queue,
 					struct casync_op *op,
-					enum casync_queue_state queue_state,
-					struct casync_call *slot)
+					enum casync_queue_state queue_state)
 {
 	struct casync_op **link;
 	struct casync_op *now;
 
 	pthread_mutex_lock(&queue->lock);
 	op->queue_state = queue_state;
-	if (op->kind == CASYNC_OP_WRITE && queue_state == CASYNC_QUEUE_QUEUED)
+	if (queue_state == CASYNC_QUEUE_QUEUED)
 		queue_write_admitted(queue, op, queue->writes.epoch);
 	casync_write_stream_follow(&queue->streams, op);
 	link = queue->end;
@@ -98,25 +89,20 @@ static struct casync_op *queue_enter_as(struct casync_queue *queue,
 	/* Still in the queue? */
 	if (op->queue_state == queue_state)
 		queue_mark_queued(queue, op);
-	/* Under the lock: later another thread may answer the op, and the
-	 * object may be freed.  It takes no lock. */
-	if (now == NULL && slot != NULL)
-		casync_call_drop(slot);
 	pthread_mutex_unlock(&queue->lock);
 	return now;
 }
 
 struct casync_op *casync_queue_enter(struct casync_queue *queue,
-				     struct casync_op *op,
-				     struct casync_call *slot)
+				     struct casync_op *op)
 {
-	return queue_enter_as(queue, op, CASYNC_QUEUE_QUEUED, slot);
+	return queue_enter_as(queue, op, CASYNC_QUEUE_QUEUED);
 }
 
 struct casync_op *casync_queue_park(struct casync_queue *queue,
 				    struct casync_op *op)
 {
-	return queue_enter_as(queue, op, CASYNC_QUEUE_PARKED, NULL);
+	return queue_enter_as(queue, op, CASYNC_QUEUE_PARKED);
 }
 
 struct casync_op *casync_queue_next(struct casync_queue *queue,
@@ -154,7 +140,8 @@ static bool queue_keeps_flush_waiting(const struct casync_queue *queue,
 	if (queue->flush != CASYNC_FLUSH_DRAINING)
 		return false;
 	for (later = op->next; later != NULL; later = later->next) {
-		if (queue_is_queued_write(later) &&
+		/* A parked one is not in flight. */
+		if (later->queue_state == CASYNC_QUEUE_QUEUED &&
 		    later->gather.epoch != queue->writes.epoch)
 			return true;
 	}
@@ -228,7 +215,7 @@ static void queue_move_awaiting(struct casync_queue *queue)
 	struct casync_op *op;
 
 	for (op = queue->oldest; op != NULL; op = op->next) {
-		if (!queue_is_queued_write(op) ||
+		if (op->queue_state != CASYNC_QUEUE_QUEUED ||
 		    op->gather.epoch == queue->writes.epoch)
 			continue;
 		queue_write_left(queue, op);
@@ -307,8 +294,6 @@ struct casync_queue_todo casync_queue_answered(struct casync_queue *queue,
 	unsigned int threads = 0;
 	bool held;
 
-	if (op->kind != CASYNC_OP_WRITE)
-		return todo;
 	pthread_mutex_lock(&queue->lock);
 	held = queue->hold.since_ns != 0;
 	if (casync_write_stream_end_call(&queue->streams, op))
@@ -393,7 +378,7 @@ static struct casync_op *queue_remove_awaiting(struct casync_queue *queue)
 	struct casync_op **end = &removed;
 
 	while (*link != NULL) {
-		if (!queue_is_queued_write(*link)) {
+		if ((*link)->queue_state != CASYNC_QUEUE_QUEUED) {
 			link = &(*link)->next;
 			continue;
 		}

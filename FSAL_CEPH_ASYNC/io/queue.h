@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
  * @file queue.h
- * @brief Limits and orders what one file has in submission, and says when it is
- * flushed.
+ * @brief Limits and orders the WRITEs of one file, and says when it is flushed.
  *
  * Threads.  A submission does not wait for OSDs.  But it waits for capabilities
  * without a timeout: while another client does not return them, while the MDS
@@ -19,8 +18,9 @@
  * An op waits while it overlaps an earlier op that has not been submitted.  A
  * call of several ops can be refused and submitted again, so its ops count as
  * not submitted until it has been answered.  A READ that overlaps a WRITE in
- * flight may see the data before or after it, so reads block nothing.  A WRITE
- * that waits for a place in flight (inflight.h) is parked here.
+ * flight may see the data before or after it, so READs are not in the queue.
+ * They have a bound of their own (submit.h).  A WRITE that waits for a place in
+ * flight (inflight.h) is parked here.
  *
  * Flushes.  libcephfs' fsync waits until no write of the inode is in flight.
  * Under load that never happens.  So a flush (flush.h) holds new writes, waits
@@ -52,9 +52,8 @@
  *	OUT	-> PARKED	casync_queue_park()
  *	PARKED	-> QUEUED	casync_queue_unpark()
  *	PARKED	-> OUT		casync_queue_cancel_parked()
- *	QUEUED	-> TAKEN	each function that returns an op to submit, if
- *				it is a WRITE
- *	QUEUED	-> OUT		the same functions: a READ, and op->members;
+ *	QUEUED	-> TAKEN	each function that returns an op to submit
+ *	QUEUED	-> OUT		the same functions: its op->members;
  *				casync_queue_flushed(), after a failure
  *	TAKEN	-> OUT		casync_queue_next(), if the op has no members;
  *				else casync_queue_answered()
@@ -77,7 +76,6 @@
 #include "lane.h"
 #include "write_stream.h"
 
-struct casync_call;
 struct casync_op;
 
 /** Where an op is in the queue of its file. */
@@ -85,8 +83,8 @@ enum casync_queue_state {
 	CASYNC_QUEUE_OUT,    /**< Not yet in the queue, or through it. */
 	CASYNC_QUEUE_PARKED, /**< In the queue, without a place in flight. */
 	CASYNC_QUEUE_QUEUED, /**< In the queue, and may be taken. */
-	/** A WRITE, alone or the first of its call, that is being submitted, or
-	 * may be submitted again.  No overlapping op may overtake it. */
+	/** Alone or the first of its call, it is being submitted, or may be
+	 * submitted again.  No overlapping op may overtake it. */
 	CASYNC_QUEUE_TAKEN,
 	/** Taken; the call was refused, and each op is to be submitted alone.
 	 */
@@ -94,8 +92,8 @@ enum casync_queue_state {
 };
 
 /**
- * Threads that may submit for one file.  libcephfs' client_lock lets one work
- * at a time, so a few are as fast as many.  Ganesha has 200
+ * Threads that may submit WRITEs for one file.  libcephfs' client_lock lets one
+ * work at a time, so a few are as fast as many.  Ganesha has 200
  * (RPC_Ioq_ThrdMax).
  */
 #define CASYNC_QUEUE_THREADS 4
@@ -174,23 +172,18 @@ void casync_queue_init(struct casync_queue *queue);
 void casync_queue_destroy(struct casync_queue *queue);
 
 /**
- * Enter the queue with an op.  The caller no longer owns the op.
+ * Enter the queue with a WRITE.  The caller no longer owns it.
  *
  * Only submit.c calls it: on a worker of Ganesha's or of ours, never in a
  * callback of libcephfs.  The caller holds no lock of ours.  The op is prepared
  * (casync_op_prepare()) and has its fd and its place in flight.
- *
- * @param[in,out] slot  The thread holds it for a submission, or NULL.  If
- *			there is nothing to submit, it is released, while the op
- *			still keeps its object alive.
  *
  * @return The op to submit now, this one or another, with gathered ops in
  *         op->members.  After it the caller must call casync_queue_next().
  *         NULL: nothing to submit.
  */
 struct casync_op *casync_queue_enter(struct casync_queue *queue,
-				     struct casync_op *op,
-				     struct casync_call *slot);
+				     struct casync_op *op);
 
 /**
  * Enter the queue with a write that has no place in flight yet.  It is queued,
@@ -355,8 +348,7 @@ struct casync_op *casync_queue_order_remove_locked(struct casync_queue *queue,
 /**
  * Take the next op that may go, with the ops that share its call.
  *
- * @return The first op of the call, CASYNC_QUEUE_TAKEN if it is a WRITE.  NULL:
- *	   none.
+ * @return The first op of the call, CASYNC_QUEUE_TAKEN.  NULL: none.
  */
 struct casync_op *casync_queue_order_take_locked(struct casync_queue *queue);
 

@@ -21,8 +21,6 @@
 static bool queue_order_is_held(const struct casync_queue *queue,
 				const struct casync_op *op)
 {
-	if (op->kind != CASYNC_OP_WRITE)
-		return false;
 	if (op->queue_state == CASYNC_QUEUE_PARKED)
 		return true;
 	return (queue->hold.since_ns != 0 ||
@@ -66,8 +64,6 @@ struct casync_op *casync_queue_order_remove_locked(struct casync_queue *queue,
 static bool queue_order_overlap(const struct casync_op *a,
 				const struct casync_op *b)
 {
-	if (a->kind != CASYNC_OP_WRITE && b->kind != CASYNC_OP_WRITE)
-		return false;
 	return a->offset < b->offset + b->length_bytes &&
 	       b->offset < a->offset + a->length_bytes;
 }
@@ -78,8 +74,6 @@ static bool queue_order_overlaps_submitting(const struct casync_queue *queue,
 {
 	const struct casync_op *first;
 
-	if (op->kind != CASYNC_OP_WRITE)
-		return false;
 	for (first = queue->submitting; first != NULL;
 	     first = first->gather.next_submitting) {
 		if (first->offset < op->offset + op->length_bytes &&
@@ -159,7 +153,6 @@ static struct casync_op *queue_order_gather(struct casync_queue *queue,
 static struct casync_op **
 queue_order_first_to_submit(struct casync_queue *queue, struct casync_op **link)
 {
-	struct casync_op **const wanted = link;
 	unsigned int looks = CHAIN_LOOKS;
 	const struct casync_op *op;
 
@@ -170,8 +163,7 @@ queue_order_first_to_submit(struct casync_queue *queue, struct casync_op **link)
 	if (*link == op && !queue_order_is_held(queue, op) &&
 	    !queue_order_overlaps_submitting(queue, op))
 		return link;
-	/* A read does not wait for the reasons of a write. */
-	return (*wanted)->kind == CASYNC_OP_WRITE ? NULL : wanted;
+	return NULL;
 }
 
 static struct casync_op **queue_order_find(struct casync_queue *queue)
@@ -201,11 +193,9 @@ static struct casync_op *queue_order_take_call(struct casync_queue *queue,
 	if (op->gather.max_bytes != 0)
 		op = queue_order_gather(queue, op);
 	casync_write_stream_begin_call(&queue->streams, op);
-	if (op->kind == CASYNC_OP_WRITE) {
-		op->queue_state = CASYNC_QUEUE_TAKEN;
-		op->gather.next_submitting = queue->submitting;
-		queue->submitting = op;
-	}
+	op->queue_state = CASYNC_QUEUE_TAKEN;
+	op->gather.next_submitting = queue->submitting;
+	queue->submitting = op;
 	return op;
 }
 

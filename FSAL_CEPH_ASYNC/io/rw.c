@@ -89,10 +89,8 @@ static void rw_read(struct casync_op *op, struct casync_call *slot)
 	casync_op_prepare(op);
 	if (op->past_end)
 		casync_repair_whole(op);
-	else if (slot != NULL)
-		casync_submit_read(op, slot);
 	else
-		casync_submit(op);
+		casync_submit_read(op, slot);
 }
 
 /* A READ that has its fd, its reservation and its place, on the worker that

@@ -116,13 +116,18 @@ static void submit_parts(struct casync_op *op)
 				     CASYNC_C_INLINE, 1);
 }
 
-/* The file may have become shorter while a read was queued.  rw_clamp_to_size()
- * in rw.c tells what happens then. */
+/* The file may have become shorter while a read waited.  rw_clamp_to_size() in
+ * rw.c tells what happens then. */
 bool casync_submit_is_beyond_the_end(const struct casync_op *op)
 {
 	return casync_file_size_is_unknown(&op->obj->size) ||
 	       op->offset + op->length_bytes >
 		       casync_file_size_hint(&op->obj->size);
+}
+
+static struct casync_lane *submit_lane(const struct casync_op *op)
+{
+	return casync_inode_lane(op->obj, CASYNC_LANE_SUBMIT);
 }
 
 /*
@@ -138,22 +143,29 @@ static bool submit_take_slot(struct casync_op *op, struct casync_call *slot)
 	return false;
 }
 
-/* The op's hold keeps the object alive, and with it the mount. */
-static struct casync_op *submit_one(struct casync_queue *queue,
-				    struct casync_op *op,
+/* The thread gives the op's place back, or submits the WRITE that is returned.
+ * The op's hold keeps the object alive, and with it the mount. */
+static struct casync_op *submit_leave(struct casync_op *op)
+{
+	if (op->kind == CASYNC_OP_WRITE)
+		return casync_queue_next(&op->obj->queue, op);
+	casync_lane_release_share(submit_lane(op), &op->obj->reads);
+	return NULL;
+}
+
+static struct casync_op *submit_one(struct casync_op *op,
 				    struct casync_call *slot)
 {
 	submit_parts(op);
 	if (slot != NULL)
 		casync_call_drop(slot);
-	return casync_queue_next(queue, op);
+	return submit_leave(op);
 }
 
-/* Submit the op that the queue let in, and those that it lets in next.  SLOT: a
- * worker of Ganesha's has it for the first one; NULL: it is a thread of ours.
- */
-static void submit_from(struct casync_queue *queue, struct casync_op *op,
-			struct casync_call *slot)
+/* Submit an op that has a place, and the WRITEs that the queue lets in next.
+ * SLOT: a worker of Ganesha's has it for the first one; NULL: it is a thread of
+ * ours. */
+static void submit_from(struct casync_op *op, struct casync_call *slot)
 {
 	struct casync_op *next;
 
@@ -163,24 +175,17 @@ static void submit_from(struct casync_queue *queue, struct casync_op *op,
 		    casync_submit_is_beyond_the_end(op)) {
 			if (slot != NULL)
 				casync_call_drop(slot);
-			next = casync_queue_next(queue, op);
+			next = submit_leave(op);
 			op->past_end = true;
-			casync_complete_finish(op);
+			casync_repair_whole(op);
 		} else {
-			next = submit_one(queue, op, slot);
+			next = submit_one(op, slot);
 			submit_put(op, CASYNC_OP_SUBMITTING);
 		}
 		if (slot != NULL && next != NULL &&
 		    !submit_take_slot(next, slot))
 			return;
 	}
-}
-
-void casync_submit(struct casync_op *op)
-{
-	struct casync_queue *queue = &op->obj->queue;
-
-	submit_from(queue, casync_queue_enter(queue, op, NULL), NULL);
 }
 
 void casync_submit_park(struct casync_op *op)
@@ -190,9 +195,7 @@ void casync_submit_park(struct casync_op *op)
 
 void casync_submit_parked(struct casync_op *op)
 {
-	struct casync_queue *queue = &op->obj->queue;
-
-	submit_from(queue, casync_queue_unpark(queue, op), NULL);
+	submit_from(casync_queue_unpark(&op->obj->queue, op), NULL);
 }
 
 void casync_submit_cancel_parked(struct casync_op *op)
@@ -200,43 +203,31 @@ void casync_submit_cancel_parked(struct casync_op *op)
 	casync_submit_admitted(casync_queue_cancel_parked(&op->obj->queue, op));
 }
 
-/* Submit the op that the queue let in.  This worker waits for its answer, if it
- * may. */
-static void submit_and_wait(struct casync_queue *queue, struct casync_op *op,
-			    struct casync_call *slot)
+/* Submit an op that has a place.  This worker waits for its answer, if it may:
+ * a WRITE that the queue lets in next is for another thread. */
+static void submit_and_wait(struct casync_op *op, struct casync_call *slot)
 {
-	struct casync_op *next;
-
 	if (!casync_complete_wait_begin(op)) {
-		submit_from(queue, op, slot);
+		submit_from(op, slot);
 		return;
 	}
-	next = submit_one(queue, op, slot);
+	casync_submit_admitted(submit_one(op, slot));
 	submit_put(op, CASYNC_OP_SUBMITTING);
-	if (next == NULL) {
-		casync_complete_wait_end(op);
-		return;
-	}
-	/* There are more ops to submit; the answer must not wait for them, nor
-	 * for a slot. */
-	casync_complete_wait_cancel(op);
-	if (submit_take_slot(next, slot))
-		submit_from(queue, next, slot);
+	casync_complete_wait_end(op);
 }
 
 void casync_submit_write(struct casync_op *op)
 {
-	struct casync_queue *queue = &op->obj->queue;
-	struct casync_op *now = casync_queue_enter(queue, op, NULL);
+	struct casync_op *now = casync_queue_enter(&op->obj->queue, op);
 	struct casync_call slot = {0};
 
 	if (now == NULL || !submit_take_slot(now, &slot))
 		return;
 	/* A completion thread answers ops that share a call. */
 	if (now != op || op->members != NULL)
-		submit_from(queue, now, &slot);
+		submit_from(now, &slot);
 	else
-		submit_and_wait(queue, op, &slot);
+		submit_and_wait(op, &slot);
 }
 
 /* May a worker do a laid out read by the blocking call? */
@@ -267,51 +258,58 @@ static void submit_read_blocking(struct casync_op *op, struct casync_call *slot)
 				 __ATOMIC_RELAXED);
 }
 
-/* Those that the queue lets in next do not wait for its data; nor does it wait
- * for them: they may need capabilities. */
+/* It has a bound of its own, so it gives its place back before. */
 static void submit_block_on_read(struct casync_op *op, struct casync_call *slot)
 {
-	struct casync_queue *queue = &op->obj->queue;
-
 	casync_op_set_state(op, CASYNC_OP_BLOCKING);
 	if (CASYNC_METRICS_ON)
 		op->submitted_ns = casync_clock_ns();
-	casync_submit_admitted(casync_queue_next(queue, op));
+	(void)submit_leave(op);
 	submit_read_blocking(op, slot);
 	if (CASYNC_METRICS_ON)
 		op->answered_ns = casync_clock_ns();
 	casync_complete_finish(op);
 }
 
-void casync_submit_read(struct casync_op *op, struct casync_call *slot)
+static void submit_run(struct casync_work *work)
 {
-	struct casync_queue *queue = &op->obj->queue;
-	struct casync_op *now = casync_queue_enter(queue, op, slot);
-
-	if (now == NULL || !submit_take_slot(now, slot))
-		return;
-	if (now != op || casync_submit_is_beyond_the_end(op))
-		submit_from(queue, now, slot);
-	else if (submit_may_block(op))
-		submit_block_on_read(op, slot);
-	else
-		submit_and_wait(queue, op, slot);
+	submit_from(container_of(work, struct casync_op, work), NULL);
 }
 
-static void submit_run_admitted(struct casync_work *work)
+/* It waits for a place, and keeps no thread. */
+static void submit_read_later(struct casync_op *op)
 {
-	struct casync_op *op = container_of(work, struct casync_op, work);
+	casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
+			     CASYNC_C_FILE_QUEUE_WAITS, 1);
+	casync_op_set_state(op, CASYNC_OP_HELD);
+	op->work.run = submit_run;
+	casync_lane_submit_shared(submit_lane(op), &op->obj->reads, &op->work);
+}
 
-	submit_from(&op->obj->queue, op, NULL);
+void casync_submit_read(struct casync_op *op, struct casync_call *slot)
+{
+	if (!casync_lane_enter_share(&op->obj->reads)) {
+		if (slot != NULL)
+			casync_call_drop(slot);
+		submit_read_later(op);
+	} else if (slot == NULL) {
+		submit_from(op, NULL);
+	} else if (submit_take_slot(op, slot)) {
+		if (casync_submit_is_beyond_the_end(op))
+			submit_from(op, slot);
+		else if (submit_may_block(op))
+			submit_block_on_read(op, slot);
+		else
+			submit_and_wait(op, slot);
+	}
 }
 
 void casync_submit_admitted(struct casync_op *op)
 {
 	if (op == NULL)
 		return;
-	op->work.run = submit_run_admitted;
-	casync_lane_submit(casync_inode_lane(op->obj, CASYNC_LANE_SUBMIT),
-			   &op->work);
+	op->work.run = submit_run;
+	casync_lane_submit(submit_lane(op), &op->work);
 }
 
 static void submit_again(struct casync_op *op)
@@ -326,7 +324,6 @@ static void submit_again(struct casync_op *op)
 static void submit_each(struct casync_work *work)
 {
 	struct casync_op *first = container_of(work, struct casync_op, work);
-	struct casync_queue *queue = &first->obj->queue;
 	struct casync_op *op = first->members;
 	struct casync_op *next;
 
@@ -337,15 +334,14 @@ static void submit_each(struct casync_work *work)
 		submit_put(op, CASYNC_OP_SUBMITTING);
 	}
 	submit_again(first);
-	next = casync_queue_next(queue, first);
+	next = submit_leave(first);
 	submit_put(first, CASYNC_OP_SUBMITTING);
-	submit_from(queue, next, NULL);
+	submit_from(next, NULL);
 }
 
 void casync_submit_each_alone(struct casync_op *first)
 {
 	casync_queue_refused(&first->obj->queue, first);
 	first->work.run = submit_each;
-	casync_lane_submit(casync_inode_lane(first->obj, CASYNC_LANE_SUBMIT),
-			   &first->work);
+	casync_lane_submit(submit_lane(first), &first->work);
 }

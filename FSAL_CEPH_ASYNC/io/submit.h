@@ -36,6 +36,13 @@
  * callback (3).  A call that was in flight at that time may never be answered.
  * So an export drains its requests first (export.c).
  *
+ * READs of a file.  At most CASYNC_LANE_SHARE threads submit them, Ganesha's
+ * workers or ours, for the reason that queue.h has for WRITEs.  They are a
+ * share of the lane `casync_submit` (lane.h).  Further READs wait beside the
+ * lane in the order in which they came, in the state HELD, and keep no thread.
+ * They stay in flight and in the guard.  They wait for no WRITE, and no flush
+ * waits for them.
+ *
  * Large READs by a blocking call: the non-blocking READ copies the caller's
  * empty buffers first, and the data once more, both under libcephfs' lock.
  * ceph_ll_read() copies once, without the lock.  For a MiB that is worth a
@@ -66,26 +73,24 @@ struct casync_op;
 #define CASYNC_READ_HERE_MS 200
 
 /**
- * Hand an op to libcephfs.
+ * Hand a WRITE to libcephfs, by a worker of Ganesha's that may wait for the
+ * answer (complete.h).
  *
  * It blocks only if libcephfs does: for client_lock and in get_caps, with at
- * most CASYNC_GATE_THREADS threads for one file.  A worker of Ganesha's takes a
- * slot of the mount for it.  It may submit other ops of the same file too.  The
+ * most CASYNC_QUEUE_THREADS threads for one file.  The worker takes a slot of
+ * the mount for it.  It may submit other WRITEs of the same file too.  The
  * caller must not touch the op afterwards: it may already be answered and
  * reused.
  */
-void casync_submit(struct casync_op *op);
-
-/** As casync_submit(), by a worker of Ganesha's that may wait for the answer to
- * the write (complete.h). */
 void casync_submit_write(struct casync_op *op);
 
 /**
- * As casync_submit(), by a worker of Ganesha's that may wait for the answer to
- * the read, or may read by a blocking call.
+ * Hand a READ to libcephfs, as casync_submit_write() does.  A worker of
+ * Ganesha's may also read by a blocking call.
  *
  * @param[in,out] slot  Holds the worker's slot of the mount, or nothing: then
- *			it is taken.  It holds nothing afterwards.
+ *			it is taken.  It holds nothing afterwards.  NULL: it is
+ *			a thread of ours, which waits for no answer.
  */
 void casync_submit_read(struct casync_op *op, struct casync_call *slot);
 
@@ -102,8 +107,9 @@ void casync_submit_parked(struct casync_op *op);
 void casync_submit_cancel_parked(struct casync_op *op);
 
 /**
- * Submit an op that the queue has let in (NULL: none), and the ops that it lets
- * in afterwards.  It is done on a worker: submission may wait for the MDS.
+ * Submit a WRITE that the queue has let in (NULL: none), and those that it lets
+ * in afterwards, or a READ that has its place.  It is done on a worker:
+ * submission may wait for the MDS.
  */
 void casync_submit_admitted(struct casync_op *op);
 

@@ -60,10 +60,11 @@ struct casync_object {
 	 * capabilities from other clients that read it.
 	 */
 	struct casync_fd read_fd, write_fd;
-	/** Of a file: limits and orders submissions.  Its flushes. */
+	/** Of a file: limits and orders its WRITEs.  Its flushes. */
 	struct casync_queue queue;
-	/** Shares of the threads that ask for its size, and repair reads. */
-	struct casync_lane_share look, data;
+	/** Shares of the threads that ask for its size, repair reads, and
+	 * submit reads. */
+	struct casync_lane_share look, data, reads;
 
 	struct casync_file_size size; /**< Known sizes of the file. */
 	/** The file may be setuid or setgid, or have file capabilities: the

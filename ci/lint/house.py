@@ -29,7 +29,7 @@ NONE = {"files that name guarded_",
 
 # Code lines of a room: the measured ones and a function more.
 ROOMS = {
-    "base": 1130, "cache": 1730, "config": 1700, "ganesha": 350, "io": 4960,
+    "base": 1130, "cache": 1730, "config": 1700, "ganesha": 350, "io": 4925,
     "metrics": 1530, "mount": 3445, "object": 6255, "root": 1580,
 }
 
@@ -40,7 +40,7 @@ STATES = {
         "mount/reconnect.h:casync_keeper", "mount/session.h:casync_session",
         "mount/guard.h:casync_guard")),
     "file queue": (13, ("io/queue.h:casync_queue",)),
-    "object": (29, ("object/object.h:casync_object",)),
+    "object": (30, ("object/object.h:casync_object",)),
     "op": (42, ("io/op.h:casync_op",)),
 }
 

@@ -360,90 +360,87 @@ AWAIT_CASE(answer_and_end_of_the_wait_at_once)
 	free_io(io);
 }
 
-/* --- a worker with something better to do than wait */
+/* --- what else there is to submit does not keep the answer */
 
-static sem_t in_submission[2], submit[2];
-static sem_t queue_is_full, one_is_left;
+static sem_t inside[2], go_on[2];
 static int submissions; /* atomic */
 
-/* Those before fill the queue; the worker's own goes through when another one
- * was left in the queue; that one stops. */
+/* The first stops, and the second. */
 static void stop_in_submission(void)
 {
-	int number = __atomic_add_fetch(&submissions, 1, __ATOMIC_ACQ_REL);
+	int number = __atomic_fetch_add(&submissions, 1, __ATOMIC_ACQ_REL);
 
-	if (number < CASYNC_QUEUE_THREADS) {
-		sem_post(&in_submission[0]);
-		(void)rig_wait(&submit[0]);
-		sem_post(&submit[0]);
-	} else if (number == CASYNC_QUEUE_THREADS + 1) {
-		sem_post(&in_submission[1]);
-		(void)rig_wait(&submit[1]);
-	} else if (number == CASYNC_QUEUE_THREADS) {
-		sem_post(&queue_is_full);
-		(void)rig_wait(&one_is_left);
-	}
+	sem_post(&inside[number]);
+	(void)rig_wait(&go_on[number]);
 }
 
-static void *read_on_a_worker(void *io)
+struct worker {
+	pthread_t thread;
+	struct io *io;
+	void (*start)(struct io *io);
+};
+
+static void start_a_write(struct io *io)
 {
+	start_write(io, true);
+}
+
+static void *submit_on_a_worker(void *arg)
+{
+	struct worker *worker = arg;
+
 	op_ctx = &rig.request;
-	start_read(io);
+	worker->start(worker->io);
 	return NULL;
 }
 
-AWAIT_CASE(worker_that_submits_for_others_is_not_waited_for)
+/* The second one waits for the first one's submission, is submitted next, and
+ * stops in that.  The worker that brought the first one answers it meanwhile. */
+static void check_next_is_not_waited_for(void (*start)(struct io *io))
 {
-	pthread_t threads[CASYNC_QUEUE_THREADS];
-	struct io *ios[CASYNC_QUEUE_THREADS + 1];
+	struct worker worker = {.io = new_io(0, 100), .start = start};
+	struct io *next = new_io(0, 100);
 	unsigned int i;
 
 	for (i = 0; i < 2; i++) {
-		sem_init(&in_submission[i], 0, 0);
-		sem_init(&submit[i], 0, 0);
+		sem_init(&inside[i], 0, 0);
+		sem_init(&go_on[i], 0, 0);
 	}
-	sem_init(&queue_is_full, 0, 0);
-	sem_init(&one_is_left, 0, 0);
 	submissions = 0;
-	fake.plan.when = FAKE_LATER;
+	fake.plan.when = FAKE_BEFORE_RETURN;
 	fake.submission = stop_in_submission;
-	for (i = 0; i < CASYNC_QUEUE_THREADS; i++) {
-		ios[i] = new_io(i * 200, 100);
-		assert_int_equal(pthread_create(&threads[i], NULL,
-						read_on_a_worker, ios[i]),
-				 0);
-		if (i < CASYNC_QUEUE_THREADS - 1)
-			assert_true(rig_wait(&in_submission[0]));
-	}
-	assert_true(rig_wait(&queue_is_full));
-	/* Who is inside takes it along. */
-	ios[i] = new_io(i * 200, 100);
-	start_read(ios[i]);
-	sem_post(&one_is_left);
-	assert_true(rig_wait(&in_submission[1]));
-	/* Its own is answered while it is stuck with the other one. */
-	fake_complete(0);
-	assert_true(rig_wait(&ios[CASYNC_QUEUE_THREADS - 1]->came));
+	assert_int_equal(pthread_create(&worker.thread, NULL,
+					submit_on_a_worker, &worker),
+			 0);
+	assert_true(rig_wait(&inside[0]));
+	start(next);
+	assert_int_equal(NOW(submissions), 1);
+	sem_post(&go_on[0]);
+	assert_true(rig_wait(&inside[1]));
+	RIG_JOIN(worker.thread, NULL);
+	assert_int_equal(NOW(worker.io->calls), 1);
+	assert_false(worker.io->on_completer);
 	assert_false(waited_in_vain());
 
-	sem_post(&submit[0]);
-	sem_post(&submit[1]);
-	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
-		RIG_JOIN(threads[i], NULL);
-	fake_complete_in_order();
-	sem_post(&ios[CASYNC_QUEUE_THREADS - 1]->came);
-	for (i = 0; i <= CASYNC_QUEUE_THREADS; i++)
-		assert_true(rig_wait(&ios[i]->came));
-	sem_post(&ios[0]->came);
-	settle(ios[0]);
-	for (i = 0; i <= CASYNC_QUEUE_THREADS; i++) {
-		check_ok(ios[i], 100);
-		free_io(ios[i]);
-	}
+	sem_post(&go_on[1]);
+	settle(next);
+	check_ok(worker.io, 100);
+	check_ok(next, 100);
+	free_io(worker.io);
+	free_io(next);
 	for (i = 0; i < 2; i++) {
-		sem_destroy(&in_submission[i]);
-		sem_destroy(&submit[i]);
+		sem_destroy(&inside[i]);
+		sem_destroy(&go_on[i]);
 	}
-	sem_destroy(&queue_is_full);
-	sem_destroy(&one_is_left);
+}
+
+AWAIT_CASE(worker_does_not_submit_the_next_write)
+{
+	check_next_is_not_waited_for(start_a_write);
+}
+
+AWAIT_CASE(worker_does_not_submit_the_next_read)
+{
+	rig.obj->reads.most = 1;
+	check_next_is_not_waited_for(start_read);
 }

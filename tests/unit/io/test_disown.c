@@ -279,6 +279,78 @@ DISOWN_CASE(blocking_read_leaves_the_guard)
 	free_io(io);
 }
 
+/* --- READs that wait until others of their file have been submitted */
+
+static int in_submission; /* atomic */
+static sem_t come_back;
+
+static void wait_for_caps(void)
+{
+	__atomic_add_fetch(&in_submission, 1, __ATOMIC_ACQ_REL);
+	(void)rig_wait(&come_back);
+}
+
+static void *read_on_a_worker(void *io)
+{
+	op_ctx = &rig.request;
+	start_read(io);
+	return NULL;
+}
+
+/* The keeper waits for them as for those that are being submitted: the new
+ * client gets none of them, and each is left with the lost one. */
+DISOWN_CASE(read_that_waits_is_disowned_after_it_was_submitted)
+{
+	pthread_t workers[CASYNC_LANE_SHARE];
+	struct io *ios[CASYNC_LANE_SHARE + 2];
+	unsigned int i;
+
+	sem_init(&come_back, 0, 0);
+	in_submission = 0;
+	fake.plan.when = FAKE_LATER;
+	fake.submission = wait_for_caps;
+	for (i = 0; i < COUNT(ios); i++)
+		ios[i] = own_io(i * 100U, 100);
+	for (i = 0; i < COUNT(workers); i++) {
+		assert_int_equal(pthread_create(&workers[i], NULL,
+						read_on_a_worker, ios[i]),
+				 0);
+		RIG_UNTIL(NOW(in_submission) == (int)i + 1);
+	}
+	for (; i < COUNT(ios); i++)
+		start_read(ios[i]);
+	assert_int_equal(rig.obj->reads.users, COUNT(ios));
+	assert_int_equal(disown(), 0);
+	assert_false(casync_guard_is_empty(&stub_mount.guard));
+
+	/* The session is lost: libcephfs gives up its wait for capabilities. */
+	for (i = 0; i < COUNT(ios); i++)
+		sem_post(&come_back);
+	for (i = 0; i < COUNT(workers); i++)
+		RIG_JOIN(workers[i], NULL);
+	RIG_UNTIL(NOW(rig.obj->reads.users) == 0);
+	/* The last hold is dropped after the place. */
+	i = 0;
+	RIG_UNTIL((i += disown()) == COUNT(ios));
+	for (i = 0; i < COUNT(ios); i++) {
+		assert_true(rig_wait(&ios[i]->came));
+		check_error(ios[i], ERR_FSAL_DELAY);
+	}
+	assert_true(casync_guard_is_empty(&stub_mount.guard));
+	leave();
+	assert_true(client_exists());
+	fake_complete_in_order();
+	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
+	check_released(COUNT(ios));
+	RIG_UNTIL(pool_in_use(rig.exp.pool) == 0);
+	settle_answered(ios[0]);
+	for (i = 0; i < COUNT(ios); i++) {
+		assert_int_equal(ios[i]->calls, 1);
+		free_own_io(ios[i]);
+	}
+	sem_destroy(&come_back);
+}
+
 /* --- the answer comes at the same time */
 
 DISOWN_CASE(answered_once_whoever_comes_first)

@@ -9,7 +9,6 @@
 
 #include "fsal.h"
 
-#include "call.h"
 #include "export.h"
 #include "queue.h"
 #include "op.h"
@@ -28,8 +27,11 @@ static int up(void **state)
 
 	memset(ops, 0, sizeof(ops));
 	memset(&exp.metrics, 0, sizeof(exp.metrics));
-	for (i = 0; i < OPS; i++)
+	/* All are WRITEs, and as they are none overlaps another one. */
+	for (i = 0; i < OPS; i++) {
 		ops[i].exp = &exp;
+		ops[i].kind = CASYNC_OP_WRITE;
+	}
 	casync_queue_init(&queue);
 	return 0;
 }
@@ -37,7 +39,6 @@ static int up(void **state)
 /* A write of 10 bytes. */
 static struct casync_op *write_at(unsigned int number, uint64_t offset)
 {
-	ops[number].kind = CASYNC_OP_WRITE;
 	ops[number].offset = offset;
 	ops[number].length_bytes = 10;
 	return &ops[number];
@@ -45,19 +46,7 @@ static struct casync_op *write_at(unsigned int number, uint64_t offset)
 
 static struct casync_op *enter(struct casync_op *op)
 {
-	return casync_queue_enter(&queue, op, NULL);
-}
-
-/* What the thread of a test holds is left so often; could another thread take
- * an op from the gate meanwhile? */
-static int slots_left;
-static bool others_may_come;
-
-void casync_call_drop(struct casync_call *call)
-{
-	slots_left++;
-	others_may_come = pthread_mutex_trylock(&queue.lock) == 0;
-	call->holds = 0;
+	return casync_queue_enter(&queue, op);
 }
 
 static struct casync_op *next(struct casync_op *op)
@@ -138,12 +127,11 @@ CASE(so_many_are_let_in_and_the_rest_is_held)
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_QUEUE_THREADS; i++) {
-		assert_ptr_equal(casync_queue_enter(&queue, &ops[i], NULL),
-				 &ops[i]);
+		assert_ptr_equal(enter(&ops[i]), &ops[i]);
 		assert_int_equal(ops[i].state, CASYNC_OP_NEW);
 	}
 	for (; i < CASYNC_QUEUE_THREADS + 3; i++) {
-		assert_null(casync_queue_enter(&queue, &ops[i], NULL));
+		assert_null(enter(&ops[i]));
 		assert_int_equal(ops[i].state, CASYNC_OP_HELD);
 	}
 	casync_metrics_add_up(&exp.metrics, &totals);
@@ -155,35 +143,14 @@ CASE(so_many_are_let_in_and_the_rest_is_held)
 		assert_null(next(&ops[i + 3]));
 }
 
-/* Another thread may answer the op as soon as it can be taken, and its object
- * may be freed then: so the slot is left before. */
-CASE(slot_is_left_if_there_is_nothing_to_submit)
-{
-	struct casync_call slot = {.holds = CASYNC_CALL_MOUNT_SLOT};
-	unsigned int i;
-
-	slots_left = 0;
-	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
-		assert_ptr_equal(casync_queue_enter(&queue, &ops[i], &slot),
-				 &ops[i]);
-	assert_int_equal(slots_left, 0);
-	assert_null(casync_queue_enter(&queue, &ops[i], &slot));
-	assert_int_equal(slots_left, 1);
-	assert_false(others_may_come);
-	assert_ptr_equal(next(&ops[0]), &ops[i]);
-	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
-		assert_null(next(&ops[i + 1]));
-}
-
 CASE(place_that_is_free_again_is_given)
 {
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
-		assert_ptr_equal(casync_queue_enter(&queue, &ops[i], NULL),
-				 &ops[i]);
+		assert_ptr_equal(enter(&ops[i]), &ops[i]);
 	assert_null(next(&ops[0]));
-	assert_ptr_equal(casync_queue_enter(&queue, &ops[i], NULL), &ops[i]);
+	assert_ptr_equal(enter(&ops[i]), &ops[i]);
 	for (i = 0; i < CASYNC_QUEUE_THREADS; i++)
 		assert_null(next(&ops[i + 1]));
 }
@@ -206,8 +173,8 @@ static void *submit_many(void *arg)
 	unsigned int i;
 
 	for (i = 0; i < OPS_EACH; i++) {
-		for (op = casync_queue_enter(&queue, &mine[i], NULL);
-		     op != NULL; op = casync_queue_next(&queue, op))
+		for (op = casync_queue_enter(&queue, &mine[i]); op != NULL;
+		     op = casync_queue_next(&queue, op))
 			submit(op);
 	}
 	return NULL;
@@ -219,8 +186,10 @@ CASE(each_of_many_is_submitted_once)
 	unsigned int t, i;
 
 	for (t = 0; t < THREADS; t++) {
-		for (i = 0; i < OPS_EACH; i++)
+		for (i = 0; i < OPS_EACH; i++) {
 			crowd[t][i].exp = &exp;
+			crowd[t][i].kind = CASYNC_OP_WRITE;
+		}
 	}
 	for (t = 0; t < THREADS; t++)
 		assert_int_equal(pthread_create(&threads[t], NULL, submit_many,
@@ -271,22 +240,6 @@ CASE(nor_one_that_waits_for_a_worker)
 	assert_null(answer(younger));
 	assert_null(answer(older));
 	assert_null(answer(apart));
-}
-
-CASE(reads_wait_for_no_write)
-{
-	struct casync_op *write = write_at(0, 100);
-
-	ops[1].offset = 100;
-	ops[1].length_bytes = 10;
-	ops[2] = ops[1];
-	assert_ptr_equal(enter(write), write);
-	assert_ptr_equal(enter(&ops[1]), &ops[1]);
-	assert_ptr_equal(enter(&ops[2]), &ops[2]);
-	assert_null(next(&ops[1]));
-	assert_null(next(&ops[2]));
-	assert_null(next(write));
-	assert_null(answer(write));
 }
 
 /* Enters the first of a call of two, as gather() leaves it. */
@@ -357,9 +310,6 @@ CASE(writes_of_before_are_waited_for_and_others_held)
 	assert_null(next(second));
 	assert_false(hold());
 	assert_null(enter(later));
-	/* Reads are none of its business. */
-	assert_ptr_equal(enter(&ops[3]), &ops[3]);
-	assert_null(next(&ops[3]));
 	assert_false(drains(first));
 	assert_true(drains(second));
 	assert_ptr_equal(release(), later);
@@ -409,22 +359,21 @@ CASE(all_writes_wait_for_the_journal)
 	assert_null(answer(first));
 }
 
-CASE(failed_journal_expels_writes_alone)
+CASE(failed_journal_expels_what_has_a_place)
 {
 	struct casync_op *first = write_at(0, 0);
 	struct casync_op *second = write_at(1, 5);
+	struct casync_op *parked = write_at(2, 100);
 	struct casync_queue_todo todo;
-	unsigned int i;
 
-	for (i = 2; i < 2 + CASYNC_QUEUE_THREADS; i++)
-		assert_ptr_equal(enter(&ops[i]), &ops[i]);
 	casync_queue_mark_new(&queue);
 	assert_true(await_create());
 	assert_null(enter(first));
-	assert_null(enter(&ops[OPS - 1])); /* a read, for want of a place */
+	assert_null(casync_queue_park(&queue, parked));
 	assert_null(enter(second));
 	todo = flushed(-EIO);
 	assert_false(todo.flush);
+	assert_null(todo.submit);
 	assert_ptr_equal(todo.fail, first);
 	assert_ptr_equal(first->next, second);
 	assert_null(second->next);
@@ -432,9 +381,7 @@ CASE(failed_journal_expels_writes_alone)
 	assert_int_equal(queue.writes.in_flight[1], 0);
 	assert_true(casync_queue_is_unjournaled(&queue));
 	assert_false(casync_queue_awaits_create(&queue));
-	assert_ptr_equal(next(&ops[2]), &ops[OPS - 1]);
-	for (i = 3; i < 3 + CASYNC_QUEUE_THREADS; i++)
-		assert_null(next(&ops[i]));
+	assert_null(casync_queue_cancel_parked(&queue, parked));
 }
 
 /* It came before the flush began, and the flush is what it waits for. */
@@ -624,11 +571,7 @@ CASE(long_queue_that_is_blocked_lets_others_pass)
 		assert_null(enter(&many[i]));
 	}
 	assert_ptr_equal(enter(write_at(1, 5000)), &ops[1]);
-	ops[2].offset = 1000;
-	ops[2].length_bytes = 10;
-	assert_ptr_equal(enter(&ops[2]), &ops[2]);
 	assert_null(next(&ops[1]));
-	assert_null(next(&ops[2]));
 	assert_null(answer(&ops[1]));
 	for (i = 0; i < 200; i++) {
 		assert_ptr_equal(next(i == 0 ? way : &many[i - 1]), &many[i]);

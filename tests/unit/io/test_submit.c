@@ -168,7 +168,8 @@ CASE(object_may_go_in_done)
 	free_io(io);
 }
 
-/* And with it the gate, which the submitting thread has yet to leave. */
+/* And with it the share of READs, which the submitting thread has yet to leave.
+ */
 CASE(object_may_go_while_it_is_being_submitted)
 {
 	struct io *io = new_io(0, 100);
@@ -183,60 +184,97 @@ CASE(object_may_go_while_it_is_being_submitted)
 	free_io(io);
 }
 
-/* Somebody else is at the gate of the file. */
-static sem_t gate_taken;
-static sem_t gate_free;
+/* Somebody else has the lock that the submitting thread takes when it leaves:
+ * that of the queue for a WRITE, that of the lane for a READ, if another READ of
+ * the file waits. */
+static pthread_mutex_t *lock;
+static sem_t lock_taken;
+static sem_t lock_free;
+static struct casync_work waiting_read;
 
-static void *take_gate(void *unused)
+static void run_nothing(struct casync_work *work)
 {
-	pthread_mutex_lock(&rig.obj->queue.lock);
-	sem_post(&gate_taken); /* for the submitter */
-	sem_post(&gate_taken); /* and the test */
-	(void)rig_wait(&gate_free);
-	pthread_mutex_unlock(&rig.obj->queue.lock);
+	(void)work;
+}
+
+static void *take_lock(void *unused)
+{
+	pthread_mutex_lock(lock);
+	sem_post(&lock_taken); /* for the submitter */
+	sem_post(&lock_taken); /* and the test */
+	(void)rig_wait(&lock_free);
+	pthread_mutex_unlock(lock);
 	return unused;
 }
 
 static pthread_t taker;
 
-static void have_gate_taken(void)
+static void have_lock_taken(void)
 {
 	fake.submission = NULL;
-	assert_int_equal(pthread_create(&taker, NULL, take_gate, NULL), 0);
-	assert_true(rig_wait(&gate_taken));
+	assert_int_equal(pthread_create(&taker, NULL, take_lock, NULL), 0);
+	assert_true(rig_wait(&lock_taken));
 }
 
-static void *submit(void *io)
+/* As if the file had as many READs in submission as may be, and one more. */
+static void have_another_wait(void)
+{
+	waiting_read.run = run_nothing;
+	rig.obj->reads.waiting = &waiting_read;
+	rig.obj->reads.users += CASYNC_LANE_SHARE;
+	have_lock_taken();
+}
+
+static void *submit_read(void *io)
 {
 	op_ctx = &rig.request;
 	start_read(io);
 	return NULL;
 }
 
+static void *submit_write(void *io)
+{
+	op_ctx = &rig.request;
+	start_write(io, false);
+	return NULL;
+}
+
 /* The answer may take the file away: it waits until the thread is out. */
-CASE(answer_waits_for_the_thread_at_the_gate)
+static void check_answer_waits(void *(*submit)(void *io), void (*inside)(void))
 {
 	const struct timespec pause = {.tv_nsec = 50000000};
 	struct io *io = new_io(0, 100);
 	pthread_t submitter;
 
-	sem_init(&gate_taken, 0, 0);
-	sem_init(&gate_free, 0, 0);
-	fake.submission = have_gate_taken;
+	sem_init(&lock_taken, 0, 0);
+	sem_init(&lock_free, 0, 0);
+	fake.submission = inside;
 	fake.hook = NULL;
 	io->frees_object = true;
 	assert_int_equal(pthread_create(&submitter, NULL, submit, io), 0);
-	assert_true(rig_wait(&gate_taken));
+	assert_true(rig_wait(&lock_taken));
 	nanosleep(&pause, NULL);
 	assert_int_equal(__atomic_load_n(&io->calls, __ATOMIC_ACQUIRE), 0);
-	sem_post(&gate_free);
+	sem_post(&lock_free);
 	RIG_JOIN(submitter, NULL);
 	RIG_JOIN(taker, NULL);
 	settle(io);
 	check_ok(io, 100);
 	free_io(io);
-	sem_destroy(&gate_taken);
-	sem_destroy(&gate_free);
+	sem_destroy(&lock_taken);
+	sem_destroy(&lock_free);
+}
+
+CASE(answer_waits_for_the_thread_that_leaves_the_queue)
+{
+	lock = &rig.obj->queue.lock;
+	check_answer_waits(submit_write, have_lock_taken);
+}
+
+CASE(answer_waits_for_the_thread_that_hands_its_place_over)
+{
+	lock = &stub_mount.lanes[CASYNC_LANE_SUBMIT].lock;
+	check_answer_waits(submit_read, have_another_wait);
 }
 
 CASE(object_may_go_in_done_after_flush)

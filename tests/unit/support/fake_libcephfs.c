@@ -13,6 +13,7 @@ struct Fh {
 };
 
 struct fake fake;
+__thread const struct ceph_ll_io_info *fake_submitting;
 
 static pthread_mutex_t client_lock;
 static pthread_t threads[FAKE_MAX_CALLS];
@@ -234,6 +235,7 @@ int64_t ceph_ll_nonblocking_readv_writev(struct ceph_mount_info *cmount,
 	int64_t rc = 0;
 
 	(void)cmount;
+	fake_submitting = io;
 	if (fake.submission != NULL)
 		fake.submission();
 	if (!lock_client())

@@ -137,6 +137,9 @@ struct fake {
 
 extern struct fake fake;
 
+/** In fake.submission, of the calling thread: what is submitted. */
+extern __thread const struct ceph_ll_io_info *fake_submitting;
+
 /** A file of @p size_bytes, every object there, of fake_byte()s. */
 void fake_setup(uint64_t size_bytes, uint64_t object_size_bytes);
 

@@ -57,7 +57,7 @@ casync_delegations_return_recalled(struct casync_delegations *delegations,
 	(void)change;
 }
 
-static struct casync_object *new_object(void)
+struct casync_object *rig_new_object(void)
 {
 	/* On the heap: sanitizers then see what outlives it. */
 	struct casync_object *obj = calloc(1, sizeof(*obj));
@@ -146,7 +146,7 @@ int rig_up(void **state)
 	rig.exp.await_not_before_ns = UINT64_MAX;
 	casync_inflight_init(&rig.exp.inflight, 64, 1U << 30);
 	rig.exp.pool = casync_pool_new();
-	rig.obj = new_object();
+	rig.obj = rig_new_object();
 	init_fsal_fd(&rig.state.fd.fsal_fd, FSAL_FD_STATE, &rig.exp.export);
 	rig.state.mount = &stub_mount;
 

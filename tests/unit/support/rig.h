@@ -54,6 +54,10 @@ struct casync_watched *rig_watch(void);
 /** Close an fd and be done with it. */
 void rig_close(struct casync_fd *fd);
 
+/** A further file of the export, with the same contents.  To use it, or to free
+ * it, make it rig.obj. */
+struct casync_object *rig_new_object(void);
+
 /** Free the file's object, as the last request on it may.  Its memory is
  * overwritten before. */
 void rig_free_object(void);
