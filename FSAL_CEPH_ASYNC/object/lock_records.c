@@ -248,35 +248,44 @@ void casync_lock_records_written(struct casync_lock_records *records)
 }
 
 /* A file that was not looked at since that client, or whose locks were not
- * taken by it. */
-static struct casync_object *
-lock_records_next_locked(struct casync_mount *mount, uint32_t generation,
-			 bool to_look_at)
+ * taken by it.  Until the keeper is done with it, no fd of it is closed. */
+static struct casync_object *lock_records_begin(struct casync_mount *mount,
+						uint32_t generation,
+						bool to_look_at)
 {
-	struct casync_object *obj;
+	struct casync_object *obj, *found = NULL;
 	struct glist_head *node;
-	uint32_t last;
+	uint32_t *last;
 
+	pthread_mutex_lock(&records_lock);
 	glist_for_each(node, &files) {
 		obj = container_of(node, struct casync_object, locks.link);
-		last = to_look_at ? obj->locks.seen_generation
-				  : obj->locks.generation;
-		if (casync_inode_mount(obj) == mount && last != generation)
-			return obj;
+		last = to_look_at ? &obj->locks.seen_generation
+				  : &obj->locks.generation;
+		if (casync_inode_mount(obj) != mount || *last == generation)
+			continue;
+		found = obj;
+		obj->locks.busy = true;
+		if (to_look_at)
+			*last = generation;
+		break;
 	}
-	return NULL;
+	pthread_mutex_unlock(&records_lock);
+	return found;
 }
 
 /* The keeper is done with a file.  It moves to the end of the list.  The search
  * begins at the head, so it does not walk over files that are done. */
-static void lock_records_done_locked(struct casync_object *obj)
+static void lock_records_end(struct casync_object *obj)
 {
+	pthread_mutex_lock(&records_lock);
 	if (obj->locks.linked) {
 		glist_del(&obj->locks.link);
 		glist_add_tail(&files, &obj->locks.link);
 	}
 	obj->locks.busy = false;
 	pthread_cond_broadcast(&taken_cond);
+	pthread_mutex_unlock(&records_lock);
 }
 
 void casync_lock_records_visit(struct casync_mount *mount,
@@ -286,57 +295,55 @@ void casync_lock_records_visit(struct casync_mount *mount,
 	uint32_t generation = casync_guard_generation(&mount->guard) + 1;
 	struct casync_object *obj;
 
-	pthread_mutex_lock(&records_lock);
-	while ((obj = lock_records_next_locked(mount, generation, true)) !=
-	       NULL) {
-		obj->locks.busy = true;
-		pthread_mutex_unlock(&records_lock);
+	while ((obj = lock_records_begin(mount, generation, true)) != NULL) {
 		visit(obj);
-		pthread_mutex_lock(&records_lock);
-		obj->locks.seen_generation = generation;
-		lock_records_done_locked(obj);
+		lock_records_end(obj);
 	}
-	pthread_mutex_unlock(&records_lock);
 }
 
 /* --- taking them again */
 
+/* The locks of one file after the other. */
 struct round {
+	uint32_t generation; /* of the client that takes them */
+	casync_lock_taker *take;
+	casync_lock_loser *lost;
+	uint64_t *taken, *gone;
 	struct casync_object *obj;
 	/* A copy.  Without an owner: lost.  Without an fd: dropped. */
-	struct casync_lock_record *records;
-	size_t count;
+	struct casync_lock_record *records, *end;
 	uint32_t changes;
 };
 
-static void lock_records_copy_locked(struct round *round)
+static void lock_records_copy(struct round *round)
 {
 	struct casync_lock_records *of = &round->obj->locks;
-	size_t room = glist_length(&of->list);
+	struct casync_lock_record *record;
 	struct glist_head *node;
+	size_t count;
 
-	round->records = gsh_calloc(room + 1, sizeof(*round->records));
-	round->count = 0;
+	pthread_mutex_lock(&records_lock);
+	count = glist_length(&of->list);
+	round->records = gsh_calloc(count + 1, sizeof(*round->records));
+	round->end = round->records + count;
 	round->changes = of->changes;
-	glist_for_each(node, &of->list) {
-		if (round->count == room)
-			break;
-		round->records[round->count++] =
-			*glist_entry(node, struct casync_lock_record, link);
+	node = of->list.next;
+	for (record = round->records; record < round->end; record++) {
+		*record = *glist_entry(node, struct casync_lock_record, link);
+		node = node->next;
 	}
+	pthread_mutex_unlock(&records_lock);
 }
 
 /* Returns the first error that is no loss.  Of a record that is lost the owner
  * becomes NULL. */
-static int lock_records_take_round(struct round *round, casync_lock_taker *take)
+static int lock_records_take_round(struct round *round)
 {
 	struct casync_lock_record *record;
-	size_t i;
 	int rc;
 
-	for (i = 0; i < round->count; i++) {
-		record = &round->records[i];
-		rc = take(round->obj, record, false);
+	for (record = round->records; record < round->end; record++) {
+		rc = round->take(round->obj, record, false);
 		if (rc == -EAGAIN)
 			record->owner = NULL;
 		else if (rc < 0)
@@ -345,18 +352,16 @@ static int lock_records_take_round(struct round *round, casync_lock_taker *take)
 	return 0;
 }
 
+/* Give back what was taken: of an fd, or of all. */
 static void lock_records_undo(const struct round *round,
-			      const struct casync_fd *fd,
-			      casync_lock_taker *take)
+			      const struct casync_fd *fd)
 {
 	const struct casync_lock_record *record;
-	size_t i;
 
-	for (i = 0; i < round->count; i++) {
-		record = &round->records[i];
+	for (record = round->records; record < round->end; record++) {
 		if (record->owner != NULL && record->fd != NULL &&
 		    (fd == NULL || record->fd == fd))
-			(void)take(round->obj, record, true);
+			(void)round->take(round->obj, record, true);
 	}
 }
 
@@ -376,118 +381,95 @@ static void lock_records_say_lost(const struct casync_object *obj,
  * Without records the fd may be closed and freed.
  */
 static bool lock_records_lose_fd(struct round *round, struct casync_fd *fd,
-				 casync_lock_loser *lost, bool anyway,
-				 uint64_t *dropped)
+				 bool anyway)
 {
+	struct casync_lock_records *of = &round->obj->locks;
+	struct casync_lock_record *record;
 	const char *holder = NULL;
 	bool loses;
-	size_t i;
 
 	pthread_mutex_lock(&records_lock);
-	loses = anyway || round->obj->locks.changes == round->changes;
+	loses = anyway || of->changes == round->changes;
 	if (loses) {
-		holder = lost(round->obj, fd);
-		*dropped += lock_records_drop_fd_locked(&round->obj->locks, fd);
+		holder = round->lost(round->obj, fd);
+		*round->gone += lock_records_drop_fd_locked(of, fd);
 	}
 	pthread_mutex_unlock(&records_lock);
-	if (loses)
-		lock_records_say_lost(round->obj, holder);
-	for (i = 0; loses && i < round->count; i++) {
-		if (round->records[i].fd == fd)
-			round->records[i].fd = NULL;
+	if (!loses)
+		return false;
+	lock_records_say_lost(round->obj, holder);
+	for (record = round->records; record < round->end; record++) {
+		if (record->fd == fd)
+			record->fd = NULL;
 	}
-	return loses;
+	return true;
 }
 
 /* An fd that has lost one lock has lost all.  False: a client has unlocked
  * something meanwhile. */
-static bool lock_records_drop_lost(struct round *round, casync_lock_taker *take,
-				   casync_lock_loser *lost, uint64_t *dropped)
+static bool lock_records_drop_lost(struct round *round)
 {
-	struct casync_fd *fd;
-	size_t i;
+	struct casync_lock_record *record;
 
-	for (i = 0; i < round->count; i++) {
-		fd = round->records[i].fd;
-		if (round->records[i].owner != NULL || fd == NULL)
+	for (record = round->records; record < round->end; record++) {
+		if (record->owner != NULL || record->fd == NULL)
 			continue;
-		lock_records_undo(round, fd, take);
-		if (!lock_records_lose_fd(round, fd, lost, false, dropped))
+		lock_records_undo(round, record->fd);
+		if (!lock_records_lose_fd(round, record->fd, false))
 			return false;
 	}
 	return true;
 }
 
 /* False: a client has unlocked something meanwhile. */
-static bool lock_records_commit(struct round *round, uint32_t generation)
+static bool lock_records_commit(struct round *round)
 {
 	bool settled;
 
 	pthread_mutex_lock(&records_lock);
 	settled = round->obj->locks.changes == round->changes;
 	if (settled)
-		round->obj->locks.generation = generation;
+		round->obj->locks.generation = round->generation;
 	pthread_mutex_unlock(&records_lock);
 	return settled;
 }
 
-/* Give back what was taken, and begin again with what is held now. */
-static void lock_records_restart(struct round *round, casync_lock_taker *take)
-{
-	lock_records_undo(round, NULL, take);
-	gsh_free(round->records);
-	pthread_mutex_lock(&records_lock);
-	lock_records_copy_locked(round);
-	pthread_mutex_unlock(&records_lock);
-}
-
 /* A client that unlocks faster than its locks can be taken loses them. */
-static void lock_records_lose_all(struct round *round, casync_lock_loser *lost,
-				  uint64_t *gone)
+static void lock_records_lose_all(struct round *round)
 {
-	size_t i;
+	struct casync_lock_record *record;
 
-	for (i = 0; i < round->count; i++) {
-		if (round->records[i].fd != NULL)
-			(void)lock_records_lose_fd(round, round->records[i].fd,
-						   lost, true, gone);
+	for (record = round->records; record < round->end; record++) {
+		if (record->fd != NULL)
+			(void)lock_records_lose_fd(round, record->fd, true);
 	}
 }
 
-static int lock_records_take_file(struct round *round, uint32_t generation,
-				  casync_lock_taker *take,
-				  casync_lock_loser *lost, uint64_t *taken,
-				  uint64_t *gone)
+static int lock_records_take_file(struct round *round)
 {
 	unsigned int rounds;
-	uint64_t dropped;
-	bool settled;
+	uint64_t gone;
 	int rc;
 
 	for (rounds = 0; rounds < ROUNDS_MAX; rounds++) {
-		rc = lock_records_take_round(round, take);
+		rc = lock_records_take_round(round);
 		if (rc < 0)
 			return rc;
-		dropped = 0;
-		settled = lock_records_drop_lost(round, take, lost, &dropped) &&
-			  lock_records_commit(round, generation);
-		*gone += dropped;
-		if (settled) {
-			*taken += round->count - dropped;
+		gone = *round->gone;
+		if (lock_records_drop_lost(round) &&
+		    lock_records_commit(round)) {
+			*round->taken +=
+				(uint64_t)(round->end - round->records) -
+				(*round->gone - gone);
 			return 0;
 		}
-		lock_records_restart(round, take);
+		/* Begin again with what is held now. */
+		lock_records_undo(round, NULL);
+		gsh_free(round->records);
+		lock_records_copy(round);
 	}
-	lock_records_lose_all(round, lost, gone);
+	lock_records_lose_all(round);
 	return 0;
-}
-
-static void lock_records_release(struct round *round)
-{
-	pthread_mutex_lock(&records_lock);
-	lock_records_done_locked(round->obj);
-	pthread_mutex_unlock(&records_lock);
-	gsh_free(round->records);
 }
 
 int casync_lock_records_reclaim(struct casync_mount *mount,
@@ -495,25 +477,23 @@ int casync_lock_records_reclaim(struct casync_mount *mount,
 				casync_lock_loser *lost, uint64_t *taken,
 				uint64_t *gone)
 {
-	uint32_t generation = casync_guard_generation(&mount->guard);
-	struct round round;
+	struct round round = {
+		.generation = casync_guard_generation(&mount->guard),
+		.take = take,
+		.lost = lost,
+		.taken = taken,
+		.gone = gone,
+	};
 	int rc = 0;
 
 	*taken = 0;
 	*gone = 0;
-	while (rc == 0) {
-		pthread_mutex_lock(&records_lock);
-		round.obj = lock_records_next_locked(mount, generation, false);
-		if (round.obj != NULL) {
-			round.obj->locks.busy = true;
-			lock_records_copy_locked(&round);
-		}
-		pthread_mutex_unlock(&records_lock);
-		if (round.obj == NULL)
-			return 0;
-		rc = lock_records_take_file(&round, generation, take, lost,
-					    taken, gone);
-		lock_records_release(&round);
+	while (rc == 0 && (round.obj = lock_records_begin(
+				   mount, round.generation, false)) != NULL) {
+		lock_records_copy(&round);
+		rc = lock_records_take_file(&round);
+		gsh_free(round.records);
+		lock_records_end(round.obj);
 	}
 	return rc;
 }
