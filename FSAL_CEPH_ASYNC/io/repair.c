@@ -17,7 +17,7 @@
 #include "repair.h"
 #include "lane.h"
 
-static void repair_count(struct casync_op *op, enum casync_counter counter)
+static void repair_count(struct casync_op *op, enum casync_metric counter)
 {
 	casync_metrics_count(casync_metrics_shard(&op->exp->metrics), counter,
 			     1);

@@ -26,7 +26,7 @@
 #include "repair.h"
 #include "submit.h"
 
-static void rw_count(struct casync_export *exp, enum casync_counter counter)
+static void rw_count(struct casync_export *exp, enum casync_metric counter)
 {
 	casync_metrics_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }

@@ -96,35 +96,37 @@ static void metrics_add_histogram(struct casync_histogram_shard *to,
 }
 
 void casync_metrics_add_up(struct casync_metrics *metrics,
-			   struct casync_totals *totals)
+			   struct casync_view *view)
 {
 	unsigned int s, i;
 
-	memset(totals, 0, sizeof(*totals));
+	memset(view, 0, sizeof(*view));
 	for (s = 0; s < CASYNC_METRICS_SHARDS; s++) {
 		struct casync_metrics_shard *shard = &metrics->shards[s];
 
 		for (i = 0; i < CASYNC_COUNTERS; i++)
-			totals->counters[i] += __atomic_load_n(
+			view->numbers[CASYNC_C_REQUESTS + i] += __atomic_load_n(
 				&shard->counters[i], __ATOMIC_RELAXED);
 		for (i = 0; i < CASYNC_HISTOGRAMS; i++)
-			metrics_add_histogram(&totals->histograms[i],
+			metrics_add_histogram(&view->histograms[i],
 					      &shard->histograms[i]);
 	}
 }
 
-void casync_metrics_subtract(struct casync_totals *totals,
-			     const struct casync_totals *before)
+void casync_metrics_subtract(struct casync_view *view,
+			     const struct casync_view *before)
 {
 	unsigned int h, i;
 
-	for (i = 0; i < CASYNC_COUNTERS; i++)
-		totals->counters[i] -= before->counters[i];
+	for (i = 0; i < CASYNC_NUMBERS; i++) {
+		if (casync_metrics_rows[i].kind == CASYNC_METRIC_COUNTER)
+			view->numbers[i] -= before->numbers[i];
+	}
 	for (h = 0; h < CASYNC_HISTOGRAMS; h++) {
 		for (i = 0; i < CASYNC_BUCKETS; i++) {
-			totals->histograms[h].count[i] -=
+			view->histograms[h].count[i] -=
 				before->histograms[h].count[i];
-			totals->histograms[h].sum_us[i] -=
+			view->histograms[h].sum_us[i] -=
 				before->histograms[h].sum_us[i];
 		}
 	}
@@ -169,28 +171,121 @@ casync_metrics_histogram_percentile_us(const struct casync_histogram_shard *of,
 	return of->max_us;
 }
 
-/* --- names */
+/* --- the rows of all outputs */
 
 /* clang-format off */
+#define PLAIN(name, help)                                                  \
+	{name, help, {NULL}, {NULL}, CASYNC_METRIC_COUNTER}
+#define LABEL(name, help, label, value)                                    \
+	{name, help, {label}, {value}, CASYNC_METRIC_COUNTER}
+#define GAUGE(name, help) {name, help, {NULL}, {NULL}, CASYNC_METRIC_GAUGE}
+#define OF_CLIENT(name, help, kind)                                        \
+	{name, help, {"client"}, {NULL}, CASYNC_METRIC_##kind}
 #define REQUESTS(op)                                                       \
-	{"requests_total", "Requests answered, errors included.",          \
-	 {"op"}, {op}}
+	LABEL("requests_total", "Requests answered, errors included.",     \
+	      "op", op)
 #define BYTES(op)                                                          \
-	{"bytes_total",                                                    \
-	 "Bytes transferred by requests without an error.", {"op"}, {op}}
+	LABEL("bytes_total",                                               \
+	      "Bytes transferred by requests without an error.", "op", op)
 #define ERROR(op, class)                                                   \
 	{"errors_total", "Requests answered with an error.",               \
-	 {"op", "class"}, {op, class}}
+	 {"op", "class"}, {op, class}, CASYNC_METRIC_COUNTER}
 #define ERRORS(op)                                                         \
 	ERROR(op, "delay"), ERROR(op, "io"), ERROR(op, "space"),           \
 		ERROR(op, "session"), ERROR(op, "other")
 #define STABLE(mode)                                                       \
-	{"stable_writes_total",                                            \
-	 "WRITEs answered as stable, by Stable_Write "                     \
-	 "(promoted: the client asked for unstable).", {"mode"}, {mode}}
-#define PLAIN(name, help) {name, help, {NULL}, {NULL}}
+	LABEL("stable_writes_total",                                       \
+	      "WRITEs answered as stable, by Stable_Write "                \
+	      "(promoted: the client asked for unstable).", "mode", mode)
+#define STAGE(op, stage)                                                   \
+	{"latency_us", "Time of requests in each stage.",                  \
+	 {"op", "stage"}, {op, stage}, CASYNC_METRIC_HISTOGRAM}
+#define ALL_STAGES(op)                                                     \
+	STAGE(op, "queued"), STAGE(op, "libcephfs"),                       \
+		STAGE(op, "handover"), STAGE(op, "finish"), STAGE(op, "total")
+#define TIMES(name, help)                                                  \
+	{name, help, {NULL}, {NULL}, CASYNC_METRIC_HISTOGRAM}
+#define CACHE(name, help) PLAIN("read_cache_" name, help)
+#define DROP(cause)                                                        \
+	LABEL("read_cache_fills_dropped_total",                            \
+	      "READs whose data the read cache did not take.",             \
+	      "cause", cause)
+#define LOSS(cause)                                                        \
+	LABEL("read_cache_invalidations_total",                            \
+	      "Files that lost all of their pages in the read cache at "   \
+	      "once.", "cause", cause)
+#define BYPASS(cause)                                                      \
+	LABEL("read_cache_bypasses_total",                                 \
+	      "How often the READs of a file began to do without the "     \
+	      "read cache for a while.", "cause", cause)
 
-const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
+const struct casync_metric_row casync_metrics_rows[CASYNC_METRICS] = {
+	[CASYNC_PM_BUILD_INFO] =
+		{"build_info", "Always 1; the labels have the versions.",
+		 {"version", "libcephfs"}, {CASYNC_VERSION, NULL},
+		 CASYNC_METRIC_GAUGE},
+	[CASYNC_PM_LAST_RELOAD] =
+		GAUGE("last_reload_successful",
+		      "1 if the last reload was taken over, or none came; 0 "
+		      "if it was refused."),
+	[CASYNC_PM_DUPLICATES] =
+		PLAIN("duplicate_completions_total",
+		      "Calls that libcephfs completed twice; the second "
+		      "completion is ignored."),
+	[CASYNC_PM_BUDGET_BYTES] =
+		GAUGE("read_cache_budget_bytes",
+		      "Bytes that the read cache may have (Cache_Bytes)."),
+	[CASYNC_PM_USED_BYTES] =
+		GAUGE("read_cache_used_bytes",
+		      "Bytes that the read cache has, with all that belongs "
+		      "to it."),
+	[CASYNC_PM_DATA_BYTES] =
+		GAUGE("read_cache_data_bytes",
+		      "Bytes of the buffers in which the read cache has data."),
+	[CASYNC_PM_HITS] =
+		CACHE("hits_total", "READs answered from the read cache."),
+	[CASYNC_PM_MISSES] =
+		CACHE("misses_total",
+		      "READs that the read cache was asked for in vain."),
+	[CASYNC_PM_HIT_BYTES] =
+		CACHE("hit_bytes_total",
+		      "Bytes of READs answered from the read cache."),
+	[CASYNC_PM_FILLS] =
+		CACHE("fills_total",
+		      "READs whose data the read cache has taken."),
+	[CASYNC_PM_EVICTIONS] =
+		CACHE("evictions_total",
+		      "Buffers of data given up for others."),
+	[CASYNC_PM_EVICTED_BYTES] =
+		CACHE("evicted_bytes_total",
+		      "Bytes of memory of evicted buffers."),
+	[CASYNC_PM_NO_REVALIDATION] =
+		CACHE("revalidations_refused_total",
+		      "READs that did without the read cache because too "
+		      "many wait for attributes."),
+	[CASYNC_PM_READAHEAD_BYTES] =
+		CACHE("readahead_bytes_total",
+		      "Bytes that READs fetched for READs to come."),
+	[CASYNC_PM_READAHEAD_USED_BYTES] =
+		CACHE("readahead_used_bytes_total",
+		      "Bytes that were read ahead, and asked for later."),
+	[CASYNC_PM_READAHEAD_WASTED_BYTES] =
+		CACHE("readahead_wasted_bytes_total",
+		      "Bytes that were read ahead, and given up before "
+		      "anybody asked for them."),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_WRITE] = DROP("write"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_TAG] = DROP("tag"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_KNOWN] = DROP("known"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_REFUSED] = DROP("refused"),
+	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_MEMORY] = DROP("memory"),
+	[CASYNC_PM_NO_BUFFER] = DROP("no_buffer"),
+	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_OWN] = LOSS("own"),
+	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = LOSS("foreign"),
+	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = LOSS("released"),
+	[CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_FOREIGN] = BYPASS("foreign"),
+	[CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_COSTLY] = BYPASS("costly"),
+	[CASYNC_C_REQUESTS] =
 	REQUESTS("read"),
 	REQUESTS("write"),
 	REQUESTS("commit"),
@@ -244,135 +339,36 @@ const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS] = {
 	PLAIN("handles_refused_total",
 	      "File handles that were refused because no gateway of ours had "
 	      "signed them (Sign_Handles)."),
-};
-
-#define STAGE(op, stage)                                                   \
-	{"latency_us", "Time of requests in each stage.",                  \
-	 {"op", "stage"}, {op, stage}}
-#define ALL_STAGES(op)                                                     \
-	STAGE(op, "queued"), STAGE(op, "libcephfs"),                       \
-		STAGE(op, "handover"), STAGE(op, "finish"), STAGE(op, "total")
-
-const struct casync_metric_name casync_histogram_names[CASYNC_HISTOGRAMS] = {
-	ALL_STAGES("read"),
-	ALL_STAGES("write"),
-	STAGE("commit", "total"),
-	PLAIN("flush_us", "Time of metadata flushes (ceph_ll_sync_inode)."),
-	PLAIN("throttle_us",
-	      "Time that requests waited because an in-flight limit was "
-	      "reached."),
-};
-
-#define OF_CLIENT(name, help) {name, help, {"client"}, {NULL}}
-
-const struct casync_metric_name
-	casync_state_metric_names[CASYNC_STATE_METRICS] = {
-	PLAIN("in_flight", "Requests in flight."),
-	PLAIN("in_flight_bytes", "Bytes of the requests in flight."),
-	PLAIN("in_flight_peak",
+	GAUGE("in_flight", "Requests in flight."),
+	GAUGE("in_flight_bytes", "Bytes of the requests in flight."),
+	GAUGE("in_flight_peak",
 	      "Most requests in flight at once since the export was added."),
-	PLAIN("waiting",
+	GAUGE("waiting",
 	      "Requests that wait because an in-flight limit is reached."),
-	PLAIN("oldest_in_flight_ms", "Age of the oldest request in flight."),
-	PLAIN("oldest_call_ms",
+	GAUGE("oldest_in_flight_ms", "Age of the oldest request in flight."),
+	GAUGE("oldest_call_ms",
 	      "Age of the oldest call of libcephfs that keeps one of Ganesha's "
 	      "workers: names, attributes, COMMIT."),
 	OF_CLIENT("session_state",
 		  "State of the CephFS session: 1 serves, 2 lost, 0 export "
-		  "removed."),
+		  "removed.", GAUGE),
 	OF_CLIENT("reconnect_ms",
 		  "Time from the last loss of the CephFS session to the first "
-		  "request served after it."),
-	OF_CLIENT("reconnects", "reconnects_total, also while it is 0."),
-	OF_CLIENT("locks_lost", "locks_lost_total, also while it is 0."),
+		  "request served after it.", GAUGE),
+	OF_CLIENT("reconnects", "reconnects_total, also while it is 0.", TWIN),
+	OF_CLIENT("locks_lost", "locks_lost_total, also while it is 0.", TWIN),
 	OF_CLIENT("reconnects_total",
 		  "New CephFS clients that took the place of a client whose "
-		  "session was lost."),
+		  "session was lost.", COUNTER),
 	OF_CLIENT("locks_lost_total",
 		  "Byte-range locks that could not be taken again after a "
-		  "reconnect."),
-};
-
-#define CACHE(name, help) PLAIN("read_cache_" name, help)
-#define CAUSE(name, help, cause)                                           \
-	{"read_cache_" name, help, {"cause"}, {cause}}
-#define DROP(cause)                                                        \
-	CAUSE("fills_dropped_total",                                       \
-	      "READs whose data the read cache did not take.", cause)
-#define LOSS(cause)                                                        \
-	CAUSE("invalidations_total",                                       \
-	      "Files that lost all of their pages in the read cache at "   \
-	      "once.", cause)
-#define BYPASS(cause)                                                      \
-	CAUSE("bypasses_total",                                            \
-	      "How often the READs of a file began to do without the "     \
-	      "read cache for a while.", cause)
-
-const struct casync_metric_name
-	casync_process_metric_names[CASYNC_PROCESS_METRICS] = {
-	[CASYNC_PM_BUILD_INFO] =
-		{"build_info", "Always 1; the labels have the versions.",
-		 {"version", "libcephfs"}, {CASYNC_VERSION, NULL}},
-	[CASYNC_PM_LAST_RELOAD] =
-		PLAIN("last_reload_successful",
-		      "1 if the last reload was taken over, or none came; 0 "
-		      "if it was refused."),
-	[CASYNC_PM_DUPLICATES] =
-		PLAIN("duplicate_completions_total",
-		      "Calls that libcephfs completed twice; the second "
-		      "completion is ignored."),
-	[CASYNC_PM_BUDGET_BYTES] =
-		CACHE("budget_bytes",
-		      "Bytes that the read cache may have (Cache_Bytes)."),
-	[CASYNC_PM_USED_BYTES] =
-		CACHE("used_bytes",
-		      "Bytes that the read cache has, with all that belongs "
-		      "to it."),
-	[CASYNC_PM_DATA_BYTES] =
-		CACHE("data_bytes",
-		      "Bytes of the buffers in which the read cache has data."),
-	[CASYNC_PM_HITS] =
-		CACHE("hits_total", "READs answered from the read cache."),
-	[CASYNC_PM_MISSES] =
-		CACHE("misses_total",
-		      "READs that the read cache was asked for in vain."),
-	[CASYNC_PM_HIT_BYTES] =
-		CACHE("hit_bytes_total",
-		      "Bytes of READs answered from the read cache."),
-	[CASYNC_PM_FILLS] =
-		CACHE("fills_total",
-		      "READs whose data the read cache has taken."),
-	[CASYNC_PM_EVICTIONS] =
-		CACHE("evictions_total",
-		      "Buffers of data given up for others."),
-	[CASYNC_PM_EVICTED_BYTES] =
-		CACHE("evicted_bytes_total",
-		      "Bytes of memory of evicted buffers."),
-	[CASYNC_PM_NO_REVALIDATION] =
-		CACHE("revalidations_refused_total",
-		      "READs that did without the read cache because too "
-		      "many wait for attributes."),
-	[CASYNC_PM_READAHEAD_BYTES] =
-		CACHE("readahead_bytes_total",
-		      "Bytes that READs fetched for READs to come."),
-	[CASYNC_PM_READAHEAD_USED_BYTES] =
-		CACHE("readahead_used_bytes_total",
-		      "Bytes that were read ahead, and asked for later."),
-	[CASYNC_PM_READAHEAD_WASTED_BYTES] =
-		CACHE("readahead_wasted_bytes_total",
-		      "Bytes that were read ahead, and given up before "
-		      "anybody asked for them."),
-	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_OFF] = DROP("off"),
-	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_WRITE] = DROP("write"),
-	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_TAG] = DROP("tag"),
-	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_KNOWN] = DROP("known"),
-	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_REFUSED] = DROP("refused"),
-	[CASYNC_PM_DROPS + CASYNC_CACHE_DROP_MEMORY] = DROP("memory"),
-	[CASYNC_PM_NO_BUFFER] = DROP("no_buffer"),
-	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_OWN] = LOSS("own"),
-	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_FOREIGN] = LOSS("foreign"),
-	[CASYNC_PM_LOSSES + CASYNC_CACHE_LOSS_RELEASED] = LOSS("released"),
-	[CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_FOREIGN] = BYPASS("foreign"),
-	[CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_COSTLY] = BYPASS("costly"),
+		  "reconnect.", COUNTER),
+	ALL_STAGES("read"),
+	ALL_STAGES("write"),
+	STAGE("commit", "total"),
+	TIMES("flush_us", "Time of metadata flushes (ceph_ll_sync_inode)."),
+	TIMES("throttle_us",
+	      "Time that requests waited because an in-flight limit was "
+	      "reached."),
 };
 /* clang-format on */

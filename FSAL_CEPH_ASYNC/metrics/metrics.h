@@ -69,9 +69,42 @@ enum casync_error_class {
 	CASYNC_ERROR_CLASSES,
 };
 
-enum casync_counter {
-	/** One for each enum casync_metric_op. */
-	CASYNC_C_REQUESTS,
+/**
+ * All numbers, in the order in which they are shown.  The histograms follow
+ * them.
+ *
+ * The first ones are the process': mostly of the read cache, which counts by
+ * itself (cache.h) and has no export.  The others are an export's.
+ */
+enum casync_metric {
+	CASYNC_PM_BUILD_INFO,
+	CASYNC_PM_LAST_RELOAD,
+	CASYNC_PM_BUDGET_BYTES,
+	CASYNC_PM_USED_BYTES,
+	CASYNC_PM_DATA_BYTES,
+	CASYNC_PM_DUPLICATES,
+	CASYNC_PM_HITS,
+	CASYNC_PM_MISSES,
+	CASYNC_PM_HIT_BYTES,
+	CASYNC_PM_FILLS,
+	CASYNC_PM_EVICTIONS,
+	CASYNC_PM_EVICTED_BYTES,
+	CASYNC_PM_NO_REVALIDATION,
+	CASYNC_PM_READAHEAD_BYTES,
+	CASYNC_PM_READAHEAD_USED_BYTES,
+	CASYNC_PM_READAHEAD_WASTED_BYTES,
+	/** One for each enum casync_cache_drop, and one for fills that had no
+	 * buffer. */
+	CASYNC_PM_DROPS,
+	CASYNC_PM_NO_BUFFER = CASYNC_PM_DROPS + CASYNC_CACHE_DROPS,
+	/** One for each enum casync_cache_loss. */
+	CASYNC_PM_LOSSES,
+	/** One for each enum casync_cache_bypass. */
+	CASYNC_PM_BYPASSES = CASYNC_PM_LOSSES + CASYNC_CACHE_LOSSES,
+	CASYNC_PROCESS_METRICS = CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASSES,
+
+	/** An export counts these.  One for each enum casync_metric_op. */
+	CASYNC_C_REQUESTS = CASYNC_PROCESS_METRICS,
 	CASYNC_C_BYTES = CASYNC_C_REQUESTS + CASYNC_METRIC_OPS,
 	/** Error classes of READ, then WRITE, then COMMIT. */
 	CASYNC_C_ERRORS = CASYNC_C_BYTES + 2,
@@ -98,7 +131,27 @@ enum casync_counter {
 	CASYNC_C_CAPS_KEPT,
 	CASYNC_C_INVALIDATIONS,
 	CASYNC_C_HANDLES_REFUSED,
-	CASYNC_COUNTERS,
+
+	/** The state of an export and of its session. */
+	CASYNC_SM_IN_FLIGHT,
+	CASYNC_SM_IN_FLIGHT_BYTES,
+	CASYNC_SM_IN_FLIGHT_PEAK,
+	CASYNC_SM_WAITING,
+	CASYNC_SM_OLDEST_MS,
+	CASYNC_SM_OLDEST_CALL_MS,
+	CASYNC_SM_SESSION,
+	CASYNC_SM_RECONNECT_MS,
+	/** The counters below as gauges, for alerts: Ganesha leaves counters
+	 * that are 0 out of the scrape (compact_family of
+	 * prometheus_exposer.cc, 9.14), and so their first step. */
+	CASYNC_SM_RECONNECTS,
+	CASYNC_SM_LOCKS_LOST,
+	CASYNC_SM_RECONNECTS_TOTAL,
+	CASYNC_SM_LOCKS_LOST_TOTAL,
+	CASYNC_NUMBERS,
+	CASYNC_METRICS = CASYNC_NUMBERS + CASYNC_HISTOGRAMS,
+
+	CASYNC_COUNTERS = CASYNC_SM_IN_FLIGHT - CASYNC_C_REQUESTS,
 };
 
 /**
@@ -137,8 +190,9 @@ static inline void casync_metrics_count(struct casync_metrics_shard *shard,
 					unsigned int counter, uint64_t by)
 {
 	if (CASYNC_METRICS_ON)
-		__atomic_fetch_add(&shard->counters[counter], by,
-				   __ATOMIC_RELAXED);
+		__atomic_fetch_add(
+			&shard->counters[counter - CASYNC_C_REQUESTS], by,
+			__ATOMIC_RELAXED);
 }
 
 /** Add a time to a histogram. */
@@ -159,18 +213,27 @@ static inline uint64_t casync_metrics_bucket_us(unsigned int bucket)
 	return UINT64_C(1) << (bucket + CASYNC_FIRST_BUCKET);
 }
 
-/** The sum of all shards of an export, or the difference of two sums. */
-struct casync_totals {
-	uint64_t counters[CASYNC_COUNTERS];
+/** All metrics at one moment, or what came between two. */
+struct casync_view {
+	uint64_t numbers[CASYNC_NUMBERS];
 	struct casync_histogram_shard histograms[CASYNC_HISTOGRAMS];
 };
 
-void casync_metrics_add_up(struct casync_metrics *metrics,
-			   struct casync_totals *totals);
+/** A row's histogram; NULL: the row is a number. */
+static inline const struct casync_histogram_shard *
+casync_metrics_histogram(const struct casync_view *view, unsigned int row)
+{
+	return row < CASYNC_NUMBERS ? NULL
+				    : &view->histograms[row - CASYNC_NUMBERS];
+}
 
-/** Subtract earlier totals; maxima stay. */
-void casync_metrics_subtract(struct casync_totals *totals,
-			     const struct casync_totals *before);
+/** The sum of all shards of an export; its other numbers become 0. */
+void casync_metrics_add_up(struct casync_metrics *metrics,
+			   struct casync_view *view);
+
+/** Subtract what was before; gauges and maxima stay. */
+void casync_metrics_subtract(struct casync_view *view,
+			     const struct casync_view *before);
 
 uint64_t
 casync_metrics_histogram_count(const struct casync_histogram_shard *of);
@@ -183,89 +246,25 @@ uint64_t
 casync_metrics_histogram_percentile_us(const struct casync_histogram_shard *of,
 				       unsigned int percent);
 
-/** The names of a counter, gauge or histogram. */
-struct casync_metric_name {
+enum casync_metric_kind {
+	CASYNC_METRIC_COUNTER, /**< Only grows. */
+	CASYNC_METRIC_GAUGE,
+	CASYNC_METRIC_TWIN, /**< A gauge that repeats a counter. */
+	CASYNC_METRIC_HISTOGRAM,
+};
+
+/** A row of all outputs. */
+struct casync_metric_row {
 	const char *name; /**< Without "ceph_async__". */
 	const char *help;
 	const char *label[2]; /**< "op", "mode", …; NULL: no more. */
 	/** NULL: the output knows it, the session's client or the version of
 	 * libcephfs. */
 	const char *value[2];
+	enum casync_metric_kind kind;
 };
 
-extern const struct casync_metric_name casync_counter_names[CASYNC_COUNTERS];
-extern const struct casync_metric_name
-	casync_histogram_names[CASYNC_HISTOGRAMS];
-
-/** The state of an export and of its session, in the order of the output. */
-enum casync_state_metric {
-	/** Gauges. */
-	CASYNC_SM_IN_FLIGHT,
-	CASYNC_SM_IN_FLIGHT_BYTES,
-	CASYNC_SM_IN_FLIGHT_PEAK,
-	CASYNC_SM_WAITING,
-	CASYNC_SM_OLDEST_MS,
-	CASYNC_SM_OLDEST_CALL_MS,
-	CASYNC_SM_SESSION,
-	CASYNC_SM_RECONNECT_MS,
-	/** The counters below as gauges, for alerts: Ganesha leaves counters
-	 * that are 0 out of the scrape (compact_family of
-	 * prometheus_exposer.cc, 9.14), and so their first step. */
-	CASYNC_SM_RECONNECTS,
-	CASYNC_SM_LOCKS_LOST,
-	CASYNC_SM_GAUGES,
-	/** The others only grow. */
-	CASYNC_SM_RECONNECTS_TOTAL = CASYNC_SM_GAUGES,
-	CASYNC_SM_LOCKS_LOST_TOTAL,
-	CASYNC_STATE_METRICS,
-};
-
-extern const struct casync_metric_name
-	casync_state_metric_names[CASYNC_STATE_METRICS];
-
-/**
- * The numbers of the process, in the order in which they are shown: mostly of
- * the read cache.
- *
- * The cache counts by itself (cache.h): it is the process', and its counters
- * have no export.
- */
-enum casync_process_metric {
-	/** Gauges. */
-	CASYNC_PM_BUILD_INFO,
-	CASYNC_PM_LAST_RELOAD,
-	CASYNC_PM_BUDGET_BYTES,
-	CASYNC_PM_USED_BYTES,
-	CASYNC_PM_DATA_BYTES,
-	CASYNC_PM_GAUGES,
-	/** The others only grow. */
-	CASYNC_PM_DUPLICATES = CASYNC_PM_GAUGES,
-	CASYNC_PM_HITS,
-	CASYNC_PM_MISSES,
-	CASYNC_PM_HIT_BYTES,
-	CASYNC_PM_FILLS,
-	CASYNC_PM_EVICTIONS,
-	CASYNC_PM_EVICTED_BYTES,
-	CASYNC_PM_NO_REVALIDATION,
-	CASYNC_PM_READAHEAD_BYTES,
-	CASYNC_PM_READAHEAD_USED_BYTES,
-	CASYNC_PM_READAHEAD_WASTED_BYTES,
-	/** One for each enum casync_cache_drop, and one for fills that had no
-	 * buffer. */
-	CASYNC_PM_DROPS,
-	CASYNC_PM_NO_BUFFER = CASYNC_PM_DROPS + CASYNC_CACHE_DROPS,
-	/** One for each enum casync_cache_loss. */
-	CASYNC_PM_LOSSES,
-	/** One for each enum casync_cache_bypass. */
-	CASYNC_PM_BYPASSES = CASYNC_PM_LOSSES + CASYNC_CACHE_LOSSES,
-	CASYNC_PROCESS_METRICS = CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASSES,
-};
-
-struct casync_process_numbers {
-	uint64_t of[CASYNC_PROCESS_METRICS];
-};
-
-extern const struct casync_metric_name
-	casync_process_metric_names[CASYNC_PROCESS_METRICS];
+/** By enum casync_metric; rows of one name stand together. */
+extern const struct casync_metric_row casync_metrics_rows[CASYNC_METRICS];
 
 #endif /* CASYNC_METRICS_H */

@@ -13,27 +13,22 @@
 
 #define MAX_LABELS 3
 
-/* A registered gauge or counter. */
-struct prometheus_number {
-	union {
-		gauge_metric_handle_t gauge;
-		counter_metric_handle_t counter;
-	};
-	uint64_t shown; /* The counter has it already. */
-};
-
+/* The registered metrics of an export id, or of the process. */
 struct casync_prometheus {
 	struct casync_prometheus *next;
 	uint16_t export_id;
 	bool in_use;
-	struct prometheus_number counters[CASYNC_COUNTERS];
-	struct prometheus_number state[CASYNC_STATE_METRICS];
-	histogram_metric_handle_t histograms[CASYNC_HISTOGRAMS];
-	/** Of the current export, what was observed already. */
-	struct casync_histogram_shard shown[CASYNC_HISTOGRAMS];
+	union {
+		gauge_metric_handle_t gauge;
+		counter_metric_handle_t counter;
+		histogram_metric_handle_t histogram;
+	} handles[CASYNC_METRICS];
+	/* The registry has these already, of the current export. */
+	struct casync_view shown;
 };
 
 static struct casync_prometheus *all;
+static struct casync_prometheus process;
 
 /* Ganesha's functions; NULL if it has no monitoring. */
 static struct {
@@ -45,8 +40,7 @@ static struct {
 	__typeof__(&monitoring__histogram_observe) histogram_observe;
 } registry;
 
-static bool looked_up, process_is_registered;
-static struct prometheus_number process[CASYNC_PROCESS_METRICS];
+static bool looked_up;
 
 static bool prometheus_find(void *to, const char *name)
 {
@@ -56,19 +50,13 @@ static bool prometheus_find(void *to, const char *name)
 	return found != NULL;
 }
 
+#define FIND(name) prometheus_find(&registry.name, "monitoring__" #name)
+
 static bool prometheus_find_all(void)
 {
-	return prometheus_find(&registry.register_counter,
-			       "monitoring__register_counter") &&
-	       prometheus_find(&registry.register_gauge,
-			       "monitoring__register_gauge") &&
-	       prometheus_find(&registry.register_histogram,
-			       "monitoring__register_histogram") &&
-	       prometheus_find(&registry.counter_inc,
-			       "monitoring__counter_inc") &&
-	       prometheus_find(&registry.gauge_set, "monitoring__gauge_set") &&
-	       prometheus_find(&registry.histogram_observe,
-			       "monitoring__histogram_observe");
+	return FIND(register_counter) && FIND(register_gauge) &&
+	       FIND(register_histogram) && FIND(counter_inc) &&
+	       FIND(gauge_set) && FIND(histogram_observe);
 }
 
 static const char *prometheus_prefixed(const char *name)
@@ -83,61 +71,65 @@ static const char *prometheus_prefixed(const char *name)
  * that the table does not have. */
 static uint16_t prometheus_fill_labels(metric_label_t *labels, const char *id,
 				       const char *known,
-				       const struct casync_metric_name *name)
+				       const struct casync_metric_row *row)
 {
 	uint16_t count = 0;
 	unsigned int i;
 
 	if (id != NULL)
 		labels[count++] = METRIC_LABEL("export", id);
-	for (i = 0; i < 2 && name->label[i] != NULL; i++)
+	for (i = 0; i < 2 && row->label[i] != NULL; i++)
 		labels[count++] = METRIC_LABEL(
-			name->label[i], casync_text_or(name->value[i], known));
+			row->label[i], casync_text_or(row->value[i], known));
 	return count;
 }
 
-/* Those before @p gauges are gauges, the others counters.  Ganesha gives what
- * is registered already. */
-static void prometheus_register(struct prometheus_number *numbers,
-				const struct casync_metric_name *names,
-				unsigned int gauges, unsigned int count,
-				const char *id, const char *known)
+static histogram_metric_handle_t
+prometheus_register_histogram(const char *name, const char *help,
+			      const metric_label_t *labels, uint16_t count)
 {
-	metric_label_t labels[MAX_LABELS];
+	int64_t bounds[CASYNC_BUCKETS - 1];
+	histogram_buckets_t buckets = {bounds, CASYNC_BUCKETS - 1};
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
-		const metric_metadata_t metadata =
-			METRIC_METADATA(names[i].help, METRIC_UNIT_NONE);
-		uint16_t label_count =
-			prometheus_fill_labels(labels, id, known, &names[i]);
-		const char *name = prometheus_prefixed(names[i].name);
-
-		if (i < gauges)
-			numbers[i].gauge = registry.register_gauge(
-				name, metadata, labels, label_count);
-		else
-			numbers[i].counter = registry.register_counter(
-				name, metadata, labels, label_count);
-		numbers[i].shown = 0;
-	}
+	for (i = 0; i < CASYNC_BUCKETS - 1; i++)
+		bounds[i] = (int64_t)casync_metrics_bucket_us(i);
+	return registry.register_histogram(
+		name, METRIC_METADATA(help, METRIC_UNIT_MICROSECOND), labels,
+		count, buckets);
 }
 
-static void prometheus_show(struct prometheus_number *numbers,
-			    unsigned int gauges, unsigned int count,
-			    const uint64_t *now)
+static void prometheus_register_row(struct casync_prometheus *of,
+				    unsigned int i, const char *id,
+				    const char *known)
 {
-	unsigned int i;
+	const struct casync_metric_row *row = &casync_metrics_rows[i];
+	const metric_metadata_t metadata =
+		METRIC_METADATA(row->help, METRIC_UNIT_NONE);
+	const char *name = prometheus_prefixed(row->name);
+	metric_label_t labels[MAX_LABELS];
+	uint16_t count = prometheus_fill_labels(labels, id, known, row);
 
-	for (i = 0; i < count; i++) {
-		if (i < gauges)
-			registry.gauge_set(numbers[i].gauge, (int64_t)now[i]);
-		else
-			registry.counter_inc(
-				numbers[i].counter,
-				(int64_t)(now[i] - numbers[i].shown));
-		numbers[i].shown = now[i];
-	}
+	if (row->kind == CASYNC_METRIC_HISTOGRAM)
+		of->handles[i].histogram = prometheus_register_histogram(
+			name, row->help, labels, count);
+	else if (row->kind == CASYNC_METRIC_COUNTER)
+		of->handles[i].counter = registry.register_counter(
+			name, metadata, labels, count);
+	else
+		of->handles[i].gauge =
+			registry.register_gauge(name, metadata, labels, count);
+}
+
+/* Ganesha gives what is registered already. */
+static void prometheus_register(struct casync_prometheus *of, unsigned int row,
+				unsigned int end, const char *id,
+				const char *known)
+{
+	for (; row < end; row++)
+		prometheus_register_row(of, row, id, known);
+	memset(&of->shown, 0, sizeof(of->shown));
+	of->in_use = true;
 }
 
 static bool prometheus_available(void)
@@ -153,40 +145,6 @@ static bool prometheus_available(void)
 	return registry.register_counter != NULL;
 }
 
-static void prometheus_register_histograms(struct casync_prometheus *of,
-					   const char *id)
-{
-	metric_label_t labels[MAX_LABELS];
-	int64_t bounds[CASYNC_BUCKETS - 1];
-	histogram_buckets_t buckets = {bounds, CASYNC_BUCKETS - 1};
-	unsigned int i;
-
-	for (i = 0; i < CASYNC_BUCKETS - 1; i++)
-		bounds[i] = (int64_t)casync_metrics_bucket_us(i);
-	for (i = 0; i < CASYNC_HISTOGRAMS; i++) {
-		const struct casync_metric_name *name =
-			&casync_histogram_names[i];
-		uint16_t count = prometheus_fill_labels(labels, id, NULL, name);
-
-		of->histograms[i] = registry.register_histogram(
-			prometheus_prefixed(name->name),
-			METRIC_METADATA(name->help, METRIC_UNIT_MICROSECOND),
-			labels, count, buckets);
-	}
-}
-
-static struct casync_prometheus *prometheus_new(uint16_t export_id,
-						const char *id)
-{
-	struct casync_prometheus *of = gsh_calloc(1, sizeof(*of));
-
-	of->export_id = export_id;
-	prometheus_register_histograms(of, id);
-	of->next = all;
-	all = of;
-	return of;
-}
-
 struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 						const char *client)
 {
@@ -197,17 +155,17 @@ struct casync_prometheus *casync_prometheus_get(uint16_t export_id,
 		return NULL;
 	for (of = all; of != NULL && of->export_id != export_id; of = of->next)
 		;
-	if (of != NULL && of->in_use)
+	if (of == NULL) {
+		of = gsh_calloc(1, sizeof(*of));
+		of->export_id = export_id;
+		of->next = all;
+		all = of;
+	}
+	if (of->in_use)
 		return NULL;
 	(void)snprintf(id, sizeof(id), "%" PRIu16, export_id);
-	if (of == NULL)
-		of = prometheus_new(export_id, id);
-	prometheus_register(of->counters, casync_counter_names, 0,
-			    CASYNC_COUNTERS, id, client);
-	prometheus_register(of->state, casync_state_metric_names,
-			    CASYNC_SM_GAUGES, CASYNC_STATE_METRICS, id, client);
-	memset(of->shown, 0, sizeof(of->shown));
-	of->in_use = true;
+	prometheus_register(of, CASYNC_PROCESS_METRICS, CASYNC_METRICS, id,
+			    client);
 	return of;
 }
 
@@ -231,7 +189,7 @@ static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
 				   unsigned int b, uint64_t count,
 				   uint64_t sum_us)
 {
-	uint64_t *shown_us = &of->shown[h].sum_us[b];
+	uint64_t *shown_us = &of->shown.histograms[h].sum_us[b];
 	uint64_t least = b == 0 ? 0 : casync_metrics_bucket_us(b - 1) + 1;
 	uint64_t most = b == CASYNC_BUCKETS - 1 ? INT64_MAX
 						: casync_metrics_bucket_us(b);
@@ -240,7 +198,8 @@ static void prometheus_show_bucket(struct casync_prometheus *of, unsigned int h,
 		uint64_t left_us = sum_us > *shown_us ? sum_us - *shown_us : 0;
 		uint64_t us = prometheus_clamp(left_us / count, least, most);
 
-		registry.histogram_observe(of->histograms[h], (int64_t)us);
+		registry.histogram_observe(
+			of->handles[CASYNC_NUMBERS + h].histogram, (int64_t)us);
 		*shown_us += us;
 	}
 }
@@ -252,11 +211,27 @@ static void prometheus_show_histogram(struct casync_prometheus *of,
 	unsigned int b;
 
 	for (b = 0; b < CASYNC_BUCKETS; b++) {
-		uint64_t *shown = &of->shown[h].count[b];
+		uint64_t *shown = &of->shown.histograms[h].count[b];
 
 		prometheus_show_bucket(of, h, b, now->count[b] - *shown,
 				       now->sum_us[b]);
 		*shown = now->count[b];
+	}
+}
+
+static void prometheus_show(struct casync_prometheus *of,
+			    const struct casync_view *view, unsigned int row,
+			    unsigned int end)
+{
+	for (; row < end; row++) {
+		if (casync_metrics_rows[row].kind == CASYNC_METRIC_COUNTER)
+			registry.counter_inc(of->handles[row].counter,
+					     (int64_t)(view->numbers[row] -
+						       of->shown.numbers[row]));
+		else
+			registry.gauge_set(of->handles[row].gauge,
+					   (int64_t)view->numbers[row]);
+		of->shown.numbers[row] = view->numbers[row];
 	}
 }
 
@@ -267,26 +242,20 @@ void casync_prometheus_update(struct casync_prometheus *of,
 
 	if (of == NULL)
 		return;
-	prometheus_show(of->counters, 0, CASYNC_COUNTERS,
-			view->totals.counters);
-	prometheus_show(of->state, CASYNC_SM_GAUGES, CASYNC_STATE_METRICS,
-			view->state);
+	prometheus_show(of, view, CASYNC_PROCESS_METRICS, CASYNC_NUMBERS);
 	for (i = 0; i < CASYNC_HISTOGRAMS; i++)
-		prometheus_show_histogram(of, i, &view->totals.histograms[i]);
+		prometheus_show_histogram(of, i, &view->histograms[i]);
 }
 
-void casync_prometheus_update_process(const struct casync_process_numbers *now,
+void casync_prometheus_update_process(const struct casync_view *view,
 				      const char *libcephfs)
 {
 	if (!looked_up || registry.register_counter == NULL)
 		return;
-	if (!process_is_registered)
-		prometheus_register(process, casync_process_metric_names,
-				    CASYNC_PM_GAUGES, CASYNC_PROCESS_METRICS,
-				    NULL, libcephfs);
-	process_is_registered = true;
-	prometheus_show(process, CASYNC_PM_GAUGES, CASYNC_PROCESS_METRICS,
-			now->of);
+	if (!process.in_use)
+		prometheus_register(&process, 0, CASYNC_PROCESS_METRICS, NULL,
+				    libcephfs);
+	prometheus_show(&process, view, 0, CASYNC_PROCESS_METRICS);
 }
 
 void casync_prometheus_free(void)
@@ -298,5 +267,5 @@ void casync_prometheus_free(void)
 		gsh_free(of);
 	}
 	looked_up = false;
-	process_is_registered = false;
+	process.in_use = false;
 }

@@ -18,7 +18,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct casync_process_numbers;
 struct casync_prometheus;
 struct casync_view;
 
@@ -46,9 +45,10 @@ void casync_prometheus_update(struct casync_prometheus *of,
  * Once all exports are up to date: before the first one there is nothing to
  * show it in.
  *
+ * @param[in] view       Has the numbers of the process.
  * @param[in] libcephfs  Its version.
  */
-void casync_prometheus_update_process(const struct casync_process_numbers *now,
+void casync_prometheus_update_process(const struct casync_view *view,
 				      const char *libcephfs);
 
 /** Free our memory; Ganesha's registry keeps its metrics. */

@@ -11,6 +11,7 @@
 
 #include "cache.h"
 #include "clock.h"
+#include "metrics_text.h"
 #include "prometheus.h"
 #include "publish.h"
 #include "stay.h"
@@ -24,6 +25,8 @@
  * lock. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(published);
+/* Has the numbers of the process alone. */
+static struct casync_view process;
 static uint64_t next_look_ns; /* used by the watchdog only */
 /* Atomic: reloads come from other threads than updates. */
 static bool reload_is_good = true;
@@ -46,70 +49,49 @@ void casync_publish_reload(bool good)
 	__atomic_store_n(&reload_is_good, good, __ATOMIC_RELAXED);
 }
 
-static struct casync_session_counts
-publish_counts_of(const struct casync_session *session)
-{
-	return (struct casync_session_counts){
-		.reconnects =
-			__atomic_load_n(&session->reconnects, __ATOMIC_RELAXED),
-		.locks_lost =
-			__atomic_load_n(&session->locks_lost, __ATOMIC_RELAXED),
-	};
-}
-
-static struct casync_session_counts
-publish_counts_since(struct casync_session_counts now,
-		     struct casync_session_counts before)
-{
-	now.reconnects -= before.reconnects;
-	now.locks_lost -= before.locks_lost;
-	return now;
-}
-
-static struct casync_session_counts
-publish_counts_since_add(const struct casync_published *entry)
-{
-	return publish_counts_since(publish_counts_of(entry->of.session),
-				    entry->session_at_add);
-}
-
-static void publish_read_state(const struct casync_published *entry,
-			       uint64_t *state)
+static void publish_read_session(const struct casync_published *entry,
+				 uint64_t *of)
 {
 	const struct casync_session *session = entry->of.session;
-	struct casync_session_counts counts = publish_counts_since_add(entry);
-	struct casync_inflight_sample look;
 
-	casync_inflight_sample(entry->of.inflight, &look);
-	state[CASYNC_SM_IN_FLIGHT] = look.ops;
-	state[CASYNC_SM_IN_FLIGHT_BYTES] = look.bytes;
-	state[CASYNC_SM_IN_FLIGHT_PEAK] = look.peak_ops;
-	state[CASYNC_SM_WAITING] = look.waiting;
-	state[CASYNC_SM_OLDEST_MS] = look.oldest_ns / CASYNC_NS_PER_MS;
-	state[CASYNC_SM_OLDEST_CALL_MS] =
-		casync_budget_look_at_age(entry->of.callers_age,
-					  casync_clock_ns()) /
-		CASYNC_NS_PER_MS;
-	state[CASYNC_SM_SESSION] = casync_session_state(entry->of.guard);
-	state[CASYNC_SM_RECONNECT_MS] =
+	of[CASYNC_SM_SESSION] = casync_session_state(entry->of.guard);
+	of[CASYNC_SM_RECONNECT_MS] =
 		__atomic_load_n(&session->reconnect_ms, __ATOMIC_RELAXED);
-	state[CASYNC_SM_RECONNECTS] = counts.reconnects;
-	state[CASYNC_SM_RECONNECTS_TOTAL] = counts.reconnects;
-	state[CASYNC_SM_LOCKS_LOST] = counts.locks_lost;
-	state[CASYNC_SM_LOCKS_LOST_TOTAL] = counts.locks_lost;
+	of[CASYNC_SM_RECONNECTS] =
+		__atomic_load_n(&session->reconnects, __ATOMIC_RELAXED) -
+		entry->reconnects_at_add;
+	of[CASYNC_SM_LOCKS_LOST] =
+		__atomic_load_n(&session->locks_lost, __ATOMIC_RELAXED) -
+		entry->locks_lost_at_add;
+	of[CASYNC_SM_RECONNECTS_TOTAL] = of[CASYNC_SM_RECONNECTS];
+	of[CASYNC_SM_LOCKS_LOST_TOTAL] = of[CASYNC_SM_LOCKS_LOST];
 }
 
 static void publish_update_locked(struct casync_published *entry)
 {
-	casync_metrics_add_up(entry->of.metrics, &entry->now.totals);
-	publish_read_state(entry, entry->now.state);
+	uint64_t *of = entry->now.numbers;
+	struct casync_inflight_sample look;
+
+	casync_metrics_add_up(entry->of.metrics, &entry->now);
+	memcpy(of, process.numbers, CASYNC_PROCESS_METRICS * sizeof(*of));
+	casync_inflight_sample(entry->of.inflight, &look);
+	of[CASYNC_SM_IN_FLIGHT] = look.ops;
+	of[CASYNC_SM_IN_FLIGHT_BYTES] = look.bytes;
+	of[CASYNC_SM_IN_FLIGHT_PEAK] = look.peak_ops;
+	of[CASYNC_SM_WAITING] = look.waiting;
+	of[CASYNC_SM_OLDEST_MS] = look.oldest_ns / CASYNC_NS_PER_MS;
+	of[CASYNC_SM_OLDEST_CALL_MS] =
+		casync_budget_look_at_age(entry->of.callers_age,
+					  casync_clock_ns()) /
+		CASYNC_NS_PER_MS;
+	publish_read_session(entry, of);
 }
 
 /* It reads some 16 KiB that READs write to: not for each request. */
-static void publish_read_process(struct casync_process_numbers *now)
+static void publish_read_process_locked(void)
 {
 	struct casync_cache_stats stats;
-	uint64_t *of = now->of;
+	uint64_t *of = process.numbers;
 
 	casync_cache_get_stats(&stats);
 	of[CASYNC_PM_BUILD_INFO] = 1;
@@ -138,16 +120,6 @@ static void publish_read_process(struct casync_process_numbers *now)
 	       sizeof(stats.counts.bypasses));
 }
 
-/* Subtract earlier numbers; gauges stay. */
-static void publish_process_since(struct casync_process_numbers *now,
-				  const struct casync_process_numbers *before)
-{
-	unsigned int i;
-
-	for (i = CASYNC_PM_GAUGES; i < CASYNC_PROCESS_METRICS; i++)
-		now->of[i] -= before->of[i];
-}
-
 static const char *publish_libcephfs(char *version, size_t size)
 {
 	int major, minor, patch;
@@ -159,12 +131,10 @@ static const char *publish_libcephfs(char *version, size_t size)
 
 static void publish_show_process_locked(void)
 {
-	struct casync_process_numbers now;
 	char version[32];
 
-	publish_read_process(&now);
 	casync_prometheus_update_process(
-		&now, publish_libcephfs(version, sizeof(version)));
+		&process, publish_libcephfs(version, sizeof(version)));
 }
 
 static void publish_get_prometheus_locked(struct casync_published *entry)
@@ -181,9 +151,12 @@ casync_publish_add(const struct casync_publish_source *source)
 	entry->of = *source;
 	pthread_mutex_lock(&lock);
 	publish_get_prometheus_locked(entry);
-	entry->session_at_add = publish_counts_of(source->session);
-	publish_read_process(&entry->process_at_line);
+	publish_read_process_locked();
 	publish_update_locked(entry);
+	entry->reconnects_at_add = entry->now.numbers[CASYNC_SM_RECONNECTS];
+	entry->locks_lost_at_add = entry->now.numbers[CASYNC_SM_LOCKS_LOST];
+	publish_update_locked(entry);
+	entry->before_line = entry->now;
 	glist_add_tail(&published, &entry->link);
 	entry->line_ns = casync_clock_ns();
 	pthread_mutex_unlock(&lock);
@@ -197,35 +170,16 @@ void casync_publish_remove(struct casync_published *entry)
 		return;
 	pthread_mutex_lock(&lock);
 	glist_del(&entry->link);
+	publish_read_process_locked();
 	publish_update_locked(entry);
 	/* Requests that did not end are taken out of the gauges. */
-	memset(entry->now.state, 0, CASYNC_SM_RECONNECTS * sizeof(uint64_t));
+	memset(&entry->now.numbers[CASYNC_SM_IN_FLIGHT], 0,
+	       (CASYNC_SM_RECONNECTS - CASYNC_SM_IN_FLIGHT) * sizeof(uint64_t));
 	casync_prometheus_update(entry->prometheus, &entry->now);
 	casync_prometheus_put(entry->prometheus);
 	publish_show_process_locked();
 	pthread_mutex_unlock(&lock);
 	gsh_free(entry);
-}
-
-/* Make the view one of what came since the entry's last line. */
-static void publish_since_line_locked(struct casync_published *entry,
-				      struct casync_view *view)
-{
-	struct casync_session_counts counts = publish_counts_since_add(entry);
-	struct casync_session_counts since =
-		publish_counts_since(counts, entry->session_at_line);
-	struct casync_process_numbers process;
-
-	*view = entry->now;
-	casync_metrics_subtract(&view->totals, &entry->before_line);
-	entry->before_line = entry->now.totals;
-	view->state[CASYNC_SM_RECONNECTS] = since.reconnects;
-	view->state[CASYNC_SM_LOCKS_LOST] = since.locks_lost;
-	entry->session_at_line = counts;
-	publish_read_process(&process);
-	view->process = process;
-	publish_process_since(&view->process, &entry->process_at_line);
-	entry->process_at_line = process;
 }
 
 /* Log the counts since the last line, if a line is due. */
@@ -236,16 +190,18 @@ static void publish_log_line_locked(struct casync_published *entry,
 	static struct casync_view view;
 	uint32_t interval_s =
 		casync_tuning_read(&entry->of.tuning->stats_interval);
-	char line[CASYNC_STATS_LOG_BYTES];
+	char line[CASYNC_METRICS_TEXT_LINE_BYTES];
 	uint64_t seconds =
 		casync_clock_since_ns(now_ns, entry->line_ns) / CASYNC_NS_PER_S;
 
 	if (interval_s == 0 || seconds < interval_s)
 		return;
-	publish_since_line_locked(entry, &view);
+	view = entry->now;
+	casync_metrics_subtract(&view, &entry->before_line);
+	entry->before_line = entry->now;
 	entry->line_ns = now_ns;
 	LogEvent(COMPONENT_FSAL, "export %" PRIu16 ": %s", entry->of.export_id,
-		 casync_stats_log_format(&view, seconds, line, sizeof(line)));
+		 casync_metrics_text_line(&view, seconds, line, sizeof(line)));
 }
 
 static void publish_show_locked(struct casync_published *entry, uint64_t now_ns)
@@ -269,7 +225,6 @@ static uint64_t publish_thread_cpu_ns(void)
 /* Once a second, but for at most a hundredth of a CPU. */
 static void publish_write_file_locked(void)
 {
-	struct casync_process_numbers process;
 	uint64_t began_ns = casync_clock_ns();
 	uint64_t cpu_ns = publish_thread_cpu_ns();
 	char version[32];
@@ -277,12 +232,12 @@ static void publish_write_file_locked(void)
 	char *text;
 
 	pthread_mutex_lock(&lock);
-	publish_read_process(&process);
-	text = casync_text_file_format(
+	publish_read_process_locked();
+	text = casync_metrics_text_file(
 		&published, &process,
 		publish_libcephfs(version, sizeof(version)), &bytes);
 	pthread_mutex_unlock(&lock);
-	casync_text_file_write(file_path, text, bytes);
+	casync_metrics_text_write(file_path, text, bytes);
 	free(text);
 	cpu_ns = publish_thread_cpu_ns() - cpu_ns;
 	__atomic_store_n(&file_due_ns,
@@ -370,6 +325,7 @@ void casync_publish_tick(void)
 	next_look_ns = now_ns + CASYNC_NS_PER_S;
 
 	pthread_mutex_lock(&lock);
+	publish_read_process_locked();
 	glist_for_each(node, &published)
 		publish_show_locked(
 			glist_entry(node, struct casync_published, link),

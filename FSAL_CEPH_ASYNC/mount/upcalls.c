@@ -86,8 +86,7 @@ static void upcalls_invalidate_all(struct casync_upcalls *upcalls,
 				  (void *)exp->export.up_ops);
 }
 
-static void upcalls_count(struct casync_export *exp,
-			  enum casync_counter counter)
+static void upcalls_count(struct casync_export *exp, enum casync_metric counter)
 {
 	casync_metrics_count(casync_metrics_shard(&exp->metrics), counter, 1);
 }

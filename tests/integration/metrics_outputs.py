@@ -15,10 +15,10 @@ SETTLED_S = 2.2
 # second whether it is time.
 UPDATE_S = 1.5
 SERIES = re.compile(r'^(\w+)(?:\{(.*)\})? (\S+)$')
-LINE = re.compile(r"export (\d+): (\d+) s: "
-                  r"READ (\d+) of (\d+) bytes, .* errors (\d+); "
-                  r"WRITE (\d+) of (\d+) bytes, .* errors (\d+); "
-                  r"COMMIT (\d+), errors (\d+)")
+LINE = re.compile(r"export \d+: \d+ s: (.*)")
+# Of a family of the line: values of labels, and the number; of a histogram the
+# number of its samples.
+SAMPLE = re.compile(r"((?:[a-z_]+ )*)(\d+)(?: mean \d+ p99 \d+)?")
 
 
 def scrape(name="a", monitoring=9587):
@@ -90,19 +90,16 @@ def wait_for_cache_bytes(wanted):
         time.sleep(0.1)
 
 
-def log_lines(log):
-    """The sums of all lines in a log: read, write, commit, bytes, errors."""
-    total = {"read": 0, "write": 0, "commit": 0, "read_bytes": 0,
-             "write_bytes": 0, "errors": 0, "lines": 0}
+def log_numbers(log):
+    """"bytes_total read" → the sum of all lines in a log; and "lines"."""
+    total = Counter()
     for line in log.matching(LINE.pattern):
-        found = list(map(int, LINE.search(line).groups()))
-        total["read"] += found[2]
-        total["read_bytes"] += found[3]
-        total["write"] += found[5]
-        total["write_bytes"] += found[6]
-        total["commit"] += found[8]
-        total["errors"] += found[4] + found[7] + found[9]
         total["lines"] += 1
+        for family in LINE.search(line)[1].split("; "):
+            name, samples = family.split(" ", 1)
+            for sample in samples.split(", "):
+                labels, number = SAMPLE.fullmatch(sample).groups()
+                total[f"{name} {labels}".rstrip()] += int(number)
     return total
 
 

@@ -27,15 +27,8 @@ DQUOT = 69
 # So that no callback can come before its call has returned.
 LATER = "any delay=20"
 
-# Metric: what is before the number in the log's line.
-NAMES = {
-    "eof_reads_total": "ends of file",
-    "completed_inline_total": "completed inline",
-    "deferred_closes_total": "deferred closes",
-    "caps_released_total": "caps released",
-    "caps_kept_total": r"caps released \d+ kept",
-    "invalidations_total": "invalidates",
-}
+NAMES = ("eof_reads_total", "completed_inline_total", "deferred_closes_total",
+         "caps_released_total", "caps_kept_total", "invalidations_total")
 
 
 @pytest.fixture(scope="module")
@@ -97,10 +90,9 @@ class Watch:
         return {name: outputs.prometheus(name, export="1") for name in NAMES}
 
     def _came(self):
-        lines = "\n".join(self.log.matching("export 1: 1 s: "))
-        return {name: {value - self.before[name], sum(map(
-            int, re.findall(rf"{NAMES[name]} (\d+)", lines)))}
-            for name, value in self._now().items()}
+        told = outputs.log_numbers(self.log)
+        return {name: {value - self.before[name], told[name]}
+                for name, value in self._now().items()}
 
     def came(self):
         """Name → number, the same at each output."""
@@ -226,14 +218,18 @@ def test_a_name_that_waits_for_the_mds(client):
 
 # --- the session; last, since it ends
 
+SERVES, LOST = 1, 2
+
+
 def state():
-    """At each output."""
+    """The same at each output."""
     log = Log(LOGS / "ganesha-a.log")
     time.sleep(SETTLE_S)
-    said = re.findall(r"session (\w+)$", "\n".join(
-        log.matching("export 1: 1 s: ")), re.M)
-    assert said, "no line in the log"
-    return outputs.prometheus("session_state", export="1"), said[-1]
+    told = re.findall(r"[:;] session_state (\d)", "\n".join(
+        log.matching("export 1: 1 s: ")))
+    assert told, "no line in the log"
+    assert outputs.prometheus("session_state", export="1") == int(told[-1])
+    return int(told[-1])
 
 
 def ask():
@@ -250,13 +246,13 @@ def lose_session(lab):
 
 def test_session_that_is_replaced(counted):
     assert ask()
-    assert state() == (1, "serves")
+    assert state() == SERVES
     before = outputs.prometheus("reconnects_total")
     lose_session(counted)
     until(lambda: outputs.prometheus("reconnects_total") == before + 1,
           "a reconnect is counted")
     assert ask()
-    assert state() == (1, "serves")
+    assert state() == SERVES
     assert 0 < outputs.prometheus("reconnect_ms") < 15_000
     assert not outputs.prometheus("locks_lost_total")
 
@@ -266,15 +262,15 @@ def test_session_that_is_lost_and_comes_back(counted, till_end):
     till_end(counted.expects("nfs4_Errno_verbose :NFS4 :CRIT :Error I/O error"))
     counted.ganesha("restart", "--block", "Reconnect = false;")
     assert ask()
-    assert state() == (1, "serves")
+    assert state() == SERVES
     assert outputs.prometheus("session_state",
                               client="admin@(default):/") == 1
     errors = outputs.prometheus("errors_total")
     lose_session(counted)
     until(lambda: not ask(), "it is noticed")
-    assert state() == (2, "lost")
+    assert state() == LOST
     # No READ and no WRITE came so far: nothing else tells of it.
     assert outputs.prometheus("errors_total") == errors
     ceph("osd", "blocklist", "clear")
     until(ask, "the session is back", pause=0.5)
-    assert state() == (1, "serves")
+    assert state() == SERVES

@@ -14,12 +14,12 @@
 #include "request.h"
 #include "stub_mount.h"
 
-static struct casync_totals totals;
+static struct casync_view totals;
 
 static uint64_t count_of(unsigned int counter)
 {
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return totals.counters[counter];
+	return totals.numbers[counter];
 }
 
 static uint64_t observed(unsigned int histogram)

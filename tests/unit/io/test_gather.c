@@ -128,12 +128,12 @@ static void check_all_written(void)
 	}
 }
 
-static uint64_t counted(enum casync_counter counter)
+static uint64_t counted(enum casync_metric counter)
 {
-	static struct casync_totals totals;
+	static struct casync_view totals;
 
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return totals.counters[counter];
+	return totals.numbers[counter];
 }
 
 /* --- waiting */

@@ -120,7 +120,7 @@ static int down(void **state)
 
 #define CASE(test) TEST_WITH(test, up, down)
 
-static struct casync_totals totals;
+static struct casync_view totals;
 
 CASE(so_many_are_let_in_and_the_rest_is_held)
 {
@@ -135,7 +135,7 @@ CASE(so_many_are_let_in_and_the_rest_is_held)
 		assert_int_equal(ops[i].state, CASYNC_OP_HELD);
 	}
 	casync_metrics_add_up(&exp.metrics, &totals);
-	assert_int_equal(totals.counters[CASYNC_C_FILE_QUEUE_WAITS], 3);
+	assert_int_equal(totals.numbers[CASYNC_C_FILE_QUEUE_WAITS], 3);
 	/* In the order they came, whoever asks. */
 	for (i = CASYNC_QUEUE_THREADS; i < CASYNC_QUEUE_THREADS + 3; i++)
 		assert_ptr_equal(next(&ops[i - CASYNC_QUEUE_THREADS]), &ops[i]);

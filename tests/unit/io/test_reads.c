@@ -108,10 +108,10 @@ static bool newest_is_held(void)
 
 static uint64_t waits_counted(void)
 {
-	static struct casync_totals totals;
+	static struct casync_view totals;
 
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return totals.counters[CASYNC_C_FILE_QUEUE_WAITS];
+	return totals.numbers[CASYNC_C_FILE_QUEUE_WAITS];
 }
 
 /* As many workers as may be are stuck, and further READs wait.  None of their

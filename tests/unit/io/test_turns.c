@@ -138,10 +138,10 @@ TEST_WITH(flush_that_waits_for_writes_is_begun_once, up, down)
 
 static uint64_t count_of(unsigned int counter)
 {
-	static struct casync_totals totals;
+	static struct casync_view totals;
 
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return totals.counters[counter];
+	return totals.numbers[counter];
 }
 
 static void cut(enum fake_blocking which)

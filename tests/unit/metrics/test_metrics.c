@@ -19,7 +19,7 @@
 #define EACH 20000
 
 static struct casync_metrics metrics;
-static struct casync_totals totals;
+static struct casync_view totals;
 
 static int up(void **state)
 {
@@ -144,18 +144,18 @@ CASE(errors_have_their_class)
 	}
 	add_up();
 	for (op = 0; op < CASYNC_METRIC_OPS; op++) {
-		assert_int_equal(totals.counters[CASYNC_C_REQUESTS + op], 8);
+		assert_int_equal(totals.numbers[CASYNC_C_REQUESTS + op], 8);
 		for (i = 0; i < CASYNC_ERROR_CLASSES; i++)
 			assert_int_equal(
-				totals.counters[CASYNC_C_ERRORS +
-						op * CASYNC_ERROR_CLASSES + i],
+				totals.numbers[CASYNC_C_ERRORS +
+					       op * CASYNC_ERROR_CLASSES + i],
 				wanted[i]);
 	}
 }
 
 CASE(difference_is_what_came_since)
 {
-	struct casync_totals before;
+	struct casync_view before;
 
 	casync_metrics_count(here(), CASYNC_C_BYTES, 4096);
 	casync_metrics_observe(here(), CASYNC_H_COMMIT, 5 * NS_PER_US);
@@ -164,7 +164,7 @@ CASE(difference_is_what_came_since)
 	casync_metrics_observe(here(), CASYNC_H_COMMIT, 900 * NS_PER_US);
 	add_up();
 	casync_metrics_subtract(&totals, &before);
-	assert_int_equal(totals.counters[CASYNC_C_BYTES], 10);
+	assert_int_equal(totals.numbers[CASYNC_C_BYTES], 10);
 	assert_int_equal(casync_metrics_histogram_count(
 				 &totals.histograms[CASYNC_H_COMMIT]),
 			 1);
@@ -206,8 +206,7 @@ CASE(nothing_is_lost_among_threads)
 	for (i = 0; i < THREADS; i++)
 		RIG_JOIN(threads[i], NULL);
 	add_up();
-	assert_int_equal(totals.counters[CASYNC_C_BYTES],
-			 3ULL * THREADS * EACH);
+	assert_int_equal(totals.numbers[CASYNC_C_BYTES], 3ULL * THREADS * EACH);
 	assert_int_equal(casync_metrics_histogram_count(flush), THREADS * EACH);
 	assert_int_equal(casync_metrics_histogram_sum_us(flush),
 			 (uint64_t)THREADS * EACH * (EACH + 1) / 2);
@@ -219,52 +218,61 @@ static bool same(const char *a, const char *b)
 	return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
-static void check_names(const struct casync_metric_name *names,
-			unsigned int count)
+/* The rows of a family stand together: the file has them so. */
+CASE(everything_has_a_name_of_its_own)
 {
+	const struct casync_metric_row *rows = casync_metrics_rows;
 	unsigned int i, j;
 
-	for (i = 0; i < count; i++) {
-		assert_non_null(names[i].name);
-		assert_non_null(names[i].help);
+	for (i = 0; i < CASYNC_METRICS; i++) {
+		assert_non_null(rows[i].name);
+		assert_non_null(rows[i].help);
+		assert_int_equal(rows[i].kind == CASYNC_METRIC_HISTOGRAM,
+				 i >= CASYNC_NUMBERS);
 		for (j = 0; j < i; j++) {
-			if (strcmp(names[i].name, names[j].name) != 0)
+			if (strcmp(rows[i].name, rows[j].name) != 0)
 				continue;
 			/* One family: same text, same labels, other values. */
-			assert_string_equal(names[i].help, names[j].help);
-			assert_true(same(names[i].label[0], names[j].label[0]));
-			assert_true(
-				!same(names[i].value[0], names[j].value[0]) ||
-				!same(names[i].value[1], names[j].value[1]));
+			assert_string_equal(rows[i].name, rows[i - 1].name);
+			assert_string_equal(rows[i].help, rows[j].help);
+			assert_int_equal(rows[i].kind, rows[j].kind);
+			assert_true(same(rows[i].label[0], rows[j].label[0]));
+			assert_true(!same(rows[i].value[0], rows[j].value[0]) ||
+				    !same(rows[i].value[1], rows[j].value[1]));
 		}
 	}
 }
 
-static void check_name(const struct casync_metric_name *its, const char *name,
-		       const char *value, const char *second)
+static void check_name(unsigned int row, const char *name, const char *value,
+		       const char *second)
 {
+	const struct casync_metric_row *its = &casync_metrics_rows[row];
+
 	assert_string_equal(its->name, name);
 	assert_true(same(its->value[0], value));
 	assert_true(same(its->value[1], second));
 }
 
-CASE(everything_has_a_name_of_its_own)
+CASE(each_number_has_its_row)
 {
-	check_names(casync_counter_names, CASYNC_COUNTERS);
-	check_names(casync_histogram_names, CASYNC_HISTOGRAMS);
-	check_name(&casync_counter_names[CASYNC_C_BYTES + CASYNC_METRIC_WRITE],
-		   "bytes_total", "write", NULL);
-	check_name(&casync_counter_names[CASYNC_C_ERRORS +
-					 CASYNC_METRIC_COMMIT *
-						 CASYNC_ERROR_CLASSES],
+	check_name(CASYNC_C_BYTES + CASYNC_METRIC_WRITE, "bytes_total", "write",
+		   NULL);
+	check_name(CASYNC_C_ERRORS +
+			   CASYNC_METRIC_COMMIT * CASYNC_ERROR_CLASSES,
 		   "errors_total", "commit", "delay");
-	check_name(&casync_counter_names[CASYNC_C_PROMOTED],
-		   "stable_writes_total", "promoted", NULL);
-	check_name(&casync_counter_names[CASYNC_C_SLOW], "slow_requests_total",
-		   NULL, NULL);
-	check_name(&casync_histogram_names[CASYNC_H_STAGES + CASYNC_STAGES +
-					   CASYNC_STAGE_HANDOVER],
+	check_name(CASYNC_C_PROMOTED, "stable_writes_total", "promoted", NULL);
+	check_name(CASYNC_C_SLOW, "slow_requests_total", NULL, NULL);
+	check_name(CASYNC_C_HANDLES_REFUSED, "handles_refused_total", NULL,
+		   NULL);
+	check_name(CASYNC_SM_IN_FLIGHT, "in_flight", NULL, NULL);
+	check_name(CASYNC_SM_LOCKS_LOST_TOTAL, "locks_lost_total", NULL, NULL);
+	check_name(CASYNC_PM_BYPASSES + CASYNC_CACHE_BYPASS_COSTLY,
+		   "read_cache_bypasses_total", "costly", NULL);
+	check_name(CASYNC_NUMBERS + CASYNC_H_STAGES + CASYNC_STAGES +
+			   CASYNC_STAGE_HANDOVER,
 		   "latency_us", "write", "handover");
-	check_name(&casync_histogram_names[CASYNC_H_COMMIT], "latency_us",
-		   "commit", "total");
+	check_name(CASYNC_NUMBERS + CASYNC_H_COMMIT, "latency_us", "commit",
+		   "total");
+	check_name(CASYNC_NUMBERS + CASYNC_H_THROTTLE, "throttle_us", NULL,
+		   NULL);
 }

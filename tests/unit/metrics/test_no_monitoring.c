@@ -32,7 +32,7 @@ void stub_log_line(log_levels_t level, const char *text)
 {
 	lines += strstr(text, "no monitoring") != NULL;
 	lines_of_stats += strstr(text, "export 1: ") != NULL &&
-			  strstr(text, ", slow 9; ") != NULL;
+			  strstr(text, " slow_requests_total 9; ") != NULL;
 }
 
 const char *ceph_version(int *major, int *minor, int *patch)

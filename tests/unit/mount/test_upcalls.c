@@ -441,15 +441,15 @@ CASE(events_are_told_in_their_order)
 
 /* --- what is counted */
 
-static void check_counted(enum casync_counter counter, uint64_t first,
+static void check_counted(enum casync_metric counter, uint64_t first,
 			  uint64_t second)
 {
-	static struct casync_totals totals;
+	static struct casync_view totals;
 
 	casync_metrics_add_up(&listeners[0].exp.metrics, &totals);
-	assert_int_equal(totals.counters[counter], first);
+	assert_int_equal(totals.numbers[counter], first);
 	casync_metrics_add_up(&listeners[1].exp.metrics, &totals);
-	assert_int_equal(totals.counters[counter], second);
+	assert_int_equal(totals.numbers[counter], second);
 }
 
 CASE(releases_are_counted_by_what_came_of_them)

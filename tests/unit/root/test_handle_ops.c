@@ -128,10 +128,10 @@ static fsal_errors_t let_in(void)
 
 static uint64_t refused(void)
 {
-	static struct casync_totals totals;
+	static struct casync_view totals;
 
 	casync_metrics_add_up(&rig.exp.metrics, &totals);
-	return totals.counters[CASYNC_C_HANDLES_REFUSED];
+	return totals.numbers[CASYNC_C_HANDLES_REFUSED];
 }
 
 static void check_is_the_file_s(void)
