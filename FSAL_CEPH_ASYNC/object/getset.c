@@ -34,10 +34,8 @@ static fsal_status_t getset_handle_status(int rc)
 }
 
 static int getset_get_statx(struct casync_object *obj, attrmask_t mask,
-			    struct ceph_statx *stx)
+			    struct ceph_statx *stx, const UserPerm *perms)
 {
-	CASYNC_ERRORS_REQUESTER(perms);
-
 	/* Flags 0: attributes covered by our capabilities come from memory. */
 	return ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, stx,
 			       casync_attributes_statx_wanted(mask), 0, perms);
@@ -77,7 +75,8 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 			  struct ceph_statx *stx,
 			  struct fsal_attrlist *attrs_out)
 {
-	int rc = getset_get_statx(obj, mask, stx);
+	CASYNC_ERRORS_REQUESTER(perms);
+	int rc = getset_get_statx(obj, mask, stx, perms);
 
 	if (rc != 0)
 		return rc;
@@ -138,32 +137,40 @@ fsal_status_t casync_getattrs(struct fsal_obj_handle *obj_hdl,
 	return status;
 }
 
-static int getset_call_setattr(struct casync_object *obj,
-			       const struct ceph_statx *stx, int mask,
+/* A SETATTR. */
+struct change {
+	struct casync_object *obj;
+	const struct fsal_attrlist *attrs;
+	struct ceph_statx stx; /* the same, for libcephfs */
+	int mask;	       /* of stx */
+	const UserPerm *perms; /* the requester's */
+};
+
+static int getset_call_setattr(const struct change *change, int mask,
 			       const UserPerm *perms)
 {
 	/* libcephfs writes the resulting attributes into its argument. */
-	struct ceph_statx scratch = *stx;
+	struct ceph_statx scratch = change->stx;
 
-	return ceph_ll_setattr(casync_inode_ceph(obj), obj->inode, &scratch,
-			       mask, perms);
+	return ceph_ll_setattr(casync_inode_ceph(change->obj),
+			       change->obj->inode, &scratch, mask, perms);
 }
 
-static int getset_set_statx(struct casync_object *obj,
-			    const struct ceph_statx *stx, int mask,
+static int getset_set_statx(const struct change *change, int mask,
 			    const UserPerm *perms)
 {
+	struct casync_file_size *size = &change->obj->size;
 	uint64_t begun;
 	int rc;
 
 	if (!(mask & CEPH_SETATTR_SIZE))
-		return getset_call_setattr(obj, stx, mask, perms);
-	begun = casync_file_size_truncates(&obj->size);
-	rc = getset_call_setattr(obj, stx, mask, perms);
+		return getset_call_setattr(change, mask, perms);
+	begun = casync_file_size_truncates(size);
+	rc = getset_call_setattr(change, mask, perms);
 	if (rc == 0)
-		casync_file_size_truncated(&obj->size, begun, stx->stx_size);
+		casync_file_size_truncated(size, begun, change->stx.stx_size);
 	else
-		casync_file_size_not_truncated(&obj->size);
+		casync_file_size_not_truncated(size);
 	return rc;
 }
 
@@ -173,60 +180,57 @@ static int getset_set_statx(struct casync_object *obj,
  * cannot know that.  Ganesha allows it by the same rule, but it may use old
  * attributes.  So the owner is read again here.
  */
-static int getset_set_size_as_owner(struct casync_object *obj,
-				    const struct ceph_statx *stx)
+static int getset_set_size_as_owner(const struct change *change)
 {
 	struct ceph_statx current;
 	int rc;
 
-	rc = getset_get_statx(obj, ATTR_OWNER, &current);
+	rc = getset_get_statx(change->obj, ATTR_OWNER, &current, change->perms);
 	if (rc < 0)
 		return rc;
 
 	if (current.stx_uid != op_ctx->creds.caller_uid)
 		return -EACCES;
 
-	return getset_set_statx(obj, stx, CEPH_SETATTR_SIZE,
-				casync_inode_root(obj));
+	return getset_set_statx(change, CEPH_SETATTR_SIZE,
+				casync_inode_root(change->obj));
 }
 
-static int getset_set_as_requester(struct casync_object *obj,
-				   const struct ceph_statx *stx, int mask)
+static int getset_set_as_requester(const struct change *change, int mask)
 {
-	CASYNC_ERRORS_REQUESTER(perms);
-	int rc;
+	int rc = getset_set_statx(change, mask, change->perms);
 
-	rc = getset_set_statx(obj, stx, mask, perms);
 	if (rc == -EACCES && (mask & CEPH_SETATTR_SIZE)) {
-		rc = getset_set_size_as_owner(obj, stx);
+		rc = getset_set_size_as_owner(change);
 		mask &= ~CEPH_SETATTR_SIZE;
 		/* An empty mask would still change ctime. */
 		if (rc == 0 && mask != 0)
-			rc = getset_set_statx(obj, stx, mask, perms);
+			rc = getset_set_statx(change, mask, change->perms);
 	}
 	return rc;
 }
 
-static bool getset_has_extras(const struct fsal_attrlist *attrs)
+static bool getset_has_extras(const struct change *change)
 {
-	return FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL | ATTR4_SEC_LABEL);
+	return FSAL_TEST_MASK(change->attrs->valid_mask,
+			      ATTR_ACL | ATTR4_SEC_LABEL);
 }
 
-static int getset_set_extras(struct casync_object *obj,
-			     const struct fsal_attrlist *attrs)
+static int getset_set_extras(const struct change *change)
 {
-	CASYNC_ERRORS_REQUESTER(perms);
-	const struct casync_acl_file file = getset_acl_file(obj, perms);
+	const struct casync_acl_file file =
+		getset_acl_file(change->obj, change->perms);
+	attrmask_t wanted = change->attrs->valid_mask;
 	int rc = 0;
 
 	/* After the mode: an ACL implies a mode (RFC 8881, 6.4.1.3). */
-	if (FSAL_TEST_MASK(attrs->valid_mask, ATTR_ACL)) {
-		rc = casync_privileges_before_acl(obj);
+	if (FSAL_TEST_MASK(wanted, ATTR_ACL)) {
+		rc = casync_privileges_before_acl(change->obj);
 		if (rc == 0)
-			rc = casync_acl_set(&file, attrs);
+			rc = casync_acl_set(&file, change->attrs);
 	}
-	if (rc == 0 && FSAL_TEST_MASK(attrs->valid_mask, ATTR4_SEC_LABEL))
-		rc = casync_acl_label_set(&file, attrs);
+	if (rc == 0 && FSAL_TEST_MASK(wanted, ATTR4_SEC_LABEL))
+		rc = casync_acl_label_set(&file, change->attrs);
 	return rc;
 }
 
@@ -250,59 +254,60 @@ static bool getset_owner_is_journaled(struct casync_object *obj)
 
 /* Such a chown() is allowed, and clears no set-id bits. */
 static bool getset_has_owner(const struct ceph_statx *now,
-			     const struct ceph_statx *stx, int mask)
+			     const struct change *change)
 {
+	const struct ceph_statx *stx = &change->stx;
 	uid_t caller = op_ctx->creds.caller_uid;
 
 	return (caller == 0 || caller == now->stx_uid) &&
 	       (now->stx_mode & (S_ISUID | S_ISGID)) == 0 &&
-	       (!(mask & CEPH_SETATTR_UID) || now->stx_uid == stx->stx_uid) &&
-	       (!(mask & CEPH_SETATTR_GID) || now->stx_gid == stx->stx_gid);
+	       (!(change->mask & CEPH_SETATTR_UID) ||
+		now->stx_uid == stx->stx_uid) &&
+	       (!(change->mask & CEPH_SETATTR_GID) ||
+		now->stx_gid == stx->stx_gid);
 }
 
 /* A tar or rsync sends a chown() for each file, and most files have that owner
  * already. */
-static bool getset_marks_ctime_alone(struct casync_object *obj,
-				     const struct ceph_statx *stx, int mask,
-				     const struct fsal_attrlist *attrs)
+static bool getset_marks_ctime_alone(const struct change *change)
 {
 	struct ceph_statx now;
 
-	return mask != 0 && (mask & ~GETSET_CHOWN) == 0 &&
-	       !getset_has_extras(attrs) &&
-	       getset_get_statx(obj, ATTR_MODE | ATTR_OWNER | ATTR_GROUP,
-				&now) == 0 &&
-	       getset_has_owner(&now, stx, mask) &&
-	       getset_owner_is_journaled(obj);
+	return change->mask != 0 && (change->mask & ~GETSET_CHOWN) == 0 &&
+	       !getset_has_extras(change) &&
+	       getset_get_statx(change->obj,
+				ATTR_MODE | ATTR_OWNER | ATTR_GROUP, &now,
+				change->perms) == 0 &&
+	       getset_has_owner(&now, change) &&
+	       getset_owner_is_journaled(change->obj);
 }
 
-static int getset_mark_ctime(struct casync_object *obj)
+static int getset_mark_ctime(const struct change *change)
 {
-	const struct ceph_statx nothing = {0};
-	int rc = casync_flush_wait(obj);
+	int rc = casync_flush_wait(change->obj);
 
-	return rc == 0 ? getset_set_as_requester(obj, &nothing, 0) : rc;
+	return rc == 0 ? getset_set_as_requester(change, 0) : rc;
 }
 
 /* May this SETATTR be answered before it is journaled? */
-static bool getset_is_sent(const struct casync_object *obj, int mask,
-			   const struct fsal_attrlist *attrs)
+static bool getset_is_sent(const struct change *change)
 {
-	const struct casync_tuning *tuning = &obj->exp->keys.tuning;
+	const struct casync_tuning *tuning = &change->obj->exp->keys.tuning;
 
 	return casync_tuning_read(&tuning->stable_attributes) ==
 		       CASYNC_ATTRIBUTES_SENT &&
-	       !(mask & CEPH_SETATTR_SIZE) && !getset_has_extras(attrs);
+	       !(change->mask & CEPH_SETATTR_SIZE) &&
+	       !getset_has_extras(change);
 }
 
-static int getset_set_and_flush(struct casync_object *obj,
-				const struct ceph_statx *stx, int mask,
-				const struct fsal_attrlist *attrs)
+static int getset_set_and_flush(const struct change *change)
 {
-	int rc = mask != 0 ? getset_set_as_requester(obj, stx, mask) : 0;
+	struct casync_object *obj = change->obj;
+	int mask = change->mask;
+	int rc = mask != 0 ? getset_set_as_requester(change, mask) : 0;
 
-	if (rc == 0 && getset_has_extras(attrs))
-		rc = getset_set_extras(obj, attrs);
+	if (rc == 0 && getset_has_extras(change))
+		rc = getset_set_extras(change);
 	if (rc == 0 && (mask & CEPH_SETATTR_MODE))
 		casync_object_may_be_privileged(obj);
 	if (rc == 0 && (mask & GETSET_CHOWN))
@@ -312,7 +317,7 @@ static int getset_set_and_flush(struct casync_object *obj,
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
-	if (rc == 0 && getset_is_sent(obj, mask, attrs))
+	if (rc == 0 && getset_is_sent(change))
 		return casync_flush_send(obj);
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
@@ -321,64 +326,58 @@ static int getset_set_and_flush(struct casync_object *obj,
 	return rc;
 }
 
-static int getset_chown(struct casync_object *obj, const struct ceph_statx *stx,
-			int mask, const struct fsal_attrlist *attrs)
+static int getset_chown(const struct change *change)
 {
+	struct casync_object *obj = change->obj;
 	int rc;
 
 	__atomic_add_fetch(&obj->chowns, 1, __ATOMIC_ACQ_REL);
-	rc = getset_set_and_flush(obj, stx, mask, attrs);
+	rc = getset_set_and_flush(change);
 	if (rc != 0)
 		__atomic_store_n(&obj->chown_failed, true, __ATOMIC_RELEASE);
 	CASYNC_CHECK_DOWN(&obj->chowns, __ATOMIC_ACQ_REL);
 	return rc;
 }
 
-static int getset_set_stable(struct casync_object *obj,
-			     const struct ceph_statx *stx, int mask,
-			     const struct fsal_attrlist *attrs)
+static int getset_set_stable(const struct change *change)
 {
-	if (!getset_is_sent(obj, mask, attrs) &&
-	    getset_marks_ctime_alone(obj, stx, mask, attrs))
-		return getset_mark_ctime(obj);
-	if ((mask & GETSET_CHOWN) != 0)
-		return getset_chown(obj, stx, mask, attrs);
-	return getset_set_and_flush(obj, stx, mask, attrs);
+	if (!getset_is_sent(change) && getset_marks_ctime_alone(change))
+		return getset_mark_ctime(change);
+	if ((change->mask & GETSET_CHOWN) != 0)
+		return getset_chown(change);
+	return getset_set_and_flush(change);
 }
 
 /* Changes of a file wait for the MDS, for capabilities and for the end of its
  * writes.  So only some workers may wait for one file, as with GETATTR. */
-static fsal_status_t getset_set_announced(struct casync_object *obj,
-					  const struct ceph_statx *stx,
-					  int mask,
-					  const struct fsal_attrlist *attrs)
+static fsal_status_t getset_set_announced(struct change *change)
 {
-	struct casync_call change;
-	int rc = casync_call_take(&change, obj,
+	CASYNC_ERRORS_REQUESTER(perms);
+	struct casync_call call;
+	int rc = casync_call_take(&call, change->obj,
 				  CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
 
 	if (rc == 0) {
-		rc = getset_set_stable(obj, stx, mask, attrs);
-		casync_call_drop(&change);
+		change->perms = perms;
+		rc = getset_set_stable(change);
+		casync_call_drop(&call);
 	}
 	return getset_handle_status(rc);
 }
 
 /* A size change is a write: it takes the share reservation, and keeps the fd
  * open. */
-static fsal_status_t getset_set_with_size(struct casync_object *obj,
-					  bool bypass, struct state_t *state,
-					  const struct ceph_statx *stx,
-					  int mask,
-					  const struct fsal_attrlist *attrs)
+static fsal_status_t getset_set_with_size(struct change *change, bool bypass,
+					  struct state_t *state)
 {
 	struct casync_borrowed fd;
 	fsal_status_t status;
 
-	status = casync_borrow(&fd, obj, state, FSAL_O_WRITE, false, bypass);
+	status = casync_borrow(&fd, change->obj, state, FSAL_O_WRITE, false,
+			       bypass);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	status = getset_set_announced(obj, stx, mask, attrs);
+	status = getset_set_announced(change);
 	casync_borrow_return(&fd);
 	return status;
 }
@@ -387,12 +386,11 @@ static fsal_status_t getset_setattr(struct fsal_obj_handle *obj_hdl,
 				    bool bypass, struct state_t *state,
 				    struct fsal_attrlist *attrib_set)
 {
-	struct casync_object *obj = casync_object_of(obj_hdl);
+	struct change change = {.obj = casync_object_of(obj_hdl),
+				.attrs = attrib_set};
 	attrmask_t wanted = attrib_set->valid_mask;
 	struct casync_call call;
-	struct ceph_statx stx;
 	fsal_status_t status;
-	int mask;
 
 	if (wanted & ~casync_settable_attributes) {
 		LogDebug(COMPONENT_FSAL, "cannot set attributes %#" PRIx64,
@@ -401,22 +399,21 @@ static fsal_status_t getset_setattr(struct fsal_obj_handle *obj_hdl,
 	}
 
 	/* No umask: a SETATTR sets exactly its mode. */
-	mask = casync_attributes_to_statx(attrib_set, 0, &stx);
-	if (mask == 0 && !FSAL_TEST_MASK(wanted, ATTR_ACL | ATTR4_SEC_LABEL))
+	change.mask = casync_attributes_to_statx(attrib_set, 0, &change.stx);
+	if (change.mask == 0 && !getset_has_extras(&change))
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 
-	if ((mask & CEPH_SETATTR_SIZE) && obj_hdl->type != REGULAR_FILE)
+	if ((change.mask & CEPH_SETATTR_SIZE) && obj_hdl->type != REGULAR_FILE)
 		return fsalstat(ERR_FSAL_INVAL, EINVAL);
 
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	casync_delegations_return_recalled(&obj->delegations, true);
-	if (mask & CEPH_SETATTR_SIZE)
-		status = getset_set_with_size(obj, bypass, state, &stx, mask,
-					      attrib_set);
+	casync_delegations_return_recalled(&change.obj->delegations, true);
+	if (change.mask & CEPH_SETATTR_SIZE)
+		status = getset_set_with_size(&change, bypass, state);
 	else
-		status = getset_set_announced(obj, &stx, mask, attrib_set);
+		status = getset_set_announced(&change);
 	return casync_call_end(&call, status);
 }
 
@@ -435,9 +432,11 @@ fsal_status_t casync_setattr2(struct fsal_obj_handle *obj_hdl, bool bypass,
 fsal_status_t casync_getset_set_verifier(struct fsal_obj_handle *obj_hdl,
 					 const struct fsal_attrlist *verifier)
 {
-	struct ceph_statx stx;
-	int mask = casync_attributes_to_statx(verifier, 0, &stx);
+	CASYNC_ERRORS_REQUESTER(perms);
+	struct change change = {.obj = casync_object_of(obj_hdl),
+				.perms = perms};
 
+	change.mask = casync_attributes_to_statx(verifier, 0, &change.stx);
 	return getset_handle_status(
-		getset_set_as_requester(casync_object_of(obj_hdl), &stx, mask));
+		getset_set_as_requester(&change, change.mask));
 }

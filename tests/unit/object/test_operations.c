@@ -724,6 +724,20 @@ OPERATION_CASE(sent_is_not_of_a_size)
 	check_nothing_held();
 }
 
+/* Also for the look at the owner that comes before a chown. */
+OPERATION_CASE(credentials_are_made_once)
+{
+	use_objects();
+	attrs = (struct fsal_attrlist){.valid_mask = ATTR_OWNER, .owner = 7};
+	fake_names.log[0] = '\0';
+	fake_names.perms_made = 0;
+	assert_int_equal(casync_setattr2(FILE_HDL, false, NULL, &attrs).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_non_null(strstr(fake_names.log, "setattr"));
+	assert_int_equal(fake_names.perms_made, 1);
+	check_nothing_held();
+}
+
 /* --- delegations */
 
 /* A client that ends has nothing of it any more. */
