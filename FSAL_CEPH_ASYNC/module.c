@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 #include "config.h"
 
+#include <dlfcn.h>
 #include <limits.h>
 #include <malloc.h>
 #include <sys/sysinfo.h>
@@ -8,6 +9,7 @@
 #include "fsal.h"
 #include "FSAL/fsal_init.h"
 #include "FSAL/fsal_commonlib.h"
+#include "config_parsing.h"
 
 #include "attributes.h"
 #include "cache.h"
@@ -22,6 +24,7 @@
 #include "inflight.h"
 #include "keys.h"
 #include "module.h"
+#include "mount.h"
 #include "name.h"
 #include "obj_ops.h"
 #include "object.h"
@@ -113,6 +116,95 @@ static void module_check_listings(config_file_t config)
 			casync_versions_built.ganesha);
 }
 
+/* --- the service, in Ceph's map of services */
+
+/* Ganesha's library; it comes with the RADOS recovery backends. */
+#define RADOS_LIBRARY "libganesha_rados_urls.so"
+
+/*
+ * Ganesha's library registers with its RADOS client for configurations in
+ * RADOS.  It does not check that this client exists, and crashes without it.
+ * The client exists if a watch_url is set.  cephadm and Rook always set one.
+ */
+static bool library_is_connected;
+
+struct rados_urls {
+	char *watch_url;
+};
+
+static struct config_item rados_urls_items[] = {
+	CONF_ITEM_NOOP("ceph_conf"),
+	CONF_ITEM_NOOP("userid"),
+	CONF_ITEM_STR("watch_url", 1, MAXPATHLEN, NULL, rados_urls, watch_url),
+	CONFIG_EOL,
+};
+
+static struct config_block rados_urls_block = {
+	.dbus_interface_name = "org.ganesha.nfsd.config.fsal.ceph_async.urls",
+	.blk_desc.name = "RADOS_URLS",
+	.blk_desc.type = CONFIG_BLOCK,
+	.blk_desc.flags = CONFIG_UNIQUE,
+	.blk_desc.u.blk.init = noop_conf_init,
+	.blk_desc.u.blk.params = rados_urls_items,
+	.blk_desc.u.blk.commit = noop_conf_commit,
+};
+
+static void module_configure_service(struct config_error_type *err_type)
+{
+	void *node = config_GetBlockNode(rados_urls_block.blk_desc.name);
+	struct rados_urls urls = {0};
+
+	if (module.keys.register_service && !CASYNC_GANESHA_REGISTERS)
+		LogWarn(COMPONENT_CONFIG,
+			"Register_Service = true: Ganesha %s has no registration of services; remove the key",
+			casync_versions_built.ganesha);
+	if (node != NULL)
+		(void)load_config_from_node(node, &rados_urls_block, &urls,
+					    true, err_type);
+	library_is_connected = urls.watch_url != NULL;
+	gsh_free(urls.watch_url);
+}
+
+/* m_ops.fsal_register_nfs_service.  Ganesha calls it also if CEPH_ASYNC { } was
+ * refused: there are no keys then. */
+static void module_register_service(void)
+{
+	void (*register_service)(char *nodeid) = NULL;
+	void *library;
+
+	if (!module.keys.register_service)
+		return;
+	if (!library_is_connected) {
+		LogCrit(COMPONENT_FSAL,
+			"Register_Service = true: no RADOS_URLS { watch_url }; Ganesha registers over its connection; serving continues without registration");
+		return;
+	}
+
+	library = dlopen(RADOS_LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_DEEPBIND);
+	if (library != NULL)
+		*(void **)&register_service =
+			dlsym(library, "register_service_to_ceph");
+	if (register_service == NULL)
+		LogCrit(COMPONENT_FSAL,
+			"Register_Service = true: %s; install Ganesha's RADOS library or remove the key; serving continues without registration",
+			dlerror());
+	else
+		register_service(module.keys.nodeid);
+}
+
+/* --- begin and end */
+
+/* m_ops.fsal_reclaim_client: another node has died, and its clients come here.
+ */
+static fsal_status_t module_take_over(struct fsal_module *fsal_hdl,
+				      char *nodeid)
+{
+	const struct casync_module *self = casync_module_of(fsal_hdl);
+
+	return casync_errors_status(casync_mount_take_over(
+		nodeid, casync_tuning_read(&self->keys.tuning.mount_timeout)));
+}
+
 /* A CephFS client that ends leaves free memory in each arena, of which malloc
  * makes 8 for each core: docs/operations.md#sizing.  The administrator's own
  * number stays. */
@@ -161,7 +253,7 @@ static fsal_status_t module_init_config(struct fsal_module *fsal_hdl,
 
 	module_check_listings(config);
 	casync_stale_sessions_note(config, &self->keys);
-	casync_service_configure(&self->keys, err_type);
+	module_configure_service(err_type);
 	fsal_hdl->fs_info.umask = self->keys.umask;
 	casync_inflight_limit_all(self->keys.max_inflight_total,
 				  self->keys.max_inflight_bytes_total);
@@ -260,8 +352,7 @@ MODULE_INIT void casync_module_init(void)
 	fsal->m_ops.create_export = casync_export_create;
 	fsal->m_ops.update_export = casync_reload_export;
 	CASYNC_GANESHA_SET_OPS(&fsal->m_ops, casync_reload_module,
-			       casync_service_take_over,
-			       casync_service_register);
+			       module_take_over, module_register_service);
 	module_init_obj_ops(&module.obj_ops);
 }
 

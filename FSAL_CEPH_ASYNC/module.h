@@ -76,22 +76,4 @@ fsal_status_t casync_reload_export(struct fsal_module *fsal_hdl,
 /** A mount's keeper calls them around a change of the client. */
 extern const struct casync_keeper_hooks casync_restore_hooks;
 
-/* --- service.c */
-
-/** m_ops.fsal_reclaim_client: another node has died, and its clients come
- * here. */
-fsal_status_t casync_service_take_over(struct fsal_module *fsal_hdl,
-				       char *nodeid);
-
-/**
- * Read what Register_Service needs, while the configuration is read.
- *
- * @param[in] keys  The module's keys; the pointer is kept.
- */
-void casync_service_configure(const struct casync_module_keys *keys,
-			      struct config_error_type *err_type);
-
-/** m_ops.fsal_register_nfs_service: do what Register_Service asks for. */
-void casync_service_register(void);
-
 #endif /* CASYNC_MODULE_H */

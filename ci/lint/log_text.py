@@ -61,7 +61,7 @@ BOUNDED = {
 }
 # No request comes here.
 NOT_FOR_REQUESTS = ("export.c", "export_ops.c", "module.c", "reload.c",
-                    "restore.c", "service.c")
+                    "restore.c")
 
 CALL = re.compile(r"\bLog(Fatal|Major|Crit|Warn|Event|Info|Debug|MidDebug"
                   r"|FullDebug)\(")

@@ -52,6 +52,9 @@ static inline void casync_ganesha_check_export(const struct gsh_export *exp)
 #define CASYNC_GANESHA_SET_OPS(ops, update, reclaim, register_service) \
 	do {                                                           \
 		(void)(ops);                                           \
+		(void)(update);                                        \
+		(void)(reclaim);                                       \
+		(void)(register_service);                              \
 	} while (0)
 
 static inline uint16_t
