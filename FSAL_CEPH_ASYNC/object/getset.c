@@ -20,7 +20,6 @@
 #include "durability.h"
 #include "errors.h"
 #include "export.h"
-#include "getset.h"
 #include "object.h"
 #include "object_table.h"
 #include "obj_ops.h"

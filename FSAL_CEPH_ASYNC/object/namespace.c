@@ -24,7 +24,6 @@
 #include "inode.h"
 #include "journal.h"
 #include "mount.h"
-#include "namespace.h"
 #include "new_name.h"
 #include "object.h"
 #include "obj_ops.h"

@@ -22,7 +22,6 @@
 #include "errors.h"
 #include "export.h"
 #include "ganesha.h"
-#include "getset.h"
 #include "inode.h"
 #include "mount.h"
 #include "object.h"

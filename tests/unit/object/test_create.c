@@ -15,7 +15,6 @@
 #include "fake_libcephfs.h"
 #include "fd.h"
 #include "layout.h"
-#include "namespace.h"
 #include "obj_ops.h"
 #include "object.h"
 #include "stub_ganesha.h"

@@ -16,7 +16,6 @@
 #include "ganesha_unit.h"
 #include "journal.h"
 #include "module.h"
-#include "namespace.h"
 #include "obj_ops.h"
 #include "operations_rig.h"
 #include "stub_mount.h"

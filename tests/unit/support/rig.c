@@ -8,7 +8,7 @@
 
 #include "attributes.h"
 #include "clock.h"
-#include "getset.h"
+#include "obj_ops.h"
 #include "delegations.h"
 #include "object_table.h"
 #include "read_cache.h"
