@@ -364,7 +364,9 @@ static int up(void **state)
 	fsal_ceph.refcount = 0;
 	nodeid_result = 0;
 	nodeid_is_kept = false;
-	crits = warnings = stays = 0;
+	crits = warnings = 0;
+	/* A thread that was left behind may say so late. */
+	__atomic_store_n(&stays, 0, __ATOMIC_RELAXED);
 	sem_init(&go, 0, 0);
 	for (i = 0; i < COMPONENT_COUNT; i++)
 		component_log_level[i] = NIV_EVENT;

@@ -23,7 +23,7 @@ static int ended; /* atomic */
 
 /* A call that is left behind, its thread, and its memory when that is freed. */
 static struct {
-	struct casync_deadline_call *call;
+	struct casync_deadline_call *call; /* atomic */
 	sem_t hold;
 	bool freed; /* atomic */
 } left;
@@ -126,13 +126,13 @@ static void free_what_is_left(pthread_mutex_t *mutex)
 CASE(call_that_is_left_may_be_freed_at_once)
 {
 	sem_init(&left.hold, 0, 0);
-	left.call = new_call(&left.hold, 0);
+	__atomic_store_n(&left.call, new_call(&left.hold, 0), __ATOMIC_RELEASE);
 	rig_after_unlock = free_what_is_left;
 	assert_int_equal(casync_deadline_call_run(left.call, 0), -ETIMEDOUT);
 	assert_true(left.freed);
 	assert_int_equal(stays, 1);
 	sem_destroy(&left.hold);
-	left.call = NULL;
+	__atomic_store_n(&left.call, NULL, __ATOMIC_RELEASE);
 }
 
 CASE(others_do_not_wait_for_the_one_left_behind)

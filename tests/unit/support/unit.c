@@ -43,7 +43,7 @@ void unit_set_fixture(CMFixtureFunction up, CMFixtureFunction down)
 /* Who unlocks a mutex has locked it: glibc looks at that for none of ours. */
 int __real_pthread_mutex_unlock(pthread_mutex_t *mutex);
 
-void (*rig_after_unlock)(pthread_mutex_t *mutex);
+__thread void (*rig_after_unlock)(pthread_mutex_t *mutex);
 
 int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
 {

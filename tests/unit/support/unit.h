@@ -112,8 +112,8 @@ bool rig_wait(sem_t *sem);
 
 int rig_join(pthread_t thread, void **result);
 
-/** Called after each unlock, if there is one: what may another thread do just
- * then? */
-extern void (*rig_after_unlock)(pthread_mutex_t *mutex);
+/** Called after each unlock by this thread, if there is one: what may another
+ * thread do just then? */
+extern __thread void (*rig_after_unlock)(pthread_mutex_t *mutex);
 
 #endif /* UNIT_H */
