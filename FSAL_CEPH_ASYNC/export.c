@@ -19,7 +19,7 @@
 #include "leave.h"
 #include "module.h"
 #include "publish.h"
-#include "stay.h"
+#include "pin.h"
 #include "name.h"
 #include "object.h"
 #include "watchdog.h"
@@ -161,7 +161,7 @@ static void export_release(struct fsal_export *exp_hdl)
 			"export %" PRIu16
 			": requests are still in flight; its CephFS session stays until this process ends",
 			exp_hdl->export_id);
-		casync_stay();
+		casync_pin_module();
 		return;
 	}
 

@@ -32,7 +32,7 @@
 #include "publish.h"
 #include "delegations.h"
 #include "signature.h"
-#include "stay.h"
+#include "pin.h"
 #include "versions.h"
 #include "watchdog.h"
 #include "lane.h"
@@ -360,7 +360,7 @@ MODULE_FINI void casync_module_fini(void)
 {
 	/* One of our threads may wait for libcephfs for ever.  And a plugin
 	 * that Ganesha has refused is not registered. */
-	if (casync_stay_is_set() || !registered)
+	if (casync_pin_is_set() || !registered)
 		return;
 
 	/* The exports are released: the queued jobs free the rest of them. */

@@ -21,7 +21,7 @@ static const struct {
 	fsal_errors_t major;
 } ceph_errors[] = {
 	/* The session is lost.  Where a new one comes, the client is asked to
-	 * retry (reconnect.h); else that would hang it for ever. */
+	 * retry (keeper.h); else that would hang it for ever. */
 	{CASYNC_EBLOCKLISTED, ERR_FSAL_IO},
 	{ENOTCONN, ERR_FSAL_IO},
 	/* libcephfs no longer knows the Fh, after an eviction. */

@@ -8,7 +8,7 @@
 #include "evict.h"
 #include "index.h"
 #include "policy.h"
-#include "spread.h"
+#include "hash.h"
 
 /* One change of the budget at a time; the outermost lock of the cache. */
 static pthread_mutex_t cache_budget_lock = PTHREAD_MUTEX_INITIALIZER;
@@ -231,7 +231,7 @@ cache_put_locked(struct casync_cache_file *file,
 /* 64 bits of which each depends on all of the file and the page. */
 static uint64_t cache_key(const struct casync_cache_file *file, uint64_t offset)
 {
-	uint64_t key = casync_spread((uintptr_t)file) +
+	uint64_t key = casync_hash_u64((uintptr_t)file) +
 		       (offset >> CASYNC_CACHE_PAGE_BITS);
 
 	key = (key ^ key >> 30) * UINT64_C(0xbf58476d1ce4e5b9);

@@ -6,7 +6,7 @@
 
 #include "check.h"
 #include "index.h"
-#include "spread.h"
+#include "hash.h"
 
 #define LEAF_BITS 4
 #define LEAF_PAGES (1U << LEAF_BITS)
@@ -44,7 +44,7 @@ static struct file_lock file_locks[CASYNC_CACHE_LOCKS] = {
 
 uint32_t casync_index_lock_of(const struct casync_cache_file *file)
 {
-	return (uint32_t)(casync_spread((uintptr_t)file) >> 56);
+	return (uint32_t)(casync_hash_u64((uintptr_t)file) >> 56);
 }
 
 _Static_assert(CASYNC_CACHE_LOCKS == 1 << (64 - 56), "casync_index_lock_of()");
@@ -156,7 +156,7 @@ void casync_index_free(struct casync_cache_index *index)
 static struct casync_cache_leaf **
 index_bucket(const struct casync_cache_table *table, uint64_t number)
 {
-	return &table->buckets[casync_spread(number) >> (64 - table->bits)];
+	return &table->buckets[casync_hash_u64(number) >> (64 - table->bits)];
 }
 
 /* Where the pointer to a leaf is, in one table; NULL: not there. */

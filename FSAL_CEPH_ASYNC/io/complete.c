@@ -61,7 +61,7 @@ void casync_complete_queue(struct casync_op *op)
 		casync_futex_wake(&filled, 1);
 }
 
-void casync_complete_finish(struct casync_op *op)
+void casync_complete_run(struct casync_op *op)
 {
 	finish(op);
 }

@@ -70,7 +70,7 @@ void casync_complete_queue(struct casync_op *op);
 
 /** Finish an op on this worker, as a completion thread would: its results are
  * there, or it is past the end.  The caller must not touch it afterwards. */
-void casync_complete_finish(struct casync_op *op);
+void casync_complete_run(struct casync_op *op);
 
 /** Does a worker wait for this op's answer? */
 bool casync_complete_is_awaited(const struct casync_op *op);

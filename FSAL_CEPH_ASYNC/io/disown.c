@@ -112,7 +112,7 @@ static void disown_run_answer(struct casync_work *work)
 
 	casync_op_set_state(op, CASYNC_OP_FINISHING);
 	op->status = fsalstat(ERR_FSAL_DELAY, ETIME);
-	casync_op_end(op);
+	casync_op_answer(op);
 }
 
 unsigned int casync_disown_answer(struct casync_disown_round *round)

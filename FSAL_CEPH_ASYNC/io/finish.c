@@ -105,7 +105,7 @@ static void finish_flushed(struct casync_flush_waiter *waiter, int rc)
 	/* The data are on disk, but the promise is not kept: an error. */
 	if (rc < 0)
 		op->status = casync_errors_status(rc);
-	casync_op_end(op);
+	casync_op_answer(op);
 }
 
 /* The file may have been shortened since the durability was decided. */

@@ -92,7 +92,7 @@ void casync_flush_tick(void)
 	struct casync_op *op;
 
 	while (casync_queue_release_oldest(&op))
-		casync_submit_admitted(op);
+		casync_submit_on_lane(op);
 }
 
 static void flush_fail_all(struct casync_op *op, int rc)
@@ -122,7 +122,7 @@ void casync_flush_go_on(struct casync_object *obj,
 {
 	if (todo->flush)
 		flush_queue(obj);
-	casync_submit_admitted(todo->submit);
+	casync_submit_on_lane(todo->submit);
 	flush_fail_all(todo->fail, rc);
 }
 

@@ -227,7 +227,7 @@ void casync_op_log_ended(const struct casync_op *op)
 
 /* --- the start and the answer */
 
-void casync_op_fail(struct casync_op *op, fsal_status_t status)
+void casync_op_answer_early(struct casync_op *op, fsal_status_t status)
 {
 	struct fsal_obj_handle *handle = &op->obj->handle;
 	fsal_async_cb done_cb = op->done_cb;
@@ -247,7 +247,7 @@ static void op_release_fd(struct casync_op *op)
 	static uint64_t line_ns;
 	fsal_status_t status;
 
-	if (casync_op_closes_fd(op))
+	if (casync_op_ends_in_libcephfs(op))
 		casync_metrics_count(casync_metrics_shard(&op->exp->metrics),
 				     CASYNC_C_DEFERRED_CLOSES, 1);
 	status = casync_borrow_complete_io(op->obj, op->fsal_fd);
@@ -381,7 +381,7 @@ static void op_put(struct casync_op *op)
 		casync_complete_queue(op);
 }
 
-void casync_op_end(struct casync_op *op)
+void casync_op_answer(struct casync_op *op)
 {
 	struct req_op_context ctx;
 
@@ -409,7 +409,7 @@ void casync_op_end(struct casync_op *op)
 
 static void op_run_end(struct casync_work *work)
 {
-	casync_op_end(container_of(work, struct casync_op, work));
+	casync_op_answer(container_of(work, struct casync_op, work));
 }
 
 void casync_op_end_on_worker(struct casync_op *op)
@@ -422,8 +422,8 @@ void casync_op_end_on_worker(struct casync_op *op)
 
 void casync_op_end_unblocked(struct casync_op *op)
 {
-	if (casync_op_closes_fd(op))
+	if (casync_op_ends_in_libcephfs(op))
 		casync_op_end_on_worker(op);
 	else
-		casync_op_end(op);
+		casync_op_answer(op);
 }

@@ -14,9 +14,9 @@
  *	     |  |          v          |                         |
  *	     |  +-----> BLOCKING <----+--- repair, flush, close-+
  *	     |             |                                    |
- *	casync_op_fail()   |                                    |
+ *	casync_op_answer_early()   |                                    |
  *	     |             |                                    |
- *	     +--> DONE <---+----------- casync_op_end() --------+
+ *	     +--> DONE <---+----------- casync_op_answer() --------+
  *	           |
  *	     back in the export's pool, until it is NEW again
  *
@@ -48,11 +48,11 @@
  * `parts_left`, `awaited`, `resume_events`, `answered_ns` and each part's
  * `armed` are atomic.
  *
- * Exactly once: every op that casync_op_new() returned ends in casync_op_end()
- * or casync_op_fail().  Each of them calls done_cb once and puts the op back.
- * A second completion of a part finds the part disarmed, until the part's
- * memory serves another request (pool.h).  It is counted and ignored, and the
- * watchdog logs the count (debug builds abort).
+ * Exactly once: every op that casync_op_new() returned ends in
+ * casync_op_answer() or casync_op_answer_early().  Each of them calls done_cb
+ * once and puts the op back.  A second completion of a part finds the part
+ * disarmed, until the part's memory serves another request (pool.h).  It is
+ * counted and ignored, and the watchdog logs the count (debug builds abort).
  *
  * Until done_cb the request keeps alive: the object, the export, `arg`, its
  * buffers and the state.  io_work keeps the Fh open.
@@ -200,7 +200,8 @@ enum casync_op_started {
 	CASYNC_OP_STARTED, /**< Call casync_op_prepare(). */
 	/** `later` will be called; for a WRITE, after casync_op_parked(). */
 	CASYNC_OP_WAITS,
-	CASYNC_OP_REFUSED, /**< Nothing is held; call casync_op_fail(). */
+	/** Nothing is held; call casync_op_answer_early(). */
+	CASYNC_OP_REFUSED,
 };
 
 /**
@@ -233,7 +234,7 @@ void casync_op_lay_out(struct casync_op *op);
  *
  * @param[in] status  May be success (nothing to transfer).
  */
-void casync_op_fail(struct casync_op *op, fsal_status_t status);
+void casync_op_answer_early(struct casync_op *op, fsal_status_t status);
 
 /**
  * Answer an op whose outcome is known, on a thread of ours.
@@ -245,7 +246,7 @@ void casync_op_fail(struct casync_op *op, fsal_status_t status);
  * 3. Leave the in-flight set, before done_cb: releasing the op_ctx may drop
  *    the last reference on the export, and its release waits for that set.
  */
-void casync_op_end(struct casync_op *op);
+void casync_op_answer(struct casync_op *op);
 
 /** End an op on a worker of ours. */
 void casync_op_end_on_worker(struct casync_op *op);
@@ -262,9 +263,10 @@ void casync_finish(struct casync_op *op);
 
 /** Was the fd opened for this op alone, or is its state freed?  Then ending the
  * op calls libcephfs. */
-static inline bool casync_op_closes_fd(const struct casync_op *op)
+static inline bool casync_op_ends_in_libcephfs(const struct casync_op *op)
 {
-	return op->fsal_fd != NULL && casync_borrow_closes(op->fsal_fd);
+	return op->fsal_fd != NULL &&
+	       casync_borrow_ends_in_libcephfs(op->fsal_fd);
 }
 
 /**

@@ -5,14 +5,14 @@
 #include "read_ahead.h"
 
 /* READs of a stream may overtake so many others of their size. */
-#define NEAR 4
+#define OVERTAKEN_READS 4
 
 #define RUN_MAX (UINT32_C(16) << 20)
 
 static bool read_ahead_is_near(uint64_t last, uint32_t last_bytes,
 			       uint64_t offset, size_t bytes)
 {
-	uint64_t slack = NEAR * (uint64_t)bytes;
+	uint64_t slack = OVERTAKEN_READS * (uint64_t)bytes;
 
 	return last_bytes != 0 && offset <= last + last_bytes + slack &&
 	       offset + bytes + slack >= last;

@@ -95,7 +95,7 @@ static bool read_cache_applies(const struct casync_op *op)
 static int read_cache_getattr(const struct casync_op *op,
 			      struct ceph_statx *stx)
 {
-	uint64_t generation = casync_file_size_generation(&op->obj->size);
+	uint64_t generation = casync_file_size_changes(&op->obj->size);
 	int rc = ceph_ll_getattr(casync_inode_ceph(op->obj), op->obj->inode,
 				 stx, REVALIDATED, 0,
 				 casync_inode_root(op->obj));

@@ -42,7 +42,7 @@ enum rest {
 static int repair_ask(const struct casync_op *op, unsigned int want,
 		      struct ceph_statx *stx)
 {
-	uint64_t generation = casync_file_size_generation(&op->obj->size);
+	uint64_t generation = casync_file_size_changes(&op->obj->size);
 	int rc = ceph_ll_getattr(casync_inode_ceph(op->obj), op->obj->inode,
 				 stx, want, 0, casync_inode_root(op->obj));
 
@@ -321,7 +321,7 @@ static void repair_run_ask_size(struct casync_work *work)
 	repair_check_end_of_file(op);
 	casync_lane_release_share(casync_inode_lane(op->obj, CASYNC_LANE_LOOK),
 				  &op->obj->look);
-	casync_op_end(op);
+	casync_op_answer(op);
 }
 
 /*
@@ -374,7 +374,7 @@ static void repair_run_blocking_read(struct casync_work *work)
 	op->end_of_file |= ended;
 	casync_lane_release_share(casync_inode_lane(op->obj, CASYNC_LANE_LOOK),
 				  &op->obj->look);
-	casync_op_end(op);
+	casync_op_answer(op);
 }
 
 void casync_repair_whole(struct casync_op *op)

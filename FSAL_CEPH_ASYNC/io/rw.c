@@ -42,7 +42,7 @@ static bool rw_answers_empty(struct casync_op *op)
 {
 	if (op->length_bytes != 0)
 		return false;
-	casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+	casync_op_answer_early(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 	return true;
 }
 
@@ -131,7 +131,7 @@ static void rw_start_read(struct casync_op *op, bool bypass)
 	case CASYNC_OP_WAITS:
 		break;
 	case CASYNC_OP_REFUSED:
-		casync_op_fail(op, status);
+		casync_op_answer_early(op, status);
 		break;
 	}
 }
@@ -159,7 +159,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	 * asynchronous read ends; RFC 7862 makes the operation optional.
 	 */
 	if (casync_ganesha_is_read_plus(read_arg)) {
-		casync_op_fail(op, fsalstat(ERR_FSAL_NOTSUPP, 0));
+		casync_op_answer_early(op, fsalstat(ERR_FSAL_NOTSUPP, 0));
 		return;
 	}
 
@@ -167,11 +167,11 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	if (rw_past_last_offset(op)) {
 		/* No file reaches that far. */
 		read_arg->end_of_file = true;
-		casync_op_fail(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
+		casync_op_answer_early(op, fsalstat(ERR_FSAL_NO_ERROR, 0));
 		return;
 	}
 	if (casync_fd_lost_lock(read_arg->state)) {
-		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
+		casync_op_answer_early(op, fsalstat(ERR_FSAL_IO, EIO));
 		return;
 	}
 	casync_delegations_return_recalled(&op->obj->delegations, false);
@@ -231,7 +231,7 @@ static void rw_start_write(struct casync_op *op, bool bypass)
 		rw_park(op);
 		break;
 	case CASYNC_OP_REFUSED:
-		casync_op_fail(op, status);
+		casync_op_answer_early(op, status);
 		break;
 	}
 }
@@ -246,8 +246,9 @@ static int rw_clear_privileges(const struct casync_op *op)
 		return 0;
 	/* It asks the MDS, so the limit of SETATTR applies. */
 	rc = casync_call_take(&slot, op->obj,
-			      CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_CHANGE_SLOT |
-				      CASYNC_CALL_CHANGE);
+			      CASYNC_CALL_MOUNT_SLOT |
+				      CASYNC_CALL_SETATTR_SLOT |
+				      CASYNC_CALL_ANNOUNCES);
 	if (rc < 0)
 		return rc;
 	rc = casync_privileges_drop(op->obj);
@@ -277,13 +278,13 @@ void casync_write2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	casync_delegations_return_recalled(&op->obj->delegations, false);
 	/* libcephfs asserts on a write to a snapshot. */
 	if (casync_fd_lost_lock(write_arg->state))
-		casync_op_fail(op, fsalstat(ERR_FSAL_IO, EIO));
+		casync_op_answer_early(op, fsalstat(ERR_FSAL_IO, EIO));
 	else if (op->obj->id.snapid != CEPH_NOSNAP)
-		casync_op_fail(op, fsalstat(ERR_FSAL_ROFS, EROFS));
+		casync_op_answer_early(op, fsalstat(ERR_FSAL_ROFS, EROFS));
 	else if (rw_past_last_offset(op))
-		casync_op_fail(op, fsalstat(ERR_FSAL_FBIG, EFBIG));
+		casync_op_answer_early(op, fsalstat(ERR_FSAL_FBIG, EFBIG));
 	else if ((rc = rw_clear_privileges(op)) < 0)
-		casync_op_fail(op, casync_errors_status(rc));
+		casync_op_answer_early(op, casync_errors_status(rc));
 	else
 		rw_start_write(op, bypass);
 }
@@ -307,7 +308,7 @@ static void rw_count_commit(struct casync_export *exp, fsal_status_t status,
 static int rw_flush(struct casync_object *obj)
 {
 	struct casync_call slot;
-	int rc = casync_call_take(&slot, obj, CASYNC_CALL_CHANGE_SLOT);
+	int rc = casync_call_take(&slot, obj, CASYNC_CALL_SETATTR_SLOT);
 
 	if (rc < 0)
 		return rc;

@@ -139,7 +139,7 @@ static bool submit_take_slot(struct casync_op *op, struct casync_call *slot)
 	if (slot->holds != 0 ||
 	    casync_call_try(slot, op->obj, CASYNC_CALL_MOUNT_SLOT, 0))
 		return true;
-	casync_submit_admitted(op);
+	casync_submit_on_lane(op);
 	return false;
 }
 
@@ -190,7 +190,7 @@ static void submit_from(struct casync_op *op, struct casync_call *slot)
 
 void casync_submit_park(struct casync_op *op)
 {
-	casync_submit_admitted(casync_queue_park(&op->obj->queue, op));
+	casync_submit_on_lane(casync_queue_park(&op->obj->queue, op));
 }
 
 void casync_submit_parked(struct casync_op *op)
@@ -200,7 +200,7 @@ void casync_submit_parked(struct casync_op *op)
 
 void casync_submit_cancel_parked(struct casync_op *op)
 {
-	casync_submit_admitted(casync_queue_cancel_parked(&op->obj->queue, op));
+	casync_submit_on_lane(casync_queue_cancel_parked(&op->obj->queue, op));
 }
 
 /* Submit an op that has a place.  This worker waits for its answer, if it may:
@@ -211,7 +211,7 @@ static void submit_and_wait(struct casync_op *op, struct casync_call *slot)
 		submit_from(op, slot);
 		return;
 	}
-	casync_submit_admitted(submit_one(op, slot));
+	casync_submit_on_lane(submit_one(op, slot));
 	submit_put(op, CASYNC_OP_SUBMITTING);
 	casync_complete_wait_end(op);
 }
@@ -268,7 +268,7 @@ static void submit_block_on_read(struct casync_op *op, struct casync_call *slot)
 	submit_read_blocking(op, slot);
 	if (CASYNC_METRICS_ON)
 		op->answered_ns = casync_clock_ns();
-	casync_complete_finish(op);
+	casync_complete_run(op);
 }
 
 static void submit_run(struct casync_work *work)
@@ -304,7 +304,7 @@ void casync_submit_read(struct casync_op *op, struct casync_call *slot)
 	}
 }
 
-void casync_submit_admitted(struct casync_op *op)
+void casync_submit_on_lane(struct casync_op *op)
 {
 	if (op == NULL)
 		return;

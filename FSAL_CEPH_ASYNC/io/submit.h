@@ -111,7 +111,7 @@ void casync_submit_cancel_parked(struct casync_op *op);
  * in afterwards, or a READ that has its place.  It is done on a worker:
  * submission may wait for the MDS.
  */
-void casync_submit_admitted(struct casync_op *op);
+void casync_submit_on_lane(struct casync_op *op);
 
 /**
  * Submit an op and its members again, each alone, on a worker: their call was

@@ -15,7 +15,7 @@
 #include "object.h"
 #include "op.h"
 #include "publish.h"
-#include "reconnect.h"
+#include "keeper.h"
 #include "submit.h"
 #include "tuning.h"
 #include "watchdog.h"
@@ -177,7 +177,7 @@ static void watchdog_look_for_hangs(const struct casync_watchdog_source *of)
 		casync_clock_age_ns(CASYNC_WATCHDOG_HANG_MS * CASYNC_NS_PER_MS),
 		watchdog_visit_hang, &ino);
 	if (ino != 0 && of->mount != NULL)
-		casync_reconnect_end_session(of->mount, ino);
+		casync_keeper_end_session(of->mount, ino);
 }
 
 static void watchdog_check_exports(void)

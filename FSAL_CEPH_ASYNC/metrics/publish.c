@@ -14,7 +14,7 @@
 #include "metrics_text.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "stay.h"
+#include "pin.h"
 #include "submit.h"
 #include "text.h"
 #include "tuning.h"
@@ -308,7 +308,7 @@ static void publish_look_at_file(uint64_t now_ns)
 	} else if (!told &&
 		   now_ns - since_ns > DISK_PATIENCE_MS * CASYNC_NS_PER_MS) {
 		told = true;
-		casync_stay();
+		casync_pin_module();
 		LogWarn(COMPONENT_FSAL,
 			"Metrics_File: the disk has not answered for %d s; the file has old numbers until it does",
 			DISK_PATIENCE_MS / 1000);

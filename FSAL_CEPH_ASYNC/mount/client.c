@@ -11,7 +11,7 @@
 #include "client.h"
 #include "clock.h"
 #include "mount.h"
-#include "stay.h"
+#include "pin.h"
 #include "text.h"
 
 /* How long an end may take if another one has timed out recently.  The MDS is
@@ -102,7 +102,7 @@ struct casync_client *casync_client_drop(struct casync_client *client)
 	LogCrit(COMPONENT_FSAL,
 		"cannot start a thread to end a CephFS client: %s",
 		strerror(-rc));
-	casync_stay();
+	casync_pin_module();
 	return NULL;
 }
 

@@ -15,7 +15,7 @@ bool casync_common_grace(void)
 	       RECOVERY_BACKEND_RADOS_CLUSTER;
 }
 
-void casync_common_grace_lead(void)
+void casync_common_grace_await_known(void)
 {
 	const struct timespec until =
 		casync_clock_deadline(CASYNC_GRACE_LEAD_MS);
@@ -27,10 +27,10 @@ void casync_common_grace_lead(void)
 		; /* EINTR */
 }
 
-void casync_common_grace_lead_once(void)
+void casync_common_grace_await_known_once(void)
 {
 	static bool given; /* atomic */
 
 	if (!__atomic_exchange_n(&given, true, __ATOMIC_RELAXED))
-		casync_common_grace_lead();
+		casync_common_grace_await_known();
 }

@@ -31,15 +31,15 @@
  * Another host may have become this gateway.  It has ended the session, and
  * opens its own a moment later.  In between the name is free.
  */
-#define CASYNC_SUCCESSOR_MS 2500
+#define CASYNC_NEW_SESSION_PAUSE_MS 2500
 
 /** Has this gateway a grace period in common with others? */
 bool casync_common_grace(void);
 
 /** Let CASYNC_GRACE_LEAD_MS pass; no time without a common grace period. */
-void casync_common_grace_lead(void);
+void casync_common_grace_await_known(void);
 
 /** Let CASYNC_GRACE_LEAD_MS pass, once: this process reads its exports. */
-void casync_common_grace_lead_once(void);
+void casync_common_grace_await_known_once(void);
 
 #endif /* CASYNC_COMMON_GRACE_H */

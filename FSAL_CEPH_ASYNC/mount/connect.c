@@ -231,7 +231,7 @@ static int connect_reclaim(struct casync_client *client,
 
 	/* The session's state must last until after a restart. */
 	ceph_set_session_timeout(client->ceph, params->session_timeout_s);
-	casync_common_grace_lead_once();
+	casync_common_grace_await_known_once();
 	if (params->end_shared) {
 		rc = connect_end_shared(client, params, first);
 		/* From then on this handle has the same answer for any uuid. */

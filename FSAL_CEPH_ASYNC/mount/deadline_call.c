@@ -8,7 +8,7 @@
 
 #include "deadline_call.h"
 #include "clock.h"
-#include "stay.h"
+#include "pin.h"
 
 struct thread_work {
 	struct casync_deadline_call call;
@@ -81,7 +81,7 @@ int casync_deadline_call_end(struct casync_deadline_call *call,
 	/* Before the thread can end: it returns into our code. */
 	if (!deadline_call_await(call, timeout_s)) {
 		pthread_detach(thread);
-		casync_stay();
+		casync_pin_module();
 		return -ETIMEDOUT;
 	}
 	pthread_join(thread, NULL);

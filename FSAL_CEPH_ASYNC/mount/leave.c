@@ -15,7 +15,7 @@
 #include "deadline_call.h"
 #include "leave.h"
 #include "mount.h"
-#include "stay.h"
+#include "pin.h"
 
 #define LOOK_MS 5
 
@@ -124,7 +124,7 @@ bool casync_leave_session(struct casync_mount *mount, uint32_t timeout_s)
 	(void)leave_close(mount);
 	if (!leave_is_empty_in_time(mount, until_ns)) {
 		/* They use the client until the process ends. */
-		casync_stay();
+		casync_pin_module();
 		leave_unfinished(mount, timeout_s);
 		return false;
 	}

@@ -16,7 +16,7 @@
 #include "identity.h"
 #include "leave.h"
 #include "mount.h"
-#include "stay.h"
+#include "pin.h"
 #include "take_over.h"
 #include "text.h"
 
@@ -132,7 +132,7 @@ static bool mount_end_threads(struct casync_mount *mount, uint32_t timeout_s)
 	/* After one that hangs the others end once their own call returns. */
 	if (!casync_lane_stop_mount(mount->lanes,
 				    what == NULL ? timeout_s : 0)) {
-		casync_stay();
+		casync_pin_module();
 		if (what == NULL)
 			what = "a question to Ceph";
 	}
@@ -217,7 +217,7 @@ static int mount_build(struct casync_mount *mount,
 		mount->fscid = mount->client->fscid;
 		mount->upcalls.fscid = mount->fscid;
 		mount->delegations = mount->client->delegations;
-		rc = casync_reconnect_start(mount);
+		rc = casync_keeper_start(mount);
 	}
 	return rc;
 }
@@ -432,7 +432,7 @@ int casync_mount_take_over(const char *nodeid, uint32_t timeout_s)
 	pthread_mutex_unlock(&mounts_lock);
 
 	/* Ganesha began this gateway's grace period just now. */
-	casync_common_grace_lead();
+	casync_common_grace_await_known();
 	for (i = 0; i < count; i++) {
 		rc = casync_take_over_node(held[i], nodeid, timeout_s);
 		if (first_error == 0)

@@ -26,7 +26,7 @@
 #include "identity.h"
 #include "journal.h"
 #include "lane.h"
-#include "reconnect.h"
+#include "keeper.h"
 #include "session.h"
 #include "take_over.h"
 #include "tuning.h"

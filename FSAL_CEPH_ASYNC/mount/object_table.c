@@ -7,11 +7,11 @@
 
 #include "object.h"
 #include "object_table.h"
-#include "spread.h"
+#include "hash.h"
 
 static size_t object_table_bucket_of(const struct casync_fileid *id)
 {
-	return casync_spread(id->ino + id->snapid) >> 49;
+	return casync_hash_u64(id->ino + id->snapid) >> 49;
 }
 
 _Static_assert(CASYNC_OBJECT_TABLE_BUCKETS == 1 << (64 - 49),

@@ -51,18 +51,18 @@ static bool session_may_come_from_a_loss(int error, bool file_has_locks)
 /* Does the keeper have to look before this error can be believed? */
 static bool session_must_check(struct casync_keeper *keeper)
 {
-	uint64_t verified_ns =
-		__atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED);
-	uint64_t suspected_ns =
-		__atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
+	uint64_t checked_ns =
+		__atomic_load_n(&keeper->checked_ns, __ATOMIC_RELAXED);
+	uint64_t doubted_since_ns =
+		__atomic_load_n(&keeper->doubted_since_ns, __ATOMIC_RELAXED);
 	uint64_t now_ns = casync_clock_ns();
 
-	if (suspected_ns > verified_ns)
+	if (doubted_since_ns > checked_ns)
 		return true;
-	if (suspected_ns != 0 && casync_clock_since_ns(now_ns, verified_ns) <
-					 BELIEVE_MS * CASYNC_NS_PER_MS)
+	if (doubted_since_ns != 0 && casync_clock_since_ns(now_ns, checked_ns) <
+					     BELIEVE_MS * CASYNC_NS_PER_MS)
 		return false;
-	__atomic_store_n(&keeper->suspected_ns, now_ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&keeper->doubted_since_ns, now_ns, __ATOMIC_RELAXED);
 	return true;
 }
 

@@ -8,7 +8,7 @@
 #include "export.h"
 #include "file_size.h"
 #include "filehandle.h"
-#include "spread.h"
+#include "hash.h"
 #include "upcalls.h"
 
 enum event_kind {
@@ -362,7 +362,7 @@ void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 
 static size_t upcalls_truncations_index(uint64_t ino, uint64_t snapid)
 {
-	return casync_spread(ino + snapid) >> 48;
+	return casync_hash_u64(ino + snapid) >> 48;
 }
 
 _Static_assert(CASYNC_UPCALLS_TRUNCATIONS == 1 << (64 - 48),

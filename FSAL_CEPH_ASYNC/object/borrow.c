@@ -53,7 +53,7 @@ static struct casync_state *borrow_state_of(const struct fsal_fd *fsal_fd)
 	return container_of(fsal_fd, struct casync_state, fd.fsal_fd);
 }
 
-bool casync_borrow_closes(const struct fsal_fd *fsal_fd)
+bool casync_borrow_ends_in_libcephfs(const struct fsal_fd *fsal_fd)
 {
 	return fsal_fd->close_on_complete ||
 	       (fsal_fd->fd_type == FSAL_FD_STATE &&

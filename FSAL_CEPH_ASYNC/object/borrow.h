@@ -52,7 +52,7 @@ fsal_status_t casync_borrow_complete_io(struct casync_object *obj,
 void casync_borrow_end_io(struct casync_state *st);
 
 /** Does the end of I/O on this fd call libcephfs? */
-bool casync_borrow_closes(const struct fsal_fd *fsal_fd);
+bool casync_borrow_ends_in_libcephfs(const struct fsal_fd *fsal_fd);
 
 /** Give a borrowed Fh back.  It may call libcephfs to close a temporary fd. */
 void casync_borrow_return(struct casync_borrowed *borrowed);

@@ -16,7 +16,7 @@
 #include "export.h"
 #include "ganesha.h"
 #include "inode.h"
-#include "reconnect.h"
+#include "keeper.h"
 #include "mount.h"
 #include "object.h"
 #include "lane.h"
@@ -58,7 +58,7 @@ static bool call_enter_slot(struct casync_mount *mount,
 {
 	if (who != CASYNC_BUDGET_ALWAYS &&
 	    casync_budget_wants_proof(&mount->callers))
-		casync_reconnect_ask_mds(mount);
+		casync_keeper_ask_mds(mount);
 	slot.mount = &mount->callers;
 	slot.file = obj != NULL ? &obj->callers : NULL;
 	return casync_budget_enter(&slot, who,
@@ -116,7 +116,7 @@ static struct casync_room *call_room(struct casync_object *obj, uint32_t what)
 	switch (what) {
 	case CASYNC_CALL_ATTR_SLOT:
 		return &obj->getattr[casync_lane_on_completion_thread()];
-	case CASYNC_CALL_CHANGE_SLOT:
+	case CASYNC_CALL_SETATTR_SLOT:
 		return &obj->change;
 	case CASYNC_CALL_STATFS_SLOT:
 		return &obj->exp->statfs;
@@ -166,7 +166,7 @@ static int call_look_up(struct casync_object *obj, uint32_t generation)
 	return rc;
 }
 
-int casync_call_use(struct casync_object *obj)
+int casync_call_renew_inode(struct casync_object *obj)
 {
 	uint32_t generation =
 		casync_guard_generation(&casync_inode_mount(obj)->guard);
@@ -217,7 +217,7 @@ static int call_enter_client(struct casync_object *obj,
 
 	if (!casync_guard_enter_up_to(&mount->guard, up_to))
 		return call_without_client(mount);
-	rc = casync_call_use(obj);
+	rc = casync_call_renew_inode(obj);
 	if (rc < 0) {
 		rc = call_note_loss(mount, rc);
 		casync_guard_leave(&mount->guard);
@@ -242,7 +242,7 @@ static int call_take_one(struct casync_object *obj, uint32_t what)
 		return call_enter_client(obj, CASYNC_GUARD_LOST);
 	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		return call_enter_client(obj, CASYNC_GUARD_RESTORES);
-	case CASYNC_CALL_CHANGE:
+	case CASYNC_CALL_ANNOUNCES:
 		if (obj->cached != NULL)
 			casync_cache_begin_write(&obj->cached->file);
 		return 0;
@@ -263,7 +263,7 @@ static void call_drop_one(struct casync_object *obj, uint32_t what,
 	case CASYNC_CALL_CLIENT_TO_UNLOCK:
 		casync_guard_leave(&casync_inode_mount(obj)->guard);
 		break;
-	case CASYNC_CALL_CHANGE:
+	case CASYNC_CALL_ANNOUNCES:
 		if (obj->cached != NULL)
 			casync_cache_end_write(&obj->cached->file);
 		break;
@@ -277,7 +277,7 @@ static void call_drop(struct casync_call *call, uint32_t parts, bool answered)
 {
 	uint32_t what;
 
-	for (what = CASYNC_CALL_CHANGE; what != 0; what >>= 1) {
+	for (what = CASYNC_CALL_ANNOUNCES; what != 0; what >>= 1) {
 		if ((call->holds & parts & what) != 0)
 			call_drop_one(call->obj, what, answered);
 	}
@@ -319,13 +319,13 @@ void casync_call_announce(struct casync_call *call,
 {
 	/* It never fails. */
 	(void)casync_call_take(call, casync_object_of(obj_hdl),
-			       CASYNC_CALL_CHANGE);
+			       CASYNC_CALL_ANNOUNCES);
 }
 
 void casync_call_announce_own(struct casync_call *call)
 {
-	(void)call_take_one(call->obj, CASYNC_CALL_CHANGE);
-	call->holds |= CASYNC_CALL_CHANGE;
+	(void)call_take_one(call->obj, CASYNC_CALL_ANNOUNCES);
+	call->holds |= CASYNC_CALL_ANNOUNCES;
 }
 
 bool casync_call_try(struct casync_call *call, struct casync_object *obj,

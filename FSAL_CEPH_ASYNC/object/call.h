@@ -17,11 +17,11 @@
  *	CASYNC_CALL_ATTR_SLOT	Another client may keep a file's capabilities.
  *				Threads that ask for attributes wait for them.
  *				The file's slots bound these threads.
- *	CASYNC_CALL_CHANGE_SLOT	The file's slots for threads that change
+ *	CASYNC_CALL_SETATTR_SLOT	The file's slots for threads that change
  *				attributes, flush, or punch holes.
  *	CASYNC_CALL_STATFS_SLOT	The export's slots for threads that ask a
  *				monitor for space.
- *	CASYNC_CALL_CHANGE	The file's change is announced to the read cache
+ *	CASYNC_CALL_ANNOUNCES	The file's change is announced to the read cache
  *				(rule C4 of read_cache.h).
  *
  * A call takes them in this order, and releases them in the other one.  Nothing
@@ -60,9 +60,9 @@ enum {
 	/** The client, although it may still take locks again.  For UNLOCK. */
 	CASYNC_CALL_CLIENT_TO_UNLOCK = 1 << 3,
 	CASYNC_CALL_ATTR_SLOT = 1 << 4,
-	CASYNC_CALL_CHANGE_SLOT = 1 << 5,
+	CASYNC_CALL_SETATTR_SLOT = 1 << 5,
 	CASYNC_CALL_STATFS_SLOT = 1 << 6,
-	CASYNC_CALL_CHANGE = 1 << 7,
+	CASYNC_CALL_ANNOUNCES = 1 << 7,
 	/** For an operation that asks the MDS. */
 	CASYNC_CALL_ASKS_MDS = CASYNC_CALL_MOUNT_SLOT | CASYNC_CALL_CLIENT,
 };
@@ -109,7 +109,7 @@ fsal_status_t casync_call_begin_entry(struct casync_call *call,
  *
  * @return 0 or a negative errno.
  */
-int casync_call_use(struct casync_object *obj);
+int casync_call_renew_inode(struct casync_object *obj);
 
 /**
  * Use an fd in a call that holds the client: its Fh becomes one of the current
@@ -126,7 +126,7 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd);
  * @param[in] status  Of the operation; its minor is libcephfs' errno.
  *
  * @return The answer to the client: if the session is lost, the client is asked
- *         to retry (reconnect.h).
+ *         to retry (keeper.h).
  */
 fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status);
 
@@ -154,7 +154,7 @@ int casync_call_take(struct casync_call *call, struct casync_object *obj,
 bool casync_call_try(struct casync_call *call, struct casync_object *obj,
 		     uint32_t needs, uint32_t attr_slots);
 
-/** Announce the change of another file than the call's (CASYNC_CALL_CHANGE).
+/** Announce the change of another file than the call's (CASYNC_CALL_ANNOUNCES).
  * casync_call_drop() must be called. */
 void casync_call_announce(struct casync_call *call,
 			  struct fsal_obj_handle *obj_hdl);

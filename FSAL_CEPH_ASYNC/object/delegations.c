@@ -433,7 +433,7 @@ void casync_delegations_return_recalled(struct casync_delegations *delegations,
 	pthread_mutex_unlock(delegations_lock_of(delegations));
 }
 
-bool casync_delegations_hide(struct casync_delegations *delegations)
+bool casync_delegations_recall_writers(struct casync_delegations *delegations)
 {
 	struct casync_delegation *delegation;
 	struct glist_head *node;
@@ -454,7 +454,7 @@ bool casync_delegations_hide(struct casync_delegations *delegations)
 	return hide;
 }
 
-bool casync_delegations_keep_fh(struct casync_mount *mount,
+bool casync_delegations_take_fh(struct casync_mount *mount,
 				struct casync_fd *fd)
 {
 	bool kept;

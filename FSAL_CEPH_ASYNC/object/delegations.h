@@ -131,7 +131,7 @@ void casync_delegations_return_recalled(struct casync_delegations *delegations,
 
 /** Call before attributes are told: recalls the write delegations of others.
  * @return Whether there is one: whoever asks has to wait. */
-bool casync_delegations_hide(struct casync_delegations *delegations);
+bool casync_delegations_recall_writers(struct casync_delegations *delegations);
 
 /** Return a delegation to libcephfs, if one is held. */
 void casync_delegations_return(struct casync_delegation *delegation);
@@ -144,7 +144,7 @@ void casync_delegations_return_all(struct casync_mount *mount);
  *
  * @return Whether a delegation has taken over the Fh: then it stays open.
  */
-bool casync_delegations_keep_fh(struct casync_mount *mount,
+bool casync_delegations_take_fh(struct casync_mount *mount,
 				struct casync_fd *fd);
 
 #endif /* CASYNC_DELEGATIONS_H */

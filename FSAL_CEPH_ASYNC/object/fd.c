@@ -30,13 +30,13 @@ static int fd_close_in_guard(struct casync_mount *mount, struct casync_fd *fd)
 	bool lost = __atomic_load_n(&fd->generation, __ATOMIC_ACQUIRE) !=
 		    casync_guard_generation(&mount->guard);
 	struct Fh *fh = lost ? NULL : fd->fh;
-	struct Fh *former = lost ? NULL : fd->former_fh;
+	struct Fh *former = lost ? NULL : fd->narrow_fh;
 
 	fd->fh = NULL;
-	fd->former_fh = NULL;
+	fd->narrow_fh = NULL;
 	if (former != NULL)
 		(void)ceph_ll_close(mount->client->ceph, former);
-	if (fh == NULL || casync_delegations_keep_fh(mount, fd))
+	if (fh == NULL || casync_delegations_take_fh(mount, fd))
 		return 0;
 	return ceph_ll_close(mount->client->ceph, fh);
 }
@@ -127,7 +127,7 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 		&fd->generation,
 		casync_guard_generation(&casync_inode_mount(obj)->guard),
 		__ATOMIC_RELEASE);
-	fd->fh_flags = openflags;
+	fd->fh_access = openflags;
 	/* Ganesha reads the flags without a lock.  A thread that sees them must
 	 * see the Fh. */
 	__atomic_store_n(&fd->fsal_fd.openflags, FSAL_O_NFS_FLAGS(openflags),
@@ -138,9 +138,9 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 /* No I/O is in flight on it any more. */
 static void fd_close_former(struct casync_object *obj, struct casync_fd *fd)
 {
-	struct Fh *fh = fd->former_fh;
+	struct Fh *fh = fd->narrow_fh;
 
-	fd->former_fh = NULL;
+	fd->narrow_fh = NULL;
 	if (fh != NULL)
 		fd_close_fh(obj, fh);
 }
@@ -151,7 +151,7 @@ static void fd_drop_lost(struct casync_object *obj, struct casync_fd *fd)
 	if (!casync_inode_fd_is_lost(obj, fd))
 		return;
 	fd->fh = NULL;
-	fd->former_fh = NULL;
+	fd->narrow_fh = NULL;
 }
 
 /* A truncation lasts when it is acknowledged, as that by SETATTR does. */
@@ -194,7 +194,7 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	int rc;
 
 	if (openflags & FSAL_O_TRUNC)
-		needs |= CASYNC_CALL_CHANGE | CASYNC_CALL_CHANGE_SLOT;
+		needs |= CASYNC_CALL_ANNOUNCES | CASYNC_CALL_SETATTR_SLOT;
 	/* On failure libcephfs leaves the old value there. */
 	*fh = NULL;
 	rc = casync_call_take(&slot, obj, needs);
@@ -233,7 +233,7 @@ int casync_fd_truncate(struct casync_object *obj)
 /* The Fh that another one replaces, unless a delegation goes on with it. */
 static struct Fh *fd_given_up(struct casync_object *obj, struct casync_fd *fd)
 {
-	return casync_delegations_keep_fh(casync_inode_mount(obj), fd) ? NULL
+	return casync_delegations_take_fh(casync_inode_mount(obj), fd) ? NULL
 								       : fd->fh;
 }
 
@@ -246,15 +246,15 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 
 	if (rc < 0)
 		return fd_open_status(rc);
-	if (mode & ~fd->fh_flags) {
-		rc = fd_open_fh(obj, openflags | (fd->fh_flags & FSAL_O_RDWR),
+	if (mode & ~fd->fh_access) {
+		rc = fd_open_fh(obj, openflags | (fd->fh_access & FSAL_O_RDWR),
 				&fh);
 		if (rc < 0)
 			return fd_open_status(rc);
 		/* From one mode to both, so this happens once at most. */
-		fd->former_fh = fd_given_up(obj, fd);
+		fd->narrow_fh = fd_given_up(obj, fd);
 		casync_fd_opened(obj, fd, fh,
-				 openflags | (fd->fh_flags & FSAL_O_RDWR));
+				 openflags | (fd->fh_access & FSAL_O_RDWR));
 	} else if (openflags & FSAL_O_TRUNC) {
 		rc = casync_fd_truncate(obj);
 	}
@@ -303,7 +303,7 @@ fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,
 	}
 	/* Else its client ends, and the Fh with it. */
 	fd->fh = NULL;
-	fd->former_fh = NULL;
+	fd->narrow_fh = NULL;
 	if (rc != 0)
 		fd_log_close(obj, rc);
 	return casync_errors_status(rc);

@@ -33,13 +33,13 @@ struct casync_lock_records;
 struct casync_object;
 
 struct casync_fd {
-	struct fsal_fd fsal_fd;	   /**< Must be first: Ganesha casts. */
-	struct Fh *fh;		   /**< NULL while closed.  Atomic. */
-	struct Fh *former_fh;	   /**< I/O may still be in flight on it. */
-	uint32_t generation;	   /**< Of the Fhs' client; atomic. */
-	fsal_openflags_t fh_flags; /**< Access of `fh`; the fd's may be
+	struct fsal_fd fsal_fd;	    /**< Must be first: Ganesha casts. */
+	struct Fh *fh;		    /**< NULL while closed.  Atomic. */
+	struct Fh *narrow_fh;	    /**< I/O may still be in flight on it. */
+	uint32_t generation;	    /**< Of the Fhs' client; atomic. */
+	fsal_openflags_t fh_access; /**< Access of `fh`; the fd's may be
 					 less. */
-	struct casync_object *obj; /**< Its object if it is a global fd. */
+	struct casync_object *obj;  /**< Its object if it is a global fd. */
 	/** On this Fh; used by delegations.c. */
 	struct casync_delegation *delegation;
 	/** Those of its file, if it has one; or NULL; lock_records.c's, atomic.

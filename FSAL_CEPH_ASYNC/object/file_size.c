@@ -8,7 +8,7 @@
 #include "file_size.h"
 
 /* How long after a truncation more of them are expected. */
-#define CUT_MS 60000
+#define TRUNCATION_MEMORY_MS 60000
 
 /* Of the counter: those of ours that are under way. */
 #define UNDER_WAY 0xffffULL
@@ -84,7 +84,7 @@ static uint64_t file_size_generation_locked(const struct casync_file_size *size,
 	return size->generation + truncations;
 }
 
-uint64_t casync_file_size_generation(struct casync_file_size *size)
+uint64_t casync_file_size_changes(struct casync_file_size *size)
 {
 	uint64_t generation;
 
@@ -201,8 +201,8 @@ static bool file_size_is_recent(const uint64_t *at_ns)
 {
 	uint64_t then_ns = __atomic_load_n(at_ns, __ATOMIC_RELAXED);
 
-	return then_ns != 0 &&
-	       casync_clock_age_ns(then_ns) < CUT_MS * CASYNC_NS_PER_MS;
+	return then_ns != 0 && casync_clock_age_ns(then_ns) <
+				       TRUNCATION_MEMORY_MS * CASYNC_NS_PER_MS;
 }
 
 bool casync_file_size_is_unknown(const struct casync_file_size *size)

@@ -110,7 +110,7 @@ uint64_t casync_file_size_hint(const struct casync_file_size *size);
 void casync_file_size_set(struct casync_file_size *size, uint64_t size_bytes);
 
 /** Call it before a size is asked for. */
-uint64_t casync_file_size_generation(struct casync_file_size *size);
+uint64_t casync_file_size_changes(struct casync_file_size *size);
 
 /**
  * A size came from Ceph: remember it, unless a write or truncation has made it

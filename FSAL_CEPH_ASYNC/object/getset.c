@@ -86,7 +86,7 @@ static int getset_get_all(struct casync_object *obj, attrmask_t mask,
 static int getset_get(struct casync_object *obj,
 		      struct fsal_attrlist *attrs_out)
 {
-	uint64_t generation = casync_file_size_generation(&obj->size);
+	uint64_t generation = casync_file_size_changes(&obj->size);
 	attrmask_t mask = attrs_out->request_mask;
 	struct ceph_statx stx;
 	int rc;
@@ -111,7 +111,7 @@ static fsal_status_t getset_getattrs(struct fsal_obj_handle *obj_hdl,
 	struct casync_call call;
 	fsal_status_t status;
 
-	status = casync_delegations_hide(&obj->delegations)
+	status = casync_delegations_recall_writers(&obj->delegations)
 			 ? fsalstat(ERR_FSAL_DELAY, EAGAIN)
 			 : casync_call_begin(&call, obj_hdl,
 					     CASYNC_CALL_ASKS_MDS |
@@ -289,7 +289,7 @@ static int getset_mark_ctime(const struct change *change)
 }
 
 /* May this SETATTR be answered before it is journaled? */
-static bool getset_is_sent(const struct change *change)
+static bool getset_may_answer_when_sent(const struct change *change)
 {
 	const struct casync_tuning *tuning = &change->obj->exp->keys.tuning;
 
@@ -316,7 +316,7 @@ static int getset_set_and_flush(const struct change *change)
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
-	if (rc == 0 && getset_is_sent(change))
+	if (rc == 0 && getset_may_answer_when_sent(change))
 		return casync_flush_send(obj);
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
@@ -340,7 +340,8 @@ static int getset_chown(const struct change *change)
 
 static int getset_set_stable(const struct change *change)
 {
-	if (!getset_is_sent(change) && getset_marks_ctime_alone(change))
+	if (!getset_may_answer_when_sent(change) &&
+	    getset_marks_ctime_alone(change))
 		return getset_mark_ctime(change);
 	if ((change->mask & GETSET_CHOWN) != 0)
 		return getset_chown(change);
@@ -354,7 +355,8 @@ static fsal_status_t getset_set_announced(struct change *change)
 	CASYNC_ERRORS_REQUESTER(perms);
 	struct casync_call call;
 	int rc = casync_call_take(&call, change->obj,
-				  CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
+				  CASYNC_CALL_SETATTR_SLOT |
+					  CASYNC_CALL_ANNOUNCES);
 
 	if (rc == 0) {
 		change->perms = perms;

@@ -202,7 +202,7 @@ int casync_inode_renew(struct casync_object *obj, uint32_t generation)
 	struct ceph_mount_info *ceph = casync_inode_ceph(obj);
 	struct casync_object_table *table =
 		&casync_inode_mount(obj)->upcalls.table;
-	uint64_t size_generation = casync_file_size_generation(&obj->size);
+	uint64_t size_generation = casync_file_size_changes(&obj->size);
 	struct ceph_statx stx;
 	struct Inode *inode;
 	int rc;
@@ -246,7 +246,7 @@ static bool inode_set_fh(struct casync_object *obj, struct casync_fd *fd,
 	pthread_mutex_lock(&fds_lock);
 	lost = casync_inode_fd_is_lost(obj, fd);
 	if (lost) {
-		fd->former_fh = NULL;
+		fd->narrow_fh = NULL;
 		__atomic_store_n(&fd->fh, fh, __ATOMIC_RELEASE);
 		__atomic_store_n(&fd->generation, inode_generation(obj),
 				 __ATOMIC_RELEASE);
@@ -263,7 +263,7 @@ int casync_inode_reopen(struct casync_object *obj, struct casync_fd *fd)
 	int rc;
 
 	/* Not O_TRUNC and the like: that was done. */
-	fsal2posix_openflags(fd->fh_flags & FSAL_O_RDWR, &posix_flags);
+	fsal2posix_openflags(fd->fh_access & FSAL_O_RDWR, &posix_flags);
 	rc = ceph_ll_open(ceph, obj->inode, posix_flags, &fh,
 			  casync_inode_root(obj));
 	if (rc < 0)

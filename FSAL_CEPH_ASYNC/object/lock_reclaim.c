@@ -83,7 +83,7 @@ static int lock_reclaim_one(struct casync_object *obj,
 			    const struct casync_lock_record *record,
 			    bool unlock)
 {
-	int rc = casync_call_use(obj);
+	int rc = casync_call_renew_inode(obj);
 
 	if (rc == 0)
 		rc = casync_call_use_fd(obj, record->fd);

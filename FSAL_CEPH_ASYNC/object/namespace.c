@@ -200,10 +200,10 @@ fsal_status_t casync_link(struct fsal_obj_handle *obj_hdl,
 
 	status = casync_call_begin_entry(&call, obj_hdl, name,
 					 CASYNC_CALL_ASKS_MDS |
-						 CASYNC_CALL_CHANGE);
+						 CASYNC_CALL_ANNOUNCES);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = casync_call_use(dir);
+	rc = casync_call_renew_inode(dir);
 	if (rc == 0)
 		rc = namespace_link(casync_object_of(obj_hdl), dir, name);
 	return casync_call_end(&call, casync_errors_status(rc));
@@ -301,9 +301,9 @@ casync_rename(struct fsal_obj_handle *obj_hdl,
 						 CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = casync_call_use(casync_object_of(newdir_hdl));
+	rc = casync_call_renew_inode(casync_object_of(newdir_hdl));
 	if (rc == 0)
-		rc = casync_call_use(casync_object_of(obj_hdl));
+		rc = casync_call_renew_inode(casync_object_of(obj_hdl));
 	status = rc == 0 ? namespace_move(&move) : casync_errors_status(rc);
 	return casync_call_end(&call, status);
 }

@@ -24,7 +24,7 @@
 #include "dir_cache.h"
 #include "object.h"
 #include "obj_ops.h"
-#include "spread.h"
+#include "hash.h"
 
 /* One READDIR under way. */
 struct walk {
@@ -83,7 +83,7 @@ static uint64_t readdir_groups(const struct user_cred *creds)
 	unsigned int i;
 
 	for (i = 0; i < creds->caller_glen; i++)
-		number = casync_spread(number + creds->caller_garray[i]);
+		number = casync_hash_u64(number + creds->caller_garray[i]);
 	return number;
 }
 

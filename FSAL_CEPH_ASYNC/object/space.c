@@ -167,7 +167,7 @@ static fsal_status_t space_look_by(const struct hole *hole,
 	struct casync_borrowed look;
 	fsal_status_t status;
 
-	if (casync_fd_of(punched->fsal_fd)->fh_flags & FSAL_O_READ)
+	if (casync_fd_of(punched->fsal_fd)->fh_access & FSAL_O_READ)
 		return casync_errors_status(
 			space_look(hole, casync_borrow_fh(punched)));
 	status = casync_borrow(&look, hole->obj, state, FSAL_O_READ, false,
@@ -215,7 +215,7 @@ static fsal_status_t space_deallocate(struct casync_object *obj,
 	if (span != 0)
 		hole.span = span;
 	rc = casync_call_take(&change, obj,
-			      CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_CHANGE);
+			      CASYNC_CALL_SETATTR_SLOT | CASYNC_CALL_ANNOUNCES);
 	status = casync_errors_status(rc);
 	if (rc == 0) {
 		status = space_make_hole(&hole, &fd, state);

@@ -112,7 +112,7 @@ fsal_status_t casync_setxattrs(struct fsal_obj_handle *obj_hdl,
 		flags = XATTR_REPLACE;
 
 	status = xattr_call_begin(&c, obj_hdl, xa_name,
-				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_CHANGE);
+				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_ANNOUNCES);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	/* libcephfs takes "no value" for "remove". */
@@ -133,7 +133,7 @@ fsal_status_t casync_removexattrs(struct fsal_obj_handle *obj_hdl,
 	int rc;
 
 	status = xattr_call_begin(&c, obj_hdl, xa_name,
-				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_CHANGE);
+				  CASYNC_CALL_ASKS_MDS | CASYNC_CALL_ANNOUNCES);
 	if (FSAL_IS_ERROR(status))
 		return status;
 	rc = ceph_ll_removexattr(casync_inode_ceph(obj), obj->inode, c.name,

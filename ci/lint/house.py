@@ -37,7 +37,7 @@ ROOMS = {
 STATES = {
     "mount, client, keeper, session, guard": (52, (
         "mount/mount.h:casync_mount", "mount/client.h:casync_client",
-        "mount/reconnect.h:casync_keeper", "mount/session.h:casync_session",
+        "mount/keeper.h:casync_keeper", "mount/session.h:casync_session",
         "mount/guard.h:casync_guard")),
     "file queue": (13, ("io/queue.h:casync_queue",)),
     "object": (30, ("object/object.h:casync_object",)),
@@ -48,7 +48,7 @@ STATES = {
 # that may make them.  A file that defines such a function may call it too.
 EVERYWHERE = {
     "object/call.c": "the one door of all requests",
-    "mount/reconnect.c": "looks at the session when no request does, and "
+    "mount/keeper.c": "looks at the session when no request does, and "
                          "replaces the client",
 }
 DOORS = {

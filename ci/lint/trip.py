@@ -39,7 +39,7 @@ TRIPS = {
 }
 
 # An op's trip is its way to libcephfs: these answer it instead.
-ENDS = {"casync_op_fail", "casync_op_end", "casync_op_end_unblocked",
+ENDS = {"casync_op_answer_early", "casync_op_answer", "casync_op_end_unblocked",
         "casync_finish", "casync_repair_whole"}
 
 

@@ -13,7 +13,7 @@
 #include "unit.h"
 
 #include "log.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_ganesha.h"
 
 #define STATUS 3
@@ -66,11 +66,11 @@ static void destroy(void)
 
 static int stay_and_exit(void)
 {
-	if (atexit(destroy) != 0 || casync_stay_is_set())
+	if (atexit(destroy) != 0 || casync_pin_is_set())
 		return WRONG;
-	casync_stay();
-	casync_stay();
-	if (!casync_stay_is_set() || exits_asked != 1 || stub.warnings != 0)
+	casync_pin_module();
+	casync_pin_module();
+	if (!casync_pin_is_set() || exits_asked != 1 || stub.warnings != 0)
 		return WRONG;
 	exit(STATUS);
 }
@@ -83,7 +83,7 @@ TEST(process_ends_with_its_status_and_no_destructor)
 static int stay_without_exit(void)
 {
 	exit_is_refused = true;
-	casync_stay();
+	casync_pin_module();
 	return stub.warnings == 1 && stub_warned("may crash at its end")
 		       ? STATUS
 		       : WRONG;
@@ -97,7 +97,7 @@ TEST(end_that_cannot_be_changed_is_told)
 static int stay_without_code(void)
 {
 	load_is_refused = true;
-	casync_stay();
+	casync_pin_module();
 	return stub.warnings == 1 && stub_warned("cannot be kept loaded")
 		       ? STATUS
 		       : WRONG;

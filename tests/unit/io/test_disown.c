@@ -15,7 +15,7 @@
 #include "disown.h"
 #include "pool_look.h"
 #include "request.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_mount.h"
 #include "submit.h"
 #include "watchdog.h"
@@ -27,7 +27,7 @@ static struct casync_watched *watched;
 static int released; /* atomic */
 
 /* The real one may write a line, on a thread that no case waits for. */
-void casync_stay(void)
+void casync_pin_module(void)
 {
 }
 
@@ -247,7 +247,7 @@ DISOWN_CASE(blocking_read_leaves_the_guard)
 	fake_teardown();
 	fake_setup(2 * LARGE, 2 * LARGE);
 	casync_file_size_update(&rig.obj->size, 2 * LARGE,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	rig.obj->object_span = 2 * LARGE;
 	rig.exp.await_not_before_ns = 0;
 	io->iov[0] = (struct iovec){buffer, LARGE};

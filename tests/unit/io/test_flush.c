@@ -367,7 +367,7 @@ CASE(truncate_during_flush_is_not_forgotten)
 static void foreign_truncate_now(void)
 {
 	casync_file_size_update(&rig.obj->size, 100,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 }
 
 /* The same when it is somebody else's and a getattr shows it. */

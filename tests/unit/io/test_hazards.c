@@ -88,7 +88,7 @@ CASE(after_a_truncate_by_others_reads_block)
 	struct io *io = new_io(0, 100);
 
 	casync_file_size_update(&rig.obj->size, SIZE - 1,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);
@@ -103,7 +103,7 @@ CASE(zeros_are_read_twice_while_others_truncate)
 	struct io *io = new_io(0, 100);
 
 	casync_file_size_update(&rig.obj->size, SIZE - 1,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	fake.zero_reads = 1;
 	start_read(io);
 	settle(io);
@@ -119,7 +119,7 @@ CASE(zeros_that_stay_are_read_twice_only)
 	struct io *io = new_io(0, 100);
 
 	casync_file_size_update(&rig.obj->size, SIZE - 1,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	fake.zero_reads = 100;
 	start_read(io);
 	settle(io);
@@ -357,10 +357,10 @@ CASE(growth_by_others_and_own_truncates_do_not)
 	struct io *io = new_io(0, 100);
 
 	casync_file_size_update(&rig.obj->size, SIZE + 1,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	rig_set_size(SIZE);
 	casync_file_size_update(&rig.obj->size, SIZE,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	start_read(io);
 	settle(io);
 	check_ok(io, 100);

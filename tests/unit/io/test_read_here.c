@@ -35,7 +35,7 @@ static int up(void **state)
 	fake_teardown();
 	fake_setup(FILE_BYTES, OBJECT);
 	casync_file_size_update(&rig.obj->size, FILE_BYTES,
-				casync_file_size_generation(&rig.obj->size));
+				casync_file_size_changes(&rig.obj->size));
 	rig.obj->object_span = OBJECT;
 	rig.exp.await_not_before_ns = 0;
 	*inside() = 0;

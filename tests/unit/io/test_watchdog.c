@@ -84,7 +84,7 @@ static int up(void **state)
 	memset(&exp, 0, sizeof(exp));
 	memset(lines, 0, sizeof(lines));
 	/* The case before may have been looked at once more at its end. */
-	stub_mount.keeper.hung_ino = 0;
+	stub_mount.keeper.unanswered_read_ino = 0;
 	line_count = 0;
 	helped = 0;
 	duplicates = 4;
@@ -291,7 +291,8 @@ static uint64_t session_ended_for(unsigned int i)
 	two_looks();
 	leave(i);
 	casync_file_size_destroy(&object.size);
-	ino = __atomic_load_n(&stub_mount.keeper.hung_ino, __ATOMIC_ACQUIRE);
+	ino = __atomic_load_n(&stub_mount.keeper.unanswered_read_ino,
+			      __ATOMIC_ACQUIRE);
 	return ino;
 }
 

@@ -15,7 +15,7 @@
 #include "nfs_core.h"
 
 #include "publish.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_log.h"
 #include "submit.h"
 #include "lane.h"
@@ -41,7 +41,7 @@ uint64_t casync_submit_duplicates(void)
 }
 
 /* Only a disk that hangs has it called. */
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	fail();
 }

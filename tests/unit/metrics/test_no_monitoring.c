@@ -18,7 +18,7 @@
 #include "clock.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
@@ -65,7 +65,7 @@ static void the_file_is_written(void)
 }
 
 /* Only a disk that hangs has it called. */
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	fail();
 }

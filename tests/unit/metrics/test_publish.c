@@ -23,7 +23,7 @@
 #include "metrics_text.h"
 #include "prometheus.h"
 #include "publish.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_log.h"
 #include "submit.h"
 #include "tuning.h"
@@ -62,7 +62,7 @@ uint64_t casync_submit_duplicates(void)
 }
 
 /* Only a disk that hangs has it called. */
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	fail();
 }

@@ -14,7 +14,7 @@
 #include "client.h"
 #include "mount.h"
 #include "rig.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_mount.h"
 
 #define SESSION "a node's"
@@ -23,7 +23,7 @@ static struct casync_client *client;
 static struct casync_mount_params params;
 
 /* The real one may write a line, on a thread that no case waits for. */
-void casync_stay(void)
+void casync_pin_module(void)
 {
 }
 

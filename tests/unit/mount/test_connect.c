@@ -25,7 +25,7 @@
 #include "city.h"
 #include "ganesha.h"
 #include "mount.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_log.h"
 
 /* As in name.h, which is not included: the test changes it. */
@@ -299,7 +299,7 @@ int casync_upcalls_register(struct casync_upcalls *upcalls,
 	return call("upcalls");
 }
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	__atomic_add_fetch(&stays, 1, __ATOMIC_RELAXED);
 }

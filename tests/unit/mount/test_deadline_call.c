@@ -10,7 +10,7 @@
 
 #include "deadline_call.h"
 #include "module.h"
-#include "stay.h"
+#include "pin.h"
 
 struct call {
 	struct casync_deadline_call bounded;
@@ -28,7 +28,7 @@ static struct {
 	bool freed; /* atomic */
 } left;
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	stays++;
 }

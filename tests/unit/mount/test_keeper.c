@@ -12,9 +12,9 @@
 
 #include "clock.h"
 #include "errors.h"
-#include "reconnect.h"
+#include "keeper.h"
 #include "rig.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_mount.h"
 
 /* --- a clock that stands, but for a step at each look: no pause of the keeper
@@ -85,7 +85,7 @@ static const struct casync_keeper_hooks hooks = {
 	.restore = restore,
 };
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	stays++;
 }
@@ -340,13 +340,13 @@ CASE(io_error_of_a_file_with_locks_is_doubted)
 CASE(doubt_lasts_until_it_is_settled)
 {
 	/* A look from before the error came. */
-	keeper->verified_ns = casync_clock_ns();
+	keeper->checked_ns = casync_clock_ns();
 	let_pass(20000);
 	check_is_delayed(EBADF);
-	assert_true(keeper->suspected_ns > keeper->verified_ns);
+	assert_true(keeper->doubted_since_ns > keeper->checked_ns);
 	let_pass(20000);
 	check_is_delayed(EBADF);
-	keeper->verified_ns = casync_clock_ns();
+	keeper->checked_ns = casync_clock_ns();
 	check_passes(EBADF);
 	check_passes(ETIMEDOUT);
 }
@@ -355,19 +355,19 @@ CASE(doubt_lasts_until_it_is_settled)
 CASE(errors_are_believed_for_ten_seconds)
 {
 	check_is_delayed(EBADF);
-	keeper->verified_ns = casync_clock_ns();
+	keeper->checked_ns = casync_clock_ns();
 	let_pass(9000);
 	check_passes(EBADF);
 	let_pass(1500);
 	check_is_delayed(EBADF);
-	assert_true(keeper->suspected_ns > keeper->verified_ns);
+	assert_true(keeper->doubted_since_ns > keeper->checked_ns);
 }
 
 /* --- with its thread */
 
 static void begin_keeper(void)
 {
-	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
+	assert_int_equal(casync_keeper_start(&stub_mount), 0);
 }
 
 static void end_keeper(void)
@@ -380,8 +380,8 @@ static void end_keeper(void)
 
 static bool is_settled(void)
 {
-	return __atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED) >
-	       __atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
+	return __atomic_load_n(&keeper->checked_ns, __ATOMIC_RELAXED) >
+	       __atomic_load_n(&keeper->doubted_since_ns, __ATOMIC_RELAXED);
 }
 
 static bool is_asked(void)
@@ -402,7 +402,7 @@ static void check_question(int result, bool proves)
 	quota_rc = result;
 	quota_asked = 0;
 	begin_keeper();
-	casync_reconnect_ask_mds(&stub_mount);
+	casync_keeper_ask_mds(&stub_mount);
 	RIG_UNTIL(proves ? is_proved() : is_asked());
 	end_keeper();
 	assert_int_equal(quota_asked, 1);
@@ -429,7 +429,7 @@ THREAD_CASE(time_out_proves_nothing)
 CASE(question_without_a_keeper_is_left)
 {
 	keeper->thread.call = NULL;
-	casync_reconnect_ask_mds(&stub_mount);
+	casync_keeper_ask_mds(&stub_mount);
 	assert_false(keeper->thread.woken);
 }
 
@@ -439,10 +439,10 @@ CASE(calls_wait_for_one_question)
 	uint64_t then_ns;
 
 	keeper->asked = false;
-	casync_reconnect_ask_mds(&stub_mount);
+	casync_keeper_ask_mds(&stub_mount);
 	then_ns = stub_mount.callers.room.progress_ns;
 	assert_true(then_ns != 0 && then_ns < casync_clock_ns());
-	casync_reconnect_ask_mds(&stub_mount);
+	casync_keeper_ask_mds(&stub_mount);
 	assert_int_equal(stub_mount.callers.room.progress_ns, then_ns);
 	assert_true(keeper->thread.woken);
 }
@@ -516,7 +516,7 @@ THREAD_CASE(error_that_is_no_loss_proves_nothing)
 
 static bool doubt_is_settled(void)
 {
-	return __atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED) != 0;
+	return __atomic_load_n(&keeper->checked_ns, __ATOMIC_RELAXED) != 0;
 }
 
 /* The MDS has answered, so the session serves: else the client would be asked

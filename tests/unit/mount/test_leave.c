@@ -20,7 +20,7 @@
 #include "leave.h"
 #include "mount.h"
 #include "rig.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_mount.h"
 
 #define TIMEOUT_S 20
@@ -32,7 +32,7 @@ static bool is_member;
 static bool rados_hangs; /* atomic */
 static int questions;	 /* atomic */
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	__atomic_add_fetch(&stays, 1, __ATOMIC_ACQ_REL);
 }

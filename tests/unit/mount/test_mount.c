@@ -167,7 +167,7 @@ uint16_t casync_upcalls_oldest_export(struct casync_upcalls *upcalls,
 	return oldest != 0 ? oldest : otherwise;
 }
 
-int casync_reconnect_start(struct casync_mount *mount)
+int casync_keeper_start(struct casync_mount *mount)
 {
 	step("keeper ");
 	return start_results[0];
@@ -186,7 +186,7 @@ bool casync_lane_stop_mount(struct casync_lane lanes[CASYNC_MOUNT_LANES],
 	return !lanes_hang;
 }
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	stays++;
 }
@@ -214,7 +214,7 @@ void casync_stale_sessions_end(const char *filesystem,
 	step("end-stale-%s ", filesystem);
 }
 
-void casync_common_grace_lead(void)
+void casync_common_grace_await_known(void)
 {
 	step("lead ");
 }

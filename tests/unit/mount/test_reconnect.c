@@ -15,9 +15,9 @@
 #include "clock.h"
 #include "common_grace.h"
 #include "connect.h"
-#include "reconnect.h"
+#include "keeper.h"
 #include "rig.h"
-#include "stay.h"
+#include "pin.h"
 #include "stub_mount.h"
 #include "take_over.h"
 
@@ -322,7 +322,7 @@ void casync_upcalls_invalidate_all(struct casync_upcalls *upcalls)
 		(void)note(&invalidations, "invalidate", "");
 }
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 }
 
@@ -386,7 +386,7 @@ static void lose_session(void)
 
 static void begin(void)
 {
-	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
+	assert_int_equal(casync_keeper_start(&stub_mount), 0);
 	lose_session();
 }
 
@@ -499,7 +499,7 @@ CASE(guard_stays_closed_for_a_release_that_takes_long)
 	begin();
 	RIG_UNTIL(NOW(forgets) >= 1);
 	in_forget = NULL;
-	wait_pauses(CASYNC_RECONNECT_DISOWN_MS / 5 + 20);
+	wait_pauses(CASYNC_KEEPER_DISOWN_MS / 5 + 20);
 	assert_int_equal(phase(), 'c');
 	casync_guard_leave(&stub_mount.guard);
 	start_the_time();
@@ -553,7 +553,7 @@ CASE(reads_get_a_second_to_end)
 	reads_inside = 1;
 	stop_the_time();
 	begin();
-	wait_pauses(CASYNC_RECONNECT_DISOWN_MS / 5 - 20);
+	wait_pauses(CASYNC_KEEPER_DISOWN_MS / 5 - 20);
 	check_trace("");
 	assert_int_equal(phase(), 'r');
 	start_the_time();
@@ -568,7 +568,7 @@ CASE(what_is_no_read_is_waited_for)
 {
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
-	wait_pauses(2 * CASYNC_RECONNECT_DISOWN_MS / 5);
+	wait_pauses(2 * CASYNC_KEEPER_DISOWN_MS / 5);
 	assert_int_equal(seen(&disconnects), 0);
 	casync_guard_leave(&stub_mount.guard);
 	RIG_UNTIL(serves());
@@ -598,8 +598,8 @@ CASE(old_client_is_never_ended_if_the_keeper_ends)
 
 CASE(session_is_ended_for_a_read_that_hangs)
 {
-	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
-	casync_reconnect_end_session(&stub_mount, 0x1234);
+	assert_int_equal(casync_keeper_start(&stub_mount), 0);
+	casync_keeper_end_session(&stub_mount, 0x1234);
 	RIG_UNTIL(serves());
 	end();
 	check_trace("end-session/s disconnect/s " STEPS);
@@ -608,17 +608,17 @@ CASE(session_is_ended_for_a_read_that_hangs)
 CASE(session_is_not_ended_again_and_again)
 {
 	end_fails = true;
-	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
-	casync_reconnect_end_session(&stub_mount, 0x1234);
+	assert_int_equal(casync_keeper_start(&stub_mount), 0);
+	casync_keeper_end_session(&stub_mount, 0x1234);
 	RIG_UNTIL(NOW(disconnects) >= 1);
 	wait_pauses(2);
-	casync_reconnect_end_session(&stub_mount, 0x1234);
+	casync_keeper_end_session(&stub_mount, 0x1234);
 	wait_pauses(2);
 	assert_int_equal(seen(&ended_sessions), 1);
 	assert_false(serves());
 	/* A minute of its time is over. */
 	wait_pauses(40);
-	casync_reconnect_end_session(&stub_mount, 0x1234);
+	casync_keeper_end_session(&stub_mount, 0x1234);
 	RIG_UNTIL(NOW(ended_sessions) >= 2);
 	end();
 }
@@ -627,7 +627,7 @@ CASE(session_is_not_ended_again_and_again)
 CASE(read_of_the_lost_client_does_not_end_the_next_session)
 {
 	begin();
-	casync_reconnect_end_session(&stub_mount, 0x1234);
+	casync_keeper_end_session(&stub_mount, 0x1234);
 	RIG_UNTIL(serves());
 	wait_pauses(4);
 	end();
@@ -686,7 +686,7 @@ CASE(dead_node_is_tried_again_until_its_timeout)
 		assert_int_equal(take_over(), -ETIMEDOUT);
 	/* A node is noted once. */
 	assert_null(stub_mount.take_overs[1].nodeid);
-	assert_int_equal(casync_reconnect_start(&stub_mount), 0);
+	assert_int_equal(casync_keeper_start(&stub_mount), 0);
 	/* 600 s of its time: after 5, 15, 35, 75, 155 and 315. */
 	wait_pauses(300);
 	end();
@@ -731,8 +731,9 @@ CASE(one_of_several_gateways_waits_for_its_successor)
 	RIG_UNTIL(serves());
 	end();
 	check_trace(STEPS);
-	assert_int_equal(pauses_of(CASYNC_SUCCESSOR_MS), 1);
-	assert_true(stub_mount.session.reconnect_ms >= CASYNC_SUCCESSOR_MS);
+	assert_int_equal(pauses_of(CASYNC_NEW_SESSION_PAUSE_MS), 1);
+	assert_true(stub_mount.session.reconnect_ms >=
+		    CASYNC_NEW_SESSION_PAUSE_MS);
 }
 
 CASE(waiting_takes_nothing_of_its_time)
@@ -750,8 +751,9 @@ CASE(gateway_alone_does_not_wait)
 	begin();
 	RIG_UNTIL(serves());
 	end();
-	assert_int_equal(pauses_of(CASYNC_SUCCESSOR_MS), 0);
-	assert_true(stub_mount.session.reconnect_ms < CASYNC_SUCCESSOR_MS);
+	assert_int_equal(pauses_of(CASYNC_NEW_SESSION_PAUSE_MS), 0);
+	assert_true(stub_mount.session.reconnect_ms <
+		    CASYNC_NEW_SESSION_PAUSE_MS);
 }
 
 CASE(end_comes_while_it_waits_for_its_successor)
@@ -774,8 +776,7 @@ static void check_pauses(const uint64_t *expected, size_t count)
 	size_t i, n = 0;
 
 	for (i = 0; i < (size_t)pauses && i < PAUSES_MAX && n < count; i++) {
-		if (pause_ms[i] < 100 ||
-		    pause_ms[i] == CASYNC_RECONNECT_CHECK_MS)
+		if (pause_ms[i] < 100 || pause_ms[i] == CASYNC_KEEPER_CHECK_MS)
 			continue;
 		assert_int_equal(pause_ms[i], expected[n] + 1);
 		n++;
@@ -884,7 +885,7 @@ CASE(without_reconnect_no_client_is_made)
 	__atomic_store_n(&keeper->reconnect, 0, __ATOMIC_RELEASE);
 	__atomic_store_n(&pauses_last, false, __ATOMIC_RELEASE);
 	/* That wakes it. */
-	casync_reconnect_end_session(&stub_mount, 1);
+	casync_keeper_end_session(&stub_mount, 1);
 	wait_pauses(4);
 	check_trace("forget/r disconnect-lost/c");
 	assert_int_equal(phase(), 'c');

@@ -71,7 +71,7 @@ static void open_fd(fsal_openflags_t openflags)
 	assert_int_equal(ceph_ll_open(NULL, OLD_INODE, O_RDONLY, &fd->fh, NULL),
 			 0);
 	old_fh = fd->fh;
-	fd->fh_flags = openflags;
+	fd->fh_access = openflags;
 	fd->fsal_fd.openflags = openflags;
 }
 
@@ -103,7 +103,7 @@ TEST_ROWS(check_flags, flags_cases, up, down)
 	assert_false(casync_inode_fd_is_lost(rig.obj, fd));
 	assert_ptr_not_equal(fd->fh, old_fh);
 	assert_int_equal(fake.last_open_flags, c->posix);
-	assert_int_equal(fd->fh_flags, c->openflags);
+	assert_int_equal(fd->fh_access, c->openflags);
 	/* Once. */
 	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 2);
@@ -124,10 +124,10 @@ BORROW_CASE(former_fh_ended_with_its_client)
 	static const char former;
 
 	open_fd(FSAL_O_RDWR);
-	fd->former_fh = (struct Fh *)&former;
+	fd->narrow_fh = (struct Fh *)&former;
 	new_client();
 	assert_int_equal(casync_call_use_fd(rig.obj, fd), 0);
-	assert_null(fd->former_fh);
+	assert_null(fd->narrow_fh);
 	assert_int_equal(fake_blocking_count(FAKE_CLOSE), 0);
 }
 
@@ -225,7 +225,7 @@ BORROW_CASE(threads_at_once_keep_one_fh)
 
 	open_fd(FSAL_O_RDWR);
 	new_client();
-	assert_int_equal(casync_call_use(rig.obj), 0);
+	assert_int_equal(casync_call_renew_inode(rig.obj), 0);
 	arrived = 0;
 	failures = 0;
 	fake.hook = meet;

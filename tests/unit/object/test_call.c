@@ -252,9 +252,9 @@ static const struct part_of_call parts_of_calls[] = {
 	{"client_alone", CASYNC_CALL_CLIENT, "G", "g"},
 	{"client_to_unlock_alone", CASYNC_CALL_CLIENT_TO_UNLOCK, "G", "g"},
 	{"attr_slot_alone", CASYNC_CALL_ATTR_SLOT, "A", "a"},
-	{"change_slot_alone", CASYNC_CALL_CHANGE_SLOT, "C", "c"},
+	{"change_slot_alone", CASYNC_CALL_SETATTR_SLOT, "C", "c"},
 	{"statfs_slot_alone", CASYNC_CALL_STATFS_SLOT, "S", "s"},
-	{"change_alone", CASYNC_CALL_CHANGE, "W", "w"},
+	{"change_alone", CASYNC_CALL_ANNOUNCES, "W", "w"},
 	{"what_asks_the_mds", CASYNC_CALL_ASKS_MDS, "MG", "gm"},
 	{"nothing", 0, "", ""},
 };
@@ -464,7 +464,7 @@ CALL_CASE(change_is_announced_to_the_read_cache)
 	struct casync_cache_file *file = &rig.obj->cached->file;
 	uint64_t epoch = casync_cache_epoch(file);
 
-	assert_int_equal(take(CASYNC_CALL_CHANGE), 0);
+	assert_int_equal(take(CASYNC_CALL_ANNOUNCES), 0);
 	assert_int_equal(writers(), 1);
 	assert_true(casync_cache_epoch(file) != epoch);
 	epoch = casync_cache_epoch(file);
@@ -479,7 +479,7 @@ CALL_CASE(change_of_another_file_is_announced)
 
 	casync_call_announce(&change, &rig.obj->handle);
 	assert_int_equal(writers(), 1);
-	assert_int_equal(change.holds, CASYNC_CALL_CHANGE);
+	assert_int_equal(change.holds, CASYNC_CALL_ANNOUNCES);
 	casync_call_drop(&change);
 	assert_int_equal(writers(), 0);
 }

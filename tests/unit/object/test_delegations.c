@@ -361,7 +361,7 @@ static bool hidden_from(uint64_t *clientid, char *from)
 {
 	request.clientid = clientid;
 	request.client = (struct gsh_client *)from;
-	return casync_delegations_hide(&obj->delegations);
+	return casync_delegations_recall_writers(&obj->delegations);
 }
 
 /* The holder may have written what only it knows. */

@@ -40,7 +40,7 @@ void casync_delegations_return_conflicting(
 	(void)openflags;
 }
 
-bool casync_delegations_keep_fh(struct casync_mount *mount,
+bool casync_delegations_take_fh(struct casync_mount *mount,
 				struct casync_fd *fd)
 {
 	(void)mount;
@@ -266,7 +266,7 @@ FD_CASE(change_of_a_lost_fd_opens_it_first)
 	lost = fd->fh;
 	casync_guard_renew(&stub_mount.guard);
 	change_to(FSAL_O_RDWR);
-	assert_ptr_not_equal(fd->former_fh, lost);
+	assert_ptr_not_equal(fd->narrow_fh, lost);
 	assert_int_equal(fake_blocking_count(FAKE_OPEN), 3);
 	(void)ceph_ll_close(NULL, lost);
 	close_it();

@@ -51,7 +51,7 @@ static void write_to(uint64_t end_bytes)
 static void ask(uint64_t size_bytes)
 {
 	casync_file_size_update(&size, size_bytes,
-				casync_file_size_generation(&size));
+				casync_file_size_changes(&size));
 }
 
 CASE(nothing_is_known_at_first_so_all_has_grown)
@@ -64,7 +64,7 @@ CASE(nothing_is_known_at_first_so_all_has_grown)
 
 CASE(size_asked_for_before_truncate_is_old)
 {
-	uint64_t generation = casync_file_size_generation(&size);
+	uint64_t generation = casync_file_size_changes(&size);
 
 	shorten_to(5000);
 	casync_file_size_update(&size, 1000, generation);
@@ -103,7 +103,7 @@ CASE(truncation_makes_the_size_unknown_until_one_comes)
 
 CASE(size_asked_for_before_a_truncation_is_old)
 {
-	uint64_t generation = casync_file_size_generation(&size);
+	uint64_t generation = casync_file_size_changes(&size);
 
 	shorten();
 	casync_file_size_update(&size, 700, generation);

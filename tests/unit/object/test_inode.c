@@ -152,8 +152,8 @@ CASE(objects_of_an_inode_share_its_reference)
 	casync_file_size_init(&second.size, &rig.truncations);
 	assert_true(casync_object_table_enter(table(), &second));
 	new_client();
-	assert_int_equal(casync_call_use(rig.obj), 0);
-	assert_int_equal(casync_call_use(&second), 0);
+	assert_int_equal(casync_call_renew_inode(rig.obj), 0);
+	assert_int_equal(casync_call_renew_inode(&second), 0);
 	assert_int_equal(fake_blocking_count(FAKE_LOOKUP_VINO), 2);
 	assert_ptr_equal(second.inode, NEW_INODE);
 	assert_int_equal(fake.inode_refs, 1);
@@ -172,7 +172,7 @@ CASE(object_of_the_lost_client_shares_nothing)
 	new_client();
 	/* The new Inode may come to lie where the old one was. */
 	fake.inode = OLD_INODE;
-	assert_int_equal(casync_call_use(rig.obj), 0);
+	assert_int_equal(casync_call_renew_inode(rig.obj), 0);
 	assert_int_equal(fake.inode_refs, 1);
 	assert_true(casync_object_table_leave(table(), &second));
 }

@@ -441,7 +441,7 @@ static void open_state(void)
 
 	assert_int_equal(ceph_ll_open(NULL, NULL, O_RDWR, &fd->fh, NULL), 0);
 	old_fh = fd->fh;
-	fd->fh_flags = FSAL_O_RDWR;
+	fd->fh_access = FSAL_O_RDWR;
 	init_fsal_fd(&fd->fsal_fd, FSAL_FD_STATE, &rig.exp.export);
 	lost_fd = NULL;
 	losses = 0;
@@ -912,13 +912,15 @@ static uint64_t time_of(void (*lead)(void))
 
 LATE(lead_is_for_a_cluster)
 {
-	assert_true(time_of(casync_common_grace_lead_once) >=
+	assert_true(time_of(casync_common_grace_await_known_once) >=
 		    CASYNC_GRACE_LEAD_MS);
-	assert_true(time_of(casync_common_grace_lead_once) <
+	assert_true(time_of(casync_common_grace_await_known_once) <
 		    CASYNC_GRACE_LEAD_MS);
-	assert_true(time_of(casync_common_grace_lead) >= CASYNC_GRACE_LEAD_MS);
+	assert_true(time_of(casync_common_grace_await_known) >=
+		    CASYNC_GRACE_LEAD_MS);
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS;
-	assert_true(time_of(casync_common_grace_lead) < CASYNC_GRACE_LEAD_MS);
+	assert_true(time_of(casync_common_grace_await_known) <
+		    CASYNC_GRACE_LEAD_MS);
 }
 
 /* --- UNLOCK for a client that Ganesha expires */

@@ -306,8 +306,8 @@ static fsal_status_t call_get_fs_dynamic_info(void)
 
 #define MDS CASYNC_CALL_ASKS_MDS
 #define ATTR CASYNC_CALL_ATTR_SLOT
-#define SLOT CASYNC_CALL_CHANGE_SLOT
-#define CHANGE CASYNC_CALL_CHANGE
+#define SLOT CASYNC_CALL_SETATTR_SLOT
+#define CHANGE CASYNC_CALL_ANNOUNCES
 #define STATFS (CASYNC_CALL_CLIENT | CASYNC_CALL_STATFS_SLOT)
 
 struct op_case {

@@ -20,10 +20,10 @@
 #define FILE_SLOTS 51
 #define STATFS_SLOTS 8
 
-#define ALL                                                  \
-	(CASYNC_CALL_ASKS_MDS | CASYNC_CALL_ATTR_SLOT |      \
-	 CASYNC_CALL_CHANGE_SLOT | CASYNC_CALL_STATFS_SLOT | \
-	 CASYNC_CALL_CHANGE)
+#define ALL                                                   \
+	(CASYNC_CALL_ASKS_MDS | CASYNC_CALL_ATTR_SLOT |       \
+	 CASYNC_CALL_SETATTR_SLOT | CASYNC_CALL_STATFS_SLOT | \
+	 CASYNC_CALL_ANNOUNCES)
 
 /** Its steps.  A capital is a step that takes, a small letter one that
  * releases: the mount's slot, the guard, the attr slot, the change slot, the

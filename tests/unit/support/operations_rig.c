@@ -47,11 +47,11 @@ static uint32_t held(void)
 	if (is_inside(&rig.obj->getattr[0]))
 		held |= CASYNC_CALL_ATTR_SLOT;
 	if (is_inside(&rig.obj->change))
-		held |= CASYNC_CALL_CHANGE_SLOT;
+		held |= CASYNC_CALL_SETATTR_SLOT;
 	if (is_inside(&rig.exp.statfs))
 		held |= CASYNC_CALL_STATFS_SLOT;
 	if (rig.obj->cached->file.writers != 0)
-		held |= CASYNC_CALL_CHANGE;
+		held |= CASYNC_CALL_ANNOUNCES;
 	return held;
 }
 
@@ -263,7 +263,7 @@ void use_objects(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(objects) / sizeof(objects[0]); i++)
-		assert_int_equal(casync_call_use(objects[i]), 0);
+		assert_int_equal(casync_call_renew_inode(objects[i]), 0);
 }
 
 void forget_answers(void)

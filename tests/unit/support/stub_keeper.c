@@ -6,13 +6,14 @@
 #include "mount.h"
 
 /* The last file for which the session was to be ended; in the mount's keeper. */
-void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
+void casync_keeper_end_session(struct casync_mount *mount, uint64_t ino)
 {
-	__atomic_store_n(&mount->keeper.hung_ino, ino, __ATOMIC_RELEASE);
+	__atomic_store_n(&mount->keeper.unanswered_read_ino, ino,
+			 __ATOMIC_RELEASE);
 }
 
 /* It was asked; the test is the MDS that answers. */
-void casync_reconnect_ask_mds(struct casync_mount *mount)
+void casync_keeper_ask_mds(struct casync_mount *mount)
 {
 	__atomic_store_n(&mount->keeper.asked, true, __ATOMIC_RELEASE);
 }

@@ -11,9 +11,9 @@
 #include "common_grace.h"
 #include "connect.h"
 #include "mount.h"
-#include "reconnect.h"
+#include "keeper.h"
 #include "session.h"
-#include "stay.h"
+#include "pin.h"
 #include "take_over.h"
 #include "text.h"
 #include "tuning.h"
@@ -40,8 +40,8 @@
  * Only the keeper changes a phase that is not SERVES.  A thread that enters
  * uses the client, so there has to be one.
  */
-static void reconnect_set_phase(struct casync_mount *mount,
-				enum casync_guard_phase to)
+static void keeper_set_phase(struct casync_mount *mount,
+			     enum casync_guard_phase to)
 {
 	enum casync_guard_phase from = casync_guard_phase(&mount->guard);
 
@@ -52,12 +52,12 @@ static void reconnect_set_phase(struct casync_mount *mount,
 }
 
 /* A client that ends, or leaves the mount, is in no use, and stays so. */
-static void reconnect_check_closed(const struct casync_mount *mount)
+static void keeper_check_closed(const struct casync_mount *mount)
 {
 	CASYNC_CHECK(casync_guard_phase(&mount->guard) == CASYNC_GUARD_CLOSED);
 }
 
-/* --- the six steps of reconnect.h */
+/* --- the six steps of keeper.h */
 
 struct attempt {
 	struct casync_mount *mount;
@@ -68,26 +68,26 @@ struct attempt {
 	unsigned int tries;
 };
 
-static uint64_t reconnect_elapsed_ms(const struct attempt *attempt)
+static uint64_t keeper_elapsed_ms(const struct attempt *attempt)
 {
 	return casync_clock_age_ns(attempt->began_ns) / CASYNC_NS_PER_MS;
 }
 
-static uint32_t reconnect_taken_max_s(const struct casync_mount *mount)
+static uint32_t keeper_taken_max_s(const struct casync_mount *mount)
 {
 	return mount->params.session_timeout_s + TAKEN_MARGIN_S;
 }
 
 /* Has another gateway had our name for so long that it cannot be a session of
  * our own, which the MDS has yet to end? */
-static bool reconnect_is_replaced(const struct attempt *attempt)
+static bool keeper_is_replaced(const struct attempt *attempt)
 {
 	return attempt->taken_ns != 0 &&
 	       casync_clock_age_ns(attempt->taken_ns) >=
-		       reconnect_taken_max_s(attempt->mount) * CASYNC_NS_PER_S;
+		       keeper_taken_max_s(attempt->mount) * CASYNC_NS_PER_S;
 }
 
-static void reconnect_note_taken(struct attempt *attempt, bool taken)
+static void keeper_note_taken(struct attempt *attempt, bool taken)
 {
 	struct casync_mount *mount = attempt->mount;
 
@@ -103,19 +103,19 @@ static void reconnect_note_taken(struct attempt *attempt, bool taken)
 		" s: end one of the two",
 		mount->session.client,
 		casync_text_or(mount->identity.user_id, "admin"),
-		reconnect_taken_max_s(mount));
+		keeper_taken_max_s(mount));
 }
 
 /* Give up, if the time of Reconnect_Timeout is over. */
-static bool reconnect_gives_up(const struct attempt *attempt)
+static bool keeper_gives_up(const struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	uint32_t timeout_s = casync_tuning_read(&mount->keeper.timeout_s);
 	bool late = timeout_s != 0 &&
-		    reconnect_elapsed_ms(attempt) >=
+		    keeper_elapsed_ms(attempt) >=
 			    timeout_s * UINT64_C(1000) + attempt->waited_ms;
 
-	if (reconnect_is_replaced(attempt))
+	if (keeper_is_replaced(attempt))
 		LogCrit(COMPONENT_FSAL,
 			"mount %s: another ganesha.nfsd keeps its name; its requests fail with EIO: end this one",
 			mount->session.client);
@@ -129,7 +129,7 @@ static bool reconnect_gives_up(const struct attempt *attempt)
 	/* libcephfs must recall no delegation that is freed then. */
 	if (casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEAVES)
 		mount->params.hooks->forget(mount);
-	reconnect_set_phase(mount, CASYNC_GUARD_GIVEN_UP);
+	keeper_set_phase(mount, CASYNC_GUARD_GIVEN_UP);
 	return true;
 }
 
@@ -141,8 +141,8 @@ static bool reconnect_gives_up(const struct attempt *attempt)
  *
  * If there are none, the guard goes back to the drain's own phase.
  */
-static void reconnect_disown(struct attempt *attempt,
-			     enum casync_guard_phase phase)
+static void keeper_disown(struct attempt *attempt,
+			  enum casync_guard_phase phase)
 {
 	struct casync_mount *mount = attempt->mount;
 	struct casync_client *client = mount->client;
@@ -155,67 +155,66 @@ static void reconnect_disown(struct attempt *attempt,
 		 * closed is freed: libcephfs must not recall it. */
 		mount->params.hooks->forget(mount);
 	}
-	reconnect_set_phase(mount, CASYNC_GUARD_CLOSED);
+	keeper_set_phase(mount, CASYNC_GUARD_CLOSED);
 	client->reads_left += mount->params.hooks->disown(mount);
 	if (client->reads_left == 0)
-		reconnect_set_phase(mount, phase);
+		keeper_set_phase(mount, phase);
 	else
 		/* Its threads may call back until the process ends. */
-		casync_stay();
+		casync_pin_module();
 }
 
 /* In this phase, wait until nobody uses the old client.  False: the keeper has
  * to end, or time is up. */
-static bool reconnect_drain(struct attempt *attempt,
-			    enum casync_guard_phase phase)
+static bool keeper_drain(struct attempt *attempt, enum casync_guard_phase phase)
 {
 	struct casync_mount *mount = attempt->mount;
 	uint64_t began_ns = casync_clock_ns();
 	uint64_t say_ms = DRAIN_SAY_MS;
 
-	reconnect_set_phase(mount, phase);
+	keeper_set_phase(mount, phase);
 	while (!casync_guard_is_empty(&mount->guard)) {
 		if (!casync_deadline_call_pause(&mount->keeper.thread,
 						DRAIN_LOOK_MS) ||
-		    reconnect_gives_up(attempt))
+		    keeper_gives_up(attempt))
 			return false;
 		if (casync_clock_age_ns(began_ns) >=
-		    CASYNC_RECONNECT_DISOWN_MS * CASYNC_NS_PER_MS)
-			reconnect_disown(attempt, phase);
-		if (reconnect_elapsed_ms(attempt) < say_ms)
+		    CASYNC_KEEPER_DISOWN_MS * CASYNC_NS_PER_MS)
+			keeper_disown(attempt, phase);
+		if (keeper_elapsed_ms(attempt) < say_ms)
 			continue;
 		say_ms += DRAIN_SAY_MS;
 		LogWarn(COMPONENT_FSAL,
 			"mount %s: calls of the lost CephFS client have not returned for %" PRIu64
 			" s; the new one has to wait for them",
 			mount->session.client,
-			reconnect_elapsed_ms(attempt) / 1000);
+			keeper_elapsed_ms(attempt) / 1000);
 	}
 	return true;
 }
 
-static uint32_t reconnect_end_time_s(struct casync_mount *mount)
+static uint32_t keeper_end_time_s(struct casync_mount *mount)
 {
 	return casync_client_end_time_s(
 		casync_tuning_read(&mount->drain_timeout_s));
 }
 
 /* A client that does not end is left behind: no request uses it. */
-static void reconnect_end_old(struct casync_mount *mount)
+static void keeper_end_old(struct casync_mount *mount)
 {
 	struct casync_client *client = mount->client;
 
-	reconnect_check_closed(mount);
+	keeper_check_closed(mount);
 	if (client->reads_left != 0)
 		LogWarn(COMPONENT_FSAL,
 			"mount %s: %u READs that Ceph does not answer are left with the lost CephFS client; their NFS clients are asked to retry",
 			mount->session.client, client->reads_left);
 	mount->client = NULL;
 	client->lost = true;
-	(void)casync_client_end(client, reconnect_end_time_s(mount));
+	(void)casync_client_end(client, keeper_end_time_s(mount));
 }
 
-static int reconnect_try(struct casync_mount *mount)
+static int keeper_try(struct casync_mount *mount)
 {
 	struct casync_client *client;
 	int rc = casync_connect(mount, &mount->params, &client);
@@ -223,14 +222,14 @@ static int reconnect_try(struct casync_mount *mount)
 	if (rc != 0)
 		return rc;
 	if (client->fscid != mount->fscid) {
-		(void)casync_client_end(client, reconnect_end_time_s(mount));
+		(void)casync_client_end(client, keeper_end_time_s(mount));
 		return casync_connect_failed(
 			&mount->identity, -ESTALE,
 			"Filesystem '%s' has another id: it was made anew",
 			casync_text_or(mount->identity.filesystem,
 				       "(default)"));
 	}
-	reconnect_check_closed(mount);
+	keeper_check_closed(mount);
 	mount->client = client;
 	__atomic_store_n(&mount->delegations, client->delegations,
 			 __ATOMIC_RELAXED);
@@ -238,17 +237,17 @@ static int reconnect_try(struct casync_mount *mount)
 }
 
 /* False: the keeper has to end, or gave up. */
-static bool reconnect_connect(struct attempt *attempt)
+static bool keeper_connect(struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	uint64_t pause_ms = FIRST_PAUSE_MS;
 	int rc;
 
 	if (casync_common_grace())
-		attempt->waited_ms = CASYNC_SUCCESSOR_MS;
+		attempt->waited_ms = CASYNC_NEW_SESSION_PAUSE_MS;
 	if (!casync_deadline_call_sleep(&mount->keeper.thread,
 					attempt->waited_ms) ||
-	    reconnect_gives_up(attempt))
+	    keeper_gives_up(attempt))
 		return false;
 	/* A reload may end it. */
 	while (casync_session_comes_back(mount)) {
@@ -258,11 +257,11 @@ static bool reconnect_connect(struct attempt *attempt)
 		 * the first try: each one without an MDS takes seconds, and may
 		 * leave a client behind. */
 		casync_take_over_again(mount, attempt->tries == 1);
-		rc = reconnect_try(mount);
+		rc = keeper_try(mount);
 		if (rc == 0)
 			return true;
-		reconnect_note_taken(attempt, rc == CASYNC_CONNECT_NAME_TAKEN);
-		if (reconnect_gives_up(attempt) ||
+		keeper_note_taken(attempt, rc == CASYNC_CONNECT_NAME_TAKEN);
+		if (keeper_gives_up(attempt) ||
 		    !casync_deadline_call_sleep(&mount->keeper.thread,
 						pause_ms))
 			return false;
@@ -271,11 +270,11 @@ static bool reconnect_connect(struct attempt *attempt)
 	return false;
 }
 
-static void reconnect_serve(const struct attempt *attempt)
+static void keeper_serve(const struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	struct casync_session *session = &mount->session;
-	uint64_t took_ms = reconnect_elapsed_ms(attempt);
+	uint64_t took_ms = keeper_elapsed_ms(attempt);
 
 	casync_upcalls_invalidate_all(&mount->upcalls);
 	mount->keeper.lost_ns = 0;
@@ -284,8 +283,9 @@ static void reconnect_serve(const struct attempt *attempt)
 	casync_budget_prove(&mount->callers);
 	/* Nor is a READ of the lost client a reason to end this one's session.
 	 * None is in flight: the watchdog finds no more of them. */
-	__atomic_store_n(&mount->keeper.hung_ino, 0, __ATOMIC_RELAXED);
-	reconnect_set_phase(mount, CASYNC_GUARD_SERVES);
+	__atomic_store_n(&mount->keeper.unanswered_read_ino, 0,
+			 __ATOMIC_RELAXED);
+	keeper_set_phase(mount, CASYNC_GUARD_SERVES);
 	__atomic_store_n(&session->reconnect_ms, took_ms, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&session->reconnects, 1, __ATOMIC_RELAXED);
 	LogEvent(COMPONENT_FSAL,
@@ -295,27 +295,27 @@ static void reconnect_serve(const struct attempt *attempt)
 }
 
 /* Steps 1 to 3.  False: the keeper has to end, or gave up. */
-static bool reconnect_leave_client(struct attempt *attempt)
+static bool keeper_leave_client(struct attempt *attempt)
 {
 	struct casync_mount *mount = attempt->mount;
 	bool drained;
 
 	/* 1: no request enters any more.  2: the requests leave, then the
 	 * releases, which are real still. */
-	drained = reconnect_drain(attempt, CASYNC_GUARD_LEAVES);
+	drained = keeper_drain(attempt, CASYNC_GUARD_LEAVES);
 	if (drained) {
 		mount->params.hooks->forget(mount);
-		drained = reconnect_drain(attempt, CASYNC_GUARD_CLOSED);
+		drained = keeper_drain(attempt, CASYNC_GUARD_CLOSED);
 	}
 	/* 3: the old client ends. */
 	if (drained)
-		reconnect_end_old(mount);
+		keeper_end_old(mount);
 	return drained;
 }
 
 /* It returns when the mount serves, when the new session is lost too, when it
  * gave up (Reconnect_Timeout), or when the keeper has to end. */
-static void reconnect_replace_client(struct casync_mount *mount)
+static void keeper_replace_client(struct casync_mount *mount)
 {
 	struct casync_keeper *keeper = &mount->keeper;
 	struct attempt attempt = {.mount = mount};
@@ -328,20 +328,20 @@ static void reconnect_replace_client(struct casync_mount *mount)
 		"mount %s: the CephFS session is lost (evicted or blocklisted); making a new client, requests are asked to retry",
 		mount->session.client);
 	/* There is none if Reconnect was false for a while. */
-	if (mount->client != NULL && !reconnect_leave_client(&attempt))
+	if (mount->client != NULL && !keeper_leave_client(&attempt))
 		return;
 	/* 4: the new one connects. */
-	if (!reconnect_connect(&attempt))
+	if (!keeper_connect(&attempt))
 		return;
 	/* 5: locks are taken again. */
 	casync_guard_renew(&mount->guard);
-	reconnect_set_phase(mount, CASYNC_GUARD_RESTORES);
+	keeper_set_phase(mount, CASYNC_GUARD_RESTORES);
 	/* A look at the client before says nothing of this one. */
-	__atomic_store_n(&keeper->suspected_ns, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&keeper->doubted_since_ns, 0, __ATOMIC_RELAXED);
 	if (mount->params.hooks->restore(mount) < 0)
 		return;
 	/* 6: requests enter. */
-	reconnect_serve(&attempt);
+	keeper_serve(&attempt);
 }
 
 /* --- the thread */
@@ -352,7 +352,7 @@ static void reconnect_replace_client(struct casync_mount *mount)
  * the MDS.  If the MDS is away, the call waits until it is back, or until it
  * has ended the session.  For a quota libcephfs always asks
  * (Client::_getxattr()). */
-static int reconnect_query_root(struct casync_mount *mount, bool ask_mds)
+static int keeper_query_root(struct casync_mount *mount, bool ask_mds)
 {
 	struct ceph_mount_info *ceph = mount->client->ceph;
 	struct ceph_statx stx;
@@ -372,28 +372,27 @@ static int reconnect_query_root(struct casync_mount *mount, bool ask_mds)
 }
 
 /* The session served then.  Was there an error before that? */
-static void reconnect_note_served(struct casync_keeper *keeper,
-				  uint64_t then_ns)
+static void keeper_note_served(struct casync_keeper *keeper, uint64_t then_ns)
 {
-	uint64_t suspected_ns =
-		__atomic_load_n(&keeper->suspected_ns, __ATOMIC_RELAXED);
+	uint64_t doubted_since_ns =
+		__atomic_load_n(&keeper->doubted_since_ns, __ATOMIC_RELAXED);
 
-	if (suspected_ns != 0 && then_ns > suspected_ns &&
-	    __atomic_load_n(&keeper->verified_ns, __ATOMIC_RELAXED) <
-		    suspected_ns)
-		__atomic_store_n(&keeper->verified_ns, casync_clock_ns(),
+	if (doubted_since_ns != 0 && then_ns > doubted_since_ns &&
+	    __atomic_load_n(&keeper->checked_ns, __ATOMIC_RELAXED) <
+		    doubted_since_ns)
+		__atomic_store_n(&keeper->checked_ns, casync_clock_ns(),
 				 __ATOMIC_RELAXED);
 }
 
 /* Has the MDS answered?  These refusals are its own; any other error may be
  * libcephfs' word for a session that it has lost, EPERM included. */
-static bool reconnect_was_answered(int rc)
+static bool keeper_was_answered(int rc)
 {
 	return rc >= 0 || rc == -EACCES || rc == -ENOENT || rc == -ESTALE ||
 	       rc == -ENODATA;
 }
 
-static void reconnect_look(struct casync_mount *mount)
+static void keeper_look(struct casync_mount *mount)
 {
 	uint64_t began_ns = casync_clock_ns();
 	bool asked;
@@ -403,19 +402,19 @@ static void reconnect_look(struct casync_mount *mount)
 		return;
 	asked = __atomic_exchange_n(&mount->keeper.asked, false,
 				    __ATOMIC_RELAXED);
-	rc = reconnect_query_root(mount, asked);
+	rc = keeper_query_root(mount, asked);
 	casync_guard_leave(&mount->guard);
 	(void)casync_session_note_loss(mount, -rc);
-	if (!reconnect_was_answered(rc))
+	if (!keeper_was_answered(rc))
 		return;
 	if (asked)
 		casync_budget_prove(&mount->callers);
 	(void)casync_guard_change(&mount->guard, CASYNC_GUARD_LOST,
 				  CASYNC_GUARD_SERVES);
-	reconnect_note_served(&mount->keeper, began_ns);
+	keeper_note_served(&mount->keeper, began_ns);
 }
 
-void casync_reconnect_ask_mds(struct casync_mount *mount)
+void casync_keeper_ask_mds(struct casync_mount *mount)
 {
 	if (__atomic_exchange_n(&mount->keeper.asked, true, __ATOMIC_RELAXED))
 		return;
@@ -423,21 +422,21 @@ void casync_reconnect_ask_mds(struct casync_mount *mount)
 	casync_deadline_call_wake_thread(&mount->keeper.thread);
 }
 
-void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino)
+void casync_keeper_end_session(struct casync_mount *mount, uint64_t ino)
 {
-	if (__atomic_exchange_n(&mount->keeper.hung_ino, ino,
+	if (__atomic_exchange_n(&mount->keeper.unanswered_read_ino, ino,
 				__ATOMIC_RELAXED) == 0)
 		casync_deadline_call_wake_thread(&mount->keeper.thread);
 }
 
 /* As a restarted gateway does.  The helper is a client of its own. */
-static void reconnect_look_for_hangs(struct casync_mount *mount)
+static void keeper_look_for_hangs(struct casync_mount *mount)
 {
 	struct casync_keeper *keeper = &mount->keeper;
 	struct casync_client *helper;
 	uint64_t now_ns = casync_clock_ns();
-	uint64_t ino =
-		__atomic_exchange_n(&keeper->hung_ino, 0, __ATOMIC_RELAXED);
+	uint64_t ino = __atomic_exchange_n(&keeper->unanswered_read_ino, 0,
+					   __ATOMIC_RELAXED);
 	int rc;
 
 	if (ino == 0 ||
@@ -453,44 +452,44 @@ static void reconnect_look_for_hangs(struct casync_mount *mount)
 		mount->session.client, ino);
 	helper = casync_client_new(&mount->identity, mount);
 	rc = casync_connect_end_session(helper, &mount->params, NULL);
-	(void)casync_client_end(helper, reconnect_end_time_s(mount));
+	(void)casync_client_end(helper, keeper_end_time_s(mount));
 	if (rc == 0 || rc == -ENOENT)
 		(void)casync_session_note_loss(mount, CASYNC_EBLOCKLISTED);
 }
 
 /* Read once: a session that served a moment ago may be left now (leave.h). */
-static bool reconnect_is_lost(const struct casync_mount *mount)
+static bool keeper_is_lost(const struct casync_mount *mount)
 {
 	enum casync_guard_phase phase = casync_guard_phase(&mount->guard);
 
 	return phase != CASYNC_GUARD_SERVES && phase != CASYNC_GUARD_LEFT;
 }
 
-static void reconnect_run(struct casync_mount *mount)
+static void keeper_run(struct casync_mount *mount)
 {
 	SetNameFunction("casync_keeper");
 	while (casync_deadline_call_pause(&mount->keeper.thread,
-					  CASYNC_RECONNECT_CHECK_MS)) {
+					  CASYNC_KEEPER_CHECK_MS)) {
 		casync_upcalls_try_removed(&mount->upcalls);
 		if (!casync_session_comes_back(mount) &&
 		    casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEAVES)
-			reconnect_set_phase(mount, CASYNC_GUARD_LOST);
+			keeper_set_phase(mount, CASYNC_GUARD_LOST);
 		/* A session that is not replaced may come back by itself. */
 		if (casync_session_state(&mount->guard) ==
 			    CASYNC_SESSION_SERVES ||
 		    !casync_session_comes_back(mount))
-			reconnect_look(mount);
+			keeper_look(mount);
 		casync_take_over_again(mount, false);
 		if (!casync_session_comes_back(mount))
 			continue;
-		reconnect_look_for_hangs(mount);
-		if (reconnect_is_lost(mount))
-			reconnect_replace_client(mount);
+		keeper_look_for_hangs(mount);
+		if (keeper_is_lost(mount))
+			keeper_replace_client(mount);
 	}
 }
 
-int casync_reconnect_start(struct casync_mount *mount)
+int casync_keeper_start(struct casync_mount *mount)
 {
 	return casync_deadline_call_start_thread(&mount->keeper.thread,
-						 reconnect_run, mount);
+						 keeper_run, mount);
 }

@@ -9,7 +9,7 @@
 
 #include "log.h"
 #include "name.h"
-#include "stay.h"
+#include "pin.h"
 
 static bool staying; /* atomic */
 
@@ -18,14 +18,14 @@ static bool staying; /* atomic */
  * This was seen as a crash at the end of ganesha.nfsd, in libcephfs'
  * MonClient::tick().  So the process ends at once; all other work is done.
  */
-static void stay_end_at_once(int status, void *unused)
+static void pin_end_at_once(int status, void *unused)
 {
 	(void)unused;
 	(void)fflush(NULL);
 	_exit(status);
 }
 
-void casync_stay(void)
+void casync_pin_module(void)
 {
 	Dl_info self;
 
@@ -34,13 +34,13 @@ void casync_stay(void)
 		LogCrit(COMPONENT_FSAL, "FSAL %s cannot be kept loaded: %s",
 			casync_name, dlerror());
 	if (!__atomic_exchange_n(&staying, true, __ATOMIC_ACQ_REL) &&
-	    on_exit(stay_end_at_once, NULL) != 0)
+	    on_exit(pin_end_at_once, NULL) != 0)
 		LogWarn(COMPONENT_FSAL,
 			"FSAL %s: the process may crash at its end",
 			casync_name);
 }
 
-bool casync_stay_is_set(void)
+bool casync_pin_is_set(void)
 {
 	return __atomic_load_n(&staying, __ATOMIC_ACQUIRE);
 }

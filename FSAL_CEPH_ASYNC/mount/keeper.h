@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file reconnect.h
+ * @file keeper.h
  * @brief Notices that a mount's CephFS session is lost, and puts a new
  * libcephfs client in place of the one that lost it.
  *
@@ -15,7 +15,7 @@
  * 2. The requests inside leave: Ceph has ended the session, so the calls fail.
  *    Then what is held of the old client is released, and the releases leave.
  *    READs that no OSD answers are left with the old client after
- *    CASYNC_RECONNECT_DISOWN_MS.
+ *    CASYNC_KEEPER_DISOWN_MS.
  * 3. The old client ends, or is left behind with them (client.h).
  * 4. Sessions of dead nodes that this gateway has to end are ended
  *    (take_over.h).  The new client connects, if no other gateway has the
@@ -27,8 +27,8 @@
  * Nothing of the old client can reach an OSD after step 4: docs/design.md, A
  * lost session, has the reason.
  */
-#ifndef CASYNC_RECONNECT_H
-#define CASYNC_RECONNECT_H
+#ifndef CASYNC_KEEPER_H
+#define CASYNC_KEEPER_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -39,11 +39,11 @@ struct casync_client;
 struct casync_mount;
 
 /** Time between two looks at a session that serves. */
-#define CASYNC_RECONNECT_CHECK_MS 2000
+#define CASYNC_KEEPER_CHECK_MS 2000
 
 /** From the loss until READs that are not answered are given up.  A WRITE that
  * libcephfs cancels has ended by then (0.1 s in the lab). */
-#define CASYNC_RECONNECT_DISOWN_MS 1000
+#define CASYNC_KEEPER_DISOWN_MS 1000
 
 /** Calls of the rooms above around a change of the client. */
 struct casync_keeper_hooks {
@@ -65,19 +65,19 @@ struct casync_keeper {
 	uint32_t timeout_s; /**< Reconnect_Timeout; atomic. */
 	bool asked;	    /**< To ask the MDS; atomic. */
 	/** Of the file of a READ that never ends; 0: none; atomic. */
-	uint64_t hung_ino;
+	uint64_t unanswered_read_ino;
 	uint64_t ended_ns; /**< When the keeper ended a session itself. */
 	/** When the client was lost that nothing serves for yet; 0: it serves;
 	 * CLOCK_MONOTONIC; the keeper's own. */
 	uint64_t lost_ns;
 	/** When an error of this client came that a loss may have caused (0:
 	 * none came), and when it served after one; CLOCK_MONOTONIC; atomic. */
-	uint64_t suspected_ns, verified_ns;
+	uint64_t doubted_since_ns, checked_ns;
 };
 
 /** Start the thread of a mount that is connected.  The mount ends it by
  * casync_deadline_call_stop_thread().  @return 0 or a negative errno. */
-int casync_reconnect_start(struct casync_mount *mount);
+int casync_keeper_start(struct casync_mount *mount);
 
 /**
  * A READ waits for something that only the end of the session can give it: have
@@ -87,10 +87,10 @@ int casync_reconnect_start(struct casync_mount *mount);
  *
  * @param[in] ino  Of the file, for the log.
  */
-void casync_reconnect_end_session(struct casync_mount *mount, uint64_t ino);
+void casync_keeper_end_session(struct casync_mount *mount, uint64_t ino);
 
 /** Have the keeper ask the MDS, for casync_budget_prove().  Takes the
  * lock of the keeper's thread. */
-void casync_reconnect_ask_mds(struct casync_mount *mount);
+void casync_keeper_ask_mds(struct casync_mount *mount);
 
-#endif /* CASYNC_RECONNECT_H */
+#endif /* CASYNC_KEEPER_H */

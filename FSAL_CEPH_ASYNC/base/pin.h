@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
 /**
- * @file stay.h
+ * @file pin.h
  * @brief Keeps the plugin mapped if a libcephfs call does not return.
  */
-#ifndef CASYNC_STAY_H
-#define CASYNC_STAY_H
+#ifndef CASYNC_PIN_H
+#define CASYNC_PIN_H
 
 #include <stdbool.h>
 
@@ -13,9 +13,9 @@
  * may still return into it after Ganesha has unloaded the plugin.  Any thread
  * may call it; repeated calls are harmless.
  */
-void casync_stay(void);
+void casync_pin_module(void);
 
-/** Has casync_stay() been called?  Then our threads are not joined. */
-bool casync_stay_is_set(void);
+/** Has casync_pin_module() been called?  Then our threads are not joined. */
+bool casync_pin_is_set(void);
 
-#endif /* CASYNC_STAY_H */
+#endif /* CASYNC_PIN_H */
