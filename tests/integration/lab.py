@@ -169,6 +169,12 @@ class Lab:
         return [s for s in self.stat()["mds"]["sessions"]
                 if s["metadata"].get("pid") == str(pid)]
 
+    def serving_sessions(self, pid):
+        """Those with a name.  Whoever asks whether its name is free has one
+        without for a moment, or one that is being refused."""
+        return [s for s in self.sessions(pid)
+                if s["state"] == "open" and "uuid" in s["metadata"]]
+
     @contextlib.contextmanager
     def expects(self, *patterns, seconds=10):
         """This block provokes bad lines (BAD) with each of these patterns, or

@@ -41,7 +41,8 @@ def twins(cluster, second, request):
 
 
 def names_of(cluster, pid):
-    return {session["metadata"]["uuid"] for session in cluster.sessions(pid)}
+    return {session["metadata"]["uuid"]
+            for session in cluster.serving_sessions(pid)}
 
 
 def test_the_later_one_serves_and_is_left_alone(cluster, twins):
