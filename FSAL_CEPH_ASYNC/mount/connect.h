@@ -27,8 +27,8 @@ struct casync_mount_params;
  * connect_reclaim_uuid() has the reason.
  *
  * A name has one owner.  A start takes the name: it ends the session that has
- * it.  Whoever has lost a session takes the name only if nobody has it: so two
- * gateways of one name do not end each other's sessions by turns.
+ * it.  A mount that has lost its session takes the name only if nobody has it.
+ * So two gateways of one name do not end each other's sessions by turns.
  *
  * @param[out] client  With one reference.  The mount does not have it yet.
  *
