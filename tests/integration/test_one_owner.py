@@ -36,7 +36,8 @@ def twins(cluster, second, request):
         yield log, lambda: second(nfsv4=nfsv4, append=[rados],
                                   export_block="Export_Id = 1;")
         cluster.stop_second()
-    cluster.ensure_default()
+    with cluster.may_have_news():
+        cluster.ensure_default()
     grace_tool("--pool", POOL, "--ns", NAMESPACE, "remove", "twin")
 
 
