@@ -207,6 +207,7 @@ static int mount_build(struct casync_mount *mount,
 {
 	int rc;
 
+	casync_stale_sessions_end_former(&mount->identity, params);
 	casync_stale_sessions_forget(mount->uuid);
 	rc = casync_lane_start_mount(mount->lanes);
 	if (rc != 0)

@@ -9,6 +9,7 @@
 #include "fsal.h"
 
 #include "client.h"
+#include "common_grace.h"
 #include "config_keys.h"
 #include "connect.h"
 #include "identity.h"
@@ -27,6 +28,8 @@ struct session {
 	struct casync_identity identity;
 	struct casync_client *client; /**< Ends it. */
 	bool away;		      /**< The MDS did not answer. */
+	/** Its export shares a client now, and had one of its own before. */
+	bool former;
 };
 
 /* All of them.  Under `lock`. */
@@ -57,7 +60,8 @@ static bool stale_sessions_is_own(const void *fsal,
 }
 
 static void stale_sessions_note_locked(const void *export, const void *fsal,
-				       const struct casync_module_keys *keys)
+				       const struct casync_module_keys *keys,
+				       bool former)
 {
 	const char *name = casync_config_node_value(fsal, "Name");
 	const char *path = casync_config_node_value(fsal, "Cmount_Path");
@@ -69,6 +73,7 @@ static void stale_sessions_note_locked(const void *export, const void *fsal,
 	if (name == NULL || strcasecmp(name, casync_name) != 0 || path == NULL)
 		return;
 	session = gsh_calloc(1, sizeof(*session));
+	session->former = former;
 	session->identity = (struct casync_identity){
 		.user_id = casync_text_copy(
 			casync_config_node_value(fsal, "User_Id")),
@@ -79,7 +84,7 @@ static void stale_sessions_note_locked(const void *export, const void *fsal,
 			casync_config_node_value(fsal, "Secret_Access_Key")),
 		.export_id = id != NULL ? (uint16_t)strtoul(id, NULL, 0) : 0,
 		.use_old_uuid = keys->use_old_uuid,
-		.own = stale_sessions_is_own(fsal, keys),
+		.own = former || stale_sessions_is_own(fsal, keys),
 	};
 	glist_add_tail(&sessions, &session->link);
 }
@@ -94,8 +99,12 @@ void casync_stale_sessions_note(config_file_t config,
 		while ((export = casync_config_node_block(config, "EXPORT",
 							  export)) != NULL) {
 			fsal = casync_config_node_block(export, "FSAL", NULL);
-			if (fsal != NULL)
-				stale_sessions_note_locked(export, fsal, keys);
+			if (fsal == NULL)
+				continue;
+			stale_sessions_note_locked(export, fsal, keys, false);
+			if (!stale_sessions_is_own(fsal, keys))
+				stale_sessions_note_locked(export, fsal, keys,
+							   true);
 		}
 	}
 	noted = true;
@@ -119,7 +128,8 @@ static void stale_sessions_take(struct glist_head *mine, const char *filesystem)
 	glist_for_each_safe(node, next, &sessions) {
 		session = glist_entry(node, struct session, link);
 		if (!stale_sessions_may_be_same(session->identity.filesystem,
-						filesystem))
+						filesystem) ||
+		    (session->former && !casync_common_grace()))
 			continue;
 		glist_del(node);
 		glist_add_tail(mine, node);
@@ -207,6 +217,64 @@ void casync_stale_sessions_end(const char *filesystem,
 			session->client,
 			casync_client_end_time_s(params->timeout_s));
 		stale_sessions_session_free(session);
+	}
+}
+
+static bool stale_sessions_is_of(const struct session *session,
+				 const struct casync_identity *mount)
+{
+	return casync_text_same(session->identity.user_id, mount->user_id) &&
+	       casync_text_same(session->identity.filesystem,
+				mount->filesystem) &&
+	       casync_text_same(session->identity.path, mount->path) &&
+	       casync_text_same(session->identity.secret, mount->secret);
+}
+
+/* The next former session of an export of this mount; the caller frees it. */
+static struct session *
+stale_sessions_take_former(const struct casync_identity *mount)
+{
+	struct session *session = NULL;
+	struct glist_head *node;
+
+	pthread_mutex_lock(&lock);
+	glist_for_each(node, &sessions) {
+		session = glist_entry(node, struct session, link);
+		if (session->former && stale_sessions_is_of(session, mount))
+			break;
+		session = NULL;
+	}
+	if (session != NULL)
+		glist_del(&session->link);
+	pthread_mutex_unlock(&lock);
+	return session;
+}
+
+void casync_stale_sessions_end_former(const struct casync_identity *mount,
+				      const struct casync_mount_params *params)
+{
+	struct session *session;
+	int rc;
+
+	if (!casync_common_grace() || mount->own)
+		return;
+	while ((session = stale_sessions_take_former(mount)) != NULL) {
+		session->client = casync_client_new(&session->identity, NULL);
+		rc = casync_connect_end_session(session->client, params, NULL);
+		(void)casync_client_end(
+			session->client,
+			casync_client_end_time_s(params->timeout_s));
+		if (rc != -ENOENT)
+			LogEvent(
+				COMPONENT_FSAL,
+				"export %" PRIu16
+				": its session of a former run, which had Share_Client = false: %s",
+				session->identity.export_id,
+				rc == 0 ? "ended" : casync_connect_reason(rc));
+		stale_sessions_session_free(session);
+		/* No MDS answers: it would not for the others. */
+		if (rc == -ETIMEDOUT)
+			return;
 	}
 }
 

@@ -37,6 +37,15 @@ void casync_stale_sessions_note(config_file_t config,
 void casync_stale_sessions_end(const char *filesystem,
 			       const struct casync_mount_params *params);
 
+/**
+ * A mount that exports share is about to be built.  With rados_cluster a former
+ * run has left its sessions (leave.h).  If its exports had clients of their own
+ * (Share_Client = false), these sessions have names that nobody has any more:
+ * end them.  It waits for the MDS, as above.
+ */
+void casync_stale_sessions_end_former(const struct casync_identity *mount,
+				      const struct casync_mount_params *params);
+
 /** A mount with this session is about to be built: from now on it is ours. */
 void casync_stale_sessions_forget(const char *uuid);
 

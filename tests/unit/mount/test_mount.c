@@ -208,6 +208,11 @@ void casync_stale_sessions_forget(const char *uuid)
 	step("forget-%s ", uuid);
 }
 
+void casync_stale_sessions_end_former(const struct casync_identity *identity,
+				      const struct casync_mount_params *params)
+{
+}
+
 void casync_stale_sessions_end(const char *filesystem,
 			       const struct casync_mount_params *params)
 {
