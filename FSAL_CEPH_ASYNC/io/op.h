@@ -14,12 +14,13 @@
  *	     |  |          v          |                         |
  *	     |  +-----> BLOCKING <----+--- repair, flush, close-+
  *	     |             |                                    |
- *	casync_op_answer_early()   |                                    |
+ *	     | early       |                                    |
  *	     |             |                                    |
- *	     +--> DONE <---+----------- casync_op_answer() --------+
+ *	     +--> DONE <---+------------ casync_op_answer() ----+
  *	           |
  *	     back in the export's pool, until it is NEW again
  *
+ * early: casync_op_answer_early().
  * JOURNALING: a write of a new file, before the first flush.
  * HELD: a write in the queue of its file (queue.h); a parked one that then
  * waits for the first flush stays HELD.  Or a read that waits until others of

@@ -30,6 +30,10 @@
  */
 #define REVOKE_MARGIN_S 10
 
+/* Of a start: the handle that finds a restarted MDS, and two whose name another
+ * gateway takes between their reclaim and their mount. */
+#define TRIES 3
+
 /* No session has this name. */
 #define NOBODY "ganesha-nobody"
 
@@ -358,16 +362,18 @@ static int connect_mount(struct casync_client *client, bool name_may_be_taken)
 	return 0;
 }
 
-/* Make a handle, and mount.  @return 0, AGAIN, or a negative errno. */
+/* Make a handle, and mount; with so many tries left.  @return 0, AGAIN, or a
+ * negative errno. */
 static int connect_try(struct casync_client *client,
-		       const struct casync_mount_params *params, bool first)
+		       const struct casync_mount_params *params,
+		       unsigned int tries)
 {
 	const struct casync_identity *identity = client->identity;
 	int rc;
 
 	rc = connect_start(client, params);
 	if (rc == 0)
-		rc = connect_reclaim(client, params, first);
+		rc = connect_reclaim(client, params, tries == TRIES);
 	if (rc != 0)
 		return rc;
 
@@ -376,7 +382,7 @@ static int connect_try(struct casync_client *client,
 		return casync_connect_failed(identity, rc,
 					     "registering upcalls");
 
-	rc = connect_mount(client, first);
+	rc = connect_mount(client, tries > 1);
 	if (rc < 0)
 		return rc;
 
@@ -426,6 +432,9 @@ static int connect_look_for_owner(struct casync_mount *mount,
 	if (rc == 0)
 		rc = connect_await_mds(client, params);
 	if (rc == 0) {
+		/* If it stays behind, it ends with the time of ours. */
+		ceph_set_session_timeout(client->ceph,
+					 params->session_timeout_s);
 		ceph_set_uuid(client->ceph, uuid);
 		rc = connect_mount(client, true);
 	}
@@ -439,6 +448,7 @@ int casync_connect(struct casync_mount *mount,
 {
 	struct casync_client *client;
 	uint32_t end_s = connect_end_time_s(mount);
+	unsigned int tries = TRIES;
 	int rc;
 
 	if (!connect_is_start(params)) {
@@ -447,10 +457,10 @@ int casync_connect(struct casync_mount *mount,
 			return rc;
 	}
 	client = casync_client_new(&mount->identity, mount);
-	rc = connect_try(client, params, true);
+	rc = connect_try(client, params, tries);
 	/* A start takes the name, also from who was quicker than its mount. */
-	if (rc == AGAIN ||
-	    (rc == CASYNC_CONNECT_NAME_TAKEN && connect_is_start(params))) {
+	while (rc == AGAIN ||
+	       (rc == CASYNC_CONNECT_NAME_TAKEN && connect_is_start(params))) {
 		if (rc == AGAIN && connect_is_start(params)) {
 			params->mds_was_restarted(mount->identity.filesystem,
 						  params);
@@ -459,7 +469,7 @@ int casync_connect(struct casync_mount *mount,
 		if (!casync_client_end(client, end_s))
 			return -ETIMEDOUT;
 		client = casync_client_new(&mount->identity, mount);
-		rc = connect_try(client, params, false);
+		rc = connect_try(client, params, --tries);
 	}
 	if (rc == 0)
 		*connected = client;

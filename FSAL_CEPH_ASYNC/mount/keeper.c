@@ -117,8 +117,9 @@ static bool keeper_gives_up(const struct attempt *attempt)
 
 	if (keeper_is_replaced(attempt))
 		LogCrit(COMPONENT_FSAL,
-			"mount %s: another ganesha.nfsd keeps its name; its requests fail with EIO: end this one",
-			mount->session.client);
+			"mount %s: another ganesha.nfsd keeps its name (or User_Id '%s' may not mount); its requests fail with EIO: end this one",
+			mount->session.client,
+			casync_text_or(mount->identity.user_id, "admin"));
 	else if (late)
 		LogCrit(COMPONENT_FSAL,
 			"mount %s: no new CephFS client within %" PRIu32

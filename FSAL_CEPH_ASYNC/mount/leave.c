@@ -138,7 +138,14 @@ bool casync_leave_session(struct casync_mount *mount, uint32_t timeout_s)
 	if (!leave_close(mount))
 		(void)casync_guard_change(&mount->guard, CASYNC_GUARD_RESTORES,
 					  CASYNC_GUARD_LEFT);
-	if (casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEFT)
-		leave_client(mount, until_ns);
+	if (casync_guard_phase(&mount->guard) != CASYNC_GUARD_LEFT)
+		return true;
+	/* A job of a lane may have entered when it was RESTORES or SERVES. */
+	if (!leave_is_empty_in_time(mount, until_ns)) {
+		casync_pin_module();
+		leave_unfinished(mount, timeout_s);
+		return false;
+	}
+	leave_client(mount, until_ns);
 	return true;
 }

@@ -193,7 +193,11 @@ int casync_call_use_fd(struct casync_object *obj, struct casync_fd *fd)
  * serve, and EBLOCKLISTED would be noted as its loss. */
 static int call_without_client(struct casync_mount *mount)
 {
-	return casync_session_comes_back(mount) ? -ETIME : -CASYNC_EBLOCKLISTED;
+	return casync_session_comes_back(mount) ||
+			       casync_guard_phase(&mount->guard) ==
+				       CASYNC_GUARD_LEFT
+		       ? -ETIME
+		       : -CASYNC_EBLOCKLISTED;
 }
 
 /* An error of this client shows its loss, or comes while it is lost.  Once the

@@ -17,7 +17,7 @@
  *	CASYNC_CALL_ATTR_SLOT	Another client may keep a file's capabilities.
  *				Threads that ask for attributes wait for them.
  *				The file's slots bound these threads.
- *	CASYNC_CALL_SETATTR_SLOT	The file's slots for threads that change
+ *	CASYNC_CALL_SETATTR_SLOT  The file's slots for threads that change
  *				attributes, flush, or punch holes.
  *	CASYNC_CALL_STATFS_SLOT	The export's slots for threads that ask a
  *				monitor for space.

@@ -70,7 +70,10 @@ static void delegations_run_recall_locked(struct casync_delegation *delegation)
 
 	glist_del(&delegation->recall_link);
 	delegation->recall_queued = false;
-	if (!exp->recalls_joined)
+	/* Ganesha revokes at once while it ends, also what libcephfs may recall
+	 * later.  So nothing is recalled of a mount that is LEFT. */
+	if (!exp->recalls_joined ||
+	    casync_guard_phase(&exp->mount->guard) == CASYNC_GUARD_LEFT)
 		return;
 	exp->recalls_busy++;
 	pthread_mutex_unlock(&recalls_lock);

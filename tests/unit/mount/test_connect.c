@@ -700,6 +700,8 @@ TEST_WITH(after_a_loss_the_name_is_asked_for_first, up, down)
 	set_client("nfs", "fs", "QUJD");
 	params.mds_was_restarted = NULL;
 	assert_int_equal(connect_it(), 0);
+	/* It ends as ours would, if it stays behind. */
+	assert_true(in_order("session_timeout 300\n", "uuid ganesha-0xabc\n"));
 	/* By a client that has the same rights, has seen the MDS answer, and
 	 * has ended. */
 	assert_true(
@@ -774,20 +776,32 @@ TEST_WITH(name_is_not_asked_for_while_no_mds_answers, up, down)
 TEST_WITH(start_takes_the_name_again, up, down)
 {
 	set_client(NULL, NULL, NULL);
-	mount_results[0] = -EPERM;
+	mount_results[0] = mount_results[1] = -EPERM;
 	assert_int_equal(connect_it(), 0);
-	assert_int_equal(reclaims, 2);
+	assert_int_equal(reclaims, 3);
 	assert_int_equal(restarts, 0);
 	assert_int_equal(crits, 0);
 	assert_int_equal(mount.clients_alive, 1);
 	close_it();
-	assert_int_equal(released, 2);
+	assert_int_equal(released, 3);
+}
+
+/* The first handle is for the MDS that was restarted. */
+TEST_WITH(start_after_a_restart_of_the_mds_takes_it_again_too, up, down)
+{
+	set_client(NULL, NULL, NULL);
+	reclaim_results[0] = -EPERM;
+	mount_results[0] = -EPERM;
+	assert_int_equal(connect_it(), 0);
+	assert_int_equal(restarts, 1);
+	assert_int_equal(mounts, 2);
+	close_it();
 }
 
 TEST_WITH(start_that_may_not_mount_says_so, up, down)
 {
 	set_client("nfs", NULL, NULL);
-	mount_results[0] = mount_results[1] = -EPERM;
+	mount_results[0] = mount_results[1] = mount_results[2] = -EPERM;
 	assert_int_equal(connect_it(), -EPERM);
 	check_said("User_Id 'nfs', Filesystem '(default)', path '/exp'");
 	assert_int_equal(crits, 1);
