@@ -170,9 +170,11 @@ def replaced(cluster):
 
 
 def test_who_was_replaced_leaves_his_successor_alone(cluster, replaced,
-                                                     second):
+                                                     second, till_end):
     """Another host became this gateway while ours stood still; now it goes
     on, and somebody is about to kill it."""
+    till_end(cluster.may_log("whether it asks for its name before that",
+                             "started later, has its name"))
     log = Log(LOGS / "ganesha-a.log")
     nfsv4, rados = backend("node1")
     os.kill(replaced, signal.SIGSTOP)

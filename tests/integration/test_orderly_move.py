@@ -149,9 +149,11 @@ def test_nobody_gets_a_lock_that_moves(nodes, record):
            "ended: never granted")
 
 
-def test_a_gateway_that_is_stopped_for_good(nodes, record):
+def test_a_gateway_that_is_stopped_for_good(nodes, record, till_end):
     """An export that goes before the end has its session ended.  The line at
     the end names the command that ends the other one."""
+    till_end(nodes.may_log("how long an unmount takes is the machine's",
+                           "unmounting .* did not end within"))
     holder, removed = Holder(2049, "/ceph"), Holder(2049, "/own")
     log, ended = Log(LOGS / "ganesha-a.log"), pid(nodes, "a")
     assert len(nodes.sessions(ended)) == 2
