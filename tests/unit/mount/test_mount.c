@@ -69,7 +69,7 @@ int casync_connect(struct casync_mount *mount,
 		   const struct casync_mount_params *params,
 		   struct casync_client **client)
 {
-	assert_true(upcalls_in_use > 0);
+	assert_true(NOW(upcalls_in_use) > 0);
 	step("connect ");
 	end_shared = params->end_shared;
 	old_uuid = mount->identity.use_old_uuid;
@@ -151,12 +151,12 @@ uint64 CityHash64(const char *buf, size_t len)
 
 void casync_upcalls_init(struct casync_upcalls *upcalls)
 {
-	upcalls_in_use++;
+	__atomic_add_fetch(&upcalls_in_use, 1, __ATOMIC_RELAXED);
 }
 
 void casync_upcalls_destroy(struct casync_upcalls *upcalls)
 {
-	upcalls_in_use--;
+	__atomic_sub_fetch(&upcalls_in_use, 1, __ATOMIC_RELAXED);
 }
 
 static uint16_t oldest;
