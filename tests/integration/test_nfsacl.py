@@ -89,6 +89,8 @@ def lost(gateway):
     asker.close()
 
 
+# The new client has to serve within CASYNC_CALL_REPEAT_MS.
+@pytest.mark.measures
 def test_acls_wait_for_the_next_client(lost, record):
     asker, go_on = lost
     acls = Acls(asker)
