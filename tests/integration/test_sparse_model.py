@@ -48,6 +48,7 @@ def test_a_hole_of_whole_objects_is_zeros(lab):
     assert lab.client("bash", "-c", READ.format(path)).startswith(digest())
 
 
+@pytest.mark.evidence
 def test_ceph_with_async_fails_a_hole_of_whole_objects(lab, second, record):
     """What tests/README.md says of FSAL_CEPH; should it be mended one day,
     the document is to be."""
