@@ -259,6 +259,8 @@ void casync_stale_sessions_end_former(const struct casync_identity *mount,
 	if (!casync_common_grace() || mount->own)
 		return;
 	while ((session = stale_sessions_take_former(mount)) != NULL) {
+		/* Its locks may go to others from then on. */
+		casync_common_grace_await_known_once();
 		session->client = casync_client_new(&session->identity, NULL);
 		rc = casync_connect_end_session(session->client, params, NULL);
 		(void)casync_client_end(
