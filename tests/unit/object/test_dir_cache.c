@@ -150,9 +150,10 @@ CASE(any_difference_counts)
 	assert_true(casync_dir_cache_take(&listings, &wanted));
 }
 
-CASE(oldest_makes_room)
+/* With one listing for each number of a folder. */
+static void fill(void)
 {
-	struct casync_listing listing, displaced, wanted;
+	struct casync_listing listing;
 	unsigned int i;
 
 	for (i = 0; i < CASYNC_DIR_CACHE_KEPT; i++) {
@@ -160,7 +161,15 @@ CASE(oldest_makes_room)
 		listing.id.ino = i;
 		keep(listing, i);
 	}
-	for (; i < 2 * CASYNC_DIR_CACHE_KEPT; i++) {
+}
+
+CASE(oldest_makes_room)
+{
+	struct casync_listing listing, displaced, wanted;
+	unsigned int i;
+
+	fill();
+	for (i = CASYNC_DIR_CACHE_KEPT; i < 2 * CASYNC_DIR_CACHE_KEPT; i++) {
 		listing = a_listing();
 		listing.id.ino = i;
 		listing.dirp = handle(i);
@@ -185,12 +194,8 @@ CASE(listing_of_a_former_client_is_not_released)
 	struct casync_listing listing, displaced;
 	unsigned int i;
 
-	for (i = 0; i < CASYNC_DIR_CACHE_KEPT; i++) {
-		listing = a_listing();
-		listing.id.ino = i;
-		keep(listing, i);
-	}
-	for (; i < 2 * CASYNC_DIR_CACHE_KEPT; i++) {
+	fill();
+	for (i = CASYNC_DIR_CACHE_KEPT; i < 2 * CASYNC_DIR_CACHE_KEPT; i++) {
 		listing = a_listing();
 		listing.id.ino = i;
 		listing.generation = 1;
