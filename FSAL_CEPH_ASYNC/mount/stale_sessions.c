@@ -254,11 +254,13 @@ void casync_stale_sessions_end_former(const struct casync_identity *mount,
 				      const struct casync_mount_params *params)
 {
 	struct session *session;
-	int rc;
+	int rc = 0;
 
 	if (!casync_common_grace() || mount->own)
 		return;
-	while ((session = stale_sessions_take_former(mount)) != NULL) {
+	/* If no MDS answers, it would not for the others. */
+	while (rc != -ETIMEDOUT &&
+	       (session = stale_sessions_take_former(mount)) != NULL) {
 		/* Its locks may go to others from then on. */
 		casync_common_grace_await_known_once();
 		session->client = casync_client_new(&session->identity, NULL);
@@ -274,9 +276,6 @@ void casync_stale_sessions_end_former(const struct casync_identity *mount,
 				session->identity.export_id,
 				rc == 0 ? "ended" : casync_connect_reason(rc));
 		stale_sessions_session_free(session);
-		/* No MDS answers: it would not for the others. */
-		if (rc == -ETIMEDOUT)
-			return;
 	}
 }
 
