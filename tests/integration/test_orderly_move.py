@@ -25,13 +25,13 @@ GRACE_S = 20            # where clients reclaim
 BRIEF_S = 8
 LENGTH = 10
 MDS_PID = Path("/var/lib/casync-lab/ceph/run/mds.a.pid")
-DRAIN_S = 3
+DRAIN_S = 3             # where the MDS does not answer
 OWN = 31
-EXPORT = f"""EXPORT {{ Export_Id = {OWN}; Path = /; Pseudo = /own;
+EXPORT = """EXPORT {{ Export_Id = {own}; Path = /; Pseudo = /own;
     Protocols = 4; Access_Type = RW; Squash = none; SecType = sys;
     Transports = TCP; FSAL {{ Name = CEPH_ASYNC; Share_Client = false;
-    Drain_Timeout = {DRAIN_S}; }} }}"""
-RECLAIMS = pytest.mark.parametrize("nodes", [GRACE_S], indirect=True)
+    {drain} }} }}"""
+RECLAIMS = pytest.mark.parametrize("nodes", [(GRACE_S, "")], indirect=True)
 LEFT = "leaves its CephFS session and locks to its successor"
 
 
@@ -39,9 +39,10 @@ LEFT = "leaves its CephFS session and locks to its successor"
 def nodes(cluster, second, request):
     """Two gateways, each with an export that shares a client and one that has
     its own."""
-    for lab in two_nodes(cluster, second, getattr(request, "param", BRIEF_S),
-                         append=[EXPORT],
-                         export=f"Drain_Timeout = {DRAIN_S};"):
+    grace_s, drain = getattr(request, "param", (BRIEF_S, ""))
+    for lab in two_nodes(cluster, second, grace_s,
+                         append=[EXPORT.format(own=OWN, drain=drain)],
+                         export=drain):
         until(lambda: cluster.exported("/ceph", 2049), "a serves", 60)
         yield lab
 
@@ -149,11 +150,9 @@ def test_nobody_gets_a_lock_that_moves(nodes, record):
            "ended: never granted")
 
 
-def test_a_gateway_that_is_stopped_for_good(nodes, record, till_end):
+def test_a_gateway_that_is_stopped_for_good(nodes, record):
     """An export that goes before the end has its session ended.  The line at
     the end names the command that ends the other one."""
-    till_end(nodes.may_log("how long an unmount takes is the machine's",
-                           "unmounting .* did not end within"))
     holder, removed = Holder(2049, "/ceph"), Holder(2049, "/own")
     log, ended = Log(LOGS / "ganesha-a.log"), pid(nodes, "a")
     assert len(nodes.sessions(ended)) == 2
@@ -192,22 +191,21 @@ def test_who_is_no_member_any_more_ends_its_session(nodes):
 
 
 def test_an_end_while_the_session_is_lost(nodes, till_end):
-    """There is nothing to leave, and it takes no longer."""
+    """There is nothing to leave."""
     till_end(nodes.may_lose())
     holder = Holder(SECOND_PORT, "/second")
     log, ended = Log(LOGS / "ganesha-b.log"), pid(nodes, "b")
     nodes.evict(ended)
     until(lambda: len(log.matching("the CephFS session is lost")) == 2,
           "the losses of both mounts", 10)
-    began = time.monotonic()
     nodes.ganesha("stop", "--name", "b", "--timeout", "30")
-    assert time.monotonic() - began < 2 * DRAIN_S + 5
     assert not log.matching(LEFT), log.text()
     assert not nodes.sessions(ended)
     holder.client.die()
 
 
-@RECLAIMS
+@pytest.mark.parametrize(
+    "nodes", [(GRACE_S, f"Drain_Timeout = {DRAIN_S};")], indirect=True)
 def test_an_end_whose_mds_does_not_answer(nodes, till_end, record):
     """It ends in time.  The session is there when the MDS goes on."""
     till_end(nodes.expects("unmounting '/' .* did not end within"))

@@ -118,8 +118,7 @@ static void check_answered(unsigned int i, int rc)
 /* Results for the flushes to come, one after the other. */
 static void next_result(int rc)
 {
-	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], rc,
-			 __ATOMIC_RELEASE);
+	fake.blocking_result[FAKE_SYNC_INODE] = rc;
 }
 
 static void ungate(void)

@@ -616,8 +616,7 @@ GATHER_CASE(a_failed_flush_is_everybodys_who_waited)
 
 	rig.exp.keys.tuning.stable_write = CASYNC_STABLE_FULL;
 	gather_three(FAKE_TRUE_RESULT);
-	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], -EIO,
-			 __ATOMIC_RELEASE);
+	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	settle_all();
 	for (i = AHEAD; i < count; i++)
 		check_error(ios[i], ERR_FSAL_IO);

@@ -267,8 +267,7 @@ HOLD_CASE(failed_first_flush_fails_the_writes)
 	struct io *first, *second, *third;
 
 	casync_queue_mark_new(&rig.obj->queue);
-	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], -EIO,
-			 __ATOMIC_RELEASE);
+	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	first = write_at(0);
 	second = write_at(50);
 	assert_true(rig_wait(&begun));
@@ -279,8 +278,7 @@ HOLD_CASE(failed_first_flush_fails_the_writes)
 	check_error(second, ERR_FSAL_IO);
 	check_calls(0);
 	/* The next one tries again. */
-	__atomic_store_n(&fake.blocking_result[FAKE_SYNC_INODE], 0,
-			 __ATOMIC_RELEASE);
+	fake.blocking_result[FAKE_SYNC_INODE] = 0;
 	sem_post(&let_through);
 	third = write_at(0);
 	check_calls(1);

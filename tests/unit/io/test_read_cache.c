@@ -536,7 +536,7 @@ READ_CASE(shorter_than_the_revalidation_said_is_not_kept)
 					   .result = FAKE_TRUE_RESULT});
 	io = nfs_io(0, PAGE);
 	start_read(io);
-	__atomic_store_n(&fake.size_bytes, 1000, __ATOMIC_RELEASE);
+	fake.size_bytes = 1000;
 	fake_complete(0);
 	assert_true(rig_wait(&io->came));
 	check_reply(io, 1000);
@@ -662,7 +662,7 @@ READ_CASE(foreign_times_and_size_count)
 	assert_true(fetches_page());
 	rig.obj->cached->bypass_until_ns = 0;
 	assert_true(fetches_page());
-	__atomic_sub_fetch(&fake.size_bytes, 1, __ATOMIC_RELEASE);
+	fake.size_bytes--;
 	assert_true(fetches_page());
 }
 

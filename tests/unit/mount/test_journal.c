@@ -202,8 +202,7 @@ static void note_and_wait_in_sync(enum fake_blocking which)
 	int number = __atomic_load_n(&rig_held.count, __ATOMIC_ACQUIRE);
 
 	if (which == FAKE_SYNC_INODE)
-		asked[number] =
-			__atomic_load_n(&fake.looked_up_ino, __ATOMIC_RELAXED);
+		asked[number] = fake.looked_up_ino;
 	rig_wait_held(which);
 }
 
@@ -275,7 +274,7 @@ static void change_during_questions(enum fake_blocking which)
 
 	if (which != FAKE_SYNC_INODE)
 		return;
-	asked[number] = __atomic_load_n(&fake.looked_up_ino, __ATOMIC_RELAXED);
+	asked[number] = fake.looked_up_ino;
 	if (number < busy_questions) {
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + 2, false);
 		casync_journal_changed(&stub_mount, DIRECTORY_INO + 5, false);

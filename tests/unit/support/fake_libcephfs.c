@@ -107,7 +107,7 @@ static bool lock_client(void)
 {
 	if (pthread_mutex_lock(&client_lock) == 0)
 		return true;
-	__atomic_add_fetch(&fake.calls_in_callback, 1, __ATOMIC_RELAXED);
+	fake.calls_in_callback++;
 	return false;
 }
 
@@ -324,20 +324,19 @@ unsigned int fake_call_count(void)
 
 unsigned int fake_blocking_count(enum fake_blocking which)
 {
-	return __atomic_load_n(&fake.blocking_calls[which], __ATOMIC_ACQUIRE);
+	return fake.blocking_calls[which];
 }
 
 /* Count, run the hook, lock.  Zero or what the call fails with, unlocked. */
 static int begin(enum fake_blocking which)
 {
-	void (*hook)(enum fake_blocking) =
-		__atomic_load_n(&fake.hook, __ATOMIC_ACQUIRE);
+	void (*hook)(enum fake_blocking) = fake.hook;
 	int rc;
 
-	__atomic_add_fetch(&fake.blocking_calls[which], 1, __ATOMIC_ACQ_REL);
+	fake.blocking_calls[which]++;
 	if (hook != NULL)
 		hook(which);
-	rc = __atomic_load_n(&fake.blocking_result[which], __ATOMIC_ACQUIRE);
+	rc = fake.blocking_result[which];
 	if (rc < 0)
 		return rc;
 	return lock_client() ? 0 : -EDEADLK;
@@ -368,11 +367,10 @@ int ceph_ll_getattr(struct ceph_mount_info *cmount, struct Inode *in,
 		    struct ceph_statx *stx, unsigned int want,
 		    unsigned int flags, const UserPerm *perms)
 {
-	uint64_t size_bytes =
-		__atomic_load_n(&fake.size_bytes, __ATOMIC_ACQUIRE);
+	uint64_t size_bytes = fake.size_bytes;
 	int rc;
 
-	__atomic_store_n(&fake.asked_inode, in, __ATOMIC_RELAXED);
+	fake.asked_inode = in;
 	rc = begin(FAKE_GETATTR);
 	(void)cmount;
 	(void)flags;
@@ -428,7 +426,7 @@ int ceph_ll_open(struct ceph_mount_info *cmount, struct Inode *in, int flags,
 {
 	int rc;
 
-	__atomic_store_n(&fake.asked_inode, in, __ATOMIC_RELAXED);
+	fake.asked_inode = in;
 	rc = begin(FAKE_OPEN);
 	(void)cmount;
 	(void)perms;
@@ -455,7 +453,7 @@ int ceph_ll_lookup_vino(struct ceph_mount_info *cmount, vinodeno_t vino,
 	int rc = begin(FAKE_LOOKUP_VINO);
 
 	(void)cmount;
-	__atomic_store_n(&fake.looked_up_ino, vino.ino.val, __ATOMIC_RELAXED);
+	fake.looked_up_ino = vino.ino.val;
 	if (rc != 0)
 		return rc;
 	*inode = fake.inode;
@@ -569,7 +567,7 @@ int ceph_sync_fs(struct ceph_mount_info *cmount)
 int ceph_abort_conn(struct ceph_mount_info *cmount)
 {
 	(void)cmount;
-	__atomic_add_fetch(&fake.clients_aborted, 1, __ATOMIC_ACQ_REL);
+	fake.clients_aborted++;
 	return 0;
 }
 
@@ -588,14 +586,14 @@ int ceph_unmount(struct ceph_mount_info *cmount)
 int ceph_release(struct ceph_mount_info *cmount)
 {
 	(void)cmount;
-	__atomic_add_fetch(&fake.clients_ended, 1, __ATOMIC_ACQ_REL);
+	fake.clients_ended++;
 	return 0;
 }
 
 void ceph_finish_reclaim(struct ceph_mount_info *cmount)
 {
 	(void)cmount;
-	__atomic_add_fetch(&fake.reclaims_finished, 1, __ATOMIC_ACQ_REL);
+	fake.reclaims_finished++;
 }
 
 /* Past the last byte; a length of 0 is to the end of the file. */

@@ -10,6 +10,8 @@
  *	- one that spans several gives zeros for the missing ones, success;
  *	- ceph_ll_read() zero-fills up to the size.
  *
+ * Numbers are atomic: a test may change one while the plugin's threads run.
+ *
  * Callbacks run with client_lock held, as the real ones do.  A call made from
  * within one is counted (fake.calls_in_callback) and fails with -EDEADLK.
  */
@@ -83,29 +85,30 @@ enum fake_blocking {
 
 struct fake {
 	/* The file; set up by the test. */
-	uint64_t size_bytes;
+	_Atomic uint64_t size_bytes;
 	struct timespec mtime;
 	struct timespec ctime; /**< The later one of both, as libcephfs says. */
-	uint64_t version;
-	uint16_t mode; /**< Type and mode. */
+	_Atomic uint64_t version;
+	_Atomic uint16_t mode; /**< Type and mode. */
 	uint64_t object_size_bytes;
 	uint8_t *objects[FAKE_MAX_OBJECTS]; /**< NULL: missing. */
 	struct ceph_file_layout layout;
-	bool pool_is_gone;
+	_Atomic bool pool_is_gone;
 	struct Inode *inode; /**< What a lookup by number finds. */
 
 	/* How calls are answered; set up by the test. */
 	struct fake_plan plan; /**< Where there is no special one. */
 	struct fake_plan special[FAKE_MAX_CALLS];
 	bool is_special[FAKE_MAX_CALLS];
-	int blocking_result[FAKE_BLOCKING_CALLS]; /**< Negative: fails. */
+	/** Negative: the call fails. */
+	_Atomic int blocking_result[FAKE_BLOCKING_CALLS];
 	/** So many blocking reads get zeros: the writer's size has come, its
 	 * data were not there yet. */
-	unsigned int zero_reads;
+	_Atomic unsigned int zero_reads;
 	/** Runs in each blocking call, no lock held, before it acts. */
-	void (*hook)(enum fake_blocking which);
+	void (*_Atomic hook)(enum fake_blocking which);
 	/** Runs in each submission, no lock held, as get_caps would block. */
-	void (*submission)(void);
+	void (*_Atomic submission)(void);
 
 	/** Somebody else's lock; F_UNLCK: none.  The hook may change it. */
 	struct flock others_lock;
@@ -114,25 +117,25 @@ struct fake {
 	struct ceph_client_callback_args callbacks; /**< As registered. */
 	struct flock asked_lock; /**< The last one, and its owner. */
 	uint64_t asked_owner;
-	struct Inode *asked_inode; /**< The last GETATTR's or open's; atomic. */
-	uint64_t looked_up_ino;	   /**< By number, the last one; atomic. */
+	struct Inode *_Atomic asked_inode; /**< The last GETATTR's or open's. */
+	_Atomic uint64_t looked_up_ino;	   /**< By number, the last one. */
 	bool asked_to_wait;
 	struct fake_delegation delegation;
 	struct fake_call calls[FAKE_MAX_CALLS];
 	unsigned int call_count;
-	unsigned int blocking_calls[FAKE_BLOCKING_CALLS];
-	unsigned int calls_in_callback;
-	unsigned int closed_in_use; /**< Fhs, while calls were unanswered. */
-	int open_fhs;
-	int last_open_flags;
-	unsigned int truncations; /**< Opens with O_TRUNC. */
-	int inode_refs;		  /**< Given by lookups, less those put. */
-	int patch;		  /**< Of the version; 0: 20.2.4. */
+	_Atomic unsigned int blocking_calls[FAKE_BLOCKING_CALLS];
+	_Atomic unsigned int calls_in_callback;
+	_Atomic unsigned int closed_in_use; /**< Fhs with open calls. */
+	_Atomic int open_fhs;
+	_Atomic int last_open_flags;
+	_Atomic unsigned int truncations; /**< Opens with O_TRUNC. */
+	_Atomic int inode_refs; /**< Given by lookups, less those put. */
+	_Atomic int patch;	/**< Of the version; 0: 20.2.4. */
 	struct ceph_dir_result *released; /**< The last directory handle. */
 	char reclaimed[64];		  /**< The last session's uuid. */
-	unsigned int reclaims_finished;	  /**< Atomic. */
-	int clients_aborted;		  /**< Atomic. */
-	int clients_ended;		  /**< Atomic: released. */
+	_Atomic unsigned int reclaims_finished;
+	_Atomic int clients_aborted;
+	_Atomic int clients_ended; /**< Released. */
 };
 
 extern struct fake fake;

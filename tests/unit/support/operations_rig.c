@@ -109,8 +109,7 @@ void set_result(int rc)
 
 	fake_names.result = rc;
 	for (i = 0; i < sizeof(calls) / sizeof(calls[0]); i++)
-		__atomic_store_n(&fake.blocking_result[calls[i]], rc,
-				 __ATOMIC_RELEASE);
+		fake.blocking_result[calls[i]] = rc;
 }
 
 /* --- */
