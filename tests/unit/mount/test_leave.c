@@ -116,7 +116,7 @@ static enum casync_guard_phase phase(void)
 
 static unsigned int flushes(void)
 {
-	return NOW(fake.blocking_calls[FAKE_SYNC_FS]);
+	return fake.blocking_calls[FAKE_SYNC_FS];
 }
 
 static bool leave(uint32_t timeout_s)
@@ -153,7 +153,7 @@ static void flushed_while_connected(enum fake_blocking which)
 {
 	if (which != FAKE_SYNC_FS)
 		return;
-	assert_int_equal(NOW(fake.clients_aborted), 0);
+	assert_int_equal(fake.clients_aborted, 0);
 	assert_false(casync_guard_enter_up_to(&stub_mount.guard,
 					      CASYNC_GUARD_LEAVES));
 }
@@ -163,8 +163,8 @@ CASE(session_is_flushed_and_cut)
 	fake.hook = flushed_while_connected;
 	assert_true(leave(TIMEOUT_S));
 	assert_int_equal(flushes(), 1);
-	assert_int_equal(NOW(fake.clients_aborted), 1);
-	assert_int_equal(NOW(fake.clients_ended), 1);
+	assert_int_equal(fake.clients_aborted, 1);
+	assert_int_equal(fake.clients_ended, 1);
 	assert_null(stub_mount.client);
 	assert_int_equal(phase(), CASYNC_GUARD_LEFT);
 	assert_int_equal(NOW(forgets), 0);
@@ -182,7 +182,7 @@ CASE(flush_that_fails_does_not_end_the_session)
 {
 	fake.blocking_result[FAKE_SYNC_FS] = -EIO;
 	assert_true(leave(TIMEOUT_S));
-	assert_int_equal(NOW(fake.clients_aborted), 1);
+	assert_int_equal(fake.clients_aborted, 1);
 	assert_true(stub_warned("Input/output error"));
 }
 
@@ -207,7 +207,7 @@ CASE(request_inside_is_waited_for)
 	casync_guard_leave(&stub_mount.guard);
 	RIG_JOIN(thread, NULL);
 	assert_true(left);
-	assert_int_equal(NOW(fake.clients_aborted), 1);
+	assert_int_equal(fake.clients_aborted, 1);
 }
 
 /* Its session stays too: the process ends without a word to the MDS. */
@@ -217,7 +217,7 @@ CASE(request_that_stays_inside_is_left)
 	assert_false(leave(0));
 	assert_int_equal(phase(), CASYNC_GUARD_LEFT);
 	assert_int_equal(flushes(), 0);
-	assert_int_equal(NOW(fake.clients_ended), 0);
+	assert_int_equal(fake.clients_ended, 0);
 	assert_true(NOW(stays) > 0);
 	assert_int_equal(NOW(forgets), 1);
 	casync_guard_leave(&stub_mount.guard);
@@ -228,7 +228,7 @@ CASE(keeper_that_hangs_is_left)
 	__atomic_store_n(&keeper_hangs, true, __ATOMIC_RELEASE);
 	assert_false(leave(0));
 	assert_int_equal(phase(), CASYNC_GUARD_LEFT);
-	assert_int_equal(NOW(fake.clients_ended), 0);
+	assert_int_equal(fake.clients_ended, 0);
 	/* mount.c would not touch it any more. */
 	stub_mount.keeper.thread.call = NULL;
 	sem_post(&keeper_goes_on);
@@ -246,13 +246,13 @@ CASE(mds_that_does_not_answer_keeps_nobody)
 	assert_int_equal(NOW(forgets), 1);
 	assert_non_null(stub_mount.client);
 	assert_true(stub_mount.client->lost);
-	assert_int_equal(NOW(fake.clients_ended), 0);
+	assert_int_equal(fake.clients_ended, 0);
 	/* It is cut when the call returns, if it does. */
 	assert_false(casync_client_end(stub_mount.client, 0));
 	stub_mount.client = NULL;
 	sem_post(&rig_held.go);
 	RIG_UNTIL(NOW(stub_mount.clients_alive) == 0);
-	assert_int_equal(NOW(fake.clients_aborted), 1);
+	assert_int_equal(fake.clients_aborted, 1);
 	sem_destroy(&rig_held.go);
 }
 
@@ -276,7 +276,7 @@ TEST_ROWS(check_lost, lost_cases, up, down)
 	assert_true(leave(TIMEOUT_S));
 	assert_int_equal(phase(), c->phase);
 	assert_int_equal(flushes(), 0);
-	assert_int_equal(NOW(fake.clients_ended), 0);
+	assert_int_equal(fake.clients_ended, 0);
 	assert_non_null(stub_mount.client);
 }
 
@@ -286,7 +286,7 @@ CASE(session_that_was_just_made_is_left)
 	stub_mount_set_phase(CASYNC_GUARD_RESTORES);
 	assert_true(leave(TIMEOUT_S));
 	assert_int_equal(phase(), CASYNC_GUARD_LEFT);
-	assert_int_equal(NOW(fake.clients_aborted), 1);
+	assert_int_equal(fake.clients_aborted, 1);
 }
 
 /* --- the last case: its answer is kept */
