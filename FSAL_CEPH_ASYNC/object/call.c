@@ -313,6 +313,11 @@ void casync_call_drop(struct casync_call *call)
 	call_drop(call, ALL_PARTS, true);
 }
 
+void casync_call_drop_unanswered(struct casync_call *call)
+{
+	call_drop(call, ALL_PARTS, false);
+}
+
 void casync_call_drop_part(struct casync_call *call, uint32_t parts)
 {
 	call_drop(call, parts, true);
@@ -388,9 +393,11 @@ fsal_status_t casync_call_begin_entry(struct casync_call *call,
 
 fsal_status_t casync_call_end(struct casync_call *call, fsal_status_t status)
 {
+	bool answered = status.minor != ETIME;
+
 	/* Before the client may be replaced. */
 	status = call_answer(call->obj, status);
-	casync_call_drop(call);
+	call_drop(call, ALL_PARTS, answered);
 	return status;
 }
 

@@ -165,6 +165,10 @@ void casync_call_announce_own(struct casync_call *call);
 /** Release what casync_call_take() or casync_call_try() has taken. */
 void casync_call_drop(struct casync_call *call);
 
+/** Release it after a call that Ceph has not answered: its end is no proof that
+ * Ceph answers. */
+void casync_call_drop_unanswered(struct casync_call *call);
+
 /** Release CASYNC_CALL_* of it, and keep the others. */
 void casync_call_drop_part(struct casync_call *call, uint32_t parts);
 

@@ -70,22 +70,12 @@ struct casync_delegation {
 	bool recall_queued;
 };
 
-/** Of the lock of a client that is gone; locks.c's, under its lock. */
-struct casync_late_unlock {
-	struct casync_work work;
-	struct glist_head link;
-	void *owner; /**< NULL: it is not queued. */
-	uint64_t ino;
-	uint64_t queued_ns;
-};
-
 /** A state_t with our fd right after it: Ganesha looks for it there. */
 struct casync_state {
 	struct state_t state;
 	struct casync_fd fd;
 	struct casync_delegation delegation;
 	struct casync_mount *mount; /**< Of its export, which may end first. */
-	struct casync_late_unlock unlock;
 	/** Set under work_mutex if I/O was in flight when Ganesha freed the
 	 * state: the last I/O calls it.  Atomic. */
 	void (*freed)(struct casync_state *st);

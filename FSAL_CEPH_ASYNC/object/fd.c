@@ -16,6 +16,7 @@
 #include "inode.h"
 #include "object.h"
 #include "parts.h"
+#include "state_calls.h"
 
 bool casync_fd_abandoned(const struct casync_export *exp,
 			 const struct casync_fd *fd)
@@ -185,8 +186,9 @@ static int fd_open_and_truncate(struct casync_object *obj, int posix_flags,
 	return fd_flush_truncation(obj, *fh);
 }
 
+/* OF_STATE: Ganesha may hold the lock of the file's state. */
 static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
-		      struct Fh **fh)
+		      bool of_state, struct Fh **fh)
 {
 	uint32_t needs = CASYNC_CALL_MOUNT_SLOT;
 	struct casync_call slot;
@@ -206,10 +208,15 @@ static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 	fsal2posix_openflags(openflags, &posix_flags);
 	if (openflags & FSAL_O_TRUNC)
 		rc = fd_open_and_truncate(obj, posix_flags, fh);
+	else if (of_state)
+		rc = casync_state_calls_open(obj, posix_flags, fh);
 	else
 		rc = ceph_ll_open(casync_inode_ceph(obj), obj->inode,
 				  posix_flags, fh, casync_inode_root(obj));
-	casync_call_drop(&slot);
+	if (rc == -ETIME)
+		casync_call_drop_unanswered(&slot);
+	else
+		casync_call_drop(&slot);
 	return rc;
 }
 
@@ -223,7 +230,7 @@ static fsal_status_t fd_open_status(int rc)
 int casync_fd_truncate(struct casync_object *obj)
 {
 	struct Fh *fh;
-	int rc = fd_open_fh(obj, FSAL_O_WRITE | FSAL_O_TRUNC, &fh);
+	int rc = fd_open_fh(obj, FSAL_O_WRITE | FSAL_O_TRUNC, false, &fh);
 
 	if (rc == 0)
 		fd_close_fh(obj, fh);
@@ -248,7 +255,7 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 		return fd_open_status(rc);
 	if (mode & ~fd->fh_access) {
 		rc = fd_open_fh(obj, openflags | (fd->fh_access & FSAL_O_RDWR),
-				&fh);
+				true, &fh);
 		if (rc < 0)
 			return fd_open_status(rc);
 		/* From one mode to both, so this happens once at most. */
@@ -264,6 +271,18 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
+/* Ganesha opens an Fh for the first lock of an owner, with the lock of the
+ * file's state held. */
+static bool fd_is_for_locks(const struct fsal_fd *fsal_fd)
+{
+	const struct casync_state *st =
+		container_of(fsal_fd, struct casync_state, fd.fsal_fd);
+
+	return fsal_fd->fd_type == FSAL_FD_STATE &&
+	       (st->state.state_type == STATE_TYPE_LOCK ||
+		st->state.state_type == STATE_TYPE_NLM_LOCK);
+}
+
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 			       fsal_openflags_t openflags,
 			       struct fsal_fd *fsal_fd)
@@ -271,7 +290,7 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	struct Fh *fh, *old;
-	int rc = fd_open_fh(obj, openflags, &fh);
+	int rc = fd_open_fh(obj, openflags, fd_is_for_locks(fsal_fd), &fh);
 
 	if (rc < 0)
 		return fd_open_status(rc);

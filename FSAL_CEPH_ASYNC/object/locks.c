@@ -24,27 +24,16 @@
 #include "fd.h"
 #include "ganesha.h"
 #include "inode.h"
+#include "state_calls.h"
 #include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
 #include "session.h"
 
-/* Tries: a conflicting lock may be gone when we ask for its owner.  Each has
- * two calls to the MDS, so a worker is held by eight at most. */
-#define LOCK_RACES_MAX 4
-
 /* A LOCK that took longer may have been overtaken by a grace period. */
 #define LATE_MS (CASYNC_GRACE_LEAD_MS - 50)
 /* A client that was told to ask again gets its lock, however slow the MDS. */
 #define ASKS_AGAIN_WITHIN_NS (10 * CASYNC_NS_PER_S)
-
-/* No longer than this is a lock on its way out. */
-#define LEAVES_WITHIN_NS (60 * CASYNC_NS_PER_S)
-
-/* Owners whose locks the MDS still has, although Ganesha has forgotten them.  A
- * leaf. */
-static pthread_mutex_t unlocks_lock = PTHREAD_MUTEX_INITIALIZER;
-static GLIST_HEAD(unlocks);
 
 static bool locks_to_flock(fsal_lock_op_t op, const fsal_lock_param_t *lock,
 			   struct flock *fl)
@@ -74,83 +63,6 @@ static void locks_report_conflict(const struct flock *fl,
 	lock->lock_type = fl->l_type == F_RDLCK ? FSAL_LOCK_R : FSAL_LOCK_W;
 	lock->lock_start = (uint64_t)fl->l_start;
 	lock->lock_length = (uint64_t)fl->l_len;
-}
-
-/* Is there an UNLOCK of this file to come?  Of this owner, or NULL: of any. */
-static bool locks_leave(struct casync_object *obj, const void *owner,
-			uint64_t queued_after_ns)
-{
-	const struct casync_state *st;
-	struct glist_head *node;
-	bool found = false;
-
-	pthread_mutex_lock(&unlocks_lock);
-	glist_for_each(node, &unlocks) {
-		st = glist_entry(node, struct casync_state, unlock.link);
-		found = found ||
-			((owner == NULL || st->unlock.owner == owner) &&
-			 st->unlock.ino == obj->id.ino &&
-			 st->unlock.queued_ns >= queued_after_ns &&
-			 st->mount == casync_inode_mount(obj));
-	}
-	pthread_mutex_unlock(&unlocks_lock);
-	return found;
-}
-
-/*
- * The MDS has a conflicting lock.  Ganesha would refuse ours in the name of an
- * owner that it makes up, and Linux makes EIO of that over NFSv4.1 and 4.2.  So
- * if the lock is on its way out, the client asks again: -EINPROGRESS.
- *
- * To be called before the MDS is asked for the last time: an UNLOCK that ends
- * before this call is no conflict then.
- */
-static int locks_conflict(struct casync_object *obj)
-{
-	uint64_t now_ns = casync_clock_ns();
-	uint64_t since_ns =
-		now_ns > LEAVES_WITHIN_NS ? now_ns - LEAVES_WITHIN_NS : 0;
-
-	return locks_leave(obj, NULL, since_ns) ? -EINPROGRESS : -EAGAIN;
-}
-
-/* 0, -EAGAIN with the conflicting lock in fl, or another negative errno. */
-static int locks_test_lock(struct casync_object *obj, struct Fh *fh,
-			   struct flock *fl, void *owner)
-{
-	int conflict = locks_conflict(obj);
-	int rc = ceph_ll_getlk(casync_inode_ceph(obj), fh, fl, (uint64_t)owner);
-
-	if (rc != 0)
-		return rc;
-	return fl->l_type == F_UNLCK ? 0 : conflict;
-}
-
-/* The same, for LOCK and UNLOCK. */
-static int locks_set_lock(struct casync_object *obj, struct Fh *fh,
-			  struct flock *fl, void *owner)
-{
-	const struct flock wanted = *fl;
-	int tries;
-	int rc;
-
-	/* At the address of an owner that is gone: its UNLOCK would take this
-	 * lock, too. */
-	if (fl->l_type != F_UNLCK && locks_leave(obj, owner, 0))
-		return locks_conflict(obj);
-	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
-		*fl = wanted;
-		rc = ceph_ll_setlk(casync_inode_ceph(obj), fh, fl,
-				   (uint64_t)owner, false);
-		if (rc != -EAGAIN && rc != -EACCES)
-			return rc;
-		*fl = wanted;
-		rc = locks_test_lock(obj, fh, fl, owner);
-		if (rc != 0)
-			return rc;
-	}
-	*fl = wanted;
-	return -EAGAIN;
 }
 
 /*
@@ -216,19 +128,18 @@ static bool locks_came_late(struct casync_object *obj, const void *owner,
 }
 
 /* The client asks again, and meets the grace period if there is one. */
-static fsal_status_t locks_undo(struct casync_object *obj, struct Fh *fh,
+static fsal_status_t locks_undo(const struct casync_borrowed *fd,
 				const struct flock *granted, void *owner)
 {
 	struct flock fl = *granted;
 	int rc;
 
 	fl.l_type = F_UNLCK;
-	rc = ceph_ll_setlk(casync_inode_ceph(obj), fh, &fl, (uint64_t)owner,
-			   false);
+	rc = casync_state_calls_setlk(fd, &fl, owner);
 	LogInfo(COMPONENT_FSAL,
 		"a LOCK of inode %#" PRIx64
 		" took more than %d ms; the client is to ask again, as a common grace period may have begun: %s",
-		obj->id.ino, LATE_MS, strerror(-rc));
+		fd->obj->id.ino, LATE_MS, strerror(-rc));
 	return rc == 0 ? fsalstat(ERR_FSAL_IN_GRACE, 0)
 		       : casync_errors_status(rc);
 }
@@ -315,12 +226,12 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 		locks_flags_for(lock_op, request_lock->lock_type), true, test);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = test ? locks_test_lock(obj, casync_borrow_fh(&fd), &fl, owner)
-		  : locks_set_lock(obj, casync_borrow_fh(&fd), &fl, owner);
+	rc = test ? casync_state_calls_getlk(&fd, &fl, owner)
+		  : casync_state_calls_setlk(&fd, &fl, owner);
 	late = rc == 0 && lock_op == FSAL_OP_LOCK &&
 	       locks_came_late(obj, owner, request_lock, begin_ns);
 	if (late)
-		status = locks_undo(obj, casync_borrow_fh(&fd), &fl, owner);
+		status = locks_undo(&fd, &fl, owner);
 	else if (rc == 0 && lock_op == FSAL_OP_LOCK)
 		locks_record(obj, fd.fsal_fd, owner, request_lock);
 	casync_borrow_return(&fd);
@@ -382,67 +293,6 @@ static bool locks_are_of_expired(const struct state_t *state)
 		       EXPIRED_CLIENT_ID;
 }
 
-static void locks_unlock_late(struct casync_work *work)
-{
-	struct casync_state *st =
-		container_of(work, struct casync_state, unlock.work);
-	struct flock fl = {.l_type = F_UNLCK, .l_whence = SEEK_SET};
-	struct casync_mount *mount = st->mount;
-	int rc = 0;
-
-	if (casync_call_begin_release(mount)) {
-		/* The locks of a lost client ended with it. */
-		if (__atomic_load_n(&st->fd.generation, __ATOMIC_ACQUIRE) ==
-		    casync_guard_generation(&mount->guard))
-			rc = ceph_ll_setlk(mount->client->ceph,
-					   casync_fd_fh(&st->fd), &fl,
-					   (uint64_t)st->unlock.owner, false);
-		casync_call_leave(mount);
-	}
-	if (rc != 0)
-		LogInfo(COMPONENT_FSAL,
-			"unlocking inode %#" PRIx64
-			" for a client that is gone: %s",
-			st->unlock.ino, strerror(-rc));
-	pthread_mutex_lock(&unlocks_lock);
-	st->unlock.owner = NULL;
-	glist_del(&st->unlock.link);
-	pthread_mutex_unlock(&unlocks_lock);
-	casync_lane_release_share(&mount->lanes[CASYNC_LANE_METADATA],
-				  &mount->unlocks);
-	casync_borrow_end_io(st);
-}
-
-/* Of the whole file: all its locks end.  io_work keeps the Fh and the fd: the
- * state is freed soon.  Ganesha holds the lock of the file's state. */
-static void locks_leave_unlock(struct casync_object *obj, struct state_t *state,
-			       void *owner)
-{
-	const fsal_lock_param_t all = {.lock_start = 0, .lock_length = 0};
-	struct casync_state *st =
-		container_of(state, struct casync_state, state);
-	bool queued;
-
-	casync_lock_records_unlocked(&obj->locks, state, owner, &all);
-	if (casync_fd_fh(&st->fd) == NULL)
-		return;
-	pthread_mutex_lock(&unlocks_lock);
-	queued = st->unlock.owner != NULL;
-	if (!queued) {
-		st->unlock.owner = owner;
-		st->unlock.ino = obj->id.ino;
-		st->unlock.queued_ns = casync_clock_ns();
-		st->unlock.work.run = locks_unlock_late;
-		glist_add_tail(&unlocks, &st->unlock.link);
-		atomic_inc_int32_t(&st->fd.fsal_fd.io_work);
-	}
-	pthread_mutex_unlock(&unlocks_lock);
-	if (!queued)
-		casync_lane_submit_shared(
-			&st->mount->lanes[CASYNC_LANE_METADATA],
-			&st->mount->unlocks, &st->unlock.work);
-}
-
 fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 			      struct state_t *state, void *owner,
 			      fsal_lock_op_t lock_op,
@@ -450,12 +300,17 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 			      fsal_lock_param_t *conflicting_lock)
 {
 	struct casync_object *obj = casync_object_of(obj_hdl);
+	const fsal_lock_param_t all = {.lock_start = 0, .lock_length = 0};
 	uint32_t needs = CASYNC_CALL_ASKS_MDS;
 	struct casync_call call;
 	fsal_status_t status;
 
 	if (lock_op == FSAL_OP_UNLOCK && locks_are_of_expired(state)) {
-		locks_leave_unlock(obj, state, owner);
+		/* Of the whole file: all its locks end. */
+		casync_lock_records_unlocked(&obj->locks, state, owner, &all);
+		casync_state_calls_unlock_later(
+			container_of(state, struct casync_state, state),
+			obj->id.ino, owner);
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);
 	}
 	if (lock_op == FSAL_OP_UNLOCK) {

@@ -172,8 +172,10 @@ def cmd_ingress(args: argparse.Namespace) -> None:
 
 
 def cmd_daemon(args: argparse.Namespace) -> None:
-    action = faults.kill9 if args.action == "kill9" else faults.start
-    action(args.command, args.which)
+    if args.action == "kill9":
+        faults.kill9(args.command, args.which)
+    else:
+        faults.start(args.command, args.which, not args.no_wait)
 
 
 def cmd_crash(args: argparse.Namespace) -> None:
@@ -336,6 +338,8 @@ def _parser() -> argparse.ArgumentParser:
         one = add(kind, cmd_daemon, f"kill or start an {kind.upper()}")
         one.add_argument("action", choices=("kill9", "start"))
         one.add_argument("which", nargs="?", help="default: the first")
+        one.add_argument("--no-wait", action="store_true",
+                         help="started is enough; it need not serve")
     one = add("crash", cmd_crash, "SIGKILL Ganesha; with --storage all OSDs "
               "and metadata servers in the same moment")
     one.add_argument("--name", default="a", help="which Ganesha (default a)")

@@ -38,8 +38,8 @@ def kill9(kind: str, which: str | None) -> None:
     say(f"{name} killed")
 
 
-def start(kind: str, which: str | None) -> None:
-    """Start it and wait until it serves again."""
+def start(kind: str, which: str | None, wait: bool = True) -> None:
+    """Start it and, unless told not to, wait until it serves again."""
     name = _named(kind, which)
     if cluster.daemon_pid(name):
         raise LabError(f"{name} runs already")
@@ -49,6 +49,9 @@ def start(kind: str, which: str | None) -> None:
                        "`lab up --store bluestore` for crash tests")
     cluster.start_daemon(name)
     cluster.wait_daemon(name)
+    if not wait:
+        say(f"{name} runs")
+        return
     if kind == "osd":
         wait_until(lambda: _osd_active(name), f"{name} to become active", 60)
     elif kind == "mon":

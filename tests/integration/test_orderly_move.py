@@ -23,6 +23,7 @@ from test_end_session import end_session
 
 GRACE_S = 20            # where clients reclaim
 BRIEF_S = 8
+NO_GRACE_S = 90         # the longest of those that import this
 LENGTH = 10
 MDS_PID = Path("/var/lib/casync-lab/ceph/run/mds.a.pid")
 DRAIN_S = 3             # where the MDS does not answer
@@ -73,7 +74,7 @@ class Thief(threading.Thread):
     def is_refused(self):
         before = self.told[nfs4.DENIED]
         until(lambda: self.told[nfs4.DENIED] > before + 10, "it is refused",
-              GRACE_S + 15)
+              NO_GRACE_S)
 
     def end(self):
         self.stopping = True
@@ -88,7 +89,7 @@ class Holder:
         self.port, self.pseudo = port, pseudo
         self.name = f"moved{pseudo.replace('/', '-')}-{time.time_ns()}"
         self.client = nfs4.Client(port, self.name, pseudo=pseudo)
-        until(lambda: opens(self.client, self.name), "no grace", GRACE_S + 15)
+        until(lambda: opens(self.client, self.name), "no grace", NO_GRACE_S)
         self.file = self.client.open(self.name)
         self.file.write(0, b"acknowledged")
         until(lambda: locks(self.file), "the lock", 10)
@@ -111,7 +112,7 @@ class Holder:
 
 def thief_of(holder, port):
     client = nfs4.Client(port, f"thief of {holder.name}")
-    until(lambda: opens(client, holder.name), "no grace here", GRACE_S + 15)
+    until(lambda: opens(client, holder.name), "no grace here", NO_GRACE_S)
     thief = Thief(client.open(holder.name))
     thief.is_refused()
     return thief

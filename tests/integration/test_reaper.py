@@ -133,13 +133,33 @@ def test_a_lock_that_is_on_its_way_out(lab, till_end, client, record):
     file.close()
 
 
+def asked(file, request, told):
+    """What the REQUEST of FILE's client is answered."""
+    try:
+        if request.endswith("LOCK") and request != "UNLOCK":
+            # For a new owner the gateway opens the file once more.
+            file.lock(W, 300, 10, owner=b"another" if request == "first LOCK"
+                      else b"locker")
+        elif request == "UNLOCK":
+            file.unlock(200, 10)
+    except nfs4.Failed as err:
+        told.put(err.status)
+    else:
+        told.put(0)
+
+
 @pytest.fixture
 def away(cluster, tmp_path):
     with second_fs.made(cluster, tmp_path) as daemon:
         yield lambda: second_fs.stopped(daemon)
 
 
-def test_a_lock_whose_mds_is_away(cluster, till_end, away, client, record):
+@pytest.mark.parametrize("request_", ("nothing", "LOCK", "first LOCK",
+                                      "UNLOCK"))
+def test_a_lock_whose_mds_is_away(cluster, till_end, away, client, record,
+                                  request_):
+    """Ganesha has the lock of the file's state while a LOCK or an UNLOCK of
+    another client waits for the MDS."""
     till_end(cluster.may_log("whether the lock is asked for while it goes",
                              r"Unable to lock FSAL, error=STATE_"))
     cluster.ganesha("restart", "--fsal", "CEPH_ASYNC", "--export", "",
@@ -152,17 +172,26 @@ def test_a_lock_whose_mds_is_away(cluster, till_end, away, client, record):
     stuck = first.open(stuck_name, create=nfs4.GUARDED)
     stuck.lock(W, 0, 100)
     next_one = waiting.open(stuck_name)
+    next_one.lock(W, 200, 10)
+    told = queue.SimpleQueue()
     name = f"other-{time.time_ns()}"
     held = second.open(name, create=nfs4.GUARDED)
     held.lock(W, 0, 100)
     file = living.open(name)
     with away():
+        threading.Thread(target=asked, args=(next_one, request_, told),
+                         daemon=True).start()
+        time.sleep(1)
         first.die()
         time.sleep(EXPIRED_S)
-        expires_in_time(second, file, record, "a lock whose MDS is away")
+        expires_in_time(second, file, record, "a lock whose MDS is away, "
+                        f"{request_} waits for it")
+        if request_ != "nothing":
+            assert told.get(timeout=10) == (
+                0 if request_ == "UNLOCK" else nfs4.GRACE)
     # The MDS gives up the lock, once it is back.
     first_success(lambda: next_one.lock(W, 50, 10),
                   {nfs4.DENIED, nfs4.DELAY, nfs4.GRACE}, 30)
-    next_one.unlock(50, 10)
+    next_one.unlock(0, nfs4.TO_THE_END)
     next_one.close()
     file.close()

@@ -16,10 +16,22 @@
 #include "nfs_core.h"
 #include "lock_reclaim.h"
 #include "obj_ops.h"
-#include "rig.h"
-#include "stub_mount.h"
+#include "rig_lanes.h"
 
-#define CASE(test) TEST_WITH(test, rig_up, rig_down)
+static int up(void **state)
+{
+	int rc = rig_up(state);
+
+	return rc != 0 ? rc : rig_lanes_up();
+}
+
+static int down(void **state)
+{
+	rig_lanes_down();
+	return rig_down(state);
+}
+
+#define CASE(test) TEST_WITH(test, up, down)
 
 static int owner;
 
@@ -78,7 +90,7 @@ static const struct range_case range_cases[] = {
 	{"range_that_wraps_round_is_refused", UINT64_MAX, UINT64_MAX, false},
 };
 
-TEST_ROWS(check_range, range_cases, rig_up, rig_down)
+TEST_ROWS(check_range, range_cases, up, down)
 {
 	static const struct {
 		fsal_lock_op_t op;
@@ -135,7 +147,7 @@ static const struct type_case type_cases[] = {
 	 FSAL_O_ANY, true},
 };
 
-TEST_ROWS(check_type, type_cases, rig_up, rig_down)
+TEST_ROWS(check_type, type_cases, up, down)
 {
 	const struct type_case *c = *state;
 
@@ -182,7 +194,7 @@ static const struct conflict_case conflict_cases[] = {
 	 INT64_MAX, FSAL_LOCK_R},
 };
 
-TEST_ROWS(check_conflict, conflict_cases, rig_up, rig_down)
+TEST_ROWS(check_conflict, conflict_cases, up, down)
 {
 	const struct conflict_case *c = *state;
 	fsal_lock_param_t conflict;
@@ -487,7 +499,7 @@ static const struct again_case again_cases[] = {
 	 F_WRLCK},
 };
 
-TEST_ROWS(check_again, again_cases, rig_up, rig_down)
+TEST_ROWS(check_again, again_cases, up, down)
 {
 	const struct again_case *c = *state;
 
@@ -789,14 +801,14 @@ static void request_began_ms_ago(uint64_t ago_ms)
 
 static int up_in_a_cluster(void **state)
 {
-	int rc = rig_up(state);
+	int rc = up(state);
 
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
 	request_began_ms_ago(CASYNC_GRACE_LEAD_MS);
 	return rc;
 }
 
-#define LATE(test) TEST_WITH(test, up_in_a_cluster, rig_down)
+#define LATE(test) TEST_WITH(test, up_in_a_cluster, down)
 
 static fsal_errors_t lock_status(fsal_lock_t type, uint64_t start)
 {
@@ -921,131 +933,4 @@ LATE(lead_is_for_a_cluster)
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS;
 	assert_true(time_of(casync_common_grace_await_known) <
 		    CASYNC_GRACE_LEAD_MS);
-}
-
-/* --- UNLOCK for a client that Ganesha expires */
-
-static state_owner_t expired_owner;
-static nfs_client_id_t expired_client;
-
-static void expire(void)
-{
-	open_state();
-	rig.state.state.state_owner = &expired_owner;
-	rig.state.state.state_type = STATE_TYPE_LOCK;
-	expired_owner.so_owner.so_nfs4_owner.so_clientrec = &expired_client;
-	expired_client.cid_confirmed = EXPIRED_CLIENT_ID;
-	stub_mount.unlocks.most = 1;
-	assert_int_equal(casync_lane_start_mount(stub_mount.lanes), 0);
-}
-
-static fsal_errors_t unlock_all(void)
-{
-	return lock_op(FSAL_OP_UNLOCK, FSAL_LOCK_R, 0, 0, NULL).major;
-}
-
-static void end_late(void)
-{
-	assert_true(casync_lane_stop_mount(stub_mount.lanes, RIG_TIMEOUT_S));
-	assert_int_equal(rig.state.fd.fsal_fd.io_work, 0);
-}
-
-CASE(unlock_of_the_expired_does_not_wait)
-{
-	int changed;
-
-	expire();
-	lock(FSAL_LOCK_W, 10, 20);
-	rig_hold(FAKE_SETLK);
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	RIG_UNTIL(NOW(rig_held.count) >= 1);
-	/* CLOSE leaves the Fh to it. */
-	assert_int_equal(rig.state.fd.fsal_fd.io_work, 1);
-	/* Another owner at the same address would lose its lock. */
-	changed = (int)fake_blocking_count(FAKE_SETLK);
-	assert_int_equal(lock_status(FSAL_LOCK_W, 50), ERR_FSAL_IN_GRACE);
-	assert_int_equal(fake_blocking_count(FAKE_SETLK), changed);
-	fake.hook = NULL;
-	sem_post(&rig_held.go);
-	end_late();
-	sem_destroy(&rig_held.go);
-	assert_int_equal(fake_blocking_count(FAKE_SETLK), changed);
-	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
-	assert_true(fake.asked_lock.l_start == 0);
-	assert_true(fake.asked_lock.l_len == 0);
-	assert_true(fake.asked_owner == (uintptr_t)&owner);
-	lock(FSAL_LOCK_W, 50, 10);
-}
-
-static fsal_errors_t other_owner(fsal_lock_op_t op)
-{
-	fsal_lock_param_t wanted = {
-		.lock_sle_type = FSAL_POSIX_LOCK,
-		.lock_type = FSAL_LOCK_W,
-		.lock_length = 10,
-	};
-	fsal_lock_param_t conflict;
-	static int other;
-
-	return casync_lock_op2(&rig.obj->handle, NULL, &other, op, &wanted,
-			       &conflict)
-		.major;
-}
-
-/* Ganesha has forgotten the lock: it cannot name the holder, and Linux takes a
- * refusal by an unknown one for an error. */
-CASE(conflict_with_what_is_on_its_way_out_is_no_refusal)
-{
-	expire();
-	lock(FSAL_LOCK_W, 10, 20);
-	others_lock(F_WRLCK, 0, 0);
-	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_DELAY);
-	rig_hold(FAKE_SETLK);
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	RIG_UNTIL(NOW(rig_held.count) >= 1);
-	fake.hook = NULL;
-	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_IN_GRACE);
-	assert_int_equal(other_owner(FSAL_OP_LOCKT), ERR_FSAL_IN_GRACE);
-	/* Not for ever. */
-	rig.state.unlock.queued_ns -= 60 * CASYNC_NS_PER_S;
-	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_DELAY);
-	assert_int_equal(other_owner(FSAL_OP_LOCKT), ERR_FSAL_DELAY);
-	sem_post(&rig_held.go);
-	end_late();
-	sem_destroy(&rig_held.go);
-	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_DELAY);
-	others_lock(F_UNLCK, 0, 0);
-	assert_int_equal(other_owner(FSAL_OP_LOCK), ERR_FSAL_NO_ERROR);
-}
-
-CASE(lost_lock_of_the_expired_is_not_unlocked)
-{
-	expire();
-	lock(FSAL_LOCK_W, 10, 20);
-	casync_guard_renew(&stub_mount.guard);
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	end_late();
-	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
-	/* Nor is it taken again. */
-	assert_int_equal(take_again(0, 0), 0);
-}
-
-CASE(expired_without_an_fh_has_no_lock)
-{
-	expire();
-	(void)ceph_ll_close(NULL, rig.state.fd.fh);
-	rig.state.fd.fh = NULL;
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	end_late();
-	assert_int_equal(fake_blocking_count(FAKE_SETLK), 0);
-}
-
-CASE(unlock_of_the_living_waits)
-{
-	expire();
-	expired_client.cid_confirmed = CONFIRMED_CLIENT_ID;
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
-	end_late();
 }

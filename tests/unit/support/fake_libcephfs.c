@@ -481,6 +481,16 @@ UserPerm *ceph_mount_perms(struct ceph_mount_info *cmount)
 	return NULL;
 }
 
+struct Inode *ceph_ll_get_inode(struct ceph_mount_info *cmount, vinodeno_t vino)
+{
+	static char inode;
+
+	(void)cmount;
+	fake.looked_up_ino = vino.ino.val;
+	fake.inode_refs++;
+	return fake.inode != NULL ? fake.inode : (struct Inode *)&inode;
+}
+
 int ceph_ll_put(struct ceph_mount_info *cmount, struct Inode *in)
 {
 	(void)cmount;
