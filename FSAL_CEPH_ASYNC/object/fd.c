@@ -271,18 +271,6 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-/* Ganesha opens an Fh for the first lock of an owner, with the lock of the
- * file's state held. */
-static bool fd_is_for_locks(const struct fsal_fd *fsal_fd)
-{
-	const struct casync_state *st =
-		container_of(fsal_fd, struct casync_state, fd.fsal_fd);
-
-	return fsal_fd->fd_type == FSAL_FD_STATE &&
-	       (st->state.state_type == STATE_TYPE_LOCK ||
-		st->state.state_type == STATE_TYPE_NLM_LOCK);
-}
-
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 			       fsal_openflags_t openflags,
 			       struct fsal_fd *fsal_fd)
@@ -290,7 +278,8 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 	struct casync_object *obj = casync_object_of(obj_hdl);
 	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	struct Fh *fh, *old;
-	int rc = fd_open_fh(obj, openflags, fd_is_for_locks(fsal_fd), &fh);
+	int rc = fd_open_fh(obj, openflags, fsal_fd->fd_type == FSAL_FD_STATE,
+			    &fh);
 
 	if (rc < 0)
 		return fd_open_status(rc);

@@ -3,8 +3,8 @@
  * @file state_calls.h
  * @brief Questions for the MDS while Ganesha holds the lock of a file's state.
  *
- * Ganesha holds it while it waits for LOCK, UNLOCK and an OPEN that wants more
- * access.  Its reaper wants that lock to end the states of clients, and the
+ * Ganesha holds it while it waits for LOCK, UNLOCK and the OPEN of a file that
+ * is there.  Its reaper wants that lock to end the states of clients, and the
  * same thread begins and ends the grace period.  So no worker waits for the MDS
  * for longer than CASYNC_STATE_CALL_MS.  A thread of the mount makes the call,
  * and goes on with it when the worker has left.

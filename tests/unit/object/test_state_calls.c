@@ -269,22 +269,15 @@ CASE(open_for_more_access)
 	(void)ceph_ll_close(NULL, rig.state.fd.narrow_fh);
 }
 
-static fsal_status_t open_for_locks(void)
+static fsal_status_t open_state(void)
 {
 	return casync_fd_reopen(&rig.obj->handle, FSAL_O_RDWR,
 				&rig.state.fd.fsal_fd);
 }
 
-CASE(open_for_the_first_lock)
+CASE(open_of_a_state)
 {
-	rig.state.state.state_type = STATE_TYPE_LOCK;
-	check_late_open(open_for_locks);
-}
-
-CASE(open_for_the_first_lock_of_nlm)
-{
-	rig.state.state.state_type = STATE_TYPE_NLM_LOCK;
-	check_late_open(open_for_locks);
+	check_late_open(open_state);
 }
 
 CASE(open_of_another_file_waits)

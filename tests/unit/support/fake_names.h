@@ -35,7 +35,7 @@ struct fake_names {
 	/** What listings have; the end comes after them. */
 	const struct ceph_statx *entries;
 	unsigned int entry_count;
-	int perms_made; /**< Ever; `perms` are those that are left. */
+	int perms_made; /**< Ever, not root's. */
 
 	/* What happened. */
 	char log[256];	    /**< All calls, with a space between two. */
