@@ -470,6 +470,11 @@ bool casync_call_begin_setup(struct casync_mount *mount)
 	return casync_guard_enter(&mount->guard);
 }
 
+void casync_call_stay(struct casync_mount *mount)
+{
+	(void)casync_guard_enter_up_to(&mount->guard, CASYNC_GUARD_LEFT);
+}
+
 void casync_call_leave(struct casync_mount *mount)
 {
 	casync_guard_leave(&mount->guard);

@@ -220,7 +220,12 @@ bool casync_call_begin_release(struct casync_mount *mount);
  * the session is lost, the administrator must ask again. */
 bool casync_call_begin_setup(struct casync_mount *mount);
 
-/** End what casync_call_begin_release() or casync_call_begin_setup() began. */
+/** Keep the client in place for a job, beyond the end of this thread's call.  It
+ * never fails: the thread keeps it in place now. */
+void casync_call_stay(struct casync_mount *mount);
+
+/** End what casync_call_begin_release(), casync_call_begin_setup() or
+ * casync_call_stay() began. */
 void casync_call_leave(struct casync_mount *mount);
 
 #endif /* CASYNC_CALL_H */

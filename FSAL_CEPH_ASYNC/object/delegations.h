@@ -76,6 +76,7 @@ struct casync_state {
 	struct casync_fd fd;
 	struct casync_delegation delegation;
 	struct casync_mount *mount; /**< Of its export, which may end first. */
+	bool unlocks_later;	    /**< state_calls.c's, under its lock. */
 	/** Set under work_mutex if I/O was in flight when Ganesha freed the
 	 * state: the last I/O calls it.  Atomic. */
 	void (*freed)(struct casync_state *st);

@@ -186,7 +186,8 @@ static int fd_open_and_truncate(struct casync_object *obj, int posix_flags,
 	return fd_flush_truncation(obj, *fh);
 }
 
-/* OF_STATE: Ganesha may hold the lock of the file's state. */
+/* OF_STATE: Ganesha may hold the lock of the file's state, and the wait has a
+ * limit. */
 static int fd_open_fh(struct casync_object *obj, fsal_openflags_t openflags,
 		      bool of_state, struct Fh **fh)
 {
@@ -271,15 +272,12 @@ fsal_status_t casync_fd_change(struct casync_object *obj, struct casync_fd *fd,
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
 }
 
-fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
-			       fsal_openflags_t openflags,
-			       struct fsal_fd *fsal_fd)
+static fsal_status_t fd_reopen(struct casync_object *obj,
+			       fsal_openflags_t openflags, bool of_state,
+			       struct casync_fd *fd)
 {
-	struct casync_object *obj = casync_object_of(obj_hdl);
-	struct casync_fd *fd = casync_fd_of(fsal_fd);
 	struct Fh *fh, *old;
-	int rc = fd_open_fh(obj, openflags, fsal_fd->fd_type == FSAL_FD_STATE,
-			    &fh);
+	int rc = fd_open_fh(obj, openflags, of_state, &fh);
 
 	if (rc < 0)
 		return fd_open_status(rc);
@@ -291,6 +289,22 @@ fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 		fd_close_fh(obj, old);
 	fd_close_former(obj, fd);
 	return fsalstat(ERR_FSAL_NO_ERROR, 0);
+}
+
+fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
+			       fsal_openflags_t openflags,
+			       struct fsal_fd *fsal_fd)
+{
+	return fd_reopen(casync_object_of(obj_hdl), openflags,
+			 fsal_fd->fd_type == FSAL_FD_STATE,
+			 casync_fd_of(fsal_fd));
+}
+
+fsal_status_t casync_fd_open_for_lock(struct casync_object *obj,
+				      fsal_openflags_t openflags,
+				      struct fsal_fd *fsal_fd, bool reclaim)
+{
+	return fd_reopen(obj, openflags, !reclaim, casync_fd_of(fsal_fd));
 }
 
 fsal_status_t casync_fd_close(struct fsal_obj_handle *obj_hdl,

@@ -88,6 +88,12 @@ void casync_fd_opened(struct casync_object *obj, struct casync_fd *fd,
 fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
 			       fsal_openflags_t openflags, struct fsal_fd *fd);
 
+/** casync_fd_reopen() for the first lock of an owner.  A reclaim waits for the
+ * MDS without a limit. */
+fsal_status_t casync_fd_open_for_lock(struct casync_object *obj,
+				      fsal_openflags_t openflags,
+				      struct fsal_fd *fsal_fd, bool reclaim);
+
 /**
  * Change the access of a state's open fd while I/O is in flight on it.  Ganesha
  * holds the lock of the state: one OPEN, OPEN_DOWNGRADE or CLOSE at a time.

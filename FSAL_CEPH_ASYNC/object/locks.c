@@ -135,7 +135,7 @@ static fsal_status_t locks_undo(const struct casync_borrowed *fd,
 	int rc;
 
 	fl.l_type = F_UNLCK;
-	rc = casync_state_calls_setlk(fd, &fl, owner);
+	rc = casync_state_calls_setlk(fd, &fl, owner, false);
 	LogInfo(COMPONENT_FSAL,
 		"a LOCK of inode %#" PRIx64
 		" took more than %d ms; the client is to ask again, as a common grace period may have begun: %s",
@@ -152,17 +152,22 @@ static fsal_openflags_t locks_flags_for(fsal_lock_op_t op, fsal_lock_t type)
 	return type == FSAL_LOCK_R ? FSAL_O_READ : FSAL_O_WRITE;
 }
 
-static fsal_status_t locks_open_nlm_fd(struct casync_object *obj,
-				       struct fsal_fd *fsal_fd,
-				       fsal_lock_t type)
+static bool locks_is_refused(fsal_status_t status)
+{
+	return status.major == ERR_FSAL_ROFS || status.major == ERR_FSAL_ACCESS;
+}
+
+static fsal_status_t locks_open_fd(struct casync_object *obj,
+				   struct fsal_fd *fsal_fd, bool or_to_read,
+				   bool reclaim)
 {
 	fsal_status_t status;
 
 	casync_ganesha_start_fd_work(fsal_fd);
-	status = casync_fd_reopen(&obj->handle, FSAL_O_RDWR, fsal_fd);
-	if (type == FSAL_LOCK_R &&
-	    (status.major == ERR_FSAL_ROFS || status.major == ERR_FSAL_ACCESS))
-		status = casync_fd_reopen(&obj->handle, FSAL_O_READ, fsal_fd);
+	status = casync_fd_open_for_lock(obj, FSAL_O_RDWR, fsal_fd, reclaim);
+	if (or_to_read && locks_is_refused(status))
+		status = casync_fd_open_for_lock(obj, FSAL_O_READ, fsal_fd,
+						 reclaim);
 	if (!FSAL_IS_ERROR(status))
 		insert_fd_lru(fsal_fd);
 	fsal_complete_fd_work(fsal_fd);
@@ -171,27 +176,35 @@ static fsal_status_t locks_open_nlm_fd(struct casync_object *obj,
 
 /*
  * Ganesha opens a lock's Fh for reading and writing, and if that is refused as
- * the open state is.  NLM has no open state: a read lock would fail where
- * nothing can be written, in a snapshot or with a cephx user who only reads.
- * Ganesha holds the lock of the file's state.
+ * the open state is.  So do we, as it takes a delay of that for an error.  It
+ * holds the lock of the file's state.
  *
- * ACCESS would be a conflict for Ganesha.
+ * NLM has no open state: a read lock would fail where nothing can be written,
+ * in a snapshot or with a cephx user who only reads.  ACCESS would be a conflict
+ * for Ganesha.
  */
-static fsal_status_t locks_open_nlm(struct casync_object *obj,
-				    struct state_t *state, fsal_lock_t type)
+static fsal_status_t locks_open(struct casync_object *obj,
+				struct state_t *state,
+				const fsal_lock_param_t *lock)
 {
 	fsal_status_t status = fsalstat(ERR_FSAL_NO_ERROR, 0);
+	bool nlm = state != NULL && state->state_type == STATE_TYPE_NLM_LOCK;
+	bool to_read = lock->lock_type == FSAL_LOCK_R;
 	struct fsal_fd *fsal_fd;
 
-	if (state == NULL || state->state_type != STATE_TYPE_NLM_LOCK)
+	if (!nlm && (state == NULL || state->state_type != STATE_TYPE_LOCK))
 		return status;
 	fsal_fd = &casync_fd_of_state(state)->fsal_fd;
 	if (fsal_fd->openflags == FSAL_O_CLOSED)
-		status = locks_open_nlm_fd(obj, fsal_fd, type);
-	else if (type != FSAL_LOCK_R && !(fsal_fd->openflags & FSAL_O_WRITE))
+		status = locks_open_fd(obj, fsal_fd, nlm && to_read,
+				       lock->lock_reclaim);
+	else if (nlm && !to_read && !(fsal_fd->openflags & FSAL_O_WRITE))
 		status.major = ERR_FSAL_ACCESS;
-	return status.major == ERR_FSAL_ACCESS ? fsalstat(ERR_FSAL_ROFS, EROFS)
-					       : status;
+	if (nlm && status.major == ERR_FSAL_ACCESS)
+		return fsalstat(ERR_FSAL_ROFS, EROFS);
+	/* Ganesha does it as the open state is. */
+	return !nlm && locks_is_refused(status) ? fsalstat(ERR_FSAL_NO_ERROR, 0)
+						: status;
 }
 
 static fsal_status_t locks_in_call(struct casync_object *obj,
@@ -217,7 +230,7 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 		return fsalstat(ERR_FSAL_IO, EIO);
 
 	if (lock_op == FSAL_OP_LOCK) {
-		status = locks_open_nlm(obj, state, request_lock->lock_type);
+		status = locks_open(obj, state, request_lock);
 		if (FSAL_IS_ERROR(status))
 			return status;
 	}
@@ -227,7 +240,8 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 	if (FSAL_IS_ERROR(status))
 		return status;
 	rc = test ? casync_state_calls_getlk(&fd, &fl, owner)
-		  : casync_state_calls_setlk(&fd, &fl, owner);
+		  : casync_state_calls_setlk(&fd, &fl, owner,
+					     request_lock->lock_reclaim);
 	late = rc == 0 && lock_op == FSAL_OP_LOCK &&
 	       locks_came_late(obj, owner, request_lock, begin_ns);
 	if (late)

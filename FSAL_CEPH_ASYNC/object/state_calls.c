@@ -10,6 +10,7 @@
 
 #include "borrow.h"
 #include "call.h"
+#include "check.h"
 #include "clock.h"
 #include "delegations.h"
 #include "futex.h"
@@ -24,6 +25,13 @@
 
 /* No longer than this is a lock on its way out. */
 #define LEAVES_WITHIN_NS (60 * CASYNC_NS_PER_S)
+
+/* Overdue calls of a mount beside which a new one is made: below the threads of
+ * a lane.  And of a file, beside which a file is opened. */
+#define OVERDUE_MAX 24
+#define OVERDUE_OF_FILE_MAX 4
+/* The wait for an open beside an overdue call: it may need no MDS. */
+#define BESIDE_MS 100
 
 /* For the MDS.  It needs no object: Ganesha may free that when the worker has
  * left.  Freed by the worker, or by the job if it was left. */
@@ -44,48 +52,58 @@ struct state_call {
 	struct Inode *inode;
 	int posix_flags;
 	int rc;
-	/* Under `left_lock`; `answered` is atomic, too. */
+	/* Under `left_lock`; the first two are atomic, too. */
 	uint32_t answered;
 	bool overdue; /* A worker has left it. */
-	bool keeps;   /* If it is a LOCK: it is not given back. */
+	bool waits;   /* It is not submitted yet. */
 	uint64_t left_ns;
 	struct glist_head link; /* In `left`. */
 };
 
 /* Those that no worker waits for: of clients that are gone, and overdue ones.
- * A leaf. */
+ * Oldest first.  A leaf. */
 static pthread_mutex_t left_lock = PTHREAD_MUTEX_INITIALIZER;
 static GLIST_HEAD(left);
+static uint32_t left_count; /* Atomic, too. */
 
 /* --- what is on its way */
 
-/* How many of a mount are like this?  Of a file, or of any (0); of an owner, or
- * of any (NULL). */
-static unsigned int state_calls_left(const struct casync_mount *mount,
-				     uint64_t ino, const void *owner,
-				     uint64_t after_ns, bool overdue)
+/* Which of them state_calls_left() counts. */
+struct left_like {
+	const struct casync_mount *mount;
+	uint64_t ino;	   /* 0: of any file */
+	const void *owner; /* NULL: of any */
+	uint64_t after_ns;
+	bool overdue;
+};
+
+static unsigned int state_calls_left(struct left_like like)
 {
 	const struct state_call *call;
 	struct glist_head *node;
 	unsigned int count = 0;
 
+	if (__atomic_load_n(&left_count, __ATOMIC_ACQUIRE) == 0)
+		return 0;
 	pthread_mutex_lock(&left_lock);
 	glist_for_each(node, &left) {
 		call = glist_entry(node, struct state_call, link);
-		count += call->mount == mount &&
-			 (ino == 0 || call->ino == ino) &&
-			 (owner == NULL || call->owner == owner) &&
-			 (!overdue || call->overdue) &&
-			 call->left_ns >= after_ns;
+		count += call->mount == like.mount &&
+			 (like.ino == 0 || call->ino == like.ino) &&
+			 (like.owner == NULL || call->owner == like.owner) &&
+			 (!like.overdue || call->overdue) &&
+			 call->left_ns >= like.after_ns;
 	}
 	pthread_mutex_unlock(&left_lock);
 	return count;
 }
 
-static bool state_calls_are_overdue(const struct casync_object *obj)
+/* Of a file, or of any (0). */
+static unsigned int state_calls_overdue(const struct casync_mount *mount,
+					uint64_t ino)
 {
-	return state_calls_left(casync_inode_mount(obj), obj->id.ino, NULL, 0,
-				true) != 0;
+	return state_calls_left((struct left_like){
+		.mount = mount, .ino = ino, .overdue = true});
 }
 
 /*
@@ -102,7 +120,8 @@ static int state_calls_conflict(const struct casync_mount *mount, uint64_t ino)
 	uint64_t since_ns =
 		now_ns > LEAVES_WITHIN_NS ? now_ns - LEAVES_WITHIN_NS : 0;
 
-	return state_calls_left(mount, ino, NULL, since_ns, false) != 0
+	return state_calls_left((struct left_like){
+		       .mount = mount, .ino = ino, .after_ns = since_ns}) != 0
 		       ? -EINPROGRESS
 		       : -EAGAIN;
 }
@@ -114,18 +133,66 @@ static void state_calls_add_left_locked(struct state_call *call)
 {
 	call->left_ns = casync_clock_ns();
 	glist_add_tail(&left, &call->link);
+	__atomic_add_fetch(&left_count, 1, __ATOMIC_RELEASE);
 	if (call->st != NULL)
 		atomic_inc_int32_t(&call->st->fd.fsal_fd.io_work);
+}
+
+static void state_calls_submit(struct state_call *call)
+{
+	casync_lane_submit(&call->mount->lanes[CASYNC_LANE_METADATA],
+			   &call->work);
+}
+
+/* Is a LOCK or an UNLOCK of this file overdue? */
+static bool state_calls_is_busy_locked(const struct state_call *like)
+{
+	const struct state_call *call;
+	struct glist_head *node;
+
+	glist_for_each(node, &left) {
+		call = glist_entry(node, struct state_call, link);
+		if (call->mount == like->mount && call->ino == like->ino &&
+		    call->overdue && call->inode == NULL)
+			return true;
+	}
+	return false;
+}
+
+/* The next UNLOCK that waited for this call. */
+static struct state_call *
+state_calls_next_locked(const struct state_call *ended)
+{
+	struct state_call *call;
+	struct glist_head *node;
+
+	glist_for_each(node, &left) {
+		call = glist_entry(node, struct state_call, link);
+		if (call->mount == ended->mount && call->ino == ended->ino &&
+		    call->waits) {
+			call->waits = false;
+			return call;
+		}
+	}
+	return NULL;
 }
 
 /* It may free the state's fd, and call libcephfs for that. */
 static void state_calls_end_left(struct state_call *call)
 {
 	struct casync_state *st = call->st;
+	struct state_call *next = NULL;
 
 	pthread_mutex_lock(&left_lock);
 	glist_del(&call->link);
+	CASYNC_CHECK_DOWN(&left_count, __ATOMIC_RELEASE);
+	if (call->overdue && call->inode == NULL)
+		next = state_calls_next_locked(call);
+	else if (st != NULL && !call->overdue)
+		st->unlocks_later = false;
 	pthread_mutex_unlock(&left_lock);
+	if (next != NULL)
+		state_calls_submit(next);
 	gsh_free(call);
 	if (st != NULL)
 		casync_borrow_end_io(st);
@@ -136,6 +203,7 @@ static void state_calls_end_left(struct state_call *call)
 static void state_calls_run(struct casync_work *work)
 {
 	struct state_call *call = container_of(work, struct state_call, work);
+	struct casync_mount *mount = call->mount;
 	bool overdue;
 
 	call->rc = call->ask(call);
@@ -150,32 +218,28 @@ static void state_calls_run(struct casync_work *work)
 		return;
 	}
 	call->give_back(call);
-	casync_call_leave(call->mount);
+	casync_call_leave(mount);
 	state_calls_end_left(call);
 }
 
-/* The worker leaves it, unless it is answered just now, or the client must not
- * be kept any longer. */
-static bool state_calls_leave(struct state_call *call, bool keeps)
+/* The worker leaves it, unless it is answered just now. */
+static bool state_calls_leave(struct state_call *call)
 {
 	bool leaves;
 
-	if (!casync_call_begin_release(call->mount))
-		return false;
 	pthread_mutex_lock(&left_lock);
 	leaves = call->answered == 0;
 	if (leaves) {
-		call->keeps = keeps;
-		call->overdue = true;
+		casync_call_stay(call->mount);
+		__atomic_store_n(&call->overdue, true, __ATOMIC_RELEASE);
 		state_calls_add_left_locked(call);
 	}
 	pthread_mutex_unlock(&left_lock);
-	if (!leaves)
-		casync_call_leave(call->mount);
 	return leaves;
 }
 
-/* Has the owner a lock in the range, that an UNLOCK would take? */
+/* Has the owner a lock in the range?  To give a late LOCK back would take that
+ * one, too. */
 static bool state_calls_has_older(struct casync_object *obj,
 				  const struct state_call *call)
 {
@@ -183,30 +247,28 @@ static bool state_calls_has_older(struct casync_object *obj,
 		.lock_start = (uint64_t)call->wanted.l_start,
 		.lock_length = (uint64_t)call->wanted.l_len};
 
-	return call->owner != NULL &&
+	return call->owner != NULL && call->wanted.l_type != F_UNLCK &&
 	       casync_lock_records_have(&obj->locks, call->owner, &range);
 }
 
-/* Have a thread of the mount make the call.  @return Its result; -ETIME: it is
- * left, and that thread's. */
-static int state_calls_ask(struct casync_object *obj, struct state_call *call)
+/* Have a thread of the mount make the call, and wait; 0: without a limit.
+ * @return Its result; -ETIME: it is left, and that thread's. */
+static int state_calls_ask(struct casync_object *obj, struct state_call *call,
+			   uint32_t wait_ms)
 {
-	const uint64_t wait_ns = CASYNC_STATE_CALL_MS * CASYNC_NS_PER_MS;
 	uint64_t now_ns = casync_clock_ns();
-	uint64_t until_ns = now_ns;
+	uint64_t until_ns = wait_ms == 0 ? UINT64_MAX
+					 : now_ns + wait_ms * CASYNC_NS_PER_MS;
 
-	if (!state_calls_are_overdue(obj))
-		until_ns += wait_ns;
-	casync_lane_submit(&call->mount->lanes[CASYNC_LANE_METADATA],
-			   &call->work);
+	state_calls_submit(call);
 	while (__atomic_load_n(&call->answered, __ATOMIC_ACQUIRE) == 0) {
-		if (now_ns >= until_ns) {
-			if (state_calls_leave(call,
-					      state_calls_has_older(obj, call)))
-				return -ETIME;
-			until_ns = now_ns + wait_ns;
-		}
-		casync_futex_wait(&call->answered, 0, until_ns - now_ns);
+		if (now_ns < until_ns)
+			casync_futex_wait(&call->answered, 0,
+					  until_ns - now_ns);
+		else if (state_calls_has_older(obj, call))
+			until_ns = UINT64_MAX;
+		else if (state_calls_leave(call))
+			return -ETIME;
 		now_ns = casync_clock_ns();
 	}
 	return call->rc;
@@ -225,12 +287,20 @@ static int state_calls_test(const struct casync_mount *mount, uint64_t ino,
 	return fl->l_type == F_UNLCK ? 0 : conflict;
 }
 
+/* Not once more after the worker has left: an UNLOCK may come next. */
+static bool state_calls_may_try(const struct state_call *call, int tries)
+{
+	return tries == 0 ||
+	       (tries < LOCK_RACES_MAX &&
+		!__atomic_load_n(&call->overdue, __ATOMIC_ACQUIRE));
+}
+
 static int state_calls_set(struct state_call *call)
 {
 	int tries;
 	int rc;
 
-	for (tries = 0; tries < LOCK_RACES_MAX; tries++) {
+	for (tries = 0; state_calls_may_try(call, tries); tries++) {
 		call->fl = call->wanted;
 		rc = ceph_ll_setlk(call->mount->client->ceph, call->fh,
 				   &call->fl, (uint64_t)call->owner, false);
@@ -248,51 +318,85 @@ static int state_calls_set(struct state_call *call)
 
 static void state_calls_unset(struct state_call *call)
 {
-	if (call->wanted.l_type == F_UNLCK || call->rc != 0 || call->keeps)
-		return;
-	call->wanted.l_type = F_UNLCK;
-	(void)state_calls_set(call);
+	if (call->wanted.l_type != F_UNLCK && call->rc == 0) {
+		call->wanted.l_type = F_UNLCK;
+		call->rc = state_calls_set(call);
+	}
+	if (call->rc != 0)
+		LogInfo(COMPONENT_FSAL,
+			"a late LOCK or UNLOCK of inode %#" PRIx64 ": %s",
+			call->ino, strerror(-call->rc));
 }
 
-/* UNLOCKs beyond the bound wait without a limit. */
-static bool state_calls_may_be_left(const struct state_call *call)
+static struct state_call *state_calls_new(const struct casync_borrowed *fd,
+					  const struct flock *fl, void *owner)
 {
-	return call->st != NULL &&
-	       state_calls_left(call->mount, 0, NULL, 0, true) <
-		       CASYNC_STATE_CALLS_LEFT;
-}
+	struct state_call *call = gsh_calloc(1, sizeof(*call));
 
-int casync_state_calls_setlk(const struct casync_borrowed *fd, struct flock *fl,
-			     void *owner)
-{
-	struct casync_mount *mount = casync_inode_mount(fd->obj);
-	uint64_t ino = fd->obj->id.ino;
-	struct state_call *call;
-	int rc;
-
-	if (fl->l_type != F_UNLCK && state_calls_are_overdue(fd->obj))
-		return -ETIME;
-	/* At the address of an owner that is gone: its UNLOCK would take this
-	 * lock, too. */
-	if (fl->l_type != F_UNLCK &&
-	    state_calls_left(mount, ino, owner, 0, false) != 0)
-		return state_calls_conflict(mount, ino);
-	call = gsh_calloc(1, sizeof(*call));
 	*call = (struct state_call){.work.run = state_calls_run,
 				    .ask = state_calls_set,
 				    .give_back = state_calls_unset,
-				    .mount = mount,
+				    .mount = casync_inode_mount(fd->obj),
 				    .fh = casync_borrow_fh(fd),
-				    .ino = ino,
+				    .ino = fd->obj->id.ino,
 				    .wanted = *fl,
 				    .owner = owner};
 	if (fd->fsal_fd->fd_type == FSAL_FD_STATE)
 		call->st = container_of(fd->fsal_fd, struct casync_state,
 					fd.fsal_fd);
-	rc = state_calls_may_be_left(call) ? state_calls_ask(fd->obj, call)
-					   : state_calls_set(call);
+	return call;
+}
+
+/* An UNLOCK after overdue calls of its file: it is made when they have ended.
+ * @return false: there are none any more, or too many. */
+static bool state_calls_queue_unlock(struct state_call *call)
+{
+	unsigned int of_file = state_calls_overdue(call->mount, call->ino);
+	bool queued = false;
+
+	if (of_file == 0 || call->st == NULL ||
+	    state_calls_overdue(call->mount, 0) >= CASYNC_STATE_CALLS_LEFT)
+		return false;
+	pthread_mutex_lock(&left_lock);
+	queued = state_calls_is_busy_locked(call);
+	if (queued) {
+		casync_call_stay(call->mount);
+		call->overdue = true;
+		call->waits = true;
+		state_calls_add_left_locked(call);
+	}
+	pthread_mutex_unlock(&left_lock);
+	return queued;
+}
+
+int casync_state_calls_setlk(const struct casync_borrowed *fd, struct flock *fl,
+			     void *owner, bool reclaim)
+{
+	const struct casync_mount *mount = casync_inode_mount(fd->obj);
+	uint64_t ino = fd->obj->id.ino;
+	bool unlock = fl->l_type == F_UNLCK;
+	struct state_call *call;
+	uint32_t wait_ms = CASYNC_STATE_CALL_MS;
+	int rc;
+
+	if (!unlock && !reclaim &&
+	    (state_calls_overdue(mount, ino) != 0 ||
+	     state_calls_overdue(mount, 0) >= OVERDUE_MAX))
+		return -ETIME;
+	/* At the address of an owner that is gone: its UNLOCK would take this
+	 * lock, too. */
+	if (!unlock &&
+	    state_calls_left((struct left_like){
+		    .mount = mount, .ino = ino, .owner = owner}) != 0)
+		return state_calls_conflict(mount, ino);
+	call = state_calls_new(fd, fl, owner);
+	if (unlock && state_calls_queue_unlock(call))
+		return 0;
+	if (call->st == NULL || (reclaim && !unlock))
+		wait_ms = 0;
+	rc = state_calls_ask(fd->obj, call, wait_ms);
 	if (rc == -ETIME)
-		return rc;
+		return unlock ? 0 : rc;
 	*fl = call->fl;
 	gsh_free(call);
 	return rc;
@@ -301,7 +405,8 @@ int casync_state_calls_setlk(const struct casync_borrowed *fd, struct flock *fl,
 int casync_state_calls_getlk(const struct casync_borrowed *fd, struct flock *fl,
 			     void *owner)
 {
-	if (state_calls_are_overdue(fd->obj))
+	if (state_calls_overdue(casync_inode_mount(fd->obj), fd->obj->id.ino) !=
+	    0)
 		return -ETIME;
 	return state_calls_test(casync_inode_mount(fd->obj), fd->obj->id.ino,
 				casync_borrow_fh(fd), fl, owner);
@@ -329,17 +434,30 @@ static void state_calls_close(struct state_call *call)
 	(void)ceph_ll_put(call->mount->client->ceph, call->inode);
 }
 
+/* How long an open may take; 0: it is not tried. */
+static uint32_t state_calls_open_ms(const struct casync_object *obj)
+{
+	const struct casync_mount *mount = casync_inode_mount(obj);
+	unsigned int of_file = state_calls_overdue(mount, obj->id.ino);
+
+	if (of_file >= OVERDUE_OF_FILE_MAX ||
+	    state_calls_overdue(mount, 0) >= OVERDUE_MAX)
+		return 0;
+	return of_file == 0 ? CASYNC_STATE_CALL_MS : BESIDE_MS;
+}
+
 int casync_state_calls_open(struct casync_object *obj, int posix_flags,
 			    struct Fh **fh)
 {
 	struct casync_mount *mount = casync_inode_mount(obj);
 	const vinodeno_t vino = {.ino.val = obj->id.ino,
 				 .snapid.val = obj->id.snapid};
+	uint32_t wait_ms = state_calls_open_ms(obj);
 	struct state_call *call;
 	struct Inode *inode;
 	int rc;
 
-	if (state_calls_are_overdue(obj))
+	if (wait_ms == 0)
 		return -ETIME;
 	/* The object may be gone before the call returns. */
 	inode = ceph_ll_get_inode(mount->client->ceph, vino);
@@ -353,7 +471,7 @@ int casync_state_calls_open(struct casync_object *obj, int posix_flags,
 				    .ino = obj->id.ino,
 				    .inode = inode,
 				    .posix_flags = posix_flags};
-	rc = state_calls_ask(obj, call);
+	rc = state_calls_ask(obj, call, wait_ms);
 	if (rc == -ETIME)
 		return rc;
 	*fh = call->fh;
@@ -390,19 +508,6 @@ static void state_calls_run_later(struct casync_work *work)
 	state_calls_end_left(call);
 }
 
-static bool state_calls_has_later_locked(const struct casync_state *st)
-{
-	const struct state_call *call;
-	struct glist_head *node;
-
-	glist_for_each(node, &left) {
-		call = glist_entry(node, struct state_call, link);
-		if (call->st == st && !call->overdue)
-			return true;
-	}
-	return false;
-}
-
 void casync_state_calls_unlock_later(struct casync_state *st, uint64_t ino,
 				     void *owner)
 {
@@ -422,9 +527,10 @@ void casync_state_calls_unlock_later(struct casync_state *st, uint64_t ino,
 	};
 	pthread_mutex_lock(&left_lock);
 	/* It is of the whole file: one is enough. */
-	queued = state_calls_has_later_locked(st);
+	queued = st->unlocks_later;
 	if (!queued)
 		state_calls_add_left_locked(call);
+	st->unlocks_later = true;
 	pthread_mutex_unlock(&left_lock);
 	if (queued)
 		gsh_free(call);

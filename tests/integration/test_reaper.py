@@ -189,6 +189,9 @@ def test_a_lock_whose_mds_is_away(cluster, till_end, away, client, record,
         if request_ != "nothing":
             assert told.get(timeout=10) == (
                 0 if request_ == "UNLOCK" else nfs4.GRACE)
+            # It asks once more.
+            asked(next_one, "first LOCK", told)
+            assert told.get() == nfs4.GRACE
     # The MDS gives up the lock, once it is back.
     first_success(lambda: next_one.lock(W, 50, 10),
                   {nfs4.DENIED, nfs4.DELAY, nfs4.GRACE}, 30)

@@ -350,13 +350,12 @@ void insert_fd_lru(struct fsal_fd *fsal_fd)
 	(void)fsal_fd;
 }
 
-fsal_status_t casync_fd_reopen(struct fsal_obj_handle *obj_hdl,
-			       fsal_openflags_t openflags,
-			       struct fsal_fd *fsal_fd)
+fsal_status_t casync_fd_open_for_lock(struct casync_object *obj,
+				      fsal_openflags_t openflags,
+				      struct fsal_fd *fsal_fd, bool reclaim)
 {
 	bool writes = (openflags & FSAL_O_WRITE) != 0;
-	int rc = ceph_ll_open(NULL, casync_object_of(obj_hdl)->inode,
-			      writes ? O_RDWR : O_RDONLY,
+	int rc = ceph_ll_open(NULL, obj->inode, writes ? O_RDWR : O_RDONLY,
 			      &casync_fd_of(fsal_fd)->fh, NULL);
 
 	assert_int_equal(fd_work, 1);

@@ -147,17 +147,75 @@ CASE(lock_that_is_refused_late_is_not_given_back)
 	assert_int_equal(fake_blocking_count(FAKE_SETLK), 1);
 }
 
-/* An UNLOCK would take the older lock, too. */
-CASE(lock_beside_an_older_one_is_kept)
+/* --- LOCKs that wait without a limit */
+
+static fsal_errors_t told;
+static bool is_told;
+
+static void *lock_a_part_again(void *unused)
+{
+	op_ctx = &rig.request;
+	told = lock_op(FSAL_OP_LOCK, 15, 100);
+	__atomic_store_n(&is_told, true, __ATOMIC_RELEASE);
+	return unused;
+}
+
+static void *reclaim(void *unused)
+{
+	fsal_lock_param_t wanted = {.lock_sle_type = FSAL_POSIX_LOCK,
+				    .lock_type = FSAL_LOCK_W,
+				    .lock_length = 10,
+				    .lock_reclaim = true};
+
+	op_ctx = &rig.request;
+	told = casync_lock_op2(&rig.obj->handle, &rig.state.state, &owner,
+			       FSAL_OP_LOCK, &wanted, NULL)
+		       .major;
+	__atomic_store_n(&is_told, true, __ATOMIC_RELEASE);
+	return unused;
+}
+
+static void check_waits(void *(*locker)(void *), unsigned int setlks)
+{
+	pthread_t thread;
+
+	is_told = false;
+	rig_hold(FAKE_SETLK);
+	assert_int_equal(pthread_create(&thread, NULL, locker, NULL), 0);
+	usleep((CASYNC_STATE_CALL_MS + 100) * 1000);
+	assert_false(NOW(is_told));
+	fake.hook = NULL;
+	sem_post(&rig_held.go);
+	RIG_JOIN(thread, NULL);
+	assert_int_equal(told, ERR_FSAL_NO_ERROR);
+	settle();
+	sem_destroy(&rig_held.go);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK), setlks);
+	assert_int_equal(fake.asked_lock.l_type, F_WRLCK);
+}
+
+/* To give it back would take the older one, too. */
+CASE(lock_beside_an_older_one)
 {
 	lock(10, 20);
-	rig_hold(FAKE_SETLK);
-	assert_int_equal(lock_op(FSAL_OP_LOCK, 15, 100), ERR_FSAL_IN_GRACE);
-	go_on(1);
-	assert_int_equal(fake_blocking_count(FAKE_SETLK), 2);
-	assert_int_equal(fake.asked_lock.l_type, F_WRLCK);
-	assert_int_equal(glist_length(&rig.obj->locks.list), 1);
+	check_waits(lock_a_part_again, 2);
 }
+
+/* Linux gives a lock up that it is to reclaim again. */
+CASE(lock_that_is_reclaimed)
+{
+	check_waits(reclaim, 1);
+}
+
+CASE(reclaim_is_tried_beside_an_overdue_call)
+{
+	rig_hold(FAKE_SETLK);
+	assert_int_equal(lock_op(FSAL_OP_LOCK, 10, 20), ERR_FSAL_IN_GRACE);
+	go_on(2);
+	check_waits(reclaim, 3);
+}
+
+/* --- */
 
 CASE(nobody_waits_while_a_call_is_overdue)
 {
@@ -172,10 +230,12 @@ CASE(nobody_waits_while_a_call_is_overdue)
 	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
 	assert_true(casync_clock_age_ns(begun_ns) <
 		    CASYNC_STATE_CALL_MS * CASYNC_NS_PER_MS);
-	/* The LOCK and the UNLOCK wait. */
-	RIG_UNTIL(NOW(rig_held.count) == 2);
+	/* The UNLOCK is made after the LOCK. */
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, 2);
-	go_on(3);
+	assert_int_equal(NOW(rig_held.count), 1);
+	go_on(1);
+	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
+	assert_true(fake.asked_lock.l_len == 0);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
 }
 
@@ -202,34 +262,37 @@ CASE(unlock_that_is_not_answered_is_done_later)
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
 }
 
-static unsigned int later;
-
-static void *unlock_once_more(void *unused)
+/* A client may send as many as it wants: one thread makes them, in order. */
+CASE(unlocks_are_made_in_order)
 {
-	op_ctx = &rig.request;
-	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	__atomic_add_fetch(&later, 1, __ATOMIC_ACQ_REL);
-	return unused;
-}
-
-/* A client may send as many as it wants. */
-CASE(unlocks_that_are_left_have_a_bound)
-{
-	pthread_t thread;
 	unsigned int i;
 
-	later = 0;
+	rig_hold(FAKE_SETLK);
+	for (i = 1; i <= CASYNC_STATE_CALLS_LEFT; i++)
+		assert_int_equal(lock_op(FSAL_OP_UNLOCK, i, 1),
+				 ERR_FSAL_NO_ERROR);
+	assert_int_equal(rig.state.fd.fsal_fd.io_work, CASYNC_STATE_CALLS_LEFT);
+	assert_int_equal(NOW(rig_held.count), 1);
+	go_on(1);
+	assert_int_equal(fake_blocking_count(FAKE_SETLK),
+			 CASYNC_STATE_CALLS_LEFT);
+	assert_true(fake.asked_lock.l_start == CASYNC_STATE_CALLS_LEFT);
+}
+
+/* The next one waits. */
+CASE(unlocks_that_are_left_have_a_bound)
+{
+	uint64_t begun_ns;
+	unsigned int i;
+
 	rig_hold(FAKE_SETLK);
 	for (i = 0; i < CASYNC_STATE_CALLS_LEFT; i++)
 		assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
-	assert_int_equal(rig.state.fd.fsal_fd.io_work, CASYNC_STATE_CALLS_LEFT);
-	assert_int_equal(pthread_create(&thread, NULL, unlock_once_more, NULL),
-			 0);
-	usleep(50000);
-	assert_int_equal(NOW(later), 0);
-	go_on(CASYNC_STATE_CALLS_LEFT + 1);
-	RIG_JOIN(thread, NULL);
-	assert_int_equal(NOW(later), 1);
+	begun_ns = casync_clock_ns();
+	assert_int_equal(unlock_all(), ERR_FSAL_NO_ERROR);
+	assert_true(casync_clock_age_ns(begun_ns) >=
+		    CASYNC_STATE_CALL_MS * CASYNC_NS_PER_MS);
+	go_on(2);
 }
 
 /* --- opens */
@@ -242,13 +305,17 @@ static void check_late_open(fsal_status_t (*open_now)(void))
 	rig_hold(FAKE_OPEN);
 	assert_int_equal(open_now().minor, ETIME);
 	begun_ns = casync_clock_ns();
-	assert_int_equal(open_now().minor, ETIME);
 	assert_int_equal(lock_op(FSAL_OP_LOCK, 10, 20), ERR_FSAL_IN_GRACE);
+	assert_int_equal(open_now().minor, ETIME);
+	assert_int_equal(open_now().minor, ETIME);
+	assert_int_equal(open_now().minor, ETIME);
+	/* The fourth is the last one that is tried. */
+	assert_int_equal(open_now().minor, ETIME);
 	assert_true(casync_clock_age_ns(begun_ns) <
-		    CASYNC_STATE_CALL_MS * CASYNC_NS_PER_MS);
-	assert_int_equal(fake.inode_refs, 1);
+		    (CASYNC_STATE_CALL_MS + 3 * 100) * CASYNC_NS_PER_MS);
+	assert_int_equal(fake.inode_refs, 4);
 	assert_false(casync_guard_is_empty(&stub_mount.guard));
-	go_on(1);
+	go_on(4);
 	assert_int_equal(fake.open_fhs, 1);
 	assert_int_equal(fake.inode_refs, 0);
 	assert_true(casync_guard_is_empty(&stub_mount.guard));
@@ -278,6 +345,18 @@ static fsal_status_t open_state(void)
 CASE(open_of_a_state)
 {
 	check_late_open(open_state);
+}
+
+/* It needs no MDS. */
+CASE(open_beside_an_overdue_call)
+{
+	rig.state.fd.fh_access = FSAL_O_READ;
+	rig_hold(FAKE_OPEN);
+	assert_int_equal(open_for_more().minor, ETIME);
+	fake.hook = NULL;
+	assert_int_equal(open_for_more().major, ERR_FSAL_NO_ERROR);
+	(void)ceph_ll_close(NULL, rig.state.fd.narrow_fh);
+	go_on(1);
 }
 
 CASE(open_of_another_file_waits)
