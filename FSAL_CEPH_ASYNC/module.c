@@ -372,6 +372,7 @@ MODULE_FINI void casync_module_fini(void)
 	/* Its memory is mapped: nobody else gives it back. */
 	casync_cache_set_budget(0);
 	casync_signature_free();
+	casync_stale_sessions_free();
 
 	if (unregister_fsal(&module.fsal) != 0)
 		LogCrit(COMPONENT_FSAL, "FSAL %s could not be unregistered",

@@ -297,3 +297,16 @@ void casync_stale_sessions_forget(const char *uuid)
 	}
 	pthread_mutex_unlock(&lock);
 }
+
+void casync_stale_sessions_free(void)
+{
+	struct glist_head *node, *next;
+
+	pthread_mutex_lock(&lock);
+	glist_for_each_safe(node, next, &sessions) {
+		glist_del(node);
+		stale_sessions_session_free(
+			glist_entry(node, struct session, link));
+	}
+	pthread_mutex_unlock(&lock);
+}

@@ -49,4 +49,7 @@ void casync_stale_sessions_end_former(const struct casync_identity *mount,
 /** A mount with this session is about to be built: from now on it is ours. */
 void casync_stale_sessions_forget(const char *uuid);
 
+/** The plugin ends: free those that no MDS was asked for. */
+void casync_stale_sessions_free(void);
+
 #endif /* CASYNC_STALE_SESSIONS_H */

@@ -220,8 +220,8 @@ bool casync_call_begin_release(struct casync_mount *mount);
  * the session is lost, the administrator must ask again. */
 bool casync_call_begin_setup(struct casync_mount *mount);
 
-/** Keep the client in place for a job, beyond the end of this thread's call.  It
- * never fails: the thread keeps it in place now. */
+/** Keep the client in place for a job, beyond the end of this thread's call.
+ * It never fails: the thread keeps it in place now. */
 void casync_call_stay(struct casync_mount *mount);
 
 /** End what casync_call_begin_release(), casync_call_begin_setup() or

@@ -24,7 +24,7 @@
 #include "fd.h"
 #include "ganesha.h"
 #include "inode.h"
-#include "state_calls.h"
+#include "lock_calls.h"
 #include "mount.h"
 #include "object.h"
 #include "obj_ops.h"
@@ -135,7 +135,7 @@ static fsal_status_t locks_undo(const struct casync_borrowed *fd,
 	int rc;
 
 	fl.l_type = F_UNLCK;
-	rc = casync_state_calls_setlk(fd, &fl, owner, false);
+	rc = casync_lock_calls_set(fd, &fl, owner, false);
 	LogInfo(COMPONENT_FSAL,
 		"a LOCK of inode %#" PRIx64
 		" took more than %d ms; the client is to ask again, as a common grace period may have begun: %s",
@@ -180,8 +180,8 @@ static fsal_status_t locks_open_fd(struct casync_object *obj,
  * holds the lock of the file's state.
  *
  * NLM has no open state: a read lock would fail where nothing can be written,
- * in a snapshot or with a cephx user who only reads.  ACCESS would be a conflict
- * for Ganesha.
+ * in a snapshot or with a cephx user who only reads.  ACCESS would be a
+ * conflict for Ganesha.
  */
 static fsal_status_t locks_open(struct casync_object *obj,
 				struct state_t *state,
@@ -239,9 +239,9 @@ static fsal_status_t locks_in_call(struct casync_object *obj,
 		locks_flags_for(lock_op, request_lock->lock_type), true, test);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	rc = test ? casync_state_calls_getlk(&fd, &fl, owner)
-		  : casync_state_calls_setlk(&fd, &fl, owner,
-					     request_lock->lock_reclaim);
+	rc = test ? casync_lock_calls_test(&fd, &fl, owner)
+		  : casync_lock_calls_set(&fd, &fl, owner,
+					  request_lock->lock_reclaim);
 	late = rc == 0 && lock_op == FSAL_OP_LOCK &&
 	       locks_came_late(obj, owner, request_lock, begin_ns);
 	if (late)
@@ -322,7 +322,7 @@ fsal_status_t casync_lock_op2(struct fsal_obj_handle *obj_hdl,
 	if (lock_op == FSAL_OP_UNLOCK && locks_are_of_expired(state)) {
 		/* Of the whole file: all its locks end. */
 		casync_lock_records_unlocked(&obj->locks, state, owner, &all);
-		casync_state_calls_unlock_later(
+		casync_lock_calls_unlock_later(
 			container_of(state, struct casync_state, state),
 			obj->id.ino, owner);
 		return fsalstat(ERR_FSAL_NO_ERROR, 0);

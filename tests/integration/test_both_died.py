@@ -11,7 +11,7 @@ from lab import LOGS, SECOND_PORT
 from lab_program import Log, ceph, until
 from nfs import nfs4
 from test_orderly_move import Holder, pid, thief_of
-from test_orderly_move import nodes  # noqa: F401 (a fixture)
+from test_orderly_move import nodes  # noqa: F401 (the fixture)
 
 BACK_S = 100
 GRACE_S = 60             # longer than the MDS takes
@@ -26,8 +26,8 @@ def expire(client, file):
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("nodes", [(GRACE_S, "")], indirect=True)
-def test_the_successor_serves(  # noqa: F811 (a fixture)
-        nodes, till_end, record):
+def test_the_successor_serves(nodes,  # noqa: F811 (the fixture)
+                              till_end, record):
     till_end(nodes.may_lose())
     ceph(*RECONNECT, 5)
     holder = Holder(SECOND_PORT, "/second")
