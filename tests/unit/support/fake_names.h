@@ -21,8 +21,8 @@
 
 struct fake_names {
 	/* Set up by the test. */
-	int result;	   /**< Negative: calls fail with it. */
-	const char *fails; /**< The call that fails; NULL: each. */
+	_Atomic int result; /**< Negative: calls fail with it. */
+	const char *fails;  /**< The call that fails; NULL: each. */
 	/** Runs in each call, before it answers; @p in is NULL if it is on an
 	 * Fh or a listing. */
 	void (*hook)(const char *call, const struct Inode *in);
@@ -35,14 +35,14 @@ struct fake_names {
 	/** What listings have; the end comes after them. */
 	const struct ceph_statx *entries;
 	unsigned int entry_count;
-	int perms_made; /**< Ever, not root's. */
+	_Atomic int perms_made; /**< Ever, not root's. */
 
 	/* What happened. */
-	char log[256];	    /**< All calls, with a space between two. */
-	unsigned int calls; /**< Their number. */
-	int perms;	    /**< Credentials made, less those destroyed. */
-	unsigned int entries_read; /**< Since the last opendir. */
-	struct ceph_statx set;	   /**< What the last setattr set. */
+	char log[256];		    /**< All calls, with a space between two. */
+	_Atomic unsigned int calls; /**< Their number. */
+	_Atomic int perms; /**< Credentials made, less those destroyed. */
+	_Atomic unsigned int entries_read; /**< Since the last opendir. */
+	struct ceph_statx set;		   /**< What the last setattr set. */
 	int set_mask;
 };
 
