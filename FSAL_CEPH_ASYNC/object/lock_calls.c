@@ -151,12 +151,12 @@ int casync_lock_calls_set(const struct casync_borrowed *fd, struct flock *fl,
 		return lock_calls_conflict(mount, ino);
 	call = lock_calls_new(fd, fl, owner);
 	if (unlock && casync_state_calls_follow(call))
-		return 0;
+		return -ETIME;
 	if (call->st == NULL || (reclaim && !unlock))
 		wait_ms = 0;
 	rc = casync_state_calls_ask(fd->obj, call, wait_ms);
 	if (rc == -ETIME)
-		return unlock ? 0 : rc;
+		return rc;
 	*fl = call->fl;
 	gsh_free(call);
 	return rc;

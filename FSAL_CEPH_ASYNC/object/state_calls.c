@@ -245,6 +245,7 @@ bool casync_state_calls_add_later(struct casync_state_call *call)
 
 /* --- open */
 
+/* The export may end before the call: so the credentials are the call's. */
 static int state_calls_open(struct casync_state_call *call)
 {
 	UserPerm *root = ceph_userperm_new(0, 0, 0, NULL);
