@@ -2,7 +2,7 @@
 /**
  * @file common_grace.h
  * @brief Keeps a new gateway's session and a dead gateway's grace period from
- * overlapping.
+ * overlapping, and has the grace period end when it can.
  *
  * Gateways of rados_cluster have a grace period in common.  The clients of a
  * dead gateway reclaim their locks in it.  Until the dead gateway's CephFS
@@ -15,6 +15,10 @@
  * gateways enforce the grace period (nfs_wait_for_grace_enforcement() in 9.14).
  * We end a former session no earlier than CASYNC_GRACE_LEAD_MS after that.  A
  * LOCK that was granted after a longer time may be such a one (locks.c).
+ *
+ * A grace period ends once each client has reclaimed.  Ganesha looks for that
+ * every 10 s, or Lease_Lifetime / 2 if this is less (nfs_reaper_thread.c), and
+ * when it is woken.  The keepers wake it each second.
  */
 #ifndef CASYNC_COMMON_GRACE_H
 #define CASYNC_COMMON_GRACE_H
@@ -33,6 +37,9 @@
  */
 #define CASYNC_NEW_SESSION_PAUSE_MS 2500
 
+/** Time between two looks whether the grace period may end. */
+#define CASYNC_GRACE_LOOK_MS 1000
+
 /** Has this gateway a grace period in common with others? */
 bool casync_common_grace(void);
 
@@ -41,5 +48,19 @@ void casync_common_grace_await_known(void);
 
 /** Let CASYNC_GRACE_LEAD_MS pass, once: this process reads its exports. */
 void casync_common_grace_await_known_once(void);
+
+/** A grace period of this gateway may have begun: a node is taken over, or an
+ * export is read.  (If there is none, the looks do no harm.) */
+void casync_common_grace_begins(void);
+
+/**
+ * Have Ganesha look whether the grace period may end, unless it has looked for
+ * us less than CASYNC_GRACE_LOOK_MS ago.
+ *
+ * @return Whether the grace period may last: for Grace_Period from its
+ *         beginning, as Ganesha does not tell more (nfs_in_grace() is not
+ *         exported), and not while Ganesha ends.
+ */
+bool casync_common_grace_look(void);
 
 #endif /* CASYNC_COMMON_GRACE_H */

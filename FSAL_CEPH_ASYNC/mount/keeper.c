@@ -466,11 +466,17 @@ static bool keeper_is_lost(const struct casync_mount *mount)
 	return phase != CASYNC_GUARD_SERVES && phase != CASYNC_GUARD_LEFT;
 }
 
+static uint64_t keeper_pause_ms(void)
+{
+	return casync_common_grace_look() ? CASYNC_GRACE_LOOK_MS
+					  : CASYNC_KEEPER_CHECK_MS;
+}
+
 static void keeper_run(struct casync_mount *mount)
 {
 	SetNameFunction("casync_keeper");
 	while (casync_deadline_call_pause(&mount->keeper.thread,
-					  CASYNC_KEEPER_CHECK_MS)) {
+					  keeper_pause_ms())) {
 		casync_upcalls_try_removed(&mount->upcalls);
 		if (!casync_session_comes_back(mount) &&
 		    casync_guard_phase(&mount->guard) == CASYNC_GUARD_LEAVES)

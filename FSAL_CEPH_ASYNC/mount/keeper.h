@@ -7,6 +7,8 @@
  * Each mount has a thread of its own for that, its keeper.  It asks the MDS for
  * the root's attributes from time to time, so a loss shows without traffic too.
  * Answers of libcephfs to requests wake it earlier.  No thread waits for it.
+ * It also ends sessions of dead nodes (take_over.h), queues removed files again
+ * (upcalls.h), and shortens grace periods (common_grace.h).
  *
  * Requests are asked to retry while the client is replaced.  The steps, each
  * before the next:

@@ -218,6 +218,7 @@ static int mount_build(struct casync_mount *mount,
 		mount->fscid = mount->client->fscid;
 		mount->upcalls.fscid = mount->fscid;
 		mount->delegations = mount->client->delegations;
+		casync_common_grace_begins();
 		rc = casync_keeper_start(mount);
 	}
 	return rc;
@@ -433,6 +434,7 @@ int casync_mount_take_over(const char *nodeid, uint32_t timeout_s)
 	pthread_mutex_unlock(&mounts_lock);
 
 	/* Ganesha began this gateway's grace period just now. */
+	casync_common_grace_begins();
 	casync_common_grace_await_known();
 	for (i = 0; i < count; i++) {
 		rc = casync_take_over_node(held[i], nodeid, timeout_s);

@@ -22,8 +22,6 @@ shift 3
 
 # As long as it may take the other Ganesha to notice that it is dead.
 SECONDS_FENCED=300
-# Of grace, at most: Grace_Period.
-SECONDS_OF_GRACE=90
 
 database()
 {
@@ -57,19 +55,8 @@ fence()
 	done
 }
 
-# Ganesha looks only every 10 s, or Lease_Lifetime / 2 if that is less, whether
-# all clients have reclaimed.  A notification makes it look at once.
-hasten()
-{
-	for _ in $(seq "$SECONDS_OF_GRACE"); do
-		sleep 1
-		database notify grace look > /dev/null 2>&1
-	done
-}
-
 # For check-gateway.sh: a start takes some time.
 touch "${TAKE_OVER_STAMP:-/run/gateway-take-over}"
 fence &
 "$@"
 wait
-hasten

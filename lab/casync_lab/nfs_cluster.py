@@ -227,8 +227,9 @@ def ingress(name: str, address: str, port: int, host_address: str,
     """The proxy before the first COUNT ranks: configured anew and restarted,
     as cephadm does it when a rank has moved (services/ingress.py).
 
-    PLAIN_CHECKS: health checks have no PROXY header.  One with a header
-    crashes Ganesha now and then, whichever FSAL (docs/limits.md).
+    PLAIN_CHECKS: the template as docs/high-availability.md changes it.  Health
+    checks have no PROXY header, and find a new daemon in 0.5 s.  One with a
+    header crashes Ganesha now and then, whichever FSAL (docs/limits.md).
     """
     ranks = load(_ranks_file(name), {})
     servers = []
@@ -246,7 +247,8 @@ def ingress(name: str, address: str, port: int, host_address: str,
         "default_server_opts": ["send-proxy-v2"] * proxy_protocol,
         "v4v6_flag": ""})
     if plain_checks:
-        text = re.sub(r"(server \S+ \S+:(\d+) check)\b", r"\1 port \2", text)
+        text = re.sub(r"(server \S+ \S+:(\d+) check)\b",
+                      r"\1 port \2 inter 500ms rise 1", text)
     path = HAPROXY / "haproxy.cfg"
     path.parent.mkdir(exist_ok=True)
     path.write_text(text)

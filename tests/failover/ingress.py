@@ -59,8 +59,8 @@ class Ingress(Pair):
     kinds = ("killed", "stopped", "cut off")
     versions = ("4.1", "4.2")
     moves = "haproxy has the other host"
-    # cephadm's template has Ganesha's defaults: a grace period of 90 s.
-    bound = Bound(io_s=20, state_s=100, planned_s=100)
+    # Four waits of 3 s for a dead daemon, and Linux' own between two tries.
+    bound = Bound(io_s=15, state_s=45, planned_s=15)
     second = f"{CLUSTER}-h0"
     mounted = f"/mnt/nfs{PSEUDO}"   # `lab client` mounts the pseudo root
 

@@ -89,9 +89,7 @@ def test_who_is_fenced(tmp_path, script, host, fenced):
         '#!/bin/sh\ncase "$*" in *listwatchers*) '
         f"cat {tmp_path}/watchers;; esac\n")
     (tmp_path / "ceph").write_text(f'#!/bin/sh\necho "$*" >> {done}\n')
-    # hasten() of take-over.sh would go on for the whole grace period.
-    (tmp_path / "seq").write_text("#!/bin/sh\n")
-    for name in "rados", "ceph", "seq":
+    for name in "rados", "ceph":
         (tmp_path / name).chmod(0o755)
     ended = subprocess.run(
         [SAMPLES / script, "pool", "namespace", host, "true"], text=True,

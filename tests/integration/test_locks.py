@@ -380,6 +380,51 @@ def test_locks_are_reclaimed_after_kill_9(gateways, path, record):
         client.leave()
 
 
+def test_the_grace_period_ends_with_the_last_reclaim(gateways, path, record,
+                                                      tmp_path):
+    """Ganesha by itself looks 10 s after its start, with this lease.  Nobody
+    else is known to it: the lab's own look is a client that reclaims
+    nothing."""
+    log = Log(LOGS / "ganesha-a.log")
+
+    def start():
+        before = len(log.matching("NFS SERVER INITIALIZED"))
+        gateways.ganesha("start", "--no-wait", "--core", "Enable_NLM = false;",
+                         "--nfsv4", "Lease_Lifetime = 60; Grace_Period = 90; "
+                         f'Graceless = false; RecoveryRoot = "{tmp_path}";')
+        until(lambda: len(log.matching("NFS SERVER INITIALIZED")) > before,
+              "the gateway", 30)
+
+    def opens():
+        try:
+            other.open(path).close()
+        except nfs4.Failed as err:
+            assert err.status == nfs4.GRACE
+            return False
+        return True
+    gateways.ganesha("stop")
+    start()
+    holder, other = (nfs4.Client(2049, name) for name in ("last", "other"))
+    until(opens, "the grace period without clients is over", 15)
+    file = holder.open(path)
+    gateways.ganesha("kill9")
+    start()
+    other.connect(reclaim=True)
+    other.reclaim_complete()
+    assert not opens()
+    holder.connect(reclaim=True)
+    file = holder.reclaim_open(file.handle, owner=file.owner)
+    holder.reclaim_complete()
+    began = time.monotonic()
+    until(opens, "the grace period is over", 4)
+    record(f"the grace period ended {time.monotonic() - began:.1f} s after "
+           "the last client had reclaimed")
+    file.close()
+    for client in (holder, other):
+        client.leave()
+    gateways.ganesha("restart", "--core", "", "--nfsv4", NFSV4)
+
+
 def test_a_mount_after_the_grace_period_is_told(gateways, path):
     """The client's lock is lost then: the log says why."""
     holder = nfs4.Client(2049, "late")

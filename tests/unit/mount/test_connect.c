@@ -214,6 +214,11 @@ int ceph_release(struct ceph_mount_info *cmount)
 /* --- Ganesha, and what connect.c calls of ours */
 
 nfs_parameter_t nfs_param;
+bool admin_shutdown;
+
+void reaper_wake(void)
+{
+}
 
 static struct fsal_module fsal_ceph;
 static bool fsal_ceph_is_loaded;

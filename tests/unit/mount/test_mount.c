@@ -224,6 +224,11 @@ void casync_common_grace_await_known(void)
 	step("lead ");
 }
 
+void casync_common_grace_begins(void)
+{
+	step("grace ");
+}
+
 static int take_over_results[2];
 static int taken_over;
 
@@ -310,7 +315,8 @@ TEST_WITH(exports_of_one_identity_share_a_client, up, down)
 {
 	struct casync_mount *first = get(), *second;
 
-	assert_string_equal(steps, "forget-u@fs:/p lanes connect keeper ");
+	assert_string_equal(steps,
+			    "forget-u@fs:/p lanes connect grace keeper ");
 	assert_int_equal(first->fscid, 3);
 	assert_int_equal(first->upcalls.fscid, 3);
 	assert_true(first->delegations);
@@ -778,7 +784,7 @@ TEST_WITH(each_mount_takes_over, up, down)
 	take_over_results[1] = -EACCES;
 	assert_int_equal(casync_mount_take_over("node2", 9), -EACCES);
 	assert_int_equal(taken_over, 2);
-	assert_non_null(strstr(steps, "lead "));
+	assert_non_null(strstr(steps, "grace lead "));
 	taken_over = 0;
 	take_over_results[0] = -ETIMEDOUT;
 	assert_int_equal(casync_mount_take_over("node2", 9), -ETIMEDOUT);

@@ -911,25 +911,3 @@ LATE(late_conflict_is_a_conflict)
 	others_lock(F_WRLCK, 0, 0);
 	assert_int_equal(lock_status(FSAL_LOCK_W, 10), ERR_FSAL_DELAY);
 }
-
-/* How long it took, in ms. */
-static uint64_t time_of(void (*lead)(void))
-{
-	uint64_t began_ns = casync_clock_ns();
-
-	lead();
-	return (casync_clock_ns() - began_ns) / CASYNC_NS_PER_MS;
-}
-
-LATE(lead_is_for_a_cluster)
-{
-	assert_true(time_of(casync_common_grace_await_known_once) >=
-		    CASYNC_GRACE_LEAD_MS);
-	assert_true(time_of(casync_common_grace_await_known_once) <
-		    CASYNC_GRACE_LEAD_MS);
-	assert_true(time_of(casync_common_grace_await_known) >=
-		    CASYNC_GRACE_LEAD_MS);
-	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_FS;
-	assert_true(time_of(casync_common_grace_await_known) <
-		    CASYNC_GRACE_LEAD_MS);
-}
