@@ -4,6 +4,7 @@
 
     failover.py [--json FILE] [--only KIND] [--vers VERS ...]
                 [--patience FACTOR] [--fsal NAME] [--once]
+                [--thief [--ceph-thief]]
                 [--ingress [--nfsv4 KEYS] [--config TEXT]] ROUNDS
 
 Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
@@ -20,6 +21,12 @@ median and worst of all rounds.  A bound holds for the second one, times
 FACTOR on a machine that does other work, too.  Meanwhile a thief at another
 gateway tries to lock what the clients have locked, every few ms, and must
 never succeed.  In the end every acknowledged byte and name is there.
+
+--thief asks for locks alone, no bound of time holds: sessions are evicted by
+hand, too, and the MDS dies in the middle of a move.  --ceph-thief: a CephFS
+client wants the locks as well.  After an eviction, and by this client, a lock
+may be taken; its holder must write nothing meanwhile.  Whether it is told is
+counted (docs/limits.md, thief.py).
 """
 from __future__ import annotations
 
@@ -29,8 +36,8 @@ import os
 import statistics
 import sys
 import tempfile
-import threading
 import time
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +45,10 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from kernel_program import KernelProgram
 from lab_program import LOGS, json_lines, lab, say, until
-from nfs import nfs4, rpc
-from hosts import ADDRESS, FSAL, HOST_TWO, PORT, PORT_TWO, PSEUDO, Bound, Pair
+from nfs import rpc
+from hosts import ADDRESS, FSAL, PORT, Bound, Pair
 from ingress import Ingress
+from thief import TWICE, CephThief, NfsThief, Thief, judged
 
 PROBE = Path(__file__).resolve().parent / "probe.py"
 PLANNED = "moved by hand"
@@ -48,19 +56,19 @@ REQUESTS = ("read", "write", "open", "lock")
 SERVED_S = 90           # else it hangs
 QUIET_S = 3             # between one thing and the next
 POLL_S = 0.05
-THIEF_S = 0.003
 FOLDER = "failover"
 
 
 class Client:
     """A Linux client with the probe."""
 
-    def __init__(self, vers: str, signals: Path, pair: Pair):
+    def __init__(self, vers: str, signals: Path, pair: Pair, *words: str):
         self.vers, self.name = vers, f"v{vers.replace('.', '')}"
+        self.held = f"{self.name}-lock-held"
         self.signals = signals
         self.program = KernelProgram(
             signals, "python3", "-B", PROBE, f"{pair.mounted}/{FOLDER}",
-            signals, self.name, output=f"{self.name}.out", vers=vers,
+            signals, self.name, *words, output=f"{self.name}.out", vers=vers,
             timeout=86400, options=(
                 "--name", pair.hosts[0].ganesha, "--server", ADDRESS, "--mem",
                 "256M", "--opts", "nolock" if vers == "3" else ""))
@@ -95,51 +103,16 @@ class Client:
             f"NFSv{self.vers}: status {status}: {self.program.words()}"
 
 
-class Thief(threading.Thread):
-    """Wants the clients' locks, at the other gateway."""
-
-    def __init__(self, names: list[str]):
-        super().__init__(daemon=True)
-        self.client = nfs4.Client(PORT_TWO, "thief", host=HOST_TWO,
-                                  pseudo=PSEUDO)
-        self.folder = self.client.lookup(FOLDER)
-        self.files: dict[str, Any] = dict.fromkeys(names)
-        self.stop = threading.Event()
-        self.tries = {"denied": 0, "grace": 0}
-        self.stolen: list[str] = []
-        self.wrong = ""
-        self.longest_s = 0.0        # what this gateway's clients notice
-
-    def run(self) -> None:
-        try:
-            while not self.stop.wait(THIEF_S):
-                for name in self.files:
-                    self.attempt(name)
-        except Exception as err:  # noqa: BLE001 (told at the end)
-            self.wrong = f"thief: {type(err).__name__}: {err}"
-
-    def attempt(self, name: str) -> None:
-        began = time.monotonic()
-        try:
-            self.files[name] = file = self.files[name] or self.client.open(
-                name, directory=self.folder)
-            file.lock(nfs4.WRITE_LOCK, 0, 10)
-        except nfs4.Failed as err:
-            if err.status not in (nfs4.DENIED, nfs4.GRACE):
-                raise
-            self.tries["grace" if err.status == nfs4.GRACE else "denied"] += 1
-        else:
-            self.stolen.append(f"{time.strftime('%T')} {name}")
-            file.close()
-            self.files[name] = None
-        self.longest_s = max(self.longest_s, time.monotonic() - began)
-
-
 class Failures:
     """Makes them one after the other, and measures."""
 
-    def __init__(self, pair: Pair, clients: list[Client], thief: Thief):
-        self.pair, self.clients, self.thief = pair, clients, thief
+    def __init__(self, pair: Pair, clients: list[Client],
+                 thieves: list[Thief]):
+        self.pair, self.clients, self.thieves = pair, clients, thieves
+        # A loss is one thief's, and another one's chance.
+        self.may_lose = len(thieves) > 1
+        self.meant: dict[str, Counter[str]] = {
+            thief.where: Counter() for thief in thieves}
         self.found: list[dict[str, Any]] = []
         self.stolen: dict[str, int] = {}
         self.events = 0
@@ -152,6 +125,8 @@ class Failures:
         time.sleep(QUIET_S)
         began = time.time()
         self.pair.fail(kind, host)
+        if kind in self.pair.stays:
+            target = host
         until(target.has_address, self.pair.moves, 40, POLL_S)
         moved = time.time()
         until(self.null_answers, "the new Ganesha", 60, POLL_S)
@@ -172,16 +147,27 @@ class Failures:
                     "started_s": serving - moved})
         self.tell(number, kind, moved - began, serving - moved)
         healing = time.time()
-        self.pair.heal(kind, host)
+        if target is not host:
+            self.pair.heal(kind, host)
         later = max(end - begin for client in self.clients
                     for begin, end in client.pauses(healing).values())
         if later > 1:
             say(f"round {number}  {kind:<13} a pause of {later:.1f} s while "
                 "the host came back")
-        stolen, self.thief.stolen = self.thief.stolen, []
-        for each in stolen:
-            say(f"round {number}  {kind:<13} locked twice: {each}")
-        self.stolen[kind] = self.stolen.get(kind, 0) + len(stolen)
+        for thief in self.thieves:
+            for granted, name in thief.taken():
+                self.judge(number, kind, thief, granted, name)
+
+    def judge(self, number: int, kind: str, thief: Thief, granted: float,
+              name: str) -> None:
+        holder, = (one for one in self.clients if one.held == name)
+        meant = judged(granted, lambda: holder.said()["lock"])
+        self.meant[thief.where][meant] += 1
+        when = time.strftime("%T", time.localtime(granted))
+        say(f"round {number}  {kind:<13} {when}: NFSv{holder.vers}'s lock was "
+            f"granted {thief.where}: {meant}")
+        wrong = meant == TWICE or not (self.may_lose or kind == "evicted")
+        self.stolen[kind] = self.stolen.get(kind, 0) + wrong
 
     def tell(self, number: int, kind: str, detected: float,
              started: float) -> None:
@@ -257,17 +243,22 @@ def show(found: list[dict[str, Any]], rows: list[dict[str, Any]]) -> None:
 def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
     """What was wrong."""
     versions = args.vers or pair.versions
-    clients = [Client(vers, signals, pair) for vers in versions]
+    words = ["may-lose"] * args.thief
+    clients = [Client(vers, signals, pair, *words) for vers in versions]
     for client in clients:
         until(lambda client=client: min(client.counts().values()) > 20,
               f"NFSv{client.vers} works", 120)
     say(f"clients over NFSv{', '.join(versions)} work")
     # NFSv3 has no locks here.
-    thief = Thief([f"{client.name}-lock-held" for client in clients
-                   if client.vers != "3"])
-    thief.start()
-    failures = Failures(pair, clients, thief)
-    kinds = [kind for kind in pair.kinds if args.only in (None, kind)]
+    names = [client.held for client in clients if client.vers != "3"]
+    thieves: list[Thief] = [NfsThief(FOLDER, names)]
+    if args.ceph_thief:
+        thieves.append(CephThief(FOLDER, names))
+    for thief in thieves:
+        thief.start()
+    failures = Failures(pair, clients, thieves)
+    kinds = [kind for kind in (*pair.kinds, *pair.thief_kinds * args.thief)
+             if args.only in (None, kind)]
     try:
         for number in range(1, args.rounds + 1):
             for kind in kinds:
@@ -280,29 +271,28 @@ def measure(args: argparse.Namespace, pair: Pair, signals: Path) -> list[str]:
         raise
     finally:
         # Clients that end let go of their locks.
-        thief.stop.set()
-        thief.join(40)
+        for thief in thieves:
+            thief.end()
         (signals / "stop").touch()
     wrong = [text for client in clients if (text := client.end())]
-    wrong += [f"locked twice: {each}" for each in thief.stolen]
-    wrong += [f"{kind}: locked twice {count} times"
+    wrong += [f"{kind}: {count} locks were held twice, or lost in silence"
               for kind, count in failures.stolen.items()
               if count]
-    if thief.wrong:
-        wrong.append(thief.wrong)
-    rows = table(failures.found, pair.bound, args.patience)
+    wrong += [thief.wrong for thief in thieves if thief.wrong]
+    rows = table(failures.found, pair.bound,
+                 float("inf") if args.thief else args.patience)
     show(failures.found, rows)
-    print(f"\nthe thief at the other gateway: {thief.tries['denied']} times "
-          f"denied, {thief.tries['grace']} times in the grace period, "
-          f"{sum(failures.stolen.values())} times successful; it waited "
-          f"{thief.longest_s:.1f} s at most")
+    print()
+    for thief in thieves:
+        print(thief.summary(failures.meant[thief.where]))
     wrong += [f"{row['kind']}, NFSv{row['vers']}, {row['request']}: "
               f"{row['after_worst_s']:.1f} s after the address had moved, "
               f"wanted {row['bound_s']}" for row in rows if not row["holds"]]
     if args.json:
         args.json.write_text(json_lines(
             {"rounds": args.rounds, "table": rows, "stolen": failures.stolen,
-             "runs": failures.found, "wrong": wrong}), encoding="utf-8")
+             "granted": failures.meant, "runs": failures.found,
+             "wrong": wrong}), encoding="utf-8")
     return wrong
 
 
@@ -310,12 +300,14 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("rounds", type=int, nargs="?", default=10)
     parser.add_argument("--json", type=Path, metavar="FILE")
-    parser.add_argument("--only", choices=Pair.kinds)
+    parser.add_argument("--only", choices=Pair.kinds + Pair.thief_kinds)
     parser.add_argument("--vers", nargs="+", choices=Pair.versions)
     parser.add_argument("--patience", type=float, default=1, metavar="FACTOR")
     parser.add_argument("--fsal", choices=("CEPH", "CEPH_ASYNC"))
     parser.add_argument("--once", action="store_true",
                         help="no move back: for one failure only")
+    parser.add_argument("--thief", action="store_true")
+    parser.add_argument("--ceph-thief", action="store_true")
     parser.add_argument("--ingress", action="store_true")
     parser.add_argument("--nfsv4", default="", metavar="KEYS")
     parser.add_argument("--config", metavar="TEXT")

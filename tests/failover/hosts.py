@@ -19,7 +19,7 @@ from pathlib import Path
 
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
-from lab_program import LOGS, grace_tool, lab, say, until
+from lab_program import LOGS, ceph, grace_tool, lab, say, until
 from netns import ip, namespace
 from nfs import nfs3, rpc
 
@@ -160,6 +160,13 @@ class Host:
         elif kind == "host reset":
             self.reset()
 
+    def evict(self) -> None:
+        """Its CephFS sessions, by hand."""
+        for session in json.loads(ceph("tell", "mds.0", "client", "ls")):
+            if session["client_metadata"].get("pid") == str(self.pid()):
+                ceph("tell", "mds.0", "client", "evict",
+                     f"id={session['id']}")
+
     def cut(self, whether: bool) -> None:
         """From everybody, without a word: links stay up."""
         if whether:
@@ -221,6 +228,8 @@ class Pair:
     """All of it, started anew."""
 
     kinds = ("killed", "stopped", "cut off", "host reset")
+    thief_kinds = ("evicted", "MDS killed")
+    stays = ("evicted",)    # the address, where it is
     versions = ("3", "4.1", "4.2")
     moves = "the address moves"
     second = "two"
@@ -256,8 +265,12 @@ class Pair:
         until(lambda: answers(HOST_TWO, PORT_TWO), "gateway two", 60)
 
     def fail(self, kind: str, host: Host) -> None:
-        """KIND is one of kinds.  Another word: it is moved by hand."""
-        if kind not in self.kinds:
+        """KIND is one of kinds, or of thief_kinds.  Another word: it is moved
+        by hand."""
+        if kind == "evicted":
+            host.evict()
+        elif kind not in self.kinds:
+            self.kill_mds(kind)
             host.leave()
         else:
             host.fail(kind)
@@ -270,6 +283,13 @@ class Pair:
             host.watch(self.other(host))
         until(lambda: not host.has_address() and not host.pid(),
               f"host {host.number} gives up what it had", 40)
+
+    @staticmethod
+    def kill_mds(kind: str) -> None:
+        """In the middle of a move, if KIND says so.  It comes back at once."""
+        if kind == "MDS killed":
+            lab("mds", "kill9", "a")
+            lab("mds", "start", "a", "--no-wait")
 
     def holder(self) -> Host | None:
         """Who has the address and a Ganesha that runs."""

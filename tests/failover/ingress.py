@@ -115,7 +115,11 @@ class Ingress(Pair):
             "--wrapper", self.proxy.wrapper, *words)
 
     def fail(self, kind: str, host: Host) -> None:
+        if kind == "evicted":
+            host.evict()
+            return
         host.fail(kind)
+        self.kill_mds(kind)
         self.deploy(self.other(host), offline=kind == "cut off")
 
     def heal(self, kind: str, host: Host) -> None:

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """What a client has open while its gateway fails:
 
-    probe.py DIRECTORY SIGNALS NAME
+    probe.py DIRECTORY SIGNALS NAME [may-lose]
 
 Four threads read, write, open and lock, one request at a time.  Each notes
 every request that took longer than PAUSE_S.  The folder SIGNALS gets
@@ -11,8 +11,13 @@ clock.  A file "stop" ends it; then everything acknowledged must be there.
 Any error ends it with status 1.
 
 One lock is held all the time; writes go through the descriptor that has it.
-Linux answers EIO on such a descriptor once the lock is lost.
+Linux answers EIO on such a descriptor once the lock is lost.  That is an error,
+or with may-lose the end of a hold: the lock is taken again.  "holds" are
+[begin, end or null], "writes" when the last ones began that were answered.
 """
+import collections
+import contextlib
+import errno
 import fcntl
 import json
 import os
@@ -27,6 +32,7 @@ PAUSE_S = 0.25
 REST_S = 0.05
 BLOCK, BLOCKS = 4096, 64
 KEPT = 16               # names
+WRITES = 1200           # a minute of them
 FLAGS = os.O_RDWR | os.O_CREAT | os.O_DIRECT | os.O_SYNC
 LOCKED_BYTES = 10
 
@@ -45,6 +51,7 @@ class Requests(threading.Thread):
         self.count = 0
         self.pauses = []
         self.wrong = None
+        self.holds, self.writes = [], collections.deque(maxlen=WRITES)
 
     def run(self):
         try:
@@ -134,16 +141,39 @@ class Lock(Requests):
     """One lock comes and goes, another one stays."""
 
     kind = "lock"
+    may_lose = "may-lose" in sys.argv[4:]
 
     def begin(self):
         self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o644)
+        self.hold()
+
+    def hold(self):
         self.held = os.open(f"{self.path}-held", FLAGS, 0o644)
         fcntl.lockf(self.held, fcntl.LOCK_EX | fcntl.LOCK_NB, LOCKED_BYTES, 0)
+        self.holds.append([time.time(), None])
+
+    def hold_again(self):
+        """As soon as whoever has the lock gives it back."""
+        self.holds[-1][1] = time.time()
+        while not self.stop.is_set():
+            with contextlib.suppress(OSError):
+                os.close(self.held)
+            with contextlib.suppress(OSError):
+                self.hold()
+                break
+            time.sleep(REST_S)
 
     def request(self):
-        fcntl.lockf(self.fd, fcntl.LOCK_EX, LOCKED_BYTES, 0)
-        fcntl.lockf(self.fd, fcntl.LOCK_UN, LOCKED_BYTES, 0)
-        os.pwrite(self.held, block(self.count), 0)
+        try:
+            fcntl.lockf(self.fd, fcntl.LOCK_EX, LOCKED_BYTES, 0)
+            fcntl.lockf(self.fd, fcntl.LOCK_UN, LOCKED_BYTES, 0)
+            began = time.time()
+            os.pwrite(self.held, block(self.count), 0)
+            self.writes.append(began)
+        except OSError as err:
+            if not self.may_lose or err.errno != errno.EIO:
+                raise
+            self.hold_again()
 
 
 def main():
@@ -163,7 +193,10 @@ def main():
                     kind.wrong = kind.wrong or f"{kind.kind}: does not end"
         words = json.dumps({
             kind.kind: {"count": kind.count, "pauses": list(kind.pauses),
-                        "wrong": kind.wrong} for kind in kinds})
+                        "wrong": kind.wrong,
+                        "holds": list(kind.holds),
+                        "writes": list(kind.writes)}
+            for kind in kinds})
         new = said.with_suffix(".new")
         new.write_text(words, encoding="utf-8")
         new.replace(said)
