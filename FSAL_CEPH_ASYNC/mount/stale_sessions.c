@@ -298,15 +298,15 @@ void casync_stale_sessions_forget(const char *uuid)
 	pthread_mutex_unlock(&lock);
 }
 
+/* No export is left, and nobody else has the list.  Ganesha has its lock of all
+ * FSALs, which is taken under ours elsewhere. */
 void casync_stale_sessions_free(void)
 {
 	struct glist_head *node, *next;
 
-	pthread_mutex_lock(&lock);
 	glist_for_each_safe(node, next, &sessions) {
 		glist_del(node);
 		stale_sessions_session_free(
 			glist_entry(node, struct session, link));
 	}
-	pthread_mutex_unlock(&lock);
 }
