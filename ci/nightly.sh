@@ -43,6 +43,8 @@ coherence beside 20 ci/job.sh coherence 5 --seed $SEED
 model beside 20 ci/job.sh model 5 5 $SEED
 failover beside 20 ci/job.sh failover 1
 failover-ingress beside 20 ci/job.sh failover 1 --ingress
+failover-ipv6 beside 20 ci/job.sh failover 1 --ipv6 --patience 2
+thief beside 20 ci/job.sh failover 1 --ingress --thief
 reload beside 20 ci/job.sh reload 50
 unexport beside 25 ci/job.sh unexport 10
 soak beside 20 ci/job.sh soak 5

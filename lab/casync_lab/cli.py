@@ -77,7 +77,8 @@ def cmd_up(args: argparse.Namespace) -> None:
 
 def _cluster_up(store: str | None, osds: int | None, auth: str | None,
                 mds: int = 1, mgr: int = 1, mons: int = 1,
-                options: list[str] | None = None) -> None:
+                options: list[str] | None = None,
+                addr: str | None = None) -> None:
     build = vstart.build_dir()
     if build and not cluster.state():
         if options:
@@ -86,7 +87,7 @@ def _cluster_up(store: str | None, osds: int | None, auth: str | None,
         vstart.start(build, store or "memstore", {
             "MON": mons, "OSD": osds or 1, "MDS": mds, "MGR": mgr})
         return
-    cluster.up(store, osds, auth, mds, mgr, mons, options)
+    cluster.up(store, osds, auth, mds, mgr, mons, options, addr)
 
 
 def cmd_cluster(args: argparse.Namespace) -> None:
@@ -109,7 +110,7 @@ def cmd_cluster(args: argparse.Namespace) -> None:
     store = "bluestore" if args.bluestore else \
         "memstore" if args.memstore else None
     _cluster_up(store, count["OSD"] if "OSD" in os.environ else None, None,
-                count["MDS"], count["MGR"], count["MON"], args.option)
+                count["MDS"], count["MGR"], count["MON"], args.option, args.ip)
 
 
 # What a process has from its start.
@@ -274,6 +275,8 @@ def _parser() -> argparse.ArgumentParser:
               "vstart.sh where CEPH_BUILD_DIR names a build tree")
     one.add_argument("-n", "--new", action="store_true", help="start afresh")
     one.add_argument("-d", "--debug", action="store_true", help="as vstart")
+    one.add_argument("-i", "--ip", help="this host's address that the daemons "
+                     "have, as vstart's -i; IPv4 or IPv6")
     one.add_argument("--bluestore", action="store_true")
     one.add_argument("--memstore", action="store_true")
     one.add_argument("-o", dest="option", action="append",

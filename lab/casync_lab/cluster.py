@@ -34,6 +34,8 @@ CONF_TEXT = """\
 fsid = {fsid}
 mon_host = {mon_host}
 public_addr = {addr}
+ms_bind_ipv4 = {ipv4}
+ms_bind_ipv6 = {ipv6}
 auth_cluster_required = {auth}
 auth_service_required = {auth}
 auth_client_required = {auth}
@@ -193,14 +195,14 @@ def _classes() -> Path:
 
 def _write_conf(now: dict[str, Any]) -> None:
     CONF.parent.mkdir(exist_ok=True)
-    CONF.write_text(CONF_TEXT.format(dir=DIR, run=RUN, logs=LOGS,
-                                     keyring=KEYRING, classes=_classes(),
-                                     mon_names=" ".join(_letters(now["mons"])),
-                                     mon_host=",".join(
-                                         _mon_address(now["addr"], n, "/0")
-                                         for n in range(now["mons"])),
-                                     **{**now, "options": "\n".join(
-                                         now["options"])}))
+    addr = now["addr"]
+    hosts = ",".join(_mon_address(addr, n, "/0") for n in range(now["mons"]))
+    text = CONF_TEXT.format(
+        dir=DIR, run=RUN, logs=LOGS, keyring=KEYRING, classes=_classes(),
+        ipv4=":" not in addr, ipv6=":" in addr, mon_host=hosts,
+        mon_names=" ".join(_letters(now["mons"])),
+        **{**now, "options": "\n".join(now["options"])})
+    CONF.write_text(text)
 
 
 def _make_keys(now: dict[str, Any]) -> None:
@@ -232,6 +234,7 @@ def _make_keys(now: dict[str, Any]) -> None:
 
 def _mon_address(addr: str, n: int, tail_: str = "") -> str:
     """Of monitor N, as ceph.conf and monmaptool take it."""
+    addr = f"[{addr}]" if ":" in addr else addr
     return "[" + ",".join(f"{kind}:{addr}:{port + n}{tail_}"
                           for kind, port in MON_PORTS.items()) + "]"
 
@@ -299,7 +302,7 @@ def running() -> bool:
 
 def up(store: str | None, osds: int | None, auth: str | None,
        mds: int = 1, mgr: int = 1, mons: int = 1,
-       options: list[str] | None = None) -> None:
+       options: list[str] | None = None, addr: str | None = None) -> None:
     """Start a cluster, or keep the one that runs if it is as wanted."""
     now = state()
     if now and running():
@@ -318,8 +321,8 @@ def up(store: str | None, osds: int | None, auth: str | None,
                        "`lab down` for a fresh one")
     _fresh({"store": store or "memstore", "osds": osds or 1, "mds": mds,
             "mgr": mgr, "mons": mons, "auth": auth or "cephx",
-            "fsid": str(uuid.uuid4()), "addr": address(), "build_dir": None,
-            "options": options or []})
+            "fsid": str(uuid.uuid4()), "addr": addr or address(),
+            "build_dir": None, "options": options or []})
 
 
 def _fresh(now: dict[str, Any]) -> None:

@@ -5,7 +5,7 @@
     failover.py [--json FILE] [--only KIND] [--vers VERS ...]
                 [--patience FACTOR] [--fsal NAME] [--once]
                 [--thief [--ceph-thief]]
-                [--ingress [--nfsv4 KEYS] [--config TEXT]] ROUNDS
+                [--ipv6] [--ingress [--nfsv4 KEYS] [--config TEXT]] ROUNDS
 
 Two hosts, one gateway with one address, Linux clients over NFSv3, 4.1 and 4.2
 that read, write, open and lock (probe.py).  In each round the gateway is
@@ -13,7 +13,7 @@ killed, stopped, cut off, its host is reset, and it is moved by hand; each
 fault but the last is of host 1, and the last leads back there.  keepalived
 finds out and moves the address (hosts.py).  --ingress: `ceph nfs` with a proxy
 instead; rank 0 is started at the other host, and the proxy sends there
-(ingress.py).
+(ingress.py).  --ipv6: Ceph and the hosts speak IPv6 with each other.
 
 The table has, for each kind of failure, protocol and request: the longest
 pause of a client, and how much of it was left when the address had moved;
@@ -46,7 +46,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 from kernel_program import KernelProgram
 from lab_program import LOGS, json_lines, lab, say, until
 from nfs import rpc
-from hosts import ADDRESS, FSAL, PORT, Bound, Pair
+from hosts import ADDRESS, FSAL, IPV6, PORT, Bound, Pair
 from ingress import Ingress
 from thief import TWICE, CephThief, NfsThief, Thief, judged
 
@@ -308,12 +308,15 @@ def main() -> int:
                         help="no move back: for one failure only")
     parser.add_argument("--thief", action="store_true")
     parser.add_argument("--ceph-thief", action="store_true")
+    parser.add_argument("--ipv6", action="store_true")
     parser.add_argument("--ingress", action="store_true")
     parser.add_argument("--nfsv4", default="", metavar="KEYS")
     parser.add_argument("--config", metavar="TEXT")
     args = parser.parse_args()
     if args.fsal:
         os.environ[FSAL] = args.fsal
+    if args.ipv6:
+        os.environ[IPV6] = "1"
     signals = Path(tempfile.mkdtemp(prefix="failover-"))
     say("a cluster, two hosts, two gateways")
     pair = Ingress(args.nfsv4, args.config) if args.ingress else Pair()

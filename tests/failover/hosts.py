@@ -36,6 +36,10 @@ EXPORT_ID = 7
 PSEUDO = "/ha"
 # Set, it names another FSAL; keepalived hands it on.
 FSAL = "FAILOVER_FSAL"
+# Set, hosts and Ceph speak IPv6 with each other.
+IPV6 = "FAILOVER_IPV6"
+CEPH_IPV6 = "fd00:13::1"
+CEPH_NETS = ("10.14.{}.", "fd00:14:{}::")
 
 
 def sample_keys(block: str) -> str:
@@ -63,7 +67,8 @@ class Host:
     def __init__(self, number: int):
         self.number = number
         self.address = f"{NET}.{10 + number}"
-        self.ceph = (f"10.14.{number}.1", f"10.14.{number}.2")
+        net = CEPH_NETS[ipv6()].format(number)
+        self.ceph = (f"{net}1", f"{net}2")
         self.nfs_link, self.ceph_link = f"ha-nfs{number}", f"ha-ceph{number}"
         self.ganesha = f"one-h{number}"
         self.keepalived: subprocess.Popen | None = None
@@ -78,11 +83,10 @@ class Host:
             ip("link", "add", link, "type", "veth", "peer", "name", inner,
                 "netns", self.keeper.pid)
             ip("link", "set", link, "up")
-            ip("addr", "add", f"{address}/24", "dev", inner,
-                inside=self.keeper.pid)
             ip("link", "set", inner, "up", inside=self.keeper.pid)
+            add_address(address, inner, inside=self.keeper.pid)
         ip("link", "set", self.nfs_link, "master", BRIDGE)
-        ip("addr", "add", f"{self.ceph[0]}/24", "dev", self.ceph_link)
+        add_address(self.ceph[0], self.ceph_link)
         # No default route: nobody waits for a name server that is not there.
         ip("route", "add", CLIENTS, "via", ROUTER, inside=self.keeper.pid)
         ip("route", "add", ceph_address(), "via", self.ceph[0],
@@ -171,10 +175,10 @@ class Host:
         """From everybody, without a word: links stay up."""
         if whether:
             ip("link", "set", self.nfs_link, "nomaster")
-            ip("rule", "add", "to", ceph_address(), "blackhole",
+            ip(*family(), "rule", "add", "to", ceph_address(), "blackhole",
                 inside=self.keeper.pid)
         else:
-            ip("rule", "del", "to", ceph_address(), "blackhole",
+            ip(*family(), "rule", "del", "to", ceph_address(), "blackhole",
                 inside=self.keeper.pid)
             ip("link", "set", self.nfs_link, "master", BRIDGE)
 
@@ -211,6 +215,35 @@ class Host:
         self.keeper.wait(20)
 
 
+def ipv6() -> bool:
+    """Is Ceph reached by IPv6?"""
+    return IPV6 in os.environ
+
+
+def family() -> list[str]:
+    return ["-6"] * ipv6()
+
+
+def add_address(address: str, link: str, inside: int | None = None) -> None:
+    words = ("64", "nodad") if ":" in address else ("24",)
+    ip("addr", "add", f"{address}/{words[0]}", "dev", link, *words[1:],
+        inside=inside)
+
+
+def begin_cluster() -> None:
+    """An own one.  By IPv6 it has an address of the loopback: containers are
+    without IPv6 unless it is asked for."""
+    if not ipv6():
+        lab("cluster", "-n")
+        return
+    subprocess.run(["mount", "-o", "remount,rw", "/proc/sys"], check=True,
+                   timeout=20)
+    for which in ("default", "all"):
+        Path(f"/proc/sys/net/ipv6/conf/{which}/disable_ipv6").write_text("0")
+    ip("addr", "replace", f"{CEPH_IPV6}/128", "dev", "lo")
+    lab("cluster", "-n", "-i", CEPH_IPV6)
+
+
 def ceph_address() -> str:
     return json.loads((STATE / "ceph/cluster.json").read_text(
         encoding="utf-8"))["addr"]
@@ -238,7 +271,7 @@ class Pair:
 
     def __init__(self) -> None:
         lab("down")
-        lab("cluster", "-n")
+        begin_cluster()
         RUN.mkdir(parents=True, exist_ok=True)
         subprocess.run(["ip", "link", "del", BRIDGE], check=False,
                        stderr=subprocess.DEVNULL, timeout=20)

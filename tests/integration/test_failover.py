@@ -82,7 +82,7 @@ watcher=[2001:db8::12]:0/62 client.4104 cookie=1
     ("192.0.2.99", [])])
 def test_who_is_fenced(tmp_path, script, host, fenced):
     """Exactly the watchers of that host; it is said if there are others only.
-    `rados` and `ceph` are stand-ins: the lab has no cluster with IPv6."""
+    `rados` and `ceph` are stand-ins; failover.py --ipv6 has the real ones."""
     done = tmp_path / "done"
     (tmp_path / "watchers").write_text(WATCHERS)
     (tmp_path / "rados").write_text(
