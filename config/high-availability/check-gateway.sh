@@ -22,11 +22,16 @@ shift 2
 stamp=${TAKE_OVER_STAMP:-/run/gateway-take-over}
 STARTING=90
 
+# Within 1 s: before the other host has the address (advert_int).
 router_answers()
 {
 	device=$(ip -o route get "$router" |
 		sed -n 's/.* dev \([^ ]*\).*/\1/p')
-	arping -q -f -c 2 -w 2 -I "$device" "$router"
+	for _ in 1 2; do
+		timeout 0.5 arping -q -f -c 1 -w 1 -I "$device" "$router" &&
+			return 0
+	done
+	return 1
 }
 
 ganesha_answers()
@@ -36,7 +41,9 @@ ganesha_answers()
 		> /dev/null 2>&1
 }
 
-# A host that has lost its network must give up: nobody can tell it to.
+# A host that has lost its network must give up: nobody can tell it to.  If it
+# came back with the address, clients would find a Ganesha that does not know
+# them, and lose their locks.
 router_answers || exit 1
 ip -o address show to "$address" | grep -q . || exit 0
 for _ in 1 2 3; do

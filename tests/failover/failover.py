@@ -126,7 +126,9 @@ class Failures:
         began = time.time()
         self.pair.fail(kind, host)
         if kind in self.pair.stays:
-            target = host
+            time.sleep(QUIET_S)
+            until(self.pair.holder, "a host has the address", 40, POLL_S)
+            target = self.pair.holder() or host
         until(target.has_address, self.pair.moves, 40, POLL_S)
         moved = time.time()
         until(self.null_answers, "the new Ganesha", 60, POLL_S)

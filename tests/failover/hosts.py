@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import re
 import signal
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,6 +36,7 @@ PORT, PORT_TWO, HOST_TWO = 2049, 12049, "127.0.0.1"
 POOL, NAMESPACE = "cephfs_metadata", "gateways"
 EXPORT_ID = 7
 PSEUDO = "/ha"
+BLINK, BLINK_S = "cut a moment", (1, 5)
 # Set, it names another FSAL; keepalived hands it on.
 FSAL = "FAILOVER_FSAL"
 # Set, hosts and Ceph speak IPv6 with each other.
@@ -161,6 +164,11 @@ class Host:
             self.signal(signal.SIGSTOP)
         elif kind == "cut off":
             self.cut(True)
+        elif kind == BLINK:
+            # Until the other host has the address, or not quite.
+            self.cut(True)
+            time.sleep(random.uniform(*BLINK_S))
+            self.cut(False)
         elif kind == "host reset":
             self.reset()
 
@@ -172,15 +180,14 @@ class Host:
                      f"id={session['id']}")
 
     def cut(self, whether: bool) -> None:
-        """From everybody, without a word: links stay up."""
-        if whether:
-            ip("link", "set", self.nfs_link, "nomaster")
-            ip(*family(), "rule", "add", "to", ceph_address(), "blackhole",
-                inside=self.keeper.pid)
-        else:
-            ip(*family(), "rule", "del", "to", ceph_address(), "blackhole",
-                inside=self.keeper.pid)
-            ip("link", "set", self.nfs_link, "master", BRIDGE)
+        """From everybody, without a word: links stay up.  The router is this
+        machine, and would answer ARP on a link that has left the bridge."""
+        arp, rule = ("off", "add") if whether else ("on", "del")
+        bridge = ["nomaster"] if whether else ["master", BRIDGE]
+        ip("link", "set", self.nfs_link, "arp", arp)
+        ip("link", "set", self.nfs_link, *bridge)
+        ip(*family(), "rule", rule, "to", ceph_address(), "blackhole",
+            inside=self.keeper.pid)
 
     def leave(self) -> None:
         """As an administrator does it."""
@@ -261,8 +268,8 @@ class Pair:
     """All of it, started anew."""
 
     kinds = ("killed", "stopped", "cut off", "host reset")
-    thief_kinds = ("evicted", "MDS killed")
-    stays = ("evicted",)    # the address, where it is
+    thief_kinds = ("evicted", "MDS killed", BLINK)
+    stays = ("evicted", BLINK)  # the address, where it is, or perhaps
     versions = ("3", "4.1", "4.2")
     moves = "the address moves"
     second = "two"
@@ -302,7 +309,7 @@ class Pair:
         by hand."""
         if kind == "evicted":
             host.evict()
-        elif kind not in self.kinds:
+        elif kind not in (*self.kinds, BLINK):
             self.kill_mds(kind)
             host.leave()
         else:

@@ -57,6 +57,7 @@ class Ingress(Pair):
     """
 
     kinds = ("killed", "stopped", "cut off")
+    thief_kinds = ("evicted", "MDS killed")
     versions = ("4.1", "4.2")
     moves = "haproxy has the other host"
     # Four waits of 3 s for a dead daemon, and Linux' own between two tries.
