@@ -44,8 +44,9 @@ def batches_of(lab, side, versions, names):
         return [Batch(lab, version, [name for name in names if version in
                                      CASES[name].versions])
                 for version in versions]
-    if side == "KERNEL":        # Ganesha would share its capabilities
-        lab.ganesha("stop")
+    # Ganesha would share the kernel's capabilities.  A local file system needs
+    # it only for the client's mount.
+    lab.ganesha("stop" if side == "KERNEL" else "restart")
     return [Batch(lab, "4.2", names, **NO_NFS[side])]
 
 

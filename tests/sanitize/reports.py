@@ -18,8 +18,11 @@ the plugin:
 - a data race when both accesses were; a race of the plugin with, say, a
   free() of Ganesha's may be ordered by an atomic that was not seen.  (Where
   it is not, it is a use after free, which AddressSanitizer sees.)
-- anything else (order of locks, misuse of a mutex, a thread not joined) when
-  any of the stacks it is made of is the plugin's.
+- an order of locks that is not kept, when any stack is the plugin's; but not
+  when a lock of the cycle is a mutex in one stack and an rwlock in another.
+  These are two, one after the other at the same address.
+- anything else (misuse of a mutex, a thread not joined) when any of the stacks
+  it is made of is the plugin's.
 
 What does not count is kept in the logs, and how much of it there was is
 said.
@@ -33,6 +36,8 @@ FRAME = re.compile(r"^ +#\d+ .* \((?:[^ ()]*/)?([^/ ()]+)\+0x[0-9a-f]+\)",
 RUNTIME = re.compile(r"lib(tsan|asan|ubsan)\.so")
 GANESHA = re.compile(r"lib(ganesha_nfsd|ntirpc)\.so")
 TOTAL = re.compile(r"ThreadSanitizer: reported \d+ warnings")
+TAKEN = re.compile(r"Mutex (M\d+) (?:previously )?acquired .*\n"
+                   r" +#0 pthread_(mutex|rwlock|spin)")
 # What only describes the places, locks and threads of a report.
 ASIDE = re.compile(r" *(Location is|Mutex M\d+ .* created at|"
                    r"Thread T\d+ .* created by|SUMMARY)")
@@ -73,7 +78,14 @@ def _plugins_fault(report):
     ours = [_top(stack) == PLUGIN for stack in _stacks(report)]
     if "data race" in report:
         return bool(ours) and all(ours)
-    return any(ours)
+    return any(ours) and not _reuses_an_address(report)
+
+
+def _reuses_an_address(report):
+    kinds = {}
+    for lock, kind in TAKEN.findall(report):
+        kinds.setdefault(lock, set()).add(kind)
+    return any(len(kind) > 1 for kind in kinds.values())
 
 
 def _stacks(report):
