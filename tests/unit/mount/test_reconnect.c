@@ -167,7 +167,7 @@ static void check_trace(const char *expected)
 
 	/* An assertion that fails keeps no lock. */
 	pthread_mutex_lock(&trace_lock);
-	strcpy(seen_calls, trace);
+	memcpy(seen_calls, trace, TEXT);
 	pthread_mutex_unlock(&trace_lock);
 	assert_string_equal(seen_calls, expected);
 }
