@@ -156,8 +156,11 @@ class Lock(Requests):
         """As soon as whoever has the lock gives it back."""
         self.holds[-1][1] = time.time()
         while not self.stop.is_set():
+            # Once: its number may be another thread's then.
+            lost, self.held = self.held, None
             with contextlib.suppress(OSError):
-                os.close(self.held)
+                if lost is not None:
+                    os.close(lost)
             with contextlib.suppress(OSError):
                 self.hold()
                 break

@@ -18,6 +18,7 @@ from lab import SECOND_PORT
 from lab_program import LOGS, Log, until
 from nfs import nfs4
 from nfs.nfs4 import READ_LOCK as R, TO_THE_END, WRITE_LOCK as W
+from test_cluster import opens
 
 LEASE_S, GRACE_S = 8, 12     # Linux 7.2 fails locks with EIO below 6 s
 # Ganesha keeps the state of clients that are gone (16 of them for a day) until
@@ -357,14 +358,7 @@ def test_locks_are_reclaimed_after_kill_9(gateways, path, record):
         mine.stateid, mine.lock_stateids = again.stateid, again.lock_stateids
         client.reclaim_complete()
 
-    def over():
-        try:
-            thief.open(path).close()
-        except nfs4.Failed as err:
-            assert err.status == nfs4.GRACE
-            return False
-        return True
-    until(over, "the grace period is over", GRACE_S + 10)
+    until(lambda: opens(thief, path), "the grace period is over", GRACE_S + 10)
     record("the grace period ended "
            f"{time.monotonic() - began:.1f} s after the restart")
     assert thief.test_lock(
@@ -395,28 +389,22 @@ def test_the_grace_period_ends_with_the_last_reclaim(gateways, path, record,
         until(lambda: len(log.matching("NFS SERVER INITIALIZED")) > before,
               "the gateway", 30)
 
-    def opens():
-        try:
-            other.open(path).close()
-        except nfs4.Failed as err:
-            assert err.status == nfs4.GRACE
-            return False
-        return True
     gateways.ganesha("stop")
     start()
     holder, other = (nfs4.Client(2049, name) for name in ("last", "other"))
-    until(opens, "the grace period without clients is over", 15)
+    until(lambda: opens(other, path),
+          "the grace period without clients is over", 15)
     file = holder.open(path)
     gateways.ganesha("kill9")
     start()
     other.connect(reclaim=True)
     other.reclaim_complete()
-    assert not opens()
+    assert not opens(other, path)
     holder.connect(reclaim=True)
     file = holder.reclaim_open(file.handle, owner=file.owner)
     holder.reclaim_complete()
     began = time.monotonic()
-    until(opens, "the grace period is over", 4)
+    until(lambda: opens(other, path), "the grace period is over", 4)
     record(f"the grace period ended {time.monotonic() - began:.1f} s after "
            "the last client had reclaimed")
     file.close()
