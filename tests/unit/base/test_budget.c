@@ -252,6 +252,44 @@ static int stopped_down(void **state)
 
 #define STOPPED_CASE(test) TEST_WITH(test, stopped_up, stopped_down)
 
+/* Hasty: all patience ends at once, but for the long one, which does not end
+ * before a place is free.  So it counts who waits, and no time. */
+static bool hasty;
+static uint32_t longest_patience_ms; /* atomic */
+
+bool __real_casync_room_sleep(struct casync_room *room, uint32_t left,
+			      uint32_t most, uint32_t patience_ms);
+bool __wrap_casync_room_sleep(struct casync_room *room, uint32_t left,
+			      uint32_t most, uint32_t patience_ms);
+bool __wrap_casync_room_sleep(struct casync_room *room, uint32_t left,
+			      uint32_t most, uint32_t patience_ms)
+{
+	if (hasty) {
+		if (patience_ms > NOW(longest_patience_ms))
+			__atomic_store_n(&longest_patience_ms, patience_ms,
+					 __ATOMIC_RELEASE);
+		if (patience_ms != CASYNC_BUDGET_LONG_MS)
+			return false;
+		patience_ms = RIG_TIMEOUT_S * 1000;
+	}
+	return __real_casync_room_sleep(room, left, most, patience_ms);
+}
+
+static int hasty_up(void **state)
+{
+	hasty = true;
+	longest_patience_ms = 0;
+	return workers_up(state);
+}
+
+static int hasty_down(void **state)
+{
+	hasty = false;
+	return 0;
+}
+
+#define HASTY_CASE(test) TEST_WITH(test, hasty_up, hasty_down)
+
 /* Who asks for slots: it need not; needs one, for no file, for a file of its
  * own, or for one of its own that has answered lately. */
 enum who { OPTIONAL, NEXT, FIRST, ANSWERED };
@@ -622,39 +660,26 @@ STOPPED_CASE(reserve_has_a_bound)
 	empty_all();
 }
 
+static unsigned int refused; /* atomic */
+
 static void *come_and_leave(void *file)
 {
-	if (!enter(&mounts[0], file, true))
+	if (!enter(&mounts[0], file, true)) {
+		__atomic_add_fetch(&refused, 1, __ATOMIC_ACQ_REL);
 		return NULL;
+	}
 	leave(&mounts[0], file);
 	return file;
 }
 
-/* COUNT threads want to enter FULL; @return how many are still waiting after
- * three times the shortest patience. */
-static unsigned int still_waiting(struct casync_room *full, pthread_t *threads,
-				  unsigned int count)
-{
-	const struct timespec pause = {.tv_nsec = 3 * CASYNC_BUDGET_SHORT_MS *
-						  1000000};
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		assert_int_equal(
-			pthread_create(&threads[i], NULL, come_and_leave, full),
-			0);
-	nanosleep(&pause, NULL);
-	return __atomic_load_n(&full->sleepers, __ATOMIC_ACQUIRE);
-}
-
 /* The file has 38 places and goes on after 0.3 s.  A quarter of the workers
  * wait for that, if the budget has room for them. */
-WORKERS_CASE(folder_outlasts_a_short_pause)
+HASTY_CASE(folder_outlasts_a_short_pause)
 {
+	const unsigned int patient = casync_budget_quarter();
 	struct casync_room folder = {0};
 	pthread_t threads[60];
-	unsigned int i, inside, waiting, entered = 0;
-	uint64_t began_ns;
+	unsigned int i, inside, entered = 0;
 	void *did;
 
 	/* All was idle. */
@@ -662,35 +687,35 @@ WORKERS_CASE(folder_outlasts_a_short_pause)
 	inside = fill_by_files(&mounts[0], &folder, 1);
 	assert_int_equal(inside, 38);
 	/* One that has not answered lately does not wait for so long. */
-	began_ns = casync_clock_ns();
 	assert_false(enter(&mounts[0], &folder, false));
-	assert_true(casync_clock_ns() - began_ns <
-		    CASYNC_BUDGET_LONG_MS / 2 * 1000000);
-	waiting = still_waiting(&folder, threads, 60);
-	assert_int_equal(waiting, casync_budget_quarter());
+	assert_int_equal(longest_patience_ms, CASYNC_BUDGET_SHORT_MS);
+	refused = 0;
+	for (i = 0; i < 60; i++)
+		assert_int_equal(pthread_create(&threads[i], NULL,
+						come_and_leave, &folder),
+				 0);
+	RIG_UNTIL(NOW(refused) == 60 - patient &&
+		  NOW(folder.sleepers) == patient);
 	for (i = 0; i < inside; i++)
 		leave(&mounts[0], &folder);
 	for (i = 0; i < 60; i++) {
 		RIG_JOIN(threads[i], &did);
 		entered += did != NULL;
 	}
-	assert_int_equal(entered, waiting);
+	assert_int_equal(entered, patient);
 }
 
 /* Others are at work, and it has a call that is not answered. */
-WORKERS_CASE(file_that_was_idle_is_not_patient)
+HASTY_CASE(file_that_was_idle_is_not_patient)
 {
 	struct casync_room file = {0};
 	unsigned int others = 9;
-	uint64_t began_ns;
 
 	while (others-- != 0)
 		assert_true(enter(&mounts[1], NULL, false));
 	assert_true(enter(&mounts[0], &file, true));
-	began_ns = casync_clock_ns();
 	assert_false(enter(&mounts[0], &file, true));
-	assert_true(casync_clock_ns() - began_ns <
-		    CASYNC_BUDGET_LONG_MS / 2 * CASYNC_NS_PER_MS);
+	assert_int_equal(longest_patience_ms, CASYNC_BUDGET_SHORT_MS);
 	assert_false(enter_optional(&mounts[0], &file));
 	leave(&mounts[0], &file);
 	assert_true(enter_optional(&mounts[0], &file));

@@ -37,7 +37,10 @@ long __real_syscall(long number, ...);
 long __wrap_syscall(long number, uint32_t *word, int op, uint32_t value,
 		    const struct timespec *timeout);
 
-/* The plugin makes no other system call by it than futex(2). */
+/* The plugin makes no other system call by it than futex(2).  What nobody holds
+ * is answered, by a thread that may have no CPU for long: a wait for it has no
+ * end.
+ */
 long __wrap_syscall(long number, uint32_t *word, int op, uint32_t value,
 		    const struct timespec *timeout)
 {
@@ -48,7 +51,8 @@ long __wrap_syscall(long number, uint32_t *word, int op, uint32_t value,
 			  (uint64_t)timeout->tv_nsec;
 	if (op == FUTEX_WAIT_PRIVATE && wait_ns > longest_wait_ns)
 		longest_wait_ns = wait_ns;
-	return __real_syscall(number, word, op, value, timeout, NULL, 0);
+	return __real_syscall(number, word, op, value,
+			      fake.hook == NULL ? NULL : timeout, NULL, 0);
 }
 
 static int up(void **state)
@@ -129,6 +133,13 @@ static void settle(void)
 	rig_lanes_down();
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, 0);
 	assert_int_equal(rig_lanes_up(), 0);
+}
+
+/* Its thread may come to it after the worker has given up. */
+static unsigned int calls_held(void)
+{
+	RIG_UNTIL(NOW(rig_held.count) != 0);
+	return NOW(rig_held.count);
 }
 
 /* After rig_hold(): the MDS answers. */
@@ -252,7 +263,7 @@ CASE(nobody_waits_while_a_call_is_overdue)
 	assert_true(longest_wait_ns == 0);
 	/* The UNLOCK is made after the LOCK. */
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, 2);
-	assert_int_equal(NOW(rig_held.count), 1);
+	assert_int_equal(calls_held(), 1);
 	go_on(1);
 	assert_int_equal(fake.asked_lock.l_type, F_UNLCK);
 	assert_true(fake.asked_lock.l_len == 0);
@@ -292,7 +303,7 @@ CASE(unlocks_are_made_in_order)
 		assert_int_equal(lock_op(FSAL_OP_UNLOCK, i, 1),
 				 ERR_FSAL_NO_ERROR);
 	assert_int_equal(rig.state.fd.fsal_fd.io_work, CASYNC_STATE_CALLS_LEFT);
-	assert_int_equal(NOW(rig_held.count), 1);
+	assert_int_equal(calls_held(), 1);
 	go_on(1);
 	assert_int_equal(fake_blocking_count(FAKE_SETLK),
 			 CASYNC_STATE_CALLS_LEFT);
