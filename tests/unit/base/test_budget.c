@@ -279,13 +279,13 @@ static int hasty_up(void **state)
 {
 	hasty = true;
 	longest_patience_ms = 0;
-	return workers_up(state);
+	return stopped_up(state);
 }
 
 static int hasty_down(void **state)
 {
 	hasty = false;
-	return 0;
+	return stopped_down(state);
 }
 
 #define HASTY_CASE(test) TEST_WITH(test, hasty_up, hasty_down)
@@ -553,26 +553,16 @@ STOPPED_CASE(proof_holds_while_the_mount_is_in_use)
 	empty(&mounts[0], all);
 }
 
-/* Milliseconds until FULL, which did something 50 ms ago, turns this worker
- * away: the least of ten times, as it may have had no CPU. */
-static uint64_t turned_away_after_ms(struct casync_budget_mount *full)
+/* FULL turns this worker away: the patience that it had. */
+static uint32_t turned_away_after_ms(struct casync_budget_mount *full)
 {
-	uint64_t began_ns, took_ms, least_ms = UINT64_MAX;
-	unsigned int tries;
-
-	for (tries = 0; tries < 10; tries++) {
-		began_ns = casync_clock_ns();
-		full->room.progress_ns = began_ns - 50 * CASYNC_NS_PER_MS;
-		assert_false(enter(full, NULL, false));
-		took_ms = (casync_clock_ns() - began_ns) / CASYNC_NS_PER_MS;
-		if (took_ms < least_ms)
-			least_ms = took_ms;
-	}
-	return least_ms;
+	longest_patience_ms = 0;
+	assert_false(enter(full, NULL, false));
+	return longest_patience_ms;
 }
 
 /* 75 + 38 + 19 + 9 + 4 + 2 + 1 are 148 of 150. */
-WORKERS_CASE(crowd_has_little_patience_with_the_unproved)
+HASTY_CASE(crowd_has_little_patience_with_the_unproved)
 {
 	struct casync_budget_mount *idle = &mounts[7];
 	unsigned int i, all = 0;
@@ -580,7 +570,7 @@ WORKERS_CASE(crowd_has_little_patience_with_the_unproved)
 	memset(idle, 0, sizeof(*idle));
 	all += fill(&mounts[0], NEXT);
 	assert_int_equal(fill(idle, NEXT), 4);
-	assert_true(turned_away_after_ms(idle) >= 40);
+	assert_int_equal(turned_away_after_ms(idle), CASYNC_BUDGET_SHORT_MS);
 	empty(idle, 4);
 	idle->room.progress_ns = 0;
 	for (i = 1; i < 7; i++)
@@ -588,9 +578,9 @@ WORKERS_CASE(crowd_has_little_patience_with_the_unproved)
 	all += fill(idle, NEXT);
 	all += fill(&mounts[0], ANSWERED);
 	assert_true(all >= 150);
-	assert_true(turned_away_after_ms(idle) < 40);
+	assert_int_equal(turned_away_after_ms(idle), CASYNC_BUDGET_CROWDED_MS);
 	casync_budget_prove(idle);
-	assert_true(turned_away_after_ms(idle) >= 40);
+	assert_int_equal(turned_away_after_ms(idle), CASYNC_BUDGET_SHORT_MS);
 	empty_all();
 }
 
@@ -600,7 +590,7 @@ static void *enter_mount(void *mount)
 }
 
 /* The MDS answers at the moment when the first one waits. */
-WORKERS_CASE(who_waits_gets_in_when_the_mds_answers)
+STOPPED_CASE(who_waits_gets_in_when_the_mds_answers)
 {
 	struct casync_budget_mount *idle = &mounts[1];
 	pthread_t waiter;
