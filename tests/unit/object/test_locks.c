@@ -787,6 +787,20 @@ CASE(file_without_locks_notes_no_write)
 
 /* --- a LOCK that a grace period may have overtaken */
 
+/* Where the wall clock stands still, or 0: it is late after 0.25 s. */
+static struct timespec stands;
+
+int __real_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now);
+int __wrap_clock_gettime(clockid_t clock, struct timespec *now)
+{
+	int rc = __real_clock_gettime(clock, now);
+
+	if (clock == CLOCK_REALTIME && stands.tv_sec != 0)
+		*now = stands;
+	return rc;
+}
+
 static void request_began_ms_ago(uint64_t ago_ms)
 {
 	uint64_t then;
@@ -803,11 +817,18 @@ static int up_in_a_cluster(void **state)
 	int rc = up(state);
 
 	nfs_param.nfsv4_param.recovery_backend = RECOVERY_BACKEND_RADOS_CLUSTER;
+	clock_gettime(CLOCK_REALTIME, &stands);
 	request_began_ms_ago(CASYNC_GRACE_LEAD_MS);
 	return rc;
 }
 
-#define LATE(test) TEST_WITH(test, up_in_a_cluster, down)
+static int down_in_a_cluster(void **state)
+{
+	stands = (struct timespec){0};
+	return down(state);
+}
+
+#define LATE(test) TEST_WITH(test, up_in_a_cluster, down_in_a_cluster)
 
 static fsal_errors_t lock_status(fsal_lock_t type, uint64_t start)
 {
