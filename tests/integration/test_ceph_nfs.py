@@ -743,6 +743,8 @@ def test_a_client_for_each_export(gateways):
     assert len(managed.lab.sessions(managed.pid)) == 1
     with managed.client("/one") as client:
         handle = client.open("file", create=nfs4.UNCHECKED).handle
+    # A client that found no export has left: the start waits for nobody.
+    assert managed.creates("/missing")[0] == nfs4.NOENT
     managed.configure("CEPH_ASYNC { Share_Client = false; }")
     managed.start()
     for pseudo in pseudos:

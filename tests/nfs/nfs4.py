@@ -198,12 +198,16 @@ class Client:
         self.lock = threading.Lock()
         self.uid = uid
         self.verifier = verifier or os.urandom(8)
-        self.connection = None
+        self.connection = self.session = None
         self.gone = self.stuck = False
         try:
             self.connect(reclaim)
         except BaseException:
-            if self.connection:
+            # Without an export there may be a client all the same, which the
+            # server's next grace period would wait for.
+            if self.session:
+                self.leave()
+            elif self.connection:
                 self.connection.close()
             raise
         threading.Thread(target=self._stay_alive, daemon=True).start()
