@@ -237,7 +237,11 @@ static int workers_up(void **state)
 
 #define WORKERS_CASE(test) TEST_WITH(test, workers_up, NULL)
 
-/* Nobody waits in these: so a slow machine changes nothing. */
+/* Here patience ends at once, but for the long one, which does not end before a
+ * place is free.  So it counts who waits, and no time. */
+static const struct casync_room *hasty;
+
+/* No time passes in these: so a slow machine changes nothing. */
 static int stopped_up(void **state)
 {
 	stands_ns = casync_clock_ns();
@@ -246,15 +250,13 @@ static int stopped_up(void **state)
 
 static int stopped_down(void **state)
 {
+	hasty = NULL;
 	stands_ns = 0;
 	return 0;
 }
 
 #define STOPPED_CASE(test) TEST_WITH(test, stopped_up, stopped_down)
 
-/* Hasty: all patience ends at once, but for the long one, which does not end
- * before a place is free.  So it counts who waits, and no time. */
-static bool hasty;
 static uint32_t longest_patience_ms; /* atomic */
 
 bool __real_casync_room_sleep(struct casync_room *room, uint32_t left,
@@ -264,7 +266,7 @@ bool __wrap_casync_room_sleep(struct casync_room *room, uint32_t left,
 bool __wrap_casync_room_sleep(struct casync_room *room, uint32_t left,
 			      uint32_t most, uint32_t patience_ms)
 {
-	if (hasty) {
+	if (room == hasty) {
 		if (patience_ms > NOW(longest_patience_ms))
 			__atomic_store_n(&longest_patience_ms, patience_ms,
 					 __ATOMIC_RELEASE);
@@ -275,20 +277,11 @@ bool __wrap_casync_room_sleep(struct casync_room *room, uint32_t left,
 	return __real_casync_room_sleep(room, left, most, patience_ms);
 }
 
-static int hasty_up(void **state)
+static void be_hasty(const struct casync_room *room)
 {
-	hasty = true;
+	hasty = room;
 	longest_patience_ms = 0;
-	return stopped_up(state);
 }
-
-static int hasty_down(void **state)
-{
-	hasty = false;
-	return stopped_down(state);
-}
-
-#define HASTY_CASE(test) TEST_WITH(test, hasty_up, hasty_down)
 
 /* Who asks for slots: it need not; needs one, for no file, for a file of its
  * own, or for one of its own that has answered lately. */
@@ -556,13 +549,17 @@ STOPPED_CASE(proof_holds_while_the_mount_is_in_use)
 /* FULL turns this worker away: the patience that it had. */
 static uint32_t turned_away_after_ms(struct casync_budget_mount *full)
 {
-	longest_patience_ms = 0;
+	uint32_t patience_ms;
+
+	be_hasty(&full->room);
 	assert_false(enter(full, NULL, false));
-	return longest_patience_ms;
+	patience_ms = longest_patience_ms;
+	be_hasty(NULL);
+	return patience_ms;
 }
 
 /* 75 + 38 + 19 + 9 + 4 + 2 + 1 are 148 of 150. */
-HASTY_CASE(crowd_has_little_patience_with_the_unproved)
+STOPPED_CASE(crowd_has_little_patience_with_the_unproved)
 {
 	struct casync_budget_mount *idle = &mounts[7];
 	unsigned int i, all = 0;
@@ -664,7 +661,7 @@ static void *come_and_leave(void *file)
 
 /* The file has 38 places and goes on after 0.3 s.  A quarter of the workers
  * wait for that, if the budget has room for them. */
-HASTY_CASE(folder_outlasts_a_short_pause)
+STOPPED_CASE(folder_outlasts_a_short_pause)
 {
 	const unsigned int patient = casync_budget_quarter();
 	struct casync_room folder = {0};
@@ -676,6 +673,7 @@ HASTY_CASE(folder_outlasts_a_short_pause)
 	memset(&mounts[0], 0, sizeof(mounts[0]));
 	inside = fill_by_files(&mounts[0], &folder, 1);
 	assert_int_equal(inside, 38);
+	be_hasty(&folder);
 	/* One that has not answered lately does not wait for so long. */
 	assert_false(enter(&mounts[0], &folder, false));
 	assert_int_equal(longest_patience_ms, CASYNC_BUDGET_SHORT_MS);
@@ -696,7 +694,7 @@ HASTY_CASE(folder_outlasts_a_short_pause)
 }
 
 /* Others are at work, and it has a call that is not answered. */
-HASTY_CASE(file_that_was_idle_is_not_patient)
+STOPPED_CASE(file_that_was_idle_is_not_patient)
 {
 	struct casync_room file = {0};
 	unsigned int others = 9;
@@ -704,6 +702,7 @@ HASTY_CASE(file_that_was_idle_is_not_patient)
 	while (others-- != 0)
 		assert_true(enter(&mounts[1], NULL, false));
 	assert_true(enter(&mounts[0], &file, true));
+	be_hasty(&file);
 	assert_false(enter(&mounts[0], &file, true));
 	assert_int_equal(longest_patience_ms, CASYNC_BUDGET_SHORT_MS);
 	assert_false(enter_optional(&mounts[0], &file));
