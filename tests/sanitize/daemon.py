@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """A ganesha.nfsd with the plugin built by gcc's sanitizers in it."""
+import contextlib
 import re
 import subprocess
 import time
@@ -21,6 +22,7 @@ OPTIONS = {
                                "exitcode=0:{log}"},
 }
 EXPORT_ID = 1
+LOAD_ENDS_S = 100
 
 
 def _runtime(library):
@@ -42,30 +44,31 @@ class Daemon(Lab):
         self.plugin = self.build / "FSAL_CEPH_ASYNC/libfsalceph_async.so"
         self.runtime = _runtime(LIBRARY[sanitizer])
         self.prefix = LOGS / f"sanitizer-{sanitizer}"
+        self.load_ends = LOGS / "load-ends"
         self.base = 0
         self.log = None
         self.seen = set()
 
-    def _wrapper(self):
+    def _wrapper(self, more):
         # The last one: ASan looks for its __cxa_throw at the start, and only
         # later does a Ganesha that has no C++ load libcephfs.
         env = [f"LD_PRELOAD={self.build / 'tests/sanitize'}/"
                f"sanitize_preload.so:{self.runtime}:{_runtime('libstdc++.so')}"]
-        log = f"log_path={self.prefix}" + (f":{self.more}" if self.more
-                                           else "")
+        log = ":".join(filter(None, [f"log_path={self.prefix}", self.more,
+                                     more]))
         env += [f"{name}={value.format(log=log)}"
                 for name, value in OPTIONS[self.sanitizer].items()]
         return " ".join(["env", *env])
 
-    def start(self):
-        """With the plugin from the build tree, and what it says from now
-        on."""
+    def start(self, more=""):
+        """With the plugin from the build tree, MORE options of the runtime,
+        and what it says from now on."""
         self.log = Log(LOGS / "ganesha-a.log")
         self.whole_logs = [self.log]
         self.seen = set(LOGS.glob(f"{self.prefix.name}.*"))
         ours = self.fsal == "CEPH_ASYNC"
         self.run("up", "--fsal", self.fsal, "--export", "", "--block", "",
-                 "--wrapper", self._wrapper(), "--core",
+                 "--wrapper", self._wrapper(more), "--core",
                  (f"Plugins_Dir = {self.plugin.parent};" if ours else "") +
                  self.core,
                  timeout=180)
@@ -131,10 +134,26 @@ class Daemon(Lab):
     # --- load
 
     def start_load(self, *versions):
-        """The soak's load over each version; it goes on until it fails."""
+        """The soak's load over each version; it goes on until it fails, or
+        until end_load()."""
         load = Path(__file__).parents[1] / "soak/load.sh"
-        return [self.start_client("bash", load, 300, vers=version,
-                                  seconds=320) for version in versions]
+        self.load_ends.unlink(missing_ok=True)
+        return [self.start_client("bash", load, 300, self.load_ends,
+                                  vers=version, seconds=320)
+                for version in versions]
+
+    def end_load(self, clients):
+        """They unmount while the daemon serves: a client that is killed leaves
+        its open files, which Ganesha may not free at its end."""
+        self.load_ends.touch()
+        seconds = LOAD_ENDS_S if self.stat()["ganesha"]["a"]["pid"] else 0
+        for client in clients:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                client.wait(seconds)
+        for client in clients:
+            client.terminate()
+        for client in clients:
+            client.wait(60)
 
     def wait_for_io(self, megabytes, seconds=60):
         """Until so much has been written, and some is in flight."""

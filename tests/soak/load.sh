@@ -1,11 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: LGPL-3.0-or-later
 #
-# Runs in the kernel client:  load.sh SECONDS.  Three loops side by side, each
-# until the time is over or something of it fails; one failure ends all.
+# Runs in the kernel client:  load.sh SECONDS [FILE].  Three loops side by side,
+# each until the time is over, FILE is there or something of it fails; one
+# failure ends all.
 set -u
 
 seconds=$1
+ends=${2-/nonexistent}
 dir=/mnt/nfs/soak
 end=$((SECONDS + seconds))
 export TMPDIR=/run
@@ -15,7 +17,7 @@ mkdir -p $dir || exit 1
 
 running()
 {
-	[ "$SECONDS" -lt "$end" ] && [ ! -e /run/failed ]
+	[ "$SECONDS" -lt "$end" ] && [ ! -e "$ends" ] && [ ! -e /run/failed ]
 }
 
 failed()
