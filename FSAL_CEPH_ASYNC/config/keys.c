@@ -40,6 +40,7 @@ static const struct casync_word stable_names_words[] = {
 
 static const struct casync_word stable_attributes_words[] = {
 	{"journal", CASYNC_ATTRIBUTES_JOURNAL},
+	{"mds", CASYNC_ATTRIBUTES_MDS},
 	{"sent", CASYNC_ATTRIBUTES_SENT},
 	{NULL, 0},
 };
@@ -196,7 +197,7 @@ const struct casync_key casync_keys[] = {
 	  .words = stable_attributes_words,
 	  .preset = CASYNC_ATTRIBUTES_JOURNAL, .change = CASYNC_KEY_LIVE,
 	  .summary = "What is on disk when a SETATTR of owner, mode or times of a file is acknowledged.",
-	  .text = "journal: the MDS has written the change to its journal.\n\nsent: libcephfs has the change in the queue for the MDS. It is lost if MDS and gateway die together before the MDS has written its journal, up to 5 s later. A gateway that is killed may lose the last milliseconds of such changes. With another libcephfs than 20.2.4 sent is the same as journal. A SETATTR of the size, of an ACL or of a directory waits for the journal. docs/durability.md has a table.",
+	  .text = "journal: the MDS has written the change to its journal.\n\nmds: the MDS has the change. It is lost only if MDS and gateway die together before the MDS has written its journal, up to 5 s later.\n\nsent: libcephfs has the change in the queue for the MDS. As with mds, but a gateway that is killed may lose the last milliseconds of such changes.\n\nWith another libcephfs than 20.2.4 mds and sent are the same as journal. A SETATTR of the size, of an ACL or of a directory waits for the journal. docs/durability.md has a table.",
 	  IN_BOTH(tuning.stable_attributes) },
 	{ .name = "Promote_Unstable", BOOLEAN, .preset = 1,
 	  .change = CASYNC_KEY_LIVE,

@@ -29,6 +29,7 @@ enum casync_stable_names {
 /** Stable_Attributes of an export: when a SETATTR is acknowledged. */
 enum casync_stable_attributes {
 	CASYNC_ATTRIBUTES_JOURNAL, /**< The MDS has journaled it. */
+	CASYNC_ATTRIBUTES_MDS,	   /**< The MDS has it; not for a size. */
 	CASYNC_ATTRIBUTES_SENT,	   /**< In libcephfs' queue; not for a size. */
 };
 

@@ -28,6 +28,15 @@ static void flush_count(struct casync_export *exp, int rc, uint64_t began_ns)
 		casync_metrics_count(shard, CASYNC_C_FLUSH_ERRORS, 1);
 }
 
+/* Of a question to the MDS about a file. */
+static int flush_answer_of(int rc)
+{
+	if (rc == -ENOENT || rc == -ESTALE)
+		return 0; /* removed: nothing of it has to last */
+	/* A session that the MDS has rejected is EPERM. */
+	return rc == -EPERM ? -ENOTCONN : rc;
+}
+
 /* A client that loses its session drops what is dirty, and libcephfs' flush
  * then succeeds: an acknowledged chmod was lost in this way
  * (test_lost_flush.py).  But such a client has no capabilities.  So it has to
@@ -38,10 +47,7 @@ int casync_flush_check_session(struct casync_object *obj)
 	int rc = ceph_ll_getattr(casync_inode_ceph(obj), obj->inode, &stx,
 				 CEPH_STATX_MODE, 0, casync_inode_root(obj));
 
-	if (rc == -ENOENT || rc == -ESTALE)
-		return 0; /* removed: nothing of it has to last */
-	/* A session that the MDS has rejected is EPERM. */
-	return rc == -EPERM ? -ENOTCONN : rc;
+	return flush_answer_of(rc);
 }
 
 /* libcephfs' flush waits for the changes that it sends, and not for those that
@@ -235,6 +241,19 @@ int casync_flush_try_send(struct casync_object *obj)
 int casync_flush_send(struct casync_object *obj)
 {
 	return casync_flush_try_send(obj) < 0 ? casync_flush_wait(obj) : 0;
+}
+
+/* The session may be lost after the change was sent: then the question is
+ * refused, as a client that has lost its session gets no other one. */
+int casync_flush_tell_mds(struct casync_object *obj)
+{
+	int rc;
+
+	if (casync_flush_try_send(obj) < 0)
+		return casync_flush_wait(obj);
+	rc = flush_answer_of(casync_inode_ask_mds(obj));
+	casync_session_note_error(casync_inode_mount(obj), -rc);
+	return rc;
 }
 
 bool casync_flush_before_data(struct casync_object *obj)

@@ -59,6 +59,15 @@ int casync_flush_check_session(struct casync_object *obj);
 /** As casync_flush_try_send(), and what is not sent is waited for. */
 int casync_flush_send(struct casync_object *obj);
 
+/**
+ * Let the MDS have the changed attributes of a file.  The caller waits for
+ * the journal if they cannot be sent.
+ *
+ * @return 0, also if the file was removed meanwhile.  A negative errno: the
+ *         MDS may not have them; -ENOTCONN: the session is lost.
+ */
+int casync_flush_tell_mds(struct casync_object *obj);
+
 /** Do what a change of the file's queue has left to do (queue.h): submit
  * writes, fail writes with @p rc, run a flush. */
 void casync_flush_go_on(struct casync_object *obj,

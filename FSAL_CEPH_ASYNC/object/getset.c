@@ -288,18 +288,19 @@ static int getset_mark_ctime(const struct change *change)
 	return rc == 0 ? getset_set_as_requester(change, 0) : rc;
 }
 
-/* May this SETATTR be answered before it is journaled? */
-static bool getset_may_answer_when_sent(const struct change *change)
+/* When may this SETATTR be answered? */
+static enum casync_stable_attributes
+getset_stable_when(const struct change *change)
 {
 	const struct casync_tuning *tuning = &change->obj->exp->keys.tuning;
 
-	return casync_tuning_read(&tuning->stable_attributes) ==
-		       CASYNC_ATTRIBUTES_SENT &&
-	       !(change->mask & CEPH_SETATTR_SIZE) &&
-	       !getset_has_extras(change);
+	if ((change->mask & CEPH_SETATTR_SIZE) || getset_has_extras(change))
+		return CASYNC_ATTRIBUTES_JOURNAL;
+	return casync_tuning_read(&tuning->stable_attributes);
 }
 
-static int getset_set_and_flush(const struct change *change)
+static int getset_set_and_flush(const struct change *change,
+				enum casync_stable_attributes when)
 {
 	struct casync_object *obj = change->obj;
 	int mask = change->mask;
@@ -316,8 +317,10 @@ static int getset_set_and_flush(const struct change *change)
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
-	if (rc == 0 && getset_may_answer_when_sent(change))
+	if (rc == 0 && when == CASYNC_ATTRIBUTES_SENT)
 		return casync_flush_send(obj);
+	if (rc == 0 && when == CASYNC_ATTRIBUTES_MDS)
+		return casync_flush_tell_mds(obj);
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
 	if (rc == 0)
@@ -325,13 +328,14 @@ static int getset_set_and_flush(const struct change *change)
 	return rc;
 }
 
-static int getset_chown(const struct change *change)
+static int getset_chown(const struct change *change,
+			enum casync_stable_attributes when)
 {
 	struct casync_object *obj = change->obj;
 	int rc;
 
 	__atomic_add_fetch(&obj->chowns, 1, __ATOMIC_ACQ_REL);
-	rc = getset_set_and_flush(change);
+	rc = getset_set_and_flush(change, when);
 	if (rc != 0)
 		__atomic_store_n(&obj->chown_failed, true, __ATOMIC_RELEASE);
 	CASYNC_CHECK_DOWN(&obj->chowns, __ATOMIC_ACQ_REL);
@@ -340,12 +344,14 @@ static int getset_chown(const struct change *change)
 
 static int getset_set_stable(const struct change *change)
 {
-	if (!getset_may_answer_when_sent(change) &&
+	enum casync_stable_attributes when = getset_stable_when(change);
+
+	if (when == CASYNC_ATTRIBUTES_JOURNAL &&
 	    getset_marks_ctime_alone(change))
 		return getset_mark_ctime(change);
 	if ((change->mask & GETSET_CHOWN) != 0)
-		return getset_chown(change);
-	return getset_set_and_flush(change);
+		return getset_chown(change, when);
+	return getset_set_and_flush(change, when);
 }
 
 /* Changes of a file wait for the MDS, for capabilities and for the end of its

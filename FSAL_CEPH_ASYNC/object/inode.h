@@ -113,4 +113,11 @@ const UserPerm *casync_inode_root(const struct casync_object *obj);
  */
 int casync_inode_send_attributes(struct casync_object *obj);
 
+/**
+ * Wait until the MDS has what was sent to it before.  The caller may block.
+ *
+ * @return 0: it has.  A negative errno: it may not have, or the file is gone.
+ */
+int casync_inode_ask_mds(const struct casync_object *obj);
+
 #endif /* CASYNC_INODE_H */

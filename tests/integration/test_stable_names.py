@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Stable_Names and Stable_Attributes: what is answered while the MDS cannot
-write its journal, because its OSDs stand still."""
+write its journal, because its OSDs stand still, and while it stands still
+itself."""
+import contextlib
+import os
+import signal
 import threading
 import time
 
@@ -8,14 +12,13 @@ import pytest
 
 from lab_program import LOGS, Log, has_reread, until
 from nfs import nfs3, nfs4, rpc
-from test_stalled_osd import stopped_osds
+from test_stalled_osd import RUN, stopped_osds
 
 PATIENCE_S = 8          # for what does not wait
 WAITS_S = 1.5           # this long without an answer: it waits
 SETTLED_S = 0.5         # what was made before is in the journal by then
 SENT_MAX = 64           # CASYNC_FLUSH_SENT_MAX
 CHANGES = 300
-REACHES_S = 0.5         # from libcephfs to the MDS
 MODE, OWNER, SIZE, MTIME = 0o751, 4711, 12345, 10**18
 NAMES = {"create", "mkdir", "symlink", "mknod", "remove", "rmdir", "rename",
          "link", "OPEN of v4.2"}
@@ -147,13 +150,13 @@ def test_a_name_waits_for_the_journal_with_journal_alone(asked, value):
     asked.are_answered(NAMES)
 
 
-@pytest.mark.parametrize("value", ("journal", "sent"))
-def test_attributes_of_a_file_do_not_wait_with_sent_alone(asked, value):
-    """A size waits with both, and so does what is no file."""
+@pytest.mark.parametrize("value", ("journal", "mds", "sent"))
+def test_attributes_of_a_file_wait_with_journal_alone(asked, value):
+    """A size waits with all, and so does what is no file."""
     asked.keys(f"Stable_Attributes = {value};")
     handles, requests = prepared_attributes(asked)
     file = asked.by_v4("chmod of v4.2")
-    sent = SENT if value == "sent" else set()
+    sent = SENT if value != "journal" else set()
     time.sleep(SETTLED_S)
     with stopped_osds():
         for what, arguments in requests.items():
@@ -167,6 +170,36 @@ def test_attributes_of_a_file_do_not_wait_with_sent_alone(asked, value):
     assert {now[what].mode & 0o777 for what in now if "chmod" in what} == {MODE}
     assert (now["chown"].uid, now["chown"].gid) == (OWNER, OWNER)
     assert (now["utimes"].mtime, now["size"].size) == (MTIME, SIZE)
+
+
+@contextlib.contextmanager
+def stopped_mds():
+    pid = int(next(RUN.glob("mds.*.pid")).read_text())
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("value", ("mds", "sent"))
+def test_attributes_wait_for_the_mds_with_mds(asked, value):
+    asked.keys(f"Stable_Attributes = {value};")
+    handles, requests = prepared_attributes(asked)
+    time.sleep(SETTLED_S)
+    # Its capabilities are here: only the answer to SETATTR needs the MDS.
+    for handle in handles.values():
+        asked.attributes(handle)
+    names = {"chmod", "chown", "utimes"}
+    with stopped_mds():
+        for what in names:
+            asked.send(what, *requests[what])
+        if value == "sent":
+            asked.are_answered(names)
+        else:
+            time.sleep(WAITS_S)
+            assert not asked.answers, "answered without the MDS"
+    asked.are_answered(names)
 
 
 def test_after_64_sent_changes_of_a_file_one_waits(asked):
@@ -200,15 +233,16 @@ def mode_of(number):
     return number % 511 + 1
 
 
-def test_a_sent_mode_outlives_the_gateway(asked):
-    """The MDS has it, in its memory."""
-    asked.keys("Stable_Attributes = sent;")
+@pytest.mark.parametrize("value, reaches_s", (("mds", 0), ("sent", 0.5)))
+def test_a_mode_outlives_the_gateway(asked, value, reaches_s):
+    """The MDS has it, in its memory: with `mds` when it is answered."""
+    asked.keys(f"Stable_Attributes = {value};")
     file = asked.file("file")
     time.sleep(SETTLED_S)
     with stopped_osds():
         asked.send("chmod", nfs3.SETATTR, nfs3.setting(file, mode=MODE))
         asked.are_answered({"chmod"})
-        time.sleep(REACHES_S)
+        time.sleep(reaches_s)
         asked.lab.ganesha("kill9")
     asked.lab.ganesha("start")
     assert asked.attributes(file).mode & 0o777 == MODE

@@ -55,6 +55,8 @@ _ALL = (
            "CEPH_ASYNC", nfsv4=("Delegations = true;",
                                 "Lease_Lifetime = 20;"),
            export_block=("Delegations = rw;",)),
+    System("mds", "CEPH_ASYNC, Stable_Attributes = mds", "ganesha",
+           "CEPH_ASYNC", ("Stable_Attributes = mds;",)),
 )
 SYSTEMS = {one.name: one for one in _ALL}
 GANESHAS = tuple(one.name for one in _ALL if one.kind == "ganesha")

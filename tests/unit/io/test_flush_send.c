@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* Attributes that are sent without a wait (Stable_Attributes = sent). */
+/* Attributes that are not waited for until they are journaled
+ * (Stable_Attributes = mds, sent). */
 #include "config.h"
 
 #include <errno.h>
@@ -59,6 +60,23 @@ static void hook(enum fake_blocking which)
 	}
 }
 
+static int answer_to_question;
+
+int ceph_ll_getxattr(struct ceph_mount_info *cmount, struct Inode *in,
+		     const char *name, void *value, size_t size,
+		     const UserPerm *perms)
+{
+	(void)cmount;
+	(void)value;
+	(void)perms;
+	assert_ptr_equal(in, rig.obj->inode);
+	/* Libcephfs looks at the name alone whether to ask the MDS. */
+	assert_string_equal(name, "ceph.caps");
+	assert_true(size >= 64);
+	note('q');
+	return answer_to_question < 0 ? answer_to_question : 7;
+}
+
 static void names_hook(const char *call, const struct Inode *in)
 {
 	assert_string_equal(call, "setattr");
@@ -76,6 +94,7 @@ static int up(void **state)
 	joins = false;
 	writes = false;
 	tries = false;
+	answer_to_question = 0;
 	joins_in = FAKE_OPEN;
 	fake.hook = hook;
 	fake_names.hook = names_hook;
@@ -283,4 +302,33 @@ CASE(first_data_do_not_wait_for_attributes)
 	assert_int_equal(rig_lanes_up(), 0);
 	assert_int_equal(casync_flush_wait(rig.obj), 0);
 	assert_string_equal(calls, "ofcf");
+}
+
+/* --- mds: a question follows what was sent */
+
+CASE(mds_is_asked_after_the_change_was_sent)
+{
+	assert_int_equal(casync_flush_tell_mds(rig.obj), 0);
+	assert_string_equal(calls, "oq");
+}
+
+/* It is journaled then. */
+CASE(mds_is_not_asked_about_what_was_flushed)
+{
+	rig.obj->handle.type = DIRECTORY;
+	assert_int_equal(casync_flush_tell_mds(rig.obj), 0);
+	assert_string_equal(calls, "f");
+}
+
+/* The change may be lost with it, so the client has to send it again. */
+CASE(session_that_is_lost_behind_the_change_is_an_error)
+{
+	answer_to_question = -EPERM;
+	assert_int_equal(casync_flush_tell_mds(rig.obj), -ENOTCONN);
+	answer_to_question = -ESHUTDOWN;
+	assert_int_equal(casync_flush_tell_mds(rig.obj), -ESHUTDOWN);
+	/* Removed: nothing of it has to last. */
+	answer_to_question = -ENOENT;
+	assert_int_equal(casync_flush_tell_mds(rig.obj), 0);
+	assert_string_equal(calls, "oqoqoq");
 }

@@ -723,6 +723,22 @@ OPERATION_CASE(sent_is_not_of_a_size)
 	check_nothing_held();
 }
 
+OPERATION_CASE(what_the_mds_has_is_not_of_a_size)
+{
+	use_objects();
+	fake_names.log[0] = '\0';
+	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
+	assert_null(strstr(fake_names.log, "getxattr"));
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	rig.exp.keys.tuning.stable_attributes = CASYNC_ATTRIBUTES_MDS;
+	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
+	assert_non_null(strstr(fake_names.log, "getxattr"));
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
+	assert_int_equal(call_setattr2_of_the_size().major, ERR_FSAL_NO_ERROR);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 2);
+	check_nothing_held();
+}
+
 /* Also for the look at the owner that comes before a chown. */
 OPERATION_CASE(credentials_are_made_once)
 {
