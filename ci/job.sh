@@ -18,6 +18,8 @@
 #                               for each Stable_Write: ganesha.nfsd killed under
 #                               load CYCLES (50) times, then STORAGE (20) times
 #                               with OSD and MDS
+# delays [SEEDS [--first N]]    the unit tests on a machine that has no CPU for
+#                               their threads at random: SEEDS (3) times
 # failover [ROUNDS [OPTIONS]]   the gateway of a pair of hosts is killed, stopped,
 #                               cut off, its host reset, ROUNDS (10) times each,
 #                               and moved by hand; Linux clients' pauses.
@@ -100,6 +102,12 @@ crash)
 	set -- --cycles "$cycles" --storage "$storage" "$@"
 	file=tests/crash/crash.py store=bluestore
 	limit=$((600 + 3 * (cycles * 20 + storage * 60)))
+	;;
+delays)
+	seeds=$(number seeds 1 "${1-3}")
+	[ "$#" = 0 ] || shift
+	set -- "$seeds" "$@"
+	file=tests/delays/delays.py limit=$((900 + seeds * 600))
 	;;
 failover)
 	rounds=$(number rounds 1 "${1-10}")

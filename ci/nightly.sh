@@ -38,6 +38,7 @@ reconnect beside 60 ci/job.sh reconnect 5
 fuzz-wire beside 40 ci/job.sh fuzz-wire --minutes 5 --seed $SEED
 chaos beside 30 ci/job.sh chaos 10 --seed $SEED
 fuzz beside 30 ci/fuzz.sh 2
+delays beside 40 ci/job.sh delays 3 --first $SEED
 packages beside 40 ci/package.sh
 coherence beside 20 ci/job.sh coherence 5 --seed $SEED
 model beside 20 ci/job.sh model 5 5 $SEED
