@@ -15,7 +15,7 @@
 
 #define ONE_IN 120     /* calls */
 #define LONGEST_MS 300 /* of a delay */
-#define ALL_MS 60000   /* of a program's delays */
+#define ALL_MS 15000   /* of a program's delays */
 
 static uint64_t seed;	  /* 0: nothing is held up */
 static uint64_t threads;  /* atomic */

@@ -5,7 +5,7 @@
     delays.py [SEEDS] [--first N] [--only REGEX]
 
 Runs all of them with delays.c in front, which holds up their threads for up to
-0.3 s at random, 60 s a program at most: SEEDS (3) times, each with another
+0.3 s at random, 15 s a program at most: SEEDS (3) times, each with another
 seed, from N on.  A test that fails here compares a time that passes by itself
 with one of the machine.  A table comes last.
 """
