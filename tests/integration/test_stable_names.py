@@ -174,7 +174,7 @@ def test_attributes_of_a_file_wait_with_journal_alone(asked, value):
 
 @contextlib.contextmanager
 def stopped_mds():
-    pid = int(next(RUN.glob("mds.*.pid")).read_text())
+    pid = int((RUN / "mds.a.pid").read_text())
     os.kill(pid, signal.SIGSTOP)
     try:
         yield
