@@ -373,9 +373,6 @@ def test_work_with_delegations_is_that_of_a_local_disk(gateways, till_end,
     till_end(gateways.may_log(
         "whether Linux reads with a delegation whose open is closed",
         "No openstate with delegation"))
-    till_end(gateways.may_log(
-        "whether a request comes in the same instant as a recall (limits.md); "
-        "the seconds below show it", test_delegations.REVOKED))
     gateways.ganesha("restart", "--nfsv4", FOR_LOCKS)
     folder = f"work-{time.time_ns()}"
     said = json.loads(gateways.script(

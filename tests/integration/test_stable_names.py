@@ -182,10 +182,7 @@ def stopped_mds():
         os.kill(pid, signal.SIGCONT)
 
 
-# libcephfs may give unused capabilities back after 5 s, and then `sent` needs
-# the MDS too: at night, when nothing takes that long.
-@pytest.mark.parametrize("value", (
-    "mds", pytest.param("sent", marks=pytest.mark.nightly)))
+@pytest.mark.parametrize("value", ("mds", "sent"))
 def test_attributes_wait_for_the_mds_with_mds(asked, value):
     asked.keys(f"Stable_Attributes = {value};")
     handles, requests = prepared_attributes(asked)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Which of ThreadSanitizer's reports count (tests/sanitize/reports.py)."""
+"""Which of the sanitizers' reports count (tests/sanitize/reports.py)."""
 import sys
 from pathlib import Path
 
@@ -25,6 +25,21 @@ def inversion(kind, first, second):
     return ("WARNING: ThreadSanitizer: lock-order-inversion (pid=1)\n\n" +
             taken("M1", kind, "M0", first) + "\n" +
             taken("M0", "mutex_lock", "M1", second))
+
+
+def leak(first, second):
+    return ("ERROR: LeakSanitizer: detected memory leaks\n\n"
+            "Direct leak of 39 byte(s) in 1 object(s) allocated from:\n"
+            "    #0 0x7f strdup x.cpp:617 (libasan.so.8.0.0+0x1)\n"
+            f"    #1 0x7f {first}\n    #2 0x7f {second}\n\n")
+
+
+def test_a_leak_is_that_of_its_first_frame():
+    """The plugin is unloaded then.  Ganesha's frames have no frame pointers,
+    so what stands behind one of them is guessed."""
+    core, unknown = " (libganesha_nfsd.so.9.14+0x881f7)", " (<unknown module>)"
+    assert not counts(leak(core, unknown))
+    assert counts(leak(unknown, core))
 
 
 def counts(report):
