@@ -637,8 +637,12 @@ CASE(session_is_not_ended_again_and_again)
 /* It hung in the lost client, and was answered: the next one is healthy. */
 CASE(read_of_the_lost_client_does_not_end_the_next_session)
 {
+	/* There is no next one before it has said so. */
+	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
+	wait_pauses(2);
 	casync_keeper_end_session(&stub_mount, 0x1234);
+	casync_guard_leave(&stub_mount.guard);
 	RIG_UNTIL(serves());
 	wait_pauses(4);
 	end();
