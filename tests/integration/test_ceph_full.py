@@ -53,12 +53,13 @@ def failsafe(room):
             ceph("config", "rm", "osd", "osd_failsafe_full_ratio")
         else:
             ceph("config", "set", "osd", "osd_failsafe_full_ratio", TINY)
-        drops = not yes
+        drops = True
         room(yes)
         if yes:
             # Ceph 20.2.4 does not send again by itself what was dropped.
             # Who needs the OSD or the MDS waits for some seconds.
             ceph("osd", "down", "0")
+            drops = False
     yield make
     if drops:
         make(True)

@@ -4,7 +4,8 @@ test_orderly_move.py has one that was stopped for good.
 """
 import subprocess
 
-from lab_program import until
+from lab_program import LOGS, Log, until
+from nfs3_requests import SERVES
 
 
 def end_session(*words):
@@ -19,6 +20,7 @@ def test_a_session_is_ended_by_its_name(cluster, till_end):
     pid = cluster.stat()["ganesha"]["a"]["pid"]
     session, = cluster.sessions(pid)
     name = session["metadata"]["uuid"]
+    log = Log(LOGS / "ganesha-a.log")
     done = end_session("ganesha-0x1", name)
     assert f"{name}: ended at MDS cephfs:0" in done.stdout, done.stderr
     assert done.returncode == 1
@@ -26,6 +28,8 @@ def test_a_session_is_ended_by_its_name(cluster, till_end):
     # This gateway runs, and makes itself another one.
     until(lambda: [one["id"] for one in cluster.sessions(pid)
                    if one["id"] != session["id"]], "the next one", 20)
+    # The MDS has it a moment before it serves.
+    until(lambda: log.matching(SERVES), "the next one serves", 20)
 
 
 def test_what_is_no_session_of_a_gateway_is_refused(cluster):

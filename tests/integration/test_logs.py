@@ -6,7 +6,6 @@ import time
 import pytest
 
 from lab import BAD, LOGS, REFERENCES
-from lab_program import until
 
 pytestmark = pytest.mark.closing
 
@@ -57,8 +56,7 @@ def test_every_daemon_is_alive(lab):
     assert now["mds"], "the metadata server does not answer"
     assert all(now["osd"]["each"].values()), "an OSD does not answer"
     assert now["ganesha"]["a"]["pid"]
-    # The last test may have taken its session.
-    until(lambda: lab.exported("/ceph", port=2049), "clients are served")
+    assert lab.exported("/ceph", port=2049)
 
 
 def test_nothing_is_left_in_flight(lab):

@@ -637,7 +637,7 @@ CASE(session_is_not_ended_again_and_again)
 /* It hung in the lost client, and was answered: the next one is healthy. */
 CASE(read_of_the_lost_client_does_not_end_the_next_session)
 {
-	/* There is no next one before it has said so. */
+	/* A request inside: no next client before the READ is named. */
 	assert_true(casync_guard_enter(&stub_mount.guard));
 	begin();
 	wait_pauses(2);
