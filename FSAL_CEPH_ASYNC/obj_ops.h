@@ -51,7 +51,7 @@ CASYNC_OPERATION(unlink);
 
 /**
  * A name in a directory was changed: see to it that the MDS journals it.  With
- * Stable_Names = journal this waits for it; all that wait for one directory
+ * Stable_Metadata = journal this waits for it; all that wait for one directory
  * share a flush.
  *
  * @param[in] made  The new object of that name, or NULL.

@@ -36,10 +36,11 @@
 # mutate [N] [--seed S] [--file PART]
 #                               N (40) small mistakes put into the plugin: which
 #                               of them do the unit tests notice
-# names [CYCLES [OPTIONS]]      for each Stable_Names and Stable_Attributes: gateway,
-#                               OSD and MDS killed CYCLES (20) times under changes
-#                               of names or attributes, and the gateway alone;
-#                               which acknowledged ones are lost
+# names [CYCLES [OPTIONS]]      for each Stable_Metadata: gateway, OSD and MDS killed
+#                               CYCLES (20) times under changes of names or
+#                               attributes, the gateway alone, and the MDS alone;
+#                               which acknowledged ones are lost.  --ranks 2: two
+#                               active MDSs
 # nightly [STEP...]             all that is too long for each change, two side by
 #                               side: ci/nightly.sh --list
 # reconnect [LOSSES [VERS...]]  the CephFS session is lost 2 * LOSSES (20) times
@@ -77,8 +78,9 @@ job=${1-}
 [ "$job" != nightly ] || exec "$top/ci/nightly.sh" "$@"
 
 # The table: the file and its limit in seconds.  $turns: run it once with each
-# line's options; $figures: it writes a JSON file; $store: the OSD's store.
-turns="" figures="" store=""
+# line's options; $figures: it writes a JSON file; $store: the OSD's store; $mds:
+# the number of MDSs.
+turns="" figures="" store="" mds=1
 case $job in
 chaos | coherence)
 	case ${1-} in
@@ -146,9 +148,13 @@ mutate)
 names)
 	cycles=$(number cycles 1 "${1-20}")
 	[ "$#" = 0 ] || shift
+	for word; do
+		[ "${before-}" != --ranks ] || mds=$(number ranks 1 "$word")
+		before=$word
+	done
 	set -- "$@" -- "$cycles"
 	file=tests/crash/names.py store=bluestore
-	limit=$((600 + cycles * 180))
+	limit=$((600 + cycles * 270))
 	;;
 reconnect)
 	losses=$(number losses 1 "${1-20}")
@@ -226,7 +232,10 @@ trap finish EXIT
 trap 'exit 130' INT TERM
 start_compiling_lab "$lab"
 
-[ -z "$store" ] || "$ENGINE" exec "$lab" lab up --store "$store"
+if [ -n "$store" ]; then
+	"$ENGINE" exec -e MDS="$mds" "$lab" lab cluster --"$store"
+	"$ENGINE" exec "$lab" lab up
+fi
 [ -z "$figures" ] || set -- --json "/tmp/$job.json" "$@"
 if [ -z "$turns" ]; then
 	run "$@"

@@ -24,6 +24,7 @@
 #include "../config_parsing/analyse.h"
 
 #include "config_keys.h"
+#include "durability.h"
 #include "errors.h"
 #include "keys.h"
 #include "name.h"
@@ -238,24 +239,60 @@ static bool config_is_for_fsal_ceph(const struct casync_key *key,
 	return true;
 }
 
-static int config_handle(const char *token, enum term_type type_hint,
-			 struct config_item *item, void *param_addr,
-			 void *cnode, struct config_error_type *err_type)
+/* Store the value, or tell why not. */
+static bool config_take(const struct casync_key *key, const char *token,
+			void *member, void *cnode,
+			struct config_error_type *err_type)
 {
-	const struct casync_key *key = casync_keys_find(item->name);
 	char why[WHY_MAX];
 
-	(void)type_hint;
-	if (config_is_right(key, token, param_addr, cnode, why, sizeof(why)) ||
+	if (config_is_right(key, token, member, cnode, why, sizeof(why)) ||
 	    config_is_for_fsal_ceph(key, token, cnode))
-		return 0;
+		return true;
 
 	LogCrit(COMPONENT_CONFIG, "%s:%d: %s = %s%.*s is refused: %s",
 		casync_config_node_file(cnode), casync_config_node_line(cnode),
 		key->name, casync_config_node_sign(cnode), SHOWN_MAX,
 		config_shown(key, token), why);
 	err_type->invalid = true;
-	return 1;
+	return false;
+}
+
+static int config_handle(const char *token, enum term_type type_hint,
+			 struct config_item *item, void *param_addr,
+			 void *cnode, struct config_error_type *err_type)
+{
+	(void)type_hint;
+	return config_take(casync_keys_find(item->name), token, param_addr,
+			   cnode, err_type)
+		       ? 0
+		       : 1;
+}
+
+/* Stable_Metadata has replaced them.  An administrator who wrote journal for one
+ * of them wanted to lose nothing of it, and gets it for both. */
+static const char *const old_keys[] = {"Stable_Names", "Stable_Attributes"};
+
+static int config_handle_old(const char *token, enum term_type type_hint,
+			     struct config_item *item, void *param_addr,
+			     void *cnode, struct config_error_type *err_type)
+{
+	struct casync_key its = *casync_keys_find("Stable_Metadata");
+	uint32_t value = CASYNC_METADATA_MDS;
+
+	(void)type_hint;
+	its.name = item->name;
+	if (strcasecmp(token, "sent") != 0 &&
+	    !config_take(&its, token, &value, cnode, err_type))
+		return 1;
+	if (value == CASYNC_METADATA_JOURNAL)
+		casync_key_values_store(&its, value, param_addr);
+	LogWarn(COMPONENT_CONFIG,
+		"%s:%d: %s is an old key; write Stable_Metadata = %s, which is for names and attributes",
+		casync_config_node_file(cnode), casync_config_node_line(cnode),
+		item->name,
+		value == CASYNC_METADATA_JOURNAL ? "journal" : "mds");
+	return 0;
 }
 
 /* The value has its default already; there is nothing to initialise. */
@@ -265,27 +302,39 @@ static void *config_keep(void *link_mem, void *self_struct)
 	return self_struct;
 }
 
-/* CONFIG_EOL is a NULL name, as in the rest of the array. */
+static struct config_item config_item_of(const char *name, size_t at)
+{
+	return (struct config_item){
+		.name = (char *)name,
+		.off = at,
+		.type = CONFIG_PROC,
+		.flags = CONFIG_UNIQUE,
+		.u.proc.init = config_keep,
+		.u.proc.handler = config_handle,
+	};
+}
+
+/* Ganesha reads the items in the order of the array: old keys come first, so
+ * that the key of today wins.  CONFIG_EOL is a NULL name, as in the rest. */
 static void config_fill_items(enum casync_block block,
 			      struct config_item *items)
 {
-	const struct casync_key *key;
-	size_t count = 0;
+	const struct casync_key *key = casync_keys_find("Stable_Metadata");
+	size_t count;
 
+	for (count = 0; count < sizeof(old_keys) / sizeof(old_keys[0]);
+	     count++) {
+		items[count] = config_item_of(old_keys[count], key->at[block]);
+		items[count].u.proc.handler = config_handle_old;
+	}
 	for (key = casync_keys; key->name != NULL; key++) {
 		if (!casync_keys_in_block(key, block) || count == ITEMS_MAX - 1)
 			continue;
-		items[count] = (struct config_item){
-			.name = (char *)key->name,
-			.off = key->at[block],
-		};
-		if (key->type != CASYNC_KEY_GANESHA) {
-			items[count].type = CONFIG_PROC;
-			items[count].u.proc.init = config_keep;
-			items[count].u.proc.handler = config_handle;
-		}
-		if (key->type != CASYNC_KEY_OPTION)
-			items[count].flags = CONFIG_UNIQUE;
+		items[count] = config_item_of(key->name, key->at[block]);
+		if (key->type == CASYNC_KEY_GANESHA)
+			items[count].type = CONFIG_NULL;
+		if (key->type == CASYNC_KEY_OPTION)
+			items[count].flags = 0;
 		count++;
 	}
 }

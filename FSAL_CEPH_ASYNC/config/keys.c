@@ -32,16 +32,9 @@ static const struct casync_word stable_write_words[] = {
 	{NULL, 0},
 };
 
-static const struct casync_word stable_names_words[] = {
-	{"mds", CASYNC_NAMES_MDS},
-	{"journal", CASYNC_NAMES_JOURNAL},
-	{NULL, 0},
-};
-
-static const struct casync_word stable_attributes_words[] = {
-	{"journal", CASYNC_ATTRIBUTES_JOURNAL},
-	{"mds", CASYNC_ATTRIBUTES_MDS},
-	{"sent", CASYNC_ATTRIBUTES_SENT},
+static const struct casync_word stable_metadata_words[] = {
+	{"mds", CASYNC_METADATA_MDS},
+	{"journal", CASYNC_METADATA_JOURNAL},
 	{NULL, 0},
 };
 
@@ -187,18 +180,12 @@ const struct casync_key casync_keys[] = {
 	  .summary = "What is on disk when a stable WRITE or a COMMIT is acknowledged.",
 	  .text = "data: the data. After a crash of the gateway the MDS recovers size and times.\n\nfdatasync: the data, and the size if the write made the file larger.\n\nfull: data, size and times, as FSAL_CEPH does. Each write costs an entry in the journal of the MDS, or shares one with others in flight.",
 	  IN_BOTH(tuning.stable_write) },
-	{ .name = "Stable_Names", .type = CASYNC_KEY_WORD,
-	  .words = stable_names_words, .preset = CASYNC_NAMES_MDS,
+	{ .name = "Stable_Metadata", .type = CASYNC_KEY_WORD,
+	  .words = stable_metadata_words, .preset = CASYNC_METADATA_MDS,
 	  .change = CASYNC_KEY_LIVE,
-	  .summary = "What is on disk when CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME or LINK is acknowledged.",
-	  .text = "mds: the MDS has made the change, and is asked to write its journal, mostly within 20 ms. A name is lost only if MDS and gateway die together before it is written, as in a power failure of a host that has both.\n\njournal: the MDS has written its journal. Requests of one directory share that.",
-	  IN_BOTH(tuning.stable_names) },
-	{ .name = "Stable_Attributes", .type = CASYNC_KEY_WORD,
-	  .words = stable_attributes_words,
-	  .preset = CASYNC_ATTRIBUTES_JOURNAL, .change = CASYNC_KEY_LIVE,
-	  .summary = "What is on disk when a SETATTR of owner, mode or times of a file is acknowledged.",
-	  .text = "journal: the MDS has written the change to its journal.\n\nmds: the MDS has the change. It is lost only if MDS and gateway die together before the MDS has written its journal, up to 5 s later.\n\nsent: libcephfs has the change in the queue for the MDS. As with mds, but a gateway that is killed may lose the last milliseconds of such changes.\n\nWith another libcephfs than 20.2.4 mds and sent are the same as journal. A SETATTR of the size, of an ACL or of a directory waits for the journal. docs/durability.md has a table.",
-	  IN_BOTH(tuning.stable_attributes) },
+	  .summary = "What is on disk when a changed name, owner, mode or time is acknowledged.",
+	  .text = "It is for CREATE, MKDIR, SYMLINK, MKNOD, REMOVE, RMDIR, RENAME and LINK, and for a SETATTR of owner, mode or times of a file.\n\nmds: the MDS has the change. It is lost only if MDS and gateway die together before the MDS has written its journal, as in a power failure of a host that has both. The MDS is asked to write names, mostly within 20 ms; attributes it writes by itself, up to 5 s later.\n\njournal: the MDS has written its journal. Requests of one directory, or of one file, share that.\n\nA SETATTR of the size, of an ACL or of a directory waits for the journal with both. So does one of a file with another libcephfs than 20.2.4. docs/durability.md has a table.",
+	  IN_BOTH(tuning.stable_metadata) },
 	{ .name = "Promote_Unstable", BOOLEAN, .preset = 1,
 	  .change = CASYNC_KEY_LIVE,
 	  .summary = "Answer FILE_SYNC to an unstable WRITE that is already durable.",

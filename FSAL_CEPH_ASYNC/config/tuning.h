@@ -18,8 +18,7 @@
 struct casync_tuning {
 	uint32_t stable_write;	    /**< enum casync_stable_write */
 	uint32_t promote_unstable;  /**< boolean */
-	uint32_t stable_names;	    /**< enum casync_stable_names */
-	uint32_t stable_attributes; /**< enum casync_stable_attributes */
+	uint32_t stable_metadata;   /**< enum casync_stable_metadata */
 	uint32_t max_inflight;	    /**< requests */
 	uint32_t max_read;	    /**< bytes; 0 is not set */
 	uint32_t max_write;	    /**< bytes; 0 is not set */

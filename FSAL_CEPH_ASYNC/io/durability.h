@@ -20,17 +20,11 @@ enum casync_stable_write {
 	CASYNC_STABLE_FULL,
 };
 
-/** Stable_Names of an export: when a changed name is acknowledged. */
-enum casync_stable_names {
-	CASYNC_NAMES_MDS,     /**< The MDS has answered. */
-	CASYNC_NAMES_JOURNAL, /**< The MDS has journaled it. */
-};
-
-/** Stable_Attributes of an export: when a SETATTR is acknowledged. */
-enum casync_stable_attributes {
-	CASYNC_ATTRIBUTES_JOURNAL, /**< The MDS has journaled it. */
-	CASYNC_ATTRIBUTES_MDS,	   /**< The MDS has it; not for a size. */
-	CASYNC_ATTRIBUTES_SENT,	   /**< In libcephfs' queue; not for a size. */
+/** Stable_Metadata of an export: when a changed name, or a SETATTR of owner,
+ * mode or times, is acknowledged. */
+enum casync_stable_metadata {
+	CASYNC_METADATA_MDS,	 /**< The MDS has it. */
+	CASYNC_METADATA_JOURNAL, /**< The MDS has journaled it. */
 };
 
 /** The input of the decision. */

@@ -238,11 +238,6 @@ int casync_flush_try_send(struct casync_object *obj)
 	return rc;
 }
 
-int casync_flush_send(struct casync_object *obj)
-{
-	return casync_flush_try_send(obj) < 0 ? casync_flush_wait(obj) : 0;
-}
-
 /* The session may be lost after the change was sent: then the question is
  * refused, as a client that has lost its session gets no other one. */
 int casync_flush_tell_mds(struct casync_object *obj)

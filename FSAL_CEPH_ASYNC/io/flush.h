@@ -56,9 +56,6 @@ int casync_flush_try_send(struct casync_object *obj);
  */
 int casync_flush_check_session(struct casync_object *obj);
 
-/** As casync_flush_try_send(), and what is not sent is waited for. */
-int casync_flush_send(struct casync_object *obj);
-
 /**
  * Let the MDS have the changed attributes of a file.  The caller waits for
  * the journal if they cannot be sent.

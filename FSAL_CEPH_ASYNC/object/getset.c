@@ -236,18 +236,20 @@ static int getset_set_extras(const struct change *change)
 #define GETSET_CHOWN (CEPH_SETATTR_UID | CEPH_SETATTR_GID)
 
 /*
- * Is the owner that CephFS has shown before this call journaled?  An answer
- * that says so must be true after a crash.  A chown that CephFS has shown is
- * still counted in `chowns`, or has ended: a failure is stored before it ends.
+ * Is the owner that CephFS has shown before this call as stable as an answer
+ * says?  A chown that CephFS has shown is still counted in `chowns`, or has
+ * ended: then the MDS has it, as a failure is stored before it ends.
  */
-static bool getset_owner_is_journaled(struct casync_object *obj)
+static bool getset_owner_is_stable(struct casync_object *obj,
+				   enum casync_stable_metadata when)
 {
 	struct casync_mount *mount = casync_inode_mount(obj);
 
 	return __atomic_load_n(&obj->chowns, __ATOMIC_ACQUIRE) == 0 &&
 	       !__atomic_load_n(&obj->chown_failed, __ATOMIC_ACQUIRE) &&
-	       __atomic_load_n(&obj->owner_journaled, __ATOMIC_ACQUIRE) &&
-	       !casync_queue_is_unjournaled(&obj->queue) &&
+	       (when == CASYNC_METADATA_MDS ||
+		(__atomic_load_n(&obj->owner_journaled, __ATOMIC_ACQUIRE) &&
+		 !casync_queue_is_unjournaled(&obj->queue))) &&
 	       casync_object_table_is_alone(&mount->upcalls.table, &obj->id);
 }
 
@@ -268,7 +270,8 @@ static bool getset_has_owner(const struct ceph_statx *now,
 
 /* A tar or rsync sends a chown() for each file, and most files have that owner
  * already. */
-static bool getset_marks_ctime_alone(const struct change *change)
+static bool getset_marks_ctime_alone(const struct change *change,
+				     enum casync_stable_metadata when)
 {
 	struct ceph_statx now;
 
@@ -278,29 +281,23 @@ static bool getset_marks_ctime_alone(const struct change *change)
 				ATTR_MODE | ATTR_OWNER | ATTR_GROUP, &now,
 				change->perms) == 0 &&
 	       getset_has_owner(&now, change) &&
-	       getset_owner_is_journaled(change->obj);
-}
-
-static int getset_mark_ctime(const struct change *change)
-{
-	int rc = casync_flush_wait(change->obj);
-
-	return rc == 0 ? getset_set_as_requester(change, 0) : rc;
+	       getset_owner_is_stable(change->obj, when);
 }
 
 /* When may this SETATTR be answered? */
-static enum casync_stable_attributes
+static enum casync_stable_metadata
 getset_stable_when(const struct change *change)
 {
 	const struct casync_tuning *tuning = &change->obj->exp->keys.tuning;
 
-	if ((change->mask & CEPH_SETATTR_SIZE) || getset_has_extras(change))
-		return CASYNC_ATTRIBUTES_JOURNAL;
-	return casync_tuning_read(&tuning->stable_attributes);
+	if ((change->mask & CEPH_SETATTR_SIZE) || getset_has_extras(change) ||
+	    change->obj->handle.type != REGULAR_FILE)
+		return CASYNC_METADATA_JOURNAL;
+	return casync_tuning_read(&tuning->stable_metadata);
 }
 
 static int getset_set_and_flush(const struct change *change,
-				enum casync_stable_attributes when)
+				enum casync_stable_metadata when)
 {
 	struct casync_object *obj = change->obj;
 	int mask = change->mask;
@@ -317,9 +314,7 @@ static int getset_set_and_flush(const struct change *change,
 
 	/* After the answer the client forgets the change, so it must survive a
 	 * crash of the gateway: libcephfs may have made it in memory only. */
-	if (rc == 0 && when == CASYNC_ATTRIBUTES_SENT)
-		return casync_flush_send(obj);
-	if (rc == 0 && when == CASYNC_ATTRIBUTES_MDS)
+	if (rc == 0 && when == CASYNC_METADATA_MDS)
 		return casync_flush_tell_mds(obj);
 	if (rc == 0)
 		rc = casync_flush_wait(obj);
@@ -329,7 +324,7 @@ static int getset_set_and_flush(const struct change *change,
 }
 
 static int getset_chown(const struct change *change,
-			enum casync_stable_attributes when)
+			enum casync_stable_metadata when)
 {
 	struct casync_object *obj = change->obj;
 	int rc;
@@ -344,11 +339,14 @@ static int getset_chown(const struct change *change,
 
 static int getset_set_stable(const struct change *change)
 {
-	enum casync_stable_attributes when = getset_stable_when(change);
+	enum casync_stable_metadata when = getset_stable_when(change);
+	int rc = 0;
 
-	if (when == CASYNC_ATTRIBUTES_JOURNAL &&
-	    getset_marks_ctime_alone(change))
-		return getset_mark_ctime(change);
+	if (getset_marks_ctime_alone(change, when)) {
+		if (when == CASYNC_METADATA_JOURNAL)
+			rc = casync_flush_wait(change->obj);
+		return rc == 0 ? getset_set_as_requester(change, 0) : rc;
+	}
 	if ((change->mask & GETSET_CHOWN) != 0)
 		return getset_chown(change, when);
 	return getset_set_and_flush(change, when);

@@ -44,10 +44,10 @@ static struct ceph_mount_info *namespace_ceph_of(struct fsal_obj_handle *handle)
 int casync_namespace_changed(struct casync_object *dir,
 			     struct casync_object *made)
 {
-	const struct casync_tuning *tuning = &dir->exp->keys.tuning;
+	const uint32_t *when = &dir->exp->keys.tuning.stable_metadata;
 	int rc;
 
-	if (casync_tuning_read(&tuning->stable_names) != CASYNC_NAMES_JOURNAL) {
+	if (casync_tuning_read(when) == CASYNC_METADATA_MDS) {
 		casync_journal_changed(casync_inode_mount(dir), dir->id.ino,
 				       made != NULL && made->handle.type ==
 							       REGULAR_FILE);

@@ -29,7 +29,7 @@ NONE = {"files that name guarded_",
 
 # Code lines of a room: the measured ones and a function more.
 ROOMS = {
-    "base": 1130, "cache": 1730, "config": 1700, "ganesha": 350, "io": 4940,
+    "base": 1130, "cache": 1730, "config": 1720, "ganesha": 350, "io": 4940,
     "metrics": 1340, "mount": 3560, "object": 6665, "root": 1575,
 }
 

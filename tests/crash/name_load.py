@@ -174,8 +174,9 @@ class Attributes(Chain):
 
     def __init__(self, load, connection, number):
         super().__init__(load, connection)
-        self.handle = nfs3.create(connection, load.folders["x"],
-                                  f"file-{number}")
+        self.handle = nfs3.create(
+            connection, load.folders[self.rng.choice(FOLDERS)],
+            f"file-{number}")
         self.steps = 0
         self.history = History(self.found(connection))
 
@@ -221,6 +222,15 @@ class NameLoad:
     def begin(self):
         for chain in self.chains:
             chain.step()
+
+    def answers(self):
+        """The number of them, of each chain."""
+        return [len(chain.history.kinds) for chain in self.chains]
+
+    def each_has_more_than(self, before):
+        """Or was refused, and goes no further."""
+        more = sum(now > then for now, then in zip(self.answers(), before))
+        return more + len(self.refused) >= len(self.chains)
 
     def end(self):
         """When the server is gone, and all its answers are read."""

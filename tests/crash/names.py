@@ -2,23 +2,29 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
 """Crash tests of names and attributes: which acknowledged ones are lost?
 
-    names.py [CYCLES] [--settings names=journal,names=mds,...] [--seed N]
+    names.py [CYCLES] [--settings names=mds,attributes=mds,...]
+             [--dies both,gateway,MDS] [--ranks N] [--seed N]
 
-For each value of Stable_Names, CYCLES (20) times: over NFSv3 connections that
-never send twice, and in one cycle of five from Linux's own client too, names
-are made and removed in three folders: create, mkdir, symlink, mknod, remove,
-rmdir, rename, link.  At a random moment SIGKILL ends gateway, MDS and OSDs at
-once.  In every second cycle the OSDs have stood still for 0.2 to 0.6 s then,
-as a disk does that is busy: nothing was written in that time.  All is started
-again, and new connections look for each name.
+For each value of Stable_Metadata, for each kind of death, CYCLES (20) times:
+over NFSv3 connections that never send twice, and in one cycle of five from
+Linux's own client too, names are made and removed in three folders: create,
+mkdir, symlink, mknod, remove, rmdir, rename, link.  Then the same with owner,
+mode and times of files.  At a random moment SIGKILL ends
 
-For each value of Stable_Attributes the same with owner, mode and times of
-files, and CYCLES times more with the gateway killed alone.
+both      gateway, MDS and OSDs at once.  In every second cycle the OSDs have
+          stood still for 0.2 to 0.6 s then, as a disk does that is busy:
+          nothing was written in that time.
+gateway   the gateway.
+MDS       an MDS.  It is started again, and when each chain has had another
+          answer the gateway is killed: what it still had in memory is gone.
+
+All is started again, and new connections look for each name.  With two ranks
+one of the folders is the other rank's.
 
 The requests of a chain follow one another, so their first ones have to
 survive, in their order.  Lost are the acknowledged ones behind these.  With
-`journal` none may be, with `mds` none if the gateway dies alone.  Else the
-loss is measured.  Anything else than some first requests of a chain is wrong
+`journal` none may be, with `mds` none if not both die.  Else the loss is
+measured.  Anything else than some first requests of a chain is wrong
 in each mode.  A request that is refused ends its chain, and is shown: after a
 rename over one of a file's links the MDS says for a moment that there is no
 other link.
@@ -37,24 +43,27 @@ import tempfile
 import time
 from pathlib import Path
 
+import cephfs
+
 sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from crash import (MOUNT_PORT, PORT, PSEUDO, SHOWN, Connected, damage,
                    quick_recovery, recover, spread)
 from history import History
 from kernel import CrashProgram
-from lab_program import lab, say
+from lab_program import ceph, lab, say, until
 from name_load import FOLDERS, Attributes, NameLoad, Names, find
 from nfs import nfs3
 
 OSD_PIDS = Path("/var/lib/casync-lab/ceph/run")
-LOADS = {"names": ("Stable_Names", Names),
-         "attributes": ("Stable_Attributes", Attributes)}
-SETTINGS = "names=journal,names=mds,attributes=journal,attributes=mds," \
-    "attributes=sent"
+LOADS = {"names": Names, "attributes": Attributes}
+SETTINGS = "names=journal,names=mds,attributes=journal,attributes=mds"
 FIRM = "journal"        # the value with which nothing may be lost
-ALL, STALLED, GATEWAY = ("gateway, MDS, OSD", "the same, OSD stalled before",
-                         "gateway")
+ALL, STALLED, GATEWAY, MDS = ("gateway, MDS, OSD",
+                              "the same, OSD stalled before", "gateway",
+                              "MDS, later the gateway")
+DEATHS = {"both": (ALL, STALLED), "gateway": (GATEWAY,), "MDS": (MDS,)}
+METADATA_SERVERS = "abc"
 CONNECTIONS = 6
 CHAINS = (1, 4)         # of a connection
 LINUX_EVERY = 5
@@ -82,39 +91,59 @@ class Row:
                 f"{self.oldest_ms:.0f} ms" if self.lossy else "-")
 
 
-HEAD = ("setting", "what dies", "cycles", "acknowledged", "of them by Linux",
-        "in the last 100 ms", "lost", "cycles with a loss", "oldest lost")
+HEAD = ("Stable_Metadata", "what dies", "cycles", "acknowledged",
+        "of them by Linux", "in the last 100 ms", "lost",
+        "cycles with a loss", "oldest lost")
 
 
 class Run:
     """The cycles of one setting."""
 
-    def __init__(self, setting, seed, say):
+    def __init__(self, setting, ranks, seed, say):
         self.kind, self.value = setting.split("=")
-        key, self.load = LOADS[self.kind]
-        self.setting = f"{key} = {self.value}"
+        self.load = LOADS[self.kind]
+        self.setting = f"{self.kind}, {self.value}"
+        self.ranks = ranks
         self.rng = random.Random(f"{setting} {seed}")
         self.say = say
         self.number = 0
         self.rows = []
         self.recovery = []
         self.complaints = []
-        lab("ganesha", "restart", "--export", f"{self.setting};")
+        lab("ganesha", "restart", "--export",
+            f"Stable_Metadata = {self.value};")
         self.root = nfs3.root_of(PSEUDO, MOUNT_PORT)
         self.name = f"names-{self.kind}-{self.value}-{time.time_ns()}"
         with Connected() as (conn, _):
             self.top = nfs3.make_directory(conn, self.root, self.name)
 
-    def cycles(self, count):
-        every = {dies: Row(self.setting, dies)
-                 for dies in (ALL, STALLED, GATEWAY)}
-        for number in range(count):
-            self._cycle(every[STALLED if number % 2 else ALL])
-        if self.kind == "attributes":
-            for _ in range(count):
-                self._cycle(every[GATEWAY])
-        self.rows = [row for row in every.values() if row.cycles]
+    def cycles(self, count, dies):
+        self._make_folders(count * len(dies))
+        for death in dies:
+            kinds = DEATHS[death]
+            rows = [Row(self.setting, kind) for kind in kinds]
+            for number in range(count):
+                self._cycle(rows[number % len(rows)])
+            self.rows += [row for row in rows if row.cycles]
         self._report()
+
+    def _make_folders(self, cycles):
+        """For each cycle three; of two ranks one has the first, with what is
+        in it, the other one the others."""
+        with Connected() as (conn, _):
+            for number in range(1, cycles + 1):
+                folder = nfs3.make_directory(conn, self.top, str(number))
+                for name in FOLDERS:
+                    inner = nfs3.make_directory(conn, folder, name)
+                    nfs3.make_directory(conn, inner, "in")
+        if self.ranks == 1:
+            return
+        fs = cephfs.LibCephFS(conffile="/etc/ceph/ceph.conf")
+        fs.mount()
+        for number in range(1, cycles + 1):
+            fs.setxattr(f"/{self.name}/{number}/{FOLDERS[0]}", "ceph.dir.pin",
+                        b"1", 0)
+        fs.shutdown()
 
     def _report(self):
         for row in self.rows:
@@ -136,7 +165,7 @@ class Run:
             load.begin()
             moment = self.rng.uniform(*MOMENT)
             time.sleep(moment)
-            self._kill(row.dies)
+            self._kill(row.dies, load)
             if linux:
                 linux.stop()
             load.end()
@@ -151,7 +180,7 @@ class Run:
         acknowledged, lost = (now - then for now, then in zip(
             (row.acknowledged.total(), row.lost.total()), before))
         row.lossy += bool(lost)
-        kept = self.value == "mds" and row.dies == GATEWAY
+        kept = row.dies in {GATEWAY, MDS}
         if lost and (kept or self.value == FIRM):
             complaints.append(f"{lost} of {acknowledged} acknowledged changes "
                               "are lost")
@@ -167,11 +196,9 @@ class Run:
                             for c in complaints]
 
     def _folders(self):
-        """New ones."""
         with Connected() as (conn, _):
-            folder = nfs3.make_directory(conn, self.top, str(self.number))
-            return {name: nfs3.make_directory(conn, folder, name)
-                    for name in FOLDERS}
+            folder = look_up(conn, self.top, str(self.number))
+            return {name: look_up(conn, folder, name) for name in FOLDERS}
 
     def _linux(self, signals):
         """Its client at work, or None."""
@@ -183,12 +210,23 @@ class Run:
         linux.wait_ready()
         return linux
 
-    def _kill(self, dies):
+    def _kill(self, dies, load):
+        if dies == MDS:
+            self._kill_mds(load)
         if dies == STALLED:
             for pid in osds():
                 os.kill(pid, signal.SIGSTOP)
             time.sleep(self.rng.uniform(*STALL))
-        lab("crash", *["--storage"] * (dies != GATEWAY))
+        lab("crash", *["--storage"] * (dies in DEATHS["both"]))
+
+    def _kill_mds(self, load):
+        which = self.rng.choice(METADATA_SERVERS[:self.ranks])
+        answers = load.answers()
+        lab("mds", "kill9", which)
+        lab("mds", "start", which)
+        until(lambda: load.each_has_more_than(answers),
+              "each chain has another answer", 60)
+        time.sleep(self.rng.uniform(*MOMENT))
 
     def _judge(self, row, load, folders, others):
         """Counts into ROW; complaints."""
@@ -233,6 +271,19 @@ def found_by_name(conn, folders, history):
     return found
 
 
+def look_up(conn, folder, name):
+    return nfs3.call(conn, nfs3.LOOKUP, nfs3.named(folder, name)).opaque()
+
+
+def use_ranks(count):
+    """That many MDSs serve; the cluster has to have them."""
+    if count == 1:
+        return
+    ceph("fs", "set", "cephfs", "max_mds", str(count))
+    until(lambda: ceph("mds", "stat").count("=up:active") == count,
+          f"{count} MDSs are active", 60)
+
+
 def osds():
     return [int(path.read_text()) for path in OSD_PIDS.glob("osd.*.pid")]
 
@@ -246,14 +297,17 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("cycles", type=int, nargs="?", default=20)
     parser.add_argument("--settings", default=SETTINGS)
+    parser.add_argument("--dies", default="both,gateway,MDS")
+    parser.add_argument("--ranks", type=int, default=1)
     parser.add_argument("--seed", type=int, default=time.time_ns() % 10**6)
     args = parser.parse_args()
     quick_recovery()
+    use_ranks(args.ranks)
     say(f"seed {args.seed}")
     rows, complaints = [], []
     for setting in args.settings.split(","):
-        this = Run(setting, args.seed, say)
-        this.cycles(args.cycles)
+        this = Run(setting, args.ranks, args.seed, say)
+        this.cycles(args.cycles, args.dies.split(","))
         rows += this.rows
         complaints += this.complaints
     complaints += [f"damage: {entry}" for entry in damage()]

@@ -29,10 +29,10 @@ MIB = 1 << 20
 REFUSED = [
     ("Stable_Write = sometimes", "one of data, fdatasync, full"),
     ("Stable_Write = 1", "one of data, fdatasync, full"),
-    ("Stable_Names = always", "one of mds, journal"),
+    ("Stable_Metadata = always", "one of mds, journal"),
+    ("Stable_Metadata = sent", "one of mds, journal"),
     ("Stable_Names = 1", "one of mds, journal"),
-    ("Stable_Attributes = full", "one of journal, mds, sent"),
-    ("Stable_Attributes = 0", "one of journal, mds, sent"),
+    ("Stable_Attributes = full", "one of mds, journal"),
     ("Promote_Unstable = perhaps", "one of true, false, yes, no, on, off"),
     ("Promote_Unstable = 1", "one of true, false, yes, no, on, off"),
     ("Max_Inflight = 0", "a number of requests from 1 to 1048576"),
@@ -115,6 +115,7 @@ CONTRADICTIONS = [
 ACCEPTED = [
     "Stable_Write = data; Promote_Unstable = yes;",
     "Stable_Write = FULL;", "stable_write = fdatasync;",
+    "Stable_Metadata = journal;", "stable_metadata = Mds;",
     "Stable_Names = journal; Stable_Attributes = sent;",
     "Stable_Names = MDS; stable_attributes = Mds;",
     "Promote_Unstable = off;", "Max_Inflight = 1;", "Max_Inflight = 1048576;",

@@ -21,7 +21,8 @@ def shim(cluster):
     """Ganesha "a" with the shim; it comes back from a loss."""
     with cluster.may_lose():
         faults = start(cluster)
-        cluster.ganesha("restart", "--faults", "--block", "")
+        cluster.ganesha("restart", "--faults", "--block", "", "--export",
+                        "Stable_Metadata = journal;")
         yield faults
         faults.clear()
 

@@ -35,8 +35,7 @@ MAX_READ, MAX_WRITE = 30, 31
 # Key, new value, and the line that tells of it.
 LIVE = (
     ("Stable_Write", "full", "full (was data)"),
-    ("Stable_Names", "journal", "journal (was mds)"),
-    ("Stable_Attributes", "sent", "sent (was journal)"),
+    ("Stable_Metadata", "journal", "journal (was mds)"),
     ("Promote_Unstable", "false", "false (was true)"),
     ("Max_Inflight", "33", "33 (was 8192)"),
     ("Max_Inflight_Bytes", "2097152", "2097152 (was 1073741824)"),

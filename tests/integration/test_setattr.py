@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""What a SETATTR waits for: a change is in the MDS' journal when it is
-answered; an owner that the file has already waits for nothing new."""
+"""What a SETATTR waits for: with Stable_Metadata = journal a change is in the
+MDS' journal when it is answered.  An owner that the file has already waits for
+nothing new."""
 import contextlib
 import struct
 import threading
@@ -47,8 +48,16 @@ def settled_file(connection, folder, name):
     return handle
 
 
+@pytest.fixture
+def stable(lab, request):
+    """Before a connection is made."""
+    lab.ganesha("restart", "--export", f"Stable_Metadata = {request.param};")
+    return request.param
+
+
+@pytest.mark.parametrize("stable", ("mds", "journal"), indirect=True)
 def test_an_owner_that_is_so_already_journals_nothing(
-        lab, connection, folder, record):
+        stable, lab, connection, folder, record):
     """The chown() of a tar or rsync."""
     handles = [settled_file(connection, folder, f"file-{number}")
                for number in range(FILES)]
@@ -60,8 +69,8 @@ def test_an_owner_that_is_so_already_journals_nothing(
         return lab.journal_events() - before
 
     same, changed = events_of(OWNER), events_of(OTHER)
-    record(f"MDS journal events of {FILES} chown: {same} where the owner was "
-           f"so already, {changed} where he was not")
+    record(f"{stable}: MDS journal events of {FILES} chown: {same} where the "
+           f"owner was so already, {changed} where he was not")
     # The MDS has some of its own.
     assert same < FILES // 2
     assert changed >= FILES
@@ -103,7 +112,8 @@ class Chown(threading.Thread):
         return not self.is_alive()
 
 
-def test_an_owner_that_is_so_in_memory_alone_waits(connection, folder,
+@pytest.mark.parametrize("stable", ("journal",), indirect=True)
+def test_an_owner_that_is_so_in_memory_alone_waits(stable, connection, folder,
                                                    journal_paused):
     """The first changes the owner, and waits for the journal.  The second
     finds him changed.  A crash would undo it, so it must wait as well: by the

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: LGPL-3.0-or-later
-"""Stable_Names and Stable_Attributes: what is answered while the MDS cannot
-write its journal, because its OSDs stand still, and while it stands still
-itself."""
+"""Stable_Metadata: what is answered while the MDS cannot write its journal,
+because its OSDs stand still, and while it stands still itself."""
 import contextlib
 import os
 import signal
@@ -132,7 +131,7 @@ def prepared_attributes(asked):
 
 @pytest.mark.parametrize("value", ("mds", "journal"))
 def test_a_name_waits_for_the_journal_with_journal_alone(asked, value):
-    asked.keys(f"Stable_Names = {value};")
+    asked.keys(f"Stable_Metadata = {value};")
     requests = prepared_names(asked)
     asked.folder("v4.2")
     folder = asked.by_v4("v4.2")
@@ -150,13 +149,13 @@ def test_a_name_waits_for_the_journal_with_journal_alone(asked, value):
     asked.are_answered(NAMES)
 
 
-@pytest.mark.parametrize("value", ("journal", "mds", "sent"))
+@pytest.mark.parametrize("value", ("journal", "mds"))
 def test_attributes_of_a_file_wait_with_journal_alone(asked, value):
-    """A size waits with all, and so does what is no file."""
-    asked.keys(f"Stable_Attributes = {value};")
+    """A size waits with both, and so does what is no file."""
+    asked.keys(f"Stable_Metadata = {value};")
     handles, requests = prepared_attributes(asked)
     file = asked.by_v4("chmod of v4.2")
-    sent = SENT if value != "journal" else set()
+    sent = SENT if value == "mds" else set()
     time.sleep(SETTLED_S)
     with stopped_osds():
         for what, arguments in requests.items():
@@ -182,9 +181,8 @@ def stopped_mds():
         os.kill(pid, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("value", ("mds", "sent"))
-def test_attributes_wait_for_the_mds_with_mds(asked, value):
-    asked.keys(f"Stable_Attributes = {value};")
+def test_attributes_wait_for_the_mds_with_mds(asked):
+    asked.keys("Stable_Metadata = mds;")
     handles, requests = prepared_attributes(asked)
     time.sleep(SETTLED_S)
     # Its capabilities are here: only the answer to SETATTR needs the MDS.
@@ -194,17 +192,14 @@ def test_attributes_wait_for_the_mds_with_mds(asked, value):
     with stopped_mds():
         for what in names:
             asked.send(what, *requests[what])
-        if value == "sent":
-            asked.are_answered(names)
-        else:
-            time.sleep(WAITS_S)
-            assert not asked.answers, "answered without the MDS"
+        time.sleep(WAITS_S)
+        assert not asked.answers, "answered without the MDS"
     asked.are_answered(names)
 
 
 def test_after_64_sent_changes_of_a_file_one_waits(asked):
     """What libcephfs keeps until it is journaled stays bounded."""
-    asked.keys("Stable_Attributes = sent;")
+    asked.keys("Stable_Metadata = mds;")
     file = asked.file("file")
     time.sleep(SETTLED_S)
     done = []
@@ -233,16 +228,14 @@ def mode_of(number):
     return number % 511 + 1
 
 
-@pytest.mark.parametrize("value, reaches_s", (("mds", 0), ("sent", 0.5)))
-def test_a_mode_outlives_the_gateway(asked, value, reaches_s):
-    """The MDS has it, in its memory: with `mds` when it is answered."""
-    asked.keys(f"Stable_Attributes = {value};")
+def test_a_mode_outlives_the_gateway(asked):
+    """The MDS has it, in its memory."""
+    asked.keys("Stable_Metadata = mds;")
     file = asked.file("file")
     time.sleep(SETTLED_S)
     with stopped_osds():
         asked.send("chmod", nfs3.SETATTR, nfs3.setting(file, mode=MODE))
         asked.are_answered({"chmod"})
-        time.sleep(reaches_s)
         asked.lab.ganesha("kill9")
     asked.lab.ganesha("start")
     assert asked.attributes(file).mode & 0o777 == MODE
@@ -250,7 +243,7 @@ def test_a_mode_outlives_the_gateway(asked, value, reaches_s):
 
 def test_removed_files_leave_no_capabilities(asked):
     """What a sent change has opened is forgotten with its file."""
-    asked.keys("Stable_Attributes = sent;")
+    asked.keys("Stable_Metadata = mds;")
     pid = str(asked.lab.stat()["ganesha"]["a"]["pid"])
 
     def capabilities():

@@ -247,13 +247,11 @@ def _files() -> Scenario:
         "files", "Many small files in a Linux client, NFSv4.2: 1,000 files "
         "of 0.1 to 16 KiB, files a second",
         (Case("tree", "untar, git checkout, rm -rf",
-              (*CLIENTS, "mds", "sent", "names", "delegated"), Tree(1000),
-              show=steps, quick=("casync", "mds", "sent", "names",
-                                 "delegated", "ceph", "kcephfs")),
+              (*CLIENTS, "journal", "delegated"), Tree(1000), show=steps,
+              quick=("casync", "journal", "delegated", "ceph", "kcephfs")),
          Case("tree-8", "the same, eight processes",
-              ("casync", "mds", "sent", "ceph", "kcephfs"), Tree(1000, 8),
-              show=steps, quick=("casync", "mds", "sent", "ceph",
-                                 "kcephfs"))))
+              ("casync", "journal", "ceph", "kcephfs"), Tree(1000, 8),
+              show=steps)))
 
 
 def _streams() -> Scenario:

@@ -47,16 +47,12 @@ _ALL = (
     System("knfsd", "knfsd re-exporting kcephfs", "knfsd"),
     System("rados", "raw RADOS", "rados"),
     System("rbd", "RBD (librbd)", "rbd"),
-    System("sent", "CEPH_ASYNC, Stable_Attributes = sent", "ganesha",
-           "CEPH_ASYNC", ("Stable_Attributes = sent;",)),
-    System("names", "CEPH_ASYNC, Stable_Names = journal", "ganesha",
-           "CEPH_ASYNC", ("Stable_Names = journal;",)),
+    System("journal", "CEPH_ASYNC, Stable_Metadata = journal", "ganesha",
+           "CEPH_ASYNC", ("Stable_Metadata = journal;",)),
     System("delegated", "CEPH_ASYNC with delegations", "ganesha",
            "CEPH_ASYNC", nfsv4=("Delegations = true;",
                                 "Lease_Lifetime = 20;"),
            export_block=("Delegations = rw;",)),
-    System("mds", "CEPH_ASYNC, Stable_Attributes = mds", "ganesha",
-           "CEPH_ASYNC", ("Stable_Attributes = mds;",)),
 )
 SYSTEMS = {one.name: one for one in _ALL}
 GANESHAS = tuple(one.name for one in _ALL if one.kind == "ganesha")

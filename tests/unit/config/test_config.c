@@ -423,6 +423,73 @@ TEST_WITH(option_that_nobody_can_judge_is_taken, up, down)
 	assert_true(read_module());
 }
 
+/* --- keys of former versions */
+
+static const struct {
+	const char *name, *value, *today; /* NULL: not written */
+	enum casync_stable_metadata found;
+	const char *said;
+} old_keys[] = {
+	{"Stable_Names", "journal", NULL, CASYNC_METADATA_JOURNAL,
+	 "Stable_Names is an old key; write Stable_Metadata = journal"},
+	{"Stable_Names", "mds", NULL, CASYNC_METADATA_MDS,
+	 "Stable_Names is an old key; write Stable_Metadata = mds"},
+	{"stable_attributes", "Journal", NULL, CASYNC_METADATA_JOURNAL,
+	 "Stable_Attributes is an old key; write Stable_Metadata = journal"},
+	{"Stable_Attributes", "sent", NULL, CASYNC_METADATA_MDS,
+	 "Stable_Attributes is an old key; write Stable_Metadata = mds"},
+	{"Stable_Names", "journal", "mds", CASYNC_METADATA_MDS,
+	 "Stable_Names is an old key"},
+	{"Stable_Attributes", "sent", "journal", CASYNC_METADATA_JOURNAL,
+	 "Stable_Attributes is an old key"},
+};
+
+static void read_old_key(size_t row)
+{
+	struct config_node *block = add_block("CEPH_ASYNC");
+
+	if (old_keys[row].today != NULL)
+		(void)set(block, "Stable_Metadata", old_keys[row].today);
+	(void)set(block, old_keys[row].name, old_keys[row].value);
+	assert_true(read_module());
+	assert_int_equal(module.tuning.stable_metadata, old_keys[row].found);
+	assert_int_equal(warnings, 1);
+	check_said(old_keys[row].said);
+}
+
+TEST(old_key_says_what_to_write_instead)
+{
+	size_t row;
+
+	for (row = 0; row < sizeof(old_keys) / sizeof(old_keys[0]); row++) {
+		assert_int_equal(up(NULL), 0);
+		read_old_key(row);
+		assert_int_equal(down(NULL), 0);
+	}
+}
+
+/* Whoever wanted the journal for one of them gets it. */
+TEST_WITH(the_stronger_of_two_old_keys_wins, up, down)
+{
+	struct config_node *fsal = add_block("FSAL");
+
+	(void)set(fsal, "Stable_Names", "journal");
+	(void)set(fsal, "Stable_Attributes", "mds");
+	assert_true(read_module());
+	assert_int_equal(read_export(fsal), ERR_FSAL_NO_ERROR);
+	assert_int_equal(of.tuning.stable_metadata, CASYNC_METADATA_JOURNAL);
+	assert_int_equal(warnings, 2);
+}
+
+TEST_WITH(old_key_with_a_wrong_value_is_refused, up, down)
+{
+	(void)set(add_block("CEPH_ASYNC"), "Stable_Names", "always");
+	assert_false(read_module());
+	assert_true(errors.invalid);
+	check_said(
+		"Stable_Names = always is refused: it must be one of mds, journal");
+}
+
 TEST_WITH(zerocopy_has_no_effect_and_says_so, up, down)
 {
 	(void)set(add_block("CEPH_ASYNC"), "Zerocopy", "true");

@@ -95,8 +95,7 @@ struct change {
 
 static const struct change live[] = {
 	{"Stable_Write", "full", "Stable_Write = full (was data)"},
-	{"Stable_Names", "journal", "Stable_Names = journal (was mds)"},
-	{"Stable_Attributes", "sent", "Stable_Attributes = sent (was journal)"},
+	{"Stable_Metadata", "journal", "Stable_Metadata = journal (was mds)"},
 	{"Promote_Unstable", "no", "Promote_Unstable = false (was true)"},
 	{"Max_Inflight", "5", "Max_Inflight = 5 (was 8192)"},
 	{"Max_Inflight_Bytes", "1048576",

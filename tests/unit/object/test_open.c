@@ -68,7 +68,7 @@ TEST_WITH(what_open_creates_is_reserved_until_its_close, up, down)
 {
 	assert_int_equal(open_name(&rig.state.state, FSAL_UNCHECKED).major,
 			 ERR_FSAL_NO_ERROR);
-	assert_string_equal(fake_names.log, "create setattr getxattr");
+	assert_string_equal(fake_names.log, "create setattr getxattr getxattr");
 	assert_int_equal(stub.reservations, 1);
 	assert_int_equal(rig.state.fd.fsal_fd.openflags, FSAL_O_RDWR);
 	assert_false(permission_is_asked);

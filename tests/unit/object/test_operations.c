@@ -17,6 +17,7 @@
 #include "journal.h"
 #include "module.h"
 #include "obj_ops.h"
+#include "object_table.h"
 #include "operations_rig.h"
 #include "stub_mount.h"
 
@@ -332,8 +333,8 @@ static const struct op_case op_cases[] = {
 	{"rmdir", call_rmdir, 1, "rmdir", MDS, 0, false},
 	{"readdir", call_readdir, 1, "opendir readdir", MDS, 0, false},
 	{"getattrs", call_getattrs, 1, "", MDS | ATTR, 0, false},
-	{"setattr2", call_setattr2, 1, "setattr", MDS | SLOT | CHANGE, 0,
-	 false},
+	{"setattr2", call_setattr2, 1, "setattr getxattr", MDS | SLOT | CHANGE,
+	 0, false},
 	{"setattr2_of_the_size", call_setattr2_of_the_size, 1,
 	 "setattr getxattr", MDS, SLOT | CHANGE, false},
 	{"open2_of_a_name", call_open2_of_a_name, 1, "lookup", MDS, 0, false},
@@ -342,8 +343,8 @@ static const struct op_case op_cases[] = {
 	{"open2_of_a_file", call_open2_of_a_file, 1, "", MDS, 0, true},
 	{"open2_that_truncates", call_open2_that_truncates, 1, "getxattr", MDS,
 	 SLOT | CHANGE, false},
-	{"open2_that_takes_over", call_open2_that_takes_over, 1, "setattr", MDS,
-	 SLOT | CHANGE | CASYNC_CALL_ATTR_SLOT, false},
+	{"open2_that_takes_over", call_open2_that_takes_over, 1,
+	 "setattr getxattr", MDS, SLOT | CHANGE | CASYNC_CALL_ATTR_SLOT, false},
 	{"reopen2", call_reopen2, 1, "", MDS, 0, true},
 	{"commit2", call_commit2, 1, "", MDS | SLOT, 0, true},
 	{"fallocate", call_fallocate, 1,
@@ -639,7 +640,7 @@ OPERATION_CASE(creation_whose_attributes_show_the_loss_is_delayed)
 /* The name may be lost, so there must be none. */
 OPERATION_CASE(creation_whose_name_is_not_journaled_is_undone)
 {
-	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_JOURNAL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -EIO;
 	assert_int_equal(make_dir("a").major, ERR_FSAL_IO);
 	assert_string_equal(fake_names.log, "lookup mkdir lookup lookup rmdir");
@@ -653,7 +654,7 @@ OPERATION_CASE(change_of_a_name_waits_for_the_journal)
 	size_t i;
 
 	use_objects();
-	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_JOURNAL;
 	for (i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		unsigned int before = fake_blocking_count(FAKE_SYNC_INODE);
 
@@ -671,7 +672,7 @@ OPERATION_CASE(name_waits_for_the_journal)
 {
 	struct casync_object made = {.queue.create = CASYNC_CREATE_UNJOURNALED};
 
-	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_JOURNAL;
 	assert_int_equal(casync_namespace_changed(&dirs[0], NULL), 0);
 	assert_int_equal(casync_namespace_changed(&dirs[0], &made), 0);
 	assert_false(casync_queue_is_unjournaled(&made.queue));
@@ -683,7 +684,7 @@ OPERATION_CASE(name_that_may_be_lost_is_an_error)
 {
 	struct casync_object made = {.queue.create = CASYNC_CREATE_UNJOURNALED};
 
-	rig.exp.keys.tuning.stable_names = CASYNC_NAMES_JOURNAL;
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_JOURNAL;
 	fake.blocking_result[FAKE_SYNC_INODE] = -ESHUTDOWN;
 	assert_int_equal(casync_namespace_changed(&dirs[0], &made), -ESHUTDOWN);
 	assert_true(casync_queue_is_unjournaled(&made.queue));
@@ -710,27 +711,15 @@ OPERATION_CASE(name_asks_for_the_journal)
 
 /* --- SETATTR */
 
-OPERATION_CASE(sent_is_not_of_a_size)
-{
-	use_objects();
-	rig.exp.keys.tuning.stable_attributes = CASYNC_ATTRIBUTES_SENT;
-	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
-	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 0);
-	assert_int_equal(call_setattr2_of_the_size().major, ERR_FSAL_NO_ERROR);
-	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
-	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
-	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
-	check_nothing_held();
-}
-
 OPERATION_CASE(what_the_mds_has_is_not_of_a_size)
 {
 	use_objects();
 	fake_names.log[0] = '\0';
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_JOURNAL;
 	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
 	assert_null(strstr(fake_names.log, "getxattr"));
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
-	rig.exp.keys.tuning.stable_attributes = CASYNC_ATTRIBUTES_MDS;
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_MDS;
 	assert_int_equal(call_setattr2().major, ERR_FSAL_NO_ERROR);
 	assert_non_null(strstr(fake_names.log, "getxattr"));
 	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE), 1);
@@ -750,6 +739,55 @@ OPERATION_CASE(credentials_are_made_once)
 			 ERR_FSAL_NO_ERROR);
 	assert_non_null(strstr(fake_names.log, "setattr"));
 	assert_int_equal(fake_names.perms_made, 1);
+	check_nothing_held();
+}
+
+static void chown_to(uint64_t owner, const char *log, unsigned int flushes)
+{
+	unsigned int before = fake_blocking_count(FAKE_SYNC_INODE);
+
+	attrs = (struct fsal_attrlist){.valid_mask = ATTR_OWNER,
+				       .owner = owner};
+	op_ctx->creds.caller_uid = 0;
+	fake_names.log[0] = '\0';
+	assert_int_equal(casync_setattr2(FILE_HDL, false, NULL, &attrs).major,
+			 ERR_FSAL_NO_ERROR);
+	assert_string_equal(fake_names.log, log);
+	assert_int_equal(fake_blocking_count(FAKE_SYNC_INODE) - before,
+			 flushes);
+}
+
+/* The fake's files are root's. */
+OPERATION_CASE(owner_that_the_mds_has_is_told_to_nobody)
+{
+	struct casync_object second = {.id = rig.obj->id};
+
+	use_objects();
+	chown_to(0, "setattr", 0);
+	assert_int_equal(fake_names.set_mask, 0);
+	chown_to(7, "setattr getxattr getxattr", 0);
+	rig.obj->chowns = 1;
+	chown_to(0, "setattr getxattr getxattr", 0);
+	rig.obj->chowns = 0;
+	/* Another export may have a chown of its own under way. */
+	(void)casync_object_table_enter(&stub_mount.upcalls.table, &second);
+	chown_to(0, "setattr getxattr getxattr", 0);
+	(void)casync_object_table_leave(&stub_mount.upcalls.table, &second);
+	rig.obj->chown_failed = true;
+	chown_to(0, "setattr getxattr getxattr", 0);
+	check_nothing_held();
+}
+
+/* The journal may not have what the MDS has. */
+OPERATION_CASE(owner_that_is_not_journaled_is_waited_for)
+{
+	use_objects();
+	chown_to(0, "setattr", 0);
+	rig.exp.keys.tuning.stable_metadata = CASYNC_METADATA_JOURNAL;
+	chown_to(0, "setattr getxattr", 1);
+	assert_int_not_equal(fake_names.set_mask, 0);
+	chown_to(0, "setattr", 1);
+	assert_int_equal(fake_names.set_mask, 0);
 	check_nothing_held();
 }
 
