@@ -239,8 +239,22 @@ def test_what_the_tools_say_is_understood():
         "p50_us": 4, "p99_us": 9}
     with pytest.raises(SystemExit, match="error 5"):
         measure.of_fio(FIO.replace('"error" : 0', '"error" : 5'))
-    assert tree.rates("noise\n10.0 12.0 13.0 17.0 18.0\n", 100) == {
-        "untar_per_s": 50, "checkout_per_s": 25, "remove_per_s": 100}
+    assert tree.rates(
+        "noise\nstep untar 10.0\n" + mount_stats(300, 150, 5) +
+        "step end 12.0\n" + mount_stats(600, 300, 6), 100) == {
+            "untar_per_s": 50, "untar_setattr": 3, "untar_setattr_ms": 1.5}
+    # CephFS has no such requests.
+    assert tree.rates("step remove 17.5\nstep end 18.5\n", 100) == {
+        "remove_per_s": 100}
+
+
+def mount_stats(changes, ms, looks):
+    """The lines of /proc/self/mountstats that count."""
+    return f"""device x mounted on /mnt/nfs with fstype nfs4 statvers=1.1
+\tper-op statistics
+\t     SETATTR: {changes} {changes} 0 700 800 9 {ms} 999 0
+\t      ACCESS: {looks} {looks} 0 70 80 9 77 99 0
+"""
 
 
 def nfsload_op(per_s, mib_per_s, p99):

@@ -242,7 +242,7 @@ def _names() -> Scenario:
 
 
 def _files() -> Scenario:
-    steps = ("untar_per_s", "checkout_per_s", "remove_per_s")
+    steps = ("untar_per_s", "copy_per_s", "checkout_per_s", "remove_per_s")
     return Scenario(
         "files", "Many small files in a Linux client, NFSv4.2: 1,000 files "
         "of 0.1 to 16 KiB, files a second",

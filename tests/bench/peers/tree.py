@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import subprocess
 from pathlib import Path
 
@@ -34,49 +35,72 @@ def make_sources(count: int) -> None:
     (SOURCES / f"done-{count}").touch()
 
 
-def _steps(processes: int) -> tuple[str, str, str]:
-    """untar, checkout, remove: shell commands, in the new folder."""
+def _steps(processes: int) -> dict[str, str]:
+    """Shell commands, in the new folder."""
     if processes == 1:
-        return (f"tar -xf {SOURCES}/files.tar -C tar",
-                "git -C git checkout -q -f", "rm -rf tar")
+        return {"untar": f"tar -xf {SOURCES}/files.tar -C tar",
+                "copy": f"cp -a {SOURCES}/work/d* copy",
+                "checkout": "git -C git checkout -q -f",
+                "remove": "rm -rf tar"}
     side_by_side = f"xargs -P {processes} -I {{}}"
-    return (f"ls {SOURCES}/d*.tar | {side_by_side} tar -xf {{}} -C tar",
-            f"git -C git -c checkout.workers={processes} "
-            "-c checkout.thresholdForParallelism=0 checkout -q -f",
-            f"ls -d tar/d* | {side_by_side} rm -rf {{}}")
+    return {"untar": f"ls {SOURCES}/d*.tar | {side_by_side} "
+                     "tar -xf {} -C tar",
+            "copy": f"ls -d {SOURCES}/work/d* | {side_by_side} "
+                    "cp -a {} copy",
+            "checkout": f"git -C git -c checkout.workers={processes} "
+                        "-c checkout.thresholdForParallelism=0 checkout -q -f",
+            "remove": f"ls -d tar/d* | {side_by_side} rm -rf {{}}"}
 
 
 def script(where: str, processes: int = 1) -> str:
-    """Shell that ends with five times; what was written is on disk then."""
-    untar, checkout, remove = _steps(processes)
+    """Shell that tells the time and the requests so far before and after each
+    step; what it wrote is on disk then."""
+    steps = "".join(f"""
+tell {name}
+{command}
+sync -f .
+tell end
+""" for name, command in _steps(processes).items())
     return f"""
 set -e
 export HOME=/tmp GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory
 export GIT_CONFIG_VALUE_0='*'
-mkdir -p {where}/tar
+tell() {{
+    echo "step $1 $(date +%s.%N)"
+    sed -n '/ mounted on .mnt.nfs with /,/ mounted on /p' /proc/self/mountstats
+}}
+mkdir -p {where}/tar {where}/copy
 cd {where}
-a=$(date +%s.%N)
-{untar}
-sync -f .
-b=$(date +%s.%N)
 git clone -q -n {SOURCES}/work git
 sync -f .
-c=$(date +%s.%N)
-{checkout}
-sync -f .
-d=$(date +%s.%N)
-{remove}
-e=$(date +%s.%N)
+{steps}
 cd /
 rm -rf {where}
-echo $a $b $c $d $e
 """
 
 
 def rates(out: str, count: int) -> dict[str, float]:
-    """Files a second, from the script's last line."""
-    begun, untarred, cloned, checked_out, removed = map(
-        float, out.strip().splitlines()[-1].split())
-    return {"untar_per_s": count / (untarred - begun),
-            "checkout_per_s": count / (checked_out - cloned),
-            "remove_per_s": count / (removed - checked_out)}
+    """Of each step of the script: files a second; and of each kind of request
+    how many a file took, and how many milliseconds of a file's time."""
+    figures = {}
+    told = [_told(part) for part in out.split("step ")[1:]]
+    for (step, begun, before), (_, ended, after) in zip(told[::2], told[1::2]):
+        figures[f"{step}_per_s"] = count / (ended - begun)
+        for kind, (requests, ms) in after.items():
+            requests -= before[kind][0]
+            if requests >= count / 20:
+                figures[f"{step}_{kind}"] = requests / count
+                figures[f"{step}_{kind}_ms"] = \
+                    (ms - before[kind][1]) / count
+    return figures
+
+
+# The name of a request, its number, and the milliseconds until their answers.
+REQUESTS = re.compile(r"^\s+([A-Z_]+): (\d+)(?: \d+){5} (\d+)", re.M)
+
+
+def _told(part: str) -> tuple[str, float, dict[str, tuple[int, int]]]:
+    step, when = part.split("\n", 1)[0].split()
+    return step, float(when), {
+        kind.lower(): (int(requests), int(ms))
+        for kind, requests, ms in REQUESTS.findall(part)}
