@@ -21,7 +21,6 @@ COLUMNS = {
     "readdir_per_s": ("readdir/s", 1, 0),
     "rename_per_s": ("rename/s", 1, 0), "unlink_per_s": ("unlink/s", 1, 0),
     "untar_per_s": ("untar, files/s", 1, 0),
-    "copy_per_s": ("cp -a, files/s", 1, 0),
     "checkout_per_s": ("git checkout, files/s", 1, 0),
     "copy_per_s": ("cp -a, files/s", 1, 0),
     "remove_per_s": ("rm -rf, files/s", 1, 0),

@@ -241,17 +241,16 @@ def _names() -> Scenario:
               for version in ("3", "4.1") for clients in (1, 8)))
 
 
-def _files() -> Scenario:
+def _files(name: str, store: str, systems: tuple[str, ...]) -> Scenario:
     steps = ("untar_per_s", "copy_per_s", "checkout_per_s", "remove_per_s")
+    few = ("casync", "journal", "ceph", "kcephfs")
     return Scenario(
-        "files", "Many small files in a Linux client, NFSv4.2: 1,000 files "
-        "of 0.1 to 16 KiB, files a second",
-        (Case("tree", "untar, git checkout, rm -rf",
-              (*CLIENTS, "journal", "delegated"), Tree(1000), show=steps,
-              quick=("casync", "journal", "delegated", "ceph", "kcephfs")),
-         Case("tree-8", "the same, eight processes",
-              ("casync", "journal", "ceph", "kcephfs"), Tree(1000, 8),
-              show=steps)))
+        name, "Many small files in a Linux client, NFSv4.2: 1,000 files of "
+        f"0.1 to 16 KiB, files a second; {store}",
+        (Case("tree", "untar, cp -a, git checkout, rm -rf", systems,
+              Tree(1000), show=steps, quick=few if systems != few else ()),
+         Case("tree-8", "the same, eight processes", few, Tree(1000, 8),
+              show=steps)), Env(store))
 
 
 def _streams() -> Scenario:
@@ -303,8 +302,11 @@ def _disk() -> Scenario:
 SCENARIOS = (
     _small(), _large(), _append(), _one(), _linux(), _far(), _sync(),
     _journal_paused(), _page_cache(), _getattr(), _mixed(), _reads(),
-    _names(), _files(), _streams(), _slow(2), _slow(20, (4, 32)),
-    _slow(100, (4, 32), (16, 128)), _bluestore(), _disk(),
+    _names(), _files("files", "memstore", (*CLIENTS, "journal", "delegated")),
+    _streams(), _slow(2), _slow(20, (4, 32)),
+    _slow(100, (4, 32), (16, 128)), _bluestore(),
+    _files("files-bluestore", "bluestore",
+           ("casync", "journal", "ceph", "kcephfs")), _disk(),
 )
 
 
