@@ -35,6 +35,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import json
 import os
 import random
 import signal
@@ -221,9 +222,11 @@ class Run:
 
     def _kill_mds(self, load):
         which = self.rng.choice(METADATA_SERVERS[:self.ranks])
-        answers = load.answers()
         lab("mds", "kill9", which)
+        # The next answer may be from before.
+        answers = [count + 1 for count in load.answers()]
         lab("mds", "start", which)
+        until(lambda: active_ranks() == self.ranks, "each rank has an MDS", 60)
         until(lambda: load.each_has_more_than(answers),
               "each chain has another answer", 60)
         time.sleep(self.rng.uniform(*MOMENT))
@@ -247,6 +250,13 @@ class Run:
                 wrong += count(row, history, found, last,
                                history.survived(found, resent=True))
         return wrong
+
+
+def active_ranks():
+    """Of the file system: those that an MDS serves."""
+    told = json.loads(ceph("mds", "stat", "--format", "json"))
+    mdsmap = told["fsmap"]["filesystems"][0]["mdsmap"]
+    return sum(mds["state"] == "up:active" for mds in mdsmap["info"].values())
 
 
 def count(row, history, found, last, survived):
