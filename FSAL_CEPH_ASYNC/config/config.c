@@ -269,8 +269,8 @@ static int config_handle(const char *token, enum term_type type_hint,
 		       : 1;
 }
 
-/* Stable_Metadata has replaced them.  An administrator who wrote journal for one
- * of them wanted to lose nothing of it, and gets it for both. */
+/* Stable_Metadata has replaced them.  An administrator who wrote journal for
+ * one of them wanted to lose nothing of it, and gets it for both. */
 static const char *const old_keys[] = {"Stable_Names", "Stable_Attributes"};
 
 static int config_handle_old(const char *token, enum term_type type_hint,
