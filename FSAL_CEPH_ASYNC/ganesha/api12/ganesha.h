@@ -13,8 +13,10 @@
 #include "nfs_exports.h"
 #include "nfs_core.h"
 
-_Static_assert(sizeof(struct state_t) == 224, "config.h: DEBUG_SAL?");
-_Static_assert(sizeof(struct fsal_fd) == 200, "not Ganesha 5.9's headers");
+_Static_assert(sizeof(struct state_t) == 184 + sizeof(pthread_mutex_t),
+	       "config.h: DEBUG_SAL?");
+_Static_assert(sizeof(struct fsal_fd) == 160 + sizeof(pthread_mutex_t),
+	       "not Ganesha 5.9's headers");
 _Static_assert(sizeof(struct req_op_context) == 240,
 	       "not Ganesha 5.9's headers");
 _Static_assert(sizeof(struct fsal_io_arg) == 56, "not Ganesha 5.9's headers");
