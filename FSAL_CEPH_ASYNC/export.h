@@ -35,6 +35,7 @@ struct casync_export {
 	struct casync_dir_cache dir_cache;  /**< Unfinished listings. */
 	struct casync_layout layout;	    /**< Of new files. */
 	struct casync_room statfs;	    /**< Waiters for a monitor. */
+	unsigned int next_files;	    /**< Being fetched; atomic. */
 	struct casync_metrics metrics;	    /**< Its counters. */
 	uint64_t await_not_before_ns;	    /**< Atomic; complete.c's. */
 	uint64_t refused_line_ns;	    /**< Atomic; handle_ops.c's. */

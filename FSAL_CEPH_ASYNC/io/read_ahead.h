@@ -4,9 +4,10 @@
  * @brief How much more than asked for a READ of a stream should fetch.
  *
  * A READ of a stream that misses the read cache fetches more, up to where an
- * aligned piece of the file ends; the next ones find it in the cache.  No
- * request is made that no client has asked for: so nobody's request waits for
- * one, and none is left when a file is closed or an export goes.
+ * aligned piece of the file ends; the next ones find it in the cache.  Within a
+ * file no request is made that no client has asked for: so nobody's request
+ * waits for one, and none is left when a file is closed.  Beyond the file it is
+ * next_files.h that reads ahead.
  *
  * A client that sends large READs reads ahead by itself: Linux has two and more
  * of 128 KiB under way.  Those behind the one that fetches a piece would not

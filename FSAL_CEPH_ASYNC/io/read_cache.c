@@ -13,6 +13,7 @@
 #include "ganesha.h"
 #include "inode.h"
 #include "mount.h"
+#include "next_files.h"
 #include "object.h"
 #include "op.h"
 #include "read_cache.h"
@@ -243,8 +244,9 @@ static void read_cache_answer(struct casync_op *op,
 		return;
 	}
 	for (i = 0; i < count; i++) {
-		read_cache_copy(op->arg, op->amount_bytes, segments[i].data,
-				segments[i].bytes);
+		if (!casync_next_files_owns(op))
+			read_cache_copy(op->arg, op->amount_bytes,
+					segments[i].data, segments[i].bytes);
 		op->amount_bytes += segments[i].bytes;
 		casync_buffer_release(segments[i].buffer);
 	}
@@ -321,7 +323,8 @@ static bool read_cache_fetch(struct casync_op *op, struct casync_range range,
 		.buffer = buf,
 		.tag = *tag,
 		.epoch = epoch,
-		.wanted = {op->offset, op->length_bytes},
+		.wanted = {op->offset,
+			   casync_next_files_owns(op) ? 0 : op->length_bytes},
 		.shares = casync_ganesha_may_share(op->arg),
 		.iov = {buf->data, range.bytes},
 	};

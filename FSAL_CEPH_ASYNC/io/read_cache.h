@@ -104,6 +104,7 @@ uint64_t casync_read_cache_now_ns(uint64_t wall_ns, uint64_t steady_ns);
 struct casync_cached_file {
 	struct casync_cache_file file;
 	struct casync_read_ahead ahead;
+	uint64_t place; /**< In its last listing (listing_order.h); atomic. */
 	uint64_t bypass_until_ns; /**< Atomic; CLOCK_MONOTONIC. */
 	/* How long they took lately; atomic.  Both wait for libcephfs' lock and
 	 * for a CPU, so a busy machine does not change which one is longer. */

@@ -18,6 +18,7 @@
 #include "export.h"
 #include "ganesha.h"
 #include "delegations.h"
+#include "next_files.h"
 #include "object.h"
 #include "op.h"
 #include "obj_ops.h"
@@ -93,13 +94,21 @@ static void rw_read(struct casync_op *op, struct casync_call *slot)
 		casync_submit_read(op, slot);
 }
 
+/* A READ that is there to fill the cache is done if it cannot. */
+static bool rw_is_done(struct casync_op *op, struct casync_call *slot)
+{
+	if (!op->past_end && casync_read_cache_find(op, slot))
+		return true;
+	return casync_next_files_owns(op) && op->fill == NULL;
+}
+
 /* A READ that has its fd, its reservation and its place, on the worker that
  * brought it. */
 static void rw_read_or_hit(struct casync_op *op)
 {
 	struct casync_call slot = {0};
 
-	if (op->past_end || !casync_read_cache_find(op, &slot)) {
+	if (!rw_is_done(op, &slot)) {
 		rw_read(op, &slot);
 		return;
 	}
@@ -111,7 +120,7 @@ static void rw_resume_read(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	if (op->entry.refused != 0)
+	if (op->entry.refused != 0 || casync_next_files_owns(op))
 		rw_refuse(op);
 	else
 		rw_read(op, NULL);
@@ -175,6 +184,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 		return;
 	}
 	casync_delegations_return_recalled(&op->obj->delegations, false);
+	casync_next_files_read(op);
 	rw_start_read(op, bypass);
 }
 

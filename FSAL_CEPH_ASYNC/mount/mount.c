@@ -79,6 +79,7 @@ static struct casync_mount *mount_new(const struct casync_identity *key,
 	mount->session.client = mount_client_name(key);
 	mount->state = CASYNC_MOUNT_BUILDING;
 	mount->unlocks.most = 1;
+	mount->next_files.most = CASYNC_NEXT_FILES_AT_ONCE;
 	casync_upcalls_init(&mount->upcalls);
 	glist_init(&mount->delegations_held);
 	pthread_mutex_init(&mount->delegations_lock, NULL);

@@ -57,6 +57,10 @@ struct casync_mount_params {
 	const struct casync_keeper_hooks *hooks;
 };
 
+/** Most files that a mount fetches at once before anybody asks
+ * (next_files.h). */
+#define CASYNC_NEXT_FILES_AT_ONCE 8U
+
 enum casync_mount_state {
 	CASYNC_MOUNT_BUILDING,
 	CASYNC_MOUNT_READY,
@@ -89,6 +93,7 @@ struct casync_mount {
 	struct casync_lane lanes[CASYNC_MOUNT_LANES];
 	/** Of its metadata lane: one UNLOCK for a client that is gone. */
 	struct casync_lane_share unlocks;
+	struct casync_lane_share next_files; /**< Of its LOOK lane. */
 	struct casync_take_over take_overs[CASYNC_TAKE_OVERS_MAX];
 	int64_t fscid; /**< Of the file system; third word of a handle.
 			    Once built, it never changes. */

@@ -92,19 +92,43 @@ bool casync_object_table_enter(struct casync_object_table *table,
 	return shared;
 }
 
-bool casync_object_table_is_alone(struct casync_object_table *table,
-				  const struct casync_fileid *id)
+/* How many objects a file has, and how many delegations they have. */
+static void object_table_count(struct casync_object_table *table,
+			       const struct casync_fileid *id,
+			       unsigned int *objects, unsigned int *delegations)
 {
 	size_t bucket = object_table_bucket_of(id);
 	const struct casync_object *obj;
-	unsigned int count = 0;
 
+	*objects = *delegations = 0;
 	pthread_mutex_lock(object_table_lock_of(table, bucket));
 	for (obj = table->buckets[bucket]; obj != NULL;
-	     obj = obj->next_in_table)
-		count += obj->id.ino == id->ino && obj->id.snapid == id->snapid;
+	     obj = obj->next_in_table) {
+		if (obj->id.ino != id->ino || obj->id.snapid != id->snapid)
+			continue;
+		*objects += 1;
+		*delegations += __atomic_load_n(&obj->delegations.count,
+						__ATOMIC_RELAXED);
+	}
 	pthread_mutex_unlock(object_table_lock_of(table, bucket));
-	return count == 1;
+}
+
+bool casync_object_table_is_alone(struct casync_object_table *table,
+				  const struct casync_fileid *id)
+{
+	unsigned int objects, delegations;
+
+	object_table_count(table, id, &objects, &delegations);
+	return objects == 1;
+}
+
+bool casync_object_table_is_delegated(struct casync_object_table *table,
+				      const struct casync_fileid *id)
+{
+	unsigned int objects, delegations;
+
+	object_table_count(table, id, &objects, &delegations);
+	return delegations != 0;
 }
 
 bool casync_object_table_renew(struct casync_object_table *table,

@@ -59,6 +59,10 @@ bool casync_object_table_enter(struct casync_object_table *table,
 bool casync_object_table_is_alone(struct casync_object_table *table,
 				  const struct casync_fileid *id);
 
+/** Has a client a delegation of the file, from any export? */
+bool casync_object_table_is_delegated(struct casync_object_table *table,
+				      const struct casync_fileid *id);
+
 /**
  * Give an object the Inode of another client, unless another thread has.
  *

@@ -22,8 +22,10 @@
 #include "errors.h"
 #include "export.h"
 #include "dir_cache.h"
+#include "listing_order.h"
 #include "object.h"
 #include "obj_ops.h"
+#include "read_cache.h"
 #include "hash.h"
 
 /* One READDIR under way. */
@@ -37,6 +39,7 @@ struct walk {
 	/** The last entry of the previous READDIR comes first here. */
 	bool last_again;
 	struct casync_listing listing;
+	struct casync_listed_walk listed;
 };
 
 /* One entry of it. */
@@ -148,6 +151,16 @@ static int readdir_next_entry(struct walk *walk, struct entry *entry)
 	}
 }
 
+/* A client that reads files in this order gets the next ones sooner. */
+static void readdir_note_place(struct walk *walk, struct casync_object *obj)
+{
+	if (obj->cached != NULL)
+		__atomic_store_n(
+			&obj->cached->place,
+			casync_listing_order_note(&walk->listed, obj->id.ino),
+			__ATOMIC_RELAXED);
+}
+
 /* True: the caller wants another entry. */
 static bool readdir_emit(struct walk *walk, const struct entry *entry)
 {
@@ -157,6 +170,7 @@ static bool readdir_emit(struct walk *walk, const struct entry *entry)
 
 	fsal_prepare_attrs(&attrs, walk->attrmask);
 	casync_object_from_lookup(entry->inode, &entry->stx, &handle, &attrs);
+	readdir_note_place(walk, casync_object_of(handle));
 
 	/* The callback owns the handle, whatever it returns. */
 	result = walk->cb(entry->de.d_name, handle, &attrs, walk->dir_state,
@@ -207,8 +221,10 @@ static int readdir_walk_dir(struct walk *walk, bool *eof)
 	}
 	do {
 		rc = readdir_next_entry(walk, &entry);
-		if (rc == 0)
+		if (rc == 0) {
 			*eof = true;
+			casync_listing_order_end(&walk->listed);
+		}
 		if (rc <= 0)
 			return rc;
 	} while (readdir_emit(walk, &entry));
@@ -226,6 +242,9 @@ fsal_status_t casync_readdir(struct fsal_obj_handle *dir_hdl,
 		.attrmask = attrmask,
 		.cb = cb,
 		.dir_state = dir_state,
+		.listed = {.dir = casync_object_of(dir_hdl)->id.ino,
+			   .export_id = op_ctx->ctx_export->export_id,
+			   .first = whence == NULL || *whence == 0},
 	};
 	struct casync_call call;
 	fsal_status_t status;

@@ -29,13 +29,13 @@ NONE = {"files that name guarded_",
 
 # Code lines of a room: the measured ones and a function more.
 ROOMS = {
-    "base": 1130, "cache": 1730, "config": 1720, "ganesha": 350, "io": 4940,
-    "metrics": 1340, "mount": 3560, "object": 6665, "root": 1575,
+    "base": 1130, "cache": 1730, "config": 1720, "ganesha": 370, "io": 5300,
+    "metrics": 1340, "mount": 3590, "object": 6685, "root": 1575,
 }
 
 # Members of the structs that say where something is in its life.
 STATES = {
-    "mount, client, keeper, session, guard": (52, (
+    "mount, client, keeper, session, guard": (53, (
         "mount/mount.h:casync_mount", "mount/client.h:casync_client",
         "mount/keeper.h:casync_keeper", "mount/session.h:casync_session",
         "mount/guard.h:casync_guard")),

@@ -230,6 +230,19 @@ casync_ganesha_share(struct fsal_io_arg *arg __attribute__((unused)),
 {
 }
 
+/** A READ of our own, whose data only the read cache gets. */
+struct casync_ganesha_read {
+	struct fsal_io_arg arg;
+	struct iovec iov; /**< Right behind it. */
+};
+
+static inline void casync_ganesha_read_init(struct casync_ganesha_read *read,
+					    size_t bytes)
+{
+	read->arg.iov_count = 1;
+	read->arg.iov[0].iov_len = bytes;
+}
+
 /** NFS frees each buffer of a READ that failed; 9P has one in its reply. */
 static inline bool casync_ganesha_may_keep(const struct fsal_io_arg *arg)
 {

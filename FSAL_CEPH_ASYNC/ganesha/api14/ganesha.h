@@ -163,6 +163,21 @@ static inline size_t casync_ganesha_asked_bytes(const struct fsal_io_arg *arg)
 	return arg->io_request;
 }
 
+/** A READ of our own, whose data only the read cache gets. */
+struct casync_ganesha_read {
+	struct fsal_io_arg arg;
+	struct iovec iov; /**< Right behind it. */
+};
+
+static inline void casync_ganesha_read_init(struct casync_ganesha_read *read,
+					    size_t bytes)
+{
+	read->arg.iov_count = 1;
+	read->arg.iov = &read->iov;
+	read->arg.iov[0].iov_len = bytes;
+	read->arg.io_request = bytes;
+}
+
 /** May the reply of a READ be sent from another buffer?  Only Ganesha's worker
  * can tell: it has the request's own op_ctx, which is part of the request.  A
  * reply that a session keeps may be sent again, and Ganesha releases the buffer

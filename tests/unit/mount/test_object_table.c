@@ -109,6 +109,23 @@ CASE(snapshot_shares_nothing_with_the_head)
 	casync_read_cache_free(snap->cached);
 }
 
+CASE(a_file_is_delegated_if_one_of_its_objects_is)
+{
+	struct casync_object *one = &objs[3], *other = &objs[INODES + 3];
+
+	(void)casync_object_table_enter(&table, one);
+	(void)casync_object_table_enter(&table, other);
+	(void)casync_object_table_enter(&table, &objs[4]);
+	objs[4].delegations.count = 1;
+	assert_false(casync_object_table_is_delegated(&table, &one->id));
+	other->delegations.count = 1;
+	assert_true(casync_object_table_is_delegated(&table, &one->id));
+	other->delegations.count = objs[4].delegations.count = 0;
+	(void)casync_object_table_leave(&table, one);
+	(void)casync_object_table_leave(&table, other);
+	(void)casync_object_table_leave(&table, &objs[4]);
+}
+
 static unsigned int seen[OBJECTS];
 
 CASE(object_is_alone_until_another_export_has_the_file)
