@@ -67,7 +67,7 @@ apt-get install -q -y --no-install-recommends $daemon \
 	krb5-kdc krb5-admin-server krb5-user \
 	nfs-kernel-server \
 	libhdr-histogram-dev libjson-c-dev libfaketime \
-	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived haproxy iputils-arping git jq xz-utils \
+	mandoc dbus iproute2 kmod procps psmisc attr acl keepalived haproxy iputils-arping git jq rsync xz-utils \
 	promtool prometheus-node-exporter \
 	python3-pytest python3-pytest-timeout python3-dbus python3-jinja2
 

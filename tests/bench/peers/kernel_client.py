@@ -105,6 +105,11 @@ class KernelClient:
             f"mount -t {kind} -o {shlex.quote(wanted)} {source} /mnt/nfs")
         self.mounted = wanted
 
+    def unmount_nfs(self) -> None:
+        if self.mounted:
+            self.run("umount /mnt/nfs")
+        self.mounted = ""
+
     def set_rtt(self, rtt_ms: float) -> None:
         """All that it sends waits so long; what it gets does not."""
         if rtt_ms == self.rtt_ms:

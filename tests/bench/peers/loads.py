@@ -2,6 +2,7 @@
 """What can be asked of a system: plain descriptions, kept in raw.json."""
 from __future__ import annotations
 
+import random
 from dataclasses import dataclass
 
 MIB = 1 << 20
@@ -14,6 +15,20 @@ class Files:
     name: str
     size: int
     count: int = 1
+    least: int = 0      # of a size between; 0: all have SIZE
+    a_folder: int = 0   # so many in each folder of /bench/SYSTEM/NAME
+
+    def path(self, number: int) -> str:
+        if not self.a_folder:
+            return f"{self.name}.{number}"
+        return f"{self.name}/d{number // self.a_folder:03}/f{number:05}"
+
+    def bytes(self, number: int) -> int:
+        """As many small ones as large ones, by the logarithm."""
+        if not self.least:
+            return self.size
+        part = random.Random(number).random()
+        return int(self.least * (self.size / self.least) ** part)
 
 
 @dataclass(frozen=True)
@@ -78,4 +93,12 @@ class Tree:
     version: str = "4.2"
 
 
-Load = Nfs | Fio | Rados | Meta | Tree
+@dataclass(frozen=True)
+class Reading:
+    """A program that reads a tree; client and server know nothing of it."""
+    files: Files
+    program: str                # of reading.py
+    version: str = "4.2"
+
+
+Load = Nfs | Fio | Rados | Meta | Tree | Reading

@@ -13,10 +13,10 @@ from typing import Any
 
 from bench import PHASES, nfsload
 from lab_program import ceph
-from peers import tree
+from peers import reading, tree
 from peers.counters import Counters
 from peers.files import folder_of
-from peers.loads import MIB, Fio, Load, Meta, Nfs, Rados, Tree
+from peers.loads import MIB, Fio, Load, Meta, Nfs, Rados, Reading, Tree
 from peers.systems import System
 from peers.world import POOL, World, fuse_of
 
@@ -48,7 +48,7 @@ def run(world: World, system: System, load: Load, seconds: float,
 
 def _client(world: World, system: System, load: Load) -> int | None:
     """The kernel client's process, where the load is in one."""
-    inside = isinstance(load, Fio | Tree) or (
+    inside = isinstance(load, Fio | Tree | Reading) or (
         isinstance(load, Meta) and load.version != "3")
     return world.client_pid(system) if inside else None
 
@@ -100,6 +100,9 @@ def prepare(world: World, system: System, load: Load) -> None:
         tree.make_sources(load.files)
         if system.kind != "fuse":
             world.client(system, "4.2", "")
+    elif isinstance(load, Reading):
+        world.make_cold(system)
+        world.client(system, load.version, "")
     elif isinstance(load, Rados) and load.what == "rand":
         _rados_objects(load)
 
@@ -304,5 +307,13 @@ def _tree(world: World, system: System, load: Tree, _seconds: float,
     return tree.rates(out, load.files), load.files
 
 
+def _reading(world: World, system: System, load: Reading, _seconds: float,
+             _seed: int) -> tuple[dict[str, float], int]:
+    client, where = world.client(system, load.version, "")
+    out = client.run(reading.script(
+        f"{where}{folder_of(system.name)}/{load.files.name}", load.program))
+    return reading.rates(out, load.files.count), 2 * load.files.count
+
+
 RUN: dict[type, Any] = {Nfs: _nfs, Fio: _fio, Rados: _rados, Meta: _meta,
-                        Tree: _tree}
+                        Tree: _tree, Reading: _reading}

@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from peers import reading
 from peers.case import (APPEND, CACHED, CLIENTS, GATEWAYS, IO, LARGER,
                         LATENCY, RATE, SERVERS, SLOW, STREAM, THOUSAND, Case,
                         Scenario, rados, rbd)
 from peers.env import Env
-from peers.loads import MIB, Files, Fio, Load, Meta, Nfs, Tree
+from peers.loads import MIB, Files, Fio, Load, Meta, Nfs, Reading, Tree
 
 
 def _small() -> Scenario:
@@ -253,6 +254,25 @@ def _files(name: str, store: str, systems: tuple[str, ...]) -> Scenario:
               show=steps)), Env(store))
 
 
+def _trees(name: str, what: str, env: Env,
+           programs: tuple[str, ...]) -> Scenario:
+    small = Files("small", 11 << 10, 2000, least=2 << 10, a_folder=100)
+    large = Files("large", MIB, 600, least=4 << 10, a_folder=50)
+    who = ("casync", "ceph", "kcephfs")
+    show = ("cold_per_s", "warm_per_s")
+    return Scenario(
+        name, "A tree is read in a Linux client, NFSv4.2, files a second: "
+        f"by a cold gateway and by a warm one; {what}",
+        tuple(Case(f"{files.name}-{program}",
+                   f"{program}, {files.count:,} files of "
+                   f"{files.least >> 10} KiB to {files.size >> 10} KiB", who,
+                   Reading(files, program), show=show,
+                   quick=who[:2] if program in ("tar", "shuffled") and
+                   files is small else ())
+              for files in (small, large) for program in programs
+              if files is small or program in ("tar", "rsync")), env)
+
+
 def _streams() -> Scenario:
     """An NFS client has a file for each stream.  The others have a part of
     one image or file for each: fio's jobs."""
@@ -306,7 +326,13 @@ SCENARIOS = (
     _streams(), _slow(2), _slow(20, (4, 32)),
     _slow(100, (4, 32), (16, 128)), _bluestore(),
     _files("files-bluestore", "bluestore",
-           ("casync", "journal", "ceph", "kcephfs")), _disk(),
+           ("casync", "journal", "ceph", "kcephfs")),
+    _trees("trees-memstore", "memstore", Env(), tuple(reading.PROGRAMS)),
+    _trees("trees-slow", "a backend that takes 0 to 2 ms", Env(slow_ms=2),
+           ("tar", "grep", "rsync", "shuffled")),
+    _trees("trees-bluestore", "bluestore", Env("bluestore"),
+           ("tar", "grep", "rsync", "shuffled")),
+    _disk(),
 )
 
 

@@ -124,6 +124,18 @@ class World:
             self.filled = True
         return IMAGE
 
+    def make_cold(self, system: System) -> None:
+        """Its client and its server know no file."""
+        client = self.clients.get(system.name)
+        if client:
+            client.unmount_nfs()
+            client.run("echo 3 > /proc/sys/vm/drop_caches")
+        about = self.ganeshas.pop(system.name, None)
+        if about:
+            lab("ganesha", "stop", "--name", about_name(system))
+            self._evict({str(about["pid"])})
+        self.ensure(system)
+
     # How it comes and goes.
 
     def settle(self) -> None:
