@@ -307,3 +307,17 @@ def test_each_case_reads_at_offsets_of_its_own():
     seeds = [runner.seed_of(scenario, case, number) for scenario in SCENARIOS
              for case in scenario.cases for number in range(5)]
     assert 0 not in seeds and len(set(seeds)) == len(seeds)
+
+
+def test_files_of_a_tree_have_sizes_between_and_folders():
+    files = loads.Files("tree", 1 << 20, 600, least=4096, a_folder=50)
+    sizes = [files.bytes(number) for number in range(files.count)]
+    assert sizes == [files.bytes(number) for number in range(files.count)]
+    assert min(sizes) >= 4096
+    assert max(sizes) <= 1 << 20
+    middle = sorted(sizes)[300]
+    assert 1 << 15 < middle < 1 << 17       # of the logarithms
+    assert files.path(0) == "tree/d000/f00000"
+    assert files.path(599) == "tree/d011/f00599"
+    one = loads.Files("io", 1 << 20)
+    assert (one.bytes(0), one.path(0)) == (1 << 20, "io.0")

@@ -312,7 +312,7 @@ def _reading(world: World, system: System, load: Reading, _seconds: float,
     client, where = world.client(system, load.version, "")
     out = client.run(reading.script(
         f"{where}{folder_of(system.name)}/{load.files.name}", load.program))
-    return reading.rates(out, load.files.count), 2 * load.files.count
+    return tree.rates(out, load.files.count), 2 * load.files.count
 
 
 RUN: dict[type, Any] = {Nfs: _nfs, Fio: _fio, Rados: _rados, Meta: _meta,

@@ -2,6 +2,8 @@
 """Programs that read a whole tree, as a backup or a training job does."""
 from __future__ import annotations
 
+from peers import tree
+
 # Of each: shell in the tree.  What `tar` writes goes through a pipe, as it
 # reads no file for /dev/null.  `rsync` and `sorted` go by name, not in the
 # order of READDIR.
@@ -19,27 +21,19 @@ PROGRAMS = {
 
 
 def script(where: str, program: str) -> str:
-    """Shell that tells how long the program takes, twice; before the second
-    time the client forgets what it has, and the server does not."""
-    once = f"""
-begun=$(date +%s.%N)
-{PROGRAMS[program]}
-echo "took $begun $(date +%s.%N)"
-"""
+    """Shell that tells as tree.script() does, of the program and of the same
+    once more; meanwhile the client forgets what it has, the server does not."""
     return f"""
 set -e
+{tree.TELL}
 cd {where}
-{once}
+tell cold
+{PROGRAMS[program]}
+tell end
 cd /
 echo 3 > /proc/sys/vm/drop_caches
 cd {where}
-{once}
+tell warm
+{PROGRAMS[program]}
+tell end
 """
-
-
-def rates(out: str, count: int) -> dict[str, float]:
-    """Files a second, with a cold server and with a warm one."""
-    took = [float(ended) - float(begun) for _, begun, ended in
-            (line.split() for line in out.splitlines()
-             if line.startswith("took "))]
-    return {"cold_per_s": count / took[0], "warm_per_s": count / took[1]}

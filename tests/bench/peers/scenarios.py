@@ -259,7 +259,7 @@ def _trees(name: str, what: str, env: Env,
     small = Files("small", 11 << 10, 2000, least=2 << 10, a_folder=100)
     large = Files("large", MIB, 600, least=4 << 10, a_folder=50)
     who = ("casync", "ceph", "kcephfs")
-    show = ("cold_per_s", "warm_per_s")
+    show = ("cold_per_s", "warm_per_s", "cold_read_ms", "warm_read_ms")
     return Scenario(
         name, "A tree is read in a Linux client, NFSv4.2, files a second: "
         f"by a cold gateway and by a warm one; {what}",

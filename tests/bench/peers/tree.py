@@ -7,6 +7,13 @@ import re
 import subprocess
 from pathlib import Path
 
+# Shell: the time, and the requests so far and how long they took.
+TELL = r"""
+tell() {
+    echo "step $1 $(date +%s.%N)"
+    sed -n '/ mounted on .mnt.nfs with /,/ mounted on /p' /proc/self/mountstats
+}
+"""
 SOURCES = Path("/var/tmp/peers-sources")    # the kernel client's root has it
 
 
@@ -63,12 +70,9 @@ tell end
 """ for name, command in _steps(processes).items())
     return f"""
 set -e
+{TELL}
 export HOME=/tmp GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=safe.directory
 export GIT_CONFIG_VALUE_0='*'
-tell() {{
-    echo "step $1 $(date +%s.%N)"
-    sed -n '/ mounted on .mnt.nfs with /,/ mounted on /p' /proc/self/mountstats
-}}
 mkdir -p {where}/tar {where}/copy
 cd {where}
 git clone -q -n {SOURCES}/work git
