@@ -270,6 +270,15 @@ def _make_fs() -> None:
     ceph("fs", "new", FS, "cephfs_metadata", "cephfs_data")
 
 
+def start_again(names: list[str]) -> None:
+    """Those that have died, as systemd would: an MDS of Ceph 20.2.4 may crash
+    while it starts (a question about its state, a client that connects)."""
+    for name in names:
+        if not daemon_pid(name):
+            say(f"{name} has died at its start, and is started again")
+            start_daemon(name)
+
+
 def mds_active() -> bool:
     for name in daemons():
         if name.startswith("mds.") and daemon_pid(name):

@@ -39,8 +39,9 @@ def crash(name: str, storage: bool) -> None:
     say(f"{len(pids)} processes killed at once")
 
 
-def _rank_taken() -> bool:
+def _rank_taken(started: list[str]) -> bool:
     """An MDS of ours knows from its own map that rank 0 is its."""
+    cluster.start_again(started)
     with contextlib.suppress(LabError):
         return bool(cluster.active_mds())
     return False
@@ -60,7 +61,8 @@ def recover(name: str, timeout: float = 120) -> None:
         cluster.start_daemon(daemon)
     for daemon in dead:
         cluster.wait_daemon(daemon)
-    wait_until(_rank_taken, "a metadata server to take rank 0", 90)
+    wait_until(lambda: _rank_taken(dead), "a metadata server to take rank 0",
+               90)
     ganesha.start(name, {}, timeout)
     wait_until(cluster.mds_active, "a metadata server to become active", 90)
     say(f"recovered in {time.monotonic() - begin:.1f} s")

@@ -59,8 +59,13 @@ def start(kind: str, which: str | None, wait: bool = True) -> None:
     elif kind == "mgr":
         wait_until(_modules_answer, f"{name} to be active", 60)
     else:
-        wait_until(cluster.mds_active, f"{name} to become active", 90)
+        wait_until(lambda: _mds_serves(name), f"{name} to become active", 90)
     say(f"{name} serves again")
+
+
+def _mds_serves(name: str) -> bool:
+    cluster.start_again([name])
+    return cluster.mds_active()
 
 
 def _osd_active(name: str) -> bool:

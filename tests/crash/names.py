@@ -56,7 +56,7 @@ from lab_program import ceph, lab, say, until
 from name_load import FOLDERS, Attributes, NameLoad, Names, find
 from nfs import nfs3
 
-OSD_PIDS = Path("/var/lib/casync-lab/ceph/run")
+PIDS = Path("/var/lib/casync-lab/ceph/run")
 LOADS = {"names": Names, "attributes": Attributes}
 SETTINGS = "names=journal,names=mds,attributes=journal,attributes=mds"
 FIRM = "journal"        # the value with which nothing may be lost
@@ -226,10 +226,17 @@ class Run:
         # The next answer may be from before.
         answers = [count + 1 for count in load.answers()]
         lab("mds", "start", which)
-        until(lambda: active_ranks() == self.ranks, "each rank has an MDS", 60)
+        until(lambda: self._each_rank_has_an_mds(which),
+              "each rank has an MDS", 60)
         until(lambda: load.each_has_more_than(answers),
               "each chain has another answer", 60)
         time.sleep(self.rng.uniform(*MOMENT))
+
+    def _each_rank_has_an_mds(self, started):
+        if not runs(f"mds.{started}"):      # it crashed while it started
+            self.say(f"mds.{started} has died, and is started again")
+            lab("mds", "start", started)
+        return active_ranks() == self.ranks
 
     def _judge(self, row, load, folders, others):
         """Counts into ROW; complaints."""
@@ -295,7 +302,11 @@ def use_ranks(count):
 
 
 def osds():
-    return [int(path.read_text()) for path in OSD_PIDS.glob("osd.*.pid")]
+    return [int(path.read_text()) for path in PIDS.glob("osd.*.pid")]
+
+
+def runs(daemon):
+    return Path("/proc", (PIDS / f"{daemon}.pid").read_text().strip()).exists()
 
 
 def table(rows):
