@@ -229,11 +229,7 @@ static int export_mount_export(struct casync_export *exp,
 	int rc = casync_mount_get(&identity, &params, &exp->mount);
 
 	export_tell_if_too_late(exp, began_ns);
-	if (rc != 0)
-		return rc;
-	exp->delegations =
-		__atomic_load_n(&exp->mount->delegations, __ATOMIC_RELAXED);
-	return 0;
+	return rc;
 }
 
 /* Ganesha would accept a file as an export, and each lookup would fail. */

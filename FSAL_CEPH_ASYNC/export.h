@@ -24,7 +24,6 @@ struct casync_watched;
 struct casync_export {
 	struct fsal_export export;  /**< Ganesha's part. */
 	struct casync_mount *mount; /**< Held until release. */
-	bool delegations;	    /**< mount->delegations. */
 	/** Credentials to open files: Ganesha has checked access, and the
 	 * creator of a file of mode 0444 must be able to write to it. */
 	UserPerm *root_perms;

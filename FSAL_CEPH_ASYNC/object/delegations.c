@@ -298,7 +298,8 @@ fsal_status_t casync_lease_op2(struct fsal_obj_handle *obj_hdl,
 	status = casync_call_begin(&call, obj_hdl, CASYNC_CALL_ASKS_MDS);
 	if (FSAL_IS_ERROR(status))
 		return status;
-	if (!obj->exp->delegations || delegation->fh != NULL)
+	if (!__atomic_load_n(&obj->exp->mount->delegations, __ATOMIC_RELAXED) ||
+	    delegation->fh != NULL)
 		status = fsalstat(ERR_FSAL_DELAY, EAGAIN);
 	else
 		status = deleg == FSAL_DELEG_RD

@@ -104,7 +104,7 @@ static void set_up(struct listener *listener, uint16_t export_id)
 	listener->exp.export.up_ops = &listener->up;
 	listener->exp.export.export_id = export_id;
 	listener->exp.mount = &stub_mount;
-	listener->exp.delegations = true;
+	stub_mount.delegations = true;
 	casync_upcalls_join(upcalls, &listener->exp);
 	casync_delegations_join(&listener->exp);
 }

@@ -84,7 +84,7 @@ static int up(void **unused)
 	stub_mount_reset();
 	exp.mount = &stub_mount;
 	exp.export.up_ops = &up_ops;
-	exp.delegations = true;
+	stub_mount.delegations = true;
 	request.fsal_export = &exp.export;
 	op_ctx = &request;
 	obj = calloc(1, sizeof(*obj));
@@ -215,6 +215,18 @@ CASE(refused_delegation_leaves_nothing)
 	assert_int_equal(fake.open_fhs, 0);
 }
 
+/* session_autoclose may be another one when the session was lost. */
+CASE(next_client_of_the_mount_may_grant_none)
+{
+	fsal_status_t status;
+
+	__atomic_store_n(&stub_mount.delegations, false, __ATOMIC_RELAXED);
+	status = casync_lease_op2(&obj->handle, &deleg_state.state, NULL,
+				  FSAL_DELEG_RD);
+	assert_int_equal(status.major, ERR_FSAL_DELAY);
+	assert_held(false);
+}
+
 CASE(holder_that_opens_again_is_recalled_and_gives_it_up)
 {
 	grant(FSAL_DELEG_WR);
@@ -316,6 +328,7 @@ CASE(mount_that_hangs_stops_no_other)
 
 	glist_init(&other->delegations_held);
 	other->client = stub_mount.client;
+	other->delegations = true;
 	other_exp.mount = other;
 	file->exp = &other_exp;
 	casync_delegations_init(&file->delegations);

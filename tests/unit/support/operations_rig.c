@@ -219,7 +219,7 @@ int operations_up(void **state)
 	rig.exp.export.fsal = &module.fsal;
 	rig.exp.export.exp_ops.fs_umask = umask_of;
 	rig.exp.export.exp_ops.fs_supported_attrs = supported_attrs;
-	rig.exp.delegations = true;
+	rig.exp.mount->delegations = true;
 	set_creds(NULL, 0);
 	casync_dir_cache_init(&rig.exp.dir_cache);
 	casync_layout_init(&rig.exp.layout, 1);
