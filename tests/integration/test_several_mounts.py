@@ -12,6 +12,7 @@ import cephfs
 from nfs import nfs3, rpc
 import pytest
 import second_fs
+from lab_program import ceph
 
 NAMES = ("one", "two", "three")
 # The MDS waits so long for its clients; 45 s by default.
@@ -73,6 +74,7 @@ def test_all_are_back_after_gateway_and_mds_died(lab, quick_reconnect, record):
 
 # An export that waits for the others is refused after that.
 MOUNT_S = 15
+AWAY_S = 5      # the same, where it never comes
 OF_SECOND = """EXPORT {{
     Export_Id = {number}; Path = /{name}; Pseudo = /{name};
     Protocols = 3,4; Access_Type = RW; Squash = none; SecType = sys;
@@ -114,3 +116,28 @@ def test_another_file_system_than_the_first(lab, quick_reconnect, tmp_path,
             record("three mounts of another file system after gateway and its "
                    f"MDS died: all serve again after {seconds:.1f} s")
             lab.ensure_default()
+
+
+def test_a_file_system_without_an_mds_keeps_no_other_export_away(
+        lab, quick_reconnect, tmp_path):
+    """The exports of the first file system are before it and behind it."""
+    lab.client("mkdir", "-p", "/mnt/nfs/mounts/last")
+    with second_fs.made(lab, tmp_path) as daemon:
+        with mounted(second_fs.NAME) as client:
+            for name in NAMES[:2]:
+                client.mkdir(f"/{name}", 0o755)
+        lab.ganesha("restart", "--append", "\n".join(
+            [OF_SECOND.format(number=20 + i, name=name, mount_s=AWAY_S)
+             for i, name in enumerate(NAMES[:2])] +
+            [EXPORT.format(number=30, name="last")]))
+        served = [f"/{name}" for name in (*NAMES[:2], "last")]
+        assert all(lab.exported(pseudo, 2049) for pseudo in served)
+        lab.ganesha("kill9")
+        daemon.kill()
+        daemon.wait(30)
+        ceph("mds", "fail", second_fs.DAEMONS[0])
+        with lab.expects("Mount_Timeout"):
+            lab.ganesha("start", timeout=BACK_S + 60)
+        assert [pseudo for pseudo in served if lab.exported(pseudo, 2049)] == \
+            ["/last"]
+        lab.ensure_default()
