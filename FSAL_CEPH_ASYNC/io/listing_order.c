@@ -27,7 +27,7 @@ static struct listed ring[CASYNC_LISTED];
 static uint64_t next_block = CASYNC_LISTED_BLOCK;
 static uint32_t turns; /* READs of a beginning. */
 
-static struct listed *order_at_locked(uint64_t place)
+static struct listed *listing_order_at_locked(uint64_t place)
 {
 	struct listed *file = &ring[place % CASYNC_LISTED];
 
@@ -65,21 +65,21 @@ void casync_listing_order_end(const struct casync_listed_walk *walk)
 	if (walk->end == 0)
 		return;
 	pthread_mutex_lock(&lock);
-	file = order_at_locked(walk->next - 1);
+	file = listing_order_at_locked(walk->next - 1);
 	if (file != NULL)
 		file->last = true;
 	pthread_mutex_unlock(&lock);
 }
 
-static bool order_is_same_listing(const struct listed *one,
-				  const struct listed *other)
+static bool listing_order_is_same_listing(const struct listed *one,
+					  const struct listed *other)
 {
 	return one->dir == other->dir && one->export_id == other->export_id;
 }
 
 /* The file before or behind one, in its listing. */
-static struct listed *order_neighbour_locked(const struct listed *file,
-					     int64_t step)
+static struct listed *listing_order_neighbour_locked(const struct listed *file,
+						     int64_t step)
 {
 	struct listed *other;
 	unsigned int i;
@@ -87,23 +87,23 @@ static struct listed *order_neighbour_locked(const struct listed *file,
 	if (step < 0 ? file->first : file->last)
 		return NULL;
 	for (i = 1; i <= LOOK; i++) {
-		other = order_at_locked(file->place +
-					(uint64_t)(step * (int64_t)i));
-		if (other != NULL && order_is_same_listing(file, other))
+		other = listing_order_at_locked(file->place +
+						(uint64_t)(step * (int64_t)i));
+		if (other != NULL && listing_order_is_same_listing(file, other))
 			return other;
 	}
 	return NULL;
 }
 
 /* How many next files are worth it: the table of listing_order.h. */
-static unsigned int order_worth_locked(const struct listed *file)
+static unsigned int listing_order_worth_locked(const struct listed *file)
 {
 	unsigned int worth = CASYNC_NEXT_FILES / 4;
 	const struct listed *before;
 	uint32_t turn = turns + 1; /* That of this READ. */
 
 	while (!file->first && worth < CASYNC_NEXT_FILES) {
-		before = order_neighbour_locked(file, -1);
+		before = listing_order_neighbour_locked(file, -1);
 		if (before == NULL || before->turn == 0 ||
 		    turn - before->turn - 1 >= CASYNC_LISTED_RECENT)
 			return 0;
@@ -115,15 +115,15 @@ static unsigned int order_worth_locked(const struct listed *file)
 }
 
 /* Also where a file is not named again: the window is of the listing. */
-static unsigned int order_name_next_locked(const struct listed *file,
-					   unsigned int worth, uint32_t now_s,
-					   uint64_t next[CASYNC_NEXT_FILES])
+static unsigned int
+listing_order_name_next_locked(const struct listed *file, unsigned int worth,
+			       uint32_t now_s, uint64_t next[CASYNC_NEXT_FILES])
 {
 	unsigned int count = 0;
 	struct listed *behind;
 
 	while (worth-- != 0) {
-		behind = order_neighbour_locked(file, 1);
+		behind = listing_order_neighbour_locked(file, 1);
 		if (behind == NULL)
 			break;
 		if (behind->not_before_s <= now_s) {
@@ -146,10 +146,10 @@ unsigned int casync_listing_order_read(uint64_t place, uint16_t export_id,
 	if (place == 0)
 		return 0;
 	pthread_mutex_lock(&lock);
-	file = order_at_locked(place);
+	file = listing_order_at_locked(place);
 	if (file != NULL && file->ino == ino && file->export_id == export_id) {
-		count = order_name_next_locked(file, order_worth_locked(file),
-					       now_s, next);
+		count = listing_order_name_next_locked(
+			file, listing_order_worth_locked(file), now_s, next);
 		file->turn = ++turns;
 		file->not_before_s = now_s + CASYNC_LISTED_AGAIN_S;
 	}

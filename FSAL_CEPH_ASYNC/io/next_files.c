@@ -16,7 +16,6 @@
 #include "inode.h"
 #include "listing_order.h"
 #include "next_files.h"
-#include "obj_ops.h"
 #include "object.h"
 #include "read_cache.h"
 
@@ -38,7 +37,7 @@ struct next_file {
 	struct casync_ganesha_read read;
 };
 
-static void next_file_free(struct next_file *file)
+static void next_files_free(struct next_file *file)
 {
 	struct casync_export *exp = file->exp;
 	struct req_op_context ctx;
@@ -54,13 +53,13 @@ static void next_file_free(struct next_file *file)
 	release_op_context();
 }
 
-static void next_file_run_free(struct casync_work *work)
+static void next_files_run_free(struct casync_work *work)
 {
-	next_file_free(container_of(work, struct next_file, work));
+	next_files_free(container_of(work, struct next_file, work));
 }
 
 /* true: the other part has ended before. */
-static bool next_file_ends(struct next_file *file, uint32_t part)
+static bool next_files_ends(struct next_file *file, uint32_t part)
 {
 	return __atomic_or_fetch(&file->ended, part, __ATOMIC_ACQ_REL) == BOTH;
 }
@@ -75,14 +74,14 @@ void casync_next_files_done(struct fsal_obj_handle *obj_hdl,
 	(void)obj_hdl;
 	(void)status;
 	(void)read_arg;
-	if (!next_file_ends(file, ANSWERED))
+	if (!next_files_ends(file, ANSWERED))
 		return;
-	file->work.run = next_file_run_free;
+	file->work.run = next_files_run_free;
 	casync_lane_submit(&file->exp->mount->lanes[CASYNC_LANE_DATA],
 			   &file->work);
 }
 
-static bool next_file_is_old(const struct ceph_statx *stx)
+static bool next_files_is_old(const struct ceph_statx *stx)
 {
 	time_t now_s = time(NULL);
 
@@ -90,15 +89,15 @@ static bool next_file_is_old(const struct ceph_statx *stx)
 	       stx->stx_ctime.tv_sec + CASYNC_NEXT_FILES_AGE_S <= now_s;
 }
 
-static bool next_file_is_wanted(const struct ceph_statx *stx)
+static bool next_files_is_wanted(const struct ceph_statx *stx)
 {
 	return (stx->stx_mask & WANTED) == WANTED && S_ISREG(stx->stx_mode) &&
 	       stx->stx_size != 0 && stx->stx_nlink != 0 &&
-	       next_file_is_old(stx);
+	       next_files_is_old(stx);
 }
 
 /* Does nobody wait for a place in flight, and is half of it free? */
-static bool next_file_has_room(struct casync_export *exp)
+static bool next_files_has_room(struct casync_export *exp)
 {
 	struct casync_inflight_sample look;
 
@@ -108,7 +107,7 @@ static bool next_file_has_room(struct casync_export *exp)
 }
 
 /* In the guard.  An object of our own: MDCACHE's may go at any time. */
-static void next_file_find(struct next_file *file)
+static void next_files_find(struct next_file *file)
 {
 	const struct casync_fileid id = {.ino = file->ino,
 					 .snapid = CEPH_NOSNAP,
@@ -120,7 +119,7 @@ static void next_file_find(struct next_file *file)
 	if (casync_inode_find(casync_export_ceph(exp), &id, WANTED,
 			      exp->root_perms, &inode, &stx) != 0)
 		return;
-	if (!next_file_is_wanted(&stx)) {
+	if (!next_files_is_wanted(&stx)) {
 		ceph_ll_put(casync_export_ceph(exp), inode);
 		return;
 	}
@@ -132,7 +131,7 @@ static void next_file_find(struct next_file *file)
 }
 
 /* Its data would stay, and are not there; and its open recalls nothing. */
-static bool next_file_is_to_fetch(const struct next_file *file)
+static bool next_files_is_to_fetch(const struct next_file *file)
 {
 	struct casync_object_table *table = &file->exp->mount->upcalls.table;
 	struct casync_object *obj = file->obj;
@@ -144,7 +143,7 @@ static bool next_file_is_to_fetch(const struct next_file *file)
 	       !casync_object_table_is_delegated(table, &obj->id);
 }
 
-static void next_file_run(struct casync_work *work)
+static void next_files_run(struct casync_work *work)
 {
 	struct next_file *file = container_of(work, struct next_file, work);
 	struct casync_mount *mount = file->exp->mount;
@@ -153,23 +152,24 @@ static void next_file_run(struct casync_work *work)
 
 	get_gsh_export_ref(file->gsh_export);
 	init_op_context_simple(&ctx, file->gsh_export, &file->exp->export);
-	if (next_file_has_room(file->exp) &&
+	if (next_files_has_room(file->exp) &&
 	    !FSAL_IS_ERROR(casync_call_begin_mount(mount))) {
-		next_file_find(file);
+		next_files_find(file);
 		(void)casync_call_end_mount(mount,
 					    fsalstat(ERR_FSAL_NO_ERROR, 0));
-		fetches = next_file_is_to_fetch(file);
+		fetches = next_files_is_to_fetch(file);
 	}
 	if (fetches)
-		casync_read2(&file->obj->handle, true, casync_next_files_done,
-			     &file->read.arg, file);
-	if (!fetches || next_file_ends(file, CALLED))
-		next_file_free(file);
+		file->obj->handle.obj_ops->read2(&file->obj->handle, true,
+						 casync_next_files_done,
+						 &file->read.arg, file);
+	if (!fetches || next_files_ends(file, CALLED))
+		next_files_free(file);
 	release_op_context();
 }
 
 /* @return false: the export has enough. */
-static bool next_file_queue(const struct casync_op *op, uint64_t ino)
+static bool next_files_queue(const struct casync_op *op, uint64_t ino)
 {
 	struct casync_export *exp = op->exp;
 	struct next_file *file;
@@ -180,7 +180,7 @@ static bool next_file_queue(const struct casync_op *op, uint64_t ino)
 		return false;
 	}
 	file = gsh_calloc(1, sizeof(*file));
-	file->work.run = next_file_run;
+	file->work.run = next_files_run;
 	file->exp = exp;
 	file->gsh_export = op->gsh_export;
 	file->ino = ino;
@@ -198,12 +198,12 @@ void casync_next_files_read(const struct casync_op *op)
 
 	if (op->offset != 0 || casync_buffer_budget() == 0 ||
 	    op->obj->cached == NULL || op->obj->id.snapid != CEPH_NOSNAP ||
-	    casync_next_files_owns(op))
+	    op->ahead)
 		return;
 	place = __atomic_load_n(&op->obj->cached->place, __ATOMIC_RELAXED);
 	count = casync_listing_order_read(place, op->exp->export.export_id,
 					  op->obj->id.ino, next);
 	for (i = 0; i < count; i++)
-		if (!next_file_queue(op, next[i]))
+		if (!next_files_queue(op, next[i]))
 			return;
 }

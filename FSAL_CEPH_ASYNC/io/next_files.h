@@ -35,8 +35,6 @@
 #ifndef CASYNC_NEXT_FILES_H
 #define CASYNC_NEXT_FILES_H
 
-#include <stdbool.h>
-
 #include "lane.h"
 #include "op.h"
 
@@ -52,16 +50,9 @@
  * waits.  On the worker that brought the READ, before it may be answered. */
 void casync_next_files_read(const struct casync_op *op);
 
-/** fsal_async_cb of the READs that are made here. */
+/** fsal_async_cb of the READs that are made here: their ops are `ahead`. */
 void casync_next_files_done(struct fsal_obj_handle *obj_hdl,
 			    fsal_status_t status, void *read_arg,
 			    void *caller_arg);
-
-/** Is it a READ of ours?  Then it has no buffer of a caller: it ends where it
- * would not fill the cache. */
-static inline bool casync_next_files_owns(const struct casync_op *op)
-{
-	return op->done_cb == casync_next_files_done;
-}
 
 #endif /* CASYNC_NEXT_FILES_H */

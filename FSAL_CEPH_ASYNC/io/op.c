@@ -17,7 +17,6 @@
 #include "inode.h"
 #include "object.h"
 #include "op.h"
-#include "next_files.h"
 #include "parts.h"
 #include "pool.h"
 #include "read_cache.h"
@@ -145,7 +144,7 @@ static void op_count(const struct casync_op *op)
 	struct casync_metrics_shard *shard =
 		casync_metrics_shard(&op->exp->metrics);
 
-	if (!CASYNC_METRICS_ON || casync_next_files_owns(op))
+	if (!CASYNC_METRICS_ON || op->ahead)
 		return;
 	casync_metrics_count_answer(shard, op_metric_kind(op), op->status);
 	if (op->entry.waited_ns != 0)
@@ -167,7 +166,7 @@ static void op_count(const struct casync_op *op)
 static void op_count_unsubmitted(const struct casync_op *op,
 				 fsal_status_t status)
 {
-	if (casync_next_files_owns(op))
+	if (op->ahead)
 		return;
 	casync_metrics_count_answer(casync_metrics_shard(&op->exp->metrics),
 				    op_metric_kind(op), status);

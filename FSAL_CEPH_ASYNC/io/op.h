@@ -181,6 +181,10 @@ struct casync_op {
 	fsal_status_t status;
 	size_t amount_bytes;
 	bool end_of_file;
+
+	/** A READ of our own (next_files.h): it has no buffer of a caller, and
+	 * ends where it would not fill the cache. */
+	bool ahead;
 };
 
 _Static_assert(sizeof(struct casync_op) <= CASYNC_OP_MAX_BYTES,

@@ -13,7 +13,6 @@
 #include "ganesha.h"
 #include "inode.h"
 #include "mount.h"
-#include "next_files.h"
 #include "object.h"
 #include "op.h"
 #include "read_cache.h"
@@ -244,7 +243,7 @@ static void read_cache_answer(struct casync_op *op,
 		return;
 	}
 	for (i = 0; i < count; i++) {
-		if (!casync_next_files_owns(op))
+		if (!op->ahead)
 			read_cache_copy(op->arg, op->amount_bytes,
 					segments[i].data, segments[i].bytes);
 		op->amount_bytes += segments[i].bytes;
@@ -323,8 +322,7 @@ static bool read_cache_fetch(struct casync_op *op, struct casync_range range,
 		.buffer = buf,
 		.tag = *tag,
 		.epoch = epoch,
-		.wanted = {op->offset,
-			   casync_next_files_owns(op) ? 0 : op->length_bytes},
+		.wanted = {op->offset, op->ahead ? 0 : op->length_bytes},
 		.shares = casync_ganesha_may_share(op->arg),
 		.iov = {buf->data, range.bytes},
 	};

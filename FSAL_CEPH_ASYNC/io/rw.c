@@ -99,7 +99,7 @@ static bool rw_is_done(struct casync_op *op, struct casync_call *slot)
 {
 	if (!op->past_end && casync_read_cache_find(op, slot))
 		return true;
-	return casync_next_files_owns(op) && op->fill == NULL;
+	return op->ahead && op->fill == NULL;
 }
 
 /* A READ that has its fd, its reservation and its place, on the worker that
@@ -120,7 +120,7 @@ static void rw_resume_read(struct casync_work *work)
 {
 	struct casync_op *op = container_of(work, struct casync_op, work);
 
-	if (op->entry.refused != 0 || casync_next_files_owns(op))
+	if (op->entry.refused != 0 || op->ahead)
 		rw_refuse(op);
 	else
 		rw_read(op, NULL);
@@ -162,6 +162,7 @@ void casync_read2(struct fsal_obj_handle *obj_hdl, bool bypass,
 	}
 	op = casync_op_new(CASYNC_OP_READ, &call, read_arg, done_cb,
 			   caller_arg);
+	op->ahead = done_cb == casync_next_files_done;
 
 	/*
 	 * READ_PLUS keeps `info` on the caller's stack, which is gone when an

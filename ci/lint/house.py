@@ -41,7 +41,7 @@ STATES = {
         "mount/guard.h:casync_guard")),
     "file queue": (13, ("io/queue.h:casync_queue",)),
     "object": (30, ("object/object.h:casync_object",)),
-    "op": (42, ("io/op.h:casync_op",)),
+    "op": (43, ("io/op.h:casync_op",)),
 }
 
 # What a request passes once, in call.c: a pattern of the calls, and the files
