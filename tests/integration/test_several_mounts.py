@@ -13,6 +13,7 @@ from nfs import nfs3, rpc
 import pytest
 import second_fs
 from lab_program import ceph
+from refusals import NO_EXPORT
 
 NAMES = ("one", "two", "three")
 # The MDS waits so long for its clients; 45 s by default.
@@ -136,7 +137,7 @@ def test_a_file_system_without_an_mds_keeps_no_other_export_away(
         daemon.kill()
         daemon.wait(30)
         ceph("mds", "fail", second_fs.DAEMONS[0])
-        with lab.expects("Mount_Timeout"):
+        with lab.expects("Mount_Timeout", *NO_EXPORT):
             lab.ganesha("start", timeout=BACK_S + 60)
         assert [pseudo for pseudo in served if lab.exported(pseudo, 2049)] == \
             ["/last"]
