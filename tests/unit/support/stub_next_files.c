@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-3.0-or-later */
-/* The data path fetches no file that nobody has asked for: test_next_files.py
+/* The data path fetches no file that nobody has asked for: test_next_files.c
  * has the real one. */
 #include "config.h"
 
